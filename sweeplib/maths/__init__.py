@@ -1,0 +1,1 @@
+"""The mathematics: activations, Gaussian expectations, overlaps, initial conditions."""

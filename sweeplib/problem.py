@@ -1,0 +1,124 @@
+"""Problem: one point of a sweep, everything of a learning problem that changes its result."""
+
+import hashlib
+import json
+from dataclasses import fields
+from typing import Annotated, Any, Literal
+
+import pydantic
+from pydantic import Field
+from pydantic.dataclasses import dataclass
+
+from sweeplib.errors import InputError
+from sweeplib.maths.activations import ACTIVATIONS
+
+PositiveFloat = Annotated[float, Field(gt=0, allow_inf_nan=False)]
+Width = Annotated[int, Field(ge=1)]
+SecondLayer = (
+    Annotated[float, Field(allow_inf_nan=False)] | tuple[Annotated[float, Field(allow_inf_nan=False)], ...]
+)
+
+
+@dataclass(frozen=True, config=pydantic.ConfigDict(extra="forbid"))
+class _Fields:
+    gamma: PositiveFloat
+    p: Width
+    k: Width
+    d: Width
+    Delta: Annotated[float, Field(ge=0, allow_inf_nan=False)]
+    activation: str
+    teacher_activation: str | None = None
+    spherical: bool = False
+    a: SecondLayer = 1.0
+    a_star: SecondLayer = 1.0
+    start: Literal["gaussian", "sphere"] | None = None
+    teacher_start: Literal["orthogonal", "gaussian", "sphere"] = "orthogonal"
+
+
+class Problem(_Fields):
+    """A student f = (1/p) Σ a_i σ(w_i·x) that learns y = (1/k) Σ a*_r σ*(w*_r·x) + √Δ z by one-pass SGD.
+
+    Parameters
+    ----------
+    gamma : learning rate γ > 0.
+    p, k, d : widths of student and teacher, input dimension; x ~ N(0, I_d/d).
+    Delta : label-noise variance Δ ≥ 0.
+    activation, teacher_activation : names in `ACTIVATIONS`; the teacher's is the student's unless given.
+    spherical : project each student row on the sphere ‖w‖² = d after every step.
+    a, a_star : second layers, a number for all units or one each.
+    start : law of the student's first weights: N(0, 1) entries, or rows uniform on the sphere of radius √d;
+        by default the sphere for spherical students, else Gaussian.
+    teacher_start : law of the teacher's weights; `orthogonal` rows of norm √d by default.
+
+    Raises InputError, naming the field, for anything else.
+    """
+
+    def __init__(self, *args: Any, **kwargs: Any) -> None:
+        unknown = next((key for key in kwargs if key not in PROBLEM_FIELDS), None)
+        if unknown is not None:
+            raise InputError("unknown problem field", value=unknown, choices=PROBLEM_FIELDS)
+        try:
+            super().__init__(*args, **kwargs)
+        except pydantic.ValidationError as error:
+            raise _explained(error) from None
+        self._check()
+
+    def _check(self) -> None:
+        for key in ("activation", "teacher_activation"):
+            name = getattr(self, key)
+            if name is not None and name not in ACTIVATIONS:
+                raise InputError("unknown activation", key=key, value=name, choices=ACTIVATIONS)
+        for key, width in (("a", self.p), ("a_star", self.k)):
+            layer = getattr(self, key)
+            if isinstance(layer, tuple) and len(layer) != width:
+                raise InputError("wrong length", key=key, value=layer, expected=f"{width} numbers, one a unit")
+        if self.spherical and self.start == "gaussian":
+            raise InputError("spherical students start on the sphere", key="start", value=self.start)
+        if self.teacher_start == "orthogonal" and self.k > self.d:
+            raise InputError("no orthogonal teacher", key="k", value=self.k, expected=f"at most d = {self.d}")
+
+    @property
+    def teacher(self) -> str:
+        """The teacher's activation."""
+        return self.teacher_activation or self.activation
+
+    @property
+    def student_start(self) -> str:
+        """The law of the student's first weights, the default resolved."""
+        return self.start or ("sphere" if self.spherical else "gaussian")
+
+    def step_time(self) -> float:
+        """The ODE time γ/(p d) that one SGD step takes."""
+        return self.gamma / (self.p * self.d)
+
+    def canonical(self) -> dict[str, Any]:
+        """The fields that differ from their defaults, resolved: equal for problems that mean the same."""
+        values = {name: getattr(self, name) for name in PROBLEM_FIELDS}
+        for name in ("a", "a_star"):
+            layer = values[name]
+            if isinstance(layer, tuple) and len(set(layer)) == 1:
+                values[name] = layer[0]
+        if values["teacher_activation"] == self.activation:
+            values["teacher_activation"] = None
+        if values["start"] == ("sphere" if self.spherical else "gaussian"):
+            values["start"] = None
+        return {name: value for name, value in values.items() if value != _DEFAULTS.get(name, _NO_DEFAULT)}
+
+    def digest(self) -> str:
+        """A hash of the canonical problem; floats count by their shortest round-trip decimals."""
+        text = json.dumps(self.canonical(), sort_keys=True)
+        return hashlib.blake2b(text.encode(), digest_size=16).hexdigest()
+
+
+PROBLEM_FIELDS: tuple[str, ...] = tuple(field.name for field in fields(_Fields))
+_NO_DEFAULT = object()
+_DEFAULTS = {field.name: field.default for field in fields(_Fields) if field.name not in ("gamma", "p", "k", "d")}
+
+
+def _explained(error: pydantic.ValidationError) -> InputError:
+    first = error.errors()[0]
+    key = str(first["loc"][0]) if first["loc"] else None
+    if first["type"] in ("missing", "missing_argument"):
+        return InputError("a problem needs this field", key=key)
+    expected = first["msg"].removeprefix("Input should be ")
+    return InputError("not a valid problem", key=key, value=first["input"], expected=expected)

@@ -1,0 +1,49 @@
+"""Named things that plug in: a file registers what it defines in its last statement."""
+
+import importlib
+import pkgutil
+from collections.abc import Iterable, Iterator, Mapping
+from typing import Generic, TypeVar
+
+from sweeplib.errors import SweeplibError, UnknownNameError
+
+T = TypeVar("T")
+
+
+class Registry(Mapping[str, T], Generic[T]):
+    """A mapping from names to things of one `kind`, that says what it knows when asked for what it doesn't."""
+
+    def __init__(self, kind: str) -> None:
+        self.kind = kind
+        self._things: dict[str, T] = {}
+
+    def register(self, name: str, thing: T) -> T:
+        """Return `thing`, from now on known as `name`. A name is taken once: SweeplibError otherwise."""
+        if name in self._things:
+            raise SweeplibError(f"{self.kind} {name!r} is registered twice")
+        self._things[name] = thing
+        return thing
+
+    def __getitem__(self, name: str) -> T:
+        try:
+            return self._things[name]
+        except (KeyError, TypeError):
+            raise UnknownNameError(f"unknown {self.kind}", value=name, choices=self._things) from None
+
+    def __contains__(self, name: object) -> bool:
+        return name in self._things
+
+    def __iter__(self) -> Iterator[str]:
+        return iter(sorted(self._things))
+
+    def __len__(self) -> int:
+        return len(self._things)
+
+    def __repr__(self) -> str:
+        return f"<{self.kind} registry: {', '.join(self)}>"
+
+
+def import_modules(package: str, path: Iterable[str]) -> None:
+    """Import every module of `package`, so that each registers what it defines."""
+    for module in sorted(info.name for info in pkgutil.iter_modules(path)):
+        importlib.import_module(f"{package}.{module}")
