@@ -32,15 +32,11 @@ def hermite_polynomials(z: Array, degree: int) -> Array:
     if degree > 0:
         values[1] = z
     for n in range(1, degree):
-        values[n + 1] = (z * values[n] - math.sqrt(n) * values[n - 1]) / math.sqrt(
-            n + 1
-        )
+        values[n + 1] = (z * values[n] - math.sqrt(n) * values[n - 1]) / math.sqrt(n + 1)
     return values
 
 
-def hermite_series(
-    function: Callable[[float], float], degree: int = 20
-) -> HermiteSeries:
+def hermite_series(function: Callable[[float], float], degree: int = 20) -> HermiteSeries:
     """The coefficients c_n = E[σ(z) h_n(z)], z ~ N(0, 1), for n = 0..degree.
 
     Gauss-Legendre quadrature on the unit panels between the integers of [−14, 14]: exact to rounding for smooth
@@ -61,22 +57,14 @@ def information_exponent(activation: Activation, degree: int = 20) -> int:
     series = hermite_series(activation.value, degree)
     orders = np.flatnonzero(np.abs(series.coefficients) > 10 * series.errors)
     if not orders[orders > 0].size:
-        raise InputError(
-            f"no Hermite coefficient up to order {degree}", value=activation.name
-        )
+        raise InputError(f"no Hermite coefficient up to order {degree}", value=activation.name)
     return int(orders[orders > 0][0])
 
 
-def _panel_coefficients(
-    function: Callable[[float], float], degree: int, nodes: int
-) -> Array:
+def _panel_coefficients(function: Callable[[float], float], degree: int, nodes: int) -> Array:
     offsets, weights = np.polynomial.legendre.leggauss(nodes)
     z = (np.arange(-_REACH, _REACH)[:, None] + 0.5 * (offsets + 1.0)).ravel()
-    density = (
-        np.tile(0.5 * weights, 2 * _REACH)
-        * np.exp(-0.5 * z * z)
-        / math.sqrt(2.0 * math.pi)
-    )
+    density = np.tile(0.5 * weights, 2 * _REACH) * np.exp(-0.5 * z * z) / math.sqrt(2.0 * math.pi)
     values = np.array([function(float(field)) for field in z])
     coefficients: Array = hermite_polynomials(z, degree) @ (density * values)
     return coefficients

@@ -29,37 +29,23 @@ def risk(Q: Array, M: Array, P: Array, a: Array, a_star: Array, out: Array) -> N
         for s in range(r + 1):
             factor = (1.0 if r == s else 2.0) / (math.pi * k * k)
             for lane in range(lanes):
-                cosine = P[r, s, lane] / math.sqrt(
-                    (1.0 + P[r, r, lane]) * (1.0 + P[s, s, lane])
-                )
+                cosine = P[r, s, lane] / math.sqrt((1.0 + P[r, r, lane]) * (1.0 + P[s, s, lane]))
                 cosine = max(min(cosine, 1.0), -1.0)
-                out[lane] += (
-                    factor * a_star[r, lane] * a_star[s, lane] * math.asin(cosine)
-                )
+                out[lane] += factor * a_star[r, lane] * a_star[s, lane] * math.asin(cosine)
     for i in range(p):
         for r in range(k):
             for lane in range(lanes):
-                cosine = M[i, r, lane] / math.sqrt(
-                    (1.0 + Q[i, i, lane]) * (1.0 + P[r, r, lane])
-                )
+                cosine = M[i, r, lane] / math.sqrt((1.0 + Q[i, i, lane]) * (1.0 + P[r, r, lane]))
                 cosine = max(min(cosine, 1.0), -1.0)
-                out[lane] -= (
-                    2.0
-                    / (math.pi * p * k)
-                    * a[i, lane]
-                    * a_star[r, lane]
-                    * math.asin(cosine)
-                )
+                out[lane] -= 2.0 / (math.pi * p * k) * a[i, lane] * a_star[r, lane] * math.asin(cosine)
         for j in range(i + 1):
             factor = (1.0 if i == j else 2.0) / (math.pi * p * p)
             for lane in range(lanes):
-                cosine = Q[i, j, lane] / math.sqrt(
-                    (1.0 + Q[i, i, lane]) * (1.0 + Q[j, j, lane])
-                )
+                cosine = Q[i, j, lane] / math.sqrt((1.0 + Q[i, i, lane]) * (1.0 + Q[j, j, lane]))
                 cosine = max(min(cosine, 1.0), -1.0)
                 out[lane] += factor * a[i, lane] * a[j, lane] * math.asin(cosine)
     for lane in range(lanes):
-        out[lane] = 0.0 if out[lane] < 0.0 else out[lane]
+        out[lane] = max(out[lane], 0.0)
 
 
 def drifts(
@@ -106,32 +92,22 @@ def drifts(
     from_i, from_j, scale = np.empty(n), np.empty(n), np.empty(n)
     for i in range(p):
         for j in range(i + 1):
-            determinant = (1.0 + omega[i, i]) * (1.0 + omega[j, j]) - omega[
-                i, j
-            ] * omega[i, j]
+            determinant = (1.0 + omega[i, i]) * (1.0 + omega[j, j]) - omega[i, j] * omega[i, j]
             for m in range(n):
-                from_i[m] = (
-                    (1.0 + omega[j, j]) * omega[i, m] - omega[i, j] * omega[j, m]
-                ) / determinant
-                from_j[m] = (
-                    (1.0 + omega[i, i]) * omega[j, m] - omega[i, j] * omega[i, m]
-                ) / determinant
+                from_i[m] = ((1.0 + omega[j, j]) * omega[i, m] - omega[i, j] * omega[j, m]) / determinant
+                from_j[m] = ((1.0 + omega[i, i]) * omega[j, m] - omega[i, j] * omega[i, m]) / determinant
                 tilted = omega[m, m] - omega[i, m] * from_i[m] - omega[j, m] * from_j[m]
                 scale[m] = 1.0 / math.sqrt(1.0 + max(tilted, 0.0))
             angles = 0.0
             for m in range(n):
                 row = 0.0
                 for q in range(m + 1):
-                    tilted = (
-                        omega[m, q] - omega[i, m] * from_i[q] - omega[j, m] * from_j[q]
-                    )
+                    tilted = omega[m, q] - omega[i, m] * from_i[q] - omega[j, m] * from_j[q]
                     cosine = max(min(tilted * scale[m] * scale[q], 1.0), -1.0)
                     row += (0.5 if q == m else 1.0) * weight[q] * math.asin(cosine)
                 angles += weight[m] * row
             second_moment = 4.0 / math.pi * angles + Delta
-            variance = (
-                a[i] * a[j] * 2.0 / (math.pi * math.sqrt(determinant)) * second_moment
-            )
+            variance = a[i] * a[j] * 2.0 / (math.pi * math.sqrt(determinant)) * second_moment
             drift_GF[i, j] = drift_GF[j, i] = flow[i, j] + flow[j, i]
             drift_Var[i, j] = drift_Var[j, i] = variance
 

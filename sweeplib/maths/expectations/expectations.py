@@ -32,9 +32,7 @@ class Expectations:
 EXPECTATIONS: Registry[Expectations] = Registry("pair of activations")
 
 
-def expectations(
-    activation: str, teacher_activation: str | None = None
-) -> Expectations:
+def expectations(activation: str, teacher_activation: str | None = None) -> Expectations:
     """The expectations of a student's and a teacher's activation, the student's on both sides unless given.
 
     Raises InputError for a pair without closed forms.

@@ -42,16 +42,9 @@ def risk(Q: Array, M: Array, P: Array, a: Array, a_star: Array, out: Array) -> N
                 out[lane] -= weight * M[i, r, lane] * M[i, r, lane]
         for j in range(p):
             for lane in range(lanes):
-                out[lane] += (
-                    student
-                    * student
-                    * a[i, lane]
-                    * a[j, lane]
-                    * Q[i, j, lane]
-                    * Q[i, j, lane]
-                )
+                out[lane] += student * student * a[i, lane] * a[j, lane] * Q[i, j, lane] * Q[i, j, lane]
     for lane in range(lanes):
-        out[lane] = 0.0 if out[lane] < 0.0 else out[lane]
+        out[lane] = max(out[lane], 0.0)
 
 
 def drifts(
