@@ -1,0 +1,56 @@
+# make sweep CONFIG=config/quickstart.yaml   from a YAML file to results/NAME: dataset, figures, report
+# make test | test-long | check | bench | docs | clean
+# Another interpreter, another environment: make test PYTHON=python3.13 VENV=.venv-3.13
+
+PYTHON ?= python3
+VENV ?= .venv
+CONFIG ?= config/quickstart.yaml
+PROFILE ?= workflow/profiles/local
+
+BIN := $(VENV)/bin
+# Bytecode is compiled where and when a module is first imported: at install it would take longer than all the rest.
+unexport PYTHONDONTWRITEBYTECODE
+INSTALL := $(BIN)/python -m pip install --quiet --no-compile --disable-pip-version-check --constraint constraints.txt
+
+.PHONY: sweep plan test test-long check format bench docs clean
+.DELETE_ON_ERROR:
+
+sweep: $(VENV)/.run
+	$(BIN)/snakemake --profile $(PROFILE) --quiet rules host reason --config sweep=$(CONFIG)
+
+plan: $(VENV)/.run
+	$(BIN)/sweeplib plan $(CONFIG)
+
+test: $(VENV)/.test
+	$(BIN)/python -m pytest -m "not long"
+
+test-long: $(VENV)/.test
+	$(BIN)/python -m pytest -m long --timeout 3600
+
+check: $(VENV)/.dev
+	$(BIN)/ruff check .
+	$(BIN)/ruff format --check .
+	$(BIN)/snakefmt --check Snakefile workflow
+	$(BIN)/lint-imports
+	$(BIN)/mypy
+
+format: $(VENV)/.dev
+	$(BIN)/ruff check --fix .
+	$(BIN)/ruff format .
+	$(BIN)/snakefmt Snakefile workflow
+
+clean:
+	rm -rf $(VENV) .snakemake .pytest_cache .mypy_cache .ruff_cache .hypothesis
+	find . -name __pycache__ -not -path "./.git/*" -prune -exec rm -rf {} +
+
+# Each stamp is an installed set of extras, as old as the files that say what is in it.
+$(VENV)/.run: EXTRAS :=
+$(VENV)/.test: EXTRAS := [test]
+$(VENV)/.dev: EXTRAS := [dev]
+$(VENV)/.run $(VENV)/.test $(VENV)/.dev: pyproject.toml constraints.txt | $(BIN)/pip
+	$(INSTALL) --editable ".$(EXTRAS)"
+	@touch $@
+
+$(BIN)/pip:
+	$(PYTHON) -m venv $(VENV)
+	$(INSTALL) pip

@@ -1,0 +1,31 @@
+# From a sweep's YAML file to its report: snakemake --profile workflow/profiles/local --config sweep=config/NAME.yaml
+import sys
+
+import sweeplib.config
+import sweeplib.errors
+
+try:
+    config = {"sweep": "config/quickstart.yaml", "results": "results"} | config
+    if len(config) > 2:
+        raise sweeplib.errors.InputError("give the sweep's file as --config sweep=FILE, without --configfile")
+    sweep = sweeplib.config.load(config["sweep"])
+except sweeplib.errors.InputError as error:
+    print(error, file=sys.stderr)
+    sys.exit(2)
+
+directory = f"{config['results']}/{sweep.name}"
+
+
+include: "workflow/rules/triggers.smk"
+include: "workflow/rules/plan.smk"
+include: "workflow/rules/simulate.smk"
+include: "workflow/rules/finalise.smk"
+include: "workflow/rules/analyse.smk"
+include: "workflow/rules/figures.smk"
+include: "workflow/rules/report.smk"
+
+
+rule all:
+    default_target: True
+    input:
+        f"{directory}/report/index.html",

@@ -1,0 +1,18 @@
+"""Runtime type checks of everything but the compiled kernels, for all tests."""
+
+from jaxtyping import install_import_hook
+
+CHECKED = [
+    "analysis",
+    "config",
+    "figures",
+    "observables",
+    "problem",
+    "report",
+    "simulate",
+    "storage",
+    "sweep",
+    "theory",
+]
+
+install_import_hook([f"sweeplib.{floor}" for floor in CHECKED], "beartype.beartype")

@@ -1,0 +1,63 @@
+"""A copy of the project, in which the workflow's tests run Snakemake and edit the sources."""
+
+import os
+import re
+import shutil
+import subprocess
+import sys
+from dataclasses import dataclass
+from pathlib import Path
+
+ROOT = Path(__file__).parents[2]
+SWEEP = """\
+name: tiny
+problem: {p: 1, k: 1, d: 40, Delta: 0, activation: square, spherical: true}
+grid: {gamma: [0.05, 0.08]}
+seeds: 2
+dynamics: [sgd_chain, ode]
+times: [0, 2, 4]
+thresholds: [0.01]
+stop: exit
+figures: [learning_rate_scan]
+cluster: {kind: local, workers: 1, dashboard_address: ":0"}
+"""
+
+
+@dataclass(frozen=True)
+class Project:
+    """A working tree of its own, with one sweep in it."""
+
+    root: Path
+
+    def snakemake(self, *arguments: str) -> subprocess.CompletedProcess[str]:
+        """Snakemake run in the tree, on its own copy of sweeplib."""
+        command = [sys.executable, "-m", "snakemake", "--profile", "workflow/profiles/local", *arguments]
+        environment = os.environ | {"PYTHONPATH": str(self.root)}
+        return subprocess.run(command, cwd=self.root, env=environment, capture_output=True, text=True, check=False)
+
+    def planned(self) -> dict[str, int]:
+        """How many jobs of each rule a dry run wants."""
+        done = self.snakemake("--dry-run", "--config", "sweep=tiny.yaml")
+        assert done.returncode == 0, done.stderr
+        stats = done.stdout.rpartition("Job stats:")[2].partition("total")[0]
+        return {rule: int(count) for rule, count in re.findall(r"^(\w+) +(\d+)$", stats, flags=re.MULTILINE)}
+
+    def edit(self, path: str, old: str, new: str) -> None:
+        """Replace the one place that says `old` in a file of the tree."""
+        text = (self.root / path).read_text()
+        assert text.count(old) == 1, f"{path} says {old!r} {text.count(old)} times"
+        (self.root / path).write_text(text.replace(old, new))
+
+    def append(self, path: str, line: str) -> None:
+        """Add a line to a file of the tree."""
+        with (self.root / path).open("a") as file:
+            file.write(f"\n{line}\n")
+
+
+def project_in(root: Path) -> Project:
+    """The project copied to `root`, with the compiled kernels it may have."""
+    for part in ("sweeplib", "workflow"):
+        shutil.copytree(ROOT / part, root / part)
+    shutil.copy(ROOT / "Snakefile", root)
+    (root / "tiny.yaml").write_text(SWEEP)
+    return Project(root)

@@ -1,0 +1,13 @@
+rule analyse:
+    input:
+        f"{directory}/dataset.done.json",
+    output:
+        f"{directory}/analysis/{{name}}.done.json",
+    wildcard_constraints:
+        name="|".join(sweep.analyses),
+    params:
+        directory=directory,
+        options=lambda wildcards: sweep.analyses[wildcards.name],
+        floors=floors("analysis", "theory"),
+    script:
+        "../scripts/analyse.py"

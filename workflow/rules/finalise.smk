@@ -1,0 +1,12 @@
+rule finalise:
+    input:
+        expand("{directory}/{dynamics}.done.json", directory=directory, dynamics=sweep.runs),
+    output:
+        f"{directory}/dataset.done.json",
+    params:
+        directory=directory,
+        settings={**physics, "dynamics": settings["dynamics"]},
+        numerics=numerics,
+        floors=floors("storage"),
+    script:
+        "../scripts/finalise.py"

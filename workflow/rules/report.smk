@@ -1,0 +1,13 @@
+rule report:
+    input:
+        f"{directory}/dataset.done.json",
+        expand("{directory}/analysis/{name}.done.json", directory=directory, name=sweep.analyses),
+        expand("{directory}/figures/{name}.png", directory=directory, name=sweep.figures),
+    output:
+        f"{directory}/report/index.html",
+    params:
+        directory=directory,
+        settings={key: value for key, value in settings.items() if key != "cluster"},
+        floors=floors("report"),
+    script:
+        "../scripts/report.py"
