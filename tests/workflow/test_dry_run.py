@@ -41,7 +41,7 @@ def test_a_million_points_dry_run_in_seconds(project: Project) -> None:
 
 
 def _dry_run(project: Project) -> tuple[int, str, float, float]:
-    """Exit status, output, seconds and peak memory; by way of a small process, as a child's peak counts its parent's."""
+    """Exit status, output, seconds and peak memory, by way of a small process: a child's peak counts its parent's."""
     command = [sys.executable, "-m", "snakemake", "--dry-run", "--config", "sweep=million.yaml"]
     environment = os.environ | {"PYTHONPATH": str(project.root), "PYTHONDONTWRITEBYTECODE": ""}
     done = subprocess.run(
