@@ -1,0 +1,341 @@
+"""The compiled step of the overlap chain, for groups of replicas side by side in vector lanes.
+
+Arrays have the lane as last axis: A (p, k, LANES), B (p, p, LANES), fields (p, LANES). Lanes never mix, and short groups
+are filled up with copies of their last replica, so that no bit of a replica depends on its neighbours.
+"""
+
+import math
+
+import numba
+import numpy as np
+
+from sweeplib.dynamics.step_dynamics import OVERFLOW
+from sweeplib.random import attempt_words, chi_square, chi_square_proposal, gamma_constants, normal_pair, words
+
+LANES = 32
+
+_kernel = numba.njit(error_model="numpy", fastmath={"contract"})
+
+
+def _unbound(*arguments):  # type: ignore[no-untyped-def]
+    raise NotImplementedError("bound by `specialised`")
+
+
+student_value = student_derivative = teacher_value = population_risk = _unbound
+
+
+@_kernel
+def gather(source, order, first, lanes):  # type: ignore[no-untyped-def]
+    """Copy the columns order[first], order[first + 1], ... of source (rows, n) to lanes (rows, LANES)."""
+    last = order.shape[0] - 1
+    for row in range(source.shape[0]):
+        for lane in range(LANES):
+            lanes[row, lane] = source[row, order[min(first + lane, last)]]
+
+
+@_kernel
+def scatter(lanes, order, first, target):  # type: ignore[no-untyped-def]
+    """Copy the lanes back to the columns they came from."""
+    filled = min(LANES, order.shape[0] - first)
+    for row in range(target.shape[0]):
+        for lane in range(filled):
+            target[row, order[first + lane]] = lanes[row, lane]
+
+
+@_kernel
+def draw_normals(step, seed, key, z):  # type: ignore[no-untyped-def]
+    """Fill z (a multiple of 4, LANES) with the normals of each lane's step."""
+    for block in range(z.shape[0] // 4):
+        for lane in range(LANES):
+            w0, w1, w2, w3 = words(np.uint64(block), step[lane], seed[lane], key[lane])
+            z[4 * block, lane], z[4 * block + 1, lane] = normal_pair(w0, w1)
+            z[4 * block + 2, lane], z[4 * block + 3, lane] = normal_pair(w2, w3)
+
+
+@_kernel
+def draw_outside(constants, scale, width, z, row, step, seed, key, sure, out):  # type: ignore[no-untyped-def]
+    """Fill out (LANES,) with the length s of each sample out of the span of the weights, s² ~ χ²(d−p−k).
+
+    Row `row` of z holds the normals of the first proposals, row 2 of `constants` the degrees of freedom.
+    """
+    certain = True
+    for lane in range(LANES):
+        word, _, _, _ = attempt_words(step[lane], seed[lane], key[lane])
+        square, accepted = chi_square_proposal(scale[lane], width[lane], z[row, lane], word)
+        sure[lane] = accepted & (constants[2, lane] >= 2.0)
+        out[lane] = math.sqrt(square)
+    for lane in range(LANES):
+        certain &= sure[lane]
+    if not certain:
+        for lane in range(LANES):
+            if not sure[lane]:
+                out[lane] = math.sqrt(chi_square(constants[2, lane], z[row, lane], step[lane], seed[lane], key[lane]))
+
+
+@_kernel
+def fields(A, B, L_star, z, lam, lam_star):  # type: ignore[no-untyped-def]
+    """Fill λ* = L* u* and λ = A u* + B w, with (u*, w) the first k + p rows of z."""
+    p, k, lanes = A.shape
+    for r in range(k):
+        for lane in range(LANES):
+            lam_star[r, lane] = L_star[r, 0, lane] * z[0, lane]
+        for s in range(1, r + 1):
+            for lane in range(LANES):
+                lam_star[r, lane] += L_star[r, s, lane] * z[s, lane]
+    for i in range(p):
+        for lane in range(LANES):
+            lam[i, lane] = B[i, 0, lane] * z[k, lane]
+        for s in range(k):
+            for lane in range(LANES):
+                lam[i, lane] += A[i, s, lane] * z[s, lane]
+        for j in range(1, i + 1):
+            for lane in range(LANES):
+                lam[i, lane] += B[i, j, lane] * z[k + j, lane]
+
+
+@_kernel
+def rotation(x, y):  # type: ignore[no-untyped-def]
+    """(cosine, sine, length): the rotation of (x, y) to (length, 0); the identity where both are zero."""
+    length = math.sqrt(x * x + y * y)
+    inverse = 1.0 / length if length > 0.0 else 0.0
+    return (x * inverse if length > 0.0 else 1.0), y * inverse, length
+
+
+@_kernel
+def rotate_columns(B, j, spill, cosine, sine):  # type: ignore[no-untyped-def]
+    """Rotate columns j and j + 1 of B, from row j on; the column beyond the last is `spill`."""
+    p = B.shape[0]
+    for i in range(j, p):
+        if j + 1 < p:
+            for lane in range(LANES):
+                left, right = B[i, j, lane], B[i, j + 1, lane]
+                B[i, j, lane] = cosine[lane] * left + sine[lane] * right
+                B[i, j + 1, lane] = cosine[lane] * right - sine[lane] * left
+        else:
+            for lane in range(LANES):
+                left, right = B[i, j, lane], spill[lane]
+                B[i, j, lane] = cosine[lane] * left + sine[lane] * right
+                spill[lane] = cosine[lane] * right - sine[lane] * left
+
+
+@_kernel
+def refactor(B, c, z, k, outside, tail, spill, cosine, sine):  # type: ignore[no-untyped-def]
+    """Replace B by a lower triangular factor of [B + c wᵀ, s c], by rotations of columns; w is z from row k on.
+
+    From the last column on, rotate (w, s) into its first axis: B turns Hessenberg, its column beyond the last, `spill`,
+    being zero but in the last row. Then c times the length of (w, s) goes into the first column, and rotations from the
+    first column on make B triangular again. A single row needs none of it: its factor is its length.
+    """
+    p = B.shape[0]
+    if p == 1:
+        for lane in range(LANES):
+            along = B[0, 0, lane] + c[0, lane] * z[k, lane]
+            across = c[0, lane] * outside[lane]
+            B[0, 0, lane] = math.sqrt(along * along + across * across)
+        return
+    for lane in range(LANES):
+        tail[lane] = outside[lane]
+        spill[lane] = 0.0
+    for j in range(p - 1, -1, -1):
+        for lane in range(LANES):
+            cosine[lane], sine[lane], tail[lane] = rotation(z[k + j, lane], tail[lane])
+        rotate_columns(B, j, spill, cosine, sine)
+    for i in range(p):
+        for lane in range(LANES):
+            B[i, 0, lane] += c[i, lane] * tail[lane]
+    for j in range(p):
+        for lane in range(LANES):
+            right = B[j, j + 1, lane] if j + 1 < p else spill[lane]
+            cosine[lane], sine[lane], tail[lane] = rotation(B[j, j, lane], right)
+        rotate_columns(B, j, spill, cosine, sine)
+
+
+@_kernel
+def project(A, B, norm):  # type: ignore[no-untyped-def]
+    """Divide each student row of (A, B) by its norm."""
+    p, k, lanes = A.shape
+    for i in range(p):
+        for lane in range(LANES):
+            norm[lane] = B[i, 0, lane] * B[i, 0, lane]
+        for j in range(1, i + 1):
+            for lane in range(LANES):
+                norm[lane] += B[i, j, lane] * B[i, j, lane]
+        for s in range(k):
+            for lane in range(LANES):
+                norm[lane] += A[i, s, lane] * A[i, s, lane]
+        for lane in range(LANES):
+            norm[lane] = 1.0 / math.sqrt(norm[lane])
+        for s in range(k):
+            for lane in range(LANES):
+                A[i, s, lane] *= norm[lane]
+        for j in range(i + 1):
+            for lane in range(LANES):
+                B[i, j, lane] *= norm[lane]
+
+
+@_kernel
+def fill_overlaps(A, B, L_star, Q, M):  # type: ignore[no-untyped-def]
+    """Fill Q = A Aᵀ + B Bᵀ and M = A L*ᵀ."""
+    p, k, lanes = A.shape
+    for i in range(p):
+        for j in range(i + 1):
+            for lane in range(LANES):
+                Q[i, j, lane] = B[i, 0, lane] * B[j, 0, lane]
+            for s in range(1, j + 1):
+                for lane in range(LANES):
+                    Q[i, j, lane] += B[i, s, lane] * B[j, s, lane]
+            for s in range(k):
+                for lane in range(LANES):
+                    Q[i, j, lane] += A[i, s, lane] * A[j, s, lane]
+            for lane in range(LANES):
+                Q[j, i, lane] = Q[i, j, lane]
+        for r in range(k):
+            for lane in range(LANES):
+                M[i, r, lane] = A[i, 0, lane] * L_star[r, 0, lane]
+            for s in range(1, r + 1):
+                for lane in range(LANES):
+                    M[i, r, lane] += A[i, s, lane] * L_star[r, s, lane]
+
+
+@_kernel
+def fill_teacher_overlaps(L_star, P):  # type: ignore[no-untyped-def]
+    """Fill P = L* L*ᵀ."""
+    k = L_star.shape[0]
+    for r in range(k):
+        for s in range(k):
+            for lane in range(LANES):
+                P[r, s, lane] = L_star[r, 0, lane] * L_star[s, 0, lane]
+            for q in range(1, min(r, s) + 1):
+                for lane in range(LANES):
+                    P[r, s, lane] += L_star[r, q, lane] * L_star[s, q, lane]
+
+
+@_kernel
+def next_targets(order, first, targets, exits, out):  # type: ignore[no-untyped-def]
+    """Fill out (LANES,) with the highest risk that is a threshold not yet reached, or -inf; say whether there is one."""
+    pending = False
+    last = order.shape[0] - 1
+    for lane in range(LANES):
+        replica = order[min(first + lane, last)]
+        out[lane] = -np.inf
+        for t in range(targets.shape[1]):
+            if exits[replica, t] < 0:
+                out[lane] = max(out[lane], targets[replica, t])
+                pending = True
+    return pending
+
+
+@_kernel
+def note_exits(order, first, risk, targets, step, exits):  # type: ignore[no-untyped-def]
+    """Note the step as exit of each threshold that a lane's risk now reaches for the first time."""
+    for lane in range(min(LANES, order.shape[0] - first)):
+        replica = order[first + lane]
+        for t in range(targets.shape[1]):
+            if exits[replica, t] < 0 and risk[lane] <= targets[replica, t]:
+                exits[replica, t] = step[lane]
+
+
+@_kernel
+def note_divergences(order, first, displacement, step, failed):  # type: ignore[no-untyped-def]
+    """Note the steps taken so far as the end of each lane whose displacement is no longer a number of sense."""
+    for lane in range(min(LANES, order.shape[0] - first)):
+        replica = order[first + lane]
+        if failed[replica] < 0 and not abs(displacement[lane]) < OVERFLOW:
+            failed[replica] = step[lane]
+
+
+def chain_round(  # type: ignore[no-untyped-def]
+    order,
+    chunk,
+    spherical,
+    A_all,
+    B_all,
+    L_star_all,
+    a_all,
+    a_star_all,
+    rate_all,
+    noise_all,
+    degrees_all,
+    keys,
+    seeds,
+    until,
+    targets,
+    steps,
+    exits,
+    failed,
+):
+    """Take up to `chunk` steps, not beyond `until`, with each replica in `order`; the state is changed in place.
+
+    A_all (p, k, n), B_all (p, p, n), L_star_all (k, k, n), a_all (p, n), a_star_all (k, n); (n,): rate γ/(pd), noise √Δ,
+    degrees d−p−k, keys, seeds, until, steps, failed; targets and exits (n, thresholds).
+    """
+    p, k, n = A_all.shape
+    A, B, L_star = np.empty((p, k, LANES)), np.zeros((p, p, LANES)), np.empty((k, k, LANES))
+    Q, M, P = np.empty((p, p, LANES)), np.empty((p, k, LANES)), np.empty((k, k, LANES))
+    a, a_star, constants = np.empty((p, LANES)), np.empty((k, LANES)), np.empty((3, LANES))
+    z, lam, lam_star = np.empty((4 * ((p + k + 5) // 4), LANES)), np.empty((p, LANES)), np.empty((k, LANES))
+    c, spill, outside, displacement = np.empty((p, LANES)), np.empty(LANES), np.empty(LANES), np.empty(LANES)
+    scale, width, sure = np.empty(LANES), np.empty(LANES), np.empty(LANES, np.bool_)
+    cosine, sine, tail = np.empty(LANES), np.empty(LANES), np.empty(LANES)
+    risk, target = np.empty(LANES), np.empty(LANES)
+    key, seed, step = np.empty(LANES, np.uint64), np.empty(LANES, np.uint64), np.empty(LANES, np.uint64)
+    last = order.shape[0] - 1
+    for first in range(0, order.shape[0], LANES):
+        gather(A_all.reshape((p * k, n)), order, first, A.reshape((p * k, LANES)))
+        gather(B_all.reshape((p * p, n)), order, first, B.reshape((p * p, LANES)))
+        gather(L_star_all.reshape((k * k, n)), order, first, L_star.reshape((k * k, LANES)))
+        gather(a_all, order, first, a)
+        gather(a_star_all, order, first, a_star)
+        count = chunk
+        for lane in range(LANES):
+            replica = order[min(first + lane, last)]
+            constants[0, lane] = rate_all[replica]
+            constants[1, lane] = noise_all[replica]
+            constants[2, lane] = degrees_all[replica]
+            scale[lane], width[lane] = gamma_constants(degrees_all[replica])
+            key[lane], seed[lane], step[lane] = keys[replica], seeds[replica], steps[replica]
+            count = min(count, until[replica] - steps[replica])
+        fill_teacher_overlaps(L_star, P)
+        pending = next_targets(order, first, targets, exits, target)
+        for _ in range(count):
+            draw_normals(step, seed, key, z)
+            draw_outside(constants, scale, width, z, k + p + 1, step, seed, key, sure, outside)
+            fields(A, B, L_star, z, lam, lam_star)
+            for lane in range(LANES):
+                displacement[lane] = constants[1, lane] * z[k + p, lane]
+            for r in range(k):
+                for lane in range(LANES):
+                    displacement[lane] += a_star[r, lane] * teacher_value(lam_star[r, lane]) / k
+            for i in range(p):
+                for lane in range(LANES):
+                    displacement[lane] -= a[i, lane] * student_value(lam[i, lane]) / p
+            broken = False
+            for lane in range(LANES):
+                broken |= not abs(displacement[lane]) < OVERFLOW
+            if broken:
+                note_divergences(order, first, displacement, step, failed)
+            for i in range(p):
+                for lane in range(LANES):
+                    slope = a[i, lane] * student_derivative(lam[i, lane])
+                    c[i, lane] = constants[0, lane] * slope * displacement[lane]
+                for s in range(k):
+                    for lane in range(LANES):
+                        A[i, s, lane] += c[i, lane] * z[s, lane]
+            refactor(B, c, z, k, outside, tail, spill, cosine, sine)
+            if spherical:
+                project(A, B, risk)
+            for lane in range(LANES):
+                step[lane] += np.uint64(1)
+            if pending:
+                fill_overlaps(A, B, L_star, Q, M)
+                population_risk(Q, M, P, a, a_star, risk)
+                hit = False
+                for lane in range(LANES):
+                    hit |= risk[lane] <= target[lane]
+                if hit:
+                    note_exits(order, first, risk, targets, step, exits)
+                    pending = next_targets(order, first, targets, exits, target)
+        scatter(A.reshape((p * k, LANES)), order, first, A_all.reshape((p * k, n)))
+        scatter(B.reshape((p * p, LANES)), order, first, B_all.reshape((p * p, n)))
+        for lane in range(min(LANES, order.shape[0] - first)):
+            steps[order[first + lane]] = step[lane]

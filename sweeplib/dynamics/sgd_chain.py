@@ -1,0 +1,102 @@
+"""One-pass SGD by its exact overlap chain: the law of the overlaps, at a cost that does not depend on d.
+
+For fresh Gaussian samples the overlaps are a Markov chain. Carry the factor Ω = L Lᵀ, teacher rows first,
+L = [[L*, 0], [A, B]] with B lower triangular. In the frame of its rows a sample √d x has coordinates u* (k), w (p) and,
+out of their span, a component of length s, s² ~ χ²(d−p−k). The local fields are L (u*, w); with
+c_i = (γ/(pd)) a_i σ'(λ_i) E a step is A += c u*ᵀ and B ← a lower triangular factor of [B + c wᵀ, s c]. Projection
+divides rows by their norms. M = A L*ᵀ and Q = A Aᵀ + B Bᵀ; neither is ever factored, so units may align.
+"""
+
+import numpy as np
+from numpy.typing import NDArray
+
+from sweeplib.dynamics.chain_kernel import chain_round
+from sweeplib.dynamics.dynamics import DYNAMICS, NumericalOptions
+from sweeplib.dynamics.replicas import Replicas
+from sweeplib.dynamics.step_dynamics import StepDynamics
+from sweeplib.errors import InputError
+from sweeplib.maths.activations import ACTIVATIONS
+from sweeplib.maths.compiled import specialised
+from sweeplib.maths.overlaps import lower_factors
+from sweeplib.problem import Problem
+
+Array = NDArray[np.float64]
+
+STEPS_A_ROUND = 512
+"""Steps after which replicas that have stopped give up their lanes."""
+
+
+class SgdChain(StepDynamics):
+    """Replicas of the overlap chain; the replica is the last axis of the state arrays, as the kernel wants it."""
+
+    name = "sgd_chain"
+    label = "SGD (overlap chain)"
+    together = 1024
+
+    def __init__(self, replicas: Replicas, options: NumericalOptions) -> None:
+        super().__init__(replicas, options)
+        k = replicas.k
+        student, teacher = ACTIVATIONS[replicas.activation], ACTIVATIONS[replicas.teacher_activation]
+        self._round = specialised(
+            chain_round,
+            student_value=student.value,
+            student_derivative=student.derivative,
+            teacher_value=teacher.value,
+            population_risk=self.expectations.risk,
+        )
+        factor = np.moveaxis(lower_factors(replicas.Q, replicas.M, replicas.P), 0, -1)
+        self._L_star = np.ascontiguousarray(factor[:k, :k])
+        self._A, self._B = np.ascontiguousarray(factor[k:, :k]), np.ascontiguousarray(factor[k:, k:])
+        self._constants = (
+            np.ascontiguousarray(replicas.a.T),
+            np.ascontiguousarray(replicas.a_star.T),
+            replicas.step_time,
+            np.sqrt(replicas.Delta),
+            (replicas.d - replicas.p - k).astype(np.float64),
+            replicas.keys,
+            replicas.seeds,
+        )
+
+    def advance(self, to: int, deadline: float = np.inf) -> None:
+        """Run rounds of steps until every running replica is at recording time number `to`."""
+        until = self.replicas.steps[:, to]
+        while (order := self.behind(to)).size:
+            self._round(
+                order,
+                STEPS_A_ROUND,
+                self.replicas.spherical,
+                self._A,
+                self._B,
+                self._L_star,
+                *self._constants,
+                until,
+                self.targets,
+                self.step,
+                self.exits,
+                self.failed,
+            )
+            self.stop()
+            if self.clock() > deadline:
+                self.give_up()
+        self._observe()
+
+    def _observe(self) -> None:
+        A, B, L_star = (np.ascontiguousarray(np.moveaxis(part, -1, 0)) for part in (self._A, self._B, self._L_star))
+        self.M = A @ L_star.transpose(0, 2, 1)
+        self.Q = A @ A.transpose(0, 2, 1) + B @ B.transpose(0, 2, 1)
+
+    @staticmethod
+    def work(problem: Problem, time: float) -> float:
+        """Steps, times the draws, the fields and the rotations of one."""
+        width = problem.p + problem.k
+        return time / problem.step_time() * (20.0 * (width + 3) + 8.0 * problem.p * width)
+
+    @classmethod
+    def check(cls, problem: Problem) -> None:
+        """InputError unless a sample can leave the span of the weights: d ≥ p + k."""
+        if problem.d < problem.p + problem.k:
+            expected = f"at least p + k = {problem.p + problem.k} for sgd_chain (sgd has no such bound)"
+            raise InputError("no overlap chain", key="d", value=problem.d, expected=expected)
+
+
+DYNAMICS.register("sgd_chain", SgdChain)

@@ -1,0 +1,64 @@
+"""What the dynamics that go step by step share: counting steps, exits at step resolution, stopping."""
+
+import numpy as np
+from numpy.typing import NDArray
+
+from sweeplib.dynamics.dynamics import Array, Dynamics, NumericalOptions
+from sweeplib.dynamics.replicas import Replicas
+from sweeplib.maths.expectations import expectations
+
+OVERFLOW = 1e100
+"""A displacement beyond this, or none at all, is called a divergence."""
+
+
+class StepDynamics(Dynamics):
+    """State of dynamics that take SGD steps.
+
+    `step` (n,) is the next step to take; `exits` (n, thresholds) the steps of the exits and `failed` (n,) that of a
+    divergence, both negative while there is none; `targets` (n, thresholds) the risks at which thresholds are reached.
+    """
+
+    def __init__(self, replicas: Replicas, options: NumericalOptions) -> None:
+        super().__init__(replicas, options)
+        count = len(replicas)
+        self.expectations = expectations(replicas.activation, replicas.teacher_activation)
+        self.step = np.zeros(count, dtype=np.int64)
+        self.exits = np.full((count, len(replicas.thresholds)), -1, dtype=np.int64)
+        self.failed = np.full(count, -1, dtype=np.int64)
+        self.targets = (1.0 - replicas.thresholds) * self.expectations.risks(
+            replicas.Q, replicas.M, replicas.P, replicas.a, replicas.a_star
+        )[:, None]
+
+    def stop(self) -> None:
+        """Take out of the run what diverged, and what made its last exit if it may stop there."""
+        self.diverged = self.failed >= 0
+        self.running &= ~self.diverged
+        if self.replicas.stop_at_exit:
+            self.running &= ~(self.exits >= 0).all(axis=1)
+
+    def behind(self, to: int) -> NDArray[np.intp]:
+        """The replicas that still have steps to take to recording time number `to`."""
+        return np.flatnonzero(self.running & (self.step < self.replicas.steps[:, to]))
+
+    def give_up(self) -> None:
+        """Call off what is still running: its time is up."""
+        self.timed_out |= self.running
+        self.running[:] = False
+
+    def reached(self, to: int) -> NDArray[np.bool_]:
+        """Which replicas (n,) took all steps to recording time number `to`."""
+        return self.end_steps >= self.replicas.steps[:, to]
+
+    @property
+    def exit_steps(self) -> Array:
+        """Steps after which each threshold was first reached (n, thresholds), NaN where it was not."""
+        return np.where(self.exits >= 0, self.exits, np.nan)
+
+    @property
+    def end_steps(self) -> Array:
+        """Steps taken by each replica (n,): to its last exit if it stopped there, to its divergence if it diverged."""
+        steps = np.where(self.diverged, self.failed, self.step)
+        if self.replicas.stop_at_exit:
+            out = (self.exits >= 0).all(axis=1)
+            steps = np.where(out & ~self.diverged, self.exits.max(axis=1, initial=0), steps)
+        return steps.astype(np.float64)

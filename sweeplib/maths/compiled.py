@@ -1,0 +1,67 @@
+"""Compilation of kernels: one template, specialised to the functions that a problem names, cached on disk.
+
+A kernel is written once, as plain Python that calls, say, `activation_value`. `specialised` gives a copy of it in which
+that name is bound to the activation at hand, so that the compiler inlines it. The copy's name holds a digest of the
+source files of all it calls: a cached machine code is used only while these are what they were.
+"""
+
+import functools
+import hashlib
+import inspect
+import types
+from collections.abc import Callable, Iterator
+from pathlib import Path
+from typing import Any
+
+import numba
+from numba.core.dispatcher import Dispatcher
+
+_OPTIONS: dict[str, Any] = {"error_model": "numpy", "fastmath": {"contract"}, "nogil": True}
+
+
+def specialised(template: Callable[..., Any], **bindings: Any) -> Any:
+    """The compiled `template` with its global names bound as told; plain functions are compiled alike.
+
+    Compiled without the global interpreter lock, one thread; the same arguments give the same object again.
+    """
+    return _specialised(template, tuple(sorted(bindings.items())))
+
+
+@functools.cache
+def _specialised(template: Callable[..., Any], bindings: tuple[tuple[str, Any], ...]) -> Any:
+    bound = {name: _compiled(thing) for name, thing in bindings}
+    scope = {**template.__globals__, **bound}
+    name = f"{template.__name__}__{_digest(template, scope)}"
+    copy = types.FunctionType(template.__code__, scope, name, template.__defaults__)
+    copy.__module__, copy.__qualname__ = template.__module__, name
+    return numba.njit(cache=True, **_OPTIONS)(copy)
+
+
+def _compiled(thing: Any) -> Any:
+    return numba.njit(**_OPTIONS)(thing) if isinstance(thing, types.FunctionType) else thing
+
+
+def _digest(template: Callable[..., Any], scope: dict[str, Any]) -> str:
+    """A hash of the constants and of the source files of the functions that the template reaches."""
+    parts = sorted(set(_sources(template.__code__, scope, set())))
+    return hashlib.blake2b("\n".join(parts).encode(), digest_size=8).hexdigest()
+
+
+def _sources(code: types.CodeType, scope: dict[str, Any], seen: set[types.CodeType]) -> Iterator[str]:
+    if code in seen:
+        return
+    seen.add(code)
+    for name in code.co_names:
+        thing = scope.get(name)
+        if isinstance(thing, Dispatcher):
+            thing = thing.py_func
+        if isinstance(thing, types.FunctionType):
+            yield f"{name} {thing.__qualname__} {_file_digest(inspect.getfile(thing))}"
+            yield from _sources(thing.__code__, thing.__globals__, seen)
+        elif isinstance(thing, int | float | str):
+            yield f"{name} {thing!r}"
+
+
+@functools.cache
+def _file_digest(path: str) -> str:
+    return hashlib.blake2b(Path(path).read_bytes(), digest_size=8).hexdigest()

@@ -1,0 +1,91 @@
+"""Overlaps: the sufficient statistics Q, M, P of student and teacher weights."""
+
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+
+from sweeplib.errors import InputError
+
+Array = NDArray[np.float64]
+
+_TOLERANCE = 1e-9
+
+
+@dataclass(frozen=True, eq=False)
+class Overlaps:
+    """The overlaps Q = WWᵀ/d (p, p), M = WW*ᵀ/d (p, k) and P = W*W*ᵀ/d (k, k) of student W and teacher W*.
+
+    Raises InputError unless the shapes fit, all entries are finite and Ω = [[Q, M], [Mᵀ, P]] is symmetric and positive
+    semi-definite to rounding.
+    """
+
+    Q: Array
+    M: Array
+    P: Array
+
+    def __init__(self, Q: ArrayLike, M: ArrayLike, P: ArrayLike) -> None:
+        for name, value in (("Q", Q), ("M", M), ("P", P)):
+            matrix = np.array(value, dtype=np.float64, ndmin=2)
+            if matrix.ndim != 2 or not np.isfinite(matrix).all():
+                raise InputError("not an overlap matrix", key=name, value=value, expected="a matrix of finite numbers")
+            matrix.flags.writeable = False
+            object.__setattr__(self, name, matrix)
+        self._check()
+
+    def _check(self) -> None:
+        for name, matrix, shape in (("Q", self.Q, (self.p, self.p)), ("P", self.P, (self.k, self.k))):
+            if matrix.shape != shape:
+                raise InputError("shapes do not fit", key=name, value=matrix.shape, expected=f"{shape}, as M has")
+        omega = self.omega
+        scale = max(1.0, float(np.abs(omega).max()))
+        if not np.allclose(omega, omega.T, rtol=0, atol=_TOLERANCE * scale):
+            raise InputError("overlaps are not symmetric", key="omega", expected="Q = Qᵀ and P = Pᵀ")
+        lowest = float(np.linalg.eigvalsh(omega)[0])
+        if lowest < -_TOLERANCE * scale:
+            raise InputError("overlaps of no weights", key="omega", value=lowest, expected="no negative eigenvalue")
+
+    @classmethod
+    def from_weights(cls, W: ArrayLike, W_star: ArrayLike) -> "Overlaps":
+        """The overlaps of the weights W (p, d) and W* (k, d)."""
+        student = np.atleast_2d(np.asarray(W, dtype=np.float64))
+        teacher = np.atleast_2d(np.asarray(W_star, dtype=np.float64))
+        if student.ndim != 2 or teacher.ndim != 2 or student.shape[1] != teacher.shape[1]:
+            raise InputError("shapes do not fit", key="W_star", value=teacher.shape, expected="as many columns as W")
+        d = student.shape[1]
+        return cls(student @ student.T / d, student @ teacher.T / d, teacher @ teacher.T / d)
+
+    @property
+    def p(self) -> int:
+        """Student width."""
+        return int(self.M.shape[0])
+
+    @property
+    def k(self) -> int:
+        """Teacher width."""
+        return int(self.M.shape[1])
+
+    @property
+    def omega(self) -> Array:
+        """Ω = [[Q, M], [Mᵀ, P]], the covariance of the local fields (λ, λ*), shape (p+k, p+k)."""
+        return np.block([[self.Q, self.M], [self.M.T, self.P]])
+
+    def factor(self) -> Array:
+        """The lower triangular factor of the overlaps, see `lower_factors`."""
+        return lower_factors(self.Q, self.M, self.P)
+
+
+def lower_factors(Q: Array, M: Array, P: Array) -> Array:
+    """Lower triangular L (..., k+p, k+p) with L Lᵀ = [[P, Mᵀ], [M, Q]], teacher rows first, diagonal not negative.
+
+    By the spectral square root and a QR decomposition, which unlike Cholesky's stand singular overlaps; leading axes
+    are independent systems.
+    """
+    swapped = np.concatenate(
+        [np.concatenate([P, np.swapaxes(M, -1, -2)], axis=-1), np.concatenate([M, Q], axis=-1)], axis=-2
+    )
+    values, vectors = np.linalg.eigh(swapped)
+    root = vectors * np.sqrt(np.maximum(values, 0.0))[..., None, :]
+    lower = np.swapaxes(np.linalg.qr(np.swapaxes(root, -1, -2), mode="r"), -1, -2)
+    signs = np.where(np.diagonal(lower, axis1=-2, axis2=-1) < 0, -1.0, 1.0)
+    return lower * signs[..., None, :]

@@ -1,0 +1,10 @@
+"""Teacher-teacher overlaps P = W*W*ᵀ/d, constant along a run."""
+
+from sweeplib.observables.observable import OBSERVABLES, Observable
+
+OBSERVABLES.register(
+    "overlap_P",
+    Observable(
+        "overlap_P", lambda now: now.P, ("teacher", "teacher_2"), "teacher-teacher overlap", "P", over_time=False
+    ),
+)

@@ -1,0 +1,7 @@
+"""Student-student overlaps Q = WWᵀ/d."""
+
+from sweeplib.observables.observable import OBSERVABLES, Observable
+
+OBSERVABLES.register(
+    "overlap_Q", Observable("overlap_Q", lambda now: now.Q, ("student", "student_2"), "student-student overlap", "Q")
+)

@@ -1,0 +1,12 @@
+"""Test error on noisy labels, R + Δ/2."""
+
+from sweeplib.observables.observable import OBSERVABLES, Array, Observable, Snapshot
+from sweeplib.observables.risk import risk
+
+
+def test_error(now: Snapshot) -> Array:
+    """The expected loss on a fresh noisy sample (n,)."""
+    return risk(now) + now.Delta / 2.0
+
+
+OBSERVABLES.register("test_error", Observable("test_error", test_error, (), "test error", r"\mathcal{R} + \Delta/2"))

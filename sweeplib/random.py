@@ -1,0 +1,203 @@
+"""Counter-based random numbers: a function of (key, replica, step, index), the same whatever runs beside them.
+
+Philox4x32-10 (Salmon, Moraes, Dror and Shaw, SC 2011) turns a 128-bit counter into 128 random bits. The counter holds
+the index of the draw within a step, the step and the replica's seed; the key names the stream. Two normals come from 64
+bits by the Box-Muller transform: 40 bits for the radius (tails reach 7.4 standard deviations) and 24 for the angle,
+whose regular lattice leaves all moments of order below 2^24 exact. Everything is free of branches, so that loops over
+draws or over replicas compile to vector instructions.
+"""
+
+import hashlib
+import json
+import math
+from typing import Any
+
+import llvmlite.ir as llvm
+import numba
+import numpy as np
+from numba.core import types
+from numba.extending import intrinsic
+
+from sweeplib.errors import InputError
+
+_compiled = numba.njit(error_model="numpy", fastmath={"contract"}, inline="always")
+
+_M0, _M1 = np.uint64(0xD2511F53), np.uint64(0xCD9E8D57)
+_W0, _W1 = np.uint64(0x9E3779B9), np.uint64(0xBB67AE85)
+_LOW, _32 = np.uint64(0xFFFFFFFF), np.uint64(32)
+
+_ATTEMPTS = np.uint64(1 << 31)
+"""Draw indices from here on are the uniform numbers of a step, one index an attempt of the rejection sampler."""
+
+
+def stream_key(root_seed: int, *identity: Any) -> int:
+    """The 64-bit key of the stream of random numbers called `identity` (anything that JSON can write)."""
+    text = json.dumps([root_seed, *identity], sort_keys=True)
+    return int.from_bytes(hashlib.blake2b(text.encode(), digest_size=8).digest(), "little")
+
+
+def checked_seed(seed: int) -> int:
+    """The seed, a whole number in [0, 2^32), else InputError."""
+    if isinstance(seed, bool) or not isinstance(seed, int | np.integer) or not 0 <= seed < 2**32:
+        raise InputError("not a seed", key="seed", value=seed, expected="a whole number in [0, 2^32)")
+    return int(seed)
+
+
+@intrinsic
+def _float_of_bits(context, bits):  # type: ignore[no-untyped-def]
+    """The float64 that has these 64 bits."""
+    return types.float64(types.uint64), lambda ctx, build, sig, args: build.bitcast(args[0], llvm.DoubleType())
+
+
+@intrinsic
+def _bits_of_float(context, number):  # type: ignore[no-untyped-def]
+    """The 64 bits of a float64."""
+    return types.uint64(types.float64), lambda ctx, build, sig, args: build.bitcast(args[0], llvm.IntType(64))
+
+
+_MANTISSA, _EXPONENT_OF_1 = np.uint64((1 << 52) - 1), np.uint64(1023 << 52)
+_52, _63, _22, _24, _8, _1 = (np.uint64(n) for n in (52, 63, 22, 24, 8, 1))
+_LOW_24, _LOW_22 = np.uint64((1 << 24) - 1), np.uint64((1 << 22) - 1)
+_TO_52 = np.uint64(1075 << 52)
+
+
+@_compiled
+def _exact_float(integer):  # type: ignore[no-untyped-def]
+    """An integer below 2^52 as a float64, without the conversion that vector units lack."""
+    return _float_of_bits(integer | _TO_52) - 4503599627370496.0
+
+
+@numba.njit(error_model="numpy", inline="always")
+def philox(c0, c1, c2, c3, k0, k1):  # type: ignore[no-untyped-def]
+    """Four random 32-bit words, as uint64, of the counter (c0..c3) under the key (k0, k1)."""
+    for _ in range(10):
+        low, high = _M0 * c0, _M1 * c2
+        c0, c2 = (high >> _32) ^ c1 ^ k0, (low >> _32) ^ c3 ^ k1
+        c1, c3 = high & _LOW, low & _LOW
+        k0, k1 = (k0 + _W0) & _LOW, (k1 + _W1) & _LOW
+    return c0, c1, c2, c3
+
+
+@numba.njit(error_model="numpy", inline="always")
+def words(index, step, seed, key):  # type: ignore[no-untyped-def]
+    """Four random 32-bit words: draw `index` of `step` for replica `seed` in the stream `key` (all uint64)."""
+    return philox(index, step & _LOW, step >> _32, seed, key & _LOW, key >> _32)
+
+
+@_compiled
+def _radius(bits):  # type: ignore[no-untyped-def]
+    """√(−2 log u), u = (bits + ½)/2^40, by the series of 2 artanh to double precision."""
+    u = _exact_float(bits) + 0.5
+    pattern = _bits_of_float(u)
+    mantissa = _float_of_bits((pattern & _MANTISSA) | _EXPONENT_OF_1)
+    exponent = _exact_float(pattern >> _52) - 1063.0
+    large = mantissa > 1.4142135623730951
+    mantissa = 0.5 * mantissa if large else mantissa
+    exponent = exponent + 1.0 if large else exponent
+    s = (mantissa - 1.0) / (mantissa + 1.0)
+    z = s * s
+    series = 2 / 15 + z * (2 / 17 + z * (2 / 19 + z * (2 / 21)))
+    series = 2 / 7 + z * (2 / 9 + z * (2 / 11 + z * (2 / 13 + z * series)))
+    series = 2.0 + z * (2 / 3 + z * (2 / 5 + z * series))
+    return math.sqrt(-2.0 * (exponent * 0.6931471805599453 + s * series))
+
+
+@_compiled
+def _direction(bits):  # type: ignore[no-untyped-def]
+    """(cos, sin) of the angle 2π (bits + ½)/2^24, Taylor series within an octant of an axis."""
+    angle = (_exact_float(bits & _LOW_22) - 2097151.5) * (math.pi / 8388608.0)
+    z = angle * angle
+    sine = 1 / 120 + z * (-1 / 5040 + z * (1 / 362880 + z * (-1 / 39916800 + z * (1 / 6227020800))))
+    sine = angle * (1.0 + z * (-1 / 6 + z * sine))
+    cosine = -1 / 720 + z * (1 / 40320 + z * (-1 / 3628800 + z * (1 / 479001600 + z * (-1 / 87178291200))))
+    cosine = 1.0 + z * (-1 / 2 + z * (1 / 24 + z * cosine))
+    quadrant = bits >> _22
+    swap = (quadrant & _1) != np.uint64(0)
+    x = sine if swap else cosine
+    y = cosine if swap else sine
+    x_sign = ((quadrant ^ (quadrant >> _1)) & _1) << _63
+    y_sign = (quadrant >> _1) << _63
+    return _float_of_bits(_bits_of_float(x) ^ x_sign), _float_of_bits(_bits_of_float(y) ^ y_sign)
+
+
+@_compiled
+def normal_pair(first, second):  # type: ignore[no-untyped-def]
+    """Two independent N(0, 1) numbers made of two 32-bit words."""
+    radius = _radius((first << _8) | (second >> _24))
+    x, y = _direction(second & _LOW_24)
+    return radius * x, radius * y
+
+
+@_compiled
+def uniform(word):  # type: ignore[no-untyped-def]
+    """A number uniform on (0, 1), never an end, made of a 32-bit word."""
+    return (_exact_float(word) + 0.5) / 4294967296.0
+
+
+@numba.njit(error_model="numpy", fastmath={"contract"}, nogil=True)
+def fill_normals(key, seed, step, out):  # type: ignore[no-untyped-def]
+    """Fill `out`, whose length is a multiple of 4, with the N(0, 1) numbers of one step of one replica."""
+    quarter = out.shape[0] // 4
+    first, second = out[:quarter], out[quarter : 2 * quarter]
+    third, fourth = out[2 * quarter : 3 * quarter], out[3 * quarter :]
+    for j in range(quarter):
+        w0, w1, w2, w3 = words(np.uint64(j), step, seed, key)
+        first[j], second[j] = normal_pair(w0, w1)
+        third[j], fourth[j] = normal_pair(w2, w3)
+
+
+def normals(key: int, seed: int, step: int, count: int) -> np.ndarray:
+    """`count` independent N(0, 1) numbers: the draws of `step` for replica `seed` in the stream `key`."""
+    out = np.empty(-(-count // 4) * 4)
+    fill_normals(np.uint64(key), np.uint64(seed), np.uint64(step), out)
+    return out[:count]
+
+
+@_compiled
+def gamma_constants(degrees):  # type: ignore[no-untyped-def]
+    """(scale, width) of the sampler of Marsaglia and Tsang (2000): α − ⅓ and 1/√(9(α − ⅓)), α = degrees/2 ≥ 1."""
+    scale = 0.5 * max(degrees, 2.0) - 1.0 / 3.0
+    return scale, 1.0 / math.sqrt(9.0 * scale)
+
+
+@_compiled
+def chi_square_proposal(scale, width, normal, word):  # type: ignore[no-untyped-def]
+    """(χ², sure): the proposed χ² number, and whether it is accepted for sure; else ask `chi_square`.
+
+    With y = width·x the logarithm of the acceptance probability is −(width²x⁴/12)(1 − 4y/5 + 4y²/6 − ...), which for
+    |y| ≤ ½ is above −width²x⁴/6: a squeeze that leaves the exact test to a fraction 1/(18 α) of the draws.
+    """
+    y = width * normal
+    base = 1.0 + y
+    square = normal * y
+    sure = (abs(y) <= 0.5) & (uniform(word) < 1.0 - square * square / 6.0)
+    return 2.0 * scale * base * base * base, sure
+
+
+@numba.njit(error_model="numpy", fastmath={"contract"})
+def chi_square(degrees, normal, step, seed, key):  # type: ignore[no-untyped-def]
+    """A χ² number of `degrees` ≥ 0, exact in law; `normal` is the first proposal, further ones are drawn as needed.
+
+    Below two degrees, the draw is one of two degrees more times a power of a uniform: the gamma law of shape α is that of α+1 times
+    U^(1/α) (Marsaglia and Tsang 2000, section 6).
+    """
+    if degrees < 1.0:
+        return 0.0
+    scale, width = gamma_constants(degrees if degrees >= 2.0 else degrees + 2.0)
+    attempt = _ATTEMPTS
+    w0, w1, w2, w3 = words(attempt, step, seed, key)
+    boost = 1.0 if degrees >= 2.0 else uniform(w1) ** 2
+    while True:
+        base = 1.0 + width * normal
+        cube = base * base * base
+        if cube > 0.0 and math.log(uniform(w0)) < 0.5 * normal * normal + scale * (1.0 - cube + math.log(cube)):
+            return 2.0 * scale * cube * boost
+        attempt += _1
+        w0, w1, w2, w3 = words(attempt, step, seed, key)
+        normal, _ = normal_pair(w2, w3)
+
+
+@numba.njit(error_model="numpy", inline="always")
+def attempt_words(step, seed, key):  # type: ignore[no-untyped-def]
+    """The words from which `chi_square` takes its first decision."""
+    return words(_ATTEMPTS, step, seed, key)
