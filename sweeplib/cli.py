@@ -1,0 +1,203 @@
+"""The command line: each command reads a sweep's config and calls one stage."""
+
+from collections.abc import Iterable, Mapping
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, Any
+
+import typer
+from typer.core import TyperGroup
+
+from sweeplib.errors import InputError, SweeplibError
+
+if TYPE_CHECKING:
+    from rich.table import Table
+
+    from sweeplib.sweep.sweep import Sweep
+
+
+class Commands(TyperGroup):
+    """The commands; what sweeplib refuses is said in one line, with exit status 2."""
+
+    def invoke(self, ctx: typer.Context) -> Any:
+        """Return what the command returns."""
+        try:
+            return super().invoke(ctx)
+        except SweeplibError as error:
+            typer.echo(str(error), err=True)
+            raise typer.Exit(2 if isinstance(error, InputError) else 1) from None
+
+
+app = typer.Typer(
+    cls=Commands,
+    help="Distributed parameter sweeps of one-pass SGD in two-layer networks, and of its limits.",
+    no_args_is_help=True,
+    add_completion=False,
+    pretty_exceptions_enable=False,
+    rich_markup_mode=None,
+)
+
+Config = Annotated[Path, typer.Argument(metavar="CONFIG", help="The sweep's YAML file.", show_default=False)]
+Set = Annotated[
+    list[str] | None, typer.Option("--set", metavar="KEY=VALUE", help="Give a key another value: grid.d=[300].")
+]
+Results = Annotated[Path, typer.Option("--results", help="The folder that holds a folder for each sweep.")]
+Workers = Annotated[int | None, typer.Option("--workers", min=1, help="How many, instead of the config's number.")]
+Names = Annotated[list[str] | None, typer.Argument(metavar="NAME", help="Only these; by default all.")]
+RESULTS = Path("results")
+
+
+@app.command()
+def plan(config: Config, set_: Set = None, results: Results = RESULTS, workers: Workers = None) -> None:
+    """Show what there is to do, and what it will take here."""
+    sweep, directory = _loaded(config, set_, results)
+    from sweeplib.sweep.plan import write_plan
+
+    _show(write_plan(sweep, directory, workers=workers).table())
+
+
+@app.command()
+def run(
+    config: Config,
+    dynamics: Names = None,
+    set_: Set = None,
+    results: Results = RESULTS,
+    workers: Workers = None,
+    progress: Annotated[bool, typer.Option(help="Show how far it is.")] = True,
+) -> None:
+    """Simulate what is missing.
+
+    Interrupted, it goes on where it stopped. Cases that fail are recorded, and stop nothing.
+    """
+    sweep, directory = _loaded(config, set_, results)
+    chosen = _chosen(dynamics, sweep.runs, "dynamics of this sweep")
+    from sweeplib.sweep.run import run_sweep
+
+    summaries = [run_sweep(sweep, name, directory, workers=workers, progress=progress) for name in chosen]
+    _show(_counts(sweep.name, {summary.dynamics: summary.cases for summary in summaries}))
+    computed = sum(summary.computed for summary in summaries)
+    wrong = sum(count for summary in summaries for status, count in summary.cases.items() if status not in _WELL)
+    typer.echo(f"{computed} cases computed now; {wrong} ended badly" + (f", see {directory}/failures" if wrong else ""))
+
+
+@app.command()
+def status(config: Config, set_: Set = None, results: Results = RESULTS) -> None:
+    """Show how many cases have each status."""
+    sweep, directory = _loaded(config, set_, results)
+    from sweeplib.sweep.status import sweep_status
+
+    _show(_counts(sweep.name, sweep_status(sweep, directory)))
+
+
+@app.command()
+def retry(
+    config: Config,
+    statuses: Annotated[
+        list[str] | None, typer.Argument(metavar="STATUS", help="failed, killed, timeout, diverged.")
+    ] = None,
+    set_: Set = None,
+    results: Results = RESULTS,
+) -> None:
+    """Let the next run compute failed cases again."""
+    sweep, directory = _loaded(config, set_, results)
+    from sweeplib.sweep.status import RETRIED
+    from sweeplib.sweep.status import retry as reset
+
+    for name, count in reset(sweep, directory, statuses or RETRIED).items():
+        typer.echo(f"{name}: {count} cases to run again")
+
+
+@app.command()
+def finalise(config: Config, set_: Set = None, results: Results = RESULTS) -> None:
+    """Write the labelled dataset."""
+    sweep, directory = _loaded(config, set_, results)
+    from sweeplib.storage.finalise import finalise as written
+
+    typer.echo(written(sweep, directory))
+
+
+@app.command()
+def analyse(config: Config, names: Names = None, set_: Set = None, results: Results = RESULTS) -> None:
+    """Write the analyses of the dataset: all, or those named."""
+    sweep, directory = _loaded(config, set_, results)
+    chosen = _chosen(names, sweep.analyses, "analysis of this sweep")
+    from sweeplib.analysis import write_analysis
+
+    for name in chosen:
+        typer.echo(write_analysis(name, sweep.analyses[name], directory))
+
+
+@app.command()
+def figures(config: Config, names: Names = None, set_: Set = None, results: Results = RESULTS) -> None:
+    """Draw the figures: all, or those named."""
+    sweep, directory = _loaded(config, set_, results)
+    chosen = _chosen(names, sweep.figures, "figure of this sweep")
+    from sweeplib.figures import write_figure
+
+    for name in chosen:
+        typer.echo(write_figure(name, sweep.figures[name], directory))
+
+
+@app.command()
+def report(config: Config, set_: Set = None, results: Results = RESULTS) -> None:
+    """Write the report, one HTML page."""
+    sweep, directory = _loaded(config, set_, results)
+    from sweeplib.report import write_report
+
+    typer.echo(write_report(sweep, directory))
+
+
+@app.command()
+def schema(
+    directory: Annotated[Path, typer.Option(help="Where schema.json and README.md are.")] = Path("config"),
+    check: Annotated[bool, typer.Option("--check", help="Write nothing; exit status 1 if they are stale.")] = False,
+) -> None:
+    """Write the JSON schema of configs and the table of their keys."""
+    from sweeplib.config.reference import generated
+
+    stale = [name for name, text in generated().items() if _differs(directory / name, text)]
+    if check:
+        for name in stale:
+            typer.echo(f"{directory / name} is stale: run `sweeplib schema`", err=True)
+        raise typer.Exit(1 if stale else 0)
+    for name in stale:
+        (directory / name).write_text(generated()[name], encoding="utf-8")
+        typer.echo(directory / name)
+
+
+_WELL = ("ok", "missing")
+
+
+def _loaded(config: Path, overrides: Iterable[str] | None, results: Path) -> "tuple[Sweep, Path]":
+    from sweeplib.config import load
+
+    sweep = load(config, overrides or ())
+    return sweep, results / sweep.name
+
+
+def _chosen(names: list[str] | None, known: Iterable[str], kind: str) -> list[str]:
+    known = list(known)
+    for name in names or ():
+        if name not in known:
+            raise InputError(f"not a {kind}", value=name, choices=known)
+    return names or known
+
+
+def _counts(title: str, counts: Mapping[str, Mapping[str, int]]) -> "Table":
+    from rich.table import Table
+
+    table = Table("dynamics", title=title)
+    for column in next(iter(counts.values())):
+        table.add_column(column, justify="right")
+    for name, numbers in counts.items():
+        table.add_row(name, *(f"{number:,}" for number in numbers.values()))
+    return table
+
+
+def _show(table: "Table") -> None:
+    from rich.console import Console
+
+    Console().print(table)
+
+
+def _differs(path: Path, text: str) -> bool:
+    return not path.exists() or path.read_text(encoding="utf-8") != text

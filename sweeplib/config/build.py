@@ -1,0 +1,217 @@
+"""A validated config made a Sweep, its names checked against the grid and the registries."""
+
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
+from dataclasses import replace
+from typing import Any
+
+from sweeplib.config.models import DynamicsSection, SweepConfig
+from sweeplib.config.plugged import analysis_options, cluster_settings, figure_options, run_options
+from sweeplib.config.strict_yaml import written
+from sweeplib.config.values import values
+from sweeplib.errors import InputError
+from sweeplib.problem import PROBLEM_FIELDS
+from sweeplib.sweep.expressions import Expression
+from sweeplib.sweep.grid import Axis, Grid, Point
+from sweeplib.sweep.sweep import Recording, Run, Sweep
+
+MAX_SEED = 2**32
+
+
+@contextmanager
+def under(prefix: str) -> Iterator[None]:
+    """Put the errors raised within below the key `prefix`."""
+    try:
+        yield
+    except InputError as error:
+        raise error.within(prefix=prefix) from None
+
+
+def sweep_of(config: SweepConfig) -> Sweep:
+    """Return the sweep that a config describes; InputError, its key the config's, for what cannot be."""
+    _load_plugins(config.plugins)
+    clock = _expression(config.times.scale, "times.scale") if config.times.scale is not None else None
+    grid = _grid(config, clock)
+    seeds = _seeds(config.seeds)
+    figures = figure_options(config.figures)
+    sweep = Sweep(
+        name=config.name,
+        grid=grid,
+        seeds=seeds,
+        runs={name: _run(name, section, grid, seeds) for name, section in config.dynamics.items()},
+        recording=_recording(config),
+        clock=clock,
+        root_seed=config.root_seed,
+        pair_by=_pair_by(config.pair_by),
+        analyses=analysis_options(config.analyses, figures),
+        figures=figures,
+        cluster=cluster_settings(config.cluster),
+        timeout=config.timeout,
+        plugins=tuple(config.plugins),
+    )
+    for name in sweep.runs:
+        _check_points(sweep, name)
+    return _with_source(sweep, config)
+
+
+def _grid(config: SweepConfig, clock: Expression | None) -> Grid:
+    axes = [_axis(name, spec) for name, spec in config.grid.items() if name != "zip"]
+    derived = {name: _expression(text, f"derive.{name}") for name, text in config.derive.items()}
+    used = clock.names if clock is not None else frozenset()
+    grid = Grid((*axes, *_zips(config.grid.get("zip", []))), config.problem, derived, used)
+    for name in sorted(used.difference(grid.names)):
+        raise InputError(f"unknown name in {clock!s}", key="times.scale", value=name, choices=grid.names)
+    return grid
+
+
+def _axis(name: str, spec: Any) -> Axis:
+    with under("grid"):
+        return Axis(name, tuple(values(spec, name)))
+
+
+def _zips(zips: Any) -> list[Axis]:
+    shape = "a list of mappings such as {p: [1, 4], d: [100, 400]}"
+    if not isinstance(zips, list):
+        raise InputError("not linked axes", key="grid.zip", value=zips, expected=shape)
+    axes = []
+    for place, linked in enumerate(zips):
+        with under(f"grid.zip[{place}]"):
+            if not isinstance(linked, dict) or len(linked) < 2:
+                raise InputError("not linked axes", value=linked, expected="two names or more, with their values")
+            columns = {name: tuple(values(spec, name)) for name, spec in linked.items()}
+            first = next(iter(columns))
+            axes.append(Axis(first, columns.pop(first), columns))
+    return axes
+
+
+def _expression(text: str, key: str) -> Expression:
+    try:
+        return Expression(text)
+    except InputError as error:
+        error.key = key
+        raise
+
+
+def _seeds(spec: Any) -> tuple[int, ...]:
+    if isinstance(spec, int) and not isinstance(spec, bool):
+        if not 1 <= spec <= MAX_SEED:
+            raise InputError("not a number of seeds", key="seeds", value=spec, expected="1 or more")
+        return tuple(range(spec))
+    expected = f"different whole numbers from 0 to {MAX_SEED - 1}, one at least"
+    if not isinstance(spec, list | dict):
+        raise InputError("not seeds", key="seeds", value=spec, expected="how many, a list, or a spacing")
+    seeds = values(spec, "seeds")
+    for place, seed in enumerate(seeds):
+        whole = isinstance(seed, int | float) and not isinstance(seed, bool) and seed == seed // 1
+        if not whole or not 0 <= seed < MAX_SEED:
+            raise InputError("not a seed", key=f"seeds[{place}]", value=seed, expected=expected)
+    if not seeds or len(set(seeds)) < len(seeds):
+        raise InputError("not seeds", key="seeds", value=seeds, expected=expected)
+    return tuple(sorted(map(int, seeds)))
+
+
+def _recording(config: SweepConfig) -> Recording:
+    from sweeplib.observables import OBSERVABLES
+
+    for place, name in enumerate(config.observables):
+        with under(f"observables[{place}]"):
+            OBSERVABLES[name]
+        if name in config.observables[:place]:
+            raise InputError("observable given twice", key=f"observables[{place}]", value=name)
+    if config.stop == "exit" and not config.thresholds:
+        expected = "`thresholds` to stop at, or `stop: end`"
+        raise InputError("no threshold to stop at", key="stop", value=config.stop, expected=expected)
+    return Recording(
+        times=_ascending(values(config.times.values, "times.values"), "times.values", 0.0, None),
+        thresholds=_ascending(config.thresholds, "thresholds", 0.0, 1.0, sort=True),
+        observables=tuple(config.observables),
+        stop=config.stop,
+    )
+
+
+def _ascending(
+    numbers: Sequence[Any], key: str, least: float, most: float | None, sort: bool = False
+) -> tuple[float, ...]:
+    """Return numbers from `least`, in ascending order; with `most`, numbers strictly between the two."""
+    if not numbers and most is None:
+        raise InputError("no times", key=key, value=list(numbers), expected="at least one")
+    for place, number in enumerate(numbers):
+        real = isinstance(number, int | float) and not isinstance(number, bool) and number - number == 0
+        if not real or not (number >= least if most is None else least < number < most):
+            words = f"a finite number from {least:g}" if most is None else f"a number between {least:g} and {most:g}"
+            raise InputError("not a valid value", key=f"{key}[{place}]", value=number, expected=words)
+    ordered = sorted(numbers) if sort else list(numbers)
+    for place in range(1, len(ordered)):
+        if not ordered[place] > ordered[place - 1]:
+            words = f"more than {ordered[place - 1]}, the one before" if not sort else "different values"
+            raise InputError("not ascending", key=f"{key}[{place}]", value=ordered[place], expected=words)
+    return tuple(map(float, ordered))
+
+
+def _pair_by(names: list[str] | None) -> tuple[str, ...] | None:
+    if names is None:
+        return None
+    for place, name in enumerate(names):
+        if name not in (*PROBLEM_FIELDS, "seed"):
+            choices = (*PROBLEM_FIELDS, "seed")
+            raise InputError("unknown problem field", key=f"pair_by[{place}]", value=name, choices=choices)
+    return tuple(name for name in PROBLEM_FIELDS if name in names)
+
+
+def _run(name: str, section: DynamicsSection, grid: Grid, seeds: tuple[int, ...]) -> Run:
+    options = run_options(name, section.model_extra or {})
+    with under(f"dynamics.{name}.where"):
+        where = {axis: _where(axis, wanted, seeds) for axis, wanted in section.where.items()}
+        grid.positions({axis: wanted for axis, wanted in where.items() if axis != "seed"})
+    return Run(name, where, options)
+
+
+def _where(axis: str, wanted: Any, seeds: tuple[int, ...]) -> tuple[Any, ...]:
+    if axis == "seed":
+        chosen = _seeds(wanted if isinstance(wanted, dict | list) else [wanted])
+        missing = sorted(set(chosen).difference(seeds))
+        if missing:
+            expected = f"some of the {len(seeds)} seeds of the sweep"
+            raise InputError("not a seed of the sweep", key="seed", value=missing[0], expected=expected)
+        return chosen
+    return tuple(values(wanted if isinstance(wanted, dict | list) else [wanted], axis))
+
+
+def _check_points(sweep: Sweep, name: str) -> None:
+    """Refuse points to which a dynamics does not apply, or where the clock stands still."""
+    from sweeplib.dynamics import DYNAMICS
+
+    where = {axis: wanted for axis, wanted in sweep.runs[name].where.items() if axis != "seed"}
+    for point in sweep.grid.probed(where):
+        sweep.clock_at(point)
+        try:
+            DYNAMICS[name].check(point.problem)
+        except InputError as error:
+            raise _at_point(error, name, point) from None
+
+
+def _at_point(error: InputError, name: str, point: Point) -> InputError:
+    problem = point.problem
+    error.problem += f" at gamma={problem.gamma}, p={problem.p}, k={problem.k}, d={problem.d}, Delta={problem.Delta}"
+    error.key = f"dynamics.{name}"
+    return error
+
+
+def _load_plugins(plugins: Sequence[str]) -> None:
+    if plugins:
+        from sweeplib.sweep.plugins import load_plugins
+
+        load_plugins(plugins)
+
+
+def _with_source(sweep: Sweep, config: SweepConfig) -> Sweep:
+    """Return the sweep with its complete config: every key, every default, nothing left to know."""
+    complete = config.model_dump(mode="json")
+    complete["dynamics"] = {
+        name: ({"where": {axis: list(wanted) for axis, wanted in run.where.items()}} if run.where else {}) | run.options
+        for name, run in sweep.runs.items()
+    }
+    complete |= {"analyses": sweep.analyses, "figures": sweep.figures}
+    complete["pair_by"] = None if sweep.pair_by is None else ["seed", *sweep.pair_by]
+    complete["cluster"] = sweep.cluster.model_dump(mode="json")
+    return replace(sweep, source=written(complete))

@@ -1,0 +1,184 @@
+"""The keys of a sweep's YAML file, as pydantic models: their types, defaults, examples and what they mean."""
+
+from typing import Annotated, Any, Literal
+
+from pydantic import BaseModel, BeforeValidator, ConfigDict, Field, WithJsonSchema
+
+from sweeplib.config.values import SPACINGS
+from sweeplib.errors import InputError
+
+SCALAR = {"type": ["number", "string", "boolean"]}
+SPACING = {
+    "type": "object",
+    "properties": {
+        name: {"type": "array", "items": {"type": "number"}, "minItems": 2, "maxItems": 3, "description": usage}
+        for name, (_, usage) in SPACINGS.items()
+    },
+    "minProperties": 1,
+    "maxProperties": 1,
+    "additionalProperties": False,
+}
+VALUES = {"anyOf": [{"type": "array", "items": SCALAR, "minItems": 1}, SPACING]}
+NAMED = {"type": "object", "additionalProperties": {"type": ["object", "null"]}}
+NAMES = {"anyOf": [{"type": "array", "items": {"type": "string"}, "uniqueItems": True}, NAMED]}
+
+
+def _mapping(value: Any) -> Any:
+    """Return a list of names as a mapping from each to no options, and null options as none."""
+    if isinstance(value, dict):
+        return {name: {} if options is None else options for name, options in value.items()}
+    if not isinstance(value, list):
+        raise InputError("not names", value=value, expected="a list of names, or each name with its options")
+    for place, name in enumerate(value):
+        if not isinstance(name, str):
+            raise InputError("not a name", key=f"[{place}]", value=name, expected="a name")
+        if name in value[:place]:
+            raise InputError("name given twice", key=f"[{place}]", value=name)
+    return {name: {} for name in value}
+
+
+def _times(value: Any) -> Any:
+    """Return times given as values alone as `{values: ...}`."""
+    return value if isinstance(value, dict) and {"values", "scale"} & set(value) else {"values": value}
+
+
+Spec = Annotated[Any, WithJsonSchema(VALUES)]
+Named = Annotated[dict[str, dict[str, Any]], BeforeValidator(_mapping), WithJsonSchema(NAMES)]
+
+
+class Section(BaseModel):
+    """Keys of a config: none but those declared, of no type but their own."""
+
+    model_config = ConfigDict(extra="forbid", strict=True, frozen=True)
+
+
+class Times(Section):
+    """When to record."""
+
+    values: Spec = Field(
+        description="The recording times, ascending from 0 or later: a list or a spacing. The last is the horizon.",
+        examples=[{"linspace": [0, 12, 61]}],
+    )
+    scale: str | None = Field(
+        default=None,
+        description="An expression that multiplies the times, point by point, for regimes that live on another clock.",
+        examples=["p/gamma"],
+    )
+
+
+class DynamicsSection(Section):
+    """One dynamics: where on the grid it runs; any other key is one of its numerical options."""
+
+    model_config = ConfigDict(extra="allow")
+
+    where: dict[str, Any] = Field(
+        default_factory=dict,
+        description="Run this dynamics only where axes, or `seed`, have one of these values; by default everywhere.",
+        examples=[{"d": [300]}],
+    )
+
+
+class SweepConfig(Section):
+    """A sweep: a grid of problems, the dynamics to run on them, what to record and what to make of it."""
+
+    name: str = Field(
+        pattern=r"^[A-Za-z0-9][A-Za-z0-9._-]*$",
+        description="The sweep's name, of its folder in `results/` too: letters, digits, `-`, `_` and `.`. "
+        "By default the name of the file.",
+        examples=["quickstart"],
+    )
+    problem: dict[str, Any] = Field(
+        default_factory=dict,
+        description="What stays the same: fields of a problem (below), and numbers that expressions use by name.",
+        examples=[{"p": 1, "k": 1, "activation": "square", "spherical": True}],
+        json_schema_extra={"additionalProperties": {"type": ["number", "string", "boolean", "array", "null"]}},
+    )
+    grid: dict[str, Any] = Field(
+        default_factory=dict,
+        description="The axes: the values of a field of a problem, or of a number that expressions use. A list "
+        "or a spacing each; all combinations are run. Under `zip`, axes that move together.",
+        examples=[
+            {"d": [300, 1000], "gamma": {"linspace": [0.03, 0.14, 12]}},
+            {"zip": [{"p": [1, 4], "d": [100, 400]}]},
+        ],
+        json_schema_extra={
+            "properties": {"zip": {"type": "array", "items": {"type": "object", "additionalProperties": VALUES}}},
+            "additionalProperties": VALUES,
+        },
+    )
+    derive: dict[str, str] = Field(
+        default_factory=dict,
+        description="Fields worked out at each point from the other names: + - * / // % **, comparisons, "
+        "`a if c else b` and abs, ceil, exp, floor, log, max, min, round, sqrt.",
+        examples=[{"gamma": "gamma0 * d**-delta", "p": "round(p0 * d**kappa)"}],
+    )
+    seeds: Annotated[Any, WithJsonSchema({"anyOf": [{"type": "integer", "minimum": 1}, VALUES]})] = Field(
+        default=1,
+        description="The replicas of each point: how many, or a list, or a spacing. More may be asked for later.",
+        examples=[128, {"range": [0, 64]}],
+    )
+    root_seed: int = Field(
+        default=0,
+        ge=0,
+        lt=2**63,
+        description="Another number gives another, independent, set of replicas.",
+        examples=[1],
+    )
+    pair_by: list[str] | None = Field(
+        default=None,
+        description="Give the same initial conditions and samples to replicas with the same seed whose problems agree "
+        "in these fields, for paired comparisons; `seed` is always among them. By default every point has its own.",
+        examples=[["seed", "d"]],
+    )
+    dynamics: Annotated[dict[str, DynamicsSection], BeforeValidator(_mapping), WithJsonSchema(NAMES)] = Field(
+        min_length=1,
+        description="The dynamics to run: a list of names, or each name with `where` and its options (below).",
+        examples=[["sgd_chain", "ode"], {"sgd": {"where": {"d": [300]}}, "ode": {"rtol": 1e-8}}],
+    )
+    times: Annotated[Times, BeforeValidator(_times), WithJsonSchema(VALUES)] = Field(
+        description="When to record, in ODE time t = steps·γ/(p d): a list, a spacing, or `values` with a `scale`. "
+        "The last is the horizon.",
+        examples=[{"linspace": [0, 12, 61]}, {"values": [0, 1, 10], "scale": "p/gamma"}],
+    )
+    thresholds: list[float] = Field(
+        default_factory=list,
+        description="Record when the excess risk first falls to (1 - T) of its initial value, for each T in (0, 1).",
+        examples=[[0.01]],
+    )
+    stop: Literal["end", "exit"] = Field(
+        default="end",
+        description="Run to the horizon (`end`), or only until the last threshold is reached (`exit`).",
+        examples=["exit"],
+    )
+    observables: list[str] = Field(
+        default=["risk"], description="What to record at the times.", examples=[["risk", "overlap_M"]]
+    )
+    analyses: Named = Field(
+        default_factory=dict,
+        description="Analyses of the finished dataset: a list of names, or each name with its options. Those that a "
+        "figure needs are added.",
+        examples=[["exit_times", "optimal_learning_rate"]],
+    )
+    figures: Named = Field(
+        default_factory=dict,
+        description="Figures: a list of names, or each name with its options.",
+        examples=[["learning_rate_scan"]],
+    )
+    cluster: dict[str, Any] = Field(
+        default_factory=lambda: {"kind": "local"},
+        description="Where it runs: the `kind` of cluster and its settings (below). No result depends on it.",
+        examples=[{"kind": "local", "workers": 4}],
+        json_schema_extra={"properties": {"kind": {"type": "string"}}},
+    )
+    timeout: float | None = Field(
+        default=None,
+        gt=0,
+        allow_inf_nan=False,
+        description="Seconds that a single case may take before it is given up as `timeout`; by default no limit.",
+        examples=[600],
+    )
+    plugins: list[str] = Field(
+        default_factory=list,
+        description="Python files, or modules, of your own that register dynamics, activations, analyses or figures.",
+        examples=[["my_dynamics.py"]],
+    )

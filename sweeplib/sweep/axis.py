@@ -1,0 +1,108 @@
+"""Axis: the values that one dimension of a grid takes, with those that other names take along with them."""
+
+import math
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass, field
+from typing import Any
+
+from sweeplib.errors import InputError
+from sweeplib.sweep.fields import field_values
+
+_SCALARS = int | float | str
+
+
+@dataclass(frozen=True)
+class Axis:
+    """The values of the dimension `name`, and those of the names `linked` to it, place by place.
+
+    Values are checked, told apart, and numbers put in ascending order, so that a grid does not depend on the order in
+    which it was written. InputError, its key `NAME[i]`, for a value that `name` cannot have or that is given twice.
+    """
+
+    name: str
+    values: tuple[Any, ...]
+    linked: Mapping[str, tuple[Any, ...]] = field(default_factory=dict)
+
+    def __post_init__(self) -> None:
+        columns = {name: _scalars(name, values) for name, values in {self.name: self.values, **self.linked}.items()}
+        own = columns[self.name]
+        _refuse_repeats(self.name, own)
+        for name, values in columns.items():
+            if len(values) != len(own):
+                expected = f"{len(own)} values, as many as {self.name} has"
+                raise InputError("linked axes differ in length", key=name, value=list(values), expected=expected)
+        order = sorted(range(len(own)), key=own.__getitem__) if _are_numbers(own) else range(len(own))
+        columns = {name: tuple(values[place] for place in order) for name, values in columns.items()}
+        object.__setattr__(self, "values", columns.pop(self.name))
+        object.__setattr__(self, "linked", columns)
+
+    def __len__(self) -> int:
+        return len(self.values)
+
+    @property
+    def names(self) -> tuple[str, ...]:
+        """The dimension's name, then those linked to it."""
+        return (self.name, *self.linked)
+
+    def column(self, name: str) -> tuple[Any, ...]:
+        """Return the values of the axis, or of a name linked to it."""
+        return self.values if name == self.name else self.linked[name]
+
+    def at(self, place: int) -> dict[str, Any]:
+        """Return the value of each of `names` at this place of the axis."""
+        return {self.name: self.values[place]} | {name: values[place] for name, values in self.linked.items()}
+
+    def places(self, name: str, wanted: Iterable[Any]) -> set[int]:
+        """Return where the `wanted` values of `name` are, numbers to 12 digits; InputError if one is not there."""
+        return {place for value in wanted for place in self._place(name, value)}
+
+    def _place(self, name: str, value: Any) -> list[int]:
+        column = self.column(name)
+        found = [place for place, other in enumerate(column) if _same(value, other)]
+        if found:
+            return found
+        if not (_are_numbers(column) and _are_numbers([value])):
+            raise InputError(f"not a value of the axis {name}", key=name, value=value, choices=map(str, column))
+        nearest = min(column, key=lambda other: abs(other - value))
+        expected = f"one of its {len(column)} values"
+        choices = (f"{nearest}",)
+        raise NearestError(f"not a value of the axis {name}", key=name, value=value, expected=expected, choices=choices)
+
+
+class NearestError(InputError):
+    """An InputError that suggests the nearest number, whatever its text."""
+
+    @property
+    def suggestion(self) -> str | None:
+        """The nearest value."""
+        return self.choices[0]
+
+
+def _scalars(name: str, values: Iterable[Any]) -> tuple[Any, ...]:
+    values = tuple(values)
+    if not values:
+        raise InputError("an axis needs at least one value", key=name, value=[])
+    for place, value in enumerate(values):
+        if not isinstance(value, _SCALARS):
+            expected = "a number, a name or true/false"
+            raise InputError("not a value for an axis", key=f"{name}[{place}]", value=value, expected=expected)
+    checked = field_values(name, values)
+    return tuple(map(float, checked)) if any(isinstance(value, float) for value in checked) else checked
+
+
+def _refuse_repeats(name: str, values: tuple[Any, ...]) -> None:
+    seen: set[Any] = set()
+    for place, value in enumerate(values):
+        if value in seen:
+            raise InputError("value given twice", key=f"{name}[{place}]", value=value, expected="different values")
+        seen.add(value)
+
+
+def _are_numbers(values: Iterable[Any]) -> bool:
+    return all(isinstance(value, int | float) and not isinstance(value, bool) for value in values)
+
+
+def _same(one: Any, other: Any) -> bool:
+    if _are_numbers((one, other)):
+        return math.isclose(one, other, rel_tol=1e-12)
+    return type(one) is type(other) and one == other

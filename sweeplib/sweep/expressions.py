@@ -1,0 +1,224 @@
+"""Expressions of a config, such as "gamma0 * d**-delta": arithmetic that cannot run code."""
+
+import ast
+import keyword
+import math
+import operator
+import warnings
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field
+from typing import Any
+
+from sweeplib.errors import InputError
+
+Number = int | float
+MAX_LENGTH = 500
+MAX_DEPTH = 50
+MAX_BITS = 1024  # the range of a double: a larger integer could only overflow
+
+ALLOWED = "numbers, names, + - * / // % **, comparisons, `a if c else b`, and " + ", ".join(
+    ("abs", "ceil", "exp", "floor", "log", "max", "min", "round", "sqrt")
+)
+
+
+def power(base: Number, exponent: Number) -> Number:
+    """Return base**exponent as a real number, without ever building an integer that no double can hold."""
+    if isinstance(base, int) and isinstance(exponent, int) and base.bit_length() * abs(exponent) > 2 * MAX_BITS:
+        base = float(base)
+    return base**exponent
+
+
+FUNCTIONS: dict[str, Callable[..., Number]] = {
+    "abs": abs,
+    "ceil": math.ceil,
+    "exp": math.exp,
+    "floor": math.floor,
+    "log": math.log,
+    "max": max,
+    "min": min,
+    "round": round,
+    "sqrt": math.sqrt,
+}
+_ARGUMENTS = {"log": (1, 2), "max": (2, 20), "min": (2, 20), "round": (1, 2)}
+
+_BINARY: dict[type[ast.operator], Callable[[Number, Number], Number]] = {
+    ast.Add: operator.add,
+    ast.Sub: operator.sub,
+    ast.Mult: operator.mul,
+    ast.Div: operator.truediv,
+    ast.FloorDiv: operator.floordiv,
+    ast.Mod: operator.mod,
+    ast.Pow: power,
+}
+_UNARY: dict[type[ast.unaryop], Callable[[Number], Number]] = {
+    ast.UAdd: operator.pos,
+    ast.USub: operator.neg,
+    ast.Not: operator.not_,
+}
+_COMPARE: dict[type[ast.cmpop], Callable[[Number, Number], bool]] = {
+    ast.Eq: operator.eq,
+    ast.NotEq: operator.ne,
+    ast.Lt: operator.lt,
+    ast.LtE: operator.le,
+    ast.Gt: operator.gt,
+    ast.GtE: operator.ge,
+}
+
+
+@dataclass(frozen=True)
+class Expression:
+    """A formula over named numbers.
+
+    The text is parsed as Python and read by an interpreter that knows `ALLOWED` and nothing else: no attribute, no
+    index, no string, no other call. Parts without names are worked out at once, so that `9**9**9` or `1/0` is refused
+    here and not at some point of a sweep. InputError for anything else.
+    """
+
+    text: str
+    names: frozenset[str] = field(init=False, compare=False)
+    _tree: ast.expr = field(init=False, compare=False, repr=False)
+
+    def __post_init__(self) -> None:
+        tree = _parsed(self.text)
+        _refuse_unknown(tree, self.text)
+        object.__setattr__(self, "_tree", tree)
+        object.__setattr__(self, "names", frozenset(_names(tree)))
+        for part in ast.walk(tree):
+            if isinstance(part, ast.expr) and not isinstance(part, ast.Constant) and not set(_names(part)):
+                self._value(part, {})
+
+    def evaluate(self, names: Mapping[str, Any]) -> Number:
+        """Return the value where `names` have these values; InputError unless it is a finite real number."""
+        return self._value(self._tree, {name: _operand(name, names, self.text) for name in self.names})
+
+    def _value(self, part: ast.expr, names: Mapping[str, Number]) -> Number:
+        try:
+            value = _evaluated(part, names)
+            finite = not isinstance(value, complex) and math.isfinite(value)
+        except OverflowError:
+            reason = "too large"
+        except (ArithmeticError, ValueError, TypeError) as error:
+            reason = str(error)
+        else:
+            if finite:
+                return value
+            reason = f"it gives {value}"
+        where = ", ".join(f"{name}={names[name]}" for name in sorted(names))
+        at = f" at {where}" if where else ""
+        raise InputError(
+            f"the expression has no value{at} ({reason})", value=self.text, expected="a finite real number"
+        )
+
+    def __str__(self) -> str:
+        return self.text
+
+
+def is_symbol(name: str) -> bool:
+    """Whether an expression could use `name` as the name of a number."""
+    reserved = keyword.iskeyword(name) or name in FUNCTIONS or name.startswith("_")
+    return name.isidentifier() and not reserved
+
+
+def _parsed(text: str) -> ast.expr:
+    if not isinstance(text, str) or not text.strip():
+        raise InputError("not an expression", value=text, expected='a formula in quotes, such as "2 * d"')
+    if len(text) > MAX_LENGTH:
+        raise InputError("expression too long", value=text, expected=f"at most {MAX_LENGTH} characters")
+    try:
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore")
+            return ast.parse(text.strip(), mode="eval").body
+    except (SyntaxError, ValueError, RecursionError, MemoryError) as error:
+        reason = error.msg if isinstance(error, SyntaxError) else "it cannot be read"
+        raise InputError(f"not an expression ({reason})", value=text, expected=ALLOWED) from None
+
+
+def _refuse_unknown(part: ast.expr, text: str, depth: int = 0) -> None:
+    if depth > MAX_DEPTH:
+        raise InputError("expression too deep", value=text, expected=f"at most {MAX_DEPTH} levels")
+    for child in _children(part, text):
+        _refuse_unknown(child, text, depth + 1)
+
+
+def _children(part: ast.expr, text: str) -> list[ast.expr]:
+    """Return the operands of `part`; InputError unless it is one of the few kinds that an expression is made of."""
+    match part:
+        case ast.Constant(value=value) if type(value) in (int, float):
+            return []
+        case ast.Name(id=name) if is_symbol(name):
+            return []
+        case ast.BinOp(left=left, op=op, right=right) if type(op) in _BINARY:
+            return [left, right]
+        case ast.UnaryOp(op=op, operand=operand) if type(op) in _UNARY:
+            return [operand]
+        case ast.Compare(left=left, ops=ops, comparators=others) if all(type(op) in _COMPARE for op in ops):
+            return [left, *others]
+        case ast.BoolOp(values=values):
+            return values
+        case ast.IfExp(test=test, body=body, orelse=orelse):
+            return [test, body, orelse]
+        case ast.Call(func=ast.Name(id=name), args=arguments, keywords=[]) if name in FUNCTIONS:
+            _refuse_arguments(name, arguments, text)
+            return arguments
+        case ast.Call(func=ast.Name(id=name)) if name not in FUNCTIONS:
+            raise InputError(f"unknown function in {text!r}", value=name, choices=FUNCTIONS)
+    raise InputError(f"not allowed in an expression: {_source(part)}", value=text, expected=ALLOWED)
+
+
+def _refuse_arguments(name: str, arguments: list[ast.expr], text: str) -> None:
+    least, most = _ARGUMENTS.get(name, (1, 1))
+    if not least <= len(arguments) <= most:
+        count = f"{least}" if least == most else f"{least} to {most}"
+        raise InputError(f"wrong number of arguments of {name}", value=text, expected=f"{count}, not {len(arguments)}")
+
+
+def _source(part: ast.AST) -> str:
+    return f"`{ast.unparse(part)}` ({type(part).__name__.lower()})"
+
+
+def _names(part: ast.expr) -> set[str]:
+    called = {id(node.func) for node in ast.walk(part) if isinstance(node, ast.Call)}
+    return {node.id for node in ast.walk(part) if isinstance(node, ast.Name) and id(node) not in called}
+
+
+def _operand(name: str, names: Mapping[str, Any], text: str) -> Number:
+    if name not in names:
+        raise InputError(f"unknown name in {text!r}", value=name, choices=names)
+    value = names[name]
+    if not isinstance(value, int | float):
+        raise InputError(f"{name} is not a number in {text!r}", value=value, expected="a number")
+    return value
+
+
+def _evaluated(part: ast.expr, names: Mapping[str, Number]) -> Number:
+    """Return the value of a tree made only of the parts that `_children` lets through."""
+    match part:
+        case ast.Constant(value=value):
+            return value
+        case ast.Name(id=name):
+            return names[name]
+        case ast.BinOp(left=left, op=op, right=right):
+            return _bounded(_BINARY[type(op)](_evaluated(left, names), _evaluated(right, names)))
+        case ast.UnaryOp(op=op, operand=operand):
+            return _UNARY[type(op)](_evaluated(operand, names))
+        case ast.Compare(left=left, ops=ops, comparators=others):
+            values = [_evaluated(other, names) for other in (left, *others)]
+            pairs = zip(ops, values, values[1:], strict=False)
+            return all(_COMPARE[type(op)](one, other) for op, one, other in pairs)
+        case ast.BoolOp(op=ast.And(), values=parts):
+            return all(_evaluated(each, names) for each in parts)
+        case ast.BoolOp(values=parts):
+            return any(_evaluated(each, names) for each in parts)
+        case ast.IfExp(test=test, body=body, orelse=orelse):
+            return _evaluated(body if _evaluated(test, names) else orelse, names)
+        case ast.Call(func=ast.Name(id=name), args=arguments):
+            return _bounded(FUNCTIONS[name](*(_evaluated(argument, names) for argument in arguments)))
+    raise TypeError(f"no part of an expression: {type(part).__name__}")
+
+
+def _bounded(value: Number) -> Number:
+    if isinstance(value, complex):
+        raise ValueError("it is a complex number")
+    if isinstance(value, int) and value.bit_length() > MAX_BITS:
+        raise OverflowError("too large")
+    return value

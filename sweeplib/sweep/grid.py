@@ -1,0 +1,260 @@
+"""Grid: the points of a sweep, as axes, fixed values and the values derived from them."""
+
+import graphlib
+import itertools
+import math
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
+from functools import cached_property
+from typing import Any
+
+from sweeplib.errors import InputError
+from sweeplib.problem import PROBLEM_FIELDS, Problem
+from sweeplib.sweep.axis import Axis
+from sweeplib.sweep.expressions import Expression, is_symbol
+from sweeplib.sweep.fields import field_value
+
+__all__ = ["Axis", "Grid", "Point"]
+
+FIRST_DIMS = ("gamma", "p", "d", "Delta")
+REQUIRED = ("gamma", "p", "k", "d", "Delta", "activation")
+RESERVED = ("case", "dynamics", "seed", "student", "student_2", "teacher", "teacher_2", "threshold", "time", "zip")
+MAX_PROBES = 1000
+
+
+@dataclass(frozen=True)
+class Point:
+    """One point of a grid: its place along each dimension, its problem, and the values of all names there."""
+
+    index: tuple[int, ...]
+    problem: Problem
+    values: Mapping[str, Any]
+
+
+@dataclass(frozen=True)
+class Grid:
+    """All combinations of the values of `axes`, with the `fixed` values, and those `derived` from both.
+
+    Names are the fields of a Problem and the symbols that expressions use; `used` are those used by expressions
+    elsewhere, such as the clock of a sweep. Axes are put in the order of the dataset.
+
+    InputError, its key as in a config file, for a name that nothing knows or uses, or given twice; for a field
+    missing; for a cycle among the derived; for a point that is not a Problem, among the points of a small grid or, of
+    one with more than `MAX_PROBES`, its corners and as many others, each value of every axis among them.
+    """
+
+    axes: tuple[Axis, ...]
+    fixed: Mapping[str, Any] = field(default_factory=dict)
+    derived: Mapping[str, Expression] = field(default_factory=dict)
+    used: frozenset[str] = frozenset()
+
+    def __post_init__(self) -> None:
+        object.__setattr__(self, "axes", tuple(sorted(self.axes, key=lambda axis: _dataset_order(axis.name))))
+        self._refuse_repeats()
+        object.__setattr__(self, "derived", self._in_order())
+        self._refuse_unknown()
+        self._refuse_missing()
+        object.__setattr__(self, "fixed", {name: self._fixed_value(name) for name in self.fixed})
+        self._probe()
+
+    @property
+    def dims(self) -> tuple[str, ...]:
+        """The names of the dimensions, in the order of the dataset."""
+        return tuple(axis.name for axis in self.axes)
+
+    @property
+    def shape(self) -> tuple[int, ...]:
+        """The number of values along each dimension."""
+        return tuple(len(axis) for axis in self.axes)
+
+    @property
+    def size(self) -> int:
+        """The number of points."""
+        return math.prod(self.shape)
+
+    @property
+    def names(self) -> tuple[str, ...]:
+        """Every name that has a value: swept, linked, fixed, derived."""
+        swept = (name for axis in self.axes for name in axis.names)
+        return (*swept, *self.fixed, *self.derived)
+
+    def dims_of(self, name: str) -> tuple[str, ...]:
+        """Return the dimensions on which the value of `name` depends; () where it is fixed."""
+        return self._dims_of[name]
+
+    def values_of(self, name: str) -> tuple[Any, ...]:
+        """Return the values of `name` over `dims_of(name)`, in C order."""
+        positions = [range(len(axis)) if axis.name in self.dims_of(name) else (0,) for axis in self.axes]
+        return tuple(self._values(index, (name,))[name] for index in itertools.product(*positions))
+
+    def origin(self, name: str) -> str:
+        """Return the key of a config that gives `name` its value."""
+        for axis in self.axes:
+            if name in axis.names:
+                return "grid.zip" if axis.linked else f"grid.{name}"
+        return f"derive.{name}" if name in self.derived else f"problem.{name}"
+
+    def points(self, where: Mapping[str, Iterable[Any]] | None = None) -> Iterator[Point]:
+        """Yield the points in C order of `dims`, or those `where` the names of axes have one of the values given."""
+        for index in itertools.product(*self.positions(where)):
+            yield self._point(index)
+
+    def probed(self, where: Mapping[str, Iterable[Any]] | None = None) -> Iterator[Point]:
+        """Yield the points `where` leaves or, of many, their corners and some more: see `probes`."""
+        positions = self.positions(where)
+        for places in probes([len(along) for along in positions]):
+            yield self._point([along[place] for along, place in zip(positions, places, strict=True)])
+
+    def positions(self, where: Mapping[str, Iterable[Any]] | None = None) -> tuple[list[int], ...]:
+        """Return the places along each axis that `where` leaves, ascending; InputError if it leaves none."""
+        where = where or {}
+        swept = {name: axis for axis in self.axes for name in axis.names}
+        for name in where:
+            if name not in swept:
+                raise InputError("not an axis of the grid", value=name, choices=swept)
+        kept = []
+        for axis in self.axes:
+            chosen = [axis.places(name, where[name]) for name in axis.names if name in where]
+            kept.append(sorted(set(range(len(axis))).intersection(*chosen)))
+        if where and not all(kept):
+            raise InputError("no point of the grid is there", value={name: list(v) for name, v in where.items()})
+        return tuple(kept)
+
+    def size_where(self, where: Mapping[str, Iterable[Any]] | None = None) -> int:
+        """Return the number of points `where` leaves."""
+        return math.prod(len(places) for places in self.positions(where))
+
+    @cached_property
+    def _dims_of(self) -> dict[str, tuple[str, ...]]:
+        dims = {name: (axis.name,) for axis in self.axes for name in axis.names}
+        dims |= dict.fromkeys(self.fixed, ())
+        for name, expression in self.derived.items():
+            reached = {dim for used in expression.names for dim in dims[used]}
+            dims[name] = tuple(dim for dim in self.dims if dim in reached)
+        return dims
+
+    def _point(self, index: Sequence[int]) -> Point:
+        values = self._values(index, self.derived)
+        return Point(tuple(index), self._problem(values), values)
+
+    def _values(self, index: Sequence[int], names: Iterable[str]) -> dict[str, Any]:
+        """Return the values at `index` of all axes and fixed names, and of the derived ones that `names` need."""
+        values = dict(self.fixed)
+        for axis, place in zip(self.axes, index, strict=True):
+            values |= axis.at(place)
+        needed = self._needed(names)
+        for name, expression in self.derived.items():
+            if name in needed:
+                values[name] = self._derived_value(name, expression, values)
+        return values
+
+    def _needed(self, names: Iterable[str]) -> set[str]:
+        if names is self.derived:
+            return set(self.derived)
+        needed, found = set(), list(names)
+        while found:
+            name = found.pop()
+            if name in self.derived and name not in needed:
+                needed.add(name)
+                found.extend(self.derived[name].names)
+        return needed
+
+    def _derived_value(self, name: str, expression: Expression, values: Mapping[str, Any]) -> Any:
+        try:
+            return field_value(name, expression.evaluate(values))
+        except InputError as error:
+            error.key = self.origin(name)
+            where = {used: values[used] for used in sorted(expression.names)}
+            if error.value != expression.text:
+                error.problem += f": {expression.text}{_at(where)}"
+            raise
+
+    def _fixed_value(self, name: str) -> Any:
+        try:
+            return field_value(name, self.fixed[name])
+        except InputError as error:
+            raise error.within(prefix="problem") from None
+
+    def _problem(self, values: Mapping[str, Any]) -> Problem:
+        try:
+            return Problem(**{name: value for name, value in values.items() if name in PROBLEM_FIELDS})
+        except InputError as error:
+            where = {name: value for name, value in values.items() if name not in self.fixed}
+            error.problem += _at(where)
+            error.key = self.origin(error.key) if error.key else None
+            raise
+
+    def _probe(self) -> None:
+        for name in self.derived:
+            lengths = [len(axis) if axis.name in self.dims_of(name) else 1 for axis in self.axes]
+            for index in probes(lengths):
+                self._values(index, (name,))
+        for _ in self.probed():
+            pass
+
+    def _refuse_repeats(self) -> None:
+        seen: dict[str, str] = {}
+        swept = [(name, self.origin(name)) for axis in self.axes for name in axis.names]
+        fixed = [(name, f"problem.{name}") for name in self.fixed]
+        derived = [(name, f"derive.{name}") for name in self.derived]
+        for name, key in (*fixed, *swept, *derived):
+            if name in RESERVED:
+                hint = "seeds are given by `seeds`" if name == "seed" else "another name"
+                raise InputError("this name has another meaning", key=key, value=name, expected=hint)
+            if name in seen:
+                raise InputError(f"given twice, in {seen[name]} too", key=key, value=name, expected="one of the two")
+            seen[name] = key
+
+    def _in_order(self) -> dict[str, Expression]:
+        """Return the derived names, each after those that it uses."""
+        known = set(self.names)
+        for name, expression in self.derived.items():
+            for used in sorted(expression.names - known):
+                problem = f"unknown name in {expression.text!r}"
+                raise InputError(problem, key=f"derive.{name}", value=used, choices=sorted(known - {name}))
+        uses = {name: expression.names & set(self.derived) for name, expression in self.derived.items()}
+        try:
+            order = list(graphlib.TopologicalSorter(uses).static_order())
+        except graphlib.CycleError as error:
+            cycle = " -> ".join(reversed(error.args[1]))
+            name = error.args[1][0]
+            text = self.derived[name].text
+            raise InputError(f"derived from itself ({cycle})", key=f"derive.{name}", value=text) from None
+        return {name: self.derived[name] for name in order}
+
+    def _refuse_unknown(self) -> None:
+        used = self.used.union(*(expression.names for expression in self.derived.values()))
+        for name in self.names:
+            if name in PROBLEM_FIELDS or (name in used and is_symbol(name)):
+                continue
+            problem = "unknown name: no field of a problem, and no expression uses it"
+            raise InputError(problem, key=self.origin(name), value=name, choices=(*PROBLEM_FIELDS, *used))
+
+    def _refuse_missing(self) -> None:
+        for name in REQUIRED:
+            if name not in self.names:
+                expected = "a value here, an axis in `grid`, or an expression in `derive`"
+                raise InputError("a problem needs this field", key=f"problem.{name}", expected=expected)
+
+
+def probes(lengths: Sequence[int], most: int = MAX_PROBES) -> Iterator[tuple[int, ...]]:
+    """Yield places of a grid of these lengths: all up to `most` of them, else its corners and `most` on its diagonal.
+
+    The diagonal meets each value of every axis, of axes no longer than `most`.
+    """
+    if math.prod(lengths) <= most:
+        yield from itertools.product(*map(range, lengths))
+        return
+    ends = [sorted({0, length - 1}) for length in lengths]
+    yield from itertools.islice(itertools.product(*ends), most)
+    longest = max(lengths)
+    for step in range(0, longest, math.ceil(longest / most)):
+        yield tuple(step % length for length in lengths)
+
+
+def _dataset_order(name: str) -> tuple[int, str]:
+    return (FIRST_DIMS.index(name) if name in FIRST_DIMS else len(FIRST_DIMS), name)
+
+
+def _at(values: Mapping[str, Any]) -> str:
+    return " at " + ", ".join(f"{name}={value}" for name, value in values.items()) if values else ""
