@@ -1,5 +1,5 @@
 # make sweep CONFIG=config/quickstart.yaml   from a YAML file to results/NAME: dataset, figures, report
-# make test | test-long | check | bench | docs | clean
+# make test | test-long | check | format | docs | clean
 # Another interpreter, another environment: make test PYTHON=python3.13 VENV=.venv-3.13
 
 PYTHON ?= python3
@@ -12,7 +12,7 @@ BIN := $(VENV)/bin
 unexport PYTHONDONTWRITEBYTECODE
 INSTALL := $(BIN)/python -m pip install --quiet --no-compile --disable-pip-version-check --constraint constraints.txt
 
-.PHONY: sweep plan test test-long check format bench docs clean
+.PHONY: sweep plan test test-long check format docs clean
 .DELETE_ON_ERROR:
 
 sweep: $(VENV)/.run
@@ -33,11 +33,15 @@ check: $(VENV)/.dev
 	$(BIN)/snakefmt --check Snakefile workflow
 	$(BIN)/lint-imports
 	$(BIN)/mypy
+	$(BIN)/sweeplib schema --check
 
 format: $(VENV)/.dev
 	$(BIN)/ruff check --fix .
 	$(BIN)/ruff format .
 	$(BIN)/snakefmt Snakefile workflow
+
+docs: $(VENV)/.run
+	$(BIN)/sweeplib schema
 
 clean:
 	rm -rf $(VENV) .snakemake .pytest_cache .mypy_cache .ruff_cache .hypothesis

@@ -8,6 +8,6 @@ rule analyse:
     params:
         directory=directory,
         options=lambda wildcards: sweep.analyses[wildcards.name],
-        floors=floors("analysis", "theory"),
+        code=code("analysis", "theory"),
     script:
         "../scripts/analyse.py"

@@ -10,6 +10,6 @@ rule figure:
     params:
         directory=directory,
         options=lambda wildcards: sweep.figures[wildcards.name],
-        floors=floors("figures", "theory"),
+        code=code("figures", "theory"),
     script:
         "../scripts/figure.py"

@@ -7,6 +7,6 @@ rule finalise:
         directory=directory,
         settings={**physics, "dynamics": settings["dynamics"]},
         numerics=numerics,
-        floors=floors("storage"),
+        code=code("storage"),
     script:
         "../scripts/finalise.py"

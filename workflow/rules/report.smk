@@ -8,6 +8,6 @@ rule report:
     params:
         directory=directory,
         settings={key: value for key, value in settings.items() if key != "cluster"},
-        floors=floors("report"),
+        code=code("report"),
     script:
         "../scripts/report.py"
