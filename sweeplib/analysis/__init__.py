@@ -1,0 +1,13 @@
+"""Analyses: from the dataset of a sweep to smaller labelled datasets, one a file.
+
+`sweeplib.analysis.NAME(ds, **options)` calls the analysis NAME of the registry `ANALYSES`.
+"""
+
+from sweeplib.analysis.analysis import ANALYSES, Analysis
+from sweeplib.analysis.write import write_analysis
+from sweeplib.registry import import_modules
+
+__all__ = ["ANALYSES", "Analysis", "write_analysis"]
+
+import_modules(__name__, __path__)
+globals().update(ANALYSES)

@@ -1,0 +1,42 @@
+"""What an analysis is: a named function from the dataset of a sweep to a smaller, labelled dataset."""
+
+import inspect
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from typing import Any
+
+import xarray as xr
+
+from sweeplib.errors import InputError
+from sweeplib.registry import Registry
+
+
+@dataclass(frozen=True)
+class Analysis:
+    """An analysis: called with a dataset and its options, it returns a Dataset with every variable labelled.
+
+    `function(ds, **options)`; every option has a default. `doc` is one line on what it returns.
+    """
+
+    name: str
+    function: Callable[..., xr.Dataset]
+    doc: str
+
+    def __call__(self, ds: xr.Dataset, **options: Any) -> xr.Dataset:
+        self.check(options)
+        return self.function(ds, **options).assign_attrs(title=self.doc, analysis=self.name)
+
+    def check(self, options: Mapping[str, Any]) -> None:
+        """Raise InputError, naming the key, for an option that the analysis does not have."""
+        check_options(self.function, f"option of the analysis {self.name!r}", options, arguments=1)
+
+
+def check_options(function: Callable[..., Any], kind: str, options: Mapping[str, Any], *, arguments: int) -> None:
+    """Raise InputError for an option that is no parameter of `function` after its first `arguments`."""
+    known = list(inspect.signature(function).parameters)[arguments:]
+    for key in options:
+        if key not in known:
+            raise InputError(f"unknown {kind}", key=key, value=key, choices=known)
+
+
+ANALYSES: Registry[Analysis] = Registry("analysis")

@@ -1,0 +1,86 @@
+"""Exit times over the seeds: mean, median, fraction exited, with censoring."""
+
+import numpy as np
+import xarray as xr
+
+from sweeplib.analysis.analysis import ANALYSES, Analysis
+from sweeplib.analysis.cells import labelled, with_status
+from sweeplib.analysis.passages import Passages, passages
+from sweeplib.analysis.survival import median, proportion_interval
+
+QUANTITIES = {"steps": ("exit steps", r"\nu_{\mathrm{ext}}"), "time": ("exit time", r"t_{\mathrm{ext}}")}
+
+
+def exit_times(ds: xr.Dataset, *, confidence: float = 0.95) -> xr.Dataset:
+    """Statistics over `seed` of exit steps and exit times, per dynamics, point and threshold.
+
+    exited_fraction (_low, _high): of the runs used, with Wilson's interval. exit_steps_median (_low, _high): Kaplan-Meier;
+    NaN where fewer than half exited. exit_steps_mean, _mean_error: mean and standard error of min(exit, horizon), where
+    exit_steps_horizon is the earliest censoring; `restricted` says that runs were censored, so that the mean is the
+    restricted mean, a lower bound of the mean. The same for exit_time. Counts of runs: seeds_used (those with status ok
+    or diverged), seeds_censored (used, not exited), seeds_diverged (never exit: they count as censored at the horizon),
+    seeds_failed (failed, killed, timed out: left out), seeds_missing.
+    """
+    variables = _counts(ds) | _fraction(passages(ds, "steps"), confidence)
+    for quantity in QUANTITIES:
+        variables |= _statistics(passages(ds, quantity), quantity, confidence)
+    return xr.Dataset(variables).assign_attrs(confidence=confidence)
+
+
+def _counts(ds: xr.Dataset) -> dict[str, xr.DataArray]:
+    meanings = {
+        "diverged": ("diverged",),
+        "failed": ("failed", "killed", "timeout"),
+        "missing": ("missing",),
+    }
+    return {
+        f"seeds_{name}": labelled(with_status(ds, *status).sum("seed"), f"runs {', '.join(status)}")
+        for name, status in meanings.items()
+    }
+
+
+def _fraction(sample: Passages, confidence: float) -> dict[str, xr.DataArray]:
+    used, censored = sample.used.sum("seed"), sample.censored()
+    exited = sample.reached.sum("seed") / used.where(used > 0)
+    low, high = proportion_interval(exited, used.where(used > 0), confidence)
+    name, symbol = "fraction of runs that exited", r"f_{\mathrm{ext}}"
+    return {
+        "seeds_used": labelled(used, "runs used"),
+        "seeds_censored": labelled(censored.sum("seed"), "runs used that did not exit"),
+        "restricted": labelled(censored.any("seed"), "the means are restricted to the horizon"),
+        "exited_fraction": labelled(exited, name, symbol),
+        "exited_fraction_low": labelled(low, f"{name}, lower bound", symbol),
+        "exited_fraction_high": labelled(high, f"{name}, upper bound", symbol),
+    }
+
+
+def _statistics(sample: Passages, quantity: str, confidence: float) -> dict[str, xr.DataArray]:
+    long_name, symbol = QUANTITIES[quantity]
+    values = sample.restricted()
+    count = sample.used.sum("seed")
+    mean, deviation = values.mean("seed"), values.std("seed", ddof=1)
+    middle, low, high = _medians(sample, confidence)
+    statistics = {
+        "mean": (mean, f"mean {long_name}", rf"\langle {symbol}\rangle"),
+        "mean_error": (deviation / np.sqrt(count), f"standard error of the mean {long_name}", rf"\mathrm{{se}}\langle {symbol}\rangle"),
+        "horizon": (sample.horizon, f"{long_name} until which every run was observed", rf"{symbol}^{{\max}}"),
+        "median": (middle, f"median {long_name}", rf"\mathrm{{med}}\,{symbol}"),
+        "median_low": (low, f"median {long_name}, lower bound", rf"\mathrm{{med}}\,{symbol}"),
+        "median_high": (high, f"median {long_name}, upper bound", rf"\mathrm{{med}}\,{symbol}"),
+    }
+    return {f"exit_{quantity}_{name}": labelled(*statistic) for name, statistic in statistics.items()}
+
+
+def _medians(sample: Passages, confidence: float) -> tuple[xr.DataArray, ...]:
+    def of_cell(exit_: np.ndarray, end: np.ndarray, used: np.ndarray) -> tuple[float, float, float]:
+        reached = np.isfinite(exit_)
+        return median(exit_[used & reached], end[used & ~reached], confidence)
+
+    result: tuple[xr.DataArray, ...] = xr.apply_ufunc(
+        of_cell, sample.exit, sample.end, sample.used, input_core_dims=[["seed"]] * 3, output_core_dims=[()] * 3,
+        vectorize=True, output_dtypes=[float] * 3,
+    )  # fmt: skip
+    return result
+
+
+ANALYSES.register("exit_times", Analysis("exit_times", exit_times, "Exit times over the seeds, with censoring"))

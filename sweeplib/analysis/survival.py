@@ -1,0 +1,43 @@
+"""Kaplan-Meier statistics of one sample of first passages, by scipy."""
+
+import warnings
+
+import numpy as np
+from numpy.typing import NDArray
+
+Array = NDArray[np.float64]
+
+
+def median(exits: Array, ends: Array, confidence: float) -> tuple[float, float, float]:
+    """The Kaplan-Meier median with its interval (median, low, high); NaN where the curve does not come down to ½.
+
+    `exits` are the observed first passages, `ends` the censoring times of the others (inf: never). The interval holds the
+    times whose log-log band of the survival function contains ½ (Brookmeyer and Crowley 1982, doi 10.2307/2530286).
+    """
+    from scipy.stats import CensoredData, ecdf
+
+    if not exits.size:
+        return np.nan, np.nan, np.nan
+    latest = max(exits.max(), np.max(ends, where=np.isfinite(ends), initial=0.0))
+    sample = CensoredData(uncensored=exits, right=np.minimum(ends, latest))
+    survival = ecdf(sample).sf
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", RuntimeWarning)  # the band is undefined where the curve is 0
+        band = survival.confidence_interval(confidence, method="log-log")
+    curves = (survival.probabilities, band.low.probabilities, band.high.probabilities)
+    middle, low, high = (_first_below(survival.quantiles, curve) for curve in curves)
+    return middle, low, high
+
+
+def proportion_interval(fraction: Array, total: Array, confidence: float) -> tuple[Array, Array]:
+    """Wilson's interval (low, high) for a fraction of `total` runs (1927, doi 10.1080/01621459.1927.10502953)."""
+    from scipy.special import ndtri
+
+    z2 = ndtri((1.0 + confidence) / 2.0) ** 2 / total
+    half = np.sqrt(z2 * fraction * (1.0 - fraction) + z2 * z2 / 4.0)
+    return (fraction + z2 / 2.0 - half) / (1.0 + z2), (fraction + z2 / 2.0 + half) / (1.0 + z2)
+
+
+def _first_below(times: Array, survival: Array) -> float:
+    below = np.flatnonzero(survival <= 0.5)
+    return float(times[below[0]]) if below.size else np.nan

@@ -1,0 +1,14 @@
+"""Figures: from the dataset of a sweep and its analyses to matplotlib Figures, one a file.
+
+`sweeplib.figures.NAME(ds, **options)` draws the figure NAME of the registry `FIGURES`. matplotlib is imported at the first
+drawing, and no global state of pyplot is touched.
+"""
+
+from sweeplib.figures.figure import FIGURES, Figure
+from sweeplib.figures.write import write_figure
+from sweeplib.registry import import_modules
+
+__all__ = ["FIGURES", "Figure", "write_figure"]
+
+import_modules(__name__, __path__)
+globals().update(FIGURES)

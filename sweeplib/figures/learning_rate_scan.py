@@ -1,0 +1,223 @@
+"""Mean exit steps against the learning rate, with the optimum of SGD beside theory."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+import xarray as xr
+
+from sweeplib import theory
+from sweeplib.errors import InputError
+from sweeplib.figures.facets import Facets, each, facets, selected
+from sweeplib.figures.figure import FIGURES, Figure
+from sweeplib.figures.legend import legend_below
+from sweeplib.figures.labels import axis_label, dynamics_label, number, symbol, value_label
+
+if TYPE_CHECKING:
+    from matplotlib.axes import Axes
+    from matplotlib.figure import Figure as Drawing
+
+CAPTION = (
+    "Mean number of steps to the exit against the learning rate, with standard errors over the seeds. Curves: theory. "
+    "Below: the learning rate of least steps with its bootstrap interval (an arrow where it ends at the edge of the scan), the "
+    "optimum of annealed and quenched theory (vertical line) and the one corrected for the noise of SGD (bars)."
+)
+DASHES = {
+    "annealed": (0, (1, 1.2)),
+    "quenched": (0, (5, 2)),
+    "noise-corrected": "solid",
+}
+SCALES = {"d": "/d", "d log d": r"/(d\,\log d)", "1": ""}
+
+
+def learning_rate_scan(
+    ds: xr.Dataset,
+    analyses: Mapping[str, xr.Dataset],
+    *,
+    where: Mapping[str, Any] | None = None,
+    panel: str | None = None,
+    hue: str | None = None,
+    scale: str = "d",
+) -> Drawing:
+    """A figure of mean exit steps over `scale` against γ/γ_opt (γ where no theory applies), and of the optima below.
+
+    `where` fixes axes at values; of the others, one becomes the panels and one the colours. Markers: filled for the first
+    stochastic dynamics, open for a second, crosses for the ODE.
+    """
+    if scale not in SCALES:
+        raise InputError("unknown scale", key="scale", value=scale, choices=SCALES)
+    from matplotlib.figure import Figure as Drawing
+
+    data = scan_data(analyses, where)
+    dim = data.attrs["along"]
+    split = facets(data, {"dynamics", dim}, panel, hue)
+    panels = split.panels(data)
+    rows = len(split.hues(data))
+    width = min(7.0, 1.2 + 2.4 * len(panels)) if len(panels) > 1 else 4.2
+    drawing = Drawing(figsize=(width, 3.3 + 0.17 * rows), layout="constrained")
+    grid = drawing.subplots(2, len(panels), sharex="col", sharey="row", squeeze=False, height_ratios=[2.3, 0.25 + 0.21 * rows])
+    for column, part in each(data, panels):
+        _panel(grid[:, column], part, split, scale)
+        if split.panel:
+            grid[0, column].set_title(value_label(part[split.panel]))
+    grid[0, 0].set_ylabel(_steps_label(data, scale))
+    _legend(drawing, data, split)
+    return drawing
+
+
+def scan_data(analyses: Mapping[str, xr.Dataset], where: Mapping[str, Any] | None) -> xr.Dataset:
+    """Exit times and optima in one dataset, at `where`, without axes of one value; `unit` is γ_opt of theory or 1."""
+    optima = analyses["optimal_learning_rate"]
+    data = xr.merge([analyses["exit_times"], optima], compat="override", combine_attrs="override")
+    data = selected(data, where).assign_attrs(along=optima.attrs["along"])
+    short = [dim for dim in data.dims if data.sizes[dim] == 1 and dim not in ("dynamics", data.attrs["along"])]
+    data = data.isel(dict.fromkeys(short, 0))
+    known = bool(data["gamma_opt_theory"].notnull().all())
+    unit = data["gamma_opt_theory"] if known else xr.ones_like(data["gamma_opt_theory"])
+    return data.assign(unit=unit).assign_attrs(theory=known)
+
+
+def _panel(axes: Any, part: xr.Dataset, split: Facets, scale: str) -> None:
+    from sweeplib.figures.style import FAINT, look
+
+    above, below = axes
+    for axis in axes:
+        if part.attrs["theory"]:
+            axis.axvline(1.0, color=FAINT, linewidth=0.8, zorder=0)
+    hues = split.hues(part)
+    for index, one in each(part, hues):
+        _curves(above, one, scale, look(index)["color"])
+        for name in _shown(one):
+            _points(above, one.sel(dynamics=name), scale, dynamics_look(name, _shown(part), look(index)))
+        _optima(below, one, -index, look(index))
+    _plain_log(above)
+    _frame(below, part, split)
+
+
+def _plain_log(above: Axes) -> None:
+    """A logarithmic y axis with ticks 1, 2, 3, 5, 10, written out."""
+    from matplotlib.ticker import FuncFormatter, LogLocator, NullFormatter
+
+    above.set_yscale("log")
+    above.yaxis.set_major_locator(LogLocator(subs=(1.0, 2.0, 3.0, 5.0)))
+    above.yaxis.set_major_formatter(FuncFormatter(lambda value, _: number(value)))
+    above.yaxis.set_minor_formatter(NullFormatter())
+
+
+def _frame(below: Axes, part: xr.Dataset, split: Facets) -> None:
+    hues = split.hues(part)
+    below.set_ylim(-len(hues) + 0.4, 0.6)
+    labels = [value_label(one[split.hue]) if split.hue else "optimum" for _, one in each(part, hues)]
+    below.set_yticks([-index for index in range(len(hues))], labels)
+    below.tick_params(left=False)
+    below.spines["left"].set_visible(False)
+    gamma = part["gamma"]
+    below.set_xlabel(f"{symbol(gamma)}/${part['gamma_opt_theory'].attrs['symbol']}$" if part.attrs["theory"] else axis_label(gamma))
+
+
+def _points(above: Axes, one: xr.Dataset, scale: str, looks: dict[str, Any]) -> None:
+    unit = _step_unit(one, scale)
+    mean = one["exit_steps_mean"].where(~one["restricted"]) / unit
+    line = {"linestyle": "none"} if one.attrs["theory"] else {"linestyle": ":", "linewidth": 0.7}
+    x = one["gamma"] / one["unit"]
+    above.errorbar(x, mean, one["exit_steps_mean_error"] / unit, elinewidth=0.8, **looks, **line)
+
+
+def _curves(above: Axes, one: xr.Dataset, scale: str, colour: str) -> None:
+    unit = _step_unit(one, scale)
+    gamma = np.linspace(float(one["gamma"].min()), float(one["gamma"].max()), 200)
+    for kind in _kinds(one):
+        steps = theory_steps(kind, gamma, one) / unit
+        above.plot(gamma / one["unit"].item(), steps, color=colour, linestyle=DASHES[kind], linewidth=0.9, zorder=1, alpha=0.55 if kind == "annealed" else 1.0)
+
+
+def _kinds(part: xr.Dataset) -> list[str]:
+    """The kinds of theory to draw: the ODE has no noise to correct for."""
+    kinds = list(DASHES) if part.attrs["theory"] else []
+    return kinds if _stochastic(part) else kinds[:2]
+
+
+def theory_steps(kind: str, gamma: np.ndarray, one: xr.Dataset) -> np.ndarray:
+    """Exit steps p d/γ times the annealed, quenched or noise-corrected exit time, at the scalar p, d, Delta, threshold."""
+    formula = getattr(theory, kind.replace("-", "_") + "_exit_time")
+    p, d, Delta, T = (float(one[name]) for name in ("p", "d", "Delta", "threshold"))
+    steps: np.ndarray = formula(gamma, p, d, Delta, T) * p * d / gamma
+    return steps
+
+
+def _optima(below: Axes, one: xr.Dataset, row: int, looks: dict[str, str]) -> None:
+    unit = one["unit"].item()
+    corrected = one["gamma_opt_noise_corrected"].item() / unit
+    if np.isfinite(corrected) and _stochastic(one):
+        below.plot(corrected, row, marker="|", markersize=13, markeredgewidth=2.4, color=looks["color"], alpha=0.4, zorder=1)
+    shown = _shown(one)
+    for place, name in enumerate(shown):
+        found = one.sel(dynamics=name)
+        best, low, high = (found[f"gamma_opt{end}"].item() / unit for end in ("", "_low", "_high"))
+        y = row - 0.22 * (place - (len(shown) - 1) / 2)
+        style = dynamics_look(name, _shown(one), looks) | {"markersize": 3.6}
+        below.errorbar(best, y, xerr=[[best - low], [high - best]], elinewidth=0.9, **style)
+        for end, marker in ((low, "<"), (high, ">")):
+            if found["at_edge"] and np.isclose(one["gamma"] / unit, end, rtol=1e-9).any():  # goes on beyond the scan
+                below.plot(end, y, marker=marker, markersize=4.5, color=style["color"], clip_on=False)
+
+
+def dynamics_look(name: str, shown: list[str], looks: dict[str, str]) -> dict[str, Any]:
+    """The marker of a dynamics: crosses for the ODE, filled for the first that is `shown`, open for others."""
+    if name == "ode":
+        return looks | {"marker": "x", "markersize": 3.8, "markeredgewidth": 0.9, "zorder": 2}
+    if shown.index(name) == 0:
+        return looks | {"zorder": 4}
+    return looks | {"markerfacecolor": "white", "markersize": 6.2, "zorder": 3}
+
+
+def _shown(part: xr.Dataset) -> list[str]:
+    """The dynamics that were run in this part: the overlap chain, other stochastic ones, the ODE."""
+    run = part["seeds_used"].sum([dim for dim in part["seeds_used"].dims if dim != "dynamics"]) > 0
+    return sorted((str(name) for name in part["dynamics"].values[run.values]), key=lambda name: (name == "ode", name != "sgd_chain", name))
+
+
+def _stochastic(part: xr.Dataset) -> bool:
+    return any(name != "ode" for name in _shown(part))
+
+
+def _step_unit(one: xr.Dataset, scale: str) -> float:
+    d = float(one["d"])
+    return {"d log d": d * np.log(d), "d": d, "1": 1.0}[scale]
+
+
+def _steps_label(data: xr.Dataset, scale: str) -> str:
+    steps = data["exit_steps_mean"].attrs
+    return f"{steps['long_name']}\n${steps['symbol']}{SCALES[scale]}$"
+
+
+def _legend(drawing: Drawing, data: xr.Dataset, split: Facets) -> None:
+    from sweeplib.figures.style import INK, look
+
+    shown = _shown(data)
+    columns = [
+        [(look(index) | {"linestyle": "none"}, value_label(one[split.hue])) for index, one in each(data, split.hues(data)) if split.hue],
+        [(dynamics_look(name, shown, {"color": INK, "marker": "o"}) | {"linestyle": "none"}, dynamics_label(name)) for name in shown],
+        [({"color": INK, "linestyle": DASHES[kind], "linewidth": 0.9}, f"{kind} theory") for kind in _kinds(data)],
+        _theory_marks(data),
+    ]
+    legend_below(drawing, columns)
+
+
+def _theory_marks(data: xr.Dataset) -> list[tuple[dict[str, Any], str]]:
+    from sweeplib.figures.style import FAINT, INK
+
+    if not data.attrs["theory"]:
+        return []
+    bar = {"marker": "|", "linestyle": "none", "markersize": 11, "markeredgewidth": 2.4, "alpha": 0.4, "color": INK}
+    line = {"marker": "|", "linestyle": "none", "markersize": 11, "markeredgewidth": 0.8, "color": FAINT}
+    marks = [(line, "its optimum"), (bar, "its noise-corrected optimum")]
+    return marks if _stochastic(data) else marks[:1]
+
+
+FIGURES.register(
+    "learning_rate_scan",
+    Figure("learning_rate_scan", learning_rate_scan, CAPTION, needs=("exit_times", "optimal_learning_rate")),
+)

@@ -1,0 +1,106 @@
+"""Risk along the run, with the spread of the seeds, of every dynamics that was run."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+import xarray as xr
+
+from sweeplib.analysis.cells import require, with_status
+from sweeplib.errors import InputError
+from sweeplib.figures.facets import Facets, each, facets, selected
+from sweeplib.figures.figure import FIGURES, Figure
+from sweeplib.figures.labels import axis_label, dynamics_label, value_label
+from sweeplib.figures.legend import legend_below
+
+if TYPE_CHECKING:
+    from matplotlib.axes import Axes
+    from matplotlib.figure import Figure as Drawing
+
+CAPTION = (
+    "Population risk against ODE time: the median over the seeds of each dynamics, and for the first stochastic one a band "
+    "from the 10 % to the 90 % quantile. Curves end where the first run stopped."
+)
+DASHES = ("solid", (0, (4, 1.5)), (0, (1, 1)), (0, (5, 1, 1, 1)))
+BAND = (0.1, 0.5, 0.9)
+
+
+def risk_curves(
+    ds: xr.Dataset,
+    analyses: Mapping[str, xr.Dataset],  # noqa: ARG001
+    *,
+    where: Mapping[str, Any] | None = None,
+    panel: str | None = None,
+    hue: str | None = None,
+) -> Drawing:
+    """A figure of risk against time; axes that `where` does not fix and that are neither panel nor colour stand at their middle."""
+    require(ds, "risk")
+    from matplotlib.figure import Figure as Drawing
+
+    data = _middle(selected(ds[["risk", "status"]], where), panel, hue)
+    split = facets(data, {"dynamics", "seed", "time"}, panel, hue)
+    panels = split.panels(data)
+    drawing = Drawing(figsize=(min(7.0, 1.0 + 2.4 * len(panels)) if len(panels) > 1 else 4.0, 3.0), layout="constrained")
+    axes = drawing.subplots(1, len(panels), sharex=True, sharey=True, squeeze=False)[0]
+    shown = run_dynamics(data)
+    for column, part in each(data, panels):
+        for index, one in each(part, split.hues(part)):
+            _curves(axes[column], one, shown, index)
+        axes[column].set_xlabel(axis_label(ds["time"]))
+        if split.panel:
+            axes[column].set_title(value_label(part[split.panel]))
+    axes[0].set_ylabel(axis_label(ds["risk"]))
+    if float(data["risk"].min()) > 0.0:
+        axes[0].set_yscale("log")
+    _legend(drawing, data, split, shown)
+    return drawing
+
+
+def run_dynamics(data: xr.Dataset) -> list[str]:
+    """The dynamics with results, stochastic ones first, the overlap chain before those with weights."""
+    run = with_status(data, "ok").any([dim for dim in data["status"].dims if dim != "dynamics"])
+    names = [str(name) for name in data["dynamics"].values[run.values]]
+    return sorted(names, key=lambda name: (name == "ode", name != "sgd_chain", name))
+
+
+def _middle(data: xr.Dataset, panel: str | None, hue: str | None) -> xr.Dataset:
+    """The data with at most a panel and a hue axis left: the scanned rate in the middle, then axes beyond two."""
+    kept = {"dynamics", "seed", "time", panel, hue}
+    free = [str(dim) for dim in data.dims if dim not in kept and data.sizes[dim] > 1]
+    short = [dim for dim in data.dims if dim not in kept and data.sizes[dim] == 1]
+    data = data.isel(dict.fromkeys(short, 0))
+    room = (panel is None) + (hue is None)
+    many = sorted(free, key=lambda dim: (data.sizes[dim] <= 6, -data.sizes[dim]))  # noqa: PLR2004
+    surplus = [dim for dim in many if data.sizes[dim] > 6] or []
+    surplus += [dim for dim in many if dim not in surplus][: max(0, len(free) - len(surplus) - room)]
+    return data.isel({dim: data.sizes[dim] // 2 for dim in surplus})
+
+
+def _curves(axes: Axes, one: xr.Dataset, shown: list[str], index: int) -> None:
+    from sweeplib.figures.style import look
+
+    colour = look(index)["color"]
+    for place, name in enumerate(shown):
+        risk = one["risk"].sel(dynamics=name)
+        risk = risk.isel(seed=with_status(one, "ok").sel(dynamics=name).values)
+        if not risk.size:
+            continue
+        low, middle, high = (risk.quantile(level, "seed", skipna=False) for level in BAND)
+        axes.plot(one["time"], middle, color=colour, linestyle=DASHES[place % len(DASHES)], zorder=3 - place)
+        if place == 0:
+            axes.fill_between(one["time"], low, high, color=colour, alpha=0.18, linewidth=0, zorder=1)
+
+
+def _legend(drawing: Drawing, data: xr.Dataset, split: Facets, shown: list[str]) -> None:
+    from sweeplib.figures.style import INK, look
+
+    hues = [
+        ({"color": look(index)["color"]}, value_label(one[split.hue])) for index, one in each(data, split.hues(data)) if split.hue
+    ]
+    kinds = [({"color": INK, "linestyle": DASHES[i % len(DASHES)]}, dynamics_label(name)) for i, name in enumerate(shown)]
+    legend_below(drawing, [hues, kinds])
+
+
+FIGURES.register("risk_curves", Figure("risk_curves", risk_curves, CAPTION))

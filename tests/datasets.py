@@ -1,0 +1,106 @@
+"""Synthetic datasets of a finished sweep, exactly as `finalise` labels them, drawn from a law whose truth is known.
+
+Phase retrieval at p = 1: a run leaves at t = log(T d/μ + 1 − T)/(2 ω_M), μ = (g + √s h)², g and h standard normal, s the
+strength of the noise of SGD: the noise-corrected law of the theory. The ODE has s = 0.
+"""
+
+from collections.abc import Sequence
+
+import numpy as np
+import xarray as xr
+
+FLAGS = {
+    "long_name": "status of the case",
+    "flag_values": [0, 1, 2, 3, 4, 5],
+    "flag_meanings": "missing ok diverged failed killed timeout",
+}
+LABELS = {
+    "gamma": ("learning rate", r"\gamma"),
+    "p": ("student width", "p"),
+    "k": ("teacher width", "k"),
+    "d": ("input dimension", "d"),
+    "Delta": ("label-noise variance", r"\Delta"),
+    "gamma_ratio": ("gamma_ratio", r"\mathrm{gamma\_ratio}"),
+    "seed": ("replica", r"\mathrm{seed}"),
+    "threshold": ("exit threshold", "T"),
+    "time": ("ODE time", "t"),
+    "risk": ("population risk", r"\mathcal{R}"),
+    "exit_steps": ("steps to the exit", r"\nu_{\mathrm{ext}}"),
+    "exit_time": ("exit time", r"t_{\mathrm{ext}}"),
+    "end_steps": ("last step simulated", r"\nu_{\mathrm{end}}"),
+    "end_time": ("last time simulated", r"t_{\mathrm{end}}"),
+}
+FIXED = {"p": 1, "k": 1, "activation": "square", "spherical": True}
+
+
+def sweep_dataset(
+    *,
+    ratios: Sequence[float] = tuple(np.linspace(0.3, 1.7, 8)),
+    d: Sequence[int] = (300, 3000),
+    Delta: Sequence[float] = (0.0, 1.0),
+    seeds: int = 16,
+    thresholds: Sequence[float] = (0.01,),
+    dynamics: Sequence[str] = ("ode", "sgd", "sgd_chain"),
+    horizon: float = np.inf,
+    derived: bool = True,
+    paired: bool = False,
+    random_seed: int = 0,
+) -> xr.Dataset:
+    """A sweep over γ = gamma_ratio/(12 + Δ) if `derived`, else over γ = ratio/12; `sgd` at the smallest d only.
+
+    `horizon` is the ODE time at which runs end.
+    """
+    rng = np.random.default_rng(random_seed)
+    scan = "gamma_ratio" if derived else "gamma"
+    names = ["d", "Delta", "gamma_ratio"] if derived else ["gamma", "d", "Delta"]
+    values = {"d": d, "Delta": Delta, scan: ratios if derived else np.asarray(ratios) / 12}
+    axes = {name: xr.DataArray(list(values[name]), dims=name) for name in names}
+    gamma = axes[scan] / (12 + axes["Delta"]) if derived else axes[scan]
+    dims = ("dynamics", *names, "seed", "threshold")
+    shape = (len(dynamics), *(len(values[name]) for name in names), seeds, 1)
+    chain = xr.DataArray([name != "ode" for name in dynamics], dims="dynamics")
+    mu = xr.DataArray(_start(rng, shape, paired, scan, dims), dims=dims)
+    kick = xr.DataArray(_start(rng, shape, paired, scan, dims), dims=dims)
+
+    rate = 4.0 * (1.0 - gamma * (6.0 + axes["Delta"] / 2.0))
+    noise = gamma * (48.0 + 4.0 * axes["Delta"]) / (2.0 * rate) * chain
+    start = (mu + np.sqrt(noise) * kick) ** 2 / axes["d"]
+    T = xr.DataArray(list(thresholds), dims="threshold")
+    start = start.isel(threshold=0, drop=True)
+    time = np.log(np.maximum(T / start + 1.0 - T, 1.0)) / (2.0 * rate)
+    end = xr.full_like(start, min(horizon, 1.5 * float(time.max())))
+    pace = axes["d"] / gamma
+    grid = np.linspace(0.0, 2.0, 21)
+    growth = start * np.exp(2.0 * rate * xr.DataArray(grid, dims="time"))
+    ds = xr.Dataset(
+        {
+            "exit_time": time.where(time <= end),
+            "exit_steps": (time * pace).where(time <= end),
+            "end_time": end,
+            "end_steps": end * pace,
+            "risk": 2.0 / (1.0 + growth) + gamma * axes["Delta"] / (1.0 - 6.0 * gamma),
+        },
+        coords=axes | {"seed": np.arange(seeds), "threshold": list(thresholds), "time": grid, "dynamics": list(dynamics)},
+    ).assign_coords(FIXED)
+    ds["status"] = xr.ones_like(end, dtype=np.uint8)
+    planned = (ds.dynamics != "sgd") | (ds.d == min(d))
+    ds = ds.where(planned, xr.Dataset({name: np.nan for name in ds if name != "status"} | {"status": np.uint8(0)}))
+    ds["status"] = ds.status.astype(np.uint8)
+    ds = ds.transpose("dynamics", *names, "seed", "threshold", "time")
+    if derived:
+        ds = ds.assign_coords(gamma=gamma.transpose(*[n for n in names if n in gamma.dims]))
+        ds.gamma.attrs["formula"] = "gamma_ratio / (12 + Delta)"
+    return _labelled(ds)
+
+
+def _start(rng: np.random.Generator, shape: tuple[int, ...], paired: bool, scan: str, dims: tuple[str, ...]) -> np.ndarray:
+    drawn = [1 if paired and name == scan else size for name, size in zip(dims, shape, strict=True)]
+    return np.broadcast_to(rng.standard_normal(drawn), shape)
+
+
+def _labelled(ds: xr.Dataset) -> xr.Dataset:
+    for name, variable in ds.variables.items():
+        long_name, symbol = LABELS.get(str(name), (str(name), None))
+        variable.attrs |= {"long_name": long_name, "units": "1"} | ({"symbol": symbol} if symbol else {})
+    ds["status"].attrs = FLAGS
+    return ds.assign_attrs(title="synthetic")
