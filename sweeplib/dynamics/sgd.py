@@ -48,9 +48,9 @@ def add_multiple(w, factor, x):  # type: ignore[no-untyped-def]
 
 
 def sgd_steps(  # type: ignore[no-untyped-def]
-    W, W_star, a, a_star, rate, noise, spherical, key, seed, step, count, Q, M, P, targets, exits
+    W, W_star, a, a_star, rate, noise, spherical, key, seed, step, count, Q, M, P, targets, exits, stop_at_exit
 ):
-    """Take up to `count` steps from `step` on; return the steps taken, fewer when the run diverges.
+    """Take up to `count` steps from `step` on; return the steps taken and whether the run diverged.
 
     W (p, d) is changed in place, and with it Q (p, p, 1), M (p, k, 1) and exits (thresholds,), negative where not yet.
     Projection is lazy: a row's norm is kept in `norm` and multiplied into the row only at the end.
@@ -62,8 +62,8 @@ def sgd_steps(  # type: ignore[no-untyped-def]
     norm, risk = np.ones(p), np.empty(1)
     root = 1.0 / math.sqrt(d)
     second_layer, teacher_layer = a.reshape((p, 1)), a_star.reshape((k, 1))
-    taken = 0
-    while taken < count:
+    taken, diverged, pending = 0, False, True
+    while taken < count and (pending or not stop_at_exit):
         fill_normals(key, seed, np.uint64(step + taken), samples)
         x = samples[:d]
         displacement = noise * samples[d]
@@ -74,6 +74,7 @@ def sgd_steps(  # type: ignore[no-untyped-def]
             lam[i] = norm[i] * root * inner_product(W[i], x)
             displacement -= a[i] * student_value(lam[i]) / p
         if not abs(displacement) < OVERFLOW:
+            diverged = True
             break
         square = inner_product(x, x)
         for i in range(p):
@@ -96,13 +97,15 @@ def sgd_steps(  # type: ignore[no-untyped-def]
         taken += 1
         if targets.shape[0] > 0:
             population_risk(Q, M, P, second_layer, teacher_layer, risk)
+            pending = False
             for t in range(targets.shape[0]):
                 if exits[t] < 0 and risk[0] <= targets[t]:
                     exits[t] = step + taken
+                pending |= exits[t] < 0
     for i in range(p):
         for j in range(d):
             W[i, j] *= norm[i]
-    return taken
+    return taken, diverged
 
 
 class Sgd(StepDynamics):
@@ -140,7 +143,7 @@ class Sgd(StepDynamics):
     def _take(self, i: int, until: int) -> None:
         W, W_star = self._weights[i]
         count = min(until - int(self.step[i]), max(1, int(WORK_A_ROUND / W.size)))
-        taken = self._steps(
+        taken, diverged = self._steps(
             W,
             W_star,
             self.a[i],
@@ -157,9 +160,10 @@ class Sgd(StepDynamics):
             self.replicas.P[i][:, :, None],
             self.targets[i],
             self.exits[i],
+            self.replicas.stop_at_exit,
         )
         self.step[i] += taken
-        if taken < count:
+        if diverged:
             self.failed[i] = self.step[i]
 
     def _observe(self, i: int) -> None:

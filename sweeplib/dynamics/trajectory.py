@@ -1,0 +1,83 @@
+"""One solution of an autonomous ODE, followed from time to time by a scipy solver, and its first passages."""
+
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from sweeplib.errors import SweeplibError
+
+Array = NDArray[np.float64]
+
+_LOOKS_A_STEP = np.array([0.25, 0.5, 0.75, 1.0])
+
+
+class Trajectory:
+    """The solution that a `solver` steps along, with the first times at which `risk(state)` is at each of `targets`.
+
+    `time`, `state` are where it is now; `diverged` says that the solution could not be followed further. Steps do not
+    depend on the times asked for: states between them come from the solver's dense output. Passages are looked for at
+    four points a step, and located there to rounding.
+    """
+
+    def __init__(self, solver: Any, risk: Callable[[Array], float], targets: Array, max_steps: int) -> None:
+        self.solver, self.risk, self.targets = solver, risk, targets
+        self.time, self.state, self.diverged = 0.0, solver.y, False
+        self._steps_left = max_steps
+        self._dense: Callable[[Any], Array] = lambda _: self.state
+        self._passages = np.where(risk(solver.y) <= targets, 0.0, np.inf)
+
+    @property
+    def passages(self) -> Array:
+        """The first times at which the risk was at each target; NaN where that has not come yet."""
+        return np.where(self._passages <= self.time, self._passages, np.nan)
+
+    def advance(self, until: float, stop: bool) -> None:
+        """Go on to the time `until`, or to the last passage if it may `stop` there, or to a divergence."""
+        while self.solver.t < until and not self.diverged and not (stop and self._all_passed):
+            self._step()
+        end = min(until, self.solver.t)
+        if stop and self._all_passed:
+            end = min(end, float(self._passages.max()))
+        if end > self.time:
+            self.time, self.state = end, self._dense(end)
+
+    @property
+    def _all_passed(self) -> bool:
+        return self._passages.size > 0 and bool(np.isfinite(self._passages).all())
+
+    def _step(self) -> None:
+        if self._steps_left == 0:
+            raise SweeplibError(f"the ODE needs more than max_steps steps; it is at time {self.solver.t:.6g}")
+        self._steps_left -= 1
+        with np.errstate(all="ignore"):
+            self.solver.step()
+        if self.solver.status == "failed":
+            self.diverged = True
+            return
+        self._dense = self.solver.dense_output()
+        self._look_for_passages()
+
+    def _look_for_passages(self) -> None:
+        waiting = np.flatnonzero(np.isinf(self._passages))
+        if not waiting.size:
+            return
+        start, end = self.solver.t_old, self.solver.t
+        times = start + (end - start) * _LOOKS_A_STEP
+        risks = np.array([self.risk(state) for state in self._dense(times).T])
+        for target in waiting:
+            below = np.flatnonzero(risks <= self.targets[target])
+            if below.size:
+                first = below[0]
+                self._passages[target] = self._located(target, times[first - 1] if first else start, times[first])
+
+    def _located(self, target: int, before: float, after: float) -> float:
+        from scipy.optimize import brentq
+
+        def excess(time: float) -> float:
+            return float(self.risk(self._dense(time)) - self.targets[target])
+
+        if excess(before) <= 0.0:
+            return before
+        return float(brentq(excess, before, after, xtol=1e-15 * max(after, 1.0), rtol=1e-14))

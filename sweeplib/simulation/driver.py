@@ -1,0 +1,163 @@
+"""The driver: starts replicas, advances them from record to record, takes the observables."""
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from functools import lru_cache
+
+import numpy as np
+from numpy.typing import NDArray
+
+from sweeplib.dynamics import DYNAMICS, Dynamics, Replicas
+from sweeplib.errors import InputError, SweeplibError
+from sweeplib.maths.expectations import Expectations, expectations
+from sweeplib.maths.initial import initial_weights, weights_of_overlaps
+from sweeplib.maths.overlaps import Overlaps
+from sweeplib.observables import OBSERVABLES, Snapshot
+from sweeplib.problem import Problem
+from sweeplib.simulation.cases import Case, Status
+from sweeplib.simulation.variables import recorded_variables
+
+Array = NDArray[np.float64]
+Weights = tuple[Array, Array]
+Initial = Overlaps | Weights | None
+
+
+@dataclass(frozen=True, eq=False)
+class Records:
+    """What n cases gave: arrays (n, ...) by the name of the variable, and the status (n,) of each."""
+
+    data: dict[str, Array]
+    status: NDArray[np.uint8]
+
+
+def run_cases(cases: Sequence[Case], *, timeout: float | None = None, initial: Initial = None) -> Records:
+    """The records of cases that have one `shape` in common.
+
+    The bits of a case do not depend on the others. `timeout` is the seconds a case may take on average over those that
+    are run together. `initial`, overlaps or weights (W, W*), replaces the problems' own random starts. Whatever the
+    simulation raises is passed on.
+    """
+    if len({case.shape for case in cases}) != 1:
+        raise SweeplibError("cases of different shapes cannot be run together")
+    for case in cases:
+        case.check()
+    size = DYNAMICS[cases[0].dynamics].together
+    parts = [_run(cases[first : first + size], timeout, initial) for first in range(0, len(cases), size)]
+    data = {name: np.concatenate([part.data[name] for part in parts]) for name in parts[0].data}
+    return Records(data, np.concatenate([part.status for part in parts]))
+
+
+def case_work(case: Case) -> float:
+    """Nominal floating-point operations of a case that runs to its last recording time."""
+    return DYNAMICS[case.dynamics].work(case.problem, case.times[-1])
+
+
+def _run(cases: Sequence[Case], timeout: float | None, initial: Initial) -> Records:
+    first = cases[0]
+    replicas = _replicas(cases, initial)
+    run = DYNAMICS[first.dynamics](replicas, first.numerical_options())
+    deadline = np.inf if timeout is None else run.clock() + timeout * len(cases)
+    needed = expectations(replicas.activation, replicas.teacher_activation)
+    data = {
+        name: np.full((len(cases), *variable.shape), np.nan) for name, variable in recorded_variables(first).items()
+    }
+    for place in range(len(first.recording.times)):
+        run.advance(place, deadline)
+        _take(data, first.recording.observables, place, run, needed)
+        if not run.running.any():
+            break
+    data["end_steps"], data["end_time"] = run.end_steps, run.end_time
+    if replicas.thresholds.size:
+        data["exit_steps"], data["exit_time"] = run.exit_steps, run.exit_time
+    status = np.full(len(cases), Status.ok, dtype=np.uint8)
+    status[run.timed_out] = Status.timeout
+    status[run.diverged] = Status.diverged
+    return Records(data, status)
+
+
+def _take(data: dict[str, Array], names: Sequence[str], place: int, run: Dynamics, needed: Expectations) -> None:
+    """Write the observables at one recording time, for the replicas that came so far."""
+    reached = run.reached(place)
+    start = run.replicas
+    now = Snapshot(run.Q, run.M, start.P, run.a, start.a_star, start.Delta, needed)
+    for name in names:
+        observable = OBSERVABLES[name]
+        if observable.over_time:
+            data[name][reached, place] = observable.function(now)[reached]
+        elif place == 0:
+            data[name][:] = observable.function(now)
+
+
+def _replicas(cases: Sequence[Case], initial: Initial) -> Replicas:
+    problem, recording = cases[0].problem, cases[0].recording
+    starts = [_start(case, initial) for case in cases]
+    return Replicas(
+        activation=problem.activation,
+        teacher_activation=problem.teacher,
+        spherical=problem.spherical,
+        gamma=np.array([case.problem.gamma for case in cases]),
+        Delta=np.array([case.problem.Delta for case in cases]),
+        d=np.array([case.problem.d for case in cases], dtype=np.int64),
+        a=np.array([np.broadcast_to(case.problem.a, problem.p) for case in cases], dtype=float),
+        a_star=np.array([np.broadcast_to(case.problem.a_star, problem.k) for case in cases], dtype=float),
+        Q=np.array([start.Q for start in starts]),
+        M=np.array([start.M for start in starts]),
+        P=np.array([start.P for start in starts]),
+        weights=_weights_of(cases, initial),
+        keys=np.array([case.stream() for case in cases], dtype=np.uint64),
+        seeds=np.array([case.seed for case in cases], dtype=np.uint64),
+        times=np.array([case.times for case in cases]),
+        thresholds=np.array(recording.thresholds, dtype=float),
+        stop_at_exit=recording.stop == "exit",
+    )
+
+
+def _weights_of(cases: Sequence[Case], initial: Initial) -> Callable[[int], Weights]:
+    def weights(i: int) -> Weights:
+        case = cases[i]
+        if initial is None:
+            return random_weights(case.problem, root_seed=case.root_seed, seed=case.seed)
+        if isinstance(initial, Overlaps):
+            return weights_of_overlaps(initial, case.problem.d, root_seed=case.root_seed, seed=case.seed)
+        W, W_star = initial
+        return np.array(W, dtype=float), np.array(W_star, dtype=float)
+
+    return weights
+
+
+def random_weights(problem: Problem, *, root_seed: int, seed: int) -> Weights:
+    """The problem's own random start: W (p, d) and W* (k, d) of the replica `seed`."""
+    W = initial_weights("student", problem.student_start, problem.p, problem.d, root_seed=root_seed, seed=seed)
+    W_star = initial_weights("teacher", problem.teacher_start, problem.k, problem.d, root_seed=root_seed, seed=seed)
+    return W, W_star
+
+
+def _start(case: Case, initial: Initial) -> Overlaps:
+    problem = case.problem
+    if initial is None:
+        laws = (problem.student_start, problem.teacher_start)
+        return _random_overlaps(*laws, problem.p, problem.k, problem.d, case.root_seed, case.seed)
+    start = initial if isinstance(initial, Overlaps) else _overlaps_of(initial, problem)
+    if (start.p, start.k) != (problem.p, problem.k):
+        expected = f"(p, k) = {(problem.p, problem.k)}"
+        raise InputError("the start does not fit the problem", key="initial", value=(start.p, start.k), expected=expected)
+    if problem.spherical and not np.allclose(np.diag(start.Q), 1.0, rtol=0, atol=1e-9):
+        raise InputError("spherical students start on the sphere", key="initial", expected="Q_ii = 1")
+    return start
+
+
+def _overlaps_of(weights: Weights, problem: Problem) -> Overlaps:
+    shape = np.shape(weights[0])
+    if shape != (problem.p, problem.d):
+        expected = f"W of shape (p, d) = {(problem.p, problem.d)}"
+        raise InputError("the start does not fit the problem", key="initial", value=shape, expected=expected)
+    return Overlaps.from_weights(*weights)
+
+
+@lru_cache(maxsize=8192)
+def _random_overlaps(
+    start: str, teacher_start: str, p: int, k: int, d: int, root_seed: int, seed: int
+) -> Overlaps:
+    W = initial_weights("student", start, p, d, root_seed=root_seed, seed=seed)
+    W_star = initial_weights("teacher", teacher_start, k, d, root_seed=root_seed, seed=seed)
+    return Overlaps.from_weights(W, W_star)

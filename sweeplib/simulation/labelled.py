@@ -1,0 +1,86 @@
+"""simulate: one problem, any dynamics, to a labelled Dataset."""
+
+from collections.abc import Mapping, Sequence
+from dataclasses import asdict
+from typing import Any, Literal
+
+import numpy as np
+import xarray as xr
+from numpy.typing import ArrayLike
+
+from sweeplib.maths.overlaps import Overlaps
+from sweeplib.problem import Problem
+from sweeplib.simulation.cases import Case, Recording, Status, numerics_version
+from sweeplib.simulation.driver import run_cases
+from sweeplib.simulation.variables import STEP_LABELS, TIME_LABELS, recorded_variables
+
+STATUS_LABELS = {
+    "long_name": "what became of the run",
+    "flag_values": np.array([status.value for status in Status], dtype=np.uint8),
+    "flag_meanings": " ".join(status.name for status in Status),
+}
+
+
+def simulate(
+    problem: Problem,
+    dynamics: str,
+    *,
+    times: ArrayLike,
+    seeds: Sequence[int] = (0,),
+    initial: Overlaps | tuple[ArrayLike, ArrayLike] | None = None,
+    observables: Sequence[str] = ("risk",),
+    thresholds: Sequence[float] = (),
+    stop: Literal["end", "exit"] = "end",
+    root_seed: int = 0,
+    pair_by: Sequence[str] | None = None,
+    options: Mapping[str, Any] | None = None,
+    timeout: float | None = None,
+) -> xr.Dataset:
+    """Runs of a problem by a dynamics, one a seed, as a Dataset with dims `seed`, `time` (and `threshold`, ...).
+
+    Parameters
+    ----------
+    times : ODE times t = ν γ/(p d), ascending, at which to record; SGD records at the nearest step ν.
+    seeds : the replicas. A replica's numbers depend on nothing but the root seed, its seed and the problem.
+    initial : overlaps, or weights (W, W*), to start all replicas from; by default each has the problem's random start,
+        the same under every dynamics.
+    observables : names in `OBSERVABLES`, such as risk, test_error, overlap_Q, overlap_M, overlap_P.
+    thresholds : T is reached when the excess risk first is at most (1−T) of its initial value: `exit_time`,
+        `exit_steps`, at the resolution of one step; NaN where it was not reached by the end (`end_steps`).
+    stop : "exit" ends a run at its last threshold, with NaN at later times.
+    pair_by : problem fields that tell the samples apart; all by default. `["d"]` gives problems that differ, say, in γ
+        the same samples.
+    options : the dynamics' own numerical options, such as `{"rtol": 1e-10}` for `ode`.
+
+    A run that diverges has `status` diverged and NaN from there on; it raises nothing. Bad input raises InputError.
+    """
+    recording = Recording(tuple(np.atleast_1d(np.asarray(times))), tuple(thresholds), tuple(observables), stop)
+    shared: dict[str, Any] = {
+        "options": tuple(sorted((options or {}).items())),
+        "root_seed": root_seed,
+        "pair_by": None if pair_by is None else tuple(pair_by),
+    }
+    cases = [Case(problem, dynamics, seed, recording, **shared) for seed in seeds]
+    records = run_cases(cases, timeout=timeout, initial=initial)
+    variables = {
+        name: (("seed", *variable.dims), records.data[name], variable.attrs)
+        for name, variable in recorded_variables(cases[0]).items()
+    }
+    variables["status"] = (("seed",), records.status, STATUS_LABELS)
+    steps = np.rint(np.array(recording.times) / problem.step_time())
+    coords = {
+        "seed": ("seed", np.array(seeds), {"long_name": "replica", "units": "1"}),
+        "time": ("time", np.array(recording.times), TIME_LABELS),
+        "steps": ("time", steps, STEP_LABELS),
+    }
+    if recording.thresholds:
+        labels = {"long_name": "exit threshold", "units": "1", "symbol": "T"}
+        coords["threshold"] = ("threshold", np.array(recording.thresholds), labels)
+    version = numerics_version(problem, dynamics, recording.observables)
+    fields = {name: value for name, value in asdict(problem).items() if value is not None}
+    attrs = {"dynamics": dynamics, "root_seed": root_seed, "numerics_version": version}
+    return xr.Dataset(variables, coords, {name: _storable(value) for name, value in (fields | attrs).items()})
+
+
+def _storable(value: Any) -> Any:
+    return int(value) if isinstance(value, bool) else value

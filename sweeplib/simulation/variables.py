@@ -1,0 +1,43 @@
+"""What a case records: names, dimensions, labels."""
+
+from dataclasses import dataclass, field
+
+import numpy as np
+
+from sweeplib.observables import OBSERVABLES
+from sweeplib.simulation.cases import Case
+
+TIME_LABELS = {"long_name": "ODE time", "units": "1", "symbol": "t"}
+STEP_LABELS = {"long_name": "SGD steps", "units": "steps", "symbol": r"\nu"}
+
+
+@dataclass(frozen=True)
+class Variable:
+    """A recorded array of one case: the names and lengths of its dimensions, its type and labels."""
+
+    dims: tuple[str, ...]
+    shape: tuple[int, ...]
+    attrs: dict[str, str] = field(hash=False)
+    dtype: np.dtype[np.float64] = np.dtype("f8")
+
+
+def recorded_variables(case: Case) -> dict[str, Variable]:
+    """The variables that a case records, by name, without the dimension of the cases."""
+    p, k, recording = case.problem.p, case.problem.k, case.recording
+    sizes = {"student": p, "student_2": p, "teacher": k, "teacher_2": k}
+    found = {
+        "end_steps": Variable((), (), {**STEP_LABELS, "long_name": "last step simulated"}),
+        "end_time": Variable((), (), {**TIME_LABELS, "long_name": "last ODE time simulated"}),
+    }
+    if recording.thresholds:
+        rule = {"comment": "NaN where the threshold was not reached: censored at the end of the run"}
+        dims, shape = ("threshold",), (len(recording.thresholds),)
+        found["exit_steps"] = Variable(dims, shape, {**STEP_LABELS, "long_name": "exit time in steps", **rule})
+        found["exit_time"] = Variable(dims, shape, {**TIME_LABELS, "long_name": "exit time", **rule})
+    for name in recording.observables:
+        observable = OBSERVABLES[name]
+        dims = (("time",) if observable.over_time else ()) + observable.dims
+        sizes["time"] = len(recording.times)
+        labels = {"long_name": observable.long_name, "units": observable.units, "symbol": observable.symbol}
+        found[name] = Variable(dims, tuple(sizes[dim] for dim in dims), labels)
+    return found
