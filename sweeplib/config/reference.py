@@ -24,6 +24,22 @@ For completion in an editor, start the file with `# yaml-language-server: $schem
 """
 
 
+EXAMPLES = {
+    "gamma": 0.1,
+    "p": 4,
+    "k": 1,
+    "d": 1000,
+    "Delta": 0.5,
+    "activation": "erf",
+    "teacher_activation": "square",
+    "spherical": True,
+    "a": [1, -1],
+    "a_star": 2.0,
+    "start": "sphere",
+    "teacher_start": "gaussian",
+}
+
+
 class Row(NamedTuple):
     """One key of a config, for a reader."""
 
@@ -89,7 +105,11 @@ def _problem_rows() -> Iterator[Row]:
     defaults = {field.name: field.default for field in fields(Problem)}
     for name, meaning in problem_meanings().items():
         default = "needed" if defaults[name] is MISSING else _code(_plain(defaults[name]))
-        yield Row(name, _words(TypeAdapter(FIELD_TYPES[name]).json_schema()), default, "", meaning)
+        yield Row(name, _words(TypeAdapter(FIELD_TYPES[name]).json_schema()), default, _example(name), meaning)
+
+
+def _example(name: str) -> str:
+    return _code(EXAMPLES[name]) if name in EXAMPLES else ""
 
 
 def _option_tables() -> Iterator[str]:

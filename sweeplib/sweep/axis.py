@@ -58,7 +58,8 @@ class Axis:
 
     def _place(self, name: str, value: Any) -> list[int]:
         column = self.column(name)
-        found = [place for place, other in enumerate(column) if _same(value, other)]
+        exact = [place for place, other in enumerate(column) if type(value) is type(other) and value == other]
+        found = exact or [place for place, other in enumerate(column) if _close(value, other)]
         if found:
             return found
         if not (_are_numbers(column) and _are_numbers([value])):
@@ -102,7 +103,5 @@ def _are_numbers(values: Iterable[Any]) -> bool:
     return all(isinstance(value, int | float) and not isinstance(value, bool) for value in values)
 
 
-def _same(one: Any, other: Any) -> bool:
-    if _are_numbers((one, other)):
-        return math.isclose(one, other, rel_tol=1e-12)
-    return type(one) is type(other) and one == other
+def _close(one: Any, other: Any) -> bool:
+    return _are_numbers((one, other)) and math.isclose(one, other, rel_tol=1e-12)

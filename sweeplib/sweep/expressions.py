@@ -25,7 +25,10 @@ def power(base: Number, exponent: Number) -> Number:
     """Return base**exponent as a real number, without ever building an integer that no double can hold."""
     if isinstance(base, int) and isinstance(exponent, int) and base.bit_length() * abs(exponent) > 2 * MAX_BITS:
         base = float(base)
-    return base**exponent
+    value: Any = base**exponent
+    if isinstance(value, complex):
+        raise ValueError("it is a complex number")
+    return value
 
 
 FUNCTIONS: dict[str, Callable[..., Number]] = {
@@ -84,7 +87,7 @@ class Expression:
         object.__setattr__(self, "_tree", tree)
         object.__setattr__(self, "names", frozenset(_names(tree)))
         for part in ast.walk(tree):
-            if isinstance(part, ast.expr) and not isinstance(part, ast.Constant) and not set(_names(part)):
+            if isinstance(part, ast.expr) and not _names(part):
                 self._value(part, {})
 
     def evaluate(self, names: Mapping[str, Any]) -> Number:
@@ -94,7 +97,7 @@ class Expression:
     def _value(self, part: ast.expr, names: Mapping[str, Number]) -> Number:
         try:
             value = _evaluated(part, names)
-            finite = not isinstance(value, complex) and math.isfinite(value)
+            finite = math.isfinite(value)
         except OverflowError:
             reason = "too large"
         except (ArithmeticError, ValueError, TypeError) as error:
@@ -120,7 +123,7 @@ def is_symbol(name: str) -> bool:
 
 
 def _parsed(text: str) -> ast.expr:
-    if not isinstance(text, str) or not text.strip():
+    if not text.strip():
         raise InputError("not an expression", value=text, expected='a formula in quotes, such as "2 * d"')
     if len(text) > MAX_LENGTH:
         raise InputError("expression too long", value=text, expected=f"at most {MAX_LENGTH} characters")
@@ -205,10 +208,8 @@ def _evaluated(part: ast.expr, names: Mapping[str, Number]) -> Number:
             values = [_evaluated(other, names) for other in (left, *others)]
             pairs = zip(ops, values, values[1:], strict=False)
             return all(_COMPARE[type(op)](one, other) for op, one, other in pairs)
-        case ast.BoolOp(op=ast.And(), values=parts):
-            return all(_evaluated(each, names) for each in parts)
-        case ast.BoolOp(values=parts):
-            return any(_evaluated(each, names) for each in parts)
+        case ast.BoolOp(op=op, values=parts):
+            return _decided(parts, names, by=isinstance(op, ast.Or))
         case ast.IfExp(test=test, body=body, orelse=orelse):
             return _evaluated(body if _evaluated(test, names) else orelse, names)
         case ast.Call(func=ast.Name(id=name), args=arguments):
@@ -216,9 +217,17 @@ def _evaluated(part: ast.expr, names: Mapping[str, Number]) -> Number:
     raise TypeError(f"no part of an expression: {type(part).__name__}")
 
 
+def _decided(parts: list[ast.expr], names: Mapping[str, Number], by: bool) -> Number:
+    """Return the first value that is true, or false, as `by` says, else the last: Python's `or` and `and`."""
+    value: Number = not by
+    for part in parts:
+        value = _evaluated(part, names)
+        if bool(value) is by:
+            break
+    return value
+
+
 def _bounded(value: Number) -> Number:
-    if isinstance(value, complex):
-        raise ValueError("it is a complex number")
     if isinstance(value, int) and value.bit_length() > MAX_BITS:
         raise OverflowError("too large")
     return value

@@ -63,7 +63,8 @@ def _refusal(name: str, value: Any, details: Any) -> InputError:
 
 
 @cache
-def _adapter(name: str) -> pydantic.TypeAdapter[list[Any]]:
+def _adapter(name: str) -> Any:
+    """Return the pydantic adapter of lists of values of `name`."""
     return pydantic.TypeAdapter(list[FIELD_TYPES.get(name, Symbol)])  # type: ignore[misc]
 
 

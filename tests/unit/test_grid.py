@@ -1,0 +1,240 @@
+"""A grid has all combinations of its axes, in the dataset's order, and grows without moving what it has."""
+
+import itertools
+import math
+import time
+from collections.abc import Sequence
+from typing import Any
+
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from sweeplib.config.values import geomspace, linspace, logspace, stepped
+from sweeplib.errors import InputError
+from sweeplib.problem import PROBLEM_FIELDS, Problem
+from sweeplib.sweep.expressions import Expression
+from sweeplib.sweep.grid import Axis, Grid, probes
+
+FIXED = {"p": 1, "k": 1, "d": 100, "Delta": 0.0, "gamma": 0.1, "activation": "square"}
+
+QUICK = settings(max_examples=50, deadline=None)
+
+AXES = st.fixed_dictionaries(
+    {},
+    optional={
+        "gamma": st.lists(st.floats(1e-6, 10), min_size=1, max_size=4, unique=True),
+        "p": st.lists(st.integers(1, 40), min_size=1, max_size=3, unique=True),
+        "d": st.lists(st.integers(50, 10**6), min_size=1, max_size=3, unique=True),
+        "Delta": st.lists(st.floats(0, 10), min_size=1, max_size=2, unique=True),
+        "activation": st.lists(st.sampled_from(["erf", "square"]), min_size=1, max_size=2, unique=True),
+    },
+)
+
+
+def grid_of(axes: dict[str, list[Any]], **derived: str) -> Grid:
+    fixed = {name: value for name, value in FIXED.items() if name not in axes and name not in derived}
+    expressions = {name: Expression(text) for name, text in derived.items()}
+    return Grid(tuple(Axis(name, tuple(values)) for name, values in axes.items()), fixed, expressions)
+
+
+@QUICK
+@given(AXES)
+def test_points_are_all_combinations_in_c_order(axes: dict[str, list[Any]]) -> None:
+    grid = grid_of(axes)
+    points = list(grid.points())
+    assert grid.shape == tuple(len(axes[name]) for name in grid.dims)
+    assert len(points) == grid.size == math.prod(grid.shape)
+    assert [point.index for point in points] == list(itertools.product(*map(range, grid.shape)))
+    for point in points:
+        for axis, place in zip(grid.axes, point.index, strict=True):
+            assert getattr(point.problem, axis.name) == axis.values[place] == point.values[axis.name]
+
+
+@QUICK
+@given(AXES, st.randoms(use_true_random=False))
+def test_the_order_of_writing_does_not_matter(axes: dict[str, list[Any]], random: Any) -> None:
+    axes.pop("activation", None)
+    shuffled = {name: random.sample(axes[name], len(axes[name])) for name in random.sample(sorted(axes), len(axes))}
+    assert grid_of(shuffled) == grid_of(axes)
+
+
+@QUICK
+@given(AXES.filter(bool), st.data())
+def test_where_leaves_the_points_with_these_values(axes: dict[str, list[Any]], data: st.DataObject) -> None:
+    grid = grid_of(axes)
+    name = data.draw(st.sampled_from(sorted(axes)))
+    wanted = data.draw(st.lists(st.sampled_from(axes[name]), min_size=1, unique=True))
+    left = list(grid.points({name: wanted}))
+    assert left == [point for point in grid.points() if point.values[name] in wanted]
+    assert grid.size_where({name: wanted}) == len(left)
+
+
+@QUICK
+@given(AXES, st.data())
+def test_a_grid_that_grows_keeps_its_problems(axes: dict[str, list[Any]], data: st.DataObject) -> None:
+    axes.setdefault("gamma", [0.1])
+    before = {point.problem for point in grid_of(axes).points()}
+    new = data.draw(st.floats(1e-6, 10).filter(lambda value: value not in axes["gamma"]))
+    after = [point.problem for point in grid_of({**axes, "gamma": [*axes["gamma"], new]}).points()]
+    assert before == {problem for problem in after if problem.gamma != new}
+    assert len(after) == len(set(after))
+
+
+def test_dims_are_ordered_as_in_the_dataset() -> None:
+    axes = {"k": [1, 2], "Delta": [0], "activation": ["erf"], "d": [9], "p": [1], "gamma": [0.1], "a": [1, 2]}
+    assert grid_of(axes).dims == ("gamma", "p", "d", "Delta", "a", "activation", "k")
+
+
+@pytest.mark.parametrize("name", PROBLEM_FIELDS)
+def test_every_field_of_a_problem_can_be_fixed_and_swept(name: str) -> None:
+    value = getattr(Problem(**FIXED), name)
+    value = {"teacher_activation": "erf", "start": "sphere"}.get(name, value)
+    [point] = grid_of({name: [value]}).points()
+    assert getattr(point.problem, name) == point.values[name] == value
+    [point] = Grid((), FIXED | {name: value}).points()
+    assert getattr(point.problem, name) == value
+
+
+def test_types_are_those_of_the_fields() -> None:
+    grid = grid_of({"p": [4.0, 1], "gamma": [1, 0.5], "a": [1, 2]})
+    assert [repr(value) for axis in grid.axes for value in axis.values] == ["0.5", "1.0", "1", "4", "1.0", "2.0"]
+
+
+def test_derived_fields_follow_their_axes() -> None:
+    grid = Grid(
+        (Axis("d", (100, 10000)), Axis("delta", (0.25, 0.5)), Axis("kappa", (0.0, 0.5))),
+        {"gamma0": 2.0, "p0": 3, "k": 1, "Delta": 0.0, "activation": "erf"},
+        {
+            "p": Expression("round(p0 * width)"),
+            "width": Expression("d**kappa"),
+            "gamma": Expression("gamma0 * d**-delta"),
+        },
+    )
+    assert grid.dims_of("gamma") == ("d", "delta")
+    assert grid.dims_of("p") == ("d", "kappa")
+    assert grid.dims_of("k") == ()
+    assert grid.values_of("p") == (3, 30, 3, 300)
+    assert grid.values_of("gamma") == (2 * 100**-0.25, 0.2, 0.2, 2 * 10000**-0.5)
+    for point in grid.points():
+        d, delta, kappa = (point.values[name] for name in ("d", "delta", "kappa"))
+        assert point.problem.gamma == 2.0 * d**-delta
+        assert point.problem.p == round(3 * d**kappa)
+
+
+def test_linked_names_move_together() -> None:
+    axis = Axis("p", (4, 1, 9), {"d": (400, 100, 900), "activation": ("erf", "square", "erf")})
+    fixed = {name: FIXED[name] for name in ("gamma", "k", "Delta")}
+    points = list(Grid((axis,), fixed).points())
+    seen = [(point.problem.p, point.problem.d, point.problem.activation) for point in points]
+    assert seen == [(1, 100, "square"), (4, 400, "erf"), (9, 900, "erf")]
+    [point] = Grid((axis,), fixed).points({"d": [400]})
+    assert point.index == (1,)
+
+
+@pytest.mark.parametrize(
+    ("name", "values", "said"),
+    [
+        ("gamma", (0.1, "0.1"), "gamma[1]: .* got '0.1'; expected a number without quotes"),
+        ("gamma", (0.1, True), "gamma[1]: .* got True; expected a number"),
+        ("gamma", (0.1, math.nan), "gamma[1]: .* got nan; expected a finite number"),
+        ("gamma", (math.inf,), "gamma[0]: .* got inf; expected a finite number"),
+        ("gamma", (0.1, 0.2, 0.1), "gamma[2]: value given twice; got 0.1"),
+        ("p", (1, 1.0), "p[1]: value given twice; got 1"),
+        ("gamma", (-1,), "gamma[0]: .* got -1; expected a number greater than 0"),
+        ("gamma", (), "gamma: an axis needs at least one value"),
+        ("p", (2.5,), "p[0]: .* got 2.5; expected a whole number"),
+        ("p", (0,), "p[0]: .* got 0; expected a number of at least 1"),
+        ("a", ((1.0, 2.0),), "a[0]: .* expected a number, a name or true/false"),
+        ("start", ("sphre",), "start[0]: .* did you mean 'sphere'?"),
+        ("activation", ("squre",), "activation[0]: unknown activation; .* did you mean 'square'?"),
+        ("gamma0", ("x",), "gamma0[0]: .* got 'x'; expected a number"),
+    ],
+)
+def test_values_that_a_name_cannot_have_are_refused(name: str, values: tuple[Any, ...], said: str) -> None:
+    pattern = said.replace("[", r"\[").replace("?", r"\?")
+    with pytest.raises(InputError, match=pattern):
+        Axis(name, values)
+
+
+def test_a_point_that_is_no_problem_is_named() -> None:
+    with pytest.raises(InputError) as refused:
+        grid_of({"k": [1, 5], "d": [3, 100], "gamma": [0.1]})
+    assert str(refused.value) == ("grid.k: no orthogonal teacher at gamma=0.1, d=3, k=5; got 5; expected at most d = 3")
+
+
+def test_a_corner_of_a_large_grid_is_checked() -> None:
+    axes: dict[str, list[Any]] = {"k": list(range(1, 101)), "d": list(range(100, 99, -1)) + list(range(101, 201))}
+    assert grid_of({**axes, "gamma": linspace(0.1, 1, 100)}).size == 100 * 101 * 100
+    axes["k"].append(101)
+    with pytest.raises(InputError, match="k=101"):
+        grid_of({**axes, "gamma": linspace(0.1, 1, 100)})
+
+
+def test_a_large_grid_is_made_at_once() -> None:
+    start = time.perf_counter()
+    grid = grid_of(
+        {"d": [*range(1000, 1100)], "delta": linspace(0, 1, 100), "Delta": linspace(0, 1, 100)}, gamma="d**-delta"
+    )
+    assert grid.size == 10**6
+    assert time.perf_counter() - start < 3  # 0.05 s without the type checks of the tests
+
+
+@QUICK
+@given(st.lists(st.integers(1, 30), min_size=1, max_size=4))
+def test_probes_meet_every_value_and_every_corner(lengths: list[int]) -> None:
+    places = list(probes(lengths, most=40))
+    assert len(places) <= 40 + 2 ** len(lengths)
+    for axis, length in enumerate(lengths):
+        assert {place[axis] for place in places} == set(range(length))
+    assert set(itertools.product(*({0, length - 1} for length in lengths))) <= set(places)
+
+
+DECIMALS = st.decimals(-1000, 1000, places=4).map(float)
+
+
+@QUICK
+@given(DECIMALS, DECIMALS, st.integers(2, 400))
+def test_linspace_has_its_ends_and_is_even(first: float, last: float, count: int) -> None:
+    values = linspace(first, last, count)
+    assert (len(values), values[0], values[-1]) == (count, first, last)
+    step = (last - first) / (count - 1)
+    assert all(math.isclose(value, first + i * step, abs_tol=1e-9) for i, value in enumerate(values))
+
+
+@QUICK
+@given(st.integers(0, 1000), st.integers(1, 500), st.integers(2, 100), st.integers(1, 50))
+def test_linspace_prints_short_decimals_and_grows(first: int, step: int, count: int, more: int) -> None:
+    """Thousandths are the nearest doubles to what one would write, whatever the length of the grid."""
+    written = [float(f"{first + i * step}e-3") for i in range(count + more)]
+    assert linspace(written[0], written[count - 1], count) == written[:count]
+    assert linspace(written[0], written[-1], count + more) == written
+
+
+@QUICK
+@given(st.integers(1, 9), st.integers(2, 12), st.integers(1, 12))
+def test_geomspace_and_logspace_grow(first: int, count: int, more: int) -> None:
+    """Twelve values a decade, as far as one likes: those of the shorter grid are in the longer one, to the last bit."""
+    short, long = 12 * count + 1, 12 * (count + more) + 1
+    assert geomspace(first, first * 10**count, short) == geomspace(first, first * 10 ** (count + more), long)[:short]
+    assert logspace(0, count, short) == logspace(0, count + more, long)[:short]
+    assert logspace(0, count, short)[::12] == [10.0**power for power in range(count + 1)]
+
+
+def test_spacings_print_as_one_would_write_them() -> None:
+    assert linspace(0.03, 0.14, 12) == [float(f"0.{i:02d}") for i in range(3, 15)]
+    assert linspace(-1, 1, 21)[10] == 0.0
+    assert geomspace(300, 30000, 3) == [300.0, 3000.0, 30000.0]
+    assert logspace(-3, 0, 4) == [0.001, 0.01, 0.1, 1.0]
+
+
+@QUICK
+@given(st.integers(-50, 50), st.integers(-50, 50), st.integers(-7, 7).filter(bool))
+def test_range_is_pythons(first: int, last: int, step: int) -> None:
+    expected: Sequence[int] = range(first, last, step)
+    if not expected:
+        with pytest.raises(InputError):
+            stepped(first, last, step)
+        return
+    assert stepped(first, last, step) == list(expected)
+    assert stepped(first / 10, last / 10, step / 10) == [value / 10 for value in expected]
