@@ -1,0 +1,14 @@
+"""Where results live: the run store that a sweep grows in, and the labelled dataset it ends as."""
+
+from typing import Any
+
+__all__ = ["open_dataset"]
+
+
+def __getattr__(name: str) -> Any:
+    """`open_dataset`, imported when it is asked for: xarray and zarr are slow to load."""
+    if name == "open_dataset":
+        from sweeplib.storage.dataset import open_dataset
+
+        return open_dataset
+    raise AttributeError(f"module {__name__!r} has no attribute {name!r}")

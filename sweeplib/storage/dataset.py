@@ -1,0 +1,136 @@
+"""Labelled datasets on disk: zarr v3 that plain `xarray.open_zarr` understands, the same bytes for the same content."""
+
+import warnings
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import xarray as xr
+import zarr
+from zarr.errors import ZarrUserWarning
+
+from sweeplib.errors import InputError
+from sweeplib.storage.files import swapped_in
+
+CHUNK_BYTES = 2 * 2**20
+SHARD_BYTES = 64 * 2**20
+
+
+class GroupWriter:
+    """Writes coordinates and variables of one zarr group, one at a time."""
+
+    def __init__(self, group: zarr.Group) -> None:
+        self.group = group
+        self._coordinates: list[str] = []
+
+    def coordinate(self, name: str, dims: Sequence[str], values: Any, attributes: Mapping[str, Any]) -> None:
+        """Write a coordinate."""
+        values = stored(np.asarray(values))
+        self.variable(name, dims, values.shape, values.dtype, attributes)[...] = values
+        if tuple(dims) != (name,):
+            self._coordinates.append(name)
+
+    def variable(
+        self,
+        name: str,
+        dims: Sequence[str],
+        shape: Sequence[int],
+        dtype: Any,
+        attributes: Mapping[str, Any],
+        apart: int = 0,
+    ) -> Any:
+        """The array of a new variable, to be filled; NaN is its fill value, and is written like any other.
+
+        No chunk spans two places of the first `apart` dimensions, along which the array can be written in pieces.
+        """
+        dtype = np.dtype(dtype)
+        chunks, shards = partition((*(1 for _ in shape[:apart]), *shape[apart:]), dtype.itemsize)
+        return self.group.create_array(
+            name,
+            shape=tuple(shape),
+            dtype="string" if dtype.kind == "T" else dtype,
+            chunks=chunks,
+            shards=shards,
+            fill_value=np.nan if dtype.kind == "f" else None,
+            dimension_names=tuple(dims),
+            attributes=dict(attributes),
+            config={"write_empty_chunks": True},
+        )
+
+    def finish(self, attributes: Mapping[str, Any]) -> None:
+        """Write the group's attributes, and which of its arrays are coordinates without a dimension of their own."""
+        coordinates = {"coordinates": " ".join(sorted(self._coordinates))} if self._coordinates else {}
+        self.group.update_attributes(dict(attributes) | coordinates)
+
+
+@contextmanager
+def written_dataset(path: Path) -> Iterator[zarr.Group]:
+    """The root group of a new dataset, which takes its place at `path` whole and consolidated."""
+    with swapped_in(path) as partial:
+        root = zarr.create_group(partial)
+        yield root
+        with warnings.catch_warnings():
+            warnings.filterwarnings("ignore", "Consolidated metadata", ZarrUserWarning)
+            zarr.consolidate_metadata(partial)
+
+
+def write_dataset(dataset: xr.Dataset, path: Path) -> Path:
+    """The path of a dataset on disk, written beside and renamed into place."""
+    with written_dataset(path) as root:
+        writer = GroupWriter(root)
+        for name, variable in sorted(dataset.coords.items(), key=lambda item: str(item[0])):
+            writer.coordinate(str(name), [str(dim) for dim in variable.dims], variable.values, variable.attrs)
+        for name, variable in sorted(dataset.data_vars.items(), key=lambda item: str(item[0])):
+            values = stored(variable.values)
+            dims = [str(dim) for dim in variable.dims]
+            writer.variable(str(name), dims, values.shape, values.dtype, variable.attrs)[...] = values
+        writer.finish(dataset.attrs)
+    return path
+
+
+def open_dataset(path: str | Path, shape: tuple[int, int] | None = None) -> xr.Dataset:
+    """The dataset of a sweep or an analysis, lazily: what `xarray.open_zarr` gives, with numpy's own strings.
+
+    `path` is the dataset, or the directory of a sweep that was finalised. With `shape` = (p, k), the overlap matrices
+    of the cases of that shape. InputError where there is none.
+    """
+    path = Path(path)
+    path = path / "dataset.zarr" if (path / "dataset.zarr").exists() else path
+    group = None if shape is None else shape_group(*shape)
+    if not (path / (group or "") / "zarr.json").exists():
+        raise InputError("no dataset here" if group is None else f"no dataset of shape {group} here", file=path)
+    dataset = xr.open_zarr(path, group=group, chunks=None)
+    strings = {name: variable.astype("U") for name, variable in dataset.coords.items() if variable.dtype.kind == "T"}
+    return dataset.assign_coords(strings)
+
+
+def shape_group(p: int, k: int) -> str:
+    """The name of the group of overlap matrices of students of width p and teachers of width k."""
+    return f"p{p}_k{k}"
+
+
+def stored(values: np.ndarray) -> np.ndarray:
+    """The values in a type that zarr v3 has a specification of: strings have variable length."""
+    return values.astype(np.dtypes.StringDType()) if values.dtype.kind in "UO" else values
+
+
+def partition(shape: Sequence[int], itemsize: int) -> tuple[tuple[int, ...], tuple[int, ...] | None]:
+    """The chunks of an array, of some 2 MiB, and its shards, of some 64 MiB, where it is larger than a chunk.
+
+    The last dimensions are kept whole as far as they fit, so that a chunk is a contiguous piece of the array.
+    """
+    chunks = _piece(shape, CHUNK_BYTES // itemsize)
+    if chunks == tuple(max(1, size) for size in shape):
+        return chunks, None
+    shards = _piece(shape, SHARD_BYTES // itemsize)
+    return chunks, tuple(-(-shard // chunk) * chunk for shard, chunk in zip(shards, chunks, strict=True))
+
+
+def _piece(shape: Sequence[int], items: int) -> tuple[int, ...]:
+    piece: list[int] = []
+    for size in reversed(shape):
+        piece.append(max(1, min(size, items)))
+        items //= piece[-1]
+    return tuple(reversed(piece))

@@ -1,0 +1,47 @@
+"""What reproduces a case that did not end well: `failures/<identity>.json`."""
+
+import platform
+import traceback
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Any
+
+from sweeplib.simulation import Case, Status
+from sweeplib.storage.files import write_json
+from sweeplib.storage.provenance import versions
+from sweeplib.storage.rows import row_of, shared_fields
+
+SNIPPET = """\
+from sweeplib.sweep.plugins import load_plugins
+from sweeplib.problem import Problem
+from sweeplib.simulation import Case, Recording, run_cases
+
+load_plugins({plugins!r})
+records = run_cases([{case!r}])
+print(records.status, records.data)
+"""
+
+
+def failure_path(directory: Path, identity: bytes) -> Path:
+    """Where the failure of a case is described."""
+    return directory / "failures" / f"{identity.hex()}.json"
+
+
+def write_failure(
+    directory: Path, case: Case, status: Status, plugins: Sequence[str] = (), error: BaseException | None = None
+) -> Path:
+    """The path of the description of a case that ended with `status`: the case, the error, and how to see it again."""
+    record: dict[str, Any] = {
+        "status": status.name,
+        "problem": case.problem.canonical(),
+        "seed": case.seed,
+        "clock": row_of(case).clock,
+        "case": shared_fields(case),
+        "versions": versions(),
+        "machine": platform.platform(),
+        "reproduce": SNIPPET.format(plugins=tuple(plugins), case=case),
+    }
+    if error is not None:
+        record["exception"] = "".join(traceback.format_exception_only(error)).strip()
+        record["traceback"] = "".join(traceback.format_exception(error))
+    return write_json(failure_path(directory, case.identity()), record)

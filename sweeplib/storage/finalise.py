@@ -1,0 +1,124 @@
+"""From rows to a labelled dataset: `runs.zarr` -> `dataset.zarr`, the same bytes whatever the way that led there."""
+
+import hashlib
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+import yaml
+
+from sweeplib.storage.coordinates import Coordinate, coordinates
+from sweeplib.storage.dataset import GroupWriter, shape_group, written_dataset
+from sweeplib.storage.files import read_lines, write_json
+from sweeplib.storage.layout import FLAGS
+from sweeplib.storage.provenance import git_commit, versions
+from sweeplib.storage.results import SHARED_DIMS, Region, Results, Shape, region_of, results_of
+
+if TYPE_CHECKING:
+    from sweeplib.sweep.sweep import Sweep
+
+EXECUTION_KEYS = ("cluster", "timeout")
+
+
+def finalise(sweep: "Sweep", directory: Path) -> Path:
+    """The path of the sweep's dataset under `directory`, complete; InputError while a case is missing.
+
+    Its bytes depend on what was asked for and on the numerics alone: not on block sizes, workers, crashes, or the
+    order in which the sweep grew. One variable of one dynamics is in memory at a time.
+    """
+    results = {dynamics: results_of(sweep, dynamics, directory) for dynamics in sweep.runs}
+    problem = next(case.problem for dynamics in sweep.runs for _, case in sweep.cases(dynamics))
+    every = coordinates(sweep, problem)
+    path = directory / "dataset.zarr"
+    with written_dataset(path) as root:
+        _write_shared(GroupWriter(root), sweep, results, every, _attributes(sweep, directory, results))
+        for shape in sorted(set().union(*(part.shapes() for part in results.values()))):
+            group = root.create_group(shape_group(*shape))
+            _write_shape(GroupWriter(group), sweep, results, every, shape)
+    counts = {dynamics: part.wanted.counts() for dynamics, part in results.items()}
+    write_json(directory / "dataset.done.json", {"digest": files_digest(path), "cases": counts})
+    return path
+
+
+def _write_shared(
+    writer: GroupWriter,
+    sweep: "Sweep",
+    results: Mapping[str, Results],
+    every: Sequence[Coordinate],
+    attributes: Mapping[str, Any],
+) -> None:
+    """Write what does not depend on p and k, over the whole grid."""
+    region = region_of(sweep)
+    for coordinate in every:
+        writer.coordinate(coordinate.name, coordinate.dims, coordinate.values, coordinate.attributes)
+    outer = ("dynamics", *region.dims)
+    status = writer.variable("status", outer, (len(results), *region.sizes), np.uint8, FLAGS, apart=1)
+    for number, part in enumerate(results.values()):
+        status[number] = region.status(part)
+    _write_variables(writer, region, results, None)
+    writer.finish(attributes)
+
+
+def _write_shape(
+    writer: GroupWriter, sweep: "Sweep", results: Mapping[str, Results], every: Sequence[Coordinate], shape: Shape
+) -> None:
+    """Write what belongs to one (p, k), over the smallest part of the grid that has all of its cases."""
+    region = region_of(sweep, [part.cases_of(shape) for part in results.values()])
+    there = {name: part for name, part in results.items() if part.variables(shape)}
+    dynamics = np.array([number for number, name in enumerate(results) if name in there])
+    inner = {dim for part in there.values() for variable in part.variables(shape).values() for dim in variable.dims}
+    for coordinate in every:
+        if inner.issuperset(SHARED_DIMS.intersection(coordinate.dims)):
+            part = coordinate.at({**region.places, "dynamics": dynamics})
+            writer.coordinate(part.name, part.dims, part.values, part.attributes)
+    _write_variables(writer, region, there, shape)
+    writer.finish({"title": f"{sweep.name}, p = {shape[0]}, k = {shape[1]}"})
+
+
+def _write_variables(
+    writer: GroupWriter, region: Region, results: Mapping[str, Results], shape: Shape | None
+) -> None:
+    every = {name: variable for part in results.values() for name, variable in part.variables(shape).items()}
+    for name, variable in sorted(every.items()):
+        dims = ("dynamics", *region.dims, *variable.dims)
+        sizes = (len(results), *region.sizes, *variable.sizes)
+        array = writer.variable(name, dims, sizes, variable.dtype, variable.attributes, apart=1)
+        for number, part in enumerate(results.values()):
+            array[number] = region.values(part, name, variable)
+
+
+def _attributes(sweep: "Sweep", directory: Path, results: Mapping[str, Results]) -> dict[str, Any]:
+    """Where the dataset comes from; nothing that changes from one run of it to the next."""
+    digest = hashlib.blake2b(digest_size=16)
+    for part in results.values():
+        digest.update(part.wanted.ids.tobytes())
+    journals = (read_lines(directory / "journal" / f"{dynamics}.jsonl") for dynamics in results)
+    processors = {entry["cpu"] for journal in journals for entry in journal}
+    return {
+        "title": sweep.name,
+        "Conventions": "CF-1.11",
+        "config": _physics(sweep.source),
+        "digest": digest.hexdigest(),
+        "versions": ", ".join(f"{name} {version}" for name, version in versions().items()),
+        "git_commit": git_commit() or "unknown",
+        "processors": ", ".join(sorted(processors)),
+    }
+
+
+def _physics(source: str) -> str:
+    """The text of a config without the keys that only say how it is run."""
+    config = yaml.safe_load(source)
+    if not isinstance(config, dict):
+        return source
+    kept = {key: value for key, value in config.items() if key not in EXECUTION_KEYS}
+    return str(yaml.safe_dump(kept, sort_keys=False, allow_unicode=True))
+
+
+def files_digest(path: Path) -> str:
+    """A hash of all files below a directory, and of their names."""
+    digest = hashlib.blake2b(digest_size=16)
+    for file in sorted(file for file in path.rglob("*") if file.is_file()):
+        digest.update(f"{file.relative_to(path).as_posix()}\0".encode())
+        digest.update(hashlib.blake2b(file.read_bytes()).digest())
+    return digest.hexdigest()

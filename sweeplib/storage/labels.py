@@ -1,0 +1,34 @@
+"""What the coordinates of a dataset are called: names of Problem fields, of exponents, of the axes of results."""
+
+from typing import Any
+
+LABELS: dict[str, tuple[str, str]] = {
+    "gamma": ("learning rate", r"\gamma"),
+    "p": ("student width", "p"),
+    "k": ("teacher width", "k"),
+    "d": ("input dimension", "d"),
+    "Delta": ("label-noise variance", r"\Delta"),
+    "activation": ("activation of the student", r"\sigma"),
+    "teacher_activation": ("activation of the teacher", r"\sigma^*"),
+    "spherical": ("student rows projected on the sphere", ""),
+    "a": ("second layer of the student", "a"),
+    "a_star": ("second layer of the teacher", "a^*"),
+    "start": ("law of the student's first weights", ""),
+    "teacher_start": ("law of the teacher's weights", ""),
+    "gamma0": ("prefactor of the learning rate", r"\gamma_0"),
+    "p0": ("prefactor of the student width", "p_0"),
+    "delta": ("exponent of the learning rate", r"\delta"),
+    "kappa": ("exponent of the student width", r"\kappa"),
+    "seed": ("replica", ""),
+    "time": ("time", "t"),
+    "clock": ("unit of the recording times", ""),
+    "threshold": ("exit threshold", "T"),
+    "dynamics": ("dynamics", ""),
+}
+
+
+def label(name: str) -> dict[str, Any]:
+    """The `long_name`, `units` and `symbol` (LaTeX without the dollars) of a coordinate; its own name if unknown."""
+    unknown = name, rf"\mathrm{{{name}}}".replace("_", r"\_")
+    long_name, symbol = LABELS.get(name, unknown)
+    return {"long_name": long_name, "units": "1", "symbol": symbol}

@@ -1,0 +1,76 @@
+"""Where a result comes from: the sources, the versions, the commit."""
+
+import hashlib
+import importlib.metadata
+import platform
+import subprocess
+from functools import cache
+from pathlib import Path
+
+from sweeplib.sources import code
+
+PACKAGE = Path(__file__).resolve().parent.parent
+LIBRARIES = ("sweeplib", "numpy", "scipy", "numba", "xarray", "zarr", "dask", "distributed")
+
+
+def floors_digest(*floors: str) -> str:
+    """A hash of the sources of some floors of sweeplib, such as "maths" or "simulate", that only code changes.
+
+    Comments, docstrings and layout do not count. Raises ValueError for a floor that is not there.
+    """
+    digest = hashlib.blake2b(digest_size=12)
+    for floor in sorted(set(floors)):
+        for path in _sources(floor):
+            digest.update(f"{path.relative_to(PACKAGE)}\0{code(path)}\0".encode())
+    return digest.hexdigest()
+
+
+def _sources(floor: str) -> list[Path]:
+    folder, module = PACKAGE / floor, PACKAGE / f"{floor}.py"
+    if module.exists():
+        return [module]
+    if not folder.is_dir():
+        raise ValueError(f"sweeplib has no floor {floor!r}")
+    return sorted(path for path in folder.rglob("*") if path.suffix in (".py", ".html", ".j2"))
+
+
+@cache
+def versions() -> dict[str, str]:
+    """The versions of Python and of the libraries that a result depends on."""
+    return {"python": platform.python_version()} | {name: _version(name) for name in LIBRARIES}
+
+
+def _version(name: str) -> str:
+    try:
+        return importlib.metadata.version(name)
+    except importlib.metadata.PackageNotFoundError:
+        return "unknown"
+
+
+@cache
+def git_commit() -> str | None:
+    """The commit of sweeplib's own checkout, with "-dirty" where its files differ; None when it is not in one."""
+    if _git("ls-files", "--error-unmatch", "__init__.py") is None:
+        return None
+    dirty = _git("status", "--porcelain", "--untracked-files=no", ".")
+    commit = _git("rev-parse", "HEAD")
+    return f"{commit}-dirty" if dirty else commit
+
+
+def _git(*arguments: str) -> str | None:
+    try:
+        done = subprocess.run(["git", "-C", str(PACKAGE), *arguments], capture_output=True, text=True, timeout=10)
+    except (OSError, subprocess.TimeoutExpired):
+        return None
+    return done.stdout.strip() if done.returncode == 0 else None
+
+
+@cache
+def cpu_model() -> str:
+    """The type of this machine's processor: another one may change the last bits of a result."""
+    try:
+        lines = Path("/proc/cpuinfo").read_text(encoding="utf-8").splitlines()
+    except OSError:
+        return platform.processor() or platform.machine()
+    names = (line.partition(":")[2].strip() for line in lines if line.startswith("model name"))
+    return next(names, platform.machine())

@@ -1,0 +1,137 @@
+"""The rows that a sweep wants, put in their places on its grid."""
+
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass
+from functools import cached_property
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from sweeplib.errors import InputError
+from sweeplib.simulation import Status
+from sweeplib.storage.inventory import Inventory, inventory
+from sweeplib.storage.layout import Layout
+from sweeplib.storage.run_store import RunStore
+
+if TYPE_CHECKING:
+    from sweeplib.sweep.sweep import Sweep
+
+SHARED_DIMS = frozenset({"time", "threshold"})
+Shape = tuple[int, int]
+
+
+@dataclass(frozen=True)
+class Variable:
+    """A recorded variable as the run store describes it; `dims` and `sizes` without the case."""
+
+    dims: tuple[str, ...]
+    sizes: tuple[int, ...]
+    dtype: np.dtype
+    fill_value: Any
+    attributes: Mapping[str, Any]
+
+    @property
+    def is_shared(self) -> bool:
+        """Whether its shape is the same for all p and k."""
+        return SHARED_DIMS.issuperset(self.dims)
+
+
+@dataclass(frozen=True)
+class Results:
+    """The rows of one dynamics that a sweep wants, all of them done."""
+
+    layouts: list[Layout]
+    wanted: Inventory
+
+    @cached_property
+    def used(self) -> list[tuple[int, Layout]]:
+        """The layouts with a wanted row, and their numbers."""
+        return [(int(number), self.layouts[number]) for number in np.unique(self.wanted.layout)]
+
+    def shapes(self) -> set[Shape]:
+        """The (p, k) of which something is recorded whose shape depends on them."""
+        return {
+            layout.shape for _, layout in self.used if not all(map(_is_shared, layout.variables.values()))
+        }
+
+    def variables(self, shape: Shape | None) -> dict[str, Variable]:
+        """The recorded variables: those that all shapes share, or the others of one shape."""
+        found = {}
+        for _, layout in self.used:
+            for name in layout.variables:
+                variable = _variable(layout, name)
+                if variable.is_shared if shape is None else shape == layout.shape and not variable.is_shared:
+                    found[name] = variable
+        return found
+
+    def cases_of(self, shape: Shape | None) -> np.ndarray:
+        """The flat indices over (grid, seed) of the cases of one shape, or of all."""
+        numbers = [number for number, layout in self.used if shape in (None, layout.shape)]
+        flat: np.ndarray = self.wanted.flat[np.isin(self.wanted.layout, numbers)]
+        return flat
+
+
+@dataclass(frozen=True)
+class Region:
+    """A part of a sweep's (grid, seed) of the given `shape`: some `places` along each of `dims`."""
+
+    dims: tuple[str, ...]
+    shape: tuple[int, ...]
+    places: Mapping[str, np.ndarray]
+
+    @property
+    def sizes(self) -> tuple[int, ...]:
+        """The number of places along each dimension."""
+        return tuple(len(self.places[dim]) for dim in self.dims)
+
+    def inside(self, flat: np.ndarray) -> np.ndarray:
+        """Flat indices over the whole as flat indices over the region."""
+        index = np.unravel_index(flat, self.shape)
+        local = [np.searchsorted(self.places[dim], at) for dim, at in zip(self.dims, index, strict=True)]
+        inside: np.ndarray = np.ravel_multi_index(local, self.sizes)
+        return inside
+
+    def values(self, part: Results, name: str, variable: Variable) -> np.ndarray:
+        """A variable of one dynamics over the region, at its fill value where there is no case."""
+        values = np.full((int(np.prod(self.sizes)), *variable.sizes), variable.fill_value, variable.dtype)
+        for number, layout in part.used:
+            if name in layout.variables:
+                here = part.wanted.layout == number
+                values[self.inside(part.wanted.flat[here])] = layout.data(name)[part.wanted.row[here]]
+        return values.reshape(*self.sizes, *variable.sizes)
+
+    def status(self, part: Results) -> np.ndarray:
+        """The status of each case of one dynamics over the whole, missing where there is no case."""
+        status = np.full(self.sizes, Status.missing, np.uint8)
+        status.flat[part.wanted.flat] = part.wanted.status
+        return status
+
+
+def results_of(sweep: "Sweep", dynamics: str, directory: Path) -> Results:
+    """The results of one dynamics; InputError while a case is missing."""
+    store = RunStore(directory, dynamics)
+    wanted = inventory(sweep, dynamics, store)
+    missing = wanted.counts()["missing"]
+    if missing:
+        raise InputError(f"{missing} cases of {dynamics} have not been run yet", file=directory)
+    return Results(list(store.layouts.values()), wanted)
+
+
+def region_of(sweep: "Sweep", cases: Iterable[np.ndarray] | None = None) -> Region:
+    """The whole of a sweep's (grid, seed), or the smallest region that has all `cases`, arrays of flat indices."""
+    dims, shape = (*sweep.grid.dims, "seed"), sweep.shape
+    if cases is None:
+        return Region(dims, shape, {dim: np.arange(size) for dim, size in zip(dims, shape, strict=True)})
+    index = np.unravel_index(np.concatenate(list(cases)), shape)
+    return Region(dims, shape, {dim: np.unique(at) for dim, at in zip(dims, index, strict=True)})
+
+
+def _is_shared(dims: Iterable[str]) -> bool:
+    return SHARED_DIMS.issuperset(dims)
+
+
+def _variable(layout: Layout, name: str) -> Variable:
+    array = layout.group[name]
+    dims = tuple(layout.variables[name])
+    return Variable(dims, array.shape[1:], array.dtype, array.fill_value, array.attrs.asdict())

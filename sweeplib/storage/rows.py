@@ -1,0 +1,44 @@
+"""A case as a row of the run store: what its layout shares, and what is its own."""
+
+import dataclasses
+import json
+from typing import Any, NamedTuple
+
+from sweeplib.problem import Problem
+from sweeplib.simulation import Case, Recording
+
+OWN_FIELDS = ("problem", "seed", "clock")
+
+
+class Row(NamedTuple):
+    """The part of a case that is its own: its canonical problem as JSON, its seed, and its clock."""
+
+    problem: str
+    seed: int
+    clock: float
+
+
+def row_of(case: Case) -> Row:
+    """The row of a case."""
+    return Row(json.dumps(case.problem.canonical(), sort_keys=True), case.seed, case.clock)
+
+
+def shared_fields(case: Case) -> dict[str, Any]:
+    """Everything of a case that its whole layout shares, as plain JSON values."""
+    fields = {field.name: getattr(case, field.name) for field in dataclasses.fields(case)}
+    shared = {name: value for name, value in fields.items() if name not in OWN_FIELDS}
+    shared["recording"] = dataclasses.asdict(case.recording)
+    plain: dict[str, Any] = json.loads(json.dumps(shared, sort_keys=True))
+    return plain
+
+
+def case_of(shared: dict[str, Any], row: Row) -> Case:
+    """The case that `shared_fields` and `row_of` took apart."""
+    fields = {name: _tuples(value) for name, value in shared.items() if name != "recording"}
+    recording = Recording(**{name: _tuples(value) for name, value in shared["recording"].items()})
+    problem = Problem(**json.loads(row.problem))
+    return Case(problem=problem, seed=int(row.seed), clock=float(row.clock), recording=recording, **fields)
+
+
+def _tuples(value: Any) -> Any:
+    return tuple(_tuples(part) for part in value) if isinstance(value, list) else value

@@ -1,0 +1,38 @@
+"""What every kind of cluster has: settings, and a Dask client for as long as it is needed."""
+
+from abc import ABC, abstractmethod
+from contextlib import AbstractContextManager
+from typing import TYPE_CHECKING, Annotated
+
+import pydantic
+from pydantic import Field
+
+from sweeplib.registry import Registry
+
+if TYPE_CHECKING:
+    from distributed import Client
+
+
+class ClusterSettings(pydantic.BaseModel, ABC):
+    """Settings of a cluster; those here hold for every kind. None of them changes a bit of a result.
+
+    block_size : cases a block; by default as many as take about two seconds on the machine that plans.
+    """
+
+    model_config = pydantic.ConfigDict(frozen=True, extra="forbid")
+
+    block_size: Annotated[int, Field(ge=1)] | None = None
+
+    @abstractmethod
+    def client(self, workers: int | None = None) -> AbstractContextManager["Client"]:
+        """A client of the cluster, which is ours to start and end, or somebody's to be left as it was found.
+
+        `workers`, where given, is their number, instead of the one in the settings.
+        """
+
+    @abstractmethod
+    def expected_workers(self, workers: int | None = None) -> int | None:
+        """How many workers there will be, as far as it is known before the cluster is."""
+
+
+CLUSTERS: Registry[type[ClusterSettings]] = Registry("cluster")

@@ -1,0 +1,74 @@
+"""This machine: one process a worker, one thread a process."""
+
+import logging
+import socket
+from collections.abc import Iterator
+from contextlib import contextmanager
+from typing import TYPE_CHECKING, Annotated, Any, Literal
+
+from pydantic import Field
+
+from sweeplib.sweep.clusters.cluster import CLUSTERS, ClusterSettings
+
+if TYPE_CHECKING:
+    from distributed import Client
+
+ONE_THREAD = ("OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS", "MKL_NUM_THREADS", "NUMBA_NUM_THREADS")
+
+
+class Local(ClusterSettings):
+    """Worker processes on this machine.
+
+    workers : how many; by default the processors that this process may use.
+    memory_limit : of each worker, as "2GB"; by default its share of the machine.
+    dashboard_address : of Dask's dashboard; ":0" takes any free port.
+    """
+
+    kind: Literal["local"] = "local"
+    workers: Annotated[int, Field(ge=1)] | None = None
+    memory_limit: str = "auto"
+    dashboard_address: str = ":8787"
+
+    def expected_workers(self, workers: int | None = None) -> int:
+        """As many as asked for, else one a processor."""
+        from dask.system import CPU_COUNT
+
+        return workers or self.workers or int(CPU_COUNT)
+
+    @contextmanager
+    def client(self, workers: int | None = None) -> Iterator["Client"]:
+        """A client of a cluster that ends with the context, and with this process however it dies."""
+        import dask
+        from distributed import Client, LocalCluster
+
+        settings: dict[str, Any] = {f"distributed.nanny.pre-spawn-environ.{name}": 1 for name in ONE_THREAD}
+        # A block may lose its worker once by bad luck; the second time it is taken for the cause and run alone.
+        settings["distributed.scheduler.allowed-failures"] = 1
+        with (
+            dask.config.set(settings),
+            LocalCluster(
+                n_workers=self.expected_workers(workers),
+                threads_per_worker=1,
+                processes=True,
+                memory_limit=self.memory_limit,
+                silence_logs=logging.CRITICAL,
+                dashboard_address=_free(self.dashboard_address),
+            ) as cluster,
+            Client(cluster) as client,
+        ):
+            yield client
+
+
+def _free(address: str) -> str:
+    """The address, or any free port of its host when its own is taken."""
+    host, _, port = address.rpartition(":")
+    with socket.socket() as probe:
+        probe.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
+        try:
+            probe.bind((host, int(port)))
+        except OSError:
+            return f"{host}:0"
+    return address
+
+
+CLUSTERS.register("local", Local)

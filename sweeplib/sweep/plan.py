@@ -1,0 +1,192 @@
+"""The plan of a sweep: what it wants, what is there already, what the rest will cost here."""
+
+from collections.abc import Sequence
+from dataclasses import asdict, dataclass, field
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from sweeplib.storage.files import read_json, write_json
+from sweeplib.storage.inventory import Inventory, inventory
+from sweeplib.storage.rows import case_of
+from sweeplib.storage.run_store import RunStore
+from sweeplib.sweep.calibration import PILOT_CASES, Pilot, block_size, case_bytes, measured_seconds
+
+if TYPE_CHECKING:
+    from rich.table import Table
+
+    from sweeplib.sweep.sweep import Sweep
+
+BLOCK_OVERHEAD = 0.03
+
+
+@dataclass(frozen=True)
+class LayoutPlan:
+    """Cases of one shape and cost: how many are `todo` in blocks of `block_size`, `seconds` and `bytes` each."""
+
+    todo: int
+    block_size: int
+    seconds: float
+    bytes: int
+
+    @property
+    def blocks(self) -> int:
+        """The number of blocks that are not done."""
+        return -(-self.todo // self.block_size)
+
+    @property
+    def cpu_seconds(self) -> float:
+        """The seconds of one processor that are left to do."""
+        return self.todo * self.seconds + self.blocks * BLOCK_OVERHEAD
+
+
+@dataclass(frozen=True)
+class DynamicsPlan:
+    """What a sweep wants of one dynamics: points of the grid, cases, those done, and the layouts of the rest."""
+
+    points: int
+    cases: int
+    done: int
+    layouts: dict[str, LayoutPlan]
+
+    @property
+    def todo(self) -> int:
+        """The number of cases to compute."""
+        return sum(layout.todo for layout in self.layouts.values())
+
+    @property
+    def blocks(self) -> int:
+        """The number of tasks."""
+        return sum(layout.blocks for layout in self.layouts.values())
+
+    @property
+    def bytes(self) -> int:
+        """The bytes that the cases to compute will take on disk, before compression."""
+        return sum(layout.todo * layout.bytes for layout in self.layouts.values())
+
+    @property
+    def cpu_seconds(self) -> float:
+        """The seconds of one processor that are left to do."""
+        return sum(layout.cpu_seconds for layout in self.layouts.values())
+
+
+@dataclass(frozen=True)
+class Plan:
+    """The plan of a sweep, a part a dynamics, for `workers` workers (None where they are not known beforehand)."""
+
+    name: str
+    workers: int | None
+    dynamics: dict[str, DynamicsPlan] = field(default_factory=dict)
+
+    @property
+    def cpu_seconds(self) -> float:
+        """The seconds of one processor that are left to do."""
+        return sum(part.cpu_seconds for part in self.dynamics.values())
+
+    @property
+    def wall_seconds(self) -> float | None:
+        """The seconds until all is done, if the workers share the work evenly."""
+        return self.cpu_seconds / self.workers if self.workers else None
+
+    def record(self) -> dict[str, Any]:
+        """The plan as plain values, totals included."""
+        totals = {"cpu_hours": self.cpu_seconds / 3600, "wall_seconds": self.wall_seconds}
+        parts = {
+            name: asdict(part) | {"todo": part.todo, "blocks": part.blocks, "bytes": part.bytes}
+            for name, part in self.dynamics.items()
+        }
+        return {"name": self.name, "workers": self.workers, "dynamics": parts} | totals
+
+    def table(self) -> "Table":
+        """The plan for a reader."""
+        from rich.table import Table
+
+        wall = "" if self.wall_seconds is None else f", {_duration(self.wall_seconds)} on {self.workers} workers"
+        table = Table(title=f"{self.name}: {_duration(self.cpu_seconds)} of one processor{wall}")
+        for heading in ("dynamics", "points", "cases", "done", "to do", "blocks", "on disk", "CPU time"):
+            table.add_column(heading, justify="left" if heading == "dynamics" else "right")
+        for name, part in self.dynamics.items():
+            counts = (part.points, part.cases, part.done, part.todo, part.blocks)
+            table.add_row(name, *map("{:,}".format, counts), _size(part.bytes), _duration(part.cpu_seconds))
+        return table
+
+
+def write_plan(sweep: "Sweep", directory: Path, *, workers: int | None = None) -> Plan:
+    """The plan of a sweep under `directory`, written to its `plan.json`; the run takes its block sizes from there."""
+    parts = {}
+    for dynamics in sweep.runs:
+        store = RunStore(directory, dynamics)
+        parts[dynamics] = dynamics_plan(sweep, store, inventory(sweep, dynamics, store))
+    plan = Plan(sweep.name, sweep.cluster.expected_workers(workers), parts)
+    write_json(directory / "plan.json", plan.record())
+    return plan
+
+
+def dynamics_plan(sweep: "Sweep", store: RunStore, wanted: Inventory) -> DynamicsPlan:
+    """The plan of one dynamics, from a few of the cases that are left to do."""
+    pilots = _pilots(store, wanted)
+    seconds = measured_seconds(list(pilots.values()), getattr(sweep, "plugins", ()))
+    todo = _todo(store, wanted)
+    layouts = {
+        name: _layout_plan(sweep, store, pilots[name], todo[name], seconds[name]) for name in sorted(pilots)
+    }
+    cases = sum(wanted.counts().values())
+    points = len(np.unique(wanted.flat // len(sweep.seeds)))
+    return DynamicsPlan(points, cases, cases - sum(todo.values()), layouts)
+
+
+def planned_block_sizes(directory: Path, dynamics: str) -> dict[str, int]:
+    """The block size of each layout in `plan.json`; {} without a plan."""
+    plan = read_json(directory / "plan.json") or {"dynamics": {}}
+    layouts = plan["dynamics"].get(dynamics, {"layouts": {}})["layouts"]
+    return {name: layout["block_size"] for name, layout in layouts.items()}
+
+
+def _layout_plan(sweep: "Sweep", store: RunStore, pilot: Pilot, todo: int, seconds: float) -> LayoutPlan:
+    nbytes = case_bytes(pilot.cases[0])
+    existing = store.layouts.get(pilot.layout)
+    size = existing.block_size if existing else sweep.cluster.block_size or block_size(seconds, nbytes)
+    return LayoutPlan(todo, size, seconds, nbytes)
+
+
+def _todo(store: RunStore, wanted: Inventory) -> dict[str, int]:
+    """How many cases are left to do in each layout that has any."""
+    todo = {name: len(wanted.missing_rows(number)) for number, name in enumerate(store.layouts)}
+    for name, new in wanted.new.items():
+        todo[name] = todo.get(name, 0) + len(new.ids)
+    return {name: count for name, count in todo.items() if count}
+
+
+def _pilots(store: RunStore, wanted: Inventory) -> dict[str, Pilot]:
+    """A few cases of each layout that has any left to do, evenly from its costliest to its cheapest."""
+    pilots = {}
+    for number, (name, layout) in enumerate(store.layouts.items()):
+        missing = wanted.missing_rows(number)
+        if len(missing):
+            some = [layout.rows(slice(int(row), int(row) + 1))[0] for row in _spread(missing)]
+            pilots[name] = Pilot(name, tuple(case_of(layout.shared, row) for row in some))
+    for name, new in wanted.new.items():
+        shared = new.shared
+        pilots[name] = Pilot(name, tuple(case_of(shared, new.rows[at]) for at in _spread(range(len(new.rows)))))
+    return pilots
+
+
+def _spread(things: Sequence[int] | np.ndarray) -> list[int]:
+    """At most `PILOT_CASES` of the things, evenly spread."""
+    places = np.unique(np.linspace(0, len(things) - 1, PILOT_CASES).astype(int))
+    return [int(things[place]) for place in places]
+
+
+def _duration(seconds: float) -> str:
+    if seconds < 100:
+        return f"{seconds:.0f} s"
+    return f"{seconds / 60:.0f} min" if seconds < 6000 else f"{seconds / 3600:.1f} h"
+
+
+def _size(nbytes: float) -> str:
+    for unit in ("B", "kB", "MB"):
+        if nbytes < 1000:
+            return f"{nbytes:.0f} {unit}"
+        nbytes /= 1000
+    return f"{nbytes:.1f} GB"
