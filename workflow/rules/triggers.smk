@@ -16,4 +16,4 @@ def code(*floors):
     return [sweeplib.storage.provenance.floors_digest(*floors), *(hashlib.sha256(each).hexdigest() for each in plugins)]
 
 
-numerics = code("problem", "maths", "random", "dynamics", "observables", "simulate")
+numerics = code("problem", "maths", "random", "dynamics", "observables", "simulation", "sources")
