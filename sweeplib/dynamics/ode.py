@@ -22,7 +22,7 @@ from sweeplib.problem import Problem
 class OdeOptions(NumericalOptions):
     """How the ODE is integrated: scipy's method and tolerances, and the steps after which a run is called a failure."""
 
-    method: Literal["RK23", "RK45", "DOP853", "Radau", "BDF", "LSODA"] = "DOP853"
+    method: Literal["RK45", "DOP853", "Radau", "BDF"] = "DOP853"
     rtol: float = Field(default=1e-8, ge=1e-13, le=1e-2)
     atol: float = Field(default=1e-10, gt=0, le=1e-2)
     max_steps: int = Field(default=1_000_000, ge=1)
@@ -61,18 +61,16 @@ class Ode(Dynamics):
             atol=options.atol,
         )
         risk = functools.partial(self._risk, spherical=spherical, P=P, a=a, a_star=a_star)
-        return Trajectory(solver, risk, targets, options.max_steps)
+        return Trajectory(solver, risk, targets, replicas.stop_at_exit, options.max_steps)
 
     def advance(self, to: int, deadline: float = np.inf) -> None:
         """Integrate each running replica to recording time number `to`."""
         for i in np.flatnonzero(self.running):
-            trajectory = self._trajectories[i]
-            if self.clock() > deadline:
-                self.timed_out[i], self.running[i] = True, False
-                continue
-            trajectory.advance(float(self.replicas.times[i, to]), self.replicas.stop_at_exit)
+            trajectory, until = self._trajectories[i], float(self.replicas.times[i, to])
+            trajectory.advance(until, lambda: self.clock() > deadline)
             self.diverged[i] = trajectory.diverged
-            self.running[i] = trajectory.time == self.replicas.times[i, to]
+            self.timed_out[i] = trajectory.time < until and not trajectory.over
+            self.running[i] = trajectory.time == until
             unpack(trajectory.state, self.replicas.spherical, self.Q[i], self.M[i])
 
     @property

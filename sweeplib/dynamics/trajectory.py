@@ -16,13 +16,15 @@ _LOOKS_A_STEP = np.array([0.25, 0.5, 0.75, 1.0])
 class Trajectory:
     """The solution that a `solver` steps along, with the first times at which `risk(state)` is at each of `targets`.
 
-    `time`, `state` are where it is now; `diverged` says that the solution could not be followed further. Steps do not
-    depend on the times asked for: states between them come from the solver's dense output. Passages are looked for at
-    four points a step, and located there to rounding.
+    It ends at the last of these passages if it `stops` there. `time`, `state` are where it is now; `diverged` says
+    that it cannot be followed further. Steps do not depend on the times asked for: states between them come from the
+    solver's dense output. Passages are looked for at four points a step, and located to rounding.
     """
 
-    def __init__(self, solver: Any, risk: Callable[[Array], float], targets: Array, max_steps: int) -> None:
-        self.solver, self.risk, self.targets = solver, risk, targets
+    def __init__(
+        self, solver: Any, risk: Callable[[Array], float], targets: Array, stops: bool, max_steps: int
+    ) -> None:
+        self.solver, self.risk, self.targets, self.stops = solver, risk, targets, stops
         self.time, self.state, self.diverged = 0.0, solver.y, False
         self._steps_left = max_steps
         self._dense: Callable[[Any], Array] = lambda _: self.state
@@ -33,19 +35,22 @@ class Trajectory:
         """The first times at which the risk was at each target; NaN where that has not come yet."""
         return np.where(self._passages <= self.time, self._passages, np.nan)
 
-    def advance(self, until: float, stop: bool) -> None:
-        """Go on to the time `until`, or to the last passage if it may `stop` there, or to a divergence."""
-        while self.solver.t < until and not self.diverged and not (stop and self._all_passed):
+    def advance(self, until: float, expired: Callable[[], bool] = lambda: False) -> None:
+        """Go on to the time `until`, unless the solution is over before, or the time to compute it has `expired`."""
+        while self.solver.t < until and not self.over and not expired():
             self._step()
-        end = min(until, self.solver.t)
-        if stop and self._all_passed:
-            end = min(end, float(self._passages.max()))
+        end = min(until, self.solver.t, self._last_passage)
         if end > self.time:
             self.time, self.state = end, self._dense(end)
 
     @property
-    def _all_passed(self) -> bool:
-        return self._passages.size > 0 and bool(np.isfinite(self._passages).all())
+    def over(self) -> bool:
+        """Whether no step will follow: diverged, or through the last passage."""
+        return self.diverged or self._last_passage < np.inf
+
+    @property
+    def _last_passage(self) -> float:
+        return float(self._passages.max(initial=0.0)) if self.stops and self._passages.size else np.inf
 
     def _step(self) -> None:
         if self._steps_left == 0:

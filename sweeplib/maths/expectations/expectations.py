@@ -3,8 +3,14 @@
 from collections.abc import Callable
 from dataclasses import dataclass
 
+import numpy as np
+from numpy.typing import NDArray
+
 from sweeplib.errors import InputError
+from sweeplib.maths.compiled import specialised
 from sweeplib.registry import Registry
+
+Array = NDArray[np.float64]
 
 
 @dataclass(frozen=True)
@@ -27,6 +33,13 @@ class Expectations:
     name: str
     risk: Callable[..., None]
     drifts: Callable[..., None]
+
+    def risks(self, Q: Array, M: Array, P: Array, a: Array, a_star: Array) -> Array:
+        """The population risk of n systems (n,): Q (n, p, p), M (n, p, k), P (n, k, k), a (n, p), a_star (n, k)."""
+        lanes_last = (np.ascontiguousarray(np.moveaxis(array, 0, -1)) for array in (Q, M, P, a, a_star))
+        out = np.empty(len(M))
+        specialised(self.risk)(*lanes_last, out)
+        return out
 
 
 EXPECTATIONS: Registry[Expectations] = Registry("pair of activations")

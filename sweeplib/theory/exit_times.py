@@ -1,0 +1,120 @@
+"""Exit times of phase retrieval, when the excess risk has fallen to (1 − T) of its start, in ODE time t = νγ/(pd).
+
+σ(λ) = λ², one teacher unit, spherical students started uniformly on the sphere, a = a* = 1. In the linear regime around
+the origin μ(t) = d Σ_j m_j² = μ0 exp(2 ω_M t), and the exit is at
+t = log[(T p (p+1) d + (1−T)(2 p μ0 − τ0))/(2 p μ0)]/(2 ω_M), τ0 = 2d Σ_{j<l} Q_jl² (arXiv 2305.18502, section 4).
+Learning rates γ ≥ 2 γ_opt never exit: inf.
+"""
+
+import functools
+
+import numpy as np
+from numpy.typing import NDArray
+
+from sweeplib.theory.labelled import labelled
+from sweeplib.theory.learning_rates import escape_rate, maximal_learning_rate
+from sweeplib.theory.starts import starts_and_exits
+
+Array = NDArray[np.float64]
+
+
+@labelled(r"t_{\mathrm{ext}}^{\mathrm{anl}}", "annealed exit time")
+def annealed_exit_time(gamma: Array, p: Array, d: Array, Delta: Array, T: Array) -> Array:
+    """log[(p+1)(T d + 1 − T)/(2p)]/(2 ω_M): the exit time at the mean μ0 = p, τ0 = p(p−1) of the start."""
+    return _time(np.log((p + 1.0) * (T * d + 1.0 - T) / (2.0 * p)), escape_rate(gamma, p, Delta))
+
+
+@labelled(r"t_{\mathrm{ext}}^{\mathrm{qnc}}", "quenched exit time")
+def quenched_exit_time(gamma: Array, p: Array, d: Array, Delta: Array, T: Array) -> Array:
+    """The exit time averaged over the start (μ0, τ0).
+
+    With their laws for d → ∞, independent χ²_p and 2 χ²_{p(p−1)/2}: relative error O(1/d). Starts beyond the
+    threshold of the linear regime count as exited at once.
+    """
+    return _time(mean_log_growth(p, d, T), escape_rate(gamma, p, Delta))
+
+
+@labelled(r"t_{\mathrm{ext}}^{\mathrm{noise}}", "noise-corrected exit time")
+def noise_corrected_exit_time(gamma: Array, p: Array, d: Array, Delta: Array, T: Array) -> Array:
+    """The quenched exit time less log(1 + s)/(2 ω_M), s = (γ/p) V/(2 ω_M): what the noise of SGD adds to the escape.
+
+    While m grows, the noise adds to m_j(0) an independent Gaussian of variance s/d: the μ0 of the denominator becomes
+    μ0 (1 + s) in law; that of the numerator, which is R(0), stays. V = Var[2 λ_j λ* E] at the origin
+    (`noise_variance`). The leading order for T d → ∞; `first_passage_exit_time` needs no such limit. nan where the correction exceeds the
+    exit time itself, next to 2 γ_opt.
+    """
+    rate = escape_rate(gamma, p, Delta)
+    growth = mean_log_growth(p, d, T) - np.log1p(gamma / p * noise_variance(p, Delta) / (2.0 * rate))
+    return _time(np.where(growth > 0.0, growth, np.nan), rate)
+
+
+@labelled(r"\gamma_{\mathrm{opt}}^{\mathrm{noise}}", "noise-corrected optimal learning rate")
+def noise_corrected_optimal_learning_rate(p: Array, d: Array, Delta: Array, T: Array) -> Array:
+    """The learning rate that minimises the steps p d/γ times the noise-corrected exit time.
+
+    It lies above γ_opt; at p = 1 their ratio does not depend on Δ. At γ = x · 2γ_opt, x in (0, 1), it is the first
+    zero above x = ½ of the derivative, which has the sign of (L − log(1+s))(2x − 1) − c x/(1 − x + c x),
+    s = c x/(1 − x), c = 2 γ_opt V/(8p) and L the mean log growth. nan where there is none: for T d of a few units the
+    noise alone takes SGD to its exit, and the steps fall with γ all the way.
+    """
+    largest = maximal_learning_rate(p, Delta)
+    strength = largest * noise_variance(p, Delta) / (8.0 * p)
+    return largest * np.vectorize(_optimal_fraction, otypes=[float])(mean_log_growth(p, d, T), strength)
+
+
+@labelled(r"t_{\mathrm{ext}}", "exact exit time of the ODE")
+def exact_exit_time(m0: Array, gamma: Array, Delta: Array, T: Array) -> Array:
+    """The exit time at p = 1 from overlap m0, without linearisation.
+
+    u = m² follows a logistic law: w = 4(1−6γ) − 2γΔ, K = w/(4(1−6γ)), u_T = 1 − (1−T)(1−u0) and
+    t = log[u_T (K − u0)/(u0 (K − u_T))]/(2w). inf where u_T is not below the fixed point K.
+    """
+    rate = 4.0 * (1.0 - 6.0 * gamma) - 2.0 * gamma * Delta
+    limit = rate / (4.0 * (1.0 - 6.0 * gamma))
+    start = m0**2
+    end = 1.0 - (1.0 - T) * (1.0 - start)
+    time = np.log(end * (limit - start) / (start * (limit - end))) / (2.0 * rate)
+    return np.where((rate > 0.0) & (start > 0.0) & (end < limit), time, np.inf)
+
+
+@labelled("V", "variance of the overlap's noise at the origin")
+def noise_variance(p: Array, Delta: Array) -> Array:
+    """V = 4[15 − 6(p+2)/p + (p+2)(p+4)/p² + Δ] = Var[2 λ_j λ* E] at m = 0, Q = I; 48 + 4Δ at p = 1.
+
+    A step changes m_j by γ/(pd) times that variable, hence dm_j = ω_M m_j dt + √(γV/(pd)) dB_j.
+    """
+    return 4.0 * (15.0 - 6.0 * (p + 2.0) / p + (p + 2.0) * (p + 4.0) / p**2 + Delta)
+
+
+@labelled("L", "mean logarithm of the growth to the exit")
+def mean_log_growth(p: Array, d: Array, T: Array) -> Array:
+    """L = E log[(T p (p+1) d + (1−T)(2 p μ0 − τ0))/(2 p μ0)], 2 ω_M times the quenched exit time."""
+    return np.vectorize(_mean_log_growth, otypes=[float])(p, d, T)
+
+
+def _time(growth: Array, rate: Array) -> Array:
+    return np.where(rate > 0.0, growth / (2.0 * rate), np.inf)
+
+
+@functools.cache
+def _mean_log_growth(p: float, d: float, T: float) -> float:
+    """By Gauss quadrature over (μ0, τ0); the singular E log μ0 is ψ(p/2) + log 2."""
+    from scipy.special import digamma
+
+    _, exit_mu, weights = starts_and_exits(p, d, T)
+    return float(np.sum(weights * np.log(exit_mu)) - digamma(p / 2.0) - np.log(2.0))
+
+
+def _optimal_fraction(growth: float, strength: float) -> float:
+    """The fraction x of 2 γ_opt at which the noise-corrected number of steps has its first minimum."""
+    from scipy.optimize import brentq
+
+    def slope(x: float) -> float:
+        remaining = growth - np.log1p(strength * x / (1.0 - x))
+        return float(remaining * (2.0 * x - 1.0) - strength * x / (1.0 - x + strength * x))
+
+    fractions = np.linspace(0.5, 1.0, 1001)[:-1]
+    rising = np.flatnonzero([slope(x) > 0.0 for x in fractions])
+    if not rising.size:
+        return float("nan")
+    return float(brentq(slope, fractions[rising[0] - 1], fractions[rising[0]], xtol=1e-14))

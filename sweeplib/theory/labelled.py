@@ -1,0 +1,45 @@
+"""Formulas over numbers, arrays and labelled arrays alike."""
+
+import functools
+import inspect
+import sys
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+
+
+def labelled(symbol: str, long_name: str, units: str = "1") -> Callable[[Callable[..., Any]], Callable[..., Any]]:
+    """A decorator: the formula of float arrays it is given, broadcast over numbers, arrays or DataArrays.
+
+    DataArrays are matched by the names of their dimensions; the result then carries the function's name and the
+    attributes `symbol` (LaTeX without dollars), `long_name` and `units`. Divisions by zero and the like are silent: a
+    formula says itself what it returns outside its domain.
+    """
+
+    def decorate(formula: Callable[..., Any]) -> Callable[..., Any]:
+        signature = inspect.signature(formula)
+
+        @functools.wraps(formula)
+        def evaluated(*args: Any, **kwargs: Any) -> Any:
+            arguments = signature.bind(*args, **kwargs)
+            arguments.apply_defaults()
+            with np.errstate(all="ignore"):
+                if not any(_is_labelled(value) for value in arguments.args):
+                    return _of_floats(formula)(*arguments.args)[()]
+                result = sys.modules["xarray"].apply_ufunc(_of_floats(formula), *arguments.args)
+            attributes = {"long_name": long_name, "symbol": symbol, "units": units}
+            return result.rename(formula.__name__).assign_attrs(attributes)
+
+        return evaluated
+
+    return decorate
+
+
+def _of_floats(formula: Callable[..., Any]) -> Callable[..., Any]:
+    return lambda *values: np.asarray(formula(*(np.asarray(value, dtype=float) for value in values)))
+
+
+def _is_labelled(value: Any) -> bool:
+    xarray = sys.modules.get("xarray")  # not imported: nobody has a DataArray
+    return xarray is not None and isinstance(value, xarray.DataArray)
