@@ -71,7 +71,7 @@ class Trajectory:
         start, end = self.solver.t_old, self.solver.t
         times = start + (end - start) * _LOOKS_A_STEP
         risks = np.array([self.risk(state) for state in self._dense(times).T])
-        for target in waiting:
+        for target in map(int, waiting):
             below = np.flatnonzero(risks <= self.targets[target])
             if below.size:
                 first = below[0]

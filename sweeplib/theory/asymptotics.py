@@ -5,22 +5,19 @@ marginal around the solution, decay algebraically, and at large γ the fixed poi
 """
 
 import numpy as np
-from numpy.typing import NDArray
 
-from sweeplib.theory.labelled import labelled
-
-Array = NDArray[np.float64]
+from sweeplib.theory.labelled import Real, labelled
 
 
 @labelled(r"m_\infty", "overlap at the fixed point")
-def fixed_point_overlap(gamma: Array, Delta: Array) -> Array:
+def fixed_point_overlap(gamma: Real, Delta: Real) -> Real:
     """|m| = √(1 − γΔ/(2(1−6γ))) at the stable fixed point of the ODE; 0 from γ = 2/(12+Δ) on."""
     learns = gamma * (12.0 + Delta) < 2.0
     return np.where(learns, np.sqrt(1.0 - 0.5 * gamma * Delta / (1.0 - 6.0 * gamma)), 0.0)
 
 
 @labelled(r"\mathcal{R}_\infty", "asymptotic excess risk")
-def asymptotic_risk(gamma: Array, Delta: Array) -> Array:
+def asymptotic_risk(gamma: Real, Delta: Real) -> Real:
     """R = 2(1 − m²) = γΔ/(1−6γ) at the stable fixed point of the ODE; 2, that of m = 0, from γ = 2/(12+Δ) on."""
     learns = gamma * (12.0 + Delta) < 2.0
     return np.where(learns, gamma * Delta / (1.0 - 6.0 * gamma), 2.0)

@@ -9,23 +9,20 @@ Learning rates γ ≥ 2 γ_opt never exit: inf.
 import functools
 
 import numpy as np
-from numpy.typing import NDArray
 
-from sweeplib.theory.labelled import labelled
+from sweeplib.theory.labelled import Real, labelled
 from sweeplib.theory.learning_rates import escape_rate, maximal_learning_rate
 from sweeplib.theory.starts import starts_and_exits
 
-Array = NDArray[np.float64]
-
 
 @labelled(r"t_{\mathrm{ext}}^{\mathrm{anl}}", "annealed exit time")
-def annealed_exit_time(gamma: Array, p: Array, d: Array, Delta: Array, T: Array) -> Array:
+def annealed_exit_time(gamma: Real, p: Real, d: Real, Delta: Real, T: Real) -> Real:
     """log[(p+1)(T d + 1 − T)/(2p)]/(2 ω_M): the exit time at the mean μ0 = p, τ0 = p(p−1) of the start."""
     return _time(np.log((p + 1.0) * (T * d + 1.0 - T) / (2.0 * p)), escape_rate(gamma, p, Delta))
 
 
 @labelled(r"t_{\mathrm{ext}}^{\mathrm{qnc}}", "quenched exit time")
-def quenched_exit_time(gamma: Array, p: Array, d: Array, Delta: Array, T: Array) -> Array:
+def quenched_exit_time(gamma: Real, p: Real, d: Real, Delta: Real, T: Real) -> Real:
     """The exit time averaged over the start (μ0, τ0).
 
     With their laws for d → ∞, independent χ²_p and 2 χ²_{p(p−1)/2}: relative error O(1/d). Starts beyond the
@@ -35,13 +32,13 @@ def quenched_exit_time(gamma: Array, p: Array, d: Array, Delta: Array, T: Array)
 
 
 @labelled(r"t_{\mathrm{ext}}^{\mathrm{noise}}", "noise-corrected exit time")
-def noise_corrected_exit_time(gamma: Array, p: Array, d: Array, Delta: Array, T: Array) -> Array:
+def noise_corrected_exit_time(gamma: Real, p: Real, d: Real, Delta: Real, T: Real) -> Real:
     """The quenched exit time less log(1 + s)/(2 ω_M), s = (γ/p) V/(2 ω_M): what the noise of SGD adds to the escape.
 
     While m grows, the noise adds to m_j(0) an independent Gaussian of variance s/d: the μ0 of the denominator becomes
     μ0 (1 + s) in law; that of the numerator, which is R(0), stays. V = Var[2 λ_j λ* E] at the origin
-    (`noise_variance`). The leading order for T d → ∞; `first_passage_exit_time` needs no such limit. nan where the correction exceeds the
-    exit time itself, next to 2 γ_opt.
+    (`noise_variance`). The leading order for T d → ∞; `first_passage_exit_time` needs no such limit. nan where the
+    correction exceeds the exit time itself, next to 2 γ_opt.
     """
     rate = escape_rate(gamma, p, Delta)
     growth = mean_log_growth(p, d, T) - np.log1p(gamma / p * noise_variance(p, Delta) / (2.0 * rate))
@@ -49,7 +46,7 @@ def noise_corrected_exit_time(gamma: Array, p: Array, d: Array, Delta: Array, T:
 
 
 @labelled(r"\gamma_{\mathrm{opt}}^{\mathrm{noise}}", "noise-corrected optimal learning rate")
-def noise_corrected_optimal_learning_rate(p: Array, d: Array, Delta: Array, T: Array) -> Array:
+def noise_corrected_optimal_learning_rate(p: Real, d: Real, Delta: Real, T: Real) -> Real:
     """The learning rate that minimises the steps p d/γ times the noise-corrected exit time.
 
     It lies above γ_opt; at p = 1 their ratio does not depend on Δ. At γ = x · 2γ_opt, x in (0, 1), it is the first
@@ -63,7 +60,7 @@ def noise_corrected_optimal_learning_rate(p: Array, d: Array, Delta: Array, T: A
 
 
 @labelled(r"t_{\mathrm{ext}}", "exact exit time of the ODE")
-def exact_exit_time(m0: Array, gamma: Array, Delta: Array, T: Array) -> Array:
+def exact_exit_time(m0: Real, gamma: Real, Delta: Real, T: Real) -> Real:
     """The exit time at p = 1 from overlap m0, without linearisation.
 
     u = m² follows a logistic law: w = 4(1−6γ) − 2γΔ, K = w/(4(1−6γ)), u_T = 1 − (1−T)(1−u0) and
@@ -78,7 +75,7 @@ def exact_exit_time(m0: Array, gamma: Array, Delta: Array, T: Array) -> Array:
 
 
 @labelled("V", "variance of the overlap's noise at the origin")
-def noise_variance(p: Array, Delta: Array) -> Array:
+def noise_variance(p: Real, Delta: Real) -> Real:
     """V = 4[15 − 6(p+2)/p + (p+2)(p+4)/p² + Δ] = Var[2 λ_j λ* E] at m = 0, Q = I; 48 + 4Δ at p = 1.
 
     A step changes m_j by γ/(pd) times that variable, hence dm_j = ω_M m_j dt + √(γV/(pd)) dB_j.
@@ -87,12 +84,12 @@ def noise_variance(p: Array, Delta: Array) -> Array:
 
 
 @labelled("L", "mean logarithm of the growth to the exit")
-def mean_log_growth(p: Array, d: Array, T: Array) -> Array:
+def mean_log_growth(p: Real, d: Real, T: Real) -> Real:
     """L = E log[(T p (p+1) d + (1−T)(2 p μ0 − τ0))/(2 p μ0)], 2 ω_M times the quenched exit time."""
     return np.vectorize(_mean_log_growth, otypes=[float])(p, d, T)
 
 
-def _time(growth: Array, rate: Array) -> Array:
+def _time(growth: Real, rate: Real) -> Real:
     return np.where(rate > 0.0, growth / (2.0 * rate), np.inf)
 
 

@@ -12,7 +12,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from sweeplib.theory.exit_times import noise_variance
-from sweeplib.theory.labelled import labelled
+from sweeplib.theory.labelled import Real, labelled
 from sweeplib.theory.learning_rates import escape_rate
 from sweeplib.theory.starts import starts_and_exits
 
@@ -22,11 +22,11 @@ _NODES = 64
 
 
 @labelled(r"t_{\mathrm{ext}}^{\mathrm{fp}}", "mean first-passage time to the exit")
-def first_passage_exit_time(gamma: Array, p: Array, d: Array, Delta: Array, T: Array) -> Array:
+def first_passage_exit_time(gamma: Real, p: Real, d: Real, Delta: Real, T: Real) -> Real:
     """The mean exit time of the linearised SDE from a random start, for every γ.
 
-    Finite also for γ ≥ 2 γ_opt, where noise alone makes the exit. Tends to the noise-corrected exit time for T d → ∞. Neglects the curvature of
-    the drift, of relative order T, and the discreteness of steps.
+    Finite also for γ ≥ 2 γ_opt, where noise alone makes the exit. Tends to the noise-corrected exit time for T d → ∞.
+    Neglects the curvature of the drift, of relative order T, and the discreteness of steps.
     """
     rate, diffusion = escape_rate(gamma, p, Delta), gamma / p * noise_variance(p, Delta)
     return np.vectorize(_mean_first_passage, otypes=[float])(rate, diffusion, p, d, T)

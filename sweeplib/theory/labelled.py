@@ -7,6 +7,9 @@ from collections.abc import Callable
 from typing import Any
 
 import numpy as np
+from numpy.typing import NDArray
+
+Real = float | NDArray[np.float64]
 
 
 def labelled(symbol: str, long_name: str, units: str = "1") -> Callable[[Callable[..., Any]], Callable[..., Any]]:

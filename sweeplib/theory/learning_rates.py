@@ -3,22 +3,17 @@
 Sources: arXiv 2305.18502, section 3 (p = 1) and section 4 (any p).
 """
 
-import numpy as np
-from numpy.typing import NDArray
-
-from sweeplib.theory.labelled import labelled
-
-Array = NDArray[np.float64]
+from sweeplib.theory.labelled import Real, labelled
 
 
 @labelled(r"\gamma_{\mathrm{opt}}", "optimal learning rate")
-def optimal_learning_rate(p: Array, Delta: Array) -> Array:
+def optimal_learning_rate(p: Real, Delta: Real) -> Real:
     """γ_opt = p³/(8 + 2p + (2 + Δ) p²), which minimises the SGD steps ∝ p d/(γ ω_M) to escape; 1/(12 + Δ) at p = 1."""
     return p / _prefactor(p, Delta)
 
 
 @labelled(r"\gamma_{\mathrm{max}}", "maximal learning rate")
-def maximal_learning_rate(p: Array, Delta: Array) -> Array:
+def maximal_learning_rate(p: Real, Delta: Real) -> Real:
     """2 γ_opt, the learning rate at which the escape rate ω_M vanishes: nothing is learned from there on.
 
     For p in 2..6 the alignment rate ω_Q vanishes before it, at p²/8, and the student units align among themselves.
@@ -27,19 +22,19 @@ def maximal_learning_rate(p: Array, Delta: Array) -> Array:
 
 
 @labelled(r"\omega_M", "escape rate")
-def escape_rate(gamma: Array, p: Array, Delta: Array) -> Array:
+def escape_rate(gamma: Real, p: Real, Delta: Real) -> Real:
     """ω_M = 4[1 − (γ/p)(1 + 1/p + 4/p² + Δ/2)]: ṁ_j = ω_M m_j at the origin, in ODE time t = νγ/(pd)."""
     return 4.0 * (1.0 - 0.5 * gamma / p * _prefactor(p, Delta))
 
 
 @labelled(r"\omega_Q", "decay rate of the overlaps between student units")
-def student_alignment_rate(gamma: Array, p: Array) -> Array:
+def student_alignment_rate(gamma: Real, p: Real) -> Real:
     """ω_Q = (8/p)(1 − 8γ/p²): Q̇_jl = −ω_Q Q_jl at the origin, j ≠ l, in ODE time; label noise does not enter."""
     return 8.0 / p * (1.0 - 8.0 * gamma / p**2)
 
 
 @labelled(r"n_{p=1}/n_p", "gain of overparametrisation")
-def overparametrisation_gain(p: Array, Delta: Array) -> Array:
+def overparametrisation_gain(p: Real, Delta: Real) -> Real:
     """The steps to escape at p = 1 over those at p, each at its optimal learning rate, for d → ∞.
 
     (12 + Δ) p²/(8 + 2p + (2 + Δ) p²), which tends to (12 + Δ)/(2 + Δ); p may be infinite.
@@ -47,6 +42,6 @@ def overparametrisation_gain(p: Array, Delta: Array) -> Array:
     return (12.0 + Delta) / _prefactor(p, Delta)
 
 
-def _prefactor(p: Array, Delta: Array) -> Array:
+def _prefactor(p: Real, Delta: Real) -> Real:
     """p/γ_opt = 2 + Δ + 2/p + 8/p²: the escape takes n ≈ 4 (p/γ_opt) d/8 · log d steps at the optimum."""
     return 2.0 + Delta + 2.0 / p + 8.0 / p**2
