@@ -1,0 +1,113 @@
+"""The closed forms in the corners: identities, singular covariances, lanes, divergence."""
+
+import itertools
+
+import numpy as np
+import pytest
+
+from sweeplib.errors import InputError
+from sweeplib.maths.compiled import specialised
+from sweeplib.maths.expectations import EXPECTATIONS, expectations
+
+PAIRS = sorted(EXPECTATIONS)
+
+
+def blocks(omega, p):
+    return (np.ascontiguousarray(block) for block in (omega[:p, :p], omega[:p, p:], omega[p:, p:]))
+
+
+def drifts(pair, omega, p, a, a_star, Delta):
+    k = len(omega) - p
+    out = np.empty((p, k)), np.empty((p, p)), np.empty((p, p))
+    specialised(EXPECTATIONS[pair].drifts)(*blocks(omega, p), a, a_star, Delta, *out)
+    return out
+
+
+def risk(pair, omega, p, a, a_star):
+    return EXPECTATIONS[pair].risks(*(block[None] for block in blocks(omega, p)), a[None], a_star[None])[0]
+
+
+def wishart(rng, size, rank):
+    factor = rng.normal(size=(size, rank))
+    return factor @ factor.T / rank
+
+
+@pytest.mark.parametrize(("p", "k"), [(1, 1), (3, 2), (2, 4)])
+def test_square_equals_the_published_matrices(p, k):
+    """arXiv 2305.18502, appendix A: a = a* = 1."""
+    omega, Delta = wishart(np.random.default_rng(p), p + k, 9), 0.3
+    Q, M, P = blocks(omega, p)
+    tr, A = np.trace, np.trace(P) / k - np.trace(Q) / p
+    MM = M @ M.T
+    variance = 4 / k**2 * ((tr(P) ** 2 + 2 * tr(P @ P)) * Q + 4 * tr(P) * MM + 8 * M @ P @ M.T)
+    variance -= 8 / (p * k) * ((tr(P) * tr(Q) + 2 * tr(MM)) * Q + 2 * tr(Q) * MM + 2 * tr(P) * Q @ Q)
+    variance -= 8 / (p * k) * 4 * (MM @ Q + Q @ MM)
+    variance += 4 / p**2 * ((tr(Q) ** 2 + 2 * tr(Q @ Q)) * Q + 4 * tr(Q) * Q @ Q + 8 * Q @ Q @ Q) + 4 * Delta * Q
+    drift_M, drift_GF, drift_Var = drifts("square|square", omega, p, np.ones(p), np.ones(k), Delta)
+    np.testing.assert_allclose(drift_M, 2 * A * M + 4 * (M @ P / k - Q @ M / p), rtol=1e-12, atol=1e-12)
+    np.testing.assert_allclose(drift_GF, 4 * A * Q + 8 * (MM / k - Q @ Q / p), rtol=1e-12, atol=1e-12)
+    np.testing.assert_allclose(drift_Var, variance, rtol=1e-11, atol=1e-11)
+
+
+@pytest.mark.parametrize("pair", PAIRS)
+def test_a_perfect_student_is_at_rest(pair):
+    """With the teacher's weights, second layer and no noise, every drift is zero; noise enters Ψ^Var alone."""
+    P = wishart(np.random.default_rng(5), 3, 6)
+    a = np.array([0.5, -1.0, 2.0])
+    omega = np.block([[P, P], [P, P]])
+    for drift in drifts(pair, omega, 3, a, a, 0.0):
+        np.testing.assert_allclose(drift, 0.0, atol=1e-12)
+    assert risk(pair, omega, 3, a, a) <= 1e-15
+    assert np.diagonal(drifts(pair, omega, 3, a, a, 0.2)[2]).min() > 1e-3
+
+
+@pytest.mark.parametrize("pair", PAIRS)
+def test_splitting_units_changes_nothing(pair):
+    """A student with every unit doubled is the same network, and its units drift alike (rank-deficient Ω)."""
+    rng = np.random.default_rng(2)
+    omega, a, a_star = wishart(rng, 3, 5), rng.normal(size=2), rng.normal(size=1)
+    doubled = [0, 0, 1, 1, 2]
+    big = omega[np.ix_(doubled, doubled)]
+    small, large = drifts(pair, omega, 2, a, a_star, 0.1), drifts(pair, big, 4, a[[0, 0, 1, 1]], a_star, 0.1)
+    np.testing.assert_allclose(large[0], small[0][[0, 0, 1, 1]], rtol=1e-11)
+    for one, two in itertools.pairwise((small[1], large[1])):
+        np.testing.assert_allclose(two, one[np.ix_([0, 0, 1, 1], [0, 0, 1, 1])], rtol=1e-11)
+    np.testing.assert_allclose(risk(pair, big, 4, a[[0, 0, 1, 1]], a_star), risk(pair, omega, 2, a, a_star), rtol=1e-11)
+
+
+@pytest.mark.parametrize("pair", PAIRS)
+@pytest.mark.parametrize("scale", [0.0, 1e-300, 1e-8, 1.0, 1e6])
+def test_singular_covariances_of_any_scale_give_numbers(pair, scale):
+    """Rank one, p > d, zero variances: finite, and symmetric where it must be."""
+    factor = np.array([[1.0], [1.0], [-1.0], [0.0], [1.0]])
+    omega = scale * factor @ factor.T
+    results = drifts(pair, omega, 3, np.ones(3), np.ones(2), 0.1)
+    assert all(np.isfinite(result).all() for result in results)
+    assert (results[1] == results[1].T).all() and (results[2] == results[2].T).all()
+    assert 0.0 <= risk(pair, omega, 3, np.ones(3), np.ones(2)) < np.inf
+
+
+@pytest.mark.parametrize("pair", PAIRS)
+def test_what_is_not_a_number_stays_so(pair):
+    omega = np.array([[np.nan, 0.1], [0.1, 1.0]])
+    assert np.isnan(risk(pair, omega, 1, np.ones(1), np.ones(1)))
+    assert all(np.isnan(result).all() for result in drifts(pair, omega, 1, np.ones(1), np.ones(1), 0.0))
+
+
+@pytest.mark.parametrize("pair", PAIRS)
+def test_a_lane_does_not_see_the_others(pair):
+    rng = np.random.default_rng(7)
+    systems = [np.stack(list(parts)) for parts in zip(*(blocks(wishart(rng, 3, 4), 2) for _ in range(37)), strict=True)]
+    second = rng.normal(size=(37, 2)), rng.normal(size=(37, 1))
+    together = EXPECTATIONS[pair].risks(*systems, *second)
+    alone = [EXPECTATIONS[pair].risks(*(part[i : i + 1] for part in (*systems, *second)))[0] for i in range(37)]
+    assert together.tolist() == alone
+
+
+def test_teacher_activation_defaults_to_the_students():
+    assert expectations("erf") is expectations("erf", "erf") is EXPECTATIONS["erf|erf"]
+
+
+def test_unknown_pair_is_refused():
+    with pytest.raises(InputError, match=r"erf\|square"):
+        expectations("erf", "square")
