@@ -19,7 +19,6 @@ def load(path: str | Path, overrides: Iterable[str] = ()) -> "Sweep":
     """
     import pydantic
 
-    from sweeplib.config.build import sweep_of
     from sweeplib.config.explained import explained, located
     from sweeplib.config.models import SweepConfig
     from sweeplib.config.overrides import Override, overridden
@@ -30,7 +29,10 @@ def load(path: str | Path, overrides: Iterable[str] = ()) -> "Sweep":
     for change in changes:
         data = overridden(data, change)
     try:
-        return sweep_of(SweepConfig.model_validate(data))
+        config = SweepConfig.model_validate(data)
+        from sweeplib.config.build import sweep_of  # here, as it loads the simulators
+
+        return sweep_of(config)
     except pydantic.ValidationError as error:
         raise located(explained(error), text, path, changes) from None
     except InputError as error:

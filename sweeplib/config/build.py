@@ -11,9 +11,10 @@ from sweeplib.config.strict_yaml import written
 from sweeplib.config.values import values
 from sweeplib.errors import InputError
 from sweeplib.problem import PROBLEM_FIELDS
+from sweeplib.simulation import Recording, recorded_variables
 from sweeplib.sweep.expressions import Expression
 from sweeplib.sweep.grid import Axis, Grid, Point
-from sweeplib.sweep.sweep import Recording, Run, Sweep
+from sweeplib.sweep.sweep import Run, Sweep
 
 MAX_SEED = 2**32
 
@@ -178,21 +179,20 @@ def _where(axis: str, wanted: Any, seeds: tuple[int, ...]) -> tuple[Any, ...]:
 
 
 def _check_points(sweep: Sweep, name: str) -> None:
-    """Refuse points to which a dynamics does not apply, or where the clock stands still."""
-    from sweeplib.dynamics import DYNAMICS
-
-    where = {axis: wanted for axis, wanted in sweep.runs[name].where.items() if axis != "seed"}
-    for point in sweep.grid.probed(where):
-        sweep.clock_at(point)
+    """Refuse points to which a dynamics does not apply, and names of the grid that are names of results."""
+    for point, case in sweep.probed(name):
         try:
-            DYNAMICS[name].check(point.problem)
+            case.check()
         except InputError as error:
             raise _at_point(error, name, point) from None
+    for taken in recorded_variables(case):
+        if taken in sweep.grid.names:
+            raise InputError("the name of a result", key=sweep.grid.origin(taken), value=taken, expected="another name")
 
 
 def _at_point(error: InputError, name: str, point: Point) -> InputError:
-    problem = point.problem
-    error.problem += f" at gamma={problem.gamma}, p={problem.p}, k={problem.k}, d={problem.d}, Delta={problem.Delta}"
+    shown = ("gamma", "p", "k", "d", "Delta", "activation")
+    error.problem += " at " + ", ".join(f"{field}={getattr(point.problem, field)}" for field in shown)
     error.key = f"dynamics.{name}"
     return error
 

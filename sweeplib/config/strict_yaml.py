@@ -30,9 +30,7 @@ class _Loader(yaml.SafeLoader):
 
 
 class _Dumper(yaml.SafeDumper):
-    """SafeDumper that quotes the words that `_Loader` would take for something else."""
-
-    yaml_implicit_resolvers: ClassVar[dict[str, list[Any]]] = {}
+    """SafeDumper that quotes the words that YAML 1.1 or 1.2 would take for something else."""
 
     def ignore_aliases(self, data: Any) -> bool:
         return True

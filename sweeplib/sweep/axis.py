@@ -8,6 +8,7 @@ from typing import Any
 from sweeplib.errors import InputError
 from sweeplib.sweep.fields import field_values
 
+MAX_SHOWN = 8
 _SCALARS = int | float | str
 
 
@@ -65,7 +66,8 @@ class Axis:
         if not (_are_numbers(column) and _are_numbers([value])):
             raise InputError(f"not a value of the axis {name}", key=name, value=value, choices=map(str, column))
         nearest = min(column, key=lambda other: abs(other - value))
-        expected = f"one of its {len(column)} values"
+        few = len(column) <= MAX_SHOWN
+        expected = "one of " + (", ".join(map(str, column)) if few else f"its {len(column)} values")
         choices = (f"{nearest}",)
         raise NearestError(f"not a value of the axis {name}", key=name, value=value, expected=expected, choices=choices)
 

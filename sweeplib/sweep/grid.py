@@ -18,7 +18,19 @@ __all__ = ["Axis", "Grid", "Point"]
 
 FIRST_DIMS = ("gamma", "p", "d", "Delta")
 REQUIRED = ("gamma", "p", "k", "d", "Delta", "activation")
-RESERVED = ("case", "dynamics", "seed", "student", "student_2", "teacher", "teacher_2", "threshold", "time", "zip")
+RESERVED = (
+    "case",
+    "dynamics",
+    "seed",
+    "status",
+    "student",
+    "student_2",
+    "teacher",
+    "teacher_2",
+    "threshold",
+    "time",
+    "zip",
+)
 MAX_PROBES = 1000
 
 

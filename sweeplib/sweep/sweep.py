@@ -1,12 +1,12 @@
 """Sweep: a grid, seeds, the dynamics to run on them and what to make of the results."""
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
 from functools import cached_property
 from typing import TYPE_CHECKING, Any
 
 from sweeplib.errors import InputError
-from sweeplib.simulate import Case, Recording
+from sweeplib.simulation import Case, Recording
 from sweeplib.sweep.expressions import Expression
 from sweeplib.sweep.grid import Grid, Point
 
@@ -76,22 +76,17 @@ class Sweep:
 
         The cases of one point share its Problem.
         """
-        options = tuple(sorted(self.runs[dynamics].options.items()))
         where, seeds = self._where(dynamics)
         for point in self.grid.points(where):
-            clock = self.clock_at(point)
-            for place, seed in seeds:
-                case = Case(
-                    problem=point.problem,
-                    dynamics=dynamics,
-                    seed=seed,
-                    recording=self.recording,
-                    clock=clock,
-                    options=options,
-                    root_seed=self.root_seed,
-                    pair_by=self.pair_by,
-                )
+            for place, case in self._replicas(dynamics, point, seeds):
                 yield (*point.index, place), case
+
+    def probed(self, dynamics: str) -> Iterator[tuple[Point, Case]]:
+        """Yield the points, of many a few, that a dynamics runs on, each with its first case: see `Grid.probed`."""
+        where, seeds = self._where(dynamics)
+        for point in self.grid.probed(where):
+            [(_, case)] = self._replicas(dynamics, point, seeds[:1])
+            yield point, case
 
     def clock_at(self, point: Point) -> float:
         """Return what the recording times are multiplied by at a point; InputError unless it is positive."""
@@ -107,6 +102,22 @@ class Sweep:
             problem = f"the clock stands still: {self.clock} at {where}"
             raise InputError(problem, key="times.scale", value=value, expected="a number greater than 0")
         return value
+
+    def _replicas(self, dynamics: str, point: Point, seeds: Iterable[tuple[int, int]]) -> Iterator[tuple[int, Case]]:
+        options = tuple(sorted(self.runs[dynamics].options.items()))
+        clock = self.clock_at(point)
+        for place, seed in seeds:
+            case = Case(
+                problem=point.problem,
+                dynamics=dynamics,
+                seed=seed,
+                recording=self.recording,
+                clock=clock,
+                options=options,
+                root_seed=self.root_seed,
+                pair_by=self.pair_by,
+            )
+            yield place, case
 
     def _where(self, dynamics: str) -> tuple[Mapping[str, tuple[Any, ...]], list[tuple[int, int]]]:
         """Return where on the grid a dynamics runs, and the places and values of its seeds."""

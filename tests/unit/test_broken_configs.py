@@ -1,0 +1,362 @@
+"""Whatever is wrong with a config is said in one line: file, line, key, value, what was expected, the nearest name."""
+
+import subprocess
+import sys
+from pathlib import Path
+from typing import NamedTuple
+
+import pytest
+
+from sweeplib.config import load
+from sweeplib.errors import InputError
+
+SOUND = """\
+problem: {p: 1, k: 1, activation: square, spherical: true}
+grid:
+  d: [300, 1000]
+  Delta: [0, 0.5]
+  gamma: [0.05, 0.1]
+seeds: 4
+dynamics:
+  sgd_chain:
+  sgd: {where: {d: [300]}}
+times: {linspace: [0, 12, 5]}
+thresholds: [0.01]
+stop: exit
+analyses: [exit_times]
+"""
+
+
+class Broken(NamedTuple):
+    """A line of the sound config, what stands there instead, and all that the message must say."""
+
+    line: str
+    instead: str
+    said: tuple[str, ...]
+
+
+GAMMA = "  gamma: [0.05, 0.1]"
+DELTA = "  Delta: [0, 0.5]"
+D = "  d: [300, 1000]"
+PROBLEM = "problem: {p: 1, k: 1, activation: square, spherical: true}"
+SGD = "  sgd: {where: {d: [300]}}"
+TIMES = "times: {linspace: [0, 12, 5]}"
+DERIVED = "\nderive: {gamma: %s}"
+
+BROKEN = {
+    "unknown key": Broken("seeds: 4", "seed: 4", (":6: seed: unknown key", "did you mean 'seeds'?")),
+    "missing key": Broken(TIMES, "", (": times: this key is needed", "such as `times: {linspace")),
+    "key given twice": Broken(DELTA, "  d: [10]", (":4: key given twice, first on line 3; got 'd'",)),
+    "not YAML": Broken(DELTA, "  Delta: [0, 0.5", (": not YAML: ",)),
+    "tab": Broken(DELTA, "\tDelta: [0, 0.5]", (":4: not YAML: ", "'\\t'")),
+    "python tag": Broken("seeds: 4", "seeds: !!python/object/apply:os.getcwd []", (":6: not YAML: ", "python")),
+    "misspelt activation": Broken(
+        PROBLEM,
+        "problem: {p: 1, k: 1, activation: sqare}",
+        (":1: problem.activation: unknown activation; got 'sqare'", "erf, square", "did you mean 'square'?"),
+    ),
+    "misspelt activation of an axis": Broken(
+        GAMMA,
+        GAMMA + "\n  teacher_activation: [square, ert]",
+        (":6: grid.teacher_activation[1]: unknown activation; got 'ert'", "did you mean 'erf'?"),
+    ),
+    "negative d": Broken(D, "  d: [300, -1]", (":3: grid.d[1]: not a value of d; got -1", "at least 1")),
+    "d that is no whole number": Broken(D, "  d: [300.5]", (":3: grid.d[0]: ", "got 300.5", "a whole number")),
+    "p < 1": Broken(
+        PROBLEM,
+        "problem: {p: 0, k: 1, activation: square}",
+        (":1: problem.p: not a value of p; got 0", "expected a number of at least 1"),
+    ),
+    "gamma 0": Broken(GAMMA, "  gamma: [0, 0.1]", (":5: grid.gamma[0]: ", "got 0", "a number greater than 0")),
+    "NaN": Broken(DELTA, "  Delta: [0, .nan]", (":4: grid.Delta[1]: ", "got nan", "a finite number")),
+    "infinity": Broken(DELTA, "  Delta: [.inf]", (":4: grid.Delta[0]: ", "got inf", "a finite number")),
+    "text for a number": Broken(GAMMA, '  gamma: ["0.1"]', (":5: grid.gamma[0]", "got '0.1'", "without quotes")),
+    "yes for a number": Broken(GAMMA, "  gamma: [true]", (":5: grid.gamma[0]: ", "got True", "a number")),
+    "value given twice": Broken(GAMMA, "  gamma: [0.1, 0.05, 0.1]", (":5: grid.gamma[2]: value given twice; got 0.1",)),
+    "empty axis": Broken(GAMMA, "  gamma: []", (":5: grid.gamma: an axis needs at least one value",)),
+    "axis that is a number": Broken(
+        GAMMA, "  gamma: 0.1", (":5: grid.gamma: ", "got 0.1", "a list, or one of {linspace")
+    ),
+    "axis without value": Broken(GAMMA, "  gamma:", (":5: grid.gamma: ", "got None", "a list")),
+    "empty grid": Broken(
+        f"grid:\n{D}\n{DELTA}\n{GAMMA}",
+        "grid: {}",
+        (":1: problem.gamma: a problem needs this field", "an axis in `grid`"),
+    ),
+    "wrong type of the grid": Broken(
+        f"grid:\n{D}\n{DELTA}\n{GAMMA}", "grid: [300]", (":2: grid: ", "got [300]", "`name: value` lines")
+    ),
+    "missing field": Broken(DELTA, "", (": problem.Delta: a problem needs this field",)),
+    "misspelt field": Broken(
+        DELTA, "  delta: [0, 0.5]", (":4: grid.delta: unknown name", "got 'delta'", "did you mean 'Delta'?")
+    ),
+    "unused symbol": Broken(
+        GAMMA, GAMMA + "\n  gamma0: [1, 2]", (":6: grid.gamma0: unknown name", "did you mean 'gamma'?")
+    ),
+    "axis and fixed": Broken(GAMMA, GAMMA + "\n  p: [1, 2]", (":6: grid.p: given twice, in problem.p too; got 'p'",)),
+    "axis and derived": Broken(GAMMA, GAMMA + DERIVED % "1/d", (":6: derive.gamma: given twice, in grid.gamma too",)),
+    "seed as an axis": Broken(GAMMA, GAMMA + "\n  seed: [1, 2]", (":6: grid.seed: ", "seeds are given by `seeds`")),
+    "name of a result": Broken(
+        GAMMA, f"  risk: [1]{DERIVED % 'risk/d'}", (":5: grid.risk: the name of a result; got 'risk'", "another name")
+    ),
+    "unknown spacing": Broken(
+        GAMMA,
+        "  gamma: {linspce: [0, 1, 3]}",
+        (":5: grid.gamma: unknown spacing; got 'linspce'", "did you mean 'linspace'?"),
+    ),
+    "spacing without count": Broken(
+        GAMMA, "  gamma: {linspace: [0, 1]}", (":5: grid.gamma.linspace: ", "got [0, 1]", "[first, last, count]")
+    ),
+    "spacing with part of a value": Broken(
+        GAMMA,
+        "  gamma: {linspace: [0, 1, 2.5]}",
+        (":5: grid.gamma.linspace[2]: ", "got 2.5", "a whole number of values"),
+    ),
+    "geomspace from 0": Broken(
+        GAMMA,
+        "  gamma: {geomspace: [0, 1, 3]}",
+        (":5: grid.gamma.geomspace: geomspace needs positive ends; got [0, 1, 3]",),
+    ),
+    "linked axes of unequal length": Broken(
+        D, "  zip: [{d: [300, 1000], k: [1]}]", (":3: grid.zip[0].k: linked axes differ in length; got [1]", "2 values")
+    ),
+    "bad expression": Broken(
+        GAMMA, DERIVED % "1/(d", (":6: derive.gamma: not an expression", "got '1/(d'", "numbers, names")
+    ),
+    "expression that runs code": Broken(
+        GAMMA, DERIVED % "\"__import__('os').getpid()\"", (":6: derive.gamma: not allowed in an expression",)
+    ),
+    "expression that never ends": Broken(
+        GAMMA, DERIVED % "9**9**9**9", (":6: derive.gamma: the expression has no value (too large)", "got '9**9**9**9'")
+    ),
+    "unknown name in an expression": Broken(
+        GAMMA,
+        DERIVED % "1/Dleta",
+        (":6: derive.gamma: unknown name in '1/Dleta'; got 'Dleta'", "did you mean 'Delta'?"),
+    ),
+    "unknown function in an expression": Broken(
+        GAMMA, DERIVED % "1/sqr(d)", (":6: derive.gamma: unknown function", "got 'sqr'", "did you mean 'sqrt'?")
+    ),
+    "derived in a circle": Broken(
+        GAMMA, "\nderive: {gamma: 1/x, x: d*gamma}", (":6: derive.gamma: derived from itself (gamma -> x -> gamma)",)
+    ),
+    "derived to nothing": Broken(
+        GAMMA, DERIVED % "1/(1000 - d)", (":6: derive.gamma: ", "at d=1000 (division by zero)", "got '1/(1000 - d)'")
+    ),
+    "derived out of range": Broken(
+        GAMMA, DERIVED % "0.5 - Delta", (":6: derive.gamma: ", "0.5 - Delta at Delta=0.5; got 0.0", "greater than 0")
+    ),
+    "p < 1 somewhere": Broken(
+        PROBLEM,
+        'problem: {k: 1, activation: square}\nderive: {p: "round(d/700)"}',
+        (":2: derive.p: ", "round(d/700) at d=300; got 0", "at least 1"),
+    ),
+    "number for an expression": Broken(GAMMA, DERIVED % "0.1", (":6: derive.gamma: ", "got 0.1", "a text")),
+    "no seeds": Broken("seeds: 4", "seeds: 0", (":6: seeds: not a number of seeds; got 0", "1 or more")),
+    "negative seed": Broken("seeds: 4", "seeds: [1, -2]", (":6: seeds[1]: not a seed; got -2", "whole numbers from 0")),
+    "seed twice": Broken("seeds: 4", "seeds: [1, 1]", (":6: seeds: not seeds; got [1, 1]", "different whole numbers")),
+    "unknown dynamics": Broken(
+        "  sgd_chain:", "  sgd_chian:", (":8: dynamics.sgd_chian: unknown dynamics", "did you mean 'sgd_chain'?")
+    ),
+    "no dynamics": Broken(f"dynamics:\n  sgd_chain:\n{SGD}", "dynamics: []", (":7: dynamics: ", "at least one")),
+    "unknown option": Broken(
+        "  sgd_chain:",
+        "  ode: {rtoll: 1e-6}",
+        (":8: dynamics.ode.rtoll: unknown option; got 'rtoll'", "did you mean 'rtol'?"),
+    ),
+    "option out of range": Broken(
+        "  sgd_chain:", "  ode: {rtol: 0}", (":8: dynamics.ode.rtol: ", "got 0", "expected a number of at least 1e-13")
+    ),
+    "option that is a word": Broken(
+        "  sgd_chain:", "  ode: {method: RK54}", (":8: dynamics.ode.method: ", "got 'RK54'", "did you mean 'RK45'?")
+    ),
+    "option where there is none": Broken(
+        "  sgd_chain:", "  sgd_chain: {rtol: 1e-6}", (":8: dynamics.sgd_chain.rtol: unknown option", "no options")
+    ),
+    "where off the grid": Broken(
+        SGD, "  sgd: {where: {d: [305]}}", (":9: dynamics.sgd.where.d: ", "got 305", "did you mean '300'?")
+    ),
+    "where on no axis": Broken(
+        SGD,
+        "  sgd: {where: {D: [300]}}",
+        (":9: dynamics.sgd.where: not an axis of the grid; got 'D'", "Delta, d, gamma"),
+    ),
+    "where on no seed": Broken(
+        SGD,
+        "  sgd: {where: {seed: [9]}}",
+        (":9: dynamics.sgd.where.seed: not a seed of the sweep; got 9", "the 4 seeds"),
+    ),
+    "dynamics that does not apply": Broken(
+        D, "  d: [1, 300]", (":8: dynamics.sgd_chain: no overlap chain at gamma=0.05, p=1, k=1, d=1", "got 1")
+    ),
+    "times not ascending": Broken(
+        TIMES, "times: [0, 2, 1]", (":10: times.values[2]: not ascending; got 1", "more than 2")
+    ),
+    "negative time": Broken(TIMES, "times: [-1, 2]", (":10: times.values[0]: ", "got -1", "a finite number from 0")),
+    "no times": Broken(TIMES, "times: []", (":10: times.values: no times; got []", "at least one")),
+    "unknown key of times": Broken(
+        TIMES, "times: {values: [0, 1], scal: p}", (":10: times.scal: unknown key; got 'scal'", "did you mean 'scale'?")
+    ),
+    "unknown name in the clock": Broken(
+        TIMES,
+        "times: {values: [0, 1], scale: p/gama}",
+        (":10: times.scale: unknown name in p/gama", "did you mean 'gamma'?"),
+    ),
+    "clock that stands still": Broken(
+        TIMES,
+        "times: {values: [0, 1], scale: Delta}",
+        (":10: times.scale: the clock stands still", "Delta=0.0; got 0.0"),
+    ),
+    "threshold 0": Broken(
+        "thresholds: [0.01]", "thresholds: [0]", (":11: thresholds[0]: ", "got 0", "a number between 0 and 1")
+    ),
+    "threshold 1": Broken(
+        "thresholds: [0.01]", "thresholds: [0.5, 1]", (":11: thresholds[1]: ", "got 1", "a number between 0 and 1")
+    ),
+    "stop at nothing": Broken(
+        "thresholds: [0.01]", "", (":12: stop: no threshold to stop at; got 'exit'", "`stop: end`")
+    ),
+    "unknown stop": Broken("stop: exit", "stop: exits", (":12: stop: ", "got 'exits'", "did you mean 'exit'?")),
+    "unknown observable": Broken(
+        "stop: exit",
+        "stop: exit\nobservables: [rsik]",
+        (":13: observables[0]: unknown observable; got 'rsik'", "'risk'?"),
+    ),
+    "unknown analysis": Broken(
+        "analyses: [exit_times]",
+        "analyses: [exit_tims]",
+        (":13: analyses.exit_tims: unknown analysis", "'exit_times'?"),
+    ),
+    "unknown option of an analysis": Broken(
+        "analyses: [exit_times]",
+        "analyses: {optimal_learning_rate: {confidance: 0.9}}",
+        ("confidance", "'confidence'?"),
+    ),
+    "unknown figure": Broken(
+        "stop: exit",
+        "stop: exit\nfigures: [learning_rate_scn]",
+        (":13: figures.learning_rate_scn: unknown figure", "_scan'?"),
+    ),
+    "unknown field to pair by": Broken(
+        "stop: exit", "stop: exit\npair_by: [seed, dd]", (":13: pair_by[1]: unknown problem field; got 'dd'", "'d'?")
+    ),
+    "unknown kind of cluster": Broken(
+        "stop: exit",
+        "stop: exit\ncluster: {kind: locl}",
+        (":13: cluster.kind: unknown cluster; got 'locl'", "'local'?"),
+    ),
+    "cluster without address": Broken(
+        "stop: exit", "stop: exit\ncluster: {kind: address}", (":13: cluster.address: this option is needed",)
+    ),
+    "no workers": Broken(
+        "stop: exit",
+        "stop: exit\ncluster: {kind: local, workers: 0}",
+        (":13: cluster.workers: ", "got 0", "at least 1"),
+    ),
+    "timeout 0": Broken("stop: exit", "stop: exit\ntimeout: 0", (":13: timeout: ", "got 0", "greater than 0")),
+    "name that is a path": Broken("stop: exit", "stop: exit\nname: ../x", (":13: name: ", "got '../x'", "letters")),
+}
+
+
+def written(directory: Path, broken: Broken) -> Path:
+    assert SOUND.count(broken.line) == 1
+    path = directory / "sweep.yaml"
+    path.write_text(SOUND.replace(broken.line, broken.instead))
+    return path
+
+
+def said(path: Path, overrides: tuple[str, ...] = ()) -> str:
+    with pytest.raises(InputError) as refused:
+        load(path, overrides)
+    return str(refused.value)
+
+
+@pytest.mark.parametrize("case", BROKEN)
+def test_broken_config_is_explained_in_one_line(case: str, tmp_path: Path) -> None:
+    message = said(written(tmp_path, BROKEN[case]))
+    assert message.startswith(str(tmp_path / "sweep.yaml"))
+    assert "\n" not in message
+    assert len(message) < 500
+    for part in BROKEN[case].said:
+        assert part in message, message
+    assert [path.name for path in tmp_path.iterdir()] == ["sweep.yaml"]
+
+
+def test_the_sound_config_is_sound(tmp_path: Path) -> None:
+    assert load(written(tmp_path, Broken("seeds: 4", "seeds: 4", ()))).size == 8 * 4 + 4 * 4
+
+
+@pytest.mark.parametrize(
+    ("content", "message"),
+    [
+        (b"", "the file is empty"),
+        (b"# nothing\n", "the file is empty"),
+        (b"- 1\n- 2\n", "not a sweep; got [1, 2]; expected `name: value` lines"),
+        (b"a sweep", "not a sweep; got 'a sweep'"),
+        (b"\xff\xfe\x00", "cannot be read: not text"),
+        (b"a: &a [*a]\n", "unknown key"),
+        (b"grid: {d: " + b"[" * 1000, "not YAML"),
+    ],
+)
+def test_file_that_holds_no_sweep(content: bytes, message: str, tmp_path: Path) -> None:
+    path = tmp_path / "sweep.yaml"
+    path.write_bytes(content)
+    assert message in said(path)
+
+
+def test_missing_file_is_refused_with_the_nearest_name(tmp_path: Path) -> None:
+    sound = written(tmp_path, Broken("seeds: 4", "seeds: 4", ()))
+    message = said(tmp_path / "swep.yaml")
+    assert "no such file" in message
+    assert f"did you mean {str(sound)!r}?" in message
+    assert "cannot be read" in said(tmp_path)
+
+
+@pytest.mark.parametrize(
+    ("override", "message"),
+    [
+        ("grid.d=[300, 0]", "--set grid.d=[300, 0]: grid.d[1]: not a value of d; got 0"),
+        ("grid.dd=[300]", "--set grid.dd=[300]: grid.dd: unknown name"),
+        ("seeds", "--set: not an override; got 'seeds'; expected KEY=VALUE"),
+        ("=3", "--set: not an override; got '=3'"),
+        ("grid.d=[300", "--set grid.d=[300:1: not YAML"),
+        ("seeds.x=3", "--set seeds.x=3: seeds has no keys below it; got 4"),
+        ("sedes=3", "--set sedes=3: sedes: unknown key; got 'sedes'; expected one of"),
+        ("dynamics.ode.rtol=1", "--set dynamics.ode.rtol=1: dynamics.ode.rtol: "),
+    ],
+)
+def test_override_is_named_where_it_is_at_fault(override: str, message: str, tmp_path: Path) -> None:
+    assert said(written(tmp_path, Broken("seeds: 4", "seeds: 4", ())), (override,)).startswith(message)
+
+
+def test_point_that_is_no_problem_is_named(tmp_path: Path) -> None:
+    broken = Broken(PROBLEM, "problem: {p: 1, activation: square}", ())
+    message = said(written(tmp_path, broken), ("grid.k=[1, 400]",))
+    assert message.endswith(
+        "no orthogonal teacher at gamma=0.05, d=300, Delta=0.0, k=400; got 400; expected at most d = 300"
+    )
+
+
+@pytest.mark.parametrize(
+    ("command", "case"),
+    [
+        ("run", "unknown key"),
+        ("plan", "not YAML"),
+        ("status", "p < 1 somewhere"),
+        ("finalise", "expression that runs code"),
+    ],
+)
+def test_command_line_ends_with_status_2_and_no_traceback(command: str, case: str, tmp_path: Path) -> None:
+    path = written(tmp_path, BROKEN[case])
+    results = tmp_path / "results"
+    done = subprocess.run(
+        [sys.executable, "-m", "sweeplib", command, str(path), "--results", str(results)],
+        capture_output=True,
+        text=True,
+        check=False,
+    )
+    assert done.returncode == 2
+    assert done.stdout == ""
+    assert done.stderr.count("\n") == 1
+    assert all(part in done.stderr for part in BROKEN[case].said)
+    assert not results.exists()

@@ -1,0 +1,160 @@
+"""The command line: quick to answer, one stage a command, errors in one line."""
+
+import subprocess
+import sys
+import time
+from collections.abc import Callable
+from pathlib import Path
+from types import SimpleNamespace
+from typing import Any
+
+import pytest
+from typer.testing import CliRunner
+
+from sweeplib.cli import app
+from sweeplib.errors import InputError, SweeplibError
+
+RUNNER = CliRunner()
+CONFIG = """\
+problem: {p: 1, k: 1, Delta: 0, activation: square, spherical: true, d: 50}
+grid: {gamma: [0.05, 0.1]}
+dynamics: [sgd_chain, ode]
+times: [0, 1]
+thresholds: [0.01]
+analyses: [exit_times]
+"""
+COMMANDS = ("plan", "run", "status", "retry", "finalise", "analyse", "figures", "report", "schema")
+COUNTS = {"missing": 0, "ok": 3, "failed": 1}
+
+
+@pytest.fixture
+def config(tmp_path: Path) -> Path:
+    path = tmp_path / "tiny.yaml"
+    path.write_text(CONFIG)
+    return path
+
+
+@pytest.fixture
+def calls(monkeypatch: pytest.MonkeyPatch) -> list[tuple[Any, ...]]:
+    """Record the calls of every stage, instead of what they do."""
+    seen: list[tuple[Any, ...]] = []
+
+    def stage(module: str, name: str, result: Callable[..., Any]) -> None:
+        def called(*arguments: Any, **options: Any) -> Any:
+            named = (argument if isinstance(argument, str | Path | dict) else argument.name for argument in arguments)
+            seen.append((name, *named))
+            return result(*arguments)
+
+        monkeypatch.setattr(f"{module}.{name}", called)
+
+    from rich.table import Table
+
+    stage("sweeplib.sweep.plan", "write_plan", lambda *_: SimpleNamespace(table=Table))
+    stage(
+        "sweeplib.sweep.run", "run_sweep", lambda _, name, __: SimpleNamespace(dynamics=name, cases=COUNTS, computed=4)
+    )
+    stage("sweeplib.sweep.status", "sweep_status", lambda sweep, _: dict.fromkeys(sweep.runs, COUNTS))
+    stage("sweeplib.storage.finalise", "finalise", lambda _, directory: directory / "dataset.zarr")
+    stage("sweeplib.analysis", "write_analysis", lambda name, _, directory: directory / name)
+    stage("sweeplib.report", "write_report", lambda _, directory: directory / "report")
+    return seen
+
+
+HELP = """
+import sys
+heavy, sys.argv = sys.argv[1:], ["sweeplib", "--help"]
+from sweeplib.cli import app
+try:
+    app()
+finally:
+    assert not set(heavy) & set(sys.modules), set(heavy) & set(sys.modules)
+"""
+
+
+def invoked(*arguments: Any) -> Any:
+    return RUNNER.invoke(app, [str(argument) for argument in arguments])
+
+
+def test_help_names_every_command() -> None:
+    result = invoked("--help")
+    assert result.exit_code == 0
+    assert all(f"\n  {command} " in result.output for command in COMMANDS)
+
+
+def test_help_is_quick_and_loads_nothing_heavy() -> None:
+    """0.2 s on an idle machine."""
+    heavy = ("numpy", "numba", "scipy", "xarray", "zarr", "matplotlib", "distributed", "pydantic")
+    start = time.perf_counter()
+    subprocess.run([sys.executable, "-c", HELP, *heavy], check=True, stdout=subprocess.DEVNULL)
+    assert time.perf_counter() - start < 4
+
+
+@pytest.mark.parametrize(
+    ("command", "expected"),
+    [
+        (["plan"], [("write_plan",)]),
+        (["run"], [("run_sweep", "sgd_chain"), ("run_sweep", "ode")]),
+        (["status"], [("sweep_status",)]),
+        (["finalise"], [("finalise",)]),
+        (["analyse"], [("write_analysis", "exit_times", {})]),
+        (["report"], [("write_report",)]),
+    ],
+)
+def test_command_calls_its_stage(
+    command: list[str], expected: list[tuple[Any, ...]], config: Path, calls: list[tuple[Any, ...]], tmp_path: Path
+) -> None:
+    result = invoked(*command, config, "--results", tmp_path / "out")
+    assert result.exit_code == 0, result.output
+    directory = tmp_path / "out" / "tiny"
+    with_sweep = {
+        "run_sweep": lambda call: ("run_sweep", "tiny", call[1], directory),
+        "write_analysis": lambda call: (*call, directory),
+    }
+    assert calls == [with_sweep.get(call[0], lambda call: (*call, "tiny", directory))(call) for call in expected]
+
+
+def test_run_takes_the_dynamics_named(config: Path, calls: list[tuple[Any, ...]], tmp_path: Path) -> None:
+    result = invoked("run", config, "ode", "--results", tmp_path, "--no-progress")
+    assert result.exit_code == 0
+    assert [call[2] for call in calls] == ["ode"]
+
+
+def test_run_with_failed_cases_is_no_error_and_says_how_many(config: Path, calls: list[Any], tmp_path: Path) -> None:
+    result = invoked("run", config, "--results", tmp_path)
+    assert result.exit_code == 0
+    assert "8 cases computed now; 2 ended badly, see" in result.output
+    assert len(calls) == 2
+
+
+def test_set_changes_the_sweep(config: Path, calls: list[tuple[Any, ...]], tmp_path: Path) -> None:
+    result = invoked("run", config, "--set", "name=other", "--set", "dynamics=[ode]", "--results", tmp_path)
+    assert result.exit_code == 0
+    assert calls == [("run_sweep", "other", "ode", tmp_path / "other")]
+
+
+@pytest.mark.parametrize(("command", "name"), [("run", "odes"), ("analyse", "exit_tims")])
+def test_unknown_name_is_refused_with_a_suggestion(command: str, name: str, config: Path, tmp_path: Path) -> None:
+    result = invoked(command, config, name, "--results", tmp_path / "out")
+    assert result.exit_code == 2
+    assert "did you mean" in result.stderr
+    assert not (tmp_path / "out").exists()
+
+
+@pytest.mark.parametrize(("error", "status"), [(InputError("no"), 2), (SweeplibError("no"), 1)])
+def test_refusals_are_one_line(
+    error: SweeplibError, status: int, config: Path, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
+    def refusing(*_: Any) -> None:
+        raise error
+
+    monkeypatch.setattr("sweeplib.sweep.status.sweep_status", refusing)
+    result = invoked("status", config, "--results", tmp_path)
+    assert (result.exit_code, result.stderr, result.stdout) == (status, "no\n", "")
+
+
+def test_schema_says_when_it_is_stale(tmp_path: Path) -> None:
+    stale = invoked("schema", "--directory", tmp_path, "--check")
+    assert (stale.exit_code, stale.stderr.count("is stale")) == (1, 2)
+    assert invoked("schema", "--directory", tmp_path).exit_code == 0
+    assert invoked("schema", "--directory", tmp_path, "--check").exit_code == 0
+    assert sorted(path.name for path in tmp_path.iterdir()) == ["README.md", "schema.json"]

@@ -1,0 +1,224 @@
+"""A config says what it says: all keys, defaults, overrides; its complete text is the same sweep again."""
+
+import itertools
+import json
+import time
+from pathlib import Path
+
+import pytest
+import yaml
+from hypothesis import HealthCheck, given, settings
+from hypothesis import strategies as st
+
+from sweeplib.config import load
+from sweeplib.config.models import DynamicsSection, Section, SweepConfig, Times
+from sweeplib.config.reference import generated, problem_meanings
+from sweeplib.config.strict_yaml import line_of, parsed, written
+from sweeplib.problem import PROBLEM_FIELDS
+from sweeplib.sweep.sweep import Run, Sweep
+
+ROOT = Path(__file__).parents[2]
+QUICKSTART = ROOT / "config" / "quickstart.yaml"
+
+FULL = """\
+name: full
+problem: {k: 2, p0: 2, Delta: 0.001, a: 0.5}
+grid:
+  d: {geomspace: [100, 10000, 3]}
+  kappa: {range: [0, 0.3, 0.1]}
+  zip:
+    - {activation: [erf, square], teacher_activation: [erf, square]}
+derive:
+  p: round(p0 * d**kappa)
+  gamma: 0.5 / p
+seeds: {range: [3, 8]}
+root_seed: 7
+pair_by: [seed, d]
+dynamics:
+  ode: {rtol: 1e-6}
+  sgd: {where: {d: [100], seed: 4, activation: square}}
+times: {values: [0, 1, 2.5], scale: p/gamma}
+thresholds: [0.5, 0.1]
+observables: [risk, overlap_M]
+cluster: {kind: address, address: "tcp://10.0.0.1:8786"}
+timeout: 60
+"""
+
+
+def load_text(directory: Path, text: str, *overrides: str) -> Sweep:
+    path = directory / "sweep.yaml"
+    path.write_text(text)
+    return load(path, overrides)
+
+
+def test_quickstart_is_the_main_job() -> None:
+    sweep = load(QUICKSTART)
+    assert sweep.grid.dims == ("gamma", "d", "Delta")
+    assert sweep.grid.shape == (12, 3, 3)
+    assert sweep.seeds == tuple(range(128))
+    assert [sweep.size_of(name) for name in ("sgd_chain", "ode", "sgd")] == [108 * 128, 108 * 128, 36 * 128]
+    assert sweep.recording.stop == "exit"
+    assert sweep.recording.thresholds == (0.01,)
+    assert "learning_rate_scan" in sweep.figures
+
+
+def test_every_key_has_its_say(tmp_path: Path) -> None:
+    sweep = load_text(tmp_path, FULL)
+    assert sweep.name == "full"
+    assert sweep.grid.dims == ("d", "activation", "kappa")
+    assert sweep.grid.axes[0].values == (100, 1000, 10000)
+    assert sweep.grid.axes[2].values == (0.0, 0.1, 0.2)
+    assert sweep.seeds == (3, 4, 5, 6, 7)
+    assert sweep.pair_by == ("d",)
+    assert sweep.root_seed == 7
+    assert sweep.recording.times == (0.0, 1.0, 2.5)
+    assert sweep.recording.thresholds == (0.1, 0.5)
+    assert sweep.recording.observables == ("risk", "overlap_M")
+    assert sweep.runs["sgd"] == Run("sgd", {"d": (100,), "seed": (4,), "activation": ("square",)})
+    assert sweep.runs["ode"].options["rtol"] == 1e-6
+    assert sweep.cluster.address == "tcp://10.0.0.1:8786"
+    assert sweep.timeout == 60
+
+
+def test_cases_are_those_of_the_points_and_seeds(tmp_path: Path) -> None:
+    sweep = load_text(tmp_path, FULL)
+    cases = list(sweep.cases("ode"))
+    assert [index for index, _ in cases] == list(itertools.product(*map(range, sweep.shape)))
+    assert len(cases) == sweep.size_of("ode") == 3 * 2 * 3 * 5
+    for index, case in cases:
+        assert case.seed == sweep.seeds[index[-1]]
+        assert case.problem.d == sweep.grid.axes[0].values[index[0]]
+        assert case.problem.activation == case.problem.teacher_activation
+        assert case.problem.p == round(2 * case.problem.d ** sweep.grid.axes[2].values[index[2]])
+        assert case.clock == case.problem.p / case.problem.gamma
+        assert (case.root_seed, case.pair_by, case.recording) == (7, ("d",), sweep.recording)
+        assert dict(case.options) == sweep.runs["ode"].options
+    assert len({case.identity() for _, case in cases}) == len(cases)
+
+
+def test_cases_of_where_keep_their_places(tmp_path: Path) -> None:
+    sweep = load_text(tmp_path, FULL)
+    assert [index for index, _ in sweep.cases("sgd")] == [(0, 1, place, 1) for place in range(3)]
+    assert sweep.size_of("sgd") == 3
+    everywhere = load_text(tmp_path, FULL, "dynamics.sgd.where={}")
+    places = dict(everywhere.cases("sgd"))
+    assert all(places[index].identity() == case.identity() for index, case in sweep.cases("sgd"))
+
+
+@pytest.mark.parametrize("text", [FULL, QUICKSTART.read_text()])
+def test_the_complete_config_is_the_same_sweep(text: str, tmp_path: Path) -> None:
+    sweep = load_text(tmp_path, text)
+    assert load_text(tmp_path, sweep.source) == sweep
+    assert set(parsed(sweep.source)) == set(SweepConfig.model_fields)
+    assert yaml.safe_load(sweep.source) == parsed(sweep.source)
+
+
+def test_a_dynamics_has_all_its_options_in_the_complete_config() -> None:
+    complete = parsed(load(QUICKSTART).source)
+    assert {"method", "rtol", "atol"} <= set(complete["dynamics"]["ode"])
+    assert complete["dynamics"]["sgd"]["where"] == {"d": [300]}
+
+
+def test_the_name_is_the_files_by_default(tmp_path: Path) -> None:
+    path = tmp_path / "my-sweep_2.yaml"
+    path.write_text(FULL.replace("name: full\n", ""))
+    assert load(path).name == "my-sweep_2"
+
+
+def test_what_a_figure_needs_is_analysed(tmp_path: Path) -> None:
+    sweep = load_text(tmp_path, QUICKSTART.read_text(), "analyses=[]")
+    from sweeplib.figures import FIGURES
+
+    assert set(FIGURES["learning_rate_scan"].needs) <= set(sweep.analyses)
+
+
+def test_overrides(tmp_path: Path) -> None:
+    sweep = load_text(
+        tmp_path,
+        FULL.replace("dynamics:\n", "dynamics: [sgd]\nfigures:\n").split("figures:")[0] + "times: [0, 1]\n",
+        "grid.d=[300]",
+        "seeds=2",
+        "dynamics.ode.rtol=1e-5",
+        "problem.p0=3",
+        "problem.p0=4",
+    )
+    assert sweep.grid.axes[0].values == (300,)
+    assert sweep.seeds == (0, 1)
+    assert list(sweep.runs) == ["sgd", "ode"]
+    assert sweep.runs["ode"].options["rtol"] == 1e-5
+    assert sweep.grid.fixed["p0"] == 4
+
+
+def test_overrides_are_in_the_complete_config(tmp_path: Path) -> None:
+    sweep = load_text(tmp_path, FULL, "grid.d=[100, 300]")
+    assert parsed(sweep.source)["grid"]["d"] == [100, 300]
+    assert load_text(tmp_path, sweep.source) == sweep
+
+
+def test_growing_keeps_the_identity_of_every_case(tmp_path: Path) -> None:
+    few = {case.identity() for _, case in load_text(tmp_path, FULL).cases("ode")}
+    grown = load_text(
+        tmp_path, FULL, "seeds=10", "grid.d=[100, 500, 1000, 10000]", "grid.kappa={range: [-0.1, 0.5, 0.1]}"
+    )
+    assert few < {case.identity() for _, case in grown.cases("ode")}
+
+
+def test_a_million_points_are_loaded_at_once(tmp_path: Path) -> None:
+    load(QUICKSTART)
+    start = time.perf_counter()
+    sweep = load_text(
+        tmp_path,
+        FULL,
+        "grid.d={range: [100, 600, 5]}",
+        "grid.kappa={linspace: [0, 0.5, 100]}",
+        "problem={k: 2, p0: 2}",
+        "grid.Delta={linspace: [0, 1, 50]}",
+        "dynamics={ode: {}}",
+    )
+    assert sweep.grid.size == 10**6
+    assert time.perf_counter() - start < 5  # 0.3 s without the type checks of the tests
+
+
+SCALARS = st.none() | st.booleans() | st.integers() | st.floats(allow_nan=False) | st.text(max_size=8)
+WORDS = st.sampled_from(
+    ["on", "yes", "no", "~", "null", "1e5", "1_000", "010", "0x1", "12:30", ".inf", "=", "<<", "-", "2001-01-01"]
+)
+
+
+@settings(max_examples=150, deadline=None, suppress_health_check=[HealthCheck.too_slow])
+@given(st.dictionaries(st.from_regex("[a-z]{1,5}", fullmatch=True), st.lists(SCALARS | WORDS, max_size=4), max_size=4))
+def test_what_is_written_is_read_back(value: dict[str, list[object]]) -> None:
+    assert parsed(written(value)) == value
+
+
+def test_numbers_are_read_as_one_writes_them() -> None:
+    text = "[1e-8, 1.e3, .5, -2, 1_000, .inf, true, on, 010, ~]"
+    assert parsed(text) == [1e-8, 1000.0, 0.5, -2, 1000, float("inf"), True, "on", 10, None]
+
+
+def test_line_of_the_deepest_key_found() -> None:
+    text = "a: 1\ngrid:\n  d: [1,\n    2]\n  e: 3\n"
+    lines = [line_of(text, path) for path in [("a",), ("grid", "d"), ("grid", "d", 1), ("grid", "x"), ("b",)]]
+    assert lines == [1, 3, 4, 2, None]
+
+
+def test_generated_files_are_fresh() -> None:
+    stale = [name for name, text in generated().items() if (ROOT / "config" / name).read_text() != text]
+    assert not stale, "run `sweeplib schema`"
+
+
+def test_every_key_is_explained_by_an_example() -> None:
+    models: list[type[Section]] = [SweepConfig, Times, DynamicsSection]
+    for model in models:
+        for name, field in model.model_fields.items():
+            assert field.description, name
+            assert field.examples, name
+    assert all(problem_meanings()[name] for name in PROBLEM_FIELDS)
+
+
+def test_schema_knows_the_keys_and_the_fields() -> None:
+    schema = json.loads(generated()["schema.json"])
+    assert set(schema["properties"]) == set(SweepConfig.model_fields)
+    assert set(schema["required"]) == {"dynamics", "times"}
+    assert schema["additionalProperties"] is False
+    assert set(schema["properties"]["problem"]["properties"]) == set(PROBLEM_FIELDS)
