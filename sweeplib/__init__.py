@@ -22,7 +22,10 @@ _HOMES = {
     "simulate": "sweeplib.simulation",
 }
 
-__all__ = ["__version__", *sorted(_HOMES)]
+__all__ = [  # noqa: PLE0604 - the names are those above
+    "__version__",
+    *_HOMES,
+]
 
 
 def __getattr__(name: str) -> Any:

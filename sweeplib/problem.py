@@ -14,9 +14,7 @@ from sweeplib.maths.activations import ACTIVATIONS
 
 PositiveFloat = Annotated[float, Field(gt=0, allow_inf_nan=False)]
 Width = Annotated[int, Field(ge=1)]
-SecondLayer = (
-    Annotated[float, Field(allow_inf_nan=False)] | tuple[Annotated[float, Field(allow_inf_nan=False)], ...]
-)
+SecondLayer = Annotated[float, Field(allow_inf_nan=False)] | tuple[Annotated[float, Field(allow_inf_nan=False)], ...]
 
 
 @dataclass(frozen=True, config=pydantic.ConfigDict(extra="forbid"))

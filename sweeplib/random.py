@@ -178,8 +178,8 @@ def chi_square_proposal(scale, width, normal, word):  # type: ignore[no-untyped-
 def chi_square(degrees, normal, step, seed, key):  # type: ignore[no-untyped-def]
     """A χ² number of `degrees` ≥ 0, exact in law; `normal` is the first proposal, further ones are drawn as needed.
 
-    Below two degrees, the draw is one of two degrees more times a power of a uniform: the gamma law of shape α is that of α+1 times
-    U^(1/α) (Marsaglia and Tsang 2000, section 6).
+    Below two degrees, the draw is one of two degrees more times a power of a uniform: the gamma law of shape α is that
+    of α+1 times U^(1/α) (Marsaglia and Tsang 2000, section 6).
     """
     if degrees < 1.0:
         return 0.0

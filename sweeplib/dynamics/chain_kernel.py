@@ -1,7 +1,7 @@
 """The compiled step of the overlap chain, for groups of replicas side by side in vector lanes.
 
-Arrays have the lane as last axis: A (p, k, LANES), B (p, p, LANES), fields (p, LANES). Lanes never mix, and short groups
-are filled up with copies of their last replica, so that no bit of a replica depends on its neighbours.
+Arrays have the lane as last axis: A (p, k, LANES), B (p, p, LANES), fields (p, LANES). Lanes never mix, and short
+groups are filled up with copies of their last replica, so that no bit of a replica depends on its neighbours.
 """
 
 import math
@@ -75,7 +75,7 @@ def draw_outside(constants, scale, width, z, row, step, seed, key, sure, out):  
 @_kernel
 def fields(A, B, L_star, z, lam, lam_star):  # type: ignore[no-untyped-def]
     """Fill λ* = L* u* and λ = A u* + B w, with (u*, w) the first k + p rows of z."""
-    p, k, lanes = A.shape
+    p, k, _ = A.shape
     for r in range(k):
         for lane in range(LANES):
             lam_star[r, lane] = L_star[r, 0, lane] * z[0, lane]
@@ -153,7 +153,7 @@ def refactor(B, c, z, k, outside, tail, spill, cosine, sine):  # type: ignore[no
 @_kernel
 def project(A, B, norm):  # type: ignore[no-untyped-def]
     """Divide each student row of (A, B) by its norm."""
-    p, k, lanes = A.shape
+    p, k, _ = A.shape
     for i in range(p):
         for lane in range(LANES):
             norm[lane] = B[i, 0, lane] * B[i, 0, lane]
@@ -176,7 +176,7 @@ def project(A, B, norm):  # type: ignore[no-untyped-def]
 @_kernel
 def fill_overlaps(A, B, L_star, Q, M):  # type: ignore[no-untyped-def]
     """Fill Q = A Aᵀ + B Bᵀ and M = A L*ᵀ."""
-    p, k, lanes = A.shape
+    p, k, _ = A.shape
     for i in range(p):
         for j in range(i + 1):
             for lane in range(LANES):
@@ -212,7 +212,7 @@ def fill_teacher_overlaps(L_star, P):  # type: ignore[no-untyped-def]
 
 @_kernel
 def next_targets(order, first, targets, exits, out):  # type: ignore[no-untyped-def]
-    """Fill out (LANES,) with the highest risk that is a threshold not yet reached, or -inf; say whether there is one."""
+    """Fill out (LANES,) with the highest target not yet reached, or -inf; say whether there is one."""
     pending = False
     last = order.shape[0] - 1
     for lane in range(LANES):
@@ -266,8 +266,8 @@ def chain_round(  # type: ignore[no-untyped-def]
 ):
     """Take up to `chunk` steps, not beyond `until`, with each replica in `order`; the state is changed in place.
 
-    A_all (p, k, n), B_all (p, p, n), L_star_all (k, k, n), a_all (p, n), a_star_all (k, n); (n,): rate γ/(pd), noise √Δ,
-    degrees d−p−k, keys, seeds, until, steps, failed; targets and exits (n, thresholds).
+    A_all (p, k, n), B_all (p, p, n), L_star_all (k, k, n), a_all (p, n), a_star_all (k, n); of shape (n,): rate γ/(pd),
+    noise √Δ, degrees d−p−k, keys, seeds, until, steps, failed; targets and exits (n, thresholds).
     """
     p, k, n = A_all.shape
     A, B, L_star = np.empty((p, k, LANES)), np.zeros((p, p, LANES)), np.empty((k, k, LANES))

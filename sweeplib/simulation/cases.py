@@ -3,11 +3,13 @@
 import hashlib
 import json
 import math
-from collections.abc import Hashable, Iterable
+from collections.abc import Callable, Hashable, Iterable
 from dataclasses import asdict, dataclass
 from enum import IntEnum
 from functools import lru_cache
 from typing import Any, Literal
+
+import pydantic
 
 from sweeplib.dynamics import DYNAMICS, Dynamics
 from sweeplib.dynamics.dynamics import NumericalOptions
@@ -35,8 +37,8 @@ class Status(IntEnum):
 class Recording:
     """What is recorded of a run: `observables` at the ODE `times`, and the exits at `thresholds`.
 
-    Threshold T is reached when the excess risk first is at most (1−T) of its initial value. With `stop="exit"` a run may
-    end at its last threshold; it has NaN at later times. Raises InputError for times that do not ascend from zero or
+    Threshold T is reached when the excess risk first is at most (1−T) of its initial value. With `stop="exit"` a run
+    may end at its last threshold; it has NaN at later times. Raises InputError for times that do not ascend from zero or
     more, thresholds outside (0, 1), unknown observables, or a stop at exits without thresholds.
     """
 
@@ -71,9 +73,9 @@ class Case:
     """One run of one problem by one dynamics with one seed: what a row of the run store holds.
 
     `clock` multiplies the recording times; `options` are the dynamics' numerical ones, as pairs. Random numbers depend
-    on `root_seed`, on the seed and on the problem, or of it only on the fields in `pair_by` if that is given: cases that
-    agree in these share their samples. Initial conditions always are shared between all cases of equal root seed, seed,
-    p, k, d and laws of start.
+    on `root_seed`, on the seed and on the problem, or of it only on the fields in `pair_by` if that is given: cases
+    that agree in these share their samples. Initial conditions always are shared between all cases of equal root seed,
+    seed, p, k, d and laws of start.
     """
 
     problem: Problem
@@ -98,8 +100,8 @@ class Case:
         self.numerical_options()
 
     def numerical_options(self) -> NumericalOptions:
-        """The dynamics' options, the given ones checked by pydantic, the others at their defaults."""
-        return DYNAMICS[self.dynamics].Options(**dict(self.options))
+        """The dynamics' options, the given ones checked, the others at their defaults."""
+        return numerical_options(self.dynamics, self.options)
 
     @property
     def times(self) -> tuple[float, ...]:
@@ -129,6 +131,23 @@ class Case:
         return hashlib.blake2b(prefix + self.seed.to_bytes(4, "little"), digest_size=16).digest()
 
 
+def numerical_options(dynamics: str, options: Iterable[tuple[str, Any]]) -> NumericalOptions:
+    """The options of a dynamics, those not given at their defaults; InputError for one it does not have or allow."""
+    kind = DYNAMICS[dynamics].Options
+    given = dict(options)
+    unknown = next((name for name in given if name not in kind.model_fields), None)
+    if unknown is not None:
+        choices = kind.model_fields or ("none at all",)
+        raise InputError(f"{dynamics} has no such option", key=dynamics, value=unknown, choices=choices)
+    try:
+        return kind(**given)
+    except pydantic.ValidationError as error:
+        first = error.errors()[0]
+        expected = first["msg"].removeprefix("Input should be ")
+        key = f"{dynamics}.{first['loc'][0]}"
+        raise InputError("not a valid option", key=key, value=first["input"], expected=expected) from None
+
+
 def numerics_version(problem: Problem, dynamics: str, observables: Iterable[str]) -> str:
     """A digest of the code that turns the problem into numbers: the driver, the dynamics, activations, observables."""
     return _numerics_version(DYNAMICS[dynamics], problem.activation, problem.teacher, tuple(observables))
@@ -136,9 +155,12 @@ def numerics_version(problem: Problem, dynamics: str, observables: Iterable[str]
 
 @lru_cache(maxsize=1024)
 def _numerics_version(dynamics: type[Dynamics], student: str, teacher: str, observables: tuple[str, ...]) -> str:
-    functions = [ACTIVATIONS[name].value for name in (student, teacher)]
-    functions += [expectations(student, teacher).risk]
-    functions += [OBSERVABLES[name].function for name in observables]
+    functions: list[Callable[..., Any]] = [
+        ACTIVATIONS[student].value,
+        ACTIVATIONS[teacher].value,
+        expectations(student, teacher).risk,
+        *(OBSERVABLES[name].function for name in observables),
+    ]
     modules = {"sweeplib.simulation.driver", dynamics.__module__, *(function.__module__ for function in functions)}
     return modules_digest(modules)
 
@@ -164,7 +186,7 @@ def _identity(
     parts = {
         "problem": problem.canonical(),
         "dynamics": dynamics,
-        "options": DYNAMICS[dynamics].Options(**dict(options)).model_dump(),
+        "options": numerical_options(dynamics, options).model_dump(),
         "recording": asdict(recording),
         "clock": clock,
         "root_seed": root_seed,

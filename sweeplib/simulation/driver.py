@@ -5,7 +5,7 @@ from dataclasses import dataclass
 from functools import lru_cache
 
 import numpy as np
-from numpy.typing import NDArray
+from numpy.typing import ArrayLike, NDArray
 
 from sweeplib.dynamics import DYNAMICS, Dynamics, Replicas
 from sweeplib.errors import InputError, SweeplibError
@@ -18,7 +18,7 @@ from sweeplib.simulation.cases import Case, Status
 from sweeplib.simulation.variables import recorded_variables
 
 Array = NDArray[np.float64]
-Weights = tuple[Array, Array]
+Weights = tuple[ArrayLike, ArrayLike]
 Initial = Overlaps | Weights | None
 
 
@@ -112,8 +112,8 @@ def _replicas(cases: Sequence[Case], initial: Initial) -> Replicas:
     )
 
 
-def _weights_of(cases: Sequence[Case], initial: Initial) -> Callable[[int], Weights]:
-    def weights(i: int) -> Weights:
+def _weights_of(cases: Sequence[Case], initial: Initial) -> Callable[[int], tuple[Array, Array]]:
+    def weights(i: int) -> tuple[Array, Array]:
         case = cases[i]
         if initial is None:
             return random_weights(case.problem, root_seed=case.root_seed, seed=case.seed)
@@ -125,7 +125,7 @@ def _weights_of(cases: Sequence[Case], initial: Initial) -> Callable[[int], Weig
     return weights
 
 
-def random_weights(problem: Problem, *, root_seed: int, seed: int) -> Weights:
+def random_weights(problem: Problem, *, root_seed: int, seed: int) -> tuple[Array, Array]:
     """The problem's own random start: W (p, d) and W* (k, d) of the replica `seed`."""
     W = initial_weights("student", problem.student_start, problem.p, problem.d, root_seed=root_seed, seed=seed)
     W_star = initial_weights("teacher", problem.teacher_start, problem.k, problem.d, root_seed=root_seed, seed=seed)
@@ -139,8 +139,8 @@ def _start(case: Case, initial: Initial) -> Overlaps:
         return _random_overlaps(*laws, problem.p, problem.k, problem.d, case.root_seed, case.seed)
     start = initial if isinstance(initial, Overlaps) else _overlaps_of(initial, problem)
     if (start.p, start.k) != (problem.p, problem.k):
-        expected = f"(p, k) = {(problem.p, problem.k)}"
-        raise InputError("the start does not fit the problem", key="initial", value=(start.p, start.k), expected=expected)
+        found, expected = (start.p, start.k), f"(p, k) = {(problem.p, problem.k)}"
+        raise InputError("the start does not fit the problem", key="initial", value=found, expected=expected)
     if problem.spherical and not np.allclose(np.diag(start.Q), 1.0, rtol=0, atol=1e-9):
         raise InputError("spherical students start on the sphere", key="initial", expected="Q_ii = 1")
     return start
@@ -155,9 +155,7 @@ def _overlaps_of(weights: Weights, problem: Problem) -> Overlaps:
 
 
 @lru_cache(maxsize=8192)
-def _random_overlaps(
-    start: str, teacher_start: str, p: int, k: int, d: int, root_seed: int, seed: int
-) -> Overlaps:
+def _random_overlaps(start: str, teacher_start: str, p: int, k: int, d: int, root_seed: int, seed: int) -> Overlaps:
     W = initial_weights("student", start, p, d, root_seed=root_seed, seed=seed)
     W_star = initial_weights("teacher", teacher_start, k, d, root_seed=root_seed, seed=seed)
     return Overlaps.from_weights(W, W_star)

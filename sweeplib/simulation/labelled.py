@@ -40,6 +40,7 @@ def simulate(
 
     Parameters
     ----------
+    problem, dynamics : what to run, and how: a name in `DYNAMICS`.
     times : ODE times t = ν γ/(p d), ascending, at which to record; SGD records at the nearest step ν.
     seeds : the replicas. A replica's numbers depend on nothing but the root seed, its seed and the problem.
     initial : overlaps, or weights (W, W*), to start all replicas from; by default each has the problem's random start,
@@ -48,9 +49,11 @@ def simulate(
     thresholds : T is reached when the excess risk first is at most (1−T) of its initial value: `exit_time`,
         `exit_steps`, at the resolution of one step; NaN where it was not reached by the end (`end_steps`).
     stop : "exit" ends a run at its last threshold, with NaN at later times.
+    root_seed : the seed of all random numbers together.
     pair_by : problem fields that tell the samples apart; all by default. `["d"]` gives problems that differ, say, in γ
         the same samples.
     options : the dynamics' own numerical options, such as `{"rtol": 1e-10}` for `ode`.
+    timeout : seconds a run may take, on average over the seeds.
 
     A run that diverges has `status` diverged and NaN from there on; it raises nothing. Bad input raises InputError.
     """
@@ -62,13 +65,13 @@ def simulate(
     }
     cases = [Case(problem, dynamics, seed, recording, **shared) for seed in seeds]
     records = run_cases(cases, timeout=timeout, initial=initial)
-    variables = {
+    variables: dict[str, Any] = {
         name: (("seed", *variable.dims), records.data[name], variable.attrs)
         for name, variable in recorded_variables(cases[0]).items()
     }
     variables["status"] = (("seed",), records.status, STATUS_LABELS)
     steps = np.rint(np.array(recording.times) / problem.step_time())
-    coords = {
+    coords: dict[str, Any] = {
         "seed": ("seed", np.array(seeds), {"long_name": "replica", "units": "1"}),
         "time": ("time", np.array(recording.times), TIME_LABELS),
         "steps": ("time", steps, STEP_LABELS),

@@ -18,7 +18,7 @@ class Variable:
     dims: tuple[str, ...]
     shape: tuple[int, ...]
     attrs: dict[str, str] = field(hash=False)
-    dtype: np.dtype[np.float64] = np.dtype("f8")
+    dtype: np.dtype[np.float64] = field(default_factory=lambda: np.dtype(np.float64))
 
 
 def recorded_variables(case: Case) -> dict[str, Variable]:
@@ -31,9 +31,10 @@ def recorded_variables(case: Case) -> dict[str, Variable]:
     }
     if recording.thresholds:
         rule = {"comment": "NaN where the threshold was not reached: censored at the end of the run"}
-        dims, shape = ("threshold",), (len(recording.thresholds),)
-        found["exit_steps"] = Variable(dims, shape, {**STEP_LABELS, "long_name": "exit time in steps", **rule})
-        found["exit_time"] = Variable(dims, shape, {**TIME_LABELS, "long_name": "exit time", **rule})
+        shape = (len(recording.thresholds),)
+        steps, time = {**STEP_LABELS, "long_name": "exit time in steps"}, {**TIME_LABELS, "long_name": "exit time"}
+        found["exit_steps"] = Variable(("threshold",), shape, steps | rule)
+        found["exit_time"] = Variable(("threshold",), shape, time | rule)
     for name in recording.observables:
         observable = OBSERVABLES[name]
         dims = (("time",) if observable.over_time else ()) + observable.dims

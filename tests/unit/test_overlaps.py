@@ -1,0 +1,81 @@
+"""Overlaps, their factor, and weights made of them."""
+
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from sweeplib.errors import InputError
+from sweeplib.maths.initial import initial_weights, weights_of_overlaps
+from sweeplib.maths.overlaps import Overlaps
+
+shapes = st.tuples(st.integers(1, 5), st.integers(1, 4), st.integers(4, 12), st.integers(0, 2**31))
+
+
+def weights(p, k, d, seed):
+    rng = np.random.default_rng(seed)
+    return rng.standard_normal((p, d)), rng.standard_normal((k, d))
+
+
+@given(shapes)
+def test_the_factor_gives_the_overlaps_back(shape):
+    overlaps = Overlaps.from_weights(*weights(*shape))
+    k = overlaps.k
+    L = overlaps.factor()
+    assert np.allclose(L, np.tril(L))
+    product = L @ L.T
+    assert np.allclose(product[:k, :k], overlaps.P, atol=1e-12)
+    assert np.allclose(product[k:, :k], overlaps.M, atol=1e-12)
+    assert np.allclose(product[k:, k:], overlaps.Q, atol=1e-12)
+
+
+def test_the_factor_stands_units_that_coincide():
+    overlaps = Overlaps(np.ones((3, 3)), np.full((3, 1), 1.0), [[1.0]])
+    L = overlaps.factor()
+    assert np.isfinite(L).all()
+    assert np.allclose(L @ L.T, 1.0, atol=1e-12)
+
+
+@given(shapes)
+def test_weights_of_overlaps_have_them(shape):
+    overlaps = Overlaps.from_weights(*weights(*shape))
+    W, W_star = weights_of_overlaps(overlaps, 20, root_seed=1, seed=2)
+    assert W.shape == (overlaps.p, 20)
+    assert np.allclose(Overlaps.from_weights(W, W_star).omega, overlaps.omega, atol=1e-9)
+
+
+def test_too_few_dimensions_for_the_overlaps_are_refused():
+    with pytest.raises(InputError, match="rank"):
+        weights_of_overlaps(Overlaps(np.eye(3), np.zeros((3, 1)), [[1.0]]), 3, root_seed=0, seed=0)
+
+
+@pytest.mark.parametrize(
+    ("Q", "M", "P"),
+    [
+        ([[1.0, 0.2], [0.3, 1.0]], [[0.0], [0.0]], [[1.0]]),
+        ([[1.0]], [[1.5]], [[1.0]]),
+        ([[float("nan")]], [[0.0]], [[1.0]]),
+        ([[1.0]], [[0.0, 0.0]], [[1.0]]),
+    ],
+)
+def test_what_no_weights_have_is_refused(Q, M, P):
+    with pytest.raises(InputError):
+        Overlaps(Q, M, P)
+
+
+@pytest.mark.parametrize("law", ["sphere", "orthogonal"])
+def test_rows_on_the_sphere_have_norm_root_d(law):
+    W = initial_weights("teacher", law, 3, 40, root_seed=0, seed=5)
+    assert np.allclose((W**2).sum(axis=1), 40)
+
+
+def test_orthogonal_teachers_are_orthogonal():
+    W = initial_weights("teacher", "orthogonal", 4, 40, root_seed=0, seed=5)
+    assert np.allclose(W @ W.T / 40, np.eye(4), atol=1e-12)
+
+
+def test_starts_differ_between_rows_roots_and_roles():
+    W = initial_weights("student", "gaussian", 2, 40, root_seed=0, seed=5)
+    assert not np.allclose(W[0], W[1])
+    assert not np.allclose(W, initial_weights("student", "gaussian", 2, 40, root_seed=1, seed=5))
+    assert not np.allclose(W, initial_weights("teacher", "gaussian", 2, 40, root_seed=0, seed=5))

@@ -1,0 +1,92 @@
+"""Philox against its published test vectors; the laws of what is made of it."""
+
+import numba
+import numpy as np
+import pytest
+from scipy import stats
+
+from sweeplib.errors import InputError
+from sweeplib.random import checked_seed, chi_square, fill_normals, normals, philox, stream_key
+
+# Kolmogorov-Smirnov at 1e-4 over the dozen tests below: one false alarm in about a thousand changes of the numbers.
+LEVEL = 1e-4
+FULL = 0xFFFFFFFF
+
+
+@numba.njit
+def philox_words(counter, key):
+    return philox(counter[0], counter[1], counter[2], counter[3], key[0], key[1])
+
+
+@numba.njit
+def chi_squares(degrees, count):
+    out = np.empty(count)
+    z = np.empty(4)
+    for i in range(count):
+        fill_normals(np.uint64(9), np.uint64(1), np.uint64(i), z)
+        out[i] = chi_square(degrees, z[3], np.uint64(i), np.uint64(1), np.uint64(9))
+    return out
+
+
+@pytest.mark.parametrize(
+    ("counter", "key", "expected"),
+    [
+        ((0,) * 4, (0,) * 2, (0x6627E8D5, 0xE169C58D, 0xBC57AC4C, 0x9B00DBD8)),
+        ((FULL,) * 4, (FULL,) * 2, (0x408F276D, 0x41C83B0E, 0xA20BC7C6, 0x6D5451FD)),
+        (
+            (0x243F6A88, 0x85A308D3, 0x13198A2E, 0x03707344),
+            (0xA4093822, 0x299F31D0),
+            (0xD16CFE09, 0x94FDCCEB, 0x5001E420, 0x24126EA1),
+        ),
+    ],
+)
+def test_philox_gives_the_published_words(counter, key, expected):
+    """The known-answer vectors of Random123 for philox4x32, ten rounds."""
+    assert philox_words(np.array(counter, np.uint64), np.array(key, np.uint64)) == expected
+
+
+def test_normals_are_normal():
+    sample = np.concatenate([normals(3, 4, step, 5000) for step in range(400)])
+    assert stats.kstest(sample, "norm").pvalue > LEVEL
+    for order, moment in ((2, 1), (4, 3), (6, 15), (8, 105)):
+        power = sample**order
+        assert abs(power.mean() - moment) < 4 * power.std() / np.sqrt(sample.size)
+    beyond = stats.binomtest(int((abs(sample) > 4).sum()), sample.size, 2 * stats.norm.sf(4))
+    assert beyond.pvalue > LEVEL
+
+
+@pytest.mark.parametrize("changed", ["key", "seed", "step"])
+def test_neighbouring_streams_are_independent(changed):
+    first = {"key": 10, "seed": 20, "step": 30}
+    x = normals(**first, count=100_000)
+    y = normals(**{**first, changed: first[changed] + 1}, count=100_000)
+    assert abs(np.corrcoef(x, y)[0, 1]) * np.sqrt(x.size) < 4
+    assert abs(np.corrcoef(x**2, y**2)[0, 1]) * np.sqrt(x.size) < 4
+
+
+def test_the_two_of_a_pair_are_independent():
+    x = normals(1, 2, 3, 400_000).reshape(4, -1)
+    for i, j in ((0, 1), (0, 2), (2, 3)):
+        assert stats.chi2.sf((x[i] ** 2 + x[j] ** 2), 2).min() > 0
+        assert stats.kstest(x[i] ** 2 + x[j] ** 2, "chi2", args=(2,)).pvalue > LEVEL
+        assert stats.kstest(np.arctan2(x[i], x[j]), "uniform", args=(-np.pi, 2 * np.pi)).pvalue > LEVEL
+
+
+@pytest.mark.parametrize("degrees", [1.0, 2.0, 3.0, 10.0, 298.0, 1e6])
+def test_chi_squares_have_their_law(degrees):
+    assert stats.kstest(chi_squares(degrees, 100_000), "chi2", args=(degrees,)).pvalue > LEVEL
+
+
+def test_chi_square_of_no_degrees_is_zero():
+    assert (chi_squares(0.0, 10) == 0).all()
+
+
+def test_stream_keys_tell_identities_apart():
+    keys = {stream_key(root, *name) for root in range(50) for name in (("a",), ("b",), ("a", 1), ("a", 1.5), ("a1",))}
+    assert len(keys) == 250
+
+
+@pytest.mark.parametrize("seed", [-1, 2**32, 1.5, True, "1"])
+def test_what_is_no_seed_is_refused(seed):
+    with pytest.raises(InputError, match="seed"):
+        checked_seed(seed)

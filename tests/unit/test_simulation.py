@@ -1,0 +1,179 @@
+"""The driver: what a case is, what is recorded, when a run stops."""
+
+import numpy as np
+import pytest
+
+import sweeplib
+from sweeplib import InputError, Overlaps, Problem
+from sweeplib.simulation import Case, Recording, Status, run_cases
+
+RETRIEVAL = Problem(gamma=0.08, p=1, k=1, d=200, Delta=0.1, activation="square", spherical=True)
+COMMITTEE = Problem(gamma=0.5, p=2, k=2, d=50, Delta=0.1, activation="erf")
+STEPPERS = ["sgd", "sgd_chain"]
+
+
+def case(problem=RETRIEVAL, dynamics="sgd_chain", seed=0, **changes):
+    recording = Recording(**{"times": (0.0, 0.1, 0.2), "thresholds": (0.01,), **changes.pop("recording", {})})
+    return Case(problem, dynamics, seed, recording, **changes)
+
+
+@pytest.mark.parametrize("dynamics", STEPPERS)
+def test_the_dataset_is_labelled(dynamics):
+    observables = ("risk", "test_error", "overlap_Q", "overlap_M", "overlap_P")
+    ds = sweeplib.simulate(
+        COMMITTEE, dynamics, times=[0.0, 0.5, 1.0], seeds=range(3), thresholds=[0.1, 0.5], observables=observables
+    )
+    assert dict(ds.risk.sizes) == {"seed": 3, "time": 3}
+    assert dict(ds.overlap_Q.sizes) == {"seed": 3, "time": 3, "student": 2, "student_2": 2}
+    assert dict(ds.overlap_P.sizes) == {"seed": 3, "teacher": 2, "teacher_2": 2}
+    assert dict(ds.exit_time.sizes) == {"seed": 3, "threshold": 2}
+    for name, variable in ds.data_vars.items():
+        assert variable.attrs["long_name"], name
+    np.testing.assert_allclose(ds.test_error, ds.risk + COMMITTEE.Delta / 2)
+    np.testing.assert_array_equal(ds.steps, [0, 100, 200])
+
+
+@pytest.mark.parametrize("dynamics", STEPPERS)
+def test_risk_is_that_of_the_overlaps_recorded(dynamics):
+    ds = sweeplib.simulate(RETRIEVAL, dynamics, times=[0.0, 1.0], seeds=range(4), observables=["risk", "overlap_M"])
+    m = ds.overlap_M.values[..., 0, 0]
+    np.testing.assert_allclose(ds.risk, 2 * (1 - m**2), rtol=1e-12)
+
+
+def test_all_dynamics_start_alike():
+    starts = [
+        sweeplib.simulate(COMMITTEE, name, times=[0.0], seeds=range(3), observables=["overlap_Q", "overlap_M"])
+        for name in sweeplib.DYNAMICS
+    ]
+    for start in starts[1:]:
+        np.testing.assert_allclose(start.overlap_Q, starts[0].overlap_Q, atol=1e-13)
+        np.testing.assert_allclose(start.overlap_M, starts[0].overlap_M, atol=1e-13)
+
+
+@pytest.mark.parametrize("dynamics", STEPPERS)
+def test_exits_are_found_at_the_step(dynamics):
+    """Recording every step, the exit is the first record at or below (1−T) of the first one."""
+    steps = np.arange(4001)
+    ds = sweeplib.simulate(
+        RETRIEVAL, dynamics, times=steps * RETRIEVAL.step_time(), seeds=range(4), thresholds=[0.01, 0.3]
+    )
+    for threshold in ds.threshold.values:
+        below = ds.risk <= (1 - threshold) * ds.risk.isel(time=0)
+        first = below.argmax("time").where(below.any("time"))
+        np.testing.assert_array_equal(ds.exit_steps.sel(threshold=threshold), first)
+    assert ds.exit_steps.notnull().any()
+
+
+@pytest.mark.parametrize("dynamics", STEPPERS)
+def test_a_run_that_stops_at_its_exit_has_the_same_exit(dynamics):
+    times = np.linspace(0, 3, 31)
+    common = {"times": times, "seeds": range(6), "thresholds": [0.01, 0.1]}
+    whole, stopped = (sweeplib.simulate(RETRIEVAL, dynamics, stop=stop, **common) for stop in ("end", "exit"))
+    np.testing.assert_array_equal(whole.exit_steps, stopped.exit_steps)
+    np.testing.assert_array_equal(stopped.end_steps, stopped.exit_steps.max("threshold"))
+    recorded = stopped.risk.notnull()
+    np.testing.assert_array_equal(recorded, stopped.end_steps >= stopped.steps)
+    np.testing.assert_array_equal(whole.risk.where(recorded), stopped.risk)
+
+
+def test_a_run_that_does_not_exit_is_censored_at_its_end():
+    ds = sweeplib.simulate(RETRIEVAL, "sgd_chain", times=[0.0, 0.01], seeds=range(4), thresholds=[0.99], stop="exit")
+    assert ds.exit_steps.isnull().all()
+    np.testing.assert_array_equal(ds.end_steps, 25)
+    assert (ds.status == Status.ok).all()
+
+
+@pytest.mark.parametrize("dynamics", STEPPERS)
+def test_what_diverges_is_said_to_and_harms_no_neighbour(dynamics):
+    """Phase retrieval without projection at a learning rate far too large, beside runs that are well."""
+    good = Problem(gamma=0.01, p=1, k=1, d=60, Delta=0.0, activation="square")
+    bad = Problem(gamma=2.0, p=1, k=1, d=60, Delta=0.0, activation="square")
+    recording = {"times": (0.0, 1.0, 10.0)}
+    cases = [case(problem, dynamics, seed, recording=recording) for seed in range(3) for problem in (good, bad)]
+    records = run_cases(cases)
+    assert records.status.tolist() == [Status.ok, Status.diverged] * 3
+    assert np.isnan(records.data["risk"][1::2, -1]).all()
+    alone = run_cases(cases[::2])
+    for name, values in alone.data.items():
+        np.testing.assert_array_equal(values, records.data[name][::2])
+
+
+def test_bits_of_a_case_depend_on_no_other():
+    """Any subset of cases that differ in γ, Δ, d and seed, in any order, gives each the same bits."""
+    problems = [
+        Problem(gamma=gamma, p=2, k=1, d=d, Delta=Delta, activation="square", spherical=True)
+        for gamma in (0.05, 0.2)
+        for d in (40, 300)
+        for Delta in (0.0, 1.0)
+    ]
+    cases = [case(problem, seed=seed) for problem in problems for seed in range(9)]
+    whole = run_cases(cases)
+    order = np.random.default_rng(0).permutation(len(cases))[:37]
+    part = run_cases([cases[i] for i in order])
+    for name, values in part.data.items():
+        np.testing.assert_array_equal(values, whole.data[name][order])
+
+
+def test_pairs_share_their_samples():
+    """With pair_by d, problems that differ in Δ only by nothing see the same samples; without, others."""
+    twin = Problem(gamma=0.0800000001, p=1, k=1, d=200, Delta=0.1, activation="square", spherical=True)
+    free = [run_cases([case(problem)]).data["risk"] for problem in (RETRIEVAL, twin)]
+    paired = [run_cases([case(problem, pair_by=("d",))]).data["risk"] for problem in (RETRIEVAL, twin)]
+    assert abs(free[0] - free[1]).max() > 1e-4
+    assert abs(paired[0] - paired[1]).max() < 1e-6
+
+
+def test_a_run_past_its_time_is_given_up():
+    records = run_cases([case(recording={"times": (0.0, 1e6), "stop": "end"})], timeout=0.05)
+    assert records.status.tolist() == [Status.timeout]
+    assert np.isnan(records.data["risk"][0, 1])
+
+
+def test_identity_counts_what_changes_the_result_and_nothing_else():
+    base = case()
+    others = [
+        case(seed=1),
+        case(dynamics="sgd"),
+        case(COMMITTEE),
+        case(recording={"times": (0.0, 0.1)}),
+        case(recording={"thresholds": (0.02,)}),
+        case(recording={"observables": ("test_error",)}),
+        case(recording={"stop": "exit"}),
+        case(clock=2.0),
+        case(root_seed=1),
+        case(pair_by=("d",)),
+    ]
+    assert len({each.identity() for each in [base, *others]}) == len(others) + 1
+    assert case().identity() == base.identity()
+    assert case(COMMITTEE, "ode", options=(("rtol", 1e-8),)).identity() == case(COMMITTEE, "ode").identity()
+
+
+@pytest.mark.parametrize(
+    ("arguments", "message"),
+    [
+        ({"times": []}, "times"),
+        ({"times": [0.2, 0.1]}, "ascending"),
+        ({"times": [-0.1]}, "ascending"),
+        ({"times": [float("inf")]}, "finite"),
+        ({"thresholds": [1.5]}, "between 0 and 1"),
+        ({"thresholds": [0.1, 0.1]}, "twice"),
+        ({"observables": ["rsik"]}, "did you mean 'risk'"),
+        ({"stop": "exit"}, "thresholds"),
+        ({"seeds": [-1]}, "seed"),
+        ({"pair_by": ["gama"]}, "did you mean 'gamma'"),
+        ({"dynamics": "sgd_chian"}, "did you mean 'sgd_chain'"),
+        ({"initial": Overlaps(np.eye(2), np.zeros((2, 1)), [[1.0]])}, r"\(p, k\) = \(1, 1\)"),
+        ({"initial": Overlaps([[2.0]], [[0.0]], [[1.0]])}, "sphere"),
+        ({"initial": (np.ones((1, 3)), np.ones((1, 3)))}, r"\(1, 200\)"),
+    ],
+)
+def test_bad_input_is_refused(arguments, message):
+    with pytest.raises(InputError, match=message):
+        sweeplib.simulate(**{"problem": RETRIEVAL, "dynamics": "sgd_chain", "times": [0.1], **arguments})
+
+
+def test_the_chain_refuses_more_units_than_dimensions():
+    problem = Problem(gamma=0.1, p=4, k=1, d=4, Delta=0.0, activation="erf")
+    with pytest.raises(InputError, match="at least p \\+ k = 5"):
+        sweeplib.simulate(problem, "sgd_chain", times=[0.1])
+    assert sweeplib.simulate(problem, "sgd", times=[0.1]).status.item() == Status.ok
