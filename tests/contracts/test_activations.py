@@ -43,7 +43,7 @@ def test_every_activation_has_expectations_with_itself(name):
 
 
 def factors(p, k):
-    """Factors F of Ω = F Fᵀ: random, nearly singular (two units 10⁻⁵ apart, one almost zero), rank deficient (p > d)."""
+    """Factors F of Ω = F Fᵀ: random, nearly singular (two units 10⁻⁵ apart, one tiny), rank deficient (p > d)."""
     rng = np.random.default_rng(17)
     full = rng.normal(size=(p + k, p + k + 2)) / np.sqrt(p + k)
     near = full.copy()
@@ -100,6 +100,5 @@ def test_expectations_equal_gauss_hermite_quadrature(pair):
     weight = np.outer(weights, weights).ravel() / (2.0 * np.pi)
     a, a_star = np.array([1.2]), np.array([0.7])
     quadrature = weight @ moments(pair, grid @ factor.T, 1, a, a_star, 0.3)
-    np.testing.assert_allclose(
-        closed_forms(pair, factor @ factor.T, 1, a, a_star, 0.3), quadrature, rtol=1e-7, atol=1e-9
-    )
+    closed = closed_forms(pair, factor @ factor.T, 1, a, a_star, 0.3)
+    np.testing.assert_allclose(closed, quadrature, rtol=1e-7, atol=1e-9)

@@ -1,7 +1,5 @@
 """The closed forms in the corners: identities, singular covariances, lanes, divergence."""
 
-import itertools
-
 import numpy as np
 import pytest
 
@@ -38,14 +36,14 @@ def test_square_equals_the_published_matrices(p, k):
     omega, Delta = wishart(np.random.default_rng(p), p + k, 9), 0.3
     Q, M, P = blocks(omega, p)
     tr, A = np.trace, np.trace(P) / k - np.trace(Q) / p
-    MM = M @ M.T
-    variance = 4 / k**2 * ((tr(P) ** 2 + 2 * tr(P @ P)) * Q + 4 * tr(P) * MM + 8 * M @ P @ M.T)
-    variance -= 8 / (p * k) * ((tr(P) * tr(Q) + 2 * tr(MM)) * Q + 2 * tr(Q) * MM + 2 * tr(P) * Q @ Q)
-    variance -= 8 / (p * k) * 4 * (MM @ Q + Q @ MM)
+    overlap = M @ M.T
+    variance = 4 / k**2 * ((tr(P) ** 2 + 2 * tr(P @ P)) * Q + 4 * tr(P) * overlap + 8 * M @ P @ M.T)
+    variance -= 8 / (p * k) * ((tr(P) * tr(Q) + 2 * tr(overlap)) * Q + 2 * tr(Q) * overlap + 2 * tr(P) * Q @ Q)
+    variance -= 8 / (p * k) * 4 * (overlap @ Q + Q @ overlap)
     variance += 4 / p**2 * ((tr(Q) ** 2 + 2 * tr(Q @ Q)) * Q + 4 * tr(Q) * Q @ Q + 8 * Q @ Q @ Q) + 4 * Delta * Q
     drift_M, drift_GF, drift_Var = drifts("square|square", omega, p, np.ones(p), np.ones(k), Delta)
     np.testing.assert_allclose(drift_M, 2 * A * M + 4 * (M @ P / k - Q @ M / p), rtol=1e-12, atol=1e-12)
-    np.testing.assert_allclose(drift_GF, 4 * A * Q + 8 * (MM / k - Q @ Q / p), rtol=1e-12, atol=1e-12)
+    np.testing.assert_allclose(drift_GF, 4 * A * Q + 8 * (overlap / k - Q @ Q / p), rtol=1e-12, atol=1e-12)
     np.testing.assert_allclose(drift_Var, variance, rtol=1e-11, atol=1e-11)
 
 
@@ -70,7 +68,7 @@ def test_splitting_units_changes_nothing(pair):
     big = omega[np.ix_(doubled, doubled)]
     small, large = drifts(pair, omega, 2, a, a_star, 0.1), drifts(pair, big, 4, a[[0, 0, 1, 1]], a_star, 0.1)
     np.testing.assert_allclose(large[0], small[0][[0, 0, 1, 1]], rtol=1e-11)
-    for one, two in itertools.pairwise((small[1], large[1])):
+    for one, two in zip(small[1:], large[1:], strict=True):
         np.testing.assert_allclose(two, one[np.ix_([0, 0, 1, 1], [0, 0, 1, 1])], rtol=1e-11)
     np.testing.assert_allclose(risk(pair, big, 4, a[[0, 0, 1, 1]], a_star), risk(pair, omega, 2, a, a_star), rtol=1e-11)
 

@@ -1,0 +1,198 @@
+"""The closed forms against independent routes: drifts, simulations of their own assumptions, minimisation, the ODE."""
+
+import numpy as np
+import pytest
+import xarray as xr
+from scipy.integrate import solve_ivp
+from scipy.optimize import minimize_scalar
+
+from sweeplib import theory
+from sweeplib.maths.expectations import expectations
+from sweeplib.theory.exit_times import mean_log_growth, noise_variance
+
+SETTINGS = [(1, 0.05, 0.3), (2, 0.2, 1.0), (4, 0.4, 0.0), (8, 1.5, 0.5)]
+
+
+def spherical_drifts(M, Q, gamma, Delta):
+    p = len(M)
+    drift_M, drift_Q, drift_Var = np.empty((p, 1)), np.empty((p, p)), np.empty((p, p))
+    one = np.ones((1, 1))
+    expectations("square").drifts(Q, M, one, np.ones(p), one[0], Delta, drift_M, drift_Q, drift_Var)
+    drift_Q += gamma / p * drift_Var
+    norm = np.diagonal(drift_Q)
+    return drift_M - M * norm[:, None] / 2, drift_Q - Q * (norm[:, None] + norm) / 2
+
+
+@pytest.mark.parametrize(("p", "gamma", "Delta"), SETTINGS)
+def test_rates_are_the_jacobian_at_the_origin(p, gamma, Delta):
+    small = 1e-6
+    drift_M, _ = spherical_drifts(np.eye(p)[:, :1] * small, np.eye(p), gamma, Delta)
+    assert drift_M[0, 0] / small == pytest.approx(theory.escape_rate(gamma, p, Delta), rel=1e-9)
+    if p > 1:
+        Q = np.eye(p)
+        Q[0, 1] = Q[1, 0] = small
+        _, drift_Q = spherical_drifts(np.zeros((p, 1)), Q, gamma, Delta)
+        assert -drift_Q[0, 1] / small == pytest.approx(theory.student_alignment_rate(gamma, p), rel=1e-9)
+
+
+@pytest.mark.parametrize(("p", "Delta"), [(1, 0.0), (1, 1.0), (2, 0.5), (16, 2.0)])
+def test_optimal_learning_rate_minimises_the_steps(p, Delta):
+    largest = theory.maximal_learning_rate(p, Delta)
+
+    def steps(gamma):
+        return theory.annealed_exit_time(gamma, p, 1e5, Delta, 0.1) * p * 1e5 / gamma
+
+    found = minimize_scalar(steps, bounds=(0.01 * largest, 0.99 * largest), method="bounded", options={"xatol": 1e-10})
+    assert theory.optimal_learning_rate(p, Delta) == pytest.approx(found.x, rel=1e-6)
+    assert theory.escape_rate(largest, p, Delta) == pytest.approx(0.0, abs=1e-12)
+
+
+def test_optimal_learning_rate_at_one_unit():
+    np.testing.assert_allclose(theory.optimal_learning_rate(1, np.array([0.0, 1.0])), [1 / 12, 1 / 13])
+
+
+def test_overparametrisation_gain():
+    assert theory.overparametrisation_gain(1, 0.7) == pytest.approx(1.0)
+    assert theory.overparametrisation_gain(np.inf, 1.0) == pytest.approx(13 / 3)
+    steps = [
+        p / (theory.optimal_learning_rate(p, 0.5) * theory.escape_rate(theory.optimal_learning_rate(p, 0.5), p, 0.5))
+        for p in (1, 5)
+    ]
+    assert theory.overparametrisation_gain(5, 0.5) == pytest.approx(steps[0] / steps[1])
+
+
+@pytest.mark.parametrize(("p", "Delta"), [(1, 0.0), (1, 1.0), (3, 0.5)])
+def test_noise_variance_is_that_of_the_increments(p, Delta):
+    """Exact quadrature: V = Var[2 λ_1 λ* E] is a polynomial of degree 8 in p + 1 fields."""
+    nodes, weights = np.polynomial.hermite_e.hermegauss(5)
+    fields = np.stack([axis.ravel() for axis in np.meshgrid(*[nodes] * (p + 1), indexing="ij")])
+    weight = np.prod(np.stack(np.meshgrid(*[weights] * (p + 1), indexing="ij")), axis=0).ravel()
+    weight /= weight.sum()
+    lam, lam_star = fields[:-1], fields[-1]
+    squared_error = (lam_star**2 - (lam**2).sum(axis=0) / p) ** 2 + Delta
+    assert weight @ (4 * lam[0] ** 2 * lam_star**2 * squared_error) == pytest.approx(
+        noise_variance(p, Delta), rel=1e-12
+    )
+
+
+@pytest.mark.parametrize(("gamma", "Delta", "m0"), [(0.05, 0.5, 0.02), (0.1, 1e-4, -0.0185), (1 / 12, 0.0, 0.3)])
+def test_exact_exit_time_is_that_of_the_integrated_equation(gamma, Delta, m0):
+    def drift(_, m):
+        return m * (4 * (1 - 6 * gamma) * (1 - m**2) - 2 * gamma * Delta)
+
+    def level(_, m):
+        return (1 - m[0] ** 2) - 0.99 * (1 - m0**2)
+
+    level.terminal = True
+    solution = solve_ivp(drift, (0, 50), [m0], events=level, rtol=1e-11, atol=1e-13)
+    assert theory.exact_exit_time(m0, gamma, Delta, 0.01) == pytest.approx(solution.t_events[0][0], rel=1e-8)
+
+
+def test_linear_regime_is_the_limit_of_the_exact_exit_time():
+    """For T → 0 at fixed T d the curvature of the drift, of relative order T, is all that it neglects."""
+    z = np.sqrt(2) * np.array([0.3, 1.0, 2.0])
+    for T in (1e-3, 1e-5):
+        d = 30 / T
+        linear = np.log(T * d / z**2 + 1 - T) / (2 * theory.escape_rate(0.05, 1, 0.5))
+        exact = theory.exact_exit_time(z / np.sqrt(d), 0.05, 0.5, T)
+        assert (np.abs(exact / linear - 1) < T).all()
+
+
+@pytest.mark.parametrize("p", [1, 2, 4])
+def test_quenched_average_equals_sampling_of_unit_vectors(p):
+    """5000 starts at d = 300: |z| < 4 (false alarms 6·10⁻⁵ a case), the neglected O(1/d) added to the error."""
+    rng, d, T, n = np.random.default_rng(p), 300, 0.1, 5000
+    units = rng.normal(size=(n, p + 1, d))
+    units /= np.linalg.norm(units, axis=2, keepdims=True)
+    overlaps = units @ units.transpose(0, 2, 1)
+    mu = d * (overlaps[:, 1:, 0] ** 2).sum(axis=1)
+    tau = d * ((overlaps[:, 1:, 1:] ** 2).sum(axis=(1, 2)) - p)
+    growth = np.log((T * p * (p + 1) * d + (1 - T) * (2 * p * mu - tau)) / (2 * p * mu))
+    error = growth.std() / np.sqrt(n) + 1 / d
+    assert abs(growth.mean() - mean_log_growth(p, d, T)) < 4 * error
+
+
+def test_annealed_is_below_quenched():
+    gamma = np.linspace(0.01, 0.15, 8)
+    quenched = theory.quenched_exit_time(gamma, 1, 3000, 0.0, 0.01)
+    assert (theory.annealed_exit_time(gamma, 1, 3000, 0.0, 0.01) < quenched).all()
+    assert (theory.noise_corrected_exit_time(gamma, 1, 3000, 0.0, 0.01) < quenched).all()
+
+
+def diffusion_passages(gamma, p, d, Delta, T, count, step):
+    """First passages of the linear SDE from random starts, by Euler-Maruyama with `count` paths."""
+    rng = np.random.default_rng(3)
+    rate, sigma = theory.escape_rate(gamma, p, Delta), np.sqrt(gamma / p * noise_variance(p, Delta))
+    x = rng.normal(size=(count, p))
+    tau = 2 * rng.chisquare(p * (p - 1) / 2, count) if p > 1 else np.zeros(count)
+    end = (T * p * (p + 1) * d + (1 - T) * (2 * p * (x**2).sum(axis=1) - tau)) / (2 * p)
+    times, running = np.zeros(count), (x**2).sum(axis=1) < end
+    while running.any():
+        shock = np.sqrt(step) * rng.normal(size=(running.sum(), p))
+        x[running] += step * rate * x[running] + sigma * shock
+        times[running] += step
+        running &= (x**2).sum(axis=1) < end
+    return times
+
+
+@pytest.mark.parametrize(("gamma", "p", "d", "Delta"), [(0.05, 1, 3000, 0.5), (0.18, 1, 300, 0.0), (0.4, 4, 3000, 0.0)])
+def test_first_passage_time_is_that_of_the_diffusion(gamma, p, d, Delta):
+    """4000 paths, |z| < 4 (false alarms 6·10⁻⁵ a case); an Euler step overshoots the exit by O(√step): 2 % allowed."""
+    times = diffusion_passages(gamma, p, d, Delta, 0.01, 4000, 5e-4)
+    expected = theory.first_passage_exit_time(gamma, p, d, Delta, 0.01)
+    assert abs(times.mean() - expected) < 4 * times.std() / np.sqrt(4000) + 0.02 * expected
+
+
+@pytest.mark.parametrize(("gamma", "p", "Delta"), [(0.02, 1, 0.0), (0.1, 1, 1.0), (0.4, 4, 0.5)])
+def test_noise_correction_is_the_limit_of_the_first_passage(gamma, p, Delta):
+    arguments = gamma, p, 1e9, Delta, 0.01
+    assert theory.noise_corrected_exit_time(*arguments) == pytest.approx(
+        theory.first_passage_exit_time(*arguments), rel=1e-6
+    )
+
+
+def test_first_passage_time_is_smooth_through_the_maximal_learning_rate():
+    gamma = 1 / 6 + np.array([-1e-6, 0.0, 1e-6])
+    before, at, after = theory.first_passage_exit_time(gamma, 1, 300, 0.0, 0.01)
+    assert at == pytest.approx((before + after) / 2, rel=1e-9)
+    assert before > at > after
+
+
+@pytest.mark.parametrize(("p", "d", "Delta"), [(1, 3000, 0.0), (1, 3000, 1.0), (4, 1e5, 0.5)])
+def test_noise_corrected_optimum_minimises_its_steps(p, d, Delta):
+    optimum = theory.noise_corrected_optimal_learning_rate(p, d, Delta, 0.01)
+    gamma = optimum * np.array([0.99, 1.0, 1.01])
+    steps = theory.noise_corrected_exit_time(gamma, p, d, Delta, 0.01) / gamma
+    assert steps[1] == steps.min()
+    assert theory.optimal_learning_rate(p, Delta) < optimum < 1.3 * theory.optimal_learning_rate(p, Delta)
+
+
+def test_no_optimum_where_noise_alone_exits():
+    assert np.isnan(theory.noise_corrected_optimal_learning_rate(1, 300, 0.0, 0.01))
+
+
+def test_fixed_point_is_at_rest_and_has_the_asymptotic_risk():
+    for gamma, Delta in ((0.05, 0.1), (0.1, 1e-4), (0.05, 1.0)):
+        m = theory.fixed_point_overlap(gamma, Delta)
+        drift_M, _ = spherical_drifts(np.array([[m]]), np.eye(1), gamma, Delta)
+        assert abs(drift_M[0, 0]) < 1e-13
+        assert theory.asymptotic_risk(gamma, Delta) == pytest.approx(2 * (1 - m**2), rel=1e-9)
+    assert theory.fixed_point_overlap(0.2, 0.0) == 0.0 and theory.asymptotic_risk(0.2, 0.0) == 2.0
+
+
+@pytest.mark.filterwarnings("error")
+def test_nothing_exits_beyond_the_maximal_learning_rate():
+    gamma = np.array([2 / 12.5, 0.2, 5.0])
+    for exit_time in (theory.annealed_exit_time, theory.quenched_exit_time, theory.noise_corrected_exit_time):
+        assert np.isposinf(exit_time(gamma, 1, 3000, 0.5, 0.01)).all()
+    assert np.isposinf(theory.exact_exit_time(0.1, gamma, 0.5, 0.01)).all()
+    assert np.isposinf(theory.exact_exit_time(0.0, 0.05, 0.5, 0.01))
+
+
+def test_labelled_arrays_broadcast_by_name():
+    gamma = xr.DataArray([0.02, 0.05, 0.1], dims="gamma", coords={"gamma": [0.02, 0.05, 0.1]})
+    Delta = xr.DataArray([0.0, 1.0], dims="Delta", coords={"Delta": [0.0, 1.0]})
+    times = theory.quenched_exit_time(gamma=gamma, p=1, d=3000, Delta=Delta, T=0.01)
+    assert times.dims == ("gamma", "Delta") and times.name == "quenched_exit_time"
+    assert times.attrs["long_name"] == "quenched exit time" and times.attrs["symbol"].startswith("t_")
+    assert float(times.sel(gamma=0.05, Delta=1.0)) == theory.quenched_exit_time(0.05, 1, 3000, 1.0, 0.01)
