@@ -1,7 +1,7 @@
 """Synthetic datasets of a finished sweep, exactly as `finalise` labels them, drawn from a law whose truth is known.
 
-Phase retrieval at p = 1: a run leaves at t = log(T d/μ + 1 − T)/(2 ω_M), μ = (g + √s h)², g and h standard normal, s the
-strength of the noise of SGD: the noise-corrected law of the theory. The ODE has s = 0.
+Phase retrieval at p = 1: a run leaves at t = log(T d/μ + 1 − T)/(2 ω_M), μ = (g + √s h)², g and h standard normal, s
+the strength of the noise of SGD: the noise-corrected law of the theory. The ODE has s = 0.
 """
 
 from collections.abc import Sequence
@@ -80,7 +80,8 @@ def sweep_dataset(
             "end_steps": end * pace,
             "risk": 2.0 / (1.0 + growth) + gamma * axes["Delta"] / (1.0 - 6.0 * gamma),
         },
-        coords=axes | {"seed": np.arange(seeds), "threshold": list(thresholds), "time": grid, "dynamics": list(dynamics)},
+        coords=axes
+        | {"seed": np.arange(seeds), "threshold": list(thresholds), "time": grid, "dynamics": list(dynamics)},
     ).assign_coords(FIXED)
     ds["status"] = xr.ones_like(end, dtype=np.uint8)
     planned = (ds.dynamics != "sgd") | (ds.d == min(d))
@@ -93,7 +94,9 @@ def sweep_dataset(
     return _labelled(ds)
 
 
-def _start(rng: np.random.Generator, shape: tuple[int, ...], paired: bool, scan: str, dims: tuple[str, ...]) -> np.ndarray:
+def _start(
+    rng: np.random.Generator, shape: tuple[int, ...], paired: bool, scan: str, dims: tuple[str, ...]
+) -> np.ndarray:
     drawn = [1 if paired and name == scan else size for name, size in zip(dims, shape, strict=True)]
     return np.broadcast_to(rng.standard_normal(drawn), shape)
 

@@ -23,6 +23,7 @@ class Analysis:
     doc: str
 
     def __call__(self, ds: xr.Dataset, **options: Any) -> xr.Dataset:
+        """Return the labelled result; InputError for an unknown option."""
         self.check(options)
         return self.function(ds, **options).assign_attrs(title=self.doc, analysis=self.name)
 

@@ -6,7 +6,7 @@ import xarray as xr
 from sweeplib.analysis.analysis import ANALYSES, Analysis
 from sweeplib.analysis.cells import labelled, with_status
 from sweeplib.analysis.passages import Passages, passages
-from sweeplib.analysis.survival import median, proportion_interval
+from sweeplib.analysis.survival import median
 
 QUANTITIES = {"steps": ("exit steps", r"\nu_{\mathrm{ext}}"), "time": ("exit time", r"t_{\mathrm{ext}}")}
 
@@ -14,12 +14,13 @@ QUANTITIES = {"steps": ("exit steps", r"\nu_{\mathrm{ext}}"), "time": ("exit tim
 def exit_times(ds: xr.Dataset, *, confidence: float = 0.95) -> xr.Dataset:
     """Statistics over `seed` of exit steps and exit times, per dynamics, point and threshold.
 
-    exited_fraction (_low, _high): of the runs used, with Wilson's interval. exit_steps_median (_low, _high): Kaplan-Meier;
-    NaN where fewer than half exited. exit_steps_mean, _mean_error: mean and standard error of min(exit, horizon), where
-    exit_steps_horizon is the earliest censoring; `restricted` says that runs were censored, so that the mean is the
-    restricted mean, a lower bound of the mean. The same for exit_time. Counts of runs: seeds_used (those with status ok
-    or diverged), seeds_censored (used, not exited), seeds_diverged (never exit: they count as censored at the horizon),
-    seeds_failed (failed, killed, timed out: left out), seeds_missing.
+    exited_fraction (_low, _high): of the runs used, with Wilson's interval.
+    exit_steps_median (_low, _high): Kaplan-Meier; NaN where fewer than half exited.
+    exit_steps_mean, _mean_error: mean and standard error of min(exit, horizon), exit_steps_horizon being the earliest
+    censoring; `restricted` says that runs were censored: then it is the restricted mean, a lower bound of the mean.
+    The same for exit_time.
+    Counts of runs: seeds_used (those with status ok or diverged), seeds_censored (used, not exited), seeds_diverged
+    (never exit: as if censored at the horizon), seeds_failed (failed, killed, timed out: left out), seeds_missing.
     """
     variables = _counts(ds) | _fraction(passages(ds, "steps"), confidence)
     for quantity in QUANTITIES:
@@ -42,7 +43,7 @@ def _counts(ds: xr.Dataset) -> dict[str, xr.DataArray]:
 def _fraction(sample: Passages, confidence: float) -> dict[str, xr.DataArray]:
     used, censored = sample.used.sum("seed"), sample.censored()
     exited = sample.reached.sum("seed") / used.where(used > 0)
-    low, high = proportion_interval(exited, used.where(used > 0), confidence)
+    low, high = _proportion_interval(exited, used.where(used > 0), confidence)
     name, symbol = "fraction of runs that exited", r"f_{\mathrm{ext}}"
     return {
         "seeds_used": labelled(used, "runs used"),
@@ -54,6 +55,17 @@ def _fraction(sample: Passages, confidence: float) -> dict[str, xr.DataArray]:
     }
 
 
+def _proportion_interval(
+    fraction: xr.DataArray, total: xr.DataArray, confidence: float
+) -> tuple[xr.DataArray, xr.DataArray]:
+    """Wilson's interval (low, high) for a fraction of `total` runs (1927, doi 10.1080/01621459.1927.10502953)."""
+    from scipy.special import ndtri
+
+    z2 = ndtri((1.0 + confidence) / 2.0) ** 2 / total
+    half = np.sqrt(z2 * fraction * (1.0 - fraction) + z2 * z2 / 4.0)
+    return (fraction + z2 / 2.0 - half) / (1.0 + z2), (fraction + z2 / 2.0 + half) / (1.0 + z2)
+
+
 def _statistics(sample: Passages, quantity: str, confidence: float) -> dict[str, xr.DataArray]:
     long_name, symbol = QUANTITIES[quantity]
     values = sample.restricted()
@@ -62,7 +74,11 @@ def _statistics(sample: Passages, quantity: str, confidence: float) -> dict[str,
     middle, low, high = _medians(sample, confidence)
     statistics = {
         "mean": (mean, f"mean {long_name}", rf"\langle {symbol}\rangle"),
-        "mean_error": (deviation / np.sqrt(count), f"standard error of the mean {long_name}", rf"\mathrm{{se}}\langle {symbol}\rangle"),
+        "mean_error": (
+            deviation / np.sqrt(count),
+            f"standard error of the mean {long_name}",
+            rf"\mathrm{{se}}\langle {symbol}\rangle",
+        ),
         "horizon": (sample.horizon, f"{long_name} until which every run was observed", rf"{symbol}^{{\max}}"),
         "median": (middle, f"median {long_name}", rf"\mathrm{{med}}\,{symbol}"),
         "median_low": (low, f"median {long_name}, lower bound", rf"\mathrm{{med}}\,{symbol}"),

@@ -1,6 +1,5 @@
 """The learning rate that minimises the mean number of steps to exit, with a bootstrap interval, beside theory."""
 
-from collections.abc import Iterator
 from typing import NamedTuple
 
 import numpy as np
@@ -13,7 +12,8 @@ from sweeplib.analysis.passages import passages
 from sweeplib.analysis.phase_retrieval import theory_applies
 from sweeplib.analysis.scan import scan_dim
 from sweeplib.analysis.speed_fit import FEWEST, fastest, least_steps, local_weights
-from sweeplib.theory import noise_corrected_optimal_learning_rate, optimal_learning_rate as theory_optimum
+from sweeplib.theory import noise_corrected_optimal_learning_rate
+from sweeplib.theory import optimal_learning_rate as theory_optimum
 
 Array = NDArray[np.float64]
 
@@ -40,13 +40,14 @@ def optimal_learning_rate(
 ) -> xr.Dataset:
     """γ of least mean exit steps per dynamics, threshold and point of the other axes, and what theory says of it.
 
-    gamma_opt is found by the fit of `speed_fit`; its interval by bootstrap over the seeds, resampled jointly for all learning
-    rates (so that it holds whether or not the runs were paired), percentiles widened for small samples as Student's t.
-    exit_steps_min: the fitted mean exit steps there. A γ at which more than `max_censored` of the runs did not exit is
-    left out, as its restricted mean is too short; with fewer than 5 left the optimum is NaN. at_edge: the optimum or an end of its
-    interval is at the end of the learning rates used, so that the true one may lie beyond.
-    gamma_opt_theory: the optimum of annealed and of quenched theory alike; gamma_opt_noise_corrected: with the O(1) shift of
-    the exit time by the noise of SGD, which the ODE does not have. NaN where the theory does not apply.
+    gamma_opt is found by the fit of `speed_fit`; its interval by bootstrap over the seeds, resampled jointly for all
+    learning rates (so that it holds whether or not the runs were paired), percentiles widened for small samples as
+    Student's t. exit_steps_min: the fitted mean exit steps there.
+    A γ at which more than `max_censored` of the runs did not exit is left out, as its restricted mean is too short;
+    with fewer than 5 left the optimum is NaN. at_edge: the optimum or an end of its interval is at the end of the learning
+    rates used, so that the true one may lie beyond.
+    gamma_opt_theory: the optimum of annealed and of quenched theory alike; gamma_opt_noise_corrected: with the O(1)
+    shift of the exit time by the noise of SGD, which the ODE does not have. NaN where the theory does not apply.
     """
     dim = scan_dim(ds, along)
     sample = passages(ds, "steps")
@@ -78,13 +79,13 @@ def optimum(steps: Array, gamma: Array, draws: Array, confidence: float) -> Opti
         return Optimum(gammas_used=int(kept.sum()))
     order = np.flatnonzero(kept)[np.argsort(gamma[kept])]
     steps, observed, gamma = steps[:, order], observed[:, order], gamma[order]
-    ones, counts = np.ones((1, len(steps))), observed.sum(axis=0)
+    ones, counts = np.ones((1, len(steps))), observed.sum(axis=0, dtype=float)
     mean = _means(ones, steps, observed)
     weights = local_weights(gamma, mean[0], counts)
     best = fastest(gamma, mean, weights)
     resampled = _means(draws, steps, observed)
     spread = fastest(gamma, resampled[np.isfinite(resampled).all(axis=1)], weights)
-    low, high = np.quantile(spread, _levels(confidence, int(counts.min())))
+    low, high = np.quantile(spread, _levels(confidence, counts.min()))
     ends = gamma[weights > 0][[0, -1]]
     at_edge = bool(np.isclose(ends[:, None], [best[0], low, high], rtol=1e-9).any())
     return Optimum(best[0], low, high, least_steps(gamma, mean, weights, best)[0], at_edge, len(order))
@@ -96,8 +97,8 @@ def _means(draws: Array, steps: Array, observed: NDArray[np.bool_]) -> Array:
     return means
 
 
-def _levels(confidence: float, count: int) -> Array:
-    """The percentiles of an expanded bootstrap interval (Hesterberg 2015, doi 10.1080/00031305.2015.1089789, section 3)."""
+def _levels(confidence: float, count: float) -> Array:
+    """The percentiles of an expanded bootstrap interval (Hesterberg 2015, doi 10.1080/00031305.2015.1089789)."""
     from scipy.stats import norm
     from scipy.stats import t as student_t
 
@@ -112,7 +113,10 @@ def _measured(*parts: xr.DataArray) -> dict[str, xr.DataArray]:
         "gamma_opt": ("optimal learning rate", symbol),
         "gamma_opt_low": ("optimal learning rate, lower bound", symbol),
         "gamma_opt_high": ("optimal learning rate, upper bound", symbol),
-        "exit_steps_min": ("mean exit steps at the optimal learning rate", r"\min_\gamma\langle\nu_{\mathrm{ext}}\rangle"),
+        "exit_steps_min": (
+            "mean exit steps at the optimal learning rate",
+            r"\min_\gamma\langle\nu_{\mathrm{ext}}\rangle",
+        ),
         "at_edge": ("the optimum or its interval ends at the edge of the learning rates used",),
         "gammas_used": ("learning rates used",),
     }
@@ -123,13 +127,11 @@ def _theory(ds: xr.Dataset, dim: str) -> dict[str, xr.DataArray]:
     one = ds.drop_vars("gamma").isel({dim: 0}, drop=True)
     applies = theory_applies(one)
     p, d, Delta = (field(one, name) for name in ("p", "d", "Delta"))
-    results = dict(_optima(p, d, Delta, one["threshold"]))
+    results = {
+        "gamma_opt_theory": theory_optimum(p, Delta),
+        "gamma_opt_noise_corrected": noise_corrected_optimal_learning_rate(p, d, Delta, one["threshold"]),
+    }
     return {name: result.where(applies).assign_attrs(result.attrs) for name, result in results.items()}
-
-
-def _optima(p: xr.DataArray, d: xr.DataArray, Delta: xr.DataArray, T: xr.DataArray) -> Iterator[tuple[str, xr.DataArray]]:
-    yield "gamma_opt_theory", theory_optimum(p, Delta)
-    yield "gamma_opt_noise_corrected", noise_corrected_optimal_learning_rate(p, d, Delta, T)
 
 
 ANALYSES.register(

@@ -11,8 +11,8 @@ Array = NDArray[np.float64]
 def median(exits: Array, ends: Array, confidence: float) -> tuple[float, float, float]:
     """The Kaplan-Meier median with its interval (median, low, high); NaN where the curve does not come down to ½.
 
-    `exits` are the observed first passages, `ends` the censoring times of the others (inf: never). The interval holds the
-    times whose log-log band of the survival function contains ½ (Brookmeyer and Crowley 1982, doi 10.2307/2530286).
+    `exits` are the observed first passages, `ends` the censoring times of the others (inf: never). The interval holds
+    the times whose log-log band of the survival function contains ½ (Brookmeyer and Crowley 1982, doi 10.2307/2530286).
     """
     from scipy.stats import CensoredData, ecdf
 
@@ -27,15 +27,6 @@ def median(exits: Array, ends: Array, confidence: float) -> tuple[float, float, 
     curves = (survival.probabilities, band.low.probabilities, band.high.probabilities)
     middle, low, high = (_first_below(survival.quantiles, curve) for curve in curves)
     return middle, low, high
-
-
-def proportion_interval(fraction: Array, total: Array, confidence: float) -> tuple[Array, Array]:
-    """Wilson's interval (low, high) for a fraction of `total` runs (1927, doi 10.1080/01621459.1927.10502953)."""
-    from scipy.special import ndtri
-
-    z2 = ndtri((1.0 + confidence) / 2.0) ** 2 / total
-    half = np.sqrt(z2 * fraction * (1.0 - fraction) + z2 * z2 / 4.0)
-    return (fraction + z2 / 2.0 - half) / (1.0 + z2), (fraction + z2 / 2.0 + half) / (1.0 + z2)
 
 
 def _first_below(times: Array, survival: Array) -> float:

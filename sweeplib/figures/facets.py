@@ -45,8 +45,8 @@ def selected(ds: xr.Dataset, where: Mapping[str, Any] | None) -> xr.Dataset:
 def facets(ds: xr.Dataset, drawn: set[str], panel: str | None = None, hue: str | None = None) -> Facets:
     """The panel and hue axes among the dims of `ds` longer than one that are not `drawn` along an axis of the figure.
 
-    Noise, widths, thresholds become panels first, dimensions and rates colours. InputError, with what to do, when more than
-    two axes are left, or more values than can be told apart.
+    Noise, widths, thresholds become panels first, dimensions and rates colours. InputError, with what to do, when more
+    than two axes are left, or more values than can be told apart.
     """
     free = [str(dim) for dim in ds.dims if dim not in drawn and ds.sizes[dim] > 1]
     for key, asked in (("panel", panel), ("hue", hue)):

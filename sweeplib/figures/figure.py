@@ -30,6 +30,7 @@ class Figure:
     needs: tuple[str, ...] = ()
 
     def __call__(self, ds: xr.Dataset, analyses: Mapping[str, xr.Dataset] | None = None, **options: Any) -> Drawing:
+        """Return the drawing; InputError for an unknown option, or an axis that cannot be drawn."""
         from sweeplib.figures.style import styled
 
         self.check(options)

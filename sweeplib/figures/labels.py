@@ -1,12 +1,13 @@
 """Words of the figures, all from the attributes of coordinates and variables."""
 
+from collections.abc import Iterable
 from typing import Any
 
 import xarray as xr
 
 
 def axis_label(array: xr.DataArray) -> str:
-    """long name symbol (units), as far as the array has them: 'learning rate $\\gamma$'."""
+    r"""Long name symbol (units), as far as the array has them: 'learning rate $\\gamma$'."""
     attrs = array.attrs
     parts = [attrs.get("long_name", str(array.name)), _mathematics(array)]
     if attrs.get("units", "1") not in ("1", ""):
@@ -45,3 +46,8 @@ def dynamics_label(name: str) -> str:
     from sweeplib.dynamics import DYNAMICS
 
     return DYNAMICS[name].label if name in DYNAMICS else name
+
+
+def dynamics_order(names: Iterable[str]) -> list[str]:
+    """The dynamics as they are listed: the overlap chain, other stochastic ones, the ODE."""
+    return sorted(map(str, names), key=lambda name: (name == "ode", name != "sgd_chain", name))

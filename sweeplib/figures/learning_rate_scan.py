@@ -12,8 +12,8 @@ from sweeplib import theory
 from sweeplib.errors import InputError
 from sweeplib.figures.facets import Facets, each, facets, selected
 from sweeplib.figures.figure import FIGURES, Figure
+from sweeplib.figures.labels import axis_label, dynamics_label, dynamics_order, number, symbol, value_label
 from sweeplib.figures.legend import legend_below
-from sweeplib.figures.labels import axis_label, dynamics_label, number, symbol, value_label
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -21,8 +21,8 @@ if TYPE_CHECKING:
 
 CAPTION = (
     "Mean number of steps to the exit against the learning rate, with standard errors over the seeds. Curves: theory. "
-    "Below: the learning rate of least steps with its bootstrap interval (an arrow where it ends at the edge of the scan), the "
-    "optimum of annealed and quenched theory (vertical line) and the one corrected for the noise of SGD (bars)."
+    "Below: the learning rate of least steps with its bootstrap interval (an arrow where it ends at the edge of the "
+    "scan), the optimum of annealed and quenched theory (vertical line) and the one corrected for the noise of SGD (bars)."
 )
 DASHES = {
     "annealed": (0, (1, 1.2)),
@@ -43,8 +43,8 @@ def learning_rate_scan(
 ) -> Drawing:
     """A figure of mean exit steps over `scale` against γ/γ_opt (γ where no theory applies), and of the optima below.
 
-    `where` fixes axes at values; of the others, one becomes the panels and one the colours. Markers: filled for the first
-    stochastic dynamics, open for a second, crosses for the ODE.
+    `where` fixes axes at values; of the others, one becomes the panels and one the colours. Markers: filled for the
+    first stochastic dynamics, open for a second, crosses for the ODE.
     """
     if scale not in SCALES:
         raise InputError("unknown scale", key="scale", value=scale, choices=SCALES)
@@ -57,7 +57,9 @@ def learning_rate_scan(
     rows = len(split.hues(data))
     width = min(7.0, 1.2 + 2.4 * len(panels)) if len(panels) > 1 else 4.2
     drawing = Drawing(figsize=(width, 3.3 + 0.17 * rows), layout="constrained")
-    grid = drawing.subplots(2, len(panels), sharex="col", sharey="row", squeeze=False, height_ratios=[2.3, 0.25 + 0.21 * rows])
+    grid = drawing.subplots(
+        2, len(panels), sharex="col", sharey="row", squeeze=False, height_ratios=[2.3, 0.25 + 0.21 * rows]
+    )
     for column, part in each(data, panels):
         _panel(grid[:, column], part, split, scale)
         if split.panel:
@@ -114,7 +116,9 @@ def _frame(below: Axes, part: xr.Dataset, split: Facets) -> None:
     below.tick_params(left=False)
     below.spines["left"].set_visible(False)
     gamma = part["gamma"]
-    below.set_xlabel(f"{symbol(gamma)}/${part['gamma_opt_theory'].attrs['symbol']}$" if part.attrs["theory"] else axis_label(gamma))
+    below.set_xlabel(
+        f"{symbol(gamma)}/${part['gamma_opt_theory'].attrs['symbol']}$" if part.attrs["theory"] else axis_label(gamma)
+    )
 
 
 def _points(above: Axes, one: xr.Dataset, scale: str, looks: dict[str, Any]) -> None:
@@ -130,7 +134,15 @@ def _curves(above: Axes, one: xr.Dataset, scale: str, colour: str) -> None:
     gamma = np.linspace(float(one["gamma"].min()), float(one["gamma"].max()), 200)
     for kind in _kinds(one):
         steps = theory_steps(kind, gamma, one) / unit
-        above.plot(gamma / one["unit"].item(), steps, color=colour, linestyle=DASHES[kind], linewidth=0.9, zorder=1, alpha=0.55 if kind == "annealed" else 1.0)
+        above.plot(
+            gamma / one["unit"].item(),
+            steps,
+            color=colour,
+            linestyle=DASHES[kind],
+            linewidth=0.9,
+            zorder=1,
+            alpha=0.55 if kind == "annealed" else 1.0,
+        )
 
 
 def _kinds(part: xr.Dataset) -> list[str]:
@@ -140,7 +152,7 @@ def _kinds(part: xr.Dataset) -> list[str]:
 
 
 def theory_steps(kind: str, gamma: np.ndarray, one: xr.Dataset) -> np.ndarray:
-    """Exit steps p d/γ times the annealed, quenched or noise-corrected exit time, at the scalar p, d, Delta, threshold."""
+    """Exit steps p d/γ times the annealed, quenched or noise-corrected exit time, at one point of the sweep."""
     formula = getattr(theory, kind.replace("-", "_") + "_exit_time")
     p, d, Delta, T = (float(one[name]) for name in ("p", "d", "Delta", "threshold"))
     steps: np.ndarray = formula(gamma, p, d, Delta, T) * p * d / gamma
@@ -151,7 +163,9 @@ def _optima(below: Axes, one: xr.Dataset, row: int, looks: dict[str, str]) -> No
     unit = one["unit"].item()
     corrected = one["gamma_opt_noise_corrected"].item() / unit
     if np.isfinite(corrected) and _stochastic(one):
-        below.plot(corrected, row, marker="|", markersize=13, markeredgewidth=2.4, color=looks["color"], alpha=0.4, zorder=1)
+        below.plot(
+            corrected, row, marker="|", markersize=13, markeredgewidth=2.4, color=looks["color"], alpha=0.4, zorder=1
+        )
     shown = _shown(one)
     for place, name in enumerate(shown):
         found = one.sel(dynamics=name)
@@ -176,7 +190,7 @@ def dynamics_look(name: str, shown: list[str], looks: dict[str, str]) -> dict[st
 def _shown(part: xr.Dataset) -> list[str]:
     """The dynamics that were run in this part: the overlap chain, other stochastic ones, the ODE."""
     run = part["seeds_used"].sum([dim for dim in part["seeds_used"].dims if dim != "dynamics"]) > 0
-    return sorted((str(name) for name in part["dynamics"].values[run.values]), key=lambda name: (name == "ode", name != "sgd_chain", name))
+    return dynamics_order(part["dynamics"].values[run.values])
 
 
 def _stochastic(part: xr.Dataset) -> bool:
@@ -198,8 +212,15 @@ def _legend(drawing: Drawing, data: xr.Dataset, split: Facets) -> None:
 
     shown = _shown(data)
     columns = [
-        [(look(index) | {"linestyle": "none"}, value_label(one[split.hue])) for index, one in each(data, split.hues(data)) if split.hue],
-        [(dynamics_look(name, shown, {"color": INK, "marker": "o"}) | {"linestyle": "none"}, dynamics_label(name)) for name in shown],
+        [
+            (look(index) | {"linestyle": "none"}, value_label(one[split.hue]))
+            for index, one in each(data, split.hues(data))
+            if split.hue
+        ],
+        [
+            (dynamics_look(name, shown, {"color": INK, "marker": "o"}) | {"linestyle": "none"}, dynamics_label(name))
+            for name in shown
+        ],
         [({"color": INK, "linestyle": DASHES[kind], "linewidth": 0.9}, f"{kind} theory") for kind in _kinds(data)],
         _theory_marks(data),
     ]

@@ -5,14 +5,12 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import TYPE_CHECKING, Any
 
-import numpy as np
 import xarray as xr
 
 from sweeplib.analysis.cells import require, with_status
-from sweeplib.errors import InputError
-from sweeplib.figures.facets import Facets, each, facets, selected
+from sweeplib.figures.facets import MOST_PANELS, Facets, each, facets, selected
 from sweeplib.figures.figure import FIGURES, Figure
-from sweeplib.figures.labels import axis_label, dynamics_label, value_label
+from sweeplib.figures.labels import axis_label, dynamics_label, dynamics_order, value_label
 from sweeplib.figures.legend import legend_below
 
 if TYPE_CHECKING:
@@ -20,8 +18,8 @@ if TYPE_CHECKING:
     from matplotlib.figure import Figure as Drawing
 
 CAPTION = (
-    "Population risk against ODE time: the median over the seeds of each dynamics, and for the first stochastic one a band "
-    "from the 10 % to the 90 % quantile. Curves end where the first run stopped."
+    "Population risk against ODE time: the median over the seeds of each dynamics, and for the first stochastic one a "
+    "band from the 10 % to the 90 % quantile. Curves end where the first run stopped."
 )
 DASHES = ("solid", (0, (4, 1.5)), (0, (1, 1)), (0, (5, 1, 1, 1)))
 BAND = (0.1, 0.5, 0.9)
@@ -29,20 +27,22 @@ BAND = (0.1, 0.5, 0.9)
 
 def risk_curves(
     ds: xr.Dataset,
-    analyses: Mapping[str, xr.Dataset],  # noqa: ARG001
+    analyses: Mapping[str, xr.Dataset],
     *,
     where: Mapping[str, Any] | None = None,
     panel: str | None = None,
     hue: str | None = None,
 ) -> Drawing:
-    """A figure of risk against time; axes that `where` does not fix and that are neither panel nor colour stand at their middle."""
+    """A figure of risk against time; axes neither fixed by `where` nor drawn as panels or colours stand at their middle."""
     require(ds, "risk")
     from matplotlib.figure import Figure as Drawing
 
     data = _middle(selected(ds[["risk", "status"]], where), panel, hue)
     split = facets(data, {"dynamics", "seed", "time"}, panel, hue)
     panels = split.panels(data)
-    drawing = Drawing(figsize=(min(7.0, 1.0 + 2.4 * len(panels)) if len(panels) > 1 else 4.0, 3.0), layout="constrained")
+    drawing = Drawing(
+        figsize=(min(7.0, 1.0 + 2.4 * len(panels)) if len(panels) > 1 else 4.0, 3.0), layout="constrained"
+    )
     axes = drawing.subplots(1, len(panels), sharex=True, sharey=True, squeeze=False)[0]
     shown = run_dynamics(data)
     for column, part in each(data, panels):
@@ -61,21 +61,16 @@ def risk_curves(
 def run_dynamics(data: xr.Dataset) -> list[str]:
     """The dynamics with results, stochastic ones first, the overlap chain before those with weights."""
     run = with_status(data, "ok").any([dim for dim in data["status"].dims if dim != "dynamics"])
-    names = [str(name) for name in data["dynamics"].values[run.values]]
-    return sorted(names, key=lambda name: (name == "ode", name != "sgd_chain", name))
+    return dynamics_order(data["dynamics"].values[run.values])
 
 
 def _middle(data: xr.Dataset, panel: str | None, hue: str | None) -> xr.Dataset:
-    """The data with at most a panel and a hue axis left: the scanned rate in the middle, then axes beyond two."""
-    kept = {"dynamics", "seed", "time", panel, hue}
-    free = [str(dim) for dim in data.dims if dim not in kept and data.sizes[dim] > 1]
-    short = [dim for dim in data.dims if dim not in kept and data.sizes[dim] == 1]
-    data = data.isel(dict.fromkeys(short, 0))
-    room = (panel is None) + (hue is None)
-    many = sorted(free, key=lambda dim: (data.sizes[dim] <= 6, -data.sizes[dim]))  # noqa: PLR2004
-    surplus = [dim for dim in many if data.sizes[dim] > 6] or []
-    surplus += [dim for dim in many if dim not in surplus][: max(0, len(free) - len(surplus) - room)]
-    return data.isel({dim: data.sizes[dim] // 2 for dim in surplus})
+    """The data with at most a panel and a hue axis left, the shortest ones; the others stand at their middle."""
+    drawn = {"dynamics", "seed", "time", panel, hue}
+    free = sorted((str(dim) for dim in data.dims if dim not in drawn), key=lambda dim: data.sizes[dim])
+    room = [panel, hue].count(None)
+    kept = [dim for dim in free if 1 < data.sizes[dim] <= MOST_PANELS][:room]
+    return data.isel({dim: data.sizes[dim] // 2 for dim in free if dim not in kept})
 
 
 def _curves(axes: Axes, one: xr.Dataset, shown: list[str], index: int) -> None:
@@ -97,9 +92,13 @@ def _legend(drawing: Drawing, data: xr.Dataset, split: Facets, shown: list[str])
     from sweeplib.figures.style import INK, look
 
     hues = [
-        ({"color": look(index)["color"]}, value_label(one[split.hue])) for index, one in each(data, split.hues(data)) if split.hue
+        ({"color": look(index)["color"]}, value_label(one[split.hue]))
+        for index, one in each(data, split.hues(data))
+        if split.hue
     ]
-    kinds = [({"color": INK, "linestyle": DASHES[i % len(DASHES)]}, dynamics_label(name)) for i, name in enumerate(shown)]
+    kinds = [
+        ({"color": INK, "linestyle": DASHES[i % len(DASHES)]}, dynamics_label(name)) for i, name in enumerate(shown)
+    ]
     legend_below(drawing, [hues, kinds])
 
 

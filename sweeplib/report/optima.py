@@ -1,0 +1,69 @@
+"""The table of optimal learning rates."""
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+from itertools import product
+
+import numpy as np
+import xarray as xr
+
+from sweeplib.figures.labels import dynamics_label, dynamics_order, number
+
+THEORY = {"gamma_opt_theory": "Annealed and quenched theory", "gamma_opt_noise_corrected": "Noise-corrected theory"}
+
+
+@dataclass(frozen=True)
+class Table:
+    """Headings and rows of cells, of which the first `axes` name the point; `fixed` is what all points share."""
+
+    headings: list[str]
+    rows: list[list[str]]
+    axes: int
+    fixed: list[str]
+    confidence: float
+    at_edge: bool
+
+
+def optima_table(optima: xr.Dataset) -> Table:
+    """One row a point, one column a dynamics ('value [low, high]', marked † at the edge of the scan), then theory's."""
+    every = [str(dim) for dim in optima["gamma_opt"].dims if dim != "dynamics"]
+    dims = [dim for dim in every if optima.sizes[dim] > 1]
+    fixed = [
+        f"{optima[dim].attrs['long_name']} {number(optima[dim].values[0].item())}" for dim in every if dim not in dims
+    ]
+    optima = optima.isel({dim: 0 for dim in every if dim not in dims})
+    shown = _found(optima)
+    theory = [name for name in THEORY if optima[name].notnull().any()]
+    headings = [optima[dim].attrs["long_name"].capitalize() for dim in dims]
+    headings += [dynamics_label(name) for name in shown] + [THEORY[name] for name in theory]
+    rows = []
+    for place in product(*(range(optima.sizes[dim]) for dim in dims)):
+        one = optima.isel(dict(zip(dims, place, strict=True)))
+        point = [number(one[dim].item()) for dim in dims]
+        rows.append(
+            point + [_measured(one.sel(dynamics=name)) for name in shown] + [_number(one[name]) for name in theory]
+        )
+    return Table(headings, rows, len(dims), fixed, float(optima.attrs["confidence"]), bool(optima["at_edge"].any()))
+
+
+def _found(optima: xr.Dataset) -> list[str]:
+    """The dynamics with an optimum, stochastic ones first."""
+    names = optima["dynamics"].values
+    return dynamics_order(name for name in names if optima["gamma_opt"].sel(dynamics=name).notnull().any())
+
+
+def _measured(one: xr.Dataset) -> str:
+    if np.isnan(one["gamma_opt"]):
+        return "–"
+    best, low, high = _digits(*(one[f"gamma_opt{end}"].item() for end in ("", "_low", "_high")))
+    return f"{best} [{low}, {high}]" + (" †" if one["at_edge"] else "")
+
+
+def _digits(best: float, low: float, high: float) -> Iterator[str]:
+    """The three numbers with two digits of the interval's width."""
+    decimals = max(0, 1 - int(np.floor(np.log10(max(high - low, 1e-12)))))
+    return (f"{value:.{decimals}f}" for value in (best, low, high))
+
+
+def _number(value: xr.DataArray) -> str:
+    return f"{value.item():.4g}" if np.isfinite(value) else "–"

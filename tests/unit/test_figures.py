@@ -1,0 +1,133 @@
+"""Figures: legible, reproducible, and clear about what they cannot draw."""
+
+import subprocess
+import sys
+
+import numpy as np
+import pytest
+
+from sweeplib.errors import InputError
+from sweeplib.figures import FIGURES
+from sweeplib.figures.facets import facets
+from sweeplib.figures.labels import axis_label, number, value_label
+from sweeplib.figures.style import COLOURS, MARKERS, save
+from tests.datasets import sweep_dataset
+
+scan, risk = FIGURES["learning_rate_scan"], FIGURES["risk_curves"]
+
+
+@pytest.fixture(scope="module")
+def ds():
+    return sweep_dataset(seeds=8)
+
+
+def texts(drawing):
+    """All that is written on a figure."""
+    return [text.get_text() for text in drawing.findobj(lambda artist: hasattr(artist, "get_text"))]
+
+
+def test_scan_has_a_panel_a_noise_and_a_strip_below(ds):
+    drawing = scan(ds)
+    assert len(drawing.axes) == 2 * ds.sizes["Delta"]
+    assert [axes.get_title() for axes in drawing.axes[: ds.sizes["Delta"]]] == [r"$\Delta$ = 0", r"$\Delta$ = 1"]
+
+
+def test_scan_draws_every_mean_with_its_error(ds):
+    """Three dynamics at the smallest d, two at the other, in each panel."""
+    above = scan(ds).axes[0]
+    assert len(above.containers) == 5
+    for container in above.containers:
+        assert container.has_yerr
+        assert len(container.lines[0].get_xdata()) == ds.sizes["gamma_ratio"]
+
+
+def test_scan_is_in_units_of_the_theoretical_optimum(ds):
+    drawing = scan(ds)
+    x = drawing.axes[1].containers[0].lines[0].get_xdata()
+    np.testing.assert_allclose(np.asarray(x, float), ds.gamma_ratio)
+    assert any("gamma_{\\mathrm{opt}}" in text for text in texts(drawing))
+
+
+def test_scan_without_theory_is_in_gamma(ds):
+    drawing = scan(ds.assign_coords(activation="erf"))
+    assert r"learning rate $\gamma$" in texts(drawing)
+    assert not any("theory" in text for text in texts(drawing))
+
+
+def test_scan_with_one_problem_has_one_panel(ds):
+    assert len(scan(ds, where={"Delta": 1.0, "d": 300}).axes) == 2
+
+
+def test_panel_and_hue_may_be_exchanged(ds):
+    drawing = scan(ds, panel="d", hue="Delta")
+    assert [axes.get_title() for axes in drawing.axes[:2]] == ["$d$ = 300", "$d$ = 3000"]
+
+
+@pytest.mark.parametrize(
+    ("options", "problem"),
+    [
+        ({"where": {"Delta": 0.3}}, "where.Delta: not on this axis; got 0.3"),
+        ({"where": {"Dleta": 0.3}}, "did you mean 'Delta'"),
+        ({"panel": "p"}, "panel: no such axis to draw; got 'p'"),
+        ({"scale": "log"}, "unknown scale"),
+        ({"color": 1}, "color: unknown option of the figure 'learning_rate_scan'"),
+    ],
+)
+def test_what_cannot_be_drawn_is_refused(ds, options, problem):
+    with pytest.raises(InputError, match=problem.replace(".", r"\.")):
+        scan(ds, **options)
+
+
+def test_too_many_axes_are_refused(ds):
+    data = ds.expand_dims(p=[1, 2])
+    with pytest.raises(InputError, match="too many axes for one figure"):
+        facets(data, {"dynamics", "gamma_ratio", "seed", "time"})
+
+
+def test_too_many_values_are_refused(ds):
+    with pytest.raises(InputError, match="too many values of gamma_ratio"):
+        facets(ds, {"dynamics", "seed", "time", "d", "Delta"})
+
+
+def test_risk_curves_end_where_the_first_run_stopped(ds):
+    cut = ds.copy(deep=True)
+    cut["risk"] = cut.risk.where((cut.seed != 3) | (cut.time < 1.0))
+    line = risk(cut, where={"Delta": 0.0, "d": 300, "gamma_ratio": 0.3}).axes[0].lines[0]
+    assert line.get_xdata()[np.isfinite(line.get_ydata())].max() < 1.0
+
+
+def test_files_are_reproducible_and_embed_their_fonts(ds, tmp_path):
+    files = [save(scan(ds, where={"Delta": 0.0, "d": 300}), tmp_path / name / "scan") for name in "ab"]
+    for once, again in zip(*files, strict=True):
+        assert once.read_bytes() == again.read_bytes()
+    pdf = files[0][0].read_bytes()
+    assert b"/CreationDate" not in pdf
+    assert b"/Type3" not in pdf
+
+
+def test_colours_differ_in_lightness_or_marker():
+    def lightness(colour):
+        red, green, blue = (int(colour[i : i + 2], 16) / 255 for i in (1, 3, 5))
+        return 0.299 * red + 0.587 * green + 0.114 * blue
+
+    first = [lightness(colour) for colour in COLOURS[:3]]
+    assert min(np.diff(sorted(first))) > 0.15
+    assert len(set(MARKERS)) == len(COLOURS)
+
+
+def test_labels_come_from_the_attributes(ds):
+    assert axis_label(ds.gamma) == r"learning rate $\gamma$"
+    assert axis_label(ds.time.assign_attrs(units="s")) == "ODE time $t$ (s)"
+    assert value_label(ds.Delta[1]) == r"$\Delta$ = 1"
+
+
+@pytest.mark.parametrize(
+    ("value", "text"), [(3000, "3000"), (0.5, "0.5"), (10**6, "$10^{6}$"), (2e5, r"$2\times 10^{5}$"), ("erf", "erf")]
+)
+def test_numbers_as_one_writes_them(value, text):
+    assert number(value) == text
+
+
+def test_names_of_figures_are_known_without_matplotlib():
+    code = "import sys, sweeplib.figures; sys.exit('matplotlib' in sys.modules)"
+    assert subprocess.run([sys.executable, "-c", code], check=False).returncode == 0

@@ -1,0 +1,142 @@
+"""The report: one self-contained, escaped, accessible page that says what ran and what failed."""
+
+import json
+import re
+from html.parser import HTMLParser
+from types import SimpleNamespace
+
+import pytest
+
+from sweeplib.analysis import ANALYSES
+from sweeplib.report.failures import MOST, failures
+from sweeplib.report.optima import optima_table
+from sweeplib.report.write import axes, case_counts, page
+from tests.datasets import sweep_dataset
+
+CONFIG = "name: '<script>alert(1)</script>'"
+FAILURE = {
+    "status": "failed",
+    "problem": {"gamma": 0.5, "activation": "<b>"},
+    "seed": 3,
+    "case": {"dynamics": "ode"},
+    "exception": "ValueError: a < b & c",
+    "reproduce": "print('<again>')",
+}
+
+
+class Outline(HTMLParser):
+    """Tags with their attributes, in order."""
+
+    def __init__(self, html: str) -> None:
+        super().__init__()
+        self.tags: list[tuple[str, dict[str, str | None]]] = []
+        self.feed(html)
+
+    def handle_starttag(self, tag, attrs):
+        self.tags.append((tag, dict(attrs)))
+
+    def all(self, *names):
+        return [attrs for tag, attrs in self.tags if tag in names]
+
+
+@pytest.fixture(scope="module")
+def ds():
+    return sweep_dataset(seeds=8).assign_attrs(versions="python 3.11", digest="0f", git_commit="abc")
+
+
+@pytest.fixture(scope="module")
+def optima(ds):
+    return ANALYSES["optimal_learning_rate"](ds, resamples=100)
+
+
+@pytest.fixture
+def html(ds, optima, tmp_path):
+    (tmp_path / "failures").mkdir()
+    (tmp_path / "failures" / "00.json").write_text(json.dumps(FAILURE))
+    figure = {"name": "scan", "title": "Scan", "caption": "A <caption>.", "source": "data:image/png;base64,AAAA"}
+    return page(
+        name="a <sweep>",
+        config=CONFIG,
+        dataset=ds,
+        counts=[("ODE", {"ok": 1200, "failed": 1})],
+        axes=axes(ds),
+        failures=failures(tmp_path),
+        figures=[figure],
+        optima=optima_table(optima),
+        analyses=["optimal_learning_rate"],
+    )
+
+
+def test_everything_is_escaped(html):
+    for raw in ("<script", "a <sweep>", "A <caption>", "<again>", "activation = <b>"):
+        assert raw not in html
+    assert "&lt;script&gt;alert(1)&lt;/script&gt;" in html
+
+
+def test_nothing_is_loaded_from_elsewhere(html):
+    sources = [attrs.get("src") or attrs.get("href") for attrs in Outline(html).all("img", "link", "script", "iframe")]
+    assert sources
+    assert all(source.startswith("data:") for source in sources)
+    assert not re.search(r"@import|url\(", html)
+
+
+def test_images_have_words_and_links_have_targets(html):
+    outline = Outline(html)
+    assert all(attrs["alt"] for attrs in outline.all("img"))
+    names = {attrs["id"] for _, attrs in outline.tags if "id" in attrs}
+    anchors = [attrs["href"][1:] for attrs in outline.all("a") if attrs["href"].startswith("#")]
+    assert anchors
+    assert set(anchors) <= names
+
+
+def test_headings_go_down_one_level_at_a_time(html):
+    levels = [int(tag[1]) for tag, _ in Outline(html).tags if re.fullmatch(r"h[1-6]", tag)]
+    assert levels.count(1) == 1
+    assert all(after - before <= 1 for before, after in zip(levels, levels[1:], strict=False))
+
+
+def test_what_scrolls_can_be_reached_by_the_keyboard(html):
+    regions = [attrs for _, attrs in Outline(html).tags if attrs.get("class") in ("scroll", "picture")]
+    assert regions
+    assert all(attrs["tabindex"] == "0" and attrs["aria-label"] for attrs in regions)
+
+
+def test_failures_say_what_happened_and_how_to_see_it_again(html):
+    for words in ("ValueError: a &lt; b &amp; c", "print(&#39;&lt;again&gt;&#39;)", "seed 3", "failures/00.json"):
+        assert words in html
+
+
+def test_many_failures_are_cut_and_counted(tmp_path):
+    (tmp_path / "failures").mkdir()
+    for number in range(MOST + 5):
+        (tmp_path / "failures" / f"{number:03}.json").write_text(json.dumps(FAILURE))
+    found = failures(tmp_path)
+    assert (len(found.shown), found.total) == (MOST, MOST + 5)
+
+
+def test_no_failures_are_none(tmp_path):
+    assert failures(tmp_path).total == 0
+
+
+def test_counts_show_ok_and_every_other_status_that_occurred(tmp_path):
+    (tmp_path / "ode.done.json").write_text(json.dumps({"cases": {"diverged": 2, "ok": 5}}))
+    sweep = SimpleNamespace(runs={"ode": None, "sgd": None})
+    found = dict(case_counts(sweep, tmp_path))
+    assert list(found.values()) == [{"ok": 5, "diverged": 2}, {"ok": 0, "diverged": 0}]
+
+
+def test_optima_table_has_a_row_a_point_and_a_column_a_dynamics(optima, ds):
+    table = optima_table(optima)
+    assert len(table.rows) == ds.sizes["d"] * ds.sizes["Delta"]
+    assert all(len(row) == len(table.headings) for row in table.rows)
+    assert table.headings[:2] == ["Input dimension", "Label-noise variance"]
+    assert table.fixed == ["exit threshold 0.01"]
+    best = optima.gamma_opt.sel(dynamics="ode", d=3000, Delta=1.0).item()
+    cell = table.rows[-1][table.headings.index("ODE")]
+    assert float(cell.split()[0]) == pytest.approx(best, rel=0.05)
+
+
+def test_optima_of_dynamics_that_did_not_run_are_dashes(optima):
+    table = optima_table(optima)
+    sgd = table.headings.index("SGD")
+    assert [row[sgd] == "–" for row in table.rows] == [row[0] == "3000" for row in table.rows]
