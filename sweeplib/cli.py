@@ -18,7 +18,7 @@ if TYPE_CHECKING:
 class Commands(TyperGroup):
     """The commands; what sweeplib refuses is said in one line, with exit status 2."""
 
-    def invoke(self, ctx: typer.Context) -> Any:
+    def invoke(self, ctx: Any) -> Any:
         """Return what the command returns."""
         try:
             return super().invoke(ctx)

@@ -207,11 +207,13 @@ def _load_plugins(plugins: Sequence[str]) -> None:
 def _with_source(sweep: Sweep, config: SweepConfig) -> Sweep:
     """Return the sweep with its complete config: every key, every default, nothing left to know."""
     complete = config.model_dump(mode="json")
-    complete["dynamics"] = {
-        name: ({"where": {axis: list(wanted) for axis, wanted in run.where.items()}} if run.where else {}) | run.options
-        for name, run in sweep.runs.items()
-    }
+    complete["dynamics"] = {name: _written_run(run) for name, run in sweep.runs.items()}
     complete |= {"analyses": sweep.analyses, "figures": sweep.figures}
     complete["pair_by"] = None if sweep.pair_by is None else ["seed", *sweep.pair_by]
     complete["cluster"] = sweep.cluster.model_dump(mode="json")
     return replace(sweep, source=written(complete))
+
+
+def _written_run(run: Run) -> dict[str, Any]:
+    where = {axis: list(wanted) for axis, wanted in run.where.items()}
+    return {**({"where": where} if where else {}), **run.options}

@@ -18,7 +18,7 @@ SPACING = {
     "maxProperties": 1,
     "additionalProperties": False,
 }
-VALUES = {"anyOf": [{"type": "array", "items": SCALAR, "minItems": 1}, SPACING]}
+VALUES: Any = {"anyOf": [{"type": "array", "items": SCALAR, "minItems": 1}, SPACING]}
 NAMED = {"type": "object", "additionalProperties": {"type": ["object", "null"]}}
 NAMES = {"anyOf": [{"type": "array", "items": {"type": "string"}, "uniqueItems": True}, NAMED]}
 

@@ -31,7 +31,7 @@ def analysis_options(analyses: Mapping[str, Any], figures: Mapping[str, Any]) ->
     from sweeplib.analysis import ANALYSES
     from sweeplib.figures import FIGURES
 
-    needed = {need: {} for name in figures for need in FIGURES[name].needs}
+    needed: dict[str, Any] = {need: {} for name in figures for need in FIGURES[name].needs}
     return _plugged("analyses", needed | dict(analyses), ANALYSES)
 
 

@@ -1,5 +1,6 @@
 """The JSON schema of configs and the table of their keys, generated from the models."""
 
+import inspect
 import json
 import re
 from collections.abc import Iterable, Iterator
@@ -88,7 +89,7 @@ def key_table() -> str:
 def problem_meanings() -> dict[str, str]:
     """Return what each field of a Problem means, as its docstring says."""
     found: dict[str, str] = {}
-    for names, text in re.findall(r"^    (\w[\w, ]*) : (.*(?:\n {8}.*)*)", Problem.__doc__ or "", re.MULTILINE):
+    for names, text in re.findall(r"^(\w[\w, ]*) : (.*(?:\n +.*)*)", inspect.getdoc(Problem) or "", re.MULTILINE):
         for name in names.split(", "):
             found[name] = " ".join(text.split())
     return {name: found[name] for name in PROBLEM_FIELDS}
@@ -168,7 +169,8 @@ def _type(field: FieldInfo) -> str:
         return _words(schema.json_schema)
     if get_origin(field.annotation) is Literal:
         return " or ".join(f"`{value}`" for value in get_args(field.annotation))
-    return _words(TypeAdapter(field.annotation).json_schema())
+    annotation: Any = field.annotation
+    return _words(TypeAdapter(annotation).json_schema())
 
 
 _TYPES = {

@@ -196,7 +196,7 @@ def _operand(name: str, names: Mapping[str, Any], text: str) -> Number:
 def _evaluated(part: ast.expr, names: Mapping[str, Number]) -> Number:
     """Return the value of a tree made only of the parts that `_children` lets through."""
     match part:
-        case ast.Constant(value=value):
+        case ast.Constant(value=int() | float() as value):
             return value
         case ast.Name(id=name):
             return names[name]

@@ -65,7 +65,8 @@ def _refusal(name: str, value: Any, details: Any) -> InputError:
 @cache
 def _adapter(name: str) -> Any:
     """Return the pydantic adapter of lists of values of `name`."""
-    return pydantic.TypeAdapter(list[FIELD_TYPES.get(name, Symbol)])  # type: ignore[misc]
+    values: Any = list[FIELD_TYPES.get(name, Symbol)]  # type: ignore[misc]
+    return pydantic.TypeAdapter(values)
 
 
 def _prepared(value: Any, whole: bool) -> Any:

@@ -138,7 +138,7 @@ class Grid:
 
     @cached_property
     def _dims_of(self) -> dict[str, tuple[str, ...]]:
-        dims = {name: (axis.name,) for axis in self.axes for name in axis.names}
+        dims: dict[str, tuple[str, ...]] = {name: (axis.name,) for axis in self.axes for name in axis.names}
         dims |= dict.fromkeys(self.fixed, ())
         for name, expression in self.derived.items():
             reached = {dim for used in expression.names for dim in dims[used]}
