@@ -44,8 +44,8 @@ def optimal_learning_rate(
     learning rates (so that it holds whether or not the runs were paired), percentiles widened for small samples as
     Student's t. exit_steps_min: the fitted mean exit steps there.
     A γ at which more than `max_censored` of the runs did not exit is left out, as its restricted mean is too short;
-    with fewer than 5 left the optimum is NaN. at_edge: the optimum or an end of its interval is at the end of the learning
-    rates used, so that the true one may lie beyond.
+    with fewer than 5 left the optimum is NaN. at_edge: the optimum or an end of its interval is at the end of the
+    learning rates used, so that the true one may lie beyond.
     gamma_opt_theory: the optimum of annealed and of quenched theory alike; gamma_opt_noise_corrected: with the O(1)
     shift of the exit time by the noise of SGD, which the ODE does not have. NaN where the theory does not apply.
     """

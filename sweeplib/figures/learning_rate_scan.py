@@ -22,7 +22,7 @@ if TYPE_CHECKING:
 CAPTION = (
     "Mean number of steps to the exit against the learning rate, with standard errors over the seeds. Curves: theory. "
     "Below: the learning rate of least steps with its bootstrap interval (an arrow where it ends at the edge of the "
-    "scan), the optimum of annealed and quenched theory (vertical line) and the one corrected for the noise of SGD (bars)."
+    "scan), the optimum of annealed and quenched theory (vertical line) and that corrected for the noise of SGD (bars)."
 )
 DASHES = {
     "annealed": (0, (1, 1.2)),

@@ -33,7 +33,7 @@ def risk_curves(
     panel: str | None = None,
     hue: str | None = None,
 ) -> Drawing:
-    """A figure of risk against time; axes neither fixed by `where` nor drawn as panels or colours stand at their middle."""
+    """A figure of risk against time; axes neither fixed by `where` nor panel nor colour stand at their middle."""
     require(ds, "risk")
     from matplotlib.figure import Figure as Drawing
 

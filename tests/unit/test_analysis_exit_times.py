@@ -109,7 +109,7 @@ def test_steps_and_times_agree():
 
 def test_thresholds_must_have_been_recorded():
     ds = sweep_dataset(d=[300], Delta=[0.0], seeds=2).drop_vars(["exit_steps", "exit_time"])
-    with pytest.raises(InputError, match="recording.thresholds"):
+    with pytest.raises(InputError, match="thresholds"):
         ANALYSES["exit_times"](ds)
 
 

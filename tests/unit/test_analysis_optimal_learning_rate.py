@@ -63,7 +63,7 @@ def test_the_ode_has_its_optimum_where_theory_says():
 
 
 def test_pairing_narrows_the_interval():
-    """The starts are shared along γ, as with pair_by: the resampling must see that (widths differ by a third or more)."""
+    """The starts are shared along γ, as with pair_by: the resampling must see it (widths differ by a third)."""
     widths = []
     for paired in (False, True):
         ds = sweep_dataset(

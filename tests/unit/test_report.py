@@ -3,6 +3,7 @@
 import json
 import re
 from html.parser import HTMLParser
+from itertools import pairwise
 from types import SimpleNamespace
 
 import pytest
@@ -92,7 +93,7 @@ def test_images_have_words_and_links_have_targets(html):
 def test_headings_go_down_one_level_at_a_time(html):
     levels = [int(tag[1]) for tag, _ in Outline(html).tags if re.fullmatch(r"h[1-6]", tag)]
     assert levels.count(1) == 1
-    assert all(after - before <= 1 for before, after in zip(levels, levels[1:], strict=False))
+    assert all(after - before <= 1 for before, after in pairwise(levels))
 
 
 def test_what_scrolls_can_be_reached_by_the_keyboard(html):
