@@ -23,8 +23,8 @@ class OdeOptions(NumericalOptions):
     """How the ODE is integrated: scipy's method and tolerances, and the steps after which a run is called a failure."""
 
     method: Literal["RK45", "DOP853", "Radau", "BDF"] = "DOP853"
-    rtol: float = Field(default=1e-8, ge=1e-13, le=1e-2)
-    atol: float = Field(default=1e-10, gt=0, le=1e-2)
+    rtol: float = Field(default=1e-10, ge=1e-13, le=1e-2)
+    atol: float = Field(default=1e-12, gt=0, le=1e-2)
     max_steps: int = Field(default=1_000_000, ge=1)
 
 

@@ -18,7 +18,7 @@ class Trajectory:
 
     It ends at the last of these passages if it `stops` there. `time`, `state` are where it is now; `diverged` says
     that it cannot be followed further. Steps do not depend on the times asked for: states between them come from the
-    solver's dense output. Passages are looked for at four points a step, and located to rounding.
+    solver's dense output. Passages are looked for at four points of a step, and located to rounding.
     """
 
     def __init__(
@@ -27,7 +27,7 @@ class Trajectory:
         self.solver, self.risk, self.targets, self.stops = solver, risk, targets, stops
         self.time, self.state, self.diverged = 0.0, solver.y, False
         self._steps_left = max_steps
-        self._dense: Callable[[Any], Array] = lambda _: self.state
+        self._interpolant: Callable[[Any], Array] | None = None
         self._passages = np.where(risk(solver.y) <= targets, 0.0, np.inf)
 
     @property
@@ -61,13 +61,25 @@ class Trajectory:
         if self.solver.status == "failed":
             self.diverged = True
             return
-        self._dense = self.solver.dense_output()
-        self._look_for_passages()
-
-    def _look_for_passages(self) -> None:
+        self._interpolant = None
         waiting = np.flatnonzero(np.isinf(self._passages))
-        if not waiting.size:
-            return
+        if waiting.size and self._may_have_passed(self.targets[waiting].max()):
+            self._look_for_passages(waiting)
+
+    def _dense(self, time: float | Array) -> Array:
+        """The state within the last step; its interpolant costs as much as half a step, so it is made on demand."""
+        if self._interpolant is None:
+            self._interpolant = self.solver.dense_output()
+        states: Array = self._interpolant(time)
+        return states
+
+    def _may_have_passed(self, target: float) -> bool:
+        """Whether the risk at the end of the step is at the target, or is rising there, so that it may have been."""
+        state, time = self.solver.y, self.solver.t
+        beyond = 1e-3 * (time - self.solver.t_old) * self.solver.fun(time, state)
+        return self.risk(state) <= target or self.risk(state + beyond) > self.risk(state)
+
+    def _look_for_passages(self, waiting: NDArray[np.intp]) -> None:
         start, end = self.solver.t_old, self.solver.t
         times = start + (end - start) * _LOOKS_A_STEP
         risks = np.array([self.risk(state) for state in self._dense(times).T])
