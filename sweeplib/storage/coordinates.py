@@ -25,8 +25,10 @@ class Coordinate:
 
     def at(self, places: Mapping[str, np.ndarray]) -> "Coordinate":
         """The coordinate at some places along some dimensions."""
-        index = np.ix_(*(places.get(dim, np.arange(size)) for dim, size in zip(self.dims, self.values.shape, strict=True)))
-        return replace(self, values=self.values[index])
+        index = np.ix_(
+            *(places.get(dim, np.arange(size)) for dim, size in zip(self.dims, self.values.shape, strict=True))
+        )
+        return replace(self, values=np.asarray(self.values[index]))
 
 
 def coordinates(sweep: "Sweep", problem: Problem) -> list[Coordinate]:
@@ -77,7 +79,10 @@ def _clock(sweep: "Sweep") -> list[Coordinate]:
         return []
     grid = sweep.grid
     sizes = dict(zip(grid.dims, grid.shape, strict=True))
-    used = {name: dict(zip(_places(grid.dims_of(name), sizes), grid.values_of(name), strict=True)) for name in sweep.clock.names}
+    used = {
+        name: dict(zip(_places(grid.dims_of(name), sizes), grid.values_of(name), strict=True))
+        for name in sweep.clock.names
+    }
     dims = tuple(dim for dim in grid.dims if any(dim in grid.dims_of(name) for name in used))
     values = []
     for place in _places(dims, sizes):

@@ -76,9 +76,7 @@ def _write_shape(
     writer.finish({"title": f"{sweep.name}, p = {shape[0]}, k = {shape[1]}"})
 
 
-def _write_variables(
-    writer: GroupWriter, region: Region, results: Mapping[str, Results], shape: Shape | None
-) -> None:
+def _write_variables(writer: GroupWriter, region: Region, results: Mapping[str, Results], shape: Shape | None) -> None:
     every = {name: variable for part in results.values() for name, variable in part.variables(shape).items()}
     for name, variable in sorted(every.items()):
         dims = ("dynamics", *region.dims, *variable.dims)

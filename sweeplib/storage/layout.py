@@ -42,8 +42,11 @@ def layout_name(case: Case) -> str:
 
 
 class Layout:
-    """An open layout: `path` is its zarr group, `block_size` its rows a block, `work` the order of a case's work,
-    `shape` = (p, k), `shared` what its cases have in common, `variables` the dims of what is recorded, without the case."""
+    """An open layout.
+
+    `path` is its zarr group, `block_size` its rows a block, `work` the order of a case's work, `shape` = (p, k),
+    `shared` what its cases have in common, `variables` the dims of what is recorded, without the case.
+    """
 
     def __init__(self, path: Path) -> None:
         self.path = path
@@ -165,8 +168,8 @@ def create_layout(path: Path, case: Case, block_size: int) -> Layout:
         _create(group, name, variable.dtype, variable.shape, variable.dims, block_size, dict(variable.attrs))
     _create(group, "status", "uint8", (), (), block_size, FLAGS)
     for name, dtype in INDEX.items():
-        inner = ((2,), ("word",)) if name == "case_id" else ((), ())
-        _create(group, name, dtype, *inner, INDEX_ROWS, {})
+        words = name == "case_id"
+        _create(group, name, dtype, (2,) if words else (), ("word",) if words else (), INDEX_ROWS, {})
     partial.rename(path)
     return Layout(path)
 

@@ -51,9 +51,7 @@ class Results:
 
     def shapes(self) -> set[Shape]:
         """The (p, k) of which something is recorded whose shape depends on them."""
-        return {
-            layout.shape for _, layout in self.used if not all(map(_is_shared, layout.variables.values()))
-        }
+        return {layout.shape for _, layout in self.used if not all(map(_is_shared, layout.variables.values()))}
 
     def variables(self, shape: Shape | None) -> dict[str, Variable]:
         """The recorded variables: those that all shapes share, or the others of one shape."""

@@ -11,19 +11,19 @@ import time
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from itertools import groupby
-from typing import Any
 
 import numpy as np
 
-from sweeplib.simulation import Case, Status, case_work, recorded_variables, run_cases
+from sweeplib.simulation import Case, Status, Variable, case_work, recorded_variables, run_cases
 from sweeplib.sweep.plugins import load_plugins
 
 PILOT_SECONDS = 2.0
-PILOT_CASES = 16
-START_SECONDS = 120.0
+PILOT_CASES = 128
 TRUSTED_SECONDS = 0.1
+COMPILE_SECONDS = 300.0
 MOST_DEATHS = 3
 SECONDS_A_WORK_UNIT = 1e-9
+
 BLOCK_SECONDS = 2.0
 LONGEST_BLOCK_SECONDS = 60.0
 BLOCK_BYTES = 64 * 2**20
@@ -31,93 +31,119 @@ BLOCK_BYTES = 64 * 2**20
 
 @dataclass(frozen=True)
 class Pilot:
-    """Cases of a layout that stand for all, the costliest first."""
+    """Cases of one layout that stand for all, the costliest first; `name` tells it from the other pilots."""
 
-    layout: str
+    name: str
     cases: tuple[Case, ...]
+
+    @property
+    def work(self) -> float:
+        """The nominal work of the cases."""
+        return sum(map(case_work, self.cases))
+
+    @property
+    def work_a_case(self) -> float:
+        """The nominal work of a case of the layout."""
+        return self.work / len(self.cases)
 
 
 def measured_seconds(pilots: Sequence[Pilot], plugins: Sequence[str] = ()) -> dict[str, float]:
-    """Seconds a case of each layout, about 2 s of measuring in all; extrapolated by work where a layout takes longer.
+    """Seconds a case, by the pilot's name: about 2 s of measuring in all, extrapolated by work where that is too short.
 
     Compilation comes first and does not count; it leaves the kernels in numba's cache, where the workers find them.
     """
-    measured: dict[str, float] = {}
-    left = _cheapest_first(pilots)
+    seconds: dict[str, float] = {}
     for _ in range(MOST_DEATHS):
-        found, died = _in_another_process(left, plugins)
-        measured |= found
-        left = left[len(found) + 1 :]
-        if not died or not left:
+        left = [pilot for pilot in pilots if pilot.name not in seconds]
+        found, died = _in_another_process(left, plugins) if left else ({}, False)
+        seconds |= found
+        if not died:
             break
-    return _extrapolated(pilots, measured)
-
-
-def _cheapest_first(pilots: Sequence[Pilot]) -> list[Pilot]:
-    return sorted(pilots, key=lambda pilot: case_work(pilot.cases[0]))
+    return _extrapolated(pilots, {name: value for name, value in seconds.items() if not math.isnan(value)})
 
 
 def block_size(seconds: float, nbytes: int) -> int:
-    """Cases a block: about 2 s of work, in [16, 2048]; fewer where 16 take more than a minute or the chunk 64 MiB."""
+    """Cases a block: about 2 s of work, in [16, 2048]; fewer where 16 take more than a minute or the chunk 64 MiB.
+
+    A minute, as it is what a crash may cost a worker, and what the last worker may keep the others waiting.
+    """
     cases = int(BLOCK_SECONDS / max(seconds, 1e-9))
     cases = min(max(cases, 16), 2048, max(1, BLOCK_BYTES // nbytes))
     return max(1, min(cases, int(LONGEST_BLOCK_SECONDS / max(seconds, 1e-9))))
 
 
+def even(size: int, cases: int) -> int:
+    """The block size that makes as many blocks of `cases` as `size` does, all but equal."""
+    return -(-cases // -(-cases // size)) if cases else size
+
+
 def case_bytes(case: Case) -> int:
     """The bytes of a case's results before compression, its status and index included."""
-    return sum(_nbytes(variable) for variable in recorded_variables(case).values()) + 26
+    return sum(map(_nbytes, recorded_variables(case).values())) + 33
 
 
-def _nbytes(variable: Any) -> int:
+def _nbytes(variable: Variable) -> int:
     return math.prod(variable.shape) * np.dtype(variable.dtype).itemsize
 
 
 def _extrapolated(pilots: Sequence[Pilot], measured: Mapping[str, float]) -> dict[str, float]:
-    """Seconds a case of each layout: measured, or work at the rate of the costliest layout that was."""
-    work = {pilot.layout: sum(map(case_work, pilot.cases)) / len(pilot.cases) for pilot in pilots}
-    known = sorted(measured, key=work.__getitem__)
-    rate = measured[known[-1]] / work[known[-1]] if known else SECONDS_A_WORK_UNIT
-    return {name: measured.get(name, rate * units) for name, units in work.items()}
+    """Seconds a case of each pilot: measured, or its work at the rate of its dynamics' costliest that was."""
+    rates: dict[str, float] = {}
+    for pilot in sorted(pilots, key=lambda pilot: pilot.work_a_case):
+        if pilot.name in measured:
+            rates[pilot.cases[0].dynamics] = measured[pilot.name] / pilot.work_a_case
+    return {
+        pilot.name: measured.get(
+            pilot.name, pilot.work_a_case * rates.get(pilot.cases[0].dynamics, SECONDS_A_WORK_UNIT)
+        )
+        for pilot in pilots
+    }
 
 
 def _in_another_process(pilots: Sequence[Pilot], plugins: Sequence[str]) -> tuple[dict[str, float], bool]:
-    """Seconds a case of the first of the layouts, as many as there was time for; and whether the next one killed."""
-    if not pilots:
-        return {}, False
+    """Seconds a case of the pilots that there was time for, NaN of one that did not end; whether the process died."""
     command = [sys.executable, "-m", "sweeplib.sweep.calibration"]
     process = subprocess.Popen(command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=subprocess.DEVNULL)
     try:
-        output, _ = process.communicate(pickle.dumps((tuple(plugins), pilots)), timeout=START_SECONDS)
+        output, _ = process.communicate(pickle.dumps((tuple(plugins), tuple(pilots))), timeout=COMPILE_SECONDS)
     except subprocess.TimeoutExpired:
         process.kill()
         output, _ = process.communicate()
     lines = (line.split() for line in output.decode().splitlines())
-    return {layout: float(seconds) for layout, seconds in lines}, process.returncode != 0
+    return {name: float(seconds) for name, seconds in lines}, process.returncode != 0
 
 
 def _seconds(pilots: Sequence[Pilot]) -> Iterator[tuple[str, float]]:
-    """Each layout in turn with its seconds a case, until the time is up."""
-    left, rate = PILOT_SECONDS, 0.0
-    for pilot in pilots:
-        work = sum(map(case_work, pilot.cases))
-        if rate * work > left:
-            return
-        _run([replace(case, clock=case.clock * 1e-9) for case in pilot.cases], left)
-        seconds, finished = _run(pilot.cases, left)
-        if not finished:
-            return
-        left -= seconds
-        rate = seconds / work if seconds > TRUSTED_SECONDS else 0.0
-        yield pilot.layout, seconds / len(pilot.cases)
+    """NaN, as it starts, then the seconds a case of each pilot, the cheapest first, while its dynamics has time."""
+    kinds = {pilot.cases[0].dynamics for pilot in pilots}
+    left = dict.fromkeys(kinds, PILOT_SECONDS / max(1, len(kinds)))
+    rates: dict[str, float] = {}
+    for pilot in sorted(pilots, key=lambda pilot: pilot.work):
+        dynamics = pilot.cases[0].dynamics
+        if rates.get(dynamics, 0.0) * pilot.work > left[dynamics]:
+            continue
+        yield pilot.name, math.nan
+        _run([_short(case) for case in pilot.cases], COMPILE_SECONDS)
+        seconds, finished = _run(pilot.cases, max(left[dynamics], TRUSTED_SECONDS))
+        left[dynamics] -= seconds
+        if finished:
+            yield pilot.name, seconds / len(pilot.cases)
+        if not finished or seconds > TRUSTED_SECONDS:
+            rates[dynamics] = seconds / pilot.work
+
+
+def _short(case: Case) -> Case:
+    """The same case, cut to its first steps: what is compiled for it is what the case needs."""
+    return replace(case, clock=min(case.clock, 3 * case.problem.step_time() / case.recording.times[-1]))
 
 
 def _run(cases: Sequence[Case], timeout: float) -> tuple[float, bool]:
     """The seconds that some cases take, and whether they ended in time. What they raise is the run's to report."""
     started, finished = time.perf_counter(), True
-    for _, together in groupby(sorted(cases, key=lambda case: repr(case.shape)), key=lambda case: case.shape):
+    for _, group in groupby(sorted(cases, key=lambda case: repr(case.shape)), key=lambda case: case.shape):
+        together = list(group)
         try:
-            records = run_cases(list(together), timeout=timeout)
+            records = run_cases(together, timeout=timeout / len(together))
         except Exception:
             continue
         finished = finished and Status.timeout not in records.status
@@ -125,11 +151,11 @@ def _run(cases: Sequence[Case], timeout: float) -> tuple[float, bool]:
 
 
 def main() -> None:
-    """Read pilots from standard input, write "layout seconds" lines as they are measured."""
-    plugins, data = pickle.load(sys.stdin.buffer)
+    """Read pilots from standard input, write "name seconds" lines as they are measured."""
+    plugins, pilots = pickle.load(sys.stdin.buffer)
     load_plugins(plugins)
-    for layout, seconds in _seconds(data):
-        sys.stdout.write(f"{layout} {seconds}\n")
+    for name, seconds in _seconds(pilots):
+        sys.stdout.write(f"{name} {seconds}\n")
         sys.stdout.flush()
 
 

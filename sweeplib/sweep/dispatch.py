@@ -47,7 +47,7 @@ def dispatched(client: "Client", blocks: Iterable[Block]) -> Iterator[BlockRepor
 
 
 def _alone(client: "Client", block: Block, deaths: int = 0) -> Iterator[BlockReport]:
-    """The reports of a block that is run with nothing beside it. The one case that is left is blamed if it kills twice."""
+    """The reports of a block that is run with nothing beside it. The last case left is blamed if it kills twice."""
     from distributed import KilledWorker
 
     try:

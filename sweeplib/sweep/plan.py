@@ -1,6 +1,6 @@
 """The plan of a sweep: what it wants, what is there already, what the rest will cost here."""
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import asdict, dataclass, field
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -9,9 +9,9 @@ import numpy as np
 
 from sweeplib.storage.files import read_json, write_json
 from sweeplib.storage.inventory import Inventory, inventory
-from sweeplib.storage.rows import case_of
+from sweeplib.storage.rows import Row, case_of
 from sweeplib.storage.run_store import RunStore
-from sweeplib.sweep.calibration import PILOT_CASES, Pilot, block_size, case_bytes, measured_seconds
+from sweeplib.sweep.calibration import PILOT_CASES, Pilot, block_size, case_bytes, even, measured_seconds
 
 if TYPE_CHECKING:
     from rich.table import Table
@@ -112,28 +112,26 @@ class Plan:
         return table
 
 
+@dataclass(frozen=True)
+class Demand:
+    """What an inventory says to a plan: cases to do in each layout, and a pilot for each."""
+
+    points: int
+    cases: int
+    todo: dict[str, int]
+    pilots: dict[str, Pilot]
+    existing: dict[str, int]
+
+
 def write_plan(sweep: "Sweep", directory: Path, *, workers: int | None = None) -> Plan:
     """The plan of a sweep under `directory`, written to its `plan.json`; the run takes its block sizes from there."""
-    parts = {}
-    for dynamics in sweep.runs:
-        store = RunStore(directory, dynamics)
-        parts[dynamics] = dynamics_plan(sweep, store, inventory(sweep, dynamics, store))
+    demands = {name: _demand(sweep, name, directory) for name in sweep.runs}
+    pilots = [pilot for demand in demands.values() for pilot in demand.pilots.values()]
+    seconds = measured_seconds(pilots, sweep.plugins)
+    parts = {name: _dynamics_plan(sweep, demand, seconds) for name, demand in demands.items()}
     plan = Plan(sweep.name, sweep.cluster.expected_workers(workers), parts)
     write_json(directory / "plan.json", plan.record())
     return plan
-
-
-def dynamics_plan(sweep: "Sweep", store: RunStore, wanted: Inventory) -> DynamicsPlan:
-    """The plan of one dynamics, from a few of the cases that are left to do."""
-    pilots = _pilots(store, wanted)
-    seconds = measured_seconds(list(pilots.values()), getattr(sweep, "plugins", ()))
-    todo = _todo(store, wanted)
-    layouts = {
-        name: _layout_plan(sweep, store, pilots[name], todo[name], seconds[name]) for name in sorted(pilots)
-    }
-    cases = sum(wanted.counts().values())
-    points = len(np.unique(wanted.flat // len(sweep.seeds)))
-    return DynamicsPlan(points, cases, cases - sum(todo.values()), layouts)
 
 
 def planned_block_sizes(directory: Path, dynamics: str) -> dict[str, int]:
@@ -143,11 +141,33 @@ def planned_block_sizes(directory: Path, dynamics: str) -> dict[str, int]:
     return {name: layout["block_size"] for name, layout in layouts.items()}
 
 
-def _layout_plan(sweep: "Sweep", store: RunStore, pilot: Pilot, todo: int, seconds: float) -> LayoutPlan:
-    nbytes = case_bytes(pilot.cases[0])
-    existing = store.layouts.get(pilot.layout)
-    size = existing.block_size if existing else sweep.cluster.block_size or block_size(seconds, nbytes)
-    return LayoutPlan(todo, size, seconds, nbytes)
+def measured_block_sizes(sweep: "Sweep", store: RunStore, wanted: Inventory) -> dict[str, int]:
+    """The block size of each layout with cases to do, from a few of them."""
+    pilots = _pilots(store, wanted)
+    seconds, todo = measured_seconds(list(pilots.values()), sweep.plugins), _todo(store, wanted)
+    return {
+        name: even(block_size(seconds[pilot.name], case_bytes(pilot.cases[0])), todo[name])
+        for name, pilot in pilots.items()
+    }
+
+
+def _demand(sweep: "Sweep", dynamics: str, directory: Path) -> Demand:
+    store = RunStore(directory, dynamics)
+    wanted = inventory(sweep, dynamics, store)
+    points = len(np.unique(wanted.flat // len(sweep.seeds)))
+    existing = {name: layout.block_size for name, layout in store.layouts.items()}
+    cases = sum(wanted.counts().values())
+    return Demand(points, cases, _todo(store, wanted), _pilots(store, wanted), existing)
+
+
+def _dynamics_plan(sweep: "Sweep", demand: Demand, seconds: Mapping[str, float]) -> DynamicsPlan:
+    layouts = {}
+    for name, pilot in sorted(demand.pilots.items()):
+        cost, nbytes = seconds[pilot.name], case_bytes(pilot.cases[0])
+        measured = even(block_size(cost, nbytes), demand.todo[name])
+        size = demand.existing.get(name) or sweep.cluster.block_size or measured
+        layouts[name] = LayoutPlan(demand.todo[name], size, cost, nbytes)
+    return DynamicsPlan(demand.points, demand.cases, demand.cases - sum(demand.todo.values()), layouts)
 
 
 def _todo(store: RunStore, wanted: Inventory) -> dict[str, int]:
@@ -164,12 +184,15 @@ def _pilots(store: RunStore, wanted: Inventory) -> dict[str, Pilot]:
     for number, (name, layout) in enumerate(store.layouts.items()):
         missing = wanted.missing_rows(number)
         if len(missing):
-            some = [layout.rows(slice(int(row), int(row) + 1))[0] for row in _spread(missing)]
-            pilots[name] = Pilot(name, tuple(case_of(layout.shared, row) for row in some))
+            rows = layout.rows(slice(None))
+            pilots[name] = _pilot(store, name, layout.shared, [rows[row] for row in _spread(missing)])
     for name, new in wanted.new.items():
-        shared = new.shared
-        pilots[name] = Pilot(name, tuple(case_of(shared, new.rows[at]) for at in _spread(range(len(new.rows)))))
+        pilots[name] = _pilot(store, name, new.shared, [new.rows[at] for at in _spread(range(len(new.rows)))])
     return pilots
+
+
+def _pilot(store: RunStore, name: str, shared: dict[str, Any], rows: Sequence[Row]) -> Pilot:
+    return Pilot(f"{store.dynamics}/{name}", tuple(case_of(shared, row) for row in rows))
 
 
 def _spread(things: Sequence[int] | np.ndarray) -> list[int]:

@@ -4,32 +4,26 @@ import sys
 import time
 from collections.abc import Iterator
 from contextlib import contextmanager
-from typing import Protocol, TextIO
+from typing import TYPE_CHECKING, TextIO
+
+if TYPE_CHECKING:
+    from rich.progress import Progress as RichProgress
+    from rich.progress import TaskID
 
 SECONDS_BETWEEN_LINES = 5.0
 
 
-class Progress(Protocol):
-    """Something that is told of cases that are done, some of them not well, and of news for the reader."""
+class Progress:
+    """What is told of cases that are done, some of them not well, and of news for the reader; shows nothing."""
 
     def advance(self, done: int, bad: int = 0) -> None:
         """Tell that `done` more cases are done, `bad` of them not well."""
 
     def say(self, news: str) -> None:
-        """Show a line of news."""
+        """Tell a line of news."""
 
 
-class Silent:
-    """Progress that is not shown."""
-
-    def advance(self, done: int, bad: int = 0) -> None:
-        """Show nothing."""
-
-    def say(self, news: str) -> None:
-        """Show nothing."""
-
-
-class Lines:
+class Lines(Progress):
     """Progress as plain lines, one every few seconds."""
 
     def __init__(self, name: str, total: int, stream: TextIO) -> None:
@@ -61,7 +55,7 @@ class Lines:
 def shown_progress(name: str, total: int, *, show: bool = True) -> Iterator[Progress]:
     """Progress over `total` cases: silent unless `show`, a bar on a terminal, lines elsewhere."""
     if not show:
-        yield Silent()
+        yield Progress()
     elif sys.stderr.isatty():
         with _bar(name, total) as bar:
             yield bar
@@ -87,8 +81,8 @@ def _bar(name: str, total: int) -> Iterator[Progress]:
         yield _Bar(rich, rich.add_task(name, total=total, bad=0, rate=0.0))
 
 
-class _Bar:
-    def __init__(self, rich: "object", task: "object") -> None:
+class _Bar(Progress):
+    def __init__(self, rich: "RichProgress", task: "TaskID") -> None:
         self.rich, self.task = rich, task
         self.done = self.bad = 0
         self.started = time.monotonic()

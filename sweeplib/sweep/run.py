@@ -3,15 +3,13 @@
 import hashlib
 import shutil
 import time
-from collections.abc import Iterator
-from dataclasses import asdict, dataclass
+from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 import numpy as np
 
 from sweeplib.errors import SweeplibError
-from sweeplib.simulation import Status
 from sweeplib.storage.files import write_json
 from sweeplib.storage.inventory import Inventory, inventory
 from sweeplib.storage.locks import driver_lock
@@ -19,7 +17,7 @@ from sweeplib.storage.rows import case_of
 from sweeplib.storage.run_store import RunStore
 from sweeplib.sweep.blocks import Block, BlockReport
 from sweeplib.sweep.dispatch import dispatched
-from sweeplib.sweep.plan import dynamics_plan, planned_block_sizes
+from sweeplib.sweep.plan import measured_block_sizes, planned_block_sizes
 from sweeplib.sweep.plugins import load_plugins
 from sweeplib.sweep.progress import Progress, shown_progress
 
@@ -47,7 +45,7 @@ def run_sweep(
     sweep's own digest and the counts.
     """
     started = time.monotonic()
-    load_plugins(getattr(sweep, "plugins", ()))
+    load_plugins(sweep.plugins)
     with driver_lock(directory, dynamics):
         store = RunStore(directory, dynamics)
         wanted = inventory(sweep, dynamics, store)
@@ -84,10 +82,7 @@ def _block_sizes(sweep: "Sweep", store: RunStore, wanted: Inventory) -> dict[str
     if sweep.cluster.block_size:
         return dict.fromkeys(created, sweep.cluster.block_size)
     sizes = planned_block_sizes(store.directory, store.dynamics)
-    if not created <= sizes.keys():
-        plan = dynamics_plan(sweep, store, wanted)
-        sizes = {name: layout.block_size for name, layout in plan.layouts.items()}
-    return sizes
+    return sizes if created <= sizes.keys() else measured_block_sizes(sweep, store, wanted)
 
 
 def _blocks(sweep: "Sweep", store: RunStore, wanted: Inventory) -> list[Block]:
@@ -104,7 +99,7 @@ def _blocks(sweep: "Sweep", store: RunStore, wanted: Inventory) -> list[Block]:
                 block,
                 _positions(inside),
                 sweep.timeout,
-                tuple(getattr(sweep, "plugins", ())),
+                sweep.plugins,
             )
             blocks.append((layout.work * len(inside), task))
     return [block for _, block in sorted(blocks, key=lambda pair: -pair[0])]
@@ -132,4 +127,6 @@ def _done(report: BlockReport) -> int:
 def _write_done(directory: Path, name: str, dynamics: str, wanted: Inventory) -> None:
     digest = hashlib.blake2b(wanted.ids.tobytes(), digest_size=16).hexdigest()
     cases = {status: count for status, count in wanted.counts().items() if count}
-    write_json(directory / f"{dynamics}.done.json", {"sweep": name, "dynamics": dynamics, "digest": digest, "cases": cases})
+    write_json(
+        directory / f"{dynamics}.done.json", {"sweep": name, "dynamics": dynamics, "digest": digest, "cases": cases}
+    )

@@ -1,4 +1,4 @@
-"""This machine: one process a worker, one thread a process."""
+"""The machine at hand: one process a worker, one thread a process."""
 
 import logging
 import socket

@@ -1,0 +1,92 @@
+"""Sweeps of the troubled dynamics, their drivers as processes, and what they leave behind."""
+
+import json
+import os
+import subprocess
+import sys
+import time
+from collections.abc import Callable, Sequence
+from pathlib import Path
+
+from sweeplib.simulation import Recording
+from sweeplib.storage.files import read_lines
+from sweeplib.sweep.clusters import CLUSTERS
+from sweeplib.sweep.grid import Axis, Grid
+from sweeplib.sweep.plugins import load_plugins
+from sweeplib.sweep.run import run_sweep
+from sweeplib.sweep.sweep import Run, Sweep
+
+PLUGIN = "tests.faults.troubled"
+DYNAMICS = "troubled"
+GAMMAS = (0.1, 0.2, 0.4)
+SEEDS = 24
+
+
+def troubled_sweep(
+    *,
+    workers: int = 1,
+    block_size: int = 16,
+    gammas: Sequence[float] = GAMMAS,
+    seeds: int = SEEDS,
+    timeout: float | None = None,
+) -> Sweep:
+    """A sweep over γ and seeds; workers and block size must not change a bit of what comes out."""
+    load_plugins([PLUGIN])
+    return Sweep(
+        "troubled",
+        Grid((Axis("gamma", tuple(gammas)),), {"p": 2, "k": 1, "d": 50, "Delta": 0.0, "activation": "square"}),
+        tuple(range(seeds)),
+        {DYNAMICS: Run(DYNAMICS)},
+        Recording(times=(1.0, 2.0), thresholds=(0.1,), observables=("overlap_M",)),
+        cluster=CLUSTERS["local"](workers=workers, block_size=block_size, dashboard_address=":0"),
+        timeout=timeout,
+        plugins=(PLUGIN,),
+        source="name: troubled\n",
+    )
+
+
+def started_driver(directory: Path, **options: object) -> subprocess.Popen[bytes]:
+    """A process that runs the sweep."""
+    return subprocess.Popen([sys.executable, "-m", "tests.faults.sweeps", str(directory), json.dumps(options)])
+
+
+def journal(directory: Path) -> list[dict]:
+    """What the workers wrote down."""
+    return read_lines(directory / "journal" / f"{DYNAMICS}.jsonl")
+
+
+def computed(directory: Path) -> int:
+    """How many cases the workers say they computed."""
+    return sum(sum(entry["computed"].values()) for entry in journal(directory))
+
+
+def worker_of(entry: dict) -> int:
+    """The process that wrote a line of the journal."""
+    return int(entry["worker"].rpartition(":")[2])
+
+
+def is_alive(process: int) -> bool:
+    """Whether a process is there and not a zombie."""
+    try:
+        os.kill(process, 0)
+    except ProcessLookupError:
+        return False
+    return Path(f"/proc/{process}/stat").read_text().rpartition(")")[2].split()[0] != "Z"
+
+
+def wait_until(condition: Callable[[], bool], seconds: float = 60.0) -> None:
+    """Return once the condition holds; an AssertionError when it takes too long."""
+    end = time.monotonic() + seconds
+    while not condition():
+        assert time.monotonic() < end, "waited too long"
+        time.sleep(0.02)
+
+
+def files(directory: Path) -> dict[str, bytes]:
+    """The bytes of all files below a directory."""
+    found = (path for path in directory.rglob("*") if path.is_file())
+    return {path.relative_to(directory).as_posix(): path.read_bytes() for path in found}
+
+
+if __name__ == "__main__":
+    run_sweep(troubled_sweep(**json.loads(sys.argv[2])), DYNAMICS, Path(sys.argv[1]), progress=False)

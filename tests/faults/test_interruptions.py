@@ -1,0 +1,82 @@
+"""Killed anywhere, the same call finishes: nothing twice, nothing lost, the same bytes."""
+
+import os
+import signal
+from pathlib import Path
+
+import pytest
+
+from sweeplib.errors import InputError
+from sweeplib.storage.finalise import finalise
+from sweeplib.sweep.run import run_sweep
+from sweeplib.sweep.status import sweep_status
+from tests.faults.sweeps import (
+    DYNAMICS,
+    GAMMAS,
+    SEEDS,
+    computed,
+    files,
+    is_alive,
+    journal,
+    started_driver,
+    troubled_sweep,
+    wait_until,
+    worker_of,
+)
+
+CASES = len(GAMMAS) * SEEDS
+VARIABLES = ("end_steps", "end_time", "exit_steps", "exit_time", "overlap_M", "status")
+SMALL = {"workers": 2, "block_size": 3}
+
+
+def chunks(directory: Path, blocks: set[str]) -> dict[Path, tuple[int, int]]:
+    """Which files hold the results of blocks, and when they were written."""
+    found = [path for block in blocks for name in VARIABLES for path in _chunk(directory, block, name)]
+    return {path: (path.stat().st_ino, path.stat().st_mtime_ns) for path in found}
+
+
+def _chunk(directory: Path, block: str, variable: str) -> list[Path]:
+    layout, _, number = block.rpartition("/")
+    chunk = directory / "runs.zarr" / DYNAMICS / layout / variable / "c" / number
+    return [path for path in (chunk, *chunk.rglob("*")) if path.is_file()]
+
+
+def test_driver_then_worker_killed(tmp_path: Path, undisturbed: dict[str, bytes]) -> None:
+    sweep = troubled_sweep(**SMALL)
+    driver = started_driver(tmp_path, **SMALL)
+    wait_until(lambda: len(journal(tmp_path)) >= 3)
+    with pytest.raises(InputError, match=f"process {driver.pid} on"):
+        run_sweep(sweep, DYNAMICS, tmp_path, progress=False)
+    driver.send_signal(signal.SIGKILL)
+    driver.wait()
+    wait_until(lambda: not any(is_alive(worker_of(entry)) for entry in journal(tmp_path)), 15)
+    assert 0 < sweep_status(sweep, tmp_path)[DYNAMICS]["ok"] < CASES
+    finished = {entry["block"] for entry in journal(tmp_path)}
+    written = chunks(tmp_path, finished)
+    assert len(written) == len(VARIABLES) * len(finished)
+
+    before = len(journal(tmp_path))
+    driver = started_driver(tmp_path, **SMALL)
+    wait_until(lambda: len(journal(tmp_path)) >= before + 2)
+    os.kill(worker_of(journal(tmp_path)[-1]), signal.SIGKILL)
+    assert driver.wait(60) == 0
+
+    assert chunks(tmp_path, finished) == written
+    first = [entry["block"] for entry in journal(tmp_path) if entry["computed"]]
+    assert len(first) == len(set(first))
+    assert computed(tmp_path) == CASES
+    assert sweep_status(sweep, tmp_path)[DYNAMICS]["ok"] == CASES
+    assert files(finalise(sweep, tmp_path)) == undisturbed
+
+
+def test_grown_in_seeds_and_between_values(tmp_path: Path, undisturbed: dict[str, bytes]) -> None:
+    """16 more seeds, and a γ between two: exactly the new cases, and the dataset of a run made whole."""
+    small = troubled_sweep(block_size=64, gammas=(GAMMAS[0], GAMMAS[2]), seeds=SEEDS - 16)
+    assert run_sweep(small, DYNAMICS, tmp_path, progress=False).computed == 2 * (SEEDS - 16)
+    whole = troubled_sweep(block_size=64, workers=2)
+    summary = run_sweep(whole, DYNAMICS, tmp_path, progress=False)
+    assert summary.computed == CASES - 2 * (SEEDS - 16)
+    assert computed(tmp_path) == CASES
+    assert files(finalise(whole, tmp_path)) == undisturbed
+    assert run_sweep(whole, DYNAMICS, tmp_path, progress=False).computed == 0
+    assert computed(tmp_path) == CASES

@@ -1,0 +1,78 @@
+"""A case that ends badly has a status of its own and what reproduces it; all others are done."""
+
+import json
+import signal
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+import xarray as xr
+
+from sweeplib.simulation import Status
+from sweeplib.storage.finalise import finalise
+from sweeplib.sweep.run import Summary, run_sweep
+from sweeplib.sweep.status import retry, sweep_status
+from tests.faults.sweeps import DYNAMICS, troubled_sweep
+from tests.faults.troubled import DIVERGES, HANGS, KILLS, RAISES, TROUBLED_SEED
+
+SEEDS = 4
+TROUBLES = {RAISES: Status.failed, KILLS: Status.killed, HANGS: Status.timeout, DIVERGES: Status.diverged}
+SWEEP = {"workers": 2, "block_size": 4, "gammas": (0.1, *TROUBLES), "seeds": SEEDS, "timeout": 0.3}
+
+
+@pytest.fixture(scope="module")
+def directory(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    return tmp_path_factory.mktemp("troubles")
+
+
+@pytest.fixture(scope="module")
+def summary(directory: Path) -> Summary:
+    return run_sweep(troubled_sweep(**SWEEP), DYNAMICS, directory, progress=False)
+
+
+@pytest.fixture(scope="module")
+def failures(directory: Path, summary: Summary) -> dict[float, dict]:
+    records = [json.loads(path.read_text()) for path in (directory / "failures").iterdir()]
+    assert len(records) == len(TROUBLES)
+    return {record["problem"]["gamma"]: record for record in records}
+
+
+def test_every_case_has_its_status(directory: Path, summary: Summary) -> None:
+    others = SEEDS * (1 + len(TROUBLES)) - len(TROUBLES)
+    expected = {"missing": 0, "ok": others, "diverged": 1, "failed": 1, "killed": 1, "timeout": 1}
+    assert summary.cases == expected
+    dataset = xr.open_zarr(finalise(troubled_sweep(**SWEEP), directory), chunks=None)
+    for gamma in dataset.gamma.values:
+        bad = TROUBLES.get(gamma, Status.ok)
+        for seed in dataset.seed.values:
+            expected_status = bad if seed == TROUBLED_SEED else Status.ok
+            case = dataset.sel(gamma=gamma, seed=seed, dynamics=DYNAMICS)
+            assert case.status == expected_status
+            assert bool(case.exit_steps.notnull().all()) == (expected_status == Status.ok)
+
+
+@pytest.mark.parametrize("gamma", TROUBLES)
+def test_failure_says_what_reproduces_it(failures: dict[float, dict], gamma: float) -> None:
+    record = failures[gamma]
+    assert record["status"] == TROUBLES[gamma].name
+    assert record["seed"] == TROUBLED_SEED
+    assert ("a case that raises" in record.get("traceback", "")) == (gamma == RAISES)
+
+
+@pytest.mark.parametrize("gamma", [RAISES, KILLS])
+def test_snippet_reproduces_the_failure(failures: dict[float, dict], gamma: float) -> None:
+    done = subprocess.run([sys.executable, "-c", failures[gamma]["reproduce"]], check=False, capture_output=True)
+    if gamma == KILLS:
+        assert done.returncode == -signal.SIGKILL
+    else:
+        assert b"ArithmeticError: a case that raises" in done.stderr
+
+
+def test_retried_cases_are_missing_again(directory: Path, summary: Summary) -> None:
+    sweep = troubled_sweep(**SWEEP)
+    assert retry(sweep, directory, ["failed", "diverged"]) == {DYNAMICS: 2}
+    counts = sweep_status(sweep, directory)[DYNAMICS]
+    assert (counts["missing"], counts["failed"], counts["diverged"], counts["killed"]) == (2, 0, 0, 1)
+    assert run_sweep(sweep, DYNAMICS, directory, progress=False).computed == 2
+    assert sweep_status(sweep, directory)[DYNAMICS] == summary.cases

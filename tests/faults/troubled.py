@@ -1,0 +1,67 @@
+"""A plugin for tests: a dynamics of cheap numbers, whose γ says what trouble a case makes."""
+
+import os
+import signal
+import time
+
+import numpy as np
+
+from sweeplib.dynamics.dynamics import DYNAMICS, Array, Dynamics, NumericalOptions
+from sweeplib.dynamics.replicas import Replicas
+from sweeplib.problem import Problem
+
+RAISES, KILLS, HANGS, DIVERGES = 101.0, 102.0, 103.0, 104.0
+TROUBLED_SEED = 3
+SECONDS_A_CASE = 0.03
+
+
+class Troubled(Dynamics):
+    """Replicas whose overlaps and exits are random numbers of their own streams."""
+
+    name = "troubled"
+    label = "Troubled"
+    together = 64
+
+    def __init__(self, replicas: Replicas, options: NumericalOptions) -> None:
+        super().__init__(replicas, options)
+        streams = zip(replicas.keys.tolist(), replicas.seeds.tolist(), strict=True)
+        self._numbers = [np.random.default_rng(stream) for stream in streams]
+        self._exits = np.array([rng.integers(1, 1000, len(replicas.thresholds)) for rng in self._numbers], dtype=float)
+        self._end = np.zeros(len(replicas))
+
+    def advance(self, to: int, deadline: float = np.inf) -> None:
+        """Go to a recording time, or into trouble."""
+        if self._in_trouble(RAISES).any():
+            raise ArithmeticError("a case that raises")
+        if self._in_trouble(KILLS).any():
+            os.kill(os.getpid(), signal.SIGKILL)
+        time.sleep(SECONDS_A_CASE * len(self.replicas))
+        self.diverged = self._in_trouble(DIVERGES)
+        if self._in_trouble(HANGS).any():
+            time.sleep(max(0.0, deadline - self.clock()))
+            self.timed_out = self._in_trouble(HANGS)
+        self.running = ~(self.diverged | self.timed_out)
+        self._end = np.where(self.running, self.replicas.times[:, to], self._end)
+        for place in np.flatnonzero(self.running):
+            self.M[place] = self._numbers[place].normal(size=self.M[place].shape)
+
+    def _in_trouble(self, kind: float) -> np.ndarray:
+        return (self.replicas.gamma == kind) & (self.replicas.seeds == TROUBLED_SEED)
+
+    @property
+    def exit_steps(self) -> Array:
+        """Steps of the exits, NaN for those in trouble."""
+        return np.where(self.running[:, None], self._exits, np.nan)
+
+    @property
+    def end_steps(self) -> Array:
+        """The last step."""
+        return np.rint(self._end / self.replicas.step_time)
+
+    @staticmethod
+    def work(problem: Problem, time: float) -> float:
+        """As SGD."""
+        return time / problem.step_time()
+
+
+DYNAMICS.register("troubled", Troubled)
