@@ -39,9 +39,12 @@ class Problem(_Fields):
     Parameters
     ----------
     gamma : learning rate γ > 0.
-    p, k, d : widths of student and teacher, input dimension; x ~ N(0, I_d/d).
+    p : student width, the number of its hidden units.
+    k : teacher width.
+    d : input dimension; inputs are x ~ N(0, I_d/d).
     Delta : label-noise variance Δ ≥ 0.
-    activation, teacher_activation : names in `ACTIVATIONS`; the teacher's is the student's unless given.
+    activation : the student's activation function.
+    teacher_activation : the teacher's activation function; the student's unless given.
     spherical : project each student row on the sphere ‖w‖² = d after every step.
     a, a_star : second layers, a number for all units or one each.
     start : law of the student's first weights: N(0, 1) entries, or rows uniform on the sphere of radius √d;

@@ -9,7 +9,7 @@ CHECKED = [
     "observables",
     "problem",
     "report",
-    "simulate",
+    "simulation",
     "storage",
     "sweep",
     "theory",

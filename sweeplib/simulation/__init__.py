@@ -1,8 +1,9 @@
 """The one driver: any dynamics, any observables, to numbers with a status or to a labelled Dataset."""
 
+from typing import Any
+
 from sweeplib.simulation.cases import Case, Recording, Status
 from sweeplib.simulation.driver import Records, case_work, run_cases
-from sweeplib.simulation.labelled import simulate
 from sweeplib.simulation.variables import Variable, recorded_variables
 
 __all__ = [
@@ -16,3 +17,12 @@ __all__ = [
     "run_cases",
     "simulate",
 ]
+
+
+def __getattr__(name: str) -> Any:
+    """`simulate`, imported when it is first asked for: xarray takes as long to import as all the rest."""
+    if name == "simulate":
+        from sweeplib.simulation.labelled import simulate
+
+        return simulate
+    raise AttributeError(f"module {__name__!r} has no attribute {name!r}")

@@ -1,2 +1,0 @@
-from sweeplib.simulation import *  # noqa
-from sweeplib.simulation.labelled import STATUS_LABELS  # noqa
