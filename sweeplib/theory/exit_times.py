@@ -52,8 +52,7 @@ def noise_corrected_optimal_learning_rate(p: Real, d: Real, Delta: Real, T: Real
     It lies above γ_opt; at p = 1 their ratio does not depend on Δ. At γ = x · 2γ_opt, x in (0, 1), it is the first
     zero above x = ½ of the derivative, which has the sign of (L − log(1+s))(2x − 1) − c x/(1 − x + c x),
     s = c x/(1 − x), c = 2 γ_opt V/(8p) and L the mean log growth. To be trusted for T d of about 30 or more; nan where
-    there is none: for T d of a few units the
-    noise alone takes SGD to its exit, and the steps fall with γ all the way.
+    there is none: for T d of a few units the noise alone takes SGD to its exit, and the steps fall with γ all the way.
     """
     largest = maximal_learning_rate(p, Delta)
     strength = largest * noise_variance(p, Delta) / (8.0 * p)
