@@ -16,13 +16,13 @@ INSTALL := $(BIN)/python -m pip install --quiet --no-compile --disable-pip-versi
 .DELETE_ON_ERROR:
 
 sweep: $(VENV)/.run
-	$(BIN)/snakemake --profile $(PROFILE) --quiet rules host reason --config sweep=$(CONFIG)
+	$(BIN)/snakemake --profile $(PROFILE) --config sweep=$(CONFIG)
 
 plan: $(VENV)/.run
 	$(BIN)/sweeplib plan $(CONFIG)
 
 test: $(VENV)/.test
-	$(BIN)/python -m pytest -m "not long"
+	$(BIN)/python -m pytest -m "not long" --numprocesses 2 --dist loadfile
 
 test-long: $(VENV)/.test
 	$(BIN)/python -m pytest -m long --timeout 3600

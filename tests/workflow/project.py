@@ -14,11 +14,12 @@ name: tiny
 problem: {p: 1, k: 1, d: 40, Delta: 0, activation: square, spherical: true}
 grid: {gamma: [0.05, 0.08]}
 seeds: 2
-dynamics: [sgd_chain, ode]
+dynamics: [sgd_chain]
 times: [0, 2, 4]
 thresholds: [0.01]
 stop: exit
-figures: [learning_rate_scan]
+analyses: [exit_times]
+figures: [risk_curves]
 cluster: {kind: local, workers: 1, dashboard_address: ":0"}
 """
 

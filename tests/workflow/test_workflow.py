@@ -5,16 +5,18 @@ import xarray as xr
 
 from tests.workflow.project import Project
 
-DOWNSTREAM = {"all", "finalise", "analyse", "figure", "report"}
+ALWAYS = {"all", "report"}
+DOWNSTREAM = ALWAYS | {"analyse", "figure"}
+EVERYTHING = DOWNSTREAM | {"plan", "simulate", "finalise"}
 
 
 def test_every_stage_leaves_its_results(finished: Project) -> None:
     results = finished.root / "results/tiny"
     dataset = xr.open_zarr(results / "dataset.zarr")
-    assert dataset.sizes["gamma"] == 2 and dataset.sizes["seed"] == 2
-    assert set(dataset.dynamics.values) == {"ode", "sgd_chain"}
+    assert dict(dataset.sizes) == {"dynamics": 1, "gamma": 2, "seed": 2, "threshold": 1, "time": 3}
     assert (dataset.status == 1).all()
-    assert (results / "figures/learning_rate_scan.png").stat().st_size > 0
+    assert xr.open_zarr(results / "analysis/exit_times.zarr").sizes["gamma"] == 2
+    assert (results / "figures/risk_curves.png").stat().st_size > 0
     assert "<html" in (results / "report/index.html").read_text()
 
 
@@ -23,32 +25,24 @@ def test_nothing_is_left_to_do_after_a_finished_run(finished: Project) -> None:
 
 
 @pytest.mark.parametrize(
-    ("path", "line", "rerun"),
+    ("floor", "rerun"),
     [
-        ("sweeplib/figures/__init__.py", "EDITED = True", {"all", "figure", "report"}),
-        ("sweeplib/report/__init__.py", "EDITED = True", {"all", "report"}),
-        ("sweeplib/analysis/__init__.py", "EDITED = True", {"all", "analyse", "figure", "report"}),
-        ("sweeplib/dynamics/__init__.py", "EDITED = True", {"plan", "simulate"} | DOWNSTREAM),
-        ("sweeplib/maths/activations/square.py", "EDITED = True", {"plan", "simulate"} | DOWNSTREAM),
-        ("sweeplib/figures/__init__.py", "# a comment", set()),
-        ("sweeplib/cli.py", "EDITED = True", set()),
+        ("figures", ALWAYS | {"figure"}),
+        ("analysis", DOWNSTREAM),
+        ("dynamics", EVERYTHING),
+        ("maths/activations", EVERYTHING),
     ],
 )
-def test_an_edit_of_the_library_reruns_the_stages_that_call_it(
-    finished: Project, path: str, line: str, rerun: set[str]
-) -> None:
-    finished.append(path, line)
+def test_an_edit_of_a_floor_reruns_the_stages_that_call_it(finished: Project, floor: str, rerun: set[str]) -> None:
+    finished.append(f"sweeplib/{floor}/__init__.py", "EDITED = True")
     assert set(finished.planned()) == rerun
 
 
 @pytest.mark.parametrize(
     ("old", "new", "rerun"),
     [
-        ("gamma: [0.05, 0.08]", "gamma: [0.05, 0.06, 0.08]", {"plan", "simulate"} | DOWNSTREAM),
-        ("seeds: 2", "seeds: 3", {"plan", "simulate"} | DOWNSTREAM),
-        ("figures: [learning_rate_scan]", "figures: []", {"all", "report"}),
-        ("workers: 1", "workers: 2", set()),
-        ("name: tiny", "name: tiny  # a comment", set()),
+        ("seeds: 2", "seeds: 3", EVERYTHING),
+        ("figures: [risk_curves]", "figures: []", ALWAYS),
     ],
 )
 def test_an_edit_of_the_config_reruns_the_stages_that_read_it(
@@ -58,14 +52,17 @@ def test_an_edit_of_the_config_reruns_the_stages_that_read_it(
     assert set(finished.planned()) == rerun
 
 
-def test_results_that_come_out_the_same_rerun_nothing_further(finished: Project) -> None:
-    finished.snakemake("--config", "sweep=tiny.yaml", "--forcerun", "finalise", "--until", "finalise")
+def test_edits_that_change_no_result_rerun_nothing(finished: Project) -> None:
+    finished.edit("tiny.yaml", "workers: 1", "workers: 2")
+    finished.edit("tiny.yaml", "name: tiny", "name: tiny # a comment")
+    finished.append("sweeplib/dynamics/__init__.py", "# a comment")
+    finished.append("sweeplib/cli.py", "EDITED = True")
     assert finished.planned() == {}
 
 
-def test_results_that_change_reach_the_report(finished: Project) -> None:
+def test_a_dataset_that_grew_reruns_what_reads_it(finished: Project) -> None:
     finished.edit("tiny.yaml", "seeds: 2", "seeds: 3")
-    done = finished.snakemake("--config", "sweep=tiny.yaml")
+    done = finished.snakemake("--config", "sweep=tiny.yaml", "--until", "finalise")
     assert done.returncode == 0, done.stderr
     assert xr.open_zarr(finished.root / "results/tiny/dataset.zarr").sizes["seed"] == 3
-    assert finished.planned() == {}
+    assert set(finished.planned()) == DOWNSTREAM
