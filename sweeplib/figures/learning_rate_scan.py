@@ -109,11 +109,14 @@ def _plain_log(above: Axes) -> None:
 
 
 def _frame(below: Axes, part: xr.Dataset, split: Facets) -> None:
+    from matplotlib.ticker import MaxNLocator
+
     hues = split.hues(part)
     below.set_ylim(-len(hues) + 0.4, 0.6)
     labels = [value_label(one[split.hue]) if split.hue else "optimum" for _, one in each(part, hues)]
     below.set_yticks([-index for index in range(len(hues))], labels)
     below.tick_params(left=False)
+    below.xaxis.set_major_locator(MaxNLocator(5, steps=[1, 2, 5, 10]))
     below.spines["left"].set_visible(False)
     gamma = part["gamma"]
     below.set_xlabel(
@@ -172,10 +175,18 @@ def _optima(below: Axes, one: xr.Dataset, row: int, looks: dict[str, str]) -> No
         best, low, high = (found[f"gamma_opt{end}"].item() / unit for end in ("", "_low", "_high"))
         y = row - 0.22 * (place - (len(shown) - 1) / 2)
         style = dynamics_look(name, _shown(one), looks) | {"markersize": 3.6}
+        edges = _edges(one["gamma"].values / unit, (low, best, high)) if found["at_edge"] else {}
+        if best in edges:
+            style |= {"marker": "none"}
         below.errorbar(best, y, xerr=[[best - low], [high - best]], elinewidth=0.9, **style)
-        for end, marker in ((low, "<"), (high, ">")):
-            if found["at_edge"] and np.isclose(one["gamma"] / unit, end, rtol=1e-9).any():  # goes on beyond the scan
-                below.plot(end, y, marker=marker, markersize=4.5, color=style["color"], clip_on=False)
+        for end, marker in edges.items():
+            below.plot(end, y, marker=marker, markersize=4.5, color=style["color"], clip_on=False, zorder=4)
+
+
+def _edges(scanned: np.ndarray, found: tuple[float, ...]) -> dict[float, str]:
+    """The numbers that lie on a scanned value, where the learning rates used end, with an arrow that points beyond."""
+    middle = np.median(scanned)
+    return {x: "<" if x < middle else ">" for x in found if np.isclose(scanned, x, rtol=1e-9, atol=0.0).any()}
 
 
 def dynamics_look(name: str, shown: list[str], looks: dict[str, str]) -> dict[str, Any]:

@@ -52,7 +52,7 @@ def risk_curves(
         if split.panel:
             axes[column].set_title(value_label(part[split.panel]))
     axes[0].set_ylabel(axis_label(ds["risk"]))
-    if float(data["risk"].min()) > 0.0:
+    if 0.0 < 10.0 * float(data["risk"].min()) < float(data["risk"].max()):
         axes[0].set_yscale("log")
     _legend(drawing, data, split, shown)
     return drawing

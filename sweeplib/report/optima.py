@@ -60,8 +60,9 @@ def _measured(one: xr.Dataset) -> str:
 
 
 def _digits(best: float, low: float, high: float) -> Iterator[str]:
-    """The three numbers with two digits of the interval's width."""
-    decimals = max(0, 1 - int(np.floor(np.log10(max(high - low, 1e-12)))))
+    """The three numbers with two digits of the interval's width, but no more than five of their own."""
+    digits = np.floor(np.log10([max(high - low, np.finfo(float).tiny), best])).astype(int)
+    decimals = max(0, min(1 - digits[0], 4 - digits[1]))
     return (f"{value:.{decimals}f}" for value in (best, low, high))
 
 
