@@ -15,4 +15,4 @@ CHECKED = [
     "theory",
 ]
 
-install_import_hook([f"sweeplib.{floor}" for floor in CHECKED], "beartype.beartype")
+install_import_hook([f"sweeplib.{floor}" for floor in CHECKED], "tests.runtime_types.checked")

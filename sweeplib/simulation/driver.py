@@ -5,7 +5,7 @@ from dataclasses import dataclass
 from functools import lru_cache
 
 import numpy as np
-from numpy.typing import ArrayLike, NDArray
+from numpy.typing import NDArray
 
 from sweeplib.dynamics import DYNAMICS, Dynamics, Replicas
 from sweeplib.errors import InputError, SweeplibError
@@ -18,7 +18,7 @@ from sweeplib.simulation.cases import Case, Status
 from sweeplib.simulation.variables import recorded_variables
 
 Array = NDArray[np.float64]
-Weights = tuple[ArrayLike, ArrayLike]
+Weights = tuple[Sequence[Sequence[float]] | Array, Sequence[Sequence[float]] | Array]
 Initial = Overlaps | Weights | None
 
 

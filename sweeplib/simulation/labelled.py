@@ -1,17 +1,15 @@
 """simulate: one problem, any dynamics, to a labelled Dataset."""
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping
 from dataclasses import asdict
 from typing import Any, Literal
 
 import numpy as np
 import xarray as xr
-from numpy.typing import ArrayLike
 
-from sweeplib.maths.overlaps import Overlaps
 from sweeplib.problem import Problem
 from sweeplib.simulation.cases import Case, Recording, Status, numerics_version
-from sweeplib.simulation.driver import run_cases
+from sweeplib.simulation.driver import Initial, run_cases
 from sweeplib.simulation.variables import STEP_LABELS, TIME_LABELS, recorded_variables
 
 STATUS_LABELS = {
@@ -25,14 +23,14 @@ def simulate(
     problem: Problem,
     dynamics: str,
     *,
-    times: ArrayLike,
-    seeds: Sequence[int] = (0,),
-    initial: Overlaps | tuple[ArrayLike, ArrayLike] | None = None,
-    observables: Sequence[str] = ("risk",),
-    thresholds: Sequence[float] = (),
+    times: Iterable[float],
+    seeds: Iterable[int] = (0,),
+    initial: Initial = None,
+    observables: Iterable[str] = ("risk",),
+    thresholds: Iterable[float] = (),
     stop: Literal["end", "exit"] = "end",
     root_seed: int = 0,
-    pair_by: Sequence[str] | None = None,
+    pair_by: Iterable[str] | None = None,
     options: Mapping[str, Any] | None = None,
     timeout: float | None = None,
 ) -> xr.Dataset:
@@ -57,13 +55,14 @@ def simulate(
 
     A run that diverges has `status` diverged and NaN from there on; it raises nothing. Bad input raises InputError.
     """
-    recording = Recording(tuple(np.atleast_1d(np.asarray(times))), tuple(thresholds), tuple(observables), stop)
+    recording = Recording(tuple(times), tuple(thresholds), tuple(observables), stop)
     shared: dict[str, Any] = {
         "options": tuple(sorted((options or {}).items())),
         "root_seed": root_seed,
         "pair_by": None if pair_by is None else tuple(pair_by),
     }
-    cases = [Case(problem, dynamics, seed, recording, **shared) for seed in seeds]
+    replicas = tuple(seeds)
+    cases = [Case(problem, dynamics, seed, recording, **shared) for seed in replicas]
     records = run_cases(cases, timeout=timeout, initial=initial)
     variables: dict[str, Any] = {
         name: (("seed", *variable.dims), records.data[name], variable.attrs)
@@ -72,7 +71,7 @@ def simulate(
     variables["status"] = (("seed",), records.status, STATUS_LABELS)
     steps = np.rint(np.array(recording.times) / problem.step_time())
     coords: dict[str, Any] = {
-        "seed": ("seed", np.array(seeds), {"long_name": "replica", "units": "1"}),
+        "seed": ("seed", np.array(replicas), {"long_name": "replica", "units": "1"}),
         "time": ("time", np.array(recording.times), TIME_LABELS),
         "steps": ("time", steps, STEP_LABELS),
     }
