@@ -1,7 +1,7 @@
 """Labelled datasets on disk: zarr v3 that plain `xarray.open_zarr` understands, the same bytes for the same content."""
 
 import warnings
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Hashable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
@@ -102,8 +102,14 @@ def open_dataset(path: str | Path, shape: tuple[int, int] | None = None) -> xr.D
     if not (path / (group or "") / "zarr.json").exists():
         raise InputError("no dataset here" if group is None else f"no dataset of shape {group} here", file=path)
     dataset = xr.open_zarr(path, group=group, chunks=None)
-    strings = {name: variable.astype("U") for name, variable in dataset.coords.items() if variable.dtype.kind == "T"}
-    return dataset.assign_coords(strings)
+    return dataset.assign(
+        {name: _plain(dataset[name]) for name in dataset.variables if dataset[name].dtype.kind == "T"}
+    )
+
+
+def _plain(strings: xr.DataArray) -> tuple[tuple[Hashable, ...], np.ndarray, dict[str, Any]]:
+    """The strings in numpy's own type, which all of xarray and pandas takes."""
+    return strings.dims, strings.values.astype(object).astype("U"), strings.attrs
 
 
 def shape_group(p: int, k: int) -> str:

@@ -83,7 +83,7 @@ def _write_variables(writer: GroupWriter, region: Region, results: Mapping[str, 
         sizes = (len(results), *region.sizes, *variable.sizes)
         array = writer.variable(name, dims, sizes, variable.dtype, variable.attributes, apart=1)
         for number, part in enumerate(results.values()):
-            array[number] = region.values(part, name, variable)
+            array[number] = region.values(part, name, variable, shape)
 
 
 def _attributes(sweep: "Sweep", directory: Path, results: Mapping[str, Results]) -> dict[str, Any]:

@@ -58,7 +58,6 @@ class Layout:
         self.shape: tuple[int, int] = tuple(attributes["shape"])
         self.shared: dict[str, Any] = attributes["shared"]
         self.variables: dict[str, list[str]] = attributes["variables"]
-        self._arrays: dict[str, Any] = {}
 
     @cached_property
     def ids(self) -> np.ndarray:
@@ -68,7 +67,7 @@ class Layout:
 
     def stored_ids(self, rows: slice) -> np.ndarray:
         """The identities as they stand in the array, b"" where an append was cut short."""
-        return np.ascontiguousarray(self._array("case_id")[rows]).view("S16").ravel()
+        return np.ascontiguousarray(self._arrays["case_id"][rows]).view("S16").ravel()
 
     def __len__(self) -> int:
         return len(self.ids)
@@ -80,22 +79,22 @@ class Layout:
 
     def status(self, rows: slice = slice(None)) -> np.ndarray:
         """The status of the rows, uint8."""
-        status: np.ndarray = self._array("status")[rows]
+        status: np.ndarray = self._arrays["status"][rows]
         return status[: len(self)] if rows == slice(None) else status
 
     def rows(self, rows: slice) -> list[Row]:
         """What is their own of the cases in these rows."""
-        columns = [self._array(name)[rows].tolist() for name in Row._fields]
+        columns = [self._arrays[name][rows].tolist() for name in Row._fields]
         return [Row(*parts) for parts in zip(*columns, strict=True)]
 
     def data(self, variable: str) -> np.ndarray:
         """A recorded variable of all rows, (case, ...)."""
-        values: np.ndarray = self._array(variable)[: len(self)]
+        values: np.ndarray = self._arrays[variable][: len(self)]
         return values
 
     def block(self, number: int) -> slice:
         """The rows of a block."""
-        return slice(number * self.block_size, min((number + 1) * self.block_size, self._array("status").shape[0]))
+        return slice(number * self.block_size, min((number + 1) * self.block_size, self._arrays["status"].shape[0]))
 
     def write(self, number: int, positions: np.ndarray, data: dict[str, np.ndarray], status: np.ndarray) -> None:
         """Write results into `positions` of a block: the data first, then `status`. For the block's one writer."""
@@ -111,11 +110,11 @@ class Layout:
 
     def empty(self, variable: str, cases: int) -> np.ndarray:
         """Values of a variable for some cases, all still at its fill value."""
-        array = self._array(variable)
+        array = self._arrays[variable]
         return np.full((cases, *array.shape[1:]), array.fill_value, array.dtype)
 
     def _put(self, name: str, rows: slice, positions: np.ndarray, values: np.ndarray, *, merge: bool) -> None:
-        array = self._array(name)
+        array = self._arrays[name]
         block = array[rows] if merge else self.empty(name, rows.stop - rows.start)
         block[positions] = values
         array[rows] = block
@@ -131,24 +130,23 @@ class Layout:
         self._repair()
         start, stop = len(self), len(self) + len(ids)
         for name in (*self.variables, "status", *INDEX):
-            array = self._array(name)
+            array = self._arrays[name]
             array.resize((stop, *array.shape[1:]))
         for name, column in zip(Row._fields, zip(*rows, strict=True), strict=True):
-            self._array(name)[start:stop] = np.asarray(column, dtype=self._array(name).dtype)
-        self._array("case_id")[start:stop] = ids.view("<u8").reshape(-1, 2)
+            self._arrays[name][start:stop] = np.asarray(column, dtype=self._arrays[name].dtype)
+        self._arrays["case_id"][start:stop] = ids.view("<u8").reshape(-1, 2)
         del self.ids
 
     def _repair(self) -> None:
         """Cut what an append that was killed left beyond the rows, so that it cannot be taken for rows later."""
-        case_id = self._array("case_id")
+        case_id = self._arrays["case_id"]
         if case_id.shape[0] > len(self):
             case_id[len(self) :] = 0
             case_id.resize((len(self), 2))
 
-    def _array(self, name: str) -> Any:
-        if name not in self._arrays:
-            self._arrays[name] = self.group[name].with_config({"write_empty_chunks": True})
-        return self._arrays[name]
+    @cached_property
+    def _arrays(self) -> dict[str, Any]:
+        return {name: array.with_config({"write_empty_chunks": True}) for name, array in self.group.arrays()}
 
 
 def create_layout(path: Path, case: Case, block_size: int) -> Layout:

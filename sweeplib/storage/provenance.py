@@ -7,10 +7,11 @@ import subprocess
 from functools import cache
 from pathlib import Path
 
+import sweeplib
 from sweeplib.sources import code
 
 PACKAGE = Path(__file__).resolve().parent.parent
-LIBRARIES = ("sweeplib", "numpy", "scipy", "numba", "xarray", "zarr", "dask", "distributed")
+LIBRARIES = ("numpy", "scipy", "numba", "xarray", "zarr", "dask", "distributed")
 
 
 def floors_digest(*floors: str) -> str:
@@ -37,7 +38,8 @@ def _sources(floor: str) -> list[Path]:
 @cache
 def versions() -> dict[str, str]:
     """The versions of Python and of the libraries that a result depends on."""
-    return {"python": platform.python_version()} | {name: _version(name) for name in LIBRARIES}
+    own = {"sweeplib": sweeplib.__version__, "python": platform.python_version()}
+    return own | {name: _version(name) for name in LIBRARIES}
 
 
 def _version(name: str) -> str:

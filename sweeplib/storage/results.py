@@ -90,11 +90,11 @@ class Region:
         inside: np.ndarray = np.ravel_multi_index(local, self.sizes)
         return inside
 
-    def values(self, part: Results, name: str, variable: Variable) -> np.ndarray:
-        """A variable of one dynamics over the region, at its fill value where there is no case."""
+    def values(self, part: Results, name: str, variable: Variable, shape: Shape | None) -> np.ndarray:
+        """A variable of one dynamics, of the cases of one shape or all, at its fill value where there is no case."""
         values = np.full((int(np.prod(self.sizes)), *variable.sizes), variable.fill_value, variable.dtype)
         for number, layout in part.used:
-            if name in layout.variables:
+            if name in layout.variables and shape in (None, layout.shape):
                 here = part.wanted.layout == number
                 values[self.inside(part.wanted.flat[here])] = layout.data(name)[part.wanted.row[here]]
         return values.reshape(*self.sizes, *variable.sizes)

@@ -119,12 +119,12 @@ def _commit(block: Block, layout: Layout, missing: np.ndarray) -> dict[str, int]
         for name, values in records.data.items():
             data[name][places] = values
     layout.write(block.number, missing, data, status)
-    return {name: int(count) for name, count in _counts(status).items()}
+    return _counts(status)
 
 
 def _counts(status: np.ndarray) -> dict[str, int]:
     values, counts = np.unique(status, return_counts=True)
-    return {Status(value).name: count for value, count in zip(values, counts, strict=True)}
+    return {Status(value).name: int(count) for value, count in zip(values, counts, strict=True)}
 
 
 def _guarded(block: Block, cases: list[Case]) -> Records:

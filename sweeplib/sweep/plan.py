@@ -68,7 +68,7 @@ class DynamicsPlan:
     @property
     def cpu_seconds(self) -> float:
         """The seconds of one processor that are left to do."""
-        return sum(layout.cpu_seconds for layout in self.layouts.values())
+        return sum((layout.cpu_seconds for layout in self.layouts.values()), 0.0)
 
 
 @dataclass(frozen=True)
@@ -82,7 +82,7 @@ class Plan:
     @property
     def cpu_seconds(self) -> float:
         """The seconds of one processor that are left to do."""
-        return sum(part.cpu_seconds for part in self.dynamics.values())
+        return sum((part.cpu_seconds for part in self.dynamics.values()), 0.0)
 
     @property
     def wall_seconds(self) -> float | None:

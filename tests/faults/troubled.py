@@ -12,7 +12,6 @@ from sweeplib.problem import Problem
 
 RAISES, KILLS, HANGS, DIVERGES = 101.0, 102.0, 103.0, 104.0
 TROUBLED_SEED = 3
-SECONDS_A_CASE = 0.03
 
 
 class Troubled(Dynamics):
@@ -21,6 +20,7 @@ class Troubled(Dynamics):
     name = "troubled"
     label = "Troubled"
     together = 64
+    seconds = 0.03
 
     def __init__(self, replicas: Replicas, options: NumericalOptions) -> None:
         super().__init__(replicas, options)
@@ -35,7 +35,7 @@ class Troubled(Dynamics):
             raise ArithmeticError("a case that raises")
         if self._in_trouble(KILLS).any():
             os.kill(os.getpid(), signal.SIGKILL)
-        time.sleep(SECONDS_A_CASE * len(self.replicas))
+        time.sleep(self.seconds * len(self.replicas))
         self.diverged = self._in_trouble(DIVERGES)
         if self._in_trouble(HANGS).any():
             time.sleep(max(0.0, deadline - self.clock()))
@@ -64,4 +64,13 @@ class Troubled(Dynamics):
         return time / problem.step_time()
 
 
+class Calm(Troubled):
+    """The same under another name, and at once."""
+
+    name = "calm"
+    label = "Calm"
+    seconds = 0.0
+
+
 DYNAMICS.register("troubled", Troubled)
+DYNAMICS.register("calm", Calm)

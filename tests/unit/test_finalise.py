@@ -1,0 +1,118 @@
+"""The dataset of a sweep: axes, coordinates, statuses and results in their places."""
+
+import warnings
+from pathlib import Path
+
+import numpy as np
+import pytest
+import xarray as xr
+
+from sweeplib.errors import InputError
+from sweeplib.simulation import Recording, Status, run_cases
+from sweeplib.storage.dataset import open_dataset
+from sweeplib.storage.finalise import finalise
+from sweeplib.sweep.expressions import Expression
+from sweeplib.sweep.grid import Axis, Grid
+from sweeplib.sweep.plugins import load_plugins
+from sweeplib.sweep.run import run_sweep
+from sweeplib.sweep.sweep import Run, Sweep
+from tests.in_process import InProcess
+
+load_plugins(["tests.faults.troubled"])
+
+
+@pytest.fixture(scope="module")
+def sweep() -> Sweep:
+    axes = (Axis("gamma0", (0.5, 0.1)), Axis("d", (10, 40), {"Delta": (0.0, 1.0)}), Axis("kappa", (0.0, 0.5)))
+    derived = {"gamma": Expression("gamma0 / d"), "p": Expression("round(d**kappa)")}
+    fixed = {"k": 1, "activation": "square", "a": 2.0}
+    return Sweep(
+        "finalised",
+        Grid(axes, fixed, derived, used=frozenset({"p", "gamma"})),
+        (0, 1, 2),
+        {"calm": Run("calm"), "troubled": Run("troubled", where={"d": (10,)})},
+        Recording(times=(1.0, 2.0), thresholds=(0.1, 0.2), observables=("overlap_M",)),
+        clock=Expression("p / gamma"),
+        cluster=InProcess(block_size=4),
+        source="name: finalised\ncluster:\n  kind: local\n",
+    )
+
+
+@pytest.fixture(scope="module")
+def path(sweep: Sweep, tmp_path_factory: pytest.TempPathFactory) -> Path:
+    directory: Path = tmp_path_factory.mktemp("finalised")
+    for dynamics in sweep.runs:
+        run_sweep(sweep, dynamics, directory, progress=False)
+    return finalise(sweep, directory)
+
+
+@pytest.fixture(scope="module")
+def dataset(path: Path) -> xr.Dataset:
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        return xr.open_zarr(path, chunks=None).load()
+
+
+def test_dims_and_coordinates(dataset: xr.Dataset) -> None:
+    outer = ("dynamics", "d", "gamma0", "kappa", "seed")
+    assert dataset.status.dims == outer
+    assert dataset.exit_steps.dims == (*outer, "threshold")
+    assert dataset.gamma.dims == ("d", "gamma0")
+    assert dataset.gamma.attrs["formula"] == "gamma0 / d"
+    assert float(abs(dataset.gamma * dataset.d / dataset.gamma0 - 1).max()) < 1e-12
+    assert dataset.Delta.dims == ("d",)
+    assert dataset.p.sel(d=40, kappa=0.5) == 6
+    assert (dataset.k, dataset.a, dataset.activation, dataset.start) == (1, 2.0, "square", "gaussian")
+    assert float(abs(dataset.clock * dataset.gamma / dataset.p - 1).max()) < 1e-12
+    assert dataset.time.attrs["scale"] == "p / gamma"
+
+
+def test_everything_is_labelled(dataset: xr.Dataset) -> None:
+    for name, variable in dataset.variables.items():
+        wanted = {"long_name", "flag_meanings"} if name == "status" else {"long_name", "units", "symbol"}
+        assert wanted <= set(variable.attrs), name
+
+
+def test_every_result_is_in_its_place(sweep: Sweep, dataset: xr.Dataset, path: Path) -> None:
+    seen = 0
+    for dynamics in sweep.runs:
+        for index, case in sweep.cases(dynamics):
+            place = dict(zip((*sweep.grid.dims, "seed"), index, strict=True))
+            stored = dataset.sel(dynamics=dynamics).isel(place)
+            alone = run_cases([case]).data
+            assert stored.status == Status.ok
+            np.testing.assert_array_equal(stored.exit_steps, alone["exit_steps"][0])
+            matrices = open_dataset(path, shape=(case.problem.p, 1)).sel(dynamics=dynamics)
+            at = {dim: stored[dim].item() for dim in place}
+            np.testing.assert_array_equal(matrices.overlap_M.sel(at), alone["overlap_M"][0])
+            seen += 1
+    assert seen == 2 * 2 * 2 * 3 + 2 * 2 * 3
+
+
+def test_cases_outside_where_are_missing(dataset: xr.Dataset) -> None:
+    outside = dataset.sel(dynamics="troubled", d=40)
+    assert (outside.status == Status.missing).all()
+    assert outside.end_steps.isnull().all()
+    assert int((dataset.status == Status.missing).sum()) == outside.status.size
+
+
+def test_overlap_group_covers_no_more_than_its_shape(path: Path) -> None:
+    assert open_dataset(path, shape=(6, 1)).sizes["d"] == 1
+    with pytest.raises(InputError, match="no dataset of shape p7_k1"):
+        open_dataset(path, shape=(7, 1))
+
+
+def test_attributes_say_where_it_comes_from(dataset: xr.Dataset) -> None:
+    assert dataset.attrs["config"] == "name: finalised\n"
+    assert "numpy" in dataset.attrs["versions"]
+    assert len(dataset.attrs["digest"]) == 32
+
+
+def test_reduces_by_name(dataset: xr.Dataset) -> None:
+    mean = dataset.exit_steps.mean("seed").sel(d=10, dynamics="calm")
+    assert mean.dims == ("gamma0", "kappa", "threshold")
+
+
+def test_refuses_what_has_not_been_run(sweep: Sweep, tmp_path: Path) -> None:
+    with pytest.raises(InputError, match="24 cases of calm have not been run yet"):
+        finalise(sweep, tmp_path)

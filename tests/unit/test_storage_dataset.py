@@ -1,0 +1,83 @@
+"""Datasets on disk: what goes in comes out, in a form that plain xarray reads without a warning."""
+
+import warnings
+from pathlib import Path
+
+import numpy as np
+import pytest
+import xarray as xr
+from hypothesis import given
+from hypothesis import strategies as st
+
+from sweeplib.errors import InputError
+from sweeplib.storage.dataset import open_dataset, partition, write_dataset
+from sweeplib.storage.provenance import floors_digest
+
+
+@pytest.fixture
+def dataset() -> xr.Dataset:
+    return xr.Dataset(
+        {
+            "risk": (
+                ("dynamics", "d"),
+                np.array([[1.0, np.nan], [np.nan, np.nan]]),
+                {"units": "1", "symbol": r"\mathcal{R}"},
+            ),
+            "count": ("d", np.array([1, 2], dtype=np.uint8)),
+            "regime": ("d", np.array(["plateau", "no_ode"], dtype=object)),
+        },
+        coords={
+            "dynamics": ["ode", "sgd_chain"],
+            "d": ("d", [10, 20], {"long_name": "input dimension"}),
+            "gamma": ("d", [0.1, 0.2], {"formula": "1/d"}),
+            "activation": "square",
+            "spherical": True,
+        },
+        attrs={"title": "a test", "numbers": [1, 2]},
+    )
+
+
+def test_round_trip(dataset: xr.Dataset, tmp_path: Path) -> None:
+    again = open_dataset(write_dataset(dataset, tmp_path / "a.zarr")).load()
+    xr.testing.assert_identical(again.assign(regime=again.regime.astype(object)), dataset)
+    assert again.dynamics.dtype.kind == "U"
+
+
+def test_plain_xarray_reads_it_without_a_warning(dataset: xr.Dataset, tmp_path: Path) -> None:
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        write_dataset(dataset, tmp_path / "a.zarr")
+        plain = xr.open_zarr(tmp_path / "a.zarr")
+    assert plain.sel(dynamics="ode", d=10).risk.values == 1.0
+    assert set(plain.coords) == set(dataset.coords)
+
+
+def test_failed_write_leaves_the_old_dataset(dataset: xr.Dataset, tmp_path: Path) -> None:
+    path = write_dataset(dataset, tmp_path / "a.zarr")
+    unwritable = xr.Dataset({"b": ("x", np.array([object()], dtype=object))}, attrs={"not json": object()})
+    with pytest.raises(TypeError):
+        write_dataset(unwritable, path)
+    xr.testing.assert_identical(open_dataset(path).risk.load(), dataset.risk)
+
+
+def test_missing_dataset_is_refused_by_name(tmp_path: Path) -> None:
+    with pytest.raises(InputError, match="no dataset here"):
+        open_dataset(tmp_path / "nothing.zarr")
+
+
+@given(st.lists(st.integers(1, 3000), min_size=1, max_size=4), st.sampled_from([1, 8]))
+def test_chunks_fill_shards_and_are_not_large(shape: list[int], itemsize: int) -> None:
+    chunks, shards = partition(shape, itemsize)
+    assert np.prod(chunks, dtype=float) * itemsize <= 2 * 2**20
+    if shards is None:
+        assert chunks == tuple(shape)
+    else:
+        assert all(shard % chunk == 0 for shard, chunk in zip(shards, chunks, strict=True))
+        assert np.prod(shards, dtype=float) * itemsize <= 2 * 64 * 2**20
+
+
+def test_digest_of_a_floor_is_stable_and_known() -> None:
+    assert floors_digest("maths", "problem") == floors_digest("problem", "maths", "maths")
+    assert floors_digest("maths") != floors_digest("problem")
+    with pytest.raises(ValueError, match="no floor 'cellar'"):
+        floors_digest("cellar")
