@@ -15,4 +15,4 @@ CHECKED = [
     "theory",
 ]
 
-install_import_hook([f"sweeplib.{floor}" for floor in CHECKED], "tests.runtime_types.checked")
+install_import_hook([f"sweeplib.{floor}" for floor in CHECKED], "runtime_types.checked")
