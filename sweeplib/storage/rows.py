@@ -2,6 +2,7 @@
 
 import dataclasses
 import json
+from collections.abc import Iterable
 from typing import Any, NamedTuple
 
 from sweeplib.problem import Problem
@@ -32,12 +33,18 @@ def shared_fields(case: Case) -> dict[str, Any]:
     return plain
 
 
-def case_of(shared: dict[str, Any], row: Row) -> Case:
-    """The case that `shared_fields` and `row_of` took apart."""
+def cases_of(shared: dict[str, Any], rows: Iterable[Row]) -> list[Case]:
+    """The cases that `shared_fields` and `row_of` took apart; those of one problem share it, and all the recording."""
     fields = {name: _tuples(value) for name, value in shared.items() if name != "recording"}
     recording = Recording(**{name: _tuples(value) for name, value in shared["recording"].items()})
-    problem = Problem(**json.loads(row.problem))
-    return Case(problem=problem, seed=int(row.seed), clock=float(row.clock), recording=recording, **fields)
+    problems: dict[str, Problem] = {}
+    cases = []
+    for row in rows:
+        if row.problem not in problems:
+            problems[row.problem] = Problem(**json.loads(row.problem))
+        problem = problems[row.problem]
+        cases.append(Case(problem=problem, seed=row.seed, clock=row.clock, recording=recording, **fields))
+    return cases
 
 
 def _tuples(value: Any) -> Any:

@@ -3,9 +3,8 @@
 import os
 import socket
 import time
-from collections.abc import Sequence
+from collections.abc import Hashable, Sequence
 from dataclasses import dataclass, replace
-from itertools import groupby
 from pathlib import Path
 
 import numpy as np
@@ -17,7 +16,7 @@ from sweeplib.storage.files import append_line
 from sweeplib.storage.layout import Layout
 from sweeplib.storage.locks import block_lock
 from sweeplib.storage.provenance import cpu_model
-from sweeplib.storage.rows import case_of
+from sweeplib.storage.rows import cases_of
 from sweeplib.sweep.plugins import load_plugins
 
 
@@ -99,7 +98,7 @@ def _cases(block: Block, layout: Layout, positions: np.ndarray) -> list[Case]:
     """The cases of some rows of a block. SweeplibError unless their results would be the ones that were asked for."""
     rows = layout.block(block.number)
     ids, own = layout.stored_ids(rows), layout.rows(rows)
-    cases = [case_of(layout.shared, own[position]) for position in positions]
+    cases = cases_of(layout.shared, [own[position] for position in positions])
     for case, position in zip(cases, positions, strict=True):
         if case.identity() != ids[position].ljust(16, b"\0"):
             raise SweeplibError(f"this worker's sweeplib is not the one that planned block {block.name}")
@@ -109,17 +108,23 @@ def _cases(block: Block, layout: Layout, positions: np.ndarray) -> list[Case]:
 def _commit(block: Block, layout: Layout, missing: np.ndarray) -> dict[str, int]:
     """Compute and write the missing cases; their number by status."""
     cases = _cases(block, layout, missing)
-    order = sorted(range(len(cases)), key=lambda at: repr(cases[at].shape))
     data = {name: layout.empty(name, len(cases)) for name in layout.variables}
     status = np.empty(len(cases), np.uint8)
-    for _, together in groupby(order, key=lambda at: cases[at].shape):
-        places = list(together)
+    for places in _by_shape(cases):
         records = _guarded(block, [cases[at] for at in places])
         status[places] = records.status
         for name, values in records.data.items():
             data[name][places] = values
     layout.write(block.number, missing, data, status)
     return _counts(status)
+
+
+def _by_shape(cases: list[Case]) -> list[list[int]]:
+    """The places of the cases that can be run together."""
+    places: dict[Hashable, list[int]] = {}
+    for place, case in enumerate(cases):
+        places.setdefault(case.shape, []).append(place)
+    return list(places.values())
 
 
 def _counts(status: np.ndarray) -> dict[str, int]:

@@ -9,7 +9,7 @@ import numpy as np
 
 from sweeplib.storage.files import read_json, write_json
 from sweeplib.storage.inventory import Inventory, inventory
-from sweeplib.storage.rows import Row, case_of
+from sweeplib.storage.rows import Row, cases_of
 from sweeplib.storage.run_store import RunStore
 from sweeplib.sweep.calibration import PILOT_CASES, Pilot, block_size, case_bytes, even, measured_seconds
 
@@ -192,7 +192,7 @@ def _pilots(store: RunStore, wanted: Inventory) -> dict[str, Pilot]:
 
 
 def _pilot(store: RunStore, name: str, shared: dict[str, Any], rows: Sequence[Row]) -> Pilot:
-    return Pilot(f"{store.dynamics}/{name}", tuple(case_of(shared, row) for row in rows))
+    return Pilot(f"{store.dynamics}/{name}", tuple(cases_of(shared, rows)))
 
 
 def _spread(things: Sequence[int] | np.ndarray) -> list[int]:

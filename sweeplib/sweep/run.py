@@ -13,7 +13,7 @@ from sweeplib.errors import SweeplibError
 from sweeplib.storage.files import write_json
 from sweeplib.storage.inventory import Inventory, inventory
 from sweeplib.storage.locks import driver_lock
-from sweeplib.storage.rows import case_of
+from sweeplib.storage.rows import cases_of
 from sweeplib.storage.run_store import RunStore
 from sweeplib.sweep.blocks import Block, BlockReport
 from sweeplib.sweep.dispatch import dispatched
@@ -70,7 +70,7 @@ def _appended(sweep: "Sweep", store: RunStore, wanted: Inventory) -> tuple[RunSt
     sizes = _block_sizes(sweep, store, wanted)
     for name, new in wanted.new.items():
         if name not in store.layouts:
-            store.create(name, case_of(new.shared, new.rows[0]), sizes[name])
+            store.create(name, cases_of(new.shared, new.rows[:1])[0], sizes[name])
         store.layouts[name].append(new.ids, new.rows)
     store = store.refreshed()
     return store, wanted.located(store)

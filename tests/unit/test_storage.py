@@ -10,7 +10,7 @@ import zarr
 from sweeplib.problem import Problem
 from sweeplib.simulation import Case, Recording, Status
 from sweeplib.storage.layout import Layout, cost_class, layout_name
-from sweeplib.storage.rows import case_of, row_of, shared_fields
+from sweeplib.storage.rows import cases_of, row_of, shared_fields
 from sweeplib.storage.run_store import RunStore
 from sweeplib.sweep.plugins import load_plugins
 
@@ -41,7 +41,7 @@ def layout(tmp_path: Path) -> Layout:
 
 def test_case_comes_back_from_its_row() -> None:
     for case in cases(2):
-        again = case_of(shared_fields(case), row_of(case))
+        (again,) = cases_of(shared_fields(case), [row_of(case)])
         assert again == case
         assert again.identity() == case.identity()
 
@@ -97,7 +97,7 @@ def test_append_cut_short_anywhere_is_repaired(layout: Layout, monkeypatch: pyte
     assert crashes > 10
     done = Layout(layout.path)
     assert (done.ids == identities(everything)).all()
-    assert [case_of(done.shared, row) for row in done.rows(slice(None))] == everything
+    assert cases_of(done.shared, done.rows(slice(None))) == everything
     assert (done.status() == Status.missing).all()
 
 
