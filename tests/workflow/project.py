@@ -30,11 +30,19 @@ class Project:
 
     root: Path
 
-    def snakemake(self, *arguments: str) -> subprocess.CompletedProcess[str]:
-        """Snakemake run in the tree, on its own copy of sweeplib."""
+    def start(self, *arguments: str) -> subprocess.Popen[str]:
+        """Snakemake started in the tree, on its own copy of sweeplib."""
         command = [sys.executable, "-m", "snakemake", "--profile", "workflow/profiles/local", *arguments]
         environment = os.environ | {"PYTHONPATH": str(self.root)}
-        return subprocess.run(command, cwd=self.root, env=environment, capture_output=True, text=True, check=False)
+        return subprocess.Popen(
+            command, cwd=self.root, env=environment, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True
+        )
+
+    def snakemake(self, *arguments: str) -> subprocess.CompletedProcess[str]:
+        """Snakemake run in the tree to its end."""
+        process = self.start(*arguments)
+        output, errors = process.communicate()
+        return subprocess.CompletedProcess(process.args, process.returncode, output, errors)
 
     def planned(self) -> dict[str, int]:
         """How many jobs of each rule a dry run wants."""

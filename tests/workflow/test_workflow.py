@@ -66,3 +66,14 @@ def test_a_dataset_that_grew_reruns_what_reads_it(finished: Project) -> None:
     assert done.returncode == 0, done.stderr
     assert xr.open_zarr(finished.root / "results/tiny/dataset.zarr").sizes["seed"] == 3
     assert set(finished.planned()) == DOWNSTREAM
+
+
+def test_a_killed_snakemake_leaves_nothing_to_unlock(project: Project) -> None:
+    killed = project.start("--config", "sweep=tiny.yaml", "--until", "plan")
+    assert killed.stderr is not None
+    assert any("rule plan" in line for line in killed.stderr)
+    killed.kill()
+    killed.communicate()
+    done = project.snakemake("--config", "sweep=tiny.yaml", "--until", "plan")
+    assert done.returncode == 0, done.stderr
+    assert (project.root / "results/tiny/plan.json").exists()
