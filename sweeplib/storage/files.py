@@ -9,13 +9,18 @@ from pathlib import Path
 from typing import Any
 
 
-def write_json(path: Path, value: Any) -> Path:
-    """The path of `value` written as JSON, in one rename: a reader sees the old file or the new one."""
+def write_text(path: Path, text: str) -> Path:
+    """The path of a file with this text, written in one rename: a reader sees the old file or the new one."""
     path.parent.mkdir(parents=True, exist_ok=True)
     beside = path.with_name(f".{path.name}.{os.getpid()}.partial")
-    beside.write_text(json.dumps(value, indent=1, sort_keys=True, default=str) + "\n", encoding="utf-8")
+    beside.write_text(text, encoding="utf-8")
     beside.replace(path)
     return path
+
+
+def write_json(path: Path, value: Any) -> Path:
+    """The path of `value` written as JSON, in one rename."""
+    return write_text(path, json.dumps(value, indent=1, sort_keys=True, default=str) + "\n")
 
 
 def read_json(path: Path) -> Any:

@@ -9,6 +9,7 @@ import subprocess
 import sys
 import time
 from collections.abc import Iterator, Mapping, Sequence
+from contextlib import suppress
 from dataclasses import dataclass, replace
 from itertools import groupby
 
@@ -17,12 +18,13 @@ import numpy as np
 from sweeplib.simulation import Case, Status, Variable, case_work, recorded_variables, run_cases
 from sweeplib.sweep.plugins import load_plugins
 
-PILOT_SECONDS = 2.0
+PILOT_SECONDS = 3.0
 PILOT_CASES = 128
-TRUSTED_SECONDS = 0.1
+FEW_CASES = 16
+LEAST_SECONDS = 0.05
 COMPILE_SECONDS = 300.0
 MOST_DEATHS = 3
-SECONDS_A_WORK_UNIT = 1e-9
+SECONDS_A_WORK_UNIT = 1e-10
 
 BLOCK_SECONDS = 2.0
 LONGEST_BLOCK_SECONDS = 60.0
@@ -48,7 +50,7 @@ class Pilot:
 
 
 def measured_seconds(pilots: Sequence[Pilot], plugins: Sequence[str] = ()) -> dict[str, float]:
-    """Seconds a case, by the pilot's name: about 2 s of measuring in all, extrapolated by work where that is too short.
+    """Seconds a case, by the pilot's name: about 3 s of measuring in all, extrapolated by work where that is too short.
 
     Compilation comes first and does not count; it leaves the kernels in numba's cache, where the workers find them.
     """
@@ -114,22 +116,28 @@ def _in_another_process(pilots: Sequence[Pilot], plugins: Sequence[str]) -> tupl
 
 
 def _seconds(pilots: Sequence[Pilot]) -> Iterator[tuple[str, float]]:
-    """NaN, as it starts, then the seconds a case of each pilot, the cheapest first, while its dynamics has time."""
+    """NaN, as it starts, then the seconds a case of each pilot, the cheapest first, while its dynamics has time.
+
+    All cases of a pilot are run together, as they fill the lanes of a kernel as a block does. Only the first of a
+    dynamics is tried on a few, which give a lower bound at least.
+    """
     kinds = {pilot.cases[0].dynamics for pilot in pilots}
     left = dict.fromkeys(kinds, PILOT_SECONDS / max(1, len(kinds)))
     rates: dict[str, float] = {}
     for pilot in sorted(pilots, key=lambda pilot: pilot.work):
         dynamics = pilot.cases[0].dynamics
+        known = dynamics in rates
         if rates.get(dynamics, 0.0) * pilot.work > left[dynamics]:
             continue
         yield pilot.name, math.nan
         _run([_short(case) for case in pilot.cases], COMPILE_SECONDS)
-        seconds, finished = _run(pilot.cases, max(left[dynamics], TRUSTED_SECONDS))
-        left[dynamics] -= seconds
-        if finished:
-            yield pilot.name, seconds / len(pilot.cases)
-        if not finished or seconds > TRUSTED_SECONDS:
-            rates[dynamics] = seconds / pilot.work
+        for cases in (pilot.cases,) if known else (pilot.cases[:: -(-len(pilot.cases) // FEW_CASES)], pilot.cases):
+            seconds, finished = _run(cases, max(left[dynamics], LEAST_SECONDS))
+            left[dynamics] -= seconds
+            if finished or not known:
+                yield pilot.name, seconds / len(cases)
+                rates[dynamics] = seconds / len(cases) / pilot.work_a_case if seconds > LEAST_SECONDS else 0.0
+            known = True
 
 
 def _short(case: Case) -> Case:
@@ -142,11 +150,9 @@ def _run(cases: Sequence[Case], timeout: float) -> tuple[float, bool]:
     started, finished = time.perf_counter(), True
     for _, group in groupby(sorted(cases, key=lambda case: repr(case.shape)), key=lambda case: case.shape):
         together = list(group)
-        try:
+        with suppress(Exception):
             records = run_cases(together, timeout=timeout / len(together))
-        except Exception:
-            continue
-        finished = finished and Status.timeout not in records.status
+            finished = finished and Status.timeout not in records.status
     return time.perf_counter() - started, finished
 
 

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from sweeplib.storage.files import read_json, write_json
+from sweeplib.storage.files import read_json, write_json, write_text
 from sweeplib.storage.inventory import Inventory, inventory
 from sweeplib.storage.rows import Row, cases_of
 from sweeplib.storage.run_store import RunStore
@@ -124,12 +124,16 @@ class Demand:
 
 
 def write_plan(sweep: "Sweep", directory: Path, *, workers: int | None = None) -> Plan:
-    """The plan of a sweep under `directory`, written to its `plan.json`; the run takes its block sizes from there."""
+    """The plan of a sweep under `directory`, written to its `plan.json`, beside the complete `config.yaml`.
+
+    The run takes its block sizes from there.
+    """
     demands = {name: _demand(sweep, name, directory) for name in sweep.runs}
     pilots = [pilot for demand in demands.values() for pilot in demand.pilots.values()]
     seconds = measured_seconds(pilots, sweep.plugins)
     parts = {name: _dynamics_plan(sweep, demand, seconds) for name, demand in demands.items()}
     plan = Plan(sweep.name, sweep.cluster.expected_workers(workers), parts)
+    write_text(directory / "config.yaml", sweep.source)
     write_json(directory / "plan.json", plan.record())
     return plan
 

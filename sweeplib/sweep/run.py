@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from sweeplib.errors import SweeplibError
-from sweeplib.storage.files import write_json
+from sweeplib.storage.files import write_json, write_text
 from sweeplib.storage.inventory import Inventory, inventory
 from sweeplib.storage.locks import driver_lock
 from sweeplib.storage.rows import cases_of
@@ -22,6 +22,8 @@ from sweeplib.sweep.plugins import load_plugins
 from sweeplib.sweep.progress import Progress, shown_progress
 
 if TYPE_CHECKING:
+    from distributed import Client
+
     from sweeplib.sweep.sweep import Sweep
 
 
@@ -47,13 +49,17 @@ def run_sweep(
     started = time.monotonic()
     load_plugins(sweep.plugins)
     with driver_lock(directory, dynamics):
+        write_text(directory / "config.yaml", sweep.source)
         store = RunStore(directory, dynamics)
         wanted = inventory(sweep, dynamics, store)
         todo = wanted.counts()["missing"]
         if todo:
             store, wanted = _appended(sweep, store, wanted)
-            with shown_progress(f"{sweep.name} {dynamics}", todo, show=progress) as shown:
-                _compute(sweep, _blocks(sweep, store, wanted), workers, shown)
+            with (
+                sweep.cluster.client(workers) as client,
+                shown_progress(f"{sweep.name} {dynamics}", todo, show=progress) as shown,
+            ):
+                _compute(client, _blocks(sweep, store, wanted), shown)
             wanted = wanted.located(store)
         counts = wanted.counts()
         if counts["missing"]:
@@ -112,12 +118,11 @@ def _positions(inside: np.ndarray) -> range | tuple[int, ...]:
     return contiguous if positions == tuple(contiguous) else positions
 
 
-def _compute(sweep: "Sweep", blocks: list[Block], workers: int | None, shown: Progress) -> None:
-    """Run the blocks on the sweep's cluster."""
-    with sweep.cluster.client(workers) as client:
-        shown.say(f"dashboard: {client.dashboard_link}")
-        for report in dispatched(client, blocks):
-            shown.advance(_done(report), _done(report) - report.computed.get("ok", 0) - report.found)
+def _compute(client: "Client", blocks: list[Block], shown: Progress) -> None:
+    """Run the blocks on a cluster."""
+    shown.say(f"dashboard: {client.dashboard_link}")
+    for report in dispatched(client, blocks):
+        shown.advance(_done(report), _done(report) - report.computed.get("ok", 0) - report.found)
 
 
 def _done(report: BlockReport) -> int:
