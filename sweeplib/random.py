@@ -134,7 +134,7 @@ def uniform(word):  # type: ignore[no-untyped-def]
     return (_exact_float(word) + 0.5) / 4294967296.0
 
 
-@numba.njit(error_model="numpy", fastmath={"contract"}, nogil=True)
+@numba.njit(error_model="numpy", fastmath={"contract"}, nogil=True, cache=True)
 def fill_normals(key, seed, step, out):  # type: ignore[no-untyped-def]
     """Fill `out`, whose length is a multiple of 4, with the N(0, 1) numbers of one step of one replica."""
     quarter = out.shape[0] // 4

@@ -2,6 +2,7 @@
 
 from collections.abc import Callable
 from dataclasses import dataclass
+from functools import cached_property
 
 import numpy as np
 from numpy.typing import NDArray
@@ -50,12 +51,12 @@ class Replicas:
         """Teacher width."""
         return int(self.M.shape[2])
 
-    @property
+    @cached_property
     def step_time(self) -> Array:
         """The ODE time γ/(p d) of one step, for each replica (n,)."""
         return self.gamma / (self.p * self.d)
 
-    @property
+    @cached_property
     def steps(self) -> NDArray[np.int64]:
         """The SGD steps nearest to the recording times (n, n_times)."""
         return np.rint(self.times / self.step_time[:, None]).astype(np.int64)

@@ -26,7 +26,7 @@ class Sgd(StepDynamics):
 
     name = "sgd"
     label = "SGD"
-    together = 1
+    together = 8
 
     def __init__(self, replicas: Replicas, options: NumericalOptions) -> None:
         super().__init__(replicas, options)

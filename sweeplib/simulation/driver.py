@@ -82,9 +82,9 @@ def _take(data: dict[str, Array], names: Sequence[str], place: int, run: Dynamic
     now = Snapshot(run.Q, run.M, start.P, run.a, start.a_star, start.Delta, needed)
     for name in names:
         observable = OBSERVABLES[name]
-        if observable.over_time:
+        if observable.over_time and reached.any():
             data[name][reached, place] = observable.function(now)[reached]
-        elif place == 0:
+        elif not observable.over_time and place == 0:
             data[name][:] = observable.function(now)
 
 

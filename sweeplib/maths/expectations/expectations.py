@@ -36,9 +36,10 @@ class Expectations:
 
     def risks(self, Q: Array, M: Array, P: Array, a: Array, a_star: Array) -> Array:
         """The population risk of n systems (n,): Q (n, p, p), M (n, p, k), P (n, k, k), a (n, p), a_star (n, k)."""
-        lanes_last = (np.ascontiguousarray(np.moveaxis(array, 0, -1)) for array in (Q, M, P, a, a_star))
+        matrices = (np.ascontiguousarray(matrix.transpose(1, 2, 0)) for matrix in (Q, M, P))
+        layers = (np.ascontiguousarray(layer.T) for layer in (a, a_star))
         out = np.empty(len(M))
-        specialised(self.risk)(*lanes_last, out)
+        specialised(self.risk)(*matrices, *layers, out)
         return out
 
 
