@@ -1,5 +1,6 @@
 """Small files that are either whole or absent, and lines that many processes append."""
 
+import hashlib
 import json
 import os
 import shutil
@@ -65,3 +66,12 @@ def swapped_in(path: Path) -> Iterator[Path]:
         path.rename(old)
     partial.rename(path)
     shutil.rmtree(old, ignore_errors=True)
+
+
+def files_digest(path: Path) -> str:
+    """A hash of all files below a directory, and of their names."""
+    digest = hashlib.blake2b(digest_size=16)
+    for file in sorted(file for file in path.rglob("*") if file.is_file()):
+        digest.update(f"{file.relative_to(path).as_posix()}\0".encode())
+        digest.update(hashlib.blake2b(file.read_bytes()).digest())
+    return digest.hexdigest()

@@ -10,7 +10,7 @@ import yaml
 
 from sweeplib.storage.coordinates import Coordinate, coordinates
 from sweeplib.storage.dataset import GroupWriter, shape_group, written_dataset
-from sweeplib.storage.files import read_lines, write_json
+from sweeplib.storage.files import files_digest, read_lines, write_json
 from sweeplib.storage.layout import FLAGS
 from sweeplib.storage.provenance import git_commit, versions
 from sweeplib.storage.results import SHARED_DIMS, Region, Results, Shape, region_of, results_of
@@ -111,12 +111,3 @@ def _physics(source: str) -> str:
         return source
     kept = {key: value for key, value in config.items() if key not in EXECUTION_KEYS}
     return str(yaml.safe_dump(kept, sort_keys=False, allow_unicode=True))
-
-
-def files_digest(path: Path) -> str:
-    """A hash of all files below a directory, and of their names."""
-    digest = hashlib.blake2b(digest_size=16)
-    for file in sorted(file for file in path.rglob("*") if file.is_file()):
-        digest.update(f"{file.relative_to(path).as_posix()}\0".encode())
-        digest.update(hashlib.blake2b(file.read_bytes()).digest())
-    return digest.hexdigest()

@@ -27,6 +27,7 @@ def sweep_status(sweep: "Sweep", directory: Path) -> dict[str, dict[str, int]]:
 def retry(sweep: "Sweep", directory: Path, statuses: Iterable[str] = RETRIED) -> dict[str, int]:
     """How many cases of each dynamics are missing again, as they had one of the `statuses`; the next run computes them.
 
+    The dynamics' done.json goes with them, so that a workflow sees there is something to do.
     InputError for a status that cannot be had another go at, and while a driver runs.
     """
     chosen = [_status(name) for name in statuses]
@@ -34,6 +35,8 @@ def retry(sweep: "Sweep", directory: Path, statuses: Iterable[str] = RETRIED) ->
     for dynamics in sweep.runs:
         with driver_lock(directory, dynamics):
             reset[dynamics] = _reset(sweep, dynamics, directory, chosen)
+            if reset[dynamics]:
+                (directory / f"{dynamics}.done.json").unlink(missing_ok=True)
     return reset
 
 

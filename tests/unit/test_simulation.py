@@ -43,7 +43,8 @@ def test_risk_is_that_of_the_overlaps_recorded(dynamics):
 def test_all_dynamics_start_alike():
     starts = [
         sweeplib.simulate(COMMITTEE, name, times=[0.0], seeds=range(3), observables=["overlap_Q", "overlap_M"])
-        for name in sweeplib.DYNAMICS
+        for name, kind in sweeplib.DYNAMICS.items()
+        if kind.__module__.startswith("sweeplib.")
     ]
     for start in starts[1:]:
         np.testing.assert_allclose(start.overlap_Q, starts[0].overlap_Q, atol=1e-13)
