@@ -84,7 +84,7 @@ class Dynamics(ABC):
     def work(problem: Problem, time: float) -> float:
         """Nominal floating-point operations to ODE time `time`, the same on every machine."""
 
-    @classmethod
+    @classmethod  # noqa: B027 - most dynamics apply to every problem
     def check(cls, problem: Problem) -> None:
         """Raise InputError when the dynamics does not apply to the problem."""
 

@@ -20,6 +20,6 @@ def write_figure(name: str, options: Mapping[str, Any], directory: str | Path) -
         path = directory / "analysis" / f"{need}.zarr"
         if not path.exists():
             raise InputError(f"the figure {name!r} needs the analysis", value=need, expected=f"{path}")
-        analyses[need] = open_dataset(path)
+        analyses[need] = open_dataset(path).load()
     drawing = figure(open_dataset(directory / "dataset.zarr"), analyses, **options)
     return save(drawing, directory / "figures" / name)

@@ -103,4 +103,4 @@ def _optima(sweep: Sweep, directory: Path) -> Table | None:
 
     if "optimal_learning_rate" not in sweep.analyses:
         return None
-    return optima_table(open_dataset(directory / "analysis" / "optimal_learning_rate.zarr"))
+    return optima_table(open_dataset(directory / "analysis" / "optimal_learning_rate.zarr").load())

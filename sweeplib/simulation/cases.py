@@ -38,8 +38,8 @@ class Recording:
     """What is recorded of a run: `observables` at the ODE `times`, and the exits at `thresholds`.
 
     Threshold T is reached when the excess risk first is at most (1−T) of its initial value. With `stop="exit"` a run
-    may end at its last threshold; it has NaN at later times. Raises InputError for times that do not ascend from zero or
-    more, thresholds outside (0, 1), unknown observables, or a stop at exits without thresholds.
+    may end at its last threshold; it has NaN at later times. Raises InputError for times that do not ascend from zero
+    or more, thresholds outside (0, 1), unknown observables, or a stop at exits without thresholds.
     """
 
     times: tuple[float, ...]
