@@ -3,33 +3,54 @@
 import os
 import socket
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import AbstractContextManager, contextmanager
 from pathlib import Path
+from typing import Any
 
+import psutil
 from filelock import FileLock, Timeout
 
 from sweeplib.errors import InputError
 from sweeplib.storage.files import read_json, write_json
 
+PATIENCE = 0.5
+"""Seconds after which a lock is taken for held."""
+
 
 @contextmanager
 def driver_lock(directory: Path, dynamics: str) -> Iterator[None]:
-    """Nothing, held by the one driver of a dynamics in `directory`; InputError naming the holder while there is one."""
-    path, holder = _lock(directory, dynamics), directory / "locks" / f"{dynamics}.holder.json"
+    """Nothing, held by the one driver of a dynamics in `directory`; InputError naming the holder while there is one.
+
+    A holder whose own parent was killed (Snakemake, say) is doing the work that this call is for: it is waited for.
+    """
+    lock, holder = FileLock(_lock(directory, dynamics)), directory / "locks" / f"{dynamics}.holder.json"
+    with _acquired(lock, holder, dynamics, directory):
+        write_json(holder, {"pid": os.getpid(), "parent": os.getppid(), "host": socket.gethostname()})
+        try:
+            yield
+        finally:
+            holder.unlink(missing_ok=True)
+
+
+def _acquired(lock: FileLock, holder: Path, dynamics: str, directory: Path) -> AbstractContextManager[Any]:
+    while True:
+        try:
+            return lock.acquire(timeout=PATIENCE)
+        except Timeout:
+            who = read_json(holder)
+            if not _orphaned(who):
+                name = f"process {who['pid']} on {who['host']}" if who else "another process"
+                raise InputError(f"{dynamics} is being run by {name}", file=directory) from None
+
+
+def _orphaned(who: dict[str, Any] | None) -> bool:
+    """Whether the holder runs on this machine and has lost the parent that started it."""
+    if who is None or who["host"] != socket.gethostname():
+        return False
     try:
-        with FileLock(path, timeout=0.5):
-            write_json(holder, {"pid": os.getpid(), "host": socket.gethostname()})
-            try:
-                yield
-            finally:
-                holder.unlink(missing_ok=True)
-    except Timeout:
-        raise InputError(f"{dynamics} is being run by {_holder(holder)}", file=directory) from None
-
-
-def _holder(path: Path) -> str:
-    who = read_json(path)
-    return f"process {who['pid']} on {who['host']}" if who else "another process"
+        return psutil.Process(who["pid"]).ppid() != who["parent"]
+    except psutil.NoSuchProcess:
+        return True
 
 
 @contextmanager
