@@ -11,8 +11,6 @@ from sweeplib.dynamics.dynamics import DYNAMICS, NumericalOptions
 from sweeplib.dynamics.replicas import Replicas
 from sweeplib.dynamics.sgd_kernel import sgd_steps
 from sweeplib.dynamics.step_dynamics import StepDynamics
-from sweeplib.maths.activations import ACTIVATIONS
-from sweeplib.maths.compiled import specialised
 from sweeplib.problem import Problem
 
 Array = NDArray[np.float64]
@@ -30,14 +28,7 @@ class Sgd(StepDynamics):
 
     def __init__(self, replicas: Replicas, options: NumericalOptions) -> None:
         super().__init__(replicas, options)
-        student, teacher = ACTIVATIONS[replicas.activation], ACTIVATIONS[replicas.teacher_activation]
-        self._steps = specialised(
-            sgd_steps,
-            student_value=student.value,
-            student_derivative=student.derivative,
-            teacher_value=teacher.value,
-            population_risk=self.expectations.risk,
-        )
+        self._steps = self.compiled(sgd_steps)
         self._weights = [tuple(w.copy() for w in replicas.weights(i)) for i in range(len(replicas))]
         self._noise = np.sqrt(replicas.Delta)
 

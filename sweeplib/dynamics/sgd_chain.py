@@ -15,8 +15,6 @@ from sweeplib.dynamics.dynamics import DYNAMICS, NumericalOptions
 from sweeplib.dynamics.replicas import Replicas
 from sweeplib.dynamics.step_dynamics import StepDynamics
 from sweeplib.errors import InputError
-from sweeplib.maths.activations import ACTIVATIONS
-from sweeplib.maths.compiled import specialised
 from sweeplib.maths.overlaps import lower_factors
 from sweeplib.problem import Problem
 
@@ -36,14 +34,7 @@ class SgdChain(StepDynamics):
     def __init__(self, replicas: Replicas, options: NumericalOptions) -> None:
         super().__init__(replicas, options)
         k = replicas.k
-        student, teacher = ACTIVATIONS[replicas.activation], ACTIVATIONS[replicas.teacher_activation]
-        self._round = specialised(
-            chain_round,
-            student_value=student.value,
-            student_derivative=student.derivative,
-            teacher_value=teacher.value,
-            population_risk=self.expectations.risk,
-        )
+        self._round = self.compiled(chain_round)
         factor = np.moveaxis(lower_factors(replicas.Q, replicas.M, replicas.P), 0, -1)
         self._L_star = np.ascontiguousarray(factor[:k, :k])
         self._A, self._B = np.ascontiguousarray(factor[k:, :k]), np.ascontiguousarray(factor[k:, k:])

@@ -1,10 +1,15 @@
 """What the dynamics that go step by step share: counting steps, exits at step resolution, stopping."""
 
+from collections.abc import Callable
+from typing import Any
+
 import numpy as np
 from numpy.typing import NDArray
 
 from sweeplib.dynamics.dynamics import Array, Dynamics, NumericalOptions
 from sweeplib.dynamics.replicas import Replicas
+from sweeplib.maths.activations import ACTIVATIONS
+from sweeplib.maths.compiled import specialised
 from sweeplib.maths.expectations import expectations
 
 OVERFLOW = 1e100
@@ -28,6 +33,17 @@ class StepDynamics(Dynamics):
         self.targets = (1.0 - replicas.thresholds) * self.expectations.risks(
             replicas.Q, replicas.M, replicas.P, replicas.a, replicas.a_star
         )[:, None]
+
+    def compiled(self, template: Callable[..., Any]) -> Any:
+        """The kernel with the activations of student and teacher, and the population risk, bound in."""
+        student = ACTIVATIONS[self.replicas.activation]
+        return specialised(
+            template,
+            student_value=student.value,
+            student_derivative=student.derivative,
+            teacher_value=ACTIVATIONS[self.replicas.teacher_activation].value,
+            population_risk=self.expectations.risk,
+        )
 
     def stop(self) -> None:
         """Take out of the run what diverged, and what made its last exit if it may stop there."""

@@ -3,6 +3,7 @@
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from functools import lru_cache
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -116,7 +117,7 @@ def _weights_of(cases: Sequence[Case], initial: Initial) -> Callable[[int], tupl
     def weights(i: int) -> tuple[Array, Array]:
         case = cases[i]
         if initial is None:
-            return random_weights(case.problem, root_seed=case.root_seed, seed=case.seed)
+            return _random_weights(*_draw(case))
         if isinstance(initial, Overlaps):
             return weights_of_overlaps(initial, case.problem.d, root_seed=case.root_seed, seed=case.seed)
         W, W_star = initial
@@ -125,18 +126,10 @@ def _weights_of(cases: Sequence[Case], initial: Initial) -> Callable[[int], tupl
     return weights
 
 
-def random_weights(problem: Problem, *, root_seed: int, seed: int) -> tuple[Array, Array]:
-    """The problem's own random start: W (p, d) and W* (k, d) of the replica `seed`."""
-    W = initial_weights("student", problem.student_start, problem.p, problem.d, root_seed=root_seed, seed=seed)
-    W_star = initial_weights("teacher", problem.teacher_start, problem.k, problem.d, root_seed=root_seed, seed=seed)
-    return W, W_star
-
-
 def _start(case: Case, initial: Initial) -> Overlaps:
     problem = case.problem
     if initial is None:
-        laws = (problem.student_start, problem.teacher_start)
-        return _random_overlaps(*laws, problem.p, problem.k, problem.d, case.root_seed, case.seed)
+        return _random_overlaps(*_draw(case))
     start = initial if isinstance(initial, Overlaps) else _overlaps_of(initial, problem)
     if (start.p, start.k) != (problem.p, problem.k):
         found, expected = (start.p, start.k), f"(p, k) = {(problem.p, problem.k)}"
@@ -154,8 +147,21 @@ def _overlaps_of(weights: Weights, problem: Problem) -> Overlaps:
     return Overlaps.from_weights(*weights)
 
 
-@lru_cache(maxsize=8192)
-def _random_overlaps(start: str, teacher_start: str, p: int, k: int, d: int, root_seed: int, seed: int) -> Overlaps:
+def _draw(case: Case) -> tuple[str, str, int, int, int, int, int]:
+    """What the case's random start is a function of, and other cases' with it."""
+    problem = case.problem
+    laws = (problem.student_start, problem.teacher_start)
+    return (*laws, problem.p, problem.k, problem.d, case.root_seed, case.seed)
+
+
+def _random_weights(
+    start: str, teacher_start: str, p: int, k: int, d: int, root_seed: int, seed: int
+) -> tuple[Array, Array]:
     W = initial_weights("student", start, p, d, root_seed=root_seed, seed=seed)
     W_star = initial_weights("teacher", teacher_start, k, d, root_seed=root_seed, seed=seed)
-    return Overlaps.from_weights(W, W_star)
+    return W, W_star
+
+
+@lru_cache(maxsize=8192)
+def _random_overlaps(*draw: Any) -> Overlaps:
+    return Overlaps.from_weights(*_random_weights(*draw))

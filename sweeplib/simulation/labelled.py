@@ -8,15 +8,9 @@ import numpy as np
 import xarray as xr
 
 from sweeplib.problem import Problem
-from sweeplib.simulation.cases import Case, Recording, Status, numerics_version
+from sweeplib.simulation.cases import Case, Recording, numerics_version
 from sweeplib.simulation.driver import Initial, run_cases
-from sweeplib.simulation.variables import STEP_LABELS, TIME_LABELS, recorded_variables
-
-STATUS_LABELS = {
-    "long_name": "what became of the run",
-    "flag_values": np.array([status.value for status in Status], dtype=np.uint8),
-    "flag_meanings": " ".join(status.name for status in Status),
-}
+from sweeplib.simulation.variables import STATUS_LABELS, STEP_LABELS, TIME_LABELS, recorded_variables
 
 
 def simulate(

@@ -5,10 +5,15 @@ from dataclasses import dataclass, field
 import numpy as np
 
 from sweeplib.observables import OBSERVABLES
-from sweeplib.simulation.cases import Case
+from sweeplib.simulation.cases import Case, Status
 
 TIME_LABELS = {"long_name": "ODE time", "units": "1", "symbol": "t"}
 STEP_LABELS = {"long_name": "SGD steps", "units": "steps", "symbol": r"\nu"}
+STATUS_LABELS = {
+    "long_name": "status of the case",
+    "flag_values": [int(status) for status in Status],
+    "flag_meanings": " ".join(status.name for status in Status),
+}
 
 
 @dataclass(frozen=True)

@@ -8,10 +8,10 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 import yaml
 
+from sweeplib.simulation.variables import STATUS_LABELS
 from sweeplib.storage.coordinates import Coordinate, coordinates
 from sweeplib.storage.dataset import GroupWriter, shape_group, written_dataset
 from sweeplib.storage.files import files_digest, read_lines, write_json
-from sweeplib.storage.layout import FLAGS
 from sweeplib.storage.provenance import git_commit, versions
 from sweeplib.storage.results import SHARED_DIMS, Region, Results, Shape, region_of, results_of
 
@@ -53,7 +53,7 @@ def _write_shared(
     for coordinate in every:
         writer.coordinate(coordinate.name, coordinate.dims, coordinate.values, coordinate.attributes)
     outer = ("dynamics", *region.dims)
-    status = writer.variable("status", outer, (len(results), *region.sizes), np.uint8, FLAGS, apart=1)
+    status = writer.variable("status", outer, (len(results), *region.sizes), np.uint8, STATUS_LABELS, apart=1)
     for number, part in enumerate(results.values()):
         status[number] = region.status(part)
     _write_variables(writer, region, results, None)

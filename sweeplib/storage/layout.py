@@ -18,15 +18,11 @@ import numpy as np
 import zarr
 
 from sweeplib.simulation import Case, Status, case_work, recorded_variables
+from sweeplib.simulation.variables import STATUS_LABELS
 from sweeplib.storage.rows import Row, shared_fields
 
 INDEX_ROWS = 4096
 INDEX = {"problem": "string", "seed": "int64", "clock": "float64", "case_id": "uint64"}
-FLAGS = {
-    "long_name": "status of the case",
-    "flag_values": [int(status) for status in Status],
-    "flag_meanings": " ".join(status.name for status in Status),
-}
 
 
 def cost_class(work: float) -> int:
@@ -164,7 +160,7 @@ def create_layout(path: Path, case: Case, block_size: int) -> Layout:
     group = zarr.create_group(partial, attributes=attributes)
     for name, variable in variables.items():
         _create(group, name, variable.dtype, variable.shape, variable.dims, block_size, dict(variable.attrs))
-    _create(group, "status", "uint8", (), (), block_size, FLAGS)
+    _create(group, "status", "uint8", (), (), block_size, STATUS_LABELS)
     for name, dtype in INDEX.items():
         words = name == "case_id"
         _create(group, name, dtype, (2,) if words else (), ("word",) if words else (), INDEX_ROWS, {})
