@@ -10,7 +10,7 @@ from pydantic import Field
 from pydantic.dataclasses import dataclass
 
 from sweeplib.errors import InputError
-from sweeplib.maths.activations import ACTIVATIONS
+from sweeplib.maths.activations import activation
 
 PositiveFloat = Annotated[float, Field(gt=0, allow_inf_nan=False)]
 Width = Annotated[int, Field(ge=1)]
@@ -29,7 +29,9 @@ class _Fields:
     spherical: bool = False
     a: SecondLayer = 1.0
     a_star: SecondLayer = 1.0
+    second_layer_rate: Annotated[float, Field(ge=0, allow_inf_nan=False)] = 0.0
     start: Literal["gaussian", "sphere"] | None = None
+    m0: Annotated[float, Field(gt=-1, lt=1)] | None = None
     teacher_start: Literal["orthogonal", "gaussian", "sphere"] = "orthogonal"
 
 
@@ -46,9 +48,12 @@ class Problem(_Fields):
     activation : the student's activation function.
     teacher_activation : the teacher's activation function; the student's unless given.
     spherical : project each student row on the sphere ‖w‖² = d after every step.
-    a, a_star : second layers, a number for all units or one each.
+    a, a_star : second layers, a number for all units or one each; the student's is the one it starts from.
+    second_layer_rate : ε ≥ 0: a step trains the second layer by a_i += ε (γ/pd) σ(λ_i) E; 0 freezes it.
     start : law of the student's first weights: N(0, 1) entries, or rows uniform on the sphere of radius √d;
-        by default the sphere for spherical students, else Gaussian.
+        by default the sphere for spherical students and with m0, else Gaussian.
+    m0 : the cosine in (−1, 1) of every student row with the one teacher row (k = 1), all else being uniform on the
+        sphere; by default as chance has it.
     teacher_start : law of the teacher's weights; `orthogonal` rows of norm √d by default.
 
     Raises InputError, naming the field, for anything else.
@@ -67,14 +72,18 @@ class Problem(_Fields):
     def _check(self) -> None:
         for key in ("activation", "teacher_activation"):
             name = getattr(self, key)
-            if name is not None and name not in ACTIVATIONS:
-                raise InputError("unknown activation", key=key, value=name, choices=ACTIVATIONS)
+            if name is not None:
+                check_activation(name, key)
         for key, width in (("a", self.p), ("a_star", self.k)):
             layer = getattr(self, key)
             if isinstance(layer, tuple) and len(layer) != width:
                 raise InputError("wrong length", key=key, value=layer, expected=f"{width} numbers, one a unit")
         if self.spherical and self.start == "gaussian":
             raise InputError("spherical students start on the sphere", key="start", value=self.start)
+        if self.m0 is not None and self.start == "gaussian":
+            raise InputError("students of given overlap start on the sphere", key="start", value=self.start)
+        if self.m0 is not None and (self.k > 1 or self.d < 2):
+            raise InputError("no given overlap", key="m0", value=self.m0, expected="k = 1 and d > 1 beside it")
         if self.teacher_start == "orthogonal" and self.k > self.d:
             raise InputError("no orthogonal teacher", key="k", value=self.k, expected=f"at most d = {self.d}")
 
@@ -86,7 +95,11 @@ class Problem(_Fields):
     @property
     def student_start(self) -> str:
         """The law of the student's first weights, the default resolved."""
-        return self.start or ("sphere" if self.spherical else "gaussian")
+        return self.start or self._default_start
+
+    @property
+    def _default_start(self) -> str:
+        return "sphere" if self.spherical or self.m0 is not None else "gaussian"
 
     def step_time(self) -> float:
         """The ODE time γ/(p d) that one SGD step takes."""
@@ -101,7 +114,7 @@ class Problem(_Fields):
                 values[name] = layer[0]
         if values["teacher_activation"] == self.activation:
             values["teacher_activation"] = None
-        if values["start"] == ("sphere" if self.spherical else "gaussian"):
+        if values["start"] == self._default_start:
             values["start"] = None
         return {name: value for name, value in values.items() if value != _DEFAULTS.get(name, _NO_DEFAULT)}
 
@@ -109,6 +122,15 @@ class Problem(_Fields):
         """A hash of the canonical problem; floats count by their shortest round-trip decimals."""
         text = json.dumps(self.canonical(), sort_keys=True)
         return hashlib.blake2b(text.encode(), digest_size=16).hexdigest()
+
+
+def check_activation(name: str, key: str) -> None:
+    """Raise InputError, with the key where it stands, unless the name is that of an activation."""
+    try:
+        activation(name)
+    except InputError as error:
+        error.key = key
+        raise
 
 
 PROBLEM_FIELDS: tuple[str, ...] = tuple(field.name for field in fields(_Fields))

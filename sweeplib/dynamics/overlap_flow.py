@@ -59,7 +59,7 @@ def flow(
     Q, M = np.empty((p, p)), np.empty((p, k))
     unpacked(state, spherical, Q, M)
     drift_M, drift_Q, drift_Var = np.empty((p, k)), np.empty((p, p)), np.empty((p, p))
-    drifts(Q, M, P, a, a_star, Delta, drift_M, drift_Q, drift_Var)
+    drifts(Q, M, P, a, a_star, Delta, drift_M, drift_Q, drift_Var, np.empty(p))
     derivative = np.empty_like(state)
     at = 0
     for i in range(p):

@@ -14,7 +14,8 @@ Array = NDArray[np.float64]
 class Replicas:
     """n runs of problems that share p, k, activations and geometry, and may differ in γ, Δ, d, seed and start.
 
-    `gamma`, `Delta`, `d` (n,); second layers `a` (n, p), `a_star` (n, k); initial overlaps `Q` (n, p, p),
+    `gamma`, `Delta`, `d` (n,); second layers `a` (n, p), `a_star` (n, k) and the student's
+    rate of training `second_layer_rate` (n,); initial overlaps `Q` (n, p, p),
     `M` (n, p, k), `P` (n, k, k); `weights(i)` gives the initial (W, W*) of replica i; `keys` and `seeds` (n,) uint64
     name the streams of random numbers; `times` (n, n_times) are the ODE times at which to record; `thresholds` (T,)
     are the exit thresholds, and `stop_at_exit` says that a replica may end at its last one.
@@ -28,6 +29,7 @@ class Replicas:
     d: NDArray[np.int64]
     a: Array
     a_star: Array
+    second_layer_rate: Array
     Q: Array
     M: Array
     P: Array

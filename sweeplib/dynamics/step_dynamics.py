@@ -8,7 +8,7 @@ from numpy.typing import NDArray
 
 from sweeplib.dynamics.dynamics import Array, Dynamics, NumericalOptions
 from sweeplib.dynamics.replicas import Replicas
-from sweeplib.maths.activations import ACTIVATIONS
+from sweeplib.maths.activations import activation
 from sweeplib.maths.compiled import specialised
 from sweeplib.maths.expectations import expectations
 
@@ -36,12 +36,12 @@ class StepDynamics(Dynamics):
 
     def compiled(self, template: Callable[..., Any]) -> Any:
         """The kernel with the activations of student and teacher, and the population risk, bound in."""
-        student = ACTIVATIONS[self.replicas.activation]
+        student = activation(self.replicas.activation)
         return specialised(
             template,
             student_value=student.value,
             student_derivative=student.derivative,
-            teacher_value=ACTIVATIONS[self.replicas.teacher_activation].value,
+            teacher_value=activation(self.replicas.teacher_activation).value,
             population_risk=self.expectations.risk,
         )
 

@@ -16,6 +16,8 @@ from typing import Any
 import numba
 from numba.core.dispatcher import Dispatcher
 
+from sweeplib.maths.binding import bound
+
 _OPTIONS: dict[str, Any] = {"error_model": "numpy", "fastmath": {"contract"}, "nogil": True}
 
 
@@ -29,28 +31,26 @@ def specialised(template: Callable[..., Any], **bindings: Any) -> Any:
 
 @functools.cache
 def _specialised(template: Callable[..., Any], bindings: tuple[tuple[str, Any], ...]) -> Any:
-    bound = {name: _compiled(thing) for name, thing in bindings}
-    scope = {**template.__globals__, **bound}
-    name = f"{template.__name__}__{_digest(template, scope)}"
-    copy = types.FunctionType(template.__code__, scope, name, template.__defaults__)
-    copy.__module__, copy.__qualname__ = template.__module__, name
+    copy = bound(template, **{name: inlined(thing) for name, thing in bindings})
+    copy.__name__ = copy.__qualname__ = f"{template.__name__}__{_digest(copy)}"
     return numba.njit(cache=True, **_OPTIONS)(copy)
 
 
-def _compiled(thing: Any) -> Any:
+def inlined(thing: Any) -> Any:
+    """A plain function as a compiled one that kernels can call; anything else as it is."""
     return numba.njit(**_OPTIONS)(thing) if isinstance(thing, types.FunctionType) else thing
 
 
-def _digest(template: Callable[..., Any], scope: dict[str, Any]) -> str:
-    """A hash of the constants and of the source files of the functions that the template reaches."""
-    parts = sorted(set(_sources(template.__code__, scope, set())))
+def _digest(function: types.FunctionType) -> str:
+    """A hash of the constants and of the source files of the functions that the function reaches."""
+    parts = sorted(set(_sources(function.__code__, function.__globals__, set())))
     return hashlib.blake2b("\n".join(parts).encode(), digest_size=8).hexdigest()
 
 
-def _sources(code: types.CodeType, scope: dict[str, Any], seen: set[types.CodeType]) -> Iterator[str]:
-    if code in seen:
+def _sources(code: types.CodeType, scope: dict[str, Any], seen: set[tuple[types.CodeType, int]]) -> Iterator[str]:
+    if (code, id(scope)) in seen:
         return
-    seen.add(code)
+    seen.add((code, id(scope)))
     for name in code.co_names:
         thing = scope.get(name)
         if isinstance(thing, Dispatcher):
@@ -58,7 +58,7 @@ def _sources(code: types.CodeType, scope: dict[str, Any], seen: set[types.CodeTy
         if isinstance(thing, types.FunctionType):
             yield f"{name} {thing.__qualname__} {_file_digest(inspect.getfile(thing))}"
             yield from _sources(thing.__code__, thing.__globals__, seen)
-        elif isinstance(thing, int | float | str):
+        elif isinstance(thing, int | float | str | tuple):
             yield f"{name} {thing!r}"
 
 

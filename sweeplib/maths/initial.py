@@ -26,6 +26,15 @@ def initial_weights(role: str, law: str, units: int, d: int, *, root_seed: int, 
     return np.ascontiguousarray((frame * np.sign(np.diag(upper))).T) * np.sqrt(d)
 
 
+def turned_to(W: Array, w_star: Array, m0: float) -> Array:
+    """The rows of W (p, d), of norm √d, turned in their planes with w* (d,) until their cosine with it is m0."""
+    axis = w_star / np.linalg.norm(w_star)
+    across = W - np.outer(W @ axis, axis)
+    across -= np.outer(across @ axis, axis)
+    across *= np.sqrt(1.0 - m0**2) / np.linalg.norm(across, axis=1, keepdims=True)
+    return np.sqrt(W.shape[1]) * (m0 * axis + across)
+
+
 def weights_of_overlaps(overlaps: Overlaps, d: int, *, root_seed: int, seed: int) -> tuple[Array, Array]:
     """Weights W (p, d), W* (k, d) that have these overlaps, in a uniformly random frame of R^d.
 

@@ -14,7 +14,7 @@ import pydantic
 from sweeplib.dynamics import DYNAMICS, Dynamics
 from sweeplib.dynamics.dynamics import NumericalOptions
 from sweeplib.errors import InputError
-from sweeplib.maths.activations import ACTIVATIONS
+from sweeplib.maths.activations import activation
 from sweeplib.maths.expectations import expectations
 from sweeplib.observables import OBSERVABLES
 from sweeplib.problem import PROBLEM_FIELDS, Problem
@@ -113,7 +113,8 @@ class Case:
         """What cases must have in common to be run together."""
         problem = self.problem
         activations = (problem.activation, problem.teacher)
-        return (self.dynamics, self.options, self.recording, problem.p, problem.k, problem.spherical, *activations)
+        kind = (problem.p, problem.k, problem.spherical, problem.second_layer_rate > 0)
+        return (self.dynamics, self.options, self.recording, *kind, *activations)
 
     def stream(self) -> int:
         """The key of the random numbers of its samples."""
@@ -156,8 +157,8 @@ def numerics_version(problem: Problem, dynamics: str, observables: Iterable[str]
 @lru_cache(maxsize=1024)
 def _numerics_version(dynamics: type[Dynamics], student: str, teacher: str, observables: tuple[str, ...]) -> str:
     functions: list[Callable[..., Any]] = [
-        ACTIVATIONS[student].value,
-        ACTIVATIONS[teacher].value,
+        activation(student).value,
+        activation(teacher).value,
         expectations(student, teacher).risk,
         *(OBSERVABLES[name].function for name in observables),
     ]

@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 from sweeplib.dynamics import DYNAMICS, Dynamics, Replicas
 from sweeplib.errors import InputError, SweeplibError
 from sweeplib.maths.expectations import Expectations, expectations
-from sweeplib.maths.initial import initial_weights, weights_of_overlaps
+from sweeplib.maths.initial import initial_weights, turned_to, weights_of_overlaps
 from sweeplib.maths.overlaps import Overlaps
 from sweeplib.observables import OBSERVABLES, Snapshot
 from sweeplib.problem import Problem
@@ -101,6 +101,7 @@ def _replicas(cases: Sequence[Case], initial: Initial) -> Replicas:
         d=np.array([case.problem.d for case in cases], dtype=np.int64),
         a=np.array([np.broadcast_to(case.problem.a, problem.p) for case in cases], dtype=float),
         a_star=np.array([np.broadcast_to(case.problem.a_star, problem.k) for case in cases], dtype=float),
+        second_layer_rate=np.array([case.problem.second_layer_rate for case in cases]),
         Q=np.array([start.Q for start in starts]),
         M=np.array([start.M for start in starts]),
         P=np.array([start.P for start in starts]),
@@ -147,19 +148,19 @@ def _overlaps_of(weights: Weights, problem: Problem) -> Overlaps:
     return Overlaps.from_weights(*weights)
 
 
-def _draw(case: Case) -> tuple[str, str, int, int, int, int, int]:
+def _draw(case: Case) -> tuple[str, str, float | None, int, int, int, int, int]:
     """What the case's random start is a function of, and other cases' with it."""
     problem = case.problem
-    laws = (problem.student_start, problem.teacher_start)
+    laws = (problem.student_start, problem.teacher_start, problem.m0)
     return (*laws, problem.p, problem.k, problem.d, case.root_seed, case.seed)
 
 
 def _random_weights(
-    start: str, teacher_start: str, p: int, k: int, d: int, root_seed: int, seed: int
+    start: str, teacher_start: str, m0: float | None, p: int, k: int, d: int, root_seed: int, seed: int
 ) -> tuple[Array, Array]:
     W = initial_weights("student", start, p, d, root_seed=root_seed, seed=seed)
     W_star = initial_weights("teacher", teacher_start, k, d, root_seed=root_seed, seed=seed)
-    return W, W_star
+    return (W if m0 is None else turned_to(W, W_star[0], m0)), W_star
 
 
 @lru_cache(maxsize=8192)

@@ -7,8 +7,7 @@ from typing import Annotated, Any, get_args, get_type_hints
 import pydantic
 
 from sweeplib.errors import InputError
-from sweeplib.maths.activations import ACTIVATIONS
-from sweeplib.problem import PROBLEM_FIELDS, Problem
+from sweeplib.problem import PROBLEM_FIELDS, Problem, check_activation
 from sweeplib.sweep.expected import choices, expected
 
 FIELD_TYPES: dict[str, Any] = {
@@ -44,9 +43,8 @@ def _checked(name: str, values: Sequence[Any], key: str, indexed: bool) -> tuple
         where = f"{key}[{place}]" if indexed else key
         raise _refusal(name, values[place], first).within(prefix=where) from None
     for place, value in enumerate(checked if name in ACTIVATION_FIELDS else ()):
-        if value is not None and value not in ACTIVATIONS:
-            where = f"{key}[{place}]" if indexed else key
-            raise InputError("unknown activation", key=where, value=value, choices=ACTIVATIONS)
+        if value is not None:
+            check_activation(value, f"{key}[{place}]" if indexed else key)
     return tuple(checked)
 
 

@@ -3,11 +3,14 @@
 import numpy as np
 import pytest
 
-from sweeplib.errors import InputError
 from sweeplib.maths.compiled import specialised
-from sweeplib.maths.expectations import EXPECTATIONS, expectations
+from sweeplib.maths.expectations import expectations
 
-PAIRS = sorted(EXPECTATIONS)
+PAIRS = ["erf|erf", "square|square"]
+
+
+def of(pair):
+    return expectations(*pair.split("|"))
 
 
 def blocks(omega, p):
@@ -16,13 +19,13 @@ def blocks(omega, p):
 
 def drifts(pair, omega, p, a, a_star, Delta):
     k = len(omega) - p
-    out = np.empty((p, k)), np.empty((p, p)), np.empty((p, p))
-    specialised(EXPECTATIONS[pair].drifts)(*blocks(omega, p), a, a_star, Delta, *out)
+    out = np.empty((p, k)), np.empty((p, p)), np.empty((p, p)), np.empty(p)
+    specialised(of(pair).drifts)(*blocks(omega, p), a, a_star, Delta, *out)
     return out
 
 
 def risk(pair, omega, p, a, a_star):
-    return EXPECTATIONS[pair].risks(*(block[None] for block in blocks(omega, p)), a[None], a_star[None])[0]
+    return of(pair).risks(*(block[None] for block in blocks(omega, p)), a[None], a_star[None])[0]
 
 
 def wishart(rng, size, rank):
@@ -41,7 +44,7 @@ def test_square_equals_the_published_matrices(p, k):
     variance -= 8 / (p * k) * ((tr(P) * tr(Q) + 2 * tr(overlap)) * Q + 2 * tr(Q) * overlap + 2 * tr(P) * Q @ Q)
     variance -= 8 / (p * k) * 4 * (overlap @ Q + Q @ overlap)
     variance += 4 / p**2 * ((tr(Q) ** 2 + 2 * tr(Q @ Q)) * Q + 4 * tr(Q) * Q @ Q + 8 * Q @ Q @ Q) + 4 * Delta * Q
-    drift_M, drift_GF, drift_Var = drifts("square|square", omega, p, np.ones(p), np.ones(k), Delta)
+    drift_M, drift_GF, drift_Var, _ = drifts("square|square", omega, p, np.ones(p), np.ones(k), Delta)
     np.testing.assert_allclose(drift_M, 2 * A * M + 4 * (M @ P / k - Q @ M / p), rtol=1e-12, atol=1e-12)
     np.testing.assert_allclose(drift_GF, 4 * A * Q + 8 * (overlap / k - Q @ Q / p), rtol=1e-12, atol=1e-12)
     np.testing.assert_allclose(drift_Var, variance, rtol=1e-11, atol=1e-11)
@@ -68,7 +71,7 @@ def test_splitting_units_changes_nothing(pair):
     big = omega[np.ix_(doubled, doubled)]
     small, large = drifts(pair, omega, 2, a, a_star, 0.1), drifts(pair, big, 4, a[[0, 0, 1, 1]], a_star, 0.1)
     np.testing.assert_allclose(large[0], small[0][[0, 0, 1, 1]], rtol=1e-11)
-    for one, two in zip(small[1:], large[1:], strict=True):
+    for one, two in zip(small[1:3], large[1:3], strict=True):
         np.testing.assert_allclose(two, one[np.ix_([0, 0, 1, 1], [0, 0, 1, 1])], rtol=1e-11)
     np.testing.assert_allclose(risk(pair, big, 4, a[[0, 0, 1, 1]], a_star), risk(pair, omega, 2, a, a_star), rtol=1e-11)
 
@@ -97,15 +100,10 @@ def test_a_lane_does_not_see_the_others(pair):
     rng = np.random.default_rng(7)
     systems = [np.stack(list(parts)) for parts in zip(*(blocks(wishart(rng, 3, 4), 2) for _ in range(37)), strict=True)]
     second = rng.normal(size=(37, 2)), rng.normal(size=(37, 1))
-    together = EXPECTATIONS[pair].risks(*systems, *second)
-    alone = [EXPECTATIONS[pair].risks(*(part[i : i + 1] for part in (*systems, *second)))[0] for i in range(37)]
+    together = of(pair).risks(*systems, *second)
+    alone = [of(pair).risks(*(part[i : i + 1] for part in (*systems, *second)))[0] for i in range(37)]
     assert together.tolist() == alone
 
 
 def test_teacher_activation_defaults_to_the_students():
-    assert expectations("erf") is expectations("erf", "erf") is EXPECTATIONS["erf|erf"]
-
-
-def test_unknown_pair_is_refused():
-    with pytest.raises(InputError, match=r"erf\|square"):
-        expectations("erf", "square")
+    assert expectations("erf") is expectations("erf", "erf")

@@ -17,7 +17,7 @@ def spherical_drifts(M, Q, gamma, Delta):
     p = len(M)
     drift_M, drift_Q, drift_Var = np.empty((p, 1)), np.empty((p, p)), np.empty((p, p))
     one = np.ones((1, 1))
-    expectations("square").drifts(Q, M, one, np.ones(p), one[0], Delta, drift_M, drift_Q, drift_Var)
+    expectations("square").drifts(Q, M, one, np.ones(p), one[0], Delta, drift_M, drift_Q, drift_Var, np.empty(p))
     drift_Q += gamma / p * drift_Var
     norm = np.diagonal(drift_Q)
     return drift_M - M * norm[:, None] / 2, drift_Q - Q * (norm[:, None] + norm) / 2

@@ -1,5 +1,7 @@
 """The square of phase retrieval, σ(λ) = λ² (Arnaboldi et al. 2023, arXiv 2305.18502, eq. 3)."""
 
+import math
+
 from sweeplib.maths.activations.activation import ACTIVATIONS, Activation
 
 
@@ -13,4 +15,6 @@ def derivative(field: float) -> float:
     return 2.0 * field
 
 
-ACTIVATIONS.register("square", Activation("square", r"\lambda^2", value, derivative, 2))
+ACTIVATIONS.register(
+    "square", Activation("square", r"\lambda^2", value, derivative, 2, hermite=(1.0, 0.0, math.sqrt(2.0)))
+)

@@ -1,12 +1,8 @@
-"""Gaussian expectations of up to four local fields, in closed form: one pair of activations a file."""
+"""Gaussian expectations of up to four local fields: one family of pairs of activations a file."""
 
-from sweeplib.maths.expectations.expectations import (
-    EXPECTATIONS,
-    Expectations,
-    expectations,
-)
+from sweeplib.maths.expectations.expectations import FAMILIES, Expectations, Family, expectations
 from sweeplib.registry import import_modules
 
-__all__ = ["EXPECTATIONS", "Expectations", "expectations"]
+__all__ = ["FAMILIES", "Expectations", "Family", "expectations"]
 
 import_modules(__name__, __path__)

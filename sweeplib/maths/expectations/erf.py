@@ -15,7 +15,8 @@ from typing import Any
 
 import numpy as np
 
-from sweeplib.maths.expectations.expectations import EXPECTATIONS, Expectations
+from sweeplib.maths.activations import Activation
+from sweeplib.maths.expectations.expectations import FAMILIES, Expectations, Family
 
 Array = np.ndarray[Any, np.dtype[np.float64]]
 
@@ -58,8 +59,9 @@ def drifts(
     drift_M: Array,
     drift_GF: Array,
     drift_Var: Array,
+    drift_a: Array,
 ) -> None:
-    """Ψ^M and Ψ^GF from I3, Ψ^Var from I4 and J2, in O(p² (p + k)²/4) arc sines."""
+    """Ψ^a from I2, Ψ^M and Ψ^GF from I3, Ψ^Var from I4 and J2, in O(p² (p + k)²/4) arc sines."""
     p, k = M.shape
     n = p + k
     omega = np.empty((n, n))
@@ -79,6 +81,7 @@ def drifts(
     flow = np.empty((p, n))
     for i in range(p):
         norm = 1.0 + omega[i, i]
+        drift_a[i] = 0.0
         for j in range(n):
             flow[i, j] = 0.0
         for m in range(n):
@@ -86,6 +89,8 @@ def drifts(
             factor = a[i] * weight[m] * 2.0 / (math.pi * norm * root)
             for j in range(n):
                 flow[i, j] += factor * (norm * omega[j, m] - omega[i, j] * omega[i, m])
+            cosine = omega[i, m] / math.sqrt(norm * (1.0 + omega[m, m]))
+            drift_a[i] += weight[m] * 2.0 / math.pi * math.asin(max(min(cosine, 1.0), -1.0))
         for r in range(k):
             drift_M[i, r] = flow[i, p + r]
 
@@ -112,4 +117,9 @@ def drifts(
             drift_Var[i, j] = drift_Var[j, i] = variance
 
 
-EXPECTATIONS.register("erf|erf", Expectations("erf|erf", risk, drifts))
+def of(student: Activation, teacher: Activation) -> Expectations | None:
+    """The expectations of erf with itself."""
+    return Expectations("erf|erf", risk, drifts) if student.name == teacher.name == "erf" else None
+
+
+FAMILIES.register("erf", Family("erf", 0, of))

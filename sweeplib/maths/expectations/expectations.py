@@ -1,12 +1,13 @@
-"""What the dynamics need to know of a pair of activations: population risk and drifts of the overlaps."""
+"""What Gaussian expectations a pair of activations has, and which family of closed forms gives them."""
 
 from collections.abc import Callable
 from dataclasses import dataclass
+from functools import cache
 
 import numpy as np
 from numpy.typing import NDArray
 
-from sweeplib.errors import InputError
+from sweeplib.maths.activations import Activation, activation
 from sweeplib.maths.compiled import specialised
 from sweeplib.registry import Registry
 
@@ -23,16 +24,19 @@ class Expectations:
     independent systems (lanes): Q (p, p, n), M (p, k, n), P (k, k, n), a (p, n), a_star (k, n), out (n,).
     A lane's value never depends on the others.
 
-    `drifts(Q, M, P, a, a_star, Delta, drift_M, drift_GF, drift_Var)` fills, for one system,
-    Ψ^M_ir = a_i E[σ'(λ_i) λ*_r E], Ψ^GF_ij = a_i E[σ'(λ_i) λ_j E] + (i ↔ j) and
-    Ψ^Var_ij = a_i a_j E[σ'(λ_i) σ'(λ_j) E²], label noise included (arXiv 2302.05882, eqs. 8 to 10).
+    `drifts(Q, M, P, a, a_star, Delta, drift_M, drift_GF, drift_Var, drift_a)` fills, for one system,
+    Ψ^M_ir = a_i E[σ'(λ_i) λ*_r E], Ψ^GF_ij = a_i E[σ'(λ_i) λ_j E] + (i ↔ j),
+    Ψ^Var_ij = a_i a_j E[σ'(λ_i) σ'(λ_j) E²], label noise included (arXiv 2302.05882, eqs. 8 to 10), and
+    Ψ^a_i = E[σ(λ_i) E].
 
-    Both are plain Python that numba compiles, without calls to other Python functions.
+    Both are plain Python that numba compiles, or compiled already, without calls to other Python functions. `finer` is
+    `drifts` by a finer rule, for the estimate of its error, and None where `drifts` is a closed form.
     """
 
     name: str
     risk: Callable[..., None]
     drifts: Callable[..., None]
+    finer: Callable[..., None] | None = None
 
     def risks(self, Q: Array, M: Array, P: Array, a: Array, a_star: Array) -> Array:
         """The population risk of n systems (n,): Q (n, p, p), M (n, p, k), P (n, k, k), a (n, p), a_star (n, k)."""
@@ -43,19 +47,29 @@ class Expectations:
         return out
 
 
-EXPECTATIONS: Registry[Expectations] = Registry("pair of activations")
+@dataclass(frozen=True)
+class Family:
+    """Pairs of activations whose expectations are computed alike.
 
-
-def expectations(activation: str, teacher_activation: str | None = None) -> Expectations:
-    """The expectations of a student's and a teacher's activation, the student's on both sides unless given.
-
-    Raises InputError for a pair without closed forms.
+    `of(student, teacher)` gives them, or None for a pair outside the family. The family of the lowest `generality` that
+    has a pair is the one used.
     """
-    pair = f"{activation}|{teacher_activation or activation}"
-    if pair not in EXPECTATIONS:
-        raise InputError(
-            "no Gaussian expectations for student|teacher",
-            value=pair,
-            choices=EXPECTATIONS,
-        )
-    return EXPECTATIONS[pair]
+
+    name: str
+    generality: int
+    of: Callable[[Activation, Activation], Expectations | None]
+
+
+FAMILIES: Registry[Family] = Registry("family of expectations")
+
+
+def expectations(student: str, teacher: str | None = None) -> Expectations:
+    """The expectations of a student's and a teacher's activation, the student's on both sides unless given."""
+    return _expectations(student, teacher or student)
+
+
+@cache
+def _expectations(student: str, teacher: str) -> Expectations:
+    pair = activation(student), activation(teacher)
+    families = sorted(FAMILIES.values(), key=lambda family: family.generality)
+    return next(found for family in families if (found := family.of(*pair)) is not None)

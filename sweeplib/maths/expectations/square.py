@@ -11,7 +11,8 @@ from typing import Any
 
 import numpy as np
 
-from sweeplib.maths.expectations.expectations import EXPECTATIONS, Expectations
+from sweeplib.maths.activations import Activation
+from sweeplib.maths.expectations.expectations import FAMILIES, Expectations, Family
 
 Array = np.ndarray[Any, np.dtype[np.float64]]
 
@@ -57,8 +58,9 @@ def drifts(
     drift_M: Array,
     drift_GF: Array,
     drift_Var: Array,
+    drift_a: Array,
 ) -> None:
-    """Ψ^M, Ψ^GF and Ψ^Var from ΩBΩ and ΩBΩBΩ, in O(p (p + k)²)."""
+    """Ψ^M, Ψ^GF, Ψ^Var and Ψ^a from ΩBΩ and ΩBΩBΩ, in O(p (p + k)²)."""
     p, k = M.shape
     n = p + k
     omega = np.empty((n, n))
@@ -90,6 +92,7 @@ def drifts(
                 once[i, q] += factor * omega[m, q]
 
     for i in range(p):
+        drift_a[i] = trace * Q[i, i] + 2.0 * once[i, i]
         for r in range(k):
             drift_M[i, r] = 2.0 * a[i] * (trace * M[i, r] + 2.0 * once[i, p + r])
         for j in range(i + 1):
@@ -102,4 +105,9 @@ def drifts(
             drift_Var[i, j] = drift_Var[j, i] = 4.0 * a[i] * a[j] * variance
 
 
-EXPECTATIONS.register("square|square", Expectations("square|square", risk, drifts))
+def of(student: Activation, teacher: Activation) -> Expectations | None:
+    """The expectations of the square with itself."""
+    return Expectations("square|square", risk, drifts) if student.name == teacher.name == "square" else None
+
+
+FAMILIES.register("square", Family("square", 0, of))

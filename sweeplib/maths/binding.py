@@ -1,0 +1,18 @@
+"""Functions made of a template by binding some of its global names: constants, tables, other functions."""
+
+import types
+from collections.abc import Callable
+from typing import Any
+
+
+def bound(template: Callable[..., Any], **bindings: Any) -> types.FunctionType:
+    """A copy of the plain Python function `template` in which these global names are what is given.
+
+    Numbers and tuples of numbers are constants to the compiler; functions must be compiled ones where the copy is to be
+    compiled (`compiled.inlined`).
+    """
+    copy = types.FunctionType(
+        template.__code__, {**template.__globals__, **bindings}, template.__name__, template.__defaults__
+    )
+    copy.__module__, copy.__qualname__, copy.__doc__ = template.__module__, template.__qualname__, template.__doc__
+    return copy
