@@ -31,9 +31,28 @@ def specialised(template: Callable[..., Any], **bindings: Any) -> Any:
 
 @functools.cache
 def _specialised(template: Callable[..., Any], bindings: tuple[tuple[str, Any], ...]) -> Any:
+    return numba.njit(cache=True, **_OPTIONS)(_named(template, bindings))
+
+
+def pointer(template: Callable[..., Any], signature: Any, **bindings: Any) -> Any:
+    """The template with its global names bound as told, compiled to a function of this numba signature.
+
+    Passed as an argument to a kernel it is called through its address: the kernel is not compiled anew for it.
+    """
+    return _pointer(template, signature, tuple(sorted(bindings.items())))
+
+
+@functools.cache
+def _pointer(template: Callable[..., Any], signature: Any, bindings: tuple[tuple[str, Any], ...]) -> Any:
+    options = {name: value for name, value in _OPTIONS.items() if name != "nogil"}
+    return numba.cfunc(signature, cache=True, **options)(_named(template, bindings))
+
+
+def _named(template: Callable[..., Any], bindings: tuple[tuple[str, Any], ...]) -> types.FunctionType:
+    """The template bound, under a name that tells it from all else that the template was or will be."""
     copy = bound(template, **{name: inlined(thing) for name, thing in bindings})
     copy.__name__ = copy.__qualname__ = f"{template.__name__}__{_digest(copy)}"
-    return numba.njit(cache=True, **_OPTIONS)(copy)
+    return copy
 
 
 def inlined(thing: Any) -> Any:

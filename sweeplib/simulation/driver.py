@@ -55,7 +55,7 @@ def case_work(case: Case) -> float:
 
 def _run(cases: Sequence[Case], timeout: float | None, initial: Initial) -> Records:
     first = cases[0]
-    replicas = _replicas(cases, initial)
+    replicas = replicas_of(cases, initial)
     run = DYNAMICS[first.dynamics](replicas, first.numerical_options())
     deadline = np.inf if timeout is None else run.clock() + timeout * len(cases)
     needed = expectations(replicas.activation, replicas.teacher_activation)
@@ -89,7 +89,8 @@ def _take(data: dict[str, Array], names: Sequence[str], place: int, run: Dynamic
             data[name][:] = observable.function(now)
 
 
-def _replicas(cases: Sequence[Case], initial: Initial) -> Replicas:
+def replicas_of(cases: Sequence[Case], initial: Initial = None) -> Replicas:
+    """The runs of some cases of one shape, at their start."""
     problem, recording = cases[0].problem, cases[0].recording
     starts = [_start(case, initial) for case in cases]
     return Replicas(

@@ -1,13 +1,17 @@
 """The ODE against closed forms, the laws it must keep, and its own tolerance."""
 
+import dataclasses
+
 import numpy as np
 import pytest
+from scipy.integrate import DOP853, solve_ivp
 
-from sweeplib import Overlaps, Problem, simulate, theory
-from sweeplib.dynamics import ode
+from sweeplib import DYNAMICS, Overlaps, Problem, simulate, theory
+from sweeplib.dynamics import overlap_flow
 from sweeplib.errors import InputError, SweeplibError
 from sweeplib.maths.expectations import expectations
-from sweeplib.simulation import Status
+from sweeplib.simulation import Case, Recording, Status
+from sweeplib.simulation.driver import replicas_of
 
 RETRIEVAL = Problem(gamma=0.05, p=1, k=1, d=3000, Delta=0.5, activation="square", spherical=True)
 COMMITTEE = Problem(gamma=0.5, p=4, k=2, d=200, Delta=0.01, activation="erf", teacher_start="gaussian")
@@ -97,12 +101,50 @@ def test_error_falls_with_the_tolerance():
     assert errors[2] < 1e-8
 
 
-@pytest.mark.parametrize("method", ["RK45", "Radau"])
-def test_methods_agree(method):
-    reference = simulate(COMMITTEE, "ode", times=(5.0,)).risk.item()
-    assert simulate(COMMITTEE, "ode", times=(5.0,), options={"method": method}).risk.item() == pytest.approx(
-        reference, rel=1e-5
+def plain_slope(problem, P):
+    """The right-hand side of plain students by NumPy alone, on the state (Q, M) with nothing packed."""
+    p, k, pair = problem.p, problem.k, expectations(problem.activation, problem.teacher)
+    a, a_star = np.broadcast_to(problem.a, p) * 1.0, np.broadcast_to(problem.a_star, k) * 1.0
+
+    def slope(_, state):
+        Q, M = state[: p * p].reshape(p, p), state[p * p :].reshape(p, k)
+        drift_M, drift_Q, drift_Var = np.empty((p, k)), np.empty((p, p)), np.empty((p, p))
+        pair.drifts(Q, M, P, a, a_star, problem.Delta, drift_M, drift_Q, drift_Var, np.empty(p))
+        return np.concatenate([(drift_Q + problem.gamma / p * drift_Var).ravel(), drift_M.ravel()])
+
+    return slope
+
+
+@pytest.mark.parametrize("method", ["DOP853", "Radau"])
+def test_it_agrees_with_scipys_integrators(method):
+    rng = np.random.default_rng(4)
+    start = Overlaps.from_weights(rng.normal(size=(2, 40)), rng.normal(size=(2, 40)))
+    problem = Problem(gamma=0.5, p=2, k=2, d=40, Delta=0.01, activation="erf", teacher_start="gaussian")
+    ours = simulate(problem, "ode", times=(2.0, 5.0), initial=start, observables=("overlap_Q", "overlap_M"))
+    state = np.concatenate([start.Q.ravel(), start.M.ravel()])
+    theirs = solve_ivp(
+        plain_slope(problem, start.P), (0, 5), state, method=method, t_eval=(2.0, 5.0), rtol=1e-10, atol=1e-12
     )
+    np.testing.assert_allclose(ours.overlap_Q.values[0].reshape(2, 4), theirs.y[:4].T, rtol=2e-8)
+    np.testing.assert_allclose(ours.overlap_M.values[0].reshape(2, 4), theirs.y[4:].T, rtol=2e-8)
+
+
+def test_it_takes_the_steps_of_scipys_dop853():
+    """Same coefficients, same control: the times of the steps agree to rounding, and so does the interpolant."""
+    start = Overlaps([[0.9]], [[0.2]], [[1.0]])
+    problem = Problem(gamma=0.05, p=1, k=1, d=40, Delta=0.1, activation="square")
+    theirs = DOP853(plain_slope(problem, start.P), 0.0, np.array([0.9, 0.2]), 100.0, rtol=1e-6, atol=1e-9)
+    case = Case(problem, "ode", 0, Recording((2.0,)), options=(("rtol", 1e-6), ("atol", 1e-9)))
+    ours = DYNAMICS["ode"](replicas_of([case], start), case.numerical_options())
+    ours.advance(0)
+    steps = 0
+    while theirs.t < 2.0:
+        theirs.step()
+        steps += 1
+    followed = ours._solutions
+    assert case.numerical_options().max_steps - followed.left[0] == steps > 3
+    assert followed.time[0] == pytest.approx(theirs.t, rel=1e-9)
+    np.testing.assert_allclose([ours.Q.item(), ours.M.item()], theirs.dense_output()(2.0), rtol=1e-10)
 
 
 @pytest.mark.filterwarnings("error")
@@ -126,17 +168,34 @@ def test_unknown_options_are_refused():
         simulate(COMMITTEE, "ode", times=(1.0,), options={"tolerance": 1e-3})
 
 
+@pytest.mark.parametrize("trained", [False, True])
 @pytest.mark.parametrize("spherical", [False, True])
-def test_packing_is_undone_by_unpacking(spherical):
+def test_packing_is_undone_by_unpacking(spherical, trained):
     rng = np.random.default_rng(0)
     W, W_star = rng.normal(size=(4, 9)), rng.normal(size=(2, 9))
     W /= np.linalg.norm(W, axis=1, keepdims=True) if spherical else 1.0
-    Q, M = np.empty((4, 4)), np.empty((4, 2))
-    state = ode.pack(W @ W.T, W @ W_star.T, spherical)
-    ode.unpack(state, spherical, Q, M)
-    assert state.size == (6 if spherical else 10) + 8
+    Q, M, a, layer = np.empty((4, 4)), np.empty((4, 2)), np.zeros(4), rng.normal(size=(1, 4))
+    (state,) = overlap_flow.pack((W @ W.T)[None], (W @ W_star.T)[None], layer, spherical, trained)
+    overlap_flow.unpack(state, spherical, trained, Q, M, a)
+    assert state.size == (6 if spherical else 10) + 8 + (4 if trained else 0)
     np.testing.assert_allclose(Q, W @ W.T, atol=1e-15)
     np.testing.assert_allclose(M, W @ W_star.T, atol=1e-15)
+    assert (a == (layer[0] if trained else 0.0)).all()
+
+
+def test_a_trained_second_layer_descends_too():
+    """Gradient flow in both layers: the risk never rises, and ends lower than with a frozen second layer."""
+    layers = {"a": (0.3, -0.2), "a_star": 1.5}
+    frozen = Problem(gamma=1e-6, p=2, k=1, d=50, Delta=0.0, activation="erf", **layers)
+    trained = dataclasses.replace(frozen, second_layer_rate=2.0)
+    times = tuple(np.linspace(0, 20, 100))
+    runs = [
+        simulate(problem, "ode", times=times, observables=("risk", "second_layer")) for problem in (frozen, trained)
+    ]
+    assert (np.diff(runs[1].risk) <= 1e-12).all()
+    assert runs[1].risk.values[0, -1] < 0.5 * runs[0].risk.values[0, -1]
+    assert (runs[0].second_layer.values == [0.3, -0.2]).all()
+    assert np.ptp(runs[1].second_layer.values[0], axis=0).min() > 0.1
 
 
 def test_symmetric_committee_keeps_its_symmetry():
@@ -147,3 +206,12 @@ def test_symmetric_committee_keeps_its_symmetry():
     np.testing.assert_allclose(result.overlap_M.values.ravel(), result.overlap_M.values.ravel()[0], rtol=1e-9)
     start = expectations("square").risks(Q[None], M[None], np.ones((1, 1, 1)), np.ones((1, 3)), np.ones((1, 1)))
     assert result.risk.item() < start[0]
+
+
+def test_gradient_flow_is_the_limit_of_small_learning_rates():
+    """Its difference to the ODE is linear in γ/p."""
+    problems = [dataclasses.replace(COMMITTEE, gamma=gamma) for gamma in (0.02, 0.01)]
+    flows = [simulate(problem, "gradient_flow", times=(3.0,)).risk.item() for problem in problems]
+    odes = [simulate(problem, "ode", times=(3.0,)).risk.item() for problem in problems]
+    assert flows[0] == pytest.approx(flows[1], rel=1e-12)
+    assert (odes[0] - flows[0]) / (odes[1] - flows[1]) == pytest.approx(2.0, rel=0.02)
