@@ -10,7 +10,7 @@ from pydantic import Field
 from pydantic.dataclasses import dataclass
 
 from sweeplib.errors import InputError
-from sweeplib.maths.activations import activation
+from sweeplib.maths.activations.named import canonical_name
 
 PositiveFloat = Annotated[float, Field(gt=0, allow_inf_nan=False)]
 Width = Annotated[int, Field(ge=1)]
@@ -45,7 +45,8 @@ class Problem(_Fields):
     k : teacher width.
     d : input dimension; inputs are x ~ N(0, I_d/d).
     Delta : label-noise variance Δ ≥ 0.
-    activation : the student's activation function.
+    activation : the student's activation function, by name or as a Hermite series `hermite(c_0, c_1, ...)`, that is
+        σ = Σ c_n He_n/√n!.
     teacher_activation : the teacher's activation function; the student's unless given.
     spherical : project each student row on the sphere ‖w‖² = d after every step.
     a, a_star : second layers, a number for all units or one each; the student's is the one it starts from.
@@ -73,7 +74,7 @@ class Problem(_Fields):
         for key in ("activation", "teacher_activation"):
             name = getattr(self, key)
             if name is not None:
-                check_activation(name, key)
+                object.__setattr__(self, key, check_activation(name, key))
         for key, width in (("a", self.p), ("a_star", self.k)):
             layer = getattr(self, key)
             if isinstance(layer, tuple) and len(layer) != width:
@@ -124,10 +125,10 @@ class Problem(_Fields):
         return hashlib.blake2b(text.encode(), digest_size=16).hexdigest()
 
 
-def check_activation(name: str, key: str) -> None:
-    """Raise InputError, with the key where it stands, unless the name is that of an activation."""
+def check_activation(name: str, key: str) -> str:
+    """The canonical spelling of an activation's name; InputError, with the key where it stands, for another name."""
     try:
-        activation(name)
+        return canonical_name(name)
     except InputError as error:
         error.key = key
         raise
