@@ -36,8 +36,8 @@ def _pattern(form: str) -> str:
 
 @cache
 def _of_form(name: str) -> Activation:
-    form, parenthesis, rest = (part.strip() for part in name.partition("("))
-    if not parenthesis or form not in FORMS:
+    form, _, rest = (part.strip() for part in name.partition("("))
+    if form not in FORMS:
         raise UnknownNameError("unknown activation", value=name, choices=(*ACTIVATIONS, *map(_pattern, FORMS)))
     numbers = _numbers(rest.removesuffix(")")) if rest.endswith(")") else ()
     if not numbers:
