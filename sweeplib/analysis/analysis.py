@@ -15,12 +15,14 @@ from sweeplib.registry import Registry
 class Analysis:
     """An analysis: called with a dataset and its options, it returns a Dataset with every variable labelled.
 
-    `function(ds, **options)`; every option has a default. `doc` is one line on what it returns.
+    `function(ds, **options)`; every option has a default. `doc` is one line on what it returns. `overlaps` says that
+    it reads the overlap matrices too, where they are in the dataset.
     """
 
     name: str
     function: Callable[..., xr.Dataset]
     doc: str
+    overlaps: bool = False
 
     def __call__(self, ds: xr.Dataset, **options: Any) -> xr.Dataset:
         """Return the labelled result; InputError for an unknown option."""

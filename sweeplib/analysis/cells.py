@@ -37,3 +37,15 @@ def require(ds: xr.Dataset, *names: Hashable) -> None:
         if name not in ds:
             hint = "recording.thresholds in the config" if str(name).startswith("exit") else "it among the observables"
             raise InputError("not recorded in this sweep", value=str(name), expected=hint)
+
+
+def over_time(ds: xr.Dataset) -> list[str]:
+    """The recorded observables that have a time axis, with or without axes of their own."""
+    return [str(name) for name, array in ds.data_vars.items() if {"seed", "time"} <= set(array.dims)]
+
+
+def is_stochastic(dynamics: str) -> bool:
+    """Whether runs of the dynamics have noise of their own, beyond their start; those of an unknown one are said to."""
+    from sweeplib.dynamics import DYNAMICS
+
+    return dynamics not in DYNAMICS or getattr(DYNAMICS[dynamics], "stochastic", dynamics != "ode")

@@ -7,6 +7,7 @@ import xarray as xr
 from numpy.typing import NDArray
 
 from sweeplib.analysis.analysis import ANALYSES, Analysis
+from sweeplib.analysis.bootstrap import interval_levels, resampled_counts, resampled_means
 from sweeplib.analysis.cells import field, labelled
 from sweeplib.analysis.passages import passages
 from sweeplib.analysis.phase_retrieval import theory_applies
@@ -65,12 +66,6 @@ def optimal_learning_rate(
     return xr.Dataset(_measured(*parts) | _theory(ds, dim)).assign_attrs(confidence=confidence, along=dim)
 
 
-def resampled_counts(seeds: int, resamples: int, random_seed: int) -> Array:
-    """How often each seed is drawn in each bootstrap resample, (resamples, seeds)."""
-    generator = np.random.default_rng(random_seed)
-    return generator.multinomial(seeds, np.full(seeds, 1.0 / seeds), size=resamples).astype(float)
-
-
 def optimum(steps: Array, gamma: Array, draws: Array, confidence: float) -> Optimum:
     """The optimum of one cell: `steps` (seed, gamma), NaN for runs left out; `draws` (resamples, seed)."""
     observed = np.isfinite(steps)
@@ -78,33 +73,16 @@ def optimum(steps: Array, gamma: Array, draws: Array, confidence: float) -> Opti
     if kept.sum() < FEWEST:
         return Optimum(gammas_used=int(kept.sum()))
     order = np.flatnonzero(kept)[np.argsort(gamma[kept])]
-    steps, observed, gamma = steps[:, order], observed[:, order], gamma[order]
-    ones, counts = np.ones((1, len(steps))), observed.sum(axis=0, dtype=float)
-    mean = _means(ones, steps, observed)
+    steps, gamma, counts = steps[:, order], gamma[order], observed[:, order].sum(axis=0, dtype=float)
+    mean = resampled_means(np.ones((1, len(steps))), steps)
     weights = local_weights(gamma, mean[0], counts)
     best = fastest(gamma, mean, weights)
-    resampled = _means(draws, steps, observed)
+    resampled = resampled_means(draws, steps)
     spread = fastest(gamma, resampled[np.isfinite(resampled).all(axis=1)], weights)
-    low, high = np.quantile(spread, _levels(confidence, counts.min()))
+    low, high = np.quantile(spread, interval_levels(confidence, counts.min()))
     ends = gamma[weights > 0][[0, -1]]
     at_edge = bool(np.isclose(ends[:, None], [best[0], low, high], rtol=1e-9).any())
     return Optimum(best[0], low, high, least_steps(gamma, mean, weights, best)[0], at_edge, len(order))
-
-
-def _means(draws: Array, steps: Array, observed: NDArray[np.bool_]) -> Array:
-    with np.errstate(invalid="ignore"):
-        means: Array = (draws @ np.where(observed, steps, 0.0)) / (draws @ observed)
-    return means
-
-
-def _levels(confidence: float, count: float) -> Array:
-    """The percentiles of an expanded bootstrap interval (Hesterberg 2015, doi 10.1080/00031305.2015.1089789)."""
-    from scipy.stats import norm
-    from scipy.stats import t as student_t
-
-    tails = np.array([1.0 - confidence, 1.0 + confidence]) / 2.0
-    levels: Array = norm.cdf(np.sqrt(count / (count - 1.0)) * student_t.ppf(tails, count - 1))
-    return levels
 
 
 def _measured(*parts: xr.DataArray) -> dict[str, xr.DataArray]:

@@ -6,7 +6,8 @@ from scipy.optimize import minimize_scalar
 from scipy.stats import chi2
 
 from sweeplib.analysis import ANALYSES
-from sweeplib.analysis.optimal_learning_rate import optimum, resampled_counts
+from sweeplib.analysis.bootstrap import resampled_counts
+from sweeplib.analysis.optimal_learning_rate import optimum
 from sweeplib.analysis.speed_fit import fastest, least_steps, local_weights
 from sweeplib.errors import InputError
 from tests.datasets import sweep_dataset

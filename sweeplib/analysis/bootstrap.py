@@ -1,0 +1,30 @@
+"""Bootstrap over the seeds, resampled jointly for all points, so that it holds whether or not the runs were paired."""
+
+import numpy as np
+from numpy.typing import NDArray
+
+Array = NDArray[np.float64]
+
+
+def resampled_counts(seeds: int, resamples: int, random_seed: int) -> Array:
+    """How often each seed is drawn in each bootstrap resample, (resamples, seeds)."""
+    generator = np.random.default_rng(random_seed)
+    return generator.multinomial(seeds, np.full(seeds, 1.0 / seeds), size=resamples).astype(float)
+
+
+def resampled_means(draws: Array, values: Array) -> Array:
+    """The means (resamples, points) of values (seed, points), NaN where a seed is not observed."""
+    observed = np.isfinite(values)
+    with np.errstate(invalid="ignore"):
+        means: Array = (draws @ np.where(observed, values, 0.0)) / (draws @ observed)
+    return means
+
+
+def interval_levels(confidence: float, count: float) -> Array:
+    """The percentiles of an expanded bootstrap interval (Hesterberg 2015, doi 10.1080/00031305.2015.1089789)."""
+    from scipy.stats import norm
+    from scipy.stats import t as student_t
+
+    tails = np.array([1.0 - confidence, 1.0 + confidence]) / 2.0
+    levels: Array = norm.cdf(np.sqrt(count / (count - 1.0)) * student_t.ppf(tails, count - 1))
+    return levels

@@ -1,0 +1,64 @@
+"""How far other dynamics are from a reference, the ODE by default, seed by seed."""
+
+from typing import Any
+
+import numpy as np
+import xarray as xr
+
+from sweeplib.analysis.analysis import ANALYSES, Analysis
+from sweeplib.analysis.cells import labelled, over_time
+from sweeplib.analysis.differences import differences, sup_deviations
+
+
+def deviation(ds: xr.Dataset, *, reference: str = "ode", until: float = np.inf) -> xr.Dataset:
+    """Statistics over `seed` of x(t) − x_reference(t) for each observable x with a time axis, to the time `until`.
+
+    x_deviation, _error, _z: at each time (and entry) the mean difference, its standard error, their ratio, which is a
+    standard normal where the means agree; NaN where the differences are but rounding.
+    x_sup_deviation, _error: mean and standard error of the largest |difference| over recorded times (and entries); the
+    same for `overlaps`, all recorded overlap matrices together: ‖Ω^ν − Ω(νγ/(pd))‖∞.
+    seeds_paired: the pairs of runs that count, both with the status ok. Where runs stop at their exits, a pair counts
+    until the first of them has; `until` makes that the same for all.
+    """
+    difference = differences(ds, reference, until)
+    outer = tuple(str(dim) for dim in difference["paired"].dims)
+    result = {"seeds_paired": labelled(difference["paired"].sum("seed"), "pairs of runs used")}
+    for name in over_time(difference):
+        result |= _means(name, difference[name], reference)
+    for name, largest in sup_deviations(difference, outer).items():
+        result |= _sup(name, largest)
+    return xr.Dataset(result).assign_attrs(reference=reference)
+
+
+def mean_and_error(values: xr.DataArray) -> tuple[xr.DataArray, xr.DataArray]:
+    """The mean over `seed` of what is not NaN, and its standard error."""
+    count = values.count("seed")
+    return values.mean("seed"), values.std("seed", ddof=1) / np.sqrt(count.where(count > 1))
+
+
+def _means(name: str, difference: xr.DataArray, reference: str) -> dict[str, xr.DataArray]:
+    mean, error = mean_and_error(difference)
+    words = f"deviation of the {difference.attrs['long_name']} from {reference}"
+    x = difference.attrs.get("symbol", name)
+    symbol, units = rf"\langle {x}-{x}'\rangle", difference.attrs.get("units", "1")
+    return {
+        f"{name}_deviation": labelled(mean, f"mean {words}", symbol, units),
+        f"{name}_deviation_error": labelled(error, f"standard error of the mean {words}", rf"\mathrm{{se}}{symbol}"),
+        f"{name}_deviation_z": labelled(mean / error.where(error > 0.0), f"z-score of the {words}", "z"),
+    }
+
+
+def _sup(name: str, largest: xr.DataArray) -> dict[str, xr.DataArray]:
+    mean, error = mean_and_error(largest)
+    attrs: dict[str, Any] = largest.attrs
+    symbol = rf"\langle {attrs['symbol']}\rangle"
+    return {
+        f"{name}_sup_deviation": labelled(mean, f"mean {attrs['long_name']}", symbol),
+        f"{name}_sup_deviation_error": labelled(error, f"standard error of the mean {attrs['long_name']}"),
+    }
+
+
+ANALYSES.register(
+    "deviation",
+    Analysis("deviation", deviation, "Deviation of each dynamics from the ODE, paired by seed", overlaps=True),
+)

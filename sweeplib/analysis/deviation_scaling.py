@@ -1,0 +1,152 @@
+"""How the deviation from the ODE falls with γ/(pd), and with each of γ, d and p."""
+
+from typing import NamedTuple
+
+import numpy as np
+import xarray as xr
+from numpy.typing import NDArray
+
+from sweeplib.analysis.analysis import ANALYSES, Analysis
+from sweeplib.analysis.bootstrap import interval_levels, resampled_counts, resampled_means
+from sweeplib.analysis.cells import field, labelled
+from sweeplib.analysis.differences import differences, sup_deviations
+from sweeplib.errors import InputError
+from sweeplib.problem import PROBLEM_FIELDS
+
+Array = NDArray[np.float64]
+EXPECTED = {"coupling": 0.5, "gamma": 0.5, "d": -0.5, "p": -0.5}
+QUANTITIES = tuple(EXPECTED)[1:]
+
+
+class PowerLaw(NamedTuple):
+    """Exponents (variables,) with their intervals, prefactor and χ² over the degrees of freedom of one fit."""
+
+    exponent: Array
+    low: Array
+    high: Array
+    prefactor: float = np.nan
+    reduced_chi2: float = np.nan
+    points: float = 0.0
+
+
+def deviation_scaling(
+    ds: xr.Dataset,
+    *,
+    reference: str = "ode",
+    until: float = np.inf,
+    confidence: float = 0.95,
+    resamples: int = 2000,
+    random_seed: int = 0,
+) -> xr.Dataset:
+    """Exponents of the mean largest deviation from `reference`, per observable, dynamics and point of the other axes.
+
+    Along `variable`: "coupling", a fit of C (γ/(pd))^x to all points; gamma, d, p: one fit of C γ^x d^y p^z, of those
+    that vary, NaN where they do not vary independently of each other. Least squares of logarithms, weighted by the
+    standard errors; intervals by bootstrap over the seeds, resampled jointly for all points. exponent_theory: those of
+    the bound ‖Ω^ν − Ω(νγ/(pd))‖∞ ≤ e^{Ct} √(γ/(pd)) (arXiv 2302.05882).
+    x_reduced_chi2 tells where a power law does not describe the points, as for learning rates so large that SGD is
+    elsewhere; then the intervals are too narrow. `over` in the attributes: the axes along which the points lie.
+    """
+    difference = differences(ds, reference, until)
+    outer = tuple(str(dim) for dim in difference["paired"].dims)
+    over = scaling_dims(ds)
+    draws = resampled_counts(ds.sizes["seed"], resamples, random_seed)
+    result = {"exponent_theory": _expected()}
+    for name, largest in sup_deviations(difference, outer).items():
+        result |= _fits(name, ds, largest, over, draws, confidence)
+    scaling = xr.Dataset(result)
+    scaling["variable"] = labelled(scaling["variable"], "what the deviation scales with")
+    return scaling.assign_attrs(reference=reference, confidence=confidence, over=" ".join(over))
+
+
+def scaling_dims(ds: xr.Dataset) -> list[str]:
+    """The dims along which γ, d or p vary and nothing else of the problem does; InputError where there is none."""
+    varying = [dim for name in QUANTITIES for dim in field(ds, name).dims if ds.sizes[dim] > 1]
+    found = [str(dim) for dim in ds.dims if dim in varying and (dim in QUANTITIES or dim not in PROBLEM_FIELDS)]
+    if not found:
+        raise InputError("nothing that the deviation scales with varies", value=QUANTITIES, expected="an axis of one")
+    return found
+
+
+def power_law(values: Array, logarithms: Array, draws: Array, confidence: float) -> PowerLaw:
+    """The fit of Π x_v^e_v to the means of `values` (seed, point); `logarithms` (variable, point) of the x_v."""
+    unknown = np.full(len(logarithms), np.nan)
+    mean = resampled_means(np.ones((1, len(values))), values)[0]
+    counts = np.isfinite(values).sum(axis=0)
+    kept = (counts > 1) & (mean > 0.0)
+    values, mean, logarithms, counts = values[:, kept], mean[kept], logarithms[:, kept], counts[kept]
+    design = np.vstack([np.ones(len(mean)), logarithms]).T
+    if len(mean) < 2 or np.linalg.matrix_rank(design) < design.shape[1]:
+        return PowerLaw(unknown, unknown, unknown, points=float(len(mean)))
+    error = np.nanstd(values, axis=0, ddof=1) / np.sqrt(counts) / mean
+    weights = 1.0 / error if (error > 0.0).all() else np.ones_like(error)
+    solution = np.linalg.pinv(design * weights[:, None]) * weights
+    best = solution @ np.log(mean)
+    with np.errstate(divide="ignore", invalid="ignore"):
+        spread = np.log(resampled_means(draws, values)) @ solution.T
+    spread = spread[np.isfinite(spread).all(axis=1)]
+    low, high = np.quantile(spread, interval_levels(confidence, float(counts.min())), axis=0)
+    freedom = len(mean) - len(best)
+    residual = np.sum((weights * (np.log(mean) - design @ best)) ** 2)
+    reduced = float(residual / freedom) if freedom and (error > 0.0).all() else np.nan
+    return PowerLaw(best[1:], low[1:], high[1:], float(np.exp(best[0])), reduced, float(len(mean)))
+
+
+def _fits(
+    name: str, ds: xr.Dataset, largest: xr.DataArray, over: list[str], draws: Array, confidence: float
+) -> dict[str, xr.DataArray]:
+    logs = {key: xr.ufuncs.log(field(ds, key).astype(float)) for key in QUANTITIES}
+    varying = [key for key in QUANTITIES if set(logs[key].dims) & set(over)]
+    coupling = {"coupling": logs["gamma"] - logs["p"] - logs["d"]}
+    sets = [coupling, {key: logs[key] for key in varying}]
+    parts = [_fit(largest, regressors, over, draws, confidence) for regressors in sets]
+    fitted = xr.concat(parts, "variable", combine_attrs="override").reindex(variable=list(EXPECTED))
+    words = largest.attrs["long_name"]
+    labels = {
+        "exponent": (f"exponent of the {words}", "x"),
+        "exponent_low": (f"exponent of the {words}, lower bound", "x"),
+        "exponent_high": (f"exponent of the {words}, upper bound", "x"),
+        "prefactor": (f"prefactor of the {words}", "C"),
+        "reduced_chi2": (f"chi-squared over degrees of freedom of the fit to the {words}", r"\chi^2/n"),
+        "points": ("points of the fit",),
+    }
+    return {f"{name}_{part}": labelled(fitted[part], *label) for part, label in labels.items()}
+
+
+def _fit(
+    largest: xr.DataArray, regressors: dict[str, xr.DataArray], over: list[str], draws: Array, confidence: float
+) -> xr.Dataset:
+    names = xr.DataArray(list(regressors), dims="variable")
+    logs = xr.concat(xr.broadcast(*regressors.values()), dim="variable").assign_coords(variable=names)
+    place = {dim: largest[dim] for dim in over}
+    logs = logs.expand_dims({dim: place[dim] for dim in over if dim not in logs.dims})
+
+    def of_cell(values: Array, logarithms: Array) -> PowerLaw:
+        return power_law(values, logarithms, draws, confidence)
+
+    found = xr.apply_ufunc(
+        of_cell,
+        largest.reset_coords(drop=True).stack(point=over, create_index=False),
+        logs.reset_coords(drop=True).stack(point=over, create_index=False),
+        input_core_dims=[["seed", "point"], ["variable", "point"]],
+        output_core_dims=[["variable"]] * 3 + [[]] * 3,
+        vectorize=True,
+        output_dtypes=[float] * 6,
+    )
+    parts = dict(
+        zip(("exponent", "exponent_low", "exponent_high", "prefactor", "reduced_chi2", "points"), found, strict=True)
+    )
+    return xr.Dataset(parts).assign_coords(variable=names).broadcast_like(names)
+
+
+def _expected() -> xr.DataArray:
+    values = xr.DataArray(list(EXPECTED.values()), {"variable": list(EXPECTED)}, "variable")
+    return labelled(values, "exponent of the theoretical bound")
+
+
+ANALYSES.register(
+    "deviation_scaling",
+    Analysis(
+        "deviation_scaling", deviation_scaling, "Scaling of the deviation from the ODE with γ/(pd)", overlaps=True
+    ),
+)

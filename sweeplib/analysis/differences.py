@@ -1,0 +1,60 @@
+"""Differences between dynamics, seed by seed: the runs of one seed start at the same place under every dynamics."""
+
+import numpy as np
+import xarray as xr
+
+from sweeplib.analysis.cells import labelled, over_time, with_status
+from sweeplib.errors import InputError
+
+ROUNDING = 1e-12
+"""Differences below this fraction of the largest value are rounding, and mean nothing."""
+
+
+def check_reference(ds: xr.Dataset, reference: str) -> None:
+    """Raise InputError unless the dataset has runs of `reference` and of another dynamics."""
+    known = [str(name) for name in np.atleast_1d(ds["dynamics"])] if "dynamics" in ds.coords else []
+    if reference not in known:
+        raise InputError("not among the dynamics that were run", key="reference", value=reference, choices=known)
+    if len(known) < 2:
+        raise InputError("nothing to compare with", key="dynamics", value=known, expected="two dynamics or more")
+
+
+def differences(ds: xr.Dataset, reference: str = "ode", until: float = np.inf) -> xr.Dataset:
+    """X − x_reference of every observable with a time axis, for each of the other dynamics, up to the time `until`.
+
+    NaN where not both runs of a pair have the status ok, or not both were recorded. `paired` says which have. An
+    observable with axes of its own, such as an overlap matrix, has them still.
+    """
+    check_reference(ds, reference)
+    ok = with_status(ds, "ok")
+    others = ds["dynamics"] != reference
+    paired = ok.isel(dynamics=others.values) & ok.sel(dynamics=reference, drop=True)
+    found = {"paired": labelled(paired, "both runs of the pair were made")}
+    for name in over_time(ds):
+        values = ds[name].isel(time=ds["time"].values <= until)
+        difference = values.isel(dynamics=others.values) - values.sel(dynamics=reference, drop=True)
+        scale = float(abs(values).max())
+        difference = difference.where(abs(difference) > ROUNDING * scale, 0.0 * difference).where(paired)
+        found[name] = difference.assign_attrs(ds[name].attrs)
+    return xr.Dataset(found)
+
+
+def sup_deviations(difference: xr.Dataset, outer: tuple[str, ...]) -> dict[str, xr.DataArray]:
+    """The largest |x − x_reference| over the recorded times and over entries, by observable, with the `outer` dims.
+
+    With overlap matrices among the observables also that over the entries of all of them, `overlaps`.
+    """
+    found = {}
+    for name in over_time(difference):
+        inner = [dim for dim in difference[name].dims if dim not in outer]
+        found[name] = labelled(abs(difference[name]).max(inner), *_sup_label(difference[name]))
+    matrices = [largest for name, largest in found.items() if name.startswith("overlap_")]
+    if matrices:
+        overlaps = xr.concat(matrices, "matrix", combine_attrs="drop").max("matrix")
+        found["overlaps"] = labelled(overlaps, "largest deviation of the overlaps", r"\|\Omega-\Omega'\|_\infty")
+    return found
+
+
+def _sup_label(difference: xr.DataArray) -> tuple[str, str]:
+    long_name, symbol = difference.attrs["long_name"], difference.attrs.get("symbol", "x")
+    return f"largest deviation of the {long_name}", rf"\sup_t|{symbol}-{symbol}'|"

@@ -1,0 +1,176 @@
+"""Whether dynamics agree in law: trajectories and exits compared as distributions over the seeds."""
+
+import warnings
+from collections.abc import Callable
+
+import numpy as np
+import xarray as xr
+from numpy.typing import NDArray
+
+from sweeplib.analysis.analysis import ANALYSES, Analysis
+from sweeplib.analysis.cells import is_stochastic, labelled, over_time, with_status
+from sweeplib.analysis.differences import check_reference
+from sweeplib.analysis.passages import passages
+from sweeplib.errors import InputError
+
+Array = NDArray[np.float64]
+Samples = tuple[xr.DataArray, xr.DataArray]
+DIGITS = 9
+"""Values that agree to so many digits of the largest are equal: dynamics round differently."""
+HALVES = ("disjoint", "shared")
+
+
+def law_agreement(ds: xr.Dataset, *, reference: str | None = None, seeds: str = "disjoint") -> xr.Dataset:
+    """Kolmogorov-Smirnov tests over `seed` of each dynamics against a stochastic `reference`, and ratios of spreads.
+
+    `reference`: by default sgd_chain, which has the law of SGD, else sgd, else the first stochastic dynamics.
+    x_ks, x_ks_pvalue: at each time (and entry) of each observable x with a time axis; the same for exit_steps, per
+    threshold, on the steps until which all runs of both dynamics were observed: runs that exit later count as later,
+    whenever that was, so that the p-value is an upper bound where runs are censored. Runs that diverged never exit.
+    x_spread_ratio, _error: standard deviation over that of the reference, by all seeds, with its jackknife error; NaN
+    where either does not spread.
+    `seeds`: a seed has the same start under all dynamics, which makes samples of equal seeds alike and p-values too
+    large. So even seeds of one are compared to odd seeds of the other; "shared" compares all to all.
+    """
+    if seeds not in HALVES:
+        raise InputError("no such choice of seeds", key="seeds", value=seeds, choices=HALVES)
+    reference = _reference(ds) if reference is None else reference
+    check_reference(ds, reference)
+    ok = with_status(ds, "ok")
+    samples = {name: (ds[name].where(ok), ds[name].attrs) for name in over_time(ds)}
+    result: dict[str, xr.DataArray] = {}
+    for name, (values, attrs) in samples.items():
+        first, second = _pair(values, reference)
+        rounded = _rounded(first, second)
+        result |= _tests(name, attrs["long_name"], rounded, seeds) | _spreads(name, attrs["long_name"], rounded)
+    if "exit_steps" in ds:
+        result |= _exits(ds, reference, seeds)
+    return xr.Dataset(result).assign_attrs(reference=reference, seeds=seeds)
+
+
+def kolmogorov_smirnov(first: Array, second: Array) -> tuple[Array, Array]:
+    """Two-sample statistics and p-values of samples (..., n) and (..., m), without those that are NaN.
+
+    inf counts as later than all.
+    """
+    n, m = (np.sum(~np.isnan(sample), axis=-1, keepdims=True) for sample in (first, second))
+    pooled = np.concatenate([first, second], axis=-1)
+    jumps = np.concatenate([np.where(np.isnan(first), 0, m), np.where(np.isnan(second), 0, -n)], axis=-1)
+    order = np.argsort(pooled, axis=-1)
+    pooled, jumps = (np.take_along_axis(array, order, axis=-1) for array in (pooled, jumps))
+    last_of_ties = np.ones(pooled.shape, dtype=bool)
+    last_of_ties[..., :-1] = pooled[..., :-1] != pooled[..., 1:]
+    largest = np.max(np.where(last_of_ties, np.abs(np.cumsum(jumps, axis=-1)), 0), axis=-1)
+    pairs = (n * m)[..., 0]
+    statistic = np.where(pairs > 0, largest / np.maximum(pairs, 1), np.nan)
+    return statistic, _pvalues(np.stack([n[..., 0], m[..., 0], largest], axis=-1), first, second)
+
+
+def _pvalues(keys: NDArray[np.int64], first: Array, second: Array) -> Array:
+    """The p-values (...,), functions of the sizes and the statistic in `keys` (..., 3): each worked out once."""
+    from scipy.stats import ks_2samp
+
+    unique, where, back = np.unique(keys.reshape(-1, 3), axis=0, return_index=True, return_inverse=True)
+    samples = (sample.reshape(-1, sample.shape[-1])[where] for sample in (first, second))
+    with warnings.catch_warnings():
+        warnings.filterwarnings("ignore", "ks_2samp: Exact calculation unsuccessful", RuntimeWarning)
+        found = [
+            ks_2samp(one[~np.isnan(one)], other[~np.isnan(other)]).pvalue if n and m else np.nan
+            for (n, m, _), one, other in zip(unique, *samples, strict=True)
+        ]
+    return np.array(found)[back.ravel()].reshape(keys.shape[:-1])
+
+
+def spread_ratio(first: Array, second: Array) -> tuple[Array, Array]:
+    """The ratio of the standard deviations of samples (..., n), NaN left out, and its jackknife error.
+
+    The seeds are left out of both at once: the error holds for paired samples too.
+    """
+    both = ~np.isnan(first) & ~np.isnan(second)
+    n = both.sum(axis=-1, dtype=float)
+    with np.errstate(divide="ignore", invalid="ignore"):
+        logs = [_log_deviations(np.where(both, sample, np.nan), n) for sample in (first, second)]
+        ratio = np.exp(logs[0][0] - logs[1][0])
+        leave_one = np.where(both, logs[0][1] - logs[1][1], np.nan)
+        centred = leave_one - np.nansum(leave_one, axis=-1, keepdims=True) / n[..., None]
+        error = ratio * np.sqrt((n - 1) / n * np.nansum(centred**2, axis=-1))
+    known = (n > 2) & np.isfinite(ratio) & (ratio > 0.0)
+    return np.where(known, ratio, np.nan), np.where(known & np.isfinite(error), error, np.nan)
+
+
+def _log_deviations(sample: Array, n: Array) -> tuple[Array, Array]:
+    """Log of the standard deviation (...,), and with each of the values left out (..., n)."""
+    centred = sample - (np.nansum(sample, axis=-1) / n)[..., None]
+    total = np.nansum(centred**2, axis=-1)
+    total = np.where(total > 10.0 ** (-2 * DIGITS) * np.nansum(sample**2, axis=-1), total, 0.0)
+    without = total[..., None] - centred**2 * (n / (n - 1.0))[..., None]
+    return 0.5 * np.log(total / (n - 1.0)), 0.5 * np.log(without / (n - 2.0)[..., None])
+
+
+def _reference(ds: xr.Dataset) -> str:
+    names = [str(name) for name in np.atleast_1d(ds["dynamics"]) if is_stochastic(str(name))]
+    if not names:
+        raise InputError("no stochastic dynamics to compare with", key="reference", expected="sgd or sgd_chain, run")
+    return next((name for name in ("sgd_chain", "sgd") if name in names), names[0])
+
+
+def _pair(values: xr.DataArray, reference: str) -> Samples:
+    others = values.isel(dynamics=(values["dynamics"] != reference).values)
+    return xr.broadcast(others, values.sel(dynamics=reference, drop=True))
+
+
+def _rounded(first: xr.DataArray, second: xr.DataArray) -> Samples:
+    """The samples to DIGITS digits of the largest value of their cell."""
+    largest = xr.ufuncs.maximum(abs(first).max("seed"), abs(second).max("seed"))
+    scale = largest.where(largest > 0.0, 1.0)
+    return (first / scale).round(DIGITS) * scale, (second / scale).round(DIGITS) * scale
+
+
+def _tests(name: str, words: str, samples: Samples, seeds: str) -> dict[str, xr.DataArray]:
+    first, second = samples
+    step = 2 if seeds == "disjoint" else 1
+    tested = first.isel(seed=slice(0, None, step)), second.isel(seed=slice(step - 1, None, step))
+    statistic, pvalue = _over_seeds(kolmogorov_smirnov, tested)
+    return {
+        f"{name}_ks": labelled(statistic, f"Kolmogorov-Smirnov statistic of the {words}", "D"),
+        f"{name}_ks_pvalue": labelled(pvalue, f"Kolmogorov-Smirnov p-value of the {words}", "P"),
+    }
+
+
+def _spreads(name: str, words: str, samples: Samples) -> dict[str, xr.DataArray]:
+    ratio, error = _over_seeds(spread_ratio, samples)
+    return {
+        f"{name}_spread_ratio": labelled(ratio, f"spread of the {words} over that of the reference", r"s/s'"),
+        f"{name}_spread_ratio_error": labelled(error, f"jackknife error of the ratio of spreads of the {words}"),
+    }
+
+
+def _over_seeds(function: Callable[..., tuple[Array, Array]], samples: Samples) -> Samples:
+    first, second = samples
+    renamed = second.rename(seed="other_seed").drop_vars("other_seed", errors="ignore")
+    result: Samples = xr.apply_ufunc(
+        function, first, renamed, input_core_dims=[["seed"], ["other_seed"]], output_core_dims=[[], []]
+    )
+    return result
+
+
+def _exits(ds: xr.Dataset, reference: str, seeds: str) -> dict[str, xr.DataArray]:
+    """Exits in whole steps, up to the steps until which every run of both dynamics was observed."""
+    sample = passages(ds, "steps")
+    first, second = _pair(sample.horizon, reference)
+    horizon = xr.ufuncs.minimum(first, second)
+    whole = xr.ufuncs.ceil(sample.exit - 1e-6).fillna(np.inf).where(sample.used)
+    pair = _pair(whole, reference)
+    seen = tuple(exits.where((exits <= horizon) | exits.isnull(), np.inf) for exits in pair)
+    restricted = tuple(exits.where((exits <= horizon) | exits.isnull(), horizon) for exits in pair)
+    words = ds["exit_steps"].attrs["long_name"]
+    found = _tests("exit_steps", words, (seen[0], seen[1]), seeds)
+    found |= _spreads("exit_steps", words, (restricted[0], restricted[1]))
+    observed = labelled(horizon.where(horizon < np.inf), "steps until which all runs of both were observed")
+    return found | {"exit_steps_horizon": observed}
+
+
+ANALYSES.register(
+    "law_agreement",
+    Analysis("law_agreement", law_agreement, "Whether each dynamics has the law of SGD over the seeds", overlaps=True),
+)

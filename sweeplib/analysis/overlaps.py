@@ -1,0 +1,30 @@
+"""The dataset of a sweep with its overlap matrices, which are stored apart, a group a shape (p, k)."""
+
+from functools import reduce
+from pathlib import Path
+
+import xarray as xr
+
+INNER = ("student", "student_2", "teacher", "teacher_2")
+
+
+def open_with_overlaps(path: Path) -> xr.Dataset:
+    """The dataset at `path` with all that is recorded of students and teachers: NaN beyond the p and k of a problem.
+
+    In memory, unlike `open_dataset`: matrices of all sizes take the room of the largest. Without such records it is
+    what `open_dataset` gives.
+    """
+    from sweeplib.storage.dataset import open_dataset, shape_group
+
+    ds = open_dataset(path)
+    shapes = [shape for shape in _shapes(ds) if (path / shape_group(*shape)).exists()]
+    parts = [open_dataset(path, shape=shape) for shape in shapes]
+    parts = [part[list(part.data_vars)].reset_coords(drop=True) for part in parts]
+    sizes = {dim: max((part.sizes.get(dim, 0) for part in parts), default=0) for dim in INNER}
+    padded = [part.pad({dim: (0, sizes[dim] - part.sizes[dim]) for dim in INNER if dim in part.dims}) for part in parts]
+    return ds.merge(reduce(lambda one, other: one.combine_first(other), padded)) if padded else ds
+
+
+def _shapes(ds: xr.Dataset) -> list[tuple[int, int]]:
+    p, k = xr.broadcast(ds["p"], ds["k"])
+    return sorted({(int(p), int(k)) for p, k in zip(p.values.flat, k.values.flat, strict=True)})

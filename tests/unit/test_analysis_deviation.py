@@ -1,0 +1,184 @@
+"""Deviations from the ODE: exact on differences that are known, and power laws found with intervals that cover."""
+
+import numpy as np
+import pytest
+import xarray as xr
+
+from sweeplib.analysis import ANALYSES
+from sweeplib.analysis.bootstrap import resampled_counts
+from sweeplib.analysis.deviation_scaling import power_law
+from sweeplib.analysis.overlaps import open_with_overlaps
+from sweeplib.errors import InputError
+from sweeplib.storage.dataset import GroupWriter, written_dataset
+from tests.datasets import FLAGS
+
+deviation, scaling = ANALYSES["deviation"], ANALYSES["deviation_scaling"]
+TIMES = np.linspace(0.0, 2.0, 5)
+
+
+def runs(risk, status=None, **others) -> xr.Dataset:
+    """A dataset of an ODE and SGD with these risks (dynamics, seed, time)."""
+    risk = np.asarray(risk, dtype=float)
+    dims = ("dynamics", "seed", "time")
+    labels = {"long_name": "population risk", "units": "1", "symbol": r"\mathcal{R}"}
+    status = np.ones(risk.shape[:2]) if status is None else np.asarray(status)
+    variables = {"risk": (dims, risk, labels), "status": (dims[:2], status.astype(np.uint8), FLAGS)}
+    coords = {"dynamics": ["ode", "sgd"], "seed": np.arange(risk.shape[1]), "time": TIMES[: risk.shape[2]]}
+    return xr.Dataset(variables | others, coords)
+
+
+def test_deviations_of_known_differences():
+    ode = np.array([[1.0, 0.5, 0.2], [1.0, 0.6, 0.3]])
+    found = deviation(runs([ode, np.add(ode, [[0.0, 0.1, -0.3], [0.0, 0.3, 0.1]])])).squeeze()
+    np.testing.assert_allclose(found.risk_deviation, [0.0, 0.2, -0.1])
+    np.testing.assert_allclose(found.risk_deviation_error, [0.0, 0.1, 0.2])
+    np.testing.assert_allclose(found.risk_deviation_z, [np.nan, 2.0, -0.5])
+    np.testing.assert_allclose(found.risk_sup_deviation, 0.3)
+    assert found.seeds_paired == 2
+
+
+def test_rounding_is_no_deviation():
+    ode = np.full((4, 3), 0.7)
+    found = deviation(runs([ode, ode + 1e-16 * np.arange(12).reshape(4, 3)])).squeeze()
+    assert found.risk_deviation_z.isnull().all()
+    assert found.risk_sup_deviation == 0.0
+
+
+def test_pairs_need_both_runs_and_count_as_far_as_both_went():
+    risk = np.ones((2, 3, 4))
+    risk[1] = [[1, 1.1, 1.2, np.nan], [1, 1, 1, 5], [1, 9, 9, 9]]
+    found = deviation(runs(risk, status=[[1, 1, 3], [1, 2, 1]])).squeeze()
+    assert found.seeds_paired == 1
+    assert found.risk_sup_deviation == pytest.approx(0.2)
+    assert deviation(runs(risk, status=[[1, 1, 1], [1, 1, 1]]), until=0.6).squeeze().risk_sup_deviation == (
+        pytest.approx((0.1 + 0.0 + 8.0) / 3)
+    )
+
+
+def test_z_scores_are_standard_normal_where_nothing_deviates():
+    """4000 times, 50 seeds: the variance of Student's t with 49 degrees is 1.0426, ± .024; |z| < 4 once in 10⁴."""
+    rng = np.random.default_rng(0)
+    noise = rng.normal(size=(2, 50, 4000))
+    ds = runs(noise[:, :, :1]).isel(time=0, drop=True)
+    ds = ds.assign(risk=(("dynamics", "seed", "time"), noise, ds.risk.attrs), time=np.arange(4000.0))
+    z = deviation(ds).risk_deviation_z
+    assert float(z.var()) == pytest.approx(49 / 47, abs=4 * 0.024)
+    assert abs(float(z.mean())) < 4 / np.sqrt(4000)
+
+
+def test_overlaps_deviate_by_their_largest_entry():
+    Q, M = np.zeros((2, 3, 2, 2, 2)), np.zeros((2, 3, 2, 2, 1))
+    Q[1, :, 1, 0, 1], M[1, :, 0, 1, 0] = -0.4, [0.1, 0.5, 0.2]
+    labels = {"long_name": "overlap", "units": "1", "symbol": "M"}
+    dims = ("dynamics", "seed", "time", "student")
+    ds = runs(
+        np.ones((2, 3, 2)), overlap_Q=((*dims, "student_2"), Q, labels), overlap_M=((*dims, "teacher"), M, labels)
+    )
+    found = deviation(ds).squeeze()
+    assert found.overlap_M_sup_deviation == pytest.approx(0.8 / 3)
+    assert found.overlaps_sup_deviation == pytest.approx((0.4 + 0.5 + 0.4) / 3)
+    assert found.overlap_Q_deviation.sizes == {"time": 2, "student": 2, "student_2": 2}
+
+
+def test_overlaps_of_all_shapes_are_read_together(tmp_path):
+    """p = 1 and p = 2 in groups of their own: entries beyond p are NaN, and no deviation."""
+    labels = {"long_name": "student-student overlap", "units": "1", "symbol": "Q"}
+    dims = ("dynamics", "p", "seed", "time", "student", "student_2")
+    whole = runs(np.ones((2, 3, 2))).expand_dims(p=[1, 2]).assign_coords(k=1)
+    with written_dataset(tmp_path / "dataset.zarr") as root:
+        write(GroupWriter(root), whole)
+        for p in (1, 2):
+            overlap = np.zeros((2, 1, 3, 2, p, p))
+            overlap[1, ..., 0, 0] = 0.25 * p
+            part = xr.Dataset({"overlap_Q": (dims, overlap, labels)}, whole.sel(p=[p]).coords)
+            write(GroupWriter(root.create_group(f"p{p}_k1")), part)
+    ds = open_with_overlaps(tmp_path / "dataset.zarr")
+    assert ds.overlap_Q.sizes["student"] == 2
+    assert ds.overlap_Q.sel(p=1).isel(student=1).isnull().all()
+    np.testing.assert_allclose(deviation(ds).squeeze().overlaps_sup_deviation, [0.25, 0.5])
+
+
+def write(writer: GroupWriter, ds: xr.Dataset) -> None:
+    for name, variable in ds.coords.items():
+        writer.coordinate(name, variable.dims, variable.values, variable.attrs)
+    for name, variable in ds.data_vars.items():
+        writer.variable(name, variable.dims, variable.shape, variable.dtype, variable.attrs)[...] = variable.values
+    writer.finish({})
+
+
+def scaling_dataset(exponents, seeds=64, noise=0.3, **axes) -> xr.Dataset:
+    """Runs whose largest deviations are γ^a d^b p^c times log-normal noise."""
+    rng = np.random.default_rng(1)
+    axes = {"gamma": [0.05, 0.1, 0.2], "d": [100, 400, 1600], "p": [1]} | axes
+    arrays = {name: xr.DataArray(values, dims=name) for name, values in axes.items()}
+    size = xr.ones_like(sum(arrays.values()), dtype=float)
+    for name, power in exponents.items():
+        size = size * arrays[name].astype(float) ** power
+    shape = (*size.shape, seeds)
+    kicks = xr.DataArray(np.exp(noise * rng.normal(size=shape)), dims=(*size.dims, "seed"))
+    shown = xr.DataArray([0.0, 1.0], dims="time") * xr.DataArray([0.0, 1.0], dims="dynamics")
+    labels = {"long_name": "population risk", "units": "1", "symbol": r"\mathcal{R}"}
+    ds = xr.Dataset({"risk": (2.0 + size * kicks * shown).assign_attrs(labels)})
+    ds["status"] = xr.ones_like(ds.risk.isel(time=0, drop=True), dtype=np.uint8).assign_attrs(FLAGS)
+    return ds.assign_coords(arrays | {"dynamics": ["ode", "sgd"], "seed": np.arange(seeds), "time": [0.0, 1.0]})
+
+
+def test_exponents_are_found_in_each_variable():
+    ds = scaling_dataset({"gamma": 0.5, "d": -0.4, "p": -1.0}, noise=0.0, p=[1, 2, 4])
+    found = scaling(ds, resamples=100).squeeze()
+    np.testing.assert_allclose(found.risk_exponent.sel(variable=["gamma", "d", "p"]), [0.5, -0.4, -1.0], rtol=1e-9)
+    assert (found.risk_points == 27).all()
+    np.testing.assert_allclose(found.exponent_theory.sel(variable=["coupling", "gamma", "d"]), [0.5, 0.5, -0.5])
+
+
+def test_what_does_not_vary_has_no_exponent():
+    found = scaling(scaling_dataset({"gamma": 0.5, "d": -0.5}), resamples=100).squeeze()
+    assert list(found["variable"].values) == ["coupling", "gamma", "d", "p"]
+    assert found.risk_exponent.sel(variable="p").isnull()
+    assert found.risk_exponent.sel(variable=["coupling", "gamma", "d"]).notnull().all()
+    with pytest.raises(InputError, match="nothing that the deviation scales with"):
+        scaling(scaling_dataset({"gamma": 0.5}, gamma=[0.1], d=[100]))
+
+
+def test_learning_rates_tied_to_the_dimension_leave_one_exponent():
+    """γ = 10/d: the coupling's exponent is told, those of γ and d are not."""
+    ds = scaling_dataset({"d": -1.0}, gamma=[1.0]).squeeze("gamma", drop=True)
+    ds = ds.assign_coords(gamma=10.0 / ds.d)
+    found = scaling(ds, resamples=100).squeeze()
+    assert float(found.risk_exponent.sel(variable="coupling")) == pytest.approx(0.5, abs=0.05)
+    assert found.risk_exponent.sel(variable=["gamma", "d"]).isnull().all()
+
+
+def test_other_axes_are_fitted_apart():
+    one = scaling_dataset({"gamma": 0.5, "d": -0.5}, noise=0.0)
+    two = scaling_dataset({"gamma": 0.25, "d": -0.25}, noise=0.0)
+    both = xr.concat([one, two], xr.DataArray([0.0, 1.0], dims="Delta", name="Delta"))
+    found = scaling(both, resamples=50).squeeze()
+    np.testing.assert_allclose(found.risk_exponent.sel(variable="coupling"), [0.5, 0.25], rtol=1e-9)
+
+
+def test_intervals_of_the_exponent_cover():
+    """300 experiments of 24 seeds and 6 points: of 95 % intervals fewer than 89 % cover once in 10⁴."""
+    rng, log_x = np.random.default_rng(2), np.linspace(-6, -2, 6)
+    draws = resampled_counts(24, 300, 0)
+    covered = 0
+    for _ in range(300):
+        values = np.exp(0.5 * log_x + 0.4 * rng.normal(size=(24, 6)))
+        fit = power_law(values, log_x[None], draws, 0.95)
+        covered += fit.low[0] <= 0.5 <= fit.high[0]
+    assert covered / 300 > 0.89
+
+
+def test_the_fit_says_when_it_is_no_power_law():
+    rng, log_x = np.random.default_rng(3), np.linspace(-3, 3, 8)
+    bent = np.exp(0.5 * log_x + 0.3 * log_x**2 + 0.1 * rng.normal(size=(40, 8)))
+    assert power_law(bent, log_x[None], resampled_counts(40, 50, 0), 0.95).reduced_chi2 > 100
+
+
+@pytest.mark.parametrize("analysis", [deviation, scaling, ANALYSES["law_agreement"]])
+def test_a_reference_must_have_been_run(analysis):
+    ds = scaling_dataset({"gamma": 0.5})
+    with pytest.raises(InputError, match="reference: not among the dynamics that were run"):
+        analysis(ds, reference="odee")
+    with pytest.raises(InputError, match="nothing to compare with"):
+        analysis(ds.sel(dynamics=["sgd"]), reference="sgd")
