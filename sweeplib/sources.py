@@ -8,14 +8,16 @@ from functools import cache
 from pathlib import Path
 
 PACKAGE = __name__.partition(".")[0]
+_ROOT = Path(__file__).parent
 
 
 def code(path: Path) -> str:
     """What of a source file can change what it does: no comments, docstrings or layout where it is Python."""
     text = path.read_text(encoding="utf-8")
-    if path.suffix != ".py":
-        return text
-    tree = ast.parse(text)
+    return _effective(ast.parse(text)) if path.suffix == ".py" else text
+
+
+def _effective(tree: ast.Module) -> str:
     for node in ast.walk(tree):
         if isinstance(node, ast.Module | ast.ClassDef | ast.FunctionDef | ast.AsyncFunctionDef):
             node.body = [part for part in node.body if not _is_docstring(part)]
@@ -26,7 +28,7 @@ def modules_digest(modules: Iterable[str]) -> str:
     """A hash of the code of some modules and of all modules of this package that they import, however far."""
     digest = hashlib.blake2b(digest_size=12)
     for name in sorted(imported(modules)):
-        digest.update(f"{name}\0{_module_digest(name)}\0".encode())
+        digest.update(f"{name}\0{_parsed(name)[0]}\0".encode())
     return digest.hexdigest()
 
 
@@ -38,19 +40,17 @@ def imported(modules: Iterable[str]) -> set[str]:
         name = waiting.pop()
         if name not in found:
             found.add(name)
-            waiting.extend(_imports(name))
+            waiting.extend(_parsed(name)[1])
     return found
 
 
 @cache
-def _module_digest(name: str) -> str:
-    return hashlib.blake2b(code(_file(name)).encode(), digest_size=12).hexdigest()
-
-
-@cache
-def _imports(name: str) -> frozenset[str]:
+def _parsed(name: str) -> tuple[str, frozenset[str]]:
+    """The digest of a module's code, and the modules of this package that it imports: all from one parse."""
     tree = ast.parse(_file(name).read_text(encoding="utf-8"))
-    return frozenset(module for node in ast.walk(tree) for module in _named(node) if module.startswith(PACKAGE + "."))
+    names = {module for node in ast.walk(tree) for module in _named(node) if module.startswith(PACKAGE + ".")}
+    digest = hashlib.blake2b(_effective(tree).encode(), digest_size=12).hexdigest()
+    return digest, frozenset(filter(_is_module, names))
 
 
 def _named(node: ast.AST) -> Iterator[str]:
@@ -58,14 +58,14 @@ def _named(node: ast.AST) -> Iterator[str]:
         yield from (alias.name for alias in node.names)
     elif isinstance(node, ast.ImportFrom) and node.module and not node.level:
         yield node.module
-        yield from (name for alias in node.names if _is_module(name := f"{node.module}.{alias.name}"))
+        yield from (f"{node.module}.{alias.name}" for alias in node.names)
 
 
+@cache
 def _is_module(name: str) -> bool:
-    try:
-        return importlib.util.find_spec(name) is not None
-    except ModuleNotFoundError:
-        return False
+    """Whether a name below the package is that of a module, by its file: importing it would take far longer."""
+    path = _ROOT.joinpath(*name.split(".")[1:])
+    return path.with_suffix(".py").is_file() or (path / "__init__.py").is_file()
 
 
 def _file(name: str) -> Path:

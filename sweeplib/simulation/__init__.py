@@ -2,7 +2,7 @@
 
 from typing import Any
 
-from sweeplib.simulation.cases import Case, Recording, Status
+from sweeplib.simulation.cases import Case, Recording, Status, identities
 from sweeplib.simulation.driver import Records, case_work, run_cases
 from sweeplib.simulation.variables import Variable, recorded_variables
 
@@ -13,6 +13,7 @@ __all__ = [
     "Status",
     "Variable",
     "case_work",
+    "identities",
     "recorded_variables",
     "run_cases",
     "simulate",

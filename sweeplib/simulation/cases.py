@@ -3,7 +3,7 @@
 import hashlib
 import json
 import math
-from collections.abc import Callable, Hashable, Iterable
+from collections.abc import Callable, Hashable, Iterable, Iterator
 from dataclasses import asdict, dataclass
 from enum import IntEnum
 from functools import lru_cache
@@ -126,10 +126,25 @@ class Case:
         Counted are the physics, what is recorded, and the code of all modules that the case uses; not counted are
         threads, blocks, paths and other cases.
         """
-        prefix = _identity(
-            self.problem, self.dynamics, self.recording, self.clock, self.options, self.root_seed, self.pair_by
-        )
-        return hashlib.blake2b(prefix + self.seed.to_bytes(4, "little"), digest_size=16).digest()
+        return _with_seed(_identity(*self._but_seed()), self.seed)
+
+    def _but_seed(self) -> tuple[Any, ...]:
+        return self.problem, self.dynamics, self.recording, self.clock, self.options, self.root_seed, self.pair_by
+
+
+def identities(cases: Iterable[Case]) -> Iterator[bytes]:
+    """The identities of cases, sooner than one by one where neighbours have all but their seeds in common."""
+    last: tuple[Any, ...] = ()
+    prefix = b""
+    for case in cases:
+        parts = case._but_seed()
+        if len(last) != len(parts) or any(one is not other for one, other in zip(last, parts, strict=True)):
+            last, prefix = parts, _identity(*parts)
+        yield _with_seed(prefix, case.seed)
+
+
+def _with_seed(prefix: bytes, seed: int) -> bytes:
+    return hashlib.blake2b(prefix + seed.to_bytes(4, "little"), digest_size=16).digest()
 
 
 def numerical_options(dynamics: str, options: Iterable[tuple[str, Any]]) -> NumericalOptions:

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 
-from sweeplib.simulation import Case, Status, case_work
+from sweeplib.simulation import Case, Status, case_work, identities
 from sweeplib.storage.layout import layout_name
 from sweeplib.storage.rows import Row, row_of, shared_fields
 from sweeplib.storage.run_store import RunStore
@@ -63,7 +63,7 @@ def inventory(sweep: "Sweep", dynamics: str, store: RunStore) -> Inventory:
     shape = (*sweep.grid.shape, len(sweep.seeds))
     columns = _Columns()
     for batch in _batches(sweep.cases(dynamics)):
-        ids = np.array([case.identity() for _, case in batch], dtype="S16")
+        ids = np.array(list(identities(case for _, case in batch)), dtype="S16")
         layout, row = store.locate(ids)
         flat = np.ravel_multi_index(np.array([index for index, _ in batch]).T, shape)
         columns.add(ids, flat, layout, row)

@@ -18,7 +18,7 @@ import numpy as np
 from sweeplib.simulation import Case, Status, Variable, case_work, recorded_variables, run_cases
 from sweeplib.sweep.plugins import load_plugins
 
-PILOT_SECONDS = 3.0
+PILOT_SECONDS = 1.5
 PILOT_CASES = 128
 FEW_CASES = 16
 LEAST_SECONDS = 0.05
@@ -50,7 +50,7 @@ class Pilot:
 
 
 def measured_seconds(pilots: Sequence[Pilot], plugins: Sequence[str] = ()) -> dict[str, float]:
-    """Seconds a case, by the pilot's name: about 3 s of measuring in all, extrapolated by work where that is too short.
+    """Seconds a case, by the pilot's name: measured for about 1.5 s in all, extrapolated by work where that is short.
 
     Compilation comes first and does not count; it leaves the kernels in numba's cache, where the workers find them.
     """

@@ -42,10 +42,12 @@ def _checked(name: str, values: Sequence[Any], key: str, indexed: bool) -> tuple
         place = int(first["loc"][0])
         where = f"{key}[{place}]" if indexed else key
         raise _refusal(name, values[place], first).within(prefix=where) from None
-    for place, value in enumerate(checked if name in ACTIVATION_FIELDS else ()):
-        if value is not None:
-            check_activation(value, f"{key}[{place}]" if indexed else key)
-    return tuple(checked)
+    if name not in ACTIVATION_FIELDS:
+        return tuple(checked)
+    places = [f"{key}[{place}]" if indexed else key for place in range(len(checked))]
+    return tuple(
+        value if value is None else check_activation(value, place) for value, place in zip(checked, places, strict=True)
+    )
 
 
 def _refusal(name: str, value: Any, details: Any) -> InputError:

@@ -53,7 +53,7 @@ BROKEN = {
     "misspelt activation": Broken(
         PROBLEM,
         "problem: {p: 1, k: 1, activation: sqare}",
-        (":1: problem.activation: unknown activation; got 'sqare'", "erf, square", "did you mean 'square'?"),
+        (":1: problem.activation: unknown activation; got 'sqare'", "erf, he1, he2", "did you mean 'square'?"),
     ),
     "misspelt activation of an axis": Broken(
         GAMMA,
@@ -168,7 +168,7 @@ BROKEN = {
         "  sgd_chain:", "  ode: {rtol: 0}", (":8: dynamics.ode.rtol: ", "got 0", "expected a number of at least 1e-13")
     ),
     "option that is a word": Broken(
-        "  sgd_chain:", "  ode: {method: RK54}", (":8: dynamics.ode.method: ", "got 'RK54'", "did you mean 'RK45'?")
+        "  sgd_chain:", "  ode: {rtol: fine}", (":8: dynamics.ode.rtol: ", "got 'fine'", "a number")
     ),
     "option where there is none": Broken(
         "  sgd_chain:", "  sgd_chain: {rtol: 1e-6}", (":8: dynamics.sgd_chain.rtol: unknown option", "no options")

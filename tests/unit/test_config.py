@@ -115,7 +115,7 @@ def test_the_complete_config_is_the_same_sweep(text: str, tmp_path: Path) -> Non
 
 def test_a_dynamics_has_all_its_options_in_the_complete_config() -> None:
     complete = parsed(load(QUICKSTART).source)
-    assert {"method", "rtol", "atol"} <= set(complete["dynamics"]["ode"])
+    assert {"max_steps", "rtol", "atol"} <= set(complete["dynamics"]["ode"])
     assert complete["dynamics"]["sgd"]["where"] == {"d": [300]}
 
 
