@@ -6,7 +6,7 @@ import pytest
 from sweeplib.maths.compiled import specialised
 from sweeplib.maths.expectations import expectations
 
-PAIRS = ["erf|erf", "square|square"]
+PAIRS = ["erf|erf", "square|square", "relu|relu"]
 
 
 def of(pair):
