@@ -57,8 +57,3 @@ class Replicas:
     def step_time(self) -> Array:
         """The ODE time γ/(p d) of one step, for each replica (n,)."""
         return self.gamma / (self.p * self.d)
-
-    @cached_property
-    def steps(self) -> NDArray[np.int64]:
-        """The SGD steps nearest to the recording times (n, n_times)."""
-        return np.rint(self.times / self.step_time[:, None]).astype(np.int64)

@@ -34,7 +34,7 @@ class Sgd(StepDynamics):
 
     def advance(self, to: int, deadline: float = np.inf) -> None:
         """Take the steps up to recording time number `to`, each replica in turn."""
-        until = self.replicas.steps[:, to]
+        until = self.until[:, to]
         while (order := self.behind(to)).size:
             for i in order:
                 self._take(int(i), int(until[i]))

@@ -19,12 +19,15 @@ OVERFLOW = 1e100
 class StepDynamics(Dynamics):
     """State of dynamics that take SGD steps.
 
-    `step` (n,) is the next step to take; `exits` (n, thresholds) the steps of the exits and `failed` (n,) that of a
-    divergence, both negative while there is none; `targets` (n, thresholds) the risks at which thresholds are reached.
+    A step stands for `stride` SGD steps. `step` (n,) is the next to take, `until` (n, n_times) those nearest to the
+    recording times; `exits` (n, thresholds) the steps of the exits and `failed` (n,) that of a divergence, both
+    negative while there is none; `targets` (n, thresholds) the risks at which thresholds are reached.
     """
 
-    def __init__(self, replicas: Replicas, options: NumericalOptions) -> None:
+    def __init__(self, replicas: Replicas, options: NumericalOptions, stride: float = 1.0) -> None:
         super().__init__(replicas, options)
+        self.stride = stride
+        self.until = np.rint(replicas.times / (stride * replicas.step_time[:, None])).astype(np.int64)
         count = len(replicas)
         self.expectations = expectations(replicas.activation, replicas.teacher_activation)
         self.step = np.zeros(count, dtype=np.int64)
@@ -34,8 +37,8 @@ class StepDynamics(Dynamics):
             replicas.Q, replicas.M, replicas.P, replicas.a, replicas.a_star
         )[:, None]
 
-    def compiled(self, template: Callable[..., Any]) -> Any:
-        """The kernel with the activations of student and teacher, and the population risk, bound in."""
+    def compiled(self, template: Callable[..., Any], **bindings: Any) -> Any:
+        """The kernel with the activations of student and teacher, the population risk, and more, bound in."""
         student = activation(self.replicas.activation)
         return specialised(
             template,
@@ -43,6 +46,7 @@ class StepDynamics(Dynamics):
             student_derivative=student.derivative,
             teacher_value=activation(self.replicas.teacher_activation).value,
             population_risk=self.expectations.risk,
+            **bindings,
         )
 
     def stop(self) -> None:
@@ -54,7 +58,7 @@ class StepDynamics(Dynamics):
 
     def behind(self, to: int) -> NDArray[np.intp]:
         """The replicas that still have steps to take to recording time number `to`."""
-        return np.flatnonzero(self.running & (self.step < self.replicas.steps[:, to]))
+        return np.flatnonzero(self.running & (self.step < self.until[:, to]))
 
     def give_up(self) -> None:
         """Call off what is still running: its time is up."""
@@ -63,18 +67,21 @@ class StepDynamics(Dynamics):
 
     def reached(self, to: int) -> NDArray[np.bool_]:
         """Which replicas (n,) took all steps to recording time number `to`."""
-        return self.end_steps >= self.replicas.steps[:, to]
+        return self._own_steps() >= self.until[:, to]
 
     @property
     def exit_steps(self) -> Array:
         """Steps after which each threshold was first reached (n, thresholds), NaN where it was not."""
-        return np.where(self.exits >= 0, self.exits, np.nan)
+        return np.where(self.exits >= 0, self.stride * self.exits, np.nan)
 
     @property
     def end_steps(self) -> Array:
         """Steps taken by each replica (n,): to its last exit if it stopped there, to its divergence if it diverged."""
+        return self.stride * self._own_steps()
+
+    def _own_steps(self) -> NDArray[np.int64]:
         steps = np.where(self.diverged, self.failed, self.step)
         if self.replicas.stop_at_exit:
             out = (self.exits >= 0).all(axis=1)
             steps = np.where(out & ~self.diverged, self.exits.max(axis=1, initial=0), steps)
-        return steps.astype(np.float64)
+        return steps
