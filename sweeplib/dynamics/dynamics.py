@@ -34,6 +34,10 @@ class Dynamics(ABC):
     together: ClassVar[int]
     """How many replicas are best run in one go."""
     Options: ClassVar[type[NumericalOptions]] = NumericalOptions
+    stochastic: ClassVar[bool] = True
+    """Whether two seeds with one start may part."""
+    uses_drifts: ClassVar[bool] = False
+    """Whether the drifts of the overlaps enter, with the error of the rule that gives them."""
 
     Q: Array
     M: Array

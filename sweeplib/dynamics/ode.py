@@ -35,6 +35,8 @@ class Ode(Dynamics):
     name = "ode"
     label = "ODE"
     together = 256
+    stochastic = False
+    uses_drifts = True
     Options = OdeOptions
     options: OdeOptions
 

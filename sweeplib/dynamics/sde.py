@@ -3,7 +3,7 @@
 dΩ = Ψ(Ω) dt + √(γ/(pd)) σ(Ω) dB, σσᵀ = Cov of the increment of a step over γ/(pd) (arXiv 2305.18502, eq. 21), for any
 activations, widths and second layer, projected for spherical students. By Euler and Maruyama, of weak order 1. The
 noise of a step is a sum over a few fresh samples of Gaussian multiples of their increments less their mean: its
-covariance is σσᵀ without any bias, and positive semi-definite whatever Ω. A step that leaves Ω ≥ 0 is pulled back to it.
+covariance is σσᵀ without any bias, and positive semi-definite whatever Ω. A step that leaves Ω ≥ 0 is pulled back.
 """
 
 import numpy as np
@@ -33,6 +33,7 @@ class Sde(StepDynamics):
     name = "sde"
     label = "SDE"
     together = 64
+    uses_drifts = True
     Options = SdeOptions
     options: SdeOptions
 

@@ -77,7 +77,7 @@ class StepDynamics(Dynamics):
     @property
     def end_steps(self) -> Array:
         """Steps taken by each replica (n,): to its last exit if it stopped there, to its divergence if it diverged."""
-        return self.stride * self._own_steps()
+        return np.asarray(self.stride * self._own_steps(), dtype=np.float64)
 
     def _own_steps(self) -> NDArray[np.int64]:
         steps = np.where(self.diverged, self.failed, self.step)

@@ -65,6 +65,9 @@ def _run(cases: Sequence[Case], timeout: float | None, initial: Initial) -> Reco
     for place in range(len(first.recording.times)):
         run.advance(place, deadline)
         _take(data, first.recording.observables, place, run, needed)
+        if "drift_error" in data:
+            state = (run.Q, run.M, replicas.P, run.a, replicas.a_star, replicas.Delta)
+            data["drift_error"] = np.fmax(data["drift_error"], needed.drift_errors(*state))
         if not run.running.any():
             break
     data["end_steps"], data["end_time"] = run.end_steps, run.end_time

@@ -4,6 +4,8 @@ from dataclasses import dataclass, field
 
 import numpy as np
 
+from sweeplib.dynamics import DYNAMICS
+from sweeplib.maths.expectations import expectations
 from sweeplib.observables import OBSERVABLES
 from sweeplib.simulation.cases import Case, Status
 
@@ -40,6 +42,9 @@ def recorded_variables(case: Case) -> dict[str, Variable]:
         steps, time = {**STEP_LABELS, "long_name": "exit time in steps"}, {**TIME_LABELS, "long_name": "exit time"}
         found["exit_steps"] = Variable(("threshold",), shape, steps | rule)
         found["exit_time"] = Variable(("threshold",), shape, time | rule)
+    if DYNAMICS[case.dynamics].uses_drifts and expectations(case.problem.activation, case.problem.teacher).finer:
+        rule = {"comment": "largest at a recording time, over the largest drift; estimated by a finer rule"}
+        found["drift_error"] = Variable((), (), {"long_name": "error of the drifts", "units": "1"} | rule)
     for name in recording.observables:
         observable = OBSERVABLES[name]
         dims = (("time",) if observable.over_time else ()) + observable.dims

@@ -47,6 +47,25 @@ class Expectations:
         return out
 
 
+    def drift_errors(self, Q: Array, M: Array, P: Array, a: Array, a_star: Array, Delta: Array) -> Array:
+        """The error of the drifts of n systems (n,), over the largest of the drifts: 0 for closed forms.
+
+        Estimated as the largest difference to those of the finer rule.
+        """
+        errors = np.empty(len(M))
+        for i, system in enumerate(zip(Q, M, P, a, a_star, Delta, strict=True)):
+            coarse, fine = (_drifts(rule, *system) for rule in (self.drifts, self.finer or self.drifts))
+            errors[i] = np.abs(fine - coarse).max() / max(np.abs(fine).max(), np.finfo(float).tiny)
+        return errors
+
+
+def _drifts(rule: Callable[..., None], Q: Array, M: Array, *constants: Array) -> Array:
+    """All drifts of one system by one rule, flat."""
+    out = np.empty_like(M), np.empty_like(Q), np.empty_like(Q), np.empty(len(Q))
+    specialised(rule)(Q, M, *constants, *out)
+    return np.concatenate([drift.ravel() for drift in out])
+
+
 @dataclass(frozen=True)
 class Family:
     """Pairs of activations whose expectations are computed alike.
