@@ -7,8 +7,8 @@ from numpy.typing import NDArray
 
 Array = NDArray[np.float64]
 
-LAWS = {1: "1", 2: r"\log d", 3: "d"}
-"""What n/d grows as, by the information exponent that has it: with rates γ ∝ 1/√d for 3 (arXiv 2003.10409)."""
+LAWS = (1, 2, 3)
+"""Information exponents and their laws: n/d grows as 1, log d and, at rates γ ∝ 1/√d, as d (arXiv 2003.10409)."""
 
 
 class LawFit(NamedTuple):

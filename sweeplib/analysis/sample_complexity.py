@@ -112,7 +112,7 @@ def _information_exponent(name: str) -> float:
 
 
 def _measured(mean: xr.DataArray, error: xr.DataArray) -> dict[str, xr.DataArray]:
-    name, symbol = "mean exit steps over the input dimension", r"\langle\nu_{\mathrm{ext}}\rangle/d"
+    name, symbol = "mean exit steps per dimension", r"\langle\nu_{\mathrm{ext}}\rangle/d"
     return {
         "steps_over_d": labelled(mean, name, symbol),
         "steps_over_d_error": labelled(error, f"standard error of the {name}", rf"\mathrm{{se}}\,{symbol}"),

@@ -67,6 +67,17 @@ def facets(ds: xr.Dataset, drawn: set[str], panel: str | None = None, hue: str |
     return Facets(panel, hue)
 
 
+def at_middle(ds: xr.Dataset, drawn: set[str], panel: str | None = None, hue: str | None = None) -> xr.Dataset:
+    """The dataset with at most a panel and a hue axis left beside those `drawn`; the others stand at their middle.
+
+    The shortest axes are kept, of those not asked for.
+    """
+    free = sorted((str(dim) for dim in ds.dims if dim not in drawn | {panel, hue}), key=lambda dim: ds.sizes[dim])
+    room = [panel, hue].count(None)
+    kept = [dim for dim in free if 1 < ds.sizes[dim] <= MOST_PANELS][:room]
+    return ds.isel({dim: ds.sizes[dim] // 2 for dim in free if dim not in kept})
+
+
 def each(ds: xr.Dataset, selections: list[dict[str, int]]) -> Iterator[tuple[int, xr.Dataset]]:
     """Number and part of the dataset for each selection."""
     for index, selection in enumerate(selections):

@@ -1,9 +1,12 @@
 """Words of the figures, all from the attributes of coordinates and variables."""
 
+import textwrap
 from collections.abc import Iterable
 from typing import Any
 
 import xarray as xr
+
+from sweeplib.analysis.cells import is_stochastic
 
 
 def axis_label(array: xr.DataArray) -> str:
@@ -13,6 +16,12 @@ def axis_label(array: xr.DataArray) -> str:
     if attrs.get("units", "1") not in ("1", ""):
         parts.append(f"({attrs['units']})")
     return " ".join(part for part in parts if part)
+
+
+def wrapped_label(array: xr.DataArray, width: int = 32) -> str:
+    """The label of a long axis: the long name in lines of that width, its symbol at the end."""
+    lines = textwrap.wrap(array.attrs.get("long_name", str(array.name)), width)
+    return "\n".join(lines) + " " + _mathematics(array)
 
 
 def symbol(array: xr.DataArray) -> str:
@@ -32,12 +41,14 @@ def value_label(coordinate: xr.DataArray) -> str:
 
 
 def number(value: Any) -> str:
-    """A value as one writes it: 3000, 0.5, $10^{6}$, square."""
+    r"""A value as one writes it: 3000, 0.5, $10^{6}$, $2\times 10^{-5}$, square."""
     if isinstance(value, str | bool):
         return str(value)
-    if value >= 1e5 and float(value).is_integer() and set(str(int(value))[1:]) == {"0"}:
-        mantissa, exponent = str(int(value))[0], len(str(int(value))) - 1
-        return f"$10^{{{exponent}}}$" if mantissa == "1" else rf"${mantissa}\times 10^{{{exponent}}}$"
+    mantissa, exponent = f"{value:.5e}".split("e")
+    digits = f"{float(mantissa):g}"
+    if 0.0 < abs(value) < 1e-3 or (value >= 1e5 and len(digits) == 1):
+        power = f"10^{{{int(exponent)}}}"
+        return f"${power}$" if digits == "1" else rf"${digits}\times {power}$"
     return f"{value:.6g}"
 
 
@@ -49,5 +60,5 @@ def dynamics_label(name: str) -> str:
 
 
 def dynamics_order(names: Iterable[str]) -> list[str]:
-    """The dynamics as they are listed: the overlap chain, other stochastic ones, the ODE."""
-    return sorted(map(str, names), key=lambda name: (name == "ode", name != "sgd_chain", name))
+    """The dynamics as they are listed: stochastic ones first, in the order in which they were asked for."""
+    return sorted(map(str, names), key=lambda name: not is_stochastic(name))

@@ -9,11 +9,13 @@ import numpy as np
 import xarray as xr
 
 from sweeplib import theory
+from sweeplib.analysis.cells import is_stochastic
 from sweeplib.errors import InputError
 from sweeplib.figures.facets import Facets, each, facets, selected
 from sweeplib.figures.figure import FIGURES, Figure
-from sweeplib.figures.labels import axis_label, dynamics_label, dynamics_order, number, symbol, value_label
+from sweeplib.figures.labels import axis_label, dynamics_label, dynamics_order, symbol, value_label
 from sweeplib.figures.legend import legend_below
+from sweeplib.figures.style import dynamics_look, plain_ticks
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -44,7 +46,7 @@ def learning_rate_scan(
     """A figure of mean exit steps over `scale` against γ/γ_opt (γ where no theory applies), and of the optima below.
 
     `where` fixes axes at values; of the others, one becomes the panels and one the colours. Markers: filled for the
-    first stochastic dynamics, open for a second, crosses for the ODE.
+    first stochastic dynamics, open for a second, crosses for deterministic ones.
     """
     if scale not in SCALES:
         raise InputError("unknown scale", key="scale", value=scale, choices=SCALES)
@@ -94,18 +96,9 @@ def _panel(axes: Any, part: xr.Dataset, split: Facets, scale: str) -> None:
         for name in _shown(one):
             _points(above, one.sel(dynamics=name), scale, dynamics_look(name, _shown(part), look(index)))
         _optima(below, one, -index, look(index))
-    _plain_log(above)
-    _frame(below, part, split)
-
-
-def _plain_log(above: Axes) -> None:
-    """A logarithmic y axis with ticks 1, 2, 3, 5, 10, written out."""
-    from matplotlib.ticker import FuncFormatter, LogLocator, NullFormatter
-
     above.set_yscale("log")
-    above.yaxis.set_major_locator(LogLocator(subs=(1.0, 2.0, 3.0, 5.0)))
-    above.yaxis.set_major_formatter(FuncFormatter(lambda value, _: number(value)))
-    above.yaxis.set_minor_formatter(NullFormatter())
+    plain_ticks(above.yaxis, (1.0, 2.0, 3.0, 5.0))
+    _frame(below, part, split)
 
 
 def _frame(below: Axes, part: xr.Dataset, split: Facets) -> None:
@@ -189,23 +182,14 @@ def _edges(scanned: np.ndarray, found: tuple[float, ...]) -> dict[float, str]:
     return {x: "<" if x < middle else ">" for x in found if np.isclose(scanned, x, rtol=1e-9, atol=0.0).any()}
 
 
-def dynamics_look(name: str, shown: list[str], looks: dict[str, str]) -> dict[str, Any]:
-    """The marker of a dynamics: crosses for the ODE, filled for the first that is `shown`, open for others."""
-    if name == "ode":
-        return looks | {"marker": "x", "markersize": 3.8, "markeredgewidth": 0.9, "zorder": 2}
-    if shown.index(name) == 0:
-        return looks | {"zorder": 4}
-    return looks | {"markerfacecolor": "white", "markersize": 6.2, "zorder": 3}
-
-
 def _shown(part: xr.Dataset) -> list[str]:
-    """The dynamics that were run in this part: the overlap chain, other stochastic ones, the ODE."""
+    """The dynamics that were run in this part, stochastic ones first."""
     run = part["seeds_used"].sum([dim for dim in part["seeds_used"].dims if dim != "dynamics"]) > 0
     return dynamics_order(part["dynamics"].values[run.values])
 
 
 def _stochastic(part: xr.Dataset) -> bool:
-    return any(name != "ode" for name in _shown(part))
+    return any(map(is_stochastic, _shown(part)))
 
 
 def _step_unit(one: xr.Dataset, scale: str) -> float:

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 import xarray as xr
 
 from sweeplib.analysis.cells import require, with_status
-from sweeplib.figures.facets import MOST_PANELS, Facets, each, facets, selected
+from sweeplib.figures.facets import Facets, at_middle, each, facets, selected
 from sweeplib.figures.figure import FIGURES, Figure
 from sweeplib.figures.labels import axis_label, dynamics_label, dynamics_order, value_label
 from sweeplib.figures.legend import legend_below
@@ -37,7 +37,7 @@ def risk_curves(
     require(ds, "risk")
     from matplotlib.figure import Figure as Drawing
 
-    data = _middle(selected(ds[["risk", "status"]], where), panel, hue)
+    data = at_middle(selected(ds[["risk", "status"]], where), {"dynamics", "seed", "time"}, panel, hue)
     split = facets(data, {"dynamics", "seed", "time"}, panel, hue)
     panels = split.panels(data)
     drawing = Drawing(
@@ -59,18 +59,9 @@ def risk_curves(
 
 
 def run_dynamics(data: xr.Dataset) -> list[str]:
-    """The dynamics with results, stochastic ones first, the overlap chain before those with weights."""
+    """The dynamics with results, stochastic ones first."""
     run = with_status(data, "ok").any([dim for dim in data["status"].dims if dim != "dynamics"])
     return dynamics_order(data["dynamics"].values[run.values])
-
-
-def _middle(data: xr.Dataset, panel: str | None, hue: str | None) -> xr.Dataset:
-    """The data with at most a panel and a hue axis left, the shortest ones; the others stand at their middle."""
-    drawn = {"dynamics", "seed", "time", panel, hue}
-    free = sorted((str(dim) for dim in data.dims if dim not in drawn), key=lambda dim: data.sizes[dim])
-    room = [panel, hue].count(None)
-    kept = [dim for dim in free if 1 < data.sizes[dim] <= MOST_PANELS][:room]
-    return data.isel({dim: data.sizes[dim] // 2 for dim in free if dim not in kept})
 
 
 def _curves(axes: Axes, one: xr.Dataset, shown: list[str], index: int) -> None:

@@ -7,7 +7,11 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from sweeplib.analysis.cells import is_stochastic
+from sweeplib.figures.labels import number
+
 if TYPE_CHECKING:
+    from matplotlib.axis import Axis
     from matplotlib.figure import Figure
 
 COLOURS = ("#14365f", "#c8452b", "#e39b1f", "#2b9a93", "#8c5fb0", "#7fb8e6")
@@ -62,6 +66,29 @@ def styled() -> Iterator[None]:
 def look(index: int) -> dict[str, str]:
     """The colour and marker of the value number `index` of a hue."""
     return {"color": COLOURS[index % len(COLOURS)], "marker": MARKERS[index % len(MARKERS)]}
+
+
+def dynamics_look(name: str, shown: list[str], looks: dict[str, str]) -> dict[str, Any]:
+    """The marker of a dynamics: filled for the first that is `shown`, open for others, crosses for deterministic ones.
+
+    `shown` lists stochastic ones first; `looks` has colour and marker of the hue.
+    """
+    if not is_stochastic(name):
+        first = all(map(is_stochastic, shown[: shown.index(name)]))
+        cross = {"marker": "x", "markersize": 3.8} if first else {"marker": "+", "markersize": 5.2}
+        return looks | cross | {"markeredgewidth": 0.9, "zorder": 2}
+    if shown.index(name) == 0:
+        return looks | {"zorder": 4}
+    return looks | {"markerfacecolor": "white", "markersize": 6.2, "zorder": 3}
+
+
+def plain_ticks(axis: Axis, multiples: tuple[float, ...]) -> None:
+    """Give a logarithmic axis ticks at these multiples of powers of ten, written out."""
+    from matplotlib.ticker import FuncFormatter, LogLocator, NullFormatter
+
+    axis.set_major_locator(LogLocator(subs=multiples))
+    axis.set_major_formatter(FuncFormatter(lambda value, _: number(value)))
+    axis.set_minor_formatter(NullFormatter())
 
 
 def save(figure: Figure, stem: Path) -> list[Path]:
