@@ -59,10 +59,17 @@ def _grid(config: SweepConfig, clock: Expression | None) -> Grid:
     axes = [_axis(name, spec) for name, spec in config.grid.items() if name != "zip"]
     derived = {name: _expression(text, f"derive.{name}") for name, text in config.derive.items()}
     used = clock.names if clock is not None else frozenset()
+    for name, section in config.dynamics.items():
+        used |= _expression(section.when, f"dynamics.{name}.when").names if section.when is not None else frozenset()
     grid = Grid((*axes, *_zips(config.grid.get("zip", []))), config.problem, derived, used)
-    for name in sorted(used.difference(grid.names)):
-        raise InputError(f"unknown name in {clock!s}", key="times.scale", value=name, choices=grid.names)
+    if clock is not None:
+        _refuse_unknown(clock, grid, "times.scale")
     return grid
+
+
+def _refuse_unknown(expression: Expression, grid: Grid, key: str) -> None:
+    for name in sorted(expression.names.difference(grid.names)):
+        raise InputError(f"unknown name in {expression!s}", key=key, value=name, choices=grid.names)
 
 
 def _axis(name: str, spec: Any) -> Axis:
@@ -163,8 +170,14 @@ def _run(name: str, section: DynamicsSection, grid: Grid, seeds: tuple[int, ...]
     options = run_options(name, section.model_extra or {})
     with under(f"dynamics.{name}.where"):
         where = {axis: _where(axis, wanted, seeds) for axis, wanted in section.where.items()}
-        grid.positions({axis: wanted for axis, wanted in where.items() if axis != "seed"})
-    return Run(name, where, options)
+        axes = {axis: wanted for axis, wanted in where.items() if axis != "seed"}
+        grid.positions(axes)
+    when = _expression(section.when, f"dynamics.{name}.when") if section.when is not None else None
+    if when is not None:
+        _refuse_unknown(when, grid, f"dynamics.{name}.when")
+        if not grid.size_where(axes, when):
+            raise InputError("true at no point of the grid", key=f"dynamics.{name}.when", value=when.text)
+    return Run(name, where, options, when)
 
 
 def _where(axis: str, wanted: Any, seeds: tuple[int, ...]) -> tuple[Any, ...]:
@@ -216,4 +229,5 @@ def _with_source(sweep: Sweep, config: SweepConfig) -> Sweep:
 
 def _written_run(run: Run) -> dict[str, Any]:
     where = {axis: list(wanted) for axis, wanted in run.where.items()}
-    return {**({"where": where} if where else {}), **run.options}
+    when = run.when.text if run.when is not None else None
+    return {**({"where": where} if where else {}), **({"when": when} if when else {}), **run.options}

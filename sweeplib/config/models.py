@@ -76,6 +76,11 @@ class DynamicsSection(Section):
         description="Run this dynamics only where axes, or `seed`, have one of these values; by default everywhere.",
         examples=[{"d": [300]}],
     )
+    when: str | None = Field(
+        default=None,
+        description="Run this dynamics only at points where this expression is true: where it can be afforded, say.",
+        examples=["p * d <= 1e6"],
+    )
 
 
 class SweepConfig(Section):

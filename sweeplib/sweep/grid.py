@@ -33,6 +33,8 @@ RESERVED = (
 )
 MAX_PROBES = 1000
 
+Where = Mapping[str, Iterable[Any]]
+
 
 @dataclass(frozen=True)
 class Point:
@@ -106,18 +108,30 @@ class Grid:
                 return "grid.zip" if axis.linked else f"grid.{name}"
         return f"derive.{name}" if name in self.derived else f"problem.{name}"
 
-    def points(self, where: Mapping[str, Iterable[Any]] | None = None) -> Iterator[Point]:
-        """Yield the points in C order of `dims`, or those `where` the names of axes have one of the values given."""
+    def points(self, where: Where | None = None, when: Expression | None = None) -> Iterator[Point]:
+        """Yield the points in C order of `dims`: of those `where` the names of axes have one of the values given.
+
+        Only those at which the expression `when` is true, if there is one.
+        """
         for index in itertools.product(*self.positions(where)):
-            yield self._point(index)
+            if self._is_true(when, index):
+                yield self._point(index)
 
-    def probed(self, where: Mapping[str, Iterable[Any]] | None = None) -> Iterator[Point]:
-        """Yield the points `where` leaves or, of many, their corners and some more: see `probes`."""
+    def probed(self, where: Where | None = None, when: Expression | None = None) -> Iterator[Point]:
+        """Yield the points that are left or, of many, the corners and some more before `when` is asked: see `probes`.
+
+        The first point at least, where there is one.
+        """
         positions = self.positions(where)
-        for places in probes([len(along) for along in positions]):
-            yield self._point([along[place] for along, place in zip(positions, places, strict=True)])
+        indices = (
+            [along[place] for along, place in zip(positions, places, strict=True)]
+            for places in probes([len(along) for along in positions])
+        )
+        found = (self._point(index) for index in indices if self._is_true(when, index))
+        first = next(found, None) or next(self.points(where, when), None)
+        return itertools.chain([first] if first else [], found)
 
-    def positions(self, where: Mapping[str, Iterable[Any]] | None = None) -> tuple[list[int], ...]:
+    def positions(self, where: Where | None = None) -> tuple[list[int], ...]:
         """Return the places along each axis that `where` leaves, ascending; InputError if it leaves none."""
         where = where or {}
         swept = {name: axis for axis in self.axes for name in axis.names}
@@ -132,9 +146,15 @@ class Grid:
             raise InputError("no point of the grid is there", value={name: list(v) for name, v in where.items()})
         return tuple(kept)
 
-    def size_where(self, where: Mapping[str, Iterable[Any]] | None = None) -> int:
-        """Return the number of points `where` leaves."""
-        return math.prod(len(places) for places in self.positions(where))
+    def size_where(self, where: Where | None = None, when: Expression | None = None) -> int:
+        """Return the number of points that `where` and `when` leave, asking `when` once for each value it can have."""
+        places = self.positions(where)
+        if when is None:
+            return math.prod(map(len, places))
+        dims = {dim for name in when.names for dim in self.dims_of(name)}
+        asked = [along if dim in dims else along[:1] for dim, along in zip(self.dims, places, strict=True)]
+        others = math.prod(len(along) for dim, along in zip(self.dims, places, strict=True) if dim not in dims)
+        return others * sum(self._is_true(when, index) for index in itertools.product(*asked))
 
     @cached_property
     def _dims_of(self) -> dict[str, tuple[str, ...]]:
@@ -144,6 +164,9 @@ class Grid:
             reached = {dim for used in expression.names for dim in dims[used]}
             dims[name] = tuple(dim for dim in self.dims if dim in reached)
         return dims
+
+    def _is_true(self, when: Expression | None, index: Sequence[int]) -> bool:
+        return when is None or bool(when.evaluate(self._values(index, when.names)))
 
     def _point(self, index: Sequence[int]) -> Point:
         values = self._values(index, self.derived)

@@ -22,11 +22,15 @@ def _this_machine() -> "ClusterSettings":
 
 @dataclass(frozen=True)
 class Run:
-    """One dynamics, the numerical options it runs with, and `where`: the values of axes, or seeds, it runs on."""
+    """One dynamics, the numerical options it runs with, and where it runs.
+
+    That is at the values of axes, or seeds, in `where`, and of these points at those at which `when` is true.
+    """
 
     dynamics: str
     where: Mapping[str, tuple[Any, ...]] = field(default_factory=dict)
     options: Mapping[str, Any] = field(default_factory=dict)
+    when: Expression | None = None
 
 
 @dataclass(frozen=True)
@@ -65,11 +69,11 @@ class Sweep:
     def size_of(self, dynamics: str) -> int:
         """Return the number of cases of one dynamics, without going through them."""
         where, seeds = self._where(dynamics)
-        return self.grid.size_where(where) * len(seeds)
+        return self.grid.size_where(where, self.runs[dynamics].when) * len(seeds)
 
     def points(self, dynamics: str) -> Iterator[Point]:
         """Yield the points of the grid that one dynamics runs on."""
-        return self.grid.points(self._where(dynamics)[0])
+        return self.grid.points(self._where(dynamics)[0], self.runs[dynamics].when)
 
     def cases(self, dynamics: str) -> Iterator[tuple[tuple[int, ...], Case]]:
         """Yield the index over (dimensions of the grid, seed) and the case, in C order, of all that a dynamics runs on.
@@ -77,14 +81,14 @@ class Sweep:
         The cases of one point share its Problem.
         """
         where, seeds = self._where(dynamics)
-        for point in self.grid.points(where):
+        for point in self.grid.points(where, self.runs[dynamics].when):
             for place, case in self._replicas(dynamics, point, seeds):
                 yield (*point.index, place), case
 
     def probed(self, dynamics: str) -> Iterator[tuple[Point, Case]]:
         """Yield the points, of many a few, that a dynamics runs on, each with its first case: see `Grid.probed`."""
         where, seeds = self._where(dynamics)
-        for point in self.grid.probed(where):
+        for point in self.grid.probed(where, self.runs[dynamics].when):
             [(_, case)] = self._replicas(dynamics, point, seeds[:1])
             yield point, case
 

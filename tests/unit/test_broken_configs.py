@@ -173,6 +173,15 @@ BROKEN = {
     "option where there is none": Broken(
         "  sgd_chain:", "  sgd_chain: {rtol: 1e-6}", (":8: dynamics.sgd_chain.rtol: unknown option", "no options")
     ),
+    "when of an unknown name": Broken(
+        "  sgd_chain:", "  sgd_chain: {when: D < 3}", (":8: dynamics.sgd_chain.when: unknown name", "did you mean 'd'?")
+    ),
+    "when that is never true": Broken(
+        "  sgd_chain:", "  sgd_chain: {when: d < 3}", (":8: dynamics.sgd_chain.when: true at no point", "got 'd < 3'")
+    ),
+    "when that is no expression": Broken(
+        "  sgd_chain:", "  sgd_chain: {when: open(d)}", (":8: dynamics.sgd_chain.when: ", "got 'open'")
+    ),
     "where off the grid": Broken(
         SGD, "  sgd: {where: {d: [305]}}", (":9: dynamics.sgd.where.d: ", "got 305", "did you mean '300'?")
     ),

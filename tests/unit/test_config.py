@@ -223,3 +223,23 @@ def test_schema_knows_the_keys_and_the_fields() -> None:
     assert set(schema["required"]) == {"dynamics", "times"}
     assert schema["additionalProperties"] is False
     assert set(schema["properties"]["problem"]["properties"]) == set(PROBLEM_FIELDS)
+
+
+def test_a_dynamics_runs_when_its_expression_is_true(tmp_path: Path) -> None:
+    text = """
+problem: {k: 1, activation: square, gamma: 0.1}
+grid: {d: [100, 200, 400], Delta: [0, 1], cost: [1, 2]}
+derive: {p: round(cost)}
+seeds: 3
+dynamics:
+  ode: {}
+  sgd: {when: p * d <= 400, where: {d: [200, 400]}}
+times: [0, 1]
+"""
+    sweep = load_text(tmp_path, text)
+    found = [(case.problem.p, case.problem.d, case.problem.Delta) for _, case in sweep.cases("sgd") if case.seed == 0]
+    assert sorted(found) == [(1, 200, 0), (1, 200, 1), (1, 400, 0), (1, 400, 1), (2, 200, 0), (2, 200, 1)]
+    assert sweep.size_of("sgd") == 18 and sweep.size_of("ode") == 36
+    assert {point.problem.d for point, _ in sweep.probed("sgd")} == {200, 400}
+    complete = parsed(sweep.source)["dynamics"]["sgd"]
+    assert complete == {"where": {"d": [200, 400]}, "when": "p * d <= 400"}
