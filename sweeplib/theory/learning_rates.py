@@ -3,6 +3,8 @@
 Sources: arXiv 2305.18502, section 3 (p = 1) and section 4 (any p).
 """
 
+import numpy as np
+
 from sweeplib.theory.labelled import Real, labelled
 
 
@@ -16,9 +18,21 @@ def optimal_learning_rate(p: Real, Delta: Real) -> Real:
 def maximal_learning_rate(p: Real, Delta: Real) -> Real:
     """2 γ_opt, the learning rate at which the escape rate ω_M vanishes: nothing is learned from there on.
 
-    For p in 2..6 the alignment rate ω_Q vanishes before it, at p²/8, and the student units align among themselves.
+    For p in 2..6 the alignment rate ω_Q vanishes before it, at p²/8, and the student units align among themselves:
+    `learnable_range`.
     """
     return 2.0 * p / _prefactor(p, Delta)
+
+
+@labelled(r"\gamma_{\mathrm{range}}", "upper end of the learnable range")
+def learnable_range(p: Real, Delta: Real) -> Real:
+    """The end of the range 0 < γ < 2 γ_opt, p²/8 in which both linear regimes are those of learning.
+
+    The escape rate ω_M is positive and, for p > 1, so is ω_Q, by which the student units forget their alignment: below
+    7 units and Δ = 0 the latter is the stricter one. 2/(12 + Δ) at p = 1.
+    Necessary, not sufficient: wide students may end elsewhere at large γ (docs/theory.md).
+    """
+    return np.where(p > 1.0, np.minimum(maximal_learning_rate(p, Delta), p**2 / 8.0), maximal_learning_rate(p, Delta))
 
 
 @labelled(r"\omega_M", "escape rate")

@@ -75,6 +75,42 @@ def test_noise_variance_is_that_of_the_increments(p, Delta):
     )
 
 
+@pytest.mark.parametrize(
+    ("m", "gamma", "Delta"), [(0.0, 0.1, 0.5), (0.3, 0.05, 0.0), (-0.8, 0.12, 1.3), (1.0, 0.1, 0.2)]
+)
+def test_increments_on_the_sphere_scatter_as_by_quadrature(m, gamma, Delta):
+    """Exact quadrature: polynomials of degree 16 in two fields and the label noise."""
+    nodes, weights = np.polynomial.hermite_e.hermegauss(12)
+    lam, across, noise = np.meshgrid(nodes, nodes, nodes, indexing="ij")
+    weight = np.einsum("i,j,k->ijk", weights, weights, weights) / weights.sum() ** 3
+    lam_star = m * lam + np.sqrt(1 - m**2) * across
+    displacement = lam_star**2 + np.sqrt(Delta) * noise - lam**2
+    steps_M, steps_Q = 2 * lam * lam_star * displacement, 4 * lam**2 * displacement * (1 + gamma * displacement)
+
+    def covariance(one, other):
+        return (weight * one * other).sum() - (weight * one).sum() * (weight * other).sum()
+
+    assert theory.overlap_variance(m, Delta) == pytest.approx(covariance(steps_M, steps_M), rel=1e-9, abs=1e-9)
+    assert theory.norm_variance(m, gamma, Delta) == pytest.approx(covariance(steps_Q, steps_Q), rel=1e-9)
+    mixed = covariance(steps_M, steps_Q)
+    assert theory.overlap_norm_covariance(m, gamma, Delta) == pytest.approx(mixed, rel=1e-9, abs=1e-9)
+    along = steps_M - 0.5 * m * steps_Q
+    found = theory.spherical_noise_variance(m, gamma, Delta)
+    assert found == pytest.approx(covariance(along, along), rel=1e-9, abs=1e-9)
+
+
+def test_noise_on_the_sphere_starts_as_that_of_the_exit_times():
+    assert theory.spherical_noise_variance(0.0, 0.1, 0.7) == pytest.approx(noise_variance(1, 0.7))
+
+
+@pytest.mark.parametrize(("p", "binding"), [(1, "M"), (2, "Q"), (6, "Q"), (7, "M"), (64, "M")])
+def test_learnable_range_ends_where_the_first_rate_vanishes(p, binding):
+    end = theory.learnable_range(p, 0.0)
+    rates = {"M": theory.escape_rate(end, p, 0.0), "Q": theory.student_alignment_rate(end, p) if p > 1 else 1.0}
+    assert rates.pop(binding) == pytest.approx(0.0, abs=1e-12)
+    assert min(rates.values()) > 0.0
+
+
 @pytest.mark.parametrize(("gamma", "Delta", "m0"), [(0.05, 0.5, 0.02), (0.1, 1e-4, -0.0185), (1 / 12, 0.0, 0.3)])
 def test_exact_exit_time_is_that_of_the_integrated_equation(gamma, Delta, m0):
     def drift(_, m):
