@@ -1,4 +1,4 @@
-"""The closed forms in the corners: identities, singular covariances, lanes, divergence."""
+"""Gaussian expectations in the corners: identities, singular covariances, lanes, divergence."""
 
 import numpy as np
 import pytest
@@ -6,7 +6,9 @@ import pytest
 from sweeplib.maths.compiled import specialised
 from sweeplib.maths.expectations import expectations
 
-PAIRS = ["erf|erf", "square|square", "relu|relu"]
+ALIKE = ["erf|erf", "square|square", "relu|relu"]
+BY_QUADRATURE = ["relu|erf", "erf|relu", "square|erf"]
+PAIRS = ALIKE + BY_QUADRATURE
 
 
 def of(pair):
@@ -50,7 +52,7 @@ def test_square_equals_the_published_matrices(p, k):
     np.testing.assert_allclose(drift_Var, variance, rtol=1e-11, atol=1e-11)
 
 
-@pytest.mark.parametrize("pair", PAIRS)
+@pytest.mark.parametrize("pair", ALIKE)
 def test_a_perfect_student_is_at_rest(pair):
     """With the teacher's weights, second layer and no noise, every drift is zero; noise enters Ψ^Var alone."""
     P = wishart(np.random.default_rng(5), 3, 6)
@@ -70,10 +72,11 @@ def test_splitting_units_changes_nothing(pair):
     doubled = [0, 0, 1, 1, 2]
     big = omega[np.ix_(doubled, doubled)]
     small, large = drifts(pair, omega, 2, a, a_star, 0.1), drifts(pair, big, 4, a[[0, 0, 1, 1]], a_star, 0.1)
-    np.testing.assert_allclose(large[0], small[0][[0, 0, 1, 1]], rtol=1e-11)
+    close = {"rtol": 1e-6, "atol": 1e-7} if pair in BY_QUADRATURE else {"rtol": 1e-11}
+    np.testing.assert_allclose(large[0], small[0][[0, 0, 1, 1]], **close)
     for one, two in zip(small[1:3], large[1:3], strict=True):
-        np.testing.assert_allclose(two, one[np.ix_([0, 0, 1, 1], [0, 0, 1, 1])], rtol=1e-11)
-    np.testing.assert_allclose(risk(pair, big, 4, a[[0, 0, 1, 1]], a_star), risk(pair, omega, 2, a, a_star), rtol=1e-11)
+        np.testing.assert_allclose(two, one[np.ix_([0, 0, 1, 1], [0, 0, 1, 1])], **close)
+    np.testing.assert_allclose(risk(pair, big, 4, a[[0, 0, 1, 1]], a_star), risk(pair, omega, 2, a, a_star), **close)
 
 
 @pytest.mark.parametrize("pair", PAIRS)

@@ -1,0 +1,104 @@
+"""Rules in the plane of two standard Gaussian variables u, in polar coordinates, split at given rays.
+
+With Gauss-Legendre angles in each sector between lines through the origin, and the Gauss rule of the length for the
+radii, an activation with a kink at zero is as smooth as any other, and nodes move smoothly with the rays.
+"""
+
+import math
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from sweeplib.maths.compiled import inlined
+
+Array = np.ndarray[Any, np.dtype[np.float64]]
+
+
+@inlined
+def line_angle(first: float, second: float) -> float:
+    """The direction in [0, π) of the line on which first u_1 + second u_2 = 0."""
+    direction = math.atan2(second, first) + 0.5 * math.pi
+    if direction < 0.0:
+        direction += math.pi
+    return direction - math.pi if direction >= math.pi else direction
+
+
+class Plane(NamedTuple):
+    """A rule for E[f(u_1, u_2)]: what it is made of, and its nodes u_1, u_2 with their weights.
+
+    Of angles on (0, 1), of radii, and of |g|, g ~ N(0, 1), on a line; `lines` has room for the lines to split at.
+    """
+
+    angles: Array
+    angular: Array
+    radii: Array
+    radial: Array
+    line: Array
+    half: Array
+    lines: Array
+    first: Array
+    second: Array
+    weight: Array
+
+
+@inlined
+def planes(angles: Any, angular: Any, radii: Any, radial: Any, line: Any, half: Any, lines: int) -> Plane:
+    """Room for rules split at so many lines, or at one point."""
+    size = max(2 * lines * len(angles) * len(radii), 2 * len(line))
+    made = np.array(angles), np.array(angular), np.array(radii), np.array(radial), np.array(line), np.array(half)
+    return Plane(*made, np.empty(lines), np.empty(size), np.empty(size), np.empty(size))
+
+
+@inlined
+def split_at(plane: Plane, count: int) -> int:
+    """The number of nodes filled in, for E[f(u_1, u_2)] split at the first `count` lines, which get sorted."""
+    lines, at = np.sort(plane.lines[:count]), 0
+    for line in range(count):
+        start = lines[line]
+        width = (lines[line + 1] if line + 1 < count else lines[0] + math.pi) - start
+        for node in range(len(plane.angles)):
+            angle, share = start + width * plane.angles[node], 0.5 * width / math.pi * plane.angular[node]
+            cosine, sine = math.cos(angle), math.sin(angle)
+            for radius in range(len(plane.radii)):
+                for sign in (-1.0, 1.0):
+                    plane.first[at] = sign * plane.radii[radius] * cosine
+                    plane.second[at] = sign * plane.radii[radius] * sine
+                    plane.weight[at] = share * plane.radial[radius]
+                    at += 1
+    return at
+
+
+@inlined
+def on_a_line(plane: Plane) -> int:
+    """The number of nodes filled in, for E[f(u_1)] split at zero."""
+    for node in range(len(plane.line)):
+        for side in range(2):
+            plane.first[2 * node + side] = plane.line[node] if side else -plane.line[node]
+            plane.second[2 * node + side] = 0.0
+            plane.weight[2 * node + side] = 0.5 * plane.half[node]
+    return 2 * len(plane.line)
+
+
+@inlined
+def components(omega: Array, i: int, j: int, first: Array, second: Array) -> None:
+    """Fill cov(z_m, u_1) and cov(z_m, u_2) of every field, u_1 along z_i and u_2 along what z_j has beyond."""
+    scale = math.sqrt(omega[i, i])
+    for m in range(len(first)):
+        first[m] = 0.0 if scale == 0.0 else omega[i, m] / scale
+    rest = omega[j, j] - first[j] * first[j]
+    beyond = 0.0 if i == j or rest < 1e-14 * omega[j, j] else math.sqrt(rest)
+    for m in range(len(first)):
+        room = math.sqrt(max(omega[m, m] - first[m] * first[m], 0.0))
+        slope = 0.0 if beyond == 0.0 else (omega[j, m] - first[j] * first[m]) / beyond
+        second[m] = max(min(slope, room), -room)
+
+
+@inlined
+def fill_lines(plane: Plane, kink: Array, i: int, j: int, first: Array, second: Array) -> int:
+    """The number of lines filled in: where z_i or z_j is zero, and every other mean of a field with a kink."""
+    plane.lines[0], plane.lines[1], found = 0.5 * math.pi, line_angle(first[j], second[j]), 2
+    for m in range(len(kink)):
+        if kink[m] != 0.0 and m not in (i, j):
+            plane.lines[found] = line_angle(first[m], second[m])
+            found += 1
+    return found
