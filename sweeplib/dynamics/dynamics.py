@@ -88,6 +88,11 @@ class Dynamics(ABC):
     def work(problem: Problem, time: float) -> float:
         """Nominal floating-point operations to ODE time `time`, the same on every machine."""
 
+    @staticmethod
+    def step_length(options: NumericalOptions) -> float:
+        """The SGD steps that one of its own stands for; what `work` says is divided by it."""
+        return 1.0
+
     @classmethod  # noqa: B027 - most dynamics apply to every problem
     def check(cls, problem: Problem) -> None:
         """Raise InputError when the dynamics does not apply to the problem."""

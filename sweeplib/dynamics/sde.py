@@ -38,7 +38,7 @@ class Sde(StepDynamics):
     options: SdeOptions
 
     def __init__(self, replicas: Replicas, options: SdeOptions) -> None:
-        super().__init__(replicas, options, stride=options.step)
+        super().__init__(replicas, options)
         self._steps = self.compiled(sde_steps, drifts=self.expectations.drifts)
         k = replicas.k
         self._L_star = np.ascontiguousarray(lower_factors(replicas.Q, replicas.M, replicas.P)[:, :k, :k])
@@ -85,6 +85,11 @@ class Sde(StepDynamics):
         self.step[i] += taken
         if diverged:
             self.failed[i] = self.step[i]
+
+    @staticmethod
+    def step_length(options: NumericalOptions) -> float:
+        """The option `step`."""
+        return options.step if isinstance(options, SdeOptions) else 1.0
 
     @staticmethod
     def work(problem: Problem, time: float) -> float:

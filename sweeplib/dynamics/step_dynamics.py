@@ -24,10 +24,10 @@ class StepDynamics(Dynamics):
     negative while there is none; `targets` (n, thresholds) the risks at which thresholds are reached.
     """
 
-    def __init__(self, replicas: Replicas, options: NumericalOptions, stride: float = 1.0) -> None:
+    def __init__(self, replicas: Replicas, options: NumericalOptions) -> None:
         super().__init__(replicas, options)
-        self.stride = stride
-        self.until = np.rint(replicas.times / (stride * replicas.step_time[:, None])).astype(np.int64)
+        self.stride = self.step_length(options)
+        self.until = np.rint(replicas.times / (self.stride * replicas.step_time[:, None])).astype(np.int64)
         count = len(replicas)
         self.expectations = expectations(replicas.activation, replicas.teacher_activation)
         self.step = np.zeros(count, dtype=np.int64)

@@ -50,7 +50,8 @@ def run_cases(cases: Sequence[Case], *, timeout: float | None = None, initial: I
 
 def case_work(case: Case) -> float:
     """Nominal floating-point operations of a case that runs to its last recording time."""
-    return DYNAMICS[case.dynamics].work(case.problem, case.times[-1])
+    kind = DYNAMICS[case.dynamics]
+    return kind.work(case.problem, case.times[-1]) / kind.step_length(case.numerical_options())
 
 
 def _run(cases: Sequence[Case], timeout: float | None, initial: Initial) -> Records:

@@ -174,7 +174,7 @@ BROKEN = {
         "  sgd_chain:", "  sgd_chain: {rtol: 1e-6}", (":8: dynamics.sgd_chain.rtol: unknown option", "no options")
     ),
     "when of an unknown name": Broken(
-        "  sgd_chain:", "  sgd_chain: {when: D < 3}", (":8: dynamics.sgd_chain.when: unknown name", "did you mean 'd'?")
+        "  sgd_chain:", "  sgd_chain: {when: D < 3}", (":8: dynamics.sgd_chain.when: unknown name", "got 'D'")
     ),
     "when that is never true": Broken(
         "  sgd_chain:", "  sgd_chain: {when: d < 3}", (":8: dynamics.sgd_chain.when: true at no point", "got 'd < 3'")
