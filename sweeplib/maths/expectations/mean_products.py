@@ -15,22 +15,23 @@ def _unbound(*_: Any) -> Any:
     raise NotImplementedError("bound by `quadrature`")
 
 
-value = other_value = _unbound
-student_square = teacher_square = student_product = teacher_product = product = _unbound
+student_value = teacher_value = square_mean = product_mean = _unbound
 angles = angular = radii = radial = line = half = (0.0,)
 
 
-def mean_of_square(variance: float) -> float:
-    """E[σ(z)²]."""
+def mean_of_square(own: bool, variance: float) -> float:
+    """E[σ(z)²] of a field of the student's own or of the teacher."""
     scale, total = math.sqrt(variance), 0.0
     for node in range(len(line)):
-        above, below = value(scale * line[node]), value(-scale * line[node])
-        total += 0.5 * half[node] * (above * above + below * below)
+        for sign in (-1.0, 1.0):
+            field = sign * scale * line[node]
+            value = student_value(field) if own else teacher_value(field)
+            total += 0.5 * half[node] * value * value
     return total
 
 
-def mean_of_product(variance: float, other: float, covariance: float) -> float:
-    """E[σ(z) σ*(z')] by the plane's rule."""
+def mean_of_product(own: bool, own_other: bool, variance: float, other: float, covariance: float) -> float:
+    """E[σ(z) σ(z')] by the plane's rule, either field the student's own or the teacher's."""
     scale, scale_other, total = math.sqrt(variance), math.sqrt(other), 0.0
     bound = scale * scale_other
     opening = math.acos(0.0 if bound == 0.0 else max(min(covariance / scale / scale_other, 1.0), -1.0))
@@ -42,8 +43,10 @@ def mean_of_product(variance: float, other: float, covariance: float) -> float:
             first, second = scale * math.cos(angle), scale_other * math.cos(angle - opening)
             row = 0.0
             for r in range(len(radii)):
-                row += radial[r] * value(radii[r] * first) * other_value(radii[r] * second)
-                row += radial[r] * value(-radii[r] * first) * other_value(-radii[r] * second)
+                for sign in (-1.0, 1.0):
+                    field, field_other = sign * radii[r] * first, sign * radii[r] * second
+                    value = student_value(field) if own else teacher_value(field)
+                    row += radial[r] * value * (student_value(field_other) if own_other else teacher_value(field_other))
             total += 0.5 * width / math.pi * angular[node] * row
     return total
 
@@ -56,21 +59,21 @@ def risk(Q: Array, M: Array, P: Array, a: Array, a_star: Array, out: Array) -> N
     for r in range(k):
         for lane in range(lanes):
             factor = 0.5 / (k * k) * a_star[r, lane]
-            out[lane] += factor * a_star[r, lane] * teacher_square(P[r, r, lane])
+            out[lane] += factor * a_star[r, lane] * square_mean(False, P[r, r, lane])
         for s in range(r):
             for lane in range(lanes):
-                mean = teacher_product(P[r, r, lane], P[s, s, lane], P[r, s, lane])
+                mean = product_mean(False, False, P[r, r, lane], P[s, s, lane], P[r, s, lane])
                 out[lane] += a_star[r, lane] * a_star[s, lane] / (k * k) * mean
     for i in range(p):
         for lane in range(lanes):
-            out[lane] += 0.5 / (p * p) * a[i, lane] * a[i, lane] * student_square(Q[i, i, lane])
+            out[lane] += 0.5 / (p * p) * a[i, lane] * a[i, lane] * square_mean(True, Q[i, i, lane])
         for r in range(k):
             for lane in range(lanes):
-                mean = product(Q[i, i, lane], P[r, r, lane], M[i, r, lane])
+                mean = product_mean(True, False, Q[i, i, lane], P[r, r, lane], M[i, r, lane])
                 out[lane] -= a[i, lane] * a_star[r, lane] / (p * k) * mean
         for j in range(i):
             for lane in range(lanes):
-                mean = student_product(Q[i, i, lane], Q[j, j, lane], Q[i, j, lane])
+                mean = product_mean(True, True, Q[i, i, lane], Q[j, j, lane], Q[i, j, lane])
                 out[lane] += a[i, lane] * a[j, lane] / (p * p) * mean
     for lane in range(lanes):
         out[lane] = max(out[lane], 0.0)

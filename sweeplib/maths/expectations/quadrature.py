@@ -160,21 +160,10 @@ def _rules(finer: int, degree: int) -> dict[str, Any]:
 
 
 def _risk(student: Activation, teacher: Activation, rules: dict[str, Any]) -> Any:
-    def square(of: Activation) -> Any:
-        return inlined(bound(mean_products.mean_of_square, value=inlined(of.value), **rules))
-
-    def product(left: Activation, right: Activation) -> Any:
-        values = {"value": inlined(left.value), "other_value": inlined(right.value)}
-        return inlined(bound(mean_products.mean_of_product, **values, **rules))
-
-    return bound(
-        mean_products.risk,
-        student_square=square(student),
-        teacher_square=square(teacher),
-        student_product=product(student, student),
-        teacher_product=product(teacher, teacher),
-        product=product(student, teacher),
-    )
+    values = {"student_value": inlined(student.value), "teacher_value": inlined(teacher.value)}
+    square_mean = inlined(bound(mean_products.mean_of_square, **values, **rules))
+    product_mean = inlined(bound(mean_products.mean_of_product, **values, **rules))
+    return bound(mean_products.risk, square_mean=square_mean, product_mean=product_mean)
 
 
 def _drifts(student: Activation, teacher: Activation, rules: dict[str, Any]) -> Any:
