@@ -254,6 +254,7 @@ def chain_round(  # type: ignore[no-untyped-def]
     a_all,
     a_star_all,
     rate_all,
+    second_rate_all,
     noise_all,
     degrees_all,
     keys,
@@ -267,12 +268,13 @@ def chain_round(  # type: ignore[no-untyped-def]
     """Take up to `chunk` steps, not beyond `until`, with each replica in `order`; the state is changed in place.
 
     A_all (p, k, n), B_all (p, p, n), L_star_all (k, k, n), a_all (p, n), a_star_all (k, n); of shape (n,): rate γ/(pd),
-    noise √Δ, degrees d−p−k, keys, seeds, until, steps, failed; targets and exits (n, thresholds).
+    second_rate ε times that (all positive, or all zero: frozen), noise √Δ, degrees d−p−k, keys, seeds, until, steps,
+    failed; targets and exits (n, thresholds).
     """
     p, k, n = A_all.shape
     A, B, L_star = np.empty((p, k, LANES)), np.zeros((p, p, LANES)), np.empty((k, k, LANES))
     Q, M, P = np.empty((p, p, LANES)), np.empty((p, k, LANES)), np.empty((k, k, LANES))
-    a, a_star, constants = np.empty((p, LANES)), np.empty((k, LANES)), np.empty((3, LANES))
+    a, a_star, constants = np.empty((p, LANES)), np.empty((k, LANES)), np.empty((4, LANES))
     z, lam, lam_star = np.empty((4 * ((p + k + 5) // 4), LANES)), np.empty((p, LANES)), np.empty((k, LANES))
     c, spill, outside, displacement = np.empty((p, LANES)), np.empty(LANES), np.empty(LANES), np.empty(LANES)
     scale, width, sure = np.empty(LANES), np.empty(LANES), np.empty(LANES, np.bool_)
@@ -280,6 +282,7 @@ def chain_round(  # type: ignore[no-untyped-def]
     risk, target = np.empty(LANES), np.empty(LANES)
     key, seed, step = np.empty(LANES, np.uint64), np.empty(LANES, np.uint64), np.empty(LANES, np.uint64)
     last = order.shape[0] - 1
+    trained = second_rate_all[0] > 0.0
     for first in range(0, order.shape[0], LANES):
         gather(A_all.reshape((p * k, n)), order, first, A.reshape((p * k, LANES)))
         gather(B_all.reshape((p * p, n)), order, first, B.reshape((p * p, LANES)))
@@ -292,6 +295,7 @@ def chain_round(  # type: ignore[no-untyped-def]
             constants[0, lane] = rate_all[replica]
             constants[1, lane] = noise_all[replica]
             constants[2, lane] = degrees_all[replica]
+            constants[3, lane] = second_rate_all[replica]
             scale[lane], width[lane] = gamma_constants(degrees_all[replica])
             key[lane], seed[lane], step[lane] = keys[replica], seeds[replica], steps[replica]
             count = min(count, until[replica] - steps[replica])
@@ -321,6 +325,10 @@ def chain_round(  # type: ignore[no-untyped-def]
                 for s in range(k):
                     for lane in range(LANES):
                         A[i, s, lane] += c[i, lane] * z[s, lane]
+            if trained:
+                for i in range(p):
+                    for lane in range(LANES):
+                        a[i, lane] += constants[3, lane] * student_value(lam[i, lane]) * displacement[lane]
             refactor(B, c, z, k, outside, tail, spill, cosine, sine)
             if spherical:
                 project(A, B, risk)
@@ -337,5 +345,7 @@ def chain_round(  # type: ignore[no-untyped-def]
                     pending = next_targets(order, first, targets, exits, target)
         scatter(A.reshape((p * k, LANES)), order, first, A_all.reshape((p * k, n)))
         scatter(B.reshape((p * p, LANES)), order, first, B_all.reshape((p * p, n)))
+        if trained:
+            scatter(a, order, first, a_all)
         for lane in range(min(LANES, order.shape[0] - first)):
             steps[order[first + lane]] = step[lane]

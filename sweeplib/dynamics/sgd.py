@@ -53,6 +53,7 @@ class Sgd(StepDynamics):
             self.a[i],
             self.replicas.a_star[i],
             self.replicas.step_time[i],
+            self.replicas.second_layer_rate[i] * self.replicas.step_time[i],
             self._noise[i],
             self.replicas.spherical,
             self.replicas.keys[i],

@@ -38,10 +38,11 @@ class SgdChain(StepDynamics):
         factor = np.moveaxis(lower_factors(replicas.Q, replicas.M, replicas.P), 0, -1)
         self._L_star = np.ascontiguousarray(factor[:k, :k])
         self._A, self._B = np.ascontiguousarray(factor[k:, :k]), np.ascontiguousarray(factor[k:, k:])
+        self._a = replicas.a.T.copy()
         self._constants = (
-            np.ascontiguousarray(replicas.a.T),
             np.ascontiguousarray(replicas.a_star.T),
             replicas.step_time,
+            replicas.second_layer_rate * replicas.step_time,
             np.sqrt(replicas.Delta),
             (replicas.d - replicas.p - k).astype(np.float64),
             replicas.keys,
@@ -59,6 +60,7 @@ class SgdChain(StepDynamics):
                 self._A,
                 self._B,
                 self._L_star,
+                self._a,
                 *self._constants,
                 until,
                 self.targets,
@@ -73,6 +75,7 @@ class SgdChain(StepDynamics):
 
     def _observe(self) -> None:
         A, B, L_star = (np.ascontiguousarray(np.moveaxis(part, -1, 0)) for part in (self._A, self._B, self._L_star))
+        self.a = self._a.T.copy()
         self.M = A @ L_star.transpose(0, 2, 1)
         self.Q = A @ A.transpose(0, 2, 1) + B @ B.transpose(0, 2, 1)
 

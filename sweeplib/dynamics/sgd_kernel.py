@@ -33,11 +33,29 @@ def add_multiple(w, factor, x):  # type: ignore[no-untyped-def]
 
 
 def sgd_steps(  # type: ignore[no-untyped-def]
-    W, W_star, a, a_star, rate, noise, spherical, key, seed, step, count, Q, M, P, targets, exits, stop_at_exit
+    W,
+    W_star,
+    a,
+    a_star,
+    rate,
+    second_rate,
+    noise,
+    spherical,
+    key,
+    seed,
+    step,
+    count,
+    Q,
+    M,
+    P,
+    targets,
+    exits,
+    stop_at_exit,
 ):
     """Take up to `count` steps from `step` on; return the steps taken and whether the run diverged.
 
-    W (p, d) is changed in place, and with it Q (p, p, 1), M (p, k, 1) and exits (thresholds,), negative where not yet.
+    W (p, d) is changed in place, and with it a (p,), Q (p, p, 1), M (p, k, 1) and exits (thresholds,), negative where
+    not yet. `rate` is γ/(pd), `second_rate` ε times that, of the second layer, zero where it is frozen.
     Projection is lazy: a row's norm is kept in `norm` and multiplied into the row only at the end.
     """
     p, d = W.shape
@@ -65,6 +83,9 @@ def sgd_steps(  # type: ignore[no-untyped-def]
         for i in range(p):
             c[i] = rate * a[i] * student_derivative(lam[i]) * displacement
             add_multiple(W[i], c[i] / (norm[i] * root), x)
+        if second_rate > 0.0:
+            for i in range(p):
+                a[i] += second_rate * student_value(lam[i]) * displacement
         for i in range(p):
             for j in range(p):
                 Q[i, j, 0] += c[i] * lam[j] + c[j] * lam[i] + c[i] * c[j] * square
