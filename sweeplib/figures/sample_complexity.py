@@ -55,7 +55,7 @@ def sample_complexity(
         axes[column].set_xlabel(axis_label(data["d"]))
         if split.panel:
             axes[column].set_title(value_label(part[split.panel]))
-    axes[0].set_ylabel(wrapped_label(data["steps_over_d"]))
+    axes[0].set_ylabel(wrapped_label(data["steps_over_d"], 22))
     _scales(axes[0], data["steps_over_d"])
     _legend(drawing, data, split)
     return drawing
