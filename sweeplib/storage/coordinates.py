@@ -35,7 +35,8 @@ def coordinates(sweep: "Sweep", problem: Problem) -> list[Coordinate]:
     """All coordinates of a sweep's dataset; `problem`, any of its problems, has the defaults of what is not given."""
     grid = sweep.grid
     found = [_coordinate(name, grid.dims_of(name), grid.values_of(name), sweep) for name in grid.names]
-    found += [_scalar(name, _default(problem, name)) for name in PROBLEM_FIELDS if name not in grid.names]
+    found += [_default(sweep, problem, name) for name in PROBLEM_FIELDS if name not in grid.names]
+    found = [coordinate for coordinate in found if coordinate.values.dtype.kind != "O"]
     found += [
         Coordinate("dynamics", ("dynamics",), np.array(list(sweep.runs)), label("dynamics")),
         Coordinate("seed", ("seed",), np.array(sweep.seeds), label("seed")),
@@ -61,10 +62,15 @@ def _scalar(name: str, value: Any, formula: Mapping[str, str] | None = None) -> 
     return Coordinate(name, (), np.array(value), label(name) | dict(formula or {}))
 
 
-def _default(problem: Problem, name: str) -> Any:
-    """The value of a field that the sweep does not give, resolved."""
-    resolved = {"teacher_activation": problem.teacher, "start": problem.student_start}
-    return resolved.get(name, getattr(problem, name))
+def _default(sweep: "Sweep", problem: Problem, name: str) -> Coordinate:
+    """A field that the sweep does not give, resolved where it follows another one; None where it has no value."""
+    grid = sweep.grid
+    if name == "teacher_activation":
+        return _coordinate(name, grid.dims_of("activation"), grid.values_of("activation"), sweep)
+    if name == "start" and "spherical" in grid.names and "m0" not in grid.names:
+        laws = ["sphere" if spherical else "gaussian" for spherical in grid.values_of("spherical")]
+        return _coordinate(name, grid.dims_of("spherical"), laws, sweep)
+    return _scalar(name, problem.student_start if name == "start" else getattr(problem, name))
 
 
 def _time_attributes(sweep: "Sweep") -> dict[str, Any]:

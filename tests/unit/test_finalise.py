@@ -9,6 +9,7 @@ import xarray as xr
 
 from sweeplib.errors import InputError
 from sweeplib.simulation import Recording, Status, run_cases
+from sweeplib.storage.coordinates import coordinates
 from sweeplib.storage.dataset import open_dataset
 from sweeplib.storage.finalise import finalise
 from sweeplib.sweep.expressions import Expression
@@ -116,3 +117,14 @@ def test_reduces_by_name(dataset: xr.Dataset) -> None:
 def test_refuses_what_has_not_been_run(sweep: Sweep, tmp_path: Path) -> None:
     with pytest.raises(InputError, match="24 cases of calm have not been run yet"):
         finalise(sweep, tmp_path)
+
+
+def test_what_follows_from_another_field_varies_with_it() -> None:
+    axes = (Axis("activation", ("erf", "he2")), Axis("spherical", (False, True)))
+    fixed = {"gamma": 0.1, "p": 1, "k": 1, "d": 9, "Delta": 0.0}
+    sweep = Sweep("followed", Grid(axes, fixed), (0,), {"ode": Run("ode")}, Recording(times=(1.0,)))
+    found = {each.name: each for each in coordinates(sweep, next(sweep.points("ode")).problem)}
+    assert found["teacher_activation"].dims == ("activation",)
+    assert found["teacher_activation"].values.tolist() == ["erf", "he2"]
+    assert (found["start"].dims, found["start"].values.tolist()) == (("spherical",), ["gaussian", "sphere"])
+    assert "m0" not in found
