@@ -1,5 +1,5 @@
 # make sweep CONFIG=config/quickstart.yaml   from a YAML file to results/NAME: dataset, figures, report
-# make test | test-long | check | format | docs | clean
+# make test | test-long | bench | check | format | docs | clean
 # Another interpreter, another environment: make test PYTHON=python3.13 VENV=.venv-3.13
 
 PYTHON ?= python3
@@ -12,7 +12,7 @@ BIN := $(VENV)/bin
 unexport PYTHONDONTWRITEBYTECODE
 INSTALL := $(BIN)/python -m pip install --quiet --no-compile --disable-pip-version-check --constraint constraints.txt
 
-.PHONY: sweep plan test test-long check format docs clean
+.PHONY: sweep plan test test-long bench check format docs clean
 .DELETE_ON_ERROR:
 
 sweep: $(VENV)/.run
@@ -26,6 +26,9 @@ test: $(VENV)/.test
 
 test-long: $(VENV)/.test
 	$(BIN)/python -m pytest -m long --timeout 3600
+
+bench: $(VENV)/.run
+	$(BIN)/python -m benchmarks
 
 check: $(VENV)/.dev
 	$(BIN)/ruff check .

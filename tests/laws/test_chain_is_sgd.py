@@ -60,10 +60,10 @@ REPEATS, RUNS = 5, 150
 
 
 def statistics(run):
-    """Every overlap, the second layer, the risk and the exit (inf where there is none) of each run, as columns."""
+    """All overlaps, the second layer, risk and exit of each run, as columns; inf where a run diverged or did not exit."""
     names = ("overlap_Q", "overlap_M", "second_layer", "risk")
     last = run.isel(time=-1)
-    columns = [column for name in names for column in last[name].values.reshape(len(run.seed), -1).T]
+    columns = [column for name in names for column in last[name].fillna(np.inf).values.reshape(len(run.seed), -1).T]
     exits = run.exit_steps.fillna(np.inf).values.T
     return [column for column in (*columns, *exits) if _spread(column) > 1e-9]
 

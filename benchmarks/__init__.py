@@ -1,0 +1,1 @@
+"""What sweeplib's speed is measured by: `make bench`."""

@@ -1,0 +1,44 @@
+"""Run the benchmarks: python -m benchmarks [WORDS IN THEIR NAMES ...] [--turns N] [--json FILE]."""
+
+import importlib
+import pkgutil
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Annotated
+
+import typer
+from rich.console import Console
+
+import benchmarks
+from benchmarks.report import table, written
+from benchmarks.timing import Benchmark, measured
+
+PARTS = ("draws", "chain", "weights", "odes", "sdes", "startup", "scaling")
+
+
+def main(
+    words: Annotated[list[str] | None, typer.Argument(help="only benchmarks with one of these words")] = None,
+    turns: Annotated[int, typer.Option(help="how often each is timed")] = 15,
+    json: Annotated[Path, typer.Option(help="where the measurements go")] = Path("benchmarks.json"),
+) -> None:
+    """Time sweeplib against plain code that does the same, in the same run."""
+    rows = []
+    console = Console(width=200)
+    for benchmark in chosen(words or []):
+        console.print(benchmark.name, style="dim")
+        rows.append(measured(benchmark, turns))
+    console.print(table(rows))
+    written(rows, json)
+
+
+def chosen(words: list[str]) -> Iterator[Benchmark]:
+    """All benchmarks, or those whose name has one of the words."""
+    known = {module.name for module in pkgutil.iter_modules(benchmarks.__path__)}
+    for part in PARTS:
+        if part in known:
+            for benchmark in importlib.import_module(f"benchmarks.{part}").BENCHMARKS:
+                if not words or any(word in benchmark.name for word in words):
+                    yield benchmark
+
+
+typer.run(main)

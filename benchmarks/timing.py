@@ -1,0 +1,87 @@
+"""Paired timings: ours, the baseline and the floor take turns, so that a busy machine slows all alike."""
+
+import statistics
+import time
+from collections.abc import Callable, Iterator
+from dataclasses import asdict, dataclass
+
+Work = Callable[[], float]
+"""Does some work once and returns how many units of it there were."""
+
+
+@dataclass(frozen=True)
+class Benchmark:
+    """A measurement: `ours` against a plain `baseline` doing the same, and the `floor` that none of the kind beats.
+
+    `unit` is what one unit of the work is; `reach` what is asked for, in seconds a unit.
+    """
+
+    name: str
+    unit: str
+    ours: Work
+    baseline: Work | None = None
+    baseline_is: str = ""
+    floor: Work | None = None
+    floor_is: str = ""
+    reach: float | None = None
+
+
+@dataclass(frozen=True)
+class Measured:
+    """Seconds a unit, the best of all turns; `ratio` and `over_floor` are medians over turns of paired quotients."""
+
+    name: str
+    unit: str
+    seconds: float
+    reach: float | None
+    baseline: float | None
+    baseline_is: str
+    ratio: float | None
+    floor: float | None
+    floor_is: str
+    over_floor: float | None
+
+    def record(self) -> dict[str, object]:
+        """Everything, for JSON."""
+        return asdict(self)
+
+
+def measured(benchmark: Benchmark, turns: int) -> Measured:
+    """The benchmark's seconds a unit, after one turn that does not count."""
+    works = {"ours": benchmark.ours, "baseline": benchmark.baseline, "floor": benchmark.floor}
+    there = {name: work for name, work in works.items() if work is not None}
+    for work in there.values():
+        work()
+    taken = {name: [] for name in there}  # type: dict[str, list[float]]
+    for _ in range(turns):
+        for name, work in there.items():
+            taken[name].append(_seconds(work))
+    best = {name: min(times) for name, times in taken.items()}
+    return Measured(
+        benchmark.name,
+        benchmark.unit,
+        best["ours"],
+        benchmark.reach,
+        best.get("baseline"),
+        benchmark.baseline_is,
+        _quotient(taken.get("baseline"), taken["ours"]),
+        best.get("floor"),
+        benchmark.floor_is,
+        _quotient(taken["ours"], taken.get("floor")),
+    )
+
+
+def _seconds(work: Work) -> float:
+    started = time.perf_counter()
+    units = work()
+    return (time.perf_counter() - started) / units
+
+
+def _quotient(above: list[float] | None, below: list[float] | None) -> float | None:
+    if above is None or below is None:
+        return None
+    return statistics.median(_quotients(above, below))
+
+
+def _quotients(above: list[float], below: list[float]) -> Iterator[float]:
+    return (one / other for one, other in zip(above, below, strict=True))
