@@ -9,7 +9,7 @@ import functools
 import hashlib
 import inspect
 import types
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
@@ -61,24 +61,24 @@ def inlined(thing: Any) -> Any:
 
 
 def _digest(function: types.FunctionType) -> str:
-    """A hash of the constants and of the source files of the functions that the function reaches."""
-    parts = sorted(set(_sources(function.__code__, function.__globals__, set())))
-    return hashlib.blake2b("\n".join(parts).encode(), digest_size=8).hexdigest()
+    """A hash of the function's source file, of its constants and, in turn, of the functions that it reaches."""
+    return _described(function, {})
 
 
-def _sources(code: types.CodeType, scope: dict[str, Any], seen: set[tuple[types.CodeType, int]]) -> Iterator[str]:
-    if (code, id(scope)) in seen:
-        return
-    seen.add((code, id(scope)))
-    for name in code.co_names:
-        thing = scope.get(name)
-        if isinstance(thing, Dispatcher):
-            thing = thing.py_func
-        if isinstance(thing, types.FunctionType):
-            yield f"{name} {thing.__qualname__} {_file_digest(inspect.getfile(thing))}"
-            yield from _sources(thing.__code__, thing.__globals__, seen)
-        elif isinstance(thing, int | float | str | tuple):
-            yield f"{name} {thing!r}"
+def _described(function: types.FunctionType, known: dict[tuple[types.CodeType, int], str]) -> str:
+    key = function.__code__, id(function.__globals__)
+    if key not in known:
+        known[key] = "itself"
+        parts = [f"{function.__qualname__} {_file_digest(inspect.getfile(function))}"]
+        for name in sorted(set(function.__code__.co_names)):
+            thing = function.__globals__.get(name)
+            thing = thing.py_func if isinstance(thing, Dispatcher) else thing
+            if isinstance(thing, types.FunctionType):
+                parts.append(f"{name} {_described(thing, known)}")
+            elif isinstance(thing, int | float | str | tuple):
+                parts.append(f"{name} {thing!r}")
+        known[key] = hashlib.blake2b("\n".join(parts).encode(), digest_size=8).hexdigest()
+    return known[key]
 
 
 @functools.cache

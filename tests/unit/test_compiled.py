@@ -1,0 +1,72 @@
+"""Specialised kernels: each its own code, whatever else was compiled from the same template before."""
+
+import numba
+import pytest
+
+from sweeplib.maths.binding import bound
+from sweeplib.maths.compiled import inlined, pointer, specialised
+
+
+def first(x):
+    return x + 1.0
+
+
+def second(x):
+    return 10.0 * x
+
+
+def _unbound(x):
+    raise NotImplementedError
+
+
+inner = outer = part = _unbound
+scale = 1.0
+table = (1.0,)
+
+
+def part_of(x):
+    return inner(x)
+
+
+def whole(x):
+    return scale * outer(part(x)) + table[0]
+
+
+def composed(one, other):
+    """The template with `one` two levels down and `other` one level down."""
+    return specialised(whole, outer=bound(part_of, inner=inlined(other)), part=bound(part_of, inner=inlined(one)))
+
+
+def test_functions_bound_at_different_depths_are_told_apart():
+    """Both have the same set of (name, function) pairs; only where they stand differs."""
+    kernels = composed(first, second), composed(second, first)
+    assert kernels[0].__name__ != kernels[1].__name__
+    assert [kernel(3.0) for kernel in kernels] == [41.0, 32.0]
+
+
+def test_constants_count():
+    plain = {"outer": first, "part": second}
+    kernels = [
+        specialised(whole, **plain, scale=scale, table=table) for scale, table in ((1.0, (1.0,)), (2.0, (1.0, 5.0)))
+    ]
+    assert len({kernel.__name__ for kernel in kernels}) == 2
+    assert [kernel(1.0) for kernel in kernels] == [12.0, 23.0]
+
+
+def test_the_same_arguments_give_the_same_kernel():
+    assert specialised(whole, outer=first, part=second) is specialised(whole, part=second, outer=first)
+
+
+def test_a_pointer_is_called_as_the_function_is():
+    address = pointer(whole, numba.float64(numba.float64), outer=first, part=second)
+
+    @numba.njit
+    def twice(function, x):
+        return function(x) + function(x)
+
+    assert twice(address, 1.0) == 24.0
+
+
+def test_an_unbound_name_is_an_error():
+    with pytest.raises(NotImplementedError):
+        whole(1.0)
