@@ -65,8 +65,14 @@ def sgd_steps(  # type: ignore[no-untyped-def]
     norm, risk = np.ones(p), np.empty(1)
     root = 1.0 / math.sqrt(d)
     second_layer, teacher_layer = a.reshape((p, 1)), a_star.reshape((k, 1))
-    taken, diverged, pending = 0, False, True
-    while taken < count and (pending or not stop_at_exit):
+    squared_norm, shrink = np.empty(p), np.ones(p)
+    for i in range(p):
+        squared_norm[i] = Q[i, i, 0]
+    taken, diverged, pending = 0, False, False
+    for t in range(targets.shape[0]):
+        pending |= exits[t] < 0
+    going = True
+    while taken < count and going:
         fill_normals(key, seed, np.uint64(step + taken), samples)
         x = samples[:d]
         displacement = noise * samples[d]
@@ -86,28 +92,26 @@ def sgd_steps(  # type: ignore[no-untyped-def]
         if second_rate > 0.0:
             for i in range(p):
                 a[i] += second_rate * student_value(lam[i]) * displacement
-        for i in range(p):
-            for j in range(p):
-                Q[i, j, 0] += c[i] * lam[j] + c[j] * lam[i] + c[i] * c[j] * square
-            for r in range(k):
-                M[i, r, 0] += c[i] * lam_star[r]
         if spherical:
             for i in range(p):
-                c[i] = 1.0 / math.sqrt(Q[i, i, 0])
-                norm[i] *= c[i]
+                length = math.sqrt(squared_norm[i] + 2.0 * c[i] * lam[i] + c[i] * c[i] * square)
+                squared_norm[i], shrink[i] = 1.0, 1.0 / length
+                norm[i] *= shrink[i]
+        taken += 1
+        if pending:
             for i in range(p):
                 for j in range(p):
-                    Q[i, j, 0] *= c[i] * c[j]
+                    change = c[i] * lam[j] + c[j] * lam[i] + c[i] * c[j] * square
+                    Q[i, j, 0] = shrink[i] * shrink[j] * (Q[i, j, 0] + change)
                 for r in range(k):
-                    M[i, r, 0] *= c[i]
-        taken += 1
-        if targets.shape[0] > 0:
+                    M[i, r, 0] = shrink[i] * (M[i, r, 0] + c[i] * lam_star[r])
             population_risk(Q, M, P, second_layer, teacher_layer, risk)
             pending = False
             for t in range(targets.shape[0]):
                 if exits[t] < 0 and risk[0] <= targets[t]:
                     exits[t] = step + taken
                 pending |= exits[t] < 0
+            going = pending or not stop_at_exit
     for i in range(p):
         for j in range(d):
             W[i, j] *= norm[i]
