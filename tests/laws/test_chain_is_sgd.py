@@ -60,7 +60,7 @@ REPEATS, RUNS = 5, 150
 
 
 def statistics(run):
-    """All overlaps, the second layer, risk and exit of each run, as columns; inf where a run diverged or did not exit."""
+    """All overlaps, the second layer, risk and exit of each run, as columns; inf for a divergence and for no exit."""
     names = ("overlap_Q", "overlap_M", "second_layer", "risk")
     last = run.isel(time=-1)
     columns = [column for name in names for column in last[name].fillna(np.inf).values.reshape(len(run.seed), -1).T]
@@ -77,7 +77,8 @@ def _spread(column):
 def test_p_values_are_uniform_over_all_kinds_of_problems():
     """48 kinds of problems, five independent repeats each: 240 p-values, one a repeat, of a statistic taken in turn.
 
-    They are uniform (Kolmogorov-Smirnov at 1e-3), and no p-value of any statistic is below Bonferroni's bound at 1e-3:
+    They are uniform (Kolmogorov-Smirnov at 1e-3) where ties, as of exits within few steps, do not make them
+    conservative, and no p-value of any statistic is below Bonferroni's bound at 1e-3:
     two false alarms in 1000 changes of the random numbers.
     """
     chosen, smallest, count = [], 1.0, 0
@@ -95,7 +96,8 @@ def test_p_values_are_uniform_over_all_kinds_of_problems():
         for repeat in range(REPEATS):
             part = slice(repeat * RUNS, (repeat + 1) * RUNS)
             values = [stats.ks_2samp(x[part], y[part]).pvalue for x, y in zip(weights, chain, strict=True)]
-            chosen.append(values[(number + repeat) % len(values)])
+            untied = [value for value, x in zip(values, weights, strict=True) if len(np.unique(x[part])) > 0.9 * RUNS]
+            chosen.append(untied[(number + repeat) % len(untied)])
             smallest, count = min(smallest, *values), count + len(values)
     assert len(chosen) == 240
     assert stats.kstest(chosen, "uniform").pvalue > 1e-3
