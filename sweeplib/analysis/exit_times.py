@@ -4,7 +4,7 @@ import numpy as np
 import xarray as xr
 
 from sweeplib.analysis.analysis import ANALYSES, Analysis
-from sweeplib.analysis.cells import labelled, with_status
+from sweeplib.analysis.cells import field, labelled, with_status
 from sweeplib.analysis.passages import Passages, passages
 from sweeplib.analysis.survival import median
 
@@ -22,9 +22,16 @@ def exit_times(ds: xr.Dataset, *, confidence: float = 0.95) -> xr.Dataset:
     Counts of runs: seeds_used (those with status ok or diverged), seeds_censored (used, not exited), seeds_diverged
     (never exit: as if censored at the horizon), seeds_failed (failed, killed, timed out: left out), seeds_missing.
     """
-    variables = _counts(ds) | _fraction(passages(ds, "steps"), confidence)
-    for quantity in QUANTITIES:
-        variables |= _statistics(passages(ds, quantity), quantity, confidence)
+    sample = passages(ds, "steps")
+    step_time = field(ds, "gamma") / (field(ds, "p") * field(ds, "d"))
+    variables = _counts(ds) | _fraction(sample, confidence)
+    for name, (steps, wording) in _statistics(sample, confidence).items():
+        for quantity, unit in (("steps", 1.0), ("time", step_time)):
+            long_name, symbol = QUANTITIES[quantity]
+            meaning, mathematics = (
+                text.replace("WHAT", word) for text, word in zip(wording, (long_name, symbol), strict=True)
+            )
+            variables[f"exit_{quantity}_{name}"] = labelled(steps * unit, meaning, mathematics)
     return xr.Dataset(variables).assign_attrs(confidence=confidence)
 
 
@@ -66,25 +73,20 @@ def _proportion_interval(
     return (fraction + z2 / 2.0 - half) / (1.0 + z2), (fraction + z2 / 2.0 + half) / (1.0 + z2)
 
 
-def _statistics(sample: Passages, quantity: str, confidence: float) -> dict[str, xr.DataArray]:
-    long_name, symbol = QUANTITIES[quantity]
+def _statistics(sample: Passages, confidence: float) -> dict[str, tuple[xr.DataArray, tuple[str, str]]]:
+    """Each statistic with its long name and symbol, in which WHAT stands for the quantity's own."""
     values = sample.restricted()
-    count = sample.used.sum("seed")
-    mean, deviation = values.mean("seed"), values.std("seed", ddof=1)
+    error = values.std("seed", ddof=1) / np.sqrt(sample.used.sum("seed"))
     middle, low, high = _medians(sample, confidence)
-    statistics = {
-        "mean": (mean, f"mean {long_name}", rf"\langle {symbol}\rangle"),
-        "mean_error": (
-            deviation / np.sqrt(count),
-            f"standard error of the mean {long_name}",
-            rf"\mathrm{{se}}\langle {symbol}\rangle",
-        ),
-        "horizon": (sample.horizon, f"{long_name} until which every run was observed", rf"{symbol}^{{\max}}"),
-        "median": (middle, f"median {long_name}", rf"\mathrm{{med}}\,{symbol}"),
-        "median_low": (low, f"median {long_name}, lower bound", rf"\mathrm{{med}}\,{symbol}"),
-        "median_high": (high, f"median {long_name}, upper bound", rf"\mathrm{{med}}\,{symbol}"),
+    median_symbol = r"\mathrm{med}\,WHAT"
+    return {
+        "mean": (values.mean("seed"), ("mean WHAT", r"\langle WHAT\rangle")),
+        "mean_error": (error, ("standard error of the mean WHAT", r"\mathrm{se}\langle WHAT\rangle")),
+        "horizon": (sample.horizon, ("WHAT until which every run was observed", r"WHAT^{\max}")),
+        "median": (middle, ("median WHAT", median_symbol)),
+        "median_low": (low, ("median WHAT, lower bound", median_symbol)),
+        "median_high": (high, ("median WHAT, upper bound", median_symbol)),
     }
-    return {f"exit_{quantity}_{name}": labelled(*statistic) for name, statistic in statistics.items()}
 
 
 def _medians(sample: Passages, confidence: float) -> tuple[xr.DataArray, ...]:
