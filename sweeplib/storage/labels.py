@@ -13,6 +13,8 @@ LABELS: dict[str, tuple[str, str]] = {
     "spherical": ("student rows projected on the sphere", ""),
     "a": ("second layer of the student", "a"),
     "a_star": ("second layer of the teacher", "a^*"),
+    "second_layer_rate": ("learning rate of the second layer over that of the first", r"\varepsilon"),
+    "m0": ("overlap at the start", "m_0"),
     "start": ("law of the student's first weights", ""),
     "teacher_start": ("law of the teacher's weights", ""),
     "gamma0": ("prefactor of the learning rate", r"\gamma_0"),
