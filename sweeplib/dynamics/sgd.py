@@ -1,7 +1,7 @@
 """One-pass SGD on the weights: w_i += (γ/p) a_i σ'(λ_i) E x, a fresh Gaussian sample x at every step.
 
-The weights are the state, kept for all p x d; Q and M are carried along by their exact update (what exits and the
-projection need at every step) and computed again from the weights at every record.
+The weights are the state, kept for all p x d. While an exit is waited for, Q and M are carried along by their exact
+update, for the risk of every step; they are computed again from the weights at every record.
 """
 
 import numpy as np
