@@ -171,10 +171,12 @@ def numerics_version(problem: Problem, dynamics: str, observables: Iterable[str]
 
 @lru_cache(maxsize=1024)
 def _numerics_version(dynamics: type[Dynamics], student: str, teacher: str, observables: tuple[str, ...]) -> str:
+    pair = expectations(student, teacher)
     functions: list[Callable[..., Any]] = [
         activation(student).value,
         activation(teacher).value,
-        expectations(student, teacher).risk,
+        pair.risk,
+        pair.drifts,
         *(OBSERVABLES[name].function for name in observables),
     ]
     modules = {"sweeplib.simulation.driver", dynamics.__module__, *(function.__module__ for function in functions)}
