@@ -83,9 +83,12 @@ def dynamics_look(name: str, shown: list[str], looks: dict[str, str]) -> dict[st
 
 
 def plain_ticks(axis: Axis, multiples: tuple[float, ...]) -> None:
-    """Give a logarithmic axis ticks at these multiples of powers of ten, written out."""
+    """Give a logarithmic axis ticks at these multiples of powers of ten, written out: powers alone over three decades."""
     from matplotlib.ticker import FuncFormatter, LogLocator, NullFormatter
 
+    low, high = axis.get_view_interval()
+    if high > 1e3 * low:
+        return
     axis.set_major_locator(LogLocator(subs=multiples))
     axis.set_major_formatter(FuncFormatter(lambda value, _: number(value)))
     axis.set_minor_formatter(NullFormatter())
