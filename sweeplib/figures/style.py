@@ -83,7 +83,7 @@ def dynamics_look(name: str, shown: list[str], looks: dict[str, str]) -> dict[st
 
 
 def plain_ticks(axis: Axis, multiples: tuple[float, ...]) -> None:
-    """Give a logarithmic axis ticks at these multiples of powers of ten, written out: powers alone over three decades."""
+    """Give a logarithmic axis ticks at these multiples of powers of ten, written out; fewer over three decades."""
     from matplotlib.ticker import FuncFormatter, LogLocator, NullFormatter
 
     low, high = axis.get_view_interval()
