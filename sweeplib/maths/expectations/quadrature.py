@@ -19,7 +19,7 @@ import numpy as np
 
 from sweeplib.maths.activations import Activation
 from sweeplib.maths.binding import bound
-from sweeplib.maths.compiled import inlined
+from sweeplib.maths.compiled import inlined, specialised
 from sweeplib.maths.expectations import gauss, mean_products
 from sweeplib.maths.expectations.conditional import (
     Given,
@@ -161,8 +161,8 @@ def _rules(finer: int, degree: int) -> dict[str, Any]:
 
 def _risk(student: Activation, teacher: Activation, rules: dict[str, Any]) -> Any:
     values = {"student_value": inlined(student.value), "teacher_value": inlined(teacher.value)}
-    square_mean = inlined(bound(mean_products.mean_of_square, **values, **rules))
-    product_mean = inlined(bound(mean_products.mean_of_product, **values, **rules))
+    square_mean = specialised(mean_products.mean_of_square, **values, **rules)
+    product_mean = specialised(mean_products.mean_of_product, **values, **rules)
     return bound(mean_products.risk, square_mean=square_mean, product_mean=product_mean)
 
 
@@ -174,10 +174,11 @@ def _drifts(student: Activation, teacher: Activation, rules: dict[str, Any]) -> 
     }
     kinks = {"student_kink": _kink(student), "teacher_kink": _kink(teacher)}
     rests = {"student_rest": _has_rest(student), "teacher_rest": _has_rest(teacher)}
-    means = inlined(bound(pair_means, **functions))
-    return bound(
-        drifts, **functions, **kinks, **rules, means=means, expanded=inlined(bound(expand, **functions, **rests))
-    )
+    inner = {
+        "means": specialised(pair_means, **functions),
+        "expanded": specialised(expand, **functions, **rests),
+    }
+    return bound(drifts, **functions, **kinks, **rules, **inner)
 
 
 def _kink(activation: Activation) -> float:

@@ -23,7 +23,7 @@ import numpy as np
 
 from sweeplib.maths.activations import Activation
 from sweeplib.maths.binding import bound
-from sweeplib.maths.compiled import inlined
+from sweeplib.maths.compiled import inlined, specialised
 from sweeplib.maths.expectations.expectations import FAMILIES, Expectations, Family
 
 Array = np.ndarray[Any, np.dtype[np.float64]]
@@ -218,7 +218,7 @@ def _drifts(nodes: int) -> Any:
     x, weights = np.polynomial.legendre.leggauss(nodes)
     left = 0.5 * (1.0 - x)
     rule = {"path": tuple((1.0 - left**4).tolist()), "path_weights": tuple((2.0 * left**3 * weights).tolist())}
-    return bound(drifts, four_fields=inlined(bound(four_fields, **rule)))
+    return bound(drifts, four_fields=specialised(four_fields, **rule))
 
 
 @cache
