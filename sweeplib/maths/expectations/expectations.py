@@ -46,7 +46,6 @@ class Expectations:
         specialised(self.risk)(*matrices, *layers, out)
         return out
 
-
     def drift_errors(self, Q: Array, M: Array, P: Array, a: Array, a_star: Array, Delta: Array) -> Array:
         """The error of the drifts of n systems (n,), over the largest of the drifts: 0 for closed forms.
 
