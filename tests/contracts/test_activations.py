@@ -199,6 +199,7 @@ def beyond(bound, scored):
     return {pair: score for pair, score in scored.items() if not score < bound}
 
 
+@pytest.mark.timeout(1200)  # a dozen pairs are compiled
 @pytest.mark.parametrize("kind", KINDS)
 def test_expectations_equal_monte_carlo(kind):
     assert not beyond(5.0, scores(neighbours(), kind, 200_000))
