@@ -70,9 +70,10 @@ def test_the_chain_takes_the_step_written_down(seed):
     trained = a + COMMITTEE.second_layer_rate * rate * value * displacement
     np.testing.assert_allclose(data["second_layer"][0, 0], trained, rtol=1e-13)
     np.testing.assert_allclose(data["overlap_M"][0, 0], M + np.outer(c, lam_star), rtol=1e-12)
-    squares = (data["overlap_Q"][0, 0] - Q - np.outer(c, lam) - np.outer(lam, c)) / np.outer(c, c)
-    np.testing.assert_allclose(squares, squares[0, 0], rtol=1e-6)
-    assert squares[0, 0] > frame[:5] @ frame[:5]
+    of_sample, linear = np.outer(c, c), Q + np.outer(c, lam) + np.outer(lam, c)
+    square = np.sum((data["overlap_Q"][0, 0] - linear) * of_sample) / np.sum(of_sample**2)
+    np.testing.assert_allclose(data["overlap_Q"][0, 0], linear + square * of_sample, rtol=1e-13, atol=1e-13)
+    assert square > frame[:5] @ frame[:5]
 
 
 def test_bits_of_a_case_with_both_layers_depend_on_no_other():
