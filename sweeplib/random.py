@@ -55,10 +55,11 @@ def _bits_of_float(context, number):  # type: ignore[no-untyped-def]
     return types.uint64(types.float64), lambda ctx, build, sig, args: build.bitcast(args[0], llvm.IntType(64))
 
 
-_MANTISSA, _EXPONENT_OF_1 = np.uint64((1 << 52) - 1), np.uint64(1023 << 52)
-_52, _63, _22, _24, _8, _1 = (np.uint64(n) for n in (52, 63, 22, 24, 8, 1))
-_LOW_24, _LOW_22 = np.uint64((1 << 24) - 1), np.uint64((1 << 22) - 1)
-_TO_52 = np.uint64(1075 << 52)
+_52, _40, _41, _24, _8, _1 = (np.uint64(n) for n in (52, 40, 41, 24, 8, 1))
+_LOW_22, _SIGN = np.uint64((1 << 22) - 1), np.uint64(1 << 63)
+_TO_52, _EXPONENT = np.uint64(1075 << 52), np.uint64(0xFFF << 52)
+_LEAST_MANTISSA = np.float64(math.sqrt(0.5)).view(np.uint64)
+"""The bits of √½: mantissas are taken in [√½, √2), about one."""
 
 
 @_compiled
@@ -85,46 +86,54 @@ def words(index, step, seed, key):  # type: ignore[no-untyped-def]
 
 
 @_compiled
+def _logarithm(w):  # type: ignore[no-untyped-def]
+    """log(1 + w) for 1 + w in [√½, √2], to 3e-12 of itself: the Chebyshev interpolant of degree 13 of log(1 + w)/w."""
+    w2 = w * w
+    w4 = w2 * w2
+    low = (0.9999999999980863 - 0.4999999999296926 * w) + w2 * (0.33333333479594524 - 0.2500000204873301 * w)
+    middle = (0.19999982957623236 - 0.16666490107153437 * w) + w2 * (0.1428636612257736 - 0.1250664162217291 * w)
+    high = (0.11102988928189421 - 0.09878959460323965 * w) + w2 * (0.09054488483064455 - 0.09342918729234945 * w)
+    return w * ((low + w4 * middle) + w4 * w4 * (high + w4 * (0.09089857423055406 - 0.04717815865677374 * w)))
+
+
+@_compiled
 def _radius(bits):  # type: ignore[no-untyped-def]
-    """√(−2 log u), u = (bits + ½)/2^40, by the series of 2 artanh to double precision."""
-    u = _exact_float(bits) + 0.5
+    """√(−log u), u = (bits + ½)/2^40."""
+    u = _float_of_bits(bits | _TO_52) - (4503599627370496.0 - 0.5)
     pattern = _bits_of_float(u)
-    mantissa = _float_of_bits((pattern & _MANTISSA) | _EXPONENT_OF_1)
-    exponent = _exact_float(pattern >> _52) - 1063.0
-    large = mantissa > 1.4142135623730951
-    mantissa = 0.5 * mantissa if large else mantissa
-    exponent = exponent + 1.0 if large else exponent
-    s = (mantissa - 1.0) / (mantissa + 1.0)
-    z = s * s
-    series = 2 / 15 + z * (2 / 17 + z * (2 / 19 + z * (2 / 21)))
-    series = 2 / 7 + z * (2 / 9 + z * (2 / 11 + z * (2 / 13 + z * series)))
-    series = 2.0 + z * (2 / 3 + z * (2 / 5 + z * series))
-    return math.sqrt(-2.0 * (exponent * 0.6931471805599453 + s * series))
+    beyond = pattern - _LEAST_MANTISSA
+    exponent = _float_of_bits((beyond >> _52) | _TO_52) - (4503599627370496.0 + 40.0)
+    mantissa = _float_of_bits(pattern - (beyond & _EXPONENT))
+    return math.sqrt(-(exponent * 0.6931471805599453 + _logarithm(mantissa - 1.0)))
+
+
+_ANGLE = math.pi / 8388608.0
+"""2π/2^24."""
 
 
 @_compiled
 def _direction(bits):  # type: ignore[no-untyped-def]
-    """(cos, sin) of the angle 2π (bits + ½)/2^24, Taylor series within an octant of an axis."""
-    angle = (_exact_float(bits & _LOW_22) - 2097151.5) * (math.pi / 8388608.0)
-    z = angle * angle
-    sine = 1 / 120 + z * (-1 / 5040 + z * (1 / 362880 + z * (-1 / 39916800 + z * (1 / 6227020800))))
-    sine = angle * (1.0 + z * (-1 / 6 + z * sine))
-    cosine = -1 / 720 + z * (1 / 40320 + z * (-1 / 3628800 + z * (1 / 479001600 + z * (-1 / 87178291200))))
-    cosine = 1.0 + z * (-1 / 2 + z * (1 / 24 + z * cosine))
-    quadrant = bits >> _22
-    swap = (quadrant & _1) != np.uint64(0)
-    x = sine if swap else cosine
-    y = cosine if swap else sine
-    x_sign = ((quadrant ^ (quadrant >> _1)) & _1) << _63
-    y_sign = (quadrant >> _1) << _63
-    return _float_of_bits(_bits_of_float(x) ^ x_sign), _float_of_bits(_bits_of_float(y) ^ y_sign)
+    """√2 (cos, sin) of an angle from the low 24 of the bits: (±(cos φ − sin φ), ±(cos φ + sin φ)) with |φ| < π/4.
+
+    22 bits are φ, symmetric about zero, and two are the signs: all of a lattice of 2^24 angles. Chebyshev interpolants
+    in φ², to 4e-12.
+    """
+    phi = _exact_float(bits & _LOW_22) * _ANGLE - 2097151.5 * _ANGLE
+    z = phi * phi
+    z2 = z * z
+    sine = (0.9999999999956726 - 0.16666666631589003 * z) + z2 * (0.00833332878229936 - 0.00019839202172159784 * z)
+    sine = phi * (sine + z2 * z2 * 2.717345361627713e-06)
+    cosine = (0.9999999999999435 - 0.4999999999934735 * z) + z2 * (0.04166666654358041 - 0.0013888880382498289 * z)
+    cosine = cosine + z2 * z2 * (2.4798927129567507e-05 - 2.717334712576943e-07 * z)
+    x, y = _bits_of_float(cosine - sine), _bits_of_float(cosine + sine)
+    return _float_of_bits(x ^ ((bits << _40) & _SIGN)), _float_of_bits(y ^ ((bits << _41) & _SIGN))
 
 
 @_compiled
 def normal_pair(first, second):  # type: ignore[no-untyped-def]
     """Two independent N(0, 1) numbers made of two 32-bit words."""
     radius = _radius((first << _8) | (second >> _24))
-    x, y = _direction(second & _LOW_24)
+    x, y = _direction(second)
     return radius * x, radius * y
 
 
@@ -136,14 +145,20 @@ def uniform(word):  # type: ignore[no-untyped-def]
 
 @numba.njit(error_model="numpy", fastmath={"contract"}, nogil=True, cache=True)
 def fill_normals(key, seed, step, out):  # type: ignore[no-untyped-def]
-    """Fill `out`, whose length is a multiple of 4, with the N(0, 1) numbers of one step of one replica."""
+    """Fill `out`, whose length is a multiple of 4, with the N(0, 1) numbers of one step of one replica.
+
+    Two loops, as integer and floating-point work in one loop would want more registers than there are.
+    """
     quarter = out.shape[0] // 4
+    drawn = np.empty((4, quarter), np.uint64)
+    w0, w1, w2, w3 = drawn[0], drawn[1], drawn[2], drawn[3]
+    for j in range(quarter):
+        w0[j], w1[j], w2[j], w3[j] = words(np.uint64(j), step, seed, key)
     first, second = out[:quarter], out[quarter : 2 * quarter]
     third, fourth = out[2 * quarter : 3 * quarter], out[3 * quarter :]
     for j in range(quarter):
-        w0, w1, w2, w3 = words(np.uint64(j), step, seed, key)
-        first[j], second[j] = normal_pair(w0, w1)
-        third[j], fourth[j] = normal_pair(w2, w3)
+        first[j], second[j] = normal_pair(w0[j], w1[j])
+        third[j], fourth[j] = normal_pair(w2[j], w3[j])
 
 
 def normals(key: int, seed: int, step: int, count: int) -> np.ndarray:

@@ -1,20 +1,24 @@
-"""The compiled step of the overlap chain, for groups of replicas side by side in vector lanes.
-
-Arrays have the lane as last axis: A (p, k, LANES), B (p, p, LANES), fields (p, LANES). Lanes never mix, and short
-groups are filled up with copies of their last replica, so that no bit of a replica depends on its neighbours.
-"""
+"""The compiled step of the overlap chain, for groups of replicas side by side in vector lanes."""
 
 import math
 
-import numba
 import numpy as np
 
+from sweeplib.dynamics.lanes import (
+    LANES,
+    draw_words,
+    fields,
+    fill_pairs,
+    fill_teacher_overlaps,
+    gather,
+    kernel,
+    next_targets,
+    note_divergences,
+    note_exits,
+    scatter,
+)
 from sweeplib.dynamics.step_dynamics import OVERFLOW
-from sweeplib.random import attempt_words, chi_square, chi_square_proposal, gamma_constants, normal_pair, words
-
-LANES = 32
-
-_kernel = numba.njit(error_model="numpy", fastmath={"contract"})
+from sweeplib.random import attempt_words, chi_square, chi_square_proposal, gamma_constants
 
 
 def _unbound(*arguments):  # type: ignore[no-untyped-def]
@@ -24,76 +28,24 @@ def _unbound(*arguments):  # type: ignore[no-untyped-def]
 student_value = student_derivative = teacher_value = population_risk = _unbound
 
 
-@_kernel
-def gather(source, order, first, lanes):  # type: ignore[no-untyped-def]
-    """Copy the columns order[first], order[first + 1], ... of source (rows, n) to lanes (rows, LANES)."""
-    last = order.shape[0] - 1
-    for row in range(source.shape[0]):
-        for lane in range(LANES):
-            lanes[row, lane] = source[row, order[min(first + lane, last)]]
-
-
-@_kernel
-def scatter(lanes, order, first, target):  # type: ignore[no-untyped-def]
-    """Copy the lanes back to the columns they came from."""
-    filled = min(LANES, order.shape[0] - first)
-    for row in range(target.shape[0]):
-        for lane in range(filled):
-            target[row, order[first + lane]] = lanes[row, lane]
-
-
-@_kernel
-def draw_normals(step, seed, key, z):  # type: ignore[no-untyped-def]
-    """Fill z (a multiple of 4, LANES) with the normals of each lane's step."""
-    for block in range(z.shape[0] // 4):
-        for lane in range(LANES):
-            w0, w1, w2, w3 = words(np.uint64(block), step[lane], seed[lane], key[lane])
-            z[4 * block, lane], z[4 * block + 1, lane] = normal_pair(w0, w1)
-            z[4 * block + 2, lane], z[4 * block + 3, lane] = normal_pair(w2, w3)
-
-
-@_kernel
-def draw_outside(constants, scale, width, z, row, step, seed, key, sure, out):  # type: ignore[no-untyped-def]
-    """Fill out (LANES,) with the length s of each sample out of the span of the weights, s² ~ χ²(d−p−k).
-
-    Row `row` of z holds the normals of the first proposals, row 2 of `constants` the degrees of freedom.
-    """
+@kernel
+def draw_outside(degrees, scale, width, normal, step, seed, key, sure, out):  # type: ignore[no-untyped-def]
+    """Fill out (LANES,) with the length s of each sample out of the span of the weights, s² ~ χ²(degrees)."""
     certain = True
     for lane in range(LANES):
         word, _, _, _ = attempt_words(step[lane], seed[lane], key[lane])
-        square, accepted = chi_square_proposal(scale[lane], width[lane], z[row, lane], word)
-        sure[lane] = accepted & (constants[2, lane] >= 2.0)
+        square, accepted = chi_square_proposal(scale[lane], width[lane], normal[lane], word)
+        sure[lane] = accepted & (degrees[lane] >= 2.0)
         out[lane] = math.sqrt(square)
     for lane in range(LANES):
         certain &= sure[lane]
     if not certain:
         for lane in range(LANES):
             if not sure[lane]:
-                out[lane] = math.sqrt(chi_square(constants[2, lane], z[row, lane], step[lane], seed[lane], key[lane]))
+                out[lane] = math.sqrt(chi_square(degrees[lane], normal[lane], step[lane], seed[lane], key[lane]))
 
 
-@_kernel
-def fields(A, B, L_star, z, lam, lam_star):  # type: ignore[no-untyped-def]
-    """Fill λ* = L* u* and λ = A u* + B w, with (u*, w) the first k + p rows of z."""
-    p, k, _ = A.shape
-    for r in range(k):
-        for lane in range(LANES):
-            lam_star[r, lane] = L_star[r, 0, lane] * z[0, lane]
-        for s in range(1, r + 1):
-            for lane in range(LANES):
-                lam_star[r, lane] += L_star[r, s, lane] * z[s, lane]
-    for i in range(p):
-        for lane in range(LANES):
-            lam[i, lane] = B[i, 0, lane] * z[k, lane]
-        for s in range(k):
-            for lane in range(LANES):
-                lam[i, lane] += A[i, s, lane] * z[s, lane]
-        for j in range(1, i + 1):
-            for lane in range(LANES):
-                lam[i, lane] += B[i, j, lane] * z[k + j, lane]
-
-
-@_kernel
+@kernel
 def rotation(x, y):  # type: ignore[no-untyped-def]
     """(cosine, sine, length): the rotation of (x, y) to (length, 0); the identity where both are zero."""
     length = math.sqrt(x * x + y * y)
@@ -101,7 +53,7 @@ def rotation(x, y):  # type: ignore[no-untyped-def]
     return (x * inverse if length > 0.0 else 1.0), y * inverse, length
 
 
-@_kernel
+@kernel
 def rotate_columns(B, j, spill, cosine, sine):  # type: ignore[no-untyped-def]
     """Rotate columns j and j + 1 of B, from row j on; the column beyond the last is `spill`."""
     p = B.shape[0]
@@ -118,7 +70,7 @@ def rotate_columns(B, j, spill, cosine, sine):  # type: ignore[no-untyped-def]
                 spill[lane] = cosine[lane] * right - sine[lane] * left
 
 
-@_kernel
+@kernel
 def refactor(B, c, z, k, outside, tail, spill, cosine, sine):  # type: ignore[no-untyped-def]
     """Replace B by a lower triangular factor of [B + c wᵀ, s c], by rotations of columns; w is z from row k on.
 
@@ -150,7 +102,7 @@ def refactor(B, c, z, k, outside, tail, spill, cosine, sine):  # type: ignore[no
         rotate_columns(B, j, spill, cosine, sine)
 
 
-@_kernel
+@kernel
 def project(A, B, norm):  # type: ignore[no-untyped-def]
     """Divide each student row of (A, B) by its norm."""
     p, k, _ = A.shape
@@ -173,7 +125,7 @@ def project(A, B, norm):  # type: ignore[no-untyped-def]
                 B[i, j, lane] *= norm[lane]
 
 
-@_kernel
+@kernel
 def fill_overlaps(A, B, L_star, Q, M):  # type: ignore[no-untyped-def]
     """Fill Q = A Aᵀ + B Bᵀ and M = A L*ᵀ."""
     p, k, _ = A.shape
@@ -195,53 +147,6 @@ def fill_overlaps(A, B, L_star, Q, M):  # type: ignore[no-untyped-def]
             for s in range(1, r + 1):
                 for lane in range(LANES):
                     M[i, r, lane] += A[i, s, lane] * L_star[r, s, lane]
-
-
-@_kernel
-def fill_teacher_overlaps(L_star, P):  # type: ignore[no-untyped-def]
-    """Fill P = L* L*ᵀ."""
-    k = L_star.shape[0]
-    for r in range(k):
-        for s in range(k):
-            for lane in range(LANES):
-                P[r, s, lane] = L_star[r, 0, lane] * L_star[s, 0, lane]
-            for q in range(1, min(r, s) + 1):
-                for lane in range(LANES):
-                    P[r, s, lane] += L_star[r, q, lane] * L_star[s, q, lane]
-
-
-@_kernel
-def next_targets(order, first, targets, exits, out):  # type: ignore[no-untyped-def]
-    """Fill out (LANES,) with the highest target not yet reached, or -inf; say whether there is one."""
-    pending = False
-    last = order.shape[0] - 1
-    for lane in range(LANES):
-        replica = order[min(first + lane, last)]
-        out[lane] = -np.inf
-        for t in range(targets.shape[1]):
-            if exits[replica, t] < 0:
-                out[lane] = max(out[lane], targets[replica, t])
-                pending = True
-    return pending
-
-
-@_kernel
-def note_exits(order, first, risk, targets, step, exits):  # type: ignore[no-untyped-def]
-    """Note the step as exit of each threshold that a lane's risk now reaches for the first time."""
-    for lane in range(min(LANES, order.shape[0] - first)):
-        replica = order[first + lane]
-        for t in range(targets.shape[1]):
-            if exits[replica, t] < 0 and risk[lane] <= targets[replica, t]:
-                exits[replica, t] = step[lane]
-
-
-@_kernel
-def note_divergences(order, first, displacement, step, failed):  # type: ignore[no-untyped-def]
-    """Note the steps taken so far as the end of each lane whose displacement is no longer a number of sense."""
-    for lane in range(min(LANES, order.shape[0] - first)):
-        replica = order[first + lane]
-        if failed[replica] < 0 and not abs(displacement[lane]) < OVERFLOW:
-            failed[replica] = step[lane]
 
 
 def chain_round(  # type: ignore[no-untyped-def]
@@ -276,8 +181,10 @@ def chain_round(  # type: ignore[no-untyped-def]
     Q, M, P = np.empty((p, p, LANES)), np.empty((p, k, LANES)), np.empty((k, k, LANES))
     a, a_star, constants = np.empty((p, LANES)), np.empty((k, LANES)), np.empty((4, LANES))
     z, lam, lam_star = np.empty((4 * ((p + k + 5) // 4), LANES)), np.empty((p, LANES)), np.empty((k, LANES))
+    drawn = np.empty(z.shape, np.uint64)
     c, spill, outside, displacement = np.empty((p, LANES)), np.empty(LANES), np.empty(LANES), np.empty(LANES)
-    scale, width, sure = np.empty(LANES), np.empty(LANES), np.empty(LANES, np.bool_)
+    scale, width = np.empty(LANES), np.empty(LANES)
+    sure, broken = np.empty(LANES, np.bool_), np.empty(LANES, np.bool_)
     cosine, sine, tail = np.empty(LANES), np.empty(LANES), np.empty(LANES)
     risk, target = np.empty(LANES), np.empty(LANES)
     key, seed, step = np.empty(LANES, np.uint64), np.empty(LANES, np.uint64), np.empty(LANES, np.uint64)
@@ -302,8 +209,9 @@ def chain_round(  # type: ignore[no-untyped-def]
         fill_teacher_overlaps(L_star, P)
         pending = next_targets(order, first, targets, exits, target)
         for _ in range(count):
-            draw_normals(step, seed, key, z)
-            draw_outside(constants, scale, width, z, k + p + 1, step, seed, key, sure, outside)
+            draw_words(step, seed, key, drawn)
+            fill_pairs(drawn, z)
+            draw_outside(constants[2], scale, width, z[k + p + 1], step, seed, key, sure, outside)
             fields(A, B, L_star, z, lam, lam_star)
             for lane in range(LANES):
                 displacement[lane] = constants[1, lane] * z[k + p, lane]
@@ -313,11 +221,12 @@ def chain_round(  # type: ignore[no-untyped-def]
             for i in range(p):
                 for lane in range(LANES):
                     displacement[lane] -= a[i, lane] * student_value(lam[i, lane]) / p
-            broken = False
+            diverged = False
             for lane in range(LANES):
-                broken |= not abs(displacement[lane]) < OVERFLOW
-            if broken:
-                note_divergences(order, first, displacement, step, failed)
+                broken[lane] = not abs(displacement[lane]) < OVERFLOW
+                diverged |= broken[lane]
+            if diverged:
+                note_divergences(order, first, broken, step, failed)
             for i in range(p):
                 for lane in range(LANES):
                     slope = a[i, lane] * student_derivative(lam[i, lane])

@@ -6,18 +6,24 @@ noise of a step is a sum over a few fresh samples of Gaussian multiples of their
 covariance is σσᵀ without any bias, and positive semi-definite whatever Ω. A step that leaves Ω ≥ 0 is pulled back.
 """
 
+from collections.abc import Callable
+from functools import cache
+
 import numpy as np
 from pydantic import Field
 
-from sweeplib.dynamics.dynamics import DYNAMICS, NumericalOptions
+from sweeplib.dynamics.dynamics import DYNAMICS, Array, NumericalOptions
 from sweeplib.dynamics.replicas import Replicas
-from sweeplib.dynamics.sde_kernel import sde_steps
+from sweeplib.dynamics.sde_kernel import drifts_in_turn, sde_round
 from sweeplib.dynamics.step_dynamics import StepDynamics
+from sweeplib.maths.binding import bound
+from sweeplib.maths.compiled import inlined
+from sweeplib.maths.expectations import Expectations
 from sweeplib.maths.overlaps import lower_factors
 from sweeplib.problem import Problem
 
-STEPS_A_ROUND = 20_000
-"""Steps after which the clock is looked at."""
+STEPS_A_ROUND = 512
+"""Steps after which replicas that have stopped give up their lanes and the clock is looked at; fewer of wide students."""
 
 
 class SdeOptions(NumericalOptions):
@@ -28,63 +34,59 @@ class SdeOptions(NumericalOptions):
 
 
 class Sde(StepDynamics):
-    """Replicas of the diffusion, one after another; exits are at the resolution of its own steps."""
+    """Replicas of the diffusion, the last axis of the state arrays; exits are at the resolution of its own steps."""
 
     name = "sde"
     label = "SDE"
-    together = 64
+    together = 1024
     uses_drifts = True
     Options = SdeOptions
     options: SdeOptions
 
     def __init__(self, replicas: Replicas, options: SdeOptions) -> None:
         super().__init__(replicas, options)
-        self._steps = self.compiled(sde_steps, drifts=self.expectations.drifts)
+        self._round = self.compiled(sde_round, lane_drifts=_in_lanes(self.expectations))
         k = replicas.k
-        self._L_star = np.ascontiguousarray(lower_factors(replicas.Q, replicas.M, replicas.P)[:, :k, :k])
         if replicas.spherical:
             norm = np.sqrt(np.einsum("nii->ni", self.Q))
             self.Q, self.M = self.Q / (norm[:, :, None] * norm[:, None, :]), self.M / norm[:, :, None]
-        self._trained = bool((replicas.second_layer_rate > 0).any())
+        L_star = lower_factors(replicas.Q, replicas.M, replicas.P)[:, :k, :k]
+        self._state = _lanes_last(self.Q), _lanes_last(self.M), _lanes_last(replicas.P), _lanes_last(L_star)
+        self._a = replicas.a.T.copy()
+        self._constants = (
+            np.ascontiguousarray(replicas.a_star.T),
+            replicas.gamma / replicas.p,
+            replicas.Delta,
+            replicas.second_layer_rate,
+            self.options.step * replicas.step_time,
+            replicas.step_time,
+            replicas.keys,
+            replicas.seeds,
+        )
 
     def advance(self, to: int, deadline: float = np.inf) -> None:
-        """Take the steps up to recording time number `to`, each replica in turn."""
+        """Run rounds of steps until every running replica is at recording time number `to`."""
+        until = self.until[:, to]
         while (order := self.behind(to)).size:
-            for i in order:
-                self._take(int(i), int(self.until[i, to]))
+            self._round(
+                order,
+                max(1, STEPS_A_ROUND // self.replicas.p**2),
+                self.replicas.spherical,
+                self.options.samples,
+                *self._state,
+                self._a,
+                *self._constants,
+                until,
+                self.targets,
+                self.step,
+                self.exits,
+                self.failed,
+            )
             self.stop()
             if self.clock() > deadline:
                 self.give_up()
-
-    def _take(self, i: int, until: int) -> None:
-        replicas = self.replicas
-        count = min(until - int(self.step[i]), max(1, STEPS_A_ROUND // replicas.p**2))
-        taken, diverged = self._steps(
-            self.Q[i],
-            self.M[i],
-            self.a[i],
-            replicas.P[i],
-            replicas.a_star[i],
-            self._L_star[i],
-            replicas.spherical,
-            self._trained,
-            replicas.gamma[i] / replicas.p,
-            replicas.Delta[i],
-            replicas.second_layer_rate[i],
-            self.options.step * replicas.step_time[i],
-            replicas.step_time[i],
-            self.options.samples,
-            replicas.keys[i],
-            replicas.seeds[i],
-            int(self.step[i]),
-            count,
-            self.targets[i],
-            self.exits[i],
-            replicas.stop_at_exit,
-        )
-        self.step[i] += taken
-        if diverged:
-            self.failed[i] = self.step[i]
+        self.Q, self.M = (np.ascontiguousarray(np.moveaxis(part, -1, 0)) for part in self._state[:2])
+        self.a = self._a.T.copy()
 
     @staticmethod
     def step_length(options: NumericalOptions) -> float:
@@ -96,6 +98,16 @@ class Sde(StepDynamics):
         """Steps, times the drifts, the draws and the products of one."""
         width = problem.p + problem.k
         return time / problem.step_time() * (600.0 + 60.0 * width + 30.0 * problem.p * width**2)
+
+
+@cache
+def _in_lanes(pair: Expectations) -> Callable[..., None]:
+    """The drifts of many systems at once, or in turn where the pair has none such."""
+    return pair.in_lanes or bound(drifts_in_turn, drifts=inlined(pair.drifts))
+
+
+def _lanes_last(part: Array) -> Array:
+    return np.ascontiguousarray(np.moveaxis(part, 0, -1))
 
 
 DYNAMICS.register("sde", Sde)

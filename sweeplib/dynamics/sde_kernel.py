@@ -1,14 +1,22 @@
-"""The compiled Euler-Maruyama steps of the overlaps' SDE, for one replica."""
+"""The compiled Euler-Maruyama steps of the overlaps' SDE, for groups of replicas side by side in vector lanes."""
 
 import math
 
-import numba
 import numpy as np
 
+from sweeplib.dynamics.lanes import (
+    LANES,
+    draw_words,
+    fields,
+    fill_pairs,
+    gather,
+    kernel,
+    next_targets,
+    note_divergences,
+    note_exits,
+    scatter,
+)
 from sweeplib.dynamics.step_dynamics import OVERFLOW
-from sweeplib.random import fill_normals
-
-_kernel = numba.njit(error_model="numpy", fastmath={"contract"})
 
 ROUNDING = 1e-12
 """Pivots of Ω below minus this part of Q_ii are taken for an Ω that is no covariance, others for rounding."""
@@ -18,39 +26,52 @@ def _unbound(*arguments):  # type: ignore[no-untyped-def]
     raise NotImplementedError("bound by `specialised`")
 
 
-student_value = student_derivative = teacher_value = population_risk = drifts = _unbound
+student_value = student_derivative = teacher_value = population_risk = lane_drifts = drifts = _unbound
 
 
-@_kernel
-def factorise(Q, M, L_star, A, B):  # type: ignore[no-untyped-def]
-    """Fill A = M L*^{-T} and the lower B with B Bᵀ = Q − A Aᵀ, pivots below zero cut; false if one is beyond rounding.
+@kernel
+def factorise(Q, M, L_star, A, B, indefinite):  # type: ignore[no-untyped-def]
+    """Fill A = M L*^{-T} and the lower B with B Bᵀ = Q − A Aᵀ, pivots below zero cut; tell if one is beyond rounding.
 
-    Columns of no length, of a singular Ω, are zero.
+    Columns of no length, of a singular Ω, are zero. `indefinite` (LANES,) says of which lanes Ω is no covariance.
     """
-    p, k = M.shape
+    p, k, _ = M.shape
+    for lane in range(LANES):
+        indefinite[lane] = False
     for i in range(p):
         for r in range(k):
-            rest = M[i, r]
+            for lane in range(LANES):
+                A[i, r, lane] = M[i, r, lane]
             for s in range(r):
-                rest -= A[i, s] * L_star[r, s]
-            A[i, r] = rest / L_star[r, r] if L_star[r, r] > 0.0 else 0.0
-    covariance = True
+                for lane in range(LANES):
+                    A[i, r, lane] -= A[i, s, lane] * L_star[r, s, lane]
+            for lane in range(LANES):
+                pivot = L_star[r, r, lane]
+                A[i, r, lane] = A[i, r, lane] / pivot if pivot > 0.0 else 0.0
     for j in range(p):
         for i in range(j, p):
-            rest = Q[i, j]
+            for lane in range(LANES):
+                B[i, j, lane] = Q[i, j, lane]
             for s in range(k):
-                rest -= A[i, s] * A[j, s]
+                for lane in range(LANES):
+                    B[i, j, lane] -= A[i, s, lane] * A[j, s, lane]
             for s in range(j):
-                rest -= B[i, s] * B[j, s]
-            if i == j:
-                covariance &= rest >= -ROUNDING * Q[j, j]
-                B[j, j] = math.sqrt(max(rest, 0.0))
-            else:
-                B[i, j] = rest / B[j, j] if B[j, j] > 0.0 else 0.0
-    return covariance
+                for lane in range(LANES):
+                    B[i, j, lane] -= B[i, s, lane] * B[j, s, lane]
+            for lane in range(LANES):
+                rest = B[i, j, lane]
+                if i == j:
+                    indefinite[lane] |= rest < -ROUNDING * Q[j, j, lane]
+                    B[i, j, lane] = math.sqrt(max(rest, 0.0))
+                else:
+                    B[i, j, lane] = rest / B[j, j, lane] if B[j, j, lane] > 0.0 else 0.0
+    found = False
+    for lane in range(LANES):
+        found |= indefinite[lane]
+    return found
 
 
-@_kernel
+@kernel
 def pull_back(Q, M, A, spherical):  # type: ignore[no-untyped-def]
     """Replace Q by the nearest one for which Ω ≥ 0 at the same M: the positive part of Q − A Aᵀ, plus A Aᵀ."""
     p, k = M.shape
@@ -69,134 +90,232 @@ def pull_back(Q, M, A, spherical):  # type: ignore[no-untyped-def]
                 M[i, r] /= norm
 
 
-@_kernel
+@kernel
+def factorise_within(Q, M, L_star, A, B, spherical, broken, indefinite):  # type: ignore[no-untyped-def]
+    """Fill A and B as `factorise` does, after pulling back to Ω ≥ 0 the lanes that left it and are not `broken`."""
+    if not factorise(Q, M, L_star, A, B, indefinite):
+        return
+    for lane in range(LANES):
+        if indefinite[lane] and not broken[lane]:
+            own_Q, own_M = Q[:, :, lane].copy(), M[:, :, lane].copy()
+            pull_back(own_Q, own_M, A[:, :, lane].copy(), spherical)
+            Q[:, :, lane] = own_Q
+            M[:, :, lane] = own_M
+    factorise(Q, M, L_star, A, B, indefinite)
+
+
+def drifts_in_turn(Q, M, P, a, a_star, Delta, drift_M, drift_GF, drift_Var, drift_a):  # type: ignore[no-untyped-def]
+    """Fill the drifts of all lanes, one lane after another."""
+    p, k, lanes = M.shape
+    own_Q, own_M, own_P = np.empty((p, p)), np.empty((p, k)), np.empty((k, k))
+    own_a, own_a_star = np.empty(p), np.empty(k)
+    own_drift_M, own_drift_GF, own_drift_Var = np.empty((p, k)), np.empty((p, p)), np.empty((p, p))
+    own_drift_a = np.empty(p)
+    for lane in range(lanes):
+        for i in range(p):
+            own_a[i] = a[i, lane]
+            for j in range(p):
+                own_Q[i, j] = Q[i, j, lane]
+            for r in range(k):
+                own_M[i, r] = M[i, r, lane]
+        for r in range(k):
+            own_a_star[r] = a_star[r, lane]
+            for s in range(k):
+                own_P[r, s] = P[r, s, lane]
+        drifts(
+            own_Q,
+            own_M,
+            own_P,
+            own_a,
+            own_a_star,
+            Delta[lane],
+            own_drift_M,
+            own_drift_GF,
+            own_drift_Var,
+            own_drift_a,
+        )
+        for i in range(p):
+            drift_a[i, lane] = own_drift_a[i]
+            for j in range(p):
+                drift_GF[i, j, lane] = own_drift_GF[i, j]
+                drift_Var[i, j, lane] = own_drift_Var[i, j]
+            for r in range(k):
+                drift_M[i, r, lane] = own_drift_M[i, r]
+
+
+@kernel
 def keep_on_sphere(Q, M, step_Q, step_M):  # type: ignore[no-untyped-def]
     """Take from a step of (Q, M) what would change the norms: −Q_ij (ΔQ_ii + ΔQ_jj)/2 and −M_ir ΔQ_ii/2."""
-    p, k = M.shape
+    p, k, _ = M.shape
     for i in range(p):
         for r in range(k):
-            step_M[i, r] -= 0.5 * M[i, r] * step_Q[i, i]
-        for j in range(p):
-            if j != i:
-                step_Q[i, j] -= 0.5 * Q[i, j] * (step_Q[i, i] + step_Q[j, j])
+            for lane in range(LANES):
+                step_M[i, r, lane] -= 0.5 * M[i, r, lane] * step_Q[i, i, lane]
+        for j in range(i):
+            for lane in range(LANES):
+                step_Q[i, j, lane] -= 0.5 * Q[i, j, lane] * (step_Q[i, i, lane] + step_Q[j, j, lane])
     for i in range(p):
-        step_Q[i, i] = 0.0
+        for lane in range(LANES):
+            step_Q[i, i, lane] = 0.0
 
 
-def sde_steps(  # type: ignore[no-untyped-def]
-    Q,
-    M,
-    a,
-    P,
-    a_star,
-    L_star,
+@kernel
+def move(Q, M, step_Q, step_M):  # type: ignore[no-untyped-def]
+    """Add a step to (Q, M), of Q the lower triangle, and keep Q symmetric."""
+    p, k, _ = M.shape
+    for i in range(p):
+        for r in range(k):
+            for lane in range(LANES):
+                M[i, r, lane] += step_M[i, r, lane]
+        for j in range(i + 1):
+            for lane in range(LANES):
+                Q[i, j, lane] += step_Q[i, j, lane]
+                Q[j, i, lane] = Q[i, j, lane]
+
+
+def sde_round(  # type: ignore[no-untyped-def]
+    order,
+    chunk,
     spherical,
-    trained,
-    noise,
-    Delta,
-    rate,
-    length,
-    temperature,
     samples,
-    key,
-    seed,
-    step,
-    count,
+    Q_all,
+    M_all,
+    P_all,
+    L_star_all,
+    a_all,
+    a_star_all,
+    noise_all,
+    Delta_all,
+    rate_all,
+    length_all,
+    temperature_all,
+    keys,
+    seeds,
+    until,
     targets,
+    steps,
     exits,
-    stop_at_exit,
+    failed,
 ):
-    """Take up to `count` steps from `step` on; return the steps taken and whether the run diverged.
+    """Take up to `chunk` steps, not beyond `until`, with each replica in `order`; the state is changed in place.
 
-    Q (p, p), M (p, k), a (p,) and exits (thresholds,) are changed in place. `noise` is γ/p, `rate` ε, `length` the time
-    of a step, `temperature` γ/(pd). The noise of a step is √(length · temperature) G, G = S^(−1/2) Σ_s ξ_s (X_s − E X)
-    with X the increment of an SGD step over γ/(pd) for each of S fresh samples, and ξ_s ~ N(0, 1).
+    Q_all (p, p, n), M_all (p, k, n), P_all and L_star_all (k, k, n), a_all (p, n), a_star_all (k, n); of shape (n,):
+    noise γ/p, Δ, rate ε (all positive, or all zero: frozen), length, the time of a step, temperature γ/(pd), keys,
+    seeds, until, steps, failed; targets and exits (n, thresholds). The noise of a step is √(length · temperature) G,
+    G = S^(−1/2) Σ_s ξ_s (X_s − E X) with X the increment of an SGD step over γ/(pd) for each of S fresh samples, and
+    ξ_s ~ N(0, 1).
     """
-    p, k = M.shape
-    drift_M, drift_Q, drift_Var, drift_a = np.empty((p, k)), np.empty((p, p)), np.empty((p, p)), np.empty(p)
-    step_M, step_Q, step_a = np.empty((p, k)), np.empty((p, p)), np.empty(p)
-    A, B = np.empty((p, k)), np.zeros((p, p))
-    lam, lam_star, c = np.empty(p), np.empty(k), np.empty(p)
+    p, k, n = M_all.shape
+    Q, M, P = np.empty((p, p, LANES)), np.empty((p, k, LANES)), np.empty((k, k, LANES))
+    A, B, L_star = np.empty((p, k, LANES)), np.zeros((p, p, LANES)), np.empty((k, k, LANES))
+    a, a_star, constants = np.empty((p, LANES)), np.empty((k, LANES)), np.empty((5, LANES))
     width = p + k + 2
-    z = np.empty(4 * ((samples * width + 3) // 4))
-    amplitude = math.sqrt(length * temperature / samples)
-    risk = np.empty(1)
-    shapes = (p, p, 1), (p, k, 1), (k, k, 1), (p, 1), (k, 1)
-    taken, diverged, pending = 0, False, True
-    if not factorise(Q, M, L_star, A, B):
-        pull_back(Q, M, A, spherical)
-        factorise(Q, M, L_star, A, B)
-    while taken < count and (pending or not stop_at_exit):
-        drifts(Q, M, P, a, a_star, Delta, drift_M, drift_Q, drift_Var, drift_a)
-        fill_normals(key, seed, np.uint64(step + taken), z)
-        weight = 0.0
-        for i in range(p):
-            step_a[i] = 0.0
-            for r in range(k):
-                step_M[i, r] = 0.0
-            for j in range(p):
-                step_Q[i, j] = 0.0
-        for sample in range(samples):
-            u = z[sample * width : (sample + 1) * width]
-            displacement = math.sqrt(Delta) * u[k + p]
-            xi = amplitude * u[k + p + 1]
-            weight += xi
-            for r in range(k):
-                lam_star[r] = 0.0
-                for s in range(r + 1):
-                    lam_star[r] += L_star[r, s] * u[s]
-                displacement += a_star[r] * teacher_value(lam_star[r]) / k
-            for i in range(p):
-                lam[i] = 0.0
-                for s in range(k):
-                    lam[i] += A[i, s] * u[s]
-                for s in range(i + 1):
-                    lam[i] += B[i, s] * u[k + s]
-                displacement -= a[i] * student_value(lam[i]) / p
-            for i in range(p):
-                c[i] = a[i] * student_derivative(lam[i]) * displacement
-                if trained:
-                    step_a[i] += xi * student_value(lam[i]) * displacement
+    z = np.empty((4 * ((samples * width + 3) // 4), LANES))
+    drawn = np.empty(z.shape, np.uint64)
+    lam, lam_star, c = np.empty((p, LANES)), np.empty((k, LANES)), np.empty((p, LANES))
+    step_Q, step_M, step_a = np.empty((p, p, LANES)), np.empty((p, k, LANES)), np.empty((p, LANES))
+    drift_M, drift_a = np.empty((p, k, LANES)), np.empty((p, LANES))
+    drift_GF, drift_Var = np.empty((p, p, LANES)), np.empty((p, p, LANES))
+    xi, mean, displacement = np.empty(LANES), np.empty(LANES), np.empty(LANES)
+    risk, target = np.empty(LANES), np.empty(LANES)
+    broken, indefinite = np.zeros(LANES, np.bool_), np.empty(LANES, np.bool_)
+    key, seed, step = np.empty(LANES, np.uint64), np.empty(LANES, np.uint64), np.empty(LANES, np.uint64)
+    last = order.shape[0] - 1
+    trained = rate_all[0] > 0.0
+    for first in range(0, order.shape[0], LANES):
+        gather(Q_all.reshape((p * p, n)), order, first, Q.reshape((p * p, LANES)))
+        gather(M_all.reshape((p * k, n)), order, first, M.reshape((p * k, LANES)))
+        gather(P_all.reshape((k * k, n)), order, first, P.reshape((k * k, LANES)))
+        gather(L_star_all.reshape((k * k, n)), order, first, L_star.reshape((k * k, LANES)))
+        gather(a_all, order, first, a)
+        gather(a_star_all, order, first, a_star)
+        count = chunk
+        for lane in range(LANES):
+            replica = order[min(first + lane, last)]
+            constants[0, lane] = noise_all[replica]
+            constants[1, lane] = Delta_all[replica]
+            constants[2, lane] = rate_all[replica]
+            constants[3, lane] = length_all[replica]
+            constants[4, lane] = math.sqrt(length_all[replica] * temperature_all[replica] / samples)
+            key[lane], seed[lane], step[lane] = keys[replica], seeds[replica], steps[replica]
+            count = min(count, until[replica] - steps[replica])
+            broken[lane] = False
+        pending = next_targets(order, first, targets, exits, target)
+        factorise_within(Q, M, L_star, A, B, spherical, broken, indefinite)
+        for _ in range(count):
+            draw_words(step, seed, key, drawn)
+            fill_pairs(drawn, z)
+            step_Q[:], step_M[:], step_a[:] = 0.0, 0.0, 0.0
+            for lane in range(LANES):
+                mean[lane] = constants[3, lane]
+            for sample in range(samples):
+                u = z[sample * width : (sample + 1) * width]
+                fields(A, B, L_star, u, lam, lam_star)
+                for lane in range(LANES):
+                    displacement[lane] = math.sqrt(constants[1, lane]) * u[k + p, lane]
+                    xi[lane] = constants[4, lane] * u[k + p + 1, lane]
+                    mean[lane] -= xi[lane]
                 for r in range(k):
-                    step_M[i, r] += xi * c[i] * lam_star[r]
+                    for lane in range(LANES):
+                        displacement[lane] += a_star[r, lane] * teacher_value(lam_star[r, lane]) / k
+                for i in range(p):
+                    for lane in range(LANES):
+                        displacement[lane] -= a[i, lane] * student_value(lam[i, lane]) / p
+                for i in range(p):
+                    for lane in range(LANES):
+                        slope = a[i, lane] * student_derivative(lam[i, lane])
+                        c[i, lane] = slope * displacement[lane]
+                    for r in range(k):
+                        for lane in range(LANES):
+                            step_M[i, r, lane] += xi[lane] * c[i, lane] * lam_star[r, lane]
+                    for j in range(i + 1):
+                        for lane in range(LANES):
+                            linear = c[i, lane] * lam[j, lane] + c[j, lane] * lam[i, lane]
+                            square = constants[0, lane] * c[i, lane] * c[j, lane]
+                            step_Q[i, j, lane] += xi[lane] * (linear + square)
+                if trained:
+                    for i in range(p):
+                        for lane in range(LANES):
+                            step_a[i, lane] += xi[lane] * student_value(lam[i, lane]) * displacement[lane]
+            lane_drifts(Q, M, P, a, a_star, constants[1], drift_M, drift_GF, drift_Var, drift_a)
             for i in range(p):
-                for j in range(p):
-                    step_Q[i, j] += xi * (c[i] * lam[j] + c[j] * lam[i] + noise * c[i] * c[j])
-        for i in range(p):
-            for r in range(k):
-                step_M[i, r] += (length - weight) * drift_M[i, r]
-            for j in range(p):
-                step_Q[i, j] += (length - weight) * (drift_Q[i, j] + noise * drift_Var[i, j])
-        if spherical:
-            keep_on_sphere(Q, M, step_Q, step_M)
-        finite = True
-        for i in range(p):
+                for lane in range(LANES):
+                    step_a[i, lane] += mean[lane] * drift_a[i, lane]
+                for r in range(k):
+                    for lane in range(LANES):
+                        step_M[i, r, lane] += mean[lane] * drift_M[i, r, lane]
+                for j in range(i + 1):
+                    for lane in range(LANES):
+                        flow = drift_GF[i, j, lane] + constants[0, lane] * drift_Var[i, j, lane]
+                        step_Q[i, j, lane] += mean[lane] * flow
+            if spherical:
+                keep_on_sphere(Q, M, step_Q, step_M)
+            move(Q, M, step_Q, step_M)
             if trained:
-                a[i] += rate * (step_a[i] + (length - weight) * drift_a[i])
-            for r in range(k):
-                M[i, r] += step_M[i, r]
-            for j in range(p):
-                Q[i, j] += step_Q[i, j]
-            finite &= (abs(Q[i, i]) < OVERFLOW) & (abs(a[i]) < OVERFLOW)
-        if not finite:
-            diverged = True
-            break
-        if not factorise(Q, M, L_star, A, B):
-            pull_back(Q, M, A, spherical)
-            factorise(Q, M, L_star, A, B)
-        taken += 1
-        if targets.shape[0] > 0:
-            population_risk(
-                Q.reshape(shapes[0]),
-                M.reshape(shapes[1]),
-                P.reshape(shapes[2]),
-                a.reshape(shapes[3]),
-                a_star.reshape(shapes[4]),
-                risk,
-            )
-            pending = False
-            for t in range(targets.shape[0]):
-                if exits[t] < 0 and risk[0] <= targets[t]:
-                    exits[t] = step + taken
-                pending |= exits[t] < 0
-    return taken, diverged
+                for i in range(p):
+                    for lane in range(LANES):
+                        a[i, lane] += constants[2, lane] * step_a[i, lane]
+            diverged = False
+            for i in range(p):
+                for lane in range(LANES):
+                    broken[lane] |= not ((abs(Q[i, i, lane]) < OVERFLOW) & (abs(a[i, lane]) < OVERFLOW))
+                    diverged |= broken[lane]
+            if diverged:
+                note_divergences(order, first, broken, step, failed)
+            factorise_within(Q, M, L_star, A, B, spherical, broken, indefinite)
+            for lane in range(LANES):
+                step[lane] += np.uint64(1)
+            if pending:
+                population_risk(Q, M, P, a, a_star, risk)
+                hit = False
+                for lane in range(LANES):
+                    hit |= risk[lane] <= target[lane]
+                if hit:
+                    note_exits(order, first, risk, targets, step, exits)
+                    pending = next_targets(order, first, targets, exits, target)
+        scatter(Q.reshape((p * p, LANES)), order, first, Q_all.reshape((p * p, n)))
+        scatter(M.reshape((p * k, LANES)), order, first, M_all.reshape((p * k, n)))
+        if trained:
+            scatter(a, order, first, a_all)
+        for lane in range(min(LANES, order.shape[0] - first)):
+            steps[order[first + lane]] = step[lane]

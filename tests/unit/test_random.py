@@ -6,7 +6,7 @@ import pytest
 from scipy import stats
 
 from sweeplib.errors import InputError
-from sweeplib.random import checked_seed, chi_square, fill_normals, normals, philox, stream_key
+from sweeplib.random import checked_seed, chi_square, fill_normals, normal_pair, normals, philox, stream_key
 
 # Kolmogorov-Smirnov at 1e-4 over the dozen tests below: one false alarm in about a thousand changes of the numbers.
 LEVEL = 1e-4
@@ -43,6 +43,27 @@ def chi_squares(degrees, count):
 def test_philox_gives_the_published_words(counter, key, expected):
     """The known-answer vectors of Random123 for philox4x32, ten rounds."""
     assert philox_words(np.array(counter, np.uint64), np.array(key, np.uint64)) == expected
+
+
+WORDS = np.array([0, 1, 2, 255, 256, 2**31, 2**32 - 256, 2**32 - 1], np.uint64)
+
+
+@pytest.mark.parametrize("seed", range(3))
+def test_pairs_are_the_box_muller_transform_of_their_bits(seed):
+    """40 bits are the radius, to 1e-11 of itself also at its ends, and 24 the angle; all 2^24 directions are met."""
+    drawn = np.random.default_rng(seed).integers(0, 2**32, (2, 4000), dtype=np.uint64)
+    first, second = (np.concatenate([end, part]) for end, part in zip((WORDS, WORDS[::-1]), drawn, strict=True))
+    x, y = np.array([normal_pair_of(w, v) for w, v in zip(first, second, strict=True)]).T
+    u = ((first << np.uint64(8)) | (second >> np.uint64(24))) + 0.5
+    np.testing.assert_allclose(np.hypot(x, y), np.sqrt(-2 * np.log1p((u - 2.0**40) / 2.0**40)), rtol=1e-11)
+    places = (np.arctan2(y, x) + np.pi) / (2 * np.pi) * 2**24 - 0.5
+    assert np.abs(places - np.rint(places)).max() < 1e-3
+    assert len(np.unique(np.rint(places))) == len(np.unique(second & np.uint64(2**24 - 1)))
+
+
+@numba.njit
+def normal_pair_of(first, second):
+    return normal_pair(first, second)
 
 
 def test_normals_are_normal():

@@ -16,6 +16,7 @@ from typing import Any
 import numpy as np
 
 from sweeplib.maths.activations import Activation
+from sweeplib.maths.arc_sine import arc_sine, arc_sines_sum, pair_weights
 from sweeplib.maths.expectations.expectations import FAMILIES, Expectations, Family
 
 Array = np.ndarray[Any, np.dtype[np.float64]]
@@ -31,20 +32,17 @@ def risk(Q: Array, M: Array, P: Array, a: Array, a_star: Array, out: Array) -> N
             factor = (1.0 if r == s else 2.0) / (math.pi * k * k)
             for lane in range(lanes):
                 cosine = P[r, s, lane] / math.sqrt((1.0 + P[r, r, lane]) * (1.0 + P[s, s, lane]))
-                cosine = max(min(cosine, 1.0), -1.0)
-                out[lane] += factor * a_star[r, lane] * a_star[s, lane] * math.asin(cosine)
+                out[lane] += factor * a_star[r, lane] * a_star[s, lane] * arc_sine(cosine)
     for i in range(p):
         for r in range(k):
             for lane in range(lanes):
                 cosine = M[i, r, lane] / math.sqrt((1.0 + Q[i, i, lane]) * (1.0 + P[r, r, lane]))
-                cosine = max(min(cosine, 1.0), -1.0)
-                out[lane] -= 2.0 / (math.pi * p * k) * a[i, lane] * a_star[r, lane] * math.asin(cosine)
+                out[lane] -= 2.0 / (math.pi * p * k) * a[i, lane] * a_star[r, lane] * arc_sine(cosine)
         for j in range(i + 1):
             factor = (1.0 if i == j else 2.0) / (math.pi * p * p)
             for lane in range(lanes):
                 cosine = Q[i, j, lane] / math.sqrt((1.0 + Q[i, i, lane]) * (1.0 + Q[j, j, lane]))
-                cosine = max(min(cosine, 1.0), -1.0)
-                out[lane] += factor * a[i, lane] * a[j, lane] * math.asin(cosine)
+                out[lane] += factor * a[i, lane] * a[j, lane] * arc_sine(cosine)
     for lane in range(lanes):
         out[lane] = max(out[lane], 0.0)
 
@@ -61,7 +59,7 @@ def drifts(
     drift_Var: Array,
     drift_a: Array,
 ) -> None:
-    """Ψ^a from I2, Ψ^M and Ψ^GF from I3, Ψ^Var from I4 and J2, in O(p² (p + k)²/4) arc sines."""
+    """Ψ^a from I2, Ψ^M and Ψ^GF from I3, Ψ^Var from I4 and J2, in p² (p + k)²/4 arc sines."""
     p, k = M.shape
     n = p + k
     omega = np.empty((n, n))
@@ -78,40 +76,40 @@ def drifts(
         for s in range(k):
             omega[p + r, p + s] = P[r, s]
 
-    flow = np.empty((p, n))
+    flow, over_root, cosine = np.empty((p, n)), np.empty(n), np.empty(n)
     for i in range(p):
         norm = 1.0 + omega[i, i]
-        drift_a[i] = 0.0
-        for j in range(n):
-            flow[i, j] = 0.0
         for m in range(n):
-            root = math.sqrt(norm * (1.0 + omega[m, m]) - omega[i, m] * omega[i, m])
-            factor = a[i] * weight[m] * 2.0 / (math.pi * norm * root)
+            rest = norm * (1.0 + omega[m, m])
+            over_root[m] = weight[m] / math.sqrt(rest - omega[i, m] * omega[i, m])
+            cosine[m] = omega[i, m] / math.sqrt(rest)
+            flow[i, m] = 0.0
+        for m in range(n):
+            factor = a[i] * over_root[m] * 2.0 / (math.pi * norm)
             for j in range(n):
-                flow[i, j] += factor * (norm * omega[j, m] - omega[i, j] * omega[i, m])
-            cosine = omega[i, m] / math.sqrt(norm * (1.0 + omega[m, m]))
-            drift_a[i] += weight[m] * 2.0 / math.pi * math.asin(max(min(cosine, 1.0), -1.0))
+                flow[i, j] += factor * (norm * omega[m, j] - omega[i, j] * omega[i, m])
         for r in range(k):
             drift_M[i, r] = flow[i, p + r]
+        drift_a[i] = 2.0 / math.pi * arc_sines_sum(cosine, weight)
 
-    from_i, from_j, scale = np.empty(n), np.empty(n), np.empty(n)
+    pairs = pair_weights(weight)
+    from_i, from_j, scale, cosines = np.empty(n), np.empty(n), np.empty(n), np.empty(len(pairs))
     for i in range(p):
         for j in range(i + 1):
-            determinant = (1.0 + omega[i, i]) * (1.0 + omega[j, j]) - omega[i, j] * omega[i, j]
+            between, norm_i, norm_j = omega[i, j], 1.0 + omega[i, i], 1.0 + omega[j, j]
+            determinant = norm_i * norm_j - between * between
             for m in range(n):
-                from_i[m] = ((1.0 + omega[j, j]) * omega[i, m] - omega[i, j] * omega[j, m]) / determinant
-                from_j[m] = ((1.0 + omega[i, i]) * omega[j, m] - omega[i, j] * omega[i, m]) / determinant
+                from_i[m] = (norm_j * omega[i, m] - between * omega[j, m]) / determinant
+                from_j[m] = (norm_i * omega[j, m] - between * omega[i, m]) / determinant
                 tilted = omega[m, m] - omega[i, m] * from_i[m] - omega[j, m] * from_j[m]
                 scale[m] = 1.0 / math.sqrt(1.0 + max(tilted, 0.0))
-            angles = 0.0
+            at = 0
             for m in range(n):
-                row = 0.0
                 for q in range(m + 1):
                     tilted = omega[m, q] - omega[i, m] * from_i[q] - omega[j, m] * from_j[q]
-                    cosine = max(min(tilted * scale[m] * scale[q], 1.0), -1.0)
-                    row += (0.5 if q == m else 1.0) * weight[q] * math.asin(cosine)
-                angles += weight[m] * row
-            second_moment = 4.0 / math.pi * angles + Delta
+                    cosines[at + q] = tilted * scale[m] * scale[q]
+                at += m + 1
+            second_moment = 4.0 / math.pi * arc_sines_sum(cosines, pairs) + Delta
             variance = a[i] * a[j] * 2.0 / (math.pi * math.sqrt(determinant)) * second_moment
             drift_GF[i, j] = drift_GF[j, i] = flow[i, j] + flow[j, i]
             drift_Var[i, j] = drift_Var[j, i] = variance

@@ -12,6 +12,7 @@ from typing import Any
 import numpy as np
 
 from sweeplib.maths.activations import Activation
+from sweeplib.maths.arc_sine import arc_sine, arc_sines_sum, pair_weights
 from sweeplib.maths.binding import bound
 from sweeplib.maths.expectations.expectations import FAMILIES, Expectations, Family
 
@@ -42,8 +43,8 @@ def risk(Q: Array, M: Array, P: Array, a: Array, a_star: Array, out: Array) -> N
                     x, y = teacher_slopes[t], teacher_slopes[u]
                     for lane in range(lanes):
                         scale = (1.0 + x * x * P[r, r, lane]) * (1.0 + y * y * P[s, s, lane])
-                        cosine = max(min(x * y * P[r, s, lane] / math.sqrt(scale), 1.0), -1.0)
-                        out[lane] += factor * a_star[r, lane] * a_star[s, lane] * math.asin(cosine)
+                        cosine = x * y * P[r, s, lane] / math.sqrt(scale)
+                        out[lane] += factor * a_star[r, lane] * a_star[s, lane] * arc_sine(cosine)
     for i in range(p):
         for r in range(k):
             for t in range(len(student_slopes)):
@@ -52,8 +53,8 @@ def risk(Q: Array, M: Array, P: Array, a: Array, a_star: Array, out: Array) -> N
                     x, y = student_slopes[t], teacher_slopes[u]
                     for lane in range(lanes):
                         scale = (1.0 + x * x * Q[i, i, lane]) * (1.0 + y * y * P[r, r, lane])
-                        cosine = max(min(x * y * M[i, r, lane] / math.sqrt(scale), 1.0), -1.0)
-                        out[lane] -= factor * a[i, lane] * a_star[r, lane] * math.asin(cosine)
+                        cosine = x * y * M[i, r, lane] / math.sqrt(scale)
+                        out[lane] -= factor * a[i, lane] * a_star[r, lane] * arc_sine(cosine)
         for j in range(p):
             for t in range(len(student_slopes)):
                 for u in range(len(student_slopes)):
@@ -61,8 +62,8 @@ def risk(Q: Array, M: Array, P: Array, a: Array, a_star: Array, out: Array) -> N
                     x, y = student_slopes[t], student_slopes[u]
                     for lane in range(lanes):
                         scale = (1.0 + x * x * Q[i, i, lane]) * (1.0 + y * y * Q[j, j, lane])
-                        cosine = max(min(x * y * Q[i, j, lane] / math.sqrt(scale), 1.0), -1.0)
-                        out[lane] += factor * a[i, lane] * a[j, lane] * math.asin(cosine)
+                        cosine = x * y * Q[i, j, lane] / math.sqrt(scale)
+                        out[lane] += factor * a[i, lane] * a[j, lane] * arc_sine(cosine)
     for lane in range(lanes):
         out[lane] = max(out[lane], 0.0)
 
@@ -79,7 +80,7 @@ def drifts(
     drift_Var: Array,
     drift_a: Array,
 ) -> None:
-    """Ψ^M, Ψ^GF, Ψ^a and Ψ^Var, in O(N⁴ p² (p + k)²/4) arc sines for mixtures of N terms."""
+    """Ψ^M, Ψ^GF, Ψ^a and Ψ^Var, in N⁴ p² (p + k)²/4 arc sines for mixtures of N terms."""
     p, k = M.shape
     n, terms = p + k, len(student_slopes)
     units = p * terms + k * len(teacher_slopes)
@@ -116,13 +117,15 @@ def drifts(
                 factor = a[i] * part * x * weight[u] * 2.0 / (math.pi * norm * root)
                 for j in range(n):
                     flow[i, j] += factor * (norm * y * omega[j, m] - x * omega[i, j] * covariance)
-                cosine = max(min(covariance / math.sqrt(norm * other), 1.0), -1.0)
-                drift_a[i] += part * weight[u] * 2.0 / math.pi * math.asin(cosine)
+                cosine = covariance / math.sqrt(norm * other)
+                drift_a[i] += part * weight[u] * 2.0 / math.pi * arc_sine(cosine)
         for r in range(k):
             drift_M[i, r] = flow[i, p + r]
 
     tilted, scale = np.empty((n, n)), np.empty(units)
     from_i, from_j = np.empty(n), np.empty(n)
+    pairs = pair_weights(weight)
+    cosines = np.empty(len(pairs))
     for i in range(p):
         for j in range(i + 1):
             total = 0.0
@@ -143,15 +146,13 @@ def drifts(
                     for u in range(units):
                         own = slope[u] * slope[u] * max(tilted[of[u], of[u]], 0.0)
                         scale[u] = slope[u] / math.sqrt(1.0 + own)
-                    angles = 0.0
+                    at = 0
                     for u in range(units):
-                        row = 0.0
                         for w in range(u + 1):
-                            cosine = max(min(tilted[of[u], of[w]] * scale[u] * scale[w], 1.0), -1.0)
-                            row += (0.5 if w == u else 1.0) * weight[w] * math.asin(cosine)
-                        angles += weight[u] * row
+                            cosines[at + w] = tilted[of[u], of[w]] * scale[u] * scale[w]
+                        at += u + 1
                     pair = student_weights[t] * x * student_weights[v] * y * (2.0 if i == j and v < t else 1.0)
-                    moment = 4.0 / math.pi * angles + offset * offset + Delta
+                    moment = 4.0 / math.pi * arc_sines_sum(cosines, pairs) + offset * offset + Delta
                     total += pair * 2.0 / (math.pi * math.sqrt(determinant)) * moment
             drift_GF[i, j] = drift_GF[j, i] = flow[i, j] + flow[j, i]
             drift_Var[i, j] = drift_Var[j, i] = a[i] * a[j] * total

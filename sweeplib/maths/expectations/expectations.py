@@ -29,14 +29,16 @@ class Expectations:
     Ψ^Var_ij = a_i a_j E[σ'(λ_i) σ'(λ_j) E²], label noise included (arXiv 2302.05882, eqs. 8 to 10), and
     Ψ^a_i = E[σ(λ_i) E].
 
-    Both are plain Python that numba compiles, or compiled already, without calls to other Python functions. `finer` is
-    `drifts` by a finer rule, for the estimate of its error, and None where `drifts` is a closed form.
+    All are plain Python that numba compiles, or compiled already, without calls to other Python functions. `finer` is
+    `drifts` by a finer rule, for the estimate of its error, and None where `drifts` is a closed form. `in_lanes` is
+    `drifts` for many systems at once, the last axis of every array, Δ (n,); without one they are taken in turn.
     """
 
     name: str
     risk: Callable[..., None]
     drifts: Callable[..., None]
     finer: Callable[..., None] | None = None
+    in_lanes: Callable[..., None] | None = None
 
     def risks(self, Q: Array, M: Array, P: Array, a: Array, a_star: Array) -> Array:
         """The population risk of n systems (n,): Q (n, p, p), M (n, p, k), P (n, k, k), a (n, p), a_star (n, k)."""
