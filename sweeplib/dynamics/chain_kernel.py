@@ -4,7 +4,7 @@ import math
 
 import numpy as np
 
-from sweeplib.dynamics.lanes import (
+from sweeplib.dynamics.lanes_kernel import (
     LANES,
     draw_words,
     fields,

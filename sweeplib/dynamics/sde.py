@@ -23,7 +23,7 @@ from sweeplib.maths.overlaps import lower_factors
 from sweeplib.problem import Problem
 
 STEPS_A_ROUND = 512
-"""Steps after which replicas that have stopped give up their lanes and the clock is looked at; fewer of wide students."""
+"""Steps after which replicas that have stopped give up their lanes and the clock is looked at; fewer at large p."""
 
 
 class SdeOptions(NumericalOptions):

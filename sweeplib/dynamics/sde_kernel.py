@@ -4,7 +4,7 @@ import math
 
 import numpy as np
 
-from sweeplib.dynamics.lanes import (
+from sweeplib.dynamics.lanes_kernel import (
     LANES,
     draw_words,
     fields,
@@ -72,36 +72,40 @@ def factorise(Q, M, L_star, A, B, indefinite):  # type: ignore[no-untyped-def]
 
 
 @kernel
-def pull_back(Q, M, A, spherical):  # type: ignore[no-untyped-def]
-    """Replace Q by the nearest one for which Ω ≥ 0 at the same M: the positive part of Q − A Aᵀ, plus A Aᵀ."""
-    p, k = M.shape
-    values, vectors = np.linalg.eigh(Q - A @ A.T)
-    across = (vectors * np.maximum(values, 0.0)) @ vectors.T + A @ A.T
+def pull_back(Q, M, A, lane, spherical):  # type: ignore[no-untyped-def]
+    """Replace a lane's Q by the nearest for which Ω ≥ 0 at the same M: the positive part of Q − A Aᵀ, plus A Aᵀ."""
+    p, k, _ = M.shape
+    inside, across = np.zeros((p, p)), np.zeros((p, p))
     for i in range(p):
         for j in range(p):
-            Q[i, j] = 0.5 * (across[i, j] + across[j, i])
+            for s in range(k):
+                inside[i, j] += A[i, s, lane] * A[j, s, lane]
+            across[i, j] = Q[i, j, lane] - inside[i, j]
+    values, vectors = np.linalg.eigh(across)
+    for i in range(p):
+        for j in range(i + 1):
+            total = inside[i, j]
+            for m in range(p):
+                total += max(values[m], 0.0) * vectors[i, m] * vectors[j, m]
+            Q[i, j, lane] = Q[j, i, lane] = total
     if spherical:
         for i in range(p):
-            norm = math.sqrt(across[i, i])
+            norm = math.sqrt(Q[i, i, lane])
             for j in range(p):
-                Q[i, j] /= norm
-                Q[j, i] /= norm
+                Q[i, j, lane] /= norm
+                Q[j, i, lane] /= norm
             for r in range(k):
-                M[i, r] /= norm
+                M[i, r, lane] /= norm
 
 
 @kernel
 def factorise_within(Q, M, L_star, A, B, spherical, broken, indefinite):  # type: ignore[no-untyped-def]
     """Fill A and B as `factorise` does, after pulling back to Ω ≥ 0 the lanes that left it and are not `broken`."""
-    if not factorise(Q, M, L_star, A, B, indefinite):
-        return
-    for lane in range(LANES):
-        if indefinite[lane] and not broken[lane]:
-            own_Q, own_M = Q[:, :, lane].copy(), M[:, :, lane].copy()
-            pull_back(own_Q, own_M, A[:, :, lane].copy(), spherical)
-            Q[:, :, lane] = own_Q
-            M[:, :, lane] = own_M
-    factorise(Q, M, L_star, A, B, indefinite)
+    if factorise(Q, M, L_star, A, B, indefinite):
+        for lane in range(LANES):
+            if indefinite[lane] and not broken[lane]:
+                pull_back(Q, M, A, lane, spherical)
+        factorise(Q, M, L_star, A, B, indefinite)
 
 
 def drifts_in_turn(Q, M, P, a, a_star, Delta, drift_M, drift_GF, drift_Var, drift_a):  # type: ignore[no-untyped-def]

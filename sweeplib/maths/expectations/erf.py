@@ -93,14 +93,15 @@ def drifts(
         drift_a[i] = 2.0 / math.pi * arc_sines_sum(cosine, weight)
 
     pairs = pair_weights(weight)
-    from_i, from_j, scale, cosines = np.empty(n), np.empty(n), np.empty(n), np.empty(len(pairs))
+    from_i, from_j, scale, cosines = np.empty(n), np.empty(n), np.empty(n), np.zeros(len(pairs))
     for i in range(p):
         for j in range(i + 1):
             between, norm_i, norm_j = omega[i, j], 1.0 + omega[i, i], 1.0 + omega[j, j]
             determinant = norm_i * norm_j - between * between
+            inverse = 1.0 / determinant
             for m in range(n):
-                from_i[m] = (norm_j * omega[i, m] - between * omega[j, m]) / determinant
-                from_j[m] = (norm_i * omega[j, m] - between * omega[i, m]) / determinant
+                from_i[m] = (norm_j * omega[i, m] - between * omega[j, m]) * inverse
+                from_j[m] = (norm_i * omega[j, m] - between * omega[i, m]) * inverse
                 tilted = omega[m, m] - omega[i, m] * from_i[m] - omega[j, m] * from_j[m]
                 scale[m] = 1.0 / math.sqrt(1.0 + max(tilted, 0.0))
             at = 0

@@ -125,7 +125,7 @@ def drifts(
     tilted, scale = np.empty((n, n)), np.empty(units)
     from_i, from_j = np.empty(n), np.empty(n)
     pairs = pair_weights(weight)
-    cosines = np.empty(len(pairs))
+    cosines = np.zeros(len(pairs))
     for i in range(p):
         for j in range(i + 1):
             total = 0.0
