@@ -25,11 +25,43 @@ def inner_product(x, y):  # type: ignore[no-untyped-def]
     return total
 
 
-@numba.njit(error_model="numpy", fastmath={"contract"})
-def add_multiple(w, factor, x):  # type: ignore[no-untyped-def]
-    """Add factor x to w."""
+@numba.njit(error_model="numpy", fastmath={"contract", "reassoc", "nsz"})
+def moved_row(w, factor, before, x):  # type: ignore[no-untyped-def]
+    """Add factor · before to w; return w·x."""
+    total = 0.0
     for j in range(w.shape[0]):
-        w[j] += factor * x[j]
+        w[j] += factor * before[j]
+        total += w[j] * x[j]
+    return total
+
+
+@numba.njit(error_model="numpy", fastmath={"contract", "reassoc", "nsz"})
+def four_moved_rows(W, i, factor, before, x):  # type: ignore[no-untyped-def]
+    """`moved_row` of rows i to i + 3, in one loop."""
+    w0, w1, w2, w3 = W[i], W[i + 1], W[i + 2], W[i + 3]
+    f0, f1, f2, f3 = factor[i], factor[i + 1], factor[i + 2], factor[i + 3]
+    t0, t1, t2, t3 = 0.0, 0.0, 0.0, 0.0
+    for j in range(W.shape[1]):
+        w0[j] += f0 * before[j]
+        t0 += w0[j] * x[j]
+        w1[j] += f1 * before[j]
+        t1 += w1[j] * x[j]
+        w2[j] += f2 * before[j]
+        t2 += w2[j] * x[j]
+        w3[j] += f3 * before[j]
+        t3 += w3[j] * x[j]
+    return t0, t1, t2, t3
+
+
+@numba.njit(error_model="numpy", fastmath={"contract"})
+def move_rows(W, factor, before, x, out):  # type: ignore[no-untyped-def]
+    """Add factor_i · before to each row of W, then fill out with W x: W is read and written once."""
+    p = W.shape[0]
+    fours = p // 4 * 4
+    for i in range(0, fours, 4):
+        out[i], out[i + 1], out[i + 2], out[i + 3] = four_moved_rows(W, i, factor, before, x)
+    for i in range(fours, p):
+        out[i] = moved_row(W[i], factor[i], before, x)
 
 
 def sgd_steps(  # type: ignore[no-untyped-def]
@@ -56,11 +88,13 @@ def sgd_steps(  # type: ignore[no-untyped-def]
 
     W (p, d) is changed in place, and with it a (p,), Q (p, p, 1), M (p, k, 1) and exits (thresholds,), negative where
     not yet. `rate` is γ/(pd), `second_rate` ε times that, of the second layer, zero where it is frozen.
-    Projection is lazy: a row's norm is kept in `norm` and multiplied into the row only at the end.
+    Projection is lazy: a row's norm is kept in `norm` and multiplied into the row only at the end. So is a step's move,
+    `factor` times the sample of the step `before`, made when the next sample is multiplied with the row.
     """
     p, d = W.shape
     k = W_star.shape[0]
-    samples = np.empty(4 * ((d + 4) // 4))
+    padded = 4 * ((d + 4) // 4)
+    sample, before, factor = np.empty(padded), np.zeros(padded), np.zeros(p)
     lam, lam_star, c = np.empty(p), np.empty(k), np.empty(p)
     norm, risk = np.ones(p), np.empty(1)
     root = 1.0 / math.sqrt(d)
@@ -73,22 +107,25 @@ def sgd_steps(  # type: ignore[no-untyped-def]
         pending |= exits[t] < 0
     going = True
     while taken < count and going:
-        fill_normals(key, seed, np.uint64(step + taken), samples)
-        x = samples[:d]
-        displacement = noise * samples[d]
+        fill_normals(key, seed, np.uint64(step + taken), sample)
+        x = sample[:d]
+        displacement = noise * sample[d]
         for r in range(k):
             lam_star[r] = root * inner_product(W_star[r], x)
             displacement += a_star[r] * teacher_value(lam_star[r]) / k
+        move_rows(W, factor, before[:d], x, lam)
         for i in range(p):
-            lam[i] = norm[i] * root * inner_product(W[i], x)
+            lam[i] *= norm[i] * root
             displacement -= a[i] * student_value(lam[i]) / p
         if not abs(displacement) < OVERFLOW:
             diverged = True
+            factor[:] = 0.0
             break
-        square = inner_product(x, x)
+        square = inner_product(x, x) if spherical or pending else 0.0
         for i in range(p):
             c[i] = rate * a[i] * student_derivative(lam[i]) * displacement
-            add_multiple(W[i], c[i] / (norm[i] * root), x)
+            factor[i] = c[i] / (norm[i] * root)
+        sample, before = before, sample
         if second_rate > 0.0:
             for i in range(p):
                 a[i] += second_rate * student_value(lam[i]) * displacement
@@ -114,5 +151,5 @@ def sgd_steps(  # type: ignore[no-untyped-def]
             going = pending or not stop_at_exit
     for i in range(p):
         for j in range(d):
-            W[i, j] *= norm[i]
+            W[i, j] = norm[i] * (W[i, j] + factor[i] * before[j])
     return taken, diverged
