@@ -5,10 +5,11 @@ first drawing, and no global state of pyplot is touched.
 """
 
 from sweeplib.figures.figure import FIGURES, Figure
+from sweeplib.figures.interactive import INTERACTIVE, Interactive
 from sweeplib.figures.write import write_figure
 from sweeplib.registry import import_modules
 
-__all__ = ["FIGURES", "Figure", "write_figure"]
+__all__ = ["FIGURES", "INTERACTIVE", "Figure", "Interactive", "write_figure"]
 
 import_modules(__name__, __path__)
 globals().update(FIGURES)

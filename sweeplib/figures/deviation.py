@@ -12,6 +12,7 @@ from sweeplib.analysis.cells import is_stochastic
 from sweeplib.errors import InputError
 from sweeplib.figures.facets import MOST_HUES, Facets, at_middle, each, facets, selected
 from sweeplib.figures.figure import FIGURES, Figure
+from sweeplib.figures.interactive import INTERACTIVE, Interactive
 from sweeplib.figures.labels import dynamics_label, dynamics_order, value_label, wrapped_label
 from sweeplib.figures.legend import legend_below
 from sweeplib.figures.style import INK, dynamics_look, look, plain_ticks
@@ -154,4 +155,21 @@ def _legend(drawing: Drawing, data: xr.Dataset, split: Facets) -> None:
     legend_below(drawing, [hues, kinds, lines])
 
 
+def step_deviations(ds: xr.Dataset, analyses: Mapping[str, xr.Dataset]) -> xr.Dataset:
+    """The mean largest deviations of the risk, or of what else was recorded, over the ODE time of a step."""
+    found = analyses["deviation"]
+    names = [str(name) for name in found if str(name).endswith("_sup_deviation")]
+    name = "risk_sup_deviation" if "risk_sup_deviation" in names else names[0]
+    step = found["gamma"] / (found["p"] * found["d"])
+    step.attrs = {"long_name": "ODE time of a step", "units": "1", "symbol": r"\gamma/(pd)"}
+    kept = {"mean": found[name], "mean_error": found[f"{name}_error"], "seeds_paired": found["seeds_paired"]}
+    return xr.Dataset(kept).assign_coords(step=step)
+
+
 FIGURES.register("deviation", Figure("deviation", deviation, CAPTION, needs=("deviation", "deviation_scaling")))
+INTERACTIVE.register(
+    "deviations",
+    Interactive(
+        x="step", y="mean", data=step_deviations, needs=("deviation",), also=("gamma", "p"), figure="deviation"
+    ),
+)

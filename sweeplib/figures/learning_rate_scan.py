@@ -13,6 +13,7 @@ from sweeplib.analysis.cells import is_stochastic
 from sweeplib.errors import InputError
 from sweeplib.figures.facets import Facets, each, facets, selected
 from sweeplib.figures.figure import FIGURES, Figure
+from sweeplib.figures.interactive import INTERACTIVE, Interactive
 from sweeplib.figures.labels import axis_label, dynamics_label, dynamics_order, symbol, value_label
 from sweeplib.figures.legend import legend_below
 from sweeplib.figures.style import dynamics_look, plain_ticks
@@ -233,7 +234,47 @@ def _theory_marks(data: xr.Dataset) -> list[tuple[dict[str, Any], str]]:
     return marks if _stochastic(data) else marks[:1]
 
 
+def exit_points(_: xr.Dataset, analyses: Mapping[str, xr.Dataset]) -> xr.Dataset:
+    """Exit times without restricted means, and the exit steps of theory (noise-corrected for stochastic dynamics)."""
+    exits = analyses["exit_times"]
+    mean = exits["exit_steps_mean"]
+    p, d, Delta, T = (exits[name] for name in ("p", "d", "Delta", "threshold"))
+    times = [
+        formula(exits["gamma"], p, d, Delta, T)
+        for formula in (theory.noise_corrected_exit_time, theory.quenched_exit_time)
+    ]
+    stochastic = xr.DataArray([is_stochastic(str(name)) for name in exits["dynamics"].values], dims="dynamics")
+    steps = xr.where(stochastic, *times) * p * d / exits["gamma"]
+    known = analyses["optimal_learning_rate"]["gamma_opt_theory"].notnull()
+    attrs = {"long_name": "exit steps of theory", "units": "1", "symbol": mean.attrs["symbol"]}
+    drawn = mean.where(~exits["restricted"]).assign_attrs(mean.attrs)
+    return exits.assign(exit_steps_mean=drawn, exit_steps_theory=steps.where(known).assign_attrs(attrs))
+
+
 FIGURES.register(
     "learning_rate_scan",
     Figure("learning_rate_scan", learning_rate_scan, CAPTION, needs=("exit_times", "optimal_learning_rate")),
+)
+INTERACTIVE.register(
+    "exit_steps",
+    Interactive(
+        x="gamma",
+        y="exit_steps_mean",
+        data=exit_points,
+        needs=("exit_times", "optimal_learning_rate"),
+        also=("exit_steps_median", "exited_fraction"),
+        theory="exit_steps_theory",
+        figure="learning_rate_scan",
+    ),
+)
+INTERACTIVE.register(
+    "optimal_learning_rates",
+    Interactive(
+        x="d",
+        y="gamma_opt",
+        needs=("optimal_learning_rate",),
+        also=("exit_steps_min", "at_edge"),
+        theory="gamma_opt_noise_corrected",
+        figure="learning_rate_scan",
+    ),
 )

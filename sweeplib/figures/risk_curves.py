@@ -10,6 +10,7 @@ import xarray as xr
 from sweeplib.analysis.cells import require, with_status
 from sweeplib.figures.facets import Facets, at_middle, each, facets, selected
 from sweeplib.figures.figure import FIGURES, Figure
+from sweeplib.figures.interactive import INTERACTIVE, Interactive
 from sweeplib.figures.labels import axis_label, dynamics_label, dynamics_order, value_label
 from sweeplib.figures.legend import legend_below
 
@@ -93,4 +94,23 @@ def _legend(drawing: Drawing, data: xr.Dataset, split: Facets, shown: list[str])
     legend_below(drawing, [hues, kinds])
 
 
+def risk_bands(ds: xr.Dataset, _: Mapping[str, xr.Dataset]) -> xr.Dataset:
+    """Quantiles of the risk over the seeds whose runs ended well, until the first of them stopped: risk, its ends."""
+    ok = with_status(ds, "ok")
+    whole = ok.any("seed") & ~(ds["risk"].isnull() & ok).any("seed")
+    found = ds["risk"].where(ok).where(whole, 0.0).quantile(BAND, "seed").where(whole)
+    names = {"risk_low": "10 % quantile of the", "risk": "median", "risk_high": "90 % quantile of the"}
+    return xr.Dataset(
+        {
+            name: found.isel(quantile=place, drop=True).assign_attrs(
+                ds["risk"].attrs | {"long_name": f"{word} {ds['risk'].attrs['long_name']}"}
+            )
+            for place, (name, word) in enumerate(names.items())
+        }
+    ).assign_attrs(interval="10 % to 90 % of the seeds")
+
+
 FIGURES.register("risk_curves", Figure("risk_curves", risk_curves, CAPTION))
+INTERACTIVE.register(
+    "risk_bands", Interactive(x="time", y="risk", data=risk_bands, kind="curves", figure="risk_curves")
+)

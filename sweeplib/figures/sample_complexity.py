@@ -12,6 +12,7 @@ from sweeplib.analysis.cells import is_stochastic
 from sweeplib.analysis.growth_laws import LAWS, growth
 from sweeplib.figures.facets import Facets, at_middle, each, facets, selected
 from sweeplib.figures.figure import FIGURES, Figure
+from sweeplib.figures.interactive import INTERACTIVE, Interactive
 from sweeplib.figures.labels import axis_label, dynamics_label, dynamics_order, value_label, wrapped_label
 from sweeplib.figures.legend import legend_below
 from sweeplib.figures.style import INK, dynamics_look, look, plain_ticks
@@ -128,3 +129,10 @@ def _legend(drawing: Drawing, data: xr.Dataset, split: Facets) -> None:
 FIGURES.register(
     "sample_complexity", Figure("sample_complexity", sample_complexity, CAPTION, needs=("sample_complexity",))
 )
+INTERACTIVE.register(
+    "steps_over_d",
+    Interactive(
+        x="d", y="steps_over_d", needs=("sample_complexity",), also=("exponent", "information_exponent"),
+        figure="sample_complexity",
+    ),
+)  # fmt: skip

@@ -3,12 +3,18 @@
 from __future__ import annotations
 
 import base64
+import struct
 from collections.abc import Iterator, Mapping
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from sweeplib.report.failures import failures
-from sweeplib.report.optima import Table, optima_table
+from sweeplib.report.optima import Table as Optima
+from sweeplib.report.optima import optima_table
+from sweeplib.report.overview import axes, overview, provenance
+from sweeplib.report.plots import Plot, interactive_plot
+from sweeplib.report.runs import journals
+from sweeplib.report.tables import analysis_tables
 
 if TYPE_CHECKING:
     import xarray as xr
@@ -19,35 +25,53 @@ if TYPE_CHECKING:
 def write_report(sweep: Sweep, directory: str | Path) -> Path:
     """The path of report/index.html in a sweep's directory, made of the files of the other stages alone."""
     from sweeplib.storage.dataset import open_dataset
+    from sweeplib.storage.files import write_text
 
     directory = Path(directory)
     dataset = open_dataset(directory / "dataset.zarr")
+    analyses = {name: open_dataset(directory / "analysis" / f"{name}.zarr").load() for name in sweep.analyses}
+    counts, journal = case_counts(sweep, directory), journals(directory, sweep.runs)
     html = page(
         name=sweep.name,
         config=sweep.source,
-        dataset=dataset,
-        counts=case_counts(sweep, directory),
+        overview=overview(dataset, counts, journal),
+        provenance=provenance(dataset, journal, _settings(sweep), directory),
+        counts=counts,
         axes=axes(dataset),
         failures=failures(directory),
         figures=list(_figures(sweep.figures, directory)),
-        optima=_optima(sweep, directory),
-        analyses=list(sweep.analyses),
+        plots=list(_plots(sweep, dataset, analyses)),
+        optima=_optima(analyses),
+        tables=[table for name, analysis in analyses.items() for table in analysis_tables(name, analysis)],
+        analyses=list(analyses),
     )
-    path = directory / "report" / "index.html"
-    path.parent.mkdir(parents=True, exist_ok=True)
-    path.write_text(html, encoding="utf-8")
-    return path
+    return write_text(directory / "report" / "index.html", html)
 
 
 def page(**contents: Any) -> str:
     """The HTML page; everything in `contents` is escaped."""
     import jinja2
+    from markupsafe import Markup
+
+    from sweeplib.figures.style import COLOURS
 
     loader = jinja2.FileSystemLoader(Path(__file__).parent)
     environment = jinja2.Environment(
         loader=loader, autoescape=True, undefined=jinja2.StrictUndefined, trim_blocks=True, lstrip_blocks=True
     )
-    return environment.get_template("page.html.j2").render(**contents)
+    environment.policies["json.dumps_kwargs"] = {"separators": (",", ":"), "allow_nan": False}  # Bokeh's order is kept
+    beside = [plot for figure in contents["figures"] for plot in figure["plots"]]
+    script = Markup(_bokeh()) if any(plot.item for plot in contents["plots"]) else ""
+    template = environment.get_template("page.html.j2")
+    return template.render(**contents, beside=beside, bokeh=script, colour=COLOURS[0])
+
+
+def _bokeh() -> str:
+    """BokehJS: the part that draws, for all plots of the page."""
+    import bokeh
+
+    path = Path(bokeh.__file__).parent / "server" / "static" / "js" / "bokeh.min.js"
+    return path.read_text(encoding="utf-8").partition("//# sourceMappingURL")[0]
 
 
 def case_counts(sweep: Sweep, directory: Path) -> list[tuple[str, dict[str, int]]]:
@@ -64,43 +88,40 @@ def case_counts(sweep: Sweep, directory: Path) -> list[tuple[str, dict[str, int]
     ]
 
 
-def axes(dataset: xr.Dataset) -> list[dict[str, str]]:
-    """What each axis of the dataset is, and its values, shortened."""
-    from sweeplib.figures.labels import number
-
-    rows = []
-    for name in dataset["status"].dims:
-        values = [number(value) for value in dataset[name].values.tolist()]
-        shown = values if len(values) <= 12 else [*values[:3], "…", *values[-1:]]
-        rows.append(
-            {
-                "name": str(name),
-                "what": dataset[name].attrs["long_name"],
-                "size": str(len(values)),
-                "values": ", ".join(shown),
-            }
-        )
-    return rows
+def _settings(sweep: Sweep) -> dict[str, Any]:
+    seeds = sweep.seeds
+    consecutive = list(seeds) == list(range(seeds[0], seeds[0] + len(seeds)))
+    said = f"{seeds[0]} to {seeds[-1]}" if consecutive and len(seeds) > 1 else ", ".join(map(str, seeds))
+    return {"Seeds": f"{said}; root seed {sweep.root_seed}"}
 
 
-def _figures(wanted: Mapping[str, Any], directory: Path) -> Iterator[dict[str, str]]:
-    from sweeplib.figures import FIGURES
+def _figures(wanted: Mapping[str, Any], directory: Path) -> Iterator[dict[str, Any]]:
+    from sweeplib.figures import FIGURES, INTERACTIVE
 
     for name in wanted:
         png = directory / "figures" / f"{name}.png"
-        encoded = base64.b64encode(png.read_bytes()).decode("ascii")
-        title = name.replace("_", " ").capitalize()
+        picture = png.read_bytes()
+        encoded = base64.b64encode(picture).decode("ascii")
         yield {
             "name": name,
-            "title": title,
+            "title": name.replace("_", " ").capitalize(),
             "caption": FIGURES[name].caption,
             "source": f"data:image/png;base64,{encoded}",
+            "size": [pixels // 2 for pixels in struct.unpack(">II", picture[16:24])],
+            "plots": [plot for plot in INTERACTIVE if INTERACTIVE[plot].figure == name],
         }
 
 
-def _optima(sweep: Sweep, directory: Path) -> Table | None:
-    from sweeplib.storage.dataset import open_dataset
+def _plots(sweep: Sweep, dataset: xr.Dataset, analyses: Mapping[str, xr.Dataset]) -> Iterator[Plot]:
+    """The interactive plots of what the sweep draws or analyses."""
+    from sweeplib.figures import INTERACTIVE
 
-    if "optimal_learning_rate" not in sweep.analyses:
-        return None
-    return optima_table(open_dataset(directory / "analysis" / "optimal_learning_rate.zarr").load())
+    for name, declared in INTERACTIVE.items():
+        wanted = declared.figure in sweep.figures if declared.figure else bool(declared.needs)
+        if wanted and set(declared.needs) <= set(analyses):
+            options = sweep.figures.get(declared.figure, {})
+            yield interactive_plot(name, declared, dataset, analyses, options)
+
+
+def _optima(analyses: Mapping[str, xr.Dataset]) -> Optima | None:
+    return optima_table(analyses["optimal_learning_rate"]) if "optimal_learning_rate" in analyses else None

@@ -9,9 +9,14 @@ from types import SimpleNamespace
 import pytest
 
 from sweeplib.analysis import ANALYSES
+from sweeplib.figures import INTERACTIVE
 from sweeplib.report.failures import MOST, failures
 from sweeplib.report.optima import optima_table
-from sweeplib.report.write import axes, case_counts, page
+from sweeplib.report.overview import axes, overview, provenance
+from sweeplib.report.plots import interactive_plot
+from sweeplib.report.runs import Journal
+from sweeplib.report.tables import analysis_tables
+from sweeplib.report.write import case_counts, page
 from tests.datasets import sweep_dataset
 
 CONFIG = "name: '<script>alert(1)</script>'"
@@ -23,6 +28,7 @@ FAILURE = {
     "exception": "ValueError: a < b & c",
     "reproduce": "print('<again>')",
 }
+HOSTILE = "</script><script>alert(2)</script>"
 
 
 class Outline(HTMLParser):
@@ -54,31 +60,61 @@ def optima(ds):
 def html(ds, optima, tmp_path):
     (tmp_path / "failures").mkdir()
     (tmp_path / "failures" / "00.json").write_text(json.dumps(FAILURE))
-    figure = {"name": "scan", "title": "Scan", "caption": "A <caption>.", "source": "data:image/png;base64,AAAA"}
+    figure = {
+        "name": "scan",
+        "title": "Scan",
+        "caption": "A <caption>.",
+        "source": "data:image/png;base64,AAAA",
+        "size": [4, 3],
+        "plots": ["optimal_learning_rates"],
+    }
+    hostile = optima.assign_attrs(title=HOSTILE)
+    hostile["gamma_opt"].attrs["long_name"] = HOSTILE
+    name = "optimal_learning_rates"
+    plot = interactive_plot(name, INTERACTIVE[name], ds, {"optimal_learning_rate": hostile}, {})
+    counts, journals = [("ODE", {"ok": 1200, "failed": 1})], [Journal(90.0, frozenset({"a:1"}))]
     return page(
         name="a <sweep>",
         config=CONFIG,
-        dataset=ds,
-        counts=[("ODE", {"ok": 1200, "failed": 1})],
+        overview=overview(ds, counts, journals),
+        provenance=provenance(ds, journals, {"Seeds": "0 to 7; root seed 0"}, tmp_path),
+        counts=counts,
         axes=axes(ds),
         failures=failures(tmp_path),
         figures=[figure],
+        plots=[plot],
         optima=optima_table(optima),
+        tables=analysis_tables("optimal_learning_rate", hostile),
         analyses=["optimal_learning_rate"],
     )
 
 
 def test_everything_is_escaped(html):
-    for raw in ("<script", "a <sweep>", "A <caption>", "<again>", "activation = <b>"):
+    for raw in ("<script>alert", "a <sweep>", "A <caption>", "<again>", "activation = <b>"):
         assert raw not in html
     assert "&lt;script&gt;alert(1)&lt;/script&gt;" in html
+    assert "\\u003c/script\\u003e\\u003cscript\\u003ealert(2)" in html
+
+
+def test_scripts_are_the_data_of_plot_and_tables_bokeh_and_our_own(html):
+    scripts = Outline(html).all("script")
+    assert [attrs.get("type", "") for attrs in scripts] == ["application/json"] * 2 + ["", ""]
 
 
 def test_nothing_is_loaded_from_elsewhere(html):
-    sources = [attrs.get("src") or attrs.get("href") for attrs in Outline(html).all("img", "link", "script", "iframe")]
-    assert sources
+    found = Outline(html).all("img", "link", "script", "iframe")
+    sources = [attrs.get("src") or attrs.get("href") for attrs in found if {"src", "href"} & set(attrs)]
+    assert len(sources) == 2
     assert all(source.startswith("data:") for source in sources)
-    assert not re.search(r"@import|url\(", html)
+    styles = re.search("<style>(.*?)</style>", html, flags=re.DOTALL)
+    assert styles is not None
+    assert not re.search(r"@import|url\(", styles[1])
+
+
+def test_the_browser_is_told_to_load_nothing(html):
+    [policy] = [attrs["content"] for attrs in Outline(html).all("meta") if "http-equiv" in attrs]
+    assert policy.startswith("default-src 'none';")
+    assert "http" not in policy
 
 
 def test_images_have_words_and_links_have_targets(html):
@@ -124,6 +160,20 @@ def test_counts_show_ok_and_every_other_status_that_occurred(tmp_path):
     sweep = SimpleNamespace(runs={"ode": None, "sgd": None})
     found = dict(case_counts(sweep, tmp_path))
     assert list(found.values()) == [{"ok": 5, "diverged": 2}, {"ok": 0, "diverged": 0}]
+
+
+def test_provenance_says_what_is_known_and_nothing_else(ds, tmp_path):
+    known = dict(provenance(ds, [Journal(0.0, frozenset())], {}, tmp_path))
+    assert known == {"Commit of sweeplib": "abc", "Packages": "python 3.11", "Digest of the numbers": "0f"}
+
+
+def test_overview_counts_and_says_what_is_fixed(ds):
+    found = overview(ds, [("ODE", {"ok": 9, "failed": 1})], [Journal(7200.0, frozenset())])
+    assert ("cases", "10") in found.facts
+    assert ("ended ok", "9") in found.facts
+    assert found.costs == ["2 h"]
+    assert "student width p = 1" in found.fixed
+    assert "input dimension d (2)" in found.lead
 
 
 def test_optima_table_has_a_row_a_point_and_a_column_a_dynamics(optima, ds):

@@ -1,0 +1,80 @@
+"""Colours, markers and dashes of interactive plots: those of the figures, and of a map's classes."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import asdict, dataclass
+from typing import Any
+
+from sweeplib.analysis.cells import is_stochastic
+from sweeplib.figures.labels import dynamics_order
+from sweeplib.figures.style import COLOURS, INK
+
+MARKERS = ("circle", "square", "triangle", "diamond", "inverted_triangle", "plus")
+DASHES = ("solid", "dashed", "dotted", "dotdash")
+OUTLINES = {
+    "circle": "M-5,0a5,5 0 1,0 10,0a5,5 0 1,0 -10,0z",
+    "square": "M-4.5,-4.5h9v9h-9z",
+    "triangle": "M0,-5.5L5.4,4.2H-5.4z",
+    "diamond": "M0,-6L4.6,0L0,6L-4.6,0z",
+    "inverted_triangle": "M0,5.5L5.4,-4.2H-5.4z",
+    "plus": "M-1.7,-5h3.4v3.3h3.3v3.4h-3.3v3.3h-3.4v-3.3h-3.3v-3.4h3.3z",
+    "x": "M-4,-4L4,4M-4,4L4,-4",
+    "cross": "M-5.5,0H5.5M0,-5.5V5.5",
+    "line": "M-9,0H9",
+    "cell": "M-6,-6h12v12h-12z",
+}
+DASH_ARRAYS = {"solid": "", "dashed": "5 3", "dotted": "2 2", "dotdash": "2 2 5 2"}
+
+
+@dataclass(frozen=True)
+class Look:
+    """How one level is told apart; None where the level says nothing of that."""
+
+    color: str | None = None
+    marker: str | None = None
+    filled: bool | None = None
+    dash: str | None = None
+
+    def json(self) -> dict[str, Any]:
+        """Return what the page's script reads."""
+        return {key: value for key, value in asdict(self).items() if value is not None}
+
+    @property
+    def swatch(self) -> dict[str, str]:
+        """The attributes of the SVG path that stands for it in a legend."""
+        colour = self.color or INK
+        shape = "line" if self.dash or self.marker == "line" else self.marker or "circle"
+        open_ = self.filled is False or shape in ("x", "cross", "line")
+        dash = {"stroke-dasharray": DASH_ARRAYS[self.dash]} if self.dash and self.dash != "solid" else {}
+        return {"d": OUTLINES[shape], "stroke": colour, "fill": "none" if open_ else colour} | dash
+
+
+def hue_looks(number: int, kind: str) -> list[Look]:
+    """The looks of the values of a hue: the figures' colours and markers, or where there are more a sequence."""
+    if number > len(COLOURS):
+        from bokeh.palettes import viridis
+
+        return [Look(color, _marker(kind, "circle")) for color in viridis(number + 2)[:number]]
+    return [Look(color, _marker(kind, marker)) for color, marker in zip(COLOURS[:number], MARKERS, strict=False)]
+
+
+def _marker(kind: str, marker: str) -> str:
+    return {"map": "cell", "curves": "line"}.get(kind, marker)
+
+
+def dynamics_looks(names: Sequence[str], kind: str) -> list[Look]:
+    """The looks of dynamics: filled for the first stochastic one, then open; deterministic ones are crosses.
+
+    Of curves: dashes, in the same order.
+    """
+    order = dynamics_order(names)
+    if kind == "curves":
+        return [Look(dash=DASHES[order.index(name) % len(DASHES)]) for name in names]
+    crosses = [name for name in order if not is_stochastic(name)]
+    return [
+        Look(filled=order.index(name) == 0)
+        if is_stochastic(name)
+        else Look(marker=("x", "cross")[crosses.index(name) % 2])
+        for name in names
+    ]

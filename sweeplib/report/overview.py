@@ -1,0 +1,101 @@
+"""What a sweep is and where it comes from, in words."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass
+from datetime import UTC, datetime
+from pathlib import Path
+from typing import Any
+
+import xarray as xr
+
+from sweeplib.problem import PROBLEM_FIELDS
+from sweeplib.report.mathematics import value, words
+from sweeplib.report.runs import Journal, duration
+
+MOST_VALUES = 12
+
+
+@dataclass(frozen=True)
+class Overview:
+    """A sentence, numbers to see first, the processor time by dynamics (None where no journal says), what is fixed."""
+
+    lead: str
+    facts: list[tuple[str, str]]
+    costs: list[str] | None
+    fixed: list[str]
+
+
+def overview(dataset: xr.Dataset, counts: list[tuple[str, dict[str, int]]], journals: Iterable[Journal]) -> Overview:
+    """The overview of a sweep, from its dataset, its `case_counts` and the journals of its dynamics."""
+    dims = [str(dim) for dim in dataset["status"].dims]
+    varied = [f"{words(dataset[dim])} ({dataset.sizes[dim]})" for dim in dims if dim not in ("dynamics", "seed")]
+    total = sum(sum(cases.values()) for _, cases in counts)
+    fine = sum(cases["ok"] for _, cases in counts)
+    journals = list(journals)
+    seconds = [journal.seconds for journal in journals]
+    facts = [
+        ("cases", f"{total:,}"),
+        ("ended ok", f"{fine:,}" if fine < total else "all"),
+        ("dynamics", str(len(counts))),
+        ("seeds", str(dataset.sizes["seed"])),
+    ]
+    facts += [("processor time", duration(sum(seconds)))] * any(seconds)
+    costs = [duration(each) for each in seconds] if any(seconds) else None
+    lead = (
+        f"A sweep of one-pass SGD and its limits over {_listed(varied)}."
+        if varied
+        else "One problem, swept over seeds."
+    )
+    return Overview(lead, facts, costs, _fixed(dataset))
+
+
+def _listed(parts: list[str]) -> str:
+    return parts[0] if len(parts) == 1 else f"{', '.join(parts[:-1])} and {parts[-1]}"
+
+
+def _fixed(dataset: xr.Dataset) -> list[str]:
+    """The fields of the problem that have one value everywhere."""
+    one = [name for name in PROBLEM_FIELDS if name in dataset.coords and not dataset[name].dims]
+    return [f"{words(dataset[name])} = {value(dataset[name].item())}" for name in one]
+
+
+def axes(dataset: xr.Dataset) -> list[dict[str, str]]:
+    """What each axis of the dataset is, and its values, shortened."""
+    rows = []
+    for name in dataset["status"].dims:
+        values = [value(each) for each in dataset[name].values.tolist()]
+        shown = values if len(values) <= MOST_VALUES else [*values[:3], "…", *values[-1:]]
+        what, size = dataset[name].attrs["long_name"], str(len(values))
+        rows.append({"name": str(name), "what": what, "size": size, "values": ", ".join(shown)})
+    return rows
+
+
+def provenance(
+    dataset: xr.Dataset, journals: Iterable[Journal], settings: Mapping[str, Any], directory: Path
+) -> list[tuple[str, str]]:
+    """What is known of how a dataset was made, in pairs; `settings` are those of the sweep, such as its root seed."""
+    attrs = dataset.attrs
+    known = [
+        ("Commit of sweeplib", attrs.get("git_commit")),
+        ("Packages", attrs.get("versions")),
+        ("Processors", attrs.get("processors")),
+        ("Workers", _workers(list(journals))),
+        ("Digest of the numbers", attrs.get("digest")),
+        ("Dataset written", _written(directory / "dataset.done.json")),
+        *((key, str(each)) for key, each in settings.items()),
+    ]
+    return [(label, str(text)) for label, text in known if text]
+
+
+def _workers(journals: list[Journal]) -> str:
+    workers = {worker for journal in journals for worker in journal.workers}
+    hosts = {worker.partition(":")[0] for worker in workers}
+    return f"{len(workers)} processes on {len(hosts)} {'machine' if len(hosts) == 1 else 'machines'}" if workers else ""
+
+
+def _written(path: Path) -> str:
+    if not path.exists():
+        return ""
+    return datetime.fromtimestamp(path.stat().st_mtime, UTC).strftime("%Y-%m-%d %H:%M UTC")

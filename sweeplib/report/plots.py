@@ -1,0 +1,243 @@
+"""Interactive plots: from a declaration and labelled data to what the page needs, all of it on the reader's side."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from typing import Any
+
+import numpy as np
+import xarray as xr
+
+from sweeplib.figures.facets import PANELS_FIRST
+from sweeplib.figures.interactive import Interactive
+from sweeplib.problem import PROBLEM_FIELDS
+from sweeplib.report.looks import Look, dynamics_looks, hue_looks
+from sweeplib.report.mathematics import words
+from sweeplib.report.runs import run_counts
+from sweeplib.report.tables import MOST_CELLS, Column, Table, columns, heading
+
+MOST_CHIPS = 40
+LOG_SPAN = 8.0
+
+
+@dataclass(frozen=True)
+class Control:
+    """A filter: chips, which are the legend too, or a menu, of the `labels` of the levels of a column."""
+
+    column: str
+    label: str
+    labels: list[str]
+    looks: list[Look] | None = None
+    chosen: int = 0
+
+
+@dataclass(frozen=True)
+class Plot:
+    """An interactive plot: its data as a table, its controls, what the script draws by, its Bokeh document."""
+
+    name: str
+    title: str
+    table: Table
+    controls: list[Control] = field(default_factory=list)
+    notes: list[str] = field(default_factory=list)
+    spec: dict[str, Any] = field(default_factory=dict)
+    item: Any = None
+
+    @property
+    def json(self) -> dict[str, Any]:
+        """What the page's script reads."""
+        return {"table": self.table.json(), "spec": self.spec, "item": self.item}
+
+
+def interactive_plot(
+    name: str,
+    declared: Interactive,
+    dataset: xr.Dataset,
+    analyses: Mapping[str, xr.Dataset],
+    options: Mapping[str, Any],
+) -> Plot:
+    """The plot of what is `declared`; `options` of its figure choose the colours and where the filters start."""
+    data = declared.labelled(dataset, analyses)
+    value = declared.z or declared.y
+    drawn = _drawn(data, declared)
+    dims = [str(dim) for dim in data[value].dims if dim not in drawn] + drawn
+    data = data.assign(runs=run_counts(dataset, data))
+    data, notes = _thinned(data, dims, drawn[-1])
+    names = _names(data, declared, dims)
+    kept, left = _kept(data[[value, "runs"]].broadcast_like(data[value]).transpose(*dims), value)
+    title = declared.title or f"{heading(data[value])} against {words(data[declared.x])}"
+    if kept.sum() * (len(dims) + len(names)) > MOST_CELLS:
+        return Plot(name, title, Table(name, title, int(kept.sum())))
+    table = Table(name, title, int(kept.sum()), columns(data, dims, names, kept))
+    hue = _hue(data, declared, [dim for dim in dims if dim not in drawn], options)
+    kind = "map" if declared.z else declared.kind
+    controls = _controls(table.columns, dims, drawn, hue, kind, options.get("where") or {})
+    notes += [f"{left:,} {'point has' if left == 1 else 'points have'} runs but no value, and are not drawn."] * (
+        left > 0
+    )
+    notes += _key(data, declared, names, kind)
+    spec = _spec(table, declared, data, dims, drawn, controls, kind)
+    return Plot(name, title, table, controls, notes, spec, _item(title, declared, data, kept, spec))
+
+
+def _drawn(data: xr.Dataset, declared: Interactive) -> list[str]:
+    """The axes along which the points of one series lie, x's last."""
+    along = [_axis(data, declared.x)]
+    return along if declared.z is None else [_axis(data, declared.y), *along]
+
+
+def _axis(data: xr.Dataset, name: str) -> str:
+    """The axis of a coordinate: itself, or of a derived one preferably an axis that is no field of the problem."""
+    if name in data.dims:
+        return name
+    dims = sorted(map(str, data[name].dims), key=lambda dim: (dim in PROBLEM_FIELDS, -data.sizes[dim]))
+    return dims[0]
+
+
+def _thinned(data: xr.Dataset, dims: list[str], x: str) -> tuple[xr.Dataset, list[str]]:
+    """The data with so few values along `x` that they fit the page, at least 40, and a note where that is not all."""
+    size = data.sizes[x]
+    stride = int(np.ceil(np.prod([data.sizes[dim] for dim in dims]) * 12 / MOST_CELLS))
+    stride = min(stride, max(1, size // 40))
+    if stride < 2:
+        return data, []
+    note = (
+        f"Thinned for this page: every {stride}th of the {size} values of {words(data[x])}; the stored data have all."
+    )
+    return data.isel({x: slice(None, None, stride)}), [note]
+
+
+def _names(data: xr.Dataset, declared: Interactive, dims: list[str]) -> list[str]:
+    """The variables that a plot holds, as far as the data have them with no other axes."""
+    wanted = [declared.x] + ([declared.y] if declared.z else [])
+    for name in (declared.z or declared.y, *declared.also, *([declared.theory] if declared.theory else [])):
+        wanted += [name, f"{name}_error", f"{name}_low", f"{name}_high"]
+    wanted += sorted(str(name) for name in data.data_vars if str(name).startswith("seeds_"))
+    held = [name for name in wanted if name in data.variables and set(data[name].dims) <= set(dims)]
+    return [*dict.fromkeys(name for name in held if name not in dims), "runs"]
+
+
+def _kept(data: xr.Dataset, value: str) -> tuple[np.ndarray, int]:
+    """Which points have a value, and how many have none though there are runs."""
+    known = data[value] != "" if data[value].dtype.kind == "U" else data[value].notnull()
+    return known.values.ravel(), int((~known & (data["runs"] != "none")).sum())
+
+
+def _key(data: xr.Dataset, declared: Interactive, names: list[str], kind: str) -> list[str]:
+    """What bars, bands and dashed curves mean."""
+    ends, notes = [f"{declared.y}_low", f"{declared.y}_high"], []
+    drawn = "Band" if kind == "curves" else "Bars"
+    if kind != "map" and set(ends) <= set(names):
+        notes.append(f"{drawn}: {_interval(data)}.")
+    elif kind != "map" and f"{declared.y}_error" in names:
+        notes.append(f"{drawn}: one standard error to each side.")
+    if declared.theory in names:
+        notes.append(f"Dashed: {words(data[declared.theory])}.")
+    lines = ", ".join(name for _, _, name in declared.lines)
+    return notes + [f"Dashed lines: {lines}."] * bool(lines)
+
+
+def _interval(data: xr.Dataset) -> str:
+    """What the interval of the data is: the attribute `interval`, or one of their `confidence`."""
+    confidence = data.attrs.get("confidence")
+    return str(data.attrs.get("interval", "interval" if confidence is None else f"{100 * confidence:g} % interval"))
+
+
+def _hue(data: xr.Dataset, declared: Interactive, free: list[str], options: Mapping[str, Any]) -> str | None:
+    """The column of the colours: what a map shows; else the axis asked for, or the first that figures colour by."""
+    if declared.z:
+        return declared.z
+    free = [dim for dim in free if dim != "dynamics" and 1 < data.sizes[dim] <= MOST_CHIPS]
+    wanted = options.get("hue") or declared.hue
+    return wanted if wanted in free else next((dim for dim in free if dim not in PANELS_FIRST), next(iter(free), None))
+
+
+def _controls(
+    held: list[Column], dims: list[str], drawn: list[str], hue: str | None, kind: str, where: Mapping[str, Any]
+) -> list[Control]:
+    found = []
+    for column in held:
+        levels = column.levels or []
+        if column.name == hue and levels:
+            found.append(Control(column.name, column.label, column.labels or [], hue_looks(len(levels), kind)))
+        elif column.name in dims and column.name not in drawn and len(levels) > 1:
+            dynamics = column.name == "dynamics" and kind != "map"
+            looks = dynamics_looks([str(level) for level in levels], kind) if dynamics else None
+            chosen = _chosen(levels, where.get(column.name))
+            found.append(Control(column.name, column.label, column.labels or [], looks, chosen))
+    return sorted(found, key=lambda control: control.looks is None)
+
+
+def _chosen(levels: list[Any], wanted: Any) -> int:
+    if isinstance(wanted, int | float) and all(isinstance(level, int | float) for level in levels):
+        return int(np.argmin(np.abs(np.array(levels, float) - wanted)))
+    return levels.index(wanted) if wanted in levels else 0
+
+
+def _spec(
+    table: Table,
+    declared: Interactive,
+    data: xr.Dataset,
+    dims: list[str],
+    drawn: list[str],
+    controls: list[Control],
+    kind: str,
+) -> dict[str, Any]:
+    value = declared.z or declared.y
+    held = {column.name for column in table.columns}
+    ends = [value + end for end in ("_low", "_high") if value + end in held]
+    shown = [*dims, *(name for name in (declared.x, declared.y, *declared.also) if name not in (*dims, value))]
+    return {
+        "kind": kind,
+        "x": declared.x,
+        "y": declared.y,
+        "value": value,
+        "error": f"{value}_error" if f"{value}_error" in held else None,
+        "interval": ends if len(ends) == 2 else None,
+        "interval_label": _interval(data),
+        "theory": declared.theory if declared.theory in held else None,
+        "series": [dim for dim in dims if dim not in drawn],
+        "shown": [
+            name for name in dict.fromkeys(shown) if name in held and not name.endswith(("_error", "_low", "_high"))
+        ],
+        "seeds": sorted(name for name in held if name.startswith("seeds_")),
+        "looks": {control.column: [look.json() for look in control.looks or []] for control in _layered(controls)},
+        "cells": _cells(data, declared, drawn) if declared.z else None,
+        "range": _range(data[value]) if declared.z else None,
+        "log": {axis: _logarithmic(data, getattr(declared, axis), kind) for axis in "xy"},
+    }
+
+
+def _layered(controls: list[Control]) -> list[Control]:
+    """The controls with looks, the dynamics last: their markers replace those of the colours."""
+    return sorted((control for control in controls if control.looks), key=lambda control: control.column == "dynamics")
+
+
+def _cells(data: xr.Dataset, declared: Interactive, drawn: list[str]) -> dict[str, list[float]]:
+    """Halves of the sizes of a map's cells, by axis."""
+    sizes = {}
+    for axis, name in (("x", declared.x), ("y", declared.y)):
+        values = np.unique(data[name].values.astype(float))
+        sizes[axis] = float(np.diff(values).min()) if len(values) > 1 else 1.0
+    return {axis: [size] for axis, size in sizes.items()}
+
+
+def _range(numbers: xr.DataArray) -> list[float] | None:
+    return [float(numbers.min()), float(numbers.max())] if numbers.dtype.kind in "fiu" else None
+
+
+def _logarithmic(data: xr.Dataset, name: str, kind: str) -> bool:
+    """Whether the numbers are positive and span most of a decade."""
+    values = data[name].values
+    if kind == "map" or values.dtype.kind not in "fiu" or not np.isfinite(values).any():
+        return False
+    low, high = float(np.nanmin(values)), float(np.nanmax(values))
+    return 0.0 < LOG_SPAN * low < high
+
+
+def _item(title: str, declared: Interactive, data: xr.Dataset, kept: np.ndarray, spec: dict[str, Any]) -> Any:
+    from sweeplib.report.drawing import drawing
+
+    labels = [heading(data[getattr(declared, axis)]) for axis in "xy"]
+    return drawing(title, labels, spec, declared.lines)

@@ -1,0 +1,127 @@
+"""Labelled datasets as tables: a column an axis or variable, a row a point, as the page holds them."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass, field
+from typing import Any
+
+import numpy as np
+import xarray as xr
+
+from sweeplib.figures.labels import dynamics_label
+from sweeplib.report.mathematics import value, words
+
+DIGITS = 9
+MOST_CELLS = 150_000
+"""Numbers in one table of the page: about a megabyte."""
+
+
+@dataclass(frozen=True)
+class Column:
+    """A column: `values` of the rows; where `levels` are given, these are numbers of levels, which `labels` name."""
+
+    name: str
+    label: str
+    values: list[Any]
+    levels: list[Any] | None = None
+    labels: list[str] | None = None
+
+    def json(self) -> dict[str, Any]:
+        """Return what the page's script reads."""
+        coded = {} if self.levels is None else {"levels": self.levels, "labels": self.labels}
+        return {"name": self.name, "label": self.label, "values": self.values} | coded
+
+
+@dataclass(frozen=True)
+class Table:
+    """Columns of equal length; without any where there are `rows` too many for a page."""
+
+    name: str
+    title: str
+    rows: int
+    columns: list[Column] = field(default_factory=list)
+
+    def json(self) -> dict[str, Any]:
+        """Return what the page's script reads."""
+        return {"name": self.name, "rows": self.rows, "columns": [column.json() for column in self.columns]}
+
+
+def analysis_tables(name: str, analysis: xr.Dataset) -> list[Table]:
+    """The variables of an analysis, in one table for each set of axes that some of them have and no others contain.
+
+    Variables of fewer axes stand in the first table that has all of theirs. Rows without any number are left out.
+    """
+    axes = {str(each): {str(dim) for dim in array.dims} for each, array in analysis.data_vars.items()}
+    largest = [dims for dims in axes.values() if not any(dims < other for other in axes.values())]
+    unique = [dims for place, dims in enumerate(largest) if dims not in largest[:place]]
+    tables, left = [], list(axes)
+    for dims in unique:
+        names = [each for each in left if axes[each] <= dims]
+        left = [each for each in left if each not in names]
+        order = [str(dim) for dim in analysis.dims if dim in dims]
+        suffix = "_".join(["", *sorted(dim for dim in dims if not all(dim in other for other in unique))])
+        tables.append(_table(name + suffix, analysis, order, names))
+    return tables
+
+
+def _table(name: str, analysis: xr.Dataset, dims: list[str], names: list[str]) -> Table:
+    title = str(analysis.attrs.get("title", name))
+    cells = int(np.prod([analysis.sizes[dim] for dim in dims])) * (len(dims) + len(names))
+    if cells > MOST_CELLS:
+        return Table(name, title, cells // (len(dims) + len(names)))
+    floats = [analysis[each].notnull() for each in names if analysis[each].dtype.kind == "f"]
+    kept = _spread(sum(floats, xr.DataArray(False)) > 0, analysis, dims) if floats else None
+    found = columns(analysis, dims, names, kept)
+    return Table(name, title, len(found[0].values) if found else 0, found)
+
+
+def columns(ds: xr.Dataset, dims: Sequence[str], names: Iterable[str], kept: np.ndarray | None = None) -> list[Column]:
+    """The axes `dims` and the variables `names` as columns of the points in C order, of those that are `kept`."""
+    return [*(_axis(ds, dim, dims, kept) for dim in dims), *(_variable(ds, name, dims, kept) for name in names)]
+
+
+def _axis(ds: xr.Dataset, dim: str, dims: Sequence[str], kept: np.ndarray | None) -> Column:
+    places = xr.DataArray(np.arange(ds.sizes[dim]), dims=dim)
+    flat = _spread(places, ds, dims)
+    codes = flat if kept is None else flat[kept]
+    return Column(dim, heading(ds[dim]), codes.tolist(), *_levels(ds[dim], ds[dim].values.tolist()))
+
+
+def _variable(ds: xr.Dataset, name: str, dims: Sequence[str], kept: np.ndarray | None) -> Column:
+    array = ds[name]
+    flat = _spread(array, ds, dims)
+    flat = flat if kept is None else flat[kept]
+    if flat.dtype.kind in "UOTb" or "flag_meanings" in array.attrs:
+        levels, codes = np.unique(flat.astype("U") if flat.dtype.kind in "OT" else flat, return_inverse=True)
+        return Column(name, heading(array), codes.tolist(), *_levels(array, levels.tolist()))
+    return Column(name, heading(array), flat.tolist() if flat.dtype.kind in "iu" else _rounded(flat))
+
+
+def heading(array: xr.DataArray) -> str:
+    """What an array is called at the head of a column."""
+    label = words(array)
+    return label if "_" in label.split()[0] else label[:1].upper() + label[1:]
+
+
+def _spread(array: xr.DataArray, ds: xr.Dataset, dims: Sequence[str]) -> np.ndarray:
+    """The values at every point of `dims`, flat."""
+    shape = [ds.sizes[dim] for dim in dims]
+    own = [dim for dim in dims if dim in array.dims]
+    index = tuple(slice(None) if dim in own else None for dim in dims)
+    return np.broadcast_to(array.transpose(*own).values[index], shape).ravel()
+
+
+def _levels(array: xr.DataArray, levels: list[Any]) -> tuple[list[Any], list[str]]:
+    """The levels of a column, as data and as words."""
+    attrs = array.attrs
+    if "flag_meanings" in attrs:
+        meanings = dict(zip(attrs["flag_values"], attrs["flag_meanings"].split(), strict=True))
+        levels = [meanings[level] for level in levels]
+    named = dynamics_label if array.name == "dynamics" else value
+    return levels, [named(level) for level in levels]
+
+
+def _rounded(values: np.ndarray) -> list[float | None]:
+    """The numbers with DIGITS digits; None for what is no finite number, which JSON does not have."""
+    return [float(f"{number:.{DIGITS}g}") if np.isfinite(number) else None for number in values.tolist()]

@@ -1,0 +1,182 @@
+"""Interactive plots and tables: what is drawn, what is left out, and that it is said."""
+
+import json
+
+import numpy as np
+import pytest
+import xarray as xr
+
+from sweeplib.analysis import ANALYSES
+from sweeplib.figures import FIGURES, INTERACTIVE, Interactive
+from sweeplib.report import plots, tables
+from sweeplib.report.plots import interactive_plot
+from sweeplib.report.runs import duration, run_counts
+from sweeplib.report.tables import analysis_tables
+from tests.datasets import FLAGS, sweep_dataset
+
+REGIMES = ["plateau", "bad_learning", "no_ode"]
+
+
+@pytest.fixture(scope="module")
+def ds():
+    return sweep_dataset(seeds=6)
+
+
+@pytest.fixture(scope="module")
+def analyses(ds):
+    return {name: analysis(ds) for name, analysis in ANALYSES.items()}
+
+
+def plot_of(declared, ds, data=None, **options):
+    return interactive_plot("any", declared, ds, {"any": data if data is not None else ds}, options)
+
+
+def values(table, name):
+    """A column as data."""
+    [column] = [column for column in table.columns if column.name == name]
+    return [column.levels[value] for value in column.values] if column.levels else column.values
+
+
+def regimes():
+    """A classified (δ, κ) diagram, as an analysis would have it."""
+    shape = {"delta": np.linspace(-1, 1, 5), "kappa": [0.0, 0.25, 0.5]}
+    found = xr.DataArray(np.resize(REGIMES, (5, 3)), dims=tuple(shape), coords=shape, attrs={"long_name": "regime"})
+    confidence = xr.full_like(found, 0.9, float).assign_attrs(long_name="confidence")
+    data = xr.Dataset({"regime": found, "confidence": confidence}, attrs={"title": "Regimes"})
+    for name, symbol in (("delta", r"\delta"), ("kappa", r"\kappa")):
+        data[name].attrs = {"long_name": f"exponent {name}", "units": "1", "symbol": symbol}
+    status = xr.DataArray(np.ones((5, 3, 4), np.uint8), dims=(*shape, "seed"), coords=shape, attrs=FLAGS)
+    return xr.Dataset({"status": status}), data
+
+
+@pytest.mark.parametrize("name", INTERACTIVE)
+def test_every_declared_plot_has_points_labels_and_a_document(name, ds, analyses):
+    plot = interactive_plot(name, INTERACTIVE[name], ds, analyses, {})
+    assert plot.table.rows > 0
+    assert len({len(column.values) for column in plot.table.columns}) == 1
+    assert plot.item is not None
+    json.dumps(plot.json, allow_nan=False)
+    assert not any(sign in column.label for column in plot.table.columns for sign in "\\${}")
+
+
+@pytest.mark.parametrize("name", INTERACTIVE)
+def test_plots_stand_beside_known_figures_and_need_what_these_need(name):
+    declared = INTERACTIVE[name]
+    assert set(declared.needs) <= set(FIGURES[declared.figure].needs)
+
+
+def test_points_are_those_of_the_analysis_with_their_errors(ds, analyses):
+    plot = interactive_plot("exit_steps", INTERACTIVE["exit_steps"], ds, analyses, {})
+    table, exits = plot.table, analyses["exit_times"]
+    at = exits.sel(dynamics="sgd_chain", d=3000, Delta=1.0, threshold=0.01).isel(gamma_ratio=3)
+    rows = zip(*(values(table, name) for name in ("dynamics", "d", "Delta", "gamma_ratio")), strict=True)
+    row = list(rows).index(("sgd_chain", 3000, 1.0, at.gamma_ratio.item()))
+    for name in ("gamma", "exit_steps_mean", "exit_steps_mean_error", "exit_steps_median"):
+        assert values(table, name)[row] == pytest.approx(at[name].item(), rel=1e-8)
+    assert values(table, "runs")[row] == "6 ok"
+
+
+def test_points_that_were_not_run_are_left_out_and_others_counted(ds, analyses):
+    exits = analyses["exit_times"].copy(deep=True)
+    exits["exit_steps_mean"] = exits.exit_steps_mean.where(exits.d != 3000)
+    plot = plot_of(Interactive(x="gamma", y="exit_steps_mean", needs=("any",)), ds, exits)
+    assert plot.table.rows == 3 * 2 * 8  # three dynamics at d = 300, two noises, eight learning rates
+    assert f"{2 * 2 * 8} points have runs but no value, and are not drawn." in plot.notes
+
+
+def test_axes_become_colours_and_filters(ds, analyses):
+    plot = interactive_plot("exit_steps", INTERACTIVE["exit_steps"], ds, analyses, {})
+    assert {control.column: bool(control.looks) for control in plot.controls} == {
+        "dynamics": True,
+        "d": True,
+        "Delta": False,
+    }
+    swapped = interactive_plot(
+        "exit_steps", INTERACTIVE["exit_steps"], ds, analyses, {"hue": "Delta", "where": {"d": 3000}}
+    )
+    assert {control.column: control.chosen for control in swapped.controls} == {"dynamics": 0, "Delta": 0, "d": 1}
+
+
+def test_a_map_has_a_cell_a_point_and_its_classes_as_a_legend():
+    ds, data = regimes()
+    declared = Interactive(
+        x="delta", y="kappa", z="regime", needs=("any",), also=("confidence",), lines=((-1.0, 0.0, "κ + δ = 0"),)
+    )
+    plot = plot_of(declared, ds, data)
+    assert plot.table.rows == 15
+    [control] = plot.controls
+    assert control.labels == sorted(REGIMES)
+    assert plot.spec["cells"] == {"x": [0.5], "y": [0.25]}
+    assert "Dashed lines: κ + δ = 0." in plot.notes
+
+
+def test_a_map_of_numbers_has_their_range():
+    ds, data = regimes()
+    plot = plot_of(Interactive(x="delta", y="kappa", z="confidence", needs=("any",)), ds, data)
+    assert plot.controls == []
+    assert plot.spec["range"] == [0.9, 0.9]
+
+
+def test_classes_may_be_flags():
+    _, data = regimes()
+    codes = xr.zeros_like(data.delta * data.kappa, np.int8).assign_attrs(
+        long_name="regime", flag_values=[0, 1], flag_meanings="plateau no_ode"
+    )
+    [table] = analysis_tables("regimes", data.assign(regime=codes))
+    assert set(values(table, "regime")) == {"plateau"}
+
+
+def test_long_curves_are_thinned_and_it_is_said(ds, monkeypatch):
+    monkeypatch.setattr(plots, "MOST_CELLS", 4000)
+    times = np.linspace(0.0, 2.0, 2001)
+    long = ds.interp(time=times, assume_sorted=True).assign(status=ds.status)
+    long["risk"].attrs, long["time"].attrs = ds.risk.attrs, ds.time.attrs
+    plot = plot_of(INTERACTIVE["risk_bands"], long.isel(gamma_ratio=[0], Delta=[0], d=[0]))
+    shown = len(set(values(plot.table, "time")))
+    assert 40 <= shown < 200
+    assert any("Thinned for this page: every" in note and "2001" in note for note in plot.notes)
+
+
+def test_what_is_too_large_for_a_page_is_not_drawn(ds, analyses, monkeypatch):
+    monkeypatch.setattr(plots, "MOST_CELLS", 100)
+    plot = interactive_plot("exit_steps", INTERACTIVE["exit_steps"], ds, analyses, {})
+    assert plot.item is None
+    assert plot.table.rows > 0
+
+
+@pytest.mark.parametrize("name", ANALYSES)
+def test_tables_hold_every_variable_once(name, analyses):
+    found = analysis_tables(name, analyses[name])
+    columns = [column.name for table in found for column in table.columns]
+    for variable in analyses[name].data_vars:
+        assert columns.count(variable) == 1, variable
+    assert len({table.name for table in found}) == len(found)
+
+
+def test_a_table_has_a_row_a_point_that_was_run(ds, analyses):
+    [table] = analysis_tables("optimal_learning_rate", analyses["optimal_learning_rate"])
+    optima = analyses["optimal_learning_rate"]
+    assert table.rows == optima.gamma_opt.size
+    found = [value for value in values(table, "gamma_opt") if value is not None]
+    assert sorted(found) == pytest.approx(sorted(optima.gamma_opt.values[np.isfinite(optima.gamma_opt.values)]))
+
+
+def test_large_tables_have_their_size_alone(analyses, monkeypatch):
+    monkeypatch.setattr(tables, "MOST_CELLS", 100)
+    [table] = analysis_tables("exit_times", analyses["exit_times"])
+    assert (table.columns, table.rows) == ([], analyses["exit_times"].exit_steps_mean.size)
+
+
+def test_runs_are_counted_by_status_and_summed_over_what_is_gone(ds):
+    troubled = ds.copy(deep=True)
+    troubled["status"][{"dynamics": 0, "d": 0, "Delta": 0, "gamma_ratio": 0, "seed": [0, 1]}] = 2
+    counts = run_counts(troubled, troubled[["d", "Delta", "gamma_ratio", "dynamics"]])
+    assert counts.isel(dynamics=0, d=0, Delta=0, gamma_ratio=0).item() == "4 ok, 2 diverged"
+    summed = run_counts(troubled, troubled[["dynamics"]])
+    assert summed.isel(dynamics=0).item() == f"{2 * 2 * 8 * 6 - 2} ok, 2 diverged"
+    assert run_counts(ds, ds[["d", "dynamics"]]).isel(dynamics=1, d=1).item() == "none"  # sgd at d = 3000
+
+
+@pytest.mark.parametrize(("seconds", "said"), [(26.2, "26 s"), (270.0, "4.5 min"), (11520.0, "3.2 h")])
+def test_durations_as_one_says_them(seconds, said):
+    assert duration(seconds) == said
