@@ -1,0 +1,134 @@
+"""A report on disk, and a headless Chromium that opens it as a reader would: by double click, without a server."""
+
+import shutil
+from collections.abc import Iterator
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+import xarray as xr
+
+from sweeplib.analysis import ANALYSES
+from sweeplib.figures import FIGURES, INTERACTIVE, Interactive
+from sweeplib.figures.style import save
+from sweeplib.report.failures import Failures
+from sweeplib.report.optima import optima_table
+from sweeplib.report.overview import axes, overview, provenance
+from sweeplib.report.plots import interactive_plot
+from sweeplib.report.runs import Journal
+from sweeplib.report.tables import analysis_tables
+from sweeplib.report.write import page
+from tests.browser.opened import Opened
+from tests.datasets import sweep_dataset
+
+NAMES = ("chromium", "chromium-browser", "google-chrome", "chrome", "msedge")
+
+
+@pytest.fixture(scope="session")
+def browser() -> Iterator[Any]:
+    """Chromium of the system, or else Playwright's own."""
+    sync_api = pytest.importorskip("playwright.sync_api", reason="Playwright is not installed")
+    found = next(filter(None, map(shutil.which, NAMES)), None)
+    with sync_api.sync_playwright() as playwright:
+        path = found or playwright.chromium.executable_path
+        if not Path(path).exists():
+            pytest.skip(f"no Chromium: none of {', '.join(NAMES)}, and Playwright has installed none")
+        chromium = playwright.chromium.launch(executable_path=path, args=["--no-sandbox"])
+        yield chromium
+        chromium.close()
+
+
+@pytest.fixture(scope="session")
+def ds() -> xr.Dataset:
+    return sweep_dataset(seeds=8).assign_attrs(versions="python 3.11", digest="0f", git_commit="abc")
+
+
+@pytest.fixture(scope="session")
+def exits(ds: xr.Dataset) -> xr.Dataset:
+    return ANALYSES["exit_times"](ds)
+
+
+@pytest.fixture(scope="session")
+def report(ds: xr.Dataset, exits: xr.Dataset, tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """The path of a report with every kind of plot: points, curves, a map; with a failure, tables, and a figure."""
+    folder = tmp_path_factory.mktemp("report")
+    analyses = {"exit_times": exits, "optimal_learning_rate": ANALYSES["optimal_learning_rate"](ds, resamples=100)}
+    shown = {name: INTERACTIVE[name] for name in ("exit_steps", "optimal_learning_rates", "risk_bands")}
+    plots = [interactive_plot(name, declared, ds, analyses, {}) for name, declared in shown.items()]
+    plots.append(interactive_plot("regimes", *_regimes(), {}, {}))
+    journals = [Journal(90.0, frozenset({"a:1"}))]
+    counts = [("ODE", {"ok": 1200, "failed": 1})]
+    html = page(
+        name="tiny",
+        config="name: tiny\n" + "a long line " * 40,
+        overview=overview(ds, counts, journals),
+        provenance=provenance(ds, journals, {"Seeds": "0 to 7"}, folder),
+        counts=counts,
+        axes=axes(ds),
+        failures=Failures([_failure()], 1),
+        figures=[_figure(ds, analyses, folder)],
+        plots=plots,
+        optima=optima_table(analyses["optimal_learning_rate"]),
+        tables=[table for name, analysis in analyses.items() for table in analysis_tables(name, analysis)],
+        analyses=list(analyses),
+    )
+    (folder / "index.html").write_text(html, encoding="utf-8")
+    return folder / "index.html"
+
+
+def _failure() -> dict[str, str]:
+    code = "from sweeplib.simulation import run_cases\nprint(run_cases([]))"
+    return {
+        "file": "failures/00.json",
+        "status": "failed",
+        "dynamics": "ode",
+        "problem": "gamma = 0.5",
+        "exception": "ValueError: " + "w" * 60,
+        "reproduce": code,
+    }
+
+
+def _figure(ds: xr.Dataset, analyses: dict[str, xr.Dataset], folder: Path) -> dict[str, Any]:
+    import base64
+
+    [_, png] = save(FIGURES["learning_rate_scan"](ds, analyses), folder / "scan")
+    source = f"data:image/png;base64,{base64.b64encode(png.read_bytes()).decode()}"
+    caption = FIGURES["learning_rate_scan"].caption
+    beside = ["exit_steps", "optimal_learning_rates"]
+    return {"name": "scan", "title": "Scan", "caption": caption, "source": source, "size": [1200, 900], "plots": beside}
+
+
+def _regimes() -> tuple[Interactive, xr.Dataset]:
+    """A map of classes over two exponents."""
+    coords = {"delta": np.linspace(-1.0, 1.0, 5), "kappa": np.linspace(0.0, 0.5, 3)}
+    names = np.resize(["plateau", "no_ode"], (5, 3))
+    data = xr.Dataset({"regime": (tuple(coords), names, {"long_name": "regime"})}, coords)
+    for name, symbol in (("delta", r"\delta"), ("kappa", r"\kappa")):
+        data[name].attrs = {"long_name": f"exponent {name}", "units": "1", "symbol": symbol}
+    flags = {"flag_values": [0, 1], "flag_meanings": "missing ok"}
+    data["status"] = xr.ones_like(data["delta"] * data["kappa"], np.uint8).expand_dims(seed=2).assign_attrs(flags)
+    lines = ((-1.0, 0.0, "κ + δ = 0"),)
+    declared = Interactive(x="delta", y="kappa", z="regime", data=lambda ds, _: ds[["regime"]], lines=lines)
+    return replace(declared, title="Regimes"), data
+
+
+@pytest.fixture(scope="session")
+def _desktop(browser: Any, report: Path) -> Opened:
+    return Opened(browser.new_page(viewport={"width": 1280, "height": 900}, reduced_motion="reduce"), report)
+
+
+@pytest.fixture
+def opened(_desktop: Opened) -> Opened:
+    """The report in a window of a desktop, every plot drawn, as if just opened."""
+    _desktop.reset()
+    return _desktop
+
+
+@pytest.fixture(scope="session")
+def phone(browser: Any, report: Path) -> Opened:
+    """The report on a phone 390 pixels wide."""
+    screen = {"width": 390, "height": 844}
+    context = browser.new_context(viewport=screen, has_touch=True, is_mobile=True, reduced_motion="reduce")
+    return Opened(context.new_page(), report)

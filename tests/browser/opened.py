@@ -1,0 +1,88 @@
+"""A report opened in a browser, and what a test asks of it."""
+
+import csv
+import io
+from pathlib import Path
+from typing import Any
+
+RESET = """() => {
+    for (const input of document.querySelectorAll("input")) input.checked = input.defaultChecked;
+    for (const option of document.querySelectorAll("option")) option.selected = option.defaultSelected;
+    for (const details of document.querySelectorAll("details")) details.open = false;
+    for (const section of document.querySelectorAll("section.plot")) section.dispatchEvent(new Event("change"));
+}"""
+DRAWN = """([name, source]) => {
+    const { ready } = document.querySelector(`section.plot[data-name=${name}]`).dataset;
+    const drawn = Bokeh.documents.find((each) => each.roots()[0].id === ready);
+    const entries = Object.entries(drawn.get_model_by_name(source).data);
+    return Object.fromEntries(entries.map(([key, values]) => [key, [...values]]));
+}"""
+PLACE = """([name, row]) => {
+    const { ready } = document.querySelector(`section.plot[data-name=${name}]`).dataset;
+    const view = [...Bokeh.index.roots].find((each) => each.model.id === ready);
+    const { x, y } = view.model.document.get_model_by_name("points").data;
+    const { left, top } = view.canvas_view.el.getBoundingClientRect();
+    return [left + view.frame.x_scale.compute(x[row]), top + view.frame.y_scale.compute(y[row])];
+}"""
+
+
+class Opened:
+    """A page with all its plots drawn; what went wrong while it was open stands in `troubles` and `warnings`."""
+
+    def __init__(self, page: Any, path: Path) -> None:
+        self.page = page
+        self.troubles: list[str] = []
+        self.warnings: list[str] = []
+        self.requests: list[str] = []
+        page.on("console", lambda message: message.type == "error" and self.troubles.append(message.text))
+        page.on("console", lambda message: message.type == "warning" and self.warnings.append(message.text))
+        page.on("pageerror", lambda error: self.troubles.append(str(error)))
+        page.on("requestfailed", lambda request: self.troubles.append(request.url))
+        page.on("request", lambda request: self.requests.append(request.url))
+        page.goto(path.as_uri())
+        for section in page.locator("section.plot").all():
+            section.scroll_into_view_if_needed()
+        page.wait_for_function("!document.querySelector('section.plot:not([data-ready])')")
+
+    def reset(self) -> None:
+        """Put every control back to where it is when the page opens."""
+        self.page.emulate_media(color_scheme="light")
+        self.page.evaluate(RESET)
+
+    def plot(self, name: str) -> Any:
+        """The section of a plot."""
+        return self.page.locator(f"section.plot[data-name={name}]")
+
+    def drawn(self, name: str, source: str = "points") -> dict[str, list[Any]]:
+        """The data that a plot draws now."""
+        found: dict[str, list[Any]] = self.page.evaluate(DRAWN, [name, source])
+        return found
+
+    def hover(self, name: str, row: int) -> str:
+        """The text of the tooltip at a point, with the mouse brought there."""
+        x, y = self._place(name, row)
+        self.page.mouse.move(x - 30, y - 30)
+        self.page.mouse.move(x, y, steps=3)
+        return self._tooltip()
+
+    def tap(self, name: str, row: int) -> str:
+        """The text of the tooltip at a point that a finger touched."""
+        self.page.touchscreen.tap(*self._place(name, row))
+        return self._tooltip()
+
+    def _place(self, name: str, row: int) -> tuple[float, float]:
+        self.plot(name).locator(".canvas").scroll_into_view_if_needed()
+        x, y = self.page.evaluate(PLACE, [name, row])
+        return x, y
+
+    def _tooltip(self) -> str:
+        tooltip = self.page.locator(".bk-tooltip-content:visible").first
+        tooltip.wait_for(state="visible", timeout=5000)
+        return str(tooltip.inner_text())
+
+    def downloaded(self, section: Any) -> list[dict[str, str]]:
+        """The rows of the CSV file that the section's button saves."""
+        with self.page.expect_download() as download:
+            section.locator("button.csv").click()
+        text = Path(download.value.path()).read_text(encoding="utf-8-sig")
+        return list(csv.DictReader(io.StringIO(text)))

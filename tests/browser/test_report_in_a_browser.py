@@ -1,0 +1,149 @@
+"""The report as its readers have it: opened from a file, in Chromium."""
+
+import math
+import re
+
+import pytest
+
+from sweeplib.theory import noise_corrected_exit_time
+
+
+def test_it_opens_with_no_error_and_asks_for_nothing_else(opened, report):
+    assert opened.troubles + opened.warnings == []
+    assert [url for url in opened.requests if not url.startswith(("data:", "blob:"))] == [report.as_uri()]
+
+
+def test_every_plot_draws_its_points(opened, exits):
+    for name in ("exit_steps", "optimal_learning_rates", "risk_bands", "regimes"):
+        assert opened.drawn(name)["x"], name
+        assert opened.plot(name).locator("canvas").count() > 0
+    shown = exits.exit_steps_mean.sel(Delta=0.0).notnull().sum().item()
+    assert len(opened.drawn("exit_steps")["x"]) == shown
+
+
+def test_hovering_a_point_shows_parameters_statistics_and_runs(opened, exits):
+    drawn = opened.drawn("exit_steps")
+    at = exits.sel(dynamics="sgd_chain", d=3000, Delta=0.0).isel(gamma_ratio=3, threshold=0)
+    row = next(row for row, y in enumerate(drawn["y"]) if math.isclose(y, at.exit_steps_mean, rel_tol=1e-8))
+    text = opened.hover("exit_steps", row)
+    expected = (
+        "Dynamics: SGD (overlap chain)",
+        "Input dimension d: 3000",
+        "Label-noise variance Δ: 0",
+        f"Learning rate γ: {at.gamma.item():.5g}",
+        f"Median exit steps med\u2009ν_ext: {at.exit_steps_median.item():.5g}",
+        "Runs: 8 ok",
+        "Runs used: 8",
+    )
+    for words in expected:
+        assert words in text
+    mean, error = re.search(r"Mean exit steps ⟨ν_ext⟩: (\S+) ± (\S+)", text).groups()
+    assert float(mean) == pytest.approx(at.exit_steps_mean.item(), abs=0.1 * at.exit_steps_mean_error.item())
+    assert float(error) == pytest.approx(at.exit_steps_mean_error.item(), rel=0.05)
+
+
+def test_curves_have_a_band_and_theory_a_line(opened, ds):
+    bands, lines = opened.drawn("risk_bands", "bands"), opened.drawn("risk_bands", "lines")
+    assert len(bands["xs"]) == len(lines["xs"]) > 0
+    times = len(lines["xs"][0])
+    assert len(bands["xs"][0]) == 2 * times
+    theory = opened.drawn("exit_steps", "theory")
+    gamma, steps = theory["xs"][-1][0], theory["ys"][-1][0]
+    expected = [noise_corrected_exit_time(gamma, 1, d, 0.0, 0.01) * d / gamma for d in ds.d.values]
+    assert any(steps == pytest.approx(each, rel=1e-6) for each in expected)
+
+
+def test_a_menu_filters_what_is_drawn_tabulated_and_said(opened, exits):
+    plot = opened.plot("exit_steps")
+    before = opened.drawn("exit_steps")
+    plot.get_by_label("Label-noise variance Δ").select_option("1")
+    after = opened.drawn("exit_steps")
+    assert after["y"] != before["y"]
+    expected = exits.exit_steps_mean.sel(Delta=1.0).values
+    assert sorted(after["y"]) == pytest.approx(sorted(expected[~(expected != expected)]))
+    assert plot.get_by_role("status").inner_text().startswith(f"{len(after['y'])} of ")
+    plot.get_by_label("Label-noise variance Δ").select_option("all")
+    assert len(opened.drawn("exit_steps")["y"]) == exits.exit_steps_mean.notnull().sum()
+
+
+def test_a_box_of_the_legend_takes_points_and_lines_away(opened):
+    plot = opened.plot("exit_steps")
+    colours = set(opened.drawn("exit_steps")["color"])
+    plot.get_by_role("group", name="Input dimension d").get_by_label("300", exact=True).uncheck()
+    assert len(set(opened.drawn("exit_steps")["color"])) == len(colours) - 1
+    assert set(opened.drawn("exit_steps", "lines")["color"]) == set(opened.drawn("exit_steps")["color"])
+    for box in plot.get_by_role("group", name="Dynamics").get_by_role("checkbox").all():
+        box.uncheck()
+    assert opened.drawn("exit_steps")["x"] == []
+    assert opened.troubles == []
+
+
+def test_the_map_is_filtered_by_class(opened):
+    plot = opened.plot("regimes")
+    plot.get_by_label("no_ode").uncheck()
+    assert len(set(opened.drawn("regimes")["color"])) == 1
+    assert "Regime: plateau" in opened.hover("regimes", 0)
+
+
+def test_csv_of_a_plot_has_the_rows_that_are_shown(opened):
+    plot = opened.plot("exit_steps")
+    plot.get_by_label("Label-noise variance Δ").select_option("1")
+    plot.get_by_role("group", name="Dynamics").get_by_label("ODE").uncheck()
+    rows, drawn = opened.downloaded(plot), opened.drawn("exit_steps")
+    assert [float(row["exit_steps_mean"]) for row in rows] == drawn["y"]
+    assert {row["dynamics"] for row in rows} == {"sgd", "sgd_chain"}
+    assert {float(row["Delta"]) for row in rows} == {1.0}
+    assert {row["runs"] for row in rows} == {"8 ok"}
+
+
+def test_csv_of_an_analysis_has_every_point(opened, exits):
+    section = opened.page.locator("section.table", has_text="exit_times")
+    rows = opened.downloaded(section)
+    assert len(rows) == exits.exit_steps_mean.notnull().sum()
+    one = next(row for row in rows if row["dynamics"] == "ode" and float(row["d"]) == 3000)
+    at = exits.sel(dynamics="ode", d=3000, Delta=float(one["Delta"]))
+    at = at.isel(gamma_ratio=int(abs(at.gamma_ratio - float(one["gamma_ratio"])).argmin()))
+    assert float(one["exit_steps_median"]) == pytest.approx(at.exit_steps_median.item())
+
+
+def test_the_table_beside_a_plot_has_the_same_points(opened):
+    plot = opened.plot("optimal_learning_rates")
+    plot.get_by_text("Table of the points shown").click()
+    rows = plot.get_by_role("row")
+    rows.nth(1).wait_for()
+    assert rows.count() == 1 + len(opened.drawn("optimal_learning_rates")["x"])
+    assert plot.get_by_role("columnheader", name="Input dimension d").count() == 1
+
+
+def test_nothing_is_wider_than_a_phone(phone):
+    assert phone.page.evaluate("document.documentElement.scrollWidth") <= 390
+    wide = """() => [...document.querySelectorAll('body *')].filter((element) =>
+        !element.closest('.scroll, .picture, nav, .skip') && element.getBoundingClientRect().right > 391
+    ).map((element) => element.outerHTML.slice(0, 80))"""
+    assert phone.page.evaluate(wide) == []
+    assert phone.troubles == []
+
+
+def test_a_tap_shows_the_tooltip_on_a_phone(phone):
+    assert "Runs: 8 ok" in phone.tap("exit_steps", 5)
+
+
+@pytest.mark.parametrize("scheme", ["light", "dark"])
+def test_it_is_accessible(opened, scheme):
+    """axe-core finds nothing against WCAG 2.1 A and AA: names, roles, order, contrast of 4.5 and more."""
+    axe = pytest.importorskip("axe_playwright_python.sync_playwright", reason="axe is not installed").Axe()
+    opened.page.emulate_media(color_scheme=scheme)
+    opened.plot("optimal_learning_rates").locator("summary").click()
+    opened.page.get_by_text("Reproduce it").click()
+    rules = {"runOnly": ["wcag2a", "wcag2aa", "wcag21a", "wcag21aa", "best-practice"]}
+    found = axe.run(opened.page, options=rules)
+    assert not found.response["violations"], found.generate_report()
+
+
+def test_printing_draws_what_was_not_seen_yet(browser, report):
+    window = browser.new_page(viewport={"width": 800, "height": 300})
+    window.goto(report.as_uri())
+    assert window.locator("section.plot:not([data-ready])").count() > 0
+    window.evaluate("dispatchEvent(new Event('beforeprint'))")
+    window.wait_for_function("!document.querySelector('section.plot:not([data-ready])')")
+    window.close()
