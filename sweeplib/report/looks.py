@@ -6,11 +6,14 @@ from collections.abc import Sequence
 from dataclasses import asdict, dataclass
 from typing import Any
 
+import numpy as np
+
 from sweeplib.analysis.cells import is_stochastic
 from sweeplib.figures.labels import dynamics_order
 from sweeplib.figures.style import COLOURS, INK
 
 MARKERS = ("circle", "square", "triangle", "diamond", "inverted_triangle", "plus")
+SHADES = ("#1b1f5e", "#1d5c8f", "#248f8a", "#6fb35c", "#e3b72f")
 DASHES = ("solid", "dashed", "dotted", "dotdash")
 OUTLINES = {
     "circle": "M-5,0a5,5 0 1,0 10,0a5,5 0 1,0 -10,0z",
@@ -53,10 +56,16 @@ class Look:
 def hue_looks(number: int, kind: str) -> list[Look]:
     """The looks of the values of a hue: the figures' colours and markers, or where there are more a sequence."""
     if number > len(COLOURS):
-        from bokeh.palettes import viridis
-
-        return [Look(color, _marker(kind, "circle")) for color in viridis(number + 2)[:number]]
+        return [Look(color, _marker(kind, "circle")) for color in sequence(number)]
     return [Look(color, _marker(kind, marker)) for color, marker in zip(COLOURS[:number], MARKERS, strict=False)]
+
+
+def sequence(number: int) -> list[str]:
+    """So many colours from dark to light, which keep their order in grey: SHADES, and between them linearly."""
+    places = np.linspace(0.0, len(SHADES) - 1.0, number)
+    channels = [[int(shade[at : at + 2], 16) for shade in SHADES] for at in (1, 3, 5)]
+    mixed = np.rint([np.interp(places, range(len(SHADES)), channel) for channel in channels]).astype(int)
+    return ["#" + "".join(f"{channel:02x}" for channel in colour) for colour in mixed.T]
 
 
 def _marker(kind: str, marker: str) -> str:

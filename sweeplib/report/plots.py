@@ -12,13 +12,14 @@ import xarray as xr
 from sweeplib.figures.facets import PANELS_FIRST
 from sweeplib.figures.interactive import Interactive
 from sweeplib.problem import PROBLEM_FIELDS
-from sweeplib.report.looks import Look, dynamics_looks, hue_looks
+from sweeplib.report.looks import Look, dynamics_looks, hue_looks, sequence
 from sweeplib.report.mathematics import words
 from sweeplib.report.runs import run_counts
 from sweeplib.report.tables import MOST_CELLS, Column, Table, columns, heading
 
 MOST_CHIPS = 40
 LOG_SPAN = 8.0
+FEW_TICKS = 5
 
 
 @dataclass(frozen=True)
@@ -34,7 +35,7 @@ class Control:
 
 @dataclass(frozen=True)
 class Plot:
-    """An interactive plot: its data as a table, its controls, what the script draws by, its Bokeh document."""
+    """An interactive plot: its data as a table, its controls, what it is drawn by in the browser."""
 
     name: str
     title: str
@@ -42,12 +43,11 @@ class Plot:
     controls: list[Control] = field(default_factory=list)
     notes: list[str] = field(default_factory=list)
     spec: dict[str, Any] = field(default_factory=dict)
-    item: Any = None
 
     @property
     def json(self) -> dict[str, Any]:
         """What the page's script reads."""
-        return {"table": self.table.json(), "spec": self.spec, "item": self.item}
+        return {"table": self.table.json(), "spec": self.spec}
 
 
 def interactive_plot(
@@ -66,7 +66,7 @@ def interactive_plot(
     data, notes = _thinned(data, dims, drawn[-1])
     names = _names(data, declared, dims)
     kept, left = _kept(data[[value, "runs"]].broadcast_like(data[value]).transpose(*dims), value)
-    title = declared.title or f"{heading(data[value])} against {words(data[declared.x])}"
+    title = declared.title or f"{_name(data[value])} against {_name(data[declared.x]).lower()}"
     if kept.sum() * (len(dims) + len(names)) > MOST_CELLS:
         return Plot(name, title, Table(name, title, int(kept.sum())))
     table = Table(name, title, int(kept.sum()), columns(data, dims, names, kept))
@@ -78,7 +78,11 @@ def interactive_plot(
     )
     notes += _key(data, declared, names, kind)
     spec = _spec(table, declared, data, dims, drawn, controls, kind)
-    return Plot(name, title, table, controls, notes, spec, _item(title, declared, data, kept, spec))
+    return Plot(name, title, table, controls, notes, spec)
+
+
+def _name(array: xr.DataArray) -> str:
+    return heading(array.drop_attrs().assign_attrs(long_name=array.attrs.get("long_name", array.name)))
 
 
 def _drawn(data: xr.Dataset, declared: Interactive) -> list[str]:
@@ -203,9 +207,13 @@ def _spec(
         ],
         "seeds": sorted(name for name in held if name.startswith("seeds_")),
         "looks": {control.column: [look.json() for look in control.looks or []] for control in _layered(controls)},
-        "cells": _cells(data, declared, drawn) if declared.z else None,
+        "cells": _cells(data, declared) if declared.z else None,
         "range": _range(data[value]) if declared.z else None,
+        "palette": sequence(64) if declared.z else None,
+        "labels": {axis: heading(data[getattr(declared, axis)]) for axis in "xy"},
         "log": {axis: _logarithmic(data, getattr(declared, axis), kind) for axis in "xy"},
+        "ticks": {"x": _ticks(data[declared.x]) if _logarithmic(data, declared.x, kind) else None},
+        "lines": [list(line) for line in declared.lines],
     }
 
 
@@ -214,13 +222,19 @@ def _layered(controls: list[Control]) -> list[Control]:
     return sorted((control for control in controls if control.looks), key=lambda control: control.column == "dynamics")
 
 
-def _cells(data: xr.Dataset, declared: Interactive, drawn: list[str]) -> dict[str, list[float]]:
-    """Halves of the sizes of a map's cells, by axis."""
+def _cells(data: xr.Dataset, declared: Interactive) -> dict[str, float]:
+    """The width and height of a map's cells."""
     sizes = {}
     for axis, name in (("x", declared.x), ("y", declared.y)):
         values = np.unique(data[name].values.astype(float))
         sizes[axis] = float(np.diff(values).min()) if len(values) > 1 else 1.0
-    return {axis: [size] for axis, size in sizes.items()}
+    return sizes
+
+
+def _ticks(values: xr.DataArray) -> list[float] | None:
+    """The few values themselves as ticks, where they are few."""
+    found = np.unique(values.values)
+    return found.tolist() if len(found) <= FEW_TICKS else None
 
 
 def _range(numbers: xr.DataArray) -> list[float] | None:
@@ -234,10 +248,3 @@ def _logarithmic(data: xr.Dataset, name: str, kind: str) -> bool:
         return False
     low, high = float(np.nanmin(values)), float(np.nanmax(values))
     return 0.0 < LOG_SPAN * low < high
-
-
-def _item(title: str, declared: Interactive, data: xr.Dataset, kept: np.ndarray, spec: dict[str, Any]) -> Any:
-    from sweeplib.report.drawing import drawing
-
-    labels = [heading(data[getattr(declared, axis)]) for axis in "xy"]
-    return drawing(title, labels, spec, declared.lines)

@@ -70,7 +70,7 @@ def _table(name: str, analysis: xr.Dataset, dims: list[str], names: list[str]) -
     cells = int(np.prod([analysis.sizes[dim] for dim in dims])) * (len(dims) + len(names))
     if cells > MOST_CELLS:
         return Table(name, title, cells // (len(dims) + len(names)))
-    floats = [np.isfinite(analysis[each]) for each in names if analysis[each].dtype.kind == "f"]
+    floats = [xr.ufuncs.isfinite(analysis[each]) for each in names if analysis[each].dtype.kind == "f"]
     kept = _spread(sum(floats, xr.DataArray(False)) > 0, analysis, dims) if floats else None
     found = columns(analysis, dims, names, kept)
     return Table(name, title, len(found[0].values) if found else 0, found)

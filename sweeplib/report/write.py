@@ -53,25 +53,29 @@ def page(**contents: Any) -> str:
     import jinja2
     from markupsafe import Markup
 
-    from sweeplib.figures.style import COLOURS
+    from sweeplib.figures.style import COLOURS, FAINT, INK
 
     loader = jinja2.FileSystemLoader(Path(__file__).parent)
     environment = jinja2.Environment(
         loader=loader, autoescape=True, undefined=jinja2.StrictUndefined, trim_blocks=True, lstrip_blocks=True
     )
-    environment.policies["json.dumps_kwargs"] = {"separators": (",", ":"), "allow_nan": False}  # Bokeh's order is kept
+    environment.policies["json.dumps_kwargs"] = {"separators": (",", ":"), "allow_nan": False}
     beside = [plot for figure in contents["figures"] for plot in figure["plots"]]
-    script = Markup(_bokeh()) if any(plot.item for plot in contents["plots"]) else ""
+    scripts = [Markup(script) for script in _bokeh()] if any(plot.spec for plot in contents["plots"]) else []
     template = environment.get_template("page.html.j2")
-    return template.render(**contents, beside=beside, bokeh=script, colour=COLOURS[0])
+    return template.render(**contents, beside=beside, scripts=scripts, colour=COLOURS[0], ink=INK, faint=FAINT)
 
 
-def _bokeh() -> str:
-    """BokehJS: the part that draws, for all plots of the page."""
-    import bokeh
+def _bokeh() -> list[str]:
+    """BokehJS and its interface, once for all plots of the page; Bokeh itself is not imported."""
+    from importlib.util import find_spec
 
-    path = Path(bokeh.__file__).parent / "server" / "static" / "js" / "bokeh.min.js"
-    return path.read_text(encoding="utf-8").partition("//# sourceMappingURL")[0]
+    found = find_spec("bokeh")
+    if found is None or found.origin is None:
+        raise ModuleNotFoundError("bokeh, a dependency of sweeplib, is not installed", name="bokeh")
+    folder = Path(found.origin).parent / "server" / "static" / "js"
+    texts = [(folder / name).read_text(encoding="utf-8") for name in ("bokeh.min.js", "bokeh-api.min.js")]
+    return [text.partition("//# sourceMappingURL")[0] for text in texts]
 
 
 def case_counts(sweep: Sweep, directory: Path) -> list[tuple[str, dict[str, int]]]:

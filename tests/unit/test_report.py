@@ -98,7 +98,7 @@ def test_everything_is_escaped(html):
 
 def test_scripts_are_the_data_of_plot_and_tables_bokeh_and_our_own(html):
     scripts = Outline(html).all("script")
-    assert [attrs.get("type", "") for attrs in scripts] == ["application/json"] * 2 + ["", ""]
+    assert [attrs.get("type", "") for attrs in scripts] == ["application/json"] * 2 + ["", "", ""]
 
 
 def test_nothing_is_loaded_from_elsewhere(html):

@@ -9,6 +9,7 @@ import xarray as xr
 from sweeplib.analysis import ANALYSES
 from sweeplib.figures import FIGURES, INTERACTIVE, Interactive
 from sweeplib.report import plots, tables
+from sweeplib.report.looks import sequence
 from sweeplib.report.plots import interactive_plot
 from sweeplib.report.runs import duration, run_counts
 from sweeplib.report.tables import analysis_tables
@@ -50,11 +51,11 @@ def regimes():
 
 
 @pytest.mark.parametrize("name", INTERACTIVE)
-def test_every_declared_plot_has_points_labels_and_a_document(name, ds, analyses):
+def test_every_declared_plot_has_points_and_labels(name, ds, analyses):
     plot = interactive_plot(name, INTERACTIVE[name], ds, analyses, {})
     assert plot.table.rows > 0
     assert len({len(column.values) for column in plot.table.columns}) == 1
-    assert plot.item is not None
+    assert plot.spec
     json.dumps(plot.json, allow_nan=False)
     assert not any(sign in column.label for column in plot.table.columns for sign in "\\${}")
 
@@ -106,7 +107,7 @@ def test_a_map_has_a_cell_a_point_and_its_classes_as_a_legend():
     assert plot.table.rows == 15
     [control] = plot.controls
     assert control.labels == sorted(REGIMES)
-    assert plot.spec["cells"] == {"x": [0.5], "y": [0.25]}
+    assert plot.spec["cells"] == {"x": 0.5, "y": 0.25}
     assert "Dashed lines: κ + δ = 0." in plot.notes
 
 
@@ -140,7 +141,7 @@ def test_long_curves_are_thinned_and_it_is_said(ds, monkeypatch):
 def test_what_is_too_large_for_a_page_is_not_drawn(ds, analyses, monkeypatch):
     monkeypatch.setattr(plots, "MOST_CELLS", 100)
     plot = interactive_plot("exit_steps", INTERACTIVE["exit_steps"], ds, analyses, {})
-    assert plot.item is None
+    assert plot.spec == {}
     assert plot.table.rows > 0
 
 
@@ -175,6 +176,15 @@ def test_runs_are_counted_by_status_and_summed_over_what_is_gone(ds):
     summed = run_counts(troubled, troubled[["dynamics"]])
     assert summed.isel(dynamics=0).item() == f"{2 * 2 * 8 * 6 - 2} ok, 2 diverged"
     assert run_counts(ds, ds[["d", "dynamics"]]).isel(dynamics=1, d=1).item() == "none"  # sgd at d = 3000
+
+
+def test_a_sequence_of_colours_gets_lighter():
+    shades = [
+        sum(int(colour[at : at + 2], 16) * weight for at, weight in ((1, 0.299), (3, 0.587), (5, 0.114)))
+        for colour in sequence(9)
+    ]
+    assert len(shades) == 9
+    assert min(np.diff(shades)) > 5
 
 
 @pytest.mark.parametrize(("seconds", "said"), [(26.2, "26 s"), (270.0, "4.5 min"), (11520.0, "3.2 h")])
