@@ -3,6 +3,7 @@ import sys
 
 import sweeplib.config
 import sweeplib.errors
+import sweeplib.figures
 
 try:
     config = {"sweep": "config/quickstart.yaml", "results": "results"} | config
@@ -12,6 +13,10 @@ try:
 except sweeplib.errors.InputError as error:
     print(error, file=sys.stderr)
     sys.exit(2)
+
+
+report: "workflow/report/workflow.rst"
+
 
 directory = f"{config['results']}/{sweep.name}"
 

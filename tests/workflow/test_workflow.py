@@ -77,3 +77,16 @@ def test_a_killed_snakemake_leaves_nothing_to_unlock(project: Project) -> None:
     done = project.snakemake("--config", "sweep=tiny.yaml", "--until", "plan")
     assert done.returncode == 0, done.stderr
     assert (project.root / "results/tiny/plan.json").exists()
+
+
+def test_snakemake_makes_its_report_of_captioned_figures_and_the_page(finished: Project) -> None:
+    done = finished.snakemake("--config", "sweep=tiny.yaml", "--report", "report.html")
+    assert done.returncode == 0, done.stderr
+    text = (finished.root / "report.html").read_text()
+    for words in (
+        "The sweep described by",
+        "Population risk against ODE time",
+        '"labels": {"sweep": "tiny", "figure": "risk_curves"}',
+        '"labels": {"sweep": "tiny", "page": "interactive"}',
+    ):
+        assert words in text

@@ -4,12 +4,18 @@ rule figure:
         expand("{directory}/analysis/{name}.done.json", directory=directory, name=sweep.analyses),
     output:
         f"{directory}/figures/{{name}}.pdf",
-        f"{directory}/figures/{{name}}.png",
+        report(
+            f"{directory}/figures/{{name}}.png",
+            caption="../report/figure.rst",
+            category="Figures",
+            labels={"sweep": sweep.name, "figure": "{name}"},
+        ),
     wildcard_constraints:
         name="|".join(sweep.figures),
     params:
         directory=directory,
         options=lambda wildcards: sweep.figures[wildcards.name],
+        caption=lambda wildcards: sweeplib.figures.FIGURES[wildcards.name].caption,
         code=code("figures", "theory"),
     script:
         "../scripts/figure.py"

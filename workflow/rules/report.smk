@@ -4,7 +4,12 @@ rule report:
         expand("{directory}/analysis/{name}.done.json", directory=directory, name=sweep.analyses),
         expand("{directory}/figures/{name}.png", directory=directory, name=sweep.figures),
     output:
-        f"{directory}/report/index.html",
+        report(
+            f"{directory}/report/index.html",
+            caption="../report/page.rst",
+            category="Report",
+            labels={"sweep": sweep.name, "page": "interactive"},
+        ),
     params:
         directory=directory,
         settings={key: value for key, value in settings.items() if key != "cluster"},
