@@ -132,7 +132,10 @@ FIGURES.register(
 INTERACTIVE.register(
     "steps_over_d",
     Interactive(
-        x="d", y="steps_over_d", needs=("sample_complexity",), also=("exponent", "information_exponent"),
+        x="d",
+        y="steps_over_d",
+        needs=("sample_complexity",),
+        also=("exponent", "information_exponent"),
         figure="sample_complexity",
     ),
-)  # fmt: skip
+)
