@@ -27,6 +27,7 @@ test: $(VENV)/.test
 test-long: $(VENV)/.test
 	$(BIN)/python -m pytest -m long --timeout 3600
 
+bench: export OPENBLAS_NUM_THREADS := 1
 bench: $(VENV)/.run
 	$(BIN)/python -m benchmarks
 
