@@ -8,7 +8,7 @@ from sweeplib.simulation.driver import replicas_of
 
 
 def steps_of(
-    problem: Problem, dynamics: str, replicas: int, steps: int, initial: Overlaps | None = None, **options: float
+    problem: Problem, dynamics: str, replicas: int, steps: int, initial: Overlaps | None = None, **options: float | str
 ) -> Work:
     """Work that takes some steps with some replicas of a problem, without the start that is drawn for them."""
     recording = Recording((steps * problem.step_time(),))

@@ -94,6 +94,10 @@ def _sizes() -> list[Benchmark]:
                 reach,
             )
         )
+    wide = _problem(100, 1000, 1)
+    single = steps_of(wide, "sgd", 1, 300, weights="float32")
+    double = steps_of(wide, "sgd", 1, 300)
+    made.append(Benchmark("weights in float32, d = 100, p = 1000", "a step", single, double, "in float64"))
     if importlib.util.find_spec("torch"):
         made.append(
             Benchmark(
