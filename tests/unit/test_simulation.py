@@ -181,7 +181,7 @@ def test_the_chain_refuses_more_units_than_dimensions():
 
 
 def test_weights_in_single_precision_follow_those_in_double():
-    """10,000 steps of the same samples: overlaps apart by less than 10^-6, by roundings of 3e-8 a step, and not equal."""
+    """10,000 steps of the same samples, a rounding of 3e-8 each: overlaps apart by less than 2e-6, and not equal."""
     problem = Problem(gamma=0.5, p=3, k=2, d=100, Delta=0.1, activation="erf")
     shown = {"times": [0.0, 16.0], "observables": ("overlap_Q", "overlap_M"), "seeds": range(2)}
     double, single = (
