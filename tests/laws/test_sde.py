@@ -80,7 +80,8 @@ def test_escape_agrees_with_sgd(p, gamma):
         for threshold in common["thresholds"]:
             x, y = (ds.exit_steps.sel(threshold=threshold).dropna("seed").values for ds in (ours, other))
             assert stats.ks_2samp(x, y).pvalue > LEVEL
-    assert float(ours.exit_steps.std("seed").min()) > 100 * float(ode.exit_steps.std("seed").max())
+    # The starts of p = 2 differ in Q_12 among the seeds, and with them the ODE's exits.
+    assert float(ours.exit_steps.std("seed").min()) > 30 * float(ode.exit_steps.std("seed").max())
     assert float(ours.risk.min()) >= 0.0
 
 
