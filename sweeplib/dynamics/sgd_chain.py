@@ -76,8 +76,9 @@ class SgdChain(StepDynamics):
     def _observe(self) -> None:
         A, B, L_star = (np.ascontiguousarray(np.moveaxis(part, -1, 0)) for part in (self._A, self._B, self._L_star))
         self.a = self._a.T.copy()
-        self.M = A @ L_star.transpose(0, 2, 1)
-        self.Q = A @ A.transpose(0, 2, 1) + B @ B.transpose(0, 2, 1)
+        with np.errstate(over="ignore", invalid="ignore"):  # in runs that diverged, and only there
+            self.M = A @ L_star.transpose(0, 2, 1)
+            self.Q = A @ A.transpose(0, 2, 1) + B @ B.transpose(0, 2, 1)
 
     @staticmethod
     def work(problem: Problem, time: float) -> float:
