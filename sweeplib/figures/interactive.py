@@ -1,7 +1,7 @@
 """What an interactive plot of the report shows: a declaration over labelled data, drawn by the report."""
 
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Literal
 
 import xarray as xr
@@ -21,7 +21,8 @@ class Interactive:
     `confidence` in the attributes of the data, or what their attribute `interval` says. `also` are variables that
     hovering shows besides, `theory` is one that is drawn as a curve. `kind`: points with error bars, or curves with a
     band. `hue` is the axis of the colours, by default the first that can be; all other axes become filters. `lines`
-    (slope, intercept, name) lie over a map. `figure` is the static figure that it stands beside.
+    (slope, intercept, name) lie over a map, whose classes have the `colors` given. `figure` is the static figure that
+    it stands beside.
     """
 
     x: str
@@ -34,6 +35,7 @@ class Interactive:
     hue: str | None = None
     kind: Literal["points", "curves"] = "points"
     lines: tuple[Line, ...] = ()
+    colors: Mapping[str, str] = field(default_factory=dict)
     title: str = ""
     figure: str = ""
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import asdict, dataclass
 from typing import Any
 
@@ -53,8 +53,11 @@ class Look:
         return {"d": OUTLINES[shape], "stroke": colour, "fill": "none" if open_ else colour} | dash
 
 
-def hue_looks(number: int, kind: str) -> list[Look]:
-    """The looks of the values of a hue: the figures' colours and markers, or where there are more a sequence."""
+def hue_looks(names: Sequence[str], kind: str, colors: Mapping[str, str]) -> list[Look]:
+    """The looks of the values of a hue: the `colors` they have, else the figures' and their markers, or a sequence."""
+    number = len(names)
+    if set(names) <= set(colors):
+        return [Look(colors[name], _marker(kind, "circle")) for name in names]
     if number > len(COLOURS):
         return [Look(color, _marker(kind, "circle")) for color in sequence(number)]
     return [Look(color, _marker(kind, marker)) for color, marker in zip(COLOURS[:number], MARKERS, strict=False)]

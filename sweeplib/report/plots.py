@@ -15,7 +15,7 @@ from sweeplib.problem import PROBLEM_FIELDS
 from sweeplib.report.looks import Look, dynamics_looks, hue_looks, sequence
 from sweeplib.report.mathematics import words
 from sweeplib.report.runs import run_counts
-from sweeplib.report.tables import MOST_CELLS, Column, Table, columns, heading
+from sweeplib.report.tables import MOST_CELLS, Column, Table, columns, heading, name_of
 
 MOST_CHIPS = 40
 LOG_SPAN = 8.0
@@ -59,6 +59,7 @@ def interactive_plot(
 ) -> Plot:
     """The plot of what is `declared`; `options` of its figure choose the colours and where the filters start."""
     data = declared.labelled(dataset, analyses)
+    data = data.expand_dims([name for name in (declared.x, declared.y) if name in data.coords and not data[name].dims])
     value = declared.z or declared.y
     drawn = _drawn(data, declared)
     dims = [str(dim) for dim in data[value].dims if dim not in drawn] + drawn
@@ -66,23 +67,19 @@ def interactive_plot(
     data, notes = _thinned(data, dims, drawn[-1])
     names = _names(data, declared, dims)
     kept, left = _kept(data[[value, "runs"]].broadcast_like(data[value]).transpose(*dims), value)
-    title = declared.title or f"{_name(data[value])} against {_name(data[declared.x]).lower()}"
+    title = declared.title or f"{name_of(data[value])} against {name_of(data[declared.x]).lower()}"
     if kept.sum() * (len(dims) + len(names)) > MOST_CELLS:
         return Plot(name, title, Table(name, title, int(kept.sum())))
     table = Table(name, title, int(kept.sum()), columns(data, dims, names, kept))
     hue = _hue(data, declared, [dim for dim in dims if dim not in drawn], options)
     kind = "map" if declared.z else declared.kind
-    controls = _controls(table.columns, dims, drawn, hue, kind, options.get("where") or {})
+    controls = _controls(table.columns, dims, drawn, hue, kind, options.get("where") or {}, declared.colors)
     notes += [f"{left:,} {'point has' if left == 1 else 'points have'} runs but no value, and are not drawn."] * (
         left > 0
     )
     notes += _key(data, declared, names, kind)
     spec = _spec(table, declared, data, dims, drawn, controls, kind)
     return Plot(name, title, table, controls, notes, spec)
-
-
-def _name(array: xr.DataArray) -> str:
-    return heading(array.drop_attrs().assign_attrs(long_name=array.attrs.get("long_name", array.name)))
 
 
 def _drawn(data: xr.Dataset, declared: Interactive) -> list[str]:
@@ -158,13 +155,20 @@ def _hue(data: xr.Dataset, declared: Interactive, free: list[str], options: Mapp
 
 
 def _controls(
-    held: list[Column], dims: list[str], drawn: list[str], hue: str | None, kind: str, where: Mapping[str, Any]
+    held: list[Column],
+    dims: list[str],
+    drawn: list[str],
+    hue: str | None,
+    kind: str,
+    where: Mapping[str, Any],
+    colors: Mapping[str, str],
 ) -> list[Control]:
     found = []
     for column in held:
         levels = column.levels or []
         if column.name == hue and levels:
-            found.append(Control(column.name, column.label, column.labels or [], hue_looks(len(levels), kind)))
+            coloured = hue_looks([str(level) for level in levels], kind, colors)
+            found.append(Control(column.name, column.label, column.labels or [], coloured))
         elif column.name in dims and column.name not in drawn and len(levels) > 1:
             dynamics = column.name == "dynamics" and kind != "map"
             looks = dynamics_looks([str(level) for level in levels], kind) if dynamics else None

@@ -92,16 +92,25 @@ def _variable(ds: xr.Dataset, name: str, dims: Sequence[str], kept: np.ndarray |
     array = ds[name]
     flat = _spread(array, ds, dims)
     flat = flat if kept is None else flat[kept]
+    label = heading(array) if name in ds.coords else name_of(array)
     if flat.dtype.kind in "UOTb" or "flag_meanings" in array.attrs:
         levels, codes = np.unique(flat.astype("U") if flat.dtype.kind in "OT" else flat, return_inverse=True)
-        return Column(name, heading(array), codes.tolist(), *_levels(array, levels.tolist()))
-    return Column(name, heading(array), flat.tolist() if flat.dtype.kind in "iu" else _rounded(flat))
+        return Column(name, label, codes.tolist(), *_levels(array, levels.tolist()))
+    return Column(name, label, flat.tolist() if flat.dtype.kind in "iu" else _rounded(flat))
 
 
 def heading(array: xr.DataArray) -> str:
-    """What an array is called at the head of a column."""
-    label = words(array)
-    return label if "_" in label.split()[0] else label[:1].upper() + label[1:]
+    """Name, symbol and units of an array, where they begin a line."""
+    return _capital(words(array))
+
+
+def name_of(array: xr.DataArray) -> str:
+    """The name of an array, and its units if it has any, where they begin a line."""
+    return _capital(words(array.assign_attrs(symbol="")))
+
+
+def _capital(text: str) -> str:
+    return text if "_" in text.split(maxsplit=1)[0] else text[:1].upper() + text[1:]
 
 
 def _spread(array: xr.DataArray, ds: xr.Dataset, dims: Sequence[str]) -> np.ndarray:
@@ -118,6 +127,7 @@ def _levels(array: xr.DataArray, levels: list[Any]) -> tuple[list[Any], list[str
     if "flag_meanings" in attrs:
         meanings = dict(zip(attrs["flag_values"], attrs["flag_meanings"].split(), strict=True))
         levels = [meanings[level] for level in levels]
+        return levels, [level.replace("_", " ") for level in levels]
     named = dynamics_label if array.name == "dynamics" else value
     return levels, [named(level) for level in levels]
 

@@ -32,13 +32,13 @@ def test_hovering_a_point_shows_parameters_statistics_and_runs(opened, exits):
         "Input dimension d: 3000",
         "Label-noise variance Δ: 0",
         f"Learning rate γ: {at.gamma.item():.5g}",
-        f"Median exit steps med\u2009ν_ext: {at.exit_steps_median.item():.5g}",
+        f"Median exit steps: {at.exit_steps_median.item():.5g}",
         "Runs: 8 ok",
         "Runs used: 8",
     )
     for words in expected:
         assert words in text
-    mean, error = re.search(r"Mean exit steps ⟨ν_ext⟩: (\S+) ± (\S+)", text).groups()
+    mean, error = re.search(r"Mean exit steps: (\S+) ± (\S+)", text).groups()
     assert float(mean) == pytest.approx(at.exit_steps_mean.item(), abs=0.1 * at.exit_steps_mean_error.item())
     assert float(error) == pytest.approx(at.exit_steps_mean_error.item(), rel=0.05)
 
@@ -126,7 +126,11 @@ def test_nothing_is_wider_than_a_phone(phone):
 
 
 def test_a_tap_shows_the_tooltip_on_a_phone(phone):
-    assert "Runs: 8 ok" in phone.tap("exit_steps", 5)
+    for row in (0, 5):
+        assert "Runs: 8 ok" in phone.tap("exit_steps", row)
+        box = phone.page.locator(".bk-Tooltip").first.bounding_box()
+        assert box["x"] >= 0 and box["x"] + box["width"] <= 390
+        assert box["y"] >= 0 and box["y"] + box["height"] <= 844
 
 
 @pytest.mark.parametrize("scheme", ["light", "dark"])
