@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import asdict, dataclass
+from dataclasses import asdict, dataclass, replace
 from typing import Any
 
 import numpy as np
@@ -42,6 +42,10 @@ class Look:
     def json(self) -> dict[str, Any]:
         """Return what the page's script reads."""
         return {key: value for key, value in asdict(self).items() if value is not None}
+
+    def over(self, hue: Look) -> Look:
+        """Return this look in the colour of a hue, and with its marker where this one has none."""
+        return replace(self, color=hue.color, marker=self.marker or hue.marker)
 
     @property
     def swatch(self) -> dict[str, str]:

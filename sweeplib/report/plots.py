@@ -63,6 +63,7 @@ def interactive_plot(
     value = declared.z or declared.y
     drawn = _drawn(data, declared)
     dims = [str(dim) for dim in data[value].dims if dim not in drawn] + drawn
+    data = data.drop_dims([str(dim) for dim in data.dims if dim not in dims])
     data = data.assign(runs=run_counts(dataset, data))
     data, notes = _thinned(data, dims, drawn[-1])
     names = _names(data, declared, dims)
@@ -151,7 +152,10 @@ def _hue(data: xr.Dataset, declared: Interactive, free: list[str], options: Mapp
         return declared.z
     free = [dim for dim in free if dim != "dynamics" and 1 < data.sizes[dim] <= MOST_CHIPS]
     wanted = options.get("hue") or declared.hue
-    return wanted if wanted in free else next((dim for dim in free if dim not in PANELS_FIRST), next(iter(free), None))
+    if wanted in free:
+        return wanted
+    chosen = next((dim for dim in free if dim not in PANELS_FIRST), next(iter(free), None))
+    return chosen or ("dynamics" if data.sizes.get("dynamics", 1) > 1 else None)
 
 
 def _controls(
@@ -167,7 +171,10 @@ def _controls(
     for column in held:
         levels = column.levels or []
         if column.name == hue and levels:
-            coloured = hue_looks([str(level) for level in levels], kind, colors)
+            names = [str(level) for level in levels]
+            coloured = hue_looks(names, kind, colors)
+            if hue == "dynamics":
+                coloured = [look.over(hue) for look, hue in zip(dynamics_looks(names, kind), coloured, strict=True)]
             found.append(Control(column.name, column.label, column.labels or [], coloured))
         elif column.name in dims and column.name not in drawn and len(levels) > 1:
             dynamics = column.name == "dynamics" and kind != "map"
@@ -195,6 +202,7 @@ def _spec(
     value = declared.z or declared.y
     held = {column.name for column in table.columns}
     ends = [value + end for end in ("_low", "_high") if value + end in held]
+    looks = {control.column: [look.json() for look in control.looks or []] for control in _layered(controls)}
     shown = [*dims, *(name for name in (declared.x, declared.y, *declared.also) if name not in (*dims, value))]
     return {
         "kind": kind,
@@ -210,9 +218,9 @@ def _spec(
             name for name in dict.fromkeys(shown) if name in held and not name.endswith(("_error", "_low", "_high"))
         ],
         "seeds": sorted(name for name in held if name.startswith("seeds_")),
-        "looks": {control.column: [look.json() for look in control.looks or []] for control in _layered(controls)},
+        "looks": looks,
         "cells": _cells(data, declared) if declared.z else None,
-        "range": _range(data[value]) if declared.z else None,
+        "range": _range(data[value]) if declared.z and declared.z not in looks else None,
         "palette": sequence(64) if declared.z else None,
         "labels": {axis: heading(data[getattr(declared, axis)]) for axis in "xy"},
         "log": {axis: _logarithmic(data, getattr(declared, axis), kind) for axis in "xy"},
@@ -246,9 +254,16 @@ def _range(numbers: xr.DataArray) -> list[float] | None:
 
 
 def _logarithmic(data: xr.Dataset, name: str, kind: str) -> bool:
-    """Whether the numbers are positive and span most of a decade."""
+    """Whether the numbers are positive and span most of a decade; those of an axis, whether no even steps do."""
     values = data[name].values
     if kind == "map" or values.dtype.kind not in "fiu" or not np.isfinite(values).any():
         return False
     low, high = float(np.nanmin(values)), float(np.nanmax(values))
-    return 0.0 < LOG_SPAN * low < high
+    return 0.0 < LOG_SPAN * low < high and not (name in data.coords and _even(values))
+
+
+def _even(values: np.ndarray) -> bool:
+    """Whether the steps between three values or more are more even than those between their logarithms."""
+    found = np.unique(values[np.isfinite(values)].astype(float))
+    steps, ratios = np.diff(found), np.diff(np.log(found))
+    return len(steps) > 1 and float(np.std(steps) / np.mean(steps)) < float(np.std(ratios) / np.mean(ratios))

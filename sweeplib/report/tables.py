@@ -48,21 +48,27 @@ class Table:
 
 
 def analysis_tables(name: str, analysis: xr.Dataset) -> list[Table]:
-    """The variables of an analysis, in one table for each set of axes that some of them have and no others contain.
+    """The variables of an analysis, in a table for each of the `_tabulated` sets of axes.
 
     Variables of fewer axes stand in the first table that has all of theirs. Rows without any number are left out.
     """
     axes = {str(each): {str(dim) for dim in array.dims} for each, array in analysis.data_vars.items()}
-    largest = [dims for dims in axes.values() if not any(dims < other for other in axes.values())]
-    unique = [dims for place, dims in enumerate(largest) if dims not in largest[:place]]
+    unique = _tabulated(list(axes.values()))
     tables, left = [], list(axes)
-    for dims in unique:
+    for dims in sorted(unique, key=len):
         names = [each for each in left if axes[each] <= dims]
         left = [each for each in left if each not in names]
         order = [str(dim) for dim in analysis.dims if dim in dims]
         suffix = "_".join(["", *sorted(dim for dim in dims if not all(dim in other for other in unique))])
         tables.append(_table(name + suffix, analysis, order, names))
     return tables
+
+
+def _tabulated(sets: list[set[str]]) -> list[set[str]]:
+    """The sets that no other contains, and those that several of them do, which would be repeated in each."""
+    unique = [dims for place, dims in enumerate(sets) if dims not in sets[:place]]
+    largest = [dims for dims in unique if not any(dims < other for other in unique)]
+    return [dims for dims in unique if dims in largest or sum(dims < other for other in largest) > 1]
 
 
 def _table(name: str, analysis: xr.Dataset, dims: list[str], names: list[str]) -> Table:

@@ -127,8 +127,16 @@ def test_a_map_has_a_cell_a_point_and_its_classes_as_a_legend():
     [control] = plot.controls
     assert [look.color for look in control.looks] == ["#111111", "#333333", "#222222"]
     assert control.labels == sorted(REGIMES)
+    assert plot.spec["range"] is None
     assert plot.spec["cells"] == {"x": 0.5, "y": 0.25}
     assert "Dashed lines: κ + δ = 0." in plot.notes
+
+
+def test_variables_of_other_axes_are_no_trouble():
+    ds, data = regimes()
+    data["probability"] = data.confidence.expand_dims(candidate=REGIMES)
+    plot = plot_of(Interactive(x="delta", y="kappa", z="regime", needs=("any",), also=("probability",)), ds, data)
+    assert [column.name for column in plot.table.columns] == ["kappa", "delta", "regime", "runs"]
 
 
 def test_a_map_of_numbers_has_their_range():
@@ -139,12 +147,30 @@ def test_a_map_of_numbers_has_their_range():
 
 
 def test_classes_may_be_flags():
-    _, data = regimes()
+    ds, data = regimes()
     codes = xr.zeros_like(data.delta * data.kappa, np.int8).assign_attrs(
         long_name="regime", flag_values=[0, 1], flag_meanings="plateau no_ode"
     )
     [table] = analysis_tables("regimes", data.assign(regime=codes))
     assert set(values(table, "regime")) == {"plateau"}
+    plot = plot_of(Interactive(x="delta", y="kappa", z="regime", needs=("any",)), ds, data.assign(regime=codes))
+    assert plot.spec["range"] is None
+    assert [control.labels for control in plot.controls] == [["plateau"]]
+
+
+def test_dynamics_have_the_colours_where_nothing_else_varies(ds):
+    [control] = plot_of(INTERACTIVE["risk_bands"], ds.isel(gamma_ratio=[0], Delta=[0], d=[0])).controls
+    assert control.column == "dynamics"
+    assert len({look.color for look in control.looks}) == len({look.dash for look in control.looks}) == 3
+
+
+@pytest.mark.parametrize(
+    ("values", "logarithmic"),
+    [([300, 1000, 3000], True), ([1, 2, 3, 4, 5, 6, 8, 10], False), ([1, 100], True), ([0, 9], False)],
+)
+def test_an_axis_is_logarithmic_where_that_spaces_it_evenly(values, logarithmic):
+    data = xr.Dataset(coords={"d": values})
+    assert plots._logarithmic(data, "d", "points") is logarithmic
 
 
 def test_one_value_of_x_is_a_plot_too(ds, analyses):
@@ -188,6 +214,19 @@ def test_a_table_has_a_row_a_point_that_was_run(ds, analyses):
     assert table.rows == optima.gamma_opt.size
     found = [value for value in values(table, "gamma_opt") if value is not None]
     assert sorted(found) == pytest.approx(sorted(optima.gamma_opt.values[np.isfinite(optima.gamma_opt.values)]))
+
+
+def test_axes_that_few_variables_have_repeat_none_of_the_others():
+    _, data = regimes()
+    data["probability"] = data.confidence.expand_dims(candidate=REGIMES)
+    data["level"] = data.confidence.expand_dims(d=[10, 20])
+    found = analysis_tables("regimes", data)
+    assert [(table.name, table.rows) for table in found] == [
+        ("regimes", 15),
+        ("regimes_candidate", 45),
+        ("regimes_d", 30),
+    ]
+    assert [column.name for column in found[0].columns] == ["delta", "kappa", "regime", "confidence"]
 
 
 def test_large_tables_have_their_size_alone(analyses, monkeypatch):
