@@ -93,7 +93,7 @@ def _failure() -> dict[str, str]:
 def _figure(ds: xr.Dataset, analyses: dict[str, xr.Dataset], folder: Path) -> dict[str, Any]:
     import base64
 
-    [_, png] = save(FIGURES["learning_rate_scan"](ds, analyses), folder / "scan")
+    [_, png] = save(FIGURES["learning_rate_scan"](ds, analyses, where={"Delta": 0.0}), folder / "scan")
     source = f"data:image/png;base64,{base64.b64encode(png.read_bytes()).decode()}"
     caption = FIGURES["learning_rate_scan"].caption
     beside = ["exit_steps", "optimal_learning_rates"]

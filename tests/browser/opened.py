@@ -77,7 +77,7 @@ class Opened:
 
     def _tooltip(self) -> str:
         tooltip = self.page.locator(".bk-tooltip-content:visible").first
-        tooltip.wait_for(state="visible", timeout=5000)
+        tooltip.wait_for(state="visible", timeout=20_000)
         return str(tooltip.inner_text())
 
     def downloaded(self, section: Any) -> list[dict[str, str]]:
