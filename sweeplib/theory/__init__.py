@@ -1,4 +1,4 @@
-"""Closed forms of phase retrieval: learning rates, exit times, noise, asymptotic risks.
+"""Closed forms: learning rates, exit times, noise and asymptotic risks of phase retrieval; regimes of any network.
 
 Every function takes numbers, numpy arrays or xarray DataArrays, broadcasts them, and returns the same kind.
 """
@@ -26,24 +26,38 @@ from sweeplib.theory.learning_rates import (
     overparametrisation_gain,
     student_alignment_rate,
 )
+from sweeplib.theory.regimes import (
+    coupling_exponent,
+    deviation_exponent,
+    excess_risk_exponent,
+    noise_weight_exponent,
+    regime,
+    steps_exponent,
+)
 
 __all__ = [
     "annealed_exit_time",
     "asymptotic_risk",
+    "coupling_exponent",
+    "deviation_exponent",
     "escape_rate",
     "exact_exit_time",
+    "excess_risk_exponent",
     "first_passage_exit_time",
     "fixed_point_overlap",
     "learnable_range",
     "maximal_learning_rate",
     "noise_corrected_exit_time",
     "noise_corrected_optimal_learning_rate",
+    "noise_weight_exponent",
     "norm_variance",
     "optimal_learning_rate",
     "overlap_norm_covariance",
     "overlap_variance",
     "overparametrisation_gain",
     "quenched_exit_time",
+    "regime",
     "spherical_noise_variance",
+    "steps_exponent",
     "student_alignment_rate",
 ]

@@ -1,0 +1,48 @@
+"""What each run of SGD did by its horizon, beside gradient flow and the ODE from the same start."""
+
+import xarray as xr
+
+from sweeplib.analysis.cells import is_stochastic, labelled, require, with_status
+from sweeplib.errors import InputError
+
+LIMITS = ("gradient_flow", "ode")
+
+
+def regime_samples(ds: xr.Dataset) -> xr.Dataset:
+    """Per seed and point: `excess` R_SGD − R_GF, `fall` R(0) − R_GF, and `growth` of log tr Q_SGD/tr Q_ODE.
+
+    At the last recorded time; NaN where a run is missing or did not end well. Where the ODE was run for no seed of a
+    point, `growth` is SGD's own: the spread of the starts is then left in it.
+    """
+    require(ds, "risk", "student_norm")
+    _check_dynamics(ds)
+    ok = with_status(ds, "ok")
+    risk, norm = ds["risk"].where(ok), ds["student_norm"].where(ok)
+    final, growth = risk.isel(time=-1), xr.ufuncs.log(norm.isel(time=-1) / norm.isel(time=0))
+    sgd, own = of_sgd(final), of_sgd(growth)
+    flow = final.sel(dynamics="gradient_flow", drop=True)
+    ode = growth.sel(dynamics="ode", drop=True)
+    found = {
+        "excess": labelled(sgd - flow, "final risk of SGD above that of gradient flow"),
+        "fall": labelled((of_sgd(risk.isel(time=0)) - flow).where(sgd.notnull()), "fall of the risk by gradient flow"),
+        "growth": labelled(own - ode.where(ode.notnull().any("seed"), 0.0), "growth of log tr Q beyond the ODE's"),
+    }
+    return xr.Dataset(found).drop_vars("time", errors="ignore")
+
+
+def of_sgd(values: xr.DataArray) -> xr.DataArray:
+    """The values of SGD at each point, by the first of the stochastic dynamics that was run there."""
+    names = [str(name) for name in values["dynamics"].values if is_stochastic(str(name))]
+    found = values.sel(dynamics=names[0], drop=True)
+    for name in names[1:]:
+        found = found.fillna(values.sel(dynamics=name, drop=True))
+    return found
+
+
+def _check_dynamics(ds: xr.Dataset) -> None:
+    known = [str(name) for name in ds["dynamics"].values]
+    for name in LIMITS:
+        if name not in known:
+            raise InputError("not among the dynamics that were run", key="dynamics", value=known, expected=name)
+    if not any(map(is_stochastic, known)):
+        raise InputError("no stochastic dynamics was run", key="dynamics", value=known, expected="sgd or sgd_chain")

@@ -1,0 +1,171 @@
+"""In which regime SGD is, told from how what it does scales with the input dimension."""
+
+from typing import Any, NamedTuple
+
+import numpy as np
+import xarray as xr
+from numpy.typing import NDArray
+
+from sweeplib.analysis.analysis import ANALYSES, Analysis
+from sweeplib.analysis.bootstrap import resampled_counts
+from sweeplib.analysis.cells import labelled
+from sweeplib.analysis.exponents import Powers, exponents, interval, means, minus, spreads
+from sweeplib.analysis.regime_samples import regime_samples
+from sweeplib.errors import InputError
+from sweeplib.theory.regimes import (
+    REGIMES,
+    coupling_exponent,
+    deviation_exponent,
+    excess_risk_exponent,
+    noise_weight_exponent,
+    regime,
+)
+
+Array = NDArray[np.float64]
+MEASURES = {
+    "excess_risk": ("risk above gradient flow", r"\langle R-R_{\mathrm{GF}}\rangle", "R", excess_risk_exponent),
+    "noise_weight": ("weight of the noise", "V", "V", noise_weight_exponent),
+    "deviation": ("spread around the ODE", "D", "D", deviation_exponent),
+}
+"""Long name, symbol, subscript of the exponent's symbol, and the theory of the exponent of each measure."""
+
+
+class Outcome(NamedTuple):
+    """Of one point: exponents (measure, 3) with bounds, probabilities (regime,), levels and errors (measure, d)."""
+
+    exponents: Array
+    probabilities: Array
+    levels: Array
+    errors: Array
+
+
+def regimes(
+    ds: xr.Dataset,
+    *,
+    confidence: float = 0.95,
+    resolution: float = 0.06,
+    tolerance: float = 0.03,
+    resamples: int = 4000,
+    random_seed: int = 0,
+) -> xr.Dataset:
+    """The regime of each point of the axes other than d, its probability, and the exponents in d that it is told from.
+
+    Three measures of SGD at the horizon, at every d:
+    excess_risk: mean over the seeds of R_SGD − R_GF, gradient flow having the same start;
+    noise_weight: V = mean(R_SGD − R_GF)/mean(R(0) − R_GF), what Ψ^Var changed over what Ψ^GF did;
+    deviation: D, the standard deviation over the seeds of the growth of log tr Q beyond the ODE's of the same start.
+    Each has an exponent x, of a power d^−x, with a posterior of `resamples` draws (`exponents`). A draw says
+    no_ode where x_D ≤ r, r the `resolution`: SGD does not become deterministic; else
+    perfect_learning where x_V > r and x_R > r; plateau where |x_V| ≤ r and x_R ≤ r; bad_learning where x_V < −r and
+    x_R ≤ r; any other draw says nothing. `probability` is the fraction of draws, `regime` that which at least
+    `confidence` of them say, else undecided; `likeliest` the one that most say.
+    Nothing is taken from the exponents δ and κ; where the axes are these, *_theory is what theory says.
+    """
+    if "d" not in ds.dims or ds.sizes["d"] < 2:
+        raise InputError("the input dimension does not vary", key="d", expected="an axis of it")
+    sample = regime_samples(ds)
+    draws = resampled_counts(ds.sizes["seed"], resamples, random_seed)
+    d = ds["d"].values.astype(float)
+
+    def of_cell(excess: Array, fall: Array, growth: Array) -> Outcome:
+        return outcome(excess, fall, growth, d, draws, confidence, resolution, tolerance)
+
+    core = ["seed", "d"]
+    parts = xr.apply_ufunc(
+        of_cell, sample["excess"], sample["fall"], sample["growth"], input_core_dims=[core] * 3,
+        output_core_dims=[["measure", "bound"], ["candidate"], ["measure", "d"], ["measure", "d"]],
+        vectorize=True, output_dtypes=[float] * 4,
+    )  # fmt: skip
+    found = _decided(parts[1], confidence) | _exponents(parts[0]) | _levels(parts[2], parts[3], ds["d"])
+    result = xr.Dataset(found).assign_coords(candidate=("candidate", list(REGIMES[1:])))
+    result["candidate"] = labelled(result["candidate"], "regime that may be")
+    return _with_theory(result).assign_attrs(confidence=confidence, resolution=resolution, tolerance=tolerance)
+
+
+def outcome(
+    excess: Array, fall: Array, growth: Array, d: Array, draws: Array, confidence: float, resolution: float,
+    tolerance: float,
+) -> Outcome:  # fmt: skip
+    """The outcome of one point, from its samples (seed, d), NaN where a run is missing."""
+    risk = means(excess, draws)
+    powers = (risk, minus(risk, means(fall, draws)), spreads(growth, draws))
+    generator = np.random.default_rng(len(d))
+    drawn = np.array([exponents(power, d, tolerance, generator) for power in powers])
+    return Outcome(
+        np.array([interval(row, confidence) for row in drawn]),
+        probabilities(drawn[0, 1:], drawn[1, 1:], drawn[2, 1:], resolution),
+        np.array([np.exp(power.values) for power in powers]),
+        np.array([_errors(power) for power in powers]),
+    )
+
+
+def probabilities(risk: Array, weight: Array, deviation: Array, resolution: float) -> Array:
+    """The fractions of draws of the three exponents that say each of the regimes, in the order of `REGIMES[1:]`."""
+    deterministic, falls = deviation > resolution, risk > resolution
+    said = [
+        deterministic & (weight > resolution) & falls,
+        deterministic & (abs(weight) <= resolution) & ~falls,
+        deterministic & (weight < -resolution) & ~falls,
+        deviation <= resolution,
+    ]
+    return np.mean(said, axis=1)
+
+
+def _errors(power: Powers) -> Array:
+    known = np.isfinite(power.values)
+    errors = np.full(len(known), np.nan)
+    errors[known] = np.exp(power.values[known]) * np.nanstd(power.resampled[:, known], axis=0)
+    return errors
+
+
+def _decided(probability: xr.DataArray, confidence: float) -> dict[str, xr.DataArray]:
+    likeliest = xr.where(probability.max("candidate") > 0.0, 1 + probability.argmax("candidate"), 0)
+    decided = xr.where(probability.max("candidate") >= confidence, likeliest, 0)
+    return {
+        "regime": flagged(decided, "measured regime"),
+        "likeliest": flagged(likeliest, "regime that most draws say"),
+        "confidence": labelled(probability.max("candidate"), "probability of the likeliest regime"),
+        "probability": labelled(probability, "probability of a regime"),
+    }
+
+
+def flagged(codes: xr.DataArray, long_name: str) -> xr.DataArray:
+    """Codes of regimes with the flags that say what they mean (CF conventions)."""
+    attrs = {"long_name": long_name, "units": "1", "flag_values": list(range(len(REGIMES)))}
+    return codes.astype(np.uint8).assign_attrs(attrs | {"flag_meanings": " ".join(REGIMES)})
+
+
+def _exponents(found: xr.DataArray) -> dict[str, xr.DataArray]:
+    result = {}
+    for place, (name, (words, _, subscript, _)) in enumerate(MEASURES.items()):
+        for bound, (suffix, more) in enumerate((("", ""), ("_low", ", lower bound"), ("_high", ", upper bound"))):
+            values = found.isel(measure=place, bound=bound)
+            result[f"{name}_exponent{suffix}"] = labelled(values, f"exponent of the {words}{more}", f"x_{subscript}")
+    return result
+
+
+def _levels(levels: xr.DataArray, errors: xr.DataArray, d: xr.DataArray) -> dict[str, xr.DataArray]:
+    result: dict[str, xr.DataArray] = {}
+    for place, (name, (words, symbol, _, _)) in enumerate(MEASURES.items()):
+        result[name] = labelled(levels.isel(measure=place), words, symbol)
+        result[f"{name}_error"] = labelled(errors.isel(measure=place), f"standard error of the {words}")
+        used = d.where(result[name].notnull())
+        result[f"{name}_d_low"] = labelled(used.min("d"), f"smallest input dimension of the {words}", "d")
+        result[f"{name}_d_high"] = labelled(used.max("d"), f"largest input dimension of the {words}", "d")
+    return result
+
+
+def _with_theory(result: xr.Dataset) -> xr.Dataset:
+    """With what theory says, where the exponents of learning rate and width are coordinates."""
+    if not {"delta", "kappa"} <= set(result.coords):
+        return result
+    at: Any = result["delta"], result["kappa"]
+    result["regime_theory"] = flagged(regime(*at), "regime of theory")
+    for name, (*_, theory) in MEASURES.items():
+        result[f"{name}_exponent_theory"] = theory(*at)
+    return result.assign_coords(coupling_exponent=coupling_exponent(*at))
+
+
+ANALYSES.register(
+    "regimes", Analysis("regimes", regimes, "Regime of SGD from the scaling of risk, noise and spread with d")
+)

@@ -1,0 +1,163 @@
+"""The regimes of SGD over the exponents δ and κ, as measured, and the exponents of d that they are told from."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+import xarray as xr
+
+from sweeplib.analysis.regimes import MEASURES
+from sweeplib.errors import InputError
+from sweeplib.figures.facets import selected
+from sweeplib.figures.figure import FIGURES, Figure
+from sweeplib.figures.labels import axis_label, number
+from sweeplib.figures.legend import Entry, legend_below
+from sweeplib.figures.style import FAINT, INK
+from sweeplib.theory.regimes import BOUNDARIES, REGIMES
+
+if TYPE_CHECKING:
+    from matplotlib.axes import Axes
+    from matplotlib.figure import Figure as Drawing
+
+CAPTION = (
+    "Regimes of SGD with γ = γ₀ d^−δ and p = p₀ d^κ. Left: the regime that SGD shows as d grows, by marker and colour; "
+    "open where none has the confidence asked for, in the shape of the likeliest. Lines and tints: theory. Right: the "
+    "measured exponents of d that decide, with their intervals, on the lines of theory; shaded, what counts as zero."
+)
+LOOKS: dict[str, dict[str, Any]] = {
+    "perfect_learning": {"color": "#2b9a93", "marker": "o", "markersize": 6.5},
+    "plateau": {"color": "#e39b1f", "marker": "s", "markersize": 6.2},
+    "bad_learning": {"color": "#c8452b", "marker": "v", "markersize": 7.0},
+    "no_ode": {"color": "#14365f", "marker": "X", "markersize": 7.2},
+}
+OPEN = {"color": "#6a6a6a", "markerfacecolor": "white", "markeredgewidth": 1.0}
+TINTS = {"no_ode": "#dfe5ee", "bad_learning": "#fbe9e5", "perfect_learning": "#e3f2f1"}
+DASHES: dict[float, Any] = {BOUNDARIES[0]: "solid", BOUNDARIES[1]: (0, (5, 2))}
+PLANE = ("delta", "kappa")
+MARGIN = 0.3
+"""Room above and below the theory of an exponent for its points; intervals may go beyond."""
+
+
+def phase_diagram(
+    ds: xr.Dataset, analyses: Mapping[str, xr.Dataset], *, where: Mapping[str, Any] | None = None
+) -> Drawing:
+    """A figure of the regimes over (δ, κ), and of the exponents over κ + δ; other axes need a value in `where`."""
+    from matplotlib.figure import Figure as Drawing
+
+    found = selected(analyses["regimes"], where)
+    _check_axes(found)
+    found = found.squeeze([dim for dim in found["regime"].dims if dim not in PLANE], drop=True)
+    drawing = Drawing(figsize=(7.4, 4.3), layout="constrained")
+    grid = drawing.add_gridspec(len(MEASURES), 2, width_ratios=(1.5, 1.0))
+    _plane(drawing.add_subplot(grid[:, 0]), found)
+    panels = [drawing.add_subplot(grid[row, 1]) for row in range(len(MEASURES))]
+    for axes, name in zip(panels, MEASURES, strict=True):
+        _exponents(axes, found, name)
+        axes.tick_params(labelbottom=axes is panels[-1])
+    panels[-1].set_xlabel(axis_label(found["coupling_exponent"]))
+    legend_below(drawing, [[_entry(name)] for name in (*LOOKS, "undecided")] + [[_line(at)] for at in BOUNDARIES])
+    return drawing
+
+
+def _check_axes(found: xr.Dataset) -> None:
+    for name in PLANE:
+        if name not in found["regime"].dims:
+            raise InputError("not an axis of this sweep", key=name, expected="delta and kappa in `grid`")
+    rest = [str(dim) for dim in found["regime"].dims if dim not in PLANE and found.sizes[dim] > 1]
+    if rest:
+        raise InputError("too many axes for one figure", key="where", value=rest, expected="a value for each")
+
+
+def _plane(axes: Axes, found: xr.Dataset) -> None:
+    limits = [_limits(found[name]) for name in PLANE]
+    _regions(axes, *limits)
+    _names(axes, found, limits[0])
+    for point in _points(found):
+        axes.plot(point["delta"].item(), point["kappa"].item(), linestyle="none", zorder=4, **_look(point))
+    axes.set(xlim=limits[0], ylim=limits[1], xlabel=axis_label(found["delta"]), ylabel=axis_label(found["kappa"]))
+
+
+def _limits(axis: xr.DataArray) -> tuple[float, float]:
+    """Half a step beyond the values of an axis."""
+    values = axis.values.astype(float)
+    margin = 0.5 * (values.max() - values.min()) / max(len(values) - 1, 1) or 0.5
+    return float(values.min()) - margin, float(values.max()) + margin
+
+
+def _regions(axes: Axes, delta: tuple[float, float], kappa: tuple[float, float]) -> None:
+    """The regions of theory in tints, between the lines of its boundaries."""
+    ends = np.array(kappa)
+    edges = [np.full(2, delta[0]), *(boundary - ends for boundary in sorted(BOUNDARIES)), np.full(2, delta[1])]
+    for colour, left, right in zip(TINTS.values(), edges, edges[1:], strict=False):
+        axes.fill_betweenx(ends, np.clip(left, *delta), np.clip(right, *delta), color=colour, linewidth=0, zorder=0)
+    for boundary, dash in DASHES.items():
+        axes.plot(boundary - ends, ends, color=INK, linestyle=dash, linewidth=1.3, zorder=2)
+
+
+def _names(axes: Axes, found: xr.Dataset, delta: tuple[float, float]) -> None:
+    """The names of the regions between two rows of markers, where they have most room."""
+    rows = np.unique(found["kappa"].values.astype(float))
+    gaps = sorted(0.5 * (rows[1:] + rows[:-1]), key=lambda kappa: abs(kappa - rows.mean()))
+    edges = (delta[0], *sorted(BOUNDARIES), delta[1])
+    for name, lower, upper in zip(TINTS, edges, edges[1:], strict=False):
+        room = []
+        for kappa in gaps:
+            left = lower if lower == delta[0] else lower - kappa
+            right = upper if upper == delta[1] else upper - kappa
+            room.append((right - max(left, delta[0]), 0.5 * (right + max(left, delta[0])), kappa))
+        if room:
+            _, middle, kappa = max(room, key=lambda one: round(one[0], 9))
+            style = {"color": LOOKS[name]["color"], "style": "italic", "ha": "center", "va": "center", "zorder": 3}
+            axes.text(middle, kappa, _words(name), **style)
+
+
+def _exponents(axes: Axes, found: xr.Dataset, name: str) -> None:
+    values, theory = found[f"{name}_exponent"], found[f"{name}_exponent_theory"]
+    order = np.argsort(found["coupling_exponent"].values, axis=None)
+    at, expected = found["coupling_exponent"].values.ravel()[order], theory.values.ravel()[order]
+    zero = found.attrs["resolution"]
+    axes.axhspan(-zero, zero, color="#e9e9e9", linewidth=0, zorder=0)
+    axes.plot(at, expected, color=INK, linewidth=1.0, zorder=2)
+    for boundary, dash in DASHES.items():
+        axes.axvline(boundary, color=FAINT, linestyle=dash, linewidth=0.7, zorder=0)
+    for point in _points(found):
+        _with_interval(axes, point, name)
+    axes.set_ylim(float(np.nanmin(expected)) - MARGIN, max(float(np.nanmax(values)), np.nanmax(expected)) + MARGIN)
+    axes.set_ylabel(f"${values.attrs['symbol']}$")
+    axes.set_title(f"{found[name].attrs['long_name']} $\\propto d^{{-{values.attrs['symbol']}}}$", fontsize=8)
+
+
+def _with_interval(axes: Axes, point: xr.Dataset, name: str) -> None:
+    value, low, high = (point[f"{name}_exponent{bound}"].item() for bound in ("", "_low", "_high"))
+    style = _look(point) | {"linestyle": "none", "markersize": 3.4, "markeredgewidth": 0.7}
+    errors = np.clip([[value - low], [high - value]], 0.0, None)
+    axes.errorbar(point["coupling_exponent"].item(), value, errors, elinewidth=0.6, capsize=0, zorder=3, **style)
+
+
+def _points(found: xr.Dataset) -> list[xr.Dataset]:
+    flat = found.drop_dims(["d", "candidate"], errors="ignore").stack(point=PLANE, create_index=False)
+    return [flat.isel(point=place) for place in range(flat.sizes["point"])]
+
+
+def _look(point: xr.Dataset) -> dict[str, Any]:
+    """Marker and colour of the regime; open, in grey, where it is undecided."""
+    name, likeliest = REGIMES[point["regime"].item()], REGIMES[point["likeliest"].item()]
+    return LOOKS[name] if name in LOOKS else LOOKS.get(likeliest, LOOKS["perfect_learning"]) | OPEN
+
+
+def _entry(name: str) -> Entry:
+    look = LOOKS.get(name, LOOKS["perfect_learning"] | OPEN)
+    return look | {"linestyle": "none"}, _words(name)
+
+
+def _words(name: str) -> str:
+    return name.replace("_", " ").replace("ode", "ODE")
+
+
+def _line(boundary: float) -> Entry:
+    return {"color": INK, "linestyle": DASHES[boundary]}, rf"$\kappa+\delta={number(boundary)}$"
+
+
+FIGURES.register("phase_diagram", Figure("phase_diagram", phase_diagram, CAPTION, needs=("regimes",)))
