@@ -17,6 +17,7 @@ from tests.regime_dataset import regime_dataset
 TINY = {
     "derived gamma": sweep_dataset(seeds=6),
     "gamma": sweep_dataset(seeds=6, derived=False),
+    "gradient flow": sweep_dataset(seeds=6, Delta=[0.0], dynamics=("ode", "gradient_flow", "sgd_chain")),
     "delta and kappa": regime_dataset((-1.0, 0.0, 1.0), (0.0, 0.5), (100, 1000), seeds=6),
 }
 

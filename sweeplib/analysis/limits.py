@@ -1,0 +1,79 @@
+"""Which limit describes SGD, of those that were run: the simplest from which it cannot be told by a single run."""
+
+from collections.abc import Sequence
+
+import numpy as np
+import xarray as xr
+
+from sweeplib.analysis.analysis import ANALYSES, Analysis
+from sweeplib.analysis.cells import labelled, require, with_status
+from sweeplib.analysis.regime_samples import of_sgd
+from sweeplib.errors import InputError
+
+
+def limits(
+    ds: xr.Dataset,
+    *,
+    candidates: Sequence[str] = ("gradient_flow", "ode"),
+    confidence: float = 0.95,
+    most_spread: float = 0.5,
+) -> xr.Dataset:
+    """The first of the `candidates`, simplest first, that describes SGD at each point of the axes but the seeds.
+
+    For each candidate X, from the same starts:
+    bias: the largest |mean R_SGD − R_X| over the seed error, the standard deviation of R_SGD − R_X over the seeds, at
+    any recorded time; bias_error is its standard error.
+    spread: the largest seed error over the largest |R_X − R_X(0)|.
+    X describes SGD where bias < 1 and spread < `most_spread`: the mean of SGD lies within what its runs scatter, and
+    that is little beside what is learned. `limit` is the place of the first such X in `candidates`, from 1, or of
+    "none" behind them; 0, undecided, where a bias that decides is within its interval of 1, or runs are missing.
+    Further limits, such as those of infinite width, take part once they are dynamics: name them in `candidates`.
+    """
+    require(ds, "risk")
+    known = [str(name) for name in ds["dynamics"].values]
+    for name in candidates:
+        if name not in known:
+            raise InputError("not among the dynamics that were run", key="candidates", value=name, choices=known)
+    parts = [_discrepancy(ds, name) for name in candidates]
+    found = xr.concat(parts, "candidate", combine_attrs="override").assign_coords(candidate=list(candidates))
+    found["candidate"] = labelled(found["candidate"], "limit that may describe SGD")
+    found["limit"] = _first(found, confidence, most_spread)
+    return found.assign_attrs(confidence=confidence, most_spread=most_spread)
+
+
+def _discrepancy(ds: xr.Dataset, name: str) -> xr.Dataset:
+    risk = ds["risk"].where(with_status(ds, "ok"))
+    limit = risk.sel(dynamics=name, drop=True)
+    difference = (of_sgd(risk) - limit).isel(time=slice(1, None))
+    count = difference.count("seed").min("time")
+    error = difference.std("seed", ddof=1)
+    bias = (abs(difference.mean("seed")) / error).where(count > 2).max("time")
+    moved = abs(limit - limit.isel(time=0)).mean("seed").max("time")
+    return xr.Dataset(
+        {
+            "bias": labelled(bias, "bias of a limit over the seed error", "b"),
+            "bias_error": labelled(((1.0 + 0.5 * bias**2) / count) ** 0.5, "standard error of the bias"),
+            "spread": labelled(error.max("time") / moved, "seed error over the change of the risk"),
+        }
+    )
+
+
+def _first(found: xr.Dataset, confidence: float, most_spread: float) -> xr.DataArray:
+    """The place of the first candidate that describes SGD, from 1; of none, one more; 0 where it is undecided."""
+    from scipy.stats import norm
+
+    z = float(norm.ppf(0.5 + 0.5 * confidence))
+    within = (found["bias"] + z * found["bias_error"] < 1.0) & (found["spread"] < most_spread)
+    beyond = (found["bias"] - z * found["bias_error"] > 1.0) | (found["spread"] >= most_spread)
+    names = [str(name) for name in found["candidate"].values]
+    limit = xr.zeros_like(within.isel(candidate=0, drop=True), dtype=np.uint8)
+    left = xr.ones_like(limit, dtype=bool)
+    for place, name in enumerate(names, start=1):
+        limit = xr.where(left & within.sel(candidate=name, drop=True), np.uint8(place), limit)
+        left = left & beyond.sel(candidate=name, drop=True)
+    limit = xr.where(left, np.uint8(len(names) + 1), limit)
+    flags = {"flag_values": list(range(len(names) + 2)), "flag_meanings": " ".join(("undecided", *names, "none"))}
+    return limit.assign_attrs({"long_name": "simplest limit that describes SGD", "units": "1"} | flags)
+
+
+ANALYSES.register("limits", Analysis("limits", limits, "The simplest limit that describes SGD within its seed error"))
