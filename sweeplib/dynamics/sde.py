@@ -14,7 +14,7 @@ from pydantic import Field
 
 from sweeplib.dynamics.dynamics import DYNAMICS, Array, NumericalOptions
 from sweeplib.dynamics.replicas import Replicas
-from sweeplib.dynamics.sde_kernel import drifts_in_turn, sde_round
+from sweeplib.dynamics.sde_kernel import drifts_in_turn, drifts_together, sde_round
 from sweeplib.dynamics.step_dynamics import StepDynamics
 from sweeplib.maths.binding import bound
 from sweeplib.maths.compiled import inlined
@@ -103,7 +103,9 @@ class Sde(StepDynamics):
 @cache
 def _in_lanes(pair: Expectations) -> Callable[..., None]:
     """The drifts of many systems at once, or in turn where the pair has none such."""
-    return pair.in_lanes or bound(drifts_in_turn, drifts=inlined(pair.drifts))
+    if pair.in_lanes:
+        return bound(drifts_together, drifts=inlined(pair.in_lanes))
+    return bound(drifts_in_turn, drifts=inlined(pair.drifts))
 
 
 def _lanes_last(part: Array) -> Array:

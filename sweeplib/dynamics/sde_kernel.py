@@ -108,14 +108,21 @@ def factorise_within(Q, M, L_star, A, B, spherical, broken, indefinite):  # type
         factorise(Q, M, L_star, A, B, indefinite)
 
 
-def drifts_in_turn(Q, M, P, a, a_star, Delta, drift_M, drift_GF, drift_Var, drift_a):  # type: ignore[no-untyped-def]
-    """Fill the drifts of all lanes, one lane after another."""
-    p, k, lanes = M.shape
+def drifts_together(filled, Q, M, P, a, a_star, Delta, *out):  # type: ignore[no-untyped-def]
+    """Fill the drifts of all lanes at once."""
+    drifts(Q, M, P, a, a_star, Delta, *out)
+
+
+def drifts_in_turn(  # type: ignore[no-untyped-def]
+    filled, Q, M, P, a, a_star, Delta, drift_M, drift_GF, drift_Var, drift_a
+):
+    """Fill the drifts of the first lanes, those of replicas and not of copies, one after another."""
+    p, k, _ = M.shape
     own_Q, own_M, own_P = np.empty((p, p)), np.empty((p, k)), np.empty((k, k))
     own_a, own_a_star = np.empty(p), np.empty(k)
     own_drift_M, own_drift_GF, own_drift_Var = np.empty((p, k)), np.empty((p, p)), np.empty((p, p))
     own_drift_a = np.empty(p)
-    for lane in range(lanes):
+    for lane in range(filled):
         for i in range(p):
             own_a[i] = a[i, lane]
             for j in range(p):
@@ -218,8 +225,8 @@ def sde_round(  # type: ignore[no-untyped-def]
     drawn = np.empty(z.shape, np.uint64)
     lam, lam_star, c = np.empty((p, LANES)), np.empty((k, LANES)), np.empty((p, LANES))
     step_Q, step_M, step_a = np.empty((p, p, LANES)), np.empty((p, k, LANES)), np.empty((p, LANES))
-    drift_M, drift_a = np.empty((p, k, LANES)), np.empty((p, LANES))
-    drift_GF, drift_Var = np.empty((p, p, LANES)), np.empty((p, p, LANES))
+    drift_M, drift_a = np.zeros((p, k, LANES)), np.zeros((p, LANES))
+    drift_GF, drift_Var = np.zeros((p, p, LANES)), np.zeros((p, p, LANES))
     xi, mean, displacement = np.empty(LANES), np.empty(LANES), np.empty(LANES)
     risk, target = np.empty(LANES), np.empty(LANES)
     broken, indefinite = np.zeros(LANES, np.bool_), np.empty(LANES, np.bool_)
@@ -233,7 +240,7 @@ def sde_round(  # type: ignore[no-untyped-def]
         gather(L_star_all.reshape((k * k, n)), order, first, L_star.reshape((k * k, LANES)))
         gather(a_all, order, first, a)
         gather(a_star_all, order, first, a_star)
-        count = chunk
+        count, filled = chunk, min(LANES, order.shape[0] - first)
         for lane in range(LANES):
             replica = order[min(first + lane, last)]
             constants[0, lane] = noise_all[replica]
@@ -243,7 +250,7 @@ def sde_round(  # type: ignore[no-untyped-def]
             constants[4, lane] = math.sqrt(length_all[replica] * temperature_all[replica] / samples)
             key[lane], seed[lane], step[lane] = keys[replica], seeds[replica], steps[replica]
             count = min(count, until[replica] - steps[replica])
-            broken[lane] = False
+            broken[lane] = lane >= filled
         pending = next_targets(order, first, targets, exits, target)
         factorise_within(Q, M, L_star, A, B, spherical, broken, indefinite)
         for _ in range(count):
@@ -281,7 +288,7 @@ def sde_round(  # type: ignore[no-untyped-def]
                     for i in range(p):
                         for lane in range(LANES):
                             step_a[i, lane] += xi[lane] * student_value(lam[i, lane]) * displacement[lane]
-            lane_drifts(Q, M, P, a, a_star, constants[1], drift_M, drift_GF, drift_Var, drift_a)
+            lane_drifts(filled, Q, M, P, a, a_star, constants[1], drift_M, drift_GF, drift_Var, drift_a)
             for i in range(p):
                 for lane in range(LANES):
                     step_a[i, lane] += mean[lane] * drift_a[i, lane]
@@ -321,5 +328,5 @@ def sde_round(  # type: ignore[no-untyped-def]
         scatter(M.reshape((p * k, LANES)), order, first, M_all.reshape((p * k, n)))
         if trained:
             scatter(a, order, first, a_all)
-        for lane in range(min(LANES, order.shape[0] - first)):
+        for lane in range(filled):
             steps[order[first + lane]] = step[lane]
