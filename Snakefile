@@ -3,7 +3,6 @@ import sys
 
 import sweeplib.config
 import sweeplib.errors
-import sweeplib.figures
 
 try:
     config = {"sweep": "config/quickstart.yaml", "results": "results"} | config

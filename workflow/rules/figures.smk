@@ -1,3 +1,9 @@
+def caption(wildcards):
+    import sweeplib.figures  # only where there is a figure: it takes a dry run a quarter of a second
+
+    return sweeplib.figures.FIGURES[wildcards.name].caption
+
+
 rule figure:
     input:
         f"{directory}/dataset.done.json",
@@ -15,7 +21,7 @@ rule figure:
     params:
         directory=directory,
         options=lambda wildcards: sweep.figures[wildcards.name],
-        caption=lambda wildcards: sweeplib.figures.FIGURES[wildcards.name].caption,
+        caption=caption,
         code=code("figures", "theory"),
     script:
         "../scripts/figure.py"
