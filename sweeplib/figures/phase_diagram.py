@@ -12,6 +12,7 @@ from sweeplib.analysis.regimes import MEASURES
 from sweeplib.errors import InputError
 from sweeplib.figures.facets import selected
 from sweeplib.figures.figure import FIGURES, Figure
+from sweeplib.figures.interactive import INTERACTIVE, Interactive
 from sweeplib.figures.labels import axis_label, number
 from sweeplib.figures.legend import Entry, legend_below
 from sweeplib.figures.style import FAINT, INK
@@ -32,6 +33,7 @@ LOOKS: dict[str, dict[str, Any]] = {
     "bad_learning": {"color": "#c8452b", "marker": "v", "markersize": 7.0},
     "no_ode": {"color": "#14365f", "marker": "X", "markersize": 7.2},
 }
+UNDECIDED = "#c4c8ce"
 OPEN = {"color": "#6a6a6a", "markerfacecolor": "white", "markeredgewidth": 1.0}
 TINTS = {"no_ode": "#dfe5ee", "bad_learning": "#fbe9e5", "perfect_learning": "#e3f2f1"}
 DASHES: dict[float, Any] = {BOUNDARIES[0]: "solid", BOUNDARIES[1]: (0, (5, 2))}
@@ -161,3 +163,17 @@ def _line(boundary: float) -> Entry:
 
 
 FIGURES.register("phase_diagram", Figure("phase_diagram", phase_diagram, CAPTION, needs=("regimes",)))
+INTERACTIVE.register(
+    "regimes",
+    Interactive(
+        x="delta",
+        y="kappa",
+        z="regime",
+        needs=("regimes",),
+        also=("likeliest", "confidence", "regime_theory", *(f"{name}_exponent" for name in MEASURES)),
+        lines=tuple((-1.0, at, f"κ + δ = {at:g}") for at in BOUNDARIES),
+        colors={name: look["color"] for name, look in LOOKS.items()} | {"undecided": UNDECIDED},
+        title="Regime of SGD over the exponents of width and learning rate",
+        figure="phase_diagram",
+    ),
+)
