@@ -30,6 +30,26 @@ class Optimum(NamedTuple):
     gammas_used: int = 0
 
 
+def scanned(ds: xr.Dataset, max_censored: float) -> tuple[xr.DataArray, xr.DataArray]:
+    """The steps to the exit of each run, NaN where more than `max_censored` of the seeds have none, and their γ."""
+    sample = passages(ds, "steps")
+    steps = sample.restricted().where(sample.censored().sum("seed") <= max_censored * sample.used.sum("seed"))
+    return steps, field(ds, "gamma").astype(float).broadcast_like(ds["status"].isel(seed=0, drop=True))
+
+
+class Minima(NamedTuple):
+    """γ of least mean steps, and these, (1 + resamples,): of the sample, then of each resample, NaN where unknown.
+
+    `ends` of the learning rates that count, fewest `seeds` at any of them.
+    """
+
+    gamma: Array
+    steps: Array
+    ends: Array
+    seeds: float
+    gammas_used: int
+
+
 def optimal_learning_rate(
     ds: xr.Dataset,
     *,
@@ -51,9 +71,7 @@ def optimal_learning_rate(
     shift of the exit time by the noise of SGD, which the ODE does not have. NaN where the theory does not apply.
     """
     dim = scan_dim(ds, along)
-    sample = passages(ds, "steps")
-    steps = sample.restricted().where(sample.censored().sum("seed") <= max_censored * sample.used.sum("seed"))
-    gamma = field(ds, "gamma").astype(float).broadcast_like(ds["status"].isel(seed=0, drop=True))
+    steps, gamma = scanned(ds, max_censored)
     draws = resampled_counts(ds.sizes["seed"], resamples, random_seed)
 
     def of_cell(cell: Array, gammas: Array) -> Optimum:
@@ -68,21 +86,31 @@ def optimal_learning_rate(
 
 def optimum(steps: Array, gamma: Array, draws: Array, confidence: float) -> Optimum:
     """The optimum of one cell: `steps` (seed, gamma), NaN for runs left out; `draws` (resamples, seed)."""
+    found = minima(steps, gamma, draws)
+    if not found.gammas_used:
+        return Optimum(gammas_used=int((np.isfinite(steps).sum(axis=0) > 1).sum()))
+    best, spread = found.gamma[0], found.gamma[1:]
+    low, high = np.quantile(spread[np.isfinite(spread)], interval_levels(confidence, found.seeds))
+    at_edge = bool(np.isclose(found.ends[:, None], [best, low, high], rtol=1e-9).any())
+    return Optimum(best, low, high, found.steps[0], at_edge, found.gammas_used)
+
+
+def minima(steps: Array, gamma: Array, draws: Array) -> Minima:
+    """The minima of one cell and of its bootstrap resamples; without `gammas_used` where fewer than FEWEST γ count."""
     observed = np.isfinite(steps)
     kept = observed.sum(axis=0) > 1
     if kept.sum() < FEWEST:
-        return Optimum(gammas_used=int(kept.sum()))
+        unknown = np.full(1 + len(draws), np.nan)
+        return Minima(unknown, unknown, np.full(2, np.nan), 0.0, 0)
     order = np.flatnonzero(kept)[np.argsort(gamma[kept])]
     steps, gamma, counts = steps[:, order], gamma[order], observed[:, order].sum(axis=0, dtype=float)
-    mean = resampled_means(np.ones((1, len(steps))), steps)
-    weights = local_weights(gamma, mean[0], counts)
-    best = fastest(gamma, mean, weights)
-    resampled = resampled_means(draws, steps)
-    spread = fastest(gamma, resampled[np.isfinite(resampled).all(axis=1)], weights)
-    low, high = np.quantile(spread, interval_levels(confidence, counts.min()))
-    ends = gamma[weights > 0][[0, -1]]
-    at_edge = bool(np.isclose(ends[:, None], [best[0], low, high], rtol=1e-9).any())
-    return Optimum(best[0], low, high, least_steps(gamma, mean, weights, best)[0], at_edge, len(order))
+    means = resampled_means(np.vstack([np.ones(len(steps)), draws]), steps)
+    weights = local_weights(gamma, means[0], counts)
+    known = np.isfinite(means).all(axis=1)
+    best, least = np.full((2, len(means)), np.nan)
+    best[known] = fastest(gamma, means[known], weights)
+    least[known] = least_steps(gamma, means[known], weights, best[known])
+    return Minima(best, least, gamma[weights > 0][[0, -1]], float(counts.min()), len(order))
 
 
 def _measured(*parts: xr.DataArray) -> dict[str, xr.DataArray]:

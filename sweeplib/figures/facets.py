@@ -30,16 +30,25 @@ class Facets:
 
 
 def selected(ds: xr.Dataset, where: Mapping[str, Any] | None) -> xr.Dataset:
-    """The dataset at the values nearest to those of `where`, axis by axis; InputError for another axis or value."""
+    """The dataset at the values of `where`, axis by axis; a list of values leaves an axis of them.
+
+    InputError for another axis or value.
+    """
     for axis, value in (where or {}).items():
         if axis not in ds.dims:
             raise InputError("no such axis", key=f"where.{axis}", value=axis, choices=[str(dim) for dim in ds.dims])
-        known = ds[axis].values
-        match = np.isclose(known, value, rtol=1e-9) if known.dtype.kind in "fiu" else known == value
-        if not match.any():
-            raise InputError("not on this axis", key=f"where.{axis}", value=value, expected=f"one of {known.tolist()}")
-        ds = ds.isel({axis: int(np.argmax(match))})
+        several = isinstance(value, list | tuple)
+        places = [_place(ds, axis, one) for one in (value if several else [value])]
+        ds = ds.isel({axis: places if several else places[0]})
     return ds
+
+
+def _place(ds: xr.Dataset, axis: str, value: Any) -> int:
+    known = ds[axis].values
+    match = np.isclose(known, value, rtol=1e-9) if known.dtype.kind in "fiu" else known == value
+    if not match.any():
+        raise InputError("not on this axis", key=f"where.{axis}", value=value, expected=f"one of {known.tolist()}")
+    return int(np.argmax(match))
 
 
 def facets(ds: xr.Dataset, drawn: set[str], panel: str | None = None, hue: str | None = None) -> Facets:

@@ -5,9 +5,10 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import TYPE_CHECKING, Any
 
+import numpy as np
 import xarray as xr
 
-from sweeplib.analysis.cells import require, with_status
+from sweeplib.analysis.cells import is_stochastic, require, with_status
 from sweeplib.figures.facets import Facets, at_middle, each, facets, selected
 from sweeplib.figures.figure import FIGURES, Figure
 from sweeplib.figures.interactive import INTERACTIVE, Interactive
@@ -19,11 +20,12 @@ if TYPE_CHECKING:
     from matplotlib.figure import Figure as Drawing
 
 CAPTION = (
-    "Population risk against ODE time: the median over the seeds of each dynamics, and for the first stochastic one a "
-    "band from the 10 % to the 90 % quantile. Curves end where the first run stopped."
+    "Population risk against time: the median over the seeds of each dynamics, with a band from the 10 % to the 90 % "
+    "quantile for stochastic ones; those without noise in a darker shade, on top. Curves end where the first run stopped."
 )
 DASHES = ("solid", (0, (4, 1.5)), (0, (1, 1)), (0, (5, 1, 1, 1)))
 BAND = (0.1, 0.5, 0.9)
+DARKER = 0.6
 
 
 def risk_curves(
@@ -55,6 +57,8 @@ def risk_curves(
     axes[0].set_ylabel(axis_label(ds["risk"]))
     if 0.0 < 10.0 * float(data["risk"].min()) < float(data["risk"].max()):
         axes[0].set_yscale("log")
+    if geometric(ds["time"].values):
+        axes[0].set_xscale("log")
     _legend(drawing, data, split, shown)
     return drawing
 
@@ -65,19 +69,35 @@ def run_dynamics(data: xr.Dataset) -> list[str]:
     return dynamics_order(data["dynamics"].values[run.values])
 
 
+def geometric(times: np.ndarray) -> bool:
+    """Whether times, but for a start at 0, are spaced evenly on a logarithmic scale."""
+    gaps = np.diff(np.log(times[times > 0.0]))
+    return bool(gaps.size > 1 and gaps.max() < 1.5 * gaps.min())
+
+
 def _curves(axes: Axes, one: xr.Dataset, shown: list[str], index: int) -> None:
     from sweeplib.figures.style import look
 
-    colour = look(index)["color"]
     for place, name in enumerate(shown):
         risk = one["risk"].sel(dynamics=name)
         risk = risk.isel(seed=with_status(one, "ok").sel(dynamics=name).values)
         if not risk.size:
             continue
         low, middle, high = (risk.quantile(level, "seed", skipna=False) for level in BAND)
-        axes.plot(one["time"], middle, color=colour, linestyle=DASHES[place % len(DASHES)], zorder=3 - place)
-        if place == 0:
-            axes.fill_between(one["time"], low, high, color=colour, alpha=0.18, linewidth=0, zorder=1)
+        axes.plot(one["time"], middle, **_line(name, place, look(index)["color"]))
+        if is_stochastic(name) and risk.sizes["seed"] > 1:
+            axes.fill_between(one["time"], low, high, color=look(index)["color"], alpha=0.2, linewidth=0, zorder=1)
+
+
+def _line(name: str, place: int, colour: str) -> dict[str, Any]:
+    """Broad lines for stochastic dynamics; thin ones on top, in a darker shade, for those without noise."""
+    from matplotlib.colors import to_rgb
+
+    dashes = DASHES[place % len(DASHES)]
+    if is_stochastic(name):
+        return {"color": colour, "linestyle": dashes, "linewidth": 1.6, "zorder": 3}
+    shade = tuple(DARKER * part for part in to_rgb(colour))
+    return {"color": shade, "linestyle": dashes, "linewidth": 1.1, "zorder": 4}
 
 
 def _legend(drawing: Drawing, data: xr.Dataset, split: Facets, shown: list[str]) -> None:
@@ -89,7 +109,7 @@ def _legend(drawing: Drawing, data: xr.Dataset, split: Facets, shown: list[str])
         if split.hue
     ]
     kinds = [
-        ({"color": INK, "linestyle": DASHES[i % len(DASHES)]}, dynamics_label(name)) for i, name in enumerate(shown)
+        (_line(name, place, INK), dynamics_label(name)) for place, name in enumerate(shown)
     ]
     legend_below(drawing, [hues, kinds])
 

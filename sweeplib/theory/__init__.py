@@ -34,6 +34,7 @@ from sweeplib.theory.regimes import (
     regime,
     steps_exponent,
 )
+from sweeplib.theory.survival import noise_corrected_survival, quenched_survival
 
 __all__ = [
     "annealed_exit_time",
@@ -50,6 +51,7 @@ __all__ = [
     "noise_corrected_exit_time",
     "noise_corrected_optimal_learning_rate",
     "noise_weight_exponent",
+    "noise_corrected_survival",
     "norm_variance",
     "optimal_learning_rate",
     "overlap_norm_covariance",
@@ -57,6 +59,7 @@ __all__ = [
     "overparametrisation_gain",
     "quenched_exit_time",
     "regime",
+    "quenched_survival",
     "spherical_noise_variance",
     "steps_exponent",
     "student_alignment_rate",

@@ -1,0 +1,123 @@
+"""How many times fewer steps wide students need than one unit, each at its own best learning rate."""
+
+import numpy as np
+import xarray as xr
+from numpy.typing import NDArray
+
+from sweeplib import theory
+from sweeplib.analysis.analysis import ANALYSES, Analysis
+from sweeplib.analysis.bootstrap import interval_levels, resampled_counts
+from sweeplib.analysis.cells import field, labelled
+from sweeplib.analysis.optimal_learning_rate import minima, scanned
+from sweeplib.analysis.phase_retrieval import theory_applies
+from sweeplib.analysis.scan import scan_dim
+from sweeplib.errors import InputError
+
+Array = NDArray[np.float64]
+
+
+def overparametrisation_gain(
+    ds: xr.Dataset,
+    *,
+    confidence: float = 0.95,
+    resamples: int = 2000,
+    random_seed: int = 0,
+    max_censored: float = 0.02,
+    along: str | None = None,
+) -> xr.Dataset:
+    """Least mean exit steps at p = 1 over those at p, per dynamics, threshold and point of the other axes.
+
+    gain, _low, _high: with its interval by bootstrap over the seeds, resampled jointly for all learning rates and
+    widths. at_edge: one of the two optima is at the end of the learning rates used, so that the gain is a bound.
+    gain_limit: (12 + Δ) p²/(8 + 2p + (2 + Δ) p²), that of theory for d → ∞; gain_quenched: of the quenched exit times
+    at d; gain_noise_corrected: of the noise-corrected ones at their optima. NaN where the theory does not apply.
+    """
+    if "p" not in ds.dims:
+        ds = _with_width(ds)
+    if not (ds["p"] == 1).any():
+        raise InputError("no width to compare with", key="p", value=ds["p"].values.tolist(), expected="1 among them")
+    dim = scan_dim(ds, along)
+    steps, gamma = scanned(ds, max_censored)
+    draws = resampled_counts(ds.sizes["seed"], resamples, random_seed)
+    least, counts, at_edge = xr.apply_ufunc(
+        lambda cell, gammas: _least(cell, gammas, draws), steps, gamma, input_core_dims=[["seed", dim], [dim]],
+        output_core_dims=[["resample"], [], []], vectorize=True, output_dtypes=[float, float, bool],
+    )  # fmt: skip
+    narrow = {"p": 1, "drop": True}
+    gain = least.sel(**narrow) / least
+    seeds = np.minimum(counts, counts.sel(**narrow))
+    low, high = xr.apply_ufunc(
+        lambda row, count: _interval(row, count, confidence), gain.isel(resample=slice(1, None)), seeds,
+        input_core_dims=[["resample"], []], output_core_dims=[[], []], vectorize=True, output_dtypes=[float] * 2,
+    )  # fmt: skip
+    measured = _measured(gain.isel(resample=0), low, high, at_edge | at_edge.sel(**narrow))
+    return xr.Dataset(measured | _theory(ds, dim)).assign_attrs(confidence=confidence, along=dim)
+
+
+def _with_width(ds: xr.Dataset) -> xr.Dataset:
+    """The dataset of one width with an axis of it."""
+    width = field(ds, "p")
+    if width.ndim:
+        raise InputError("the widths have no axis of their own", key="p", value=width.dims, expected="an axis p")
+    return ds.expand_dims("p")
+
+
+def _least(steps: Array, gamma: Array, draws: Array) -> tuple[Array, float, bool]:
+    found = minima(steps, gamma, draws)
+    return found.steps, found.seeds, bool(np.isclose(found.ends, found.gamma[0], rtol=1e-9).any())
+
+
+def _interval(gains: Array, seeds: float, confidence: float) -> tuple[float, float]:
+    known = gains[np.isfinite(gains)]
+    if not known.size:
+        return np.nan, np.nan
+    low, high = np.quantile(known, interval_levels(confidence, seeds))
+    return float(low), float(high)
+
+
+def _measured(gain: xr.DataArray, low: xr.DataArray, high: xr.DataArray, at_edge: xr.DataArray) -> dict[str, xr.DataArray]:
+    name, symbol = "gain of overparametrisation", r"\nu_1/\nu_p"
+    return {
+        "gain": labelled(gain, name, symbol),
+        "gain_low": labelled(low, f"{name}, lower bound", symbol),
+        "gain_high": labelled(high, f"{name}, upper bound", symbol),
+        "at_edge": labelled(at_edge, "an optimum is at the edge of the learning rates used"),
+    }
+
+
+def _theory(ds: xr.Dataset, dim: str) -> dict[str, xr.DataArray]:
+    one = ds.drop_vars("gamma").isel({dim: 0}, drop=True)
+    applies = theory_applies(one)
+    p, d, Delta, T = (field(one, name) for name in ("p", "d", "Delta", "threshold"))
+    limit = theory.overparametrisation_gain(p, Delta)
+    results = {
+        "gain_limit": (limit, "gain of overparametrisation for d → ∞"),
+        "gain_quenched": (gain_of("quenched", p, d, Delta, T), "gain of overparametrisation, quenched theory"),
+        "gain_noise_corrected": (
+            gain_of("noise_corrected", p, d, Delta, T),
+            "gain of overparametrisation, noise-corrected theory",
+        ),
+    }
+    return {name: labelled(found.where(applies), words, r"\nu_1/\nu_p") for name, (found, words) in results.items()}
+
+
+def gain_of(kind: str, p: xr.DataArray, d: xr.DataArray, Delta: xr.DataArray, T: xr.DataArray) -> xr.DataArray:
+    """The gain of the `quenched` or `noise_corrected` exit times, each width at the learning rate that they have best."""
+    best = {
+        "quenched": lambda width: theory.optimal_learning_rate(width, Delta),
+        "noise_corrected": lambda width: theory.noise_corrected_optimal_learning_rate(width, d, Delta, T),
+    }[kind]
+    time = getattr(theory, f"{kind}_exit_time")
+
+    def steps(width: xr.DataArray) -> xr.DataArray:
+        gamma = best(width)
+        found: xr.DataArray = time(gamma, width, d, Delta, T) * width / gamma
+        return found
+
+    return steps(xr.ones_like(p)) / steps(p)
+
+
+ANALYSES.register(
+    "overparametrisation_gain",
+    Analysis("overparametrisation_gain", overparametrisation_gain, "Steps that wider students save, beside theory"),
+)

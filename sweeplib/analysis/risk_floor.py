@@ -1,0 +1,51 @@
+"""The risk at which runs end up: its mean over the last part of each run, beside the floor of theory."""
+
+import numpy as np
+import xarray as xr
+
+from sweeplib.analysis.analysis import ANALYSES, Analysis
+from sweeplib.analysis.cells import field, labelled, require, with_status
+from sweeplib.analysis.phase_retrieval import theory_applies
+from sweeplib.errors import InputError
+from sweeplib.theory import asymptotic_risk
+
+
+def risk_floor(ds: xr.Dataset, *, last: float = 0.5) -> xr.Dataset:
+    """Statistics over `seed` of the risk averaged over the `last` part of the recorded times, per dynamics and point.
+
+    risk_floor, _error: mean over the runs with status ok, and its standard error; runs whose records end earlier, as
+    those that stop at their exit, are left out. risk_drift, _error: the mean over the second half of that window less
+    that over the first, far from zero where the floor is not reached. seeds_used: runs that count.
+    risk_floor_theory: γΔ/(1 − 6γ), that of phase retrieval by one unit (p = 1), NaN elsewhere.
+    """
+    require(ds, "risk")
+    if not 0.0 < last <= 1.0:
+        raise InputError("not a part of the times", key="last", value=last, expected="a number in (0, 1]")
+    time = ds["time"].values
+    window = np.flatnonzero(time >= time[-1] - last * (time[-1] - time[0]))
+    risk = ds["risk"].where(with_status(ds, "ok")).isel(time=window)
+    halves = risk.isel(time=slice(len(window) // 2, None)), risk.isel(time=slice(0, max(len(window) // 2, 1)))
+    level, drift = risk.mean("time", skipna=False), halves[0].mean("time", skipna=False) - halves[1].mean("time", skipna=False)
+    symbol = r"\mathcal{R}_\infty"
+    result = {
+        "risk_floor": labelled(level.mean("seed"), "risk at the end", symbol),
+        "risk_floor_error": labelled(_error(level), "standard error of the risk at the end", rf"\mathrm{{se}}\,{symbol}"),
+        "risk_drift": labelled(drift.mean("seed"), "drift of the risk at the end"),
+        "risk_drift_error": labelled(_error(drift), "standard error of the drift of the risk at the end"),
+        "seeds_used": labelled(level.count("seed"), "runs used"),
+        "risk_floor_theory": labelled(_theory(ds), "floor of the risk, theory", symbol),
+    }
+    return xr.Dataset(result).assign_attrs(last=last)
+
+
+def _error(values: xr.DataArray) -> xr.DataArray:
+    count = values.count("seed")
+    return values.std("seed", ddof=1) / np.sqrt(count.where(count > 1))
+
+
+def _theory(ds: xr.Dataset) -> xr.DataArray:
+    floor: xr.DataArray = asymptotic_risk(field(ds, "gamma"), field(ds, "Delta"))
+    return floor.where(theory_applies(ds) & (field(ds, "p") == 1))
+
+
+ANALYSES.register("risk_floor", Analysis("risk_floor", risk_floor, "The risk at which runs end up, beside theory"))

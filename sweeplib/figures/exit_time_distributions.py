@@ -1,0 +1,126 @@
+"""The distribution of exit times over the seeds, beside the quenched law and that with the noise of SGD."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+import xarray as xr
+
+from sweeplib import theory
+from sweeplib.analysis.passages import passages
+from sweeplib.analysis.phase_retrieval import theory_applies
+from sweeplib.analysis.survival import survival_curve
+from sweeplib.figures.facets import Facets, at_middle, each, facets, selected
+from sweeplib.figures.figure import FIGURES, Figure
+from sweeplib.figures.labels import axis_label, dynamics_label, dynamics_order, value_label
+from sweeplib.figures.legend import legend_below
+from sweeplib.figures.style import INK, look
+
+if TYPE_CHECKING:
+    from matplotlib.axes import Axes
+    from matplotlib.figure import Figure as Drawing
+
+CAPTION = (
+    "Fraction of runs that have not exited yet against time: Kaplan-Meier curves over the seeds, with 95 % bands for the "
+    "first dynamics. Dashed: the quenched law, that of the random starts alone; solid, thin: with the noise of SGD; "
+    "dotted, vertical: the annealed exit time, that of the mean start."
+)
+LAWS: dict[str, Any] = {"quenched": (0, (4, 1.6)), "noise-corrected": (0, (1, 0.9))}
+STEPS = ("solid", (0, (6, 1.5, 1, 1.5)), (0, (3, 1)))
+TALL = 3.1
+
+
+def exit_time_distributions(
+    ds: xr.Dataset,
+    analyses: Mapping[str, xr.Dataset],
+    *,
+    where: Mapping[str, Any] | None = None,
+    panel: str | None = None,
+    hue: str | None = None,
+    confidence: float = 0.95,
+) -> Drawing:
+    """A figure of the survival functions of the exit time; other axes stand at `where`, or at their middle."""
+    from matplotlib.figure import Figure as Drawing
+
+    sample = passages(ds, "time")
+    data = xr.Dataset({"exit": sample.exit, "end": sample.end, "used": sample.used, "applies": theory_applies(ds)})
+    drawn = {"dynamics", "seed"}
+    data = selected(data, where)
+    data = data.isel({dim: 0 for dim in data.dims if data.sizes[dim] == 1 and dim not in drawn})
+    data = at_middle(data, drawn, panel, hue)
+    split = facets(data, drawn, panel, hue)
+    panels = split.panels(data)
+    width = min(7.0, 1.0 + 2.5 * len(panels)) if len(panels) > 1 else 4.0
+    drawing = Drawing(figsize=(width, TALL), layout="constrained")
+    axes = drawing.subplots(1, len(panels), sharey=True, squeeze=False)[0]
+    shown = _shown(data)
+    for column, part in each(data, panels):
+        for index, one in each(part, split.hues(part)):
+            _measured(axes[column], one, shown, look(index)["color"], confidence)
+            if bool(one["applies"]):
+                _theory(axes[column], one, look(index)["color"])
+        axes[column].set_xlim(left=0.0)
+        axes[column].set_ylim(0.0, 1.02)
+        axes[column].set_xlabel(axis_label(ds["exit_time"]))
+        if split.panel:
+            axes[column].set_title(value_label(part[split.panel]))
+    axes[0].set_ylabel(f"fraction of runs with ${ds['exit_time'].attrs.get('symbol', 'exit')} > {_time(ds)}$")
+    _legend(drawing, data, split, shown)
+    return drawing
+
+
+def _time(ds: xr.Dataset) -> str:
+    return str(ds["time"].attrs.get("symbol", "t")) if "time" in ds.coords else "t"
+
+
+def _shown(data: xr.Dataset) -> list[str]:
+    used = data["used"].any([dim for dim in data["used"].dims if dim != "dynamics"])
+    return dynamics_order(data["dynamics"].values[used.values])
+
+
+def _measured(axes: Axes, one: xr.Dataset, shown: list[str], colour: str, confidence: float) -> None:
+    for place, name in enumerate(shown):
+        of = one.sel(dynamics=name)
+        exits = of["exit"].values[of["used"].values]
+        ends = of["end"].values[of["used"].values]
+        reached = np.isfinite(exits)
+        if not reached.any():
+            continue
+        times, curve, low, high = survival_curve(exits[reached], ends[~reached], confidence)
+        axes.step(times, curve, where="post", color=colour, linestyle=STEPS[place % len(STEPS)], zorder=3 - place)
+        if place == 0:
+            axes.fill_between(times, low, high, step="post", color=colour, alpha=0.2, linewidth=0, zorder=1)
+
+
+def _theory(axes: Axes, one: xr.Dataset, colour: str) -> None:
+    p, d, Delta, T, gamma = (float(one[name]) for name in ("p", "d", "Delta", "threshold", "gamma"))
+    exits = one["exit"].values
+    t = np.linspace(0.0, 1.05 * float(np.nanmax(exits)), 200)
+    for kind, dashes in LAWS.items():
+        law = getattr(theory, f"{kind.replace('-', '_')}_survival")
+        axes.plot(t, law(t, gamma, p, d, Delta, T), color=INK, linestyle=dashes, linewidth=1.0, zorder=5)
+    annealed = float(theory.annealed_exit_time(gamma, p, d, Delta, T))
+    axes.plot(annealed, 0.0, marker="v", color=colour, markersize=6, clip_on=False, zorder=6)
+
+
+def _legend(drawing: Drawing, data: xr.Dataset, split: Facets, shown: list[str]) -> None:
+    hues = [
+        ({"color": look(index)["color"], "linewidth": 2.0}, value_label(one[split.hue]))
+        for index, one in each(data, split.hues(data))
+        if split.hue
+    ]
+    kinds: list[tuple[dict[str, Any], str]] = [
+        ({"color": INK, "linestyle": STEPS[place % len(STEPS)]}, dynamics_label(name)) for place, name in enumerate(shown)
+    ]
+    laws: list[tuple[dict[str, Any], str]] = []
+    if bool(data["applies"].any()):
+        laws = [({"color": INK, "linestyle": dashes, "linewidth": 1.0}, f"{kind} law") for kind, dashes in LAWS.items()]
+        laws += [({"color": INK, "marker": "v", "linestyle": "none", "markersize": 6}, "annealed exit time")]
+    legend_below(drawing, [hues, kinds, laws])
+
+
+FIGURES.register(
+    "exit_time_distributions", Figure("exit_time_distributions", exit_time_distributions, CAPTION)
+)

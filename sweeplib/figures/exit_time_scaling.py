@@ -1,0 +1,115 @@
+"""The mean exit time against the input dimension, beside theory."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+import xarray as xr
+
+from sweeplib import theory
+from sweeplib.analysis.phase_retrieval import theory_applies
+from sweeplib.errors import InputError
+from sweeplib.figures.facets import Facets, at_middle, each, facets, selected
+from sweeplib.figures.figure import FIGURES, Figure
+from sweeplib.figures.labels import axis_label, dynamics_label, dynamics_order, value_label
+from sweeplib.figures.legend import legend_below
+from sweeplib.figures.style import INK, dynamics_look, look, plain_ticks
+
+if TYPE_CHECKING:
+    from matplotlib.axes import Axes
+    from matplotlib.figure import Figure as Drawing
+
+CAPTION = (
+    "Mean exit time, in ODE time, against the input dimension, with standard errors over the seeds; points at which runs "
+    "did not exit are left out. Curves: annealed (dotted) and quenched (dashed) theory, and the latter with the noise of "
+    "SGD (solid)."
+)
+DASHES: dict[str, Any] = {"annealed": (0, (1, 1.2)), "quenched": (0, (5, 2)), "noise-corrected": "solid"}
+DRAWN = {"dynamics", "d"}
+
+
+def exit_time_scaling(
+    ds: xr.Dataset,
+    analyses: Mapping[str, xr.Dataset],
+    *,
+    where: Mapping[str, Any] | None = None,
+    panel: str | None = None,
+    hue: str | None = None,
+) -> Drawing:
+    """A figure of the mean exit time against d; axes neither at `where` nor panel nor colour stand at their middle."""
+    from matplotlib.figure import Figure as Drawing
+
+    if "d" not in ds.dims:
+        raise InputError("the input dimension does not vary", key="d", expected="an axis of it")
+    data = selected(analyses["exit_times"].assign(applies=theory_applies(ds)), where)
+    data = data.isel({dim: 0 for dim in data.dims if data.sizes[dim] == 1 and dim not in DRAWN})
+    data = at_middle(data, DRAWN, panel, hue)
+    split = facets(data, DRAWN, panel, hue)
+    panels = split.panels(data)
+    width = min(7.0, 1.0 + 2.5 * len(panels)) if len(panels) > 1 else 3.8
+    drawing = Drawing(figsize=(width, 3.3), layout="constrained")
+    axes = drawing.subplots(1, len(panels), sharex=True, sharey=True, squeeze=False)[0]
+    shown = _shown(data)
+    for column, part in each(data, panels):
+        for index, one in each(part, split.hues(part)):
+            _points(axes[column], one, shown, look(index))
+            _theory(axes[column], one, look(index)["color"])
+        axes[column].set_xlabel(axis_label(data["d"]))
+        if split.panel:
+            axes[column].set_title(value_label(part[split.panel]))
+    axes[0].set_xscale("log")
+    plain_ticks(axes[0].xaxis, (1.0, 3.0))
+    axes[0].set_ylim(bottom=0.0)
+    axes[0].set_ylabel(axis_label(data["exit_time_mean"]))
+    _legend(drawing, data, split, shown)
+    return drawing
+
+
+def _shown(data: xr.Dataset) -> list[str]:
+    used = data["seeds_used"].sum([dim for dim in data["seeds_used"].dims if dim != "dynamics"]) > 0
+    return dynamics_order(data["dynamics"].values[used.values])
+
+
+def _points(axes: Axes, one: xr.Dataset, shown: list[str], looks: dict[str, str]) -> None:
+    for name in shown:
+        of = one.sel(dynamics=name)
+        style = dynamics_look(name, shown, looks) | {"linestyle": "none"}
+        axes.errorbar(of["d"], of["exit_time_mean"].where(~of["restricted"]), of["exit_time_mean_error"],
+                      elinewidth=0.8, **style)  # fmt: skip
+
+
+def _theory(axes: Axes, one: xr.Dataset, colour: str) -> None:
+    """Curves between the dimensions, where γ is one at all of them; else one point at each, joined."""
+    if not bool(one["applies"].all()):
+        return
+    d = one["d"].values.astype(float)
+    gamma = np.broadcast_to(one["gamma"].values, d.shape)
+    if np.ptp(gamma) == 0.0:
+        d = np.geomspace(d.min(), d.max(), 60)
+        gamma = np.full_like(d, gamma[0])
+    p, Delta, T = (float(one[name]) for name in ("p", "Delta", "threshold"))
+    for kind, dashes in DASHES.items():
+        time = getattr(theory, f"{kind.replace('-', '_')}_exit_time")(gamma, p, d, Delta, T)
+        axes.plot(d, np.where(np.isfinite(time), time, np.nan), color=colour, linestyle=dashes, linewidth=0.9, zorder=1)
+
+
+def _legend(drawing: Drawing, data: xr.Dataset, split: Facets, shown: list[str]) -> None:
+    hues = [
+        (look(index) | {"linestyle": "none"}, value_label(one[split.hue]))
+        for index, one in each(data, split.hues(data))
+        if split.hue
+    ]
+    kinds = [
+        (dynamics_look(name, shown, {"color": INK, "marker": "o"}) | {"linestyle": "none"}, dynamics_label(name))
+        for name in shown
+    ]
+    known = bool(data["applies"].any())
+    laws = [({"color": INK, "linestyle": dashes, "linewidth": 0.9}, f"{kind} theory") for kind, dashes in DASHES.items()]
+    legend_below(drawing, [hues, kinds, laws if known else []])
+
+
+FIGURES.register(
+    "exit_time_scaling", Figure("exit_time_scaling", exit_time_scaling, CAPTION, needs=("exit_times",))
+)
