@@ -1,0 +1,114 @@
+"""Which learning rates learn: the fraction of runs that came so far, against the learning rate."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+import xarray as xr
+
+from sweeplib import theory
+from sweeplib.analysis.cells import field
+from sweeplib.analysis.phase_retrieval import theory_applies
+from sweeplib.analysis.scan import scan_dim
+from sweeplib.figures.facets import Facets, at_middle, each, facets, selected
+from sweeplib.figures.figure import FIGURES, Figure
+from sweeplib.figures.labels import axis_label, dynamics_label, dynamics_order, symbol, value_label, wrapped_label
+from sweeplib.figures.legend import legend_below
+from sweeplib.figures.style import INK, dynamics_look, look
+
+if TYPE_CHECKING:
+    from matplotlib.axes import Axes
+    from matplotlib.figure import Figure as Drawing
+
+CAPTION = (
+    "Fraction of the runs whose risk fell by the threshold T before the horizon, against the learning rate, with Wilson "
+    "intervals. Ticks on top: the end of the learnable range of linear theory, the smaller of 2 γ_opt and, for p > 1, "
+    "p²/8; beyond the axis where there is no tick."
+)
+
+
+def exited_fraction(
+    ds: xr.Dataset,
+    analyses: Mapping[str, xr.Dataset],
+    *,
+    where: Mapping[str, Any] | None = None,
+    panel: str | None = None,
+    hue: str | None = None,
+) -> Drawing:
+    """A figure of the exited fraction against γ/γ_opt (γ where no theory applies); by default a panel a threshold."""
+    from matplotlib.figure import Figure as Drawing
+
+    dim = scan_dim(ds)
+    drawn = {"dynamics", dim}
+    data = selected(_data(ds, analyses["exit_times"]), where)
+    data = data.isel({axis: 0 for axis in data.dims if data.sizes[axis] == 1 and axis not in drawn})
+    panel = panel or ("threshold" if "threshold" in data.dims and hue != "threshold" else None)
+    data = at_middle(data, drawn, panel, hue)
+    split = facets(data, drawn, panel, hue)
+    panels = split.panels(data)
+    width = min(7.0, 1.0 + 2.4 * len(panels)) if len(panels) > 1 else 3.8
+    drawing = Drawing(figsize=(width, 3.2), layout="constrained")
+    grid = drawing.subplots(1, len(panels), sharex=True, sharey=True, squeeze=False)[0]
+    shown = _shown(data)
+    for column, part in each(data, panels):
+        for index, one in each(part, split.hues(part)):
+            _curve(grid[column], one, dim, shown, look(index))
+        if split.panel:
+            grid[column].set_title(value_label(part[split.panel]))
+        grid[column].set_xlabel(_label(ds, data))
+    grid[0].set_ylim(-0.03, 1.03)
+    grid[0].set_ylabel(wrapped_label(data["exited_fraction"]))
+    _legend(drawing, data, split, shown)
+    return drawing
+
+
+def _data(ds: xr.Dataset, exits: xr.Dataset) -> xr.Dataset:
+    names = ["exited_fraction", "exited_fraction_low", "exited_fraction_high", "seeds_used"]
+    known = bool(theory_applies(ds).all())
+    p, Delta = field(ds, "p"), field(ds, "Delta")
+    unit = theory.optimal_learning_rate(p, Delta) if known else xr.ones_like(p, dtype=float)
+    end = theory.learnable_range(p, Delta) / unit if known else xr.full_like(unit, np.nan)
+    return exits[names].assign(unit=unit, end=end).assign_attrs(theory=known)
+
+
+def _label(ds: xr.Dataset, data: xr.Dataset) -> str:
+    return f"{symbol(ds['gamma'])}/${data['unit'].attrs['symbol']}$" if data.attrs["theory"] else axis_label(ds["gamma"])
+
+
+def _shown(data: xr.Dataset) -> list[str]:
+    used = data["seeds_used"].sum([dim for dim in data["seeds_used"].dims if dim != "dynamics"]) > 0
+    return dynamics_order(data["dynamics"].values[used.values])
+
+
+def _curve(axes: Axes, one: xr.Dataset, dim: str, shown: list[str], looks: dict[str, str]) -> None:
+    x = (one["gamma"] / one["unit"]).transpose(dim)
+    for name in shown:
+        of = one.sel(dynamics=name)
+        middle, low, high = (of[f"exited_fraction{end}"] for end in ("", "_low", "_high"))
+        error = np.clip([middle - low, high - middle], 0.0, None)
+        style = dynamics_look(name, shown, looks) | {"linewidth": 0.8}
+        axes.errorbar(x, middle, error, elinewidth=0.8, clip_on=False, **style)
+    end = one["end"].item()
+    if float(x.min()) < end < float(x.max()):
+        axes.plot([end, end], [0.96, 1.0], color=looks["color"], linewidth=2.2, transform=axes.get_xaxis_transform())
+
+
+def _legend(drawing: Drawing, data: xr.Dataset, split: Facets, shown: list[str]) -> None:
+    hues = [
+        (look(index) | {"linewidth": 0.8}, value_label(one[split.hue]))
+        for index, one in each(data, split.hues(data))
+        if split.hue
+    ]
+    kinds = [
+        (dynamics_look(name, shown, {"color": INK, "marker": "o"}) | {"linestyle": "none"}, dynamics_label(name))
+        for name in shown
+    ]
+    tick: list[tuple[dict[str, Any], str]] = [
+        ({"color": INK, "marker": "|", "markersize": 8, "markeredgewidth": 2.2, "linestyle": "none"}, "end of linear theory")
+    ]
+    legend_below(drawing, [hues, kinds, tick if data.attrs["theory"] else []])
+
+
+FIGURES.register("exited_fraction", Figure("exited_fraction", exited_fraction, CAPTION, needs=("exit_times",)))

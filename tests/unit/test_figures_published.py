@@ -1,0 +1,136 @@
+"""The figures of the published pictures: what they draw is what was measured, and theory where it applies."""
+
+import numpy as np
+import pytest
+import xarray as xr
+
+from sweeplib import figures
+from sweeplib.errors import InputError
+from sweeplib.figures import FIGURES
+from sweeplib.figures.facets import selected
+from sweeplib.figures.risk_curves import geometric
+from sweeplib.theory import asymptotic_risk, learnable_range, optimal_learning_rate
+from tests.datasets import sweep_dataset
+
+
+@pytest.fixture(scope="module")
+def widths():
+    """Two widths, the wider one four times as fast."""
+    narrow, wide = (sweep_dataset(seeds=32, dynamics=["ode", "sgd_chain"], random_seed=number) for number in (1, 2))
+    wide["exit_steps"], wide["end_steps"] = wide.exit_steps / 4, wide.end_steps / 4
+    ds = xr.concat([narrow.assign_coords(p=1), wide.assign_coords(p=8)], "p", coords=["p"], combine_attrs="override")
+    ds.p.attrs = {"long_name": "student width", "symbol": "p", "units": "1"}
+    return ds
+
+
+@pytest.fixture(scope="module")
+def ds():
+    return sweep_dataset(seeds=16)
+
+
+def lines(axes, count):
+    """The lines of that many points."""
+    return [line for line in axes.lines if len(line.get_xdata()) == count]
+
+
+@pytest.mark.parametrize("name", FIGURES)
+def test_every_figure_is_a_function_of_the_package(name, ds):
+    assert getattr(figures, name) is FIGURES[name]
+
+
+def test_values_of_an_axis_may_be_chosen(ds):
+    assert selected(ds, {"d": [3000, 300], "Delta": 1.0}).d.values.tolist() == [3000, 300]
+    with pytest.raises(InputError, match=r"where\.d: not on this axis; got 400"):
+        selected(ds, {"d": [300, 400]})
+
+
+def test_optimum_has_a_panel_a_dimension_and_ratios_below(widths):
+    drawing = figures.optimal_learning_rate(widths)
+    assert len(drawing.axes) == 4
+    assert [axes.get_title() for axes in drawing.axes[:2]] == ["$d$ = 300", "$d$ = 3000"]
+    limit = lines(drawing.axes[1], 25)[0]
+    np.testing.assert_allclose(limit.get_ydata(), optimal_learning_rate(limit.get_xdata(), 0.0))
+    ratio = lines(drawing.axes[3], 25)[0].get_ydata()
+    assert (ratio[np.isfinite(ratio)] > 1.0).all()  # the noise of SGD moves the optimum up
+
+
+def test_optimum_without_theory_is_one_row(widths):
+    assert len(figures.optimal_learning_rate(widths.assign_coords(activation="erf")).axes) == 2
+
+
+def test_gain_needs_an_axis_of_widths(widths):
+    zipped = widths.isel(p=0, drop=True).assign_coords(p=("d", [1, 4]))
+    with pytest.raises(InputError, match="p: the widths have no axis of their own"):
+        figures.overparametrisation_gain(zipped)
+
+
+def test_gain_ends_at_the_limit_of_infinite_width(widths):
+    marks = [line for line in figures.overparametrisation_gain(widths).axes[0].lines if line.get_linewidth() == 1.8]
+    assert [mark.get_ydata()[0] for mark in marks] == [6.0, 13 / 3]
+
+
+def test_distributions_fall_from_one_to_the_fraction_that_never_exits(ds):
+    drawing = figures.exit_time_distributions(ds, where={"Delta": 0.0, "gamma_ratio": 0.9, "d": 3000})
+    curve = drawing.axes[0].lines[0].get_ydata()
+    assert len(curve) == ds.sizes["seed"]
+    assert (np.diff(curve) < 0.0).all()
+    laws = lines(drawing.axes[0], 200)
+    assert len(laws) == 2
+    quenched, corrected = (law.get_ydata() for law in laws)
+    assert (corrected <= quenched + 1e-12).all()  # noise only makes exits earlier
+
+
+def test_distributions_of_other_problems_have_no_law(ds):
+    axes = figures.exit_time_distributions(ds.assign_coords(activation="erf"), where={"Delta": 0.0, "d": 300}).axes[0]
+    assert not lines(axes, 200)
+
+
+def test_exit_times_against_d_leave_out_censored_means(ds):
+    cut = ds.copy(deep=True)
+    cut["exit_time"] = cut.exit_time.where((cut.seed != 3) | (cut.d != 300))
+    cut["exit_steps"] = cut.exit_steps.where(cut.exit_time.notnull())
+    axes = figures.exit_time_scaling(cut, where={"Delta": 0.0, "gamma_ratio": 0.9}).axes[0]
+    drawn = [container.lines[0].get_ydata() for container in axes.containers]
+    assert all(np.isnan(y[0]) for y in drawn)
+    assert any(np.isfinite(y[1]) for y in drawn)
+
+
+def test_exit_times_against_one_dimension_are_refused(ds):
+    with pytest.raises(InputError, match="d: the input dimension does not vary"):
+        figures.exit_time_scaling(ds.isel(d=0))
+
+
+def test_floor_is_drawn_over_its_formula(ds):
+    drawing = figures.risk_floor(ds, where={"Delta": 1.0})
+    curve = lines(drawing.axes[0], 200)[0]
+    np.testing.assert_allclose(curve.get_ydata(), asymptotic_risk(curve.get_xdata(), 1.0))
+    assert len(drawing.axes) == 2
+
+
+def test_fans_compare_all_stochastic_dynamics_with_the_first(ds):
+    where = {"Delta": 0.0, "d": 300, "gamma_ratio": 0.3}
+    first, second = figures.risk_fans(ds, where=where, runs=3).axes
+    dotted = [[line for line in axes.lines if line.get_linewidth() == 0.9] for axes in (first, second)]
+    assert [len(found) for found in dotted] == [0, 5]
+    median = ds.risk.sel(dynamics="sgd", **where).median("seed")
+    np.testing.assert_allclose(dotted[1][2].get_ydata(), median)
+
+
+def test_fans_of_the_ode_are_refused(ds):
+    with pytest.raises(InputError, match="no stochastic dynamics to draw"):
+        figures.risk_fans(ds.sel(dynamics=["ode"]))
+
+
+def test_fractions_are_in_units_of_the_optimum_with_the_end_of_theory(ds):
+    axes = figures.exited_fraction(ds, where={"Delta": 1.0, "d": 300}).axes[0]
+    np.testing.assert_allclose(np.asarray(axes.containers[0].lines[0].get_xdata(), float), ds.gamma_ratio)
+    assert learnable_range(1.0, 1.0) / optimal_learning_rate(1.0, 1.0) == 2.0  # beyond the scan: no tick
+    assert not lines(axes, 2)
+
+
+@pytest.mark.parametrize(
+    ("times", "expected"),
+    [(np.geomspace(0.1, 100, 7), True), ([0.0, 1.0, 10.0, 100.0], True), (np.linspace(0, 12, 61), False), ([0, 1], False)],
+)
+def test_geometric_times_have_a_logarithmic_axis(times, expected):
+    assert geometric(np.asarray(times, float)) is expected
