@@ -75,7 +75,9 @@ def _interval(gains: Array, seeds: float, confidence: float) -> tuple[float, flo
     return float(low), float(high)
 
 
-def _measured(gain: xr.DataArray, low: xr.DataArray, high: xr.DataArray, at_edge: xr.DataArray) -> dict[str, xr.DataArray]:
+def _measured(
+    gain: xr.DataArray, low: xr.DataArray, high: xr.DataArray, at_edge: xr.DataArray
+) -> dict[str, xr.DataArray]:
     name, symbol = "gain of overparametrisation", r"\nu_1/\nu_p"
     return {
         "gain": labelled(gain, name, symbol),
@@ -102,7 +104,7 @@ def _theory(ds: xr.Dataset, dim: str) -> dict[str, xr.DataArray]:
 
 
 def gain_of(kind: str, p: xr.DataArray, d: xr.DataArray, Delta: xr.DataArray, T: xr.DataArray) -> xr.DataArray:
-    """The gain of the `quenched` or `noise_corrected` exit times, each width at the learning rate that they have best."""
+    """The gain of the `quenched` or `noise_corrected` exit times, each width at its best learning rate by them."""
     best = {
         "quenched": lambda width: theory.optimal_learning_rate(width, Delta),
         "noise_corrected": lambda width: theory.noise_corrected_optimal_learning_rate(width, d, Delta, T),

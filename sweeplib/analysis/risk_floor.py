@@ -25,11 +25,16 @@ def risk_floor(ds: xr.Dataset, *, last: float = 0.5) -> xr.Dataset:
     window = np.flatnonzero(time >= time[-1] - last * (time[-1] - time[0]))
     risk = ds["risk"].where(with_status(ds, "ok")).isel(time=window)
     halves = risk.isel(time=slice(len(window) // 2, None)), risk.isel(time=slice(0, max(len(window) // 2, 1)))
-    level, drift = risk.mean("time", skipna=False), halves[0].mean("time", skipna=False) - halves[1].mean("time", skipna=False)
+    level, drift = (
+        risk.mean("time", skipna=False),
+        halves[0].mean("time", skipna=False) - halves[1].mean("time", skipna=False),
+    )
     symbol = r"\mathcal{R}_\infty"
     result = {
         "risk_floor": labelled(level.mean("seed"), "risk at the end", symbol),
-        "risk_floor_error": labelled(_error(level), "standard error of the risk at the end", rf"\mathrm{{se}}\,{symbol}"),
+        "risk_floor_error": labelled(
+            _error(level), "standard error of the risk at the end", rf"\mathrm{{se}}\,{symbol}"
+        ),
         "risk_drift": labelled(drift.mean("seed"), "drift of the risk at the end"),
         "risk_drift_error": labelled(_error(drift), "standard error of the drift of the risk at the end"),
         "seeds_used": labelled(level.count("seed"), "runs used"),

@@ -14,7 +14,7 @@ from sweeplib.figures.facets import MOST_HUES, Facets, at_middle, each, facets, 
 from sweeplib.figures.figure import FIGURES, Figure
 from sweeplib.figures.interactive import INTERACTIVE, Interactive
 from sweeplib.figures.labels import dynamics_label, dynamics_order, value_label, wrapped_label
-from sweeplib.figures.legend import legend_below
+from sweeplib.figures.legend import dynamics_entries, hue_entries, legend_below
 from sweeplib.figures.style import INK, dynamics_look, look, plain_ticks
 
 if TYPE_CHECKING:
@@ -139,15 +139,8 @@ def _step_label(ds: xr.Dataset) -> str:
 
 def _legend(drawing: Drawing, data: xr.Dataset, split: Facets) -> None:
     shown = _shown(data)
-    hues = [
-        (look(index) | {"linestyle": "none"}, value_label(one[split.hue]))
-        for index, one in each(data, split.hues(data))
-        if split.hue
-    ]
-    kinds = [
-        (dynamics_look(name, shown, {"color": INK, "marker": "o"}) | {"linestyle": "none"}, dynamics_label(name))
-        for name in shown
-    ]
+    hues = hue_entries(data, split)
+    kinds = dynamics_entries(shown)
     lines: list[tuple[dict[str, Any], str]] = [
         ({"color": INK, "linewidth": 0.9}, "fitted power"),
         ({"color": INK, "linewidth": 0.9, "linestyle": GUIDE}, "slope 1/2"),

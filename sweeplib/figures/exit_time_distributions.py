@@ -23,9 +23,9 @@ if TYPE_CHECKING:
     from matplotlib.figure import Figure as Drawing
 
 CAPTION = (
-    "Fraction of runs that have not exited yet against time: Kaplan-Meier curves over the seeds, with 95 % bands for the "
-    "first dynamics. Dashed: the quenched law, that of the random starts alone; solid, thin: with the noise of SGD; "
-    "dotted, vertical: the annealed exit time, that of the mean start."
+    "Fraction of runs that have not exited yet against time: Kaplan-Meier curves over the seeds, with 95 % bands for "
+    "the first dynamics. Dashed: the quenched law, that of the random starts alone; dotted: with the noise of SGD; "
+    "triangles: the annealed exit time, that of the mean start."
 )
 LAWS: dict[str, Any] = {"quenched": (0, (4, 1.6)), "noise-corrected": (0, (1, 0.9))}
 STEPS = ("solid", (0, (6, 1.5, 1, 1.5)), (0, (3, 1)))
@@ -112,7 +112,8 @@ def _legend(drawing: Drawing, data: xr.Dataset, split: Facets, shown: list[str])
         if split.hue
     ]
     kinds: list[tuple[dict[str, Any], str]] = [
-        ({"color": INK, "linestyle": STEPS[place % len(STEPS)]}, dynamics_label(name)) for place, name in enumerate(shown)
+        ({"color": INK, "linestyle": STEPS[place % len(STEPS)]}, dynamics_label(name))
+        for place, name in enumerate(shown)
     ]
     laws: list[tuple[dict[str, Any], str]] = []
     if bool(data["applies"].any()):
@@ -121,6 +122,4 @@ def _legend(drawing: Drawing, data: xr.Dataset, split: Facets, shown: list[str])
     legend_below(drawing, [hues, kinds, laws])
 
 
-FIGURES.register(
-    "exit_time_distributions", Figure("exit_time_distributions", exit_time_distributions, CAPTION)
-)
+FIGURES.register("exit_time_distributions", Figure("exit_time_distributions", exit_time_distributions, CAPTION))

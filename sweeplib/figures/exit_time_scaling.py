@@ -11,10 +11,10 @@ import xarray as xr
 from sweeplib import theory
 from sweeplib.analysis.phase_retrieval import theory_applies
 from sweeplib.errors import InputError
-from sweeplib.figures.facets import Facets, at_middle, each, facets, selected
+from sweeplib.figures.facets import Facets, at_middle, each, facets, selected, used_dynamics
 from sweeplib.figures.figure import FIGURES, Figure
-from sweeplib.figures.labels import axis_label, dynamics_label, dynamics_order, value_label
-from sweeplib.figures.legend import legend_below
+from sweeplib.figures.labels import axis_label, value_label
+from sweeplib.figures.legend import dynamics_entries, hue_entries, legend_below
 from sweeplib.figures.style import INK, dynamics_look, look, plain_ticks
 
 if TYPE_CHECKING:
@@ -22,9 +22,9 @@ if TYPE_CHECKING:
     from matplotlib.figure import Figure as Drawing
 
 CAPTION = (
-    "Mean exit time, in ODE time, against the input dimension, with standard errors over the seeds; points at which runs "
-    "did not exit are left out. Curves: annealed (dotted) and quenched (dashed) theory, and the latter with the noise of "
-    "SGD (solid)."
+    "Mean exit time, in ODE time, against the input dimension, with standard errors over the seeds; points at which "
+    "runs did not exit are left out. Curves: annealed (dotted) and quenched (dashed) theory, and the latter with the "
+    "noise of SGD (solid)."
 )
 DASHES: dict[str, Any] = {"annealed": (0, (1, 1.2)), "quenched": (0, (5, 2)), "noise-corrected": "solid"}
 DRAWN = {"dynamics", "d"}
@@ -51,7 +51,7 @@ def exit_time_scaling(
     width = min(7.0, 1.0 + 2.5 * len(panels)) if len(panels) > 1 else 3.8
     drawing = Drawing(figsize=(width, 3.3), layout="constrained")
     axes = drawing.subplots(1, len(panels), sharex=True, sharey=True, squeeze=False)[0]
-    shown = _shown(data)
+    shown = used_dynamics(data)
     for column, part in each(data, panels):
         for index, one in each(part, split.hues(part)):
             _points(axes[column], one, shown, look(index))
@@ -65,11 +65,6 @@ def exit_time_scaling(
     axes[0].set_ylabel(axis_label(data["exit_time_mean"]))
     _legend(drawing, data, split, shown)
     return drawing
-
-
-def _shown(data: xr.Dataset) -> list[str]:
-    used = data["seeds_used"].sum([dim for dim in data["seeds_used"].dims if dim != "dynamics"]) > 0
-    return dynamics_order(data["dynamics"].values[used.values])
 
 
 def _points(axes: Axes, one: xr.Dataset, shown: list[str], looks: dict[str, str]) -> None:
@@ -96,20 +91,13 @@ def _theory(axes: Axes, one: xr.Dataset, colour: str) -> None:
 
 
 def _legend(drawing: Drawing, data: xr.Dataset, split: Facets, shown: list[str]) -> None:
-    hues = [
-        (look(index) | {"linestyle": "none"}, value_label(one[split.hue]))
-        for index, one in each(data, split.hues(data))
-        if split.hue
-    ]
-    kinds = [
-        (dynamics_look(name, shown, {"color": INK, "marker": "o"}) | {"linestyle": "none"}, dynamics_label(name))
-        for name in shown
-    ]
+    hues = hue_entries(data, split)
+    kinds = dynamics_entries(shown)
     known = bool(data["applies"].any())
-    laws = [({"color": INK, "linestyle": dashes, "linewidth": 0.9}, f"{kind} theory") for kind, dashes in DASHES.items()]
+    laws = [
+        ({"color": INK, "linestyle": dashes, "linewidth": 0.9}, f"{kind} theory") for kind, dashes in DASHES.items()
+    ]
     legend_below(drawing, [hues, kinds, laws if known else []])
 
 
-FIGURES.register(
-    "exit_time_scaling", Figure("exit_time_scaling", exit_time_scaling, CAPTION, needs=("exit_times",))
-)
+FIGURES.register("exit_time_scaling", Figure("exit_time_scaling", exit_time_scaling, CAPTION, needs=("exit_times",)))

@@ -12,10 +12,10 @@ from sweeplib import theory
 from sweeplib.analysis.cells import field
 from sweeplib.analysis.phase_retrieval import theory_applies
 from sweeplib.analysis.scan import scan_dim
-from sweeplib.figures.facets import Facets, at_middle, each, facets, selected
+from sweeplib.figures.facets import Facets, at_middle, each, facets, selected, used_dynamics
 from sweeplib.figures.figure import FIGURES, Figure
-from sweeplib.figures.labels import axis_label, dynamics_label, dynamics_order, symbol, value_label, wrapped_label
-from sweeplib.figures.legend import legend_below
+from sweeplib.figures.labels import axis_label, symbol, value_label, wrapped_label
+from sweeplib.figures.legend import dynamics_entries, hue_entries, legend_below
 from sweeplib.figures.style import INK, dynamics_look, look
 
 if TYPE_CHECKING:
@@ -23,9 +23,9 @@ if TYPE_CHECKING:
     from matplotlib.figure import Figure as Drawing
 
 CAPTION = (
-    "Fraction of the runs whose risk fell by the threshold T before the horizon, against the learning rate, with Wilson "
-    "intervals. Ticks on top: the end of the learnable range of linear theory, the smaller of 2 γ_opt and, for p > 1, "
-    "p²/8; beyond the axis where there is no tick."
+    "Fraction of the runs whose risk fell by the threshold T before the horizon, against the learning rate, with "
+    "Wilson intervals. Ticks on top: the end of the range where linear theory learns, the smaller of 2 γ_opt and, "
+    "for p > 1, p²/8; beyond the axis where there is no tick."
 )
 
 
@@ -51,7 +51,7 @@ def exited_fraction(
     width = min(7.0, 1.0 + 2.4 * len(panels)) if len(panels) > 1 else 3.8
     drawing = Drawing(figsize=(width, 3.2), layout="constrained")
     grid = drawing.subplots(1, len(panels), sharex=True, sharey=True, squeeze=False)[0]
-    shown = _shown(data)
+    shown = used_dynamics(data)
     for column, part in each(data, panels):
         for index, one in each(part, split.hues(part)):
             _curve(grid[column], one, dim, shown, look(index))
@@ -74,12 +74,9 @@ def _data(ds: xr.Dataset, exits: xr.Dataset) -> xr.Dataset:
 
 
 def _label(ds: xr.Dataset, data: xr.Dataset) -> str:
-    return f"{symbol(ds['gamma'])}/${data['unit'].attrs['symbol']}$" if data.attrs["theory"] else axis_label(ds["gamma"])
-
-
-def _shown(data: xr.Dataset) -> list[str]:
-    used = data["seeds_used"].sum([dim for dim in data["seeds_used"].dims if dim != "dynamics"]) > 0
-    return dynamics_order(data["dynamics"].values[used.values])
+    return (
+        f"{symbol(ds['gamma'])}/${data['unit'].attrs['symbol']}$" if data.attrs["theory"] else axis_label(ds["gamma"])
+    )
 
 
 def _curve(axes: Axes, one: xr.Dataset, dim: str, shown: list[str], looks: dict[str, str]) -> None:
@@ -96,17 +93,13 @@ def _curve(axes: Axes, one: xr.Dataset, dim: str, shown: list[str], looks: dict[
 
 
 def _legend(drawing: Drawing, data: xr.Dataset, split: Facets, shown: list[str]) -> None:
-    hues = [
-        (look(index) | {"linewidth": 0.8}, value_label(one[split.hue]))
-        for index, one in each(data, split.hues(data))
-        if split.hue
-    ]
-    kinds = [
-        (dynamics_look(name, shown, {"color": INK, "marker": "o"}) | {"linestyle": "none"}, dynamics_label(name))
-        for name in shown
-    ]
+    hues = hue_entries(data, split, linewidth=0.8)
+    kinds = dynamics_entries(shown)
     tick: list[tuple[dict[str, Any], str]] = [
-        ({"color": INK, "marker": "|", "markersize": 8, "markeredgewidth": 2.2, "linestyle": "none"}, "end of linear theory")
+        (
+            {"color": INK, "marker": "|", "markersize": 8, "markeredgewidth": 2.2, "linestyle": "none"},
+            "end of linear theory",
+        )
     ]
     legend_below(drawing, [hues, kinds, tick if data.attrs["theory"] else []])
 

@@ -8,6 +8,7 @@ import numpy as np
 import xarray as xr
 
 from sweeplib.errors import InputError
+from sweeplib.figures.labels import dynamics_order
 
 PANELS_FIRST = ("Delta", "p", "k", "threshold", "activation")
 MOST_PANELS, MOST_HUES = 6, 6
@@ -85,6 +86,12 @@ def at_middle(ds: xr.Dataset, drawn: set[str], panel: str | None = None, hue: st
     room = [panel, hue].count(None)
     kept = [dim for dim in free if 1 < ds.sizes[dim] <= MOST_PANELS][:room]
     return ds.isel({dim: ds.sizes[dim] // 2 for dim in free if dim not in kept})
+
+
+def used_dynamics(data: xr.Dataset) -> list[str]:
+    """The dynamics of which some run is used (`seeds_used`) in this part, stochastic ones first."""
+    used = data["seeds_used"].sum([dim for dim in data["seeds_used"].dims if dim != "dynamics"]) > 0
+    return dynamics_order(data["dynamics"].values[used.values])
 
 
 def each(ds: xr.Dataset, selections: list[dict[str, int]]) -> Iterator[tuple[int, xr.Dataset]]:

@@ -11,11 +11,11 @@ import xarray as xr
 from sweeplib import theory
 from sweeplib.analysis.cells import is_stochastic
 from sweeplib.errors import InputError
-from sweeplib.figures.facets import Facets, each, facets, selected
+from sweeplib.figures.facets import Facets, each, facets, selected, used_dynamics
 from sweeplib.figures.figure import FIGURES, Figure
 from sweeplib.figures.interactive import INTERACTIVE, Interactive
-from sweeplib.figures.labels import axis_label, dynamics_label, dynamics_order, symbol, value_label
-from sweeplib.figures.legend import legend_below
+from sweeplib.figures.labels import axis_label, symbol, value_label
+from sweeplib.figures.legend import dynamics_entries, hue_entries, legend_below
 from sweeplib.figures.style import dynamics_look, plain_ticks
 
 if TYPE_CHECKING:
@@ -94,8 +94,8 @@ def _panel(axes: Any, part: xr.Dataset, split: Facets, scale: str) -> None:
     hues = split.hues(part)
     for index, one in each(part, hues):
         _curves(above, one, scale, look(index)["color"])
-        for name in _shown(one):
-            _points(above, one.sel(dynamics=name), scale, dynamics_look(name, _shown(part), look(index)))
+        for name in used_dynamics(one):
+            _points(above, one.sel(dynamics=name), scale, dynamics_look(name, used_dynamics(part), look(index)))
         _optima(below, one, -index, look(index))
     above.set_yscale("log")
     plain_ticks(above.yaxis, (1.0, 2.0, 3.0, 5.0))
@@ -163,12 +163,12 @@ def _optima(below: Axes, one: xr.Dataset, row: int, looks: dict[str, str]) -> No
         below.plot(
             corrected, row, marker="|", markersize=13, markeredgewidth=2.4, color=looks["color"], alpha=0.4, zorder=1
         )
-    shown = _shown(one)
+    shown = used_dynamics(one)
     for place, name in enumerate(shown):
         found = one.sel(dynamics=name)
         best, low, high = (found[f"gamma_opt{end}"].item() / unit for end in ("", "_low", "_high"))
         y = row - 0.22 * (place - (len(shown) - 1) / 2)
-        style = dynamics_look(name, _shown(one), looks) | {"markersize": 3.6}
+        style = dynamics_look(name, used_dynamics(one), looks) | {"markersize": 3.6}
         edges = _edges(one["gamma"].values / unit, (low, best, high)) if found["at_edge"] else {}
         if best in edges:
             style |= {"marker": "none"}
@@ -183,14 +183,8 @@ def _edges(scanned: np.ndarray, found: tuple[float, ...]) -> dict[float, str]:
     return {x: "<" if x < middle else ">" for x in found if np.isclose(scanned, x, rtol=1e-9, atol=0.0).any()}
 
 
-def _shown(part: xr.Dataset) -> list[str]:
-    """The dynamics that were run in this part, stochastic ones first."""
-    run = part["seeds_used"].sum([dim for dim in part["seeds_used"].dims if dim != "dynamics"]) > 0
-    return dynamics_order(part["dynamics"].values[run.values])
-
-
 def _stochastic(part: xr.Dataset) -> bool:
-    return any(map(is_stochastic, _shown(part)))
+    return any(map(is_stochastic, used_dynamics(part)))
 
 
 def _step_unit(one: xr.Dataset, scale: str) -> float:
@@ -204,19 +198,12 @@ def _steps_label(data: xr.Dataset, scale: str) -> str:
 
 
 def _legend(drawing: Drawing, data: xr.Dataset, split: Facets) -> None:
-    from sweeplib.figures.style import INK, look
+    from sweeplib.figures.style import INK
 
-    shown = _shown(data)
+    shown = used_dynamics(data)
     columns = [
-        [
-            (look(index) | {"linestyle": "none"}, value_label(one[split.hue]))
-            for index, one in each(data, split.hues(data))
-            if split.hue
-        ],
-        [
-            (dynamics_look(name, shown, {"color": INK, "marker": "o"}) | {"linestyle": "none"}, dynamics_label(name))
-            for name in shown
-        ],
+        hue_entries(data, split),
+        dynamics_entries(shown),
         [({"color": INK, "linestyle": DASHES[kind], "linewidth": 0.9}, f"{kind} theory") for kind in _kinds(data)],
         _theory_marks(data),
     ]

@@ -4,6 +4,12 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
+import xarray as xr
+
+from sweeplib.figures.facets import Facets, each
+from sweeplib.figures.labels import dynamics_label, value_label
+from sweeplib.figures.style import INK, dynamics_look, look
+
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
 
@@ -23,3 +29,17 @@ def legend_below(figure: Figure, columns: list[list[Entry]]) -> None:
     handles = [Line2D([], [], **properties) for properties, _ in entries]
     labels = [label for _, label in entries]
     figure.legend(handles, labels, loc="outside lower center", ncols=len(columns), columnspacing=1.2, handletextpad=0.6)
+
+
+def hue_entries(data: xr.Dataset, split: Facets, **line: Any) -> list[Entry]:
+    """What each colour stands for: its marker, without a line unless `line` says otherwise."""
+    if split.hue is None:
+        return []
+    line = line or {"linestyle": "none"}
+    return [(look(index) | line, value_label(one[split.hue])) for index, one in each(data, split.hues(data))]
+
+
+def dynamics_entries(shown: list[str]) -> list[Entry]:
+    """What each marker stands for, of the dynamics `shown`."""
+    blank = {"color": INK, "marker": "o"}
+    return [(dynamics_look(name, shown, blank) | {"linestyle": "none"}, dynamics_label(name)) for name in shown]

@@ -11,8 +11,8 @@ import xarray as xr
 from sweeplib import theory
 from sweeplib.figures.facets import Facets, each
 from sweeplib.figures.figure import FIGURES, Figure
-from sweeplib.figures.labels import axis_label, dynamics_label, symbol, value_label, wrapped_label
-from sweeplib.figures.legend import legend_below
+from sweeplib.figures.labels import axis_label, symbol, value_label, wrapped_label
+from sweeplib.figures.legend import dynamics_entries, hue_entries, legend_below
 from sweeplib.figures.over_width import dodged, measured_dynamics, over_width, width_axis
 from sweeplib.figures.style import FAINT, INK, dynamics_look, look, plain_ticks
 
@@ -94,7 +94,7 @@ def _points(axes: Axes, p: np.ndarray, found: xr.Dataset, at_edge: xr.DataArray,
 
 def _theory(axes: Axes, one: xr.Dataset, colour: str, *, relative: bool) -> None:
     ends = np.array([one["p"].min(), one["p"].max()], float)
-    p = np.geomspace(*ends, WIDTHS) if ends[1] > ends[0] else ends
+    p = np.geomspace(ends[0], ends[1], WIDTHS) if ends[1] > ends[0] else ends
     d, Delta, T = (float(one[name]) for name in ("d", "Delta", "threshold"))
     limit = theory.optimal_learning_rate(p, Delta)
     corrected = theory.noise_corrected_optimal_learning_rate(p, d, Delta, T)
@@ -104,15 +104,8 @@ def _theory(axes: Axes, one: xr.Dataset, colour: str, *, relative: bool) -> None
 
 
 def _legend(drawing: Drawing, data: xr.Dataset, split: Facets, shown: list[str], known: bool) -> None:
-    hues = [
-        (look(index) | {"linestyle": "none"}, value_label(one[split.hue]))
-        for index, one in each(data, split.hues(data))
-        if split.hue
-    ]
-    kinds = [
-        (dynamics_look(name, shown, {"color": INK, "marker": "o"}) | {"linestyle": "none"}, dynamics_label(name))
-        for name in shown
-    ]
+    hues = hue_entries(data, split)
+    kinds = dynamics_entries(shown)
     kinds += [({"color": INK, "marker": "^", "markerfacecolor": "white", "linestyle": "none"}, "beyond the scan")]
     lines: list[tuple[dict[str, Any], str]] = [
         ({"color": INK, "linewidth": 0.9}, r"theory, $d\to\infty$"),

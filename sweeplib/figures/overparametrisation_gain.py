@@ -11,8 +11,8 @@ import xarray as xr
 from sweeplib import theory
 from sweeplib.figures.facets import Facets, each
 from sweeplib.figures.figure import FIGURES, Figure
-from sweeplib.figures.labels import axis_label, dynamics_label, value_label, wrapped_label
-from sweeplib.figures.legend import legend_below
+from sweeplib.figures.labels import axis_label, value_label, wrapped_label
+from sweeplib.figures.legend import dynamics_entries, hue_entries, legend_below
 from sweeplib.figures.over_width import dodged, measured_dynamics, over_width, width_axis
 from sweeplib.figures.style import INK, dynamics_look, look, plain_ticks
 
@@ -91,16 +91,14 @@ def _theory(axes: Axes, one: xr.Dataset, colour: str) -> None:
 
 
 def _legend(drawing: Drawing, data: xr.Dataset, split: Facets, shown: list[str], known: bool) -> None:
-    hues = [
-        (look(index) | {"linestyle": "none"}, value_label(one[split.hue]))
-        for index, one in each(data, split.hues(data))
-        if split.hue
+    hues = hue_entries(data, split)
+    kinds = dynamics_entries(shown)
+    kinds += [
+        (
+            {"color": INK, "marker": "^", "markerfacecolor": "white", "linestyle": "none"},
+            "bound: optimum beyond the scan",
+        )
     ]
-    kinds = [
-        (dynamics_look(name, shown, {"color": INK, "marker": "o"}) | {"linestyle": "none"}, dynamics_label(name))
-        for name in shown
-    ]
-    kinds += [({"color": INK, "marker": "^", "markerfacecolor": "white", "linestyle": "none"}, "bound: optimum beyond the scan")]
     lines: list[tuple[dict[str, Any], str]] = [
         ({"color": INK, "linewidth": 0.9}, r"theory, $d\to\infty$"),
         ({"color": INK, "linewidth": 0.9, "linestyle": CORRECTED}, "noise-corrected theory"),

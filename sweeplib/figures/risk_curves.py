@@ -21,7 +21,7 @@ if TYPE_CHECKING:
 
 CAPTION = (
     "Population risk against time: the median over the seeds of each dynamics, with a band from the 10 % to the 90 % "
-    "quantile for stochastic ones; those without noise in a darker shade, on top. Curves end where the first run stopped."
+    "quantile for stochastic ones; those without noise in a darker shade, on top. Curves end where the first run did."
 )
 DASHES = ("solid", (0, (4, 1.5)), (0, (1, 1)), (0, (5, 1, 1, 1)))
 BAND = (0.1, 0.5, 0.9)
@@ -108,9 +108,7 @@ def _legend(drawing: Drawing, data: xr.Dataset, split: Facets, shown: list[str])
         for index, one in each(data, split.hues(data))
         if split.hue
     ]
-    kinds = [
-        (_line(name, place, INK), dynamics_label(name)) for place, name in enumerate(shown)
-    ]
+    kinds = [(_line(name, place, INK), dynamics_label(name)) for place, name in enumerate(shown)]
     legend_below(drawing, [hues, kinds])
 
 

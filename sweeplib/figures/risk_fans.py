@@ -21,8 +21,8 @@ if TYPE_CHECKING:
     from matplotlib.figure import Figure as Drawing
 
 CAPTION = (
-    "Population risk against time for each stochastic dynamics: bands from the 5 % to the 95 % and from the 25 % to the "
-    "75 % quantile over the seeds, their median, and some single runs. Dotted, in every panel: those quantiles of the "
+    "Population risk against time for each stochastic dynamics: bands from the 5 % to the 95 % and from the 25 % to "
+    "the 75 % quantile over the seeds, their median, and some single runs. Dotted: those quantiles of the "
     "first dynamics, to be compared with. Dashed: the median of the dynamics without noise."
 )
 BANDS = ((0.05, 0.95, 0.18), (0.25, 0.75, 0.32))
@@ -47,7 +47,9 @@ def risk_fans(
     names = run_dynamics(data)
     shown = [name for name in names if is_stochastic(name)]
     if not shown:
-        raise InputError("no stochastic dynamics to draw", key="dynamics", value=names, expected="sgd_chain or sde, run")
+        raise InputError(
+            "no stochastic dynamics to draw", key="dynamics", value=names, expected="sgd_chain or sde, run"
+        )
     risks = {name: _risk(data, name) for name in names}
     width = min(7.0, 1.0 + 2.7 * len(shown)) if len(shown) > 1 else 4.0
     drawing = Drawing(figsize=(width, 3.3), layout="constrained")
@@ -58,7 +60,9 @@ def risk_fans(
             _quantiles(grid[place], risks[shown[0]], DOTTED)
         for other in names:
             if not is_stochastic(other):
-                grid[place].plot(risks[other]["time"], risks[other].median("seed"), color=INK, linestyle=DASHED, zorder=5)
+                grid[place].plot(
+                    risks[other]["time"], risks[other].median("seed"), color=INK, linestyle=DASHED, zorder=5
+                )
         grid[place].set_title(dynamics_label(name))
         grid[place].set_xlabel(axis_label(ds["time"]))
     grid[0].set_ylabel(axis_label(ds["risk"]))
@@ -88,8 +92,8 @@ def _quantiles(axes: Axes, risk: xr.DataArray, dashes: Any) -> None:
 
 def _legend(drawing: Drawing, names: list[str], shown: list[str]) -> None:
     wide: list[tuple[dict[str, Any], str]] = [
-        ({"color": COLOURS[0], "linewidth": 9, "alpha": 0.18}, "5 % to 95 %"),
-        ({"color": COLOURS[0], "linewidth": 9, "alpha": 0.45}, "25 % to 75 %"),
+        ({"color": COLOURS[0], "linewidth": 7, "alpha": 0.18, "solid_capstyle": "butt"}, "5 % to 95 %"),
+        ({"color": COLOURS[0], "linewidth": 7, "alpha": 0.45, "solid_capstyle": "butt"}, "25 % to 75 %"),
     ]
     lines: list[tuple[dict[str, Any], str]] = [
         ({"color": COLOURS[0], "linewidth": 1.6}, "median"),
@@ -99,7 +103,9 @@ def _legend(drawing: Drawing, names: list[str], shown: list[str]) -> None:
         ({"color": INK, "linestyle": DASHED}, dynamics_label(name)) for name in names if not is_stochastic(name)
     ]
     if len(shown) > 1:
-        compared += [({"color": INK, "linestyle": DOTTED, "linewidth": 0.9}, f"quantiles of {dynamics_label(shown[0])}")]
+        compared += [
+            ({"color": INK, "linestyle": DOTTED, "linewidth": 0.9}, f"quantiles of {dynamics_label(shown[0])}")
+        ]
     legend_below(drawing, [wide, lines, compared])
 
 

@@ -9,10 +9,10 @@ import numpy as np
 import xarray as xr
 
 from sweeplib.analysis.scan import scan_dim
-from sweeplib.figures.facets import Facets, at_middle, each, facets, selected
+from sweeplib.figures.facets import Facets, at_middle, each, facets, selected, used_dynamics
 from sweeplib.figures.figure import FIGURES, Figure
-from sweeplib.figures.labels import axis_label, dynamics_label, dynamics_order, value_label
-from sweeplib.figures.legend import legend_below
+from sweeplib.figures.labels import axis_label, value_label
+from sweeplib.figures.legend import dynamics_entries, hue_entries, legend_below
 from sweeplib.figures.style import FAINT, INK, dynamics_look, look
 from sweeplib.theory import asymptotic_risk
 
@@ -21,8 +21,8 @@ if TYPE_CHECKING:
     from matplotlib.figure import Figure as Drawing
 
 CAPTION = (
-    "Mean population risk over the last part of the runs against the learning rate, with standard errors over the seeds. "
-    "Solid: the floor γΔ/(1 − 6γ) of theory. Below: the ratio to it."
+    "Mean population risk over the last part of the runs against the learning rate, with standard errors over the "
+    "seeds. Solid: the floor γΔ/(1 − 6γ) of theory. Below: the ratio to it."
 )
 
 
@@ -51,7 +51,7 @@ def risk_floor(
     grid = drawing.subplots(
         rows, len(panels), sharex=True, sharey="row", squeeze=False, height_ratios=[2.2, 1.0][:rows]
     )
-    shown = _shown(data)
+    shown = used_dynamics(data)
     for column, part in each(data, panels):
         _panel(grid[:, column], part, split, shown)
         if split.panel:
@@ -63,11 +63,6 @@ def risk_floor(
         grid[1, 0].set_ylabel("over theory")
     _legend(drawing, data, split, shown, known)
     return drawing
-
-
-def _shown(data: xr.Dataset) -> list[str]:
-    used = data["seeds_used"].sum([dim for dim in data["seeds_used"].dims if dim != "dynamics"]) > 0
-    return dynamics_order(data["dynamics"].values[used.values])
 
 
 def _panel(grid: Any, part: xr.Dataset, split: Facets, shown: list[str]) -> None:
@@ -91,19 +86,14 @@ def _theory(axes: Axes, part: xr.Dataset, split: Facets) -> None:
         if not bool((one["risk_floor_theory"] > 0.0).any()):
             continue
         gamma = np.linspace(float(one["gamma"].min()), float(one["gamma"].max()), 200)
-        axes.plot(gamma, asymptotic_risk(gamma, float(one["Delta"])), color=look(index)["color"], linewidth=0.9, zorder=1)
+        axes.plot(
+            gamma, asymptotic_risk(gamma, float(one["Delta"])), color=look(index)["color"], linewidth=0.9, zorder=1
+        )
 
 
 def _legend(drawing: Drawing, data: xr.Dataset, split: Facets, shown: list[str], known: bool) -> None:
-    hues = [
-        (look(index) | {"linestyle": "none"}, value_label(one[split.hue]))
-        for index, one in each(data, split.hues(data))
-        if split.hue
-    ]
-    kinds = [
-        (dynamics_look(name, shown, {"color": INK, "marker": "o"}) | {"linestyle": "none"}, dynamics_label(name))
-        for name in shown
-    ]
+    hues = hue_entries(data, split)
+    kinds = dynamics_entries(shown)
     line: list[tuple[dict[str, Any], str]] = [({"color": INK, "linewidth": 0.9}, r"theory, $\gamma\Delta/(1-6\gamma)$")]
     legend_below(drawing, [hues, kinds, line if known else []])
 

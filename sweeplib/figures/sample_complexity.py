@@ -13,8 +13,8 @@ from sweeplib.analysis.growth_laws import LAWS, growth
 from sweeplib.figures.facets import Facets, at_middle, each, facets, selected
 from sweeplib.figures.figure import FIGURES, Figure
 from sweeplib.figures.interactive import INTERACTIVE, Interactive
-from sweeplib.figures.labels import axis_label, dynamics_label, dynamics_order, value_label, wrapped_label
-from sweeplib.figures.legend import legend_below
+from sweeplib.figures.labels import axis_label, dynamics_order, value_label, wrapped_label
+from sweeplib.figures.legend import dynamics_entries, hue_entries, legend_below
 from sweeplib.figures.style import INK, dynamics_look, look, plain_ticks
 
 if TYPE_CHECKING:
@@ -108,15 +108,8 @@ def _shown(part: xr.Dataset) -> list[str]:
 
 def _legend(drawing: Drawing, data: xr.Dataset, split: Facets) -> None:
     shown = _shown(data)
-    hues = [
-        (look(index) | {"linestyle": "none"}, value_label(one[split.hue]))
-        for index, one in each(data, split.hues(data))
-        if split.hue
-    ]
-    kinds = [
-        (dynamics_look(name, shown, {"color": INK, "marker": "o"}) | {"linestyle": "none"}, dynamics_label(name))
-        for name in shown
-    ]
+    hues = hue_entries(data, split)
+    kinds = dynamics_entries(shown)
     exponents = np.unique(data["information_exponent"].values)
     kappa = data["information_exponent"].attrs["symbol"]
     laws = [

@@ -130,7 +130,12 @@ def test_fractions_are_in_units_of_the_optimum_with_the_end_of_theory(ds):
 
 @pytest.mark.parametrize(
     ("times", "expected"),
-    [(np.geomspace(0.1, 100, 7), True), ([0.0, 1.0, 10.0, 100.0], True), (np.linspace(0, 12, 61), False), ([0, 1], False)],
+    [
+        (np.geomspace(0.1, 100, 7), True),
+        ([0.0, 1.0, 10.0, 100.0], True),
+        (np.linspace(0, 12, 61), False),
+        ([0, 1], False),
+    ],
 )
 def test_geometric_times_have_a_logarithmic_axis(times, expected):
     assert geometric(np.asarray(times, float)) is expected
