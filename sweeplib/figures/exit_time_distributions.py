@@ -66,13 +66,9 @@ def exit_time_distributions(
         axes[column].set_xlabel(axis_label(ds["exit_time"]))
         if split.panel:
             axes[column].set_title(value_label(part[split.panel]))
-    axes[0].set_ylabel(f"fraction of runs with ${ds['exit_time'].attrs.get('symbol', 'exit')} > {_time(ds)}$")
+    axes[0].set_ylabel("fraction of runs that have not exited")
     _legend(drawing, data, split, shown)
     return drawing
-
-
-def _time(ds: xr.Dataset) -> str:
-    return str(ds["time"].attrs.get("symbol", "t")) if "time" in ds.coords else "t"
 
 
 def _shown(data: xr.Dataset) -> list[str]:
