@@ -13,6 +13,7 @@ from sweeplib.analysis.phase_retrieval import theory_applies
 from sweeplib.errors import InputError
 from sweeplib.figures.facets import Facets, at_middle, each, facets, selected, used_dynamics
 from sweeplib.figures.figure import FIGURES, Figure
+from sweeplib.figures.interactive import INTERACTIVE, Interactive
 from sweeplib.figures.labels import axis_label, value_label
 from sweeplib.figures.legend import dynamics_entries, hue_entries, legend_below
 from sweeplib.figures.style import INK, dynamics_look, look, plain_ticks
@@ -100,4 +101,27 @@ def _legend(drawing: Drawing, data: xr.Dataset, split: Facets, shown: list[str])
     legend_below(drawing, [hues, kinds, laws if known else []])
 
 
+def unrestricted(ds: xr.Dataset, analyses: Mapping[str, xr.Dataset]) -> xr.Dataset:
+    """Exit times without restricted means, and those of noise-corrected theory where it applies."""
+    exits = analyses["exit_times"]
+    mean = exits["exit_time_mean"]
+    gamma, p, d, Delta, T = (exits[name] for name in ("gamma", "p", "d", "Delta", "threshold"))
+    time = theory.noise_corrected_exit_time(gamma, p, d, Delta, T).where(theory_applies(ds))
+    attrs = {"long_name": "exit time of noise-corrected theory", "units": "1", "symbol": mean.attrs["symbol"]}
+    drawn = mean.where(~exits["restricted"]).assign_attrs(mean.attrs)
+    return exits.assign(exit_time_mean=drawn, exit_time_theory=time.assign_attrs(attrs))
+
+
 FIGURES.register("exit_time_scaling", Figure("exit_time_scaling", exit_time_scaling, CAPTION, needs=("exit_times",)))
+INTERACTIVE.register(
+    "exit_times_over_d",
+    Interactive(
+        x="d",
+        y="exit_time_mean",
+        data=unrestricted,
+        needs=("exit_times",),
+        also=("exit_time_median", "exited_fraction"),
+        theory="exit_time_theory",
+        figure="exit_time_scaling",
+    ),
+)

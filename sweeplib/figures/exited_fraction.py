@@ -14,6 +14,7 @@ from sweeplib.analysis.phase_retrieval import theory_applies
 from sweeplib.analysis.scan import scan_dim
 from sweeplib.figures.facets import Facets, at_middle, each, facets, selected, used_dynamics
 from sweeplib.figures.figure import FIGURES, Figure
+from sweeplib.figures.interactive import INTERACTIVE, Interactive
 from sweeplib.figures.labels import axis_label, symbol, value_label, wrapped_label
 from sweeplib.figures.legend import dynamics_entries, hue_entries, legend_below
 from sweeplib.figures.style import INK, dynamics_look, look
@@ -105,3 +106,9 @@ def _legend(drawing: Drawing, data: xr.Dataset, split: Facets, shown: list[str])
 
 
 FIGURES.register("exited_fraction", Figure("exited_fraction", exited_fraction, CAPTION, needs=("exit_times",)))
+INTERACTIVE.register(
+    "exited_fractions",
+    Interactive(
+        x="gamma", y="exited_fraction", needs=("exit_times",), also=("exit_steps_median",), figure="exited_fraction"
+    ),
+)

@@ -11,6 +11,7 @@ import xarray as xr
 from sweeplib import theory
 from sweeplib.figures.facets import Facets, each
 from sweeplib.figures.figure import FIGURES, Figure
+from sweeplib.figures.interactive import INTERACTIVE, Interactive
 from sweeplib.figures.labels import axis_label, symbol, value_label, wrapped_label
 from sweeplib.figures.legend import dynamics_entries, hue_entries, legend_below
 from sweeplib.figures.over_width import dodged, measured_dynamics, over_width, width_axis
@@ -117,4 +118,15 @@ def _legend(drawing: Drawing, data: xr.Dataset, split: Facets, shown: list[str],
 FIGURES.register(
     "optimal_learning_rate",
     Figure("optimal_learning_rate", optimal_learning_rate, CAPTION, needs=("optimal_learning_rate",)),
+)
+INTERACTIVE.register(
+    "optima_over_width",
+    Interactive(
+        x="p",
+        y="gamma_opt",
+        needs=("optimal_learning_rate",),
+        also=("gamma_opt_theory", "exit_steps_min", "at_edge"),
+        theory="gamma_opt_noise_corrected",
+        figure="optimal_learning_rate",
+    ),
 )

@@ -11,6 +11,7 @@ import xarray as xr
 from sweeplib import theory
 from sweeplib.figures.facets import Facets, each
 from sweeplib.figures.figure import FIGURES, Figure
+from sweeplib.figures.interactive import INTERACTIVE, Interactive
 from sweeplib.figures.labels import axis_label, value_label, wrapped_label
 from sweeplib.figures.legend import dynamics_entries, hue_entries, legend_below
 from sweeplib.figures.over_width import dodged, measured_dynamics, over_width, width_axis
@@ -110,4 +111,15 @@ def _legend(drawing: Drawing, data: xr.Dataset, split: Facets, shown: list[str],
 FIGURES.register(
     "overparametrisation_gain",
     Figure("overparametrisation_gain", overparametrisation_gain, CAPTION, needs=("overparametrisation_gain",)),
+)
+INTERACTIVE.register(
+    "gains",
+    Interactive(
+        x="p",
+        y="gain",
+        needs=("overparametrisation_gain",),
+        also=("gain_limit", "gain_quenched", "at_edge"),
+        theory="gain_noise_corrected",
+        figure="overparametrisation_gain",
+    ),
 )

@@ -11,9 +11,10 @@ from sweeplib.analysis.cells import is_stochastic, require, with_status
 from sweeplib.errors import InputError
 from sweeplib.figures.facets import selected
 from sweeplib.figures.figure import FIGURES, Figure
+from sweeplib.figures.interactive import INTERACTIVE, Interactive
 from sweeplib.figures.labels import axis_label, dynamics_label
 from sweeplib.figures.legend import legend_below
-from sweeplib.figures.risk_curves import run_dynamics
+from sweeplib.figures.risk_curves import risk_bands, run_dynamics
 from sweeplib.figures.style import COLOURS, INK
 
 if TYPE_CHECKING:
@@ -110,3 +111,6 @@ def _legend(drawing: Drawing, names: list[str], shown: list[str]) -> None:
 
 
 FIGURES.register("risk_fans", Figure("risk_fans", risk_fans, CAPTION))
+INTERACTIVE.register(
+    "risk_fan_bands", Interactive(x="time", y="risk", data=risk_bands, kind="curves", figure="risk_fans")
+)

@@ -11,6 +11,7 @@ import xarray as xr
 from sweeplib.analysis.scan import scan_dim
 from sweeplib.figures.facets import Facets, at_middle, each, facets, selected, used_dynamics
 from sweeplib.figures.figure import FIGURES, Figure
+from sweeplib.figures.interactive import INTERACTIVE, Interactive
 from sweeplib.figures.labels import axis_label, value_label
 from sweeplib.figures.legend import dynamics_entries, hue_entries, legend_below
 from sweeplib.figures.style import FAINT, INK, dynamics_look, look
@@ -99,3 +100,14 @@ def _legend(drawing: Drawing, data: xr.Dataset, split: Facets, shown: list[str],
 
 
 FIGURES.register("risk_floor", Figure("risk_floor", risk_floor, CAPTION, needs=("risk_floor",)))
+INTERACTIVE.register(
+    "risk_floors",
+    Interactive(
+        x="gamma",
+        y="risk_floor",
+        needs=("risk_floor",),
+        also=("risk_drift",),
+        theory="risk_floor_theory",
+        figure="risk_floor",
+    ),
+)
