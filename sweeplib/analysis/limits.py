@@ -69,9 +69,9 @@ def _first(found: xr.Dataset, confidence: float, most_spread: float) -> xr.DataA
     limit = xr.zeros_like(within.isel(candidate=0, drop=True), dtype=np.uint8)
     left = xr.ones_like(limit, dtype=bool)
     for place, name in enumerate(names, start=1):
-        limit = xr.where(left & within.sel(candidate=name, drop=True), np.uint8(place), limit)
+        limit = limit.where(~(left & within.sel(candidate=name, drop=True)), np.uint8(place))
         left = left & beyond.sel(candidate=name, drop=True)
-    limit = xr.where(left, np.uint8(len(names) + 1), limit)
+    limit = limit.where(~left, np.uint8(len(names) + 1))
     flags = {"flag_values": list(range(len(names) + 2)), "flag_meanings": " ".join(("undecided", *names, "none"))}
     return limit.assign_attrs({"long_name": "simplest limit that describes SGD", "units": "1"} | flags)
 

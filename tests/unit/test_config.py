@@ -74,7 +74,9 @@ def test_every_key_has_its_say(tmp_path: Path) -> None:
     assert sweep.recording.times == (0.0, 1.0, 2.5)
     assert sweep.recording.thresholds == (0.1, 0.5)
     assert sweep.recording.observables == ("risk", "overlap_M")
-    assert sweep.runs["sgd"] == Run("sgd", {"d": (100,), "seed": (4,), "activation": ("square",)})
+    assert sweep.runs["sgd"] == Run(
+        "sgd", {"d": (100,), "seed": (4,), "activation": ("square",)}, options={"weights": "float64"}
+    )
     assert sweep.runs["ode"].options["rtol"] == 1e-6
     assert sweep.cluster.address == "tcp://10.0.0.1:8786"
     assert sweep.timeout == 60
@@ -242,4 +244,4 @@ times: [0, 1]
     assert sweep.size_of("sgd") == 18 and sweep.size_of("ode") == 36
     assert {point.problem.d for point, _ in sweep.probed("sgd")} == {200, 400}
     complete = parsed(sweep.source)["dynamics"]["sgd"]
-    assert complete == {"where": {"d": [200, 400]}, "when": "p * d <= 400"}
+    assert complete == {"where": {"d": [200, 400]}, "when": "p * d <= 400", "weights": "float64"}

@@ -3,6 +3,7 @@
 import pytest
 import xarray as xr
 
+from sweeplib.figures import FIGURES
 from tests.workflow.project import Project
 
 ALWAYS = {"all", "report"}
@@ -85,7 +86,7 @@ def test_snakemake_makes_its_report_of_captioned_figures_and_the_page(finished: 
     text = (finished.root / "report.html").read_text()
     for words in (
         "The sweep described by",
-        "Population risk against ODE time",
+        FIGURES["risk_curves"].caption,
         '"labels": {"sweep": "tiny", "figure": "risk_curves"}',
         '"labels": {"sweep": "tiny", "page": "interactive"}',
     ):
