@@ -12,12 +12,10 @@ import json
 import math
 from typing import Any
 
-import llvmlite.ir as llvm
 import numba
 import numpy as np
-from numba.core import types
-from numba.extending import intrinsic
 
+from sweeplib.bits import bits_of_float, float_of_bits
 from sweeplib.errors import InputError
 
 _compiled = numba.njit(error_model="numpy", fastmath={"contract"}, inline="always")
@@ -43,18 +41,6 @@ def checked_seed(seed: int) -> int:
     return int(seed)
 
 
-@intrinsic
-def _float_of_bits(context, bits):  # type: ignore[no-untyped-def]
-    """The float64 that has these 64 bits."""
-    return types.float64(types.uint64), lambda ctx, build, sig, args: build.bitcast(args[0], llvm.DoubleType())
-
-
-@intrinsic
-def _bits_of_float(context, number):  # type: ignore[no-untyped-def]
-    """The 64 bits of a float64."""
-    return types.uint64(types.float64), lambda ctx, build, sig, args: build.bitcast(args[0], llvm.IntType(64))
-
-
 _52, _40, _41, _24, _8, _1 = (np.uint64(n) for n in (52, 40, 41, 24, 8, 1))
 _LOW_22, _SIGN = np.uint64((1 << 22) - 1), np.uint64(1 << 63)
 _TO_52, _EXPONENT = np.uint64(1075 << 52), np.uint64(0xFFF << 52)
@@ -65,7 +51,7 @@ _LEAST_MANTISSA = np.float64(math.sqrt(0.5)).view(np.uint64)
 @_compiled
 def _exact_float(integer):  # type: ignore[no-untyped-def]
     """An integer below 2^52 as a float64, without the conversion that vector units lack."""
-    return _float_of_bits(integer | _TO_52) - 4503599627370496.0
+    return float_of_bits(integer | _TO_52) - 4503599627370496.0
 
 
 @numba.njit(error_model="numpy", inline="always")
@@ -99,11 +85,11 @@ def _logarithm(w):  # type: ignore[no-untyped-def]
 @_compiled
 def _radius(bits):  # type: ignore[no-untyped-def]
     """√(−log u), u = (bits + ½)/2^40."""
-    u = _float_of_bits(bits | _TO_52) - (4503599627370496.0 - 0.5)
-    pattern = _bits_of_float(u)
+    u = float_of_bits(bits | _TO_52) - (4503599627370496.0 - 0.5)
+    pattern = bits_of_float(u)
     beyond = pattern - _LEAST_MANTISSA
-    exponent = _float_of_bits((beyond >> _52) | _TO_52) - (4503599627370496.0 + 40.0)
-    mantissa = _float_of_bits(pattern - (beyond & _EXPONENT))
+    exponent = float_of_bits((beyond >> _52) | _TO_52) - (4503599627370496.0 + 40.0)
+    mantissa = float_of_bits(pattern - (beyond & _EXPONENT))
     return math.sqrt(-(exponent * 0.6931471805599453 + _logarithm(mantissa - 1.0)))
 
 
@@ -125,8 +111,8 @@ def _direction(bits):  # type: ignore[no-untyped-def]
     sine = phi * (sine + z2 * z2 * 2.717345361627713e-06)
     cosine = (0.9999999999999435 - 0.4999999999934735 * z) + z2 * (0.04166666654358041 - 0.0013888880382498289 * z)
     cosine = cosine + z2 * z2 * (2.4798927129567507e-05 - 2.717334712576943e-07 * z)
-    x, y = _bits_of_float(cosine - sine), _bits_of_float(cosine + sine)
-    return _float_of_bits(x ^ ((bits << _40) & _SIGN)), _float_of_bits(y ^ ((bits << _41) & _SIGN))
+    x, y = bits_of_float(cosine - sine), bits_of_float(cosine + sine)
+    return float_of_bits(x ^ ((bits << _40) & _SIGN)), float_of_bits(y ^ ((bits << _41) & _SIGN))
 
 
 @_compiled

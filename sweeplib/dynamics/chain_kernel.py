@@ -6,6 +6,7 @@ import numpy as np
 
 from sweeplib.dynamics.lanes_kernel import (
     LANES,
+    add_mean,
     draw_words,
     fields,
     fill_pairs,
@@ -25,7 +26,7 @@ def _unbound(*arguments):  # type: ignore[no-untyped-def]
     raise NotImplementedError("bound by `specialised`")
 
 
-student_value = student_derivative = teacher_value = population_risk = _unbound
+student_values = student_slopes = teacher_values = population_risk = _unbound
 
 
 @kernel
@@ -182,6 +183,7 @@ def chain_round(  # type: ignore[no-untyped-def]
     a, a_star, constants = np.empty((p, LANES)), np.empty((k, LANES)), np.empty((4, LANES))
     z, lam, lam_star = np.empty((4 * ((p + k + 5) // 4), LANES)), np.empty((p, LANES)), np.empty((k, LANES))
     drawn = np.empty(z.shape, np.uint64)
+    value, value_star = np.empty((p, LANES)), np.empty((k, LANES))
     c, spill, outside, displacement = np.empty((p, LANES)), np.empty(LANES), np.empty(LANES), np.empty(LANES)
     scale, width = np.empty(LANES), np.empty(LANES)
     sure, broken = np.empty(LANES, np.bool_), np.empty(LANES, np.bool_)
@@ -215,29 +217,27 @@ def chain_round(  # type: ignore[no-untyped-def]
             fields(A, B, L_star, z, lam, lam_star)
             for lane in range(LANES):
                 displacement[lane] = constants[1, lane] * z[k + p, lane]
-            for r in range(k):
-                for lane in range(LANES):
-                    displacement[lane] += a_star[r, lane] * teacher_value(lam_star[r, lane]) / k
-            for i in range(p):
-                for lane in range(LANES):
-                    displacement[lane] -= a[i, lane] * student_value(lam[i, lane]) / p
+            teacher_values(lam_star, value_star)
+            add_mean(1.0 / k, a_star, value_star, displacement)
+            student_values(lam, value)
+            add_mean(-1.0 / p, a, value, displacement)
             diverged = False
             for lane in range(LANES):
                 broken[lane] = not abs(displacement[lane]) < OVERFLOW
                 diverged |= broken[lane]
             if diverged:
                 note_divergences(order, first, broken, step, failed)
+            student_slopes(lam, c)
             for i in range(p):
                 for lane in range(LANES):
-                    slope = a[i, lane] * student_derivative(lam[i, lane])
-                    c[i, lane] = constants[0, lane] * slope * displacement[lane]
+                    c[i, lane] *= constants[0, lane] * a[i, lane] * displacement[lane]
                 for s in range(k):
                     for lane in range(LANES):
                         A[i, s, lane] += c[i, lane] * z[s, lane]
             if trained:
                 for i in range(p):
                     for lane in range(LANES):
-                        a[i, lane] += constants[3, lane] * student_value(lam[i, lane]) * displacement[lane]
+                        a[i, lane] += constants[3, lane] * value[i, lane] * displacement[lane]
             refactor(B, c, z, k, outside, tail, spill, cosine, sine)
             if spherical:
                 project(A, B, risk)

@@ -73,6 +73,14 @@ def fields(A, B, L_star, z, lam, lam_star):  # type: ignore[no-untyped-def]
 
 
 @kernel
+def add_mean(factor, weights, values, out):  # type: ignore[no-untyped-def]
+    """Add factor Σ_i weights_i values_i, over the rows of both, to out."""
+    for i in range(values.shape[0]):
+        for lane in range(LANES):
+            out[lane] += factor * weights[i, lane] * values[i, lane]
+
+
+@kernel
 def fill_teacher_overlaps(L_star, P):  # type: ignore[no-untyped-def]
     """Fill P = L* L*ᵀ."""
     k = L_star.shape[0]

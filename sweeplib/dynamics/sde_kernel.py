@@ -6,6 +6,7 @@ import numpy as np
 
 from sweeplib.dynamics.lanes_kernel import (
     LANES,
+    add_mean,
     draw_words,
     fields,
     fill_pairs,
@@ -26,7 +27,7 @@ def _unbound(*arguments):  # type: ignore[no-untyped-def]
     raise NotImplementedError("bound by `specialised`")
 
 
-student_value = student_derivative = teacher_value = population_risk = lane_drifts = drifts = _unbound
+student_values = student_slopes = teacher_values = population_risk = lane_drifts = drifts = _unbound
 
 
 @kernel
@@ -224,6 +225,7 @@ def sde_round(  # type: ignore[no-untyped-def]
     z = np.empty((4 * ((samples * width + 3) // 4), LANES))
     drawn = np.empty(z.shape, np.uint64)
     lam, lam_star, c = np.empty((p, LANES)), np.empty((k, LANES)), np.empty((p, LANES))
+    value, value_star = np.empty((p, LANES)), np.empty((k, LANES))
     step_Q, step_M, step_a = np.empty((p, p, LANES)), np.empty((p, k, LANES)), np.empty((p, LANES))
     drift_M, drift_a = np.zeros((p, k, LANES)), np.zeros((p, LANES))
     drift_GF, drift_Var = np.zeros((p, p, LANES)), np.zeros((p, p, LANES))
@@ -266,16 +268,14 @@ def sde_round(  # type: ignore[no-untyped-def]
                     displacement[lane] = math.sqrt(constants[1, lane]) * u[k + p, lane]
                     xi[lane] = constants[4, lane] * u[k + p + 1, lane]
                     mean[lane] -= xi[lane]
-                for r in range(k):
-                    for lane in range(LANES):
-                        displacement[lane] += a_star[r, lane] * teacher_value(lam_star[r, lane]) / k
+                teacher_values(lam_star, value_star)
+                add_mean(1.0 / k, a_star, value_star, displacement)
+                student_values(lam, value)
+                add_mean(-1.0 / p, a, value, displacement)
+                student_slopes(lam, c)
                 for i in range(p):
                     for lane in range(LANES):
-                        displacement[lane] -= a[i, lane] * student_value(lam[i, lane]) / p
-                for i in range(p):
-                    for lane in range(LANES):
-                        slope = a[i, lane] * student_derivative(lam[i, lane])
-                        c[i, lane] = slope * displacement[lane]
+                        c[i, lane] *= a[i, lane] * displacement[lane]
                     for r in range(k):
                         for lane in range(LANES):
                             step_M[i, r, lane] += xi[lane] * c[i, lane] * lam_star[r, lane]
@@ -287,7 +287,7 @@ def sde_round(  # type: ignore[no-untyped-def]
                 if trained:
                     for i in range(p):
                         for lane in range(LANES):
-                            step_a[i, lane] += xi[lane] * student_value(lam[i, lane]) * displacement[lane]
+                            step_a[i, lane] += xi[lane] * value[i, lane] * displacement[lane]
             lane_drifts(filled, Q, M, P, a, a_star, constants[1], drift_M, drift_GF, drift_Var, drift_a)
             for i in range(p):
                 for lane in range(LANES):

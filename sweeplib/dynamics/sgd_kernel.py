@@ -13,7 +13,7 @@ def _unbound(*arguments):  # type: ignore[no-untyped-def]
     raise NotImplementedError("bound by `specialised`")
 
 
-student_value = student_derivative = teacher_value = population_risk = _unbound
+student_values = student_slopes = teacher_values = population_risk = _unbound
 
 
 @numba.njit(error_model="numpy", fastmath={"contract", "reassoc", "nsz"})
@@ -96,6 +96,7 @@ def sgd_steps(  # type: ignore[no-untyped-def]
     padded = 4 * ((d + 4) // 4)
     sample, before, factor = np.empty(padded), np.zeros(padded), np.zeros(p)
     lam, lam_star, c = np.empty(p), np.empty(k), np.empty(p)
+    value, value_star = np.empty(p), np.empty(k)
     norm, risk = np.ones(p), np.empty(1)
     root = 1.0 / math.sqrt(d)
     second_layer, teacher_layer = a.reshape((p, 1)), a_star.reshape((k, 1))
@@ -112,23 +113,26 @@ def sgd_steps(  # type: ignore[no-untyped-def]
         displacement = noise * sample[d]
         for r in range(k):
             lam_star[r] = root * inner_product(W_star[r], x)
-            displacement += a_star[r] * teacher_value(lam_star[r]) / k
+        teacher_values(lam_star, value_star)
+        displacement += inner_product(a_star, value_star) / k
         move_rows(W, factor, before[:d], x, lam)
         for i in range(p):
             lam[i] *= norm[i] * root
-            displacement -= a[i] * student_value(lam[i]) / p
+        student_values(lam, value)
+        displacement -= inner_product(a, value) / p
         if not abs(displacement) < OVERFLOW:
             diverged = True
             factor[:] = 0.0
             break
         square = inner_product(x, x) if spherical or pending else 0.0
+        student_slopes(lam, c)
         for i in range(p):
-            c[i] = rate * a[i] * student_derivative(lam[i]) * displacement
+            c[i] *= rate * displacement * a[i]
             factor[i] = c[i] / (norm[i] * root)
         sample, before = before, sample
         if second_rate > 0.0:
             for i in range(p):
-                a[i] += second_rate * student_value(lam[i]) * displacement
+                a[i] += second_rate * displacement * value[i]
         if spherical:
             for i in range(p):
                 length = math.sqrt(squared_norm[i] + 2.0 * c[i] * lam[i] + c[i] * c[i] * square)

@@ -9,7 +9,7 @@ from numpy.typing import NDArray
 from sweeplib.dynamics.dynamics import Array, Dynamics, NumericalOptions
 from sweeplib.dynamics.replicas import Replicas
 from sweeplib.maths.activations import activation
-from sweeplib.maths.compiled import specialised
+from sweeplib.maths.compiled import over_arrays, specialised
 from sweeplib.maths.expectations import expectations
 
 OVERFLOW = 1e100
@@ -42,9 +42,9 @@ class StepDynamics(Dynamics):
         student = activation(self.replicas.activation)
         return specialised(
             template,
-            student_value=student.value,
-            student_derivative=student.derivative,
-            teacher_value=activation(self.replicas.teacher_activation).value,
+            student_values=over_arrays(student.value),
+            student_slopes=over_arrays(student.derivative),
+            teacher_values=over_arrays(activation(self.replicas.teacher_activation).value),
             population_risk=self.expectations.risk,
             **bindings,
         )
