@@ -11,8 +11,7 @@ def bound(template: Callable[..., Any], **bindings: Any) -> types.FunctionType:
     Numbers and tuples of numbers are constants to the compiler; functions must be compiled ones where the copy is to be
     compiled (`compiled.inlined`).
     """
-    copy = types.FunctionType(
-        template.__code__, {**template.__globals__, **bindings}, template.__name__, template.__defaults__
-    )
+    names = {**template.__globals__, **bindings}
+    copy = types.FunctionType(template.__code__, names, template.__name__, template.__defaults__, template.__closure__)
     copy.__module__, copy.__qualname__, copy.__doc__ = template.__module__, template.__qualname__, template.__doc__
     return copy

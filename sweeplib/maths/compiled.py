@@ -17,6 +17,7 @@ import numba
 from numba.core.dispatcher import Dispatcher
 
 from sweeplib.maths.binding import bound
+from sweeplib.maths.elementary import vectorised
 
 _OPTIONS: dict[str, Any] = {"error_model": "numpy", "fastmath": {"contract"}, "nogil": True}
 
@@ -66,7 +67,8 @@ def over_arrays(function: Callable[[float], float]) -> Any:
 
     With a function free of branches the loop is one of vector instructions.
     """
-    return numba.njit(**_OPTIONS)(bound(_fill, function=numba.njit(forceinline=True, **_OPTIONS)(function)))
+    once = numba.njit(forceinline=True, **_OPTIONS)(vectorised(function))
+    return numba.njit(**_OPTIONS)(bound(_fill, function=once))
 
 
 def _unbound(x):  # type: ignore[no-untyped-def]
@@ -95,13 +97,18 @@ def _described(function: types.FunctionType, known: dict[tuple[types.CodeType, i
     if key not in known:
         known[key] = "itself"
         parts = [f"{function.__qualname__} {_file_digest(inspect.getfile(function))}"]
-        for name in sorted(set(function.__code__.co_names)):
-            thing = function.__globals__.get(name)
-            thing = thing.py_func if isinstance(thing, Dispatcher) else thing
-            if isinstance(thing, types.FunctionType):
-                parts.append(f"{name} {_described(thing, known)}")
-            elif isinstance(thing, int | float | str | tuple):
-                parts.append(f"{name} {thing!r}")
+        names = sorted(set(function.__code__.co_names))
+        things = {name: function.__globals__.get(name) for name in names}
+        for module in [thing for thing in things.values() if isinstance(thing, types.ModuleType)]:
+            things |= {
+                name: thing for name, thing in vars(module).items() if name in names and isinstance(thing, Dispatcher)
+            }
+        for name, thing in things.items():
+            reached = thing.py_func if isinstance(thing, Dispatcher) else thing
+            if isinstance(reached, types.FunctionType):
+                parts.append(f"{name} {_described(reached, known)}")
+            elif isinstance(reached, int | float | str | tuple):
+                parts.append(f"{name} {reached!r}")
         known[key] = hashlib.blake2b("\n".join(parts).encode(), digest_size=8).hexdigest()
     return known[key]
 

@@ -5,11 +5,15 @@ that is a normal number; NaN for NaN. Polynomials are Chebyshev interpolants.
 """
 
 import math
+import types
+from collections.abc import Callable
+from typing import Any
 
 import numba
 import numpy as np
 
 from sweeplib.bits import bits_of_float, float_of_bits
+from sweeplib.maths.binding import bound
 
 _compiled = numba.njit(error_model="numpy", fastmath={"contract"}, forceinline=True)
 
@@ -74,3 +78,20 @@ def error_function(x):  # type: ignore[no-untyped-def]
     s5 = (6.881198052855179e-10 - 4.4836572265455594e-12 * w) + w2 * (7.124885996837901e-10 + 1.658854296860966e-10 * w)
     s = s0 + w4 * (s1 + w4 * (s2 + w4 * (s3 + w4 * (s4 + w4 * s5))))
     return math.copysign(_missing(y * s), x)
+
+
+_OURS: dict[str, Any] = {"exp": exponential, "erf": error_function, "tanh": hyperbolic_tangent}
+_math = types.ModuleType("math", "The module math with the functions above in place of its own.")
+_math.__dict__.update({name: thing for name, thing in vars(math).items() if name[0] != "_"} | _OURS)
+
+
+def vectorised(function: Callable[[float], float]) -> Callable[[float], float]:
+    """A copy of a plain function, not yet compiled, with the functions above in place of those of the module math."""
+    ours: dict[str, Any] = {}
+    for name in function.__code__.co_names:
+        thing = function.__globals__.get(name)
+        if thing is math:
+            ours[name] = _math
+        for own in (own for known, own in _OURS.items() if thing is getattr(math, known)):
+            ours[name] = own
+    return bound(function, **ours)

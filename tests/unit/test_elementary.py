@@ -1,13 +1,15 @@
 """Elementary functions against those of SciPy and NumPy."""
 
+import math
 import re
+from math import exp
 
 import numba
 import numpy as np
 import pytest
 import scipy.special
 
-from sweeplib.maths.elementary import error_function, exponential, hyperbolic_tangent
+from sweeplib.maths.elementary import error_function, exponential, hyperbolic_tangent, vectorised
 
 SMALL = np.logspace(-300, 0, 400)
 OF_ALL_SIZES = np.concatenate([np.linspace(-7, 7, 40_001), SMALL, -SMALL, [0.0, 30.0, -30.0, 1e300, np.inf, -np.inf]])
@@ -55,3 +57,15 @@ def test_loops_over_them_are_vector_instructions(function):
     fill(np.linspace(-3, 3, 64), np.empty(64))
     (code,) = fill.inspect_llvm().values()
     assert re.search(r"<\d+ x double>", code)
+
+
+def with_libm(x):
+    return math.erf(0.3 * x) + exp(-x * x) * math.sqrt(abs(x)) + math.tanh(x)
+
+
+def test_plain_functions_are_rid_of_the_libm_and_else_what_they_were():
+    ours = numba.njit(vectorised(with_libm))
+    points = np.linspace(-3, 3, 101)
+    np.testing.assert_allclose([ours(x) for x in points], [with_libm(x) for x in points], rtol=1e-14, atol=1e-15)
+    (code,) = ours.inspect_llvm().values()
+    assert not re.search(r"call double @(erf|exp|tanh|llvm\.exp)", code)

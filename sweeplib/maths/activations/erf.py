@@ -3,17 +3,16 @@
 import math
 
 from sweeplib.maths.activations.activation import ACTIVATIONS, Activation
-from sweeplib.maths.elementary import error_function, exponential
 
 
 def value(field: float) -> float:
     """σ(λ) = erf(λ/√2)."""
-    return error_function(field * math.sqrt(0.5))
+    return math.erf(field * math.sqrt(0.5))
 
 
 def derivative(field: float) -> float:
     """σ'(λ) = √(2/π) exp(−λ²/2)."""
-    return math.sqrt(2.0 / math.pi) * exponential(-0.5 * field * field)
+    return math.sqrt(2.0 / math.pi) * math.exp(-0.5 * field * field)
 
 
 ACTIVATIONS.register(

@@ -1,18 +1,19 @@
 """The logistic sigmoid, σ(λ) = 1/(1 + e^{−λ})."""
 
+import math
+
 from sweeplib.maths.activations.activation import ACTIVATIONS, Activation
 from sweeplib.maths.activations.logistic import HALF_TANH
-from sweeplib.maths.elementary import exponential, hyperbolic_tangent
 
 
 def value(field: float) -> float:
     """σ(λ) = 1/(1 + e^{−λ}) = ½ + ½ tanh(λ/2)."""
-    return 0.5 + 0.5 * hyperbolic_tangent(0.5 * field)
+    return 0.5 + 0.5 * math.tanh(0.5 * field)
 
 
 def derivative(field: float) -> float:
     """σ'(λ) = e^{−|λ|}/(1 + e^{−|λ|})²."""
-    tail = exponential(-abs(field))
+    tail = math.exp(-abs(field))
     return tail / ((1.0 + tail) * (1.0 + tail))
 
 

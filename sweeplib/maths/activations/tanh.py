@@ -1,18 +1,19 @@
 """The hyperbolic tangent, σ(λ) = tanh λ."""
 
+import math
+
 from sweeplib.maths.activations.activation import ACTIVATIONS, Activation
 from sweeplib.maths.activations.logistic import HALF_TANH
-from sweeplib.maths.elementary import exponential, hyperbolic_tangent
 
 
 def value(field: float) -> float:
     """σ(λ) = tanh λ."""
-    return hyperbolic_tangent(field)
+    return math.tanh(field)
 
 
 def derivative(field: float) -> float:
     """σ'(λ) = 1 − tanh² λ, as 4 e^{−2|λ|}/(1 + e^{−2|λ|})², which does not cancel."""
-    tail = exponential(-2.0 * abs(field))
+    tail = math.exp(-2.0 * abs(field))
     return 4.0 * tail / ((1.0 + tail) * (1.0 + tail))
 
 
