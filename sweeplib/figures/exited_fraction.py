@@ -26,8 +26,10 @@ if TYPE_CHECKING:
 CAPTION = (
     "Fraction of the runs whose risk fell by the threshold T before the horizon, against the learning rate, with "
     "Wilson intervals. Ticks on top: the end of the range where linear theory learns, the smaller of 2 γ_opt and, "
-    "for p > 1, p²/8; beyond the axis where there is no tick."
+    "for p > 1, p²/8; beyond the axis where there is no tick. Points at one learning rate stand side by side."
 )
+BESIDE = 0.012
+"""From one hue to the next, as a part of the range of learning rates."""
 
 
 def exited_fraction(
@@ -54,8 +56,9 @@ def exited_fraction(
     grid = drawing.subplots(1, len(panels), sharex=True, sharey=True, squeeze=False)[0]
     shown = used_dynamics(data)
     for column, part in each(data, panels):
-        for index, one in each(part, split.hues(part)):
-            _curve(grid[column], one, dim, shown, look(index))
+        hues = list(each(part, split.hues(part)))
+        for index, one in hues:
+            _curve(grid[column], one, dim, shown, look(index), aside=BESIDE * (index - 0.5 * (len(hues) - 1)))
         if split.panel:
             grid[column].set_title(value_label(part[split.panel]))
         grid[column].set_xlabel(_label(ds, data))
@@ -80,8 +83,9 @@ def _label(ds: xr.Dataset, data: xr.Dataset) -> str:
     )
 
 
-def _curve(axes: Axes, one: xr.Dataset, dim: str, shown: list[str], looks: dict[str, str]) -> None:
+def _curve(axes: Axes, one: xr.Dataset, dim: str, shown: list[str], looks: dict[str, str], aside: float) -> None:
     x = (one["gamma"] / one["unit"]).transpose(dim)
+    x = x + aside * float(x.max() - x.min())
     for name in shown:
         of = one.sel(dynamics=name)
         middle, low, high = (of[f"exited_fraction{end}"] for end in ("", "_low", "_high"))

@@ -21,11 +21,11 @@ if TYPE_CHECKING:
 
 CAPTION = (
     "Population risk against time: the median over the seeds of each dynamics, with a band from the 10 % to the 90 % "
-    "quantile for stochastic ones; those without noise in a darker shade, on top. Curves end where the first run did."
+    "quantile for stochastic ones; those without noise are thin and dark, on top. Curves end where the first run did."
 )
 DASHES = ("solid", (0, (4, 1.5)), (0, (1, 1)), (0, (5, 1, 1, 1)))
 BAND = (0.1, 0.5, 0.9)
-DARKER = 0.6
+DARKER, LIGHTER = 0.6, 0.55
 
 
 def risk_curves(
@@ -90,14 +90,17 @@ def _curves(axes: Axes, one: xr.Dataset, shown: list[str], index: int) -> None:
 
 
 def _line(name: str, place: int, colour: str) -> dict[str, Any]:
-    """Broad lines for stochastic dynamics; thin ones on top, in a darker shade, for those without noise."""
+    """A broad light line for the first of the stochastic dynamics; thin dark ones on top for those without noise."""
     from matplotlib.colors import to_rgb
 
     dashes = DASHES[place % len(DASHES)]
-    if is_stochastic(name):
+    if not is_stochastic(name):
+        shade = tuple(DARKER * part for part in to_rgb(colour))
+        return {"color": shade, "linestyle": dashes, "linewidth": 1.0, "zorder": 4}
+    if place > 0:
         return {"color": colour, "linestyle": dashes, "linewidth": 1.6, "zorder": 3}
-    shade = tuple(DARKER * part for part in to_rgb(colour))
-    return {"color": shade, "linestyle": dashes, "linewidth": 1.1, "zorder": 4}
+    tint = tuple(1.0 - LIGHTER * (1.0 - part) for part in to_rgb(colour))
+    return {"color": tint, "linestyle": dashes, "linewidth": 2.8, "zorder": 2}
 
 
 def _legend(drawing: Drawing, data: xr.Dataset, split: Facets, shown: list[str]) -> None:
