@@ -190,6 +190,8 @@ def chain_round(  # type: ignore[no-untyped-def]
     cosine, sine, tail = np.empty(LANES), np.empty(LANES), np.empty(LANES)
     risk, target = np.empty(LANES), np.empty(LANES)
     key, seed, step = np.empty(LANES, np.uint64), np.empty(LANES, np.uint64), np.empty(LANES, np.uint64)
+    lams, values, slopes = lam.reshape(p * LANES), value.reshape(p * LANES), c.reshape(p * LANES)
+    lams_star, values_star = lam_star.reshape(k * LANES), value_star.reshape(k * LANES)
     last = order.shape[0] - 1
     trained = second_rate_all[0] > 0.0
     for first in range(0, order.shape[0], LANES):
@@ -217,9 +219,9 @@ def chain_round(  # type: ignore[no-untyped-def]
             fields(A, B, L_star, z, lam, lam_star)
             for lane in range(LANES):
                 displacement[lane] = constants[1, lane] * z[k + p, lane]
-            teacher_values(lam_star, value_star)
+            teacher_values(lams_star, values_star)
             add_mean(1.0 / k, a_star, value_star, displacement)
-            student_values(lam, value)
+            student_values(lams, values)
             add_mean(-1.0 / p, a, value, displacement)
             diverged = False
             for lane in range(LANES):
@@ -227,7 +229,7 @@ def chain_round(  # type: ignore[no-untyped-def]
                 diverged |= broken[lane]
             if diverged:
                 note_divergences(order, first, broken, step, failed)
-            student_slopes(lam, c)
+            student_slopes(lams, slopes)
             for i in range(p):
                 for lane in range(LANES):
                     c[i, lane] *= constants[0, lane] * a[i, lane] * displacement[lane]

@@ -233,6 +233,8 @@ def sde_round(  # type: ignore[no-untyped-def]
     risk, target = np.empty(LANES), np.empty(LANES)
     broken, indefinite = np.zeros(LANES, np.bool_), np.empty(LANES, np.bool_)
     key, seed, step = np.empty(LANES, np.uint64), np.empty(LANES, np.uint64), np.empty(LANES, np.uint64)
+    lams, values, slopes = lam.reshape(p * LANES), value.reshape(p * LANES), c.reshape(p * LANES)
+    lams_star, values_star = lam_star.reshape(k * LANES), value_star.reshape(k * LANES)
     last = order.shape[0] - 1
     trained = rate_all[0] > 0.0
     for first in range(0, order.shape[0], LANES):
@@ -268,11 +270,11 @@ def sde_round(  # type: ignore[no-untyped-def]
                     displacement[lane] = math.sqrt(constants[1, lane]) * u[k + p, lane]
                     xi[lane] = constants[4, lane] * u[k + p + 1, lane]
                     mean[lane] -= xi[lane]
-                teacher_values(lam_star, value_star)
+                teacher_values(lams_star, values_star)
                 add_mean(1.0 / k, a_star, value_star, displacement)
-                student_values(lam, value)
+                student_values(lams, values)
                 add_mean(-1.0 / p, a, value, displacement)
-                student_slopes(lam, c)
+                student_slopes(lams, slopes)
                 for i in range(p):
                     for lane in range(LANES):
                         c[i, lane] *= a[i, lane] * displacement[lane]

@@ -63,7 +63,7 @@ def inlined(thing: Any) -> Any:
 
 @functools.cache
 def over_arrays(function: Callable[[float], float]) -> Any:
-    """A compiled (x, out) that fills out with `function` of x, arrays of one shape, for kernels to call.
+    """A compiled (x, out) that fills out with `function` of x, arrays (n,), for kernels to call.
 
     With a function free of branches the loop is one of vector instructions.
     """
@@ -79,9 +79,8 @@ function = _unbound
 
 
 def _fill(x, out):  # type: ignore[no-untyped-def]
-    source, target = x.ravel(), out.ravel()
-    for n in range(source.shape[0]):
-        target[n] = function(source[n])
+    for n in range(x.shape[0]):
+        out[n] = function(x[n])
 
 
 def _digest(function: types.FunctionType) -> str:
