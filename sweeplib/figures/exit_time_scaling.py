@@ -16,7 +16,7 @@ from sweeplib.figures.figure import FIGURES, Figure
 from sweeplib.figures.interactive import INTERACTIVE, Interactive
 from sweeplib.figures.labels import axis_label, value_label
 from sweeplib.figures.legend import dynamics_entries, hue_entries, legend_below
-from sweeplib.figures.style import INK, dynamics_look, look, plain_ticks
+from sweeplib.figures.style import INK, THEORY_DASHES, dynamics_look, look, plain_ticks
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -27,7 +27,6 @@ CAPTION = (
     "runs did not exit are left out. Curves: annealed (dotted) and quenched (dashed) theory, and the latter with the "
     "noise of SGD (solid)."
 )
-DASHES: dict[str, Any] = {"annealed": (0, (1, 1.2)), "quenched": (0, (5, 2)), "noise-corrected": "solid"}
 DRAWN = {"dynamics", "d"}
 
 
@@ -86,7 +85,7 @@ def _theory(axes: Axes, one: xr.Dataset, colour: str) -> None:
         d = np.geomspace(d.min(), d.max(), 60)
         gamma = np.full_like(d, gamma[0])
     p, Delta, T = (float(one[name]) for name in ("p", "Delta", "threshold"))
-    for kind, dashes in DASHES.items():
+    for kind, dashes in THEORY_DASHES.items():
         time = getattr(theory, f"{kind.replace('-', '_')}_exit_time")(gamma, p, d, Delta, T)
         axes.plot(d, np.where(np.isfinite(time), time, np.nan), color=colour, linestyle=dashes, linewidth=0.9, zorder=1)
 
@@ -96,7 +95,8 @@ def _legend(drawing: Drawing, data: xr.Dataset, split: Facets, shown: list[str])
     kinds = dynamics_entries(shown)
     known = bool(data["applies"].any())
     laws = [
-        ({"color": INK, "linestyle": dashes, "linewidth": 0.9}, f"{kind} theory") for kind, dashes in DASHES.items()
+        ({"color": INK, "linestyle": dashes, "linewidth": 0.9}, f"{kind} theory")
+        for kind, dashes in THEORY_DASHES.items()
     ]
     legend_below(drawing, [hues, kinds, laws if known else []])
 

@@ -16,7 +16,7 @@ from sweeplib.figures.figure import FIGURES, Figure
 from sweeplib.figures.interactive import INTERACTIVE, Interactive
 from sweeplib.figures.labels import axis_label, symbol, value_label
 from sweeplib.figures.legend import dynamics_entries, hue_entries, legend_below
-from sweeplib.figures.style import dynamics_look, plain_ticks
+from sweeplib.figures.style import FAINT, INK, THEORY_DASHES, dynamics_look, look, plain_ticks
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -27,11 +27,6 @@ CAPTION = (
     "Below: the learning rate of least steps with its bootstrap interval (an arrow where it ends at the edge of the "
     "scan), the optimum of annealed and quenched theory (vertical line) and that corrected for the noise of SGD (bars)."
 )
-DASHES = {
-    "annealed": (0, (1, 1.2)),
-    "quenched": (0, (5, 2)),
-    "noise-corrected": "solid",
-}
 SCALES = {"d": "/d", "d log d": r"/(d\,\log d)", "1": ""}
 
 
@@ -85,8 +80,6 @@ def scan_data(analyses: Mapping[str, xr.Dataset], where: Mapping[str, Any] | Non
 
 
 def _panel(axes: Any, part: xr.Dataset, split: Facets, scale: str) -> None:
-    from sweeplib.figures.style import FAINT, look
-
     above, below = axes
     for axis in axes:
         if part.attrs["theory"]:
@@ -129,13 +122,14 @@ def _points(above: Axes, one: xr.Dataset, scale: str, looks: dict[str, Any]) -> 
 def _curves(above: Axes, one: xr.Dataset, scale: str, colour: str) -> None:
     unit = _step_unit(one, scale)
     gamma = np.linspace(float(one["gamma"].min()), float(one["gamma"].max()), 200)
-    for kind in _kinds(one):
+    exits_by_noise = bool(np.isnan(one["gamma_opt_noise_corrected"]))
+    for kind in _kinds(one)[: 2 if exits_by_noise else None]:
         steps = theory_steps(kind, gamma, one) / unit
         above.plot(
             gamma / one["unit"].item(),
             steps,
             color=colour,
-            linestyle=DASHES[kind],
+            linestyle=THEORY_DASHES[kind],
             linewidth=0.9,
             zorder=1,
             alpha=0.55 if kind == "annealed" else 1.0,
@@ -144,7 +138,7 @@ def _curves(above: Axes, one: xr.Dataset, scale: str, colour: str) -> None:
 
 def _kinds(part: xr.Dataset) -> list[str]:
     """The kinds of theory to draw: the ODE has no noise to correct for."""
-    kinds = list(DASHES) if part.attrs["theory"] else []
+    kinds = list(THEORY_DASHES) if part.attrs["theory"] else []
     return kinds if _stochastic(part) else kinds[:2]
 
 
@@ -198,21 +192,20 @@ def _steps_label(data: xr.Dataset, scale: str) -> str:
 
 
 def _legend(drawing: Drawing, data: xr.Dataset, split: Facets) -> None:
-    from sweeplib.figures.style import INK
-
     shown = used_dynamics(data)
     columns = [
         hue_entries(data, split),
         dynamics_entries(shown),
-        [({"color": INK, "linestyle": DASHES[kind], "linewidth": 0.9}, f"{kind} theory") for kind in _kinds(data)],
+        [
+            ({"color": INK, "linestyle": THEORY_DASHES[kind], "linewidth": 0.9}, f"{kind} theory")
+            for kind in _kinds(data)
+        ],
         _theory_marks(data),
     ]
     legend_below(drawing, columns)
 
 
 def _theory_marks(data: xr.Dataset) -> list[tuple[dict[str, Any], str]]:
-    from sweeplib.figures.style import FAINT, INK
-
     if not data.attrs["theory"]:
         return []
     bar = {"marker": "|", "linestyle": "none", "markersize": 11, "markeredgewidth": 2.4, "alpha": 0.4, "color": INK}

@@ -14,13 +14,14 @@ if TYPE_CHECKING:
     from matplotlib.figure import Figure
 
 Entry = tuple[dict[str, Any], str]
+MOST_ROWS = 3
 
 
 def legend_below(figure: Figure, columns: list[list[Entry]]) -> None:
-    """Draw a legend of columns of (line properties, label); empty columns are left out, short ones filled up."""
+    """Draw a legend of columns of (line properties, label), those longer than `MOST_ROWS` as several of even length."""
     from matplotlib.lines import Line2D
 
-    columns = [column for column in columns if column]
+    columns = [part for column in columns for part in _split(column)]
     if not columns:
         return
     rows = max(len(column) for column in columns)
@@ -29,6 +30,11 @@ def legend_below(figure: Figure, columns: list[list[Entry]]) -> None:
     handles = [Line2D([], [], **properties) for properties, _ in entries]
     labels = [label for _, label in entries]
     figure.legend(handles, labels, loc="outside lower center", ncols=len(columns), columnspacing=1.2, handletextpad=0.6)
+
+
+def _split(column: list[Entry]) -> list[list[Entry]]:
+    rows = -(-len(column) // -(-len(column) // MOST_ROWS)) if column else 1
+    return [column[start : start + rows] for start in range(0, len(column), rows)]
 
 
 def hue_entries(data: xr.Dataset, split: Facets, **line: Any) -> list[Entry]:

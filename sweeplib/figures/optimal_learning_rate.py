@@ -15,7 +15,7 @@ from sweeplib.figures.interactive import INTERACTIVE, Interactive
 from sweeplib.figures.labels import axis_label, symbol, value_label, wrapped_label
 from sweeplib.figures.legend import dynamics_entries, hue_entries, legend_below
 from sweeplib.figures.over_width import dodged, measured_dynamics, over_width, width_axis
-from sweeplib.figures.style import FAINT, INK, dynamics_look, look, plain_ticks
+from sweeplib.figures.style import FAINT, INK, THEORY_DASHES, dynamics_look, look, plain_ticks
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -23,10 +23,10 @@ if TYPE_CHECKING:
 
 CAPTION = (
     "The learning rate of least mean exit steps against the student width, with bootstrap intervals over the seeds; an "
-    "arrow where the interval goes on beyond the learning rates scanned. Solid: theory for d → ∞; dashed: theory with "
-    "the noise of SGD at this d, ending where it has no optimum. Below: the same over the solid line."
+    "arrow where the interval goes on beyond the learning rates scanned. Dashed: theory for d → ∞; solid: theory with "
+    "the noise of SGD at this d, ending where it has no optimum. Below: the same over the dashed line."
 )
-CORRECTED: Any = (0, (4, 1.6))
+LIMIT: Any = THEORY_DASHES["quenched"]
 WIDTHS = 25
 
 
@@ -100,8 +100,8 @@ def _theory(axes: Axes, one: xr.Dataset, colour: str, *, relative: bool) -> None
     limit = theory.optimal_learning_rate(p, Delta)
     corrected = theory.noise_corrected_optimal_learning_rate(p, d, Delta, T)
     if not relative:
-        axes.plot(p, limit, color=colour, linewidth=0.9, zorder=1)
-    axes.plot(p, corrected / (limit if relative else 1.0), color=colour, linewidth=0.9, linestyle=CORRECTED, zorder=1)
+        axes.plot(p, limit, color=colour, linewidth=0.9, linestyle=LIMIT, zorder=1)
+    axes.plot(p, corrected / (limit if relative else 1.0), color=colour, linewidth=0.9, zorder=1)
 
 
 def _legend(drawing: Drawing, data: xr.Dataset, split: Facets, shown: list[str], known: bool) -> None:
@@ -109,8 +109,8 @@ def _legend(drawing: Drawing, data: xr.Dataset, split: Facets, shown: list[str],
     kinds = dynamics_entries(shown)
     kinds += [({"color": INK, "marker": "^", "markerfacecolor": "white", "linestyle": "none"}, "beyond the scan")]
     lines: list[tuple[dict[str, Any], str]] = [
-        ({"color": INK, "linewidth": 0.9}, r"theory, $d\to\infty$"),
-        ({"color": INK, "linewidth": 0.9, "linestyle": CORRECTED}, "noise-corrected theory"),
+        ({"color": INK, "linewidth": 0.9, "linestyle": LIMIT}, r"theory, $d\to\infty$"),
+        ({"color": INK, "linewidth": 0.9}, "noise-corrected theory"),
     ]
     legend_below(drawing, [hues, kinds, lines if known else []])
 

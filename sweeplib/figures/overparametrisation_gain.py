@@ -15,7 +15,7 @@ from sweeplib.figures.interactive import INTERACTIVE, Interactive
 from sweeplib.figures.labels import axis_label, value_label, wrapped_label
 from sweeplib.figures.legend import dynamics_entries, hue_entries, legend_below
 from sweeplib.figures.over_width import dodged, measured_dynamics, over_width, width_axis
-from sweeplib.figures.style import INK, dynamics_look, look, plain_ticks
+from sweeplib.figures.style import INK, THEORY_DASHES, dynamics_look, look, plain_ticks
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -24,10 +24,10 @@ if TYPE_CHECKING:
 CAPTION = (
     "The least mean exit steps of one student unit over those of p units, each at its own optimal learning rate, with "
     "bootstrap intervals over the seeds; an arrow where an optimum lies beyond the learning rates scanned, so that the "
-    "gain is a bound. Solid: theory for d → ∞, which ends at (12 + Δ)/(2 + Δ), the tick on the right; dashed: theory "
+    "gain is a bound. Dashed: theory for d → ∞, which ends at (12 + Δ)/(2 + Δ), the tick on the right; solid: theory "
     "with the noise of SGD at this d."
 )
-CORRECTED: Any = (0, (4, 1.6))
+LIMIT: Any = THEORY_DASHES["quenched"]
 WIDTHS = 25
 
 
@@ -84,8 +84,8 @@ def _points(axes: Axes, p: np.ndarray, one: xr.Dataset, looks: dict[str, Any]) -
 def _theory(axes: Axes, one: xr.Dataset, colour: str) -> None:
     p = np.geomspace(1.0, max(float(one["p"].max()), 1.0), WIDTHS)
     Delta = float(one["Delta"])
-    axes.plot(p, theory.overparametrisation_gain(p, Delta), color=colour, linewidth=0.9, zorder=1)
-    axes.plot(one["p"], one["gain_noise_corrected"], color=colour, linewidth=0.9, linestyle=CORRECTED, zorder=1)
+    axes.plot(p, theory.overparametrisation_gain(p, Delta), color=colour, linewidth=0.9, linestyle=LIMIT, zorder=1)
+    axes.plot(one["p"], one["gain_noise_corrected"], color=colour, linewidth=0.9, zorder=1)
     end = axes.get_yaxis_transform()
     limit = theory.overparametrisation_gain(np.inf, Delta)
     axes.plot([0.97, 1.0], [limit, limit], color=colour, linewidth=1.8, transform=end, clip_on=False)
@@ -101,8 +101,8 @@ def _legend(drawing: Drawing, data: xr.Dataset, split: Facets, shown: list[str],
         )
     ]
     lines: list[tuple[dict[str, Any], str]] = [
-        ({"color": INK, "linewidth": 0.9}, r"theory, $d\to\infty$"),
-        ({"color": INK, "linewidth": 0.9, "linestyle": CORRECTED}, "noise-corrected theory"),
+        ({"color": INK, "linewidth": 0.9, "linestyle": LIMIT}, r"theory, $d\to\infty$"),
+        ({"color": INK, "linewidth": 0.9}, "noise-corrected theory"),
         ({"color": INK, "linewidth": 1.8}, r"$p\to\infty$: $(12+\Delta)/(2+\Delta)$"),
     ]
     legend_below(drawing, [hues, kinds, lines if known else []])
