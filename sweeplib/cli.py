@@ -72,10 +72,11 @@ def run(
     chosen = _chosen(dynamics, sweep.runs, "dynamics of this sweep")
     from sweeplib.sweep.run import run_sweep
 
-    summaries = [run_sweep(sweep, name, directory, workers=workers, progress=progress) for name in chosen]
-    _show(_counts(sweep.name, {summary.dynamics: summary.cases for summary in summaries}))
-    computed = sum(summary.computed for summary in summaries)
-    wrong = sum(count for summary in summaries for status, count in summary.cases.items() if status not in _WELL)
+    summaries = run_sweep(sweep, directory, chosen, workers=workers, progress=progress)
+    _show(_counts(sweep.name, {name: summary.cases for name, summary in summaries.items()}))
+    computed = sum(summary.computed for summary in summaries.values())
+    cases = [(status, count) for summary in summaries.values() for status, count in summary.cases.items()]
+    wrong = sum(count for status, count in cases if status not in _WELL)
     typer.echo(f"{computed} cases computed now; {wrong} ended badly" + (f", see {directory}/failures" if wrong else ""))
 
 

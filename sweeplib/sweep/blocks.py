@@ -24,7 +24,8 @@ from sweeplib.sweep.plugins import load_plugins
 class Block:
     """A block of the run store as a task: a few hundred bytes, as the cases themselves are read from the store.
 
-    `positions` are the rows within the block that the sweep wants, a range where it can be.
+    `positions` are the rows within the block that the sweep wants, a range where it can be; each is expected to take
+    `seconds_a_case`.
     """
 
     directory: str
@@ -32,6 +33,7 @@ class Block:
     layout: str
     number: int
     positions: Sequence[int]
+    seconds_a_case: float = 0.0
     timeout: float | None = None
     plugins: tuple[str, ...] = ()
 
@@ -39,6 +41,11 @@ class Block:
     def name(self) -> str:
         """The block's name among those of its sweep."""
         return f"{self.dynamics}/{self.layout}/{self.number}"
+
+    @property
+    def seconds(self) -> float:
+        """The seconds that the block is expected to take."""
+        return self.seconds_a_case * len(self.positions)
 
     def halves(self) -> tuple["Block", "Block"]:
         """The block's first half and its second."""

@@ -13,8 +13,8 @@ MOST_FUTURES = 10_000
 FUTURES_A_THREAD = 20
 
 
-def dispatched(client: "Client", blocks: Iterable[Block]) -> Iterator[BlockReport]:
-    """The report of each block as it comes, those that were on a worker when it died last, each run alone.
+def dispatched(client: "Client", blocks: Iterable[Block]) -> Iterator[tuple[Block, BlockReport]]:
+    """Each block with its report, as it comes, those that were on a worker when it died last, each run alone.
 
     A dead worker says nothing of which of its blocks killed it, so none is blamed before it has killed a worker with
     nothing else running; then its halves are run, one after the other as they share a chunk, down to the one case.
@@ -35,7 +35,7 @@ def dispatched(client: "Client", blocks: Iterable[Block]) -> Iterator[BlockRepor
     for future in running:
         block = of.pop(future.key)
         try:
-            yield future.result()
+            yield block, future.result()
         except KilledWorker:
             suspects.append(block)
         for following in islice(waiting, 1):
@@ -46,18 +46,18 @@ def dispatched(client: "Client", blocks: Iterable[Block]) -> Iterator[BlockRepor
         yield from _alone(client, block)
 
 
-def _alone(client: "Client", block: Block, deaths: int = 0) -> Iterator[BlockReport]:
-    """The reports of a block that is run with nothing beside it. The last case left is blamed if it kills twice."""
+def _alone(client: "Client", block: Block, deaths: int = 0) -> Iterator[tuple[Block, BlockReport]]:
+    """Parts of a block, run with nothing beside them, and their reports. A case alone is blamed if it kills twice."""
     from distributed import KilledWorker
 
     try:
-        yield client.submit(run_block, block, pure=False).result()
+        yield block, client.submit(run_block, block, pure=False).result()
     except KilledWorker:
         if len(block.positions) > 1:
             for half in block.halves():
                 yield from _alone(client, half)
         elif deaths:
-            yield mark_killed(block)
+            yield block, mark_killed(block)
         else:
             yield from _alone(client, block, 1)
 

@@ -126,9 +126,12 @@ class Demand:
 def write_plan(sweep: "Sweep", directory: Path, *, workers: int | None = None) -> Plan:
     """The plan of a sweep under `directory`, written to its `plan.json`, beside the complete `config.yaml`.
 
-    The run takes its block sizes from there.
+    The run takes its block sizes from there, and what they cost.
     """
-    demands = {name: _demand(sweep, name, directory) for name in sweep.runs}
+    demands = {}
+    for name in sweep.runs:
+        store = RunStore(directory, name)
+        demands[name] = _demand(sweep, store, inventory(sweep, name, store))
     pilots = [pilot for demand in demands.values() for pilot in demand.pilots.values()]
     seconds = measured_seconds(pilots, sweep.plugins)
     parts = {name: _dynamics_plan(sweep, demand, seconds) for name, demand in demands.items()}
@@ -138,26 +141,20 @@ def write_plan(sweep: "Sweep", directory: Path, *, workers: int | None = None) -
     return plan
 
 
-def planned_block_sizes(directory: Path, dynamics: str) -> dict[str, int]:
-    """The block size of each layout in `plan.json`; {} without a plan."""
+def planned_layouts(directory: Path, dynamics: str) -> dict[str, LayoutPlan]:
+    """The layouts of a dynamics in `plan.json`, as they were when it was written; {} without a plan."""
     plan = read_json(directory / "plan.json") or {"dynamics": {}}
     layouts = plan["dynamics"].get(dynamics, {"layouts": {}})["layouts"]
-    return {name: layout["block_size"] for name, layout in layouts.items()}
+    return {name: LayoutPlan(**layout) for name, layout in layouts.items()}
 
 
-def measured_block_sizes(sweep: "Sweep", store: RunStore, wanted: Inventory) -> dict[str, int]:
-    """The block size of each layout with cases to do, from a few of them."""
-    pilots = _pilots(store, wanted)
-    seconds, todo = measured_seconds(list(pilots.values()), sweep.plugins), _todo(store, wanted)
-    return {
-        name: even(block_size(seconds[pilot.name], case_bytes(pilot.cases[0])), todo[name])
-        for name, pilot in pilots.items()
-    }
+def measured_layouts(sweep: "Sweep", store: RunStore, wanted: Inventory) -> dict[str, LayoutPlan]:
+    """The plan of each layout with cases to do, from a few of them."""
+    demand = _demand(sweep, store, wanted)
+    return _dynamics_plan(sweep, demand, measured_seconds(list(demand.pilots.values()), sweep.plugins)).layouts
 
 
-def _demand(sweep: "Sweep", dynamics: str, directory: Path) -> Demand:
-    store = RunStore(directory, dynamics)
-    wanted = inventory(sweep, dynamics, store)
+def _demand(sweep: "Sweep", store: RunStore, wanted: Inventory) -> Demand:
     points = len(np.unique(wanted.flat // len(sweep.seeds)))
     existing = {name: layout.block_size for name, layout in store.layouts.items()}
     cases = sum(wanted.counts().values())

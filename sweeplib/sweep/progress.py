@@ -4,7 +4,8 @@ import sys
 import time
 from collections.abc import Iterator
 from contextlib import contextmanager
-from typing import TYPE_CHECKING, TextIO
+from datetime import timedelta
+from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
     from rich.progress import Progress as RichProgress
@@ -14,59 +15,74 @@ SECONDS_BETWEEN_LINES = 5.0
 
 
 class Progress:
-    """What is told of cases that are done, some of them not well, and of news for the reader; shows nothing."""
+    """What is told of cases that are done, some of them not well, and of news for the reader; shows nothing.
 
-    def advance(self, done: int, bad: int = 0) -> None:
-        """Tell that `done` more cases are done, `bad` of them not well."""
+    Cases differ in cost: how long the rest will take is told from the part of the expected `seconds` that is done.
+    """
+
+    def __init__(self, total: int = 0, seconds: float = 0.0) -> None:
+        self.total, self.seconds = total, seconds
+        self.done = self.bad = 0
+        self.seconds_done = 0.0
+        self.started = time.monotonic()
+
+    def advance(self, done: int, bad: int = 0, seconds: float = 0.0) -> None:
+        """Tell that `done` more cases are done, `bad` of them not well, that were expected to take some seconds."""
+        self.done, self.bad, self.seconds_done = self.done + done, self.bad + bad, self.seconds_done + seconds
 
     def say(self, news: str) -> None:
         """Tell a line of news."""
 
+    def rate(self) -> float:
+        """Cases a second until now."""
+        return self.done / max(time.monotonic() - self.started, 1e-9)
+
+    def left(self) -> float:
+        """The seconds that are left, if the rest goes as what is done did."""
+        if self.done >= self.total:
+            return 0.0
+        share = self.seconds_done / self.seconds if self.seconds else self.done / self.total
+        return (time.monotonic() - self.started) * (1 / max(share, 1e-9) - 1)
+
 
 class Lines(Progress):
-    """Progress as plain lines, one every few seconds."""
+    """Progress as plain lines on standard error, one every few seconds."""
 
-    def __init__(self, name: str, total: int, stream: TextIO) -> None:
-        self.name, self.total, self.stream = name, total, stream
-        self.done = self.bad = 0
-        self.started = self.shown = time.monotonic()
+    def __init__(self, name: str, total: int, seconds: float) -> None:
+        super().__init__(total, seconds)
+        self.name, self.shown = name, self.started
 
-    def advance(self, done: int, bad: int = 0) -> None:
+    def advance(self, done: int, bad: int = 0, seconds: float = 0.0) -> None:
         """Count, and write a line if the last one is old or this is the end."""
-        self.done, self.bad = self.done + done, self.bad + bad
+        super().advance(done, bad, seconds)
         now = time.monotonic()
         if done and (self.done >= self.total or now - self.shown >= SECONDS_BETWEEN_LINES):
             self.shown = now
-            self.say(self.line(now - self.started))
-
-    def line(self, seconds: float) -> str:
-        """Where the run stands after these seconds."""
-        rate = self.done / max(seconds, 1e-9)
-        left = (self.total - self.done) / max(rate, 1e-9)
-        return f"{self.done}/{self.total} cases, {self.bad} failed, {rate:.1f} cases/s, {left:.0f} s left"
+            counts = f"{self.done}/{self.total} cases, {self.bad} failed"
+            self.say(f"{counts}, {self.rate():.1f} cases/s, {self.left():.0f} s left")
 
     def say(self, news: str) -> None:
         """Write a line."""
-        self.stream.write(f"{self.name}: {news}\n")
-        self.stream.flush()
+        sys.stderr.write(f"{self.name}: {news}\n")
+        sys.stderr.flush()
 
 
 @contextmanager
-def shown_progress(name: str, total: int, *, show: bool = True) -> Iterator[Progress]:
-    """Progress over `total` cases: silent unless `show`, a bar on a terminal, lines elsewhere."""
+def shown_progress(name: str, total: int, seconds: float, *, show: bool = True) -> Iterator[Progress]:
+    """Progress over `total` cases, of `seconds` in all: silent unless `show`, a bar on a terminal, lines elsewhere."""
     if not show:
-        yield Progress()
+        yield Progress(total, seconds)
     elif sys.stderr.isatty():
-        with _bar(name, total) as bar:
+        with _bar(name, total, seconds) as bar:
             yield bar
     else:
-        yield Lines(name, total, sys.stderr)
+        yield Lines(name, total, seconds)
 
 
 @contextmanager
-def _bar(name: str, total: int) -> Iterator[Progress]:
+def _bar(name: str, total: int, seconds: float) -> Iterator[Progress]:
     from rich.console import Console
-    from rich.progress import BarColumn, MofNCompleteColumn, TextColumn, TimeRemainingColumn
+    from rich.progress import BarColumn, MofNCompleteColumn, TextColumn
     from rich.progress import Progress as RichProgress
 
     columns = (
@@ -75,22 +91,21 @@ def _bar(name: str, total: int) -> Iterator[Progress]:
         MofNCompleteColumn(),
         TextColumn("{task.fields[bad]} failed"),
         TextColumn("{task.fields[rate]:.1f} cases/s"),
-        TimeRemainingColumn(),
+        TextColumn("{task.fields[left]}"),
     )
     with RichProgress(*columns, console=Console(stderr=True)) as rich:
-        yield _Bar(rich, rich.add_task(name, total=total, bad=0, rate=0.0))
+        yield _Bar(rich, rich.add_task(name, total=total, bad=0, rate=0.0, left=""), total, seconds)
 
 
 class _Bar(Progress):
-    def __init__(self, rich: "RichProgress", task: "TaskID") -> None:
+    def __init__(self, rich: "RichProgress", task: "TaskID", total: int, seconds: float) -> None:
+        super().__init__(total, seconds)
         self.rich, self.task = rich, task
-        self.done = self.bad = 0
-        self.started = time.monotonic()
 
-    def advance(self, done: int, bad: int = 0) -> None:
-        self.done, self.bad = self.done + done, self.bad + bad
-        rate = self.done / max(time.monotonic() - self.started, 1e-9)
-        self.rich.update(self.task, completed=self.done, bad=self.bad, rate=rate)
+    def advance(self, done: int, bad: int = 0, seconds: float = 0.0) -> None:
+        super().advance(done, bad, seconds)
+        left = f"{timedelta(seconds=round(self.left()))} left"
+        self.rich.update(self.task, completed=self.done, bad=self.bad, rate=self.rate(), left=left)
 
     def say(self, news: str) -> None:
         self.rich.console.print(news)

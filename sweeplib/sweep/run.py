@@ -1,8 +1,9 @@
-"""Run one dynamics of a sweep: append what is new, compute what is missing, leave what is done."""
+"""Run a sweep's dynamics: append what is new, compute what is missing, leave what is done."""
 
 import hashlib
 import shutil
-import time
+from collections.abc import Iterable, Iterator
+from contextlib import ExitStack
 from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -15,100 +16,121 @@ from sweeplib.storage.inventory import Inventory, inventory
 from sweeplib.storage.locks import driver_lock
 from sweeplib.storage.rows import cases_of
 from sweeplib.storage.run_store import RunStore
-from sweeplib.sweep.blocks import Block, BlockReport
+from sweeplib.sweep.blocks import Block
+from sweeplib.sweep.calibration import SECONDS_A_WORK_UNIT
 from sweeplib.sweep.dispatch import dispatched
-from sweeplib.sweep.plan import measured_block_sizes, planned_block_sizes
+from sweeplib.sweep.plan import measured_layouts, planned_layouts
 from sweeplib.sweep.plugins import load_plugins
-from sweeplib.sweep.progress import Progress, shown_progress
+from sweeplib.sweep.progress import shown_progress
 
 if TYPE_CHECKING:
-    from distributed import Client
-
     from sweeplib.sweep.sweep import Sweep
 
 
 @dataclass(frozen=True)
 class Summary:
-    """How many cases of a dynamics have each status, and how many this run computed, in how many seconds."""
+    """How many cases of a dynamics have each status, and how many this run computed."""
 
-    dynamics: str
     cases: dict[str, int]
     computed: int
-    seconds: float
 
 
 def run_sweep(
-    sweep: "Sweep", dynamics: str, directory: Path, *, workers: int | None = None, progress: bool = True
-) -> Summary:
-    """What became of the cases of one dynamics, all of which are in the run store afterwards.
+    sweep: "Sweep",
+    directory: Path,
+    dynamics: Iterable[str] | None = None,
+    *,
+    workers: int | None = None,
+    progress: bool = True,
+) -> dict[str, Summary]:
+    """What became of the cases of each dynamics (by default all), which are in the run store afterwards.
 
-    Cases that fail are recorded, and no error. Killed anywhere, the same call goes on where it stopped. InputError
-    while another driver runs the same dynamics. Writes `<dynamics>.done.json`, with nothing of this run in it but the
-    sweep's own digest and the counts.
+    One cluster runs the blocks of all dynamics, the costliest first. Cases that fail are recorded, and no error.
+    Killed anywhere, the same call goes on where it stopped. InputError while another driver runs one of the dynamics.
+    Writes a `<dynamics>.done.json` each, with nothing of this run in it but the sweep's own digest and the counts.
     """
-    started = time.monotonic()
     load_plugins(sweep.plugins)
-    with driver_lock(directory, dynamics):
+    names = list(sweep.runs if dynamics is None else dynamics)
+    with ExitStack() as locks:
+        for name in sorted(names):
+            locks.enter_context(driver_lock(directory, name))
         write_text(directory / "config.yaml", sweep.source)
-        store = RunStore(directory, dynamics)
-        wanted = inventory(sweep, dynamics, store)
-        todo = wanted.counts()["missing"]
-        if todo:
-            store, wanted = _appended(sweep, store, wanted)
-            with (
-                sweep.cluster.client(workers) as client,
-                shown_progress(f"{sweep.name} {dynamics}", todo, show=progress) as shown,
-            ):
-                _compute(client, _blocks(sweep, store, wanted), shown)
-            wanted = wanted.located(store)
-        counts = wanted.counts()
-        if counts["missing"]:
-            raise SweeplibError(f"{counts['missing']} cases of {dynamics} are still missing in {directory}")
-        shutil.rmtree(directory / "locks" / dynamics, ignore_errors=True)
-        _write_done(directory, sweep.name, dynamics, wanted)
-    return Summary(dynamics, counts, todo, time.monotonic() - started)
+        parts = [_part(sweep, name, directory) for name in names]
+        _compute(sweep, parts, workers, show=progress)
+        return {part.store.dynamics: _ended(sweep, part) for part in parts}
 
 
-def _appended(sweep: "Sweep", store: RunStore, wanted: Inventory) -> tuple[RunStore, Inventory]:
-    """The store with the new cases in it, and the inventory that knows them there."""
-    if not wanted.new:
-        return store, wanted
-    sizes = _block_sizes(sweep, store, wanted)
+@dataclass(frozen=True)
+class _Part:
+    """The wanted cases of one dynamics, all of them in the store, and the seconds that one takes in each layout."""
+
+    store: RunStore
+    wanted: Inventory
+    todo: int
+    seconds: dict[str, float]
+
+
+def _part(sweep: "Sweep", dynamics: str, directory: Path) -> _Part:
+    """A dynamics as it stands before the run, with its new cases appended to the store."""
+    store = RunStore(directory, dynamics)
+    wanted = inventory(sweep, dynamics, store)
+    plans = planned_layouts(directory, dynamics)
+    created = wanted.new.keys() - store.layouts.keys()
+    if created - plans.keys() and not sweep.cluster.block_size:
+        plans |= measured_layouts(sweep, store, wanted)
+    if wanted.new:
+        store = _appended(store, wanted, {name: sweep.cluster.block_size or plans[name].block_size for name in created})
+        wanted = wanted.located(store)
+    seconds = {
+        name: plans[name].seconds if name in plans else SECONDS_A_WORK_UNIT * layout.work
+        for name, layout in store.layouts.items()
+    }
+    return _Part(store, wanted, wanted.counts()["missing"], seconds)
+
+
+def _appended(store: RunStore, wanted: Inventory, block_sizes: dict[str, int]) -> RunStore:
+    """The store with the new cases in it, those of new layouts in blocks of these sizes."""
     for name, new in wanted.new.items():
         if name not in store.layouts:
-            store.create(name, cases_of(new.shared, new.rows[:1])[0], sizes[name])
+            store.create(name, cases_of(new.shared, new.rows[:1])[0], block_sizes[name])
         store.layouts[name].append(new.ids, new.rows)
-    store = store.refreshed()
-    return store, wanted.located(store)
+    return store.refreshed()
 
 
-def _block_sizes(sweep: "Sweep", store: RunStore, wanted: Inventory) -> dict[str, int]:
-    """The block sizes of the layouts that are to be created: as set, else as planned, else measured now."""
-    created = wanted.new.keys() - store.layouts.keys()
-    if sweep.cluster.block_size:
-        return dict.fromkeys(created, sweep.cluster.block_size)
-    sizes = planned_block_sizes(store.directory, store.dynamics)
-    return sizes if created <= sizes.keys() else measured_block_sizes(sweep, store, wanted)
+def _compute(sweep: "Sweep", parts: list[_Part], workers: int | None, *, show: bool) -> None:
+    """Run the blocks of all parts on a cluster, which is started only if there are any."""
+    blocks = sorted((block for part in parts for block in _blocks(sweep, part)), key=lambda block: -block.seconds)
+    if not blocks:
+        return
+    with (
+        sweep.cluster.client(workers) as client,
+        shown_progress(
+            sweep.name, sum(part.todo for part in parts), sum(block.seconds for block in blocks), show=show
+        ) as shown,
+    ):
+        shown.say(f"dashboard: {client.dashboard_link}")
+        for block, report in dispatched(client, blocks):
+            done = report.found + sum(report.computed.values())
+            shown.advance(done, done - report.computed.get("ok", 0) - report.found, block.seconds)
 
 
-def _blocks(sweep: "Sweep", store: RunStore, wanted: Inventory) -> list[Block]:
-    """The blocks with missing cases, the costliest first."""
-    blocks: list[tuple[float, Block]] = []
+def _blocks(sweep: "Sweep", part: _Part) -> Iterator[Block]:
+    """The blocks with missing cases."""
+    store = part.store
     for number, layout in enumerate(store.layouts.values()):
-        rows = wanted.missing_rows(number)
+        rows = part.wanted.missing_rows(number)
         numbers, starts = np.unique(rows // layout.block_size, return_index=True)
         for block, inside in zip(numbers.tolist(), np.split(rows % layout.block_size, starts[1:]), strict=False):
-            task = Block(
+            yield Block(
                 str(store.directory.resolve()),
                 store.dynamics,
                 layout.name,
                 block,
                 _positions(inside),
+                part.seconds[layout.name],
                 sweep.timeout,
                 sweep.plugins,
             )
-            blocks.append((layout.work * len(inside), task))
-    return [block for _, block in sorted(blocks, key=lambda pair: -pair[0])]
 
 
 def _positions(inside: np.ndarray) -> range | tuple[int, ...]:
@@ -118,20 +140,20 @@ def _positions(inside: np.ndarray) -> range | tuple[int, ...]:
     return contiguous if positions == tuple(contiguous) else positions
 
 
-def _compute(client: "Client", blocks: list[Block], shown: Progress) -> None:
-    """Run the blocks on a cluster."""
-    shown.say(f"dashboard: {client.dashboard_link}")
-    for report in dispatched(client, blocks):
-        shown.advance(_done(report), _done(report) - report.computed.get("ok", 0) - report.found)
-
-
-def _done(report: BlockReport) -> int:
-    return report.found + sum(report.computed.values())
-
-
-def _write_done(directory: Path, name: str, dynamics: str, wanted: Inventory) -> None:
-    digest = hashlib.blake2b(wanted.ids.tobytes(), digest_size=16).hexdigest()
-    cases = {status: count for status, count in wanted.counts().items() if count}
+def _ended(sweep: "Sweep", part: _Part) -> Summary:
+    """What became of a part after the run, written to its `done.json`."""
+    store, wanted = part.store, part.wanted.located(part.store) if part.todo else part.wanted
+    counts = wanted.counts()
+    if counts["missing"]:
+        raise SweeplibError(f"{counts['missing']} cases of {store.dynamics} are still missing in {store.directory}")
+    shutil.rmtree(store.directory / "locks" / store.dynamics, ignore_errors=True)
     write_json(
-        directory / f"{dynamics}.done.json", {"sweep": name, "dynamics": dynamics, "digest": digest, "cases": cases}
+        store.directory / f"{store.dynamics}.done.json",
+        {
+            "sweep": sweep.name,
+            "dynamics": store.dynamics,
+            "digest": hashlib.blake2b(wanted.ids.tobytes(), digest_size=16).hexdigest(),
+            "cases": {status: count for status, count in counts.items() if count},
+        },
     )
+    return Summary(counts, part.todo)

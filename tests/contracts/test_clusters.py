@@ -37,7 +37,7 @@ SETTINGS: dict[str, Callable[[tuple[str, Path]], dict[str, Any]]] = {
 
 def dataset(cluster: ClusterSettings, directory: Path) -> dict[str, bytes]:
     sweep = replace(troubled_sweep(seeds=6), runs={"calm": Run("calm")}, cluster=cluster)
-    run_sweep(sweep, "calm", directory, progress=False)
+    run_sweep(sweep, directory, progress=False)
     return files(finalise(sweep, directory))
 
 

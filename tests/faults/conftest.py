@@ -6,7 +6,7 @@ import pytest
 
 from sweeplib.storage.finalise import finalise
 from sweeplib.sweep.run import run_sweep
-from tests.faults.sweeps import DYNAMICS, files, troubled_sweep
+from tests.faults.sweeps import files, troubled_sweep
 
 
 @pytest.fixture(scope="session")
@@ -14,5 +14,5 @@ def undisturbed(tmp_path_factory: pytest.TempPathFactory) -> dict[str, bytes]:
     """The files of the dataset of a run that nothing happened to: one worker, blocks of 16."""
     directory: Path = tmp_path_factory.mktemp("undisturbed")
     sweep = troubled_sweep()
-    run_sweep(sweep, DYNAMICS, directory, progress=False)
+    run_sweep(sweep, directory, progress=False)
     return files(finalise(sweep, directory))

@@ -89,4 +89,4 @@ def files(directory: Path) -> dict[str, bytes]:
 
 
 if __name__ == "__main__":
-    run_sweep(troubled_sweep(**json.loads(sys.argv[2])), DYNAMICS, Path(sys.argv[1]), progress=False)
+    run_sweep(troubled_sweep(**json.loads(sys.argv[2])), Path(sys.argv[1]), progress=False)

@@ -46,7 +46,7 @@ def test_driver_then_worker_killed(tmp_path: Path, undisturbed: dict[str, bytes]
     driver = started_driver(tmp_path, **SMALL)
     wait_until(lambda: len(journal(tmp_path)) >= 3)
     with pytest.raises(InputError, match=f"process {driver.pid} on"):
-        run_sweep(sweep, DYNAMICS, tmp_path, progress=False)
+        run_sweep(sweep, tmp_path, progress=False)
     driver.send_signal(signal.SIGKILL)
     driver.wait()
     wait_until(lambda: not any(is_alive(worker_of(entry)) for entry in journal(tmp_path)), 15)
@@ -72,11 +72,11 @@ def test_driver_then_worker_killed(tmp_path: Path, undisturbed: dict[str, bytes]
 def test_grown_in_seeds_and_between_values(tmp_path: Path, undisturbed: dict[str, bytes]) -> None:
     """16 more seeds, and a γ between two: exactly the new cases, and the dataset of a run made whole."""
     small = troubled_sweep(block_size=64, gammas=(GAMMAS[0], GAMMAS[2]), seeds=SEEDS - 16)
-    assert run_sweep(small, DYNAMICS, tmp_path, progress=False).computed == 2 * (SEEDS - 16)
+    assert run_sweep(small, tmp_path, progress=False)[DYNAMICS].computed == 2 * (SEEDS - 16)
     whole = troubled_sweep(block_size=64, workers=2)
-    summary = run_sweep(whole, DYNAMICS, tmp_path, progress=False)
+    summary = run_sweep(whole, tmp_path, progress=False)[DYNAMICS]
     assert summary.computed == CASES - 2 * (SEEDS - 16)
     assert computed(tmp_path) == CASES
     assert files(finalise(whole, tmp_path)) == undisturbed
-    assert run_sweep(whole, DYNAMICS, tmp_path, progress=False).computed == 0
+    assert run_sweep(whole, tmp_path, progress=False)[DYNAMICS].computed == 0
     assert computed(tmp_path) == CASES

@@ -28,7 +28,7 @@ def directory(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 @pytest.fixture(scope="module")
 def summary(directory: Path) -> Summary:
-    return run_sweep(troubled_sweep(**SWEEP), DYNAMICS, directory, progress=False)
+    return run_sweep(troubled_sweep(**SWEEP), directory, progress=False)[DYNAMICS]
 
 
 @pytest.fixture(scope="module")
@@ -74,5 +74,5 @@ def test_retried_cases_are_missing_again(directory: Path, summary: Summary) -> N
     assert retry(sweep, directory, ["failed", "diverged"]) == {DYNAMICS: 2}
     counts = sweep_status(sweep, directory)[DYNAMICS]
     assert (counts["missing"], counts["failed"], counts["diverged"], counts["killed"]) == (2, 0, 0, 1)
-    assert run_sweep(sweep, DYNAMICS, directory, progress=False).computed == 2
+    assert run_sweep(sweep, directory, progress=False)[DYNAMICS].computed == 2
     assert sweep_status(sweep, directory)[DYNAMICS] == summary.cases

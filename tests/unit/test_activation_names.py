@@ -116,7 +116,7 @@ def test_series_are_values_and_axes_of_a_sweep(tmp_path):
     path = tmp_path / "sweep.yaml"
     path.write_text(CONFIG)
     sweep = dataclasses.replace(load(path), cluster=InProcess(block_size=4))
-    run_sweep(sweep, "ode", tmp_path, progress=False)
+    run_sweep(sweep, tmp_path, progress=False)
     ds = xr.open_zarr(finalise(sweep, tmp_path), chunks=None)
     assert ds.activation.values.tolist() == ["square", "hermite(0, 0, 1)"]
     assert ds.teacher_activation == "hermite(0, 0, 1)"

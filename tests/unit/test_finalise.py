@@ -42,8 +42,7 @@ def sweep() -> Sweep:
 @pytest.fixture(scope="module")
 def path(sweep: Sweep, tmp_path_factory: pytest.TempPathFactory) -> Path:
     directory: Path = tmp_path_factory.mktemp("finalised")
-    for dynamics in sweep.runs:
-        run_sweep(sweep, dynamics, directory, progress=False)
+    run_sweep(sweep, directory, progress=False)
     return finalise(sweep, directory)
 
 

@@ -46,7 +46,7 @@ def test_plan_counts_what_is_left(calm: Sweep, tmp_path: Path) -> None:
     assert written["dynamics"]["calm"]["todo"] == 12
 
     sizes = {name: layout.block_size for name, layout in part.layouts.items()}
-    run_sweep(calm, "calm", tmp_path, progress=False)
+    run_sweep(calm, tmp_path, progress=False)
     assert {name: layout.block_size for name, layout in RunStore(tmp_path, "calm").layouts.items()} == sizes
     grown = write_plan(replace(calm, seeds=tuple(range(6))), tmp_path).dynamics["calm"]
     assert (grown.cases, grown.done, grown.todo) == (18, 12, 6)

@@ -5,7 +5,7 @@ rule finalise:
         f"{directory}/dataset.done.json",
     params:
         directory=directory,
-        settings={**physics, "dynamics": settings["dynamics"]},
+        settings=simulated,
         numerics=numerics,
         code=code("storage"),
     script:

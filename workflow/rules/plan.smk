@@ -3,7 +3,7 @@ rule plan:
         f"{directory}/plan.json",
     params:
         directory=directory,
-        settings={**physics, "dynamics": settings["dynamics"]},
+        settings=simulated,
         numerics=numerics,
     script:
         "../scripts/plan.py"

@@ -3,13 +3,11 @@ rule simulate:
     input:
         f"{directory}/plan.json",
     output:
-        f"{directory}/{{dynamics}}.done.json",
-    wildcard_constraints:
-        dynamics="|".join(sweep.runs),
+        expand("{directory}/{dynamics}.done.json", directory=directory, dynamics=sweep.runs),
     threads: sweep.cluster.expected_workers() or 1
     params:
         directory=directory,
-        settings=lambda wildcards: {**physics, "dynamics": settings["dynamics"][wildcards.dynamics]},
+        settings=simulated,
         numerics=numerics,
     script:
         "../scripts/simulate.py"

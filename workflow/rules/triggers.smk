@@ -7,7 +7,7 @@ import yaml
 import sweeplib.storage.provenance
 
 settings = yaml.safe_load(sweep.source)
-physics = {key: value for key, value in settings.items() if key not in ("analyses", "cluster", "dynamics", "figures")}
+simulated = {key: value for key, value in settings.items() if key not in ("analyses", "cluster", "figures")}
 plugins = [pathlib.Path(name).read_bytes() for name in sweep.plugins if name.endswith(".py")]
 
 

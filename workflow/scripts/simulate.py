@@ -1,4 +1,4 @@
-"""The cases of one dynamics that the run store does not have yet."""
+"""The cases that the run store does not have yet."""
 
 from pathlib import Path
 
@@ -8,7 +8,6 @@ import sweeplib.sweep.run
 if __name__ == "__main__":  # Dask's workers import this file, too
     sweeplib.sweep.run.run_sweep(
         sweeplib.config.load(snakemake.config["sweep"]),
-        snakemake.wildcards.dynamics,
         directory=Path(snakemake.params.directory),
         workers=snakemake.threads,
     )

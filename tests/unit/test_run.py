@@ -1,0 +1,95 @@
+"""A run of several dynamics."""
+
+import json
+from collections.abc import Iterable, Iterator
+from dataclasses import replace
+from pathlib import Path
+
+import pytest
+from distributed import Client
+
+from sweeplib.simulation import Recording
+from sweeplib.storage.locks import driver_lock
+from sweeplib.sweep import run
+from sweeplib.sweep.blocks import Block, BlockReport
+from sweeplib.sweep.grid import Axis, Grid
+from sweeplib.sweep.run import run_sweep
+from sweeplib.sweep.sweep import Run, Sweep
+from tests.in_process import InProcess
+
+SEEDS = 6
+
+
+@pytest.fixture
+def sweep() -> Sweep:
+    """A chain that is cheap at one d and dear at another, and the ODE."""
+    return Sweep(
+        "mixed",
+        Grid((Axis("d", (40, 4000)),), {"p": 1, "k": 1, "gamma": 0.05, "Delta": 0.0, "activation": "square"}),
+        tuple(range(SEEDS)),
+        {"ode": Run("ode"), "sgd_chain": Run("sgd_chain")},
+        Recording(times=(1.0,), thresholds=(), observables=("risk",)),
+        cluster=InProcess(block_size=SEEDS),
+        source="name: mixed\n",
+    )
+
+
+def test_every_dynamics_is_run_and_recorded_in_its_own_file(sweep: Sweep, tmp_path: Path) -> None:
+    summaries = run_sweep(sweep, tmp_path, progress=False)
+    assert list(summaries) == ["ode", "sgd_chain"]
+    for name, summary in summaries.items():
+        assert summary.computed == summary.cases["ok"] == 2 * SEEDS
+        done = json.loads((tmp_path / f"{name}.done.json").read_text())
+        assert (done["dynamics"], done["cases"]) == (name, {"ok": 2 * SEEDS})
+
+
+def test_only_the_dynamics_named_are_run(sweep: Sweep, tmp_path: Path) -> None:
+    assert list(run_sweep(sweep, tmp_path, ["sgd_chain"], progress=False)) == ["sgd_chain"]
+    assert not (tmp_path / "ode.done.json").exists()
+    counts = {name: summary.computed for name, summary in run_sweep(sweep, tmp_path, progress=False).items()}
+    assert counts == {"ode": 2 * SEEDS, "sgd_chain": 0}
+
+
+def test_a_run_with_nothing_to_do_starts_no_cluster(
+    sweep: Sweep, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    run_sweep(sweep, tmp_path, progress=False)
+    monkeypatch.delattr(InProcess, "client")
+    assert all(summary.computed == 0 for summary in run_sweep(sweep, tmp_path, progress=False).values())
+
+
+def test_one_dynamics_under_another_driver_leaves_all_alone(
+    sweep: Sweep, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("sweeplib.storage.locks._orphaned", lambda _: False)
+    with driver_lock(tmp_path, "sgd_chain"), pytest.raises(run.SweeplibError, match="sgd_chain is being run by"):
+        run_sweep(sweep, tmp_path, progress=False)
+    assert not (tmp_path / "runs.zarr").exists()
+    assert list(run_sweep(sweep, tmp_path, ["ode"], progress=False)) == ["ode"]
+
+
+def test_the_costliest_blocks_of_all_dynamics_go_first(
+    sweep: Sweep, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """The plan knows what is costly: here the chain, which the sweep names last."""
+    run_sweep(sweep, tmp_path / "first", progress=False)
+    plan = {}
+    for name, seconds in {"ode": 1.0, "sgd_chain": 10.0}.items():
+        layout = {"todo": 2 * SEEDS, "block_size": SEEDS, "seconds": seconds, "bytes": 1}
+        plan[name] = {"layouts": {path.name: layout for path in (tmp_path / "first/runs.zarr" / name).glob("p*")}}
+    directory = tmp_path / "second"
+    directory.mkdir()
+    (directory / "plan.json").write_text(json.dumps({"dynamics": plan}))
+
+    seen: list[Block] = []
+    dispatched = run.dispatched
+
+    def watched(client: Client, blocks: Iterable[Block]) -> Iterator[tuple[Block, BlockReport]]:
+        seen.extend(blocks)
+        return dispatched(client, seen)
+
+    monkeypatch.setattr(run, "dispatched", watched)
+    run_sweep(replace(sweep, cluster=InProcess()), directory, progress=False)
+    assert [(block.dynamics, block.seconds) for block in seen] == (
+        [("sgd_chain", 10.0 * SEEDS)] * 2 + [("ode", 1.0 * SEEDS)] * 2
+    )
