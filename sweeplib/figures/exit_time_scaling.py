@@ -15,8 +15,8 @@ from sweeplib.figures.facets import Facets, at_middle, each, facets, selected, u
 from sweeplib.figures.figure import FIGURES, Figure
 from sweeplib.figures.interactive import INTERACTIVE, Interactive
 from sweeplib.figures.labels import axis_label, value_label
-from sweeplib.figures.legend import dynamics_entries, hue_entries, legend_below
-from sweeplib.figures.style import INK, THEORY_DASHES, dynamics_look, look, plain_ticks
+from sweeplib.figures.legend import dynamics_entries, hue_entries, legend_below, theory_entries
+from sweeplib.figures.style import THEORY_DASHES, dynamics_look, look, plain_ticks
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -94,11 +94,7 @@ def _legend(drawing: Drawing, data: xr.Dataset, split: Facets, shown: list[str])
     hues = hue_entries(data, split)
     kinds = dynamics_entries(shown)
     known = bool(data["applies"].any())
-    laws = [
-        ({"color": INK, "linestyle": dashes, "linewidth": 0.9}, f"{kind} theory")
-        for kind, dashes in THEORY_DASHES.items()
-    ]
-    legend_below(drawing, [hues, kinds, laws if known else []])
+    legend_below(drawing, [hues, kinds, theory_entries(THEORY_DASHES) if known else []])
 
 
 def unrestricted(ds: xr.Dataset, analyses: Mapping[str, xr.Dataset]) -> xr.Dataset:

@@ -15,7 +15,7 @@ from sweeplib.figures.facets import Facets, each, facets, selected, used_dynamic
 from sweeplib.figures.figure import FIGURES, Figure
 from sweeplib.figures.interactive import INTERACTIVE, Interactive
 from sweeplib.figures.labels import axis_label, symbol, value_label
-from sweeplib.figures.legend import dynamics_entries, hue_entries, legend_below
+from sweeplib.figures.legend import dynamics_entries, hue_entries, legend_below, theory_entries
 from sweeplib.figures.style import FAINT, INK, THEORY_DASHES, dynamics_look, look, plain_ticks
 
 if TYPE_CHECKING:
@@ -196,10 +196,7 @@ def _legend(drawing: Drawing, data: xr.Dataset, split: Facets) -> None:
     columns = [
         hue_entries(data, split),
         dynamics_entries(shown),
-        [
-            ({"color": INK, "linestyle": THEORY_DASHES[kind], "linewidth": 0.9}, f"{kind} theory")
-            for kind in _kinds(data)
-        ],
+        theory_entries(_kinds(data)),
         _theory_marks(data),
     ]
     legend_below(drawing, columns)

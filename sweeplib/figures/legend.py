@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from typing import TYPE_CHECKING, Any
 
 import xarray as xr
 
 from sweeplib.figures.facets import Facets, each
 from sweeplib.figures.labels import dynamics_label, value_label
-from sweeplib.figures.style import INK, dynamics_look, look
+from sweeplib.figures.style import INK, THEORY_DASHES, dynamics_look, look
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
@@ -49,3 +50,8 @@ def dynamics_entries(shown: list[str]) -> list[Entry]:
     """What each marker stands for, of the dynamics `shown`."""
     blank = {"color": INK, "marker": "o"}
     return [(dynamics_look(name, shown, blank) | {"linestyle": "none"}, dynamics_label(name)) for name in shown]
+
+
+def theory_entries(kinds: Iterable[str]) -> list[Entry]:
+    """What each dash stands for, of these kinds of theory of exit times."""
+    return [({"color": INK, "linestyle": THEORY_DASHES[kind], "linewidth": 0.9}, f"{kind} theory") for kind in kinds]

@@ -128,10 +128,7 @@ def write_plan(sweep: "Sweep", directory: Path, *, workers: int | None = None) -
 
     The run takes its block sizes from there, and what they cost.
     """
-    demands = {}
-    for name in sweep.runs:
-        store = RunStore(directory, name)
-        demands[name] = _demand(sweep, store, inventory(sweep, name, store))
+    demands = {name: _demand(sweep, name, directory) for name in sweep.runs}
     pilots = [pilot for demand in demands.values() for pilot in demand.pilots.values()]
     seconds = measured_seconds(pilots, sweep.plugins)
     parts = {name: _dynamics_plan(sweep, demand, seconds) for name, demand in demands.items()}
@@ -148,13 +145,9 @@ def planned_layouts(directory: Path, dynamics: str) -> dict[str, LayoutPlan]:
     return {name: LayoutPlan(**layout) for name, layout in layouts.items()}
 
 
-def measured_layouts(sweep: "Sweep", store: RunStore, wanted: Inventory) -> dict[str, LayoutPlan]:
-    """The plan of each layout with cases to do, from a few of them."""
-    demand = _demand(sweep, store, wanted)
-    return _dynamics_plan(sweep, demand, measured_seconds(list(demand.pilots.values()), sweep.plugins)).layouts
-
-
-def _demand(sweep: "Sweep", store: RunStore, wanted: Inventory) -> Demand:
+def _demand(sweep: "Sweep", dynamics: str, directory: Path) -> Demand:
+    store = RunStore(directory, dynamics)
+    wanted = inventory(sweep, dynamics, store)
     points = len(np.unique(wanted.flat // len(sweep.seeds)))
     existing = {name: layout.block_size for name, layout in store.layouts.items()}
     cases = sum(wanted.counts().values())

@@ -19,7 +19,7 @@ from sweeplib.storage.run_store import RunStore
 from sweeplib.sweep.blocks import Block
 from sweeplib.sweep.calibration import SECONDS_A_WORK_UNIT
 from sweeplib.sweep.dispatch import dispatched
-from sweeplib.sweep.plan import measured_layouts, planned_layouts
+from sweeplib.sweep.plan import planned_layouts, write_plan
 from sweeplib.sweep.plugins import load_plugins
 from sweeplib.sweep.progress import shown_progress
 
@@ -55,7 +55,7 @@ def run_sweep(
         for name in sorted(names):
             locks.enter_context(driver_lock(directory, name))
         write_text(directory / "config.yaml", sweep.source)
-        parts = [_part(sweep, name, directory) for name in names]
+        parts = [_part(sweep, name, directory, workers) for name in names]
         _compute(sweep, parts, workers, show=progress)
         return {part.store.dynamics: _ended(sweep, part) for part in parts}
 
@@ -70,14 +70,18 @@ class _Part:
     seconds: dict[str, float]
 
 
-def _part(sweep: "Sweep", dynamics: str, directory: Path) -> _Part:
-    """A dynamics as it stands before the run, with its new cases appended to the store."""
+def _part(sweep: "Sweep", dynamics: str, directory: Path, workers: int | None) -> _Part:
+    """A dynamics as it stands before the run, with its new cases appended to the store.
+
+    In blocks as set, else as planned; a plan is made where there is none, or none of what the sweep is now.
+    """
     store = RunStore(directory, dynamics)
     wanted = inventory(sweep, dynamics, store)
     plans = planned_layouts(directory, dynamics)
     created = wanted.new.keys() - store.layouts.keys()
     if created - plans.keys() and not sweep.cluster.block_size:
-        plans |= measured_layouts(sweep, store, wanted)
+        write_plan(sweep, directory, workers=workers)
+        plans = planned_layouts(directory, dynamics)
     if wanted.new:
         store = _appended(store, wanted, {name: sweep.cluster.block_size or plans[name].block_size for name in created})
         wanted = wanted.located(store)
