@@ -3,7 +3,6 @@
 import math
 
 import numba
-import numpy as np
 
 
 @numba.njit(error_model="numpy", fastmath={"contract"}, inline="always")
@@ -32,20 +31,3 @@ def arc_sines_sum(cosines, weights):  # type: ignore[no-untyped-def]
     for t in range(weights.shape[0]):
         total += weights[t] * arc_sine(cosines[t])
     return total
-
-
-@numba.njit(error_model="numpy", fastmath={"contract"})
-def pair_weights(weight):  # type: ignore[no-untyped-def]
-    """The weights w_m w_q of the pairs q ≤ m, row by row, ½ w_m² where q = m: half of (Σ w)² in n (n + 1)/2 terms.
-
-    Zeros follow up to a multiple of 16, so that vector instructions leave no rest.
-    """
-    n = weight.shape[0]
-    out = np.zeros((n * (n + 1) // 2 + 15) // 16 * 16)
-    at = 0
-    for m in range(n):
-        for q in range(m):
-            out[at + q] = weight[m] * weight[q]
-        out[at + m] = 0.5 * weight[m] * weight[m]
-        at += m + 1
-    return out

@@ -9,7 +9,7 @@ from scipy.special import erf
 from sweeplib.maths.activations import activation
 from sweeplib.maths.compiled import specialised
 from sweeplib.maths.expectations import expectations
-from sweeplib.maths.expectations.error_functions import of
+from sweeplib.maths.expectations.error_functions import MOST_LANES
 
 NAMES = ("erf", "tanh", "sigmoid")
 MIXTURE_ERROR = {"erf": 1e-15, "tanh": 4e-9, "sigmoid": 2e-9}
@@ -36,14 +36,52 @@ def test_the_mixture_is_the_activation(name):
     assert np.abs(slopes - exact[1]).max() <= 5e-8
 
 
-def test_one_term_is_the_error_function():
-    rng = np.random.default_rng(0)
-    factor = rng.normal(size=(5, 7)) / 2
-    arguments = factor @ factor.T, 3, rng.normal(size=3), rng.normal(size=2), 0.4
-    erf_itself = activation("erf")
-    np.testing.assert_allclose(
-        flat(of(erf_itself, erf_itself), *arguments), flat(expectations("erf"), *arguments), rtol=1e-12
-    )
+def published(c, p, a, a_star, Delta):
+    """The drifts of erf by the integrals I2, I3, I4 and J2 as printed by Saad and Solla, appendix A, one at a time."""
+    k = len(c) - p
+    b = np.concatenate([-a / p, a_star / k])
+    one = 1 + np.diag(c)
+
+    def i2(i, m):
+        return 2 / np.pi * np.arcsin(c[i, m] / np.sqrt(one[i] * one[m]))
+
+    def i3(i, j, m):
+        root = np.sqrt(one[i] * one[m] - c[i, m] ** 2)
+        return 2 / np.pi * (c[j, m] * one[i] - c[i, j] * c[i, m]) / (one[i] * root)
+
+    def j2(i, j):
+        return 2 / np.pi / np.sqrt(one[i] * one[j] - c[i, j] ** 2)
+
+    def i4(i, j, m, n):
+        l4 = one[i] * one[j] - c[i, j] ** 2
+        l0 = l4 * c[m, n] - c[j, m] * c[j, n] * one[i] - c[i, m] * c[i, n] * one[j]
+        l0 += c[i, j] * (c[i, m] * c[j, n] + c[i, n] * c[j, m])
+        l1, l2 = (
+            l4 * one[q] - c[j, q] ** 2 * one[i] - c[i, q] ** 2 * one[j] + 2 * c[i, j] * c[i, q] * c[j, q]
+            for q in (m, n)
+        )
+        return 4 / np.pi**2 / np.sqrt(l4) * np.arcsin(l0 / np.sqrt(l1 * l2))
+
+    every, ours = range(p + k), range(p)
+    pairs = list(itertools.product(every, every))
+    risk = 0.5 * sum(b[m] * b[n] * i2(m, n) for m, n in pairs)
+    flow = np.array([[a[i] * sum(b[m] * i3(i, j, m) for m in every) for j in every] for i in ours])
+    variance = [
+        a[i] * a[j] * (sum(b[m] * b[n] * i4(i, j, m, n) for m, n in pairs) + Delta * j2(i, j))
+        for i, j in itertools.product(ours, ours)
+    ]
+    second_layer = [sum(b[m] * i2(i, m) for m in every) for i in ours]
+    return np.concatenate([[risk], flow[:, p:].ravel(), (flow[:, :p] + flow[:, :p].T).ravel(), variance, second_layer])
+
+
+@pytest.mark.parametrize(("p", "k"), [(1, 1), (3, 2), (2, 4), (11, 2)])
+def test_erf_equals_the_published_integrals(p, k):
+    """Of 11 students there are more pairs than stand side by side."""
+    rng = np.random.default_rng(p + k)
+    factor = rng.normal(size=(p + k, p + k + 2)) / np.sqrt(p + k)
+    arguments = factor @ factor.T, p, rng.normal(size=p), rng.normal(size=k), 0.4
+    assert MOST_LANES < 11 * 12 / 2
+    np.testing.assert_allclose(flat(expectations("erf"), *arguments), published(*arguments), rtol=1e-12, atol=1e-15)
 
 
 @pytest.mark.parametrize(

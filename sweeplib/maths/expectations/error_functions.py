@@ -1,9 +1,17 @@
 """Mixtures of error functions on both sides: erf, tanh, sigmoid, in any pair.
 
-With σ(λ) = o + Σ_q w_q erf(s_q λ/√2), every unit is a few units of erf that share a field, and the closed forms of
-`erf` hold term by term: a factor σ' of slope s tilts the Gaussian as erf' does at the field s λ. The offsets of
-student and teacher give E a constant part e0 = (1/k) Σ a*_r o* − (1/p) Σ a_i o; as error functions are odd, it enters
-E[E²] as e0², E[σ(λ_i) E] as o e0, and Ψ^M, Ψ^GF not at all. The only error is that of the mixture itself.
+Saad and Solla, Phys. Rev. E 52, 4225 (1995), appendix A, in the following form.
+
+With σ(λ) = o + Σ_q w_q erf(s_q λ/√2) every unit of the network is a few units of erf, its terms, with fields s_q λ.
+The fields of all terms, z ~ N(0, S), share one index, and E = e0 + Σ_m b_m erf(z_m/√2) + √Δ ζ with b = (−a w/p,
+a* w*/k) and the offsets' e0 = (1/k) Σ a*_r o* − (1/p) Σ a_i o. For erf:
+I2(m, n) = (2/π) asin(S_mn/√((1+S_mm)(1+S_nn))). A factor erf'(z_u) ∝ exp(−z_u²/2) tilts the Gaussian: the fields
+keep a Gaussian law, of covariance S − α αᵀ with α = S_·u/√(1+S_uu); a second factor, of z_v, takes away β βᵀ, β being
+what α does to S, of the covariance S − α αᵀ. Hence I3, and
+I4(u, v, m, n) = J2(u, v) · I2(m, n at the tilted covariance), J2(u, v) = (2/π)/√((1+S_uu)(1+S_vv) − S_uv²).
+Every square root is of a number ≥ 1 for S ≥ 0: singular covariances and zero variances need no care. As error
+functions are odd, e0 enters E[E²] as e0², E[σ(λ_i) E] as o e0, and Ψ^M, Ψ^GF not at all. For erf itself nothing is
+approximated; for other mixtures the only error is that of the mixture.
 """
 
 import math
@@ -12,34 +20,38 @@ from typing import Any
 import numpy as np
 
 from sweeplib.maths.activations import Activation
-from sweeplib.maths.arc_sine import arc_sine, arc_sines_sum, pair_weights
+from sweeplib.maths.arc_sine import arc_sine, arc_sines_sum
 from sweeplib.maths.binding import bound
 from sweeplib.maths.expectations.expectations import FAMILIES, Expectations, Family
 
 Array = np.ndarray[Any, np.dtype[np.float64]]
+
+MOST_LANES = 48
+"""Pairs of terms side by side: what is kept of them stays in the processor's cache."""
 
 student_offset = teacher_offset = 0.0
 student_weights = student_slopes = teacher_weights = teacher_slopes = (1.0,)
 
 
 def risk(Q: Array, M: Array, P: Array, a: Array, a_star: Array, out: Array) -> None:
-    """R = ½ e0² + ½ Σ b_m b_n w w' I2, every lane on its own; rounding below zero is cut."""
+    """R = ½ e0² + ½ Σ b_m b_n I2(m, n), every lane on its own; rounding below zero is cut."""
     p, k, lanes = M.shape
     for lane in range(lanes):
         out[lane] = 0.0
-    for i in range(p):
+    if student_offset != 0.0 or teacher_offset != 0.0:
+        for i in range(p):
+            for lane in range(lanes):
+                out[lane] -= student_offset * a[i, lane] / p
+        for r in range(k):
+            for lane in range(lanes):
+                out[lane] += teacher_offset * a_star[r, lane] / k
         for lane in range(lanes):
-            out[lane] -= student_offset * a[i, lane] / p
+            out[lane] *= 0.5 * out[lane]
     for r in range(k):
-        for lane in range(lanes):
-            out[lane] += teacher_offset * a_star[r, lane] / k
-    for lane in range(lanes):
-        out[lane] *= 0.5 * out[lane]
-    for r in range(k):
-        for s in range(k):
+        for s in range(r + 1):
             for t in range(len(teacher_slopes)):
                 for u in range(len(teacher_slopes)):
-                    factor = teacher_weights[t] * teacher_weights[u] / (math.pi * k * k)
+                    factor = (1.0 if r == s else 2.0) * teacher_weights[t] * teacher_weights[u] / (math.pi * k * k)
                     x, y = teacher_slopes[t], teacher_slopes[u]
                     for lane in range(lanes):
                         scale = (1.0 + x * x * P[r, r, lane]) * (1.0 + y * y * P[s, s, lane])
@@ -55,10 +67,10 @@ def risk(Q: Array, M: Array, P: Array, a: Array, a_star: Array, out: Array) -> N
                         scale = (1.0 + x * x * Q[i, i, lane]) * (1.0 + y * y * P[r, r, lane])
                         cosine = x * y * M[i, r, lane] / math.sqrt(scale)
                         out[lane] -= factor * a[i, lane] * a_star[r, lane] * arc_sine(cosine)
-        for j in range(p):
+        for j in range(i + 1):
             for t in range(len(student_slopes)):
                 for u in range(len(student_slopes)):
-                    factor = student_weights[t] * student_weights[u] / (math.pi * p * p)
+                    factor = (1.0 if i == j else 2.0) * student_weights[t] * student_weights[u] / (math.pi * p * p)
                     x, y = student_slopes[t], student_slopes[u]
                     for lane in range(lanes):
                         scale = (1.0 + x * x * Q[i, i, lane]) * (1.0 + y * y * Q[j, j, lane])
@@ -80,82 +92,115 @@ def drifts(
     drift_Var: Array,
     drift_a: Array,
 ) -> None:
-    """Ψ^M, Ψ^GF, Ψ^a and Ψ^Var, in N⁴ p² (p + k)²/4 arc sines for mixtures of N terms."""
+    """Ψ^a from I2, Ψ^M and Ψ^GF from I3, Ψ^Var from I4, in (terms of students)² (all terms)²/4 arc sines."""
     p, k = M.shape
-    n, terms = p + k, len(student_slopes)
-    units = p * terms + k * len(teacher_slopes)
-    omega = np.empty((n, n))
-    omega[:p, :p], omega[:p, p:], omega[p:, p:] = Q, M, P
-    for i in range(p):
-        for r in range(k):
-            omega[p + r, i] = M[i, r]
-
-    of, slope, weight = np.empty(units, np.int64), np.empty(units), np.empty(units)
+    own, others = len(student_slopes), len(teacher_slopes)
+    terms = p * own + k * others
+    S, flow, rows = np.empty((terms, terms)), np.empty((p, p + k)), np.empty((6, terms))
+    weight, tilt, norm, cosine, along, towards = rows[0], rows[1], rows[2], rows[3], rows[4], rows[5]
+    of = np.empty(p * own, np.int64)
     offset = 0.0
-    at = 0
     for i in range(p):
         offset -= student_offset * a[i] / p
-        for t in range(terms):
-            of[at], slope[at], weight[at] = i, student_slopes[t], -student_weights[t] * a[i] / p
-            at += 1
+        for t in range(own):
+            u = i * own + t
+            of[u], weight[u] = i, -student_weights[t] * a[i] / p
+            tilt[u] = 2.0 / math.pi * a[i] * student_weights[t] * student_slopes[t]
+            for j in range(p):
+                for v in range(own):
+                    S[u, j * own + v] = student_slopes[t] * student_slopes[v] * Q[i, j]
+            for r in range(k):
+                for v in range(others):
+                    m = p * own + r * others + v
+                    S[u, m] = S[m, u] = student_slopes[t] * teacher_slopes[v] * M[i, r]
     for r in range(k):
         offset += teacher_offset * a_star[r] / k
-        for t in range(len(teacher_slopes)):
-            of[at], slope[at], weight[at] = p + r, teacher_slopes[t], teacher_weights[t] * a_star[r] / k
-            at += 1
+        for t in range(others):
+            m = p * own + r * others + t
+            weight[m] = teacher_weights[t] * a_star[r] / k
+            for s in range(k):
+                for v in range(others):
+                    S[m, p * own + s * others + v] = teacher_slopes[t] * teacher_slopes[v] * P[r, s]
+    for m in range(terms):
+        norm[m] = 1.0 + S[m, m]
 
-    flow = np.zeros((p, n))
+    to_student, to_teacher = 1.0 / student_slopes[0], 1.0 / teacher_slopes[0]
     for i in range(p):
         drift_a[i] = student_offset * offset
-        for t in range(terms):
-            x, part = student_slopes[t], student_weights[t]
-            norm = 1.0 + x * x * omega[i, i]
-            for u in range(units):
-                m, y = of[u], slope[u]
-                other, covariance = 1.0 + y * y * omega[m, m], x * y * omega[i, m]
-                root = math.sqrt(norm * other - covariance * covariance)
-                factor = a[i] * part * x * weight[u] * 2.0 / (math.pi * norm * root)
-                for j in range(n):
-                    flow[i, j] += factor * (norm * y * omega[j, m] - x * omega[i, j] * covariance)
-                cosine = covariance / math.sqrt(norm * other)
-                drift_a[i] += part * weight[u] * 2.0 / math.pi * arc_sine(cosine)
+        for j in range(p + k):
+            flow[i, j] = 0.0
+        for t in range(own):
+            u = i * own + t
+            for m in range(terms):
+                cosine[m] = S[u, m] / math.sqrt(norm[u] * norm[m])
+                towards[m] = 0.0
+            drift_a[i] += student_weights[t] * 2.0 / math.pi * arc_sines_sum(cosine, weight)
+            for m in range(terms):
+                along[m] = weight[m] / math.sqrt(norm[u] * norm[m] - S[u, m] * S[u, m])
+            both = 0.0
+            for m in range(terms):
+                part = along[m]
+                both += part * S[u, m]
+                for f in range(terms):
+                    towards[f] += part * S[m, f]
+            outer, inner = tilt[u], tilt[u] * both / norm[u]
+            for j in range(p):
+                flow[i, j] += to_student * (outer * towards[j * own] - inner * S[u, j * own])
+            for r in range(k):
+                f = p * own + r * others
+                flow[i, p + r] += to_teacher * (outer * towards[f] - inner * S[u, f])
         for r in range(k):
             drift_M[i, r] = flow[i, p + r]
 
-    tilted, scale = np.empty((n, n)), np.empty(units)
-    from_i, from_j = np.empty(n), np.empty(n)
-    pairs = pair_weights(weight)
-    cosines = np.zeros(len(pairs))
+    count = p * own * (p * own + 1) // 2
+    groups = -(-count // MOST_LANES)
+    lanes = -(-count // (4 * groups)) * 4
+    pair = np.zeros((2, lanes), np.int64)
+    first, second = pair[0], pair[1]
+    tilts, room = np.empty((3, terms, lanes)), np.empty((4, lanes))
+    alpha, beta, scale = tilts[0], tilts[1], tilts[2]
+    by_first, by_second, between, sums = room[0], room[1], room[2], room[3]
     for i in range(p):
         for j in range(i + 1):
-            total = 0.0
-            for t in range(terms):
-                for v in range(t + 1 if i == j else terms):
-                    x, y = student_slopes[t], student_slopes[v]
-                    norm_i, norm_j = 1.0 + x * x * omega[i, i], 1.0 + y * y * omega[j, j]
-                    between = x * y * omega[i, j]
-                    determinant = norm_i * norm_j - between * between
-                    for m in range(n):
-                        to_i, to_j = x * omega[i, m], y * omega[j, m]
-                        from_i[m] = x * (norm_j * to_i - between * to_j) / determinant
-                        from_j[m] = y * (norm_i * to_j - between * to_i) / determinant
-                    for m in range(n):
-                        for q in range(m + 1):
-                            value = omega[m, q] - omega[i, m] * from_i[q] - omega[j, m] * from_j[q]
-                            tilted[m, q] = tilted[q, m] = value
-                    for u in range(units):
-                        own = slope[u] * slope[u] * max(tilted[of[u], of[u]], 0.0)
-                        scale[u] = slope[u] / math.sqrt(1.0 + own)
-                    at = 0
-                    for u in range(units):
-                        for w in range(u + 1):
-                            cosines[at + w] = tilted[of[u], of[w]] * scale[u] * scale[w]
-                        at += u + 1
-                    pair = student_weights[t] * x * student_weights[v] * y * (2.0 if i == j and v < t else 1.0)
-                    moment = 4.0 / math.pi * arc_sines_sum(cosines, pairs) + offset * offset + Delta
-                    total += pair * 2.0 / (math.pi * math.sqrt(determinant)) * moment
             drift_GF[i, j] = drift_GF[j, i] = flow[i, j] + flow[j, i]
-            drift_Var[i, j] = drift_Var[j, i] = a[i] * a[j] * total
+            drift_Var[i, j] = 0.0
+    u = v = 0
+    for start in range(0, count, lanes):
+        filled = min(lanes, count - start)
+        for lane in range(filled):
+            first[lane], second[lane] = u, v
+            v += 1
+            if v > u:
+                u, v = u + 1, 0
+        for lane in range(lanes):
+            x, y = first[lane], second[lane]
+            by_first[lane] = 1.0 / math.sqrt(norm[x])
+            between[lane] = S[x, y] * by_first[lane]
+            by_second[lane] = 1.0 / math.sqrt(norm[y] - between[lane] * between[lane])
+            sums[lane] = 0.0
+        for m in range(terms):
+            for lane in range(lanes):
+                alpha[m, lane] = S[m, first[lane]] * by_first[lane]
+                beta[m, lane] = (S[m, second[lane]] - between[lane] * alpha[m, lane]) * by_second[lane]
+            for lane in range(lanes):
+                rest = norm[m] - alpha[m, lane] * alpha[m, lane] - beta[m, lane] * beta[m, lane]
+                scale[m, lane] = 1.0 / math.sqrt(max(rest, 1.0))
+        for m in range(terms):
+            for q in range(m + 1):
+                covariance = S[m, q]
+                both = weight[m] * weight[q] * (0.5 if m == q else 1.0)
+                for lane in range(lanes):
+                    tilted = covariance - alpha[m, lane] * alpha[q, lane] - beta[m, lane] * beta[q, lane]
+                    sums[lane] += both * arc_sine(tilted * scale[m, lane] * scale[q, lane])
+        for lane in range(filled):
+            x, y = first[lane], second[lane]
+            twice = 2.0 if of[x] == of[y] and x != y else 1.0
+            moment = 4.0 / math.pi * sums[lane] + offset * offset + Delta
+            scaled = 0.5 * math.pi * by_first[lane] * by_second[lane]
+            drift_Var[of[x], of[y]] += twice * tilt[x] * tilt[y] * scaled * moment
+    for i in range(p):
+        for j in range(i):
+            drift_Var[j, i] = drift_Var[i, j]
 
 
 def of(student: Activation, teacher: Activation) -> Expectations | None:
