@@ -9,11 +9,13 @@ import numpy as np
 import xarray as xr
 
 from sweeplib import theory
+from sweeplib.analysis.cells import field, labelled
 from sweeplib.analysis.passages import passages
 from sweeplib.analysis.phase_retrieval import theory_applies
 from sweeplib.analysis.survival import survival_curve
 from sweeplib.figures.facets import Facets, at_middle, each, facets, selected
 from sweeplib.figures.figure import FIGURES, Figure
+from sweeplib.figures.interactive import INTERACTIVE, Interactive
 from sweeplib.figures.labels import axis_label, dynamics_label, dynamics_order, value_label
 from sweeplib.figures.legend import legend_below
 from sweeplib.figures.style import INK, look
@@ -30,6 +32,8 @@ CAPTION = (
 LAWS: dict[str, Any] = {"quenched": (0, (4, 1.6)), "noise-corrected": (0, (1, 0.9))}
 STEPS = ("solid", (0, (6, 1.5, 1, 1.5)), (0, (3, 1)))
 TALL = 3.1
+CONFIDENCE = 0.95
+PLACES = 60
 
 
 def exit_time_distributions(
@@ -39,7 +43,7 @@ def exit_time_distributions(
     where: Mapping[str, Any] | None = None,
     panel: str | None = None,
     hue: str | None = None,
-    confidence: float = 0.95,
+    confidence: float = CONFIDENCE,
 ) -> Drawing:
     """A figure of the survival functions of the exit time; other axes stand at `where`, or at their middle."""
     from matplotlib.figure import Figure as Drawing
@@ -118,4 +122,66 @@ def _legend(drawing: Drawing, data: xr.Dataset, split: Facets, shown: list[str])
     legend_below(drawing, [hues, kinds, laws])
 
 
+def survival_curves(ds: xr.Dataset, analyses: Mapping[str, xr.Dataset]) -> xr.Dataset:
+    """Kaplan-Meier curves at `PLACES` times each up to the last exit, and the law with the noise of SGD beside them."""
+    sample = passages(ds, "time")
+    parts = xr.apply_ufunc(
+        _at_places,
+        sample.exit.where(sample.used),
+        sample.end.where(sample.used),
+        input_core_dims=[["seed"], ["seed"]],
+        output_core_dims=[["place"]] * 4,
+        vectorize=True,
+    )
+    time, survival, low, high = parts
+    words = "fraction of runs that have not exited"
+    found = xr.Dataset(
+        {
+            "survival": labelled(survival, words),
+            "survival_low": labelled(low, f"lower end of the {words}"),
+            "survival_high": labelled(high, f"upper end of the {words}"),
+        },
+        {
+            "passed": time.assign_attrs(ds["exit_time"].attrs),
+            "place": labelled(xr.DataArray(np.arange(PLACES), dims="place"), "place on the curve"),
+        },
+        {"confidence": CONFIDENCE},
+    )
+    applies = theory_applies(ds)
+    if not bool(applies.any()):
+        return found
+    law = xr.apply_ufunc(
+        theory.noise_corrected_survival,
+        time,
+        *(field(ds, name).astype(float) for name in ("gamma", "p", "d", "Delta")),
+        ds["threshold"].astype(float),
+        input_core_dims=[["place"], [], [], [], [], []],
+        output_core_dims=[["place"]],
+        vectorize=True,
+    )
+    return found.assign(survival_theory=labelled(law.where(applies), "law with the noise of SGD"))
+
+
+def _at_places(exits: np.ndarray, ends: np.ndarray) -> tuple[np.ndarray, ...]:
+    """Times, the survival curve there and its band; NaN where no run exited. NaN in `ends` is no run."""
+    reached = np.isfinite(exits)
+    if not reached.any():
+        return (np.full(PLACES, np.nan),) * 4
+    times, *curves = survival_curve(exits[reached], ends[~reached & ~np.isnan(ends)], CONFIDENCE)
+    grid = np.linspace(0.0, 1.05 * exits[reached].max(), PLACES)
+    before = np.searchsorted(times, grid, side="right") - 1
+    return grid, *(np.where(before < 0, 1.0, curve[before]) for curve in curves)
+
+
 FIGURES.register("exit_time_distributions", Figure("exit_time_distributions", exit_time_distributions, CAPTION))
+INTERACTIVE.register(
+    "survival_curves",
+    Interactive(
+        x="passed",
+        y="survival",
+        data=survival_curves,
+        theory="survival_theory",
+        kind="curves",
+        figure="exit_time_distributions",
+    ),
+)

@@ -13,6 +13,7 @@ from sweeplib.analysis.scan import scan_dim
 from sweeplib.errors import InputError
 from sweeplib.figures.facets import each, facets, selected
 from sweeplib.figures.figure import FIGURES, Figure
+from sweeplib.figures.interactive import INTERACTIVE, Interactive
 from sweeplib.figures.labels import axis_label, dynamics_label, value_label
 from sweeplib.figures.legend import Entry, legend_below
 from sweeplib.figures.style import INK
@@ -32,7 +33,7 @@ LOOKS: tuple[dict[str, Any], ...] = (
     {"color": "#8c5fb0", "marker": "^", "markersize": 4.8},
     {"color": "#c8452b", "marker": "D", "markersize": 4.2},
 )
-NONE = {"color": "#14365f", "marker": "X", "markersize": 5.2}
+NONE: dict[str, Any] = {"color": "#14365f", "marker": "X", "markersize": 5.2}
 OPEN = {"color": "#6a6a6a", "marker": "o", "markersize": 3.6, "markerfacecolor": "white", "markeredgewidth": 0.8}
 LINES: dict[str, tuple[float, Any]] = {r"$\gamma/p=1/d$": (-1.0, "solid"), r"$\gamma/p=\sqrt{d}$": (0.5, (0, (5, 2)))}
 
@@ -94,4 +95,49 @@ def _line(words: str) -> Entry:
     return {"color": INK, "linestyle": LINES[words][1]}, words
 
 
+def limits_map(ds: xr.Dataset, analyses: Mapping[str, xr.Dataset]) -> xr.Dataset:
+    """The limits that were run, over logarithms of d and of γ/p, or of what is scanned where γ/p depends on more.
+
+    With the bias and the spread of each candidate as variables of their own.
+    """
+    found = analyses["limits"].squeeze()
+    _check_axes(found)
+    scan = scan_dim(found)
+    ratio = field(found, "gamma") / field(found, "p")
+    alone = ratio.isel(dict.fromkeys((dim for dim in ratio.dims if dim != scan), 0), drop=True)
+    x = labelled(alone, "γ/p") if bool((abs(ratio / alone - 1.0) < 1e-9).all()) else found[scan]
+    limit = found["limit"].where(found["bias"].notnull().any("candidate"))
+    parts = {"limit": limit.assign_attrs(found["limit"].attrs)}
+    for name in found["candidate"].values:
+        for measure in ("bias", "spread"):
+            part = found[measure].sel(candidate=name, drop=True)
+            words = f"{measure} of {dynamics_label(str(name))}"
+            parts[f"{measure}_{name}"] = labelled(part, words)
+    over = {"log_x": _logarithm(x), "log_d": _logarithm(found["d"])}
+    return xr.Dataset(parts).assign_coords(over | {"gamma": field(found, "gamma"), "p": field(found, "p")})
+
+
+def _logarithm(of: xr.DataArray) -> xr.DataArray:
+    return labelled(xr.apply_ufunc(np.log10, of), f"log₁₀ of {of.attrs.get('long_name', of.name)}")
+
+
 FIGURES.register("limits_diagram", Figure("limits_diagram", limits_diagram, CAPTION, needs=("limits",)))
+INTERACTIVE.register(
+    "limits",
+    Interactive(
+        x="log_x",
+        y="log_d",
+        z="limit",
+        data=limits_map,
+        needs=("limits",),
+        also=("d", "gamma", "bias_gradient_flow", "spread_gradient_flow", "bias_ode", "spread_ode"),
+        colors={
+            "undecided": "#c9c9c9",
+            "gradient_flow": LOOKS[0]["color"],
+            "ode": LOOKS[1]["color"],
+            "none": NONE["color"],
+        },
+        title="Simplest limit that describes SGD over learning rate and dimension",
+        figure="limits_diagram",
+    ),
+)
