@@ -70,7 +70,7 @@ def exit_time_distributions(
         axes[column].set_xlabel(axis_label(ds["exit_time"]))
         if split.panel:
             axes[column].set_title(value_label(part[split.panel]))
-    axes[0].set_ylabel("fraction of runs that have not exited")
+    axes[0].set_ylabel("fraction of runs\nthat have not exited")
     _legend(drawing, data, split, shown)
     return drawing
 
