@@ -137,13 +137,11 @@ def drifts(
             drift_a[i] += student_weights[t] * 2.0 / math.pi * arc_sines_sum(cosine, weight)
             for m in range(terms):
                 along[m] = weight[m] / math.sqrt(norm[u] * norm[m] - S[u, m] * S[u, m])
-            both = 0.0
             for m in range(terms):
                 part = along[m]
-                both += part * S[u, m]
                 for f in range(terms):
                     towards[f] += part * S[m, f]
-            outer, inner = tilt[u], tilt[u] * both / norm[u]
+            outer, inner = tilt[u], tilt[u] * towards[u] / norm[u]
             for j in range(p):
                 flow[i, j] += to_student * (outer * towards[j * own] - inner * S[u, j * own])
             for r in range(k):
