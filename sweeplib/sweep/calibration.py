@@ -49,19 +49,50 @@ class Pilot:
         return self.work / len(self.cases)
 
 
-def measured_seconds(pilots: Sequence[Pilot], plugins: Sequence[str] = ()) -> dict[str, float]:
-    """Seconds a case, by the pilot's name: measured for about 1.5 s in all, extrapolated by work where that is short.
+class Calibration:
+    """A process that measures; it starts with the context, so that its imports are done when the pilots are known."""
 
-    Compilation comes first and does not count; it leaves the kernels in numba's cache, where the workers find them.
-    """
-    seconds: dict[str, float] = {}
-    for _ in range(MOST_DEATHS):
-        left = [pilot for pilot in pilots if pilot.name not in seconds]
-        found, died = _in_another_process(left, plugins) if left else ({}, False)
-        seconds |= found
-        if not died:
-            break
-    return _extrapolated(pilots, {name: value for name, value in seconds.items() if not math.isnan(value)})
+    def __init__(self, plugins: Sequence[str] = ()) -> None:
+        self.plugins = tuple(plugins)
+
+    def __enter__(self) -> "Calibration":
+        """Start the process."""
+        self.process = self._started()
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        """End it, whatever it does."""
+        self.process.kill()
+        self.process.communicate()
+
+    def seconds(self, pilots: Sequence[Pilot]) -> dict[str, float]:
+        """Seconds a case, by the pilot's name: measured for about 1.5 s in all, extrapolated by work if that is short.
+
+        Compilation comes first and does not count; it leaves the kernels in numba's cache, where the workers find them.
+        """
+        seconds: dict[str, float] = {}
+        for _ in range(MOST_DEATHS):
+            left = [pilot for pilot in pilots if pilot.name not in seconds]
+            found, died = self._measured(left) if left else ({}, False)
+            seconds |= found
+            if not died:
+                break
+            self.process = self._started()
+        return _extrapolated(pilots, {name: value for name, value in seconds.items() if not math.isnan(value)})
+
+    def _started(self) -> "subprocess.Popen[bytes]":
+        command = [sys.executable, "-m", "sweeplib.sweep.calibration"]
+        return subprocess.Popen(command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=subprocess.DEVNULL)
+
+    def _measured(self, pilots: Sequence[Pilot]) -> tuple[dict[str, float], bool]:
+        """Seconds a case of the pilots there was time for, NaN of one that did not end; whether the process died."""
+        try:
+            output, _ = self.process.communicate(pickle.dumps((self.plugins, tuple(pilots))), timeout=COMPILE_SECONDS)
+        except subprocess.TimeoutExpired:
+            self.process.kill()
+            output, _ = self.process.communicate()
+        lines = (line.split() for line in output.decode().splitlines())
+        return {name: float(seconds) for name, seconds in lines}, self.process.returncode != 0
 
 
 def block_size(seconds: float, nbytes: int) -> int:
@@ -100,19 +131,6 @@ def _extrapolated(pilots: Sequence[Pilot], measured: Mapping[str, float]) -> dic
         )
         for pilot in pilots
     }
-
-
-def _in_another_process(pilots: Sequence[Pilot], plugins: Sequence[str]) -> tuple[dict[str, float], bool]:
-    """Seconds a case of the pilots that there was time for, NaN of one that did not end; whether the process died."""
-    command = [sys.executable, "-m", "sweeplib.sweep.calibration"]
-    process = subprocess.Popen(command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=subprocess.DEVNULL)
-    try:
-        output, _ = process.communicate(pickle.dumps((tuple(plugins), tuple(pilots))), timeout=COMPILE_SECONDS)
-    except subprocess.TimeoutExpired:
-        process.kill()
-        output, _ = process.communicate()
-    lines = (line.split() for line in output.decode().splitlines())
-    return {name: float(seconds) for name, seconds in lines}, process.returncode != 0
 
 
 def _seconds(pilots: Sequence[Pilot]) -> Iterator[tuple[str, float]]:

@@ -11,7 +11,7 @@ from sweeplib.storage.files import read_json, write_json, write_text
 from sweeplib.storage.inventory import Inventory, inventory
 from sweeplib.storage.rows import Row, cases_of
 from sweeplib.storage.run_store import RunStore
-from sweeplib.sweep.calibration import PILOT_CASES, Pilot, block_size, case_bytes, even, measured_seconds
+from sweeplib.sweep.calibration import PILOT_CASES, Calibration, Pilot, block_size, case_bytes, even
 
 if TYPE_CHECKING:
     from rich.table import Table
@@ -128,9 +128,9 @@ def write_plan(sweep: "Sweep", directory: Path, *, workers: int | None = None) -
 
     The run takes its block sizes from there, and what they cost.
     """
-    demands = {name: _demand(sweep, name, directory) for name in sweep.runs}
-    pilots = [pilot for demand in demands.values() for pilot in demand.pilots.values()]
-    seconds = measured_seconds(pilots, sweep.plugins)
+    with Calibration(sweep.plugins) as calibration:
+        demands = {name: _demand(sweep, name, directory) for name in sweep.runs}
+        seconds = calibration.seconds([pilot for demand in demands.values() for pilot in demand.pilots.values()])
     parts = {name: _dynamics_plan(sweep, demand, seconds) for name, demand in demands.items()}
     plan = Plan(sweep.name, sweep.cluster.expected_workers(workers), parts)
     write_text(directory / "config.yaml", sweep.source)

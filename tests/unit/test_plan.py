@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 from sweeplib.storage.run_store import RunStore
-from sweeplib.sweep.calibration import block_size, even, measured_seconds
+from sweeplib.sweep.calibration import Calibration, block_size, even
 from sweeplib.sweep.plan import write_plan
 from sweeplib.sweep.run import run_sweep
 from sweeplib.sweep.sweep import Run, Sweep
@@ -58,4 +58,9 @@ def test_pilot_outlives_a_case_that_kills(tmp_path: Path) -> None:
     plan = write_plan(sweep, tmp_path)
     assert len(plan.dynamics["troubled"].layouts) == 2
     assert all(math.isfinite(layout.seconds) for layout in plan.dynamics["troubled"].layouts.values())
-    assert measured_seconds([]) == {}
+
+
+def test_a_calibration_may_end_without_anything_to_measure() -> None:
+    with Calibration() as calibration:
+        assert calibration.seconds([]) == {}
+    assert calibration.process.returncode is not None
