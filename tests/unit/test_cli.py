@@ -2,7 +2,6 @@
 
 import subprocess
 import sys
-import time
 from collections.abc import Callable
 from pathlib import Path
 from types import SimpleNamespace
@@ -85,12 +84,9 @@ def test_help_names_every_command() -> None:
     assert all(f"\n  {command} " in result.output for command in COMMANDS)
 
 
-def test_help_is_quick_and_loads_nothing_heavy() -> None:
-    """0.2 s on an idle machine."""
+def test_help_loads_nothing_heavy() -> None:
     heavy = ("numpy", "numba", "scipy", "xarray", "zarr", "matplotlib", "distributed", "pydantic")
-    start = time.perf_counter()
     subprocess.run([sys.executable, "-c", HELP, *heavy], check=True, stdout=subprocess.DEVNULL)
-    assert time.perf_counter() - start < 4
 
 
 @pytest.mark.parametrize(
