@@ -60,5 +60,5 @@ def apart(processes: int) -> Work:
 
 BENCHMARKS = [
     Benchmark("the quick start, two workers", "a run", quick_start_on(2), quick_start_on(1), "one worker"),
-    Benchmark("the same kernel, two processes apart", "a run", apart(2), apart(1), "one process"),
+    Benchmark("its chain's kernel, two processes apart", "a run", apart(2), apart(1), "one process"),
 ]

@@ -135,7 +135,8 @@ def figures(config: Config, names: Names = None, set_: Set = None, results: Resu
     from sweeplib.figures import write_figure
 
     for name in chosen:
-        typer.echo(write_figure(name, sweep.figures[name], directory))
+        for path in write_figure(name, sweep.figures[name], directory):
+            typer.echo(path)
 
 
 @app.command()

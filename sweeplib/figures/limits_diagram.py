@@ -16,7 +16,7 @@ from sweeplib.figures.figure import FIGURES, Figure
 from sweeplib.figures.interactive import INTERACTIVE, Interactive
 from sweeplib.figures.labels import axis_label, dynamics_label, value_label
 from sweeplib.figures.legend import Entry, legend_below
-from sweeplib.figures.style import INK
+from sweeplib.figures.style import INK, UNDECIDED
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -132,7 +132,7 @@ INTERACTIVE.register(
         needs=("limits",),
         also=("d", "gamma", "bias_gradient_flow", "spread_gradient_flow", "bias_ode", "spread_ode"),
         colors={
-            "undecided": "#c9c9c9",
+            "undecided": UNDECIDED,
             "gradient_flow": LOOKS[0]["color"],
             "ode": LOOKS[1]["color"],
             "none": NONE["color"],

@@ -15,7 +15,7 @@ from sweeplib.figures.figure import FIGURES, Figure
 from sweeplib.figures.interactive import INTERACTIVE, Interactive
 from sweeplib.figures.labels import axis_label, number
 from sweeplib.figures.legend import Entry, legend_below
-from sweeplib.figures.style import FAINT, INK
+from sweeplib.figures.style import FAINT, INK, UNDECIDED
 from sweeplib.theory.regimes import BOUNDARIES, REGIMES
 
 if TYPE_CHECKING:
@@ -33,7 +33,6 @@ LOOKS: dict[str, dict[str, Any]] = {
     "bad_learning": {"color": "#c8452b", "marker": "v", "markersize": 7.0},
     "no_ode": {"color": "#14365f", "marker": "X", "markersize": 7.2},
 }
-UNDECIDED = "#c4c8ce"
 OPEN = {"color": "#6a6a6a", "markerfacecolor": "white", "markeredgewidth": 1.0}
 TINTS = {"no_ode": "#dfe5ee", "bad_learning": "#fbe9e5", "perfect_learning": "#e3f2f1"}
 DASHES: dict[float, Any] = {BOUNDARIES[0]: "solid", BOUNDARIES[1]: (0, (5, 2))}

@@ -17,7 +17,7 @@ if TYPE_CHECKING:
 COLOURS = ("#14365f", "#c8452b", "#e39b1f", "#2b9a93", "#8c5fb0", "#7fb8e6")
 MARKERS = ("o", "s", "^", "D", "v", "P")
 THEORY_DASHES: dict[str, Any] = {"annealed": (0, (1, 1.2)), "quenched": (0, (5, 2)), "noise-corrected": "solid"}
-INK, FAINT = "#222222", "#9a9a9a"
+INK, FAINT, UNDECIDED = "#222222", "#9a9a9a", "#c4c8ce"
 STYLE: dict[str, Any] = {
     "font.family": "sans-serif",
     "font.sans-serif": ["DejaVu Sans"],
