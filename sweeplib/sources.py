@@ -1,27 +1,54 @@
 """Digests of source code: what decides whether a stored result is still the result of the code at hand."""
 
 import ast
+import gc
 import hashlib
 import importlib.util
 from collections.abc import Iterable, Iterator
 from functools import cache
 from pathlib import Path
+from typing import Any
 
 PACKAGE = __name__.partition(".")[0]
 _ROOT = Path(__file__).parent
+_WITH_DOCSTRING = (ast.Module, ast.ClassDef, ast.FunctionDef, ast.AsyncFunctionDef)
 
 
 def code(path: Path) -> str:
     """What of a source file can change what it does: no comments, docstrings or layout where it is Python."""
     text = path.read_text(encoding="utf-8")
-    return _effective(ast.parse(text)) if path.suffix == ".py" else text
+    return _effective(text)[0] if path.suffix == ".py" else text
 
 
-def _effective(tree: ast.Module) -> str:
-    for node in ast.walk(tree):
-        if isinstance(node, ast.Module | ast.ClassDef | ast.FunctionDef | ast.AsyncFunctionDef):
+def _effective(text: str) -> tuple[str, list[ast.stmt]]:
+    """The syntax tree of a source without docstrings, written in prefix notation, and its import statements."""
+    parts: list[str] = []
+    imports: list[ast.stmt] = []
+    collecting = gc.isenabled()
+    gc.disable()  # a tree is all live objects: collecting among them takes as long as parsing
+    try:
+        _flatten(ast.parse(text), parts, imports)
+    finally:
+        if collecting:
+            gc.enable()
+    return " ".join(parts), imports
+
+
+def _flatten(node: Any, parts: list[str], imports: list[ast.stmt]) -> None:
+    if isinstance(node, ast.AST):
+        parts.append(type(node).__name__)
+        if isinstance(node, _WITH_DOCSTRING):
             node.body = [part for part in node.body if not _is_docstring(part)]
-    return ast.dump(tree)
+        elif isinstance(node, ast.Import | ast.ImportFrom):
+            imports.append(node)
+        for name in node._fields:
+            _flatten(getattr(node, name, None), parts, imports)
+    elif isinstance(node, list):
+        parts.append(f"[{len(node)}")
+        for part in node:
+            _flatten(part, parts, imports)
+    else:
+        parts.append(repr(node))
 
 
 def modules_digest(modules: Iterable[str]) -> str:
@@ -47,13 +74,13 @@ def imported(modules: Iterable[str]) -> set[str]:
 @cache
 def _parsed(name: str) -> tuple[str, frozenset[str]]:
     """The digest of a module's code, and the modules of this package that it imports: all from one parse."""
-    tree = ast.parse(_file(name).read_text(encoding="utf-8"))
-    names = {module for node in ast.walk(tree) for module in _named(node) if module.startswith(PACKAGE + ".")}
-    digest = hashlib.blake2b(_effective(tree).encode(), digest_size=12).hexdigest()
+    text, imports = _effective(_file(name).read_text(encoding="utf-8"))
+    names = {module for node in imports for module in _named(node) if module.startswith(PACKAGE + ".")}
+    digest = hashlib.blake2b(text.encode(), digest_size=12).hexdigest()
     return digest, frozenset(filter(_is_module, names))
 
 
-def _named(node: ast.AST) -> Iterator[str]:
+def _named(node: ast.stmt) -> Iterator[str]:
     if isinstance(node, ast.Import):
         yield from (alias.name for alias in node.names)
     elif isinstance(node, ast.ImportFrom) and node.module and not node.level:

@@ -1,14 +1,17 @@
 """What an analysis is: a named function from the dataset of a sweep to a smaller, labelled dataset."""
 
+from __future__ import annotations
+
 import inspect
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
-from typing import Any
-
-import xarray as xr
+from typing import TYPE_CHECKING, Any
 
 from sweeplib.errors import InputError
 from sweeplib.registry import Registry
+
+if TYPE_CHECKING:
+    import xarray as xr
 
 
 @dataclass(frozen=True)

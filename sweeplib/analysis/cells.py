@@ -1,11 +1,14 @@
 """The cells of a dataset (all of its points at once) as analyses see them: status, fields of the problem, labels."""
 
-from collections.abc import Hashable
-from typing import Any
+from __future__ import annotations
 
-import xarray as xr
+from collections.abc import Hashable
+from typing import TYPE_CHECKING, Any
 
 from sweeplib.errors import InputError
+
+if TYPE_CHECKING:
+    import xarray as xr
 
 
 def with_status(ds: xr.Dataset, *meanings: str) -> xr.DataArray:
@@ -17,6 +20,8 @@ def with_status(ds: xr.Dataset, *meanings: str) -> xr.DataArray:
 
 def field(ds: xr.Dataset, name: str, default: Any = None) -> xr.DataArray:
     """The field of the problem as a coordinate of whatever dims it varies along; `default` where it is not stored."""
+    import xarray as xr
+
     if name in ds.coords:
         return ds.coords[name]
     if default is None:

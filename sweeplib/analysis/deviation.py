@@ -1,13 +1,17 @@
 """How far other dynamics are from a reference, the ODE by default, seed by seed."""
 
-from typing import Any
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
-import xarray as xr
 
 from sweeplib.analysis.analysis import ANALYSES, Analysis
 from sweeplib.analysis.cells import labelled, over_time
 from sweeplib.analysis.differences import differences, sup_deviations
+
+if TYPE_CHECKING:
+    import xarray as xr
 
 
 def deviation(ds: xr.Dataset, *, reference: str = "ode", until: float = np.inf) -> xr.Dataset:
@@ -20,6 +24,8 @@ def deviation(ds: xr.Dataset, *, reference: str = "ode", until: float = np.inf) 
     seeds_paired: the pairs of runs that count, both with the status ok. Where runs stop at their exits, a pair counts
     until the first of them has; `until` makes that the same for all.
     """
+    import xarray as xr
+
     difference = differences(ds, reference, until)
     outer = tuple(str(dim) for dim in difference["paired"].dims)
     result = {"seeds_paired": labelled(difference["paired"].sum("seed"), "pairs of runs used")}

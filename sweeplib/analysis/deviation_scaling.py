@@ -1,9 +1,10 @@
 """How the deviation from the ODE falls with γ/(pd), and with each of γ, d and p."""
 
-from typing import NamedTuple
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
-import xarray as xr
 from numpy.typing import NDArray
 
 from sweeplib.analysis.analysis import ANALYSES, Analysis
@@ -12,6 +13,9 @@ from sweeplib.analysis.cells import field, labelled
 from sweeplib.analysis.differences import differences, sup_deviations
 from sweeplib.errors import InputError
 from sweeplib.problem import PROBLEM_FIELDS
+
+if TYPE_CHECKING:
+    import xarray as xr
 
 Array = NDArray[np.float64]
 EXPECTED = {"coupling": 0.5, "gamma": 0.5, "d": -0.5, "p": -0.5}
@@ -47,6 +51,8 @@ def deviation_scaling(
     x_reduced_chi2 tells where a power law does not describe the points, as for learning rates so large that SGD is
     elsewhere; then the intervals are too narrow. `over` in the attributes: the axes along which the points lie.
     """
+    import xarray as xr
+
     difference = differences(ds, reference, until)
     outer = tuple(str(dim) for dim in difference["paired"].dims)
     over = scaling_dims(ds)
@@ -95,6 +101,8 @@ def power_law(values: Array, logarithms: Array, draws: Array, confidence: float)
 def _fits(
     name: str, ds: xr.Dataset, largest: xr.DataArray, over: list[str], draws: Array, confidence: float
 ) -> dict[str, xr.DataArray]:
+    import xarray as xr
+
     logs = {key: xr.ufuncs.log(field(ds, key).astype(float)) for key in QUANTITIES}
     varying = [key for key in QUANTITIES if set(logs[key].dims) & set(over)]
     coupling = {"coupling": logs["gamma"] - logs["p"] - logs["d"]}
@@ -116,6 +124,8 @@ def _fits(
 def _fit(
     largest: xr.DataArray, regressors: dict[str, xr.DataArray], over: list[str], draws: Array, confidence: float
 ) -> xr.Dataset:
+    import xarray as xr
+
     names = xr.DataArray(list(regressors), dims="variable")
     logs = xr.concat(xr.broadcast(*regressors.values()), dim="variable").assign_coords(variable=names)
     place = {dim: largest[dim] for dim in over}
@@ -140,6 +150,8 @@ def _fit(
 
 
 def _expected() -> xr.DataArray:
+    import xarray as xr
+
     values = xr.DataArray(list(EXPECTED.values()), {"variable": list(EXPECTED)}, "variable")
     return labelled(values, "exponent of the theoretical bound")
 

@@ -1,10 +1,16 @@
 """Differences between dynamics, seed by seed: the runs of one seed start at the same place under every dynamics."""
 
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
 import numpy as np
-import xarray as xr
 
 from sweeplib.analysis.cells import labelled, over_time, with_status
 from sweeplib.errors import InputError
+
+if TYPE_CHECKING:
+    import xarray as xr
 
 ROUNDING = 1e-12
 """Differences below this fraction of the largest value are rounding, and mean nothing."""
@@ -25,6 +31,8 @@ def differences(ds: xr.Dataset, reference: str = "ode", until: float = np.inf) -
     NaN where not both runs of a pair have the status ok, or not both were recorded. `paired` says which have. An
     observable with axes of its own, such as an overlap matrix, has them still.
     """
+    import xarray as xr
+
     check_reference(ds, reference)
     ok = with_status(ds, "ok")
     others = ds["dynamics"] != reference
@@ -44,6 +52,8 @@ def sup_deviations(difference: xr.Dataset, outer: tuple[str, ...]) -> dict[str, 
 
     With overlap matrices among the observables also that over the entries of all of them, `overlaps`.
     """
+    import xarray as xr
+
     found = {}
     for name in over_time(difference):
         inner = [dim for dim in difference[name].dims if dim not in outer]

@@ -1,12 +1,18 @@
 """Exit times over the seeds: mean, median, fraction exited, with censoring."""
 
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
 import numpy as np
-import xarray as xr
 
 from sweeplib.analysis.analysis import ANALYSES, Analysis
 from sweeplib.analysis.cells import field, labelled, with_status
 from sweeplib.analysis.passages import Passages, passages
 from sweeplib.analysis.survival import median
+
+if TYPE_CHECKING:
+    import xarray as xr
 
 QUANTITIES = {"steps": ("exit steps", r"\nu_{\mathrm{ext}}"), "time": ("exit time", r"t_{\mathrm{ext}}")}
 
@@ -22,6 +28,8 @@ def exit_times(ds: xr.Dataset, *, confidence: float = 0.95) -> xr.Dataset:
     Counts of runs: seeds_used (those with status ok or diverged), seeds_censored (used, not exited), seeds_diverged
     (never exit: as if censored at the horizon), seeds_failed (failed, killed, timed out: left out), seeds_missing.
     """
+    import xarray as xr
+
     sample = passages(ds, "steps")
     step_time = field(ds, "gamma") / (field(ds, "p") * field(ds, "d"))
     variables = _counts(ds) | _fraction(sample, confidence)
@@ -90,6 +98,8 @@ def _statistics(sample: Passages, confidence: float) -> dict[str, tuple[xr.DataA
 
 
 def _medians(sample: Passages, confidence: float) -> tuple[xr.DataArray, ...]:
+    import xarray as xr
+
     def of_cell(exit_: np.ndarray, end: np.ndarray, used: np.ndarray) -> tuple[float, float, float]:
         reached = np.isfinite(exit_)
         return median(exit_[used & reached], end[used & ~reached], confidence)

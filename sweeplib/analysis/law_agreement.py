@@ -1,10 +1,12 @@
 """Whether dynamics agree in law: trajectories and exits compared as distributions over the seeds."""
 
+from __future__ import annotations
+
 import warnings
 from collections.abc import Callable
+from typing import TYPE_CHECKING
 
 import numpy as np
-import xarray as xr
 from numpy.typing import NDArray
 
 from sweeplib.analysis.analysis import ANALYSES, Analysis
@@ -13,8 +15,12 @@ from sweeplib.analysis.differences import check_reference
 from sweeplib.analysis.passages import passages
 from sweeplib.errors import InputError
 
+if TYPE_CHECKING:
+    import xarray as xr
+
+    Samples = tuple[xr.DataArray, xr.DataArray]
+
 Array = NDArray[np.float64]
-Samples = tuple[xr.DataArray, xr.DataArray]
 DIGITS = 9
 """Values that agree to so many digits of the largest are equal: dynamics round differently."""
 HALVES = ("disjoint", "shared")
@@ -32,6 +38,8 @@ def law_agreement(ds: xr.Dataset, *, reference: str | None = None, seeds: str = 
     `seeds`: a seed has the same start under all dynamics, which makes samples of equal seeds alike and p-values too
     large. So even seeds of one are compared to odd seeds of the other; "shared" compares all to all.
     """
+    import xarray as xr
+
     if seeds not in HALVES:
         raise InputError("no such choice of seeds", key="seeds", value=seeds, choices=HALVES)
     reference = _reference(ds) if reference is None else reference
@@ -115,12 +123,16 @@ def _reference(ds: xr.Dataset) -> str:
 
 
 def _pair(values: xr.DataArray, reference: str) -> Samples:
+    import xarray as xr
+
     others = values.isel(dynamics=(values["dynamics"] != reference).values)
     return xr.broadcast(others, values.sel(dynamics=reference, drop=True))
 
 
 def _rounded(first: xr.DataArray, second: xr.DataArray) -> Samples:
     """The samples to DIGITS digits of the largest value of their cell."""
+    import xarray as xr
+
     largest = xr.ufuncs.maximum(abs(first).max("seed"), abs(second).max("seed"))
     scale = largest.where(largest > 0.0, 1.0)
     return (first / scale).round(DIGITS) * scale, (second / scale).round(DIGITS) * scale
@@ -146,6 +158,8 @@ def _spreads(name: str, words: str, samples: Samples) -> dict[str, xr.DataArray]
 
 
 def _over_seeds(function: Callable[..., tuple[Array, Array]], samples: Samples) -> Samples:
+    import xarray as xr
+
     first, second = samples
     renamed = second.rename(seed="other_seed").drop_vars("other_seed", errors="ignore")
     result: Samples = xr.apply_ufunc(
@@ -156,6 +170,8 @@ def _over_seeds(function: Callable[..., tuple[Array, Array]], samples: Samples) 
 
 def _exits(ds: xr.Dataset, reference: str, seeds: str) -> dict[str, xr.DataArray]:
     """Exits in whole steps, up to the steps until which every run of both dynamics was observed."""
+    import xarray as xr
+
     sample = passages(ds, "steps")
     first, second = _pair(sample.horizon, reference)
     horizon = xr.ufuncs.minimum(first, second)

@@ -1,14 +1,19 @@
 """Which limit describes SGD, of those that were run: the simplest from which it cannot be told by a single run."""
 
+from __future__ import annotations
+
 from collections.abc import Sequence
+from typing import TYPE_CHECKING
 
 import numpy as np
-import xarray as xr
 
 from sweeplib.analysis.analysis import ANALYSES, Analysis
 from sweeplib.analysis.cells import labelled, require, with_status
 from sweeplib.analysis.regime_samples import of_sgd
 from sweeplib.errors import InputError
+
+if TYPE_CHECKING:
+    import xarray as xr
 
 
 def limits(
@@ -29,6 +34,8 @@ def limits(
     "none" behind them; 0, undecided, where a bias that decides is within its interval of 1, or runs are missing.
     Further limits, such as those of infinite width, take part once they are dynamics: name them in `candidates`.
     """
+    import xarray as xr
+
     require(ds, "risk")
     known = [str(name) for name in ds["dynamics"].values]
     for name in candidates:
@@ -42,6 +49,8 @@ def limits(
 
 
 def _discrepancy(ds: xr.Dataset, name: str) -> xr.Dataset:
+    import xarray as xr
+
     risk = ds["risk"].where(with_status(ds, "ok"))
     limit = risk.sel(dynamics=name, drop=True)
     difference = (of_sgd(risk) - limit).isel(time=slice(1, None))
@@ -60,6 +69,7 @@ def _discrepancy(ds: xr.Dataset, name: str) -> xr.Dataset:
 
 def _first(found: xr.Dataset, confidence: float, most_spread: float) -> xr.DataArray:
     """The place of the first candidate that describes SGD, from 1; of none, one more; 0 where it is undecided."""
+    import xarray as xr
     from scipy.stats import norm
 
     z = float(norm.ppf(0.5 + 0.5 * confidence))

@@ -1,9 +1,10 @@
 """The learning rate that minimises the mean number of steps to exit, with a bootstrap interval, beside theory."""
 
-from typing import NamedTuple
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
-import xarray as xr
 from numpy.typing import NDArray
 
 from sweeplib.analysis.analysis import ANALYSES, Analysis
@@ -15,6 +16,9 @@ from sweeplib.analysis.scan import scan_dim
 from sweeplib.analysis.speed_fit import FEWEST, fastest, least_steps, local_weights
 from sweeplib.theory import noise_corrected_optimal_learning_rate
 from sweeplib.theory import optimal_learning_rate as theory_optimum
+
+if TYPE_CHECKING:
+    import xarray as xr
 
 Array = NDArray[np.float64]
 
@@ -70,6 +74,8 @@ def optimal_learning_rate(
     gamma_opt_theory: the optimum of annealed and of quenched theory alike; gamma_opt_noise_corrected: with the O(1)
     shift of the exit time by the noise of SGD, which the ODE does not have. NaN where the theory does not apply.
     """
+    import xarray as xr
+
     dim = scan_dim(ds, along)
     steps, gamma = scanned(ds, max_censored)
     draws = resampled_counts(ds.sizes["seed"], resamples, random_seed)

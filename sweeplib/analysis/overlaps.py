@@ -1,9 +1,13 @@
 """The dataset of a sweep with its overlap matrices, which are stored apart, a group a shape (p, k)."""
 
+from __future__ import annotations
+
 from functools import reduce
 from pathlib import Path
+from typing import TYPE_CHECKING
 
-import xarray as xr
+if TYPE_CHECKING:
+    import xarray as xr
 
 INNER = ("student", "student_2", "teacher", "teacher_2")
 
@@ -26,5 +30,7 @@ def open_with_overlaps(path: Path) -> xr.Dataset:
 
 
 def _shapes(ds: xr.Dataset) -> list[tuple[int, int]]:
+    import xarray as xr
+
     p, k = xr.broadcast(ds["p"], ds["k"])
     return sorted({(int(p), int(k)) for p, k in zip(p.values.flat, k.values.flat, strict=True)})

@@ -1,7 +1,10 @@
 """How many times fewer steps wide students need than one unit, each at its own best learning rate."""
 
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
 import numpy as np
-import xarray as xr
 from numpy.typing import NDArray
 
 from sweeplib import theory
@@ -12,6 +15,9 @@ from sweeplib.analysis.optimal_learning_rate import minima, scanned
 from sweeplib.analysis.phase_retrieval import theory_applies
 from sweeplib.analysis.scan import scan_dim
 from sweeplib.errors import InputError
+
+if TYPE_CHECKING:
+    import xarray as xr
 
 Array = NDArray[np.float64]
 
@@ -32,6 +38,8 @@ def overparametrisation_gain(
     gain_limit: (12 + Δ) p²/(8 + 2p + (2 + Δ) p²), that of theory for d → ∞; gain_quenched: of the quenched exit times
     at d; gain_noise_corrected: of the noise-corrected ones at their optima. NaN where the theory does not apply.
     """
+    import xarray as xr
+
     if "p" not in ds.dims:
         ds = _with_width(ds)
     if not (ds["p"] == 1).any():
@@ -105,6 +113,8 @@ def _theory(ds: xr.Dataset, dim: str) -> dict[str, xr.DataArray]:
 
 def gain_of(kind: str, p: xr.DataArray, d: xr.DataArray, Delta: xr.DataArray, T: xr.DataArray) -> xr.DataArray:
     """The gain of the `quenched` or `noise_corrected` exit times, each width at its best learning rate by them."""
+    import xarray as xr
+
     best = {
         "quenched": lambda width: theory.optimal_learning_rate(width, Delta),
         "noise_corrected": lambda width: theory.noise_corrected_optimal_learning_rate(width, d, Delta, T),

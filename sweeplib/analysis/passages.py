@@ -6,12 +6,17 @@ must not be censored at its divergence: that it diverged says when it would have
 ever, as in the cumulative incidence of competing risks.
 """
 
+from __future__ import annotations
+
 from dataclasses import dataclass
+from typing import TYPE_CHECKING
 
 import numpy as np
-import xarray as xr
 
 from sweeplib.analysis.cells import require, with_status
+
+if TYPE_CHECKING:
+    import xarray as xr
 
 
 @dataclass(frozen=True)

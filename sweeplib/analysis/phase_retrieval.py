@@ -1,8 +1,13 @@
 """Where the closed forms of phase retrieval (`sweeplib.theory`) apply to a dataset."""
 
-import xarray as xr
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
 
 from sweeplib.analysis.cells import field
+
+if TYPE_CHECKING:
+    import xarray as xr
 
 
 def theory_applies(ds: xr.Dataset) -> xr.DataArray:

@@ -1,9 +1,14 @@
 """What each run of SGD did by its horizon, beside gradient flow and the ODE from the same start."""
 
-import xarray as xr
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
 
 from sweeplib.analysis.cells import is_stochastic, labelled, require, with_status
 from sweeplib.errors import InputError
+
+if TYPE_CHECKING:
+    import xarray as xr
 
 LIMITS = ("gradient_flow", "ode")
 
@@ -14,6 +19,8 @@ def regime_samples(ds: xr.Dataset) -> xr.Dataset:
     At the last recorded time; NaN where a run is missing or did not end well. Where the ODE was run for no seed of a
     point, `growth` is SGD's own: the spread of the starts is then left in it.
     """
+    import xarray as xr
+
     require(ds, "risk", "student_norm")
     _check_dynamics(ds)
     ok = with_status(ds, "ok")

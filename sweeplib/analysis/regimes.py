@@ -1,9 +1,10 @@
 """In which regime SGD is, told from how what it does scales with the input dimension."""
 
-from typing import Any, NamedTuple
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
-import xarray as xr
 from numpy.typing import NDArray
 
 from sweeplib.analysis.analysis import ANALYSES, Analysis
@@ -20,6 +21,9 @@ from sweeplib.theory.regimes import (
     noise_weight_exponent,
     regime,
 )
+
+if TYPE_CHECKING:
+    import xarray as xr
 
 Array = NDArray[np.float64]
 MEASURES = {
@@ -61,6 +65,8 @@ def regimes(
     `confidence` of them say, else undecided; `likeliest` the one that most say.
     Nothing is taken from the exponents δ and κ; where the axes are these, *_theory is what theory says.
     """
+    import xarray as xr
+
     if "d" not in ds.dims or ds.sizes["d"] < 2:
         raise InputError("the input dimension does not vary", key="d", expected="an axis of it")
     sample = regime_samples(ds)
@@ -119,6 +125,8 @@ def _errors(power: Powers) -> Array:
 
 
 def _decided(probability: xr.DataArray, confidence: float) -> dict[str, xr.DataArray]:
+    import xarray as xr
+
     likeliest = xr.where(probability.max("candidate") > 0.0, 1 + probability.argmax("candidate"), 0)
     decided = xr.where(probability.max("candidate") >= confidence, likeliest, 0)
     return {

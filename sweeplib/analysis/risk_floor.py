@@ -1,13 +1,19 @@
 """The risk at which runs end up: its mean over the last part of each run, beside the floor of theory."""
 
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
 import numpy as np
-import xarray as xr
 
 from sweeplib.analysis.analysis import ANALYSES, Analysis
 from sweeplib.analysis.cells import field, labelled, require, with_status
 from sweeplib.analysis.phase_retrieval import theory_applies
 from sweeplib.errors import InputError
 from sweeplib.theory import asymptotic_risk
+
+if TYPE_CHECKING:
+    import xarray as xr
 
 
 def risk_floor(ds: xr.Dataset, *, last: float = 0.5) -> xr.Dataset:
@@ -18,6 +24,8 @@ def risk_floor(ds: xr.Dataset, *, last: float = 0.5) -> xr.Dataset:
     that over the first, far from zero where the floor is not reached. seeds_used: runs that count.
     risk_floor_theory: γΔ/(1 − 6γ), that of phase retrieval by one unit (p = 1), NaN elsewhere.
     """
+    import xarray as xr
+
     require(ds, "risk")
     if not 0.0 < last <= 1.0:
         raise InputError("not a part of the times", key="last", value=last, expected="a number in (0, 1]")

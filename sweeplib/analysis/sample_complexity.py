@@ -1,9 +1,10 @@
 """How many samples it takes to leave the start, as the dimension grows."""
 
-from typing import NamedTuple
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
-import xarray as xr
 from numpy.typing import NDArray
 
 from sweeplib.analysis.analysis import ANALYSES, Analysis
@@ -12,6 +13,9 @@ from sweeplib.analysis.cells import field, labelled
 from sweeplib.analysis.growth_laws import LAWS, best_law, law_fit
 from sweeplib.analysis.passages import passages
 from sweeplib.errors import InputError, SweeplibError
+
+if TYPE_CHECKING:
+    import xarray as xr
 
 Array = NDArray[np.float64]
 
@@ -47,6 +51,8 @@ def sample_complexity(
     The coordinate information_exponent is the teacher's; its law is what theory predicts (arXiv 2003.10409), for
     exponent 3 at learning rates γ ∝ 1/√d.
     """
+    import xarray as xr
+
     if "d" not in ds.dims or ds.sizes["d"] < 2:
         raise InputError("the input dimension does not vary", key="d", expected="an axis of it")
     sample = passages(ds, "steps")
@@ -95,6 +101,8 @@ def _exponent(ratio: Array, d: Array, mean: Array, error: Array, draws: Array, l
 
 def teacher_exponent(ds: xr.Dataset) -> xr.DataArray:
     """The information exponent of each teacher; NaN for one of an unknown activation."""
+    import xarray as xr
+
     student = field(ds, "activation")
     teacher = field(ds, "teacher_activation", "")
     named = student.where(teacher.isin(["", "None"]), teacher)

@@ -1,10 +1,15 @@
 """Which axis of a dataset scans the learning rate."""
 
-import xarray as xr
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
 
 from sweeplib.analysis.cells import field
 from sweeplib.errors import InputError
 from sweeplib.problem import PROBLEM_FIELDS
+
+if TYPE_CHECKING:
+    import xarray as xr
 
 
 def scan_dim(ds: xr.Dataset, along: str | None = None) -> str:

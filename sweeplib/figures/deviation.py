@@ -6,7 +6,6 @@ from collections.abc import Mapping
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
-import xarray as xr
 
 from sweeplib.analysis.cells import is_stochastic
 from sweeplib.errors import InputError
@@ -18,6 +17,7 @@ from sweeplib.figures.legend import dynamics_entries, hue_entries, legend_below
 from sweeplib.figures.style import INK, dynamics_look, look, plain_ticks
 
 if TYPE_CHECKING:
+    import xarray as xr
     from matplotlib.axes import Axes
     from matplotlib.figure import Figure as Drawing
 
@@ -72,6 +72,8 @@ def deviation(
 
 def _data(analyses: Mapping[str, xr.Dataset], observable: str, where: Mapping[str, Any] | None) -> xr.Dataset:
     """Points and fits of the stochastic dynamics that deviate, at `where`, without axes of one value."""
+    import xarray as xr
+
     measured, fitted = analyses["deviation"], analyses["deviation_scaling"]
     known = [str(name).removesuffix("_sup_deviation") for name in measured if str(name).endswith("_sup_deviation")]
     if observable not in known:
@@ -88,6 +90,8 @@ def _data(analyses: Mapping[str, xr.Dataset], observable: str, where: Mapping[st
 
 
 def _panel(axes: Axes, part: xr.Dataset, split: Facets) -> None:
+    import xarray as xr
+
     shown = _shown(part)
     axes.set_xscale("log")
     axes.set_yscale("log")
@@ -150,6 +154,8 @@ def _legend(drawing: Drawing, data: xr.Dataset, split: Facets) -> None:
 
 def step_deviations(ds: xr.Dataset, analyses: Mapping[str, xr.Dataset]) -> xr.Dataset:
     """The mean largest deviations of the risk, or of what else was recorded, over the ODE time of a step."""
+    import xarray as xr
+
     found = analyses["deviation"]
     names = [str(name) for name in found if str(name).endswith("_sup_deviation")]
     name = "risk_sup_deviation" if "risk_sup_deviation" in names else names[0]

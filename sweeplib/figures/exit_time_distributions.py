@@ -6,7 +6,6 @@ from collections.abc import Mapping
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
-import xarray as xr
 
 from sweeplib import theory
 from sweeplib.analysis.cells import field, labelled
@@ -21,6 +20,7 @@ from sweeplib.figures.legend import legend_below
 from sweeplib.figures.style import INK, look
 
 if TYPE_CHECKING:
+    import xarray as xr
     from matplotlib.axes import Axes
     from matplotlib.figure import Figure as Drawing
 
@@ -46,6 +46,7 @@ def exit_time_distributions(
     confidence: float = CONFIDENCE,
 ) -> Drawing:
     """A figure of the survival functions of the exit time; other axes stand at `where`, or at their middle."""
+    import xarray as xr
     from matplotlib.figure import Figure as Drawing
 
     sample = passages(ds, "time")
@@ -124,6 +125,8 @@ def _legend(drawing: Drawing, data: xr.Dataset, split: Facets, shown: list[str])
 
 def survival_curves(ds: xr.Dataset, analyses: Mapping[str, xr.Dataset]) -> xr.Dataset:
     """Kaplan-Meier curves at `PLACES` times each up to the last exit, and the law with the noise of SGD beside them."""
+    import xarray as xr
+
     sample = passages(ds, "time")
     parts = xr.apply_ufunc(
         _at_places,

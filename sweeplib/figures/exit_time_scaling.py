@@ -6,7 +6,6 @@ from collections.abc import Mapping
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
-import xarray as xr
 
 from sweeplib import theory
 from sweeplib.analysis.phase_retrieval import theory_applies
@@ -19,6 +18,7 @@ from sweeplib.figures.legend import dynamics_entries, hue_entries, legend_below,
 from sweeplib.figures.style import THEORY_DASHES, dynamics_look, look, plain_ticks
 
 if TYPE_CHECKING:
+    import xarray as xr
     from matplotlib.axes import Axes
     from matplotlib.figure import Figure as Drawing
 

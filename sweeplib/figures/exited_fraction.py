@@ -6,7 +6,6 @@ from collections.abc import Mapping
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
-import xarray as xr
 
 from sweeplib import theory
 from sweeplib.analysis.cells import field
@@ -20,6 +19,7 @@ from sweeplib.figures.legend import dynamics_entries, hue_entries, legend_below
 from sweeplib.figures.style import INK, dynamics_look, look
 
 if TYPE_CHECKING:
+    import xarray as xr
     from matplotlib.axes import Axes
     from matplotlib.figure import Figure as Drawing
 
@@ -69,6 +69,8 @@ def exited_fraction(
 
 
 def _data(ds: xr.Dataset, exits: xr.Dataset) -> xr.Dataset:
+    import xarray as xr
+
     names = ["exited_fraction", "exited_fraction_low", "exited_fraction_high", "seeds_used"]
     known = bool(theory_applies(ds).all())
     p, Delta = field(ds, "p"), field(ds, "Delta")

@@ -1,14 +1,18 @@
 """Which axes of a dataset become panels and colours, for figures that draw the others along their own axis."""
 
+from __future__ import annotations
+
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
-import xarray as xr
 
 from sweeplib.errors import InputError
 from sweeplib.figures.labels import dynamics_order
+
+if TYPE_CHECKING:
+    import xarray as xr
 
 PANELS_FIRST = ("Delta", "p", "k", "threshold", "activation")
 MOST_PANELS, MOST_HUES = 6, 6

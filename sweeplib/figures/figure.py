@@ -6,13 +6,12 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
-import xarray as xr
-
 from sweeplib.analysis import ANALYSES
 from sweeplib.analysis.analysis import check_options
 from sweeplib.registry import Registry
 
 if TYPE_CHECKING:
+    import xarray as xr
     from matplotlib.figure import Figure as Drawing
 
 

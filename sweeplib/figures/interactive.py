@@ -1,14 +1,18 @@
 """What an interactive plot of the report shows: a declaration over labelled data, drawn by the report."""
 
+from __future__ import annotations
+
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
-from typing import Literal
-
-import xarray as xr
+from typing import TYPE_CHECKING, Literal
 
 from sweeplib.registry import Registry
 
-Data = Callable[[xr.Dataset, Mapping[str, xr.Dataset]], xr.Dataset]
+if TYPE_CHECKING:
+    import xarray as xr
+
+    Data = Callable[[xr.Dataset, Mapping[str, xr.Dataset]], xr.Dataset]
+
 Line = tuple[float, float, str]
 
 

@@ -1,12 +1,15 @@
 """Words of the figures, all from the attributes of coordinates and variables."""
 
+from __future__ import annotations
+
 import textwrap
 from collections.abc import Iterable
-from typing import Any
-
-import xarray as xr
+from typing import TYPE_CHECKING, Any
 
 from sweeplib.analysis.cells import is_stochastic
+
+if TYPE_CHECKING:
+    import xarray as xr
 
 
 def axis_label(array: xr.DataArray) -> str:

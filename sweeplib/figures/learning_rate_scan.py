@@ -6,7 +6,6 @@ from collections.abc import Mapping
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
-import xarray as xr
 
 from sweeplib import theory
 from sweeplib.analysis.cells import is_stochastic
@@ -19,6 +18,7 @@ from sweeplib.figures.legend import dynamics_entries, hue_entries, legend_below,
 from sweeplib.figures.style import FAINT, INK, THEORY_DASHES, dynamics_look, look, plain_ticks
 
 if TYPE_CHECKING:
+    import xarray as xr
     from matplotlib.axes import Axes
     from matplotlib.figure import Figure as Drawing
 
@@ -69,6 +69,8 @@ def learning_rate_scan(
 
 def scan_data(analyses: Mapping[str, xr.Dataset], where: Mapping[str, Any] | None) -> xr.Dataset:
     """Exit times and optima in one dataset, at `where`, without axes of one value; `unit` is γ_opt of theory or 1."""
+    import xarray as xr
+
     optima = analyses["optimal_learning_rate"]
     data = xr.merge([analyses["exit_times"], optima], compat="override", combine_attrs="override")
     data = selected(data, where).assign_attrs(along=optima.attrs["along"])
@@ -213,6 +215,8 @@ def _theory_marks(data: xr.Dataset) -> list[tuple[dict[str, Any], str]]:
 
 def exit_points(_: xr.Dataset, analyses: Mapping[str, xr.Dataset]) -> xr.Dataset:
     """Exit times without restricted means, and the exit steps of theory (noise-corrected for stochastic dynamics)."""
+    import xarray as xr
+
     exits = analyses["exit_times"]
     mean = exits["exit_steps_mean"]
     p, d, Delta, T = (exits[name] for name in ("p", "d", "Delta", "threshold"))

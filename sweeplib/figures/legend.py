@@ -5,13 +5,12 @@ from __future__ import annotations
 from collections.abc import Iterable
 from typing import TYPE_CHECKING, Any
 
-import xarray as xr
-
 from sweeplib.figures.facets import Facets, each
 from sweeplib.figures.labels import dynamics_label, value_label
 from sweeplib.figures.style import INK, THEORY_DASHES, dynamics_look, look
 
 if TYPE_CHECKING:
+    import xarray as xr
     from matplotlib.figure import Figure
 
 Entry = tuple[dict[str, Any], str]

@@ -6,7 +6,6 @@ from collections.abc import Mapping
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
-import xarray as xr
 
 from sweeplib.analysis.cells import field, labelled
 from sweeplib.analysis.scan import scan_dim
@@ -19,6 +18,7 @@ from sweeplib.figures.legend import Entry, legend_below
 from sweeplib.figures.style import INK, UNDECIDED
 
 if TYPE_CHECKING:
+    import xarray as xr
     from matplotlib.axes import Axes
     from matplotlib.figure import Figure as Drawing
 
@@ -69,6 +69,8 @@ def _check_axes(found: xr.Dataset) -> None:
 
 
 def _panel(axes: Axes, part: xr.Dataset) -> None:
+    import xarray as xr
+
     limit, ratio, d = xr.broadcast(part["limit"], part["ratio"], part["d"])
     run = xr.broadcast(part["bias"].notnull().any("candidate"), limit)[0].transpose(*limit.dims)
     ends = np.array([float(part["d"].min()), float(part["d"].max())]) * [0.7, 1.4]
@@ -100,6 +102,8 @@ def limits_map(ds: xr.Dataset, analyses: Mapping[str, xr.Dataset]) -> xr.Dataset
 
     With the bias and the spread of each candidate as variables of their own.
     """
+    import xarray as xr
+
     found = analyses["limits"].squeeze()
     _check_axes(found)
     scan = scan_dim(found)
@@ -118,6 +122,8 @@ def limits_map(ds: xr.Dataset, analyses: Mapping[str, xr.Dataset]) -> xr.Dataset
 
 
 def _logarithm(of: xr.DataArray) -> xr.DataArray:
+    import xarray as xr
+
     return labelled(xr.apply_ufunc(np.log10, of), f"log₁₀ of {of.attrs.get('long_name', of.name)}")
 
 

@@ -6,7 +6,6 @@ from collections.abc import Mapping
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
-import xarray as xr
 
 from sweeplib import theory
 from sweeplib.figures.facets import Facets, each
@@ -18,6 +17,7 @@ from sweeplib.figures.over_width import dodged, measured_dynamics, over_width, w
 from sweeplib.figures.style import FAINT, INK, THEORY_DASHES, dynamics_look, look, plain_ticks
 
 if TYPE_CHECKING:
+    import xarray as xr
     from matplotlib.axes import Axes
     from matplotlib.figure import Figure as Drawing
 
@@ -66,6 +66,8 @@ def optimal_learning_rate(
 
 
 def _panel(grid: Any, part: xr.Dataset, split: Facets, shown: list[str]) -> None:
+    import xarray as xr
+
     hues = split.hues(part)
     for row, axes in enumerate(grid):
         if row:

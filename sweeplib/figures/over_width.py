@@ -6,7 +6,6 @@ from collections.abc import Mapping
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
-import xarray as xr
 
 from sweeplib.analysis.cells import is_stochastic
 from sweeplib.errors import InputError
@@ -14,6 +13,7 @@ from sweeplib.figures.facets import Facets, at_middle, facets, selected
 from sweeplib.figures.labels import dynamics_order, number
 
 if TYPE_CHECKING:
+    import xarray as xr
     from matplotlib.axes import Axes
 
 STEP = 0.045

@@ -6,7 +6,6 @@ from collections.abc import Mapping
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
-import xarray as xr
 
 from sweeplib import theory
 from sweeplib.figures.facets import Facets, each
@@ -18,6 +17,7 @@ from sweeplib.figures.over_width import dodged, measured_dynamics, over_width, w
 from sweeplib.figures.style import INK, THEORY_DASHES, dynamics_look, look, plain_ticks
 
 if TYPE_CHECKING:
+    import xarray as xr
     from matplotlib.axes import Axes
     from matplotlib.figure import Figure as Drawing
 

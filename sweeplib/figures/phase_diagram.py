@@ -6,7 +6,6 @@ from collections.abc import Mapping
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
-import xarray as xr
 
 from sweeplib.analysis.regimes import MEASURES
 from sweeplib.errors import InputError
@@ -19,6 +18,7 @@ from sweeplib.figures.style import FAINT, INK, UNDECIDED
 from sweeplib.theory.regimes import BOUNDARIES, REGIMES
 
 if TYPE_CHECKING:
+    import xarray as xr
     from matplotlib.axes import Axes
     from matplotlib.figure import Figure as Drawing
 

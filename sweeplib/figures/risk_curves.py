@@ -6,7 +6,6 @@ from collections.abc import Mapping
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
-import xarray as xr
 
 from sweeplib.analysis.cells import is_stochastic, require, with_status
 from sweeplib.figures.facets import Facets, at_middle, each, facets, selected
@@ -16,6 +15,7 @@ from sweeplib.figures.labels import axis_label, dynamics_label, dynamics_order, 
 from sweeplib.figures.legend import legend_below
 
 if TYPE_CHECKING:
+    import xarray as xr
     from matplotlib.axes import Axes
     from matplotlib.figure import Figure as Drawing
 
@@ -117,6 +117,8 @@ def _legend(drawing: Drawing, data: xr.Dataset, split: Facets, shown: list[str])
 
 def risk_bands(ds: xr.Dataset, _: Mapping[str, xr.Dataset]) -> xr.Dataset:
     """Quantiles of the risk over the seeds whose runs ended well, until the first of them stopped: risk, its ends."""
+    import xarray as xr
+
     ok = with_status(ds, "ok")
     whole = ok.any("seed") & ~(ds["risk"].isnull() & ok).any("seed")
     found = ds["risk"].where(ok).where(whole, 0.0).quantile(BAND, "seed").where(whole)

@@ -5,8 +5,6 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import TYPE_CHECKING, Any
 
-import xarray as xr
-
 from sweeplib.analysis.cells import is_stochastic, require, with_status
 from sweeplib.errors import InputError
 from sweeplib.figures.facets import selected
@@ -18,6 +16,7 @@ from sweeplib.figures.risk_curves import risk_bands, run_dynamics
 from sweeplib.figures.style import COLOURS, INK
 
 if TYPE_CHECKING:
+    import xarray as xr
     from matplotlib.axes import Axes
     from matplotlib.figure import Figure as Drawing
 

@@ -6,7 +6,6 @@ from collections.abc import Mapping
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
-import xarray as xr
 
 from sweeplib.analysis.scan import scan_dim
 from sweeplib.figures.facets import Facets, at_middle, each, facets, selected, used_dynamics
@@ -18,6 +17,7 @@ from sweeplib.figures.style import FAINT, INK, dynamics_look, look
 from sweeplib.theory import asymptotic_risk
 
 if TYPE_CHECKING:
+    import xarray as xr
     from matplotlib.axes import Axes
     from matplotlib.figure import Figure as Drawing
 
@@ -67,6 +67,8 @@ def risk_floor(
 
 
 def _panel(grid: Any, part: xr.Dataset, split: Facets, shown: list[str]) -> None:
+    import xarray as xr
+
     for row, axes in enumerate(grid):
         if row:
             axes.axhline(1.0, color=FAINT, linewidth=0.8, zorder=0)

@@ -6,7 +6,6 @@ from collections.abc import Mapping
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
-import xarray as xr
 
 from sweeplib.analysis.cells import is_stochastic
 from sweeplib.analysis.growth_laws import LAWS, growth
@@ -18,6 +17,7 @@ from sweeplib.figures.legend import dynamics_entries, hue_entries, legend_below
 from sweeplib.figures.style import INK, dynamics_look, look, plain_ticks
 
 if TYPE_CHECKING:
+    import xarray as xr
     from matplotlib.axes import Axes
     from matplotlib.figure import Figure as Drawing
 

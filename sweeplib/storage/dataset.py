@@ -1,18 +1,22 @@
 """Labelled datasets on disk: zarr v3 that plain `xarray.open_zarr` understands, the same bytes for the same content."""
 
+from __future__ import annotations
+
 import warnings
 from collections.abc import Hashable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
-import xarray as xr
 import zarr
 from zarr.errors import ZarrUserWarning
 
 from sweeplib.errors import InputError
 from sweeplib.storage.files import swapped_in
+
+if TYPE_CHECKING:
+    import xarray as xr
 
 CHUNK_BYTES = 2 * 2**20
 SHARD_BYTES = 64 * 2**20
@@ -96,6 +100,8 @@ def open_dataset(path: str | Path, shape: tuple[int, int] | None = None) -> xr.D
     `path` is the dataset, or the directory of a sweep that was finalised. With `shape` = (p, k), the overlap matrices
     of the cases of that shape. InputError where there is none.
     """
+    import xarray as xr
+
     path = Path(path)
     path = path / "dataset.zarr" if (path / "dataset.zarr").exists() else path
     group = None if shape is None else shape_group(*shape)

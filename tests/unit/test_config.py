@@ -2,6 +2,8 @@
 
 import itertools
 import json
+import subprocess
+import sys
 import tracemalloc
 from pathlib import Path
 
@@ -60,6 +62,15 @@ def test_quickstart_is_the_main_job() -> None:
     assert sweep.recording.stop == "exit"
     assert sweep.recording.thresholds == (0.01,)
     assert "learning_rate_scan" in sweep.figures
+
+
+def test_a_config_is_checked_without_what_analyses_and_stores_import() -> None:
+    """A dry run imports what checks a config, figures' options included; each of these takes as long as all of it."""
+    loading = "import sys, sweeplib.config; sweeplib.config.load(sys.argv[1]); print(*sys.modules)"
+    command = [sys.executable, "-c", loading, str(QUICKSTART)]
+    loaded = subprocess.run(command, capture_output=True, text=True, check=True).stdout.split()
+    assert "sweeplib.figures.learning_rate_scan" in loaded
+    assert not set(loaded) & {"xarray", "pandas", "zarr", "scipy.stats", "matplotlib", "distributed", "rich"}
 
 
 def test_every_key_has_its_say(tmp_path: Path) -> None:
