@@ -3,8 +3,9 @@
 import hashlib
 import shutil
 from collections.abc import Iterable, Iterator
+from concurrent.futures import ThreadPoolExecutor
 from contextlib import ExitStack
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -13,13 +14,14 @@ import numpy as np
 from sweeplib.errors import SweeplibError
 from sweeplib.storage.files import write_json, write_text
 from sweeplib.storage.inventory import Inventory, inventory
+from sweeplib.storage.layout import Layout
 from sweeplib.storage.locks import driver_lock
 from sweeplib.storage.rows import cases_of
 from sweeplib.storage.run_store import RunStore
 from sweeplib.sweep.blocks import Block
 from sweeplib.sweep.calibration import SECONDS_A_WORK_UNIT
 from sweeplib.sweep.dispatch import dispatched
-from sweeplib.sweep.plan import planned_layouts, write_plan
+from sweeplib.sweep.plan import LayoutPlan, planned_layouts, write_plan
 from sweeplib.sweep.plugins import load_plugins
 from sweeplib.sweep.progress import shown_progress
 
@@ -56,66 +58,64 @@ def run_sweep(
             locks.enter_context(driver_lock(directory, name))
         write_text(directory / "config.yaml", sweep.source)
         parts = [_part(sweep, name, directory, workers) for name in names]
-        _compute(sweep, parts, workers, show=progress)
+        if any(part.todo for part in parts):
+            parts = _computed(sweep, parts, workers, show=progress)
         return {part.store.dynamics: _ended(sweep, part) for part in parts}
 
 
 @dataclass(frozen=True)
 class _Part:
-    """The wanted cases of one dynamics, all of them in the store, and the seconds that one takes in each layout."""
+    """The wanted cases of one dynamics, how many of them are missing, and what is planned of its layouts."""
 
     store: RunStore
     wanted: Inventory
     todo: int
-    seconds: dict[str, float]
+    plans: dict[str, LayoutPlan]
+
+    def seconds(self, layout: Layout) -> float:
+        """The seconds that a case of a layout is expected to take."""
+        plan = self.plans.get(layout.name)
+        return plan.seconds if plan else SECONDS_A_WORK_UNIT * layout.work
 
 
 def _part(sweep: "Sweep", dynamics: str, directory: Path, workers: int | None) -> _Part:
-    """A dynamics as it stands before the run, with its new cases appended to the store.
-
-    In blocks as set, else as planned; a plan is made where there is none, or none of what the sweep is now.
-    """
+    """A dynamics as it stands before the run. A plan is made where there is none, or none of what the sweep is now."""
     store = RunStore(directory, dynamics)
     wanted = inventory(sweep, dynamics, store)
     plans = planned_layouts(directory, dynamics)
-    created = wanted.new.keys() - store.layouts.keys()
-    if created - plans.keys() and not sweep.cluster.block_size:
+    if wanted.new.keys() - store.layouts.keys() - plans.keys() and not sweep.cluster.block_size:
         write_plan(sweep, directory, workers=workers)
         plans = planned_layouts(directory, dynamics)
-    if wanted.new:
-        store = _appended(store, wanted, {name: sweep.cluster.block_size or plans[name].block_size for name in created})
-        wanted = wanted.located(store)
-    seconds = {
-        name: plans[name].seconds if name in plans else SECONDS_A_WORK_UNIT * layout.work
-        for name, layout in store.layouts.items()
-    }
-    return _Part(store, wanted, wanted.counts()["missing"], seconds)
+    return _Part(store, wanted, wanted.counts()["missing"], plans)
 
 
-def _appended(store: RunStore, wanted: Inventory, block_sizes: dict[str, int]) -> RunStore:
-    """The store with the new cases in it, those of new layouts in blocks of these sizes."""
-    for name, new in wanted.new.items():
+def _computed(sweep: "Sweep", parts: list[_Part], workers: int | None, *, show: bool) -> list[_Part]:
+    """The parts after a cluster has run all their blocks. New cases are appended to the store while it starts."""
+    with ThreadPoolExecutor(1) as beside:
+        appending = beside.submit(lambda: [_appended(sweep, part) for part in parts])
+        with sweep.cluster.client(workers) as client:
+            parts = appending.result()
+            blocks = sorted((each for part in parts for each in _blocks(sweep, part)), key=lambda block: -block.seconds)
+            cases, seconds = sum(part.todo for part in parts), sum(block.seconds for block in blocks)
+            with shown_progress(sweep.name, cases, seconds, show=show) as shown:
+                shown.say(f"dashboard: {client.dashboard_link}")
+                for block, report in dispatched(client, blocks):
+                    done = report.found + sum(report.computed.values())
+                    shown.advance(done, done - report.computed.get("ok", 0) - report.found, block.seconds)
+    return parts
+
+
+def _appended(sweep: "Sweep", part: _Part) -> _Part:
+    """The part with its new cases in the store, those of new layouts in blocks as set, else as planned."""
+    store = part.store
+    for name, new in part.wanted.new.items():
         if name not in store.layouts:
-            store.create(name, cases_of(new.shared, new.rows[:1])[0], block_sizes[name])
+            size = sweep.cluster.block_size or part.plans[name].block_size
+            store.create(name, cases_of(new.shared, new.rows[:1])[0], size)
         store.layouts[name].append(new.ids, new.rows)
-    return store.refreshed()
-
-
-def _compute(sweep: "Sweep", parts: list[_Part], workers: int | None, *, show: bool) -> None:
-    """Run the blocks of all parts on a cluster, which is started only if there are any."""
-    blocks = sorted((block for part in parts for block in _blocks(sweep, part)), key=lambda block: -block.seconds)
-    if not blocks:
-        return
-    with (
-        sweep.cluster.client(workers) as client,
-        shown_progress(
-            sweep.name, sum(part.todo for part in parts), sum(block.seconds for block in blocks), show=show
-        ) as shown,
-    ):
-        shown.say(f"dashboard: {client.dashboard_link}")
-        for block, report in dispatched(client, blocks):
-            done = report.found + sum(report.computed.values())
-            shown.advance(done, done - report.computed.get("ok", 0) - report.found, block.seconds)
+    if part.wanted.new:
+        store = store.refreshed()
+    return replace(part, store=store, wanted=part.wanted.located(store))
 
 
 def _blocks(sweep: "Sweep", part: _Part) -> Iterator[Block]:
@@ -131,7 +131,7 @@ def _blocks(sweep: "Sweep", part: _Part) -> Iterator[Block]:
                 layout.name,
                 block,
                 _positions(inside),
-                part.seconds[layout.name],
+                part.seconds(layout),
                 sweep.timeout,
                 sweep.plugins,
             )
