@@ -5,12 +5,12 @@ import math
 import numpy as np
 
 from sweeplib.dynamics.lanes_kernel import (
-    LANES,
     add_mean,
     draw_words,
     fields,
     fill_pairs,
     gather,
+    group_width,
     kernel,
     next_targets,
     note_divergences,
@@ -34,32 +34,32 @@ student_values = student_slopes = teacher_values = population_risk = lane_drifts
 def factorise(Q, M, L_star, A, B, indefinite):  # type: ignore[no-untyped-def]
     """Fill A = M L*^{-T} and the lower B with B Bᵀ = Q − A Aᵀ, pivots below zero cut; tell if one is beyond rounding.
 
-    Columns of no length, of a singular Ω, are zero. `indefinite` (LANES,) says of which lanes Ω is no covariance.
+    Columns of no length, of a singular Ω, are zero. `indefinite` (lanes,) says of which lanes Ω is no covariance.
     """
-    p, k, _ = M.shape
-    for lane in range(LANES):
+    p, k, lanes = M.shape
+    for lane in range(lanes):
         indefinite[lane] = False
     for i in range(p):
         for r in range(k):
-            for lane in range(LANES):
+            for lane in range(lanes):
                 A[i, r, lane] = M[i, r, lane]
             for s in range(r):
-                for lane in range(LANES):
+                for lane in range(lanes):
                     A[i, r, lane] -= A[i, s, lane] * L_star[r, s, lane]
-            for lane in range(LANES):
+            for lane in range(lanes):
                 pivot = L_star[r, r, lane]
                 A[i, r, lane] = A[i, r, lane] / pivot if pivot > 0.0 else 0.0
     for j in range(p):
         for i in range(j, p):
-            for lane in range(LANES):
+            for lane in range(lanes):
                 B[i, j, lane] = Q[i, j, lane]
             for s in range(k):
-                for lane in range(LANES):
+                for lane in range(lanes):
                     B[i, j, lane] -= A[i, s, lane] * A[j, s, lane]
             for s in range(j):
-                for lane in range(LANES):
+                for lane in range(lanes):
                     B[i, j, lane] -= B[i, s, lane] * B[j, s, lane]
-            for lane in range(LANES):
+            for lane in range(lanes):
                 rest = B[i, j, lane]
                 if i == j:
                     indefinite[lane] |= rest < -ROUNDING * Q[j, j, lane]
@@ -67,7 +67,7 @@ def factorise(Q, M, L_star, A, B, indefinite):  # type: ignore[no-untyped-def]
                 else:
                     B[i, j, lane] = rest / B[j, j, lane] if B[j, j, lane] > 0.0 else 0.0
     found = False
-    for lane in range(LANES):
+    for lane in range(lanes):
         found |= indefinite[lane]
     return found
 
@@ -102,8 +102,9 @@ def pull_back(Q, M, A, lane, spherical):  # type: ignore[no-untyped-def]
 @kernel
 def factorise_within(Q, M, L_star, A, B, spherical, broken, indefinite):  # type: ignore[no-untyped-def]
     """Fill A and B as `factorise` does, after pulling back to Ω ≥ 0 the lanes that left it and are not `broken`."""
+    lanes = Q.shape[2]
     if factorise(Q, M, L_star, A, B, indefinite):
-        for lane in range(LANES):
+        for lane in range(lanes):
             if indefinite[lane] and not broken[lane]:
                 pull_back(Q, M, A, lane, spherical)
         factorise(Q, M, L_star, A, B, indefinite)
@@ -158,29 +159,29 @@ def drifts_in_turn(  # type: ignore[no-untyped-def]
 @kernel
 def keep_on_sphere(Q, M, step_Q, step_M):  # type: ignore[no-untyped-def]
     """Take from a step of (Q, M) what would change the norms: −Q_ij (ΔQ_ii + ΔQ_jj)/2 and −M_ir ΔQ_ii/2."""
-    p, k, _ = M.shape
+    p, k, lanes = M.shape
     for i in range(p):
         for r in range(k):
-            for lane in range(LANES):
+            for lane in range(lanes):
                 step_M[i, r, lane] -= 0.5 * M[i, r, lane] * step_Q[i, i, lane]
         for j in range(i):
-            for lane in range(LANES):
+            for lane in range(lanes):
                 step_Q[i, j, lane] -= 0.5 * Q[i, j, lane] * (step_Q[i, i, lane] + step_Q[j, j, lane])
     for i in range(p):
-        for lane in range(LANES):
+        for lane in range(lanes):
             step_Q[i, i, lane] = 0.0
 
 
 @kernel
 def move(Q, M, step_Q, step_M):  # type: ignore[no-untyped-def]
     """Add a step to (Q, M), of Q the lower triangle, and keep Q symmetric."""
-    p, k, _ = M.shape
+    p, k, lanes = M.shape
     for i in range(p):
         for r in range(k):
-            for lane in range(LANES):
+            for lane in range(lanes):
                 M[i, r, lane] += step_M[i, r, lane]
         for j in range(i + 1):
-            for lane in range(LANES):
+            for lane in range(lanes):
                 Q[i, j, lane] += step_Q[i, j, lane]
                 Q[j, i, lane] = Q[i, j, lane]
 
@@ -218,34 +219,36 @@ def sde_round(  # type: ignore[no-untyped-def]
     ξ_s ~ N(0, 1).
     """
     p, k, n = M_all.shape
-    Q, M, P = np.empty((p, p, LANES)), np.empty((p, k, LANES)), np.empty((k, k, LANES))
-    A, B, L_star = np.empty((p, k, LANES)), np.zeros((p, p, LANES)), np.empty((k, k, LANES))
-    a, a_star, constants = np.empty((p, LANES)), np.empty((k, LANES)), np.empty((5, LANES))
-    width = p + k + 2
-    z = np.empty((4 * ((samples * width + 3) // 4), LANES))
-    drawn = np.empty(z.shape, np.uint64)
-    lam, lam_star, c = np.empty((p, LANES)), np.empty((k, LANES)), np.empty((p, LANES))
-    value, value_star = np.empty((p, LANES)), np.empty((k, LANES))
-    step_Q, step_M, step_a = np.empty((p, p, LANES)), np.empty((p, k, LANES)), np.empty((p, LANES))
-    drift_M, drift_a = np.zeros((p, k, LANES)), np.zeros((p, LANES))
-    drift_GF, drift_Var = np.zeros((p, p, LANES)), np.zeros((p, p, LANES))
-    xi, mean, displacement = np.empty(LANES), np.empty(LANES), np.empty(LANES)
-    risk, target = np.empty(LANES), np.empty(LANES)
-    broken, indefinite = np.zeros(LANES, np.bool_), np.empty(LANES, np.bool_)
-    key, seed, step = np.empty(LANES, np.uint64), np.empty(LANES, np.uint64), np.empty(LANES, np.uint64)
-    lams, values, slopes = lam.reshape(p * LANES), value.reshape(p * LANES), c.reshape(p * LANES)
-    lams_star, values_star = lam_star.reshape(k * LANES), value_star.reshape(k * LANES)
     last = order.shape[0] - 1
     trained = rate_all[0] > 0.0
-    for first in range(0, order.shape[0], LANES):
-        gather(Q_all.reshape((p * p, n)), order, first, Q.reshape((p * p, LANES)))
-        gather(M_all.reshape((p * k, n)), order, first, M.reshape((p * k, LANES)))
-        gather(P_all.reshape((k * k, n)), order, first, P.reshape((k * k, LANES)))
-        gather(L_star_all.reshape((k * k, n)), order, first, L_star.reshape((k * k, LANES)))
+    first = 0
+    while first < order.shape[0]:
+        lanes = group_width(order.shape[0] - first)
+        Q, M, P = np.empty((p, p, lanes)), np.empty((p, k, lanes)), np.empty((k, k, lanes))
+        A, B, L_star = np.empty((p, k, lanes)), np.zeros((p, p, lanes)), np.empty((k, k, lanes))
+        a, a_star, constants = np.empty((p, lanes)), np.empty((k, lanes)), np.empty((5, lanes))
+        width = p + k + 2
+        z = np.empty((4 * ((samples * width + 3) // 4), lanes))
+        drawn = np.empty(z.shape, np.uint64)
+        lam, lam_star, c = np.empty((p, lanes)), np.empty((k, lanes)), np.empty((p, lanes))
+        value, value_star = np.empty((p, lanes)), np.empty((k, lanes))
+        step_Q, step_M, step_a = np.empty((p, p, lanes)), np.empty((p, k, lanes)), np.empty((p, lanes))
+        drift_M, drift_a = np.zeros((p, k, lanes)), np.zeros((p, lanes))
+        drift_GF, drift_Var = np.zeros((p, p, lanes)), np.zeros((p, p, lanes))
+        xi, mean, displacement = np.empty(lanes), np.empty(lanes), np.empty(lanes)
+        risk, target = np.empty(lanes), np.empty(lanes)
+        broken, indefinite = np.zeros(lanes, np.bool_), np.empty(lanes, np.bool_)
+        key, seed, step = np.empty(lanes, np.uint64), np.empty(lanes, np.uint64), np.empty(lanes, np.uint64)
+        lams, values, slopes = lam.reshape(p * lanes), value.reshape(p * lanes), c.reshape(p * lanes)
+        lams_star, values_star = lam_star.reshape(k * lanes), value_star.reshape(k * lanes)
+        gather(Q_all.reshape((p * p, n)), order, first, Q.reshape((p * p, lanes)))
+        gather(M_all.reshape((p * k, n)), order, first, M.reshape((p * k, lanes)))
+        gather(P_all.reshape((k * k, n)), order, first, P.reshape((k * k, lanes)))
+        gather(L_star_all.reshape((k * k, n)), order, first, L_star.reshape((k * k, lanes)))
         gather(a_all, order, first, a)
         gather(a_star_all, order, first, a_star)
-        count, filled = chunk, min(LANES, order.shape[0] - first)
-        for lane in range(LANES):
+        count, filled = chunk, min(lanes, order.shape[0] - first)
+        for lane in range(lanes):
             replica = order[min(first + lane, last)]
             constants[0, lane] = noise_all[replica]
             constants[1, lane] = Delta_all[replica]
@@ -261,12 +264,12 @@ def sde_round(  # type: ignore[no-untyped-def]
             draw_words(step, seed, key, drawn)
             fill_pairs(drawn, z)
             step_Q[:], step_M[:], step_a[:] = 0.0, 0.0, 0.0
-            for lane in range(LANES):
+            for lane in range(lanes):
                 mean[lane] = constants[3, lane]
             for sample in range(samples):
                 u = z[sample * width : (sample + 1) * width]
                 fields(A, B, L_star, u, lam, lam_star)
-                for lane in range(LANES):
+                for lane in range(lanes):
                     displacement[lane] = math.sqrt(constants[1, lane]) * u[k + p, lane]
                     xi[lane] = constants[4, lane] * u[k + p + 1, lane]
                     mean[lane] -= xi[lane]
@@ -276,29 +279,29 @@ def sde_round(  # type: ignore[no-untyped-def]
                 add_mean(-1.0 / p, a, value, displacement)
                 student_slopes(lams, slopes)
                 for i in range(p):
-                    for lane in range(LANES):
+                    for lane in range(lanes):
                         c[i, lane] *= a[i, lane] * displacement[lane]
                     for r in range(k):
-                        for lane in range(LANES):
+                        for lane in range(lanes):
                             step_M[i, r, lane] += xi[lane] * c[i, lane] * lam_star[r, lane]
                     for j in range(i + 1):
-                        for lane in range(LANES):
+                        for lane in range(lanes):
                             linear = c[i, lane] * lam[j, lane] + c[j, lane] * lam[i, lane]
                             square = constants[0, lane] * c[i, lane] * c[j, lane]
                             step_Q[i, j, lane] += xi[lane] * (linear + square)
                 if trained:
                     for i in range(p):
-                        for lane in range(LANES):
+                        for lane in range(lanes):
                             step_a[i, lane] += xi[lane] * value[i, lane] * displacement[lane]
             lane_drifts(filled, Q, M, P, a, a_star, constants[1], drift_M, drift_GF, drift_Var, drift_a)
             for i in range(p):
-                for lane in range(LANES):
+                for lane in range(lanes):
                     step_a[i, lane] += mean[lane] * drift_a[i, lane]
                 for r in range(k):
-                    for lane in range(LANES):
+                    for lane in range(lanes):
                         step_M[i, r, lane] += mean[lane] * drift_M[i, r, lane]
                 for j in range(i + 1):
-                    for lane in range(LANES):
+                    for lane in range(lanes):
                         flow = drift_GF[i, j, lane] + constants[0, lane] * drift_Var[i, j, lane]
                         step_Q[i, j, lane] += mean[lane] * flow
             if spherical:
@@ -306,29 +309,30 @@ def sde_round(  # type: ignore[no-untyped-def]
             move(Q, M, step_Q, step_M)
             if trained:
                 for i in range(p):
-                    for lane in range(LANES):
+                    for lane in range(lanes):
                         a[i, lane] += constants[2, lane] * step_a[i, lane]
             diverged = False
             for i in range(p):
-                for lane in range(LANES):
+                for lane in range(lanes):
                     broken[lane] |= not ((abs(Q[i, i, lane]) < OVERFLOW) & (abs(a[i, lane]) < OVERFLOW))
                     diverged |= broken[lane]
             if diverged:
                 note_divergences(order, first, broken, step, failed)
             factorise_within(Q, M, L_star, A, B, spherical, broken, indefinite)
-            for lane in range(LANES):
+            for lane in range(lanes):
                 step[lane] += np.uint64(1)
             if pending:
                 population_risk(Q, M, P, a, a_star, risk)
                 hit = False
-                for lane in range(LANES):
+                for lane in range(lanes):
                     hit |= risk[lane] <= target[lane]
                 if hit:
                     note_exits(order, first, risk, targets, step, exits)
                     pending = next_targets(order, first, targets, exits, target)
-        scatter(Q.reshape((p * p, LANES)), order, first, Q_all.reshape((p * p, n)))
-        scatter(M.reshape((p * k, LANES)), order, first, M_all.reshape((p * k, n)))
+        scatter(Q.reshape((p * p, lanes)), order, first, Q_all.reshape((p * p, n)))
+        scatter(M.reshape((p * k, lanes)), order, first, M_all.reshape((p * k, n)))
         if trained:
             scatter(a, order, first, a_all)
         for lane in range(filled):
             steps[order[first + lane]] = step[lane]
+        first += lanes

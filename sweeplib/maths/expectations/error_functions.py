@@ -47,34 +47,40 @@ def risk(Q: Array, M: Array, P: Array, a: Array, a_star: Array, out: Array) -> N
                 out[lane] += teacher_offset * a_star[r, lane] / k
         for lane in range(lanes):
             out[lane] *= 0.5 * out[lane]
+    own, others = len(student_slopes), len(teacher_slopes)
+    student_scale, teacher_scale = np.empty((p, own, lanes)), np.empty((k, others, lanes))
+    for i in range(p):
+        for t in range(own):
+            for lane in range(lanes):
+                x = student_slopes[t]
+                student_scale[i, t, lane] = x / math.sqrt(1.0 + x * x * Q[i, i, lane])
+    for r in range(k):
+        for t in range(others):
+            for lane in range(lanes):
+                x = teacher_slopes[t]
+                teacher_scale[r, t, lane] = x / math.sqrt(1.0 + x * x * P[r, r, lane])
     for r in range(k):
         for s in range(r + 1):
-            for t in range(len(teacher_slopes)):
-                for u in range(len(teacher_slopes)):
+            for t in range(others):
+                for u in range(others):
                     factor = (1.0 if r == s else 2.0) * teacher_weights[t] * teacher_weights[u] / (math.pi * k * k)
-                    x, y = teacher_slopes[t], teacher_slopes[u]
                     for lane in range(lanes):
-                        scale = (1.0 + x * x * P[r, r, lane]) * (1.0 + y * y * P[s, s, lane])
-                        cosine = x * y * P[r, s, lane] / math.sqrt(scale)
+                        cosine = teacher_scale[r, t, lane] * teacher_scale[s, u, lane] * P[r, s, lane]
                         out[lane] += factor * a_star[r, lane] * a_star[s, lane] * arc_sine(cosine)
     for i in range(p):
         for r in range(k):
-            for t in range(len(student_slopes)):
-                for u in range(len(teacher_slopes)):
+            for t in range(own):
+                for u in range(others):
                     factor = 2.0 * student_weights[t] * teacher_weights[u] / (math.pi * p * k)
-                    x, y = student_slopes[t], teacher_slopes[u]
                     for lane in range(lanes):
-                        scale = (1.0 + x * x * Q[i, i, lane]) * (1.0 + y * y * P[r, r, lane])
-                        cosine = x * y * M[i, r, lane] / math.sqrt(scale)
+                        cosine = student_scale[i, t, lane] * teacher_scale[r, u, lane] * M[i, r, lane]
                         out[lane] -= factor * a[i, lane] * a_star[r, lane] * arc_sine(cosine)
         for j in range(i + 1):
-            for t in range(len(student_slopes)):
-                for u in range(len(student_slopes)):
+            for t in range(own):
+                for u in range(own):
                     factor = (1.0 if i == j else 2.0) * student_weights[t] * student_weights[u] / (math.pi * p * p)
-                    x, y = student_slopes[t], student_slopes[u]
                     for lane in range(lanes):
-                        scale = (1.0 + x * x * Q[i, i, lane]) * (1.0 + y * y * Q[j, j, lane])
-                        cosine = x * y * Q[i, j, lane] / math.sqrt(scale)
+                        cosine = student_scale[i, t, lane] * student_scale[j, u, lane] * Q[i, j, lane]
                         out[lane] += factor * a[i, lane] * a[j, lane] * arc_sine(cosine)
     for lane in range(lanes):
         out[lane] = max(out[lane], 0.0)
