@@ -130,27 +130,30 @@ def project(A, B, norm):  # type: ignore[no-untyped-def]
 
 
 @kernel
+def add_products(x, y, count, out):  # type: ignore[no-untyped-def]
+    """Add Σ_s x_s y_s, over the first rows of both, to out."""
+    lanes = out.shape[0]
+    for s in range(0, count - 1, 2):
+        for lane in range(lanes):
+            out[lane] += x[s, lane] * y[s, lane] + x[s + 1, lane] * y[s + 1, lane]
+    if count % 2:
+        for lane in range(lanes):
+            out[lane] += x[count - 1, lane] * y[count - 1, lane]
+
+
+@kernel
 def fill_overlaps(A, B, L_star, Q, M):  # type: ignore[no-untyped-def]
     """Fill Q = A Aᵀ + B Bᵀ and M = A L*ᵀ."""
     p, k, lanes = A.shape
+    Q[:], M[:] = 0.0, 0.0
     for i in range(p):
         for j in range(i + 1):
-            for lane in range(lanes):
-                Q[i, j, lane] = B[i, 0, lane] * B[j, 0, lane]
-            for s in range(1, j + 1):
-                for lane in range(lanes):
-                    Q[i, j, lane] += B[i, s, lane] * B[j, s, lane]
-            for s in range(k):
-                for lane in range(lanes):
-                    Q[i, j, lane] += A[i, s, lane] * A[j, s, lane]
+            add_products(B[i], B[j], j + 1, Q[i, j])
+            add_products(A[i], A[j], k, Q[i, j])
             for lane in range(lanes):
                 Q[j, i, lane] = Q[i, j, lane]
         for r in range(k):
-            for lane in range(lanes):
-                M[i, r, lane] = A[i, 0, lane] * L_star[r, 0, lane]
-            for s in range(1, r + 1):
-                for lane in range(lanes):
-                    M[i, r, lane] += A[i, s, lane] * L_star[r, s, lane]
+            add_products(A[i], L_star[r], r + 1, M[i, r])
 
 
 def chain_round(  # type: ignore[no-untyped-def]
