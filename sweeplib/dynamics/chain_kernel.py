@@ -8,7 +8,7 @@ from sweeplib.dynamics.lanes_kernel import (
     add_mean,
     draw_words,
     fields,
-    fill_pairs,
+    fill_normals,
     fill_teacher_overlaps,
     gather,
     group_width,
@@ -222,7 +222,7 @@ def chain_round(  # type: ignore[no-untyped-def]
         pending = next_targets(order, first, targets, exits, target)
         for _ in range(count):
             draw_words(step, seed, key, drawn)
-            fill_pairs(drawn, z)
+            fill_normals(drawn, z)
             draw_outside(constants[2], scale, width, z[k + p + 1], step, seed, key, sure, outside)
             fields(A, B, L_star, z, lam, lam_star)
             for lane in range(lanes):

@@ -7,7 +7,7 @@ filled up to whole vectors with copies of their last replica, so that no bit of 
 import numba
 import numpy as np
 
-from sweeplib.random import normal_pair, words
+from sweeplib.random import fill_fours, words
 
 MOST_LANES = 128
 """So many that starting a loop over them costs next to nothing; of more, the state of wide networks fills the cache."""
@@ -54,12 +54,10 @@ def draw_words(step, seed, key, drawn):  # type: ignore[no-untyped-def]
 
 
 @kernel
-def fill_pairs(drawn, z):  # type: ignore[no-untyped-def]
-    """Fill z (a multiple of 4, lanes) with the normals made of the words, two rows of two."""
-    rows, lanes = z.shape
-    for row in range(0, rows, 2):
-        for lane in range(lanes):
-            z[row, lane], z[row + 1, lane] = normal_pair(drawn[row, lane], drawn[row + 1, lane])
+def fill_normals(drawn, z):  # type: ignore[no-untyped-def]
+    """Fill z (a multiple of 4, lanes) with the normals made of the words, four rows of four."""
+    for row in range(0, z.shape[0], 4):
+        fill_fours(drawn[row : row + 4], z[row : row + 4])
 
 
 @kernel

@@ -8,7 +8,7 @@ from sweeplib.dynamics.lanes_kernel import (
     add_mean,
     draw_words,
     fields,
-    fill_pairs,
+    fill_normals,
     gather,
     group_width,
     kernel,
@@ -262,7 +262,7 @@ def sde_round(  # type: ignore[no-untyped-def]
         factorise_within(Q, M, L_star, A, B, spherical, broken, indefinite)
         for _ in range(count):
             draw_words(step, seed, key, drawn)
-            fill_pairs(drawn, z)
+            fill_normals(drawn, z)
             step_Q[:], step_M[:], step_a[:] = 0.0, 0.0, 0.0
             for lane in range(lanes):
                 mean[lane] = constants[3, lane]
