@@ -22,7 +22,7 @@ plan: $(VENV)/.run
 	$(BIN)/sweeplib plan $(CONFIG)
 
 test: $(VENV)/.test
-	$(BIN)/python -m pytest -m "not long" --numprocesses 2 --dist loadfile
+	$(BIN)/python -m pytest -m "not long" --numprocesses 2 --dist loadfile --no-loadscope-reorder
 
 test-long: $(VENV)/.test
 	$(BIN)/python -m pytest -m long --timeout 3600

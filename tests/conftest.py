@@ -1,5 +1,8 @@
-"""Runtime type checks of everything but the compiled kernels, for all tests."""
+"""Runtime type checks of everything but the compiled kernels, for all tests, and the order of the tests."""
 
+from pathlib import Path
+
+import pytest
 from jaxtyping import install_import_hook
 
 CHECKED = [
@@ -15,4 +18,12 @@ CHECKED = [
     "theory",
 ]
 
+TESTS = Path(__file__).parent
+LONGEST_FIRST = {"contracts": 0, "workflow": 1, "laws": 2, "faults": 3}
+
 install_import_hook([f"sweeplib.{floor}" for floor in CHECKED], "runtime_types.checked")
+
+
+def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
+    """Put the folders that take longest first, so that no file is left to one process at the end."""
+    items.sort(key=lambda item: LONGEST_FIRST.get(item.path.relative_to(TESTS).parts[0], len(LONGEST_FIRST)))

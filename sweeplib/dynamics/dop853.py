@@ -82,6 +82,13 @@ def solutions(states: Array, targets: int, max_steps: int) -> Solutions:
 
 
 @_kernel
+def copy(values, out):  # type: ignore[no-untyped-def]
+    """Fill out with the values. (An assignment of arrays takes seconds to compile, for its error messages.)"""
+    for v in range(out.shape[0]):
+        out[v] = values[v]
+
+
+@_kernel
 def combination(out, start, length, weights, slopes, count):  # type: ignore[no-untyped-def]
     """Fill out = start + length Σ_s weights[s] slopes[s]."""
     for v in range(out.shape[0]):
@@ -164,7 +171,7 @@ def stepped(i, slope_of, rtol, atol, tableau, solutions, slopes, new, scratch, s
     time, length, rejected = solutions.time[i], solutions.step[i], False
     shortest = 10.0 * abs(np.nextafter(time, np.inf) - time)
     length = max(length, shortest)
-    slopes[0] = slope
+    copy(slope, slopes[0])
     while length >= shortest:
         for stage in range(1, 12):
             combination(scratch, state, length, tableau.stages[stage], slopes, stage)
@@ -177,9 +184,9 @@ def stepped(i, slope_of, rtol, atol, tableau, solutions, slopes, new, scratch, s
             solutions.before[i], solutions.length[i] = time, length
             solutions.time[i] = time + length
             solutions.step[i] = length * (min(1.0, factor) if rejected else factor)
-            solutions.start[i] = state
-            solutions.state[i] = new
-            solutions.slope[i] = slopes[12]
+            copy(state, solutions.start[i])
+            copy(new, solutions.state[i])
+            copy(slopes[12], solutions.slope[i])
             return True
         factor = _SAFETY * error**-0.125
         length *= factor if factor > _SMALLEST_FACTOR else _SMALLEST_FACTOR
@@ -302,7 +309,7 @@ def advance(  # type: ignore[no-untyped-def]
         enough &= came == min(until[i], end) or solutions.failed[i]
         times[i] = came
         if came == solutions.time[i]:
-            states[i] = solutions.state[i]
+            copy(solutions.state[i], states[i])
         else:
             x = (came - solutions.before[i]) / solutions.length[i]
             interpolant(states[i], solutions.start[i], solutions.terms[i], x)

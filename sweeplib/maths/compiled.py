@@ -57,8 +57,8 @@ def _named(template: Callable[..., Any], bindings: tuple[tuple[str, Any], ...]) 
 
 
 def inlined(thing: Any) -> Any:
-    """A plain function as a compiled one that kernels can call; anything else as it is."""
-    return numba.njit(**_OPTIONS)(thing) if isinstance(thing, types.FunctionType) else thing
+    """A plain function as a compiled one that kernels can call, cached as they are; anything else as it is."""
+    return _specialised(thing, ()) if isinstance(thing, types.FunctionType) else thing
 
 
 @functools.cache
