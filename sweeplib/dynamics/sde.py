@@ -17,7 +17,7 @@ from sweeplib.dynamics.replicas import Replicas
 from sweeplib.dynamics.sde_kernel import drifts_in_turn, drifts_together, sde_round
 from sweeplib.dynamics.step_dynamics import StepDynamics
 from sweeplib.maths.binding import bound
-from sweeplib.maths.compiled import inlined
+from sweeplib.maths.compiled import specialised
 from sweeplib.maths.expectations import Expectations
 from sweeplib.maths.overlaps import lower_factors
 from sweeplib.problem import Problem
@@ -104,8 +104,8 @@ class Sde(StepDynamics):
 def _in_lanes(pair: Expectations) -> Callable[..., None]:
     """The drifts of many systems at once, or in turn where the pair has none such."""
     if pair.in_lanes:
-        return bound(drifts_together, drifts=inlined(pair.in_lanes))
-    return bound(drifts_in_turn, drifts=inlined(pair.drifts))
+        return bound(drifts_together, drifts=specialised(pair.in_lanes))
+    return bound(drifts_in_turn, drifts=specialised(pair.drifts))
 
 
 def _lanes_last(part: Array) -> Array:

@@ -23,7 +23,7 @@ _OPTIONS: dict[str, Any] = {"error_model": "numpy", "fastmath": {"contract"}, "n
 
 
 def specialised(template: Callable[..., Any], **bindings: Any) -> Any:
-    """The compiled `template` with its global names bound as told; plain functions are compiled alike.
+    """The compiled `template` with its global names bound as told; plain functions are compiled alike, once for all.
 
     Compiled without the global interpreter lock, one thread; the same arguments give the same object again.
     """
@@ -51,14 +51,15 @@ def _pointer(template: Callable[..., Any], signature: Any, bindings: tuple[tuple
 
 def _named(template: Callable[..., Any], bindings: tuple[tuple[str, Any], ...]) -> types.FunctionType:
     """The template bound, under a name that tells it from all else that the template was or will be."""
-    copy = bound(template, **{name: inlined(thing) for name, thing in bindings})
+    given = {name: specialised(thing) if isinstance(thing, types.FunctionType) else thing for name, thing in bindings}
+    copy = bound(template, **given)
     copy.__name__ = copy.__qualname__ = f"{template.__name__}__{_digest(copy)}"
     return copy
 
 
 def inlined(thing: Any) -> Any:
-    """A plain function as a compiled one that kernels can call, cached as they are; anything else as it is."""
-    return _specialised(thing, ()) if isinstance(thing, types.FunctionType) else thing
+    """A plain function as a compiled one that kernels can call; anything else as it is."""
+    return numba.njit(**_OPTIONS)(thing) if isinstance(thing, types.FunctionType) else thing
 
 
 @functools.cache
