@@ -20,7 +20,7 @@ from typing import Any
 import numpy as np
 
 from sweeplib.maths.activations import Activation
-from sweeplib.maths.arc_sine import arc_sine, arc_sines_sum
+from sweeplib.maths.arc_sine import add_arc_sines, arc_sine, arc_sines_sum, near_arc_sine
 from sweeplib.maths.binding import bound
 from sweeplib.maths.expectations.expectations import FAMILIES, Expectations, Family
 
@@ -49,6 +49,7 @@ def risk(Q: Array, M: Array, P: Array, a: Array, a_star: Array, out: Array) -> N
             out[lane] *= 0.5 * out[lane]
     own, others = len(student_slopes), len(teacher_slopes)
     student_scale, teacher_scale = np.empty((p, own, lanes)), np.empty((k, others, lanes))
+    cosines = np.empty(lanes)
     for i in range(p):
         for t in range(own):
             for lane in range(lanes):
@@ -65,23 +66,23 @@ def risk(Q: Array, M: Array, P: Array, a: Array, a_star: Array, out: Array) -> N
                 for u in range(others):
                     factor = (1.0 if r == s else 2.0) * teacher_weights[t] * teacher_weights[u] / (math.pi * k * k)
                     for lane in range(lanes):
-                        cosine = teacher_scale[r, t, lane] * teacher_scale[s, u, lane] * P[r, s, lane]
-                        out[lane] += factor * a_star[r, lane] * a_star[s, lane] * arc_sine(cosine)
+                        cosines[lane] = teacher_scale[r, t, lane] * teacher_scale[s, u, lane] * P[r, s, lane]
+                    add_arc_sines(factor, a_star[r], a_star[s], cosines, out)
     for i in range(p):
         for r in range(k):
             for t in range(own):
                 for u in range(others):
                     factor = 2.0 * student_weights[t] * teacher_weights[u] / (math.pi * p * k)
                     for lane in range(lanes):
-                        cosine = student_scale[i, t, lane] * teacher_scale[r, u, lane] * M[i, r, lane]
-                        out[lane] -= factor * a[i, lane] * a_star[r, lane] * arc_sine(cosine)
+                        cosines[lane] = student_scale[i, t, lane] * teacher_scale[r, u, lane] * M[i, r, lane]
+                    add_arc_sines(-factor, a[i], a_star[r], cosines, out)
         for j in range(i + 1):
             for t in range(own):
                 for u in range(own):
                     factor = (1.0 if i == j else 2.0) * student_weights[t] * student_weights[u] / (math.pi * p * p)
                     for lane in range(lanes):
-                        cosine = student_scale[i, t, lane] * student_scale[j, u, lane] * Q[i, j, lane]
-                        out[lane] += factor * a[i, lane] * a[j, lane] * arc_sine(cosine)
+                        cosines[lane] = student_scale[i, t, lane] * student_scale[j, u, lane] * Q[i, j, lane]
+                    add_arc_sines(factor, a[i], a[j], cosines, out)
     for lane in range(lanes):
         out[lane] = max(out[lane], 0.0)
 
@@ -161,9 +162,9 @@ def drifts(
     lanes = -(-count // (4 * groups)) * 4
     pair = np.zeros((2, lanes), np.int64)
     first, second = pair[0], pair[1]
-    tilts, room = np.empty((3, terms, lanes)), np.empty((4, lanes))
+    tilts, room = np.empty((3, terms, lanes)), np.empty((5, lanes))
     alpha, beta, scale = tilts[0], tilts[1], tilts[2]
-    by_first, by_second, between, sums = room[0], room[1], room[2], room[3]
+    by_first, by_second, between, sums, cosines = room[0], room[1], room[2], room[3], room[4]
     for i in range(p):
         for j in range(i + 1):
             drift_GF[i, j] = drift_GF[j, i] = flow[i, j] + flow[j, i]
@@ -193,9 +194,17 @@ def drifts(
             for q in range(m + 1):
                 covariance = S[m, q]
                 both = weight[m] * weight[q] * (0.5 if m == q else 1.0)
+                near = True
                 for lane in range(lanes):
                     tilted = covariance - alpha[m, lane] * alpha[q, lane] - beta[m, lane] * beta[q, lane]
-                    sums[lane] += both * arc_sine(tilted * scale[m, lane] * scale[q, lane])
+                    cosines[lane] = tilted * scale[m, lane] * scale[q, lane]
+                    near &= abs(cosines[lane]) <= 0.5
+                if near:
+                    for lane in range(lanes):
+                        sums[lane] += both * near_arc_sine(cosines[lane])
+                else:
+                    for lane in range(lanes):
+                        sums[lane] += both * arc_sine(cosines[lane])
         for lane in range(filled):
             x, y = first[lane], second[lane]
             twice = 2.0 if of[x] == of[y] and x != y else 1.0
