@@ -130,19 +130,21 @@ def _direction(bits):  # type: ignore[no-untyped-def]
 
 
 @numba.njit(error_model="numpy", fastmath={"contract"})
-def fill_fours(drawn, out):  # type: ignore[no-untyped-def]
-    """Fill each column of out (4, n) with the N(0, 1) numbers made of a column of drawn (4, n), 32-bit words.
+def make_fours(fours):  # type: ignore[no-untyped-def]
+    """Replace the four words, as the bits of floats, in each column of fours (4, n) by four N(0, 1) numbers.
 
     Two loops: in one, so few columns are on their way at a time that each waits for its own results.
     """
-    count = out.shape[1]
+    count = fours.shape[1]
     for j in range(count):
-        here, there = _lengths(drawn[0, j], drawn[1, j], drawn[2, j], drawn[3, j])
-        x, y = _direction(drawn[1, j])
-        out[0, j], out[1, j], out[2, j] = here * x, here * y, there
+        w0, w1 = bits_of_float(fours[0, j]), bits_of_float(fours[1, j])
+        w2, w3 = bits_of_float(fours[2, j]), bits_of_float(fours[3, j])
+        here, there = _lengths(w0, w1, w2, w3)
+        x, y = _direction(w1)
+        fours[0, j], fours[1, j], fours[2, j] = here * x, here * y, there
     for j in range(count):
-        x, y = _direction(drawn[3, j])
-        out[2, j], out[3, j] = out[2, j] * x, out[2, j] * y
+        x, y = _direction(bits_of_float(fours[3, j]))
+        fours[2, j], fours[3, j] = fours[2, j] * x, fours[2, j] * y
 
 
 @_compiled
@@ -151,19 +153,15 @@ def uniform(word):  # type: ignore[no-untyped-def]
     return (_exact_float(word) + 0.5) / 4294967296.0
 
 
-_GROUP = 128
-"""Blocks of Philox, four normals each, at a time: their words stay in the first cache."""
-
-
 @numba.njit(error_model="numpy", fastmath={"contract"}, nogil=True, cache=True)
 def fill_normals(key, seed, step, out):  # type: ignore[no-untyped-def]
     """Fill `out`, whose length is a multiple of 4, with the N(0, 1) numbers of one step of one replica."""
-    quarter = out.shape[0] // 4
-    drawn = np.empty((4, quarter), np.uint64)
-    w0, w1, w2, w3 = drawn[0], drawn[1], drawn[2], drawn[3]
-    for j in range(quarter):
-        w0[j], w1[j], w2[j], w3[j] = words(np.uint64(j), step, seed, key)
-    fill_fours(drawn, out.reshape((4, quarter)))
+    fours = out.reshape((4, out.shape[0] // 4))
+    for j in range(fours.shape[1]):
+        w0, w1, w2, w3 = words(np.uint64(j), step, seed, key)
+        fours[0, j], fours[1, j] = float_of_bits(w0), float_of_bits(w1)
+        fours[2, j], fours[3, j] = float_of_bits(w2), float_of_bits(w3)
+    make_fours(fours)
 
 
 def normals(key: int, seed: int, step: int, count: int) -> np.ndarray:
@@ -205,7 +203,7 @@ def chi_square(degrees, normal, step, seed, key):  # type: ignore[no-untyped-def
         return 0.0
     scale, width = gamma_constants(degrees if degrees >= 2.0 else degrees + 2.0)
     attempt = _ATTEMPTS
-    drawn, proposed = np.empty((4, 1), np.uint64), np.empty((4, 1))
+    four = np.empty((4, 1))
     w0, w1, _, _ = words(attempt, step, seed, key)
     boost = 1.0 if degrees >= 2.0 else uniform(w1) ** 2
     while True:
@@ -215,9 +213,11 @@ def chi_square(degrees, normal, step, seed, key):  # type: ignore[no-untyped-def
             return 2.0 * scale * cube * boost
         attempt += _1
         w0, _, _, _ = words(attempt, step, seed, key)
-        drawn[0, 0], drawn[1, 0], drawn[2, 0], drawn[3, 0] = words(attempt + _PROPOSALS, step, seed, key)
-        fill_fours(drawn, proposed)
-        normal = proposed[0, 0]
+        proposal = words(attempt + _PROPOSALS, step, seed, key)
+        for n in range(4):
+            four[n, 0] = float_of_bits(proposal[n])
+        make_fours(four)
+        normal = four[0, 0]
 
 
 @numba.njit(error_model="numpy", inline="always")

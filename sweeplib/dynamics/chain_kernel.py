@@ -6,9 +6,8 @@ import numpy as np
 
 from sweeplib.dynamics.lanes_kernel import (
     add_mean,
-    draw_words,
+    draw_normals,
     fields,
-    fill_normals,
     fill_teacher_overlaps,
     gather,
     group_width,
@@ -193,7 +192,6 @@ def chain_round(  # type: ignore[no-untyped-def]
         Q, M, P = np.empty((p, p, lanes)), np.empty((p, k, lanes)), np.empty((k, k, lanes))
         a, a_star, constants = np.empty((p, lanes)), np.empty((k, lanes)), np.empty((4, lanes))
         z, lam, lam_star = np.empty((4 * ((p + k + 5) // 4), lanes)), np.empty((p, lanes)), np.empty((k, lanes))
-        drawn = np.empty(z.shape, np.uint64)
         value, value_star = np.empty((p, lanes)), np.empty((k, lanes))
         c, spill, outside, displacement = np.empty((p, lanes)), np.empty(lanes), np.empty(lanes), np.empty(lanes)
         scale, width = np.empty(lanes), np.empty(lanes)
@@ -221,8 +219,7 @@ def chain_round(  # type: ignore[no-untyped-def]
         fill_teacher_overlaps(L_star, P)
         pending = next_targets(order, first, targets, exits, target)
         for _ in range(count):
-            draw_words(step, seed, key, drawn)
-            fill_normals(drawn, z)
+            draw_normals(step, seed, key, z)
             draw_outside(constants[2], scale, width, z[k + p + 1], step, seed, key, sure, outside)
             fields(A, B, L_star, z, lam, lam_star)
             for lane in range(lanes):

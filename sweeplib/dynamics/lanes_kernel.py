@@ -7,7 +7,8 @@ filled up to whole vectors with copies of their last replica, so that no bit of 
 import numba
 import numpy as np
 
-from sweeplib.random import fill_fours, words
+from sweeplib.bits import float_of_bits
+from sweeplib.random import make_fours, words
 
 MOST_LANES = 128
 """So many that starting a loop over them costs next to nothing; of more, the state of wide networks fills the cache."""
@@ -43,21 +44,15 @@ def scatter(lanes, order, first, target):  # type: ignore[no-untyped-def]
 
 
 @kernel
-def draw_words(step, seed, key, drawn):  # type: ignore[no-untyped-def]
-    """Fill drawn (a multiple of 4, lanes) with the random words of each lane's step."""
-    rows, lanes = drawn.shape
-    for block in range(rows // 4):
+def draw_normals(step, seed, key, z):  # type: ignore[no-untyped-def]
+    """Fill z (a multiple of 4, lanes) with the normals of each lane's step."""
+    rows, lanes = z.shape
+    for row in range(0, rows, 4):
         for lane in range(lanes):
-            w0, w1, w2, w3 = words(np.uint64(block), step[lane], seed[lane], key[lane])
-            drawn[4 * block, lane], drawn[4 * block + 1, lane] = w0, w1
-            drawn[4 * block + 2, lane], drawn[4 * block + 3, lane] = w2, w3
-
-
-@kernel
-def fill_normals(drawn, z):  # type: ignore[no-untyped-def]
-    """Fill z (a multiple of 4, lanes) with the normals made of the words, four rows of four."""
-    for row in range(0, z.shape[0], 4):
-        fill_fours(drawn[row : row + 4], z[row : row + 4])
+            w0, w1, w2, w3 = words(np.uint64(row // 4), step[lane], seed[lane], key[lane])
+            z[row, lane], z[row + 1, lane] = float_of_bits(w0), float_of_bits(w1)
+            z[row + 2, lane], z[row + 3, lane] = float_of_bits(w2), float_of_bits(w3)
+        make_fours(z[row : row + 4])
 
 
 @kernel

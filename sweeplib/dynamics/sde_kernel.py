@@ -6,9 +6,8 @@ import numpy as np
 
 from sweeplib.dynamics.lanes_kernel import (
     add_mean,
-    draw_words,
+    draw_normals,
     fields,
-    fill_normals,
     gather,
     group_width,
     kernel,
@@ -229,7 +228,6 @@ def sde_round(  # type: ignore[no-untyped-def]
         a, a_star, constants = np.empty((p, lanes)), np.empty((k, lanes)), np.empty((5, lanes))
         width = p + k + 2
         z = np.empty((4 * ((samples * width + 3) // 4), lanes))
-        drawn = np.empty(z.shape, np.uint64)
         lam, lam_star, c = np.empty((p, lanes)), np.empty((k, lanes)), np.empty((p, lanes))
         value, value_star = np.empty((p, lanes)), np.empty((k, lanes))
         step_Q, step_M, step_a = np.empty((p, p, lanes)), np.empty((p, k, lanes)), np.empty((p, lanes))
@@ -261,8 +259,7 @@ def sde_round(  # type: ignore[no-untyped-def]
         pending = next_targets(order, first, targets, exits, target)
         factorise_within(Q, M, L_star, A, B, spherical, broken, indefinite)
         for _ in range(count):
-            draw_words(step, seed, key, drawn)
-            fill_normals(drawn, z)
+            draw_normals(step, seed, key, z)
             step_Q[:], step_M[:], step_a[:] = 0.0, 0.0, 0.0
             for lane in range(lanes):
                 mean[lane] = constants[3, lane]
