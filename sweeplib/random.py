@@ -46,10 +46,12 @@ def checked_seed(seed: int) -> int:
     return int(seed)
 
 
-_52, _20, _8, _1 = (np.uint64(n) for n in (52, 20, 8, 1))
-_LOW_18, _MIDDLE_12, _SIGN = np.uint64((1 << 18) - 1), np.uint64(0xFFF000), np.uint64(1 << 63)
+_20, _8, _7, _1 = (np.uint64(n) for n in (20, 8, 7, 1))
+_LOW_18, _SIGN = np.uint64((1 << 18) - 1), np.uint64(1 << 63)
+_FIRST_12, _SECOND_12 = np.uint64(0xFFF << 40), np.uint64(0xFFF << 28)
 _FIRST_SIGN, _SECOND_SIGN = np.uint64(63 - 18), np.uint64(63 - 19)
-_TO_52, _TO_54, _EXPONENT = np.uint64(1075 << 52), np.uint64(1077 << 52), np.uint64(0xFFF << 52)
+_ONE, _TO_7, _TO_52, _TO_54 = (np.uint64(1023 + n << 52) for n in (0, 7, 52, 54))
+_EXPONENT = np.uint64(0xFFF << 52)
 _LEAST_MANTISSA = np.float64(math.sqrt(0.5)).view(np.uint64)
 """The bits of √½: mantissas are taken in [√½, √2), about one."""
 
@@ -61,20 +63,33 @@ def _exact_float(integer):  # type: ignore[no-untyped-def]
 
 
 @numba.njit(error_model="numpy", inline="always")
-def philox(c0, c1, c2, c3, k0, k1):  # type: ignore[no-untyped-def]
-    """Four random 32-bit words, as uint64, of the counter (c0..c3) under the key (k0, k1)."""
+def two_philox(c0, d0, c1, c2, c3, k0, k1):  # type: ignore[no-untyped-def]
+    """Four random 32-bit words, as uint64, of the counter (c0, c1, c2, c3) under the key (k0, k1), then of (d0, ...).
+
+    The two take turns, round by round: of one alone, most instructions wait for the one before them.
+    """
+    d1, d2, d3 = c1, c2, c3
     for _ in range(10):
         low, high = _M0 * (c0 & _LOW), _M1 * (c2 & _LOW)
+        low_too, high_too = _M0 * (d0 & _LOW), _M1 * (d2 & _LOW)
         c0, c2 = (high >> _32) ^ c1 ^ k0, (low >> _32) ^ c3 ^ k1
-        c1, c3 = high, low
+        d0, d2 = (high_too >> _32) ^ d1 ^ k0, (low_too >> _32) ^ d3 ^ k1
+        c1, c3, d1, d3 = high, low, high_too, low_too
         k0, k1 = (k0 + _W0) & _LOW, (k1 + _W1) & _LOW
-    return c0 & _LOW, c1 & _LOW, c2 & _LOW, c3 & _LOW
+    return c0 & _LOW, c1 & _LOW, c2 & _LOW, c3 & _LOW, d0 & _LOW, d1 & _LOW, d2 & _LOW, d3 & _LOW
+
+
+@numba.njit(error_model="numpy", inline="always")
+def two_draws(index, other, step, seed, key):  # type: ignore[no-untyped-def]
+    """The `words` of the draw `index`, then those of the draw `other`."""
+    return two_philox(index, other, step & _LOW, step >> _32, seed, key & _LOW, key >> _32)
 
 
 @numba.njit(error_model="numpy", inline="always")
 def words(index, step, seed, key):  # type: ignore[no-untyped-def]
     """Four random 32-bit words: draw `index` of `step` for replica `seed` in the stream `key` (all uint64)."""
-    return philox(index, step & _LOW, step >> _32, seed, key & _LOW, key >> _32)
+    w0, w1, w2, w3, _, _, _, _ = two_draws(index, index, step, seed, key)
+    return w0, w1, w2, w3
 
 
 @_compiled
@@ -89,62 +104,91 @@ def _logarithm(w):  # type: ignore[no-untyped-def]
 
 
 @_compiled
-def _squared_length(first, second):  # type: ignore[no-untyped-def]
-    """−log u u', u = (first + ½)/2^32 and u' = (second + ½)/2^32."""
-    product = (float_of_bits(first | _TO_54) - (18014398509481984.0 - 2.0)) * (_exact_float(second) + 0.5)
-    pattern = bits_of_float(product)
-    beyond = pattern - _LEAST_MANTISSA
-    exponent = float_of_bits((beyond >> _52) | _TO_52) - (4503599627370496.0 + 66.0)
-    mantissa = float_of_bits(pattern - (beyond & _EXPONENT))
-    return -(exponent * 0.6931471805599453 + _logarithm(mantissa - 1.0))
+def _product(first, second):  # type: ignore[no-untyped-def]
+    """2^66 u u', u = (first + ½)/2^32 and u' = (second + ½)/2^32."""
+    return (float_of_bits(first | _TO_54) - (18014398509481984.0 - 2.0)) * (
+        float_of_bits(second | _TO_52) - (4503599627370496.0 - 0.5)
+    )
 
 
 @_compiled
-def _lengths(w0, w1, w2, w3):  # type: ignore[no-untyped-def]
-    """R √(v/2) and R √((1 − v)/2), v made of the upper 12 bits of w1 and w3."""
-    square = _squared_length(w0, w2)
-    part = (_exact_float(((w1 >> _8) & _MIDDLE_12) | (w3 >> _20)) + 0.5) / 16777216.0
-    return math.sqrt(square * part), math.sqrt(square * (1.0 - part))
+def _squared_length(product):  # type: ignore[no-untyped-def]
+    """−log u u', of the product above."""
+    pattern = bits_of_float(product)
+    exponent = (pattern - _LEAST_MANTISSA) & _EXPONENT
+    doublings = float_of_bits((exponent >> _7) | _TO_7) - 194.0
+    w = float_of_bits(pattern - exponent) - 1.0
+    return -(doublings * 0.6931471805599453 + _logarithm(w))
 
 
-_ANGLE = math.pi / 524288.0
-"""2π/2^20."""
+@_compiled
+def _part(first, second):  # type: ignore[no-untyped-def]
+    """v, made of the upper 12 bits of two words."""
+    bits = ((first << _20) & _FIRST_12) | ((second << _8) & _SECOND_12)
+    return float_of_bits(bits | _ONE) - (1.0 - 0.5**25)
+
+
+_STEP = math.pi / 524288.0
+"""2π/2^20, between two angles of the lattice."""
+
+_SINES = (0.9999999999956726, -0.16666666631589003, 0.00833332878229936, -0.00019839202172159784, 2.717345361627713e-06)
+_COSINES = (
+    0.9999999999999435,
+    -0.4999999999934735,
+    0.04166666654358041,
+    -0.0013888880382498289,
+    2.4798927129567507e-05,
+    -2.717334712576943e-07,
+)
+_S0, _S1, _S2, _S3, _S4 = (c * _STEP ** (2 * n + 1) for n, c in enumerate(_SINES))
+_C0, _C1, _C2, _C3, _C4, _C5 = (c * _STEP ** (2 * n) for n, c in enumerate(_COSINES))
 
 
 @_compiled
 def _direction(bits):  # type: ignore[no-untyped-def]
     """√2 (cos, sin) of an angle from the low 20 of the bits: (±(cos φ − sin φ), ±(cos φ + sin φ)) with |φ| < π/4.
 
-    18 bits are φ, symmetric about zero, and two are the signs: all of a lattice of 2^20 angles. Chebyshev interpolants
-    in φ², to 4e-12.
+    18 bits are φ in steps of the lattice, symmetric about zero, and two are the signs: all of a lattice of 2^20 angles.
+    Chebyshev interpolants in φ², to 4e-12.
     """
-    phi = _exact_float(bits & _LOW_18) * _ANGLE - 131071.5 * _ANGLE
+    phi = _exact_float(bits & _LOW_18) - 131071.5
     z = phi * phi
-    z2 = z * z
-    sine = (0.9999999999956726 - 0.16666666631589003 * z) + z2 * (0.00833332878229936 - 0.00019839202172159784 * z)
-    sine = phi * (sine + z2 * z2 * 2.717345361627713e-06)
-    cosine = (0.9999999999999435 - 0.4999999999934735 * z) + z2 * (0.04166666654358041 - 0.0013888880382498289 * z)
-    cosine = cosine + z2 * z2 * (2.4798927129567507e-05 - 2.717334712576943e-07 * z)
+    sine = phi * (_S0 + z * (_S1 + z * (_S2 + z * (_S3 + z * _S4))))
+    cosine = _C0 + z * (_C1 + z * (_C2 + z * (_C3 + z * (_C4 + z * _C5))))
     x, y = bits_of_float(cosine - sine), bits_of_float(cosine + sine)
     return float_of_bits(x ^ ((bits << _FIRST_SIGN) & _SIGN)), float_of_bits(y ^ ((bits << _SECOND_SIGN) & _SIGN))
 
 
-@numba.njit(error_model="numpy", fastmath={"contract"})
-def make_fours(fours):  # type: ignore[no-untyped-def]
-    """Replace the four words, as the bits of floats, in each column of fours (4, n) by four N(0, 1) numbers.
+@_compiled
+def put_words(f0, f1, f2, f3, column, w0, w1, w2, w3):  # type: ignore[no-untyped-def]
+    """Put four words, as the bits of floats, in a column of four rows."""
+    f0[column], f1[column] = float_of_bits(w0), float_of_bits(w1)
+    f2[column], f3[column] = float_of_bits(w2), float_of_bits(w3)
 
-    Two loops: in one, so few columns are on their way at a time that each waits for its own results.
+
+@numba.njit(error_model="numpy", fastmath={"contract"})
+def make_fours(f0, f1, f2, f3):  # type: ignore[no-untyped-def]
+    """Replace the four words, as the bits of floats, in each column of four rows by four N(0, 1) numbers.
+
+    A loop for each part of the work: the constants of each find room in the processor's registers, and its chain of
+    results that wait for each other is so short that several columns are on their way at a time.
     """
-    count = fours.shape[1]
+    count = f0.shape[0]
     for j in range(count):
-        w0, w1 = bits_of_float(fours[0, j]), bits_of_float(fours[1, j])
-        w2, w3 = bits_of_float(fours[2, j]), bits_of_float(fours[3, j])
-        here, there = _lengths(w0, w1, w2, w3)
-        x, y = _direction(w1)
-        fours[0, j], fours[1, j], fours[2, j] = here * x, here * y, there
+        f0[j] = _product(bits_of_float(f0[j]), bits_of_float(f2[j]))
     for j in range(count):
-        x, y = _direction(bits_of_float(fours[3, j]))
-        fours[2, j], fours[3, j] = fours[2, j] * x, fours[2, j] * y
+        f0[j] = _squared_length(f0[j])
+    for j in range(count):
+        square, part = f0[j], _part(bits_of_float(f1[j]), bits_of_float(f3[j]))
+        f0[j], f2[j] = square * part, square * (1.0 - part)
+    for j in range(count):
+        length = math.sqrt(f0[j])
+        x, y = _direction(bits_of_float(f1[j]))
+        f0[j], f1[j] = length * x, length * y
+    for j in range(count):
+        length = math.sqrt(f2[j])
+        x, y = _direction(bits_of_float(f3[j]))
+        f2[j], f3[j] = length * x, length * y
 
 
 @_compiled
@@ -154,20 +198,29 @@ def uniform(word):  # type: ignore[no-untyped-def]
 
 
 @numba.njit(error_model="numpy", fastmath={"contract"}, nogil=True, cache=True)
-def fill_normals(key, seed, step, out):  # type: ignore[no-untyped-def]
-    """Fill `out`, whose length is a multiple of 4, with the N(0, 1) numbers of one step of one replica."""
-    fours = out.reshape((4, out.shape[0] // 4))
-    for j in range(fours.shape[1]):
-        w0, w1, w2, w3 = words(np.uint64(j), step, seed, key)
-        fours[0, j], fours[1, j] = float_of_bits(w0), float_of_bits(w1)
-        fours[2, j], fours[3, j] = float_of_bits(w2), float_of_bits(w3)
-    make_fours(fours)
+def fill_normals(key, seed, step, first, out):  # type: ignore[no-untyped-def]
+    """Fill `out` with N(0, 1) numbers of a step of a replica: draws from the first on, each of which makes four.
+
+    The length is a multiple of 4; each quarter holds one of the numbers of each draw.
+    """
+    quarter = out.shape[0] // 4
+    half = quarter // 2
+    f0, f1, f2, f3 = out[:quarter], out[quarter : 2 * quarter], out[2 * quarter : 3 * quarter], out[3 * quarter :]
+    for j in range(half):
+        draw = first + np.uint64(j)
+        w0, w1, w2, w3, v0, v1, v2, v3 = two_draws(draw, draw + np.uint64(half), step, seed, key)
+        put_words(f0, f1, f2, f3, j, w0, w1, w2, w3)
+        put_words(f0, f1, f2, f3, half + j, v0, v1, v2, v3)
+    if quarter % 2:
+        w0, w1, w2, w3 = words(first + np.uint64(quarter - 1), step, seed, key)
+        put_words(f0, f1, f2, f3, quarter - 1, w0, w1, w2, w3)
+    make_fours(f0, f1, f2, f3)
 
 
 def normals(key: int, seed: int, step: int, count: int) -> np.ndarray:
     """`count` independent N(0, 1) numbers: the draws of `step` for replica `seed` in the stream `key`."""
     out = np.empty(-(-count // 4) * 4)
-    fill_normals(np.uint64(key), np.uint64(seed), np.uint64(step), out)
+    fill_normals(np.uint64(key), np.uint64(seed), np.uint64(step), np.uint64(0), out)
     return out[:count]
 
 
@@ -203,7 +256,7 @@ def chi_square(degrees, normal, step, seed, key):  # type: ignore[no-untyped-def
         return 0.0
     scale, width = gamma_constants(degrees if degrees >= 2.0 else degrees + 2.0)
     attempt = _ATTEMPTS
-    four = np.empty((4, 1))
+    four = np.empty(4)
     w0, w1, _, _ = words(attempt, step, seed, key)
     boost = 1.0 if degrees >= 2.0 else uniform(w1) ** 2
     while True:
@@ -213,11 +266,10 @@ def chi_square(degrees, normal, step, seed, key):  # type: ignore[no-untyped-def
             return 2.0 * scale * cube * boost
         attempt += _1
         w0, _, _, _ = words(attempt, step, seed, key)
-        proposal = words(attempt + _PROPOSALS, step, seed, key)
-        for n in range(4):
-            four[n, 0] = float_of_bits(proposal[n])
-        make_fours(four)
-        normal = four[0, 0]
+        v0, v1, v2, v3 = words(attempt + _PROPOSALS, step, seed, key)
+        put_words(four[0:1], four[1:2], four[2:3], four[3:4], 0, v0, v1, v2, v3)
+        make_fours(four[0:1], four[1:2], four[2:3], four[3:4])
+        normal = four[0]
 
 
 @numba.njit(error_model="numpy", inline="always")

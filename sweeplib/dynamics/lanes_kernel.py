@@ -7,8 +7,7 @@ filled up to whole vectors with copies of their last replica, so that no bit of 
 import numba
 import numpy as np
 
-from sweeplib.bits import float_of_bits
-from sweeplib.random import make_fours, words
+from sweeplib.random import make_fours, put_words, two_draws, words
 
 MOST_LANES = 128
 """So many that starting a loop over them costs next to nothing; of more, the state of wide networks fills the cache."""
@@ -47,12 +46,22 @@ def scatter(lanes, order, first, target):  # type: ignore[no-untyped-def]
 def draw_normals(step, seed, key, z):  # type: ignore[no-untyped-def]
     """Fill z (a multiple of 4, lanes) with the normals of each lane's step."""
     rows, lanes = z.shape
-    for row in range(0, rows, 4):
+    for row in range(0, rows - 4, 8):
+        f0, f1, f2, f3 = z[row], z[row + 1], z[row + 2], z[row + 3]
+        g0, g1, g2, g3 = z[row + 4], z[row + 5], z[row + 6], z[row + 7]
+        draw = np.uint64(row // 4)
         for lane in range(lanes):
-            w0, w1, w2, w3 = words(np.uint64(row // 4), step[lane], seed[lane], key[lane])
-            z[row, lane], z[row + 1, lane] = float_of_bits(w0), float_of_bits(w1)
-            z[row + 2, lane], z[row + 3, lane] = float_of_bits(w2), float_of_bits(w3)
-        make_fours(z[row : row + 4])
+            w0, w1, w2, w3, v0, v1, v2, v3 = two_draws(draw, draw + np.uint64(1), step[lane], seed[lane], key[lane])
+            put_words(f0, f1, f2, f3, lane, w0, w1, w2, w3)
+            put_words(g0, g1, g2, g3, lane, v0, v1, v2, v3)
+        make_fours(f0, f1, f2, f3)
+        make_fours(g0, g1, g2, g3)
+    if rows % 8:
+        f0, f1, f2, f3 = z[rows - 4], z[rows - 3], z[rows - 2], z[rows - 1]
+        for lane in range(lanes):
+            w0, w1, w2, w3 = words(np.uint64(rows // 4 - 1), step[lane], seed[lane], key[lane])
+            put_words(f0, f1, f2, f3, lane, w0, w1, w2, w3)
+        make_fours(f0, f1, f2, f3)
 
 
 @kernel

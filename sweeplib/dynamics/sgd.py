@@ -2,7 +2,8 @@
 
 The weights are the state, kept for all p x d. While an exit is waited for, Q and M are carried along by their exact
 update, for the risk of every step; they are computed again from the weights at every record. Weights kept in float32
-halve the memory and its traffic; all arithmetic is in float64, so that a step costs a weight one rounding, 3e-8 of it.
+halve the memory and its traffic; all arithmetic is in float64, so that a block of steps costs a weight one rounding,
+3e-8 of it.
 """
 
 from typing import Literal
@@ -12,7 +13,7 @@ from numpy.typing import NDArray
 
 from sweeplib.dynamics.dynamics import DYNAMICS, NumericalOptions
 from sweeplib.dynamics.replicas import Replicas
-from sweeplib.dynamics.sgd_kernel import sgd_steps
+from sweeplib.dynamics.sgd_kernel import BLOCK, sgd_steps
 from sweeplib.dynamics.step_dynamics import StepDynamics
 from sweeplib.problem import Problem
 
@@ -58,7 +59,8 @@ class Sgd(StepDynamics):
 
     def _take(self, i: int, until: int) -> None:
         W, W_star = self._weights[i]
-        count = min(until - int(self.step[i]), max(1, int(WORK_A_ROUND / W.size)))
+        blocks = max(1, int(WORK_A_ROUND / (BLOCK * W.size)))
+        count = min(until - int(self.step[i]), BLOCK * blocks)
         taken, diverged = self._steps(
             W,
             W_star,
@@ -90,7 +92,7 @@ class Sgd(StepDynamics):
     @staticmethod
     def work(problem: Problem, time: float) -> float:
         """Steps, times the draws of one and its products with the weights of both networks."""
-        return time / problem.step_time() * problem.d * (16.0 + 4.0 * problem.p + 2.0 * problem.k)
+        return time / problem.step_time() * problem.d * (16.0 + 2.0 * problem.p + problem.k)
 
 
 DYNAMICS.register("sgd", Sgd)

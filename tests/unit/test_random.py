@@ -8,7 +8,7 @@ import pytest
 from scipy import stats
 
 from sweeplib.errors import InputError
-from sweeplib.random import checked_seed, chi_square, fill_normals, make_fours, normals, philox, stream_key
+from sweeplib.random import checked_seed, chi_square, fill_normals, make_fours, normals, stream_key, two_philox, words
 
 # Kolmogorov-Smirnov at 1e-4 over the forty tests below: one false alarm in some 250 changes of the numbers.
 LEVEL = 1e-4
@@ -17,7 +17,15 @@ FULL = 0xFFFFFFFF
 
 @numba.njit
 def philox_words(counter, key):
-    return philox(counter[0], counter[1], counter[2], counter[3], key[0], key[1])
+    return two_philox(counter[0], counter[0], counter[1], counter[2], counter[3], key[0], key[1])
+
+
+@numba.njit
+def words_of_draws(first, out):
+    for j in range(out.shape[1]):
+        out[0, j], out[1, j], out[2, j], out[3, j] = words(
+            first + np.uint64(j), np.uint64(7), np.uint64(8), np.uint64(9)
+        )
 
 
 @numba.njit
@@ -25,7 +33,7 @@ def chi_squares(degrees, count):
     out = np.empty(count)
     z = np.empty(4)
     for i in range(count):
-        fill_normals(np.uint64(9), np.uint64(1), np.uint64(i), z)
+        fill_normals(np.uint64(9), np.uint64(1), np.uint64(i), np.uint64(0), z)
         out[i] = chi_square(degrees, z[3], np.uint64(i), np.uint64(1), np.uint64(9))
     return out
 
@@ -44,7 +52,7 @@ def chi_squares(degrees, count):
 )
 def test_philox_gives_the_published_words(counter, key, expected):
     """The known-answer vectors of Random123 for philox4x32, ten rounds."""
-    assert philox_words(np.array(counter, np.uint64), np.array(key, np.uint64)) == expected
+    assert philox_words(np.array(counter, np.uint64), np.array(key, np.uint64)) == expected + expected
 
 
 ENDS = (0, 1, 2**20 - 1, 2**20, 2**31, 2**32 - 1)
@@ -57,7 +65,7 @@ def test_normals_are_made_of_their_bits(seed):
     ends = np.array(list(itertools.product(ENDS, repeat=4)), np.uint64).T
     w = np.concatenate([ends, drawn], axis=1)
     x = w.view(np.float64).copy()
-    make_fours(x)
+    make_fours(*x)
     logarithms = np.log1p((w[::2] + 0.5 - 2.0**32) / 2.0**32)
     part = (w[1] // 2**20 * 2**12 + w[3] // 2**20 + 0.5) / 2.0**24
     for pair, expected, word in ((x[:2], part, w[1]), (x[2:], 1 - part, w[3])):
@@ -65,6 +73,18 @@ def test_normals_are_made_of_their_bits(seed):
         places = (np.arctan2(*pair) + np.pi) / (2 * np.pi) * 2**20 - 0.5
         assert np.abs(places - np.rint(places)).max() < 1e-4
         assert len(np.unique(np.rint(places))) == len(np.unique(word % 2**20))
+
+
+@pytest.mark.parametrize("columns", [1, 2, 3, 8, 33])
+@pytest.mark.parametrize("first", [0, 5])
+def test_a_normal_is_of_its_draw_wherever_it_stands(first, columns):
+    """Words one draw at a time, and draws that are made two at a time, from any first one on."""
+    single, several = np.empty((4, columns), np.uint64), np.empty(4 * columns)
+    words_of_draws(np.uint64(first), single)
+    expected = single.view(np.float64)
+    make_fours(*expected)
+    fill_normals(np.uint64(9), np.uint64(8), np.uint64(7), np.uint64(first), several)
+    np.testing.assert_array_equal(several, expected.ravel())
 
 
 def test_normals_are_normal():

@@ -6,8 +6,9 @@ import numpy as np
 import pytest
 
 from sweeplib import Overlaps, Problem
+from sweeplib.dynamics.sgd_kernel import COLUMNS, MULTIPLE
 from sweeplib.maths.activations import activation
-from sweeplib.random import normals
+from sweeplib.random import fill_normals, normals
 from sweeplib.simulation import Case, Recording, run_cases
 
 COMMITTEE = Problem(
@@ -36,23 +37,36 @@ def step_in_numpy(problem, W, W_star, a, sample):
     return moved, a + problem.second_layer_rate * problem.step_time() * value * displacement
 
 
+def samples_of(case, seed, step):
+    """The numbers of a step: d of the sample, and one of the noise."""
+    out = np.empty(MULTIPLE * (case.problem.d // MULTIPLE + 1))
+    for first in range(0, out.size, COLUMNS):
+        start = out[first : first + COLUMNS]
+        fill_normals(np.uint64(case.stream()), np.uint64(seed), np.uint64(step), np.uint64(first // 4), start)
+    return out[: case.problem.d + 1]
+
+
 @pytest.mark.parametrize("spherical", [False, True])
 @pytest.mark.parametrize("rate", [0.0, 1.5])
 @pytest.mark.parametrize("thresholds", [(), (0.9,)], ids=["no exits", "exits"])
-def test_sgd_takes_the_steps_written_down(rate, spherical, thresholds):
-    """Three steps with the same samples, to rounding, whether or not the overlaps are carried along for exits."""
-    problem = dataclasses.replace(COMMITTEE, second_layer_rate=rate, spherical=spherical)
+@pytest.mark.parametrize("d", [21, 1100])
+@pytest.mark.parametrize("shown", [(0, 1, 2, 3), (0, 11)], ids=["step by step", "blocks"])
+def test_sgd_takes_the_steps_written_down(shown, d, rate, spherical, thresholds):
+    """With the same samples, to rounding, whether or not the overlaps are carried along for exits."""
+    problem = dataclasses.replace(COMMITTEE, d=d, second_layer_rate=rate, spherical=spherical)
     rng = np.random.default_rng(0)
-    W, W_star, a = rng.normal(size=(3, 21)), rng.normal(size=(2, 21)), np.array(problem.a)
-    W *= np.sqrt(21) / np.linalg.norm(W, axis=1, keepdims=True)
-    times = tuple(np.arange(4) * problem.step_time())
+    W, W_star, a = rng.normal(size=(3, d)), rng.normal(size=(2, d)), np.array(problem.a)
+    W *= np.sqrt(d) / np.linalg.norm(W, axis=1, keepdims=True)
+    times = tuple(np.array(shown) * problem.step_time())
     case = Case(problem, "sgd", 5, Recording(times, observables=SHOWN, thresholds=thresholds))
     data = run_cases([case], initial=(W, W_star)).data
-    for step in range(4):
-        np.testing.assert_allclose(data["second_layer"][0, step], a, rtol=1e-13)
-        np.testing.assert_allclose(data["overlap_Q"][0, step], W @ W.T / 21, rtol=1e-11, atol=1e-13)
-        np.testing.assert_allclose(data["overlap_M"][0, step], W @ W_star.T / 21, rtol=1e-11, atol=1e-13)
-        W, a = step_in_numpy(problem, W, W_star, a, normals(case.stream(), 5, step, 22))
+    for step in range(max(shown) + 1):
+        if step in shown:
+            n = shown.index(step)
+            np.testing.assert_allclose(data["second_layer"][0, n], a, rtol=1e-13)
+            np.testing.assert_allclose(data["overlap_Q"][0, n], W @ W.T / d, rtol=1e-11, atol=1e-13)
+            np.testing.assert_allclose(data["overlap_M"][0, n], W @ W_star.T / d, rtol=1e-11, atol=1e-13)
+        W, a = step_in_numpy(problem, W, W_star, a, samples_of(case, 5, step))
     assert (a == problem.a).all() == (rate == 0.0)
 
 
