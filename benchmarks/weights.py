@@ -69,7 +69,7 @@ def draws_and_products(d: int, p: int, k: int, steps: int) -> Work:
 
     def work() -> float:
         for step in range(steps):
-            fill_normals(np.uint64(1), np.uint64(2), np.uint64(step), np.uint64(0), x)
+            fill_normals(np.uint64(1), np.uint64(2), np.uint64(step), x)
             dgemv(1.0, W, sample, trans=1)
             dgemv(1.0, W_star, sample, trans=1)
             dger(1e-9, sample, c, a=W, overwrite_a=1)

@@ -159,13 +159,6 @@ def _direction(bits):  # type: ignore[no-untyped-def]
     return float_of_bits(x ^ ((bits << _FIRST_SIGN) & _SIGN)), float_of_bits(y ^ ((bits << _SECOND_SIGN) & _SIGN))
 
 
-@_compiled
-def put_words(f0, f1, f2, f3, column, w0, w1, w2, w3):  # type: ignore[no-untyped-def]
-    """Put four words, as the bits of floats, in a column of four rows."""
-    f0[column], f1[column] = float_of_bits(w0), float_of_bits(w1)
-    f2[column], f3[column] = float_of_bits(w2), float_of_bits(w3)
-
-
 @numba.njit(error_model="numpy", fastmath={"contract"})
 def make_fours(f0, f1, f2, f3):  # type: ignore[no-untyped-def]
     """Replace the four words, as the bits of floats, in each column of four rows by four N(0, 1) numbers.
@@ -198,29 +191,28 @@ def uniform(word):  # type: ignore[no-untyped-def]
 
 
 @numba.njit(error_model="numpy", fastmath={"contract"}, nogil=True, cache=True)
-def fill_normals(key, seed, step, first, out):  # type: ignore[no-untyped-def]
-    """Fill `out` with N(0, 1) numbers of a step of a replica: draws from the first on, each of which makes four.
+def fill_normals(key, seed, step, out):  # type: ignore[no-untyped-def]
+    """Fill `out` with the N(0, 1) numbers of one step of one replica, each draw of which makes four.
 
-    The length is a multiple of 4; each quarter holds one of the numbers of each draw.
+    The length is a multiple of 4: each quarter holds one number of each draw.
     """
     quarter = out.shape[0] // 4
-    half = quarter // 2
+    half, last = quarter // 2, quarter - 1
     f0, f1, f2, f3 = out[:quarter], out[quarter : 2 * quarter], out[2 * quarter : 3 * quarter], out[3 * quarter :]
+    b0, b1, b2, b3 = f0.view(np.uint64), f1.view(np.uint64), f2.view(np.uint64), f3.view(np.uint64)
     for j in range(half):
-        draw = first + np.uint64(j)
-        w0, w1, w2, w3, v0, v1, v2, v3 = two_draws(draw, draw + np.uint64(half), step, seed, key)
-        put_words(f0, f1, f2, f3, j, w0, w1, w2, w3)
-        put_words(f0, f1, f2, f3, half + j, v0, v1, v2, v3)
+        w0, w1, w2, w3, v0, v1, v2, v3 = two_draws(np.uint64(j), np.uint64(half + j), step, seed, key)
+        b0[j], b1[j], b2[j], b3[j] = w0, w1, w2, w3
+        b0[half + j], b1[half + j], b2[half + j], b3[half + j] = v0, v1, v2, v3
     if quarter % 2:
-        w0, w1, w2, w3 = words(first + np.uint64(quarter - 1), step, seed, key)
-        put_words(f0, f1, f2, f3, quarter - 1, w0, w1, w2, w3)
+        b0[last], b1[last], b2[last], b3[last] = words(np.uint64(last), step, seed, key)
     make_fours(f0, f1, f2, f3)
 
 
 def normals(key: int, seed: int, step: int, count: int) -> np.ndarray:
     """`count` independent N(0, 1) numbers: the draws of `step` for replica `seed` in the stream `key`."""
     out = np.empty(-(-count // 4) * 4)
-    fill_normals(np.uint64(key), np.uint64(seed), np.uint64(step), np.uint64(0), out)
+    fill_normals(np.uint64(key), np.uint64(seed), np.uint64(step), out)
     return out[:count]
 
 
@@ -256,7 +248,8 @@ def chi_square(degrees, normal, step, seed, key):  # type: ignore[no-untyped-def
         return 0.0
     scale, width = gamma_constants(degrees if degrees >= 2.0 else degrees + 2.0)
     attempt = _ATTEMPTS
-    four = np.empty(4)
+    four = np.empty((4, 1))
+    bits = four.view(np.uint64)
     w0, w1, _, _ = words(attempt, step, seed, key)
     boost = 1.0 if degrees >= 2.0 else uniform(w1) ** 2
     while True:
@@ -266,10 +259,9 @@ def chi_square(degrees, normal, step, seed, key):  # type: ignore[no-untyped-def
             return 2.0 * scale * cube * boost
         attempt += _1
         w0, _, _, _ = words(attempt, step, seed, key)
-        v0, v1, v2, v3 = words(attempt + _PROPOSALS, step, seed, key)
-        put_words(four[0:1], four[1:2], four[2:3], four[3:4], 0, v0, v1, v2, v3)
-        make_fours(four[0:1], four[1:2], four[2:3], four[3:4])
-        normal = four[0]
+        bits[0, 0], bits[1, 0], bits[2, 0], bits[3, 0] = words(attempt + _PROPOSALS, step, seed, key)
+        make_fours(four[0], four[1], four[2], four[3])
+        normal = four[0, 0]
 
 
 @numba.njit(error_model="numpy", inline="always")

@@ -7,7 +7,7 @@ filled up to whole vectors with copies of their last replica, so that no bit of 
 import numba
 import numpy as np
 
-from sweeplib.random import make_fours, put_words, two_draws, words
+from sweeplib.random import make_fours, two_draws, words
 
 MOST_LANES = 128
 """So many that starting a loop over them costs next to nothing; of more, the state of wide networks fills the cache."""
@@ -46,22 +46,22 @@ def scatter(lanes, order, first, target):  # type: ignore[no-untyped-def]
 def draw_normals(step, seed, key, z):  # type: ignore[no-untyped-def]
     """Fill z (a multiple of 4, lanes) with the normals of each lane's step."""
     rows, lanes = z.shape
+    bits = z.view(np.uint64)
     for row in range(0, rows - 4, 8):
-        f0, f1, f2, f3 = z[row], z[row + 1], z[row + 2], z[row + 3]
-        g0, g1, g2, g3 = z[row + 4], z[row + 5], z[row + 6], z[row + 7]
+        b0, b1, b2, b3 = bits[row], bits[row + 1], bits[row + 2], bits[row + 3]
+        c0, c1, c2, c3 = bits[row + 4], bits[row + 5], bits[row + 6], bits[row + 7]
         draw = np.uint64(row // 4)
         for lane in range(lanes):
             w0, w1, w2, w3, v0, v1, v2, v3 = two_draws(draw, draw + np.uint64(1), step[lane], seed[lane], key[lane])
-            put_words(f0, f1, f2, f3, lane, w0, w1, w2, w3)
-            put_words(g0, g1, g2, g3, lane, v0, v1, v2, v3)
-        make_fours(f0, f1, f2, f3)
-        make_fours(g0, g1, g2, g3)
+            b0[lane], b1[lane], b2[lane], b3[lane] = w0, w1, w2, w3
+            c0[lane], c1[lane], c2[lane], c3[lane] = v0, v1, v2, v3
     if rows % 8:
-        f0, f1, f2, f3 = z[rows - 4], z[rows - 3], z[rows - 2], z[rows - 1]
+        b0, b1, b2, b3 = bits[rows - 4], bits[rows - 3], bits[rows - 2], bits[rows - 1]
+        draw = np.uint64(rows // 4 - 1)
         for lane in range(lanes):
-            w0, w1, w2, w3 = words(np.uint64(rows // 4 - 1), step[lane], seed[lane], key[lane])
-            put_words(f0, f1, f2, f3, lane, w0, w1, w2, w3)
-        make_fours(f0, f1, f2, f3)
+            b0[lane], b1[lane], b2[lane], b3[lane] = words(draw, step[lane], seed[lane], key[lane])
+    for row in range(0, rows, 4):
+        make_fours(z[row], z[row + 1], z[row + 2], z[row + 3])
 
 
 @kernel

@@ -19,11 +19,11 @@ student_values = student_slopes = teacher_values = population_risk = _unbound
 BLOCK = 4
 """Steps whose samples are drawn, and multiplied with the weights, at once."""
 
-COLUMNS = 512
-"""Of so many columns, the samples of a block stay in the first cache while the rows of weights pass by."""
+COLUMNS = 384
+"""Of so many columns, the samples of two blocks stay in the first cache while the rows of weights pass by."""
 
 MULTIPLE = 32
-"""A sample has a multiple of so many numbers: two draws of four numbers each in vectors of four."""
+"""A sample has a multiple of so many numbers: pairs of draws, of four numbers each, in vectors of four."""
 
 _kernel = numba.njit(error_model="numpy", fastmath={"contract", "reassoc", "nsz"}, forceinline=True)
 
@@ -155,12 +155,11 @@ def sgd_steps(  # type: ignore[no-untyped-def]
     while taken < count and going:
         fresh = min(BLOCK, count - taken)
         along[:], along_star[:], gram[:] = 0.0, 0.0, 0.0
-        for first in range(0, padded, COLUMNS):
-            last = min(first + COLUMNS, padded)
-            for s in range(fresh):
-                now, draw = np.uint64(step + taken + s), np.uint64(first // 4)
-                fill_normals(key, seed, now, draw, samples[s][first:last])
-            pass_by(W, factors, before, W_star, samples, first, min(last, d), along, along_star, gram)
+        for s in range(fresh):
+            fill_normals(key, seed, np.uint64(step + taken + s), samples[s])
+        for first in range(0, d, COLUMNS):
+            last = min(first + COLUMNS, d)
+            pass_by(W, factors, before, W_star, samples, first, last, along, along_star, gram)
         for n in range(BLOCK * k):
             lams_star[n] *= root
         teacher_values(lams_star, values_star)

@@ -18,7 +18,7 @@ STEPS, DRAWS = 1000, 100_000
 def drawn(key, seed, steps, draws):
     out = np.empty((steps, draws))
     for step in range(steps):
-        fill_normals(np.uint64(key), np.uint64(seed), np.uint64(step), np.uint64(0), out[step])
+        fill_normals(np.uint64(key), np.uint64(seed), np.uint64(step), out[step])
     return out
 
 
@@ -67,7 +67,7 @@ def test_neighbours_do_not_know_of_each_other(name, power):
     for key, seed, shift in NEIGHBOURS[name]:
         side = np.empty((100, DRAWS))
         for step in range(100):
-            fill_normals(np.uint64(key), np.uint64(seed), np.uint64(2 * step + shift), np.uint64(0), side[step])
+            fill_normals(np.uint64(key), np.uint64(seed), np.uint64(2 * step + shift), side[step])
         sides.append(side.ravel() ** power)
     z = np.corrcoef(*sides)[0, 1] * np.sqrt(sides[0].size)
     assert abs(z) < stats.norm.isf(LEVEL / 2)

@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 from sweeplib import Overlaps, Problem
-from sweeplib.dynamics.sgd_kernel import COLUMNS, MULTIPLE
+from sweeplib.dynamics.sgd_kernel import MULTIPLE
 from sweeplib.maths.activations import activation
 from sweeplib.random import fill_normals, normals
 from sweeplib.simulation import Case, Recording, run_cases
@@ -40,9 +40,7 @@ def step_in_numpy(problem, W, W_star, a, sample):
 def samples_of(case, seed, step):
     """The numbers of a step: d of the sample, and one of the noise."""
     out = np.empty(MULTIPLE * (case.problem.d // MULTIPLE + 1))
-    for first in range(0, out.size, COLUMNS):
-        start = out[first : first + COLUMNS]
-        fill_normals(np.uint64(case.stream()), np.uint64(seed), np.uint64(step), np.uint64(first // 4), start)
+    fill_normals(np.uint64(case.stream()), np.uint64(seed), np.uint64(step), out)
     return out[: case.problem.d + 1]
 
 
