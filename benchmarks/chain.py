@@ -1,10 +1,15 @@
 """The overlap chain, a replica and step; 1024 replicas at once, as the driver runs them."""
 
+from collections.abc import Iterator
+
 from benchmarks.timing import Benchmark, Work
 from sweeplib import Overlaps, Problem
 from sweeplib.dynamics import DYNAMICS
 from sweeplib.simulation import Case, Recording
 from sweeplib.simulation.driver import replicas_of
+
+STRETCHES = 50
+"""So many stretches of steps are taken with the same replicas before they start again."""
 
 
 def steps_of(
@@ -16,18 +21,25 @@ def steps_of(
     thresholds: tuple[float, ...] = (),
     **options: float | str,
 ) -> Work:
-    """Work that takes some steps with some replicas of a problem, without the start that is drawn for them."""
-    recording = Recording((steps * problem.step_time(),), thresholds)
+    """Work that takes the next steps with some replicas of a problem, and says how many."""
+    times = tuple(n * steps * problem.step_time() for n in range(1, STRETCHES + 1))
+    recording = Recording(times, thresholds)
     given = tuple(sorted(options.items()))
     cases = [Case(problem, dynamics, seed, recording, options=given) for seed in range(replicas)]
     start = replicas_of(cases, initial)
 
-    def work() -> float:
-        run = DYNAMICS[dynamics](start, cases[0].numerical_options())
-        run.advance(0)
-        return float(run.end_steps.sum())
+    def stretches() -> Iterator[float]:
+        while True:
+            run = DYNAMICS[dynamics](start, cases[0].numerical_options())
+            before = 0.0
+            for to in range(STRETCHES):
+                run.advance(to)
+                taken = float(run.end_steps.sum())
+                yield taken - before
+                before = taken
 
-    return work
+    under_way = stretches()
+    return lambda: next(under_way)
 
 
 def retrieval(d: int) -> Problem:
@@ -49,13 +61,13 @@ BENCHMARKS = [
     Benchmark(
         "chain, projected square, p = 1, d = 10³",
         "a step",
-        steps_of(retrieval(1000), "sgd_chain", 1024, 2000, START),
-        floor=steps_of(retrieval(10_000_000), "sgd_chain", 1024, 2000, START),
+        steps_of(retrieval(1000), "sgd_chain", 1024, 200, START),
+        floor=steps_of(retrieval(10_000_000), "sgd_chain", 1024, 200, START),
         floor_is="the same at d = 10⁷",
         reach=30e-9,
     ),
-    Benchmark("chain, erf, p = 4, k = 2", "a step", steps_of(_committee(4, 2), "sgd_chain", 256, 2000), reach=150e-9),
-    Benchmark("chain, erf, p = 8, k = 4", "a step", steps_of(_committee(8, 4), "sgd_chain", 256, 1000), reach=400e-9),
-    Benchmark("chain, erf, p = 4, k = 2, an exit waited for", "a step", _waiting(4, 2, 2000)),
-    Benchmark("chain, erf, p = 8, k = 4, an exit waited for", "a step", _waiting(8, 4, 1000)),
+    Benchmark("chain, erf, p = 4, k = 2", "a step", steps_of(_committee(4, 2), "sgd_chain", 256, 200), reach=150e-9),
+    Benchmark("chain, erf, p = 8, k = 4", "a step", steps_of(_committee(8, 4), "sgd_chain", 256, 100), reach=400e-9),
+    Benchmark("chain, erf, p = 4, k = 2, an exit waited for", "a step", _waiting(4, 2, 200)),
+    Benchmark("chain, erf, p = 8, k = 4, an exit waited for", "a step", _waiting(8, 4, 50)),
 ]

@@ -10,6 +10,6 @@ def _retrieval(p: int) -> Problem:
 
 
 BENCHMARKS = [
-    Benchmark("SDE, projected square, p = 1", "a step", steps_of(_retrieval(1), "sde", 256, 1000), reach=60e-9),
-    Benchmark("SDE, projected square, p = 4", "a step", steps_of(_retrieval(4), "sde", 256, 200), reach=600e-9),
+    Benchmark("SDE, projected square, p = 1", "a step", steps_of(_retrieval(1), "sde", 256, 200), reach=60e-9),
+    Benchmark("SDE, projected square, p = 4", "a step", steps_of(_retrieval(4), "sde", 256, 40), reach=600e-9),
 ]

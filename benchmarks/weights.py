@@ -80,7 +80,7 @@ def draws_and_products(d: int, p: int, k: int, steps: int) -> Work:
 
 def _sizes() -> list[Benchmark]:
     made = []
-    for d, p, k, steps, reach in ((1000, 4, 2, 2000, 2.5e-6), (40, 800, 1, 10_000, None), (100, 1000, 1, 5000, None)):
+    for d, p, k, steps, reach in ((1000, 4, 2, 1000, 2.5e-6), (40, 800, 1, 4000, None), (100, 1000, 1, 4000, None)):
         size = (d, p, k)
         made.append(
             Benchmark(
@@ -95,15 +95,15 @@ def _sizes() -> list[Benchmark]:
             )
         )
     wide = _problem(100, 1000, 1)
-    single = steps_of(wide, "sgd", 1, 5000, weights="float32")
-    double = steps_of(wide, "sgd", 1, 5000)
+    single = steps_of(wide, "sgd", 1, 4000, weights="float32")
+    double = steps_of(wide, "sgd", 1, 4000)
     made.append(Benchmark("weights in float32, d = 100, p = 1000", "a step", single, double, "in float64"))
     if importlib.util.find_spec("torch"):
         made.append(
             Benchmark(
                 "weights, erf, d = 1000, p = 4, k = 2, autograd",
                 "a step",
-                steps_of(_problem(1000, 4, 2), "sgd", 1, 2000),
+                steps_of(_problem(1000, 4, 2), "sgd", 1, 1000),
                 torch_loop(1000, 4, 2, 500),
                 "PyTorch autograd loop",
             )
