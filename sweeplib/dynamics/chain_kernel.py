@@ -57,8 +57,7 @@ def rotation(x, y):  # type: ignore[no-untyped-def]
 @kernel
 def rotate_columns(B, j, spill, cosine, sine):  # type: ignore[no-untyped-def]
     """Rotate columns j and j + 1 of B, from row j on; the column beyond the last is `spill`."""
-    lanes = B.shape[2]
-    p = B.shape[0]
+    p, _, lanes = B.shape
     for i in range(j, p):
         if j + 1 < p:
             for lane in range(lanes):
@@ -80,8 +79,7 @@ def refactor(B, c, z, k, outside, tail, spill, cosine, sine):  # type: ignore[no
     being zero but in the last row. Then c times the length of (w, s) goes into the first column, and rotations from the
     first column on make B triangular again. A single row needs none of it: its factor is its length.
     """
-    lanes = B.shape[2]
-    p = B.shape[0]
+    p, _, lanes = B.shape
     if p == 1:
         for lane in range(lanes):
             along = B[0, 0, lane] + c[0, lane] * z[k, lane]
