@@ -18,7 +18,7 @@ PARTS = ("draws", "chain", "weights", "odes", "sdes", "startup", "scaling")
 
 def main(
     words: Annotated[list[str] | None, typer.Argument(help="only benchmarks with one of these words")] = None,
-    turns: Annotated[int, typer.Option(help="how often each is timed")] = 15,
+    turns: Annotated[int, typer.Option(help="how often each is timed, if that takes no longer than a minute")] = 15,
     json: Annotated[Path, typer.Option(help="where the measurements go")] = Path("benchmarks.json"),
 ) -> None:
     """Time sweeplib against plain code that does the same, in the same run."""
@@ -27,8 +27,8 @@ def main(
     for benchmark in chosen(words or []):
         console.print(benchmark.name, style="dim")
         rows.append(measured(benchmark, turns))
+        written(rows, json)
     console.print(table(rows))
-    written(rows, json)
 
 
 def chosen(words: list[str]) -> Iterator[Benchmark]:

@@ -8,6 +8,9 @@ from dataclasses import asdict, dataclass
 TURN = 0.05
 """Seconds for which short work is repeated in a turn."""
 
+LONG, FEWEST = 60.0, 3
+"""After so many seconds a benchmark ends, with so many turns at least."""
+
 Work = Callable[[], float]
 """Does some work once and returns how many units of it there were."""
 
@@ -56,7 +59,10 @@ def measured(benchmark: Benchmark, turns: int) -> Measured:
     for work in there.values():
         work()
     taken = {name: [] for name in there}  # type: dict[str, list[float]]
-    for _ in range(turns):
+    began = time.perf_counter()
+    for turn in range(turns):
+        if turn >= FEWEST and time.perf_counter() - began > LONG:
+            break
         for name, work in there.items():
             taken[name].append(_seconds(work))
     best = {name: min(times) for name, times in taken.items()}
