@@ -113,25 +113,28 @@ def factorise_within(Q, M, L_star, A, B, spherical, broken, indefinite):  # type
 
 
 @kernel
-def keep_tangent(Q, M, temperature, drift_Q, drift_M):  # type: ignore[no-untyped-def]
-    """Replace the drifts of (Q, M), Q_ii = 1, by what is left of them after division by the norms.
+def project_drifts(Q, M, temperature, drift_Q, drift_M, step_Q, step_M, inverse):  # type: ignore[no-untyped-def]
+    """Replace drifts of (Q, M), Q_ii = 1, by those of a mean SGD step divided by its norms, and divide the noise alike.
 
-    To second order in an SGD step, whose own length is the `temperature` T = γ/(pd): with x = Φ_ii and y = Φ_jj,
-    Ψ_ir − M_ir x/2 + T (⅜ M_ir x² − ½ Ψ_ir x) and Φ_ij − Q_ij (x + y)/2 + T (Q_ij (⅜ x² + ¼ x y + ⅜ y²) − ½ Φ_ij (x + y)).
+    With T = γ/(pd) the `temperature`, n_i = √(1 + T Φ_ii) and `inverse` (p, lanes) to hold 1/n_i: Ψ_ir becomes
+    ((M_ir + T Ψ_ir)/n_i − M_ir)/T and Φ_ij, i ≠ j, ((Q_ij + T Φ_ij)/(n_i n_j) − Q_ij)/T.
     """
     p, k, lanes = M.shape
     for i in range(p):
+        for lane in range(lanes):
+            square = max(1.0 + temperature[lane] * drift_Q[i, i, lane], LEAST_SQUARE)
+            inverse[i, lane] = 1.0 / math.sqrt(square)
+    for i in range(p):
         for r in range(k):
             for lane in range(lanes):
-                x, flow = drift_Q[i, i, lane], drift_M[i, r, lane]
-                second = 0.375 * M[i, r, lane] * x * x - 0.5 * flow * x
-                drift_M[i, r, lane] = flow - 0.5 * M[i, r, lane] * x + temperature[lane] * second
-        for j in range(i):
+                mean = (M[i, r, lane] + temperature[lane] * drift_M[i, r, lane]) * inverse[i, lane]
+                drift_M[i, r, lane] = (mean - M[i, r, lane]) / temperature[lane]
+                step_M[i, r, lane] *= inverse[i, lane]
+        for j in range(i + 1):
             for lane in range(lanes):
-                x, y, flow = drift_Q[i, i, lane], drift_Q[j, j, lane], drift_Q[i, j, lane]
-                second = Q[i, j, lane] * (0.375 * (x * x + y * y) + 0.25 * x * y) - 0.5 * flow * (x + y)
-                drift_Q[i, j, lane] = flow - 0.5 * Q[i, j, lane] * (x + y) + temperature[lane] * second
-    for i in range(p):
+                mean = (Q[i, j, lane] + temperature[lane] * drift_Q[i, j, lane]) * inverse[i, lane] * inverse[j, lane]
+                drift_Q[i, j, lane] = (mean - Q[i, j, lane]) / temperature[lane]
+                step_Q[i, j, lane] *= inverse[i, lane] * inverse[j, lane]
         for lane in range(lanes):
             drift_Q[i, i, lane] = 0.0
 
@@ -304,7 +307,7 @@ def sde_round(  # type: ignore[no-untyped-def]
                 total[lane] *= -1.0
             add_drifts(total, drift_Q, drift_M, drift_a, step_Q, step_M, step_a)
             if spherical:
-                keep_tangent(Q, M, temperature, drift_Q, drift_M)
+                project_drifts(Q, M, temperature, drift_Q, drift_M, step_Q, step_M, c)
             add_drifts(length, drift_Q, drift_M, drift_a, step_Q, step_M, step_a)
             move(Q, M, step_Q, step_M)
             if trained:
