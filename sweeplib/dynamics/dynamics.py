@@ -38,6 +38,8 @@ class Dynamics(ABC):
     """Whether two seeds with one start may part."""
     uses_drifts: ClassVar[bool] = False
     """Whether the drifts of the overlaps enter, with the error of the rule that gives them."""
+    estimates_error: ClassVar[bool] = False
+    """Whether it has `risk_error` (n,), an estimate of the error of the risk now."""
 
     Q: Array
     M: Array

@@ -91,6 +91,8 @@ def _take(data: dict[str, Array], names: Sequence[str], place: int, run: Dynamic
             data[name][reached, place] = observable.function(now)[reached]
         elif not observable.over_time and place == 0:
             data[name][:] = observable.function(now)
+    if "risk_error" in data:
+        data["risk_error"][reached, place] = run.risk_error[reached]
 
 
 def replicas_of(cases: Sequence[Case], initial: Initial = None) -> Replicas:
