@@ -54,11 +54,11 @@ def tableau() -> Tableau:
 class Solutions(NamedTuple):
     """Where n solutions of `size` variables are, changed in place by `advance`.
 
-    `end` (n,): the last time that will be asked for. `time`, `step` (n,): the end of the last step and the length of the next; `state`, `slope` (n, size) there.
-    `before`, `length` (n,), `start`, `start_slope` (n, size): the beginning and length of the last step, state and
-    slope there. `left`, `evaluations` (n,): the steps that may follow, the right-hand sides taken. `stiff_steps`,
-    `calm_steps` (n,): the counts of the test for stiffness. `stiff`, `failed` (n,): why a solution goes no further.
-    `passages` (n, targets): inf where there is none yet.
+    `end` (n,): the last time that will be asked for. `time`, `step` (n,): the end of the last step and the length of
+    the next; `state`, `slope` (n, size) there. `before`, `length` (n,), `start`, `start_slope` (n, size): the beginning
+    and length of the last step, state and slope there. `left`, `evaluations` (n,): the steps that may follow, the
+    right-hand sides taken. `stiff_steps`, `calm_steps` (n,): the counts of the test for stiffness. `stiff`, `failed`
+    (n,): why a solution goes no further. `passages` (n, targets): inf where there is none yet.
     """
 
     end: Array

@@ -47,6 +47,7 @@ class Dynamics(ABC):
     running: NDArray[np.bool_]
     diverged: NDArray[np.bool_]
     timed_out: NDArray[np.bool_]
+    risk_error: Array
 
     def __init__(self, replicas: Replicas, options: NumericalOptions) -> None:
         self.replicas = replicas

@@ -1,7 +1,7 @@
 """Many solutions of the overlaps' ODE at one tolerance, by whichever method each needs.
 
 All begin with the compiled explicit method (`dop853`). One that becomes stiff goes on with an implicit method, one that
-has come to rest stays where it is (`stiff`).
+all but rests with the linearised flow (`stiff`).
 """
 
 from collections.abc import Callable
@@ -11,12 +11,14 @@ import numpy as np
 from numpy.typing import NDArray
 
 from sweeplib.dynamics import dop853
-from sweeplib.dynamics.stiff import StiffSolution, System, settled
+from sweeplib.dynamics.stiff import LinearFlow, StiffSolution, System
 
 Array = NDArray[np.float64]
 
 STEPS_A_ROUND = 200
 """Steps of each solution after which the clock is looked at."""
+FEWEST_STEPS = 100
+"""The linearised flow is tried where it spares more steps than these, and one a variable."""
 
 
 class Integration:
@@ -43,7 +45,8 @@ class Integration:
         self._rtol, self._atol, self._targets = rtol, atol, targets
         self._solutions = dop853.solutions(states, ends, targets.shape[1], max_steps)
         self._stiff: dict[int, StiffSolution] = {}
-        self._settled = np.zeros(len(states), dtype=bool)
+        self._flows: dict[int, LinearFlow] = {}
+        self._called: dict[int, System] = {}
         self._rounds, self._next_trial = np.zeros((2, len(states)), dtype=np.int64)
         self.states, self.times = states.copy(), np.zeros(len(states))
 
@@ -60,10 +63,10 @@ class Integration:
     @property
     def evaluations(self) -> NDArray[np.int64]:
         """The right-hand sides taken (n,)."""
-        implicit = np.zeros(len(self.times), dtype=np.int64)
-        for i, solution in self._stiff.items():
-            implicit[i] = solution.system.evaluations
-        return self._solutions.evaluations + implicit
+        called = np.zeros(len(self.times), dtype=np.int64)
+        for i, system in self._called.items():
+            called[i] = system.evaluations
+        return self._solutions.evaluations + called
 
     @property
     def spent(self) -> NDArray[np.bool_]:
@@ -76,42 +79,42 @@ class Integration:
         One that `stops` goes no further than its last passage. `late` says that the time is up; it is asked often.
         """
         while (order := order[~self._round(order, until, stops=stops)]).size and not late():
-            self._let_settle(order)
+            for i in order.tolist():
+                self._linearise(i)
 
     def _round(self, order: NDArray[np.intp], until: Array, *, stops: bool) -> NDArray[np.bool_]:
         """Take some steps; say which of `order` came as far as they will."""
-        self.times[order] = np.where(self._settled[order], until[order], self.times[order])
-        moving = order[~self._settled[order]]
-        explicit = moving[~np.isin(moving, list(self._stiff))]
+        found = self._solutions
+        implicit = np.isin(order, [*self._stiff, *self._flows])
         dop853.advance(
             *self._functions,
-            explicit,
+            order[~implicit],
             until,
             STEPS_A_ROUND,
             stops,
             self._rtol,
             self._atol,
             dop853.tableau(),
-            self._solutions,
+            found,
             self._targets,
             self.states,
             self.times,
             self._systems,
             self._work,
         )
-        for i in moving[self._solutions.stiff[moving] & (self._solutions.time[moving] < until[moving])].tolist():
-            self._advance_stiff(i, until[i], stops=stops)
-        ends = np.minimum(until, self._solutions.passages.max(axis=1, initial=-np.inf)) if stops else until
+        for i in order.tolist():
+            if i in self._flows:
+                self._follow(i, until[i])
+            elif i in self._stiff or (found.stiff[i] and found.time[i] < until[i]):
+                self._advance_stiff(i, until[i], stops=stops)
+        ends = np.minimum(until, found.passages.max(axis=1, initial=-np.inf)) if stops else until
         reached: NDArray[np.bool_] = (self.times[order] >= ends[order]) | self.failed[order] | self.spent[order]
         return reached
 
     def _advance_stiff(self, i: int, until: float, *, stops: bool) -> None:
         found = self._solutions
         if i not in self._stiff:
-            system = System(self._functions, i, self._systems, self._work)
-            start, tolerance = (found.time[i], found.state[i].copy()), (self._rtol[i], self._atol[i])
-            targets = self._targets[i], found.passages[i]
-            self._stiff[i] = StiffSolution(system, *start, self._solutions.end[i], *tolerance, *targets)
+            self._stiff[i] = self._implicit(i, found.time[i], found.state[i].copy())
         solution, before = self._stiff[i], self._stiff[i].steps
         solution.advance(until, min(STEPS_A_ROUND, int(found.left[i])), stops=stops)
         found.left[i] -= solution.steps - before
@@ -120,21 +123,51 @@ class Integration:
         self.times[i] = min(solution.time, until, end)
         self.states[i] = solution.at(self.times[i])
 
-    def _let_settle(self, order: NDArray[np.intp]) -> None:
-        """Leave where they are the solutions that have come to rest.
-
-        A solution is tried when its last step moved all variables by less than their tolerances, and if it has not come
-        to rest again after twice as many rounds.
-        """
+    def _implicit(self, i: int, time: float, state: Array) -> StiffSolution:
+        """The implicit continuation of solution i from a state on."""
         found = self._solutions
-        for i in order.tolist():
-            self._rounds[i] += 1
-            tolerance = self._atol[i] + self._rtol[i] * np.abs(self.states[i])
-            if i in self._stiff:
-                system, moved = self._stiff[i].system, self._stiff[i].moved
-            else:
-                system = System(self._functions, i, self._systems, self._work)
-                moved = np.abs(found.slope[i]) * found.length[i]
-            if self._rounds[i] >= self._next_trial[i] and (moved <= tolerance).all():
-                self._settled[i] = settled(system, self.states[i], self._solutions.end[i] - self.times[i], tolerance)
-                self._next_trial[i] = 2 * self._rounds[i]
+        tolerance, targets = (self._rtol[i], self._atol[i]), (self._targets[i], found.passages[i])
+        return StiffSolution(self._system(i), time, state, found.end[i], *tolerance, *targets)
+
+    def _system(self, i: int) -> System:
+        if i not in self._called:
+            self._called[i] = System(self._functions, i, self._systems, self._work)
+        return self._called[i]
+
+    def _follow(self, i: int, until: float) -> None:
+        """Go on with the linearised flow; at its end, with a new one or by steps."""
+        flow = self._flows[i]
+        self.times[i] = min(until, flow.end)
+        self.states[i] = flow.at(self.times[i])
+        if self.times[i] < until:
+            del self._flows[i]
+            self._stiff[i] = self._implicit(i, self.times[i], self.states[i].copy())
+
+    def _linearise(self, i: int) -> None:
+        """Let the linearised flow carry on a solution that crawls, if it can for many of its steps.
+
+        A solution is tried when its last step moved all variables by less than their tolerances, and if that was in
+        vain again after twice as many rounds.
+        """
+        found, size = self._solutions, self.states.shape[1]
+        if i in self._flows:
+            return
+        if i in self._stiff:
+            time, state, step = self._stiff[i].time, self._stiff[i].state, self._stiff[i].step
+        else:
+            time, state, step = found.time[i], found.state[i].copy(), found.length[i]
+        self._rounds[i] += 1
+        tolerance, left = self._atol[i] + self._rtol[i] * np.abs(state), (found.end[i] - time) / max(step, 1e-300)
+        moved = step * np.abs(self._system(i).slope(time, state))
+        if self._rounds[i] < self._next_trial[i] or left < FEWEST_STEPS + size or (moved > tolerance).any():
+            return
+        self._next_trial[i] = 2 * self._rounds[i]
+        flow = LinearFlow(self._system(i), time, state)
+        spans = (left / 10.0**part for part in range(7) if left / 10.0**part > FEWEST_STEPS)
+        if any(flow.reaches(time + span * step, tolerance) for span in spans) and not self._passes(i, flow):
+            self._flows[i], self._next_trial[i] = flow, 0
+
+    def _passes(self, i: int, flow: LinearFlow) -> bool:
+        """Whether the risk comes to a target that waits until the end of the flow."""
+        waiting = self._targets[i][np.isinf(self._solutions.passages[i])]
+        return bool((self._system(i).risk(flow.at(flow.end)) <= waiting).any())

@@ -112,13 +112,12 @@ class Ode(Dynamics):
         self.running &= ~behind & ~self.diverged
         self._observe()
 
-    def _exited(self) -> Array:
+    def _exited(self) -> NDArray[np.bool_]:
         """Which replicas (n,) have stopped at their last exit."""
-        if not self.replicas.stop_at_exit:
-            return np.zeros(len(self.replicas), dtype=bool)
-        return np.isfinite(self.exit_time).all(axis=1)
+        exited: NDArray[np.bool_] = np.isfinite(self.exit_time).all(axis=1)
+        return exited if self.replicas.stop_at_exit else np.zeros_like(exited)
 
-    def _check_steps(self, order: Array, until: Array) -> None:
+    def _check_steps(self, order: NDArray[np.intp], until: Array) -> None:
         spent = order[self._solution.spent[order] & (self._times < until)[order] & ~self._solution.failed[order]]
         if spent.size:
             raise SweeplibError(f"the ODE needs more than max_steps steps; it is at time {self._times[spent[0]]:.6g}")

@@ -1,11 +1,11 @@
-"""The rest of a solution of the overlaps' ODE that has become stiff, or has come to rest.
+"""The rest of a solution of the overlaps' ODE that has become stiff, or all but rests.
 
 A stiff solution is continued by scipy's LSODA (Petzold 1983, doi 10.1137/0904010), which changes between Adams' methods
 and backward differentiation, on the compiled right-hand side. Each solution keeps its integrator, so that a recording
 time interrupts nothing: the state there is read off its own interpolant, whose error is that of the method.
 
-Near a fixed point the right-hand side is rounding alone, and integrators crawl or fail there. `settled` tells when the
-flow moves the state by less than the tolerance until the end.
+Where a state all but rests, its slope is small or rounding alone. Then no error tells an integrator that stability
+limits its steps, and it crawls. Such a state is carried on by the linearised flow as far as that is right.
 """
 
 import warnings
@@ -121,9 +121,9 @@ class StiffSolution:
         return state
 
     @property
-    def moved(self) -> Array:
-        """How far the last step moved each variable (size,)."""
-        return np.asarray(np.abs(self.system.slope(self.time, self.state)) * (self._solver.step_size or 0.0))
+    def step(self) -> float:
+        """The length of the last step, 0 before the first."""
+        return float(self._solver.step_size or 0.0)
 
     def advance(self, until: float, most_steps: int, *, stops: bool) -> None:
         """Take at most some steps to the time `until`, to the last passage if it stops, or to failure."""
@@ -185,18 +185,45 @@ class StiffSolution:
         return float(brentq(excess, left, right, xtol=1e-14 * right)) if excess(left) > 0.0 else left
 
 
-def settled(system: System, state: Array, span: float, tolerance: Array) -> bool:
-    """Whether the linearised flow moves no variable of the state by a tenth of its `tolerance` (size,) in a time `span`.
+class LinearFlow:
+    """The flow linearised at a state, from `time` to `end`: for a state at rest, or one that drifts slowly.
 
-    The displacement is ∫_0^span e^{J s} ds times the slope: the last column of the exponential of [[J, slope], [0, 0]].
+    The displacement after a time t is ∫_0^t e^{J s} ds times the slope: the last column of the exponential of
+    t [[J, slope], [0, 0]].
     """
-    from scipy.linalg import expm
 
-    size = len(state)
-    generator = np.zeros((size + 1, size + 1))
-    generator[:size, :size], generator[:size, size] = system.jacobian(0.0, state), system.slope(0.0, state)
-    if not np.isfinite(generator).all():
-        return False
-    with np.errstate(over="ignore", invalid="ignore"):
-        displacement = expm(span * generator)[:size, size]
-        return bool((np.abs(displacement) <= 0.1 * tolerance).all())
+    def __init__(self, system: System, time: float, state: Array) -> None:
+        self.time, self.end, self._state, self._system = time, time, state, system
+        self._slope, self._jacobian = system.slope(time, state), system.jacobian(time, state)
+
+    def at(self, time: float) -> Array:
+        """The state (size,) at a time."""
+        state: Array = self._state + self._response(time - self.time, self._slope)
+        return state
+
+    def reaches(self, end: float, tolerance: Array) -> bool:
+        """Whether it is right to a tenth of the `tolerance` (size,) until `end`, which is then its `end`.
+
+        What the slope at the end has beyond the linear one is taken for an error of the slope all the time.
+        """
+        span = end - self.time
+        with np.errstate(over="ignore", invalid="ignore"):
+            moved = self._response(span, self._slope)
+            if not np.isfinite(moved).all():
+                return False
+            beyond = self._system.slope(end, self._state + moved) - self._slope - self._jacobian @ moved
+            if (np.abs(self._response(span, beyond)) <= 0.1 * tolerance).all():
+                self.end = end
+        return self.end == end
+
+    def _response(self, span: float, slope: Array) -> Array:
+        """∫_0^span e^{J s} ds times a slope (size,)."""
+        from scipy.linalg import expm
+
+        size = len(slope)
+        generator = np.zeros((size + 1, size + 1))
+        generator[:size, :size], generator[:size, size] = self._jacobian, slope
+        if not np.isfinite(generator).all():
+            return np.full(size, np.nan)
+        response: Array = expm(span * generator)[:size, size]
+        return response

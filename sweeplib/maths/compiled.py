@@ -14,6 +14,7 @@ from pathlib import Path
 from typing import Any
 
 import numba
+from filelock import FileLock
 from numba.core.dispatcher import Dispatcher
 
 from sweeplib.maths.binding import bound
@@ -32,7 +33,25 @@ def specialised(template: Callable[..., Any], **bindings: Any) -> Any:
 
 @functools.cache
 def _specialised(template: Callable[..., Any], bindings: tuple[tuple[str, Any], ...]) -> Any:
-    return numba.njit(cache=True, **_OPTIONS)(_named(template, bindings))
+    return _safely_cached(numba.njit(cache=True, **_OPTIONS)(_named(template, bindings)))
+
+
+def _safely_cached(dispatcher: Any) -> Any:
+    """The dispatcher, whose code on disk one process writes at a time.
+
+    numba numbers the code of different signatures when it saves them: of two processes that save at once, one would
+    later be given the other's machine code.
+    """
+    file = getattr(dispatcher._cache, "_cache_file", None)
+    if file is not None:
+        save = file.save
+
+        def saved(key: Any, code: Any) -> None:
+            with FileLock(f"{file._index_path}.lock"):
+                save(key, code)
+
+        file.save = saved
+    return dispatcher
 
 
 def pointer(template: Callable[..., Any], signature: Any, **bindings: Any) -> Any:

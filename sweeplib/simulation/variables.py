@@ -46,9 +46,10 @@ def recorded_variables(case: Case) -> dict[str, Variable]:
         rule = {"comment": "largest at a recording time, over the largest drift; estimated by a finer rule"}
         found["drift_error"] = Variable((), (), {"long_name": "error of the drifts", "units": "1"} | rule)
     if DYNAMICS[case.dynamics].estimates_error and {"risk", "test_error"}.intersection(recording.observables):
-        rule = {"error_of": "risk", "comment": "difference to a solution at ten times the tolerance; at least a tenth of the tolerance"}
+        comment = "difference to a solution at ten times the tolerance, at least a tenth of the tolerance"
         labels = {"long_name": "error of the integrated risk", "units": "1", "symbol": r"\delta\mathcal{R}"}
-        found["risk_error"] = Variable(("time",), (len(recording.times),), labels | rule)
+        shape = (len(recording.times),)
+        found["risk_error"] = Variable(("time",), shape, labels | {"error_of": "risk", "comment": comment})
     for name in recording.observables:
         observable = OBSERVABLES[name]
         dims = (("time",) if observable.over_time else ()) + observable.dims

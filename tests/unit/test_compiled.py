@@ -1,10 +1,16 @@
 """Specialised kernels: each its own code, whatever else was compiled from the same template before."""
 
+import contextlib
+import threading
+from concurrent.futures import ThreadPoolExecutor
+from pathlib import Path
+
 import numba
 import pytest
+from numba.core.caching import IndexDataCacheFile
 
 from sweeplib.maths.binding import bound
-from sweeplib.maths.compiled import inlined, pointer, specialised
+from sweeplib.maths.compiled import _safely_cached, inlined, pointer, specialised
 
 
 def first(x):
@@ -70,3 +76,24 @@ def test_a_pointer_is_called_as_the_function_is():
 def test_an_unbound_name_is_an_error():
     with pytest.raises(NotImplementedError):
         whole(1.0)
+
+
+def test_processes_that_save_at_once_keep_their_own_code(monkeypatch, tmp_path):
+    """Two caches of one kernel save the codes of two signatures, each slowly, as two processes would."""
+    monkeypatch.setattr(numba.config, "CACHE_DIR", str(tmp_path))
+    together = threading.Barrier(2)
+
+    def slowly(self):
+        found = load_index(self)
+        with contextlib.suppress(threading.BrokenBarrierError):
+            together.wait(0.3)
+        return found
+
+    load_index = IndexDataCacheFile._load_index
+    files = [_safely_cached(numba.njit(cache=True)(part_of))._cache._cache_file for _ in range(2)]
+    Path(files[0]._index_path).parent.mkdir(parents=True)
+    monkeypatch.setattr(IndexDataCacheFile, "_load_index", slowly)
+    with ThreadPoolExecutor(2) as threads:
+        list(threads.map(lambda file, name: file.save(name, name), files, ("one", "other")))
+    monkeypatch.setattr(IndexDataCacheFile, "_load_index", load_index)
+    assert [files[0].load(name) for name in ("one", "other")] == ["one", "other"]

@@ -43,9 +43,7 @@ SETTINGS = {
         (5, 7, 10, 20, 50),
         LEARNED,
     ),
-    "fast second layer": Setting(
-        committee("erf", 2, 1, 0.5, 0.01, second_layer_rate=1e4), "ode", (1, 10, 100)
-    ),
+    "fast second layer": Setting(committee("erf", 2, 1, 0.5, 0.01, second_layer_rate=1e4), "ode", (1, 10, 100)),
     "linear": Setting(committee("linear", 4, 2, 0.5, 0.01), "ode", (10, 100, 1e4)),
     "plain square": Setting(committee("square", 2, 1, 0.05, 0.01), "ode", (1, 10, 100, 1000)),
     "flow to a power law": Setting(committee("erf", 2, 1, 0.5, 0.0), "gradient_flow", (10, 100, 1e4, 1e6)),
@@ -146,7 +144,7 @@ def test_a_learned_state_is_told_in_relative_terms(options, relative):
 @pytest.mark.parametrize("name", STIFF)
 def test_stiff_solutions_take_few_right_hand_sides(name, rtol):
     """Three times those of LSODA for one solution, which both solutions that are integrated share."""
-    problem, dynamics, times, start = SETTINGS[name]
+    problem, dynamics, times, _ = SETTINGS[name]
     case = Case(problem, dynamics, 3, Recording(times), options=(("rtol", rtol),))
     run = DYNAMICS[dynamics](replicas(name), case.numerical_options())
     for place in range(len(times)):
@@ -161,9 +159,7 @@ def test_stiff_solutions_take_few_right_hand_sides(name, rtol):
 @pytest.mark.parametrize("threshold", [0.5, 0.9, 0.999])
 def test_late_exits_are_found(threshold):
     problem, dynamics, _, start = SETTINGS["learned retrieval"]
-    run = simulate(
-        problem, dynamics, times=(50.0,), initial=start, thresholds=[threshold], options={"rtol": 1e-6}
-    )
+    run = simulate(problem, dynamics, times=(50.0,), initial=start, thresholds=[threshold], options={"rtol": 1e-6})
     right_hand_side, _ = slope("learned retrieval")
     first = first_state("learned retrieval")
 
