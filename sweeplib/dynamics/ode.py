@@ -114,8 +114,9 @@ class Ode(Dynamics):
 
     def _exited(self) -> NDArray[np.bool_]:
         """Which replicas (n,) have stopped at their last exit."""
-        exited: NDArray[np.bool_] = np.isfinite(self.exit_time).all(axis=1)
-        return exited if self.replicas.stop_at_exit else np.zeros_like(exited)
+        if not self.replicas.stop_at_exit:
+            return np.zeros(len(self.replicas), dtype=bool)
+        return np.asarray(np.isfinite(self.exit_time).all(axis=1))
 
     def _check_steps(self, order: NDArray[np.intp], until: Array) -> None:
         spent = order[self._solution.spent[order] & (self._times < until)[order] & ~self._solution.failed[order]]

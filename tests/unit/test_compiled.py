@@ -91,7 +91,7 @@ def test_processes_that_save_at_once_keep_their_own_code(monkeypatch, tmp_path):
 
     load_index = IndexDataCacheFile._load_index
     files = [_safely_cached(numba.njit(cache=True)(part_of))._cache._cache_file for _ in range(2)]
-    Path(files[0]._index_path).parent.mkdir(parents=True)
+    Path(files[0]._index_path).parent.mkdir(parents=True, exist_ok=True)
     monkeypatch.setattr(IndexDataCacheFile, "_load_index", slowly)
     with ThreadPoolExecutor(2) as threads:
         list(threads.map(lambda file, name: file.save(name, name), files, ("one", "other")))
