@@ -9,7 +9,7 @@ from numpy.typing import NDArray
 from pydantic import BaseModel, ConfigDict
 
 from sweeplib.dynamics.replicas import Replicas
-from sweeplib.problem import Problem
+from sweeplib.problem import PROBLEM_FIELDS, Problem
 from sweeplib.registry import Registry
 
 Array = NDArray[np.float64]
@@ -31,8 +31,12 @@ class Dynamics(ABC):
 
     name: ClassVar[str]
     label: ClassVar[str]
+    reads: ClassVar[frozenset[str]] = frozenset(PROBLEM_FIELDS)
+    """The fields of a problem on which its numbers depend; problems that differ in others only are one case."""
     together: ClassVar[int]
     """How many replicas are best run in one go."""
+    lanes: ClassVar[int] = 1
+    """Replicas are computed in groups of so many: a group that is not full takes as long."""
     Options: ClassVar[type[NumericalOptions]] = NumericalOptions
     stochastic: ClassVar[bool] = True
     """Whether two seeds with one start may part."""

@@ -179,9 +179,9 @@ def _pilots(store: RunStore, wanted: Inventory) -> dict[str, Pilot]:
         missing = wanted.missing_rows(number)
         if len(missing):
             rows = layout.rows(slice(None))
-            pilots[name] = _pilot(store, name, layout.shared, [rows[row] for row in _spread(missing)])
+            pilots[name] = _pilot(store, name, layout.shared, rows.at(_spread(missing)))
     for name, new in wanted.new.items():
-        pilots[name] = _pilot(store, name, new.shared, [new.rows[at] for at in _spread(range(len(new.rows)))])
+        pilots[name] = _pilot(store, name, new.shared, new.rows.at(_spread(range(len(new.ids)))))
     return pilots
 
 

@@ -111,7 +111,7 @@ def _appended(sweep: "Sweep", part: _Part) -> _Part:
     for name, new in part.wanted.new.items():
         if name not in store.layouts:
             size = sweep.cluster.block_size or part.plans[name].block_size
-            store.create(name, cases_of(new.shared, new.rows[:1])[0], size)
+            store.create(name, cases_of(new.shared, new.rows.at([0]))[0], size)
         store.layouts[name].append(new.ids, new.rows)
     if part.wanted.new:
         store = store.refreshed()
