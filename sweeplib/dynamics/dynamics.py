@@ -35,8 +35,9 @@ class Dynamics(ABC):
     """The fields of a problem on which its numbers depend; problems that differ in others only are one case."""
     together: ClassVar[int]
     """How many replicas are best run in one go."""
-    lanes: ClassVar[int] = 1
-    """Replicas are computed in groups of so many: a group that is not full takes as long."""
+    lanes: ClassVar[tuple[int, int]] = (1, 1)
+    """(fewest, most): replicas are computed side by side in groups of up to `most`, filled up to a multiple of `fewest`
+    with copies, which take as long; the wider a group, the less a replica costs."""
     Options: ClassVar[type[NumericalOptions]] = NumericalOptions
     stochastic: ClassVar[bool] = True
     """Whether two seeds with one start may part."""
