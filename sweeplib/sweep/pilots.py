@@ -17,6 +17,7 @@ from typing import Any
 
 import numpy as np
 
+from sweeplib.dynamics import DYNAMICS
 from sweeplib.simulation import Case, Status, run_cases
 from sweeplib.sweep.block_size import lanes_of
 from sweeplib.sweep.calibration import PAIR
@@ -33,7 +34,7 @@ def main() -> None:
         with suppress(EOFError):
             while True:
                 cases, seconds = pickle.load(sys.stdin.buffer)
-                _taken([_short(case) for case in cases[:PAIR]], np.inf)
+                _taken(list(map(shortened, cases[:PAIR])), np.inf)
                 _answer(answers, None)
                 if seconds is not None:
                     _answer(answers, measured(cases, seconds))
@@ -56,9 +57,11 @@ def measured(cases: Sequence[Case], limit: float) -> tuple[float, float]:
     return seconds, done
 
 
-def _short(case: Case) -> Case:
-    """The same case, cut to its first steps: what is compiled for it is what the case needs."""
-    return replace(case, clock=min(case.clock, 3 * case.problem.step_time() / case.recording.times[-1]))
+def shortened(case: Case) -> Case:
+    """The same case, cut to its first own steps: what is compiled for it is what the case needs."""
+    step = DYNAMICS[case.dynamics].step_length(case.numerical_options()) * case.problem.step_time()
+    last = case.recording.times[-1]
+    return replace(case, clock=min(case.clock, 3 * step / last)) if last > 0 else case
 
 
 def _taken(cases: Sequence[Case], limit: float) -> tuple[float, float]:

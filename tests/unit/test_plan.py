@@ -11,10 +11,13 @@ import pytest
 
 from sweeplib.dynamics import DYNAMICS
 from sweeplib.dynamics.lanes_kernel import LANES, group_width
+from sweeplib.problem import Problem
+from sweeplib.simulation import Case, Recording, run_cases
 from sweeplib.storage.run_store import RunStore
 from sweeplib.sweep import calibration
 from sweeplib.sweep.block_size import block_size, even
 from sweeplib.sweep.calibration import Calibration
+from sweeplib.sweep.pilots import measured, shortened
 from sweeplib.sweep.plan import write_plan
 from sweeplib.sweep.run import run_sweep
 from sweeplib.sweep.sweep import Run, Sweep
@@ -142,3 +145,23 @@ def test_a_run_shows_what_is_left_of_the_plan(calm: Sweep, tmp_path: Path, capsy
     assert re.search(r"│ calm +│ +3 │ +12 │ +0 │ +12 │", capsys.readouterr().err)
     run_sweep(replace(calm, seeds=tuple(range(6))), tmp_path)
     assert re.search(r"│ calm +│ +3 │ +18 │ +12 │ +6 │", capsys.readouterr().err)
+
+
+@pytest.mark.parametrize("step", [1.0, 150.0])
+def test_a_shortened_case_takes_a_few_steps_of_its_own(step: float) -> None:
+    """Else its kernel would be compiled while it is measured."""
+    problem = Problem(gamma=0.1, p=1, k=1, d=300, Delta=0.0, activation="square", spherical=True)
+    case = Case(problem, "sde", 0, Recording((0.0, 4.0)), options=(("step", step),))
+    assert run_cases([shortened(case)]).data["end_steps"] == pytest.approx(3 * step)
+
+
+def test_cases_given_up_count_by_the_part_of_their_way() -> None:
+    """Of two that run for as long, and one that runs for a hundred times as long, all given the same time."""
+    problem = Problem(gamma=0.1, p=1, k=1, d=300, Delta=0.0, activation="square", spherical=True)
+    whole = [Case(problem, "sgd_chain", seed, Recording((0.0, 100.0))) for seed in range(16)]
+    measured(list(map(shortened, whole)), 1.0)
+    seconds, done = measured(whole, 1e3)
+    assert done == 16
+    longer, some = measured([replace(case, clock=1000.0) for case in whole], max(0.05, seconds))
+    assert 0 < some < 8
+    assert longer / some == pytest.approx(1000 * seconds / done, rel=0.9)
