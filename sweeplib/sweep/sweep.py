@@ -1,5 +1,6 @@
 """Sweep: a grid, seeds, the dynamics to run on them and what to make of the results."""
 
+import hashlib
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
@@ -134,6 +135,16 @@ class Sweep:
         for point in self.grid.probed(self._where(dynamics), self.runs[dynamics].when):
             [clock] = self.clocks({name: [value] for name, value in point.values.items()}, 1)
             yield point, Case(problem=point.problem, seed=seed, clock=clock, **shared)
+
+    def numerics(self, dynamics: str) -> str:
+        """Return a hash of the identities of one dynamics' cases, at the probed points: what a stage that runs reads.
+
+        It changes with all that can change a number of a result, and with no message, label or check of input.
+        """
+        digest = hashlib.blake2b(digest_size=16)
+        for _, case in self.probed(dynamics):
+            digest.update(case.identity())
+        return digest.hexdigest()
 
     def _run(self, dynamics: str) -> Run:
         if dynamics not in self.runs:
