@@ -13,6 +13,7 @@ import numpy as np
 from pydantic import Field
 
 from sweeplib.dynamics.dynamics import DYNAMICS, Array, NumericalOptions
+from sweeplib.dynamics.lanes_kernel import LANES
 from sweeplib.dynamics.replicas import Replicas
 from sweeplib.dynamics.sde_kernel import drifts_in_turn, drifts_together, sde_round
 from sweeplib.dynamics.step_dynamics import StepDynamics
@@ -39,6 +40,7 @@ class Sde(StepDynamics):
     name = "sde"
     label = "SDE"
     together = 1024
+    lanes = LANES
     uses_drifts = True
     Options = SdeOptions
     options: SdeOptions

@@ -13,4 +13,6 @@ def risk(now: Snapshot) -> Array:
     return np.maximum(now.expectations.risks(now.Q, now.M, now.P, now.a, now.a_star), 0.0)
 
 
-OBSERVABLES.register("risk", Observable("risk", risk, (), "population risk", r"\mathcal{R}"))
+READS = frozenset({"activation", "teacher_activation", "a_star"})
+
+OBSERVABLES.register("risk", Observable("risk", risk, (), "population risk", r"\mathcal{R}", reads=READS))

@@ -1,13 +1,17 @@
 """What a case records: names, dimensions, labels."""
 
 from dataclasses import dataclass, field
+from typing import TYPE_CHECKING
 
 import numpy as np
 
 from sweeplib.dynamics import DYNAMICS
 from sweeplib.maths.expectations import expectations
 from sweeplib.observables import OBSERVABLES
-from sweeplib.simulation.cases import Case, Status
+from sweeplib.simulation.recording import Status
+
+if TYPE_CHECKING:
+    from sweeplib.simulation.cases import Case
 
 TIME_LABELS = {"long_name": "ODE time", "units": "1", "symbol": "t"}
 STEP_LABELS = {"long_name": "SGD steps", "units": "steps", "symbol": r"\nu"}
@@ -28,7 +32,7 @@ class Variable:
     dtype: np.dtype[np.float64] = field(default_factory=lambda: np.dtype(np.float64))
 
 
-def recorded_variables(case: Case) -> dict[str, Variable]:
+def recorded_variables(case: "Case") -> dict[str, Variable]:
     """The variables that a case records, by name, without the dimension of the cases."""
     p, k, recording = case.problem.p, case.problem.k, case.recording
     sizes = {"student": p, "student_2": p, "teacher": k, "teacher_2": k}
