@@ -1,8 +1,9 @@
 """Problem: one point of a sweep, everything of a learning problem that changes its result."""
 
-import hashlib
 import json
-from dataclasses import fields
+from collections.abc import Mapping
+from dataclasses import MISSING, fields
+from functools import cached_property
 from typing import Annotated, Any, Literal
 
 import pydantic
@@ -68,13 +69,25 @@ class Problem(_Fields):
             super().__init__(*args, **kwargs)
         except pydantic.ValidationError as error:
             raise _explained(error) from None
-        self._check()
-
-    def _check(self) -> None:
         for key in ("activation", "teacher_activation"):
             name = getattr(self, key)
             if name is not None:
                 object.__setattr__(self, key, check_activation(name, key))
+        self._check()
+
+    @classmethod
+    def of_valid(cls, values: Mapping[str, Any]) -> "Problem":
+        """The problem of values that are known to be valid, each for itself; InputError where they do not fit together.
+
+        In a tenth of the time that a check of each takes: for grids, which have checked the values of their axes.
+        """
+        problem = object.__new__(cls)
+        problem.__dict__.update(_BLANK)
+        problem.__dict__.update(values)
+        problem._check()
+        return problem
+
+    def _check(self) -> None:
         for key, width in (("a", self.p), ("a_star", self.k)):
             layer = getattr(self, key)
             if isinstance(layer, tuple) and len(layer) != width:
@@ -108,21 +121,24 @@ class Problem(_Fields):
 
     def canonical(self) -> dict[str, Any]:
         """The fields that differ from their defaults, resolved: equal for problems that mean the same."""
-        values = {name: getattr(self, name) for name in PROBLEM_FIELDS}
+        own = vars(self)
+        values = {name: value for name, default in _IN_ORDER if (value := own[name]) != default}
         for name in ("a", "a_star"):
-            layer = values[name]
+            layer = values.get(name)
             if isinstance(layer, tuple) and len(set(layer)) == 1:
                 values[name] = layer[0]
-        if values["teacher_activation"] == self.activation:
-            values["teacher_activation"] = None
-        if values["start"] == self._default_start:
-            values["start"] = None
-        return {name: value for name, value in values.items() if value != _DEFAULTS.get(name, _NO_DEFAULT)}
+                if layer[0] == DEFAULTS[name]:
+                    del values[name]
+        if values.get("teacher_activation") == self.activation:
+            del values["teacher_activation"]
+        if values.get("start") == self._default_start:
+            del values["start"]
+        return values
 
-    def digest(self) -> str:
-        """A hash of the canonical problem; floats count by their shortest round-trip decimals."""
-        text = json.dumps(self.canonical(), sort_keys=True)
-        return hashlib.blake2b(text.encode(), digest_size=16).hexdigest()
+    @cached_property
+    def text(self) -> str:
+        """The canonical problem as JSON, its fields in order; floats by their shortest round-trip decimals."""
+        return json.dumps(self.canonical())
 
 
 def check_activation(name: str, key: str) -> str:
@@ -135,8 +151,12 @@ def check_activation(name: str, key: str) -> str:
 
 
 PROBLEM_FIELDS: tuple[str, ...] = tuple(field.name for field in fields(_Fields))
+DEFAULTS: dict[str, Any] = {field.name: field.default for field in fields(_Fields) if field.default is not MISSING}
+"""The fields that a problem may leave out, and what they are then."""
+
 _NO_DEFAULT = object()
-_DEFAULTS = {field.name: field.default for field in fields(_Fields) if field.name not in ("gamma", "p", "k", "d")}
+_IN_ORDER = [(name, DEFAULTS.get(name, _NO_DEFAULT)) for name in sorted(PROBLEM_FIELDS)]
+_BLANK = {name: DEFAULTS.get(name) for name in PROBLEM_FIELDS}
 
 
 def _explained(error: pydantic.ValidationError) -> InputError:

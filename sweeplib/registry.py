@@ -1,6 +1,7 @@
 """Named things that plug in: a file registers what it defines in its last statement."""
 
 import importlib
+import inspect
 import pkgutil
 from collections.abc import Iterable, Iterator, Mapping
 from typing import Generic, TypeVar
@@ -16,13 +17,20 @@ class Registry(Mapping[str, T], Generic[T]):
     def __init__(self, kind: str) -> None:
         self.kind = kind
         self._things: dict[str, T] = {}
+        self._origins: dict[str, str] = {}
 
     def register(self, name: str, thing: T) -> T:
         """Return `thing`, from now on known as `name`. A name is taken once: SweeplibError otherwise."""
         if name in self._things:
             raise SweeplibError(f"{self.kind} {name!r} is registered twice")
         self._things[name] = thing
+        frame = inspect.currentframe()
+        self._origins[name] = frame.f_back.f_globals["__name__"] if frame and frame.f_back else __name__
         return thing
+
+    def origin(self, name: str) -> str:
+        """The name of the module that registered the thing called `name`."""
+        return self._origins[name]
 
     def __getitem__(self, name: str) -> T:
         try:

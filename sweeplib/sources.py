@@ -9,6 +9,8 @@ from functools import cache
 from pathlib import Path
 from typing import Any
 
+from sweeplib.numerical_code import numerical_code
+
 PACKAGE = __name__.partition(".")[0]
 _ROOT = Path(__file__).parent
 _WITH_DOCSTRING = (ast.Module, ast.ClassDef, ast.FunctionDef, ast.AsyncFunctionDef)
@@ -17,42 +19,39 @@ _WITH_DOCSTRING = (ast.Module, ast.ClassDef, ast.FunctionDef, ast.AsyncFunctionD
 def code(path: Path) -> str:
     """What of a source file can change what it does: no comments, docstrings or layout where it is Python."""
     text = path.read_text(encoding="utf-8")
-    return _effective(text)[0] if path.suffix == ".py" else text
+    return _effective(text) if path.suffix == ".py" else text
 
 
-def _effective(text: str) -> tuple[str, list[ast.stmt]]:
-    """The syntax tree of a source without docstrings, written in prefix notation, and its import statements."""
+def _effective(text: str) -> str:
+    """The syntax tree of a source without docstrings, written in prefix notation."""
     parts: list[str] = []
-    imports: list[ast.stmt] = []
     collecting = gc.isenabled()
     gc.disable()  # a tree is all live objects: collecting among them takes as long as parsing
     try:
-        _flatten(ast.parse(text), parts, imports)
+        _flatten(ast.parse(text), parts)
     finally:
         if collecting:
             gc.enable()
-    return " ".join(parts), imports
+    return " ".join(parts)
 
 
-def _flatten(node: Any, parts: list[str], imports: list[ast.stmt]) -> None:
+def _flatten(node: Any, parts: list[str]) -> None:
     if isinstance(node, ast.AST):
         parts.append(type(node).__name__)
         if isinstance(node, _WITH_DOCSTRING):
             node.body = [part for part in node.body if not _is_docstring(part)]
-        elif isinstance(node, ast.Import | ast.ImportFrom):
-            imports.append(node)
         for name in node._fields:
-            _flatten(getattr(node, name, None), parts, imports)
+            _flatten(getattr(node, name, None), parts)
     elif isinstance(node, list):
         parts.append(f"[{len(node)}")
         for part in node:
-            _flatten(part, parts, imports)
+            _flatten(part, parts)
     else:
         parts.append(repr(node))
 
 
 def modules_digest(modules: Iterable[str]) -> str:
-    """A hash of the code of some modules and of all modules of this package that they import, however far."""
+    """A hash of what can change a number in some modules and in all of this package that they import, however far."""
     digest = hashlib.blake2b(digest_size=12)
     for name in sorted(imported(modules)):
         digest.update(f"{name}\0{_parsed(name)[0]}\0".encode())
@@ -60,7 +59,7 @@ def modules_digest(modules: Iterable[str]) -> str:
 
 
 def imported(modules: Iterable[str]) -> set[str]:
-    """The modules and, of this package, all that they import by a statement, however far."""
+    """The modules and, of this package, all that they import by a statement and that counts, however far."""
     found: set[str] = set()
     waiting = list(modules)
     while waiting:
@@ -73,8 +72,8 @@ def imported(modules: Iterable[str]) -> set[str]:
 
 @cache
 def _parsed(name: str) -> tuple[str, frozenset[str]]:
-    """The digest of a module's code, and the modules of this package that it imports: all from one parse."""
-    text, imports = _effective(_file(name).read_text(encoding="utf-8"))
+    """The digest of a module's numerical code, and the modules of this package that it imports: all from one parse."""
+    text, imports = numerical_code(_file(name).read_text(encoding="utf-8"))
     names = {module for node in imports for module in _named(node) if module.startswith(PACKAGE + ".")}
     digest = hashlib.blake2b(text.encode(), digest_size=12).hexdigest()
     return digest, frozenset(filter(_is_module, names))

@@ -45,8 +45,9 @@ def require(ds: xr.Dataset, *names: Hashable) -> None:
 
 
 def over_time(ds: xr.Dataset) -> list[str]:
-    """The recorded observables that have a time axis, with or without axes of their own."""
-    return [str(name) for name, array in ds.data_vars.items() if {"seed", "time"} <= set(array.dims)]
+    """The recorded observables that have a time axis, with or without axes of their own; not errors of others."""
+    timed = {name: array for name, array in ds.data_vars.items() if {"seed", "time"} <= set(array.dims)}
+    return [str(name) for name, array in timed.items() if "error_of" not in array.attrs]
 
 
 def is_stochastic(dynamics: str) -> bool:

@@ -1,9 +1,13 @@
-"""The compiled integrator of the overlaps' ODE: Dormand and Prince's method of order 8(5,3), one solution a replica.
+"""The compiled explicit integrator of the overlaps' ODE: Dormand and Prince's method of order 8(5,3).
 
-Steps, error control and interpolation are those of Hairer, Nørsett and Wanner, Solving Ordinary Differential Equations
-I, section II.5, with the coefficients of scipy.integrate.DOP853, which takes the same steps. Compiled, because
-right-hand sides of few overlaps take less time than one Python statement. Passages are looked for at four points of a
-step, on the interpolant of order 7, and located to rounding.
+Steps and error control are those of Hairer, Nørsett and Wanner, Solving Ordinary Differential Equations I, section
+II.5, with the coefficients of scipy.integrate.DOP853, which takes the same steps. Compiled, because right-hand sides of
+few overlaps take less time than one Python statement.
+
+States at recording times and passages are ends of steps of their own, from the beginning of the step that holds them:
+at the limit of stability the interpolant is wrong by many tolerances. Passages are looked for at four points of a step
+on the interpolant of order 7, which only has to tell in which part of the step they are. A solution that becomes stiff
+is told by Hairer's test (II, section IV.2) and left where it is, for an implicit method to go on.
 """
 
 import math
@@ -18,6 +22,12 @@ Array = NDArray[np.float64]
 
 _SAFETY, _SMALLEST_FACTOR, _LARGEST_FACTOR = 0.9, 0.2, 10.0
 _LOOKS_A_STEP = 4
+_STABLE, _STIFF_STEPS, _CALM_STEPS = 4.0, 5, 6
+"""The largest h |λ|, well below the limit of stability at 6.1; stiff are so many steps there, few others in between."""
+_FEWEST_IMPLICIT, _JACOBIANS = 500, 30
+"""Right-hand sides that an implicit method takes at least, beside so many Jacobians."""
+_ROUNDING = 1e-14
+_REFINEMENTS = 8
 
 _kernel = numba.njit(error_model="numpy", fastmath={"contract"})
 
@@ -44,12 +54,14 @@ def tableau() -> Tableau:
 class Solutions(NamedTuple):
     """Where n solutions of `size` variables are, changed in place by `advance`.
 
-    `time`, `step` (n,) the end of the last step and the length of the next; `state`, `slope` (n, size) there;
-    `before`, `length` (n,) the beginning and length of the last step; `start` (n, size) and `terms` (n, 7, size) of
-    its interpolant, valid where the step went beyond the time asked for; `left` (n,) the steps that may follow;
-    `failed` (n,); `passages` (n, targets), inf where there is none yet.
+    `end` (n,): the last time that will be asked for. `time`, `step` (n,): the end of the last step and the length of
+    the next; `state`, `slope` (n, size) there. `before`, `length` (n,), `start`, `start_slope` (n, size): the beginning
+    and length of the last step, state and slope there. `left`, `evaluations` (n,): the steps that may follow, the
+    right-hand sides taken. `stiff_steps`, `calm_steps` (n,): the counts of the test for stiffness. `stiff`, `failed`
+    (n,): why a solution goes no further. `passages` (n, targets): inf where there is none yet.
     """
 
+    end: Array
     time: Array
     step: Array
     state: Array
@@ -57,16 +69,21 @@ class Solutions(NamedTuple):
     before: Array
     length: Array
     start: Array
-    terms: Array
+    start_slope: Array
     left: NDArray[np.int64]
+    evaluations: NDArray[np.int64]
+    stiff_steps: NDArray[np.int64]
+    calm_steps: NDArray[np.int64]
+    stiff: NDArray[np.bool_]
     failed: NDArray[np.bool_]
     passages: Array
 
 
-def solutions(states: Array, targets: int, max_steps: int) -> Solutions:
-    """Solutions at time zero that have these states (n, size), and a step of zero: not begun."""
+def solutions(states: Array, end: Array, targets: int, max_steps: int) -> Solutions:
+    """Solutions at time zero that have these states (n, size) and ends (n,), and a step of zero: not begun."""
     n, size = states.shape
     return Solutions(
+        end=end,
         time=np.zeros(n),
         step=np.zeros(n),
         state=states.copy(),
@@ -74,8 +91,12 @@ def solutions(states: Array, targets: int, max_steps: int) -> Solutions:
         before=np.zeros(n),
         length=np.zeros(n),
         start=states.copy(),
-        terms=np.zeros((n, 7, size)),
+        start_slope=np.zeros((n, size)),
         left=np.full(n, max_steps),
+        evaluations=np.zeros(n, dtype=np.int64),
+        stiff_steps=np.zeros(n, dtype=np.int64),
+        calm_steps=np.zeros(n, dtype=np.int64),
+        stiff=np.zeros(n, dtype=np.bool_),
         failed=np.zeros(n, dtype=np.bool_),
         passages=np.full((n, targets), np.inf),
     )
@@ -152,6 +173,7 @@ def begin(i, slope_of, risk_of, rtol, atol, solutions, targets, systems, work, s
     for v in range(state.shape[0]):
         new[v] = state[v] + step * slope[v]
     slope_of(i, new, systems, work, scratch)
+    solutions.evaluations[i] += 2
     for v in range(state.shape[0]):
         scratch[v] -= slope[v]
     curvature = math.sqrt(scaled_square(scratch, state, rtol, atol)) / step
@@ -165,6 +187,14 @@ def begin(i, slope_of, risk_of, rtol, atol, solutions, targets, systems, work, s
 
 
 @_kernel
+def fill_stages(i, slope_of, start, length, tableau, slopes, scratch, systems, work):  # type: ignore[no-untyped-def]
+    """Fill the slopes 1 to 11 of a step from `start`, whose slope is slopes[0]; `scratch` is left at the last stage."""
+    for stage in range(1, 12):
+        combination(scratch, start, length, tableau.stages[stage], slopes, stage)
+        slope_of(i, scratch, systems, work, slopes[stage])
+
+
+@_kernel
 def stepped(i, slope_of, rtol, atol, tableau, solutions, slopes, new, scratch, systems, work):  # type: ignore[no-untyped-def]
     """Take a step whose error is within the tolerance; false when none that changes the time is."""
     state, slope = solutions.state[i], solutions.slope[i]
@@ -173,20 +203,23 @@ def stepped(i, slope_of, rtol, atol, tableau, solutions, slopes, new, scratch, s
     length = max(length, shortest)
     copy(slope, slopes[0])
     while length >= shortest:
-        for stage in range(1, 12):
-            combination(scratch, state, length, tableau.stages[stage], slopes, stage)
-            slope_of(i, scratch, systems, work, slopes[stage])
+        fill_stages(i, slope_of, state, length, tableau, slopes, scratch, systems, work)
         combination(new, state, length, tableau.stages[12], slopes, 12)
         slope_of(i, new, systems, work, slopes[12])
+        solutions.evaluations[i] += 12
         error = error_norm(slopes, length, state, new, tableau.error_5, tableau.error_3, rtol, atol)
         if error < 1.0:
             factor = min(_LARGEST_FACTOR, _SAFETY * error**-0.125) if error > 0.0 else _LARGEST_FACTOR
+            stable = most_stable_step(i, slopes, new, scratch, solutions)
             solutions.before[i], solutions.length[i] = time, length
             solutions.time[i] = time + length
-            solutions.step[i] = length * (min(1.0, factor) if rejected else factor)
+            following = length * (min(1.0, factor) if rejected else factor)
+            solutions.step[i] = min(following, stable)
+            count_stiffness(i, following > stable, solutions)
             copy(state, solutions.start[i])
-            copy(new, solutions.state[i])
-            copy(slopes[12], solutions.slope[i])
+            copy(slope, solutions.start_slope[i])
+            copy(new, state)
+            copy(slopes[12], slope)
             return True
         factor = _SAFETY * error**-0.125
         length *= factor if factor > _SMALLEST_FACTOR else _SMALLEST_FACTOR
@@ -195,12 +228,57 @@ def stepped(i, slope_of, rtol, atol, tableau, solutions, slopes, new, scratch, s
 
 
 @_kernel
-def fill_terms(i, slope_of, tableau, solutions, slopes, scratch, systems, work):  # type: ignore[no-untyped-def]
-    """Fill the terms of the interpolant of the last step, at the cost of three slopes."""
-    start, state, length, terms = solutions.start[i], solutions.state[i], solutions.length[i], solutions.terms[i]
+def most_stable_step(i, slopes, new, last_stage, solutions):  # type: ignore[no-untyped-def]
+    """The longest step well within the region of stability, |λ| being told by the two slopes at the end of a step.
+
+    The step is stiff if it was longer. Where rounding is all that the two states differ in, nothing is told.
+    """
+    rise, run, size = 0.0, 0.0, 0.0
+    for v in range(new.shape[0]):
+        rise += (slopes[12, v] - slopes[11, v]) ** 2
+        run += (new[v] - last_stage[v]) ** 2
+        size += new[v] ** 2
+    if run <= _ROUNDING**2 * size or rise == 0.0:
+        return np.inf
+    return _STABLE * math.sqrt(run / rise)
+
+
+@_kernel
+def count_stiffness(i, limited, solutions):  # type: ignore[no-untyped-def]
+    """Count the steps that stability limits; a solution is stiff after some of them with few others in between.
+
+    It is not called stiff where explicit steps to its end take fewer right-hand sides than the Jacobians of an implicit
+    method.
+    """
+    if limited:
+        solutions.calm_steps[i] = 0
+        solutions.stiff_steps[i] += 1
+        left = 12.0 * (solutions.end[i] - solutions.time[i]) / solutions.step[i]
+        worth = left > _FEWEST_IMPLICIT + _JACOBIANS * solutions.state.shape[1]
+        solutions.stiff[i] = worth and solutions.stiff_steps[i] >= _STIFF_STEPS
+    else:
+        solutions.calm_steps[i] += 1
+        if solutions.calm_steps[i] >= _CALM_STEPS:
+            solutions.stiff_steps[i] = 0
+
+
+@_kernel
+def fill_partial(i, slope_of, length, tableau, solutions, slopes, scratch, out, systems, work):  # type: ignore[no-untyped-def]
+    """Fill out with the end of a step of this length from the beginning of the last step."""
+    copy(solutions.start_slope[i], slopes[0])
+    fill_stages(i, slope_of, solutions.start[i], length, tableau, slopes, scratch, systems, work)
+    combination(out, solutions.start[i], length, tableau.stages[12], slopes, 12)
+    solutions.evaluations[i] += 11
+
+
+@_kernel
+def fill_terms(i, slope_of, tableau, solutions, slopes, terms, scratch, systems, work):  # type: ignore[no-untyped-def]
+    """Fill the terms (7, size) of the interpolant of the last step, at the cost of three slopes."""
+    start, state, length = solutions.start[i], solutions.state[i], solutions.length[i]
     for stage in range(3):
         combination(scratch, start, length, tableau.more_stages[stage], slopes, 13 + stage)
         slope_of(i, scratch, systems, work, slopes[13 + stage])
+    solutions.evaluations[i] += 3
     for v in range(state.shape[0]):
         change = state[v] - start[v]
         terms[0, v] = change
@@ -230,27 +308,65 @@ def may_have_passed(i, risk_of, solutions, targets, systems, work, scratch):  # 
 
 
 @_kernel
-def risk_within(i, risk_of, solutions, x, scratch, systems, work):  # type: ignore[no-untyped-def]
-    """The risk at the fraction x of the last step."""
-    interpolant(scratch, solutions.start[i], solutions.terms[i], x)
+def risk_within(i, risk_of, solutions, terms, x, scratch, systems, work):  # type: ignore[no-untyped-def]
+    """The risk at the fraction x of the last step, on its interpolant."""
+    interpolant(scratch, solutions.start[i], terms, x)
     return risk_of(i, scratch, systems, work)
 
 
 @_kernel
-def note_passages(i, risk_of, solutions, targets, systems, work, scratch):  # type: ignore[no-untyped-def]
-    """Note the first time in the last step at which the risk is at each target that waits, by bisection."""
+def note_passages(  # type: ignore[no-untyped-def]
+    i, slope_of, risk_of, tableau, solutions, targets, slopes, terms, scratch, new, systems, work
+):
+    """Note the first time in the last step at which the risk is at each target that waits."""
     for t in range(targets.shape[1]):
         before, after = 0.0, 0.0
         while solutions.passages[i, t] == np.inf and after < 1.0:
             before, after = after, after + 1.0 / _LOOKS_A_STEP
-            if risk_within(i, risk_of, solutions, after, scratch, systems, work) <= targets[i, t]:
-                while before < 0.5 * (before + after) < after:
-                    middle = 0.5 * (before + after)
-                    if risk_within(i, risk_of, solutions, middle, scratch, systems, work) <= targets[i, t]:
-                        after = middle
-                    else:
-                        before = middle
-                solutions.passages[i, t] = solutions.before[i] + after * solutions.length[i]
+            if risk_within(i, risk_of, solutions, terms, after, scratch, systems, work) <= targets[i, t]:
+                target = targets[i, t]
+                x = crossing(i, risk_of, solutions, terms, before, after, target, scratch, systems, work)
+                x = refined(
+                    i, slope_of, risk_of, tableau, solutions, slopes, terms, x, target, scratch, new, systems, work
+                )
+                solutions.passages[i, t] = solutions.before[i] + x * solutions.length[i]
+
+
+@_kernel
+def crossing(i, risk_of, solutions, terms, before, after, target, scratch, systems, work):  # type: ignore[no-untyped-def]
+    """Where in (before, after], fractions of the last step, its interpolant comes to the target, by bisection."""
+    while before < 0.5 * (before + after) < after:
+        middle = 0.5 * (before + after)
+        if risk_within(i, risk_of, solutions, terms, middle, scratch, systems, work) <= target:
+            after = middle
+        else:
+            before = middle
+    return after
+
+
+@_kernel
+def refined(  # type: ignore[no-untyped-def]
+    i, slope_of, risk_of, tableau, solutions, slopes, terms, x, target, scratch, new, systems, work
+):
+    """The crossing x of the interpolant moved to that of the method itself, by Newton's iteration.
+
+    The value is that of a step to x, the slope that of the interpolant; where that is flat, x stays.
+    """
+    for _ in range(_REFINEMENTS):
+        fill_partial(i, slope_of, x * solutions.length[i], tableau, solutions, slopes, scratch, new, systems, work)
+        excess = risk_of(i, new, systems, work) - target
+        near, far = max(x - 1e-3, 0.0), min(x + 1e-3, 1.0)
+        rise = risk_within(i, risk_of, solutions, terms, far, scratch, systems, work)
+        rise -= risk_within(i, risk_of, solutions, terms, near, scratch, systems, work)
+        if rise == 0.0:
+            break
+        move = -excess * (far - near) / rise
+        if abs(move) > 0.1:
+            break
+        x = min(max(x + move, 0.0), 1.0)
+        if abs(move) < 1e-14:
+            break
+    return x
 
 
 @_kernel
@@ -282,35 +398,35 @@ def advance(  # type: ignore[no-untyped-def]
 ):
     """Bring the solutions in `order` to the times `until` (n,), to their last passage if it `stops`, or to failure.
 
-    At most `most_steps` steps each; says whether that was enough. `times` (n,), `states` (n, size) are filled with
-    where they came. `slope_of(i, state, systems, work, out)` and `risk_of(i, state, systems, work)` are pointers to
-    functions, so that this is compiled once for all; i is the number of the solution, the rest is for them alone.
+    At most `most_steps` steps each, none once a solution is stiff. `rtol` and `atol` are (n,). `times` (n,), `states`
+    (n, size) are filled with where they came. `slope_of(i, state, systems, work, out)` and `risk_of(i, state, systems,
+    work)` are pointers to functions, so that this is compiled once for all; i is the number of the solution, the rest
+    is for them alone.
     """
     size = solutions.state.shape[1]
-    slopes, new, scratch = np.empty((16, size)), np.empty(size), np.empty(size)
-    enough = True
+    slopes, new, scratch, terms = np.empty((16, size)), np.empty(size), np.empty(size), np.empty((7, size))
     for i in order:
         if solutions.step[i] == 0.0:
-            begin(i, slope_of, risk_of, rtol, atol, solutions, targets, systems, work, scratch, new)
+            begin(i, slope_of, risk_of, rtol[i], atol[i], solutions, targets, systems, work, scratch, new)
         steps, end = most_steps, last_passage(solutions, i) if stops else np.inf
-        while solutions.time[i] < min(until[i], end) and steps > 0 and solutions.left[i] > 0:
-            if not stepped(i, slope_of, rtol, atol, tableau, solutions, slopes, new, scratch, systems, work):
+        while solutions.time[i] < min(until[i], end) and steps > 0 and solutions.left[i] > 0 and not solutions.stiff[i]:
+            if not stepped(i, slope_of, rtol[i], atol[i], tableau, solutions, slopes, new, scratch, systems, work):
                 solutions.failed[i] = True
                 break
             steps -= 1
             solutions.left[i] -= 1
-            passing = may_have_passed(i, risk_of, solutions, targets, systems, work, scratch)
-            if passing or solutions.time[i] >= until[i]:
-                fill_terms(i, slope_of, tableau, solutions, slopes, scratch, systems, work)
-            if passing:
-                note_passages(i, risk_of, solutions, targets, systems, work, scratch)
+            if may_have_passed(i, risk_of, solutions, targets, systems, work, scratch):
+                fill_terms(i, slope_of, tableau, solutions, slopes, terms, scratch, systems, work)
+                note_passages(
+                    i, slope_of, risk_of, tableau, solutions, targets, slopes, terms, scratch, new, systems, work
+                )
                 end = last_passage(solutions, i) if stops else np.inf
         came = min(solutions.time[i], until[i], end)
-        enough &= came == min(until[i], end) or solutions.failed[i]
         times[i] = came
         if came == solutions.time[i]:
             copy(solutions.state[i], states[i])
+        elif came == solutions.before[i]:
+            copy(solutions.start[i], states[i])
         else:
-            x = (came - solutions.before[i]) / solutions.length[i]
-            interpolant(states[i], solutions.start[i], solutions.terms[i], x)
-    return enough
+            length = came - solutions.before[i]
+            fill_partial(i, slope_of, length, tableau, solutions, slopes, scratch, states[i], systems, work)

@@ -9,7 +9,7 @@ from numpy.typing import NDArray
 from pydantic import BaseModel, ConfigDict
 
 from sweeplib.dynamics.replicas import Replicas
-from sweeplib.problem import Problem
+from sweeplib.problem import PROBLEM_FIELDS, Problem
 from sweeplib.registry import Registry
 
 Array = NDArray[np.float64]
@@ -31,13 +31,20 @@ class Dynamics(ABC):
 
     name: ClassVar[str]
     label: ClassVar[str]
+    reads: ClassVar[frozenset[str]] = frozenset(PROBLEM_FIELDS)
+    """The fields of a problem on which its numbers depend; problems that differ in others only are one case."""
     together: ClassVar[int]
     """How many replicas are best run in one go."""
+    lanes: ClassVar[tuple[int, int]] = (1, 1)
+    """(fewest, most): replicas are computed side by side in groups of up to `most`, filled up to a multiple of `fewest`
+    with copies, which take as long; the wider a group, the less a replica costs."""
     Options: ClassVar[type[NumericalOptions]] = NumericalOptions
     stochastic: ClassVar[bool] = True
     """Whether two seeds with one start may part."""
     uses_drifts: ClassVar[bool] = False
     """Whether the drifts of the overlaps enter, with the error of the rule that gives them."""
+    estimates_error: ClassVar[bool] = False
+    """Whether it has `risk_error` (n,), an estimate of the error of the risk now."""
 
     Q: Array
     M: Array
@@ -45,6 +52,7 @@ class Dynamics(ABC):
     running: NDArray[np.bool_]
     diverged: NDArray[np.bool_]
     timed_out: NDArray[np.bool_]
+    risk_error: Array
 
     def __init__(self, replicas: Replicas, options: NumericalOptions) -> None:
         self.replicas = replicas

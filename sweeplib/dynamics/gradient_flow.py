@@ -1,16 +1,26 @@
 """The classical limit of one-pass SGD, γ/p → 0: the ODE without its variance term (arXiv 2302.05882, section 3)."""
 
+from dataclasses import replace
+
 import numpy as np
 
 from sweeplib.dynamics.dynamics import DYNAMICS, Array
-from sweeplib.dynamics.ode import Ode
+from sweeplib.dynamics.ode import Ode, OdeOptions
+from sweeplib.dynamics.replicas import Replicas
 
 
 class GradientFlow(Ode):
-    """Gradient flow on the population risk: Ṁ = Ψ^M, Q̇ = Ψ^GF, ȧ = ε Ψ^a, in the time t = νγ/(pd)."""
+    """Gradient flow on the population risk: Ṁ = Ψ^M, Q̇ = Ψ^GF, ȧ = ε Ψ^a, in the time t = νγ/(pd).
+
+    The label noise enters nothing of it, the error of its drifts neither: it is taken for zero.
+    """
 
     name = "gradient_flow"
     label = "gradient flow"
+    reads = Ode.reads - {"Delta"}
+
+    def __init__(self, replicas: Replicas, options: OdeOptions) -> None:
+        super().__init__(replace(replicas, Delta=np.zeros_like(replicas.Delta)), options)
 
     def _noise(self) -> Array:
         return np.zeros(len(self.replicas))

@@ -15,6 +15,8 @@ MOST_LANES = 128
 FEWEST_LANES = 16
 """Four vectors of four numbers, which is what the compiler takes at a time: no replica is left to scalar code."""
 
+LANES = (FEWEST_LANES, MOST_LANES)
+
 kernel = numba.njit(error_model="numpy", fastmath={"contract"})
 
 

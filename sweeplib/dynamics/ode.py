@@ -1,30 +1,41 @@
 """The deterministic limit of one-pass SGD for d → ∞ at fixed γ/p: the ODE of Saad and Solla (arXiv 2302.05882, eq. 7).
 
 Ṁ = Ψ^M(Ω), Q̇ = Ψ^GF(Ω) + (γ/p) Ψ^Var(Ω), ȧ = ε Ψ^a(Ω) in the time t = νγ/(pd), projected for spherical students.
-Integrated with error control; exits are located on the interpolant.
+It is integrated twice: what is recorded is the solution at a tenth of the tolerance, and its error is told by its
+difference to a solution at ten times the tolerance.
 """
 
-from typing import Any
-
 import numpy as np
+from numpy.typing import NDArray
 from pydantic import Field
 
-from sweeplib.dynamics.dop853 import advance, solutions, tableau
 from sweeplib.dynamics.dynamics import DYNAMICS, Array, Dynamics, NumericalOptions
+from sweeplib.dynamics.integration import Integration
 from sweeplib.dynamics.overlap_flow import Systems, pack, pointers, unpack, work_space
 from sweeplib.dynamics.replicas import Replicas
 from sweeplib.errors import SweeplibError
 from sweeplib.maths.expectations import expectations
+from sweeplib.maths.overlaps import nearest_covariances, on_sphere
 from sweeplib.problem import Problem
 
-STEPS_A_ROUND = 200
-"""Steps of each replica after which the clock is looked at."""
+SAFETY, COARSER = 0.1, 10.0
+"""The tolerances of the recorded solution and of its companion, over the one asked for."""
+COARSEST = 1e-4
+"""No companion has a larger relative tolerance, unless it is asked for: implicit steps may leave the covariances."""
+DEFAULT_RTOL, LARGEST_DEFAULT_RTOL = 1e-10, 1e-5
+LEAST_RTOL = 5e-14
+"""The smallest relative tolerance above rounding."""
+ROUNDING = 1e-14
+"""The rounding error of a risk over its terms."""
 
 
 class OdeOptions(NumericalOptions):
-    """How the ODE is integrated: its tolerances, and the steps after which a run is called a failure."""
+    """How the ODE is integrated: its tolerances, and the steps after which a run is called a failure.
 
-    rtol: float = Field(default=1e-10, ge=1e-13, le=1e-2)
+    rtol : by default 1e-10, or the error of the drifts at the start where they have no closed form and it is larger.
+    """
+
+    rtol: float | None = Field(default=None, ge=1e-13, le=1e-2)
     atol: float = Field(default=1e-12, gt=0, le=1e-2)
     max_steps: int = Field(default=1_000_000, ge=1)
 
@@ -37,21 +48,44 @@ class Ode(Dynamics):
     together = 256
     stochastic = False
     uses_drifts = True
+    estimates_error = True
     Options = OdeOptions
     options: OdeOptions
 
     def __init__(self, replicas: Replicas, options: OdeOptions) -> None:
         super().__init__(replicas, options)
-        pair = expectations(replicas.activation, replicas.teacher_activation)
-        self._functions = pointers(pair)
+        self._expectations = expectations(replicas.activation, replicas.teacher_activation)
         self._trained = bool((replicas.second_layer_rate > 0).any())
-        self._systems = self._constants()
-        self._work = work_space(replicas.p, replicas.k)
-        start = pair.risks(replicas.Q, replicas.M, replicas.P, replicas.a, replicas.a_star)
-        self._targets = (1.0 - replicas.thresholds) * start[:, None]
-        states = pack(replicas.Q, replicas.M, replicas.a, replicas.spherical, self._trained)
-        self._solutions = solutions(states, len(replicas.thresholds), options.max_steps)
-        self._states, self._times = states, np.zeros(len(replicas))
+        start = self._expectations.risks(replicas.Q, replicas.M, replicas.P, replicas.a, replicas.a_star)
+        targets = (1.0 - replicas.thresholds) * start[:, None]
+        self._rtol = self._tolerances()
+        self._solution = self._integration(SAFETY * self._rtol, SAFETY * options.atol, targets)
+        coarse = np.clip(COARSER * self._rtol, None, np.maximum(self._rtol, COARSEST))
+        self._companion = self._integration(coarse, COARSER * options.atol, targets[:, :0])
+        self.risk_error = np.zeros(len(replicas))
+
+    def _integration(self, rtol: Array, atol: float, targets: Array) -> Integration:
+        """The replicas' solutions at the relative tolerances (n,)."""
+        replicas, options = self.replicas, self.options
+        return Integration(
+            pointers(self._expectations),
+            self._constants(),
+            work_space(replicas.p, replicas.k),
+            pack(replicas.Q, replicas.M, replicas.a, replicas.spherical, self._trained),
+            np.ascontiguousarray(replicas.times[:, -1]),
+            rtol=np.maximum(rtol, LEAST_RTOL),
+            atol=np.full(len(replicas), atol),
+            targets=targets,
+            max_steps=options.max_steps,
+        )
+
+    def _tolerances(self) -> Array:
+        """The relative tolerance (n,) of each replica."""
+        start, pair = self.replicas, self._expectations
+        if self.options.rtol is not None or pair.finer is None:
+            return np.full(len(start), self.options.rtol or DEFAULT_RTOL)
+        errors = pair.drift_errors(start.Q, start.M, start.P, start.a, start.a_star, start.Delta)
+        return np.clip(errors, DEFAULT_RTOL, LARGEST_DEFAULT_RTOL)
 
     def _noise(self) -> Array:
         """The factor (n,) of Ψ^Var."""
@@ -64,52 +98,71 @@ class Ode(Dynamics):
 
     def advance(self, to: int, deadline: float = np.inf) -> None:
         """Integrate each running replica to recording time number `to`."""
+
+        def late() -> bool:
+            return self.clock() > deadline
+
         until, order = np.ascontiguousarray(self.replicas.times[:, to]), np.flatnonzero(self.running)
-        while not self._round(order, until):
-            order = order[self._solutions.left[order] > 0]
-            if not order.size:
-                break
-            if self.clock() > deadline:
-                self.timed_out |= self.running & (self._times < until)
-                break
-        self._check_steps(until)
-        self.diverged = self._solutions.failed.copy()
-        self.running &= self._times == until
-        for i in range(len(self.replicas)):
-            unpack(self._states[i], self.replicas.spherical, self._trained, self.Q[i], self.M[i], self.a[i])
+        self._solution.advance(order, until, stops=self.replicas.stop_at_exit, late=late)
+        self._check_steps(order, until)
+        self._companion.advance(order, self._solution.times, stops=False, late=late)
+        self.diverged = self._solution.failed.copy()
+        behind = self._times < until
+        self.timed_out |= self.running & behind & ~self.diverged & ~self._exited()
+        self.running &= ~behind & ~self.diverged
+        self._observe()
 
-    def _round(self, order: Any, until: Array) -> bool:
-        """Take some steps; say whether all of `order` came as far as they will."""
-        options = self.options
-        return bool(
-            advance(
-                *self._functions,
-                order,
-                until,
-                STEPS_A_ROUND,
-                self.replicas.stop_at_exit,
-                options.rtol,
-                options.atol,
-                tableau(),
-                self._solutions,
-                self._targets,
-                self._states,
-                self._times,
-                self._systems,
-                self._work,
-            )
-        )
+    def _exited(self) -> NDArray[np.bool_]:
+        """Which replicas (n,) have stopped at their last exit."""
+        if not self.replicas.stop_at_exit:
+            return np.zeros(len(self.replicas), dtype=bool)
+        return np.asarray(np.isfinite(self.exit_time).all(axis=1))
 
-    def _check_steps(self, until: Array) -> None:
-        spent = self.running & (self._solutions.left == 0) & (self._solutions.time < until) & ~self._solutions.failed
-        if spent.any():
-            time = self._solutions.time[spent][0]
-            raise SweeplibError(f"the ODE needs more than max_steps steps; it is at time {time:.6g}")
+    def _check_steps(self, order: NDArray[np.intp], until: Array) -> None:
+        spent = order[self._solution.spent[order] & (self._times < until)[order] & ~self._solution.failed[order]]
+        if spent.size:
+            raise SweeplibError(f"the ODE needs more than max_steps steps; it is at time {self._times[spent[0]]:.6g}")
+
+    def _observe(self) -> None:
+        """Take the overlaps from the states, each Q moved to the nearest that is one of weights, and their error.
+
+        The error of the risk is the difference to the companion's. As the two may agree by chance, it is not less than
+        the tolerance of the recorded solution, or rounding, times the terms of the risk.
+        """
+        start = self.replicas
+        coarse = self._risks(*self._unpacked(self._companion.states))
+        Q, M, self.a = self._unpacked(self._solution.states)
+        Q = nearest_covariances(Q, M, start.P)
+        self.Q, self.M = on_sphere(Q, M) if start.spherical else (Q, M)
+        terms = self._risks(self.Q, np.zeros_like(self.M), self.a)
+        least = np.maximum(SAFETY * self._rtol, ROUNDING)
+        error = np.abs(self._risks(self.Q, self.M, self.a) - coarse) + least * terms
+        self.risk_error = np.where(self._companion.times == self._times, error, np.inf)
+
+    def _unpacked(self, states: Array) -> tuple[Array, Array, Array]:
+        """Q (n, p, p), M (n, p, k) and a (n, p) of flat states."""
+        start = self.replicas
+        Q, M, a = np.empty_like(start.Q), np.empty_like(start.M), start.a.copy()
+        for i, state in enumerate(states):
+            unpack(state, start.spherical, self._trained, Q[i], M[i], a[i])
+        return Q, M, a
+
+    def _risks(self, Q: Array, M: Array, a: Array) -> Array:
+        return self._expectations.risks(Q, M, self.replicas.P, a, self.replicas.a_star)
+
+    @property
+    def _times(self) -> Array:
+        return self._solution.times
+
+    @property
+    def evaluations(self) -> NDArray[np.int64]:
+        """The right-hand sides taken until now (n,)."""
+        return self._solution.evaluations + self._companion.evaluations
 
     @property
     def exit_time(self) -> Array:
         """ODE times of the exits (n, thresholds), NaN where there was none."""
-        passages = self._solutions.passages
+        passages = self._solution.passages
         return np.where(passages <= self._times[:, None], passages, np.nan)
 
     @property

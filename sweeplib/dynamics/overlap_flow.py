@@ -13,6 +13,7 @@ from numpy.typing import NDArray
 
 from sweeplib.maths.compiled import pointer
 from sweeplib.maths.expectations import Expectations
+from sweeplib.maths.overlaps import on_sphere
 
 Array = NDArray[np.float64]
 
@@ -93,8 +94,7 @@ def unpack(state: Array, spherical: bool, trained: bool, Q: Array, M: Array, a: 
 def pack(Q: Array, M: Array, a: Array, spherical: bool, trained: bool) -> Array:
     """The flat states (n, size) of n systems; rows of spherical students are normalised first."""
     if spherical:
-        norm = np.sqrt(np.einsum("nii->ni", Q))
-        Q, M = Q / (norm[:, :, None] * norm[:, None, :]), M / norm[:, :, None]
+        Q, M = on_sphere(Q, M)
     rows, columns = np.triu_indices(Q.shape[1], 1 if spherical else 0)
     parts = [Q[:, rows, columns], M.reshape(len(M), -1), *([a] if trained else [])]
     return np.concatenate(parts, axis=1)

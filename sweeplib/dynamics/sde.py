@@ -12,6 +12,7 @@ import numpy as np
 from pydantic import Field
 
 from sweeplib.dynamics.dynamics import DYNAMICS, Array, NumericalOptions
+from sweeplib.dynamics.lanes_kernel import LANES
 from sweeplib.dynamics.replicas import Replicas
 from sweeplib.dynamics.sde_kernel import sde_round
 from sweeplib.dynamics.step_dynamics import StepDynamics
@@ -36,6 +37,7 @@ class Sde(StepDynamics):
     name = "sde"
     label = "SDE"
     together = 1024
+    lanes = LANES
     uses_drifts = True
     Options = SdeOptions
     options: SdeOptions

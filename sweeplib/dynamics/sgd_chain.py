@@ -12,6 +12,7 @@ from numpy.typing import NDArray
 
 from sweeplib.dynamics.chain_kernel import chain_round
 from sweeplib.dynamics.dynamics import DYNAMICS, NumericalOptions
+from sweeplib.dynamics.lanes_kernel import LANES
 from sweeplib.dynamics.replicas import Replicas
 from sweeplib.dynamics.step_dynamics import StepDynamics
 from sweeplib.errors import InputError
@@ -30,6 +31,7 @@ class SgdChain(StepDynamics):
     name = "sgd_chain"
     label = "SGD (overlap chain)"
     together = 1024
+    lanes = LANES
 
     def __init__(self, replicas: Replicas, options: NumericalOptions) -> None:
         super().__init__(replicas, options)

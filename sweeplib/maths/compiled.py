@@ -14,6 +14,7 @@ from pathlib import Path
 from typing import Any
 
 import numba
+from filelock import FileLock
 from numba.core.dispatcher import Dispatcher
 
 from sweeplib.maths.binding import bound
@@ -32,7 +33,25 @@ def specialised(template: Callable[..., Any], **bindings: Any) -> Any:
 
 @functools.cache
 def _specialised(template: Callable[..., Any], bindings: tuple[tuple[str, Any], ...]) -> Any:
-    return numba.njit(cache=True, **_OPTIONS)(_named(template, bindings))
+    return _safely_cached(numba.njit(cache=True, **_OPTIONS)(_named(template, bindings)))
+
+
+def _safely_cached(dispatcher: Any) -> Any:
+    """The dispatcher, whose code on disk one process writes at a time.
+
+    numba numbers the code of different signatures when it saves them: of two processes that save at once, one would
+    later be given the other's machine code.
+    """
+    file = getattr(dispatcher._cache, "_cache_file", None)
+    if file is not None:
+        save = file.save
+
+        def saved(key: Any, code: Any) -> None:
+            with FileLock(f"{file._index_path}.lock"):
+                save(key, code)
+
+        file.save = saved
+    return dispatcher
 
 
 def pointer(template: Callable[..., Any], signature: Any, **bindings: Any) -> Any:
@@ -52,14 +71,23 @@ def _pointer(template: Callable[..., Any], signature: Any, bindings: tuple[tuple
 def _named(template: Callable[..., Any], bindings: tuple[tuple[str, Any], ...]) -> types.FunctionType:
     """The template bound, under a name that tells it from all else that the template was or will be."""
     given = {name: specialised(thing) if isinstance(thing, types.FunctionType) else thing for name, thing in bindings}
-    copy = bound(template, **given)
-    copy.__name__ = copy.__qualname__ = f"{template.__name__}__{_digest(copy)}"
+    return _told_apart(bound(template, **given))
+
+
+def _told_apart(function: Callable[..., Any]) -> types.FunctionType:
+    """The function under a name that no other has.
+
+    Machine code goes by name, and by a number that each process counts anew: of two functions of one name in kernels
+    that were cached by two processes, a third would take either for both.
+    """
+    copy = bound(function)
+    copy.__name__ = copy.__qualname__ = f"{function.__name__}__{_digest(copy)}"
     return copy
 
 
 def inlined(thing: Any) -> Any:
     """A plain function as a compiled one that kernels can call; anything else as it is."""
-    return numba.njit(**_OPTIONS)(thing) if isinstance(thing, types.FunctionType) else thing
+    return numba.njit(**_OPTIONS)(_told_apart(thing)) if isinstance(thing, types.FunctionType) else thing
 
 
 @functools.cache
@@ -68,8 +96,8 @@ def over_arrays(function: Callable[[float], float]) -> Any:
 
     With a function free of branches the loop is one of vector instructions.
     """
-    once = numba.njit(forceinline=True, **_OPTIONS)(vectorised(function))
-    return numba.njit(**_OPTIONS)(bound(_fill, function=once))
+    once = numba.njit(forceinline=True, **_OPTIONS)(_told_apart(vectorised(function)))
+    return numba.njit(**_OPTIONS)(_told_apart(bound(_fill, function=once)))
 
 
 def _unbound(x):  # type: ignore[no-untyped-def]

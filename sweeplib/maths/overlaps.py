@@ -89,3 +89,24 @@ def lower_factors(Q: Array, M: Array, P: Array) -> Array:
     lower = np.swapaxes(np.linalg.qr(np.swapaxes(root, -1, -2), mode="r"), -1, -2)
     signs = np.where(np.diagonal(lower, axis1=-2, axis2=-1) < 0, -1.0, 1.0)
     return lower * signs[..., None, :]
+
+
+def on_sphere(Q: Array, M: Array) -> tuple[Array, Array]:
+    """Q (n, p, p) and M (n, p, k) of n systems, each student row divided by its norm."""
+    norm = np.sqrt(np.einsum("nii->ni", Q))
+    return Q / (norm[:, :, None] * norm[:, None, :]), M / norm[:, :, None]
+
+
+def nearest_covariances(Q: Array, M: Array, P: Array) -> Array:
+    """Q (n, p, p) of n systems, where Ω ≥ 0, else the nearest for which it is at the same M (n, p, k) and P (n, k, k).
+
+    That is M P⁺ Mᵀ plus the positive part of what Q has beyond. Systems with entries that are not finite stay.
+    """
+    kept = Q.copy()
+    finite = np.isfinite(Q).all(axis=(1, 2)) & np.isfinite(M).all(axis=(1, 2))
+    inside = M[finite] @ np.linalg.pinv(P[finite], hermitian=True) @ M[finite].transpose(0, 2, 1)
+    values, vectors = np.linalg.eigh(Q[finite] - inside)
+    positive = (vectors * np.maximum(values, 0.0)[:, None, :]) @ vectors.transpose(0, 2, 1)
+    broken = (values < 0.0).any(axis=1)
+    kept[np.flatnonzero(finite)[broken]] = (inside + 0.5 * (positive + positive.transpose(0, 2, 1)))[broken]
+    return kept

@@ -7,6 +7,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from sweeplib.maths.expectations import Expectations
+from sweeplib.problem import PROBLEM_FIELDS
 from sweeplib.registry import Registry
 
 Array = NDArray[np.float64]
@@ -34,6 +35,7 @@ class Observable:
     """`function(snapshot)` gives an array (n, *dims); dims are among student, student_2, teacher and teacher_2.
 
     `symbol` is LaTeX without dollars; `over_time` says whether it is recorded at every time or, being constant, once.
+    `reads` names the fields of a problem that it reads itself: all, unless it says less.
     """
 
     name: str
@@ -43,6 +45,7 @@ class Observable:
     symbol: str
     units: str = "1"
     over_time: bool = True
+    reads: frozenset[str] = frozenset(PROBLEM_FIELDS)
 
 
 OBSERVABLES: Registry[Observable] = Registry("observable")

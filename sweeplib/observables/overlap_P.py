@@ -5,6 +5,12 @@ from sweeplib.observables.observable import OBSERVABLES, Observable
 OBSERVABLES.register(
     "overlap_P",
     Observable(
-        "overlap_P", lambda now: now.P, ("teacher", "teacher_2"), "teacher-teacher overlap", "P", over_time=False
+        "overlap_P",
+        lambda now: now.P,
+        ("teacher", "teacher_2"),
+        "teacher-teacher overlap",
+        "P",
+        over_time=False,
+        reads=frozenset(),
     ),
 )

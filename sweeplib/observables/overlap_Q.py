@@ -3,5 +3,8 @@
 from sweeplib.observables.observable import OBSERVABLES, Observable
 
 OBSERVABLES.register(
-    "overlap_Q", Observable("overlap_Q", lambda now: now.Q, ("student", "student_2"), "student-student overlap", "Q")
+    "overlap_Q",
+    Observable(
+        "overlap_Q", lambda now: now.Q, ("student", "student_2"), "student-student overlap", "Q", reads=frozenset()
+    ),
 )

@@ -1,11 +1,18 @@
 """Population risk R = ½ E[(f* − f)²], without the noise floor Δ/2."""
 
+import numpy as np
+
 from sweeplib.observables.observable import OBSERVABLES, Array, Observable, Snapshot
 
 
 def risk(now: Snapshot) -> Array:
-    """The population risk (n,)."""
-    return now.expectations.risks(now.Q, now.M, now.P, now.a, now.a_star)
+    """The population risk (n,); what rounding leaves below zero is cut.
+
+    Only rounding is: the overlaps of a snapshot are those of weights, for which the risk is not negative.
+    """
+    return np.maximum(now.expectations.risks(now.Q, now.M, now.P, now.a, now.a_star), 0.0)
 
 
-OBSERVABLES.register("risk", Observable("risk", risk, (), "population risk", r"\mathcal{R}"))
+READS = frozenset({"activation", "teacher_activation", "a_star"})
+
+OBSERVABLES.register("risk", Observable("risk", risk, (), "population risk", r"\mathcal{R}", reads=READS))

@@ -12,5 +12,12 @@ def student_norm(now: Snapshot) -> Array:
 
 OBSERVABLES.register(
     "student_norm",
-    Observable("student_norm", student_norm, (), "mean squared norm of the students", r"\mathrm{tr}Q/p"),
+    Observable(
+        "student_norm",
+        student_norm,
+        (),
+        "mean squared norm of the students",
+        r"\mathrm{tr}Q/p",
+        reads=frozenset(),
+    ),
 )

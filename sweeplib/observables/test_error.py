@@ -1,7 +1,7 @@
 """Test error on noisy labels, R + Δ/2."""
 
 from sweeplib.observables.observable import OBSERVABLES, Array, Observable, Snapshot
-from sweeplib.observables.risk import risk
+from sweeplib.observables.risk import READS, risk
 
 
 def test_error(now: Snapshot) -> Array:
@@ -9,4 +9,7 @@ def test_error(now: Snapshot) -> Array:
     return risk(now) + now.Delta / 2.0
 
 
-OBSERVABLES.register("test_error", Observable("test_error", test_error, (), "test error", r"\mathcal{R} + \Delta/2"))
+OBSERVABLES.register(
+    "test_error",
+    Observable("test_error", test_error, (), "test error", r"\mathcal{R} + \Delta/2", reads=READS | {"Delta"}),
+)

@@ -2,8 +2,9 @@
 
 from typing import Any
 
-from sweeplib.simulation.cases import Case, Recording, Status, identities
+from sweeplib.simulation.cases import Case, identities, with_seed
 from sweeplib.simulation.driver import Records, case_work, run_cases
+from sweeplib.simulation.recording import Recording, Status
 from sweeplib.simulation.variables import Variable, recorded_variables
 
 __all__ = [
@@ -17,6 +18,7 @@ __all__ = [
     "recorded_variables",
     "run_cases",
     "simulate",
+    "with_seed",
 ]
 
 

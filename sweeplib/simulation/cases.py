@@ -2,70 +2,24 @@
 
 import hashlib
 import json
-import math
-from collections.abc import Callable, Hashable, Iterable, Iterator
+from collections.abc import Callable, Hashable, Iterable
 from dataclasses import asdict, dataclass
-from enum import IntEnum
 from functools import lru_cache
-from typing import Any, Literal
+from typing import Any
 
 import pydantic
 
-from sweeplib.dynamics import DYNAMICS, Dynamics
+from sweeplib.dynamics import DYNAMICS
 from sweeplib.dynamics.dynamics import NumericalOptions
 from sweeplib.errors import InputError
-from sweeplib.maths.activations import activation
+from sweeplib.maths.activations import ACTIVATIONS, Activation, activation
 from sweeplib.maths.expectations import expectations
 from sweeplib.observables import OBSERVABLES
-from sweeplib.problem import PROBLEM_FIELDS, Problem
-from sweeplib.random import checked_seed, stream_key
+from sweeplib.problem import DEFAULTS, PROBLEM_FIELDS, Problem
+from sweeplib.random import checked_seed
+from sweeplib.simulation.recording import Recording
+from sweeplib.simulation.variables import recorded_variables
 from sweeplib.sources import modules_digest
-
-
-class Status(IntEnum):
-    """What became of a case; `missing` is one not run yet."""
-
-    missing = 0
-    ok = 1
-    diverged = 2
-    failed = 3
-    killed = 4
-    timeout = 5
-
-
-@dataclass(frozen=True)
-class Recording:
-    """What is recorded of a run: `observables` at the ODE `times`, and the exits at `thresholds`.
-
-    Threshold T is reached when the excess risk first is at most (1−T) of its initial value. With `stop="exit"` a run
-    may end at its last threshold; it has NaN at later times. Raises InputError for times that do not ascend from zero
-    or more, thresholds outside (0, 1), unknown observables, or a stop at exits without thresholds.
-    """
-
-    times: tuple[float, ...]
-    thresholds: tuple[float, ...] = ()
-    observables: tuple[str, ...] = ("risk",)
-    stop: Literal["end", "exit"] = "end"
-
-    def __post_init__(self) -> None:
-        object.__setattr__(self, "times", _floats("times", self.times))
-        object.__setattr__(self, "thresholds", _floats("thresholds", self.thresholds))
-        object.__setattr__(self, "observables", tuple(self.observables))
-        if not self.times or self.times[0] < 0 or any(b <= a for a, b in zip(self.times, self.times[1:], strict=False)):
-            expected = "one or more ascending numbers from 0 on"
-            raise InputError("not recording times", key="times", value=self.times, expected=expected)
-        outside = next((T for T in self.thresholds if not 0 < T < 1), None)
-        if outside is not None:
-            raise InputError("not a threshold", key="thresholds", value=outside, expected="a number between 0 and 1")
-        if len(set(self.thresholds)) < len(self.thresholds):
-            raise InputError("a threshold twice", key="thresholds", value=self.thresholds)
-        for name in self.observables:
-            if name not in OBSERVABLES:
-                raise InputError("unknown observable", key="observables", value=name, choices=OBSERVABLES)
-        if self.stop not in ("end", "exit"):
-            raise InputError("unknown stop", key="stop", value=self.stop, choices=("end", "exit"))
-        if self.stop == "exit" and not self.thresholds:
-            raise InputError("no exit to stop at", key="stop", value="exit", expected="thresholds beside it")
 
 
 @dataclass(frozen=True)
@@ -104,11 +58,6 @@ class Case:
         return numerical_options(self.dynamics, self.options)
 
     @property
-    def times(self) -> tuple[float, ...]:
-        """The ODE times at which the case is recorded."""
-        return tuple(self.clock * time for time in self.recording.times)
-
-    @property
     def shape(self) -> Hashable:
         """What cases must have in common to be run together."""
         problem = self.problem
@@ -116,38 +65,92 @@ class Case:
         kind = (problem.p, problem.k, problem.spherical, problem.second_layer_rate > 0)
         return (self.dynamics, self.options, self.recording, *kind, *activations)
 
-    def stream(self) -> int:
-        """The key of the random numbers of its samples."""
-        return _stream(self.problem, self.dynamics, self.root_seed, self.pair_by)
-
     def identity(self) -> bytes:
-        """16 bytes that two cases have in common exactly when they stand for the same numbers.
-
-        Counted are the physics, what is recorded, and the code of all modules that the case uses; not counted are
-        threads, blocks, paths and other cases.
-        """
-        return _with_seed(_identity(*self._but_seed()), self.seed)
-
-    def _but_seed(self) -> tuple[Any, ...]:
-        return self.problem, self.dynamics, self.recording, self.clock, self.options, self.root_seed, self.pair_by
+        """16 bytes that two cases have in common exactly when they stand for the same numbers: see `Identities`."""
+        shared = identities(self.dynamics, self.recording, self.options, self.root_seed, self.pair_by)
+        return with_seed(shared.but_seed(self.problem, self.clock), self.seed)
 
 
-def identities(cases: Iterable[Case]) -> Iterator[bytes]:
-    """The identities of cases, sooner than one by one where neighbours have all but their seeds in common."""
-    last: tuple[Any, ...] = ()
-    prefix = b""
-    for case in cases:
-        parts = case._but_seed()
-        if len(last) != len(parts) or any(one is not other for one, other in zip(last, parts, strict=True)):
-            last, prefix = parts, _identity(*parts)
-        yield _with_seed(prefix, case.seed)
+class Identities:
+    """What makes the identities of cases that have all in common but their problem, clock and seed.
+
+    Held as values is all that the driver takes from a case: the fields of its problem that the dynamics and the
+    observables read, with the defaults of those left out, times, options, what is recorded, seeds. Held as a digest is
+    the code that makes numbers of them. Not held are threads, blocks, paths and other cases.
+    """
+
+    def __init__(
+        self,
+        dynamics: str,
+        recording: Recording,
+        options: tuple[tuple[str, Any], ...],
+        root_seed: int,
+        pair_by: tuple[str, ...] | None,
+    ) -> None:
+        kind = DYNAMICS[dynamics]
+        reads = kind.reads.union(*(OBSERVABLES[name].reads for name in recording.observables))
+        given = {"options": options, "root_seed": root_seed, "pair_by": pair_by}
+        self._case: dict[str, Any] = {"dynamics": dynamics, "seed": 0, "recording": recording, **given}
+        self._unread = frozenset(PROBLEM_FIELDS) - reads
+        self._values = {
+            "dynamics": dynamics,
+            "options": numerical_options(dynamics, options).model_dump(),
+            "recording": asdict(recording),
+            "root_seed": root_seed,
+            "pair_by": sorted(set(pair_by) - {"seed"}) if pair_by is not None and kind.stochastic else None,
+            "defaults": {name: default for name, default in DEFAULTS.items() if name in reads},
+        }
+        self._shared: dict[tuple[str, str], bytes] = {}
+
+    def but_seed(self, problem: Problem, clock: float) -> bytes:
+        """32 bytes that stand for all of a case but its seed."""
+        pair = problem.activation, problem.teacher
+        shared = self._shared.get(pair) or self._shared.setdefault(pair, self._of_pair(problem))
+        own = f"{self._text(problem)} {problem.student_start} {clock!r}"
+        return hashlib.blake2b(shared + own.encode(), digest_size=32).digest()
+
+    def _text(self, problem: Problem) -> str:
+        """The fields that are read of a problem."""
+        if not self._unread:
+            return problem.text
+        return json.dumps({name: value for name, value in problem.canonical().items() if name not in self._unread})
+
+    def _of_pair(self, problem: Problem) -> bytes:
+        """What cases share that have the problem's activations: the code, and the names of what it fills."""
+        case = Case(problem, **self._case)
+        names = case.recording.observables
+        values = self._values | {
+            "numerics": numerics_version(problem, case.dynamics, names),
+            "variables": {name: variable.dims for name, variable in recorded_variables(case).items()},
+            "series": [_series(activation(name)) for name in (problem.activation, problem.teacher)],
+        }
+        return hashlib.blake2b(json.dumps(values, sort_keys=True).encode(), digest_size=32).digest()
 
 
-def _with_seed(prefix: bytes, seed: int) -> bytes:
-    return hashlib.blake2b(prefix + seed.to_bytes(4, "little"), digest_size=16).digest()
+@lru_cache(maxsize=64)
+def identities(
+    dynamics: str,
+    recording: Recording,
+    options: tuple[tuple[str, Any], ...],
+    root_seed: int,
+    pair_by: tuple[str, ...] | None,
+) -> Identities:
+    """What makes the identities of cases that have these in common."""
+    return Identities(dynamics, recording, options, root_seed, pair_by)
 
 
-def numerical_options(dynamics: str, options: Iterable[tuple[str, Any]]) -> NumericalOptions:
+def with_seed(but_seed: bytes, seed: int) -> bytes:
+    """The identity of a case with this seed."""
+    return hashlib.blake2b(but_seed + seed.to_bytes(4, "little"), digest_size=16).digest()
+
+
+def _series(form: Activation) -> tuple[Any, Any]:
+    """The coefficients by which an activation's expectations are known, if they are."""
+    return form.hermite, form.error_functions
+
+
+@lru_cache(maxsize=64)
+def numerical_options(dynamics: str, options: tuple[tuple[str, Any], ...]) -> NumericalOptions:
     """The options of a dynamics, those not given at their defaults; InputError for one it does not have or allow."""
     kind = DYNAMICS[dynamics].Options
     given = dict(options)
@@ -166,60 +169,19 @@ def numerical_options(dynamics: str, options: Iterable[tuple[str, Any]]) -> Nume
 
 def numerics_version(problem: Problem, dynamics: str, observables: Iterable[str]) -> str:
     """A digest of the code that turns the problem into numbers: the driver, the dynamics, activations, observables."""
-    return _numerics_version(DYNAMICS[dynamics], problem.activation, problem.teacher, tuple(observables))
+    return _numerics_version(dynamics, problem.activation, problem.teacher, tuple(observables))
 
 
 @lru_cache(maxsize=1024)
-def _numerics_version(dynamics: type[Dynamics], student: str, teacher: str, observables: tuple[str, ...]) -> str:
+def _numerics_version(dynamics: str, student: str, teacher: str, observables: tuple[str, ...]) -> str:
     pair = expectations(student, teacher)
-    functions: list[Callable[..., Any]] = [
-        activation(student).value,
-        activation(teacher).value,
-        pair.risk,
-        pair.drifts,
+    forms = activation(student), activation(teacher)
+    functions: list[Callable[..., Any] | None] = [
+        *(function for form in forms for function in (form.value, form.derivative)),
+        *(pair.risk, pair.drifts, pair.finer, pair.in_lanes),
         *(OBSERVABLES[name].function for name in observables),
     ]
-    modules = {"sweeplib.simulation.driver", dynamics.__module__, *(function.__module__ for function in functions)}
-    return modules_digest(modules)
-
-
-@lru_cache(maxsize=4096)
-def _stream(problem: Problem, dynamics: str, root_seed: int, pair_by: tuple[str, ...] | None) -> int:
-    if pair_by is None:
-        return stream_key(root_seed, "samples", dynamics, problem.digest())
-    shared = {name: getattr(problem, name) for name in pair_by if name != "seed"}
-    return stream_key(root_seed, "samples", dynamics, shared)
-
-
-@lru_cache(maxsize=4096)
-def _identity(
-    problem: Problem,
-    dynamics: str,
-    recording: Recording,
-    clock: float,
-    options: tuple[tuple[str, Any], ...],
-    root_seed: int,
-    pair_by: tuple[str, ...] | None,
-) -> bytes:
-    parts = {
-        "problem": problem.canonical(),
-        "dynamics": dynamics,
-        "options": numerical_options(dynamics, options).model_dump(),
-        "recording": asdict(recording),
-        "clock": clock,
-        "root_seed": root_seed,
-        "pair_by": None if pair_by is None else sorted(set(pair_by) - {"seed"}),
-        "numerics": numerics_version(problem, dynamics, recording.observables),
-    }
-    return hashlib.blake2b(json.dumps(parts, sort_keys=True).encode(), digest_size=32).digest()
-
-
-def _floats(key: str, values: Iterable[float]) -> tuple[float, ...]:
-    try:
-        numbers = tuple(float(value) for value in values)
-    except (TypeError, ValueError):
-        raise InputError("not a list of numbers", key=key, value=values, expected="numbers") from None
-    bad = next((number for number in numbers if not math.isfinite(number)), None)
-    if bad is not None:
-        raise InputError("not a finite number", key=key, value=bad, expected="finite numbers")
-    return numbers
+    modules = {"sweeplib.simulation.driver", DYNAMICS[dynamics].__module__, DYNAMICS.origin(dynamics)}
+    modules |= {function.__module__ for function in functions if function is not None}
+    modules |= {ACTIVATIONS.origin(name) for name in (student, teacher) if name in ACTIVATIONS}
+    return modules_digest(modules | {OBSERVABLES.origin(name) for name in observables})

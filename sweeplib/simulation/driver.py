@@ -1,5 +1,6 @@
 """The driver: starts replicas, advances them from record to record, takes the observables."""
 
+import hashlib
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from functools import lru_cache
@@ -8,14 +9,16 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from sweeplib.dynamics import DYNAMICS, Dynamics, Replicas
+from sweeplib.dynamics import DYNAMICS, Replicas
 from sweeplib.errors import InputError, SweeplibError
-from sweeplib.maths.expectations import Expectations, expectations
+from sweeplib.maths.expectations import expectations
 from sweeplib.maths.initial import initial_weights, turned_to, weights_of_overlaps
 from sweeplib.maths.overlaps import Overlaps
 from sweeplib.observables import OBSERVABLES, Snapshot
 from sweeplib.problem import Problem
-from sweeplib.simulation.cases import Case, Status
+from sweeplib.random import stream_key
+from sweeplib.simulation.cases import Case
+from sweeplib.simulation.recording import Status
 from sweeplib.simulation.variables import recorded_variables
 
 Array = NDArray[np.float64]
@@ -51,7 +54,8 @@ def run_cases(cases: Sequence[Case], *, timeout: float | None = None, initial: I
 def case_work(case: Case) -> float:
     """Nominal floating-point operations of a case that runs to its last recording time."""
     kind = DYNAMICS[case.dynamics]
-    return kind.work(case.problem, case.times[-1]) / kind.step_length(case.numerical_options())
+    last = case.clock * case.recording.times[-1]
+    return kind.work(case.problem, last) / kind.step_length(case.numerical_options())
 
 
 def _run(cases: Sequence[Case], timeout: float | None, initial: Initial) -> Records:
@@ -65,9 +69,10 @@ def _run(cases: Sequence[Case], timeout: float | None, initial: Initial) -> Reco
     }
     for place in range(len(first.recording.times)):
         run.advance(place, deadline)
-        _take(data, first.recording.observables, place, run, needed)
+        now = Snapshot(run.Q, run.M, replicas.P, run.a, replicas.a_star, replicas.Delta, needed)
+        _take(data, first.recording.observables, place, run.reached(place), now)
         if "drift_error" in data:
-            state = (run.Q, run.M, replicas.P, run.a, replicas.a_star, replicas.Delta)
+            state = (run.Q, run.M, replicas.P, run.a, replicas.a_star, run.replicas.Delta)
             data["drift_error"] = np.fmax(data["drift_error"], needed.drift_errors(*state))
         if not run.running.any():
             break
@@ -80,17 +85,16 @@ def _run(cases: Sequence[Case], timeout: float | None, initial: Initial) -> Reco
     return Records(data, status)
 
 
-def _take(data: dict[str, Array], names: Sequence[str], place: int, run: Dynamics, needed: Expectations) -> None:
-    """Write the observables at one recording time, for the replicas that came so far."""
-    reached = run.reached(place)
-    start = run.replicas
-    now = Snapshot(run.Q, run.M, start.P, run.a, start.a_star, start.Delta, needed)
+def _take(data: dict[str, Array], names: Sequence[str], place: int, reached: NDArray[np.bool_], now: Snapshot) -> None:
+    """Write the observables at one recording time, for the replicas that reached it."""
     for name in names:
         observable = OBSERVABLES[name]
         if observable.over_time and reached.any():
             data[name][reached, place] = observable.function(now)[reached]
         elif not observable.over_time and place == 0:
             data[name][:] = observable.function(now)
+    if "risk_error" in data:
+        data["risk_error"][reached, place] = run.risk_error[reached]
 
 
 def replicas_of(cases: Sequence[Case], initial: Initial = None) -> Replicas:
@@ -111,12 +115,26 @@ def replicas_of(cases: Sequence[Case], initial: Initial = None) -> Replicas:
         M=np.array([start.M for start in starts]),
         P=np.array([start.P for start in starts]),
         weights=_weights_of(cases, initial),
-        keys=np.array([case.stream() for case in cases], dtype=np.uint64),
+        keys=np.array([samples_key(case) for case in cases], dtype=np.uint64),
         seeds=np.array([case.seed for case in cases], dtype=np.uint64),
-        times=np.array([case.times for case in cases]),
+        times=np.multiply.outer([case.clock for case in cases], recording.times),
         thresholds=np.array(recording.thresholds, dtype=float),
         stop_at_exit=recording.stop == "exit",
     )
+
+
+def samples_key(case: Case) -> int:
+    """The key of the random numbers of a case's samples, its own or that of all that agree in the fields `pair_by`."""
+    return _samples_key(case.problem, case.dynamics, case.root_seed, case.pair_by)
+
+
+@lru_cache(maxsize=4096)
+def _samples_key(problem: Problem, dynamics: str, root_seed: int, pair_by: tuple[str, ...] | None) -> int:
+    if pair_by is None:
+        own = hashlib.blake2b(problem.text.encode(), digest_size=16).hexdigest()
+        return stream_key(root_seed, "samples", dynamics, own)
+    shared = {name: getattr(problem, name) for name in pair_by if name != "seed"}
+    return stream_key(root_seed, "samples", dynamics, shared)
 
 
 def _weights_of(cases: Sequence[Case], initial: Initial) -> Callable[[int], tuple[Array, Array]]:

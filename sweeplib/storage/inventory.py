@@ -1,15 +1,15 @@
 """What a sweep wants of one dynamics, and what the run store has of it. A million cases are streamed, never kept."""
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterator
 from dataclasses import dataclass, replace
-from itertools import islice
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 
-from sweeplib.simulation import Case, Status, case_work, identities
+from sweeplib.problem import Problem
+from sweeplib.simulation import Case, Status, case_work, identities, with_seed
 from sweeplib.storage.layout import layout_name
-from sweeplib.storage.rows import Row, row_of, shared_fields
+from sweeplib.storage.rows import Rows, shared_fields
 from sweeplib.storage.run_store import RunStore
 
 if TYPE_CHECKING:
@@ -22,7 +22,7 @@ class NewCases(NamedTuple):
     """Cases of one layout that the run store does not know, the costliest first; `shared` is what they share."""
 
     ids: np.ndarray
-    rows: list[Row]
+    rows: Rows
     work: np.ndarray
     shared: dict[str, Any]
 
@@ -60,17 +60,39 @@ class Inventory:
 
 def inventory(sweep: "Sweep", dynamics: str, store: RunStore) -> Inventory:
     """The inventory of a sweep's cases of one dynamics."""
-    shape = (*sweep.grid.shape, len(sweep.seeds))
-    columns = _Columns()
-    for batch in _batches(sweep.cases(dynamics)):
-        ids = np.array(list(identities(case for _, case in batch)), dtype="S16")
-        layout, row = store.locate(ids)
-        flat = np.ravel_multi_index(np.array([index for index, _ in batch]).T, shape)
-        columns.add(ids, flat, layout, row)
-        for at in np.flatnonzero(layout < 0):
-            columns.add_new(ids[at], batch[at][1])
+    shared = sweep.shared(dynamics)
+    places, seeds = (np.array(column) for column in zip(*sweep.seeds_of(dynamics), strict=True))
+    made, columns = identities(**shared), _Columns(shared, seeds)
+    for points in _points(sweep, dynamics, max(1, BATCH // len(seeds))):
+        ids = _ids([made.but_seed(*point) for point in zip(points.problems, points.clocks, strict=True)], seeds)
+        columns.add(points, ids, np.add.outer(points.flat, places).ravel(), *store.locate(ids))
     ids, flat, layout, row = columns.joined()
-    return Inventory(ids, flat, layout, row, _status(store, layout, row), columns.new_cases())
+    return Inventory(ids, flat, layout, row, _status(store, layout, row), columns.new_cases(ids, layout))
+
+
+class _Points(NamedTuple):
+    """Some points: the flat index of the first seed at each, its problem, its clock."""
+
+    flat: np.ndarray
+    problems: list[Problem]
+    clocks: list[float]
+
+
+def _points(sweep: "Sweep", dynamics: str, most: int) -> Iterator[_Points]:
+    """At most so many points at a time of those that a dynamics runs on."""
+    for batch in sweep.batches(dynamics):
+        count = len(batch.problems)
+        index = (*batch.places.T, np.zeros(count, np.int64))
+        flat, clocks = np.ravel_multi_index(index, sweep.shape), sweep.clocks(batch.columns, count)
+        for first in range(0, count, most):
+            some = slice(first, first + most)
+            yield _Points(flat[some], batch.problems[some], clocks[some])
+
+
+def _ids(but_seeds: list[bytes], seeds: np.ndarray) -> np.ndarray:
+    """The identities of all seeds at each of some points, point by point."""
+    whole = seeds.tolist()
+    return np.frombuffer(b"".join([with_seed(but_seed, seed) for but_seed in but_seeds for seed in whole]), "S16")
 
 
 def _status(store: RunStore, layout: np.ndarray, row: np.ndarray) -> np.ndarray:
@@ -81,52 +103,61 @@ def _status(store: RunStore, layout: np.ndarray, row: np.ndarray) -> np.ndarray:
     return status
 
 
-def _batches(cases: Iterable[tuple[tuple[int, ...], Case]]) -> Iterator[list[tuple[tuple[int, ...], Case]]]:
-    stream = iter(cases)
-    while batch := list(islice(stream, BATCH)):
-        yield batch
+class _NewPoints(NamedTuple):
+    """Points with unknown cases, one of them `case`: their places among all points, their problems, clocks and work."""
+
+    case: Case
+    places: list[int]
+    problems: list[str]
+    clocks: list[float]
+    work: list[float]
 
 
 class _Columns:
-    """The columns of an inventory while it is made."""
+    """The columns of an inventory while it is made, and the points of new cases by the layout they will join."""
 
-    def __init__(self) -> None:
+    def __init__(self, shared: dict[str, Any], seeds: np.ndarray) -> None:
+        self._shared, self._seeds = shared, seeds
+        self._count = 0
         self._parts: list[tuple[np.ndarray, ...]] = []
-        self._new: dict[str, tuple[list[bytes], list[Row], list[float], dict[str, Any]]] = {}
-        self._last: tuple[Case, str, float, str] | None = None
+        self._new: dict[str, _NewPoints] = {}
 
-    def add(self, *parts: np.ndarray) -> None:
-        self._parts.append(parts)
+    def add(self, points: _Points, ids: np.ndarray, flat: np.ndarray, layout: np.ndarray, row: np.ndarray) -> None:
+        self._parts.append((ids, flat, layout, row))
+        unknown = (layout < 0).reshape(-1, len(self._seeds)).any(axis=1)
+        for at in np.flatnonzero(unknown).tolist():
+            self._add_new(self._count + at, points.problems[at], points.clocks[at])
+        self._count += len(points.problems)
 
-    def add_new(self, identity: bytes, case: Case) -> None:
-        problem, work, name = self._of_problem(case)
-        if name not in self._new:
-            self._new[name] = ([], [], [], shared_fields(case))
-        ids, rows, works, _ = self._new[name]
-        ids.append(identity)
-        rows.append(Row(problem, case.seed, case.clock))
-        works.append(work)
-
-    def _of_problem(self, case: Case) -> tuple[str, float, str]:
-        """The problem's text, the work and the layout: the same for the seeds of a problem, which come in turn."""
-        last = self._last
-        if last is None or last[0].problem is not case.problem or last[0].clock != case.clock:
-            last = self._last = (case, row_of(case).problem, case_work(case), layout_name(case))
-        return last[1:]
+    def _add_new(self, place: int, problem: Problem, clock: float) -> None:
+        case = Case(problem, seed=0, clock=clock, **self._shared)
+        work = case_work(case)
+        name = layout_name(case, work)
+        new = self._new.get(name) or self._new.setdefault(name, _NewPoints(case, [], [], [], []))
+        new.places.append(place)
+        new.problems.append(problem.text)
+        new.clocks.append(clock)
+        new.work.append(work)
 
     def joined(self) -> tuple[np.ndarray, ...]:
         if not self._parts:
             return np.empty(0, "S16"), *(np.empty(0, np.int64) for _ in range(3))
         return tuple(np.concatenate(parts) for parts in zip(*self._parts, strict=True))
 
-    def new_cases(self) -> dict[str, NewCases]:
-        return {name: _sorted_new(*parts) for name, parts in sorted(self._new.items())}
+    def new_cases(self, ids: np.ndarray, layout: np.ndarray) -> dict[str, NewCases]:
+        """The new cases by layout, of all identities and the layouts in which they are, -1 where there is none."""
+        seeds = np.broadcast_to(self._seeds, (self._count, len(self._seeds)))
+        ids, unknown = ids.reshape(seeds.shape), (layout < 0).reshape(seeds.shape)
+        return {name: _new_cases(new, ids, seeds, unknown) for name, new in sorted(self._new.items())}
 
 
-def _sorted_new(ids: list[bytes], rows: list[Row], work: list[float], shared: dict[str, Any]) -> NewCases:
+def _new_cases(new: _NewPoints, ids: np.ndarray, seeds: np.ndarray, unknown: np.ndarray) -> NewCases:
     """The new cases of a layout, each once, the costliest first, equal costs in the sweep's order."""
-    identities, works = np.array(ids, dtype="S16"), np.array(work)
-    _, first = np.unique(identities, return_index=True)
+    here = unknown[new.places]
+    point = np.repeat(np.arange(len(here)), here.sum(axis=1))
+    ids, seeds, work = ids[new.places][here], seeds[new.places][here], np.array(new.work)[point]
+    _, first = np.unique(ids, return_index=True)
     first.sort()
-    order = first[np.argsort(-works[first], kind="stable")]
-    return NewCases(identities[order], [rows[at] for at in order], works[order], shared)
+    order = first[np.argsort(-work[first], kind="stable")]
+    problems, clocks = np.array(new.problems, object)[point[order]], np.array(new.clocks)[point[order]]
+    return NewCases(ids[order], Rows(problems, seeds[order], clocks), work[order], shared_fields(new.case))

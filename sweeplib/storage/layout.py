@@ -7,10 +7,10 @@ so that a row either has its result or is missing.
 """
 
 import hashlib
-import json
+import math
 import shutil
-from collections.abc import Iterator, Sequence
-from functools import cached_property
+from collections.abc import Hashable, Iterator
+from functools import cached_property, lru_cache
 from pathlib import Path
 from typing import Any
 
@@ -19,7 +19,7 @@ import zarr
 
 from sweeplib.simulation import Case, Status, case_work, recorded_variables
 from sweeplib.simulation.variables import STATUS_LABELS
-from sweeplib.storage.rows import Row, shared_fields
+from sweeplib.storage.rows import Rows, shared_fields
 
 INDEX_ROWS = 4096
 INDEX = {"problem": "string", "seed": "int64", "clock": "float64", "case_id": "uint64"}
@@ -27,14 +27,19 @@ INDEX = {"problem": "string", "seed": "int64", "clock": "float64", "case_id": "u
 
 def cost_class(work: float) -> int:
     """floor(log4(work)), by the exponent's bits: the same on every machine."""
-    return max(0, int(np.frexp(work)[1]) - 1) // 2
+    return max(0, math.frexp(work)[1] - 1) // 2
 
 
-def layout_name(case: Case) -> str:
-    """The name of the layout that a new case belongs to: readable, then a hash of all that its cases share."""
-    key = json.dumps([repr(case.shape), shared_fields(case)], sort_keys=True)
-    digest = hashlib.blake2b(key.encode(), digest_size=4).hexdigest()
-    return f"p{case.problem.p}_k{case.problem.k}_w{cost_class(case_work(case))}-{digest}"
+def layout_name(case: Case, work: float | None = None) -> str:
+    """The name of the layout that a new case of this work belongs to: readable, then a hash of what all in it share."""
+    work = case_work(case) if work is None else work
+    digest = _digest(case.shape, case.root_seed, case.pair_by)
+    return f"p{case.problem.p}_k{case.problem.k}_w{cost_class(work)}-{digest}"
+
+
+@lru_cache(maxsize=256)
+def _digest(*shared: Hashable) -> str:
+    return hashlib.blake2b(repr(shared).encode(), digest_size=4).hexdigest()
 
 
 class Layout:
@@ -78,10 +83,9 @@ class Layout:
         status: np.ndarray = self._arrays["status"][rows]
         return status[: len(self)] if rows == slice(None) else status
 
-    def rows(self, rows: slice) -> list[Row]:
+    def rows(self, rows: slice) -> Rows:
         """What is their own of the cases in these rows."""
-        columns = [self._arrays[name][rows].tolist() for name in Row._fields]
-        return [Row(*parts) for parts in zip(*columns, strict=True)]
+        return Rows(*(self._arrays[name][rows] for name in Rows._fields))
 
     def data(self, variable: str) -> np.ndarray:
         """A recorded variable of all rows, (case, ...)."""
@@ -121,15 +125,15 @@ class Layout:
             inside = rows[rows // self.block_size == number] - number * self.block_size
             self.write_status(int(number), inside, np.full(len(inside), Status.missing, np.uint8))
 
-    def append(self, ids: np.ndarray, rows: Sequence[Row]) -> None:
+    def append(self, ids: np.ndarray, rows: Rows) -> None:
         """Append cases, all missing. For the driver. Killed anywhere, the rows are a prefix of what was asked."""
         self._repair()
         start, stop = len(self), len(self) + len(ids)
         for name in (*self.variables, "status", *INDEX):
             array = self._arrays[name]
             array.resize((stop, *array.shape[1:]))
-        for name, column in zip(Row._fields, zip(*rows, strict=True), strict=True):
-            self._arrays[name][start:stop] = np.asarray(column, dtype=self._arrays[name].dtype)
+        for name, column in rows._asdict().items():
+            self._arrays[name][start:stop] = column.astype(self._arrays[name].dtype)
         self._arrays["case_id"][start:stop] = ids.view("<u8").reshape(-1, 2)
         del self.ids
 

@@ -2,8 +2,10 @@
 
 import dataclasses
 import json
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from typing import Any, NamedTuple
+
+import numpy as np
 
 from sweeplib.problem import Problem
 from sweeplib.simulation import Case, Recording
@@ -19,9 +21,28 @@ class Row(NamedTuple):
     clock: float
 
 
+class Rows(NamedTuple):
+    """Many rows as columns."""
+
+    problem: np.ndarray
+    seed: np.ndarray
+    clock: np.ndarray
+
+    def at(self, places: np.ndarray | Sequence[int]) -> list[Row]:
+        """The rows at some places."""
+        columns = (column[places].tolist() for column in self)
+        return [Row(*parts) for parts in zip(*columns, strict=True)]
+
+
 def row_of(case: Case) -> Row:
     """The row of a case."""
-    return Row(json.dumps(case.problem.canonical(), sort_keys=True), case.seed, case.clock)
+    return Row(case.problem.text, case.seed, case.clock)
+
+
+def rows_of(cases: Iterable[Case]) -> Rows:
+    """The rows of some cases."""
+    problems, seeds, clocks = zip(*map(row_of, cases), strict=True)
+    return Rows(np.array(problems, object), np.array(seeds, np.int64), np.array(clocks, float))
 
 
 def shared_fields(case: Case) -> dict[str, Any]:
@@ -35,15 +56,16 @@ def shared_fields(case: Case) -> dict[str, Any]:
 
 def cases_of(shared: dict[str, Any], rows: Iterable[Row]) -> list[Case]:
     """The cases that `shared_fields` and `row_of` took apart; those of one problem share it, and all the recording."""
-    fields = {name: _tuples(value) for name, value in shared.items() if name != "recording"}
+    others = {name: _tuples(value) for name, value in shared.items() if name != "recording"}
     recording = Recording(**{name: _tuples(value) for name, value in shared["recording"].items()})
     problems: dict[str, Problem] = {}
     cases = []
     for row in rows:
         if row.problem not in problems:
-            problems[row.problem] = Problem(**json.loads(row.problem))
+            given = json.loads(row.problem)
+            problems[row.problem] = Problem.of_valid({name: _tuples(value) for name, value in given.items()})
         problem = problems[row.problem]
-        cases.append(Case(problem=problem, seed=row.seed, clock=row.clock, recording=recording, **fields))
+        cases.append(Case(problem=problem, seed=row.seed, clock=row.clock, recording=recording, **others))
     return cases
 
 

@@ -10,7 +10,7 @@ from pathlib import Path
 import numpy as np
 
 from sweeplib.errors import SweeplibError
-from sweeplib.simulation import Case, Records, Status, identities, run_cases
+from sweeplib.simulation import Case, Records, Status, run_cases
 from sweeplib.storage.failures import write_failure
 from sweeplib.storage.files import append_line
 from sweeplib.storage.layout import Layout
@@ -104,10 +104,10 @@ def _missing(block: Block, layout: Layout) -> np.ndarray:
 def _cases(block: Block, layout: Layout, positions: np.ndarray) -> list[Case]:
     """The cases of some rows of a block. SweeplibError unless their results would be the ones that were asked for."""
     rows = layout.block(block.number)
-    ids, own = layout.stored_ids(rows), layout.rows(rows)
-    cases = cases_of(layout.shared, [own[position] for position in positions])
-    for identity, position in zip(identities(cases), positions, strict=True):
-        if identity != ids[position].ljust(16, b"\0"):
+    ids = layout.stored_ids(rows)
+    cases = cases_of(layout.shared, layout.rows(rows).at(positions))
+    for case, position in zip(cases, positions, strict=True):
+        if case.identity() != ids[position].ljust(16, b"\0"):
             raise SweeplibError(f"this worker's sweeplib is not the one that planned block {block.name}")
     return cases
 

@@ -1,34 +1,36 @@
 """What a case costs on this machine: seconds measured on a few real cases, in a process of their own.
 
-A case may kill its process, in a pilot as anywhere: then its layout's cost is extrapolated, and the run finds the case.
+A case may kill its process, hang it or take all memory, in a pilot as anywhere: then the pilot is given up, its cost is
+extrapolated, and the run finds the case.
 """
 
-import math
+import json
+import os
 import pickle
+import select
 import subprocess
 import sys
 import time
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from contextlib import suppress
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
+from functools import cached_property
 from itertools import groupby
+from typing import Any
 
-import numpy as np
-
-from sweeplib.simulation import Case, Status, Variable, case_work, recorded_variables, run_cases
-from sweeplib.sweep.plugins import load_plugins
+from sweeplib.simulation import Case, case_work
+from sweeplib.sweep.progress import Steps
 
 PILOT_SECONDS = 1.5
 PILOT_CASES = 128
-FEW_CASES = 16
-LEAST_SECONDS = 0.05
+PAIR = 2
+"""Cases of which a kernel sees arrays laid out as those of many: of one, it would be compiled for another layout."""
+
+LEAST_SECONDS = 0.1
 COMPILE_SECONDS = 300.0
+HANG_SECONDS = 10.0
 MOST_DEATHS = 3
 SECONDS_A_WORK_UNIT = 1e-10
-
-BLOCK_SECONDS = 2.0
-LONGEST_BLOCK_SECONDS = 60.0
-BLOCK_BYTES = 64 * 2**20
 
 
 @dataclass(frozen=True)
@@ -39,149 +41,183 @@ class Pilot:
     cases: tuple[Case, ...]
 
     @property
-    def work(self) -> float:
-        """The nominal work of the cases."""
-        return sum(map(case_work, self.cases))
+    def dynamics(self) -> str:
+        """The dynamics of the cases."""
+        return self.cases[0].dynamics
 
     @property
+    def kind(self) -> tuple[str, ...]:
+        """What needs kernels of its own."""
+        problem = self.cases[0].problem
+        return (self.dynamics, problem.activation, problem.teacher)
+
+    @property
+    def title(self) -> str:
+        """What it measures, for a reader."""
+        problem = self.cases[0].problem
+        pair = (
+            problem.activation
+            if problem.teacher == problem.activation
+            else f"{problem.activation} of {problem.teacher}"
+        )
+        return f"{self.dynamics} ({pair}, p = {problem.p}, k = {problem.k})"
+
+    @cached_property
     def work_a_case(self) -> float:
         """The nominal work of a case of the layout."""
-        return self.work / len(self.cases)
+        return sum(map(case_work, self.cases)) / len(self.cases)
+
+
+@dataclass(frozen=True)
+class Cost:
+    """Seconds a case; `measured`, or extrapolated from other cases of the dynamics."""
+
+    seconds: float
+    measured: bool
+
+
+class DiedError(Exception):
+    """A pilot whose process died, or that is not tried as too many did before."""
+
+
+class TimeUpError(Exception):
+    """A pilot that was ended as its time was up."""
 
 
 class Calibration:
     """A process that measures; it starts with the context, so that its imports are done when the pilots are known."""
 
-    def __init__(self, plugins: Sequence[str] = ()) -> None:
-        self.plugins = tuple(plugins)
+    def __init__(self, plugins: Sequence[str] = (), steps: Steps | None = None) -> None:
+        self.plugins, self.steps = tuple(plugins), steps or Steps()
+        self._deaths = 0
+        self._seconds: dict[str, float] = {}
+        self._least: dict[str, float] = {}
+        self._compiled: set[tuple[str, ...]] = set()
 
     def __enter__(self) -> "Calibration":
         """Start the process."""
-        self.process = self._started()
+        self._start()
         return self
 
     def __exit__(self, *_: object) -> None:
         """End it, whatever it does."""
-        self.process.kill()
-        self.process.communicate()
+        self._end()
 
-    def seconds(self, pilots: Sequence[Pilot]) -> dict[str, float]:
-        """Seconds a case, by the pilot's name: measured for about 1.5 s in all, extrapolated by work if that is short.
+    def costs(self, pilots: Iterable[Pilot]) -> dict[str, Cost]:
+        """What a case costs, by the pilot's name, after about 1.5 s of measuring in all, or 0.1 s a pilot if more.
 
         Compilation comes first and does not count; it leaves the kernels in numba's cache, where the workers find them.
         """
-        seconds: dict[str, float] = {}
-        for _ in range(MOST_DEATHS):
-            left = [pilot for pilot in pilots if pilot.name not in seconds]
-            found, died = self._measured(left) if left else ({}, False)
-            seconds |= found
-            if not died:
-                break
-            self.process = self._started()
-        return _extrapolated(pilots, {name: value for name, value in seconds.items() if not math.isnan(value)})
+        ordered = sorted(pilots, key=lambda pilot: (pilot.kind, pilot.work_a_case))
+        seconds = PILOT_SECONDS / max(1, len({pilot.dynamics for pilot in ordered}))
+        for _, group in groupby(ordered, key=lambda pilot: pilot.dynamics):
+            some = list(group)
+            self._measure(some, max(LEAST_SECONDS, seconds / len(some)))
+        return _extrapolated(ordered, self._seconds, self._least)
 
-    def _started(self) -> "subprocess.Popen[bytes]":
-        command = [sys.executable, "-m", "sweeplib.sweep.calibration"]
-        return subprocess.Popen(command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=subprocess.DEVNULL)
+    def _measure(self, pilots: Sequence[Pilot], seconds: float) -> None:
+        """Measure the pilots of a dynamics, until one's time is up: the costlier ones' would be, too."""
+        for _, group in groupby(pilots, key=lambda pilot: pilot.kind):
+            some = list(group)
+            others = f" and {len(some) - 1} more" if len(some) > 1 else ""
+            try:
+                self.compile(some[0])
+                with self.steps.step(f"measuring {some[0].title}{others}"):
+                    for pilot in some:
+                        with suppress(DiedError):
+                            self._seconds[pilot.name] = self.cost(pilot, seconds)
+            except TimeUpError:
+                return
+            except DiedError:
+                continue
 
-    def _measured(self, pilots: Sequence[Pilot]) -> tuple[dict[str, float], bool]:
-        """Seconds a case of the pilots there was time for, NaN of one that did not end; whether the process died."""
+    def compile(self, pilot: Pilot) -> None:
+        """Let the process compile what a pilot needs, if it was not told to before; DiedError or TimeUpError."""
+        if pilot.kind not in self._compiled:
+            self._compiled.add(pilot.kind)
+            with self.steps.step(f"compiling {pilot.title}"):
+                self._asked(pilot, None)
+
+    def cost(self, pilot: Pilot, seconds: float) -> float:
+        """The seconds that a case of a pilot takes, measured for so long.
+
+        DiedError or TimeUpError, after a line that says so, where it does not come to an end; the next is measured in
+        a new process.
+        """
+        taken, done = self._asked(pilot, seconds)
+        return taken / done if done > 0 else taken
+
+    def _asked(self, pilot: Pilot, seconds: float | None) -> Any:
+        if self._deaths >= MOST_DEATHS:
+            raise DiedError
         try:
-            output, _ = self.process.communicate(pickle.dumps((self.plugins, tuple(pilots))), timeout=COMPILE_SECONDS)
-        except subprocess.TimeoutExpired:
-            self.process.kill()
-            output, _ = self.process.communicate()
-        lines = (line.split() for line in output.decode().splitlines())
-        return {name: float(seconds) for name, seconds in lines}, self.process.returncode != 0
+            self._send((pilot.cases, seconds))
+            answer = self._answer(COMPILE_SECONDS)
+            return answer if seconds is None else self._answer(seconds + HANG_SECONDS)
+        except (DiedError, TimeUpError) as error:
+            if isinstance(error, DiedError):
+                self._deaths += 1
+            else:
+                self._least[pilot.name] = ((seconds or 0.0) + HANG_SECONDS) / len(pilot.cases)
+            self.steps.say(f"{pilot.title}: {error}; the cost of its cases is extrapolated")
+            self._end()
+            self._start()
+            raise
+
+    def _start(self) -> None:
+        command = [sys.executable, "-m", "sweeplib.sweep.pilots"]
+        self.process = subprocess.Popen(
+            command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=subprocess.DEVNULL
+        )
+        self._read = b""
+        with suppress(DiedError):  # told when it is asked
+            self._send(self.plugins)
+
+    def _end(self) -> None:
+        self.process.kill()
+        with suppress(OSError):  # of what it did not read
+            self.process.communicate()
+
+    def _send(self, message: Any) -> None:
+        assert self.process.stdin is not None
+        try:
+            self.process.stdin.write(pickle.dumps(message))
+            self.process.stdin.flush()
+        except OSError:
+            raise DiedError("its process died") from None
+
+    def _answer(self, limit: float) -> Any:
+        """The next line of the process; DiedError or TimeUpError if there is none in so many seconds."""
+        assert self.process.stdout is not None
+        end = time.monotonic() + limit
+        while b"\n" not in self._read:
+            ready, _, _ = select.select([self.process.stdout], [], [], max(0.0, end - time.monotonic()))
+            if not ready:
+                raise TimeUpError(f"no end in {limit:.0f} s")
+            part = os.read(self.process.stdout.fileno(), 65536)
+            if not part:
+                raise DiedError("its process died")
+            self._read += part
+        line, _, self._read = self._read.partition(b"\n")
+        return json.loads(line)
 
 
-def block_size(seconds: float, nbytes: int) -> int:
-    """Cases a block: about 2 s of work, in [16, 2048]; fewer where 16 take more than a minute or the chunk 64 MiB.
+def _extrapolated(
+    pilots: Sequence[Pilot], measured: Mapping[str, float], least: Mapping[str, float]
+) -> dict[str, Cost]:
+    """What a case of each pilot costs: measured, or its work at the rate of its dynamics' costliest that is known.
 
-    A minute, as it is what a crash may cost a worker, and what the last worker may keep the others waiting.
+    Of some only what they cost at `least` is known.
     """
-    cases = int(BLOCK_SECONDS / max(seconds, 1e-9))
-    cases = min(max(cases, 16), 2048, max(1, BLOCK_BYTES // nbytes))
-    return max(1, min(cases, int(LONGEST_BLOCK_SECONDS / max(seconds, 1e-9))))
-
-
-def even(size: int, cases: int) -> int:
-    """The block size that makes as many blocks of `cases` as `size` does, all but equal."""
-    return -(-cases // -(-cases // size)) if cases else size
-
-
-def case_bytes(case: Case) -> int:
-    """The bytes of a case's results before compression, its status and index included."""
-    return sum(map(_nbytes, recorded_variables(case).values())) + 33
-
-
-def _nbytes(variable: Variable) -> int:
-    return math.prod(variable.shape) * np.dtype(variable.dtype).itemsize
-
-
-def _extrapolated(pilots: Sequence[Pilot], measured: Mapping[str, float]) -> dict[str, float]:
-    """Seconds a case of each pilot: measured, or its work at the rate of its dynamics' costliest that was."""
     rates: dict[str, float] = {}
+    known = {**least, **measured}
     for pilot in sorted(pilots, key=lambda pilot: pilot.work_a_case):
-        if pilot.name in measured:
-            rates[pilot.cases[0].dynamics] = measured[pilot.name] / pilot.work_a_case
+        if pilot.name in known:
+            rates[pilot.dynamics] = known[pilot.name] / pilot.work_a_case
     return {
-        pilot.name: measured.get(
-            pilot.name, pilot.work_a_case * rates.get(pilot.cases[0].dynamics, SECONDS_A_WORK_UNIT)
+        pilot.name: Cost(
+            known.get(pilot.name, pilot.work_a_case * rates.get(pilot.dynamics, SECONDS_A_WORK_UNIT)),
+            pilot.name in measured,
         )
         for pilot in pilots
     }
-
-
-def _seconds(pilots: Sequence[Pilot]) -> Iterator[tuple[str, float]]:
-    """NaN, as it starts, then the seconds a case of each pilot, the cheapest first, while its dynamics has time.
-
-    All cases of a pilot are run together, as they fill the lanes of a kernel as a block does. Only the first of a
-    dynamics is tried on a few, which give a lower bound at least.
-    """
-    kinds = {pilot.cases[0].dynamics for pilot in pilots}
-    left = dict.fromkeys(kinds, PILOT_SECONDS / max(1, len(kinds)))
-    rates: dict[str, float] = {}
-    for pilot in sorted(pilots, key=lambda pilot: pilot.work):
-        dynamics = pilot.cases[0].dynamics
-        known = dynamics in rates
-        if rates.get(dynamics, 0.0) * pilot.work > left[dynamics]:
-            continue
-        yield pilot.name, math.nan
-        _run([_short(case) for case in pilot.cases], COMPILE_SECONDS)
-        for cases in (pilot.cases,) if known else (pilot.cases[:: -(-len(pilot.cases) // FEW_CASES)], pilot.cases):
-            seconds, finished = _run(cases, max(left[dynamics], LEAST_SECONDS))
-            left[dynamics] -= seconds
-            if finished or not known:
-                yield pilot.name, seconds / len(cases)
-                rates[dynamics] = seconds / len(cases) / pilot.work_a_case if seconds > LEAST_SECONDS else 0.0
-            known = True
-
-
-def _short(case: Case) -> Case:
-    """The same case, cut to its first steps: what is compiled for it is what the case needs."""
-    return replace(case, clock=min(case.clock, 3 * case.problem.step_time() / case.recording.times[-1]))
-
-
-def _run(cases: Sequence[Case], timeout: float) -> tuple[float, bool]:
-    """The seconds that some cases take, and whether they ended in time. What they raise is the run's to report."""
-    started, finished = time.perf_counter(), True
-    for _, group in groupby(sorted(cases, key=lambda case: repr(case.shape)), key=lambda case: case.shape):
-        together = list(group)
-        with suppress(Exception):
-            records = run_cases(together, timeout=timeout / len(together))
-            finished = finished and Status.timeout not in records.status
-    return time.perf_counter() - started, finished
-
-
-def main() -> None:
-    """Read pilots from standard input, write "name seconds" lines as they are measured."""
-    plugins, pilots = pickle.load(sys.stdin.buffer)
-    load_plugins(plugins)
-    for name, seconds in _seconds(pilots):
-        sys.stdout.write(f"{name} {seconds}\n")
-        sys.stdout.flush()
-
-
-if __name__ == "__main__":
-    main()

@@ -5,13 +5,14 @@ import keyword
 import math
 import operator
 import warnings
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
 from sweeplib.errors import InputError
 
 Number = int | float
+Function = Callable[[Mapping[str, Number]], Number]
 MAX_LENGTH = 500
 MAX_DEPTH = 50
 MAX_BITS = 1024  # the range of a double: a larger integer could only overflow
@@ -79,24 +80,34 @@ class Expression:
 
     text: str
     names: frozenset[str] = field(init=False, compare=False)
-    _tree: ast.expr = field(init=False, compare=False, repr=False)
+    _function: Function = field(init=False, compare=False, repr=False)
 
     def __post_init__(self) -> None:
         tree = _parsed(self.text)
         _refuse_unknown(tree, self.text)
-        object.__setattr__(self, "_tree", tree)
+        object.__setattr__(self, "_function", _function(tree))
         object.__setattr__(self, "names", frozenset(_names(tree)))
         for part in ast.walk(tree):
             if isinstance(part, ast.expr) and not _names(part):
-                self._value(part, {})
+                self._value(_function(part), {})
 
     def evaluate(self, names: Mapping[str, Any]) -> Number:
         """Return the value where `names` have these values; InputError unless it is a finite real number."""
-        return self._value(self._tree, {name: _operand(name, names, self.text) for name in self.names})
+        return self._value(self._function, {name: _operand(name, names, self.text) for name in self.names})
 
-    def _value(self, part: ast.expr, names: Mapping[str, Number]) -> Number:
+    def evaluated(self, columns: Mapping[str, Sequence[Any]], count: int) -> list[Number]:
+        """Return the values at `count` points, at which the names have the values in `columns`."""
+        names = sorted(self.names)
+        rows = list(zip(*(columns[name] for name in names), strict=True)) if names else [()] * count
+        for name in names:
+            for value in dict.fromkeys(columns[name]):
+                _operand(name, {name: value}, self.text)
+        known = {row: self._value(self._function, dict(zip(names, row, strict=True))) for row in dict.fromkeys(rows)}
+        return [known[row] for row in rows]
+
+    def _value(self, function: Function, names: Mapping[str, Number]) -> Number:
         try:
-            value = _evaluated(part, names)
+            value = function(names)
             finite = math.isfinite(value)
         except OverflowError:
             reason = "too large"
@@ -114,6 +125,10 @@ class Expression:
 
     def __str__(self) -> str:
         return self.text
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        """Pickled as its text."""
+        return Expression, (self.text,)
 
 
 def is_symbol(name: str) -> bool:
@@ -193,38 +208,60 @@ def _operand(name: str, names: Mapping[str, Any], text: str) -> Number:
     return value
 
 
-def _evaluated(part: ast.expr, names: Mapping[str, Number]) -> Number:
-    """Return the value of a tree made only of the parts that `_children` lets through."""
+def _function(part: ast.expr) -> Function:
+    """Return what gives the value of a tree for named numbers; `_children` has let through all of its parts."""
     match part:
         case ast.Constant(value=int() | float() as value):
-            return value
+            return lambda _: value
         case ast.Name(id=name):
-            return names[name]
+            return operator.itemgetter(name)
         case ast.BinOp(left=left, op=op, right=right):
-            return _bounded(_BINARY[type(op)](_evaluated(left, names), _evaluated(right, names)))
+            return _applied(_BINARY[type(op)], left, right)
         case ast.UnaryOp(op=op, operand=operand):
-            return _UNARY[type(op)](_evaluated(operand, names))
+            return _applied(_UNARY[type(op)], operand)
         case ast.Compare(left=left, ops=ops, comparators=others):
-            values = [_evaluated(other, names) for other in (left, *others)]
-            pairs = zip(ops, values, values[1:], strict=False)
-            return all(_COMPARE[type(op)](one, other) for op, one, other in pairs)
+            return _compared([_COMPARE[type(op)] for op in ops], [left, *others])
         case ast.BoolOp(op=op, values=parts):
-            return _decided(parts, names, by=isinstance(op, ast.Or))
+            return _decided(list(map(_function, parts)), by=isinstance(op, ast.Or))
         case ast.IfExp(test=test, body=body, orelse=orelse):
-            return _evaluated(body if _evaluated(test, names) else orelse, names)
+            condition, then, otherwise = map(_function, (test, body, orelse))
+            return lambda names: then(names) if condition(names) else otherwise(names)
         case ast.Call(func=ast.Name(id=name), args=arguments):
-            return _bounded(FUNCTIONS[name](*(_evaluated(argument, names) for argument in arguments)))
+            return _applied(FUNCTIONS[name], *arguments)
     raise TypeError(f"no part of an expression: {type(part).__name__}")
 
 
-def _decided(parts: list[ast.expr], names: Mapping[str, Number], by: bool) -> Number:
-    """Return the first value that is true, or false, as `by` says, else the last: Python's `or` and `and`."""
-    value: Number = not by
-    for part in parts:
-        value = _evaluated(part, names)
-        if bool(value) is by:
-            break
-    return value
+def _applied(operation: Callable[..., Number], *operands: ast.expr) -> Function:
+    functions = list(map(_function, operands))
+    if len(functions) == 2:  # as most have: without a list of the operands' values
+        first, second = functions
+        return lambda names: _bounded(operation(first(names), second(names)))
+    return lambda names: _bounded(operation(*[function(names) for function in functions]))
+
+
+def _compared(comparisons: list[Callable[[Number, Number], bool]], operands: list[ast.expr]) -> Function:
+    functions = list(map(_function, operands))
+
+    def compared(names: Mapping[str, Number]) -> bool:
+        values = [function(names) for function in functions]
+        pairs = zip(comparisons, values, values[1:], strict=False)
+        return all(compare(one, other) for compare, one, other in pairs)
+
+    return compared
+
+
+def _decided(functions: list[Function], by: bool) -> Function:
+    """Return what gives the first value that is true, or false, as `by` says, else the last: `or` and `and`."""
+
+    def decided(names: Mapping[str, Number]) -> Number:
+        value: Number = not by
+        for function in functions:
+            value = function(names)
+            if bool(value) is by:
+                break
+        return value
+
+    return decided
 
 
 def _bounded(value: Number) -> Number:

@@ -34,7 +34,8 @@ def is_whole(name: str) -> bool:
 
 
 def _checked(name: str, values: Sequence[Any], key: str, indexed: bool) -> tuple[Any, ...]:
-    prepared = [_prepared(value, is_whole(name)) for value in values]
+    whole = is_whole(name)
+    prepared = [_prepared(value, whole) for value in values]
     try:
         checked = _adapter(name).validate_python(prepared, strict=True)
     except pydantic.ValidationError as error:

@@ -8,11 +8,13 @@ from dataclasses import dataclass, field
 from functools import cached_property
 from typing import Any
 
+import numpy as np
+
 from sweeplib.errors import InputError
 from sweeplib.problem import PROBLEM_FIELDS, Problem
 from sweeplib.sweep.axis import Axis
 from sweeplib.sweep.expressions import Expression, is_symbol
-from sweeplib.sweep.fields import field_value
+from sweeplib.sweep.fields import field_value, field_values
 
 __all__ = ["Axis", "Grid", "Point"]
 
@@ -32,6 +34,7 @@ RESERVED = (
     "zip",
 )
 MAX_PROBES = 1000
+BATCH = 4096
 
 Where = Mapping[str, Iterable[Any]]
 
@@ -43,6 +46,21 @@ class Point:
     index: tuple[int, ...]
     problem: Problem
     values: Mapping[str, Any]
+
+
+@dataclass(frozen=True)
+class Batch:
+    """Some points of a grid: their places (points, dims), the columns of the values of all names, their problems."""
+
+    places: np.ndarray
+    columns: Mapping[str, list[Any]]
+    problems: list[Problem]
+
+    def points(self) -> Iterator[Point]:
+        """Yield them one by one."""
+        rows = zip(*self.columns.values(), strict=True)
+        for index, problem, row in zip(self.places.tolist(), self.problems, rows, strict=True):
+            yield Point(tuple(index), problem, dict(zip(self.columns, row, strict=True)))
 
 
 @dataclass(frozen=True)
@@ -99,7 +117,7 @@ class Grid:
     def values_of(self, name: str) -> tuple[Any, ...]:
         """Return the values of `name` over `dims_of(name)`, in C order."""
         positions = [range(len(axis)) if axis.name in self.dims_of(name) else (0,) for axis in self.axes]
-        return tuple(self._values(index, (name,))[name] for index in itertools.product(*positions))
+        return tuple(value for places in _some(positions) for value in self._columns(places, (name,))[name])
 
     def origin(self, name: str) -> str:
         """Return the key of a config that gives `name` its value."""
@@ -113,9 +131,13 @@ class Grid:
 
         Only those at which the expression `when` is true, if there is one.
         """
-        for index in itertools.product(*self.positions(where)):
-            if self._is_true(when, index):
-                yield self._point(index)
+        for batch in self.batches(where, when):
+            yield from batch.points()
+
+    def batches(self, where: Where | None = None, when: Expression | None = None) -> Iterator["Batch"]:
+        """Yield the same points some thousands at a time, as columns."""
+        for places in _some(self.positions(where)):
+            yield self._batch(self._true(when, places))
 
     def probed(self, where: Where | None = None, when: Expression | None = None) -> Iterator[Point]:
         """Yield the points that are left or, of many, the corners and some more before `when` is asked: see `probes`.
@@ -123,13 +145,8 @@ class Grid:
         The first point at least, where there is one.
         """
         positions = self.positions(where)
-        indices = (
-            [along[place] for along, place in zip(positions, places, strict=True)]
-            for places in probes([len(along) for along in positions])
-        )
-        found = (self._point(index) for index in indices if self._is_true(when, index))
-        first = next(found, None) or next(self.points(where, when), None)
-        return itertools.chain([first] if first else [], found)
+        found = self._batch(self._true(when, _at_positions(positions, _probes([len(along) for along in positions]))))
+        return found.points() if found.problems else itertools.islice(self.points(where, when), 1)
 
     def positions(self, where: Where | None = None) -> tuple[list[int], ...]:
         """Return the places along each axis that `where` leaves, ascending; InputError if it leaves none."""
@@ -154,7 +171,7 @@ class Grid:
         dims = {dim for name in when.names for dim in self.dims_of(name)}
         asked = [along if dim in dims else along[:1] for dim, along in zip(self.dims, places, strict=True)]
         others = math.prod(len(along) for dim, along in zip(self.dims, places, strict=True) if dim not in dims)
-        return others * sum(self._is_true(when, index) for index in itertools.product(*asked))
+        return others * sum(len(self._true(when, places)) for places in _some(asked))
 
     @cached_property
     def _dims_of(self) -> dict[str, tuple[str, ...]]:
@@ -165,41 +182,56 @@ class Grid:
             dims[name] = tuple(dim for dim in self.dims if dim in reached)
         return dims
 
-    def _is_true(self, when: Expression | None, index: Sequence[int]) -> bool:
-        return when is None or bool(when.evaluate(self._values(index, when.names)))
+    def _true(self, when: Expression | None, places: np.ndarray) -> np.ndarray:
+        """Return those of the places at which `when` is true."""
+        if when is None:
+            return places
+        true = when.evaluated(self._columns(places, when.names), len(places))
+        return places[np.array(true, bool)]
 
-    def _point(self, index: Sequence[int]) -> Point:
-        values = self._values(index, self.derived)
-        return Point(tuple(index), self._problem(values), values)
+    def _batch(self, places: np.ndarray) -> Batch:
+        columns = self._columns(places, self.names)
+        return Batch(places, columns, self._problems(columns, len(places)))
 
-    def _values(self, index: Sequence[int], names: Iterable[str]) -> dict[str, Any]:
-        """Return the values at `index` of all axes and fixed names, and of the derived ones that `names` need."""
-        values = dict(self.fixed)
-        for axis, place in zip(self.axes, index, strict=True):
-            values |= axis.at(place)
-        needed = self._needed(names)
+    def _columns(self, places: np.ndarray, names: Iterable[str]) -> dict[str, list[Any]]:
+        """Return the values of these names, and of those from which they are derived, at places (points, dims)."""
+        needed, count = self._needed(names), len(places)
+        columns = {name: [value] * count for name, value in self.fixed.items() if name in needed}
+        for axis, along in zip(self.axes, places.T.tolist(), strict=True):
+            for name in needed.intersection(axis.names):
+                values = axis.column(name)
+                columns[name] = [values[place] for place in along]
         for name, expression in self.derived.items():
             if name in needed:
-                values[name] = self._derived_value(name, expression, values)
-        return values
+                columns[name] = self._derived_column(name, expression, columns, count)
+        return columns
 
     def _needed(self, names: Iterable[str]) -> set[str]:
-        if names is self.derived:
-            return set(self.derived)
+        """Return the names and all those from which they are derived."""
         needed, found = set(), list(names)
         while found:
             name = found.pop()
-            if name in self.derived and name not in needed:
+            if name not in needed:
                 needed.add(name)
-                found.extend(self.derived[name].names)
+                found.extend(self.derived[name].names if name in self.derived else ())
         return needed
 
-    def _derived_value(self, name: str, expression: Expression, values: Mapping[str, Any]) -> Any:
+    def _derived_column(
+        self, name: str, expression: Expression, columns: Mapping[str, list[Any]], count: int
+    ) -> list[Any]:
         try:
-            return field_value(name, expression.evaluate(values))
+            return list(field_values(name, expression.evaluated(columns, count)))
+        except InputError:
+            for at in range(count):
+                self._refuse_derived(name, expression, {used: columns[used][at] for used in sorted(expression.names)})
+            raise
+
+    def _refuse_derived(self, name: str, expression: Expression, where: Mapping[str, Any]) -> None:
+        """Raise InputError where the value derived from these is none of the name's."""
+        try:
+            field_value(name, expression.evaluate(where))
         except InputError as error:
             error.key = self.origin(name)
-            where = {used: values[used] for used in sorted(expression.names)}
             if error.value != expression.text:
                 error.problem += f": {expression.text}{_at(where)}"
             raise
@@ -210,20 +242,25 @@ class Grid:
         except InputError as error:
             raise error.within(prefix="problem") from None
 
-    def _problem(self, values: Mapping[str, Any]) -> Problem:
+    def _problems(self, columns: Mapping[str, list[Any]], count: int) -> list[Problem]:
+        """Return the problems of some points, of which each value is valid for itself."""
+        fixed = {name: value for name, value in self.fixed.items() if name in PROBLEM_FIELDS}
+        names = [name for name in columns if name in PROBLEM_FIELDS and name not in fixed]
+        rows = zip(*(columns[name] for name in names), strict=True) if names else [()] * count
+        return [self._problem(fixed | dict(zip(names, row, strict=True)), columns, at) for at, row in enumerate(rows)]
+
+    def _problem(self, values: Mapping[str, Any], columns: Mapping[str, list[Any]], at: int) -> Problem:
         try:
-            return Problem(**{name: value for name, value in values.items() if name in PROBLEM_FIELDS})
+            return Problem.of_valid(values)
         except InputError as error:
-            where = {name: value for name, value in values.items() if name not in self.fixed}
-            error.problem += _at(where)
+            error.problem += _at({name: column[at] for name, column in columns.items() if name not in self.fixed})
             error.key = self.origin(error.key) if error.key else None
             raise
 
     def _probe(self) -> None:
         for name in self.derived:
             lengths = [len(axis) if axis.name in self.dims_of(name) else 1 for axis in self.axes]
-            for index in probes(lengths):
-                self._values(index, (name,))
+            self._columns(_probes(lengths), (name,))
         for _ in self.probed():
             pass
 
@@ -270,6 +307,29 @@ class Grid:
             if name not in self.names:
                 expected = "a value here, an axis in `grid`, or an expression in `derive`"
                 raise InputError("a problem needs this field", key=f"problem.{name}", expected=expected)
+
+
+def _some(positions: Sequence[Sequence[int]]) -> Iterator[np.ndarray]:
+    """Yield the places (points, dims) that have these positions along each axis, in C order, thousands at a time."""
+    lengths = tuple(map(len, positions))
+    for first in range(0, math.prod(lengths), BATCH):
+        numbers = np.arange(first, min(first + BATCH, math.prod(lengths)))
+        indices = np.unravel_index(numbers, lengths) if lengths else ()
+        yield _at_positions(positions, np.array(indices, np.int64).reshape(-1, len(numbers)).T)
+
+
+def _at_positions(positions: Sequence[Sequence[int]], indices: np.ndarray) -> np.ndarray:
+    """Return the places (points, dims) that have these indices (points, dims) into the positions along each axis."""
+    places = np.empty_like(indices)
+    for axis, along in enumerate(positions):
+        places[:, axis] = np.array(along, np.int64)[indices[:, axis]]
+    return places
+
+
+def _probes(lengths: Sequence[int]) -> np.ndarray:
+    """Return the probes as an array (probes, dims)."""
+    places = list(probes(lengths))
+    return np.array(places, np.int64).reshape(len(places), len(lengths))
 
 
 def probes(lengths: Sequence[int], most: int = MAX_PROBES) -> Iterator[tuple[int, ...]]:

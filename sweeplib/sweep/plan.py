@@ -1,5 +1,6 @@
 """The plan of a sweep: what it wants, what is there already, what the rest will cost here."""
 
+import sys
 from collections.abc import Mapping, Sequence
 from dataclasses import asdict, dataclass, field
 from pathlib import Path
@@ -11,7 +12,10 @@ from sweeplib.storage.files import read_json, write_json, write_text
 from sweeplib.storage.inventory import Inventory, inventory
 from sweeplib.storage.rows import Row, cases_of
 from sweeplib.storage.run_store import RunStore
-from sweeplib.sweep.calibration import PILOT_CASES, Calibration, Pilot, block_size, case_bytes, even
+from sweeplib.sweep.advice import advice
+from sweeplib.sweep.block_size import block_size, case_bytes, even, lanes_of
+from sweeplib.sweep.calibration import PILOT_CASES, Calibration, Cost, Pilot
+from sweeplib.sweep.progress import Steps
 
 if TYPE_CHECKING:
     from rich.table import Table
@@ -23,12 +27,16 @@ BLOCK_OVERHEAD = 0.03
 
 @dataclass(frozen=True)
 class LayoutPlan:
-    """Cases of one shape and cost: how many are `todo` in blocks of `block_size`, `seconds` and `bytes` each."""
+    """Cases of one shape and cost: how many are `todo` in blocks of `block_size`, `seconds` and `bytes` each.
+
+    Seconds are `measured`, or extrapolated.
+    """
 
     todo: int
     block_size: int
     seconds: float
     bytes: int
+    measured: bool = True
 
     @property
     def blocks(self) -> int:
@@ -61,6 +69,16 @@ class DynamicsPlan:
         return sum(layout.blocks for layout in self.layouts.values())
 
     @property
+    def seconds_a_case(self) -> float:
+        """The seconds that a case to compute takes on average."""
+        return sum(layout.todo * layout.seconds for layout in self.layouts.values()) / max(1, self.todo)
+
+    @property
+    def guessed(self) -> int:
+        """The number of cases to compute whose cost was not measured."""
+        return sum(layout.todo for layout in self.layouts.values() if not layout.measured)
+
+    @property
     def bytes(self) -> int:
         """The bytes that the cases to compute will take on disk, before compression."""
         return sum(layout.todo * layout.bytes for layout in self.layouts.values())
@@ -78,6 +96,7 @@ class Plan:
     name: str
     workers: int | None
     dynamics: dict[str, DynamicsPlan] = field(default_factory=dict)
+    advice: tuple[str, ...] = ()
 
     @property
     def cpu_seconds(self) -> float:
@@ -96,20 +115,37 @@ class Plan:
             name: asdict(part) | {"todo": part.todo, "blocks": part.blocks, "bytes": part.bytes}
             for name, part in self.dynamics.items()
         }
-        return {"name": self.name, "workers": self.workers, "dynamics": parts} | totals
+        whole = {"name": self.name, "workers": self.workers, "dynamics": parts, "advice": list(self.advice)}
+        return whole | totals
 
     def table(self) -> "Table":
-        """The plan for a reader."""
+        """The plan for a reader, the advice below it."""
         from rich.table import Table
 
         wall = "" if self.wall_seconds is None else f", {_duration(self.wall_seconds)} on {self.workers} workers"
-        table = Table(title=f"{self.name}: {_duration(self.cpu_seconds)} of one processor{wall}")
+        title = f"{self.name}: {_duration(self.cpu_seconds)} of one processor{wall}"
+        table = Table(title=title, caption="\n".join(self._notes()), caption_justify="left")
         for heading in ("dynamics", "points", "cases", "done", "to do", "blocks", "on disk", "CPU time"):
-            table.add_column(heading, justify="left" if heading == "dynamics" else "right")
+            table.add_column(heading, justify="left" if heading == "dynamics" else "right", no_wrap=True)
         for name, part in self.dynamics.items():
             counts = (part.points, part.cases, part.done, part.todo, part.blocks)
-            table.add_row(name, *map("{:,}".format, counts), _size(part.bytes), _duration(part.cpu_seconds))
+            share = f", {100 * part.cpu_seconds / self.cpu_seconds:.0f} %" if self.cpu_seconds else ""
+            time = _duration(part.cpu_seconds) + share
+            table.add_row(name, *map("{:,}".format, counts), _size(part.bytes), time)
         return table
+
+    def show(self) -> None:
+        """Write the table on standard error."""
+        from rich.console import Console
+
+        Console(stderr=True, width=None if sys.stderr.isatty() else 120).print(self.table())
+
+    def _notes(self) -> list[str]:
+        guessed = {name: part.guessed for name, part in self.dynamics.items() if part.guessed}
+        notes = [
+            f"{name}: the cost of {count:,} cases is extrapolated, not measured" for name, count in guessed.items()
+        ]
+        return [*notes, *self.advice]
 
 
 @dataclass(frozen=True)
@@ -123,16 +159,20 @@ class Demand:
     existing: dict[str, int]
 
 
-def write_plan(sweep: "Sweep", directory: Path, *, workers: int | None = None) -> Plan:
+def write_plan(sweep: "Sweep", directory: Path, *, workers: int | None = None, progress: bool = True) -> Plan:
     """The plan of a sweep under `directory`, written to its `plan.json`, beside the complete `config.yaml`.
 
-    The run takes its block sizes from there, and what they cost.
+    The run takes its block sizes from there, and what they cost. With `progress`, each step is told as it begins.
     """
-    with Calibration(sweep.plugins) as calibration:
-        demands = {name: _demand(sweep, name, directory) for name in sweep.runs}
-        seconds = calibration.seconds([pilot for demand in demands.values() for pilot in demand.pilots.values()])
-    parts = {name: _dynamics_plan(sweep, demand, seconds) for name, demand in demands.items()}
-    plan = Plan(sweep.name, sweep.cluster.expected_workers(workers), parts)
+    steps = Steps(sweep.name if progress else None)
+    with Calibration(sweep.plugins, steps) as calibration:
+        with steps.step(f"planning {sweep.size:,} cases"):
+            demands = {name: _demand(sweep, name, directory) for name in sweep.runs}
+        costs = calibration.costs(pilot for demand in demands.values() for pilot in demand.pilots.values())
+        parts = {name: _dynamics_plan(sweep, demand, costs) for name, demand in demands.items()}
+        found = advice(parts, {name: demand.pilots for name, demand in demands.items()}, calibration)
+        texts = tuple(each.text for each in found)
+    plan = Plan(sweep.name, sweep.cluster.expected_workers(workers), parts, texts)
     write_text(directory / "config.yaml", sweep.source)
     write_json(directory / "plan.json", plan.record())
     return plan
@@ -145,26 +185,34 @@ def planned_layouts(directory: Path, dynamics: str) -> dict[str, LayoutPlan]:
     return {name: LayoutPlan(**layout) for name, layout in layouts.items()}
 
 
+def planned_advice(directory: Path) -> tuple[str, ...]:
+    """The advice in `plan.json`."""
+    return tuple((read_json(directory / "plan.json") or {}).get("advice", ()))
+
+
+def counted(sweep: "Sweep", wanted: Inventory) -> tuple[int, int]:
+    """The points of the grid, and the different cases, that an inventory has."""
+    return len(np.unique(wanted.flat // len(sweep.seeds))), sum(wanted.counts().values())
+
+
 def _demand(sweep: "Sweep", dynamics: str, directory: Path) -> Demand:
     store = RunStore(directory, dynamics)
     wanted = inventory(sweep, dynamics, store)
-    points = len(np.unique(wanted.flat // len(sweep.seeds)))
     existing = {name: layout.block_size for name, layout in store.layouts.items()}
-    cases = sum(wanted.counts().values())
-    return Demand(points, cases, _todo(store, wanted), _pilots(store, wanted), existing)
+    return Demand(*counted(sweep, wanted), left(store, wanted), _pilots(store, wanted), existing)
 
 
-def _dynamics_plan(sweep: "Sweep", demand: Demand, seconds: Mapping[str, float]) -> DynamicsPlan:
+def _dynamics_plan(sweep: "Sweep", demand: Demand, costs: Mapping[str, Cost]) -> DynamicsPlan:
     layouts = {}
     for name, pilot in sorted(demand.pilots.items()):
-        cost, nbytes = seconds[pilot.name], case_bytes(pilot.cases[0])
-        measured = even(block_size(cost, nbytes), demand.todo[name])
+        cost, nbytes, lanes = costs[pilot.name], case_bytes(pilot.cases[0]), lanes_of(pilot.dynamics)
+        measured = even(block_size(cost.seconds, nbytes, lanes), demand.todo[name], lanes)
         size = demand.existing.get(name) or sweep.cluster.block_size or measured
-        layouts[name] = LayoutPlan(demand.todo[name], size, cost, nbytes)
+        layouts[name] = LayoutPlan(demand.todo[name], size, cost.seconds, nbytes, cost.measured)
     return DynamicsPlan(demand.points, demand.cases, demand.cases - sum(demand.todo.values()), layouts)
 
 
-def _todo(store: RunStore, wanted: Inventory) -> dict[str, int]:
+def left(store: RunStore, wanted: Inventory) -> dict[str, int]:
     """How many cases are left to do in each layout that has any."""
     todo = {name: len(wanted.missing_rows(number)) for number, name in enumerate(store.layouts)}
     for name, new in wanted.new.items():
@@ -179,9 +227,9 @@ def _pilots(store: RunStore, wanted: Inventory) -> dict[str, Pilot]:
         missing = wanted.missing_rows(number)
         if len(missing):
             rows = layout.rows(slice(None))
-            pilots[name] = _pilot(store, name, layout.shared, [rows[row] for row in _spread(missing)])
+            pilots[name] = _pilot(store, name, layout.shared, rows.at(_spread(missing)))
     for name, new in wanted.new.items():
-        pilots[name] = _pilot(store, name, new.shared, [new.rows[at] for at in _spread(range(len(new.rows)))])
+        pilots[name] = _pilot(store, name, new.shared, new.rows.at(_spread(range(len(new.ids)))))
     return pilots
 
 

@@ -1,4 +1,4 @@
-"""What a run shows while it goes: a bar on a terminal, a line now and then anywhere else."""
+"""What a run shows before and while it goes: a line a step, then a bar on a terminal or a line now and then."""
 
 import sys
 import time
@@ -12,6 +12,39 @@ if TYPE_CHECKING:
     from rich.progress import TaskID
 
 SECONDS_BETWEEN_LINES = 5.0
+
+
+class Steps:
+    """What is told of the steps before a run, on standard error: a line each, as it begins, with the time it took.
+
+    Silent without a name.
+    """
+
+    def __init__(self, name: str | None = None) -> None:
+        self.name = name
+        self._open = False
+
+    @contextmanager
+    def step(self, what: str) -> Iterator[None]:
+        """Tell of a step that goes on within the context."""
+        self._write(f"{self.name}: {what} ...")
+        self._open, started = True, time.monotonic()
+        try:
+            yield
+        finally:
+            again = "" if self._open else f"{self.name}: {what}:"
+            self._write(f"{again} {time.monotonic() - started:.1f} s\n")
+            self._open = False
+
+    def say(self, news: str) -> None:
+        """Tell a line of news."""
+        self._write(("\n" if self._open else "") + f"{self.name}: {news}\n")
+        self._open = False
+
+    def _write(self, text: str) -> None:
+        if self.name is not None:
+            sys.stderr.write(text)
+            sys.stderr.flush()
 
 
 class Progress:

@@ -21,7 +21,16 @@ from sweeplib.storage.run_store import RunStore
 from sweeplib.sweep.blocks import Block
 from sweeplib.sweep.calibration import SECONDS_A_WORK_UNIT
 from sweeplib.sweep.dispatch import dispatched
-from sweeplib.sweep.plan import LayoutPlan, planned_layouts, write_plan
+from sweeplib.sweep.plan import (
+    DynamicsPlan,
+    LayoutPlan,
+    Plan,
+    counted,
+    left,
+    planned_advice,
+    planned_layouts,
+    write_plan,
+)
 from sweeplib.sweep.plugins import load_plugins
 from sweeplib.sweep.progress import shown_progress
 
@@ -57,8 +66,10 @@ def run_sweep(
         for name in sorted(names):
             locks.enter_context(driver_lock(directory, name))
         write_text(directory / "config.yaml", sweep.source)
-        parts = [_part(sweep, name, directory, workers) for name in names]
+        parts = [_part(sweep, name, directory, workers, progress=progress) for name in names]
         if any(part.todo for part in parts):
+            if progress:
+                _plan(sweep, directory, parts, workers).show()
             parts = _computed(sweep, parts, workers, show=progress)
         return {part.store.dynamics: _ended(sweep, part) for part in parts}
 
@@ -78,15 +89,35 @@ class _Part:
         return plan.seconds if plan else SECONDS_A_WORK_UNIT * layout.work
 
 
-def _part(sweep: "Sweep", dynamics: str, directory: Path, workers: int | None) -> _Part:
+def _part(sweep: "Sweep", dynamics: str, directory: Path, workers: int | None, *, progress: bool) -> _Part:
     """A dynamics as it stands before the run. A plan is made where there is none, or none of what the sweep is now."""
     store = RunStore(directory, dynamics)
     wanted = inventory(sweep, dynamics, store)
     plans = planned_layouts(directory, dynamics)
     if wanted.new.keys() - store.layouts.keys() - plans.keys() and not sweep.cluster.block_size:
-        write_plan(sweep, directory, workers=workers)
+        write_plan(sweep, directory, workers=workers, progress=progress)
         plans = planned_layouts(directory, dynamics)
     return _Part(store, wanted, wanted.counts()["missing"], plans)
+
+
+def _plan(sweep: "Sweep", directory: Path, parts: list[_Part], workers: int | None) -> Plan:
+    """What is left of the plan; where there is none, as the size of blocks is set, costs are a guess."""
+    dynamics = {}
+    for part in parts:
+        todo = left(part.store, part.wanted)
+        layouts = {name: replace(_layout(sweep, part, name), todo=count) for name, count in todo.items()}
+        points, cases = counted(sweep, part.wanted)
+        dynamics[part.store.dynamics] = DynamicsPlan(points, cases, cases - sum(todo.values()), layouts)
+    return Plan(sweep.name, sweep.cluster.expected_workers(workers), dynamics, planned_advice(directory))
+
+
+def _layout(sweep: "Sweep", part: _Part, name: str) -> LayoutPlan:
+    if name in part.plans:
+        return part.plans[name]
+    layout, new = part.store.layouts.get(name), part.wanted.new.get(name)
+    size = layout.block_size if layout else sweep.cluster.block_size or 1
+    work = layout.work if layout else float(new.work.mean()) if new else 0.0
+    return LayoutPlan(0, size, SECONDS_A_WORK_UNIT * work, 0, measured=False)
 
 
 def _computed(sweep: "Sweep", parts: list[_Part], workers: int | None, *, show: bool) -> list[_Part]:
@@ -111,7 +142,7 @@ def _appended(sweep: "Sweep", part: _Part) -> _Part:
     for name, new in part.wanted.new.items():
         if name not in store.layouts:
             size = sweep.cluster.block_size or part.plans[name].block_size
-            store.create(name, cases_of(new.shared, new.rows[:1])[0], size)
+            store.create(name, cases_of(new.shared, new.rows.at([0]))[0], size)
         store.layouts[name].append(new.ids, new.rows)
     if part.wanted.new:
         store = store.refreshed()

@@ -1,14 +1,16 @@
 """Sweep: a grid, seeds, the dynamics to run on them and what to make of the results."""
 
-from collections.abc import Iterable, Iterator, Mapping
+import hashlib
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
 from typing import TYPE_CHECKING, Any
 
 from sweeplib.errors import InputError
+from sweeplib.random import checked_seed
 from sweeplib.simulation import Case, Recording
 from sweeplib.sweep.expressions import Expression
-from sweeplib.sweep.grid import Grid, Point
+from sweeplib.sweep.grid import Batch, Grid, Point
 
 if TYPE_CHECKING:
     from sweeplib.sweep.clusters import ClusterSettings
@@ -68,70 +70,87 @@ class Sweep:
 
     def size_of(self, dynamics: str) -> int:
         """Return the number of cases of one dynamics, without going through them."""
-        where, seeds = self._where(dynamics)
-        return self.grid.size_where(where, self.runs[dynamics].when) * len(seeds)
+        points = self.grid.size_where(self._where(dynamics), self.runs[dynamics].when)
+        return points * len(self.seeds_of(dynamics))
 
     def points(self, dynamics: str) -> Iterator[Point]:
         """Yield the points of the grid that one dynamics runs on."""
-        return self.grid.points(self._where(dynamics)[0], self.runs[dynamics].when)
+        return self.grid.points(self._where(dynamics), self.runs[dynamics].when)
+
+    def batches(self, dynamics: str) -> Iterator[Batch]:
+        """Yield the same points some thousands at a time, as columns."""
+        return self.grid.batches(self._where(dynamics), self.runs[dynamics].when)
+
+    def seeds_of(self, dynamics: str) -> list[tuple[int, int]]:
+        """Return the places, among all seeds, and the values of those that one dynamics runs on."""
+        wanted = self._run(dynamics).where.get("seed", self.seeds)
+        chosen, known = set(wanted), set(self.seeds)
+        missing = next((seed for seed in wanted if seed not in known), None)
+        if missing is not None:
+            expected = "some of the sweep's `seeds`"
+            raise InputError("not a seed of the sweep", key="seed", value=missing, expected=expected)
+        return [(place, checked_seed(seed)) for place, seed in enumerate(self.seeds) if seed in chosen]
+
+    def shared(self, dynamics: str) -> dict[str, Any]:
+        """Return what the cases of one dynamics have in common: all but their problem, clock and seed."""
+        return {
+            "dynamics": dynamics,
+            "recording": self.recording,
+            "options": tuple(sorted(self._run(dynamics).options.items())),
+            "root_seed": self.root_seed,
+            "pair_by": self.pair_by,
+        }
+
+    def clocks(self, columns: Mapping[str, Sequence[Any]], count: int) -> list[float]:
+        """Return what the recording times are multiplied by at points; InputError unless it is positive."""
+        if self.clock is None:
+            return [1.0] * count
+        try:
+            values = list(map(float, self.clock.evaluated(columns, count)))
+        except InputError as error:
+            error.key = "times.scale"
+            raise
+        at = next((at for at, value in enumerate(values) if value <= 0), None)
+        if at is not None:
+            where = ", ".join(f"{name}={columns[name][at]}" for name in sorted(self.clock.names))
+            problem = f"the clock stands still: {self.clock} at {where}"
+            raise InputError(problem, key="times.scale", value=values[at], expected="a number greater than 0")
+        return values
 
     def cases(self, dynamics: str) -> Iterator[tuple[tuple[int, ...], Case]]:
         """Yield the index over (dimensions of the grid, seed) and the case, in C order, of all that a dynamics runs on.
 
         The cases of one point share its Problem.
         """
-        where, seeds = self._where(dynamics)
-        for point in self.grid.points(where, self.runs[dynamics].when):
-            for place, case in self._replicas(dynamics, point, seeds):
-                yield (*point.index, place), case
+        seeds, shared = self.seeds_of(dynamics), self.shared(dynamics)
+        for batch in self.batches(dynamics):
+            clocks = self.clocks(batch.columns, len(batch.problems))
+            for index, problem, clock in zip(batch.places.tolist(), batch.problems, clocks, strict=True):
+                for place, seed in seeds:
+                    yield (*index, place), Case(problem=problem, seed=seed, clock=clock, **shared)
 
     def probed(self, dynamics: str) -> Iterator[tuple[Point, Case]]:
         """Yield the points, of many a few, that a dynamics runs on, each with its first case: see `Grid.probed`."""
-        where, seeds = self._where(dynamics)
-        for point in self.grid.probed(where, self.runs[dynamics].when):
-            [(_, case)] = self._replicas(dynamics, point, seeds[:1])
-            yield point, case
+        (_, seed), shared = self.seeds_of(dynamics)[0], self.shared(dynamics)
+        for point in self.grid.probed(self._where(dynamics), self.runs[dynamics].when):
+            [clock] = self.clocks({name: [value] for name, value in point.values.items()}, 1)
+            yield point, Case(problem=point.problem, seed=seed, clock=clock, **shared)
 
-    def clock_at(self, point: Point) -> float:
-        """Return what the recording times are multiplied by at a point; InputError unless it is positive."""
-        if self.clock is None:
-            return 1.0
-        try:
-            value = float(self.clock.evaluate(point.values))
-        except InputError as error:
-            error.key = "times.scale"
-            raise
-        if value <= 0:
-            where = ", ".join(f"{name}={point.values[name]}" for name in sorted(self.clock.names))
-            problem = f"the clock stands still: {self.clock} at {where}"
-            raise InputError(problem, key="times.scale", value=value, expected="a number greater than 0")
-        return value
+    def numerics(self, dynamics: str) -> str:
+        """Return a hash of the identities of one dynamics' cases, at the probed points: what a stage that runs reads.
 
-    def _replicas(self, dynamics: str, point: Point, seeds: Iterable[tuple[int, int]]) -> Iterator[tuple[int, Case]]:
-        options = tuple(sorted(self.runs[dynamics].options.items()))
-        clock = self.clock_at(point)
-        for place, seed in seeds:
-            case = Case(
-                problem=point.problem,
-                dynamics=dynamics,
-                seed=seed,
-                recording=self.recording,
-                clock=clock,
-                options=options,
-                root_seed=self.root_seed,
-                pair_by=self.pair_by,
-            )
-            yield place, case
+        It changes with all that can change a number of a result, and with no message, label or check of input.
+        """
+        digest = hashlib.blake2b(digest_size=16)
+        for _, case in self.probed(dynamics):
+            digest.update(case.identity())
+        return digest.hexdigest()
 
-    def _where(self, dynamics: str) -> tuple[Mapping[str, tuple[Any, ...]], list[tuple[int, int]]]:
-        """Return where on the grid a dynamics runs, and the places and values of its seeds."""
+    def _run(self, dynamics: str) -> Run:
         if dynamics not in self.runs:
             raise InputError("the sweep does not run this dynamics", value=dynamics, choices=self.runs)
-        where = dict(self.runs[dynamics].where)
-        wanted = where.pop("seed", self.seeds)
-        missing = next((seed for seed in wanted if seed not in self.seeds), None)
-        if missing is not None:
-            expected = "some of the sweep's `seeds`"
-            raise InputError("not a seed of the sweep", key="seed", value=missing, expected=expected)
-        chosen = set(wanted)
-        return where, [(place, seed) for place, seed in enumerate(self.seeds) if seed in chosen]
+        return self.runs[dynamics]
+
+    def _where(self, dynamics: str) -> dict[str, tuple[Any, ...]]:
+        """Return where on the grid a dynamics runs."""
+        return {name: values for name, values in self._run(dynamics).where.items() if name != "seed"}

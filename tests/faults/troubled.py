@@ -72,5 +72,24 @@ class Calm(Troubled):
     seconds = 0.0
 
 
+class Stuck(Calm):
+    """The same, but more than two replicas never end, and those of the troubled γ never begin."""
+
+    name = "stuck"
+    label = "Stuck"
+
+    def __init__(self, replicas: Replicas, options: NumericalOptions) -> None:
+        super().__init__(replicas, options)
+        if (replicas.gamma == HANGS).any():
+            time.sleep(3600)
+
+    def advance(self, to: int, deadline: float = np.inf) -> None:
+        """Go to a recording time, or nowhere."""
+        if len(self.replicas) > 2:
+            time.sleep(3600)
+        super().advance(to, deadline)
+
+
 DYNAMICS.register("troubled", Troubled)
+DYNAMICS.register("stuck", Stuck)
 DYNAMICS.register("calm", Calm)

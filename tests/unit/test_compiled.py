@@ -1,10 +1,20 @@
 """Specialised kernels: each its own code, whatever else was compiled from the same template before."""
 
+import contextlib
+import json
+import os
+import subprocess
+import sys
+import threading
+from concurrent.futures import ThreadPoolExecutor
+from pathlib import Path
+
 import numba
 import pytest
+from numba.core.caching import IndexDataCacheFile
 
 from sweeplib.maths.binding import bound
-from sweeplib.maths.compiled import inlined, pointer, specialised
+from sweeplib.maths.compiled import _safely_cached, inlined, pointer, specialised
 
 
 def first(x):
@@ -67,6 +77,69 @@ def test_a_pointer_is_called_as_the_function_is():
     assert twice(address, 1.0) == 24.0
 
 
+MODULE = """
+import json, sys
+import numpy as np
+from sweeplib.maths.binding import bound
+from sweeplib.maths.compiled import inlined, over_arrays, specialised
+
+factor, fill, once = 1.0, None, None
+
+def scaled(x):
+    for _ in range(2):  # no function so small that it is inlined, and its name lost
+        x = x * factor if x > 0.0 else x - factor
+    return x
+
+def kernel(x, out):
+    fill(x, out)
+    for n in range(len(out)):
+        out[n] += 100.0 * once(x[n])
+
+def value(number):
+    function = bound(scaled, factor=number)
+    out = np.empty(1)
+    specialised(kernel, fill=over_arrays(function), once=inlined(function))(np.ones(1), out)
+    return out[0]
+
+print(json.dumps([value(float(number)) for number in sys.argv[1:]]))
+"""
+
+
+def test_kernels_from_the_cache_do_not_take_each_others_functions(tmp_path: Path) -> None:
+    """Each compiled in a process of its own, where the compiler counts alike, then both loaded in one."""
+    (tmp_path / "kernels.py").write_text(MODULE)
+    environment = os.environ | {"NUMBA_CACHE_DIR": str(tmp_path / "cache")}
+
+    def values(*numbers: str) -> list[float]:
+        command = [sys.executable, str(tmp_path / "kernels.py"), *numbers]
+        return json.loads(subprocess.run(command, env=environment, capture_output=True, check=True).stdout)
+
+    assert [values("2"), values("3")] == [[404.0], [909.0]]
+    assert values("2", "3") == [404.0, 909.0]
+    assert values("3", "2") == [909.0, 404.0]
+
+
 def test_an_unbound_name_is_an_error():
     with pytest.raises(NotImplementedError):
         whole(1.0)
+
+
+def test_processes_that_save_at_once_keep_their_own_code(monkeypatch, tmp_path):
+    """Two caches of one kernel save the codes of two signatures, each slowly, as two processes would."""
+    monkeypatch.setattr(numba.config, "CACHE_DIR", str(tmp_path))
+    together = threading.Barrier(2)
+
+    def slowly(self):
+        found = load_index(self)
+        with contextlib.suppress(threading.BrokenBarrierError):
+            together.wait(0.3)
+        return found
+
+    load_index = IndexDataCacheFile._load_index
+    files = [_safely_cached(numba.njit(cache=True)(part_of))._cache._cache_file for _ in range(2)]
+    Path(files[0]._index_path).parent.mkdir(parents=True, exist_ok=True)
+    monkeypatch.setattr(IndexDataCacheFile, "_load_index", slowly)
+    with ThreadPoolExecutor(2) as threads:
+        list(threads.map(lambda file, name: file.save(name, name), files, ("one", "other")))
+    monkeypatch.setattr(IndexDataCacheFile, "_load_index", load_index)
+    assert [files[0].load(name) for name in ("one", "other")] == ["one", "other"]

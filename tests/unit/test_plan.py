@@ -2,18 +2,27 @@
 
 import json
 import math
+import re
+import time
 from dataclasses import replace
 from pathlib import Path
 
 import pytest
 
+from sweeplib.dynamics import DYNAMICS
+from sweeplib.dynamics.lanes_kernel import LANES, group_width
+from sweeplib.problem import Problem
+from sweeplib.simulation import Case, Recording, run_cases
 from sweeplib.storage.run_store import RunStore
-from sweeplib.sweep.calibration import Calibration, block_size, even
+from sweeplib.sweep import calibration
+from sweeplib.sweep.block_size import block_size, even
+from sweeplib.sweep.calibration import Calibration
+from sweeplib.sweep.pilots import measured, shortened
 from sweeplib.sweep.plan import write_plan
 from sweeplib.sweep.run import run_sweep
 from sweeplib.sweep.sweep import Run, Sweep
 from tests.faults.sweeps import troubled_sweep
-from tests.faults.troubled import KILLS
+from tests.faults.troubled import HANGS, KILLS
 from tests.in_process import InProcess
 
 
@@ -28,6 +37,30 @@ def test_block_takes_two_seconds_within_limits(seconds: float, nbytes: int, expe
 @pytest.mark.parametrize(("size", "cases", "expected"), [(189, 192, 96), (200, 100, 100), (16, 160, 16), (16, 0, 16)])
 def test_blocks_are_even(size: int, cases: int, expected: int) -> None:
     assert even(size, cases) == expected
+
+
+@pytest.mark.parametrize(
+    ("seconds", "nbytes", "expected"),
+    [(1e-6, 100, 2048), (0.01, 100, 128), (0.0071, 100, 256), (0.4, 100, 128), (0.7, 100, 80), (10.0, 100, 6)],
+)
+def test_a_block_fills_the_lanes(seconds: float, nbytes: int, expected: int) -> None:
+    assert block_size(seconds, nbytes, LANES) == expected
+
+
+@pytest.mark.parametrize(
+    ("size", "cases", "expected"), [(128, 65, 80), (128, 130, 80), (256, 300, 256), (2048, 2100, 1152), (6, 100, 6)]
+)
+def test_even_blocks_fill_the_lanes(size: int, cases: int, expected: int) -> None:
+    assert even(size, cases, LANES) == expected
+
+
+def test_lanes_are_those_of_the_kernels() -> None:
+    """Of 65 replicas a group has 80 lanes, so that they take as long as 80."""
+    assert (group_width(1), group_width(65), group_width(10_000)) == (LANES[0], 80, LANES[1])
+    assert {name: kind.lanes for name, kind in DYNAMICS.items() if kind.lanes != (1, 1)} == {
+        "sgd_chain": LANES,
+        "sde": LANES,
+    }
 
 
 @pytest.fixture
@@ -53,14 +86,82 @@ def test_plan_counts_what_is_left(calm: Sweep, tmp_path: Path) -> None:
     assert write_plan(calm, tmp_path).dynamics["calm"].blocks == 0
 
 
-def test_pilot_outlives_a_case_that_kills(tmp_path: Path) -> None:
+def test_pilot_outlives_a_case_that_kills(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     sweep = replace(troubled_sweep(gammas=(0.1, KILLS), seeds=4), cluster=InProcess())
+    layouts = write_plan(sweep, tmp_path).dynamics["troubled"].layouts.values()
+    assert sorted(layout.measured for layout in layouts) == [False, True]
+    assert all(math.isfinite(layout.seconds) for layout in layouts)
+    assert "its process died; the cost of its cases is extrapolated" in capsys.readouterr().err
+
+
+@pytest.mark.parametrize(("gamma", "limit", "seconds"), [(0.1, "HANG_SECONDS", 1.0), (HANGS, "COMPILE_SECONDS", 5.0)])
+def test_a_pilot_that_hangs_is_given_up_once_and_the_others_are_measured(
+    gamma: float,
+    limit: str,
+    seconds: float,
+    calm: Sweep,
+    tmp_path: Path,
+    monkeypatch: pytest.MonkeyPatch,
+    capsys: pytest.CaptureFixture,
+) -> None:
+    """Whether in its start, where memory is taken, or on its way: a time limit is no death, and is not tried again."""
+    monkeypatch.setattr(calibration, limit, seconds)
+    axis = replace(calm.grid.axes[0], values=(0.01, gamma))
+    sweep = replace(
+        calm, grid=replace(calm.grid, axes=(axis,)), runs={"stuck": Run("stuck"), "troubled": Run("troubled")}
+    )
+    started = time.monotonic()
     plan = write_plan(sweep, tmp_path)
-    assert len(plan.dynamics["troubled"].layouts) == 2
-    assert all(math.isfinite(layout.seconds) for layout in plan.dynamics["troubled"].layouts.values())
+    assert time.monotonic() - started < 30
+    assert all(layout.measured for layout in plan.dynamics["troubled"].layouts.values())
+    assert len(plan.dynamics["stuck"].layouts) == 2
+    assert not any(layout.measured for layout in plan.dynamics["stuck"].layouts.values())
+    said = capsys.readouterr().err
+    assert said.count("no end in") == 1 and "died" not in said
+    plan.show()
+    assert "stuck: the cost of 8 cases is extrapolated" in capsys.readouterr().err
 
 
 def test_a_calibration_may_end_without_anything_to_measure() -> None:
-    with Calibration() as calibration:
-        assert calibration.seconds([]) == {}
-    assert calibration.process.returncode is not None
+    with Calibration() as measuring:
+        assert measuring.costs([]) == {}
+    assert measuring.process.returncode is not None
+
+
+def test_what_is_done_is_told_as_it_begins(calm: Sweep, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    write_plan(calm, tmp_path / "loud")
+    said = capsys.readouterr().err
+    for step in (
+        "planning 12 cases",
+        *(f"{doing} calm (square, p = 2, k = 1)" for doing in ("compiling", "measuring")),
+    ):
+        assert re.search(rf"^troubled: {re.escape(step)}.* \.\.\. [0-9.]+ s$", said, re.MULTILINE), step
+    write_plan(calm, tmp_path / "silent", progress=False)
+    assert capsys.readouterr().err == ""
+
+
+def test_a_run_shows_what_is_left_of_the_plan(calm: Sweep, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    run_sweep(calm, tmp_path)
+    assert re.search(r"│ calm +│ +3 │ +12 │ +0 │ +12 │", capsys.readouterr().err)
+    run_sweep(replace(calm, seeds=tuple(range(6))), tmp_path)
+    assert re.search(r"│ calm +│ +3 │ +18 │ +12 │ +6 │", capsys.readouterr().err)
+
+
+@pytest.mark.parametrize("step", [1.0, 150.0])
+def test_a_shortened_case_takes_a_few_steps_of_its_own(step: float) -> None:
+    """Else its kernel would be compiled while it is measured."""
+    problem = Problem(gamma=0.1, p=1, k=1, d=300, Delta=0.0, activation="square", spherical=True)
+    case = Case(problem, "sde", 0, Recording((0.0, 4.0)), options=(("step", step),))
+    assert run_cases([shortened(case)]).data["end_steps"] == pytest.approx(3 * step)
+
+
+def test_cases_given_up_count_by_the_part_of_their_way() -> None:
+    """Of two that run for as long, and one that runs for a hundred times as long, all given the same time."""
+    problem = Problem(gamma=0.1, p=1, k=1, d=300, Delta=0.0, activation="square", spherical=True)
+    whole = [Case(problem, "sgd_chain", seed, Recording((0.0, 100.0))) for seed in range(16)]
+    measured(list(map(shortened, whole)), 1.0)
+    seconds, done = measured(whole, 1e3)
+    assert done == 16
+    longer, some = measured([replace(case, clock=1000.0) for case in whole], max(0.05, seconds))
+    assert 0 < some < 8
+    assert longer / some == pytest.approx(1000 * seconds / done, rel=0.9)

@@ -3,7 +3,7 @@
 import pytest
 
 from sweeplib.sweep import progress
-from sweeplib.sweep.progress import Progress, shown_progress
+from sweeplib.sweep.progress import Progress, Steps, shown_progress
 
 
 class Clock:
@@ -70,3 +70,25 @@ def test_a_terminal_gets_a_bar_with_the_time_left(
     assert "news" in written
     assert "1/10" in written
     assert "2:01:01 left" in written
+
+
+def test_a_step_is_a_line_with_its_time_and_news_within_it_have_theirs(
+    clock: Clock, capsys: pytest.CaptureFixture[str]
+) -> None:
+    steps = Steps("tiny")
+    with steps.step("planning 4 cases"):
+        assert capsys.readouterr().err == "tiny: planning 4 cases ..."
+        clock.now += 2.5
+    assert capsys.readouterr().err == " 2.5 s\n"
+    with steps.step("measuring"):
+        steps.say("a pilot hangs")
+        clock.now += 1
+    steps.say("done")
+    said = "tiny: measuring ...\ntiny: a pilot hangs\ntiny: measuring: 1.0 s\ntiny: done\n"
+    assert capsys.readouterr().err == said
+
+
+def test_steps_without_a_name_are_silent(capsys: pytest.CaptureFixture[str]) -> None:
+    with Steps().step("planning"):
+        Steps().say("news")
+    assert capsys.readouterr().err == ""

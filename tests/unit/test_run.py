@@ -6,9 +6,11 @@ from dataclasses import replace
 from pathlib import Path
 
 import pytest
+import xarray as xr
 from distributed import Client
 
-from sweeplib.simulation import Recording
+from sweeplib.simulation import Recording, Status
+from sweeplib.storage.finalise import finalise
 from sweeplib.storage.locks import driver_lock
 from sweeplib.sweep import run
 from sweeplib.sweep.blocks import Block, BlockReport
@@ -93,3 +95,29 @@ def test_the_costliest_blocks_of_all_dynamics_go_first(
     assert [(block.dynamics, block.seconds) for block in seen] == (
         [("sgd_chain", 10.0 * SEEDS)] * 2 + [("ode", 1.0 * SEEDS)] * 2
     )
+
+
+def test_points_that_differ_in_what_a_dynamics_does_not_read_are_one_case(sweep: Sweep, tmp_path: Path) -> None:
+    """Gradient flow knows no label noise: it runs once for all values, and has its numbers at each."""
+    fixed = {name: value for name, value in sweep.grid.fixed.items() if name != "Delta"}
+    flow = replace(sweep, grid=Grid((Axis("d", (40,)), Axis("Delta", (0.0, 0.5, 1.0))), fixed), runs={})
+    flow = replace(flow, runs={name: Run(name) for name in ("gradient_flow", "ode")}, cluster=InProcess())
+    summaries = run_sweep(flow, tmp_path, progress=False)
+    assert {name: summary.computed for name, summary in summaries.items()} == {"gradient_flow": SEEDS, "ode": 3 * SEEDS}
+    dataset = xr.open_zarr(finalise(flow, tmp_path), chunks=None)
+    assert (dataset.status == Status.ok).all()
+    apart = dataset.risk.max("Delta") - dataset.risk.min("Delta")
+    assert (apart.sel(dynamics="gradient_flow") == 0).all()
+    assert (apart.sel(dynamics="ode") > 0).all()
+    more = replace(flow, grid=replace(flow.grid, axes=(Axis("d", (40,)), Axis("Delta", (0.0, 0.25, 0.5, 1.0)))))
+    assert run_sweep(more, tmp_path, ["gradient_flow"], progress=False)["gradient_flow"].computed == 0
+
+
+def test_the_numerics_of_a_sweep_are_what_its_identities_are_made_of(sweep: Sweep) -> None:
+    chain = sweep.numerics("sgd_chain")
+    assert replace(sweep, seeds=(0, 1), source="", timeout=3.0).numerics("sgd_chain") == chain
+    runs = {"sgd_chain": Run("sgd_chain"), "ode": Run("ode", options={"rtol": 1e-5})}
+    other = replace(sweep, runs=runs)
+    assert other.numerics("sgd_chain") == chain
+    assert other.numerics("ode") != sweep.numerics("ode")
+    assert replace(sweep, root_seed=1).numerics("sgd_chain") != chain

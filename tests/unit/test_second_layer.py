@@ -10,6 +10,7 @@ from sweeplib.dynamics.sgd_kernel import MULTIPLE
 from sweeplib.maths.activations import activation
 from sweeplib.random import fill_normals, normals
 from sweeplib.simulation import Case, Recording, run_cases
+from sweeplib.simulation.driver import samples_key
 
 COMMITTEE = Problem(
     gamma=2.0, p=3, k=2, d=21, Delta=0.3, activation="erf", a=(0.7, -0.4, 1.1), a_star=(2.0, 1.0), second_layer_rate=1.5
@@ -40,7 +41,7 @@ def step_in_numpy(problem, W, W_star, a, sample):
 def samples_of(case, seed, step):
     """The numbers of a step: d of the sample, and one of the noise."""
     out = np.empty(MULTIPLE * (case.problem.d // MULTIPLE + 1))
-    fill_normals(np.uint64(case.stream()), np.uint64(seed), np.uint64(step), out)
+    fill_normals(np.uint64(samples_key(case)), np.uint64(seed), np.uint64(step), out)
     return out[: case.problem.d + 1]
 
 
@@ -75,7 +76,7 @@ def test_the_chain_takes_the_step_written_down(seed):
     Q, M = np.eye(3) + 0.3 * (1 - np.eye(3)), np.full((3, 2), [0.4, -0.2])
     case = Case(COMMITTEE, "sgd_chain", seed, Recording((rate,), observables=SHOWN))
     data = run_cases([case], initial=Overlaps(Q, M, np.eye(2))).data
-    frame = normals(case.stream(), seed, 0, 8).reshape(4, 2).T.ravel()
+    frame = normals(samples_key(case), seed, 0, 8).reshape(4, 2).T.ravel()
     lam, lam_star = M @ frame[:2] + np.linalg.cholesky(Q - M @ M.T) @ frame[2:5], frame[:2]
     value, slope, displacement = response(COMMITTEE, a, lam, lam_star, frame[5])
     c = rate * a * slope * displacement

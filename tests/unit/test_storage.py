@@ -10,7 +10,7 @@ import zarr
 from sweeplib.problem import Problem
 from sweeplib.simulation import Case, Recording, Status
 from sweeplib.storage.layout import Layout, cost_class, layout_name
-from sweeplib.storage.rows import cases_of, row_of, shared_fields
+from sweeplib.storage.rows import cases_of, row_of, rows_of, shared_fields
 from sweeplib.storage.run_store import RunStore
 from sweeplib.sweep.plugins import load_plugins
 
@@ -30,7 +30,7 @@ def identities(some: list[Case]) -> np.ndarray:
 
 
 def append(layout: Layout, some: list[Case]) -> None:
-    layout.append(identities(some), [row_of(case) for case in some])
+    layout.append(identities(some), rows_of(some))
 
 
 @pytest.fixture
@@ -97,7 +97,7 @@ def test_append_cut_short_anywhere_is_repaired(layout: Layout, monkeypatch: pyte
     assert crashes > 10
     done = Layout(layout.path)
     assert (done.ids == identities(everything)).all()
-    assert cases_of(done.shared, done.rows(slice(None))) == everything
+    assert cases_of(done.shared, done.rows(slice(None)).at(range(len(done)))) == everything
     assert (done.status() == Status.missing).all()
 
 

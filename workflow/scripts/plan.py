@@ -7,4 +7,4 @@ import sweeplib.sweep.plan
 
 sweeplib.sweep.plan.write_plan(
     sweeplib.config.load(snakemake.config["sweep"]), directory=Path(snakemake.params.directory)
-)
+).show()

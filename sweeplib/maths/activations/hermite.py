@@ -5,6 +5,7 @@ Functions, chapter 11.2). A series σ = Σ c_n h_n has the name `hermite(c_0, c_
 """
 
 import math
+from typing import Any
 
 from sweeplib.errors import InputError
 from sweeplib.maths.activations.activation import ACTIVATIONS, Activation
@@ -46,23 +47,26 @@ def hermite_series(coefficients: tuple[float, ...]) -> Activation:
         raise InputError(f"too high a degree, {degree}", value=name, expected=expected)
     terms = coefficients[: degree + 1]
     label = " + ".join(f"{c:.4g}\\,h_{{{n}}}(\\lambda)" for n, c in enumerate(terms) if c != 0.0)
-    return _activation(spelled("hermite", terms), label.replace("+ -", "- "), terms)
+    return Activation(spelled("hermite", terms), label.replace("+ -", "- "), **_series(terms))
 
 
-def _activation(name: str, label: str, coefficients: tuple[float, ...]) -> Activation:
+def _series(coefficients: tuple[float, ...]) -> dict[str, Any]:
+    """What an activation is that is a series with these coefficients."""
     powers = power_coefficients(coefficients)
     slopes = tuple(j * power for j, power in enumerate(powers))[1:]
-    return Activation(
-        name,
-        label,
-        bound(polynomial, descending=powers[::-1]),
-        bound(polynomial, descending=slopes[::-1]),
-        next(n for n, c in enumerate(coefficients) if n > 0 and c != 0.0),
-        hermite=coefficients,
-    )
+    return {
+        "value": bound(polynomial, descending=powers[::-1]),
+        "derivative": bound(polynomial, descending=slopes[::-1]),
+        "information_exponent": next(n for n, c in enumerate(coefficients) if n > 0 and c != 0.0),
+        "hermite": coefficients,
+    }
 
 
 FORMS.register("hermite", hermite_series)
 for order in range(1, 7):
-    polynomial_label = rf"\mathrm{{He}}_{order}(\lambda)/\sqrt{{{order}!}}"
-    ACTIVATIONS.register(f"he{order}", _activation(f"he{order}", polynomial_label, (0.0,) * order + (1.0,)))
+    ACTIVATIONS.register(
+        f"he{order}",
+        Activation(
+            f"he{order}", rf"\mathrm{{He}}_{order}(\lambda)/\sqrt{{{order}!}}", **_series((0.0,) * order + (1.0,))
+        ),
+    )

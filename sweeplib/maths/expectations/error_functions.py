@@ -40,7 +40,7 @@ student_weights = student_slopes = teacher_weights = teacher_slopes = (1.0,)
 
 
 def risk(Q: Array, M: Array, P: Array, a: Array, a_star: Array, out: Array) -> None:
-    """R = ½ e0² + ½ Σ b_m b_n I2(m, n), every lane on its own; rounding below zero is cut."""
+    """R = ½ e0² + ½ Σ b_m b_n I2(m, n), every lane on its own."""
     p, k, lanes = M.shape
     for lane in range(lanes):
         out[lane] = 0.0
@@ -89,8 +89,6 @@ def risk(Q: Array, M: Array, P: Array, a: Array, a_star: Array, out: Array) -> N
                     for lane in range(lanes):
                         cosines[lane] = student_scale[i, t, lane] * student_scale[j, u, lane] * Q[i, j, lane]
                     add_arc_sines(factor, a[i], a[j], cosines, out)
-    for lane in range(lanes):
-        out[lane] = max(out[lane], 0.0)
 
 
 def drifts(

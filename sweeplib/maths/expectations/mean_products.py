@@ -52,7 +52,7 @@ def mean_of_product(own: bool, own_other: bool, variance: float, other: float, c
 
 
 def risk(Q: Array, M: Array, P: Array, a: Array, a_star: Array, out: Array) -> None:
-    """R = ½ Σ_mn b_m b_n E[σ_m σ_n], every lane on its own; rounding below zero is cut."""
+    """R = ½ Σ_mn b_m b_n E[σ_m σ_n], every lane on its own."""
     p, k, lanes = M.shape
     for lane in range(lanes):
         out[lane] = 0.0
@@ -75,5 +75,3 @@ def risk(Q: Array, M: Array, P: Array, a: Array, a_star: Array, out: Array) -> N
             for lane in range(lanes):
                 mean = product_mean(True, True, Q[i, i, lane], Q[j, j, lane], Q[i, j, lane])
                 out[lane] += a[i, lane] * a[j, lane] / (p * p) * mean
-    for lane in range(lanes):
-        out[lane] = max(out[lane], 0.0)

@@ -54,7 +54,7 @@ def mean_of_product(left: Weights, right: Weights, variance: float, other: float
 
 
 def risk(Q: Array, M: Array, P: Array, a: Array, a_star: Array, out: Array) -> None:
-    """R = ½ Σ_mn b_m b_n S_mn[0, 0], every lane on its own; rounding below zero is cut."""
+    """R = ½ Σ_mn b_m b_n S_mn[0, 0], every lane on its own."""
     p, k, lanes = M.shape
     for lane in range(lanes):
         out[lane] = 0.0
@@ -74,8 +74,6 @@ def risk(Q: Array, M: Array, P: Array, a: Array, a_star: Array, out: Array) -> N
             for lane in range(lanes):
                 mean = mean_of_product(student, student, Q[i, i, lane], Q[j, j, lane], Q[i, j, lane])
                 out[lane] += factor * a[i, lane] * a[j, lane] * mean
-    for lane in range(lanes):
-        out[lane] = max(out[lane], 0.0)
 
 
 @inlined

@@ -64,7 +64,7 @@ def product(rho: float) -> float:
 
 
 def risk(Q: Array, M: Array, P: Array, a: Array, a_star: Array, out: Array) -> None:
-    """R = ½ Σ_mn β_m β_n E[u_m⁺ u_n⁺], every lane on its own; rounding below zero is cut."""
+    """R = ½ Σ_mn β_m β_n E[u_m⁺ u_n⁺], every lane on its own."""
     p, k, lanes = M.shape
     for lane in range(lanes):
         out[lane] = 0.0
@@ -87,8 +87,6 @@ def risk(Q: Array, M: Array, P: Array, a: Array, a_star: Array, out: Array) -> N
                 scale, other = math.sqrt(Q[i, i, lane]), math.sqrt(Q[j, j, lane])
                 mean = scale * other * product(correlation(Q[i, j, lane], scale, other))
                 out[lane] += factor * a[i, lane] * a[j, lane] * mean
-    for lane in range(lanes):
-        out[lane] = max(out[lane], 0.0)
 
 
 @inlined

@@ -18,7 +18,7 @@ Array = np.ndarray[Any, np.dtype[np.float64]]
 
 
 def risk(Q: Array, M: Array, P: Array, a: Array, a_star: Array, out: Array) -> None:
-    """R = τ²/2 + tr(BΩ)², every lane on its own; rounding below zero is cut."""
+    """R = τ²/2 + tr(BΩ)², every lane on its own."""
     p, k, lanes = M.shape
     student, teacher = 1.0 / p, 1.0 / k
     for lane in range(lanes):
@@ -44,8 +44,6 @@ def risk(Q: Array, M: Array, P: Array, a: Array, a_star: Array, out: Array) -> N
         for j in range(p):
             for lane in range(lanes):
                 out[lane] += student * student * a[i, lane] * a[j, lane] * Q[i, j, lane] * Q[i, j, lane]
-    for lane in range(lanes):
-        out[lane] = max(out[lane], 0.0)
 
 
 def drifts(

@@ -1,0 +1,135 @@
+"""What a sweep costs beside its simulations: processor time of the plan, the run's driver, status and finalise, a case.
+
+Simulations are left out: what a worker would write is written between, and not counted.
+"""
+
+import tempfile
+import time
+from collections.abc import Callable, Iterable, Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from types import SimpleNamespace
+from typing import Any
+
+import numpy as np
+
+from benchmarks.timing import Benchmark, Work
+from sweeplib.simulation import Recording, Status
+from sweeplib.storage.finalise import finalise
+from sweeplib.storage.inventory import inventory
+from sweeplib.storage.run_store import RunStore
+from sweeplib.sweep import run
+from sweeplib.sweep.blocks import Block, BlockReport
+from sweeplib.sweep.clusters.cluster import ClusterSettings
+from sweeplib.sweep.expressions import Expression
+from sweeplib.sweep.grid import Axis, Grid
+from sweeplib.sweep.status import sweep_status
+from sweeplib.sweep.sweep import Run, Sweep
+
+CASES = 20_000
+DYNAMICS = "sgd_chain"
+
+_uncounted = 0.0
+
+
+class Nowhere(ClusterSettings):
+    """A cluster of no workers."""
+
+    def expected_workers(self, workers: int | None = None) -> int:
+        """None are there."""
+        return 0
+
+    @contextmanager
+    def client(self, workers: int | None = None) -> Iterator[Any]:
+        """A client of nothing."""
+        yield SimpleNamespace(dashboard_link="")
+
+
+def written(_: Any, blocks: Iterable[Block]) -> Iterator[tuple[Block, BlockReport]]:
+    """The blocks as if they had been computed: every case done, all numbers missing."""
+    global _uncounted  # noqa: PLW0603 - the one number that the timing of a stage is lessened by
+    for block in blocks:
+        began = time.process_time()
+        layout, positions = block.open(), np.array(block.positions)
+        data = {name: layout.empty(name, len(positions)) for name in layout.variables}
+        layout.write(block.number, positions, data, np.full(len(positions), Status.ok, np.uint8))
+        _uncounted += time.process_time() - began
+        yield block, BlockReport({"ok": len(positions)}, 0, 0.0)
+
+
+run.dispatched = written
+
+
+def sweep_of(points: int, seeds: int, times: int) -> Sweep:
+    """A sweep over so many points, whose learning rate is derived from two axes, and seeds."""
+    side = int(points**0.5)
+    axes = {"ratio": np.linspace(0.3, 1.7, side), "Delta": np.linspace(0.0, 1.0, points // side)}
+    grid = Grid(
+        tuple(Axis(name, tuple(values.tolist())) for name, values in axes.items()),
+        {"p": 1, "k": 1, "d": 1000, "activation": "square", "spherical": True},
+        {"gamma": Expression("ratio / (12 + Delta)")},
+    )
+    recording = Recording(tuple(np.linspace(0.0, 1.0, times).tolist()), (0.01,), ("risk",), "exit")
+    runs, cluster = {DYNAMICS: Run(DYNAMICS)}, Nowhere(block_size=2000)
+    return Sweep("many", grid, tuple(range(seeds)), runs, recording, cluster=cluster, source="name: many\n")
+
+
+def planned(sweep: Sweep, directory: Path) -> None:
+    """What the plan does before it measures."""
+    inventory(sweep, DYNAMICS, RunStore(directory, DYNAMICS))
+
+
+def ran(sweep: Sweep, directory: Path) -> None:
+    """The run's driver."""
+    run.run_sweep(sweep, directory, progress=False)
+
+
+STAGES: dict[str, Callable[[Sweep, Path], Any]] = {
+    "plan": planned,
+    "run": ran,
+    "status": sweep_status,
+    "finalise": finalise,
+}
+AFTER_A_RUN = ("status", "finalise")
+
+
+def stages(points: int, seeds: int, times: int, *counted: str) -> Work:
+    """Work that goes through all stages, counted in cases, of which only the time of some stages counts."""
+
+    def work() -> float:
+        began = time.perf_counter()
+        sweep, seconds = sweep_of(points, seeds, times), 0.0
+        with tempfile.TemporaryDirectory() as folder:
+            for name, stage in STAGES.items():
+                if name in counted or (name == "run" and counted[0] in AFTER_A_RUN):
+                    before = time.process_time() - _uncounted
+                    stage(sweep, Path(folder))
+                    seconds += (time.process_time() - _uncounted - before) * (name in counted)
+        return sweep.size * (time.perf_counter() - began) / seconds
+
+    return work
+
+
+BENCHMARKS = [
+    Benchmark(
+        "driver: plan, run, status, finalise, a point a case",
+        "a case",
+        stages(CASES, 1, 10, *STAGES),
+        reach=100e-6,
+    ),
+    *(Benchmark(f"driver: {name}, a point a case", "a case", stages(CASES, 1, 10, name)) for name in STAGES),
+    Benchmark(
+        "driver: plan, a point a case, 1000 recording times",
+        "a case",
+        stages(CASES, 1, 1000, "plan"),
+        stages(CASES, 1, 10, "plan"),
+        "10 recording times",
+        reach=15e-6,
+    ),
+    Benchmark(
+        "driver: plan, run, status, finalise, 20,000 seeds",
+        "a case",
+        stages(1, CASES, 10, *STAGES),
+        reach=17e-6,
+    ),
+]

@@ -1,0 +1,229 @@
+"""The rest of a solution of the overlaps' ODE that has become stiff, or all but rests.
+
+A stiff solution is continued by scipy's LSODA (Petzold 1983, doi 10.1137/0904010), which changes between Adams' methods
+and backward differentiation, on the compiled right-hand side. Each solution keeps its integrator, so that a recording
+time interrupts nothing: the state there is read off its own interpolant, whose error is that of the method.
+
+Where a state all but rests, its slope is small or rounding alone. Then no error tells an integrator that stability
+limits its steps, and it crawls. Such a state is carried on by the linearised flow as far as that is right.
+"""
+
+import warnings
+from collections.abc import Callable
+from typing import Any
+
+import numba
+import numpy as np
+from numpy.typing import NDArray
+
+Array = NDArray[np.float64]
+
+INCREMENT = 1e-8
+"""Of the differences in a Jacobian, over the size of the variable or one."""
+
+
+_kernel = numba.njit(error_model="numpy", fastmath={"contract"}, nogil=True, cache=True)
+
+
+@_kernel
+def fill_slope(slope_of, i, state, systems, work, out):  # type: ignore[no-untyped-def]
+    """Fill out (size,) with the time derivative of a state of system i."""
+    slope_of(i, state, systems, work, out)
+
+
+@_kernel
+def risk(risk_of, i, state, systems, work):  # type: ignore[no-untyped-def]
+    """The risk of a state of system i."""
+    return risk_of(i, state, systems, work)
+
+
+@_kernel
+def fill_jacobian(slope_of, i, state, slope, systems, work, out):  # type: ignore[no-untyped-def]
+    """Fill out (size, size) with ∂ slope_u/∂ state_v, by differences to the slope of the state."""
+    size = state.shape[0]
+    moved, other = state.copy(), np.empty(size)
+    for v in range(size):
+        moved[v] = state[v] + INCREMENT * max(abs(state[v]), 1.0)
+        slope_of(i, moved, systems, work, other)
+        for u in range(size):
+            out[u, v] = (other[u] - slope[u]) / (moved[v] - state[v])
+        moved[v] = state[v]
+
+
+class System:
+    """System number i as Python calls it; `evaluations` counts the right-hand sides."""
+
+    def __init__(self, functions: tuple[Any, Any], i: int, systems: Any, work: Any) -> None:
+        self._slope_of, self._risk_of = functions
+        self._i, self._constants = i, (systems, work)
+        self._last = np.empty(0), np.empty(0)
+        self.evaluations = 0
+
+    def slope(self, _: float, state: Array) -> Array:
+        """The time derivative (size,) of a state (size,); that of the last state asked for is remembered."""
+        if not np.array_equal(state, self._last[0]):
+            out = np.empty_like(state)
+            fill_slope(self._slope_of, self._i, state, *self._constants, out)
+            self._last = state.copy(), out
+            self.evaluations += 1
+        return self._last[1].copy()
+
+    def jacobian(self, time: float, state: Array) -> Array:
+        """The derivative of the slope (size, size) by the state."""
+        out = np.empty((len(state), len(state)))
+        fill_jacobian(self._slope_of, self._i, state, self.slope(time, state), *self._constants, out)
+        self.evaluations += len(state)
+        return out
+
+    def risk(self, state: Array) -> float:
+        """The population risk of a state."""
+        return float(risk(self._risk_of, self._i, np.ascontiguousarray(state), *self._constants))
+
+
+class StiffSolution:
+    """A solution from `time` on, to the time `end` at the latest.
+
+    `targets` (T,) are the risks whose passages to note, `passages` (T,) when, inf where it has not been: filled in.
+    `steps` counts its steps; `failed` says that it can take no further one.
+    """
+
+    def __init__(
+        self,
+        system: System,
+        time: float,
+        state: Array,
+        end: float,
+        rtol: float,
+        atol: float,
+        targets: Array,
+        passages: Array,
+    ) -> None:
+        self.system, self.targets, self.passages = system, targets, passages
+        self.steps, self.failed = 0, False
+        self._tolerances, self._end = {"rtol": rtol, "atol": atol}, end
+        self._solver, self._last_start = self._started(time, state), 0
+        self._risk = system.risk(state)
+
+    def _started(self, time: float, state: Array) -> Any:
+        from scipy.integrate import LSODA
+
+        return LSODA(self.system.slope, time, state, self._end, jac=self.system.jacobian, **self._tolerances)
+
+    @property
+    def time(self) -> float:
+        """The end of the last step."""
+        return float(self._solver.t)
+
+    @property
+    def state(self) -> Array:
+        """The state (size,) there."""
+        state: Array = self._solver.y
+        return state
+
+    @property
+    def step(self) -> float:
+        """The length of the last step, 0 before the first."""
+        return float(self._solver.step_size or 0.0)
+
+    def advance(self, until: float, most_steps: int, *, stops: bool) -> None:
+        """Take at most some steps to the time `until`, to the last passage if it stops, or to failure."""
+        for _ in range(most_steps):
+            if self.failed or self.time >= until or (stops and np.isfinite(self.passages).all()):
+                return
+            self._step()
+
+    def _step(self) -> None:
+        """Take a step. LSODA gives up where its order or step has become unfit: then it starts afresh from there."""
+        before = self.time, self.state
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore")  # what LSODA says of a failure is in its status too
+            self._solver.step()
+        self.steps += 1
+        if self._solver.status != "failed" and np.isfinite(self.state).all():
+            self._note_passages()
+            return
+        self.failed = self.steps == self._last_start + 1
+        self._solver, self._last_start = self._started(*before), self.steps
+
+    def at(self, time: float) -> Array:
+        """The state (size,) at a time of the last step."""
+        if time == self.time:
+            return self.state
+        state: Array = self._solver.dense_output()(time)
+        return state
+
+    def _note_passages(self) -> None:
+        """Note the first time in the last step at which the risk is at each target that waits.
+
+        A minimum within a step is seen by the risk's rising at its end.
+        """
+        waiting = np.isinf(self.passages)
+        if not waiting.any():
+            return
+        before, self._risk = self._risk, self.system.risk(self.state)
+        rising = self.system.risk(self.state + 1e-3 * self._solver.step_size * self.system.slope(0, self.state))
+        if self._risk > self.targets[waiting].max() and rising <= self._risk:
+            return
+        old, within = self._solver.t_old, self._solver.dense_output()
+        looks = np.linspace(old, self.time, 5)
+        risks = [before, *(self.system.risk(within(time)) for time in looks[1:-1]), self._risk]
+        for place in np.flatnonzero(waiting):
+            target = self.targets[place]
+            first = next((look for look in range(1, 5) if risks[look] <= target), None)
+            if first is not None:
+                self.passages[place] = self._crossing(within, looks[first - 1], looks[first], target)
+
+    def _crossing(self, within: Callable[[float], Array], left: float, right: float, target: float) -> float:
+        """When the interpolant's risk, above the target on the left, comes to it."""
+        from scipy.optimize import brentq
+
+        def excess(time: float) -> float:
+            return self.system.risk(within(time)) - target
+
+        if excess(right) >= 0.0:
+            return right
+        return float(brentq(excess, left, right, xtol=1e-14 * right)) if excess(left) > 0.0 else left
+
+
+class LinearFlow:
+    """The flow linearised at a state, from `time` to `end`: for a state at rest, or one that drifts slowly.
+
+    The displacement after a time t is ∫_0^t e^{J s} ds times the slope: the last column of the exponential of
+    t [[J, slope], [0, 0]].
+    """
+
+    def __init__(self, system: System, time: float, state: Array) -> None:
+        self.time, self.end, self._state, self._system = time, time, state, system
+        self._slope, self._jacobian = system.slope(time, state), system.jacobian(time, state)
+
+    def at(self, time: float) -> Array:
+        """The state (size,) at a time."""
+        state: Array = self._state + self._response(time - self.time, self._slope)
+        return state
+
+    def reaches(self, end: float, tolerance: Array) -> bool:
+        """Whether it is right to a tenth of the `tolerance` (size,) until `end`, which is then its `end`.
+
+        What the slope at the end has beyond the linear one is taken for an error of the slope all the time.
+        """
+        span = end - self.time
+        with np.errstate(over="ignore", invalid="ignore"):
+            moved = self._response(span, self._slope)
+            if not np.isfinite(moved).all():
+                return False
+            beyond = self._system.slope(end, self._state + moved) - self._slope - self._jacobian @ moved
+            if (np.abs(self._response(span, beyond)) <= 0.1 * tolerance).all():
+                self.end = end
+        return self.end == end
+
+    def _response(self, span: float, slope: Array) -> Array:
+        """∫_0^span e^{J s} ds times a slope (size,)."""
+        from scipy.linalg import expm
+
+        size = len(slope)
+        generator = np.zeros((size + 1, size + 1))
+        generator[:size, :size], generator[:size, size] = self._jacobian, slope
+        if not np.isfinite(generator).all():
+            return np.full(size, np.nan)
+        response: Array = expm(span * generator)[:size, size]
+        return response

@@ -1,0 +1,125 @@
+"""The part of a source file that can change a number of a result.
+
+Not in it are docstrings, comments, layout and annotations; labels; the words of exceptions; the bounds and defaults of
+numerical options, whose values a case's identity holds; and checks that only refuse input, as an InputError comes
+before any number.
+"""
+
+import ast
+import gc
+from collections.abc import Iterator
+from typing import Any
+
+BY_VALUE = frozenset(
+    {
+        "sweeplib.errors",
+        "sweeplib.maths.activations.named",
+        "sweeplib.problem",
+        "sweeplib.registry",
+        "sweeplib.simulation.cases",
+        "sweeplib.simulation.recording",
+        "sweeplib.simulation.variables",
+    }
+)
+"""Modules of which nothing counts: all that a run takes from them is in its identity, as values."""
+
+LABELS: dict[str, dict[str, int]] = {
+    "Activation": {"label": 1},
+    "Observable": {"long_name": 3, "symbol": 4, "units": 5},
+}
+"""The arguments, and their positions, by which these classes are told what a reader sees."""
+
+REFUSALS = frozenset({"InputError", "UnknownNameError"})
+"""Exceptions that refuse input."""
+
+OPTIONS = "NumericalOptions"
+"""The base of the classes of options."""
+
+_UNSEEN = frozenset({"annotation", "returns", "ctx", "simple", "kind", "type_comment", "type_ignores", "type_params"})
+
+
+def numerical_code(text: str) -> tuple[str, list[ast.stmt]]:
+    """The syntax tree of what counts in a source, in prefix notation, and its import statements."""
+    parts: list[str] = []
+    imports: list[ast.stmt] = []
+    collecting = gc.isenabled()
+    gc.disable()  # a tree is all live objects: collecting among them takes as long as parsing
+    try:
+        _write(ast.parse(text), parts, imports)
+    finally:
+        if collecting:
+            gc.enable()
+    return " ".join(parts), imports
+
+
+def _write(node: Any, parts: list[str], imports: list[ast.stmt]) -> None:
+    if isinstance(node, ast.AST):
+        if isinstance(node, ast.Import | ast.ImportFrom):
+            imports.append(node)
+        parts.append("Assign" if isinstance(node, ast.AnnAssign) else type(node).__name__)
+        for name, field in _fields(node):
+            if field is not None and field != []:
+                parts.append(name)
+                _write(field, parts, imports)
+    elif isinstance(node, list):
+        parts.append(f"[{len(node)}")
+        for part in node:
+            _write(part, parts, imports)
+    else:
+        parts.append(repr(node))
+
+
+def _fields(node: ast.AST) -> Iterator[tuple[str, Any]]:
+    """The fields of a node, without what does not count."""
+    match node:
+        case ast.AnnAssign():
+            yield from (("targets", [node.target]), ("value", node.value))
+        case ast.Raise():
+            yield "exc", node.exc.func if isinstance(node.exc, ast.Call) else node.exc
+        case ast.Assert():
+            yield "test", node.test
+        case ast.Call(func=ast.Name(id=name)) if name in REFUSALS:
+            yield "func", node.func
+        case ast.Call(func=ast.Name(id=name)) if name in LABELS and not any(map(_is_starred, node.args)):
+            unseen = LABELS[name]
+            keywords = [keyword for keyword in node.keywords if keyword.arg not in unseen]
+            arguments = [argument for place, argument in enumerate(node.args) if place not in unseen.values()]
+            yield from (("func", node.func), ("args", arguments), ("keywords", keywords))
+        case _:
+            for name in node._fields:
+                if name not in _UNSEEN:
+                    field = getattr(node, name, None)
+                    yield name, [part for part in field if _counts(part, node)] if isinstance(field, list) else field
+
+
+def _counts(part: Any, parent: ast.AST) -> bool:
+    """Whether a part of a list in a syntax tree, if it is a statement, can change a number."""
+    match part:
+        case ast.Expr(value=ast.Constant(value=str())) | ast.If(test=ast.Name(id="TYPE_CHECKING"), orelse=[]):
+            return False
+        case ast.ImportFrom(module=module):
+            return module not in BY_VALUE
+        case ast.AnnAssign() if _is_options(parent):
+            return False
+        case ast.AnnAssign(target=target, value=value) | ast.Assign(targets=[target], value=value):
+            return not (isinstance(parent, ast.ClassDef) and _named(target) == "label" and _is_text(value))
+        case ast.If(test=test, body=[*before, ast.Raise(exc=ast.Call(func=raised))], orelse=[]):
+            only = _named(raised) in REFUSALS and all(isinstance(each, ast.Assign | ast.AnnAssign) for each in before)
+            return not only or any(isinstance(each, ast.NamedExpr) for each in ast.walk(test))
+    return True
+
+
+def _is_options(node: ast.AST) -> bool:
+    return isinstance(node, ast.ClassDef) and any(_named(base) == OPTIONS for base in node.bases)
+
+
+def _is_starred(node: ast.expr) -> bool:
+    return isinstance(node, ast.Starred)
+
+
+def _is_text(node: ast.expr | None) -> bool:
+    return isinstance(node, ast.JoinedStr) or (isinstance(node, ast.Constant) and isinstance(node.value, str))
+
+
+def _named(node: ast.expr) -> str | None:
+    return node.id if isinstance(node, ast.Name) else None

@@ -1,0 +1,81 @@
+"""What is recorded of a run, and what became of it."""
+
+import hashlib
+import math
+from collections.abc import Iterable
+from dataclasses import dataclass
+from enum import IntEnum
+from functools import cached_property
+from typing import Literal
+
+from sweeplib.errors import InputError
+from sweeplib.observables import OBSERVABLES
+
+
+class Status(IntEnum):
+    """What became of a case; `missing` is one not run yet. Numbers are stored: each keeps its own."""
+
+    missing = 0
+    ok = 1
+    diverged = 2
+    failed = 3
+    killed = 4
+    timeout = 5
+
+
+@dataclass(frozen=True, eq=False)
+class Recording:
+    """What is recorded of a run: `observables` at the ODE `times`, and the exits at `thresholds`.
+
+    Threshold T is reached when the excess risk first is at most (1−T) of its initial value. With `stop="exit"` a run
+    may end at its last threshold; it has NaN at later times. Raises InputError for times that do not ascend from zero
+    or more, thresholds outside (0, 1), unknown observables, or a stop at exits without thresholds.
+    """
+
+    times: tuple[float, ...]
+    thresholds: tuple[float, ...] = ()
+    observables: tuple[str, ...] = ("risk",)
+    stop: Literal["end", "exit"] = "end"
+
+    def __post_init__(self) -> None:
+        object.__setattr__(self, "times", _floats("times", self.times))
+        object.__setattr__(self, "thresholds", _floats("thresholds", self.thresholds))
+        object.__setattr__(self, "observables", tuple(self.observables))
+        if not self.times or self.times[0] < 0 or any(b <= a for a, b in zip(self.times, self.times[1:], strict=False)):
+            expected = "one or more ascending numbers from 0 on"
+            raise InputError("not recording times", key="times", value=self.times, expected=expected)
+        outside = next((T for T in self.thresholds if not 0 < T < 1), None)
+        if outside is not None:
+            raise InputError("not a threshold", key="thresholds", value=outside, expected="a number between 0 and 1")
+        if len(set(self.thresholds)) < len(self.thresholds):
+            raise InputError("a threshold twice", key="thresholds", value=self.thresholds)
+        for name in self.observables:
+            if name not in OBSERVABLES:
+                raise InputError("unknown observable", key="observables", value=name, choices=OBSERVABLES)
+        if self.stop not in ("end", "exit"):
+            raise InputError("unknown stop", key="stop", value=self.stop, choices=("end", "exit"))
+        if self.stop == "exit" and not self.thresholds:
+            raise InputError("no exit to stop at", key="stop", value="exit", expected="thresholds beside it")
+
+    def __eq__(self, other: object) -> bool:
+        """Whether the same is recorded, by a digest made once: to compare times takes longer than to plan a case."""
+        return isinstance(other, Recording) and self._digest == other._digest
+
+    def __hash__(self) -> int:
+        return hash(self._digest)
+
+    @cached_property
+    def _digest(self) -> bytes:
+        fields = (self.times, self.thresholds, self.observables, self.stop)
+        return hashlib.blake2b(repr(fields).encode(), digest_size=16).digest()
+
+
+def _floats(key: str, values: Iterable[float]) -> tuple[float, ...]:
+    try:
+        numbers = tuple(float(value) for value in values)
+    except (TypeError, ValueError):
+        raise InputError("not a list of numbers", key=key, value=values, expected="numbers") from None
+    bad = next((number for number in numbers if not math.isfinite(number)), None)
+    if bad is not None:
+        raise InputError("not a finite number", key=key, value=bad, expected="finite numbers")
+    return numbers

@@ -1,0 +1,51 @@
+"""How many cases a block has: some seconds of work, in whole groups of the lanes in which they are computed."""
+
+import math
+
+import numpy as np
+
+from sweeplib.dynamics import DYNAMICS
+from sweeplib.simulation import Case, Variable, recorded_variables
+
+BLOCK_SECONDS = 2.0
+LONGEST_BLOCK_SECONDS = 60.0
+BLOCK_BYTES = 64 * 2**20
+FEWEST_CASES, MOST_CASES = 16, 2048
+
+Lanes = tuple[int, int]
+
+
+def lanes_of(dynamics: str) -> Lanes:
+    """The widths, from the narrowest to the widest, of the groups in which a dynamics computes its cases."""
+    return DYNAMICS[dynamics].lanes
+
+
+def block_size(seconds: float, nbytes: int, lanes: Lanes = (1, 1)) -> int:
+    """Cases a block: about 2 s of work, in [16, 2048], a group of lanes at least, and whole groups only.
+
+    Fewer where these take more than a minute or the chunk 64 MiB. A minute, as it is what a crash may cost a worker,
+    and what the last worker may keep the others waiting.
+    """
+    least = max(FEWEST_CASES, lanes[1])
+    cases = min(max(int(BLOCK_SECONDS / max(seconds, 1e-9)), least), MOST_CASES, max(1, BLOCK_BYTES // nbytes))
+    cases = max(1, min(cases, int(LONGEST_BLOCK_SECONDS / max(seconds, 1e-9))))
+    group = next((width for width in reversed(lanes) if width <= cases), 1)
+    return cases // group * group
+
+
+def even(size: int, cases: int, lanes: Lanes = (1, 1)) -> int:
+    """The block size that makes as many blocks of `cases` as `size` does, all but equal, of whole groups of lanes."""
+    if not cases:
+        return size
+    equal = -(-cases // -(-cases // size))
+    group = lanes[1] if equal > lanes[1] else lanes[0]
+    return min(size, -(-equal // group) * group)
+
+
+def case_bytes(case: Case) -> int:
+    """The bytes of a case's results before compression, its status and index included."""
+    return sum(map(_nbytes, recorded_variables(case).values())) + 33
+
+
+def _nbytes(variable: Variable) -> int:
+    return math.prod(variable.shape) * np.dtype(variable.dtype).itemsize

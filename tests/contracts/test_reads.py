@@ -1,0 +1,87 @@
+"""What a dynamics says it reads of a problem, over the registry: all that changes its numbers, and no more."""
+
+import dataclasses
+
+import numpy as np
+import pytest
+
+from sweeplib import DYNAMICS, OBSERVABLES, Problem
+from sweeplib.problem import PROBLEM_FIELDS
+from sweeplib.simulation import Case, Recording, run_cases
+
+PROBLEM = Problem(gamma=0.2, p=2, k=1, d=40, Delta=0.1, activation="square", second_layer_rate=0.1)
+OTHERS = {
+    "gamma": 0.1,
+    "p": 3,
+    "k": 2,
+    "d": 50,
+    "Delta": 0.2,
+    "activation": "erf",
+    "teacher_activation": "linear",
+    "spherical": True,
+    "a": 0.5,
+    "a_star": 0.5,
+    "second_layer_rate": 0.2,
+    "start": "sphere",
+    "m0": 0.3,
+    "teacher_start": "gaussian",
+}
+FIELDS = [
+    pytest.param(field, marks=pytest.mark.long) if field == "teacher_activation" else field  # its kernels take a minute
+    for field in PROBLEM_FIELDS
+]
+RECORDED = [("risk",), tuple(sorted(OBSERVABLES))]
+
+
+def case(problem: Problem, dynamics: str, observables: tuple[str, ...], pair_by: tuple[str, ...] | None = ()) -> Case:
+    """A case whose samples are those of all others: numbers differ by what the dynamics reads, not by its stream."""
+    return Case(problem, dynamics, 0, Recording((0.0, 0.5), (0.01,), observables), pair_by=pair_by)
+
+
+def numbers(one: Case) -> dict[str, np.ndarray]:
+    return run_cases([one]).data
+
+
+def same(one: Case, other: Case) -> bool:
+    """Whether all recorded numbers of two cases agree to the bit."""
+    first, second = numbers(one), numbers(other)
+    return all(np.array_equal(first[name], second[name], equal_nan=True) for name in first | second)
+
+
+def built_in() -> list[str]:
+    return sorted(name for name in DYNAMICS if DYNAMICS.origin(name).startswith("sweeplib."))
+
+
+def test_every_field_is_tried() -> None:
+    assert OTHERS.keys() == set(PROBLEM_FIELDS)
+
+
+@pytest.mark.parametrize("observables", RECORDED, ids=["risk", "all"])
+@pytest.mark.parametrize("field", FIELDS)
+@pytest.mark.parametrize("dynamics", built_in())
+def test_numbers_change_with_what_is_read_and_with_nothing_else(
+    dynamics: str, field: str, observables: tuple[str, ...]
+) -> None:
+    one = case(PROBLEM, dynamics, observables)
+    other = case(dataclasses.replace(PROBLEM, **{field: OTHERS[field]}), dynamics, observables)
+    reads = DYNAMICS[dynamics].reads.union(*(OBSERVABLES[name].reads for name in observables))
+    assert same(one, other) == (field not in reads)
+    assert (one.identity() == other.identity()) == (field not in reads)
+
+
+@pytest.mark.parametrize("dynamics", built_in())
+def test_samples_are_read_where_seeds_part(dynamics: str) -> None:
+    """Which problems share their samples is nothing to a dynamics without samples."""
+    one, other = (case(PROBLEM, dynamics, ("risk",), pair_by) for pair_by in (("d",), ("d", "gamma")))
+    assert same(one, other) == (not DYNAMICS[dynamics].stochastic)
+    assert (one.identity() == other.identity()) == (not DYNAMICS[dynamics].stochastic)
+
+
+def test_the_error_of_drifts_that_gradient_flow_does_not_use_is_not_recorded() -> None:
+    """By quadrature drifts have an error, and that of the variance term, which label noise is in, is none of it."""
+    noisy, silent = (
+        case(Problem(gamma=0.2, p=1, k=1, d=40, Delta=Delta, activation="relu"), "gradient_flow", ("risk",))
+        for Delta in (0.0, 1.0)
+    )
+    assert "drift_error" in numbers(noisy)
+    assert same(noisy, silent)

@@ -1,0 +1,115 @@
+"""What a plan says of its costs: data, made of what was measured."""
+
+from collections.abc import Mapping
+from dataclasses import replace
+from pathlib import Path
+
+import pytest
+
+from sweeplib.problem import Problem
+from sweeplib.simulation import Case, Recording
+from sweeplib.sweep import advice as module
+from sweeplib.sweep.advice import ALTERNATIVES, Advice, advice
+from sweeplib.sweep.calibration import Calibration, DiedError, Pilot, TimeUpError
+from sweeplib.sweep.grid import Axis, Grid
+from sweeplib.sweep.plan import DynamicsPlan, LayoutPlan, write_plan
+from sweeplib.sweep.sweep import Run, Sweep
+from tests.in_process import InProcess
+
+
+class Measured(Calibration):
+    """A calibration whose costs are given, by the dynamics and its options."""
+
+    def __init__(self, costs: Mapping[object, float | Exception]) -> None:
+        super().__init__()
+        self.given = costs
+
+    def compile(self, pilot: Pilot) -> None:
+        """Nothing to compile."""
+
+    def cost(self, pilot: Pilot, seconds: float) -> float:
+        cost = self.given[pilot.dynamics, pilot.cases[0].options]
+        if isinstance(cost, Exception):
+            raise cost
+        return cost
+
+
+CHAIN = ("sgd_chain", ())
+
+
+def said(
+    seconds: Mapping[str, float],
+    costs: Mapping[object, float | Exception],
+    options: tuple[tuple[str, float], ...] = (),
+    todo: int = 1000,
+    **changes: object,
+) -> list[Advice]:
+    """The advice on dynamics that take so many seconds a case."""
+    problem = Problem(**{"gamma": 0.1, "p": 1, "k": 1, "d": 300, "Delta": 0.0, "activation": "erf", **changes})
+    parts, pilots = {}, {}
+    for name, cost in seconds.items():
+        own = options if name == "ode" else ()
+        parts[name] = DynamicsPlan(
+            1, todo, 0, {"cheap": LayoutPlan(1, 1, cost / 100, 1), "dear": LayoutPlan(todo, 128, cost, 1)}
+        )
+        cases = tuple(Case(replace(problem, d=d), name, 0, Recording((1.0,)), options=own) for d in (problem.d, 1000))
+        pilots[name] = {"dear": Pilot("dear", cases), "cheap": Pilot("cheap", cases[:1])}
+    return list(advice(parts, pilots, Measured(costs)))
+
+
+def test_the_chain_is_told_of_where_the_sde_dominates() -> None:
+    [found] = said({"sde": 9.3, "ode": 0.7}, {CHAIN: 0.3})
+    assert (found.dynamics, found.cheaper, found.d) == ("sde", pytest.approx(31), (300, 1000))
+    assert found.text == (
+        "sde takes 93 % of the time: at d = 300 to 1000 sgd_chain is exact in law and 31 times cheaper here"
+    )
+
+
+def test_the_chain_is_told_of_where_weights_dominate_if_it_applies() -> None:
+    assert said({"sgd": 1.0}, {CHAIN: 0.01})[0].instead == "sgd_chain is exact in law and"
+    assert said({"sgd": 1.0}, {}, p=300) == []
+    assert said({"sgd": 1.0}, {CHAIN: 0.9}) == []
+
+
+def test_a_looser_tolerance_is_told_of_where_an_ode_dominates() -> None:
+    loose = ("ode", (("rtol", 1e-6),))
+    [found] = said({"sgd_chain": 0.01, "ode": 1.7}, {loose: 0.34}, (("rtol", 1e-10),))
+    assert found.text == (
+        "ode takes 99 % of the time, a case 170 times as long as one of sgd_chain: "
+        "at d = 300 to 1000 rtol 1e-6 instead of 1e-10 is 5 times cheaper here"
+    )
+    [found] = said({"sgd_chain": 0.01, "ode": 1.7}, {}, (("rtol", 1e-6),))
+    assert found.text == "ode takes 99 % of the time, a case 170 times as long as one of sgd_chain"
+
+
+@pytest.mark.parametrize("error", [DiedError(), TimeUpError()])
+def test_an_alternative_that_cannot_be_measured_is_not_told_of(error: Exception) -> None:
+    [found] = said({"sde": 9.3, "ode": 0.7}, {CHAIN: error})
+    assert found.text == "sde takes 93 % of the time"
+
+
+def test_short_sweeps_and_even_ones_need_no_advice() -> None:
+    assert said({"sde": 0.05}, {CHAIN: 1e-6}) == []
+    assert said({"sde": 1.0, "ode": 1.0, "sgd": 1.0}, {}) == []
+
+
+@pytest.mark.parametrize("alternative", ALTERNATIVES, ids=lambda each: f"{each.of} {each.dynamics}")
+def test_an_alternative_is_a_case_that_runs(alternative: module.Alternative) -> None:
+    problem = Problem(gamma=0.1, p=1, k=1, d=300, Delta=0.0, activation="erf")
+    strict = tuple((name, value / 1e4) for name, value in alternative.options.items())
+    other = alternative.case(Case(problem, alternative.of, 0, Recording((1.0,)), options=strict))
+    assert other is not None
+    other.check()
+
+
+def test_a_plan_measures_what_it_advises(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """The SDE beside the chain at p = 1, where nothing but measuring tells how much the chain is cheaper."""
+    monkeypatch.setattr(module, "ADVISED_SECONDS", 0.0)
+    monkeypatch.setattr(module, "LEAST_FACTOR", 1.1)
+    fixed = {"p": 1, "k": 1, "gamma": 0.05, "Delta": 0.0, "activation": "square", "spherical": True}
+    grid = Grid((Axis("d", (300,)),), fixed)
+    sweep = Sweep("noisy", grid, tuple(range(64)), {"sde": Run("sde")}, Recording((4.0,)), cluster=InProcess())
+    plan = write_plan(sweep, tmp_path)
+    [text] = plan.advice
+    assert text.startswith("sde takes 100 % of the time: at d = 300 sgd_chain is exact in law and ")
+    assert text in str(plan.record())

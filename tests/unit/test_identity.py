@@ -1,0 +1,256 @@
+"""What is in a case's identity: all that can change one of its numbers, and nothing that cannot."""
+
+import dataclasses
+import json
+import os
+import shutil
+import subprocess
+import sys
+from pathlib import Path
+from typing import Any, NamedTuple
+
+import numpy as np
+import pytest
+
+import sweeplib
+from sweeplib import Problem
+from sweeplib.maths.activations import Activation
+from sweeplib.numerical_code import LABELS, numerical_code
+from sweeplib.observables import Observable
+from sweeplib.problem import DEFAULTS, PROBLEM_FIELDS
+from sweeplib.simulation import Case, Recording, run_cases
+
+CASES = ("chain of square", "ode of erf", "sde of he3")
+CHAIN, ODE, SDE = CASES
+ALL = set(CASES)
+NONE: set[str] = set()
+
+
+class Edit(NamedTuple):
+    """A file of the package, what is replaced in it by what, the cases whose identity this changes."""
+
+    path: str
+    old: str
+    new: str
+    changes: set[str]
+    imported: bool = False
+    """Whether the edit must be there when the package is imported, as the identity holds the value that it changes."""
+
+
+EDITS = {
+    "comment": Edit("dynamics/chain_kernel.py", "import math\n", "import math  # of Python\n", NONE),
+    "docstring of a kernel": Edit("dynamics/chain_kernel.py", "Fill Q = A Aᵀ + B Bᵀ", "Compute Q = A Aᵀ + B Bᵀ", NONE),
+    "docstring of a constant": Edit("dynamics/step_dynamics.py", "A displacement beyond this", "Beyond this", NONE),
+    "annotation": Edit("maths/initial.py", "m0: float)", "m0: float | int)", NONE),
+    "annotation of a result": Edit("observables/risk.py", "-> Array:", "-> 'Array':", NONE),
+    "message of a refusal": Edit("maths/overlaps.py", "overlaps of no weights", "no weights have these", NONE),
+    "message of a failure": Edit("dynamics/ode.py", "the ODE needs more than", "it takes more than", NONE),
+    "message of a problem": Edit("problem.py", "students start on the sphere", "students begin there", NONE),
+    "words of all errors": Edit("errors.py", "did you mean", "perhaps", NONE),
+    "check of a problem": Edit("problem.py", "self.k > 1 or self.d < 2", "self.k > 1 or self.d < 3", NONE, True),
+    "check of a dynamics": Edit("dynamics/sgd_chain.py", "if problem.d < problem", "if problem.d < 1 + problem", NONE),
+    "bound of an option": Edit("dynamics/sde.py", "le=1e6", "le=1e7", NONE, True),
+    "label of a dynamics": Edit("dynamics/sgd_chain.py", "SGD (overlap chain)", "overlap chain", NONE, True),
+    "label of an activation": Edit("maths/activations/square.py", r"\lambda^2", r"\lambda^{2}", NONE, True),
+    "label of a form": Edit("maths/activations/hermite.py", r"(\lambda)/\sqrt", r"(\lambda) / \sqrt", NONE, True),
+    "name of an observable": Edit("observables/risk.py", "population risk", "excess risk", NONE, True),
+    "label of the steps": Edit("simulation/variables.py", "SGD steps", "steps of SGD", NONE, True),
+    "operator": Edit("dynamics/chain_kernel.py", "along + across * across", "along - across * across", {CHAIN}),
+    "formula shared by kernels": Edit("dynamics/lanes_kernel.py", "factor * weights", "factor + weights", {CHAIN, SDE}),
+    "constant": Edit("dynamics/step_dynamics.py", "OVERFLOW = 1e100", "OVERFLOW = 1e99", {CHAIN, SDE}),
+    "condition of a failure": Edit("dynamics/ode.py", "if spent.any()", "if spent.all()", {ODE}),
+    "activation": Edit("maths/activations/square.py", "return field * field", "return field**3", {CHAIN}),
+    "coefficients of a series": Edit("maths/activations/hermite.py", "result * field +", "result * field -", {SDE}),
+    "expectation": Edit("maths/expectations/error_functions.py", "import math\n", "import math\n\nHALF = 0.5\n", {ODE}),
+    "elementary function": Edit("maths/elementary.py", "-708.0 if x < -708.0", "-700.0 if x < -708.0", ALL),
+    "start": Edit("maths/initial.py", "(m0 * axis + across)", "(m0 * axis - across)", ALL),
+    "default law of the start": Edit("problem.py", 'else "gaussian"', 'else "sphere"', {ODE, SDE}, True),
+    "default of a field": Edit("problem.py", '"sphere"] = "orthogonal"', '"sphere"] = "sphere"', ALL, True),
+    "random numbers": Edit("random.py", "0xD2511F53", "0xD2511F55", ALL),
+    "random stream": Edit("simulation/driver.py", '"samples", dynamics, own', '"steps", dynamics, own', ALL),
+    "default of an option": Edit("dynamics/sde.py", "Field(default=2, ge", "Field(default=3, ge", {SDE}, True),
+    "observable": Edit("observables/student_norm.py", "/ now.Q.shape[1]", "/ now.Q.shape[2]", {ODE}),
+    "driver": Edit("simulation/driver.py", "np.fmax(", "np.fmin(", ALL),
+}  # fmt: skip
+
+SCRIPT = """
+import json, os, pathlib, sys
+import numba, numpy, pydantic, pydantic.dataclasses
+
+def identities():
+    from sweeplib.problem import Problem
+    from sweeplib.simulation import Case, Recording
+    common = {"gamma": 0.1, "k": 1, "d": 50, "Delta": 0.5}
+    cases = [
+        Case(Problem(p=1, activation="square", spherical=True, **common), "sgd_chain", 3, Recording((1.0,), (0.1,))),
+        Case(Problem(p=2, activation="erf", **common), "ode", 3, Recording((1.0,), (), ("student_norm",))),
+        Case(Problem(p=2, activation="he3", **common), "sde", 3, Recording((1.0,))),
+    ]
+    return [case.identity().hex() for case in cases]
+
+def in_a_child():
+    reading, writing = os.pipe()
+    if not os.fork():
+        try:
+            os.write(writing, json.dumps(identities()).encode())
+        finally:
+            os._exit(0)
+    os.close(writing)
+    os.wait()
+    return json.loads(os.read(reading, 10000))
+
+root, edits = pathlib.Path(sys.argv[1]), json.load(sys.stdin)
+found = {"": in_a_child()}
+for first in (True, False):
+    if not first:
+        import sweeplib.simulation
+    for name, (path, old, new, imported) in edits.items():
+        if imported is first:
+            file = root / "sweeplib" / path
+            text = file.read_text()
+            assert text.count(old) >= 1, (name, old)
+            file.write_text(text.replace(old, new))
+            found[name] = in_a_child()
+            file.write_text(text)
+print(json.dumps(found))
+"""
+
+
+@pytest.fixture(scope="module")
+def identities(tmp_path_factory: pytest.TempPathFactory) -> dict[str, list[str]]:
+    """The identities of the cases after each edit of a copy of the package, made in processes that import the copy."""
+    root = tmp_path_factory.mktemp("edited")
+    shutil.copytree(Path(sweeplib.__file__).parent, root / "sweeplib", ignore=shutil.ignore_patterns("__pycache__"))
+    environment = os.environ | {"PYTHONPATH": str(root), "PYTHONDONTWRITEBYTECODE": "1"}
+    edits = {name: (edit.path, edit.old, edit.new, edit.imported) for name, edit in EDITS.items()}
+    done = subprocess.run(
+        [sys.executable, "-c", SCRIPT, str(root)],
+        input=json.dumps(edits),
+        cwd=root,
+        env=environment,
+        capture_output=True,
+        text=True,
+        check=False,
+    )
+    assert done.returncode == 0, done.stderr
+    found: dict[str, list[str]] = json.loads(done.stdout)
+    return found
+
+
+@pytest.mark.parametrize("name", EDITS)
+def test_an_edit_changes_the_identity_of_the_cases_whose_numbers_it_may_change(
+    identities: dict[str, list[str]], name: str
+) -> None:
+    pairs = zip(CASES, identities[""], identities[name], strict=True)
+    assert {case for case, before, after in pairs if before != after} == EDITS[name].changes
+
+
+def counted(text: str) -> str:
+    return numerical_code(text)[0]
+
+
+@pytest.mark.parametrize(
+    ("one", "other"),
+    [
+        ("x = 1", "x: int = 1"),
+        ("def f(x): return x", "def f(x: float) -> float:\n    'Doubled.'\n    return x"),
+        ("from sweeplib.errors import InputError", ""),
+        ("if x > 3:\n    text = 'no'\n    raise InputError(text)", ""),
+        ("raise ValueError('one')", "raise ValueError(f'another {x}') from error"),
+        ("if TYPE_CHECKING:\n    from a import B", ""),
+        ("assert x, 'why'", "assert x"),
+        ("class A(B): label = 'one'", "class A(B): label = 'another'"),
+        ("class A(NumericalOptions): x: int = Field(default=2, le=3)", "class A(NumericalOptions): y: float = 3"),
+    ],
+)
+def test_what_does_not_count(one: str, other: str) -> None:
+    assert counted(one) == counted(other)
+
+
+@pytest.mark.parametrize(
+    ("one", "other"),
+    [
+        ("x = 1", "x = 2"),
+        ("from math import sin as f", "from math import cos as f"),
+        ("label = f + noise", "label = f - noise"),  # a kernel's label is a number
+        ("label = 'one'", "label = 'another'"),  # a name that kernels might look at
+        ("f(x, label='one')", "f(x, label='another')"),
+        ("if x > 3:\n    raise ArithmeticError", "if x > 4:\n    raise ArithmeticError"),
+        (
+            "if x > 3:\n    x = 3\nelse:\n    raise InputError('')",
+            "if x > 4:\n    x = 3\nelse:\n    raise InputError('')",
+        ),
+        ("if x > 3:\n    if x < 5: return 1\n    raise InputError('')", "if x > 3:\n    raise InputError('')"),
+        ("if (y := x) > 3:\n    raise InputError('')", "if (y := 2 * x) > 3:\n    raise InputError('')"),
+        ("raise ValueError('one')", "raise TypeError('one')"),
+        ("class A: x: int = 2", "class A: x: int = 3"),
+        ("a['x'] = 'one'", "a['x'] = 'another'"),
+    ],
+)
+def test_what_counts(one: str, other: str) -> None:
+    assert counted(one) != counted(other)
+
+
+@pytest.mark.parametrize("kind", [Activation, Observable])
+def test_labels_are_arguments_at_their_places(kind: Any) -> None:
+    names = [field.name for field in dataclasses.fields(kind)]
+    assert {name: names.index(name) for name in LABELS[kind.__name__]} == LABELS[kind.__name__]
+
+
+class HeldProblem(Problem):
+    """What an identity holds of a problem, as values: its fields that are not at their defaults, and the defaults."""
+
+    text = student_start = teacher = canonical = step_time = _check = None
+
+    def __new__(cls, problem: Problem) -> "HeldProblem":
+        held = object.__new__(cls)
+        given = json.loads(problem.text)
+        values = DEFAULTS | {name: tuple(value) if isinstance(value, list) else value for name, value in given.items()}
+        assert values.keys() == set(PROBLEM_FIELDS)
+        resolved = {
+            "student_start": problem.student_start,
+            "teacher": values["teacher_activation"] or problem.activation,
+        }
+        held.__dict__.update(values | resolved | {"text": problem.text})
+        return held
+
+    def __init__(self, problem: Problem) -> None:
+        pass
+
+
+class HeldCase(Case):
+    """What an identity holds of a case, as values: nothing of `Case` and `Problem` is there to be called."""
+
+    shape = check = identity = numerical_options = None
+
+    def __new__(cls, case: Case) -> "HeldCase":
+        held = object.__new__(cls)
+        options = case.numerical_options()
+        called = {"numerical_options": lambda: options, "check": lambda: None, "shape": 0}
+        held.__dict__.update(vars(case) | {"problem": HeldProblem(case.problem)} | called)
+        return held
+
+    def __init__(self, case: Case) -> None:
+        pass
+
+
+COMMON = {"gamma": 0.1, "k": 1, "d": 50, "Delta": 0.5}
+
+
+@pytest.mark.parametrize(
+    "problem",
+    [
+        Problem(p=2, activation="square", a=(1.0, -1.0), m0=0.2, **COMMON),
+        Problem(p=2, activation="erf", teacher_activation="erf", start="sphere", **COMMON),
+    ],
+    ids=["square", "erf"],
+)
+@pytest.mark.parametrize("pair_by", [None, ("d", "gamma")])
+def test_the_driver_takes_nothing_from_a_case_but_what_its_identity_holds(
+    problem: Problem, pair_by: tuple[str, ...] | None
+) -> None:
+    recording = Recording((0.0, 1.0), (0.01,), ("risk", "test_error"))
+    cases = [Case(problem, "sgd_chain", seed, recording, clock=0.5, pair_by=pair_by) for seed in range(3)]
+    whole, held = run_cases(cases), run_cases([HeldCase(case) for case in cases])
+    for name, values in whole.data.items():
+        np.testing.assert_array_equal(held.data[name], values)

@@ -1,0 +1,187 @@
+"""The ODE's risk at late times, where states are learned and stiff, against scipy's LSODA at its tightest.
+
+The references integrate all of (Q, M, a), unpacked, with the projection of a NumPy right-hand side.
+"""
+
+from functools import cache
+from typing import NamedTuple
+
+import numpy as np
+import pytest
+from scipy.integrate import LSODA, solve_ivp
+
+from sweeplib import DYNAMICS, Overlaps, Problem, simulate
+from sweeplib.maths.compiled import specialised
+from sweeplib.maths.expectations import expectations
+from sweeplib.simulation import Case, Recording
+from sweeplib.simulation.driver import replicas_of
+
+LEARNED = Overlaps(
+    [[1.0, -0.005092957541373029], [-0.005092957541373029, 1.0]],
+    [[-0.01847867950364443], [0.02763064930477086]],
+    [[1.0]],
+)
+
+
+class Setting(NamedTuple):
+    """A problem, the dynamics, the recording times, and a start if it is not the problem's own."""
+
+    problem: Problem
+    dynamics: str
+    times: tuple[float, ...]
+    start: Overlaps | None = None
+
+
+def committee(activation: str, p: int, k: int, gamma: float, Delta: float, **more: object) -> Problem:
+    return Problem(gamma=gamma, p=p, k=k, d=1000, Delta=Delta, activation=activation, **more)
+
+
+SETTINGS = {
+    "learned retrieval": Setting(
+        Problem(gamma=0.1, p=2, k=1, d=3000, Delta=1e-4, activation="square", spherical=True),
+        "ode",
+        (5, 7, 10, 20, 50),
+        LEARNED,
+    ),
+    "fast second layer": Setting(committee("erf", 2, 1, 0.5, 0.01, second_layer_rate=1e4), "ode", (1, 10, 100)),
+    "linear": Setting(committee("linear", 4, 2, 0.5, 0.01), "ode", (10, 100, 1e4)),
+    "plain square": Setting(committee("square", 2, 1, 0.05, 0.01), "ode", (1, 10, 100, 1000)),
+    "flow to a power law": Setting(committee("erf", 2, 1, 0.5, 0.0), "gradient_flow", (10, 100, 1e4, 1e6)),
+    "wide": Setting(committee("erf", 10, 3, 2.0, 0.01), "ode", (1, 10, 100)),
+    "noiseless sphere": Setting(committee("erf", 3, 2, 0.5, 0.0, spherical=True), "ode", (1, 10, 100, 1000)),
+    "slow second layer": Setting(committee("erf", 3, 1, 0.5, 0.1, second_layer_rate=1.0), "ode", (1, 10, 100, 1e4)),
+    "rectified": Setting(committee("relu", 2, 1, 0.2, 0.01), "ode", (1, 10, 100, 1000)),
+    "plateau": Setting(committee("he3", 1, 1, 0.02, 0.0, spherical=True, m0=0.2), "ode", (1, 10, 100, 1000)),
+    "noise floor": Setting(committee("square", 1, 1, 0.1, 0.5, m0=0.1), "ode", (1, 10, 100, 1e6)),
+    "wide flow": Setting(committee("square", 4, 2, 0.5, 0.0), "gradient_flow", (1, 10, 100, 1e6)),
+}
+STIFF = ("fast second layer", "linear", "plain square", "flow to a power law")
+
+
+@cache
+def replicas(name):
+    problem, dynamics, times, start = SETTINGS[name]
+    return replicas_of([Case(problem, dynamics, 3, Recording(times))], start)
+
+
+def parts(name, states):
+    """Q, M and a of states (..., p² + pk + p), rows of spherical students normalised."""
+    p, k = SETTINGS[name].problem.p, SETTINGS[name].problem.k
+    Q, M, a = np.split(states, [p * p, p * (p + k)], axis=-1)
+    Q, M = Q.reshape(*a.shape[:-1], p, p), M.reshape(*a.shape[:-1], p, k)
+    if SETTINGS[name].problem.spherical:
+        norm = np.sqrt(np.einsum("...ii->...i", Q))
+        Q, M = Q / (norm[..., :, None] * norm[..., None, :]), M / norm[..., :, None]
+    return np.ascontiguousarray(Q), np.ascontiguousarray(M), np.ascontiguousarray(a)
+
+
+def slope(name):
+    """The right-hand side on (Q, M, a), all entries, and a list that gets an item for each evaluation."""
+    problem, dynamics, _, _ = SETTINGS[name]
+    start, calls = replicas(name), []
+    p, k, drifts = problem.p, problem.k, specialised(expectations(problem.activation).drifts)
+    noise = problem.gamma / p if dynamics == "ode" else 0.0
+
+    def right_hand_side(_, state):
+        calls.append(None)
+        Q, M, a = parts(name, state)
+        drift_M, drift_Q, drift_Var, drift_a = np.empty((p, k)), np.empty((p, p)), np.empty((p, p)), np.empty(p)
+        drifts(Q, M, start.P[0], a, start.a_star[0], problem.Delta, drift_M, drift_Q, drift_Var, drift_a)
+        drift_Q = drift_Q + noise * drift_Var
+        if problem.spherical:
+            pull = 0.5 * np.diag(drift_Q)
+            drift_Q, drift_M = drift_Q - Q * (pull[:, None] + pull), drift_M - M * pull[:, None]
+        return np.concatenate([drift_Q.ravel(), drift_M.ravel(), problem.second_layer_rate * drift_a])
+
+    return right_hand_side, calls
+
+
+def first_state(name):
+    start = replicas(name)
+    state = np.concatenate([start.Q[0].ravel(), start.M[0].ravel(), start.a[0]])
+    return np.concatenate([part.ravel() for part in parts(name, state)])
+
+
+@cache
+def reference(name):
+    """The risks at the recording times."""
+    problem, _, times, _ = SETTINGS[name]
+    start, (right_hand_side, _) = replicas(name), slope(name)
+    tightest = 1e-12 if name == "wide flow" else 1e-13
+    found = solve_ivp(
+        right_hand_side, (0, times[-1]), first_state(name), "LSODA", times, rtol=tightest, atol=1e-2 * tightest
+    )
+    Q, M, a = parts(name, found.y.T)
+    P, a_star = (np.broadcast_to(part, (len(times), *part.shape[1:])) for part in (start.P, start.a_star))
+    return expectations(problem.activation).risks(Q, M, P, a, a_star)
+
+
+def recorded(name, **options):
+    problem, dynamics, times, start = SETTINGS[name]
+    run = simulate(problem, dynamics, times=times, seeds=[3], initial=start, options=options)
+    return run.risk.values[0], run.risk_error.values[0]
+
+
+@pytest.mark.parametrize("rtol", [1e-4, 1e-6, 1e-8, 1e-10])
+@pytest.mark.parametrize("name", SETTINGS)
+def test_every_recorded_risk_is_within_its_tolerance_and_its_error(name, rtol):
+    risk, error = recorded(name, rtol=rtol)
+    difference = np.abs(risk - reference(name))
+    assert (difference <= 10 * rtol + 100 * rtol * reference(name)).all()
+    assert (difference <= 3 * error).all()
+    assert (risk >= 0).all() and ((risk > 0) | (error > 0)).all()
+    assert (error <= 3e3 * rtol).all()
+
+
+@pytest.mark.parametrize(("options", "relative"), [({}, 1e-6), ({"rtol": 1e-6}, 1e-3)])
+def test_a_learned_state_is_told_in_relative_terms(options, relative):
+    risk, _ = recorded("learned retrieval", **options)
+    np.testing.assert_allclose(risk, reference("learned retrieval"), rtol=relative)
+    assert reference("learned retrieval")[2] == pytest.approx(1.5915250e-4, rel=1e-7)
+
+
+@pytest.mark.parametrize("rtol", [1e-6, 1e-8, 1e-10])
+@pytest.mark.parametrize("name", STIFF)
+def test_stiff_solutions_take_few_right_hand_sides(name, rtol):
+    """Three times those of LSODA for one solution, which both solutions that are integrated share."""
+    problem, dynamics, times, _ = SETTINGS[name]
+    case = Case(problem, dynamics, 3, Recording(times), options=(("rtol", rtol),))
+    run = DYNAMICS[dynamics](replicas(name), case.numerical_options())
+    for place in range(len(times)):
+        run.advance(place)
+    right_hand_side, calls = slope(name)
+    theirs = LSODA(right_hand_side, 0, first_state(name), times[-1], rtol=rtol, atol=1e-12)
+    while theirs.status == "running":
+        theirs.step()
+    assert run.evaluations[0] <= 3 * len(calls)
+
+
+@pytest.mark.parametrize("threshold", [0.5, 0.9, 0.999])
+def test_late_exits_are_found(threshold):
+    problem, dynamics, _, start = SETTINGS["learned retrieval"]
+    run = simulate(problem, dynamics, times=(50.0,), initial=start, thresholds=[threshold], options={"rtol": 1e-6})
+    right_hand_side, _ = slope("learned retrieval")
+    first = first_state("learned retrieval")
+
+    def excess(time, state):
+        Q, M, a = parts("learned retrieval", state[None])
+        return expectations("square").risks(Q, M, np.ones((1, 1, 1)), a, np.ones((1, 1)))[0] - target
+
+    target = 0.0
+    target = (1 - threshold) * excess(0.0, first)
+    excess.terminal = True
+    found = solve_ivp(right_hand_side, (0, 50), first, "LSODA", events=excess, rtol=1e-12, atol=1e-14)
+    assert run.exit_time.item() == pytest.approx(found.t_events[0][0], rel=1e-4)
+
+
+def test_a_state_that_rests_is_no_work():
+    """Once it is learned to rounding, a noiseless student stays where it is: a longer time costs nothing."""
+    problem = Problem(gamma=0.5, p=2, k=2, d=1000, Delta=0.0, activation="erf")
+    evaluations = []
+    for end in (3e3, 1e9):
+        case = Case(problem, "gradient_flow", 3, Recording((end,)))
+        run = DYNAMICS["gradient_flow"](replicas_of([case]), case.numerical_options())
+        run.advance(0)
+        evaluations.append(run.evaluations[0])
+        assert run.end_time[0] == end and not run.timed_out.any()
+    assert evaluations[1] <= 2 * evaluations[0]
