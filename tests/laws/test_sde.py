@@ -134,7 +134,7 @@ def law(problem, dynamics, seeds, until, thresholds, **options):
     run = simulate(problem, dynamics, seeds=seeds, times=[0.0, until], **recorded).isel(time=-1)
     last = [run[name].fillna(1e9).values.reshape(len(run.seed), -1) for name in shown]
     exits = run.exit_steps.fillna(1e9).values
-    return np.hstack([*last, exits + np.random.default_rng(0).random(exits.shape)]).T
+    return np.hstack([*last, exits + np.random.default_rng(seeds.start).random(exits.shape)]).T
 
 
 def p_values(problem, until, thresholds, count, **options):
@@ -142,7 +142,7 @@ def p_values(problem, until, thresholds, count, **options):
     ours = law(problem, "sde", range(count), until, thresholds, **options)
     chain = law(problem, "sgd_chain", range(count, 2 * count), until, thresholds)
     pairs = [(x, y) for x, y in zip(ours, chain, strict=True) if np.ptp(y) > 1e-9]
-    return np.array([stats.ks_2samp(x, y).pvalue for x, y in pairs])
+    return np.array([stats.ks_2samp(x, y, method="asymp").pvalue for x, y in pairs])
 
 
 def committee(activation, teacher, gamma, p, d, spherical):
@@ -167,7 +167,7 @@ KINDS |= {"linear for he3": ("linear", "he3", 0.2), "erf for tanh": ("erf", "tan
 def test_other_activations_agree_with_the_chain(kind, p, d, spherical):
     """2000 runs of each: no p-value below .001. Some 250 of them: one false alarm in 4 changes of the random numbers."""
     problem = committee(*KINDS[kind], p, d, spherical)
-    assert p_values(problem, 1.0, (0.15, 0.5), 2000).min() > 1e-3
+    assert p_values(problem, 1.0, (0.15, 0.3), 2000).min() > 1e-3
 
 
 PROBLEMS = {

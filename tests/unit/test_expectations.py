@@ -42,19 +42,6 @@ def wishart(rng, size, rank):
 
 
 @pytest.mark.parametrize(("p", "k"), [(1, 1), (3, 2), (2, 4)])
-def test_many_systems_at_once_have_the_drifts_of_each(p, k):
-    rng, count = np.random.default_rng(p + k), 5
-    omegas = [wishart(rng, p + k, 9) for _ in range(count)]
-    a, a_star, Delta = rng.normal(size=(count, p)), rng.normal(size=(count, k)), rng.uniform(size=count)
-    parts = (np.stack(part, axis=-1) for part in zip(*(blocks(omega, p) for omega in omegas), strict=True))
-    out = tuple(np.empty((*shape, count)) for shape in ((p, k), (p, p), (p, p), (p,)))
-    specialised(of("square|square").in_lanes)(*parts, a.T.copy(), a_star.T.copy(), Delta, *out)
-    for i, omega in enumerate(omegas):
-        for together, alone in zip(out, drifts("square|square", omega, p, a[i], a_star[i], Delta[i]), strict=True):
-            np.testing.assert_allclose(together[..., i], alone, rtol=1e-12, atol=1e-13)
-
-
-@pytest.mark.parametrize(("p", "k"), [(1, 1), (3, 2), (2, 4)])
 def test_square_equals_the_published_matrices(p, k):
     """arXiv 2305.18502, appendix A: a = a* = 1."""
     omega, Delta = wishart(np.random.default_rng(p), p + k, 9), 0.3

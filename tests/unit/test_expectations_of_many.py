@@ -1,0 +1,125 @@
+"""The drifts of many systems at once: those of each alone, whatever stands beside it, with Ψ^Var at Ω times a factor."""
+
+import numpy as np
+import pytest
+
+from sweeplib.maths.activations import activation
+from sweeplib.maths.activations.activation import Activation
+from sweeplib.maths.compiled import specialised
+from sweeplib.maths.expectations import FAMILIES, expectations
+from sweeplib.maths.expectations.error_functions import FULL
+
+TWO_TERMS = 0.3, ((0.8, 0.7), (-0.5, 1.9))
+"""An offset, and weights and slopes of error functions."""
+
+
+def of(pair):
+    if pair == "two terms":
+        mixture = Activation("two_terms", "", abs, abs, 1, error_functions=TWO_TERMS)
+        return FAMILIES["error functions"].of(mixture, mixture)
+    return expectations(*pair.split("|"))
+
+
+PAIRS = ["square|square", "erf|erf", "two terms", "he3|he3", "linear|hermite(0.3, -1, 0.5)", "relu|relu", "relu|erf"]
+ROUNDING = dict.fromkeys(PAIRS, 1e-12) | {"relu|relu": 1e-11}
+"""Over the largest entry of a drift; singular correlations of relu have passed through a square root."""
+
+
+def factor(kind, p, k, rng):
+    """F (p + k, n) of Ω = F Fᵀ."""
+    F = rng.normal(size=(p + k, p + k + 3)) / np.sqrt(p + k + 3)
+    if kind == "twins":
+        F[: p - 1] = F[p - 1]
+    elif kind == "rank 2":
+        F[:, 2:] = 0.0
+    elif kind == "a unit of zeros":
+        F[0] = 0.0
+    elif kind == "aligned":
+        F[:p] = F[p]
+    return F
+
+
+KINDS = ["regular", "twins", "rank 2", "a unit of zeros", "aligned"]
+
+
+def systems(p, k, count):
+    """Q, M, P, a, a*, Δ and the factors of `count` systems, the last axis, of all kinds in turn."""
+    rng = np.random.default_rng(p + k)
+    omega = np.stack([F @ F.T for F in (factor(KINDS[n % 5], p, k, rng) for n in range(count))], axis=-1)
+    layers = rng.normal(size=(p, count)), rng.normal(size=(k, count))
+    parts = omega[:p, :p], omega[:p, p:], omega[p:, p:], *layers, rng.uniform(size=count), rng.uniform(1, 1.2, count)
+    return [np.ascontiguousarray(part) for part in parts]
+
+
+def of_many(pair, p, k, parts):
+    """Ψ^M, Ψ^GF, Ψ^Var and Ψ^a, the last axis the system."""
+    count = len(parts[-1])
+    out = tuple(np.zeros((*shape, count)) for shape in ((p, k), (p, p), (p, p), (p,)))
+    specialised(of(pair).of_many(p))(count, *parts, *out)
+    return out
+
+
+def of_one(pair, p, k, parts, n, factor):
+    """The same of system number n alone, with Ω times a factor, by `drifts`."""
+    out = np.empty((p, k)), np.empty((p, p)), np.empty((p, p)), np.empty(p)
+    overlaps = (factor * np.ascontiguousarray(part[..., n]) for part in parts[:3])
+    rest = (np.ascontiguousarray(part[..., n]) for part in parts[3:5])
+    specialised(of(pair).drifts)(*overlaps, *rest, parts[5][n], *out)
+    return out
+
+
+@pytest.mark.parametrize(("p", "k"), [(1, 1), (3, 2), (9, 1)])
+@pytest.mark.parametrize("pair", PAIRS)
+def test_drifts_are_those_of_each_alone(pair, p, k):
+    """Of regular, singular and rank-deficient Ω; of 9 students error functions are taken in turn, not side by side."""
+    if pair == "relu|erf" and p > 1:
+        pytest.skip("one shape of what takes a millisecond each")
+    count = 10 if p == 9 else 33
+    parts = systems(p, k, count)
+    together = of_many(pair, p, k, parts)
+    for n in range(count):
+        flow, stretched = (of_one(pair, p, k, parts, n, factor) for factor in (1.0, parts[-1][n]))
+        for ours, alone in zip(together, (flow[0], flow[1], stretched[2], flow[3]), strict=True):
+            scale = max(np.abs(alone).max(), 1e-3)
+            np.testing.assert_allclose(ours[..., n], alone, rtol=0, atol=ROUNDING[pair] * scale)
+
+
+def test_students_of_few_terms_stand_side_by_side_and_others_take_turns():
+    erf, two = of("erf|erf"), of("two terms")
+    assert erf.of_many(FULL - 1) is erf.in_lanes is not erf.of_many(FULL)
+    assert two.of_many(FULL // 2 - 1) is two.in_lanes is not two.of_many(FULL // 2)
+
+
+@pytest.mark.parametrize("pair", ["square|square", "erf|erf", "two terms", "he3|he3"])
+def test_no_bit_depends_on_the_systems_beside(pair):
+    """Groups of 16, 48 and 128: vector instructions, what is left over by them, and tiles of several pairs."""
+    p, k = 2, 1
+    parts = systems(p, k, 128)
+    whole = of_many(pair, p, k, parts)
+    for width in (16, 48):
+        some = of_many(pair, p, k, [np.ascontiguousarray(part[..., 32 : 32 + width]) for part in parts])
+        for one, other in zip(whole, some, strict=True):
+            np.testing.assert_array_equal(one[..., 32 : 32 + width], other)
+
+
+@pytest.mark.parametrize("pair", ["square|square", "erf|erf", "he3|he3", "relu|relu"])
+def test_the_length_of_a_sample_and_its_fields(pair):
+    """E[‖x‖² c c'] is Ψ^Var at Ω (1 + 2/d) to order 1/d²: twice its derivative there is E[c c' (|u|² − p − k)].
+
+    u are the coordinates of a sample in the span of the weights. By 200 x 200 Gauss-Hermite nodes, p = k = 1; those of
+    relu stand on both sides of its kink.
+    """
+    F, a, a_star, Delta = np.array([[0.9, 0.0], [0.5, 0.8]]), 1.3, 0.8, 0.4
+    student, teacher = (np.vectorize(activation(name).value) for name in pair.split("|"))
+    slope = np.vectorize(activation(pair.split("|")[0]).derivative)
+    x, weights = np.polynomial.hermite_e.hermegauss(200)
+    u = np.stack([part.ravel() for part in np.meshgrid(x, x)])
+    weight = np.outer(weights, weights).ravel() / (2.0 * np.pi)
+    fields = F @ u
+    error = a_star * teacher(fields[1]) - a * student(fields[0])
+    expected = weight @ ((a * slope(fields[0])) ** 2 * (error**2 + Delta) * ((u**2).sum(axis=0) - 2.0))
+    omega, step = F @ F.T, 1e-4
+    parts = [np.repeat(part, 2, axis=-1) for part in (*omega[:, :, None, None][[0, 0, 1], [0, 1, 1]],)]
+    layers = [np.full((1, 2), a), np.full((1, 2), a_star), np.full(2, Delta), np.array([1.0 - step, 1.0 + step])]
+    variance = of_many(pair, 1, 1, [part.reshape(1, 1, 2) for part in parts] + layers)[2].ravel()
+    assert np.diff(variance)[0] / step == pytest.approx(expected, rel=1e-2 if pair == "relu|relu" else 1e-6)
