@@ -69,8 +69,11 @@ def _run(cases: Sequence[Case], timeout: float | None, initial: Initial) -> Reco
     }
     for place in range(len(first.recording.times)):
         run.advance(place, deadline)
+        reached = run.reached(place)
         now = Snapshot(run.Q, run.M, replicas.P, run.a, replicas.a_star, replicas.Delta, needed)
-        _take(data, first.recording.observables, place, run.reached(place), now)
+        _take(data, first.recording.observables, place, reached, now)
+        if "risk_error" in data:
+            data["risk_error"][reached, place] = run.risk_error[reached]
         if "drift_error" in data:
             state = (run.Q, run.M, replicas.P, run.a, replicas.a_star, run.replicas.Delta)
             data["drift_error"] = np.fmax(data["drift_error"], needed.drift_errors(*state))
@@ -93,8 +96,6 @@ def _take(data: dict[str, Array], names: Sequence[str], place: int, reached: NDA
             data[name][reached, place] = observable.function(now)[reached]
         elif not observable.over_time and place == 0:
             data[name][:] = observable.function(now)
-    if "risk_error" in data:
-        data["risk_error"][reached, place] = run.risk_error[reached]
 
 
 def replicas_of(cases: Sequence[Case], initial: Initial = None) -> Replicas:
