@@ -11,10 +11,10 @@ from typing import Any, Literal
 
 import pydantic
 
-from sweeplib.dynamics import DYNAMICS, Dynamics
+from sweeplib.dynamics import DYNAMICS
 from sweeplib.dynamics.dynamics import NumericalOptions
 from sweeplib.errors import InputError
-from sweeplib.maths.activations import activation
+from sweeplib.maths.activations import ACTIVATIONS, activation
 from sweeplib.maths.expectations import expectations
 from sweeplib.observables import OBSERVABLES
 from sweeplib.problem import PROBLEM_FIELDS, Problem
@@ -166,11 +166,11 @@ def numerical_options(dynamics: str, options: Iterable[tuple[str, Any]]) -> Nume
 
 def numerics_version(problem: Problem, dynamics: str, observables: Iterable[str]) -> str:
     """A digest of the code that turns the problem into numbers: the driver, the dynamics, activations, observables."""
-    return _numerics_version(DYNAMICS[dynamics], problem.activation, problem.teacher, tuple(observables))
+    return _numerics_version(dynamics, problem.activation, problem.teacher, tuple(observables))
 
 
 @lru_cache(maxsize=1024)
-def _numerics_version(dynamics: type[Dynamics], student: str, teacher: str, observables: tuple[str, ...]) -> str:
+def _numerics_version(dynamics: str, student: str, teacher: str, observables: tuple[str, ...]) -> str:
     pair = expectations(student, teacher)
     functions: list[Callable[..., Any]] = [
         activation(student).value,
@@ -179,8 +179,10 @@ def _numerics_version(dynamics: type[Dynamics], student: str, teacher: str, obse
         pair.drifts,
         *(OBSERVABLES[name].function for name in observables),
     ]
-    modules = {"sweeplib.simulation.driver", dynamics.__module__, *(function.__module__ for function in functions)}
-    return modules_digest(modules)
+    modules = {"sweeplib.simulation.driver", DYNAMICS[dynamics].__module__, DYNAMICS.origin(dynamics)}
+    modules |= {function.__module__ for function in functions}
+    modules |= {ACTIVATIONS.origin(name) for name in (student, teacher) if name in ACTIVATIONS}
+    return modules_digest(modules | {OBSERVABLES.origin(name) for name in observables})
 
 
 @lru_cache(maxsize=4096)

@@ -87,7 +87,8 @@ class Calibration:
     def _measured(self, pilots: Sequence[Pilot]) -> tuple[dict[str, float], bool]:
         """Seconds a case of the pilots there was time for, NaN of one that did not end; whether the process died."""
         try:
-            output, _ = self.process.communicate(pickle.dumps((self.plugins, tuple(pilots))), timeout=COMPILE_SECONDS)
+            asked = pickle.dumps((sys.path, self.plugins, tuple(pilots)))
+            output, _ = self.process.communicate(asked, timeout=COMPILE_SECONDS)
         except subprocess.TimeoutExpired:
             self.process.kill()
             output, _ = self.process.communicate()
@@ -176,7 +177,8 @@ def _run(cases: Sequence[Case], timeout: float) -> tuple[float, bool]:
 
 def main() -> None:
     """Read pilots from standard input, write "name seconds" lines as they are measured."""
-    plugins, pilots = pickle.load(sys.stdin.buffer)
+    path, plugins, pilots = pickle.load(sys.stdin.buffer)
+    sys.path[:] = path  # plugins, and what they import, are found where the driver finds them
     load_plugins(plugins)
     for name, seconds in _seconds(pilots):
         sys.stdout.write(f"{name} {seconds}\n")

@@ -7,11 +7,12 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from sweeplib.storage.files import read_json, write_json, write_text
+from sweeplib.storage.files import read_json, write_json
 from sweeplib.storage.inventory import Inventory, inventory
 from sweeplib.storage.rows import Row, cases_of
 from sweeplib.storage.run_store import RunStore
 from sweeplib.sweep.calibration import PILOT_CASES, Calibration, Pilot, block_size, case_bytes, even
+from sweeplib.sweep.complete_config import write_complete_config
 
 if TYPE_CHECKING:
     from rich.table import Table
@@ -133,7 +134,7 @@ def write_plan(sweep: "Sweep", directory: Path, *, workers: int | None = None) -
         seconds = calibration.seconds([pilot for demand in demands.values() for pilot in demand.pilots.values()])
     parts = {name: _dynamics_plan(sweep, demand, seconds) for name, demand in demands.items()}
     plan = Plan(sweep.name, sweep.cluster.expected_workers(workers), parts)
-    write_text(directory / "config.yaml", sweep.source)
+    write_complete_config(sweep, directory)
     write_json(directory / "plan.json", plan.record())
     return plan
 

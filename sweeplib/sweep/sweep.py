@@ -9,6 +9,7 @@ from sweeplib.errors import InputError
 from sweeplib.simulation import Case, Recording
 from sweeplib.sweep.expressions import Expression
 from sweeplib.sweep.grid import Grid, Point
+from sweeplib.sweep.plugins import load_plugins
 
 if TYPE_CHECKING:
     from sweeplib.sweep.clusters import ClusterSettings
@@ -38,7 +39,9 @@ class Sweep:
     """All of a sweep: what a config file says, `source` its complete YAML.
 
     `clock`, an expression over the names of the grid, multiplies the recording times point by point. `pair_by` names
-    the fields of a problem that tell random streams apart, all where None; `plugins` are modules of the user's own.
+    the fields of a problem that tell random streams apart, all where None. `plugins` are modules of the user's own, or
+    absolute paths of files, which are imported here; `source` has the names of the files alone, as it is the same
+    wherever they lie.
     """
 
     name: str
@@ -55,6 +58,9 @@ class Sweep:
     timeout: float | None = None
     plugins: tuple[str, ...] = ()
     source: str = ""
+
+    def __post_init__(self) -> None:
+        load_plugins(self.plugins)
 
     @property
     def shape(self) -> tuple[int, ...]:

@@ -1,5 +1,8 @@
 """Specialised kernels: each its own code, whatever else was compiled from the same template before."""
 
+import subprocess
+import sys
+
 import numba
 import pytest
 
@@ -70,3 +73,52 @@ def test_a_pointer_is_called_as_the_function_is():
 def test_an_unbound_name_is_an_error():
     with pytest.raises(NotImplementedError):
         whole(1.0)
+
+
+def times(factor):
+    """A function that holds its factor in a closure."""
+
+    def value(x):
+        return factor * x
+
+    return value
+
+
+@pytest.mark.parametrize("factors", [(2.0, 5.0), (5.0, 2.0), (5.0, 5.0)])
+def test_closures_of_one_function_are_told_apart(factors):
+    """They have one source file and one code; only what they hold differs."""
+    one, other = map(times, factors)
+    assert specialised(whole, outer=one, part=other)(1.0) == factors[0] * factors[1] + 1.0
+
+
+BESIDE = """
+import constants
+from constants import FACTOR, TABLE
+
+def of_a_module(x):
+    return constants.FACTOR * x
+
+def of_a_default(x, factor=FACTOR):
+    return factor * x
+
+def of_an_array(x):
+    return TABLE[1] * x
+"""
+RUN = """
+import beside, kernels
+from sweeplib.maths.compiled import specialised
+functions = beside.of_a_module, beside.of_a_default, beside.of_an_array
+print(*(specialised(kernels.kernel, inner=function)(1.0) for function in functions))
+"""
+
+
+def test_machine_code_is_not_older_than_the_constants_of_another_file(tmp_path):
+    """What stands in a file that the function's own file imports: the compiler takes it for constant."""
+    (tmp_path / "beside.py").write_text(BESIDE)
+    (tmp_path / "kernels.py").write_text("inner = None\n\ndef kernel(x):\n    return inner(x) + 1.0\n")
+    for factor in (2.0, 31.0):
+        (tmp_path / "constants.py").write_text(
+            f"import numpy as np\nFACTOR = {factor}\nTABLE = np.array([0.0, FACTOR])\n"
+        )
+        done = subprocess.run([sys.executable, "-c", RUN], cwd=tmp_path, capture_output=True, text=True, check=True)
+        assert done.stdout.split() == [str(factor + 1.0)] * 3
