@@ -5,5 +5,7 @@ rule plan:
         directory=directory,
         settings=simulated,
         numerics=numerics,
+    message:
+        "plan"
     script:
         "../scripts/plan.py"

@@ -9,5 +9,7 @@ rule simulate:
         directory=directory,
         settings=simulated,
         numerics=numerics,
+    message:
+        "simulations"
     script:
         "../scripts/simulate.py"
