@@ -3,6 +3,7 @@
 import importlib
 import inspect
 import pkgutil
+import sys
 from collections.abc import Iterable, Iterator, Mapping
 from types import FrameType
 from typing import Any, Generic, TypeVar
@@ -62,8 +63,8 @@ def _calling_module() -> str:
     while frame is not None and (not calls or calls[-1].f_code.co_name != "<module>"):
         calls.append(frame)
         frame = frame.f_back
-    last = calls[-1].f_globals["__name__"]
-    return str(calls[2].f_globals["__name__"] if last == "__main__" else last)
+    last, caller = (str(call.f_globals["__name__"]) for call in (calls[-1], calls[2]))
+    return caller if last == "__main__" or last not in sys.modules else last
 
 
 def import_modules(package: str, path: Iterable[str]) -> None:

@@ -1,6 +1,7 @@
 """Paths in a config are relative to its file, and the complete config beside the results is the same sweep again."""
 
 import shutil
+import sys
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -9,6 +10,7 @@ import pytest
 from sweeplib.config import load
 from sweeplib.config.models import SweepConfig
 from sweeplib.config.strict_yaml import parsed
+from sweeplib.maths.activations import ACTIVATIONS
 from sweeplib.sweep.complete_config import write_complete_config
 from tests.plugged import activation, nothing_left
 
@@ -52,6 +54,22 @@ def test_the_config_beside_the_results_is_the_same_sweep_wherever_the_project_li
     moved = SweepConfig.model_validate(parsed((tmp_path / "there" / results / "config.yaml").read_text()))
     assert moved.plugins == ["../../parts/plugged_there.py"]
     assert (tmp_path / "there" / results / moved.plugins[0]).exists()
+
+
+def test_what_a_dataset_says_of_its_config_does_not_depend_on_the_folder(tmp_path: Path) -> None:
+    """Nor on whether the plugin was named by an absolute path, or the sweep read from beside its results."""
+    path = project(tmp_path / "here", "plugged_twice")
+    first = load(path)
+    case = next(case for _, case in first.cases("ode"))
+    again = load(write_complete_config(first, tmp_path / "here/results/sweep"))
+    shutil.copytree(tmp_path / "here", tmp_path / "there", ignore=shutil.ignore_patterns("__pycache__"))
+    there = tmp_path / "there/sweep.yaml"
+    there.write_text(there.read_text().replace("[parts/", f"[{tmp_path}/there/parts/"))
+    ACTIVATIONS._things.pop("plugged_twice")
+    del sys.modules["plugged_twice"]
+    moved = load(there)
+    assert first.source == again.source == moved.source
+    assert next(case for _, case in moved.cases("ode")).identity() == case.identity()
 
 
 def test_the_config_beside_the_results_keeps_words_that_look_like_numbers(tmp_path: Path) -> None:

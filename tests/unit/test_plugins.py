@@ -14,6 +14,7 @@ from sweeplib.figures import FIGURES
 from sweeplib.maths.activations import ACTIVATIONS
 from sweeplib.sources import modules_digest, user_files
 from sweeplib.sweep import plugins
+from sweeplib.sweep.calibration import Calibration
 from sweeplib.sweep.plugins import STAGES, import_plugins, load_plugins, located, plugins_digest
 from tests.plugged import ACTIVATION, activation, nothing_left, written
 
@@ -130,6 +131,16 @@ def test_an_edit_after_the_import_is_refused_by_the_driver_and_ignored_by_worker
     file.write_text(file.read_text() + "\nMORE = 1\n")
     import_plugins([plugin])
     assert f"plugins: {edited} changed since it was imported" in refusal(plugin)
+
+
+def test_the_process_that_measures_finds_what_the_driver_finds(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """A module on the driver's path alone: what the driver's own imports found there is found again."""
+    activation(tmp_path / "found_by_path.py", "found_by_path")
+    monkeypatch.syspath_prepend(tmp_path)
+    with Calibration(["found_by_path"]) as calibration:
+        assert calibration.seconds([]) == {}
+        calibration._measured([])
+        assert calibration.process.returncode == 0
 
 
 PACKAGE = {
