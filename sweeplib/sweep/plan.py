@@ -127,7 +127,8 @@ class Demand:
 def write_plan(sweep: "Sweep", directory: Path, *, workers: int | None = None) -> Plan:
     """The plan of a sweep under `directory`, written to its `plan.json`, beside the complete `config.yaml`.
 
-    The run takes its block sizes from there, and what they cost.
+    The run takes its block sizes from there, and what they cost. Its done.json is the same for the same cases, whatever
+    is done of them already and however fast the machine is.
     """
     with Calibration(sweep.plugins) as calibration:
         demands = {name: _demand(sweep, name, directory) for name in sweep.runs}
@@ -136,6 +137,7 @@ def write_plan(sweep: "Sweep", directory: Path, *, workers: int | None = None) -
     plan = Plan(sweep.name, sweep.cluster.expected_workers(workers), parts)
     write_complete_config(sweep, directory)
     write_json(directory / "plan.json", plan.record())
+    write_json(directory / "plan.done.json", {name: part.cases for name, part in parts.items()})
     return plan
 
 

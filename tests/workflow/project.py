@@ -46,7 +46,16 @@ class Project:
     def start(self, *arguments: str) -> subprocess.Popen[str]:
         """Snakemake started in the user's folder, on its own copy of sweeplib."""
         workflow = ("--snakefile", "../Snakefile", "--profile", "../workflow/profiles/local")
-        command = [sys.executable, "-m", "snakemake", *workflow, *arguments]
+        return self._started("snakemake", *workflow, *arguments)
+
+    def sweeplib(self, *arguments: str) -> None:
+        """The command `sweeplib` run in the user's folder, which must go well."""
+        process = self._started("sweeplib", *arguments)
+        _, errors = process.communicate()
+        assert process.returncode == 0, errors
+
+    def _started(self, module: str, *arguments: str) -> subprocess.Popen[str]:
+        command = [sys.executable, "-m", module, *arguments]
         environment = os.environ | {"PYTHONPATH": str(self.root)}
         return subprocess.Popen(
             command, cwd=self.desk, env=environment, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True

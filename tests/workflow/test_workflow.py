@@ -108,7 +108,10 @@ def test_an_edit_of_the_config_reruns_the_stages_that_read_it(
     assert set(finished.planned()) == rerun
 
 
-def test_edits_that_change_no_result_rerun_nothing(finished: Project) -> None:
+def test_edits_that_change_no_result_and_a_new_plan_rerun_nothing(finished: Project) -> None:
+    before = (finished.results / "plan.json").read_text()
+    finished.sweeplib("plan", "tiny.yaml")
+    assert (finished.results / "plan.json").read_text() != before
     finished.edit("desk/tiny.yaml", "workers: 1", "workers: 2")
     finished.edit("desk/tiny.yaml", "name: tiny", "name: tiny # a comment")
     finished.append("sweeplib/dynamics/__init__.py", "# a comment")

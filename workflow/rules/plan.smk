@@ -1,6 +1,6 @@
 rule plan:
     output:
-        f"{directory}/plan.json",
+        f"{directory}/plan.done.json",
     params:
         directory=directory,
         settings=simulated,
