@@ -1,8 +1,9 @@
 """The process that measures what cases cost: python -m sweeplib.sweep.pilots, asked by `calibration`.
 
 It reads pickles from standard input: (sys.path, plugins), then (cases, seconds) for each pilot. It writes lines of JSON
-to what was its standard output: null once all that the cases need is compiled; then, unless `seconds` is None, the seconds that
-they took and how many were done in that time, those given up counted by the part of their way that they went.
+to what was its standard output: null once all that the cases need is compiled; then, unless `seconds` is None, the
+seconds that they took and how many were done in that time, those given up counted by the part of their way that they
+went.
 """
 
 import json
