@@ -6,8 +6,7 @@ noise of a step is a sum over a few fresh samples of Gaussian multiples of their
 covariance is σσᵀ without any bias, and positive semi-definite whatever Ω. A step that leaves Ω ≥ 0 is pulled back.
 """
 
-from collections.abc import Callable
-from functools import cache
+import math
 
 import numpy as np
 from pydantic import Field
@@ -15,11 +14,9 @@ from pydantic import Field
 from sweeplib.dynamics.dynamics import DYNAMICS, Array, NumericalOptions
 from sweeplib.dynamics.lanes_kernel import LANES
 from sweeplib.dynamics.replicas import Replicas
-from sweeplib.dynamics.sde_kernel import drifts_in_turn, drifts_together, sde_round
+from sweeplib.dynamics.sde_kernel import sde_round
 from sweeplib.dynamics.step_dynamics import StepDynamics
-from sweeplib.maths.binding import bound
 from sweeplib.maths.compiled import specialised
-from sweeplib.maths.expectations import Expectations
 from sweeplib.maths.overlaps import lower_factors
 from sweeplib.problem import Problem
 
@@ -47,7 +44,7 @@ class Sde(StepDynamics):
 
     def __init__(self, replicas: Replicas, options: SdeOptions) -> None:
         super().__init__(replicas, options)
-        self._round = self.compiled(sde_round, lane_drifts=_in_lanes(self.expectations))
+        self._round = self.compiled(sde_round, lane_drifts=specialised(self.expectations.of_many(replicas.p)))
         k = replicas.k
         if replicas.spherical:
             norm = np.sqrt(np.einsum("nii->ni", self.Q))
@@ -55,6 +52,7 @@ class Sde(StepDynamics):
         L_star = lower_factors(replicas.Q, replicas.M, replicas.P)[:, :k, :k]
         self._state = _lanes_last(self.Q), _lanes_last(self.M), _lanes_last(replicas.P), _lanes_last(L_star)
         self._a = replicas.a.T.copy()
+        self._multiplier = multiplier(self.options.step, self.options.samples)
         self._constants = (
             np.ascontiguousarray(replicas.a_star.T),
             replicas.gamma / replicas.p,
@@ -62,19 +60,21 @@ class Sde(StepDynamics):
             replicas.second_layer_rate,
             self.options.step * replicas.step_time,
             replicas.step_time,
+            replicas.d.astype(np.float64),
             replicas.keys,
             replicas.seeds,
         )
 
     def advance(self, to: int, deadline: float = np.inf) -> None:
         """Run rounds of steps until every running replica is at recording time number `to`."""
-        until = self.until[:, to]
+        until = np.ascontiguousarray(self.until[:, to])
         while (order := self.behind(to)).size:
             self._round(
                 order,
                 max(1, STEPS_A_ROUND // self.replicas.p**2),
                 self.replicas.spherical,
                 self.options.samples,
+                *self._multiplier,
                 *self._state,
                 self._a,
                 *self._constants,
@@ -102,12 +102,17 @@ class Sde(StepDynamics):
         return time / problem.step_time() * (600.0 + 60.0 * width + 30.0 * problem.p * width**2)
 
 
-@cache
-def _in_lanes(pair: Expectations) -> Callable[..., None]:
-    """The drifts of many systems at once, or in turn where the pair has none such."""
-    if pair.in_lanes:
-        return bound(drifts_together, drifts=specialised(pair.in_lanes))
-    return bound(drifts_in_turn, drifts=specialised(pair.drifts))
+def multiplier(step: float, samples: int) -> tuple[float, float]:
+    """(α, β): what a sample's increment less its mean is multiplied with is η = α + β ξ, ξ ~ N(0, 1).
+
+    The sum over the samples has the covariance and the third cumulants of `step` SGD steps where E η² = r and E η³ = r,
+    r = step/samples: α² + β² = r and 3 r α − 2 α³ = r, of which the smallest root is α = √(2r) sin φ,
+    sin 3φ = 1/√(2r). For r < ½ there is none; 3φ = π/2 then gives most of the third cumulants, √(2r) of them.
+    """
+    ratio = step / samples
+    root = math.sqrt(2.0 * ratio)
+    share = root * math.sin(math.asin(min(1.0, 1.0 / root)) / 3.0)
+    return share, math.sqrt(ratio - share * share)
 
 
 def _lanes_last(part: Array) -> Array:

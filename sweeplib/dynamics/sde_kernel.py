@@ -21,12 +21,15 @@ from sweeplib.dynamics.step_dynamics import OVERFLOW
 ROUNDING = 1e-12
 """Pivots of Ω below minus this part of Q_ii are taken for an Ω that is no covariance, others for rounding."""
 
+LEAST_SQUARE = 0.25
+"""A step of spherical students that would leave less of Q_ii = 1 is divided as if it left this: such noise is rare."""
+
 
 def _unbound(*arguments):  # type: ignore[no-untyped-def]
     raise NotImplementedError("bound by `specialised`")
 
 
-student_values = student_slopes = teacher_values = population_risk = lane_drifts = drifts = _unbound
+student_values = student_slopes = teacher_values = population_risk = lane_drifts = _unbound
 
 
 @kernel
@@ -109,66 +112,64 @@ def factorise_within(Q, M, L_star, A, B, spherical, broken, indefinite):  # type
         factorise(Q, M, L_star, A, B, indefinite)
 
 
-def drifts_together(filled, Q, M, P, a, a_star, Delta, *out):  # type: ignore[no-untyped-def]
-    """Fill the drifts of all lanes at once."""
-    drifts(Q, M, P, a, a_star, Delta, *out)
+@kernel
+def project_drifts(Q, M, temperature, drift_Q, drift_M, step_Q, step_M, inverse):  # type: ignore[no-untyped-def]
+    """Replace drifts of (Q, M), Q_ii = 1, by those of a mean SGD step divided by its norms, and divide the noise alike.
 
-
-def drifts_in_turn(  # type: ignore[no-untyped-def]
-    filled, Q, M, P, a, a_star, Delta, drift_M, drift_GF, drift_Var, drift_a
-):
-    """Fill the drifts of the first lanes, those of replicas and not of copies, one after another."""
-    p, k, _ = M.shape
-    own_Q, own_M, own_P = np.empty((p, p)), np.empty((p, k)), np.empty((k, k))
-    own_a, own_a_star = np.empty(p), np.empty(k)
-    own_drift_M, own_drift_GF, own_drift_Var = np.empty((p, k)), np.empty((p, p)), np.empty((p, p))
-    own_drift_a = np.empty(p)
-    for lane in range(filled):
-        for i in range(p):
-            own_a[i] = a[i, lane]
-            for j in range(p):
-                own_Q[i, j] = Q[i, j, lane]
-            for r in range(k):
-                own_M[i, r] = M[i, r, lane]
+    With T = γ/(pd) the `temperature`, n_i = √(1 + T Φ_ii) and `inverse` (p, lanes) to hold 1/n_i: Ψ_ir becomes
+    ((M_ir + T Ψ_ir)/n_i − M_ir)/T and Φ_ij, i ≠ j, ((Q_ij + T Φ_ij)/(n_i n_j) − Q_ij)/T.
+    """
+    p, k, lanes = M.shape
+    for i in range(p):
+        for lane in range(lanes):
+            square = max(1.0 + temperature[lane] * drift_Q[i, i, lane], LEAST_SQUARE)
+            inverse[i, lane] = 1.0 / math.sqrt(square)
+    for i in range(p):
         for r in range(k):
-            own_a_star[r] = a_star[r, lane]
-            for s in range(k):
-                own_P[r, s] = P[r, s, lane]
-        drifts(
-            own_Q,
-            own_M,
-            own_P,
-            own_a,
-            own_a_star,
-            Delta[lane],
-            own_drift_M,
-            own_drift_GF,
-            own_drift_Var,
-            own_drift_a,
-        )
-        for i in range(p):
-            drift_a[i, lane] = own_drift_a[i]
-            for j in range(p):
-                drift_GF[i, j, lane] = own_drift_GF[i, j]
-                drift_Var[i, j, lane] = own_drift_Var[i, j]
-            for r in range(k):
-                drift_M[i, r, lane] = own_drift_M[i, r]
+            for lane in range(lanes):
+                mean = (M[i, r, lane] + temperature[lane] * drift_M[i, r, lane]) * inverse[i, lane]
+                drift_M[i, r, lane] = (mean - M[i, r, lane]) / temperature[lane]
+                step_M[i, r, lane] *= inverse[i, lane]
+        for j in range(i + 1):
+            for lane in range(lanes):
+                mean = (Q[i, j, lane] + temperature[lane] * drift_Q[i, j, lane]) * inverse[i, lane] * inverse[j, lane]
+                drift_Q[i, j, lane] = (mean - Q[i, j, lane]) / temperature[lane]
+                step_Q[i, j, lane] *= inverse[i, lane] * inverse[j, lane]
+        for lane in range(lanes):
+            drift_Q[i, i, lane] = 0.0
 
 
 @kernel
-def keep_on_sphere(Q, M, step_Q, step_M):  # type: ignore[no-untyped-def]
-    """Take from a step of (Q, M) what would change the norms: −Q_ij (ΔQ_ii + ΔQ_jj)/2 and −M_ir ΔQ_ii/2."""
+def project(Q, M, inverse):  # type: ignore[no-untyped-def]
+    """Divide rows of M, rows and columns of Q by the norms √Q_ii; squares of norms below LEAST_SQUARE count as that."""
     p, k, lanes = M.shape
     for i in range(p):
+        for lane in range(lanes):
+            inverse[lane] = 1.0 / math.sqrt(max(Q[i, i, lane], LEAST_SQUARE))
         for r in range(k):
             for lane in range(lanes):
-                step_M[i, r, lane] -= 0.5 * M[i, r, lane] * step_Q[i, i, lane]
-        for j in range(i):
+                M[i, r, lane] *= inverse[lane]
+        for j in range(p):
             for lane in range(lanes):
-                step_Q[i, j, lane] -= 0.5 * Q[i, j, lane] * (step_Q[i, i, lane] + step_Q[j, j, lane])
+                Q[i, j, lane] *= inverse[lane]
+                Q[j, i, lane] = Q[i, j, lane]
+        for lane in range(lanes):
+            Q[i, i, lane] = 1.0
+
+
+@kernel
+def add_drifts(time, drift_Q, drift_M, drift_a, step_Q, step_M, step_a):  # type: ignore[no-untyped-def]
+    """Add the drifts over a time (lanes,) to a step, of Q the lower triangle."""
+    p, k, lanes = drift_M.shape
     for i in range(p):
         for lane in range(lanes):
-            step_Q[i, i, lane] = 0.0
+            step_a[i, lane] += time[lane] * drift_a[i, lane]
+        for r in range(k):
+            for lane in range(lanes):
+                step_M[i, r, lane] += time[lane] * drift_M[i, r, lane]
+        for j in range(i + 1):
+            for lane in range(lanes):
+                step_Q[i, j, lane] += time[lane] * drift_Q[i, j, lane]
 
 
 @kernel
@@ -190,6 +191,8 @@ def sde_round(  # type: ignore[no-untyped-def]
     chunk,
     spherical,
     samples,
+    share,
+    spread,
     Q_all,
     M_all,
     P_all,
@@ -201,6 +204,7 @@ def sde_round(  # type: ignore[no-untyped-def]
     rate_all,
     length_all,
     temperature_all,
+    d_all,
     keys,
     seeds,
     until,
@@ -212,9 +216,9 @@ def sde_round(  # type: ignore[no-untyped-def]
     """Take up to `chunk` steps, not beyond `until`, with each replica in `order`; the state is changed in place.
 
     Q_all (p, p, n), M_all (p, k, n), P_all and L_star_all (k, k, n), a_all (p, n), a_star_all (k, n); of shape (n,):
-    noise γ/p, Δ, rate ε (all positive, or all zero: frozen), length, the time of a step, temperature γ/(pd), keys,
-    seeds, until, steps, failed; targets and exits (n, thresholds). The noise of a step is √(length · temperature) G,
-    G = S^(−1/2) Σ_s ξ_s (X_s − E X) with X the increment of an SGD step over γ/(pd) for each of S fresh samples, and
+    noise γ/p, Δ, rate ε (all positive, or all zero: frozen), length, the time of a step, temperature T = γ/(pd), d,
+    keys, seeds, until, steps, failed; targets and exits (n, thresholds). The noise of a step is T Σ_s η_s (X_s − E X)
+    with X_s the mean increment of an SGD step over T given the fields of a fresh sample, and η_s = share + spread ξ_s,
     ξ_s ~ N(0, 1).
     """
     p, k, n = M_all.shape
@@ -225,15 +229,17 @@ def sde_round(  # type: ignore[no-untyped-def]
         lanes = group_width(order.shape[0] - first)
         Q, M, P = np.empty((p, p, lanes)), np.empty((p, k, lanes)), np.empty((k, k, lanes))
         A, B, L_star = np.empty((p, k, lanes)), np.zeros((p, p, lanes)), np.empty((k, k, lanes))
-        a, a_star, constants = np.empty((p, lanes)), np.empty((k, lanes)), np.empty((5, lanes))
+        a, a_star, constants = np.empty((p, lanes)), np.empty((k, lanes)), np.empty((8, lanes))
+        noise, Delta, rate, length = constants[0], constants[1], constants[2], constants[3]
+        temperature, per_dimension, stretch, deviation = constants[4], constants[5], constants[6], constants[7]
         width = p + k + 2
         z = np.empty((4 * ((samples * width + 3) // 4), lanes))
         lam, lam_star, c = np.empty((p, lanes)), np.empty((k, lanes)), np.empty((p, lanes))
         value, value_star = np.empty((p, lanes)), np.empty((k, lanes))
         step_Q, step_M, step_a = np.empty((p, p, lanes)), np.empty((p, k, lanes)), np.empty((p, lanes))
         drift_M, drift_a = np.zeros((p, k, lanes)), np.zeros((p, lanes))
-        drift_GF, drift_Var = np.zeros((p, p, lanes)), np.zeros((p, p, lanes))
-        xi, mean, displacement = np.empty(lanes), np.empty(lanes), np.empty(lanes)
+        drift_Q, drift_Var = np.zeros((p, p, lanes)), np.zeros((p, p, lanes))
+        eta, total, displacement, square = np.empty(lanes), np.empty(lanes), np.empty(lanes), np.empty(lanes)
         risk, target = np.empty(lanes), np.empty(lanes)
         broken, indefinite = np.zeros(lanes, np.bool_), np.empty(lanes, np.bool_)
         key, seed, step = np.empty(lanes, np.uint64), np.empty(lanes, np.uint64), np.empty(lanes, np.uint64)
@@ -248,11 +254,10 @@ def sde_round(  # type: ignore[no-untyped-def]
         count, filled = chunk, min(lanes, order.shape[0] - first)
         for lane in range(lanes):
             replica = order[min(first + lane, last)]
-            constants[0, lane] = noise_all[replica]
-            constants[1, lane] = Delta_all[replica]
-            constants[2, lane] = rate_all[replica]
-            constants[3, lane] = length_all[replica]
-            constants[4, lane] = math.sqrt(length_all[replica] * temperature_all[replica] / samples)
+            noise[lane], rate[lane] = noise_all[replica], rate_all[replica]
+            Delta[lane], deviation[lane] = Delta_all[replica], math.sqrt(Delta_all[replica])
+            length[lane], temperature[lane] = length_all[replica], temperature_all[replica]
+            per_dimension[lane], stretch[lane] = 1.0 / d_all[replica], 1.0 + 2.0 / d_all[replica]
             key[lane], seed[lane], step[lane] = keys[replica], seeds[replica], steps[replica]
             count = min(count, until[replica] - steps[replica])
             broken[lane] = lane >= filled
@@ -260,16 +265,20 @@ def sde_round(  # type: ignore[no-untyped-def]
         factorise_within(Q, M, L_star, A, B, spherical, broken, indefinite)
         for _ in range(count):
             draw_normals(step, seed, key, z)
-            step_Q[:], step_M[:], step_a[:] = 0.0, 0.0, 0.0
-            for lane in range(lanes):
-                mean[lane] = constants[3, lane]
+            step_Q[:], step_M[:], step_a[:], total[:] = 0.0, 0.0, 0.0, 0.0
             for sample in range(samples):
                 u = z[sample * width : (sample + 1) * width]
                 fields(A, B, L_star, u, lam, lam_star)
                 for lane in range(lanes):
-                    displacement[lane] = math.sqrt(constants[1, lane]) * u[k + p, lane]
-                    xi[lane] = constants[4, lane] * u[k + p + 1, lane]
-                    mean[lane] -= xi[lane]
+                    displacement[lane] = deviation[lane] * u[k + p, lane]
+                    eta[lane] = temperature[lane] * (share + spread * u[k + p + 1, lane])
+                    total[lane] += eta[lane]
+                    square[lane] = 0.0
+                for row in range(k + p):
+                    for lane in range(lanes):
+                        square[lane] += u[row, lane] * u[row, lane]
+                for lane in range(lanes):
+                    square[lane] = noise[lane] * (1.0 + per_dimension[lane] * (square[lane] - (k + p)))
                 teacher_values(lams_star, values_star)
                 add_mean(1.0 / k, a_star, value_star, displacement)
                 student_values(lams, values)
@@ -280,34 +289,31 @@ def sde_round(  # type: ignore[no-untyped-def]
                         c[i, lane] *= a[i, lane] * displacement[lane]
                     for r in range(k):
                         for lane in range(lanes):
-                            step_M[i, r, lane] += xi[lane] * c[i, lane] * lam_star[r, lane]
+                            step_M[i, r, lane] += eta[lane] * c[i, lane] * lam_star[r, lane]
                     for j in range(i + 1):
                         for lane in range(lanes):
                             linear = c[i, lane] * lam[j, lane] + c[j, lane] * lam[i, lane]
-                            square = constants[0, lane] * c[i, lane] * c[j, lane]
-                            step_Q[i, j, lane] += xi[lane] * (linear + square)
+                            step_Q[i, j, lane] += eta[lane] * (linear + square[lane] * c[i, lane] * c[j, lane])
                 if trained:
                     for i in range(p):
                         for lane in range(lanes):
-                            step_a[i, lane] += xi[lane] * value[i, lane] * displacement[lane]
-            lane_drifts(filled, Q, M, P, a, a_star, constants[1], drift_M, drift_GF, drift_Var, drift_a)
+                            step_a[i, lane] += eta[lane] * value[i, lane] * displacement[lane]
+            lane_drifts(filled, Q, M, P, a, a_star, Delta, stretch, drift_M, drift_Q, drift_Var, drift_a)
             for i in range(p):
-                for lane in range(lanes):
-                    step_a[i, lane] += mean[lane] * drift_a[i, lane]
-                for r in range(k):
-                    for lane in range(lanes):
-                        step_M[i, r, lane] += mean[lane] * drift_M[i, r, lane]
                 for j in range(i + 1):
                     for lane in range(lanes):
-                        flow = drift_GF[i, j, lane] + constants[0, lane] * drift_Var[i, j, lane]
-                        step_Q[i, j, lane] += mean[lane] * flow
+                        drift_Q[i, j, lane] += noise[lane] * drift_Var[i, j, lane]
+            for lane in range(lanes):
+                total[lane] *= -1.0
+            add_drifts(total, drift_Q, drift_M, drift_a, step_Q, step_M, step_a)
             if spherical:
-                keep_on_sphere(Q, M, step_Q, step_M)
+                project_drifts(Q, M, temperature, drift_Q, drift_M, step_Q, step_M, c)
+            add_drifts(length, drift_Q, drift_M, drift_a, step_Q, step_M, step_a)
             move(Q, M, step_Q, step_M)
             if trained:
                 for i in range(p):
                     for lane in range(lanes):
-                        a[i, lane] += constants[2, lane] * step_a[i, lane]
+                        a[i, lane] += rate[lane] * step_a[i, lane]
             diverged = False
             for i in range(p):
                 for lane in range(lanes):
@@ -315,6 +321,8 @@ def sde_round(  # type: ignore[no-untyped-def]
                     diverged |= broken[lane]
             if diverged:
                 note_divergences(order, first, broken, step, failed)
+            if spherical:
+                project(Q, M, square)
             factorise_within(Q, M, L_star, A, B, spherical, broken, indefinite)
             for lane in range(lanes):
                 step[lane] += np.uint64(1)

@@ -53,7 +53,7 @@ class SgdChain(StepDynamics):
 
     def advance(self, to: int, deadline: float = np.inf) -> None:
         """Run rounds of steps until every running replica is at recording time number `to`."""
-        until = self.until[:, to]
+        until = np.ascontiguousarray(self.until[:, to])
         while (order := self.behind(to)).size:
             self._round(
                 order,

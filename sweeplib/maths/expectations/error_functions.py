@@ -22,12 +22,18 @@ import numpy as np
 from sweeplib.maths.activations import Activation
 from sweeplib.maths.arc_sine import add_arc_sines, arc_sine, arc_sines_sum, near_arc_sine
 from sweeplib.maths.binding import bound
+from sweeplib.maths.compiled import specialised
+from sweeplib.maths.expectations.error_functions_in_lanes import drifts_in_lanes
 from sweeplib.maths.expectations.expectations import FAMILIES, Expectations, Family
+from sweeplib.maths.expectations.in_turn import drifts_in_turn
 
 Array = np.ndarray[Any, np.dtype[np.float64]]
 
 MOST_LANES = 48
 """Pairs of terms side by side: what is kept of them stays in the processor's cache."""
+
+FULL = 8
+"""With so many terms of students their pairs fill vectors, and the lanes that have no replica would be so much waste."""
 
 student_offset = teacher_offset = 0.0
 student_weights = student_slopes = teacher_weights = teacher_slopes = (1.0,)
@@ -96,8 +102,12 @@ def drifts(
     drift_GF: Array,
     drift_Var: Array,
     drift_a: Array,
+    stretch: float = 1.0,
 ) -> None:
-    """Ψ^a from I2, Ψ^M and Ψ^GF from I3, Ψ^Var from I4, in (terms of students)² (all terms)²/4 arc sines."""
+    """Ψ^a from I2, Ψ^M and Ψ^GF from I3, Ψ^Var from I4, in (terms of students)² (all terms)²/4 arc sines.
+
+    Ψ^Var is that at Ω times `stretch`.
+    """
     p, k = M.shape
     own, others = len(student_slopes), len(teacher_slopes)
     terms = p * own + k * others
@@ -155,6 +165,10 @@ def drifts(
         for r in range(k):
             drift_M[i, r] = flow[i, p + r]
 
+    for m in range(terms):
+        for q in range(terms):
+            S[m, q] *= stretch
+        norm[m] = 1.0 + S[m, m]
     count = p * own * (p * own + 1) // 2
     groups = -(-count // MOST_LANES)
     lanes = -(-count // (4 * groups)) * 4
@@ -228,7 +242,15 @@ def of(student: Activation, teacher: Activation) -> Expectations | None:
         "teacher_slopes": tuple(slope for _, slope in others),
     }
     name = f"{student.name}|{teacher.name}"
-    return Expectations(name, bound(risk, **constants), bound(drifts, **constants))
+    usual = bound(drifts, **constants)
+    return Expectations(
+        name,
+        bound(risk, **constants),
+        usual,
+        bound(drifts_in_lanes, **constants),
+        in_turn=bound(drifts_in_turn, drifts=specialised(usual)),
+        wide=-(-FULL // len(own)),
+    )
 
 
 FAMILIES.register("error functions", Family("error functions", 20, of))

@@ -29,16 +29,26 @@ class Expectations:
     Ψ^Var_ij = a_i a_j E[σ'(λ_i) σ'(λ_j) E²], label noise included (arXiv 2302.05882, eqs. 8 to 10), and
     Ψ^a_i = E[σ(λ_i) E].
 
+    `in_lanes(filled, Q, M, P, a, a_star, Delta, stretch, drift_M, drift_GF, drift_Var, drift_a)` fills the same of many
+    systems, the last axis of every array, Δ (n,), but Ψ^Var at Ω times `stretch` (n,); systems beyond the first
+    `filled` are copies, whose drifts need not be filled. A system's drifts never depend on the others.
+
     All are plain Python that numba compiles, or compiled already, without calls to other Python functions. `finer` is
-    `drifts` by a finer rule, for the estimate of its error, and None where `drifts` is a closed form. `in_lanes` is
-    `drifts` for many systems at once, the last axis of every array, Δ (n,); without one they are taken in turn.
+    `drifts` by a finer rule, for the estimate of its error, and None where `drifts` is a closed form. `in_turn` is an
+    `in_lanes` that is faster for students of `wide` units and more.
     """
 
     name: str
     risk: Callable[..., None]
     drifts: Callable[..., None]
+    in_lanes: Callable[..., None]
     finer: Callable[..., None] | None = None
-    in_lanes: Callable[..., None] | None = None
+    in_turn: Callable[..., None] | None = None
+    wide: int = 1
+
+    def of_many(self, p: int) -> Callable[..., None]:
+        """The drifts of many systems of p students: `in_lanes`, or `in_turn` where it is the faster one."""
+        return self.in_turn if self.in_turn is not None and p >= self.wide else self.in_lanes
 
     def risks(self, Q: Array, M: Array, P: Array, a: Array, a_star: Array) -> Array:
         """The population risk of n systems (n,): Q (n, p, p), M (n, p, k), P (n, k, k), a (n, p), a_star (n, k)."""

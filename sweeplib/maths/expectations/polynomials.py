@@ -21,6 +21,8 @@ from sweeplib.maths.activations import Activation
 from sweeplib.maths.binding import bound
 from sweeplib.maths.compiled import inlined
 from sweeplib.maths.expectations.expectations import FAMILIES, Expectations, Family
+from sweeplib.maths.expectations.fields import fill_fields
+from sweeplib.maths.expectations.polynomials_in_lanes import drifts_in_lanes
 
 Array = np.ndarray[Any, np.dtype[np.float64]]
 Weights = tuple[float, ...]
@@ -72,23 +74,6 @@ def risk(Q: Array, M: Array, P: Array, a: Array, a_star: Array, out: Array) -> N
             for lane in range(lanes):
                 mean = mean_of_product(student, student, Q[i, i, lane], Q[j, j, lane], Q[i, j, lane])
                 out[lane] += factor * a[i, lane] * a[j, lane] * mean
-
-
-@inlined
-def fill_fields(Q: Array, M: Array, P: Array, a: Array, a_star: Array, omega: Array, weight: Array) -> None:
-    """Fill Ω (n, n) and b (n,), n = p + k."""
-    p, k = M.shape
-    for i in range(p):
-        weight[i] = -a[i] / p
-        for j in range(p):
-            omega[i, j] = Q[i, j]
-        for r in range(k):
-            omega[i, p + r] = M[i, r]
-            omega[p + r, i] = M[i, r]
-    for r in range(k):
-        weight[p + r] = a_star[r] / k
-        for s in range(k):
-            omega[p + r, p + s] = P[r, s]
 
 
 @inlined
@@ -218,7 +203,8 @@ def of(student: Activation, teacher: Activation) -> Expectations | None:
         "teacher": _weights(teacher.hermite),
         "stride": 2 if _has_parity(student.hermite) else 1,
     }
-    return Expectations(f"{student.name}|{teacher.name}", bound(risk, **bindings), bound(drifts, **bindings))
+    name = f"{student.name}|{teacher.name}"
+    return Expectations(name, *(bound(function, **bindings) for function in (risk, drifts, drifts_in_lanes)))
 
 
 def _weights(coefficients: Weights) -> Weights:

@@ -30,8 +30,9 @@ from sweeplib.maths.expectations.conditional import (
     second_moment,
 )
 from sweeplib.maths.expectations.expectations import FAMILIES, Expectations, Family
+from sweeplib.maths.expectations.fields import fill_fields
+from sweeplib.maths.expectations.in_turn import drifts_in_turn
 from sweeplib.maths.expectations.plane import Plane, components, fill_lines, line_angle, on_a_line, planes, split_at
-from sweeplib.maths.expectations.polynomials import fill_fields
 
 Array = np.ndarray[Any, np.dtype[np.float64]]
 
@@ -92,8 +93,9 @@ def drifts(
     drift_GF: Array,
     drift_Var: Array,
     drift_a: Array,
+    stretch: float = 1.0,
 ) -> None:
-    """Ψ^a, Ψ^M and Ψ^GF by rules for two fields, Ψ^Var by such rules with expectations given both fields."""
+    """Ψ^a, Ψ^M and Ψ^GF by rules for two fields, Ψ^Var, at Ω times `stretch`, with expectations given both fields."""
     p, k = M.shape
     n = p + k
     omega, weight, kink = np.empty((n, n)), np.empty(n), np.empty(n)
@@ -115,6 +117,7 @@ def drifts(
         for r in range(k):
             drift_M[i, r] = flow[i, p + r]
 
+    omega *= stretch
     given = givens(weight, kink, inner, inner_weights, orders, arc)
     arcs = np.array(arc), np.array(arc_weights)
     for i in range(p):
@@ -138,10 +141,12 @@ def of(student: Activation, teacher: Activation) -> Expectations:
     """The expectations of any two activations."""
     degree = max(len(side.hermite or ()) for side in (student, teacher))
     rough, fine = _rules(1, degree), _rules(2, degree)
+    usual = _drifts(student, teacher, rough)
     return Expectations(
         f"{student.name}|{teacher.name}",
         _risk(student, teacher, rough),
-        _drifts(student, teacher, rough),
+        usual,
+        bound(drifts_in_turn, drifts=specialised(usual)),
         _drifts(student, teacher, fine),
     )
 

@@ -25,6 +25,7 @@ from sweeplib.maths.activations import Activation
 from sweeplib.maths.binding import bound
 from sweeplib.maths.compiled import inlined, specialised
 from sweeplib.maths.expectations.expectations import FAMILIES, Expectations, Family
+from sweeplib.maths.expectations.in_turn import drifts_in_turn
 
 Array = np.ndarray[Any, np.dtype[np.float64]]
 
@@ -164,8 +165,12 @@ def drifts(
     drift_GF: Array,
     drift_Var: Array,
     drift_a: Array,
+    stretch: float = 1.0,
 ) -> None:
-    """Ψ^a, Ψ^M, Ψ^GF from two fields, Ψ^Var from up to four, in O(p² (p + k)²/4) integrals over the path."""
+    """Ψ^a, Ψ^M, Ψ^GF from two fields, Ψ^Var from up to four, in O(p² (p + k)²/4) integrals over the path.
+
+    Ψ^Var is that at Ω times `stretch`: without label noise it is of degree 1 in Ω.
+    """
     p, k = M.shape
     n = p + k
     scale, beta, rho = np.empty(n), np.empty(n), np.empty((n, n))
@@ -202,7 +207,7 @@ def drifts(
             variance = Delta * angle(rho[i, j]) / TWO_PI
             for m in range(n):
                 for q in range(m + 1):
-                    factor = (1.0 if q == m else 2.0) * beta[m] * beta[q]
+                    factor = (1.0 if q == m else 2.0) * stretch * beta[m] * beta[q]
                     if factor != 0.0:
                         mean = four_fields(rho[i, j], rho[i, m], rho[i, q], rho[j, m], rho[j, q], rho[m, q])
                         variance += factor * mean
@@ -224,7 +229,9 @@ def of(student: Activation, teacher: Activation) -> Expectations | None:
     """The expectations of relu with itself."""
     if not student.name == teacher.name == "relu":
         return None
-    return Expectations("relu|relu", risk, _drifts(NODES), _drifts(2 * NODES))
+    usual = _drifts(NODES)
+    in_lanes = bound(drifts_in_turn, drifts=specialised(usual))
+    return Expectations("relu|relu", risk, usual, in_lanes, _drifts(2 * NODES))
 
 
 FAMILIES.register("relu", Family("relu", 30, of))

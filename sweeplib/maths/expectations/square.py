@@ -114,22 +114,24 @@ def drifts(
 
 
 def drifts_in_lanes(
+    filled: int,
     Q: Array,
     M: Array,
     P: Array,
     a: Array,
     a_star: Array,
     Delta: Array,
+    stretch: Array,
     drift_M: Array,
     drift_GF: Array,
     drift_Var: Array,
     drift_a: Array,
 ) -> None:
-    """What `drifts` fills, of many systems, the last axis of every array; Δ is (lanes,)."""
+    """What `drifts` fills, of many systems, Ψ^Var at Ω times `stretch`: without label noise it is of degree 3 in Ω."""
     p, k, lanes = M.shape
     moments = np.zeros((2, lanes))
     trace, second_moment = moments[0], moments[1]
-    factor, twice = np.empty(lanes), np.empty(lanes)
+    factor, twice, cubes = np.empty(lanes), np.empty(lanes), np.empty(lanes)
     for r in range(k):
         for lane in range(lanes):
             trace[lane] += a_star[r, lane] * P[r, r, lane] / k
@@ -149,7 +151,9 @@ def drifts_in_lanes(
                 weight = a[i, lane] * a[j, lane] / (p * p)
                 second_moment[lane] += weight * Q[i, j, lane] * Q[i, j, lane]
     for lane in range(lanes):
-        second_moment[lane] = trace[lane] * trace[lane] + 2.0 * second_moment[lane] + Delta[lane]
+        cube = stretch[lane] * stretch[lane] * stretch[lane]
+        moment = trace[lane] * trace[lane] + 2.0 * second_moment[lane]
+        second_moment[lane], cubes[lane] = cube * moment + stretch[lane] * Delta[lane], cube
 
     for i in range(p):
         for j in range(p):
@@ -190,8 +194,9 @@ def drifts_in_lanes(
                 for lane in range(lanes):
                     twice[lane] += drift_M[i, r, lane] * a_star[r, lane] * M[j, r, lane] / k
             for lane in range(lanes):
-                variance = second_moment[lane] * Q[i, j, lane] + 4.0 * trace[lane] * drift_GF[i, j, lane]
-                drift_Var[i, j, lane] = 4.0 * a[i, lane] * a[j, lane] * (variance + 8.0 * twice[lane])
+                products = 4.0 * trace[lane] * drift_GF[i, j, lane] + 8.0 * twice[lane]
+                variance = second_moment[lane] * Q[i, j, lane] + cubes[lane] * products
+                drift_Var[i, j, lane] = 4.0 * a[i, lane] * a[j, lane] * variance
                 drift_Var[j, i, lane] = drift_Var[i, j, lane]
     for i in range(p):
         for r in range(k):
@@ -207,7 +212,7 @@ def drifts_in_lanes(
 def of(student: Activation, teacher: Activation) -> Expectations | None:
     """The expectations of the square with itself."""
     return (
-        Expectations("square|square", risk, drifts, in_lanes=drifts_in_lanes)
+        Expectations("square|square", risk, drifts, drifts_in_lanes)
         if student.name == teacher.name == "square"
         else None
     )
