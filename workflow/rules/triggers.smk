@@ -22,6 +22,4 @@ def code(stage, *floors):
     ]
 
 
-numerics = code(
-    "simulate", "problem", "maths", "random", "dynamics", "observables", "simulation", "sources", "user_modules"
-)
+numerics = {name: sweep.numerics(name) for name in sweep.runs}
