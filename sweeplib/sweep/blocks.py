@@ -109,7 +109,7 @@ def _cases(block: Block, layout: Layout, positions: np.ndarray) -> list[Case]:
     for case, position in zip(cases, positions, strict=True):
         if case.identity() != ids[position].ljust(16, b"\0"):
             problem = f"this worker's sweeplib or plugins are not those that planned block {block.name}"
-            raise SweeplibError(f"{problem}: start the workers anew")
+            raise SweeplibError(f"{problem}; run again, with new workers")
     return cases
 
 

@@ -23,6 +23,8 @@ from sweeplib.user_modules import PACKAGE, module_spec, user_file
 STAGES = ("simulate", "analyse", "figure", "report")
 """The stages of a sweep that call code of plugins, in their order."""
 
+MODULE = "a module that Python finds, or the path of a `.py` file"
+
 _FIRST_USED = {"analysis": 1, "figure": 2, "interactive plot": 3, "cluster": len(STAGES)}
 """The first stage that uses a kind of thing; those that are not here are used from the first on."""
 
@@ -81,7 +83,8 @@ def import_plugins(plugins: Iterable[str]) -> None:
             try:
                 _import(plugin, name)
             except Exception as error:
-                raise InputError(f"cannot be imported: {_reason(error)}", key="plugins", value=plugin) from error
+                problem, expected = f"cannot be imported: {_reason(error)}", None if _is_file(plugin) else MODULE
+                raise InputError(problem, key="plugins", value=plugin, expected=expected) from error
             _plugins[plugin] = _Plugin(name, {path: code(path) for path in user_files([name])})
 
 

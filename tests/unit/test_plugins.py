@@ -114,6 +114,12 @@ def test_a_missing_file_is_refused_with_the_nearest_beside_it(tmp_path: Path) ->
     assert "did you mean 'my_plugin.py'?" in said
 
 
+def test_a_file_named_without_its_ending_is_refused_with_what_is_missing() -> None:
+    assert refusal("my_plugin").endswith(
+        "got 'my_plugin'; expected a module that Python finds, or the path of a `.py` file"
+    )
+
+
 def test_paths_are_relative_to_the_folder_given(tmp_path: Path) -> None:
     absolute = str(tmp_path / "b.py")
     expected = (str(tmp_path / "a.py"), absolute, "a.module")

@@ -54,6 +54,13 @@ class Project:
         _, errors = process.communicate()
         assert process.returncode == 0, errors
 
+    def make(self, *arguments: str) -> subprocess.CompletedProcess[str]:
+        """`make` run in the tree, with what is installed already."""
+        installed = Path(sys.prefix) / ".run"
+        command = ["make", "--no-print-directory", f"--old-file={installed}", f"VENV={sys.prefix}", *arguments]
+        environment = os.environ | {"PYTHONPATH": str(self.root)}
+        return subprocess.run(command, cwd=self.root, env=environment, capture_output=True, text=True, check=False)
+
     def _started(self, module: str, *arguments: str) -> subprocess.Popen[str]:
         command = [sys.executable, "-m", module, *arguments]
         environment = os.environ | {"PYTHONPATH": str(self.root)}
@@ -90,7 +97,8 @@ def project_in(root: Path) -> Project:
     """The project copied to `root`, with the compiled kernels it may have."""
     for part in ("sweeplib", "workflow"):
         shutil.copytree(ROOT / part, root / part)
-    shutil.copy(ROOT / "Snakefile", root)
+    for file in ("Snakefile", "Makefile"):
+        shutil.copy(ROOT / file, root)
     shutil.copytree(OWN, root / "desk" / "own")
     (root / "desk" / "tiny.yaml").write_text(SWEEP)
     return Project(root)

@@ -81,6 +81,17 @@ def test_nothing_is_left_to_do_after_a_finished_run(finished: Project) -> None:
     assert "Nothing to be done" in finished.snakemake("--config", "sweep=tiny.yaml").stderr
 
 
+def test_make_ends_with_what_became_of_the_sweep_also_when_there_is_nothing_to_do(finished: Project) -> None:
+    done = finished.make("sweep", "CONFIG=desk/tiny.yaml", "RESULTS=desk/results")
+    assert done.returncode == 0, done.stderr
+    assert "Nothing to be done" in done.stderr
+    assert done.stdout.splitlines() == [
+        "tiny: all 8 cases ended ok",
+        "dataset: desk/results/tiny/dataset.zarr",
+        "report: desk/results/tiny/report/index.html",
+    ]
+
+
 @pytest.mark.parametrize(
     ("floor", "rerun"),
     [

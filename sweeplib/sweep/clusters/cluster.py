@@ -25,7 +25,7 @@ class ClusterSettings(pydantic.BaseModel, ABC):
     block_size: Annotated[int, Field(ge=1)] | None = None
 
     def located(self, folder: Path) -> "ClusterSettings":
-        """The same settings with the paths that they name relative to `folder`; a cluster without paths has none."""
+        """The same settings, with the paths among them, if there are any, relative to `folder`."""
         return self
 
     @abstractmethod
