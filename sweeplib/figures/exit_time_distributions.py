@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from sweeplib import theory
-from sweeplib.analysis.cells import field, labelled
+from sweeplib.analysis.cells import constants, field, labelled
 from sweeplib.analysis.passages import passages
 from sweeplib.analysis.phase_retrieval import theory_applies
 from sweeplib.analysis.survival import survival_curve
@@ -51,6 +51,7 @@ def exit_time_distributions(
 
     sample = passages(ds, "time")
     data = xr.Dataset({"exit": sample.exit, "end": sample.end, "used": sample.used, "applies": theory_applies(ds)})
+    data = data.assign_attrs(constants(ds))
     drawn = {"dynamics", "seed"}
     data = selected(data, where)
     data = data.isel({dim: 0 for dim in data.dims if data.sizes[dim] == 1 and dim not in drawn})
@@ -96,7 +97,7 @@ def _measured(axes: Axes, one: xr.Dataset, shown: list[str], colour: str, confid
 
 
 def _theory(axes: Axes, one: xr.Dataset, colour: str) -> None:
-    p, d, Delta, T, gamma = (float(one[name]) for name in ("p", "d", "Delta", "threshold", "gamma"))
+    p, d, Delta, T, gamma = (float(field(one, name)) for name in ("p", "d", "Delta", "threshold", "gamma"))
     exits = one["exit"].values
     t = np.linspace(0.0, 1.05 * float(np.nanmax(exits)), 200)
     for kind, dashes in LAWS.items():
@@ -156,8 +157,7 @@ def survival_curves(ds: xr.Dataset, analyses: Mapping[str, xr.Dataset]) -> xr.Da
     law = xr.apply_ufunc(
         theory.noise_corrected_survival,
         time,
-        *(field(ds, name).astype(float) for name in ("gamma", "p", "d", "Delta")),
-        ds["threshold"].astype(float),
+        *(field(ds, name).astype(float) for name in ("gamma", "p", "d", "Delta", "threshold")),
         input_core_dims=[["place"], [], [], [], [], []],
         output_core_dims=[["place"]],
         vectorize=True,
