@@ -11,6 +11,7 @@ from sweeplib.analysis.analysis import ANALYSES, Analysis
 from sweeplib.analysis.bootstrap import resampled_counts
 from sweeplib.analysis.cells import labelled
 from sweeplib.analysis.exponents import Powers, exponents, interval, means, minus, spreads
+from sweeplib.analysis.lost_runs import MOST_LOST
 from sweeplib.analysis.regime_samples import regime_samples
 from sweeplib.errors import InputError
 from sweeplib.theory.regimes import (
@@ -49,6 +50,7 @@ def regimes(
     confidence: float = 0.95,
     resolution: float = 0.06,
     tolerance: float = 0.03,
+    max_lost: float = MOST_LOST,
     resamples: int = 4000,
     random_seed: int = 0,
 ) -> xr.Dataset:
@@ -63,13 +65,15 @@ def regimes(
     perfect_learning where x_V > r and x_R > r; plateau where |x_V| ≤ r and x_R ≤ r; bad_learning where x_V < −r and
     x_R ≤ r; any other draw says nothing. `probability` is the fraction of draws, `regime` that which at least
     `confidence` of them say, else undecided; `likeliest` the one that most say.
+    A dimension at which more than `max_lost` of the runs have no value at the horizon, as those that diverged or timed
+    out, is left out: the others are no sample of all. seeds_lost: how many.
     Nothing is taken from the exponents δ and κ; where the axes are these, *_theory is what theory says.
     """
     import xarray as xr
 
     if "d" not in ds.dims or ds.sizes["d"] < 2:
         raise InputError("the input dimension does not vary", key="d", expected="an axis of it")
-    sample = regime_samples(ds)
+    sample = regime_samples(ds, max_lost)
     draws = resampled_counts(ds.sizes["seed"], resamples, random_seed)
     d = ds["d"].values.astype(float)
 
@@ -83,9 +87,12 @@ def regimes(
         vectorize=True, output_dtypes=[float] * 4,
     )  # fmt: skip
     found = _decided(parts[1], confidence) | _exponents(parts[0]) | _levels(parts[2], parts[3], ds["d"])
+    found["seeds_lost"] = sample["seeds_lost"]
     result = xr.Dataset(found).assign_coords(candidate=("candidate", list(REGIMES[1:])))
     result["candidate"] = labelled(result["candidate"], "regime that may be")
-    return _with_theory(result).assign_attrs(confidence=confidence, resolution=resolution, tolerance=tolerance)
+    return _with_theory(result).assign_attrs(
+        confidence=confidence, resolution=resolution, tolerance=tolerance, max_lost=max_lost
+    )
 
 
 def outcome(
