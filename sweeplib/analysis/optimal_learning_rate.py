@@ -12,7 +12,7 @@ from sweeplib.analysis.bootstrap import interval_levels, resampled_counts, resam
 from sweeplib.analysis.cells import field, labelled
 from sweeplib.analysis.lost_runs import MOST_LOST
 from sweeplib.analysis.passages import passages
-from sweeplib.analysis.phase_retrieval import theory_applies
+from sweeplib.analysis.phase_retrieval import escape_theory_holds
 from sweeplib.analysis.scan import scan_dim
 from sweeplib.analysis.speed_fit import FEWEST, fastest, least_steps, local_weights
 from sweeplib.theory import noise_corrected_optimal_learning_rate
@@ -97,7 +97,8 @@ def optimal_learning_rate(
     at_edge: the optimum or an end of its interval is at the end of the learning rates used, so that the true one may
     lie beyond.
     gamma_opt_theory: the optimum of annealed and of quenched theory alike; gamma_opt_noise_corrected: with the O(1)
-    shift of the exit time by the noise of SGD, which the ODE does not have. NaN where the theory does not apply.
+    shift of the exit time by the noise of SGD, which the ODE does not have. NaN where the theory does not hold
+    (`phase_retrieval`).
     """
     import xarray as xr
 
@@ -164,7 +165,7 @@ def _measured(*parts: xr.DataArray) -> dict[str, xr.DataArray]:
 
 def _theory(ds: xr.Dataset, dim: str) -> dict[str, xr.DataArray]:
     one = ds.drop_vars("gamma").isel({dim: 0}, drop=True)
-    applies = theory_applies(one)
+    applies = escape_theory_holds(one)
     p, d, Delta = (field(one, name) for name in ("p", "d", "Delta"))
     results = {
         "gamma_opt_theory": theory_optimum(p, Delta),

@@ -13,7 +13,7 @@ from sweeplib.analysis.bootstrap import interval_levels, resampled_counts
 from sweeplib.analysis.cells import field, labelled
 from sweeplib.analysis.lost_runs import MOST_LOST
 from sweeplib.analysis.optimal_learning_rate import minima, scanned
-from sweeplib.analysis.phase_retrieval import theory_applies
+from sweeplib.analysis.phase_retrieval import escape_theory_holds
 from sweeplib.analysis.scan import scan_dim
 from sweeplib.errors import InputError
 
@@ -40,7 +40,7 @@ def overparametrisation_gain(
     gammas_censored, gammas_lost: learning rates left out at p, as too many runs (more than `max_censored`,
     `max_lost`) did not exit, or failed or were killed, as in `optimal_learning_rate`.
     gain_limit: (12 + Δ) p²/(8 + 2p + (2 + Δ) p²), that of theory for d → ∞; gain_quenched: of the quenched exit times
-    at d; gain_noise_corrected: of the noise-corrected ones at their optima. NaN where the theory does not apply.
+    at d; gain_noise_corrected: of the noise-corrected ones at their optima. NaN where the theory does not hold.
     """
     import xarray as xr
 
@@ -103,7 +103,7 @@ def _measured(
 
 def _theory(ds: xr.Dataset, dim: str) -> dict[str, xr.DataArray]:
     one = ds.drop_vars("gamma").isel({dim: 0}, drop=True)
-    applies = theory_applies(one)
+    applies = escape_theory_holds(one)
     p, d, Delta, T = (field(one, name) for name in ("p", "d", "Delta", "threshold"))
     limit = theory.overparametrisation_gain(p, Delta)
     results = {

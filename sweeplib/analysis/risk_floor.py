@@ -9,7 +9,7 @@ import numpy as np
 from sweeplib.analysis.analysis import ANALYSES, Analysis
 from sweeplib.analysis.cells import field, labelled, require
 from sweeplib.analysis.lost_runs import MOST_LOST, made, recorded, unless_lost, without_value
-from sweeplib.analysis.phase_retrieval import theory_applies
+from sweeplib.analysis.phase_retrieval import floor_theory_holds
 from sweeplib.errors import InputError
 from sweeplib.theory import asymptotic_risk
 
@@ -24,7 +24,7 @@ def risk_floor(ds: xr.Dataset, *, last: float = 0.5, max_lost: float = MOST_LOST
     that window less that over the first, far from zero where the floor is not reached. seeds_used: runs that count;
     seeds_lost: those without a value somewhere in the window, as they stopped at their exit, diverged, timed out or
     failed. NaN where more than the fraction `max_lost` of all is lost, as the others are no sample of all.
-    risk_floor_theory: γΔ/(1 − 6γ), that of phase retrieval by one unit (p = 1), NaN elsewhere.
+    risk_floor_theory: γΔ/(1 − 6γ), that of phase retrieval by one unit under SGD and its ODE, NaN elsewhere.
     """
     import xarray as xr
 
@@ -60,7 +60,7 @@ def _error(values: xr.DataArray) -> xr.DataArray:
 
 def _theory(ds: xr.Dataset) -> xr.DataArray:
     floor: xr.DataArray = asymptotic_risk(field(ds, "gamma"), field(ds, "Delta"))
-    return floor.where(theory_applies(ds) & (field(ds, "p") == 1))
+    return floor.where(floor_theory_holds(ds))
 
 
 ANALYSES.register("risk_floor", Analysis("risk_floor", risk_floor, "The risk at which runs end up, beside theory"))

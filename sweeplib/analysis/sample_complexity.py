@@ -45,9 +45,9 @@ def sample_complexity(
 ) -> xr.Dataset:
     """Growth of the mean exit steps n with d, per dynamics, threshold and point of the other axes.
 
-    steps_over_d, _error: n/d and its standard error. NaN, and left out of all fits, where more than `max_censored` of the
-    runs did not exit by their end or within their time limit (seeds_censored), or more than `max_lost` failed or were
-    killed (seeds_lost).
+    steps_over_d, _error: n/d and its standard error. NaN, and left out of all fits, where more than `max_censored` of
+    the runs did not exit by their end or within their time limit (seeds_censored), or more than `max_lost` failed or
+    were killed (seeds_lost).
     exponent (_low, _high): of n ∝ d^x, weighted least squares of logarithms; interval by bootstrap over the seeds.
     law_offset, law_amplitude, law_chi2, along `law`, an information exponent: fits of n/d = offset + amplitude g(d), g
     being 0, log d or d; the errors of n/d have `tolerance` · n/d added in quadrature, for what the laws neglect.

@@ -13,6 +13,7 @@ from sweeplib.figures.facets import Facets, each
 from sweeplib.figures.figure import FIGURES, Figure
 from sweeplib.figures.interactive import INTERACTIVE, Interactive
 from sweeplib.figures.labels import axis_label, symbol, value_label, wrapped_label
+from sweeplib.figures.learning_rate_scan import optima
 from sweeplib.figures.legend import dynamics_entries, hue_entries, legend_below
 from sweeplib.figures.over_width import dodged, measured_dynamics, over_width, width_axis
 from sweeplib.figures.style import FAINT, INK, THEORY_DASHES, dynamics_look, look, plain_ticks
@@ -127,9 +128,10 @@ INTERACTIVE.register(
     Interactive(
         x="p",
         y="gamma_opt",
+        data=optima,
         needs=("optimal_learning_rate",),
         also=("gamma_opt_theory", "exit_steps_min", "at_edge"),
-        theory="gamma_opt_noise_corrected",
+        theory="gamma_opt_expected",
         figure="optimal_learning_rate",
     ),
 )

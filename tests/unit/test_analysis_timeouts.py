@@ -77,7 +77,7 @@ def test_a_run_over_its_time_limit_is_censored_where_it_came(directory, unlimite
 
 
 def test_means_count_the_runs_over_their_limit(directory, unlimited):
-    """The chain's are cut off together: its mean is that of min(exit, limit), of exits known from runs without a limit."""
+    """The chain's are cut off together: its mean is that of min(exit, limit), of the exits of runs without a limit."""
     ds, found = dataset(directory), result(directory, "exit_times")
     over = ds.status == OVER
     assert found.restricted.all()
