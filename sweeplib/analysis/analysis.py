@@ -7,6 +7,7 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
+from sweeplib.analysis.cells import constants
 from sweeplib.errors import InputError
 from sweeplib.registry import Registry
 
@@ -28,9 +29,10 @@ class Analysis:
     overlaps: bool = False
 
     def __call__(self, ds: xr.Dataset, **options: Any) -> xr.Dataset:
-        """Return the labelled result; InputError for an unknown option."""
+        """Return the labelled result, with the dataset's constant fields; InputError for an unknown option."""
         self.check(options)
-        return self.function(ds, **options).assign_attrs(title=self.doc, analysis=self.name)
+        labels = constants(ds) | {"title": self.doc, "analysis": self.name}
+        return self.function(ds, **options).assign_attrs(labels)
 
     def check(self, options: Mapping[str, Any]) -> None:
         """Raise InputError, naming the key, for an option that the analysis does not have."""

@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass
+from dataclasses import field as default
 from typing import TYPE_CHECKING, Literal
 
+from sweeplib.analysis.cells import constants, field
 from sweeplib.registry import Registry
 
 if TYPE_CHECKING:
@@ -39,13 +41,15 @@ class Interactive:
     hue: str | None = None
     kind: Literal["points", "curves"] = "points"
     lines: tuple[Line, ...] = ()
-    colors: Mapping[str, str] = field(default_factory=dict)
+    colors: Mapping[str, str] = default(default_factory=dict)
     title: str = ""
     figure: str = ""
 
     def labelled(self, ds: xr.Dataset, analyses: Mapping[str, xr.Dataset]) -> xr.Dataset:
         """Return the data that it shows, from a dataset and the analyses that it needs."""
-        return analyses[self.needs[0]] if self.data is None else self.data(ds, analyses)
+        data = analyses[self.needs[0]] if self.data is None else self.data(ds, analyses)
+        wanted = set(constants(data)).intersection((self.x, self.y, *self.also)).difference(data.variables)
+        return data.assign_coords({name: field(data, name) for name in sorted(wanted)})
 
 
 INTERACTIVE: Registry[Interactive] = Registry("interactive plot")
