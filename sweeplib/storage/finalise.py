@@ -52,10 +52,9 @@ def _write_shared(
     region = region_of(sweep)
     for coordinate in every:
         writer.coordinate(coordinate.name, coordinate.dims, coordinate.values, coordinate.attributes)
-    outer = ("dynamics", *region.dims)
-    status = writer.variable("status", outer, (len(results), *region.sizes), np.uint8, STATUS_LABELS, apart=1)
-    for number, part in enumerate(results.values()):
-        status[number] = region.status(part)
+    status = (region.status(part) for part in results.values())
+    outer, sizes = ("dynamics", *region.dims), (len(results), *region.sizes)
+    writer.stacked("status", outer, sizes, np.uint8, STATUS_LABELS, status)
     _write_variables(writer, region, results, None)
     writer.finish(attributes)
 
@@ -81,9 +80,8 @@ def _write_variables(writer: GroupWriter, region: Region, results: Mapping[str, 
     for name, variable in sorted(every.items()):
         dims = ("dynamics", *region.dims, *variable.dims)
         sizes = (len(results), *region.sizes, *variable.sizes)
-        array = writer.variable(name, dims, sizes, variable.dtype, variable.attributes, apart=1)
-        for number, part in enumerate(results.values()):
-            array[number] = region.values(part, name, variable, shape)
+        parts = (region.values(part, name, variable, shape) for part in results.values())
+        writer.stacked(name, dims, sizes, variable.dtype, variable.attributes, parts)
 
 
 def _attributes(sweep: "Sweep", directory: Path, results: Mapping[str, Results]) -> dict[str, Any]:
