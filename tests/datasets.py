@@ -30,7 +30,7 @@ LABELS = {
     "end_steps": ("last step simulated", r"\nu_{\mathrm{end}}"),
     "end_time": ("last time simulated", r"t_{\mathrm{end}}"),
 }
-FIXED = {"p": 1, "k": 1, "activation": "square", "spherical": True}
+FIXED = {"p": 1, "k": 1, "activation": "square", "spherical": 1}
 
 
 def sweep_dataset(
@@ -82,7 +82,7 @@ def sweep_dataset(
         },
         coords=axes
         | {"seed": np.arange(seeds), "threshold": list(thresholds), "time": grid, "dynamics": list(dynamics)},
-    ).assign_coords(FIXED)
+    ).assign_attrs(FIXED)
     ds["status"] = xr.ones_like(end, dtype=np.uint8)
     planned = (ds.dynamics != "sgd") | (ds.d == min(d))
     ds = ds.where(planned, xr.Dataset({name: np.nan for name in ds if name != "status"} | {"status": np.uint8(0)}))

@@ -19,11 +19,13 @@ def with_status(ds: xr.Dataset, *meanings: str) -> xr.DataArray:
 
 
 def field(ds: xr.Dataset, name: str, default: Any = None) -> xr.DataArray:
-    """The field of the problem as a coordinate of whatever dims it varies along; `default` where it is not stored."""
+    """The field of the problem over whatever dims it varies along; `default` where it is not stored."""
     import xarray as xr
 
     if name in ds.coords:
         return ds.coords[name]
+    if name in ds.attrs:
+        return xr.DataArray(ds.attrs[name])
     if default is None:
         raise InputError("the dataset does not say", key=name, expected=f"a coordinate {name}")
     return xr.DataArray(default)
