@@ -94,6 +94,13 @@ def sweep_dataset(
     return _labelled(ds)
 
 
+def with_constants_as_attributes(ds: xr.Dataset) -> xr.Dataset:
+    """The dataset with its scalar coordinates, which are fields of the problem, as attributes."""
+    scalars = {str(name): variable.item() for name, variable in ds.coords.items() if not variable.ndim}
+    kinds = {name: int(value) if isinstance(value, bool) else value for name, value in scalars.items()}
+    return ds.drop_vars(scalars).assign_attrs(kinds)
+
+
 def _start(
     rng: np.random.Generator, shape: tuple[int, ...], paired: bool, scan: str, dims: tuple[str, ...]
 ) -> np.ndarray:

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from sweeplib.analysis.analysis import ANALYSES, Analysis
-from sweeplib.analysis.cells import field, labelled, with_status
+from sweeplib.analysis.cells import labelled, step_time, with_status
 from sweeplib.analysis.passages import Passages, passages
 from sweeplib.analysis.survival import median
 
@@ -31,10 +31,9 @@ def exit_times(ds: xr.Dataset, *, confidence: float = 0.95) -> xr.Dataset:
     import xarray as xr
 
     sample = passages(ds, "steps")
-    step_time = field(ds, "gamma") / (field(ds, "p") * field(ds, "d"))
     variables = _counts(ds) | _fraction(sample, confidence)
     for name, (steps, wording) in _statistics(sample, confidence).items():
-        for quantity, unit in (("steps", 1.0), ("time", step_time)):
+        for quantity, unit in (("steps", 1.0), ("time", step_time(ds))):
             long_name, symbol = QUANTITIES[quantity]
             meaning, mathematics = (
                 text.replace("WHAT", word) for text, word in zip(wording, (long_name, symbol), strict=True)

@@ -141,7 +141,7 @@ def _theory(ds: xr.Dataset, dim: str) -> dict[str, xr.DataArray]:
     p, d, Delta = (field(one, name) for name in ("p", "d", "Delta"))
     results = {
         "gamma_opt_theory": theory_optimum(p, Delta),
-        "gamma_opt_noise_corrected": noise_corrected_optimal_learning_rate(p, d, Delta, one["threshold"]),
+        "gamma_opt_noise_corrected": noise_corrected_optimal_learning_rate(p, d, Delta, field(one, "threshold")),
     }
     return {name: result.where(applies).assign_attrs(result.attrs) for name, result in results.items()}
 

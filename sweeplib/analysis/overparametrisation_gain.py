@@ -67,7 +67,7 @@ def _with_width(ds: xr.Dataset) -> xr.Dataset:
     width = field(ds, "p")
     if width.ndim:
         raise InputError("the widths have no axis of their own", key="p", value=width.dims, expected="an axis p")
-    return ds.expand_dims("p")
+    return ds.assign_coords(p=width).expand_dims("p")
 
 
 def _least(steps: Array, gamma: Array, draws: Array) -> tuple[Array, float, bool]:

@@ -96,7 +96,7 @@ def _measured(axes: Axes, one: xr.Dataset, shown: list[str], colour: str, confid
 
 
 def _theory(axes: Axes, one: xr.Dataset, colour: str) -> None:
-    p, d, Delta, T, gamma = (float(one[name]) for name in ("p", "d", "Delta", "threshold", "gamma"))
+    p, d, Delta, T, gamma = (float(field(one, name)) for name in ("p", "d", "Delta", "threshold", "gamma"))
     exits = one["exit"].values
     t = np.linspace(0.0, 1.05 * float(np.nanmax(exits)), 200)
     for kind, dashes in LAWS.items():
@@ -156,8 +156,7 @@ def survival_curves(ds: xr.Dataset, analyses: Mapping[str, xr.Dataset]) -> xr.Da
     law = xr.apply_ufunc(
         theory.noise_corrected_survival,
         time,
-        *(field(ds, name).astype(float) for name in ("gamma", "p", "d", "Delta")),
-        ds["threshold"].astype(float),
+        *(field(ds, name).astype(float) for name in ("gamma", "p", "d", "Delta", "threshold")),
         input_core_dims=[["place"], [], [], [], [], []],
         output_core_dims=[["place"]],
         vectorize=True,

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from sweeplib import theory
+from sweeplib.analysis.cells import field
 from sweeplib.analysis.phase_retrieval import theory_applies
 from sweeplib.errors import InputError
 from sweeplib.figures.facets import Facets, at_middle, each, facets, selected, used_dynamics
@@ -80,11 +81,11 @@ def _theory(axes: Axes, one: xr.Dataset, colour: str) -> None:
     if not bool(one["applies"].all()):
         return
     d = one["d"].values.astype(float)
-    gamma = np.broadcast_to(one["gamma"].values, d.shape)
+    gamma = np.broadcast_to(field(one, "gamma").values, d.shape)
     if np.ptp(gamma) == 0.0:
         d = np.geomspace(d.min(), d.max(), 60)
         gamma = np.full_like(d, gamma[0])
-    p, Delta, T = (float(one[name]) for name in ("p", "Delta", "threshold"))
+    p, Delta, T = (float(field(one, name)) for name in ("p", "Delta", "threshold"))
     for kind, dashes in THEORY_DASHES.items():
         time = getattr(theory, f"{kind.replace('-', '_')}_exit_time")(gamma, p, d, Delta, T)
         axes.plot(d, np.where(np.isfinite(time), time, np.nan), color=colour, linestyle=dashes, linewidth=0.9, zorder=1)
@@ -101,7 +102,7 @@ def unrestricted(ds: xr.Dataset, analyses: Mapping[str, xr.Dataset]) -> xr.Datas
     """Exit times without restricted means, and those of noise-corrected theory where it applies."""
     exits = analyses["exit_times"]
     mean = exits["exit_time_mean"]
-    gamma, p, d, Delta, T = (exits[name] for name in ("gamma", "p", "d", "Delta", "threshold"))
+    gamma, p, d, Delta, T = (field(exits, name) for name in ("gamma", "p", "d", "Delta", "threshold"))
     time = theory.noise_corrected_exit_time(gamma, p, d, Delta, T).where(theory_applies(ds))
     attrs = {"long_name": "exit time of noise-corrected theory", "units": "1", "symbol": mean.attrs["symbol"]}
     drawn = mean.where(~exits["restricted"]).assign_attrs(mean.attrs)

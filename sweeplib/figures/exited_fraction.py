@@ -80,9 +80,8 @@ def _data(ds: xr.Dataset, exits: xr.Dataset) -> xr.Dataset:
 
 
 def _label(ds: xr.Dataset, data: xr.Dataset) -> str:
-    return (
-        f"{symbol(ds['gamma'])}/${data['unit'].attrs['symbol']}$" if data.attrs["theory"] else axis_label(ds["gamma"])
-    )
+    gamma = field(ds, "gamma")
+    return f"{symbol(gamma)}/${data['unit'].attrs['symbol']}$" if data.attrs["theory"] else axis_label(gamma)
 
 
 def _curve(axes: Axes, one: xr.Dataset, dim: str, shown: list[str], looks: dict[str, str], aside: float) -> None:

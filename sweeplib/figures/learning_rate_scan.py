@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from sweeplib import theory
-from sweeplib.analysis.cells import is_stochastic
+from sweeplib.analysis.cells import field, is_stochastic
 from sweeplib.errors import InputError
 from sweeplib.figures.facets import Facets, each, facets, selected, used_dynamics
 from sweeplib.figures.figure import FIGURES, Figure
@@ -147,7 +147,7 @@ def _kinds(part: xr.Dataset) -> list[str]:
 def theory_steps(kind: str, gamma: np.ndarray, one: xr.Dataset) -> np.ndarray:
     """Exit steps p d/γ times the annealed, quenched or noise-corrected exit time, at one point of the sweep."""
     formula = getattr(theory, kind.replace("-", "_") + "_exit_time")
-    p, d, Delta, T = (float(one[name]) for name in ("p", "d", "Delta", "threshold"))
+    p, d, Delta, T = (float(field(one, name)) for name in ("p", "d", "Delta", "threshold"))
     steps: np.ndarray = formula(gamma, p, d, Delta, T) * p * d / gamma
     return steps
 
@@ -184,7 +184,7 @@ def _stochastic(part: xr.Dataset) -> bool:
 
 
 def _step_unit(one: xr.Dataset, scale: str) -> float:
-    d = float(one["d"])
+    d = float(field(one, "d"))
     return {"d log d": d * np.log(d), "d": d, "1": 1.0}[scale]
 
 
@@ -219,7 +219,7 @@ def exit_points(_: xr.Dataset, analyses: Mapping[str, xr.Dataset]) -> xr.Dataset
 
     exits = analyses["exit_times"]
     mean = exits["exit_steps_mean"]
-    p, d, Delta, T = (exits[name] for name in ("p", "d", "Delta", "threshold"))
+    p, d, Delta, T = (field(exits, name) for name in ("p", "d", "Delta", "threshold"))
     times = [
         formula(exits["gamma"], p, d, Delta, T)
         for formula in (theory.noise_corrected_exit_time, theory.quenched_exit_time)

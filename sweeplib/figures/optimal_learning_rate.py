@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from sweeplib import theory
+from sweeplib.analysis.cells import field
 from sweeplib.figures.facets import Facets, each
 from sweeplib.figures.figure import FIGURES, Figure
 from sweeplib.figures.interactive import INTERACTIVE, Interactive
@@ -98,7 +99,7 @@ def _points(axes: Axes, p: np.ndarray, found: xr.Dataset, at_edge: xr.DataArray,
 def _theory(axes: Axes, one: xr.Dataset, colour: str, *, relative: bool) -> None:
     ends = np.array([one["p"].min(), one["p"].max()], float)
     p = np.geomspace(ends[0], ends[1], WIDTHS) if ends[1] > ends[0] else ends
-    d, Delta, T = (float(one[name]) for name in ("d", "Delta", "threshold"))
+    d, Delta, T = (float(field(one, name)) for name in ("d", "Delta", "threshold"))
     limit = theory.optimal_learning_rate(p, Delta)
     corrected = theory.noise_corrected_optimal_learning_rate(p, d, Delta, T)
     if not relative:
