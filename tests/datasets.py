@@ -31,7 +31,7 @@ LABELS = {
     "end_time": ("last time simulated", r"t_{\mathrm{end}}"),
 }
 STATUS = dict(zip(str(FLAGS["flag_meanings"]).split(), range(6), strict=True))
-FIXED = {"p": 1, "k": 1, "activation": "square", "spherical": True}
+FIXED = {"p": 1, "k": 1, "activation": "square", "spherical": 1}
 
 
 def sweep_dataset(
@@ -83,7 +83,7 @@ def sweep_dataset(
         },
         coords=axes
         | {"seed": np.arange(seeds), "threshold": list(thresholds), "time": grid, "dynamics": list(dynamics)},
-    ).assign_coords(FIXED)
+    ).assign_attrs(FIXED)
     ds["status"] = xr.ones_like(end, dtype=np.uint8)
     planned = (ds.dynamics != "sgd") | (ds.d == min(d))
     ds = ds.where(planned, xr.Dataset({name: np.nan for name in ds if name != "status"} | {"status": np.uint8(0)}))

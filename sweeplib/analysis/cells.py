@@ -44,8 +44,14 @@ def step_time(ds: xr.Dataset) -> xr.DataArray:
 
 
 def constants(ds: xr.Dataset) -> dict[str, Any]:
-    """The fields of the problem that are attributes of the dataset, being the same in all of it."""
-    return {name: ds.attrs[name] for name in PROBLEM_FIELDS if name in ds.attrs}
+    """The fields of the problem, and other numbers of its grid, that are attributes of the dataset, by name.
+
+    They are the same in all of it.
+    """
+    from sweeplib.storage.labels import named
+
+    names = dict.fromkeys([*PROBLEM_FIELDS, *named(ds.attrs.get("fixed", ""))])
+    return {name: ds.attrs[name] for name in names if name in ds.attrs}
 
 
 def labelled(array: xr.DataArray, long_name: str, symbol: str = "", units: str = "1") -> xr.DataArray:

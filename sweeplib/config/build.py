@@ -13,6 +13,7 @@ from sweeplib.config.values import values
 from sweeplib.errors import InputError
 from sweeplib.problem import PROBLEM_FIELDS
 from sweeplib.simulation import Recording, recorded_variables
+from sweeplib.storage.labels import ATTRIBUTES
 from sweeplib.sweep.expressions import Expression
 from sweeplib.sweep.grid import Axis, Grid, Point
 from sweeplib.sweep.plugins import load_plugins, located, named
@@ -203,7 +204,7 @@ def _check_points(sweep: Sweep, name: str) -> None:
             case.check()
         except InputError as error:
             raise _at_point(error, name, point) from None
-    for taken in recorded_variables(case):
+    for taken in (*recorded_variables(case), *ATTRIBUTES):
         if taken in sweep.grid.names:
             raise InputError("the name of a result", key=sweep.grid.origin(taken), value=taken, expected="another name")
 

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from sweeplib.analysis.cells import constants, field, is_stochastic, step_time
+from sweeplib.analysis.cells import field, is_stochastic, step_time
 from sweeplib.errors import InputError
 from sweeplib.figures.facets import MOST_HUES, Facets, at_middle, each, facets, selected
 from sweeplib.figures.figure import FIGURES, Figure
@@ -162,7 +162,7 @@ def step_deviations(ds: xr.Dataset, analyses: Mapping[str, xr.Dataset]) -> xr.Da
     step = step_time(found)
     step.attrs = {"long_name": "ODE time of a step", "units": "1", "symbol": r"\gamma/(pd)"}
     kept = {"mean": found[name], "mean_error": found[f"{name}_error"], "seeds_paired": found["seeds_paired"]}
-    return xr.Dataset(kept, attrs=constants(found)).assign_coords(step=step)
+    return xr.Dataset(kept).assign_coords(step=step)
 
 
 FIGURES.register("deviation", Figure("deviation", deviation, CAPTION, needs=("deviation", "deviation_scaling")))

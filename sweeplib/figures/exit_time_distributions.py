@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from sweeplib import theory
-from sweeplib.analysis.cells import constants, field, labelled
+from sweeplib.analysis.cells import field, labelled
 from sweeplib.analysis.passages import passages
 from sweeplib.analysis.phase_retrieval import exit_theory_holds
 from sweeplib.analysis.survival import survival_curve
@@ -52,7 +52,6 @@ def exit_time_distributions(
 
     sample = passages(ds, "time")
     data = xr.Dataset({"exit": sample.exit, "end": sample.end, "used": sample.used, "applies": exit_theory_holds(ds)})
-    data = data.assign_attrs(constants(ds))
     drawn = {"dynamics", "seed"}
     data = selected(data, where)
     data = data.isel({dim: 0 for dim in data.dims if data.sizes[dim] == 1 and dim not in drawn})

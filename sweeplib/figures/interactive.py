@@ -3,11 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass
-from dataclasses import field as default
+from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Literal
 
-from sweeplib.analysis.cells import constants, field
+from sweeplib.analysis.constants import with_constants
 from sweeplib.registry import Registry
 
 if TYPE_CHECKING:
@@ -41,15 +40,14 @@ class Interactive:
     hue: str | None = None
     kind: Literal["points", "curves"] = "points"
     lines: tuple[Line, ...] = ()
-    colors: Mapping[str, str] = default(default_factory=dict)
+    colors: Mapping[str, str] = field(default_factory=dict)
     title: str = ""
     figure: str = ""
 
     def labelled(self, ds: xr.Dataset, analyses: Mapping[str, xr.Dataset]) -> xr.Dataset:
         """Return the data that it shows, from a dataset and the analyses that it needs."""
-        data = analyses[self.needs[0]] if self.data is None else self.data(ds, analyses)
-        wanted = set(constants(data)).intersection((self.x, self.y, *self.also)).difference(data.variables)
-        return data.assign_coords({name: field(data, name) for name in sorted(wanted)})
+        whole = {name: with_constants(analysis) for name, analysis in analyses.items()}
+        return whole[self.needs[0]] if self.data is None else self.data(with_constants(ds), whole)
 
 
 INTERACTIVE: Registry[Interactive] = Registry("interactive plot")

@@ -6,6 +6,7 @@ import xarray as xr
 
 from sweeplib import analysis
 from sweeplib.analysis.cells import field
+from sweeplib.analysis.constants import with_constants
 from sweeplib.errors import InputError
 from sweeplib.figures import FIGURES
 from sweeplib.figures.interactive import INTERACTIVE
@@ -16,7 +17,7 @@ from tests.datasets import sweep_dataset, with_constants_as_attributes
 def layouts() -> tuple[xr.Dataset, xr.Dataset]:
     """One dataset with its constant fields as coordinates, and as attributes."""
     ds = sweep_dataset(seeds=8, Delta=[1.0]).squeeze("Delta")
-    return ds, with_constants_as_attributes(ds)
+    return with_constants(ds), with_constants_as_attributes(ds)
 
 
 def test_a_field_is_found_in_both_layouts(layouts):
