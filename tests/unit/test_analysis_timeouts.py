@@ -44,8 +44,8 @@ def directory(tmp_path_factory: pytest.TempPathFactory) -> Path:
         patch.setattr("sweeplib.dynamics.sgd.WORK_A_ROUND", 1e6)
         run_sweep(sweep, folder, progress=False)
     finalise(sweep, folder)
-    for name, options in sweep.analyses.items():
-        write_analysis(name, options, folder)
+    for name in sweep.analyses:
+        write_analysis(sweep, name, folder)
     return folder
 
 
