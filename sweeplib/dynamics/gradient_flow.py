@@ -3,7 +3,7 @@
 import numpy as np
 
 from sweeplib.dynamics.dynamics import DYNAMICS, Array
-from sweeplib.dynamics.ode import Ode
+from sweeplib.dynamics.ode import IntegrationOptions, Ode
 
 
 class GradientFlow(Ode):
@@ -11,6 +11,7 @@ class GradientFlow(Ode):
 
     name = "gradient_flow"
     label = "gradient flow"
+    Options = IntegrationOptions
 
     def _noise(self) -> Array:
         return np.zeros(len(self.replicas))

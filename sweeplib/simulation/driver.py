@@ -13,7 +13,7 @@ from sweeplib.errors import InputError, SweeplibError
 from sweeplib.maths.expectations import Expectations, expectations
 from sweeplib.maths.initial import initial_weights, turned_to, weights_of_overlaps
 from sweeplib.maths.overlaps import Overlaps
-from sweeplib.observables import OBSERVABLES, Snapshot
+from sweeplib.observables import OBSERVABLES, Observable, Snapshot
 from sweeplib.problem import Problem
 from sweeplib.simulation.cases import Case, Status
 from sweeplib.simulation.variables import recorded_variables
@@ -84,15 +84,25 @@ def _take(data: dict[str, Array], names: Sequence[str], place: int, run: Dynamic
     """Write the observables at one recording time, for the replicas that came so far."""
     reached = run.reached(place)
     start = run.replicas
-    now = Snapshot(run.Q, run.M, start.P, run.a, start.a_star, start.Delta, needed)
+    states = [
+        (state.weight, Snapshot(state.Q, state.M, start.P, state.a, start.a_star, start.Delta, needed))
+        for state in run.states()
+    ]
     for name in names:
         observable = OBSERVABLES[name]
         if observable.over_time and reached.any():
-            data[name][reached, place] = observable.function(now)[reached]
+            data[name][reached, place] = _mean(observable, states)[reached]
         elif not observable.over_time and place == 0:
-            data[name][:] = observable.function(now)
+            data[name][:] = observable.function(states[0][1])
     if "risk_error" in data:
         data["risk_error"][reached, place] = run.risk_error[reached]
+
+
+def _mean(observable: Observable, states: Sequence[tuple[Array, Snapshot]]) -> Array:
+    """The weighted mean (n, *dims) of an observable over some states of n replicas; weights (n,)."""
+    values = [(weight, observable.function(now)) for weight, now in states]
+    terms = [value * weight.reshape(-1, *[1] * (value.ndim - 1)) for weight, value in values]
+    return np.asarray(sum(terms[1:], start=terms[0]))
 
 
 def replicas_of(cases: Sequence[Case], initial: Initial = None) -> Replicas:
