@@ -18,7 +18,7 @@ from numpy.typing import NDArray
 
 from sweeplib.dynamics.overlap_flow import Systems, Work, unpack
 from sweeplib.dynamics.step_moments import StepMoments
-from sweeplib.dynamics.stiff import StiffSolution
+from sweeplib.dynamics.stiff import StiffSolution, System
 
 Array = NDArray[np.float64]
 
@@ -76,8 +76,8 @@ def ensemble(mean: Array, covariance: Array) -> Ensemble:
     return Ensemble(states, weights, displacements, lengths, variances)
 
 
-class MeanSystem:
-    """Mean and covariance of the overlaps of replica i as one system of equations, for `StiffSolution` to solve.
+class MeanSystem(System):
+    """Mean and covariance of the overlaps of replica i as one system of equations.
 
     Its state is μ (m,), then the upper triangle of Σ row by row. `evaluations` counts the right-hand sides of the ODE.
     """
@@ -85,12 +85,11 @@ class MeanSystem:
     def __init__(
         self, functions: tuple[Any, Any], i: int, systems: Systems, work: Work, moments: StepMoments, step_time: float
     ) -> None:
-        self._slope_of, self._risk_of = functions
-        self._i, self._systems, self._work = i, systems, work
+        super().__init__(functions, i, systems, work)
         self._moments, self._step_time, self._size = moments, step_time, moments.size
+        self._systems, self._work = systems, work
         self._triangle = np.triu_indices(self._size)
-        self._last, self._jacobian = (np.empty(0), np.empty(0)), np.empty((self._size, self._size))
-        self.evaluations = 0
+        self._jacobian = np.empty((self._size, self._size))
 
     def start(self, mean: Array) -> Array:
         """The state of a mean (m,) that does not fluctuate."""
@@ -125,7 +124,7 @@ class MeanSystem:
             return np.nan
         found = self.ensemble(state)
         risks = np.empty(len(found.weights))
-        fill_risks(self._risk_of, self._i, found.states, self._systems, self._work, risks)
+        fill_risks(self._risk_of, self._i, found.states, *self._constants, risks)
         return float(found.weights @ risks)
 
     def _split(self, state: Array) -> tuple[Array, Array]:
@@ -139,7 +138,7 @@ class MeanSystem:
             return np.full_like(state, np.nan)
         (mean, spread), found = self._split(state), self.ensemble(state)
         slopes = np.empty_like(found.states)
-        fill_slopes(self._slope_of, self._i, found.states, self._systems, self._work, slopes)
+        fill_slopes(self._slope_of, self._i, found.states, *self._constants, slopes)
         self.evaluations += len(slopes)
         slope, forth, back = slopes[0], slopes[1 : self._size + 1], slopes[self._size + 1 :]
         curvature = 0.5 * (found.variances / found.lengths**2) @ (forth + back - 2.0 * slope)
@@ -166,7 +165,7 @@ class MeanIntegration:
         ends: Array,
         *,
         rtol: Array,
-        atol: float,
+        atol: Array,
         targets: Array,
         max_steps: int,
     ) -> None:
@@ -174,8 +173,9 @@ class MeanIntegration:
         self.passages = np.full(targets.shape, np.inf)
         self.states = np.array([system.start(mean) for system, mean in zip(systems, starts, strict=True)])
         self.times = np.zeros(len(systems))
+        atol = np.maximum(atol, FINEST_ABSOLUTE)
         self._solutions = [
-            StiffSolution(system, 0.0, self.states[i], ends[i], rtol[i], atol, targets[i], self.passages[i])
+            StiffSolution(system, 0.0, self.states[i], ends[i], rtol[i], atol[i], targets[i], self.passages[i])
             for i, system in enumerate(systems)
         ]
 

@@ -6,12 +6,14 @@ difference to a solution at ten times the tolerance. With `finite_d` the means o
 place, right to first order in 1/d (`finite_size`).
 """
 
+from typing import ClassVar
+
 import numpy as np
 from numpy.typing import NDArray
 from pydantic import Field
 
 from sweeplib.dynamics.dynamics import DYNAMICS, Array, Dynamics, NumericalOptions, State
-from sweeplib.dynamics.finite_size import FINEST, FINEST_ABSOLUTE, MeanIntegration, MeanSystem
+from sweeplib.dynamics.finite_size import FINEST, MeanIntegration, MeanSystem
 from sweeplib.dynamics.integration import Integration
 from sweeplib.dynamics.overlap_flow import Systems, pack, pointers, unpack, work_space
 from sweeplib.dynamics.replicas import Replicas
@@ -61,7 +63,7 @@ class Ode(Dynamics):
     stochastic = False
     uses_drifts = True
     estimates_error = True
-    Options = OdeOptions
+    Options: ClassVar[type[IntegrationOptions]] = OdeOptions
     options: IntegrationOptions
 
     def __init__(self, replicas: Replicas, options: IntegrationOptions) -> None:
@@ -83,16 +85,15 @@ class Ode(Dynamics):
         functions, constants, work = pointers(self._expectations), self._constants(), work_space(replicas.p, replicas.k)
         starts = pack(replicas.Q, replicas.M, replicas.a, replicas.spherical, self._trained)
         ends, rtol = np.ascontiguousarray(replicas.times[:, -1]), np.maximum(rtol, LEAST_RTOL)
-        common = {"targets": targets, "max_steps": self.options.max_steps}
+        asked = {"rtol": rtol, "atol": np.full(len(replicas), atol), "targets": targets}
+        most = self.options.max_steps
         if not self._finite_d:
-            return Integration(
-                functions, constants, work, starts, ends, rtol=rtol, atol=np.full(len(replicas), atol), **common
-            )
+            return Integration(functions, constants, work, starts, ends, **asked, max_steps=most)
         systems = [
             MeanSystem(functions, i, constants, work, StepMoments(replicas, i, trained=self._trained), step_time)
             for i, step_time in enumerate(replicas.step_time.tolist())
         ]
-        return MeanIntegration(systems, starts, ends, rtol=rtol, atol=max(atol, FINEST_ABSOLUTE), **common)
+        return MeanIntegration(systems, starts, ends, **asked, max_steps=most)
 
     def _tolerances(self) -> Array:
         """The relative tolerance (n,) of each replica."""

@@ -1,11 +1,13 @@
 """What the law of one SGD step adds to the ODE at first order in 1/d: the covariance of its increments, and drifts.
 
-Over its time T = γ/(pd) a step changes the overlaps by X_M,ir = c_i λ*_r, X_Q,ij = c_i λ_j + c_j λ_i + (γ/p) ‖x‖² c_i c_j
-and the second layer by X_a,i = ε σ(λ_i) E, with c_i = a_i σ'(λ_i) E. The fields are L u with u ~ N(0, I_{p+k}), and given
-u the mean of ‖x‖² is 1 + (|u|² − p − k)/d. The moments of X are sums over a fixed set of nodes u and labels' noises z.
+Over its time T = γ/(pd) a step changes the overlaps by X_M,ir = c_i λ*_r and
+X_Q,ij = c_i λ_j + c_j λ_i + (γ/p) ‖x‖² c_i c_j, the second layer by X_a,i = ε σ(λ_i) E, with c_i = a_i σ'(λ_i) E. The
+fields are L u with u ~ N(0, I_{p+k}), and given u the mean of ‖x‖² is 1 + (|u|² − p − k)/d. The moments of X are sums
+over a fixed set of nodes: values of u and of the labels' noise z.
 """
 
 from functools import cache
+from typing import NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
@@ -17,38 +19,53 @@ from sweeplib.maths.overlaps import lower_factors
 
 Array = NDArray[np.float64]
 
-MOST_NODES = 20_000
-"""Of a product rule; where it has fewer than 7 nodes an axis, quasi-random points are taken."""
-FEWEST_NODES_AN_AXIS, MOST_NODES_AN_AXIS = 7, 24
+NODES = 4_096
+"""Of a product rule, about."""
+LEAST_NODES_AN_AXIS, MOST_AXES = 7, 5
 """Seven make the covariance exact for the square, whose increments are of degree six."""
 LOG2_POINTS = 12
-"""Of the quasi-random points, each of which is taken with its mirror image."""
+"""Of the quasi-random points, without their mirror images."""
+
+
+class Nodes(NamedTuple):
+    """Nodes u (dimension, n) and z (n,) with weights (n,), for means over independent N(0, 1)."""
+
+    u: Array
+    z: Array
+    weights: Array
 
 
 @cache
-def gaussian_nodes(dimension: int) -> tuple[Array, Array]:
-    """Nodes (dimension, n) and weights (n,) for the mean of a function of N(0, I): the same at each call.
+def nodes(dimension: int, *, noisy: bool) -> Nodes:
+    """The nodes of all steps in this dimension: products of Gauss-Hermite rules, or in many dimensions Sobol' points.
 
-    A product of Gauss-Hermite rules in few dimensions, scrambled Sobol' points in antithetic pairs in many.
+    The displacement comes up to its fourth power, for which three nodes z are exact; without noise there is one.
     """
-    an_axis = min(MOST_NODES_AN_AXIS, int(MOST_NODES ** (1.0 / dimension)))
-    if an_axis < FEWEST_NODES_AN_AXIS:
-        return _quasi_random_nodes(dimension)
-    nodes, weights = np.polynomial.hermite_e.hermegauss(an_axis)
-    grids = np.meshgrid(*[nodes] * dimension, indexing="ij")
-    products = np.ones(1)
-    for _ in range(dimension):
-        products = np.multiply.outer(products, weights / weights.sum()).ravel()
-    return np.stack([grid.ravel() for grid in grids]), products
+    u, weights = _quasi_random(dimension) if dimension > MOST_AXES else _products(dimension)
+    z, z_weights = _gauss(3 if noisy else 1)
+    return Nodes(np.tile(u, len(z)), np.repeat(z, len(weights)), np.multiply.outer(z_weights, weights).ravel())
 
 
-def _quasi_random_nodes(dimension: int) -> tuple[Array, Array]:
+def _gauss(count: int) -> tuple[Array, Array]:
+    points, weights = np.polynomial.hermite_e.hermegauss(count)
+    return points, weights / weights.sum()
+
+
+def _products(dimension: int) -> tuple[Array, Array]:
+    points, one = _gauss(max(LEAST_NODES_AN_AXIS, round(NODES ** (1.0 / dimension))))
+    grids = np.meshgrid(*[points] * dimension, indexing="ij")
+    weights = np.prod(np.meshgrid(*[one] * dimension, indexing="ij"), axis=0)
+    return np.stack([grid.ravel() for grid in grids]), weights.ravel()
+
+
+def _quasi_random(dimension: int) -> tuple[Array, Array]:
+    """Scrambled Sobol' points, each with its mirror image."""
     from scipy.special import ndtri
     from scipy.stats import qmc
 
     points = ndtri(qmc.Sobol(dimension, rng=0).random_base2(LOG2_POINTS)).T
-    nodes = np.concatenate([points, -points], axis=1)
-    return nodes, np.full(nodes.shape[1], 1.0 / nodes.shape[1])
+    points = np.concatenate([points, -points], axis=1)
+    return points, np.full(points.shape[1], 1.0 / points.shape[1])
 
 
 class StepMoments:
@@ -60,12 +77,8 @@ class StepMoments:
         self._spherical, self._trained = replicas.spherical, trained
         self._noise_factor = float(replicas.gamma[i] / replicas.p)
         self._rate, self._P, self._a_star = replicas.second_layer_rate[i], replicas.P[i], replicas.a_star[i]
-        u, weights = gaussian_nodes(replicas.p + replicas.k)
-        # E comes up to its fourth power, for which three nodes of the labels' noise are exact
-        z, z_weights = np.polynomial.hermite_e.hermegauss(3 if replicas.Delta[i] > 0 else 1)
-        self._u, self._weights = np.tile(u, len(z)), np.multiply.outer(z_weights / z_weights.sum(), weights).ravel()
-        self._label_noise = np.sqrt(replicas.Delta[i]) * np.repeat(z, len(weights))
-        self._excess = (self._u**2).sum(axis=0) - len(u)
+        self._u, z, self._weights = nodes(replicas.p + replicas.k, noisy=bool(replicas.Delta[i] > 0))
+        self._label_noise = np.sqrt(replicas.Delta[i]) * z
         self._rows, self._columns = np.triu_indices(replicas.p)
         self._kept = self._rows < self._columns if replicas.spherical else self._rows <= self._columns
         self.size = int(self._kept.sum()) + replicas.p * (replicas.k + trained)
@@ -86,7 +99,8 @@ class StepMoments:
             if self._trained
             else np.empty((0, c.shape[1]))
         )
-        drift_Q, drift_M = squares @ (self._weights * self._excess), np.zeros(M.size)
+        excess = (self._u**2).sum(axis=0) - len(self._u)
+        drift_Q, drift_M = squares @ (self._weights * excess), np.zeros(M.size)
         if self._spherical:
             second_Q, second_M = self._second_order(Q, M, X_Q, X_M)
             X_Q, X_M = self._projected(Q, M, X_Q, X_M)
