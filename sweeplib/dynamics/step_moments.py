@@ -19,9 +19,9 @@ from sweeplib.maths.overlaps import lower_factors
 
 Array = NDArray[np.float64]
 
-NODES = 4_096
-"""Of a product rule, about."""
-LEAST_NODES_AN_AXIS, MOST_AXES = 7, 5
+NODES, MOST_AXES = 4_096, 5
+"""Of a product rule, about; the axes of one at most."""
+LEAST_NODES_AN_AXIS, MOST_NODES_AN_AXIS = 7, 24
 """Seven make the covariance exact for the square, whose increments are of degree six."""
 LOG2_POINTS = 12
 """Of the quasi-random points, without their mirror images."""
@@ -52,7 +52,8 @@ def _gauss(count: int) -> tuple[Array, Array]:
 
 
 def _products(dimension: int) -> tuple[Array, Array]:
-    points, one = _gauss(max(LEAST_NODES_AN_AXIS, round(NODES ** (1.0 / dimension))))
+    an_axis = min(max(LEAST_NODES_AN_AXIS, round(NODES ** (1.0 / dimension))), MOST_NODES_AN_AXIS)
+    points, one = _gauss(an_axis)
     grids = np.meshgrid(*[points] * dimension, indexing="ij")
     weights = np.prod(np.meshgrid(*[one] * dimension, indexing="ij"), axis=0)
     return np.stack([grid.ravel() for grid in grids]), weights.ravel()
