@@ -26,8 +26,10 @@ LEAST_DISPLACEMENT, LARGEST_DISPLACEMENT = 1e-6, 3e-3
 """Of a state, in differences."""
 FINEST, FINEST_ABSOLUTE = 1e-8, 1e-10
 """The smallest tolerances that the differences allow."""
-STEPS_A_ROUND = 50
-"""Steps of each solution after which the clock is looked at."""
+NEGLIGIBLE = 1e-7
+"""A risk below zero by less than this is zero to rounding and tolerance."""
+STEPS_A_ROUND = 5
+"""Steps of each solution after which its risk and the clock are looked at."""
 
 
 _kernel = numba.njit(error_model="numpy", fastmath={"contract"}, nogil=True, cache=True)
@@ -156,7 +158,11 @@ class MeanSystem(System):
 
 
 class MeanIntegration:
-    """n solutions for mean and covariance, with what `Integration` has of them."""
+    """n solutions for mean and covariance, with the attributes that `Integration` has.
+
+    One whose mean risk becomes negative has failed, as its fluctuations have grown too large for the expansion: it ends
+    where it was last looked at before.
+    """
 
     def __init__(
         self,
@@ -178,11 +184,8 @@ class MeanIntegration:
             StiffSolution(system, 0.0, self.states[i], ends[i], rtol[i], atol[i], targets[i], self.passages[i])
             for i, system in enumerate(systems)
         ]
-
-    @property
-    def failed(self) -> NDArray[np.bool_]:
-        """Which solutions (n,) could take no further step."""
-        return np.array([solution.failed for solution in self._solutions])
+        self.failed = np.zeros(len(systems), dtype=bool)
+        self._least_risks = -NEGLIGIBLE * (1.0 + self.risks)
 
     @property
     def spent(self) -> NDArray[np.bool_]:
@@ -216,9 +219,13 @@ class MeanIntegration:
 
     def _round(self, i: int, until: float, *, stops: bool) -> bool:
         """Take some steps; say whether solution i came as far as it will."""
-        solution = self._solutions[i]
+        solution, system = self._solutions[i], self._systems[i]
         solution.advance(until, min(STEPS_A_ROUND, self._max_steps - solution.steps), stops=stops)
+        if not system.risk(solution.state) >= self._least_risks[i]:
+            self.failed[i] = True
+            return True
+        self.failed[i] = solution.failed
         end = min(until, self.passages[i].max(initial=-np.inf)) if stops else until
         self.times[i] = min(solution.time, end)
         self.states[i] = solution.at(self.times[i])
-        return bool(self.times[i] >= end or solution.failed or solution.steps >= self._max_steps)
+        return bool(self.times[i] >= end or self.failed[i] or solution.steps >= self._max_steps)

@@ -19,10 +19,10 @@ from sweeplib.maths.overlaps import lower_factors
 
 Array = NDArray[np.float64]
 
-NODES = 4_096
-"""Of a product rule, about."""
-LEAST_NODES_AN_AXIS, MOST_AXES = 7, 5
-"""Seven make the covariance exact for the square, whose increments are of degree six."""
+MOST_EXACT_NODES = 20_000
+"""Of a product rule that is exact, for polynomials."""
+NODES_AN_AXIS = {1: 24, 2: 24, 3: 16}
+"""By the number of axes, for other activations; in more dimensions quasi-random points are better."""
 LOG2_POINTS = 12
 """Of the quasi-random points, without their mirror images."""
 
@@ -36,12 +36,12 @@ class Nodes(NamedTuple):
 
 
 @cache
-def nodes(dimension: int, *, noisy: bool) -> Nodes:
-    """The nodes of all steps in this dimension: products of Gauss-Hermite rules, or in many dimensions Sobol' points.
+def nodes(dimension: int, an_axis: int | None, *, noisy: bool) -> Nodes:
+    """The nodes of all steps in this dimension: a product of Gauss-Hermite rules, or else Sobol' points.
 
     The displacement comes up to its fourth power, for which three nodes z are exact; without noise there is one.
     """
-    u, weights = _quasi_random(dimension) if dimension > MOST_AXES else _products(dimension)
+    u, weights = _products(dimension, an_axis) if an_axis else _quasi_random(dimension)
     z, z_weights = _gauss(3 if noisy else 1)
     return Nodes(np.tile(u, len(z)), np.repeat(z, len(weights)), np.multiply.outer(z_weights, weights).ravel())
 
@@ -51,8 +51,8 @@ def _gauss(count: int) -> tuple[Array, Array]:
     return points, weights / weights.sum()
 
 
-def _products(dimension: int) -> tuple[Array, Array]:
-    points, one = _gauss(max(LEAST_NODES_AN_AXIS, round(NODES ** (1.0 / dimension))))
+def _products(dimension: int, an_axis: int) -> tuple[Array, Array]:
+    points, one = _gauss(an_axis)
     grids = np.meshgrid(*[points] * dimension, indexing="ij")
     weights = np.prod(np.meshgrid(*[one] * dimension, indexing="ij"), axis=0)
     return np.stack([grid.ravel() for grid in grids]), weights.ravel()
@@ -77,11 +77,22 @@ class StepMoments:
         self._spherical, self._trained = replicas.spherical, trained
         self._noise_factor = float(replicas.gamma[i] / replicas.p)
         self._rate, self._P, self._a_star = replicas.second_layer_rate[i], replicas.P[i], replicas.a_star[i]
-        self._u, z, self._weights = nodes(replicas.p + replicas.k, noisy=bool(replicas.Delta[i] > 0))
+        self._u, z, self._weights = nodes(
+            replicas.p + replicas.k, self._nodes_an_axis(replicas.p + replicas.k), noisy=bool(replicas.Delta[i] > 0)
+        )
         self._label_noise = np.sqrt(replicas.Delta[i]) * z
         self._rows, self._columns = np.triu_indices(replicas.p)
         self._kept = self._rows < self._columns if replicas.spherical else self._rows <= self._columns
         self.size = int(self._kept.sum()) + replicas.p * (replicas.k + trained)
+
+    def _nodes_an_axis(self, dimension: int) -> int | None:
+        """Those with which means of four c_i are exact, for polynomials; None where no product rule is good."""
+        student, teacher = self._student.hermite, self._teacher.hermite
+        if student is not None and teacher is not None:
+            exact = 2 * (len(student) - 2 + max(len(student), len(teacher)) - 1) + 1
+            if exact**dimension <= MOST_EXACT_NODES:
+                return exact
+        return NODES_AN_AXIS.get(dimension)
 
     def at(self, Q: Array, M: Array, a: Array) -> tuple[Array, Array]:
         """The drift (size,) over T, beyond the ODE's, and the covariance (size, size) of the increments over T².
