@@ -22,7 +22,7 @@ ROUNDING = 1e-12
 """Pivots of Ω below minus this part of Q_ii are taken for an Ω that is no covariance, others for rounding."""
 
 LEAST_SQUARE = 0.25
-"""A step of spherical students that would leave less of Q_ii = 1 is divided as if it left this: such noise is rare."""
+"""Steps that take Q_ii from 1 to less, to negative numbers even, which SGD's cannot, are divided by the root of this."""
 
 
 def _unbound(*arguments):  # type: ignore[no-untyped-def]
@@ -75,8 +75,11 @@ def factorise(Q, M, L_star, A, B, indefinite):  # type: ignore[no-untyped-def]
 
 
 @kernel
-def pull_back(Q, M, A, lane, spherical):  # type: ignore[no-untyped-def]
-    """Replace a lane's Q by the nearest for which Ω ≥ 0 at the same M: the positive part of Q − A Aᵀ, plus A Aᵀ."""
+def reflect(Q, M, A, lane, spherical):  # type: ignore[no-untyped-def]
+    """Make Ω ≥ 0 in a lane, at the same M: negative eigenvalues of Q − A Aᵀ change their sign.
+
+    Cut to zero, they would stay there where the noise vanishes with them, in a state that SGD does not reach.
+    """
     p, k, _ = M.shape
     inside, across = np.zeros((p, p)), np.zeros((p, p))
     for i in range(p):
@@ -89,7 +92,7 @@ def pull_back(Q, M, A, lane, spherical):  # type: ignore[no-untyped-def]
         for j in range(i + 1):
             total = inside[i, j]
             for m in range(p):
-                total += max(values[m], 0.0) * vectors[i, m] * vectors[j, m]
+                total += abs(values[m]) * vectors[i, m] * vectors[j, m]
             Q[i, j, lane] = Q[j, i, lane] = total
     if spherical:
         for i in range(p):
@@ -103,21 +106,21 @@ def pull_back(Q, M, A, lane, spherical):  # type: ignore[no-untyped-def]
 
 @kernel
 def factorise_within(Q, M, L_star, A, B, spherical, broken, indefinite):  # type: ignore[no-untyped-def]
-    """Fill A and B as `factorise` does, after pulling back to Ω ≥ 0 the lanes that left it and are not `broken`."""
+    """Fill A and B as `factorise` does, after reflecting at Ω ≥ 0 the lanes that left it and are not `broken`."""
     lanes = Q.shape[2]
     if factorise(Q, M, L_star, A, B, indefinite):
         for lane in range(lanes):
             if indefinite[lane] and not broken[lane]:
-                pull_back(Q, M, A, lane, spherical)
+                reflect(Q, M, A, lane, spherical)
         factorise(Q, M, L_star, A, B, indefinite)
 
 
 @kernel
 def project_drifts(Q, M, temperature, drift_Q, drift_M, step_Q, step_M, inverse):  # type: ignore[no-untyped-def]
-    """Replace drifts of (Q, M), Q_ii = 1, by those of a mean SGD step divided by its norms, and divide the noise alike.
+    """Replace drifts of (Q, M), Q_ii = 1, by those of a mean SGD step divided by its norms; divide the noise by these.
 
     With T = γ/(pd) the `temperature`, n_i = √(1 + T Φ_ii) and `inverse` (p, lanes) to hold 1/n_i: Ψ_ir becomes
-    ((M_ir + T Ψ_ir)/n_i − M_ir)/T and Φ_ij, i ≠ j, ((Q_ij + T Φ_ij)/(n_i n_j) − Q_ij)/T.
+    ((M_ir + T Ψ_ir)/n_i − M_ir)/T, and Φ_ij ((Q_ij + T Φ_ij)/(n_i n_j) − Q_ij)/T, which leaves nothing of Φ_ii.
     """
     p, k, lanes = M.shape
     for i in range(p):

@@ -3,7 +3,6 @@
 Arrays have the system as last axis. As S_mq[u, w] = S_qm[w, u], only u ≥ w is kept.
 """
 
-import math
 from typing import Any
 
 import numpy as np
@@ -12,6 +11,7 @@ from sweeplib.maths.compiled import inlined
 from sweeplib.maths.expectations.fields import fill_fields_in_lanes
 
 Array = np.ndarray[Any, np.dtype[np.float64]]
+Flags = np.ndarray[Any, np.dtype[np.bool_]]
 Weights = tuple[float, ...]
 
 student: Weights = ()
@@ -20,7 +20,7 @@ stride = 1
 
 
 @inlined
-def fill_means(variance: Array, weights: Weights, power: Array, means: Array, present: Array) -> None:
+def fill_means(variance: Array, weights: Weights, power: Array, means: Array, present: Flags) -> None:
     """Fill F (order, lanes) of a field, and which of them are `present` (order,): not zero at all variances."""
     orders, lanes = means.shape
     means[:], power[:], present[:] = 0.0, 1.0, False
@@ -48,7 +48,7 @@ def fill_powers(omega: Array, powers: Array) -> None:
 
 
 @inlined
-def fill_product(u: int, w: int, present: Any, means: Array, powers: Array, product: Array) -> None:
+def fill_product(u: int, w: int, present: Flags, means: Array, powers: Array, product: Array) -> None:
     """Fill S[u, w] (field, field, lanes), u ≥ w."""
     n, orders, lanes = means.shape
     product[:] = 0.0
@@ -59,6 +59,37 @@ def fill_product(u: int, w: int, present: Any, means: Array, powers: Array, prod
                     for lane in range(lanes):
                         mean = means[m, u + order, lane] * means[q, w + order, lane]
                         product[m, q, lane] += mean * powers[order, m, q, lane]
+
+
+@inlined
+def fill_products(
+    omega: Array, p: int, student: Weights, teacher: Weights, few: bool, room: Array, powers: Array, products: Array
+) -> None:
+    """Fill S[u, w] (u, w, field, field, lanes) for u ≥ w, or only the `few` of them that Ψ^a, Ψ^M and Ψ^GF need."""
+    orders, n, _, lanes = powers.shape
+    means, present = np.empty((n, orders, lanes)), np.empty((n, orders), np.bool_)
+    for m in range(p):
+        fill_means(omega[m, m], student, room, means[m], present[m])
+    for m in range(p, n):
+        fill_means(omega[m, m], teacher, room, means[m], present[m])
+    fill_powers(omega, powers)
+    for u in range(orders):
+        for w in range(u + 1):
+            if not few or (u < 3 and w == u % 2):
+                fill_product(u, w, present, means, powers, products[u, w])
+
+
+@inlined
+def add_flow(i: int, omega: Array, weight: Array, products: Array, curved: bool, flow: Array) -> None:
+    """Add E[σ'_i z_j E] to flow (field j, lanes); `curved` says whether σ'' is there."""
+    n, lanes = weight.shape
+    for j in range(n):
+        for m in range(n):
+            for lane in range(lanes):
+                flow[j, lane] += weight[m, lane] * omega[j, m, lane] * products[1, 1, i, m, lane]
+            if curved:
+                for lane in range(lanes):
+                    flow[j, lane] += weight[m, lane] * omega[i, j, lane] * products[2, 0, i, m, lane]
 
 
 @inlined
@@ -77,42 +108,28 @@ def fill_pair_powers(i: int, j: int, omega: Array, weight: Array, powers: Array)
 
 
 @inlined
-def add_second_moment(
-    i: int, j: int, stride: int, powers: Array, products: Array, rows: Array, others: Array, out: Array
-) -> None:
+def add_second_moment(i: int, j: int, stride: int, powers: Array, products: Array, rows: Array, out: Array) -> None:
     """Add E[σ'_i σ'_j (Σ_m b_m σ_m)²], as `polynomials.second_moment` has it, to out (lanes,)."""
     reach, _, n, lanes = powers.shape
+    row, other = rows[0], rows[1]
     for x in range(reach):
         for y in range(min(reach, len(products) - x)):
             for w in range((x + y) & (stride - 1), min(x + y, 2 * (reach - 1) - x - y) + 1, stride):
-                rows[:], others[:] = 0.0, 0.0
+                factor = 1.0 if w == x + y else 2.0
+                rows[:] = 0.0
                 for x_q in range(max(0, w + y - reach + 1), min(reach - x, w + 1)):
                     u, v = 1 + x + x_q, 1 + y + w - x_q
                     slopes = products[u, v, i, j] if u >= v else products[v, u, j, i]
-                    factor = 1.0 if w == x + y else 2.0
                     for q in range(n):
                         for lane in range(lanes):
-                            rows[q, lane] += factor * slopes[lane] * powers[x_q, w - x_q, q, lane]
+                            row[q, lane] += factor * slopes[lane] * powers[x_q, w - x_q, q, lane]
                 for m in range(n):
                     for q in range(n):
                         for lane in range(lanes):
-                            others[q, lane] += powers[x, y, m, lane] * products[x + y, w, m, q, lane]
+                            other[q, lane] += powers[x, y, m, lane] * products[x + y, w, m, q, lane]
                 for q in range(n):
                     for lane in range(lanes):
-                        out[lane] += rows[q, lane] * others[q, lane]
-
-
-@inlined
-def add_flow(i: int, omega: Array, weight: Array, products: Array, curved: bool, flow: Array) -> None:
-    """Add E[σ'_i z_j E] to flow (field j, lanes); `curved` says whether σ'' is there."""
-    n, lanes = weight.shape
-    for j in range(n):
-        for m in range(n):
-            for lane in range(lanes):
-                flow[j, lane] += weight[m, lane] * omega[j, m, lane] * products[1, 1, i, m, lane]
-            if curved:
-                for lane in range(lanes):
-                    flow[j, lane] += weight[m, lane] * omega[i, j, lane] * products[2, 0, i, m, lane]
+                        out[lane] += row[q, lane] * other[q, lane]
 
 
 def drifts_in_lanes(
@@ -132,45 +149,33 @@ def drifts_in_lanes(
     """Ψ^a from S[0, 0], Ψ^M and Ψ^GF from S[2, 0] and S[1, 1], Ψ^Var by the sum over pairings at Ω times `stretch`."""
     p, k, lanes = M.shape
     n, orders, reach = p + k, max(len(student), len(teacher)), len(student) - 1
-    omega, weight, total = np.empty((n, n, lanes)), np.empty((n, lanes)), np.empty(lanes)
-    means, present = np.empty((n, orders, lanes)), np.empty((n, orders), np.bool_)
+    omega, weight, flow = np.empty((n, n, lanes)), np.empty((n, lanes)), np.zeros((p, n, lanes))
     powers, products = np.empty((orders, n, n, lanes)), np.empty((orders, orders, n, n, lanes))
-    pair_powers, flow = np.empty((reach, reach, n, lanes)), np.zeros((p, n, lanes))
-    rows, others = np.empty((n, lanes)), np.empty((n, lanes))
+    pair_powers, rows, total = np.empty((reach, reach, n, lanes)), np.empty((2, n, lanes)), np.empty(lanes)
     fill_fields_in_lanes(Q, M, P, a, a_star, omega, weight)
-    for stage in range(2):
-        if stage == 1:
-            for m in range(n):
-                for q in range(n):
-                    for lane in range(lanes):
-                        omega[m, q, lane] *= stretch[lane]
-        for m in range(p):
-            fill_means(omega[m, m], student, total, means[m], present[m])
-        for m in range(p, n):
-            fill_means(omega[m, m], teacher, total, means[m], present[m])
-        fill_powers(omega, powers)
-        for u in range(orders):
-            for w in range(u + 1):
-                if stage == 1 or (u < 3 and w == u % 2):
-                    fill_product(u, w, present, means, powers, products[u, w])
-        for i in range(p):
-            if stage == 0:
-                drift_a[i] = 0.0
-                for m in range(n):
-                    for lane in range(lanes):
-                        drift_a[i, lane] += weight[m, lane] * products[0, 0, i, m, lane]
-                add_flow(i, omega, weight, products, len(student) > 2, flow[i])
-                for r in range(k):
-                    for lane in range(lanes):
-                        drift_M[i, r, lane] = a[i, lane] * flow[i, p + r, lane]
-            else:
-                for j in range(i + 1):
-                    fill_pair_powers(i, j, omega, weight, pair_powers)
-                    for lane in range(lanes):
-                        total[lane] = Delta[lane] * products[1, 1, i, j, lane]
-                    add_second_moment(i, j, stride, pair_powers, products, rows, others, total)
-                    for lane in range(lanes):
-                        flows = a[i, lane] * flow[i, j, lane] + a[j, lane] * flow[j, i, lane]
-                        drift_GF[i, j, lane] = drift_GF[j, i, lane] = flows
-                        variance = a[i, lane] * a[j, lane] * total[lane]
-                        drift_Var[i, j, lane] = drift_Var[j, i, lane] = variance
+    fill_products(omega, p, student, teacher, True, total, powers, products)
+    for i in range(p):
+        drift_a[i] = 0.0
+        for m in range(n):
+            for lane in range(lanes):
+                drift_a[i, lane] += weight[m, lane] * products[0, 0, i, m, lane]
+        add_flow(i, omega, weight, products, len(student) > 2, flow[i])
+        for r in range(k):
+            for lane in range(lanes):
+                drift_M[i, r, lane] = a[i, lane] * flow[i, p + r, lane]
+
+    for m in range(n):
+        for q in range(n):
+            for lane in range(lanes):
+                omega[m, q, lane] *= stretch[lane]
+    fill_products(omega, p, student, teacher, False, total, powers, products)
+    for i in range(p):
+        for j in range(i + 1):
+            fill_pair_powers(i, j, omega, weight, pair_powers)
+            for lane in range(lanes):
+                total[lane] = Delta[lane] * products[1, 1, i, j, lane]
+            add_second_moment(i, j, stride, pair_powers, products, rows, total)
+            for lane in range(lanes):
+                flows = a[i, lane] * flow[i, j, lane] + a[j, lane] * flow[j, i, lane]
+                drift_GF[i, j, lane] = drift_GF[j, i, lane] = flows
+                drift_Var[i, j, lane] = drift_Var[j, i, lane] = a[i, lane] * a[j, lane] * total[lane]
