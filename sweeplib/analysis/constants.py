@@ -1,4 +1,4 @@
-"""What is the same at all points of a dataset, an attribute there, is a coordinate where analyses and figures see it."""
+"""Fields that are the same at all points, attributes of a dataset, as coordinates for analyses and figures."""
 
 from __future__ import annotations
 
