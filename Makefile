@@ -1,10 +1,12 @@
 # make sweep CONFIG=config/quickstart.yaml   from a YAML file to results/NAME: dataset, figures, report
+# From another folder: make -C HERE sweep CONFIG=$PWD/mine.yaml RESULTS=$PWD/results
 # make test | test-long | bench | check | format | docs | clean
 # Another interpreter, another environment: make test PYTHON=python3.13 VENV=.venv-3.13
 
 PYTHON ?= python3
 VENV ?= .venv
 CONFIG ?= config/quickstart.yaml
+RESULTS ?= results
 PROFILE ?= workflow/profiles/local
 
 BIN := $(VENV)/bin
@@ -16,10 +18,11 @@ INSTALL := $(BIN)/python -m pip install --quiet --no-compile --disable-pip-versi
 .DELETE_ON_ERROR:
 
 sweep: $(VENV)/.run
-	$(BIN)/snakemake --profile $(PROFILE) --config sweep=$(CONFIG)
+	@$(BIN)/snakemake --profile $(PROFILE) --no-hooks --config sweep="$(CONFIG)" results="$(RESULTS)"; status=$$?; \
+	if [ $$status != 2 ]; then $(BIN)/sweeplib summary "$(CONFIG)" --results "$(RESULTS)" || status=1; fi; exit $$status
 
 plan: $(VENV)/.run
-	$(BIN)/sweeplib plan $(CONFIG)
+	$(BIN)/sweeplib plan "$(CONFIG)" --results "$(RESULTS)"
 
 test: $(VENV)/.test
 	$(BIN)/python -m pytest -m "not long" --numprocesses 2 --dist loadfile --no-loadscope-reorder

@@ -20,6 +20,7 @@ report: "workflow/report/workflow.rst"
 directory = f"{config['results']}/{sweep.name}"
 
 
+include: "workflow/rules/messages.smk"
 include: "workflow/rules/triggers.smk"
 include: "workflow/rules/plan.smk"
 include: "workflow/rules/simulate.smk"
@@ -33,3 +34,5 @@ rule all:
     default_target: True
     input:
         f"{directory}/report/index.html",
+    message:
+        "done"

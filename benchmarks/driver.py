@@ -10,6 +10,7 @@ from contextlib import contextmanager
 from pathlib import Path
 from types import SimpleNamespace
 from typing import Any
+from unittest.mock import patch
 
 import numpy as np
 
@@ -57,9 +58,6 @@ def written(_: Any, blocks: Iterable[Block]) -> Iterator[tuple[Block, BlockRepor
         yield block, BlockReport({"ok": len(positions)}, 0, 0.0)
 
 
-run.dispatched = written
-
-
 def sweep_of(points: int, seeds: int, times: int) -> Sweep:
     """A sweep over so many points, whose learning rate is derived from two axes, and seeds."""
     side = int(points**0.5)
@@ -81,7 +79,8 @@ def planned(sweep: Sweep, directory: Path) -> None:
 
 def ran(sweep: Sweep, directory: Path) -> None:
     """The run's driver."""
-    run.run_sweep(sweep, directory, progress=False)
+    with patch.object(run, "dispatched", written):
+        run.run_sweep(sweep, directory, progress=False)
 
 
 STAGES: dict[str, Callable[[Sweep, Path], Any]] = {

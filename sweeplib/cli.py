@@ -12,6 +12,7 @@ from sweeplib.errors import InputError, SweeplibError
 if TYPE_CHECKING:
     from rich.table import Table
 
+    from sweeplib.storage.attempts import Attempt
     from sweeplib.sweep.sweep import Sweep
 
 
@@ -123,8 +124,7 @@ def analyse(config: Config, names: Names = None, set_: Set = None, results: Resu
     chosen = _chosen(names, sweep.analyses, "analysis of this sweep")
     from sweeplib.analysis import write_analysis
 
-    for name in chosen:
-        typer.echo(write_analysis(name, sweep.analyses[name], directory))
+    _told(write_analysis(sweep, name, directory) for name in chosen)
 
 
 @app.command()
@@ -134,9 +134,7 @@ def figures(config: Config, names: Names = None, set_: Set = None, results: Resu
     chosen = _chosen(names, sweep.figures, "figure of this sweep")
     from sweeplib.figures import write_figure
 
-    for name in chosen:
-        for path in write_figure(name, sweep.figures[name], directory):
-            typer.echo(path)
+    _told(write_figure(sweep, name, directory) for name in chosen)
 
 
 @app.command()
@@ -144,8 +142,27 @@ def report(config: Config, set_: Set = None, results: Results = RESULTS) -> None
     """Write the report, one HTML page."""
     sweep, directory = _loaded(config, set_, results)
     from sweeplib.report import write_report
+    from sweeplib.report.failures import report_cards
 
     typer.echo(write_report(sweep, directory))
+    failed = report_cards(directory)
+    for card in failed:
+        typer.echo(f"failed: {card['kind']} {card['name']}: {card['exception']}", err=True)
+    raise typer.Exit(1 if failed else 0)
+
+
+@app.command()
+def summary(config: Config, set_: Set = None, results: Results = RESULTS) -> None:
+    """Say what became of a sweep, and where its results are.
+
+    The exit status is 1 if an analysis, a figure or a part of the report failed.
+    """
+    sweep, directory = _loaded(config, set_, results)
+    from sweeplib.report import summary as summarised
+
+    found = summarised(sweep, directory)
+    typer.echo(found.text)
+    raise typer.Exit(1 if found.failed else 0)
 
 
 @app.command()
@@ -182,6 +199,18 @@ def _chosen(names: list[str] | None, known: Iterable[str], kind: str) -> list[st
         if name not in known:
             raise InputError(f"not a {kind}", value=name, choices=known)
     return names or known
+
+
+def _told(attempts: "Iterable[Attempt]") -> None:
+    """Say what each attempt wrote or why it failed; exit status 1 at the end if one did."""
+    failed = 0
+    for attempt in attempts:
+        if attempt.problem is None:
+            typer.echo("\n".join(map(str, attempt.paths)))
+        else:
+            failed += 1
+            typer.echo(f"failed: {attempt}", err=True)
+    raise typer.Exit(1 if failed else 0)
 
 
 def _counts(title: str, counts: Mapping[str, Mapping[str, int]]) -> "Table":

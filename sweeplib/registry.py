@@ -3,12 +3,17 @@
 import importlib
 import inspect
 import pkgutil
+import sys
 from collections.abc import Iterable, Iterator, Mapping
-from typing import Generic, TypeVar
+from types import FrameType
+from typing import Any, Generic, TypeVar
 
 from sweeplib.errors import SweeplibError, UnknownNameError
 
 T = TypeVar("T")
+
+REGISTRIES: "list[Registry[Any]]" = []
+"""All that there are."""
 
 
 class Registry(Mapping[str, T], Generic[T]):
@@ -18,18 +23,18 @@ class Registry(Mapping[str, T], Generic[T]):
         self.kind = kind
         self._things: dict[str, T] = {}
         self._origins: dict[str, str] = {}
+        REGISTRIES.append(self)
 
     def register(self, name: str, thing: T) -> T:
         """Return `thing`, from now on known as `name`. A name is taken once: SweeplibError otherwise."""
         if name in self._things:
             raise SweeplibError(f"{self.kind} {name!r} is registered twice")
         self._things[name] = thing
-        frame = inspect.currentframe()
-        self._origins[name] = frame.f_back.f_globals["__name__"] if frame and frame.f_back else __name__
+        self._origins[name] = _calling_module()
         return thing
 
     def origin(self, name: str) -> str:
-        """The name of the module that registered the thing called `name`."""
+        """The name of the module that registered the thing called `name`: the one that was being imported then."""
         return self._origins[name]
 
     def __getitem__(self, name: str) -> T:
@@ -49,6 +54,17 @@ class Registry(Mapping[str, T], Generic[T]):
 
     def __repr__(self) -> str:
         return f"<{self.kind} registry: {', '.join(self)}>"
+
+
+def _calling_module() -> str:
+    """The module that calls `register`, be it through functions of others; where none is being imported, the caller."""
+    frame = inspect.currentframe()
+    calls: list[FrameType] = []
+    while frame is not None and (not calls or calls[-1].f_code.co_name != "<module>"):
+        calls.append(frame)
+        frame = frame.f_back
+    last, caller = (str(call.f_globals["__name__"]) for call in (calls[-1], calls[2]))
+    return caller if last == "__main__" or last not in sys.modules else last
 
 
 def import_modules(package: str, path: Iterable[str]) -> None:

@@ -30,7 +30,8 @@ LABELS = {
     "end_steps": ("last step simulated", r"\nu_{\mathrm{end}}"),
     "end_time": ("last time simulated", r"t_{\mathrm{end}}"),
 }
-FIXED = {"p": 1, "k": 1, "activation": "square", "spherical": True}
+STATUS = dict(zip(str(FLAGS["flag_meanings"]).split(), range(6), strict=True))
+FIXED = {"p": 1, "k": 1, "activation": "square", "spherical": 1}
 
 
 def sweep_dataset(
@@ -82,7 +83,7 @@ def sweep_dataset(
         },
         coords=axes
         | {"seed": np.arange(seeds), "threshold": list(thresholds), "time": grid, "dynamics": list(dynamics)},
-    ).assign_coords(FIXED)
+    ).assign_attrs(FIXED)
     ds["status"] = xr.ones_like(end, dtype=np.uint8)
     planned = (ds.dynamics != "sgd") | (ds.d == min(d))
     ds = ds.where(planned, xr.Dataset({name: np.nan for name in ds if name != "status"} | {"status": np.uint8(0)}))
@@ -92,6 +93,36 @@ def sweep_dataset(
         ds = ds.assign_coords(gamma=gamma.transpose(*[n for n in names if n in gamma.dims]))
         ds.gamma.attrs["formula"] = "gamma_ratio / (12 + Delta)"
     return _labelled(ds)
+
+
+def with_constants_as_attributes(ds: xr.Dataset) -> xr.Dataset:
+    """The dataset with its scalar coordinates, which are fields of the problem, as attributes."""
+    scalars = {str(name): variable.item() for name, variable in ds.coords.items() if not variable.ndim}
+    kinds = {name: int(value) if isinstance(value, bool) else value for name, value in scalars.items()}
+    return ds.drop_vars(scalars).assign_attrs(kinds)
+
+
+def timed_out(ds: xr.Dataset, steps: float) -> xr.Dataset:
+    """The dataset of runs that may take so many steps: later exits are not seen."""
+    late = (ds.exit_steps.isel(threshold=0, drop=True) > steps) | (
+        ds.exit_steps.isel(threshold=0, drop=True).isnull() & (ds.end_steps > steps)
+    )
+    pace = ds.end_time / ds.end_steps
+    return ds.assign(
+        exit_steps=ds.exit_steps.where(~late),
+        exit_time=ds.exit_time.where(~late),
+        end_steps=ds.end_steps.where(~late, steps),
+        end_time=ds.end_time.where(~late, steps * pace),
+        status=ds.status.where(~late, STATUS["timeout"]).astype(np.uint8).assign_attrs(FLAGS),
+    )
+
+
+def with_outcome(ds: xr.Dataset, outcome: str, where: xr.DataArray) -> xr.Dataset:
+    """The dataset with this status of the runs at `where`; nothing is known of those that failed or were killed."""
+    status = ds.status.where(~where, STATUS[outcome]).astype(np.uint8).assign_attrs(FLAGS)
+    if outcome in ("failed", "killed"):
+        ds = ds.assign({name: ds[name].where(~where) for name in ds.data_vars if name != "status"})
+    return ds.assign(status=status)
 
 
 def _start(

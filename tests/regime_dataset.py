@@ -46,7 +46,8 @@ def regime_dataset(
             "status": xr.ones_like(final, dtype=np.uint8),
         }
     ).assign_coords(axes | time | {"dynamics": ["sgd_chain", "ode", "gradient_flow"]})
-    return _labelled(ds.transpose("dynamics", *dims, "time"))
+    fields = {"gamma": axes["d"] ** -axes["delta"], "p": (2.0 * axes["d"] ** axes["kappa"]).round()}
+    return _labelled(ds.transpose("dynamics", *dims, "time").assign_coords(fields))
 
 
 def _labelled(ds: xr.Dataset) -> xr.Dataset:

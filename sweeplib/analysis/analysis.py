@@ -7,6 +7,7 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
+from sweeplib.analysis.constants import with_constants, without_constants
 from sweeplib.errors import InputError
 from sweeplib.registry import Registry
 
@@ -18,8 +19,9 @@ if TYPE_CHECKING:
 class Analysis:
     """An analysis: called with a dataset and its options, it returns a Dataset with every variable labelled.
 
-    `function(ds, **options)`; every option has a default. `doc` is one line on what it returns. `overlaps` says that
-    it reads the overlap matrices too, where they are in the dataset.
+    `function(ds, **options)`; every option has a default. In `ds`, what is the same everywhere is a coordinate too.
+    `doc` is one line on what it returns. `overlaps` says that it reads the overlap matrices too, where they are in the
+    dataset.
     """
 
     name: str
@@ -30,7 +32,8 @@ class Analysis:
     def __call__(self, ds: xr.Dataset, **options: Any) -> xr.Dataset:
         """Return the labelled result; InputError for an unknown option."""
         self.check(options)
-        return self.function(ds, **options).assign_attrs(title=self.doc, analysis=self.name)
+        result = without_constants(self.function(with_constants(ds), **options), ds)
+        return result.assign_attrs(title=self.doc, analysis=self.name)
 
     def check(self, options: Mapping[str, Any]) -> None:
         """Raise InputError, naming the key, for an option that the analysis does not have."""

@@ -7,33 +7,38 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from sweeplib.analysis.analysis import ANALYSES, Analysis
-from sweeplib.analysis.cells import labelled, over_time
-from sweeplib.analysis.differences import differences, sup_deviations
+from sweeplib.analysis.cells import labelled
+from sweeplib.analysis.differences import differences
+from sweeplib.analysis.lost_runs import MOST_LOST
 
 if TYPE_CHECKING:
     import xarray as xr
 
 
-def deviation(ds: xr.Dataset, *, reference: str = "ode", until: float = np.inf) -> xr.Dataset:
+def deviation(
+    ds: xr.Dataset, *, reference: str = "ode", until: float = np.inf, max_lost: float = MOST_LOST
+) -> xr.Dataset:
     """Statistics over `seed` of x(t) − x_reference(t) for each observable x with a time axis, to the time `until`.
 
     x_deviation, _error, _z: at each time (and entry) the mean difference, its standard error, their ratio, which is a
-    standard normal where the means agree; NaN where the differences are but rounding.
+    standard normal where the means agree; NaN where the differences are but rounding, and where more than the fraction
+    `max_lost` of the pairs has no value, because a run stopped before, at its exit or for what reason ever: those that
+    go on are no sample of all.
     x_sup_deviation, _error: mean and standard error of the largest |difference| over recorded times (and entries); the
-    same for `overlaps`, all recorded overlap matrices together: ‖Ω^ν − Ω(νγ/(pd))‖∞.
-    seeds_paired: the pairs of runs that count, both with the status ok. Where runs stop at their exits, a pair counts
-    until the first of them has; `until` makes that the same for all.
+    same for `overlaps`, all recorded overlap matrices together: ‖Ω^ν − Ω(νγ/(pd))‖∞. Where runs stop at their exits, a
+    pair counts until the first of them has; `until` makes that the same for all.
+    seeds_paired: the pairs that count for these, both with the status ok or recorded up to `until`; seeds_lost: those
+    of which a run diverged, timed out, failed or was killed before. NaN where these are more than `max_lost` of all.
     """
     import xarray as xr
 
-    difference = differences(ds, reference, until)
-    outer = tuple(str(dim) for dim in difference["paired"].dims)
-    result = {"seeds_paired": labelled(difference["paired"].sum("seed"), "pairs of runs used")}
-    for name in over_time(difference):
-        result |= _means(name, difference[name], reference)
-    for name, largest in sup_deviations(difference, outer).items():
+    found = differences(ds, reference, until, max_lost)
+    result = found.counts
+    for name, difference in found.at_each_time().items():
+        result |= _means(name, difference, reference)
+    for name, largest in found.largest().items():
         result |= _sup(name, largest)
-    return xr.Dataset(result).assign_attrs(reference=reference)
+    return xr.Dataset(result).assign_attrs(reference=reference, max_lost=max_lost)
 
 
 def mean_and_error(values: xr.DataArray) -> tuple[xr.DataArray, xr.DataArray]:

@@ -10,7 +10,8 @@ from numpy.typing import NDArray
 from sweeplib.analysis.analysis import ANALYSES, Analysis
 from sweeplib.analysis.bootstrap import interval_levels, resampled_counts, resampled_means
 from sweeplib.analysis.cells import field, labelled
-from sweeplib.analysis.differences import differences, sup_deviations
+from sweeplib.analysis.differences import differences
+from sweeplib.analysis.lost_runs import MOST_LOST
 from sweeplib.errors import InputError
 from sweeplib.problem import PROBLEM_FIELDS
 
@@ -38,6 +39,7 @@ def deviation_scaling(
     *,
     reference: str = "ode",
     until: float = np.inf,
+    max_lost: float = MOST_LOST,
     confidence: float = 0.95,
     resamples: int = 2000,
     random_seed: int = 0,
@@ -53,12 +55,11 @@ def deviation_scaling(
     """
     import xarray as xr
 
-    difference = differences(ds, reference, until)
-    outer = tuple(str(dim) for dim in difference["paired"].dims)
+    found = differences(ds, reference, until, max_lost)
     over = scaling_dims(ds)
     draws = resampled_counts(ds.sizes["seed"], resamples, random_seed)
     result = {"exponent_theory": _expected()}
-    for name, largest in sup_deviations(difference, outer).items():
+    for name, largest in found.largest().items():
         result |= _fits(name, ds, largest, over, draws, confidence)
     scaling = xr.Dataset(result)
     scaling["variable"] = labelled(scaling["variable"], "what the deviation scales with")

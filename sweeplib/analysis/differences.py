@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 import numpy as np
 
 from sweeplib.analysis.cells import labelled, over_time, with_status
+from sweeplib.analysis.lost_runs import made, recorded, unless_lost, without_value
 from sweeplib.errors import InputError
 
 if TYPE_CHECKING:
@@ -14,6 +16,55 @@ if TYPE_CHECKING:
 
 ROUNDING = 1e-12
 """Differences below this fraction of the largest value are rounding, and mean nothing."""
+
+
+@dataclass(frozen=True)
+class Differences:
+    """X − x_reference of observables with a time axis, by name, NaN where either run has no value.
+
+    `paired` says where both runs of a pair were made, `whole` which pairs count for what is asked of a whole run: both
+    runs ended as they should, be it at their exits, or went on to the last time.
+    """
+
+    values: dict[str, xr.DataArray]
+    paired: xr.DataArray
+    whole: xr.DataArray
+    max_lost: float
+
+    @property
+    def counts(self) -> dict[str, xr.DataArray]:
+        """How many pairs of whole runs there are, and how many of which one was lost on its way."""
+        lost = self.paired & ~self.whole
+        return {
+            "seeds_paired": labelled(self.whole.sum("seed"), "pairs of runs used"),
+            "seeds_lost": labelled(lost.sum("seed"), "pairs of runs, one of which diverged, timed out or failed"),
+        }
+
+    def at_each_time(self) -> dict[str, xr.DataArray]:
+        """The differences, NaN for all seeds where too many pairs have no value any more, whatever stopped them."""
+        return {
+            name: unless_lost(values, without_value(values, self.paired), self.paired, self.max_lost)
+            for name, values in self.values.items()
+        }
+
+    def largest(self) -> dict[str, xr.DataArray]:
+        """The largest |x − x_reference| over recorded times and entries of whole runs; NaN where too many are not.
+
+        With overlap matrices among the observables also that over the entries of all of them, `overlaps`.
+        """
+        import xarray as xr
+
+        found = {}
+        for name, values in self.values.items():
+            inner = [dim for dim in values.dims if dim not in self.paired.dims]
+            largest = abs(values).max(inner).where(self.whole)
+            largest = unless_lost(largest, self.paired & ~self.whole, self.paired, self.max_lost)
+            found[name] = labelled(largest, *_sup_label(values))
+        matrices = [largest for name, largest in found.items() if name.startswith("overlap_")]
+        if matrices:
+            overlaps = xr.concat(matrices, "matrix", combine_attrs="drop").max("matrix")
+            found["overlaps"] = labelled(overlaps, "largest deviation of the overlaps", r"\|\Omega-\Omega'\|_\infty")
+        return found
 
 
 def check_reference(ds: xr.Dataset, reference: str) -> None:
@@ -25,44 +76,29 @@ def check_reference(ds: xr.Dataset, reference: str) -> None:
         raise InputError("nothing to compare with", key="dynamics", value=known, expected="two dynamics or more")
 
 
-def differences(ds: xr.Dataset, reference: str = "ode", until: float = np.inf) -> xr.Dataset:
-    """X − x_reference of every observable with a time axis, for each of the other dynamics, up to the time `until`.
+def differences(ds: xr.Dataset, reference: str, until: float, max_lost: float) -> Differences:
+    """The differences of each of the other dynamics from `reference`, up to the time `until`.
 
-    NaN where not both runs of a pair have the status ok, or not both were recorded. `paired` says which have. An
-    observable with axes of its own, such as an overlap matrix, has them still.
+    An observable with axes of its own, such as an overlap matrix, has them still.
     """
-    import xarray as xr
-
     check_reference(ds, reference)
+    others = (ds["dynamics"] != reference).values
+
+    def both(of_run: xr.DataArray) -> xr.DataArray:
+        pair: xr.DataArray = of_run.isel(dynamics=others) & of_run.sel(dynamics=reference, drop=True)
+        return pair
+
     ok = with_status(ds, "ok")
-    others = ds["dynamics"] != reference
-    paired = ok.isel(dynamics=others.values) & ok.sel(dynamics=reference, drop=True)
-    found = {"paired": labelled(paired, "both runs of the pair were made")}
+    paired, whole = both(made(ds)), both(ok)
+    found = {}
     for name in over_time(ds):
-        values = ds[name].isel(time=ds["time"].values <= until)
-        difference = values.isel(dynamics=others.values) - values.sel(dynamics=reference, drop=True)
-        scale = float(abs(values).max())
+        values = recorded(ds, name).isel(time=ds["time"].values <= until)
+        difference = values.isel(dynamics=others) - values.sel(dynamics=reference, drop=True)
+        scale = float(abs(values).where(ok).max())  # those that diverge may become as large as they like
         difference = difference.where(abs(difference) > ROUNDING * scale, 0.0 * difference).where(paired)
         found[name] = difference.assign_attrs(ds[name].attrs)
-    return xr.Dataset(found)
-
-
-def sup_deviations(difference: xr.Dataset, outer: tuple[str, ...]) -> dict[str, xr.DataArray]:
-    """The largest |x − x_reference| over the recorded times and over entries, by observable, with the `outer` dims.
-
-    With overlap matrices among the observables also that over the entries of all of them, `overlaps`.
-    """
-    import xarray as xr
-
-    found = {}
-    for name in over_time(difference):
-        inner = [dim for dim in difference[name].dims if dim not in outer]
-        found[name] = labelled(abs(difference[name]).max(inner), *_sup_label(difference[name]))
-    matrices = [largest for name, largest in found.items() if name.startswith("overlap_")]
-    if matrices:
-        overlaps = xr.concat(matrices, "matrix", combine_attrs="drop").max("matrix")
-        found["overlaps"] = labelled(overlaps, "largest deviation of the overlaps", r"\|\Omega-\Omega'\|_\infty")
-    return found
+        whole = whole | (paired & ~without_value(difference, paired).any("time"))
+    return Differences(found, paired, whole.transpose(*paired.dims), max_lost)
 
 
 def _sup_label(difference: xr.DataArray) -> tuple[str, str]:

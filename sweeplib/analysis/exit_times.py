@@ -7,9 +7,10 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from sweeplib.analysis.analysis import ANALYSES, Analysis
-from sweeplib.analysis.cells import field, labelled, with_status
+from sweeplib.analysis.cells import labelled, step_time, with_status
+from sweeplib.analysis.lost_runs import MOST_LOST
 from sweeplib.analysis.passages import Passages, passages
-from sweeplib.analysis.survival import median
+from sweeplib.analysis.survival import fraction_exited, median
 
 if TYPE_CHECKING:
     import xarray as xr
@@ -17,53 +18,69 @@ if TYPE_CHECKING:
 QUANTITIES = {"steps": ("exit steps", r"\nu_{\mathrm{ext}}"), "time": ("exit time", r"t_{\mathrm{ext}}")}
 
 
-def exit_times(ds: xr.Dataset, *, confidence: float = 0.95) -> xr.Dataset:
+def exit_times(ds: xr.Dataset, *, confidence: float = 0.95, max_lost: float = MOST_LOST) -> xr.Dataset:
     """Statistics over `seed` of exit steps and exit times, per dynamics, point and threshold.
 
-    exited_fraction (_low, _high): of the runs used, with Wilson's interval.
+    exited_fraction (_low, _high): Kaplan-Meier, by the last time seen, with Wilson's interval; of runs that all were
+    observed to one time it is the plain fraction.
     exit_steps_median (_low, _high): Kaplan-Meier; NaN where fewer than half exited.
-    exit_steps_mean, _mean_error: mean and standard error of min(exit, horizon), exit_steps_horizon being the earliest
-    censoring; `restricted` says that runs were censored: then it is the restricted mean, a lower bound of the mean.
+    exit_steps_mean, _mean_error: mean and standard error of min(exit, horizon), exit_steps_horizon being the last time
+    seen; `restricted` says that runs were censored: then it is the restricted mean, a lower bound of the mean. Runs
+    censored before the horizon count as Kaplan and Meier have it.
     The same for exit_time.
-    Counts of runs: seeds_used (those with status ok or diverged), seeds_censored (used, not exited), seeds_diverged
-    (never exit: as if censored at the horizon), seeds_failed (failed, killed, timed out: left out), seeds_missing.
+    Counts of runs: seeds_used (those that ended well, diverged or timed out), seeds_censored (used, not exited: at the
+    end or at the time limit), seeds_diverged (never exit: as if censored at the horizon), seeds_timeout, seeds_lost
+    (failed or killed, so that nothing is known of them), seeds_missing (not asked for).
+    refused: more than the fraction `max_lost` of the runs was lost; then no run is used, and all statistics are NaN, as
+    what ended those may have to do with their exits.
     """
     import xarray as xr
 
-    sample = passages(ds, "steps")
-    step_time = field(ds, "gamma") / (field(ds, "p") * field(ds, "d"))
-    variables = _counts(ds) | _fraction(sample, confidence)
+    sample = passages(ds, "steps", max_lost)
+    variables = _counts(ds, sample) | _fraction(sample, confidence)
     for name, (steps, wording) in _statistics(sample, confidence).items():
-        for quantity, unit in (("steps", 1.0), ("time", step_time)):
+        for quantity, unit in (("steps", 1.0), ("time", step_time(ds))):
             long_name, symbol = QUANTITIES[quantity]
             meaning, mathematics = (
                 text.replace("WHAT", word) for text, word in zip(wording, (long_name, symbol), strict=True)
             )
             variables[f"exit_{quantity}_{name}"] = labelled(steps * unit, meaning, mathematics)
-    return xr.Dataset(variables).assign_attrs(confidence=confidence)
+    return xr.Dataset(variables).assign_attrs(confidence=confidence, max_lost=max_lost)
 
 
-def _counts(ds: xr.Dataset) -> dict[str, xr.DataArray]:
+def _counts(ds: xr.Dataset, sample: Passages) -> dict[str, xr.DataArray]:
     meanings = {
         "diverged": ("diverged",),
-        "failed": ("failed", "killed", "timeout"),
+        "timeout": ("timeout",),
+        "lost": ("failed", "killed"),
         "missing": ("missing",),
     }
-    return {
-        f"seeds_{name}": labelled(with_status(ds, *status).sum("seed"), f"runs {', '.join(status)}")
+    counts = {
+        f"seeds_{name}": labelled(with_status(ds, *status).sum("seed"), f"runs {' or '.join(status)}")
         for name, status in meanings.items()
+    }
+    return counts | {
+        "seeds_used": labelled(sample.used.sum("seed"), "runs used"),
+        "seeds_censored": labelled(sample.censored().sum("seed"), "runs used that did not exit"),
+        "restricted": labelled(sample.censored().any("seed"), "the means are restricted to the horizon"),
+        "refused": labelled(sample.refused, "too many runs failed or were killed: no statistics"),
     }
 
 
 def _fraction(sample: Passages, confidence: float) -> dict[str, xr.DataArray]:
-    used, censored = sample.used.sum("seed"), sample.censored()
-    exited = sample.reached.sum("seed") / used.where(used > 0)
-    low, high = _proportion_interval(exited, used.where(used > 0), confidence)
+    import xarray as xr
+
+    def of_cell(exit_: np.ndarray, end: np.ndarray, used: np.ndarray) -> tuple[float, float]:
+        reached = np.isfinite(exit_)
+        return fraction_exited(np.where(reached, exit_, end)[used], reached[used])
+
+    exited, worth = xr.apply_ufunc(
+        of_cell, sample.exit, sample.end, sample.used, input_core_dims=[["seed"]] * 3, output_core_dims=[()] * 2,
+        vectorize=True, output_dtypes=[float] * 2,
+    )  # fmt: skip
+    low, high = _proportion_interval(exited, worth, confidence)
     name, symbol = "fraction of runs that exited", r"f_{\mathrm{ext}}"
     return {
-        "seeds_used": labelled(used, "runs used"),
-        "seeds_censored": labelled(censored.sum("seed"), "runs used that did not exit"),
-        "restricted": labelled(censored.any("seed"), "the means are restricted to the horizon"),
         "exited_fraction": labelled(exited, name, symbol),
         "exited_fraction_low": labelled(low, f"{name}, lower bound", symbol),
         "exited_fraction_high": labelled(high, f"{name}, upper bound", symbol),
@@ -90,7 +107,7 @@ def _statistics(sample: Passages, confidence: float) -> dict[str, tuple[xr.DataA
     return {
         "mean": (values.mean("seed"), ("mean WHAT", r"\langle WHAT\rangle")),
         "mean_error": (error, ("standard error of the mean WHAT", r"\mathrm{se}\langle WHAT\rangle")),
-        "horizon": (sample.horizon, ("WHAT until which every run was observed", r"WHAT^{\max}")),
+        "horizon": (sample.horizon, ("WHAT to which the mean is restricted", r"WHAT^{\max}")),
         "median": (middle, ("median WHAT", median_symbol)),
         "median_low": (low, ("median WHAT, lower bound", median_symbol)),
         "median_high": (high, ("median WHAT, upper bound", median_symbol)),

@@ -12,6 +12,7 @@ from numpy.typing import NDArray
 from sweeplib.analysis.analysis import ANALYSES, Analysis
 from sweeplib.analysis.cells import is_stochastic, labelled, over_time, with_status
 from sweeplib.analysis.differences import check_reference
+from sweeplib.analysis.lost_runs import MOST_LOST, made, recorded, too_many, without_value
 from sweeplib.analysis.passages import passages
 from sweeplib.errors import InputError
 
@@ -26,13 +27,18 @@ DIGITS = 9
 HALVES = ("disjoint", "shared")
 
 
-def law_agreement(ds: xr.Dataset, *, reference: str | None = None, seeds: str = "disjoint") -> xr.Dataset:
+def law_agreement(
+    ds: xr.Dataset, *, reference: str | None = None, seeds: str = "disjoint", max_lost: float = MOST_LOST
+) -> xr.Dataset:
     """Kolmogorov-Smirnov tests over `seed` of each dynamics against a stochastic `reference`, and ratios of spreads.
 
     `reference`: by default sgd_chain, which has the law of SGD, else sgd, else the first stochastic dynamics.
     x_ks, x_ks_pvalue: at each time (and entry) of each observable x with a time axis; the same for exit_steps, per
     threshold, on the steps until which all runs of both dynamics were observed: runs that exit later count as later,
     whenever that was, so that the p-value is an upper bound where runs are censored. Runs that diverged never exit.
+    Runs that stopped at their exits are compared with each other while they last, as both dynamics stop them alike. NaN
+    where more than the fraction `max_lost` of the runs of either diverged, timed out, failed or was killed before
+    (seeds_lost: how many of both did); for exits, failed or was killed.
     x_spread_ratio, _error: standard deviation over that of the reference, by all seeds, with its jackknife error; NaN
     where either does not spread.
     `seeds`: a seed has the same start under all dynamics, which makes samples of equal seeds alike and p-values too
@@ -44,16 +50,18 @@ def law_agreement(ds: xr.Dataset, *, reference: str | None = None, seeds: str = 
         raise InputError("no such choice of seeds", key="seeds", value=seeds, choices=HALVES)
     reference = _reference(ds) if reference is None else reference
     check_reference(ds, reference)
-    ok = with_status(ds, "ok")
-    samples = {name: (ds[name].where(ok), ds[name].attrs) for name in over_time(ds)}
-    result: dict[str, xr.DataArray] = {}
-    for name, (values, attrs) in samples.items():
-        first, second = _pair(values, reference)
-        rounded = _rounded(first, second)
-        result |= _tests(name, attrs["long_name"], rounded, seeds) | _spreads(name, attrs["long_name"], rounded)
+    run, ok = made(ds), with_status(ds, "ok")
+    first_lost, second_lost = _pair((run & ~ok).sum("seed"), reference)
+    result = {"seeds_lost": labelled(first_lost + second_lost, "runs of both that diverged, timed out or failed")}
+    for name in over_time(ds):
+        words, values = ds[name].attrs["long_name"], recorded(ds, name)
+        lost = without_value(values, run) & ~ok
+        rounded = _rounded(_pair(values, reference), _pair(ok, reference))
+        kept = _unless_lost(rounded, _pair(lost, reference), _pair(run, reference), max_lost)
+        result |= _tests(name, words, kept, seeds) | _spreads(name, words, kept)
     if "exit_steps" in ds:
-        result |= _exits(ds, reference, seeds)
-    return xr.Dataset(result).assign_attrs(reference=reference, seeds=seeds)
+        result |= _exits(ds, reference, seeds, max_lost)
+    return xr.Dataset(result).assign_attrs(reference=reference, seeds=seeds, max_lost=max_lost)
 
 
 def kolmogorov_smirnov(first: Array, second: Array) -> tuple[Array, Array]:
@@ -129,13 +137,20 @@ def _pair(values: xr.DataArray, reference: str) -> Samples:
     return xr.broadcast(others, values.sel(dynamics=reference, drop=True))
 
 
-def _rounded(first: xr.DataArray, second: xr.DataArray) -> Samples:
-    """The samples to DIGITS digits of the largest value of their cell."""
+def _rounded(samples: Samples, ok: Samples) -> Samples:
+    """The samples to DIGITS digits of the largest value in their cell of a run that ended well."""
     import xarray as xr
 
-    largest = xr.ufuncs.maximum(abs(first).max("seed"), abs(second).max("seed"))
+    first, second = (abs(sample).where(well).max("seed") for sample, well in zip(samples, ok, strict=True))
+    largest = xr.ufuncs.fmax(first, second)
     scale = largest.where(largest > 0.0, 1.0)
-    return (first / scale).round(DIGITS) * scale, (second / scale).round(DIGITS) * scale
+    return (samples[0] / scale).round(DIGITS) * scale, (samples[1] / scale).round(DIGITS) * scale
+
+
+def _unless_lost(samples: Samples, lost: Samples, run: Samples, max_lost: float) -> Samples:
+    """Both samples, NaN where too many runs of either are lost."""
+    refused = [too_many(gone, there, max_lost) for gone, there in zip(lost, run, strict=True)]
+    return samples[0].where(~refused[0] & ~refused[1]), samples[1].where(~refused[0] & ~refused[1])
 
 
 def _tests(name: str, words: str, samples: Samples, seeds: str) -> dict[str, xr.DataArray]:
@@ -168,12 +183,12 @@ def _over_seeds(function: Callable[..., tuple[Array, Array]], samples: Samples) 
     return result
 
 
-def _exits(ds: xr.Dataset, reference: str, seeds: str) -> dict[str, xr.DataArray]:
+def _exits(ds: xr.Dataset, reference: str, seeds: str, max_lost: float) -> dict[str, xr.DataArray]:
     """Exits in whole steps, up to the steps until which every run of both dynamics was observed."""
     import xarray as xr
 
-    sample = passages(ds, "steps")
-    first, second = _pair(sample.horizon, reference)
+    sample = passages(ds, "steps", max_lost)
+    first, second = _pair(sample.watched, reference)
     horizon = xr.ufuncs.minimum(first, second)
     whole = xr.ufuncs.ceil(sample.exit - 1e-6).fillna(np.inf).where(sample.used)
     pair = _pair(whole, reference)

@@ -8,7 +8,8 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from sweeplib.analysis.analysis import ANALYSES, Analysis
-from sweeplib.analysis.cells import labelled, require, with_status
+from sweeplib.analysis.cells import labelled, require
+from sweeplib.analysis.lost_runs import MOST_LOST, made, recorded, too_many, without_value
 from sweeplib.analysis.regime_samples import of_sgd
 from sweeplib.errors import InputError
 
@@ -22,6 +23,7 @@ def limits(
     candidates: Sequence[str] = ("gradient_flow", "ode"),
     confidence: float = 0.95,
     most_spread: float = 0.5,
+    max_lost: float = MOST_LOST,
 ) -> xr.Dataset:
     """The first of the `candidates`, simplest first, that describes SGD at each point of the axes but the seeds.
 
@@ -32,6 +34,8 @@ def limits(
     X describes SGD where bias < 1 and spread < `most_spread`: the mean of SGD lies within what its runs scatter, and
     that is little beside what is learned. `limit` is the place of the first such X in `candidates`, from 1, or of
     "none" behind them; 0, undecided, where a bias that decides is within its interval of 1, or runs are missing.
+    seeds_lost: pairs of runs without a value at some time. Where at any time they are more than the fraction `max_lost`
+    of all, bias and spread are NaN and the limit is undecided: runs that diverge or time out are not like others.
     Further limits, such as those of infinite width, take part once they are dynamics: name them in `candidates`.
     """
     import xarray as xr
@@ -41,28 +45,32 @@ def limits(
     for name in candidates:
         if name not in known:
             raise InputError("not among the dynamics that were run", key="candidates", value=name, choices=known)
-    parts = [_discrepancy(ds, name) for name in candidates]
+    parts = [_discrepancy(ds, name, max_lost) for name in candidates]
     found = xr.concat(parts, "candidate", combine_attrs="override").assign_coords(candidate=list(candidates))
     found["candidate"] = labelled(found["candidate"], "limit that may describe SGD")
     found["limit"] = _first(found, confidence, most_spread)
-    return found.assign_attrs(confidence=confidence, most_spread=most_spread)
+    return found.assign_attrs(confidence=confidence, most_spread=most_spread, max_lost=max_lost)
 
 
-def _discrepancy(ds: xr.Dataset, name: str) -> xr.Dataset:
+def _discrepancy(ds: xr.Dataset, name: str, max_lost: float) -> xr.Dataset:
     import xarray as xr
 
-    risk = ds["risk"].where(with_status(ds, "ok"))
+    run, risk = made(ds), recorded(ds, "risk")
     limit = risk.sel(dynamics=name, drop=True)
-    difference = (of_sgd(risk) - limit).isel(time=slice(1, None))
+    paired = of_sgd(run, run) & run.sel(dynamics=name, drop=True)
+    difference = (of_sgd(risk, run) - limit).where(paired).isel(time=slice(1, None))
+    lost = without_value(difference, paired)
+    known = ~too_many(lost, paired, max_lost).any("time")
     count = difference.count("seed").min("time")
     error = difference.std("seed", ddof=1)
-    bias = (abs(difference.mean("seed")) / error).where(count > 2).max("time")
-    moved = abs(limit - limit.isel(time=0)).mean("seed").max("time")
+    bias = (abs(difference.mean("seed")) / error).where(known & (count > 2)).max("time")
+    moved = abs(limit - limit.isel(time=0)).where(paired).mean("seed").max("time")
     return xr.Dataset(
         {
             "bias": labelled(bias, "bias of a limit over the seed error", "b"),
             "bias_error": labelled(((1.0 + 0.5 * bias**2) / count) ** 0.5, "standard error of the bias"),
-            "spread": labelled(error.max("time") / moved, "seed error over the change of the risk"),
+            "spread": labelled(error.max("time").where(known) / moved, "seed error over the change of the risk"),
+            "seeds_lost": labelled(lost.any("time").sum("seed"), "pairs of runs without a value at some time"),
         }
     )
 

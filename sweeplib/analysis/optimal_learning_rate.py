@@ -10,8 +10,9 @@ from numpy.typing import NDArray
 from sweeplib.analysis.analysis import ANALYSES, Analysis
 from sweeplib.analysis.bootstrap import interval_levels, resampled_counts, resampled_means
 from sweeplib.analysis.cells import field, labelled
+from sweeplib.analysis.lost_runs import MOST_LOST
 from sweeplib.analysis.passages import passages
-from sweeplib.analysis.phase_retrieval import theory_applies
+from sweeplib.analysis.phase_retrieval import escape_theory_holds
 from sweeplib.analysis.scan import scan_dim
 from sweeplib.analysis.speed_fit import FEWEST, fastest, least_steps, local_weights
 from sweeplib.theory import noise_corrected_optimal_learning_rate
@@ -34,11 +35,32 @@ class Optimum(NamedTuple):
     gammas_used: int = 0
 
 
-def scanned(ds: xr.Dataset, max_censored: float) -> tuple[xr.DataArray, xr.DataArray]:
-    """The steps to the exit of each run, NaN where more than `max_censored` of the seeds have none, and their γ."""
-    sample = passages(ds, "steps")
-    steps = sample.restricted().where(sample.censored().sum("seed") <= max_censored * sample.used.sum("seed"))
-    return steps, field(ds, "gamma").astype(float).broadcast_like(ds["status"].isel(seed=0, drop=True))
+class Scan(NamedTuple):
+    """The steps to the exit of each run of a scan, NaN at learning rates that do not count, and these.
+
+    `censored` says where too many runs did not exit, so that their mean is not known, `lost` where too many were lost.
+    """
+
+    steps: xr.DataArray
+    gamma: xr.DataArray
+    censored: xr.DataArray
+    lost: xr.DataArray
+
+    def left_out(self, dim: str) -> dict[str, xr.DataArray]:
+        """How many of the learning rates along `dim` do not count, and why."""
+        words = "learning rates left out, as too many runs"
+        return {
+            "gammas_censored": labelled(self.censored.sum(dim), f"{words} did not exit"),
+            "gammas_lost": labelled(self.lost.sum(dim), f"{words} failed or were killed"),
+        }
+
+
+def scanned(ds: xr.Dataset, max_censored: float, max_lost: float) -> Scan:
+    """The scan of a dataset: without cells of which more than these fractions of the runs are censored, or lost."""
+    sample = passages(ds, "steps", max_lost)
+    censored = sample.censored().sum("seed") > max_censored * sample.used.sum("seed") + 1e-9
+    gamma = field(ds, "gamma").astype(float).broadcast_like(ds["status"].isel(seed=0, drop=True))
+    return Scan(sample.restricted().where(~censored), gamma, censored, sample.refused)
 
 
 class Minima(NamedTuple):
@@ -61,6 +83,7 @@ def optimal_learning_rate(
     resamples: int = 2000,
     random_seed: int = 0,
     max_censored: float = 0.02,
+    max_lost: float = MOST_LOST,
     along: str | None = None,
 ) -> xr.Dataset:
     """γ of least mean exit steps per dynamics, threshold and point of the other axes, and what theory says of it.
@@ -68,26 +91,31 @@ def optimal_learning_rate(
     gamma_opt is found by the fit of `speed_fit`; its interval by bootstrap over the seeds, resampled jointly for all
     learning rates (so that it holds whether or not the runs were paired), percentiles widened for small samples as
     Student's t. exit_steps_min: the fitted mean exit steps there.
-    A γ at which more than `max_censored` of the runs did not exit is left out, as its restricted mean is too short;
-    with fewer than 5 left the optimum is NaN. at_edge: the optimum or an end of its interval is at the end of the
-    learning rates used, so that the true one may lie beyond.
+    A γ at which more than `max_censored` of the runs did not exit, by their end or within their time limit, is left
+    out, as its restricted mean is too short (gammas_censored: how many); so is one at which more than `max_lost` failed
+    or were killed, whose exits are unknown (gammas_lost). With fewer than 5 left the optimum is NaN.
+    at_edge: the optimum or an end of its interval is at the end of the learning rates used, so that the true one may
+    lie beyond.
     gamma_opt_theory: the optimum of annealed and of quenched theory alike; gamma_opt_noise_corrected: with the O(1)
-    shift of the exit time by the noise of SGD, which the ODE does not have. NaN where the theory does not apply.
+    shift of the exit time by the noise of SGD, which the ODE does not have. NaN where the theory does not hold
+    (`phase_retrieval`).
     """
     import xarray as xr
 
     dim = scan_dim(ds, along)
-    steps, gamma = scanned(ds, max_censored)
+    scan = scanned(ds, max_censored, max_lost)
     draws = resampled_counts(ds.sizes["seed"], resamples, random_seed)
 
     def of_cell(cell: Array, gammas: Array) -> Optimum:
         return optimum(cell, gammas, draws, confidence)
 
     parts = xr.apply_ufunc(
-        of_cell, steps, gamma, input_core_dims=[["seed", dim], [dim]], output_core_dims=[()] * len(Optimum._fields),
+        of_cell, scan.steps, scan.gamma, input_core_dims=[["seed", dim], [dim]],
+        output_core_dims=[()] * len(Optimum._fields),
         vectorize=True, output_dtypes=[float] * 4 + [bool, int],
     )  # fmt: skip
-    return xr.Dataset(_measured(*parts) | _theory(ds, dim)).assign_attrs(confidence=confidence, along=dim)
+    found = _measured(*parts) | scan.left_out(dim) | _theory(ds, dim)
+    return xr.Dataset(found).assign_attrs(confidence=confidence, max_lost=max_lost, along=dim)
 
 
 def optimum(steps: Array, gamma: Array, draws: Array, confidence: float) -> Optimum:
@@ -137,11 +165,11 @@ def _measured(*parts: xr.DataArray) -> dict[str, xr.DataArray]:
 
 def _theory(ds: xr.Dataset, dim: str) -> dict[str, xr.DataArray]:
     one = ds.drop_vars("gamma").isel({dim: 0}, drop=True)
-    applies = theory_applies(one)
+    applies = escape_theory_holds(one)
     p, d, Delta = (field(one, name) for name in ("p", "d", "Delta"))
     results = {
         "gamma_opt_theory": theory_optimum(p, Delta),
-        "gamma_opt_noise_corrected": noise_corrected_optimal_learning_rate(p, d, Delta, one["threshold"]),
+        "gamma_opt_noise_corrected": noise_corrected_optimal_learning_rate(p, d, Delta, field(one, "threshold")),
     }
     return {name: result.where(applies).assign_attrs(result.attrs) for name, result in results.items()}
 

@@ -6,6 +6,8 @@ from functools import reduce
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+from sweeplib.analysis.cells import field
+
 if TYPE_CHECKING:
     import xarray as xr
 
@@ -32,5 +34,5 @@ def open_with_overlaps(path: Path) -> xr.Dataset:
 def _shapes(ds: xr.Dataset) -> list[tuple[int, int]]:
     import xarray as xr
 
-    p, k = xr.broadcast(ds["p"], ds["k"])
+    p, k = xr.broadcast(field(ds, "p"), field(ds, "k"))
     return sorted({(int(p), int(k)) for p, k in zip(p.values.flat, k.values.flat, strict=True)})

@@ -11,8 +11,9 @@ from sweeplib import theory
 from sweeplib.analysis.analysis import ANALYSES, Analysis
 from sweeplib.analysis.bootstrap import interval_levels, resampled_counts
 from sweeplib.analysis.cells import field, labelled
+from sweeplib.analysis.lost_runs import MOST_LOST
 from sweeplib.analysis.optimal_learning_rate import minima, scanned
-from sweeplib.analysis.phase_retrieval import theory_applies
+from sweeplib.analysis.phase_retrieval import escape_theory_holds
 from sweeplib.analysis.scan import scan_dim
 from sweeplib.errors import InputError
 
@@ -29,14 +30,17 @@ def overparametrisation_gain(
     resamples: int = 2000,
     random_seed: int = 0,
     max_censored: float = 0.02,
+    max_lost: float = MOST_LOST,
     along: str | None = None,
 ) -> xr.Dataset:
     """Least mean exit steps at p = 1 over those at p, per dynamics, threshold and point of the other axes.
 
     gain, _low, _high: with its interval by bootstrap over the seeds, resampled jointly for all learning rates and
     widths. at_edge: one of the two optima is at the end of the learning rates used, so that the gain is a bound.
+    gammas_censored, gammas_lost: learning rates left out at p, as too many runs (more than `max_censored`,
+    `max_lost`) did not exit, or failed or were killed, as in `optimal_learning_rate`.
     gain_limit: (12 + Δ) p²/(8 + 2p + (2 + Δ) p²), that of theory for d → ∞; gain_quenched: of the quenched exit times
-    at d; gain_noise_corrected: of the noise-corrected ones at their optima. NaN where the theory does not apply.
+    at d; gain_noise_corrected: of the noise-corrected ones at their optima. NaN where the theory does not hold.
     """
     import xarray as xr
 
@@ -45,10 +49,11 @@ def overparametrisation_gain(
     if not (ds["p"] == 1).any():
         raise InputError("no width to compare with", key="p", value=ds["p"].values.tolist(), expected="1 among them")
     dim = scan_dim(ds, along)
-    steps, gamma = scanned(ds, max_censored)
+    scan = scanned(ds, max_censored, max_lost)
     draws = resampled_counts(ds.sizes["seed"], resamples, random_seed)
     least, counts, at_edge = xr.apply_ufunc(
-        lambda cell, gammas: _least(cell, gammas, draws), steps, gamma, input_core_dims=[["seed", dim], [dim]],
+        lambda cell, gammas: _least(cell, gammas, draws), scan.steps, scan.gamma,
+        input_core_dims=[["seed", dim], [dim]],
         output_core_dims=[["resample"], [], []], vectorize=True, output_dtypes=[float, float, bool],
     )  # fmt: skip
     narrow = {"p": 1, "drop": True}
@@ -59,7 +64,8 @@ def overparametrisation_gain(
         input_core_dims=[["resample"], []], output_core_dims=[[], []], vectorize=True, output_dtypes=[float] * 2,
     )  # fmt: skip
     measured = _measured(gain.isel(resample=0), low, high, at_edge | at_edge.sel(**narrow))
-    return xr.Dataset(measured | _theory(ds, dim)).assign_attrs(confidence=confidence, along=dim)
+    found = measured | scan.left_out(dim) | _theory(ds, dim)
+    return xr.Dataset(found).assign_attrs(confidence=confidence, max_lost=max_lost, along=dim)
 
 
 def _with_width(ds: xr.Dataset) -> xr.Dataset:
@@ -67,7 +73,7 @@ def _with_width(ds: xr.Dataset) -> xr.Dataset:
     width = field(ds, "p")
     if width.ndim:
         raise InputError("the widths have no axis of their own", key="p", value=width.dims, expected="an axis p")
-    return ds.expand_dims("p")
+    return ds.assign_coords(p=width).expand_dims("p")
 
 
 def _least(steps: Array, gamma: Array, draws: Array) -> tuple[Array, float, bool]:
@@ -97,7 +103,7 @@ def _measured(
 
 def _theory(ds: xr.Dataset, dim: str) -> dict[str, xr.DataArray]:
     one = ds.drop_vars("gamma").isel({dim: 0}, drop=True)
-    applies = theory_applies(one)
+    applies = escape_theory_holds(one)
     p, d, Delta, T = (field(one, name) for name in ("p", "d", "Delta", "threshold"))
     limit = theory.overparametrisation_gain(p, Delta)
     results = {

@@ -4,7 +4,8 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from sweeplib.analysis.cells import is_stochastic, labelled, require, with_status
+from sweeplib.analysis.cells import is_stochastic, labelled, require
+from sweeplib.analysis.lost_runs import MOST_LOST, made, recorded, unless_lost, without_value
 from sweeplib.errors import InputError
 
 if TYPE_CHECKING:
@@ -13,36 +14,50 @@ if TYPE_CHECKING:
 LIMITS = ("gradient_flow", "ode")
 
 
-def regime_samples(ds: xr.Dataset) -> xr.Dataset:
+def regime_samples(ds: xr.Dataset, max_lost: float = MOST_LOST) -> xr.Dataset:
     """Per seed and point: `excess` R_SGD − R_GF, `fall` R(0) − R_GF, and `growth` of log tr Q_SGD/tr Q_ODE.
 
-    At the last recorded time; NaN where a run is missing or did not end well. Where the ODE was run for no seed of a
-    point, `growth` is SGD's own: the spread of the starts is then left in it.
+    At the last recorded time. NaN for all seeds where more than the fraction `max_lost` of the runs made has no value
+    there, as those that diverged or timed out; `seeds_lost`, per point, how many have none. Where the ODE was run for
+    no seed of a point, `growth` is SGD's own: the spread of the starts is then left in it.
     """
     import xarray as xr
 
     require(ds, "risk", "student_norm")
     _check_dynamics(ds)
-    ok = with_status(ds, "ok")
-    risk, norm = ds["risk"].where(ok), ds["student_norm"].where(ok)
-    final, growth = risk.isel(time=-1), xr.ufuncs.log(norm.isel(time=-1) / norm.isel(time=0))
-    sgd, own = of_sgd(final), of_sgd(growth)
-    flow = final.sel(dynamics="gradient_flow", drop=True)
-    ode = growth.sel(dynamics="ode", drop=True)
+    run = made(ds)
+    risk, norm = recorded(ds, "risk"), recorded(ds, "student_norm")
+    final = risk.isel(time=-1)
+    growth = xr.ufuncs.log(norm.isel(time=-1) / norm.isel(time=0))
+    sgd_run = of_sgd(run, run)
+    with_flow = sgd_run & run.sel(dynamics="gradient_flow", drop=True)
+    ode_run = run.sel(dynamics="ode", drop=True)
+    with_ode = sgd_run & (ode_run | ~ode_run.any("seed"))
+    flow = final.sel(dynamics="gradient_flow", drop=True).where(with_flow)
+    ode = growth.sel(dynamics="ode", drop=True).where(ode_run.any("seed"), 0.0)
+    sgd, start = of_sgd(final, run), of_sgd(risk.isel(time=0), run)
+    excess, own = sgd - flow, (of_sgd(growth, run) - ode).where(with_ode)
+    lost_excess, lost_growth = without_value(excess, with_flow), without_value(own, with_ode)
+
+    def kept(values: xr.DataArray, long_name: str) -> xr.DataArray:
+        return labelled(unless_lost(values, lost_excess, with_flow, max_lost), long_name)
+
     found = {
-        "excess": labelled(sgd - flow, "final risk of SGD above that of gradient flow"),
-        "fall": labelled((of_sgd(risk.isel(time=0)) - flow).where(sgd.notnull()), "fall of the risk by gradient flow"),
-        "growth": labelled(own - ode.where(ode.notnull().any("seed"), 0.0), "growth of log tr Q beyond the ODE's"),
+        "excess": kept(excess, "final risk of SGD above that of gradient flow"),
+        "fall": kept((start - flow).where(sgd.notnull()), "fall of the risk by gradient flow"),
+        "growth": labelled(unless_lost(own, lost_growth, with_ode, max_lost), "growth of log tr Q beyond the ODE's"),
+        "seeds_lost": labelled((lost_excess | lost_growth).sum("seed"), "runs without a value at the end"),
     }
     return xr.Dataset(found).drop_vars("time", errors="ignore")
 
 
-def of_sgd(values: xr.DataArray) -> xr.DataArray:
-    """The values of SGD at each point, by the first of the stochastic dynamics that was run there."""
+def of_sgd(values: xr.DataArray, run: xr.DataArray) -> xr.DataArray:
+    """The values of SGD at each point, by the first of the stochastic dynamics of which a `run` was made there."""
     names = [str(name) for name in values["dynamics"].values if is_stochastic(str(name))]
-    found = values.sel(dynamics=names[0], drop=True)
+    found, there = values.sel(dynamics=names[0], drop=True), run.sel(dynamics=names[0], drop=True)
     for name in names[1:]:
-        found = found.fillna(values.sel(dynamics=name, drop=True))
+        found = found.where(there, values.sel(dynamics=name, drop=True))
+        there = there | run.sel(dynamics=name, drop=True)
     return found
 
 

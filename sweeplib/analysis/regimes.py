@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
@@ -11,27 +11,22 @@ from sweeplib.analysis.analysis import ANALYSES, Analysis
 from sweeplib.analysis.bootstrap import resampled_counts
 from sweeplib.analysis.cells import labelled
 from sweeplib.analysis.exponents import Powers, exponents, interval, means, minus, spreads
+from sweeplib.analysis.lost_runs import MOST_LOST
 from sweeplib.analysis.regime_samples import regime_samples
+from sweeplib.analysis.regime_theory import regimes_expected
 from sweeplib.errors import InputError
-from sweeplib.theory.regimes import (
-    REGIMES,
-    coupling_exponent,
-    deviation_exponent,
-    excess_risk_exponent,
-    noise_weight_exponent,
-    regime,
-)
+from sweeplib.theory.regimes import REGIMES
 
 if TYPE_CHECKING:
     import xarray as xr
 
 Array = NDArray[np.float64]
 MEASURES = {
-    "excess_risk": ("risk above gradient flow", r"\langle R-R_{\mathrm{GF}}\rangle", "R", excess_risk_exponent),
-    "noise_weight": ("weight of the noise", "V", "V", noise_weight_exponent),
-    "deviation": ("spread around the ODE", "D", "D", deviation_exponent),
+    "excess_risk": ("risk above gradient flow", r"\langle R-R_{\mathrm{GF}}\rangle", "R"),
+    "noise_weight": ("weight of the noise", "V", "V"),
+    "deviation": ("spread around the ODE", "D", "D"),
 }
-"""Long name, symbol, subscript of the exponent's symbol, and the theory of the exponent of each measure."""
+"""Long name, symbol, and subscript of the exponent's symbol of each measure."""
 
 
 class Outcome(NamedTuple):
@@ -49,6 +44,7 @@ def regimes(
     confidence: float = 0.95,
     resolution: float = 0.06,
     tolerance: float = 0.03,
+    max_lost: float = MOST_LOST,
     resamples: int = 4000,
     random_seed: int = 0,
 ) -> xr.Dataset:
@@ -63,13 +59,16 @@ def regimes(
     perfect_learning where x_V > r and x_R > r; plateau where |x_V| ≤ r and x_R ≤ r; bad_learning where x_V < −r and
     x_R ≤ r; any other draw says nothing. `probability` is the fraction of draws, `regime` that which at least
     `confidence` of them say, else undecided; `likeliest` the one that most say.
-    Nothing is taken from the exponents δ and κ; where the axes are these, *_theory is what theory says.
+    A dimension at which more than `max_lost` of the runs have no value at the horizon, as those that diverged or timed
+    out, is left out: the others are no sample of all. seeds_lost: how many.
+    Nothing is taken from the exponents δ and κ; where the dataset has these, *_theory is what theory says of plain
+    students with learning rates γ ∝ d^−δ and widths p ∝ d^κ, NaN or undecided where the problems are others.
     """
     import xarray as xr
 
     if "d" not in ds.dims or ds.sizes["d"] < 2:
         raise InputError("the input dimension does not vary", key="d", expected="an axis of it")
-    sample = regime_samples(ds)
+    sample = regime_samples(ds, max_lost)
     draws = resampled_counts(ds.sizes["seed"], resamples, random_seed)
     d = ds["d"].values.astype(float)
 
@@ -83,9 +82,12 @@ def regimes(
         vectorize=True, output_dtypes=[float] * 4,
     )  # fmt: skip
     found = _decided(parts[1], confidence) | _exponents(parts[0]) | _levels(parts[2], parts[3], ds["d"])
+    found["seeds_lost"] = sample["seeds_lost"]
     result = xr.Dataset(found).assign_coords(candidate=("candidate", list(REGIMES[1:])))
     result["candidate"] = labelled(result["candidate"], "regime that may be")
-    return _with_theory(result).assign_attrs(confidence=confidence, resolution=resolution, tolerance=tolerance)
+    return _with_theory(result, ds).assign_attrs(
+        confidence=confidence, resolution=resolution, tolerance=tolerance, max_lost=max_lost
+    )
 
 
 def outcome(
@@ -145,7 +147,7 @@ def flagged(codes: xr.DataArray, long_name: str) -> xr.DataArray:
 
 def _exponents(found: xr.DataArray) -> dict[str, xr.DataArray]:
     result = {}
-    for place, (name, (words, _, subscript, _)) in enumerate(MEASURES.items()):
+    for place, (name, (words, _, subscript)) in enumerate(MEASURES.items()):
         for bound, (suffix, more) in enumerate((("", ""), ("_low", ", lower bound"), ("_high", ", upper bound"))):
             values = found.isel(measure=place, bound=bound)
             result[f"{name}_exponent{suffix}"] = labelled(values, f"exponent of the {words}{more}", f"x_{subscript}")
@@ -154,7 +156,7 @@ def _exponents(found: xr.DataArray) -> dict[str, xr.DataArray]:
 
 def _levels(levels: xr.DataArray, errors: xr.DataArray, d: xr.DataArray) -> dict[str, xr.DataArray]:
     result: dict[str, xr.DataArray] = {}
-    for place, (name, (words, symbol, _, _)) in enumerate(MEASURES.items()):
+    for place, (name, (words, symbol, _)) in enumerate(MEASURES.items()):
         result[name] = labelled(levels.isel(measure=place), words, symbol)
         result[f"{name}_error"] = labelled(errors.isel(measure=place), f"standard error of the {words}")
         used = d.where(result[name].notnull())
@@ -163,15 +165,14 @@ def _levels(levels: xr.DataArray, errors: xr.DataArray, d: xr.DataArray) -> dict
     return result
 
 
-def _with_theory(result: xr.Dataset) -> xr.Dataset:
+def _with_theory(result: xr.Dataset, ds: xr.Dataset) -> xr.Dataset:
     """With what theory says, where the exponents of learning rate and width are coordinates."""
-    if not {"delta", "kappa"} <= set(result.coords):
+    expected = regimes_expected(ds)
+    if not expected:
         return result
-    at: Any = result["delta"], result["kappa"]
-    result["regime_theory"] = flagged(regime(*at), "regime of theory")
-    for name, (*_, theory) in MEASURES.items():
-        result[f"{name}_exponent_theory"] = theory(*at)
-    return result.assign_coords(coupling_exponent=coupling_exponent(*at))
+    coupling = expected.pop("coupling_exponent")
+    expected["regime_theory"] = flagged(expected["regime_theory"], "regime of theory")
+    return result.assign(expected).assign_coords(coupling_exponent=coupling)
 
 
 ANALYSES.register(

@@ -7,8 +7,9 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from sweeplib.analysis.analysis import ANALYSES, Analysis
-from sweeplib.analysis.cells import field, labelled, require, with_status
-from sweeplib.analysis.phase_retrieval import theory_applies
+from sweeplib.analysis.cells import field, labelled, require
+from sweeplib.analysis.lost_runs import MOST_LOST, made, recorded, unless_lost, without_value
+from sweeplib.analysis.phase_retrieval import floor_theory_holds
 from sweeplib.errors import InputError
 from sweeplib.theory import asymptotic_risk
 
@@ -16,13 +17,14 @@ if TYPE_CHECKING:
     import xarray as xr
 
 
-def risk_floor(ds: xr.Dataset, *, last: float = 0.5) -> xr.Dataset:
+def risk_floor(ds: xr.Dataset, *, last: float = 0.5, max_lost: float = MOST_LOST) -> xr.Dataset:
     """Statistics over `seed` of the risk averaged over the `last` part of the recorded times, per dynamics and point.
 
-    risk_floor, _error: mean over the runs with status ok, and its standard error; runs whose records end earlier, as
-    those that stop at their exit, are left out. risk_drift, _error: the mean over the second half of that window less
-    that over the first, far from zero where the floor is not reached. seeds_used: runs that count.
-    risk_floor_theory: γΔ/(1 − 6γ), that of phase retrieval by one unit (p = 1), NaN elsewhere.
+    risk_floor, _error: mean over the runs, and its standard error. risk_drift, _error: the mean over the second half of
+    that window less that over the first, far from zero where the floor is not reached. seeds_used: runs that count;
+    seeds_lost: those without a value somewhere in the window, as they stopped at their exit, diverged, timed out or
+    failed. NaN where more than the fraction `max_lost` of all is lost, as the others are no sample of all.
+    risk_floor_theory: γΔ/(1 − 6γ), that of phase retrieval by one unit under SGD and its ODE, NaN elsewhere.
     """
     import xarray as xr
 
@@ -31,12 +33,11 @@ def risk_floor(ds: xr.Dataset, *, last: float = 0.5) -> xr.Dataset:
         raise InputError("not a part of the times", key="last", value=last, expected="a number in (0, 1]")
     time = ds["time"].values
     window = np.flatnonzero(time >= time[-1] - last * (time[-1] - time[0]))
-    risk = ds["risk"].where(with_status(ds, "ok")).isel(time=window)
-    halves = risk.isel(time=slice(len(window) // 2, None)), risk.isel(time=slice(0, max(len(window) // 2, 1)))
-    level, drift = (
-        risk.mean("time", skipna=False),
-        halves[0].mean("time", skipna=False) - halves[1].mean("time", skipna=False),
-    )
+    run, risk = made(ds), recorded(ds, "risk").isel(time=window)
+    lost = without_value(risk, run).any("time")
+    kept = unless_lost(risk.where(run & ~lost), lost, run, max_lost)
+    halves = kept.isel(time=slice(len(window) // 2, None)), kept.isel(time=slice(0, max(len(window) // 2, 1)))
+    level, drift = kept.mean("time"), halves[0].mean("time") - halves[1].mean("time")
     symbol = r"\mathcal{R}_\infty"
     result = {
         "risk_floor": labelled(level.mean("seed"), "risk at the end", symbol),
@@ -46,9 +47,10 @@ def risk_floor(ds: xr.Dataset, *, last: float = 0.5) -> xr.Dataset:
         "risk_drift": labelled(drift.mean("seed"), "drift of the risk at the end"),
         "risk_drift_error": labelled(_error(drift), "standard error of the drift of the risk at the end"),
         "seeds_used": labelled(level.count("seed"), "runs used"),
+        "seeds_lost": labelled(lost.sum("seed"), "runs without a value at the end"),
         "risk_floor_theory": labelled(_theory(ds), "floor of the risk, theory", symbol),
     }
-    return xr.Dataset(result).assign_attrs(last=last)
+    return xr.Dataset(result).assign_attrs(last=last, max_lost=max_lost)
 
 
 def _error(values: xr.DataArray) -> xr.DataArray:
@@ -58,7 +60,7 @@ def _error(values: xr.DataArray) -> xr.DataArray:
 
 def _theory(ds: xr.Dataset) -> xr.DataArray:
     floor: xr.DataArray = asymptotic_risk(field(ds, "gamma"), field(ds, "Delta"))
-    return floor.where(theory_applies(ds) & (field(ds, "p") == 1))
+    return floor.where(floor_theory_holds(ds))
 
 
 ANALYSES.register("risk_floor", Analysis("risk_floor", risk_floor, "The risk at which runs end up, beside theory"))

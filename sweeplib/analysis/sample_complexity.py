@@ -9,8 +9,9 @@ from numpy.typing import NDArray
 
 from sweeplib.analysis.analysis import ANALYSES, Analysis
 from sweeplib.analysis.bootstrap import interval_levels, resampled_counts, resampled_means
-from sweeplib.analysis.cells import field, labelled
+from sweeplib.analysis.cells import field, labelled, with_status
 from sweeplib.analysis.growth_laws import LAWS, best_law, law_fit
+from sweeplib.analysis.lost_runs import MOST_LOST
 from sweeplib.analysis.passages import passages
 from sweeplib.errors import InputError, SweeplibError
 
@@ -39,11 +40,14 @@ def sample_complexity(
     resamples: int = 2000,
     random_seed: int = 0,
     max_censored: float = 0.02,
+    max_lost: float = MOST_LOST,
     tolerance: float = 0.02,
 ) -> xr.Dataset:
     """Growth of the mean exit steps n with d, per dynamics, threshold and point of the other axes.
 
-    steps_over_d, _error: n/d and its standard error, NaN where more than `max_censored` of the runs did not exit.
+    steps_over_d, _error: n/d and its standard error. NaN, and left out of all fits, where more than `max_censored` of
+    the runs did not exit by their end or within their time limit (seeds_censored), or more than `max_lost` failed or
+    were killed (seeds_lost).
     exponent (_low, _high): of n ∝ d^x, weighted least squares of logarithms; interval by bootstrap over the seeds.
     law_offset, law_amplitude, law_chi2, along `law`, an information exponent: fits of n/d = offset + amplitude g(d), g
     being 0, log d or d; the errors of n/d have `tolerance` · n/d added in quadrature, for what the laws neglect.
@@ -55,8 +59,8 @@ def sample_complexity(
 
     if "d" not in ds.dims or ds.sizes["d"] < 2:
         raise InputError("the input dimension does not vary", key="d", expected="an axis of it")
-    sample = passages(ds, "steps")
-    kept = sample.censored().sum("seed") <= max_censored * sample.used.sum("seed")
+    sample = passages(ds, "steps", max_lost)
+    kept = sample.censored().sum("seed") <= max_censored * sample.used.sum("seed") + 1e-9
     ratio = sample.restricted().where(kept) / ds["d"]
     draws = resampled_counts(ds.sizes["seed"], resamples, random_seed)
 
@@ -69,7 +73,11 @@ def sample_complexity(
     )  # fmt: skip
     count = ratio.count("seed")
     error = ratio.std("seed", ddof=1) / np.sqrt(count.where(count > 1))
-    result = xr.Dataset(_measured(ratio.mean("seed"), error) | _fitted(*parts))
+    counts = {
+        "seeds_censored": labelled(sample.censored().sum("seed"), "runs used that did not exit"),
+        "seeds_lost": labelled(with_status(ds, "failed", "killed").sum("seed"), "runs failed or killed"),
+    }
+    result = xr.Dataset(_measured(ratio.mean("seed"), error) | counts | _fitted(*parts))
     result = result.assign_coords(law=labelled(xr.DataArray(list(LAWS), dims="law"), "law of an information exponent"))
     return result.assign_coords(information_exponent=teacher_exponent(ds)).assign_attrs(confidence=confidence)
 

@@ -1,4 +1,4 @@
-"""Kaplan-Meier statistics of one sample of first passages, by scipy."""
+"""Kaplan-Meier statistics of one sample of first passages; curves and their bands by scipy."""
 
 import warnings
 
@@ -32,6 +32,62 @@ def survival_curve(exits: Array, ends: Array, confidence: float) -> tuple[Array,
         warnings.simplefilter("ignore", RuntimeWarning)  # the band is undefined where the curve is 0
         band = survival.confidence_interval(confidence, method="log-log")
     return survival.quantiles, survival.probabilities, band.low.probabilities, band.high.probabilities
+
+
+def fraction_exited(seen: Array, reached: NDArray[np.bool_]) -> tuple[float, float]:
+    """The Kaplan-Meier fraction that exited by the last time seen, and the number of runs it is worth.
+
+    `seen` (n,) are the exits where `reached`, else the ends (inf: never exits). The number is that of uncensored runs
+    whose fraction has the same Greenwood variance (Rothman 1978, J. Chronic Dis. 31, 557): n where all that did
+    not exit were observed to the same time.
+    """
+    if not len(seen):
+        return np.nan, np.nan
+    order = np.lexsort((~reached, seen))
+    exits = reached[order]
+    at_risk = np.arange(len(seen), 0.0, -1.0)
+    left = np.prod(1.0 - exits / at_risk)
+    if not exits.any():
+        ends = seen[np.isfinite(seen)]
+        return 0.0, float(np.sum(seen >= ends.max(initial=-np.inf)))
+    if left == 0.0:
+        return 1.0, float(1.0 / np.prod(1.0 - exits[:-1] / at_risk[:-1]))
+    greenwood = np.sum(1.0 / (at_risk[exits] * (at_risk[exits] - 1.0)))
+    return float(1.0 - left), float((1.0 - left) / (left * greenwood))
+
+
+def restricted_values(seen: Array, reached: NDArray[np.bool_], horizon: float) -> Array:
+    """Pseudo-values (n,) of the mean of min(first passage, horizon); NaN in `seen` is no run, and stays NaN.
+
+    n θ − (n − 1) θ_(i), θ the area under the Kaplan-Meier curve to the horizon and θ_(i) that without run i: their mean
+    and standard error are those of θ (Andersen, Klein and Rosthøj 2003, doi 10.1093/biomet/90.1.15). Without censoring
+    before the horizon they are min(first passage, horizon).
+    """
+    known = ~np.isnan(seen)
+    times, exits = np.minimum(seen[known], horizon), reached[known]
+    n = len(times)
+    values = np.full(len(seen), np.nan)
+    if n < 2 or (exits | (times >= horizon)).all():
+        values[known] = times
+        return values
+    order = np.lexsort((~exits, times))
+    lengths, exits = np.diff(times[order], prepend=0.0), exits[order]
+    lengths = np.append(lengths, horizon - times[order[-1]])
+    at_risk = np.arange(n, 0.0, -1.0)
+    whole = _area(lengths, 1.0 - exits / at_risk)
+    earlier = np.arange(n) < np.arange(n)[:, None]  # without run i there is one fewer at risk before it
+    factors = 1.0 - exits / (at_risk - earlier)
+    np.fill_diagonal(factors, 1.0)
+    pseudo = np.empty(n)
+    pseudo[order] = n * whole - (n - 1) * _area(lengths, factors)
+    values[known] = pseudo
+    return values
+
+
+def _area(lengths: Array, factors: Array) -> Array:
+    """The area under a curve that starts at 1 and is multiplied by each factor (..., n) after each of n + 1 lengths."""
+    curve = np.cumprod(factors, axis=-1)
+    return np.asarray(lengths[0] + curve @ lengths[1:])
 
 
 def _first_below(times: Array, survival: Array) -> float:

@@ -1,25 +1,66 @@
 """The analysis stage of a sweep."""
 
-from collections.abc import Mapping
+import shutil
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from sweeplib.analysis.analysis import ANALYSES
 
+if TYPE_CHECKING:
+    import xarray as xr
 
-def write_analysis(name: str, options: Mapping[str, Any], directory: str | Path) -> Path:
-    """The path of `analysis/<name>.zarr` in a sweep's directory, computed from its dataset.zarr; then its done.json."""
-    from sweeplib.analysis.overlaps import open_with_overlaps
+    from sweeplib.storage.attempts import Attempt
+    from sweeplib.sweep.sweep import Sweep
+
+REPRODUCE = """\
+# in the folder of the sweep
+from sweeplib.analysis.write import analysed
+from sweeplib.config import load
+
+analysed(load("config.yaml"), {name!r}, ".")
+"""
+
+
+def write_analysis(sweep: "Sweep", name: str, directory: str | Path) -> "Attempt":
+    """The attempt at `analysis/<name>.zarr` in a sweep's directory, from its dataset.zarr; then its done.json.
+
+    An analysis that raises is described in `failures/`, and leaves nothing of an earlier attempt behind. InputError
+    where there is no dataset.
+    """
+    from sweeplib.storage.attempts import attempted
     from sweeplib.storage.dataset import open_dataset, write_dataset
     from sweeplib.storage.files import files_digest, write_json
+    from sweeplib.sweep.plugins import load_plugins
 
+    load_plugins(sweep.plugins)
     directory = Path(directory)
+    open_dataset(directory / "dataset.zarr")
+    path = directory / "analysis" / f"{name}.zarr"
+    done: dict[str, Any] = {"analysis": name, "options": dict(sweep.analyses[name])}
+    with attempted(directory, "analysis", name, REPRODUCE.format(name=name)) as attempt:
+        attempt.paths = (write_dataset(analysed(sweep, name, directory), path),)
+    if attempt.problem is None:
+        done["digest"] = files_digest(path)
+    else:
+        done["failed"] = attempt.problem
+        shutil.rmtree(path, ignore_errors=True)
+    write_json(path.with_suffix(".done.json"), done)
+    return attempt
+
+
+def analysed(sweep: "Sweep", name: str, directory: str | Path) -> "xr.Dataset":
+    """One of a sweep's analyses of the dataset in its directory; whatever the analysis raises is passed on."""
+    from sweeplib.analysis.overlaps import open_with_overlaps
+    from sweeplib.storage.dataset import open_dataset
+
     analysis = ANALYSES[name]
     read = open_with_overlaps if analysis.overlaps else open_dataset
-    result = analysis(read(directory / "dataset.zarr"), **options)
-    path = directory / "analysis" / f"{name}.zarr"
-    write_dataset(result, path)
-    write_json(
-        path.with_suffix(".done.json"), {"analysis": name, "options": dict(options), "digest": files_digest(path)}
-    )
-    return path
+    return analysis(read(Path(directory) / "dataset.zarr"), **sweep.analyses[name])
+
+
+def analysis_failure(directory: str | Path, name: str) -> str | None:
+    """Why there is no analysis of this name in a sweep's directory, if it was tried there and failed."""
+    from sweeplib.storage.files import read_json
+
+    done = read_json(Path(directory) / "analysis" / f"{name}.done.json") or {}
+    return done.get("failed")

@@ -15,6 +15,7 @@ __all__ = ["load"]
 def load(path: str | Path, overrides: Iterable[str] = ()) -> "Sweep":
     """Return the sweep that the file describes, with values overridden as `grid.d=[300]` says.
 
+    Paths in the file, and in overrides, are relative to the file's folder. Its plugins are imported.
     InputError, one line that names the file and line, the key, its value and what was expected, for anything wrong.
     """
     import pydantic
@@ -32,7 +33,7 @@ def load(path: str | Path, overrides: Iterable[str] = ()) -> "Sweep":
         config = SweepConfig.model_validate(data)
         from sweeplib.config.build import sweep_of  # here, as it loads the simulators
 
-        return sweep_of(config)
+        return sweep_of(config, Path(path).parent)
     except pydantic.ValidationError as error:
         raise located(explained(error), text, path, changes) from None
     except InputError as error:

@@ -3,6 +3,7 @@
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import replace
+from pathlib import Path
 from typing import Any
 
 from sweeplib.config.models import DynamicsSection, SweepConfig
@@ -12,8 +13,10 @@ from sweeplib.config.values import values
 from sweeplib.errors import InputError
 from sweeplib.problem import PROBLEM_FIELDS
 from sweeplib.simulation import Recording, recorded_variables
+from sweeplib.storage.labels import ATTRIBUTES
 from sweeplib.sweep.expressions import Expression
 from sweeplib.sweep.grid import Axis, Grid, Point
+from sweeplib.sweep.plugins import load_plugins, located, named
 from sweeplib.sweep.sweep import Run, Sweep
 
 MAX_SEED = 2**32
@@ -28,9 +31,12 @@ def under(prefix: str) -> Iterator[None]:
         raise error.within(prefix=prefix) from None
 
 
-def sweep_of(config: SweepConfig) -> Sweep:
-    """Return the sweep that a config describes; InputError, its key the config's, for what cannot be."""
-    _load_plugins(config.plugins)
+def sweep_of(config: SweepConfig, folder: Path) -> Sweep:
+    """Return the sweep that a config describes; InputError, its key the config's, for what cannot be.
+
+    Paths in the config are relative to `folder`.
+    """
+    plugins = _loaded_plugins(config.plugins, folder)
     clock = _expression(config.times.scale, "times.scale") if config.times.scale is not None else None
     grid = _grid(config, clock)
     seeds = _seeds(config.seeds)
@@ -46,9 +52,9 @@ def sweep_of(config: SweepConfig) -> Sweep:
         pair_by=_pair_by(config.pair_by),
         analyses=analysis_options(config.analyses, figures),
         figures=figures,
-        cluster=cluster_settings(config.cluster),
+        cluster=cluster_settings(config.cluster).located(folder),
         timeout=config.timeout,
-        plugins=tuple(config.plugins),
+        plugins=plugins,
     )
     for name in sweep.runs:
         _check_points(sweep, name)
@@ -198,7 +204,7 @@ def _check_points(sweep: Sweep, name: str) -> None:
             case.check()
         except InputError as error:
             raise _at_point(error, name, point) from None
-    for taken in recorded_variables(case):
+    for taken in (*recorded_variables(case), *ATTRIBUTES):
         if taken in sweep.grid.names:
             raise InputError("the name of a result", key=sweep.grid.origin(taken), value=taken, expected="another name")
 
@@ -210,11 +216,11 @@ def _at_point(error: InputError, name: str, point: Point) -> InputError:
     return error
 
 
-def _load_plugins(plugins: Sequence[str]) -> None:
-    if plugins:
-        from sweeplib.sweep.plugins import load_plugins
-
-        load_plugins(plugins)
+def _loaded_plugins(plugins: Sequence[str], folder: Path) -> tuple[str, ...]:
+    """Return the plugins, imported, with absolute paths."""
+    found = located(plugins, folder)
+    load_plugins(found)
+    return found
 
 
 def _with_source(sweep: Sweep, config: SweepConfig) -> Sweep:
@@ -224,6 +230,7 @@ def _with_source(sweep: Sweep, config: SweepConfig) -> Sweep:
     complete |= {"analyses": sweep.analyses, "figures": sweep.figures}
     complete["pair_by"] = None if sweep.pair_by is None else ["seed", *sweep.pair_by]
     complete["cluster"] = sweep.cluster.model_dump(mode="json")
+    complete["plugins"] = named(sweep.plugins)
     return replace(sweep, source=written(complete))
 
 

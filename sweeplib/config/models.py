@@ -184,6 +184,7 @@ class SweepConfig(Section):
     )
     plugins: list[str] = Field(
         default_factory=list,
-        description="Python files, or modules, of your own that register dynamics, activations, analyses or figures.",
+        description="Python files of your own, by paths relative to this file, or modules, that register dynamics, "
+        "activations, observables, analyses, figures or clusters.",
         examples=[["my_dynamics.py"]],
     )

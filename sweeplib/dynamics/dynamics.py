@@ -2,7 +2,7 @@
 
 import time
 from abc import ABC, abstractmethod
-from typing import ClassVar
+from typing import ClassVar, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
@@ -19,6 +19,15 @@ class NumericalOptions(BaseModel):
     """The numerical options of a dynamics; none unless a dynamics says so."""
 
     model_config = ConfigDict(frozen=True, extra="forbid")
+
+
+class State(NamedTuple):
+    """Q (n, p, p), M (n, p, k) and a (n, p) of n replicas, and the weights (n,) of these among their states."""
+
+    weight: Array
+    Q: Array
+    M: Array
+    a: Array
 
 
 class Dynamics(ABC):
@@ -76,6 +85,10 @@ class Dynamics(ABC):
     @abstractmethod
     def end_steps(self) -> Array:
         """The last step simulated (n,)."""
+
+    def states(self) -> list[State]:
+        """The states now whose weighted mean of an observable is recorded: of a sharp state itself, weight one."""
+        return [State(np.ones(len(self.replicas)), self.Q, self.M, self.a)]
 
     def reached(self, to: int) -> NDArray[np.bool_]:
         """Which replicas (n,) were simulated up to recording time number `to`."""

@@ -5,7 +5,7 @@ from dataclasses import replace
 import numpy as np
 
 from sweeplib.dynamics.dynamics import DYNAMICS, Array
-from sweeplib.dynamics.ode import Ode, OdeOptions
+from sweeplib.dynamics.ode import IntegrationOptions, Ode
 from sweeplib.dynamics.replicas import Replicas
 
 
@@ -18,8 +18,9 @@ class GradientFlow(Ode):
     name = "gradient_flow"
     label = "gradient flow"
     reads = Ode.reads - {"Delta"}
+    Options = IntegrationOptions
 
-    def __init__(self, replicas: Replicas, options: OdeOptions) -> None:
+    def __init__(self, replicas: Replicas, options: IntegrationOptions) -> None:
         super().__init__(replace(replicas, Delta=np.zeros_like(replicas.Delta)), options)
 
     def _noise(self) -> Array:

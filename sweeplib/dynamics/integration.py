@@ -1,7 +1,7 @@
 """Many solutions of the overlaps' ODE at one tolerance, by whichever method each needs.
 
-All begin with the compiled explicit method (`dop853`). One that becomes stiff goes on with an implicit method, one that
-all but rests with the linearised flow (`stiff`).
+All begin with the compiled explicit method (`explicit`). One that becomes stiff goes on with an implicit method, one
+that all but rests with the linearised flow (`stiff`).
 """
 
 from collections.abc import Callable
@@ -10,8 +10,9 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from sweeplib.dynamics import dop853
+from sweeplib.dynamics import dop853, explicit
 from sweeplib.dynamics.stiff import LinearFlow, StiffSolution, System
+from sweeplib.maths.compiled import specialised
 
 Array = NDArray[np.float64]
 
@@ -86,7 +87,7 @@ class Integration:
         """Take some steps; say which of `order` came as far as they will."""
         found = self._solutions
         implicit = np.isin(order, [*self._stiff, *self._flows])
-        dop853.advance(
+        specialised(explicit.advance)(
             *self._functions,
             order[~implicit],
             until,

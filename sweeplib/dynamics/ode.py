@@ -2,17 +2,22 @@
 
 Ṁ = Ψ^M(Ω), Q̇ = Ψ^GF(Ω) + (γ/p) Ψ^Var(Ω), ȧ = ε Ψ^a(Ω) in the time t = νγ/(pd), projected for spherical students.
 It is integrated twice: what is recorded is the solution at a tenth of the tolerance, and its error is told by its
-difference to a solution at ten times the tolerance.
+difference to a solution at ten times the tolerance. With `finite_d` the means of SGD at its d are integrated in its
+place, right to first order in 1/d (`finite_size`).
 """
+
+from typing import ClassVar
 
 import numpy as np
 from numpy.typing import NDArray
 from pydantic import Field
 
-from sweeplib.dynamics.dynamics import DYNAMICS, Array, Dynamics, NumericalOptions
+from sweeplib.dynamics.dynamics import DYNAMICS, Array, Dynamics, NumericalOptions, State
+from sweeplib.dynamics.finite_size import FINEST, MeanIntegration, MeanSystem
 from sweeplib.dynamics.integration import Integration
 from sweeplib.dynamics.overlap_flow import Systems, pack, pointers, unpack, work_space
 from sweeplib.dynamics.replicas import Replicas
+from sweeplib.dynamics.step_moments import StepMoments
 from sweeplib.errors import SweeplibError
 from sweeplib.maths.expectations import expectations
 from sweeplib.maths.overlaps import nearest_covariances, on_sphere
@@ -29,8 +34,8 @@ ROUNDING = 1e-14
 """The rounding error of a risk over its terms."""
 
 
-class OdeOptions(NumericalOptions):
-    """How the ODE is integrated: its tolerances, and the steps after which a run is called a failure.
+class IntegrationOptions(NumericalOptions):
+    """How an ODE is integrated: its tolerances, and the steps after which a run is called a failure.
 
     rtol : by default 1e-10, or the error of the drifts at the start where they have no closed form and it is larger.
     """
@@ -38,6 +43,15 @@ class OdeOptions(NumericalOptions):
     rtol: float | None = Field(default=None, ge=1e-13, le=1e-2)
     atol: float = Field(default=1e-12, gt=0, le=1e-2)
     max_steps: int = Field(default=1_000_000, ge=1)
+
+
+class OdeOptions(IntegrationOptions):
+    """The same, and what is integrated.
+
+    finite_d : the mean overlaps and mean risk of SGD to first order in 1/d, in place of their limit for d → ∞.
+    """
+
+    finite_d: bool = False
 
 
 class Ode(Dynamics):
@@ -49,13 +63,14 @@ class Ode(Dynamics):
     stochastic = False
     uses_drifts = True
     estimates_error = True
-    Options = OdeOptions
-    options: OdeOptions
+    Options: ClassVar[type[IntegrationOptions]] = OdeOptions
+    options: IntegrationOptions
 
-    def __init__(self, replicas: Replicas, options: OdeOptions) -> None:
+    def __init__(self, replicas: Replicas, options: IntegrationOptions) -> None:
         super().__init__(replicas, options)
         self._expectations = expectations(replicas.activation, replicas.teacher_activation)
         self._trained = bool((replicas.second_layer_rate > 0).any())
+        self._finite_d = isinstance(options, OdeOptions) and options.finite_d
         start = self._expectations.risks(replicas.Q, replicas.M, replicas.P, replicas.a, replicas.a_star)
         targets = (1.0 - replicas.thresholds) * start[:, None]
         self._rtol = self._tolerances()
@@ -64,28 +79,31 @@ class Ode(Dynamics):
         self._companion = self._integration(coarse, COARSER * options.atol, targets[:, :0])
         self.risk_error = np.zeros(len(replicas))
 
-    def _integration(self, rtol: Array, atol: float, targets: Array) -> Integration:
+    def _integration(self, rtol: Array, atol: float, targets: Array) -> Integration | MeanIntegration:
         """The replicas' solutions at the relative tolerances (n,)."""
-        replicas, options = self.replicas, self.options
-        return Integration(
-            pointers(self._expectations),
-            self._constants(),
-            work_space(replicas.p, replicas.k),
-            pack(replicas.Q, replicas.M, replicas.a, replicas.spherical, self._trained),
-            np.ascontiguousarray(replicas.times[:, -1]),
-            rtol=np.maximum(rtol, LEAST_RTOL),
-            atol=np.full(len(replicas), atol),
-            targets=targets,
-            max_steps=options.max_steps,
-        )
+        replicas = self.replicas
+        functions, constants, work = pointers(self._expectations), self._constants(), work_space(replicas.p, replicas.k)
+        starts = pack(replicas.Q, replicas.M, replicas.a, replicas.spherical, self._trained)
+        ends, rtol = np.ascontiguousarray(replicas.times[:, -1]), np.maximum(rtol, LEAST_RTOL)
+        asked = {"rtol": rtol, "atol": np.full(len(replicas), atol), "targets": targets}
+        most = self.options.max_steps
+        if not self._finite_d:
+            return Integration(functions, constants, work, starts, ends, **asked, max_steps=most)
+        systems = [
+            MeanSystem(functions, i, constants, work, StepMoments(replicas, i, trained=self._trained), step_time)
+            for i, step_time in enumerate(replicas.step_time.tolist())
+        ]
+        return MeanIntegration(systems, starts, ends, **asked, max_steps=most)
 
     def _tolerances(self) -> Array:
         """The relative tolerance (n,) of each replica."""
         start, pair = self.replicas, self._expectations
+        finest = FINEST / SAFETY if self._finite_d else DEFAULT_RTOL
         if self.options.rtol is not None or pair.finer is None:
-            return np.full(len(start), self.options.rtol or DEFAULT_RTOL)
+            rtol = self.options.rtol or DEFAULT_RTOL
+            return np.full(len(start), max(rtol, finest) if self._finite_d else rtol)
         errors = pair.drift_errors(start.Q, start.M, start.P, start.a, start.a_star, start.Delta)
-        return np.clip(errors, DEFAULT_RTOL, LARGEST_DEFAULT_RTOL)
+        return np.clip(errors, finest, LARGEST_DEFAULT_RTOL)
 
     def _noise(self) -> Array:
         """The factor (n,) of Ψ^Var."""
@@ -129,15 +147,30 @@ class Ode(Dynamics):
         The error of the risk is the difference to the companion's. As the two may agree by chance, it is not less than
         the tolerance of the recorded solution, or rounding, times the terms of the risk.
         """
-        start = self.replicas
-        coarse = self._risks(*self._unpacked(self._companion.states))
-        Q, M, self.a = self._unpacked(self._solution.states)
-        Q = nearest_covariances(Q, M, start.P)
-        self.Q, self.M = on_sphere(Q, M) if start.spherical else (Q, M)
+        self.Q, self.M, self.a = self._unpacked(self._solution.states)
+        if not self._finite_d:
+            self.Q = nearest_covariances(self.Q, self.M, self.replicas.P)
+            self.Q, self.M = on_sphere(self.Q, self.M) if self.replicas.spherical else (self.Q, self.M)
         terms = self._risks(self.Q, np.zeros_like(self.M), self.a)
         least = np.maximum(SAFETY * self._rtol, ROUNDING)
-        error = np.abs(self._risks(self.Q, self.M, self.a) - coarse) + least * terms
+        error = np.abs(self._recorded_risks() - self._risks_of(self._companion)) + least * terms
         self.risk_error = np.where(self._companion.times == self._times, error, np.inf)
+
+    def _recorded_risks(self) -> Array:
+        return self._risks_of(self._solution) if self._finite_d else self._risks(self.Q, self.M, self.a)
+
+    def _risks_of(self, found: Integration | MeanIntegration) -> Array:
+        return found.risks if isinstance(found, MeanIntegration) else self._risks(*self._unpacked(found.states))
+
+    def states(self) -> list[State]:
+        """With `finite_d` the members of the ensembles of the replicas, else the one state."""
+        if not isinstance(self._solution, MeanIntegration):
+            return super().states()
+        members, weights = self._solution.ensembles()
+        return [
+            State(weight, *self._unpacked(member))
+            for weight, member in zip(weights.T, members.swapaxes(0, 1), strict=True)
+        ]
 
     def _unpacked(self, states: Array) -> tuple[Array, Array, Array]:
         """Q (n, p, p), M (n, p, k) and a (n, p) of flat states."""

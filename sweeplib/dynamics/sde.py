@@ -1,12 +1,12 @@
 """The diffusion that one-pass SGD follows at large d, with the corrections to it of the next order in 1/d.
 
-dΩ = Ψ(Ω) dt + √T σ(Ω) dB, T = γ/(pd), σσᵀ = Cov of the increment of an SGD step over T (arXiv 2305.18502, eq. 21), for any
-activations, widths and second layer, projected for spherical students. By Euler and Maruyama, of weak order 1.
+dΩ = Ψ(Ω) dt + √T σ(Ω) dB, T = γ/(pd), σσᵀ = Cov of the increment of an SGD step over T (arXiv 2305.18502, eq. 21), for
+any activations, widths and second layer, projected for spherical students. By Euler and Maruyama, of weak order 1.
 
-The mean of a step is SGD's to relative order 1/d: E[‖x‖² c_i c_j] is Ψ^Var at Ω times 1 + 2/d, and spherical students are
-divided by their norms after the step, noise included, which has Itô's terms in it. The noise is a sum over a few fresh
-samples of their increments less the mean, each times a Gaussian number: its covariance is σσᵀ without any bias, and its
-third cumulants are those of SGD's steps. A step that leaves Ω ≥ 0 is reflected.
+The mean of a step is SGD's to relative order 1/d: E[‖x‖² c_i c_j] is Ψ^Var at Ω times 1 + 2/d, and spherical students
+are divided by their norms after the step, noise included, which has Itô's terms in it. The noise is a sum over a few
+fresh samples of their increments less the mean, each times a Gaussian number: its covariance is σσᵀ without any bias,
+and its third cumulants are those of SGD's steps. A step that leaves Ω ≥ 0 is reflected.
 """
 
 import math

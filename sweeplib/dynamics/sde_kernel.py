@@ -22,7 +22,7 @@ ROUNDING = 1e-12
 """Pivots of Ω below minus this part of Q_ii are taken for an Ω that is no covariance, others for rounding."""
 
 LEAST_SQUARE = 0.25
-"""Steps that take Q_ii from 1 to less, to negative numbers even, which SGD's cannot, are divided by the root of this."""
+"""Steps that take Q_ii from 1 to less, to negative even, which SGD's cannot, are divided by the root of this."""
 
 
 def _unbound(*arguments):  # type: ignore[no-untyped-def]

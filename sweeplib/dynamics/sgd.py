@@ -54,7 +54,7 @@ class Sgd(StepDynamics):
             self.stop()
             if self.clock() > deadline:
                 self.give_up()
-        for i in np.flatnonzero(self.running):
+        for i in np.flatnonzero(self.running | (self.timed_out & self.reached(to))):
             self._observe(int(i))
 
     def _take(self, i: int, until: int) -> None:

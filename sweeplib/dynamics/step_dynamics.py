@@ -61,9 +61,9 @@ class StepDynamics(Dynamics):
         return np.flatnonzero(self.running & (self.step < self.until[:, to]))
 
     def give_up(self) -> None:
-        """Call off what is still running: its time is up."""
-        self.timed_out |= self.running
-        self.running[:] = False
+        """Call off what still has steps to take: its time is up. What took the last one is done."""
+        self.timed_out |= self.running & (self.step < self.until[:, -1])
+        self.running &= ~self.timed_out
 
     def reached(self, to: int) -> NDArray[np.bool_]:
         """Which replicas (n,) took all steps to recording time number `to`."""

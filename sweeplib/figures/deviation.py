@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from sweeplib.analysis.cells import is_stochastic
+from sweeplib.analysis.cells import field, is_stochastic, step_time
 from sweeplib.errors import InputError
 from sweeplib.figures.facets import MOST_HUES, Facets, at_middle, each, facets, selected
 from sweeplib.figures.figure import FIGURES, Figure
@@ -80,7 +80,7 @@ def _data(analyses: Mapping[str, xr.Dataset], observable: str, where: Mapping[st
         raise InputError("no deviation of it was measured", key="observable", value=observable, choices=known)
     points = {"mean": measured[f"{observable}_sup_deviation"], "error": measured[f"{observable}_sup_deviation_error"]}
     fits = {part: fitted[f"{observable}_{part}"].sel(variable="coupling", drop=True) for part in FIT}
-    step = measured["gamma"] / (measured["p"] * measured["d"])
+    step = step_time(measured)
     data = xr.Dataset(points | fits).assign(step=step)
     data = data.isel(dynamics=[is_stochastic(str(name)) for name in data["dynamics"].values])
     if not data.sizes["dynamics"]:
@@ -137,7 +137,7 @@ def _shown(part: xr.Dataset) -> list[str]:
 
 
 def _step_label(ds: xr.Dataset) -> str:
-    gamma, p, d = (ds[name].attrs.get("symbol", name) for name in ("gamma", "p", "d"))
+    gamma, p, d = (field(ds, name).attrs.get("symbol", name) for name in ("gamma", "p", "d"))
     return rf"ODE time of a step ${gamma}/({p}\,{d})$"
 
 
@@ -159,7 +159,7 @@ def step_deviations(ds: xr.Dataset, analyses: Mapping[str, xr.Dataset]) -> xr.Da
     found = analyses["deviation"]
     names = [str(name) for name in found if str(name).endswith("_sup_deviation")]
     name = "risk_sup_deviation" if "risk_sup_deviation" in names else names[0]
-    step = found["gamma"] / (found["p"] * found["d"])
+    step = step_time(found)
     step.attrs = {"long_name": "ODE time of a step", "units": "1", "symbol": r"\gamma/(pd)"}
     kept = {"mean": found[name], "mean_error": found[f"{name}_error"], "seeds_paired": found["seeds_paired"]}
     return xr.Dataset(kept).assign_coords(step=step)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -10,8 +10,9 @@ import numpy as np
 from sweeplib import theory
 from sweeplib.analysis.cells import field, labelled
 from sweeplib.analysis.passages import passages
-from sweeplib.analysis.phase_retrieval import theory_applies
+from sweeplib.analysis.phase_retrieval import exit_theory_holds
 from sweeplib.analysis.survival import survival_curve
+from sweeplib.figures.expected import by_dynamics
 from sweeplib.figures.facets import Facets, at_middle, each, facets, selected
 from sweeplib.figures.figure import FIGURES, Figure
 from sweeplib.figures.interactive import INTERACTIVE, Interactive
@@ -50,7 +51,7 @@ def exit_time_distributions(
     from matplotlib.figure import Figure as Drawing
 
     sample = passages(ds, "time")
-    data = xr.Dataset({"exit": sample.exit, "end": sample.end, "used": sample.used, "applies": theory_applies(ds)})
+    data = xr.Dataset({"exit": sample.exit, "end": sample.end, "used": sample.used, "applies": exit_theory_holds(ds)})
     drawn = {"dynamics", "seed"}
     data = selected(data, where)
     data = data.isel({dim: 0 for dim in data.dims if data.sizes[dim] == 1 and dim not in drawn})
@@ -96,7 +97,7 @@ def _measured(axes: Axes, one: xr.Dataset, shown: list[str], colour: str, confid
 
 
 def _theory(axes: Axes, one: xr.Dataset, colour: str) -> None:
-    p, d, Delta, T, gamma = (float(one[name]) for name in ("p", "d", "Delta", "threshold", "gamma"))
+    p, d, Delta, T, gamma = (float(field(one, name)) for name in ("p", "d", "Delta", "threshold", "gamma"))
     exits = one["exit"].values
     t = np.linspace(0.0, 1.05 * float(np.nanmax(exits)), 200)
     for kind, dashes in LAWS.items():
@@ -124,7 +125,10 @@ def _legend(drawing: Drawing, data: xr.Dataset, split: Facets, shown: list[str])
 
 
 def survival_curves(ds: xr.Dataset, analyses: Mapping[str, xr.Dataset]) -> xr.Dataset:
-    """Kaplan-Meier curves at `PLACES` times each up to the last exit, and the law with the noise of SGD beside them."""
+    """Kaplan-Meier curves at `PLACES` times each up to the last exit, and beside them the law of theory.
+
+    That with the noise of SGD for stochastic dynamics, the quenched one for the ODE.
+    """
     import xarray as xr
 
     sample = passages(ds, "time")
@@ -150,19 +154,28 @@ def survival_curves(ds: xr.Dataset, analyses: Mapping[str, xr.Dataset]) -> xr.Da
         },
         {"confidence": CONFIDENCE},
     )
-    applies = theory_applies(ds)
+    applies = exit_theory_holds(ds)
     if not bool(applies.any()):
         return found
-    law = xr.apply_ufunc(
-        theory.noise_corrected_survival,
-        time,
-        *(field(ds, name).astype(float) for name in ("gamma", "p", "d", "Delta")),
-        ds["threshold"].astype(float),
-        input_core_dims=[["place"], [], [], [], [], []],
-        output_core_dims=[["place"]],
-        vectorize=True,
+    gamma, *others = (field(ds, name) for name in ("gamma", "p", "d", "Delta", "threshold"))
+    law = by_dynamics(
+        ds,
+        _law(theory.noise_corrected_survival, time, gamma, *others),
+        _law(theory.quenched_survival, time, gamma, *others),
+        _law(theory.quenched_survival, time, 0.0 * gamma, *others),
     )
-    return found.assign(survival_theory=labelled(law.where(applies), "law with the noise of SGD"))
+    return found.assign(survival_theory=labelled(law.where(applies), "law of theory"))
+
+
+def _law(law: Callable[..., xr.DataArray], time: xr.DataArray, *of: xr.DataArray) -> xr.DataArray:
+    """The law at the places of each curve."""
+    import xarray as xr
+
+    found: xr.DataArray = xr.apply_ufunc(
+        law, time, *(field.astype(float) for field in of), input_core_dims=[["place"], *([] for _ in of)],
+        output_core_dims=[["place"]], vectorize=True,
+    )  # fmt: skip
+    return found
 
 
 def _at_places(exits: np.ndarray, ends: np.ndarray) -> tuple[np.ndarray, ...]:

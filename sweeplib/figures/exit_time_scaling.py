@@ -8,8 +8,10 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from sweeplib import theory
-from sweeplib.analysis.phase_retrieval import theory_applies
+from sweeplib.analysis.cells import field
+from sweeplib.analysis.phase_retrieval import exit_theory_holds
 from sweeplib.errors import InputError
+from sweeplib.figures.expected import exit_times_expected
 from sweeplib.figures.facets import Facets, at_middle, each, facets, selected, used_dynamics
 from sweeplib.figures.figure import FIGURES, Figure
 from sweeplib.figures.interactive import INTERACTIVE, Interactive
@@ -43,7 +45,7 @@ def exit_time_scaling(
 
     if "d" not in ds.dims:
         raise InputError("the input dimension does not vary", key="d", expected="an axis of it")
-    data = selected(analyses["exit_times"].assign(applies=theory_applies(ds)), where)
+    data = selected(analyses["exit_times"].assign(applies=exit_theory_holds(ds)), where)
     data = data.isel({dim: 0 for dim in data.dims if data.sizes[dim] == 1 and dim not in DRAWN})
     data = at_middle(data, DRAWN, panel, hue)
     split = facets(data, DRAWN, panel, hue)
@@ -80,11 +82,11 @@ def _theory(axes: Axes, one: xr.Dataset, colour: str) -> None:
     if not bool(one["applies"].all()):
         return
     d = one["d"].values.astype(float)
-    gamma = np.broadcast_to(one["gamma"].values, d.shape)
+    gamma = np.broadcast_to(field(one, "gamma").values, d.shape)
     if np.ptp(gamma) == 0.0:
         d = np.geomspace(d.min(), d.max(), 60)
         gamma = np.full_like(d, gamma[0])
-    p, Delta, T = (float(one[name]) for name in ("p", "Delta", "threshold"))
+    p, Delta, T = (float(field(one, name)) for name in ("p", "Delta", "threshold"))
     for kind, dashes in THEORY_DASHES.items():
         time = getattr(theory, f"{kind.replace('-', '_')}_exit_time")(gamma, p, d, Delta, T)
         axes.plot(d, np.where(np.isfinite(time), time, np.nan), color=colour, linestyle=dashes, linewidth=0.9, zorder=1)
@@ -98,12 +100,11 @@ def _legend(drawing: Drawing, data: xr.Dataset, split: Facets, shown: list[str])
 
 
 def unrestricted(ds: xr.Dataset, analyses: Mapping[str, xr.Dataset]) -> xr.Dataset:
-    """Exit times without restricted means, and those of noise-corrected theory where it applies."""
+    """Exit times without restricted means, and those that theory expects of each dynamics, where it holds."""
     exits = analyses["exit_times"]
     mean = exits["exit_time_mean"]
-    gamma, p, d, Delta, T = (exits[name] for name in ("gamma", "p", "d", "Delta", "threshold"))
-    time = theory.noise_corrected_exit_time(gamma, p, d, Delta, T).where(theory_applies(ds))
-    attrs = {"long_name": "exit time of noise-corrected theory", "units": "1", "symbol": mean.attrs["symbol"]}
+    time = exit_times_expected(exits).where(exit_theory_holds(ds))
+    attrs = {"long_name": "exit time of theory", "units": "1", "symbol": mean.attrs["symbol"]}
     drawn = mean.where(~exits["restricted"]).assign_attrs(mean.attrs)
     return exits.assign(exit_time_mean=drawn, exit_time_theory=time.assign_attrs(attrs))
 

@@ -9,7 +9,7 @@ import numpy as np
 
 from sweeplib import theory
 from sweeplib.analysis.cells import field
-from sweeplib.analysis.phase_retrieval import theory_applies
+from sweeplib.analysis.phase_retrieval import escape_theory_holds
 from sweeplib.analysis.scan import scan_dim
 from sweeplib.figures.facets import Facets, at_middle, each, facets, selected, used_dynamics
 from sweeplib.figures.figure import FIGURES, Figure
@@ -72,7 +72,7 @@ def _data(ds: xr.Dataset, exits: xr.Dataset) -> xr.Dataset:
     import xarray as xr
 
     names = ["exited_fraction", "exited_fraction_low", "exited_fraction_high", "seeds_used"]
-    known = bool(theory_applies(ds).all())
+    known = bool(escape_theory_holds(ds).all())
     p, Delta = field(ds, "p"), field(ds, "Delta")
     unit = theory.optimal_learning_rate(p, Delta) if known else xr.ones_like(p, dtype=float)
     end = theory.learnable_range(p, Delta) / unit if known else xr.full_like(unit, np.nan)
@@ -80,9 +80,8 @@ def _data(ds: xr.Dataset, exits: xr.Dataset) -> xr.Dataset:
 
 
 def _label(ds: xr.Dataset, data: xr.Dataset) -> str:
-    return (
-        f"{symbol(ds['gamma'])}/${data['unit'].attrs['symbol']}$" if data.attrs["theory"] else axis_label(ds["gamma"])
-    )
+    gamma = field(ds, "gamma")
+    return f"{symbol(gamma)}/${data['unit'].attrs['symbol']}$" if data.attrs["theory"] else axis_label(gamma)
 
 
 def _curve(axes: Axes, one: xr.Dataset, dim: str, shown: list[str], looks: dict[str, str], aside: float) -> None:

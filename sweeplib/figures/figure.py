@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 from sweeplib.analysis import ANALYSES
 from sweeplib.analysis.analysis import check_options
+from sweeplib.analysis.constants import with_constants
 from sweeplib.registry import Registry
 
 if TYPE_CHECKING:
@@ -19,7 +20,8 @@ if TYPE_CHECKING:
 class Figure:
     """A figure: called with a dataset and its options, it returns a matplotlib Figure.
 
-    `function(ds, analyses, **options)`; every option has a default. `caption` says what is seen, `needs` names the
+    `function(ds, analyses, **options)`; every option has a default. In these datasets, what is the same everywhere is a
+    coordinate too. `caption` says what is seen, `needs` names the
     analyses it draws, which are computed with their defaults where they are not given.
     """
 
@@ -35,8 +37,9 @@ class Figure:
         self.check(options)
         given = dict(analyses or {})
         needed = {name: given[name] if name in given else ANALYSES[name](ds) for name in self.needs}
+        whole = {name: with_constants(analysis) for name, analysis in needed.items()}
         with styled():
-            return self.function(ds, needed, **options)
+            return self.function(with_constants(ds), whole, **options)
 
     def check(self, options: Mapping[str, Any]) -> None:
         """Raise InputError, naming the key, for an option that the figure does not have."""

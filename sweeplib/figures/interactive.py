@@ -6,6 +6,7 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Literal
 
+from sweeplib.analysis.constants import with_constants
 from sweeplib.registry import Registry
 
 if TYPE_CHECKING:
@@ -45,7 +46,8 @@ class Interactive:
 
     def labelled(self, ds: xr.Dataset, analyses: Mapping[str, xr.Dataset]) -> xr.Dataset:
         """Return the data that it shows, from a dataset and the analyses that it needs."""
-        return analyses[self.needs[0]] if self.data is None else self.data(ds, analyses)
+        whole = {name: with_constants(analysis) for name, analysis in analyses.items()}
+        return whole[self.needs[0]] if self.data is None else self.data(with_constants(ds), whole)
 
 
 INTERACTIVE: Registry[Interactive] = Registry("interactive plot")

@@ -8,8 +8,10 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from sweeplib import theory
-from sweeplib.analysis.cells import is_stochastic
+from sweeplib.analysis.cells import field, is_stochastic
+from sweeplib.analysis.phase_retrieval import exit_theory_holds
 from sweeplib.errors import InputError
+from sweeplib.figures.expected import exit_steps_expected, optima_expected
 from sweeplib.figures.facets import Facets, each, facets, selected, used_dynamics
 from sweeplib.figures.figure import FIGURES, Figure
 from sweeplib.figures.interactive import INTERACTIVE, Interactive
@@ -145,11 +147,14 @@ def _kinds(part: xr.Dataset) -> list[str]:
 
 
 def theory_steps(kind: str, gamma: np.ndarray, one: xr.Dataset) -> np.ndarray:
-    """Exit steps p d/γ times the annealed, quenched or noise-corrected exit time, at one point of the sweep."""
+    """Exit steps p d/γ times the annealed, quenched or noise-corrected exit time, at one point of the sweep.
+
+    NaN at learning rates at which students of several units align, for which these are not.
+    """
     formula = getattr(theory, kind.replace("-", "_") + "_exit_time")
-    p, d, Delta, T = (float(one[name]) for name in ("p", "d", "Delta", "threshold"))
-    steps: np.ndarray = formula(gamma, p, d, Delta, T) * p * d / gamma
-    return steps
+    p, d, Delta, T = (float(field(one, name)) for name in ("p", "d", "Delta", "threshold"))
+    steps = formula(gamma, p, d, Delta, T) * p * d / gamma
+    return np.where((p == 1) | (theory.student_alignment_rate(gamma, p) > 0.0), steps, np.nan)
 
 
 def _optima(below: Axes, one: xr.Dataset, row: int, looks: dict[str, str]) -> None:
@@ -184,7 +189,7 @@ def _stochastic(part: xr.Dataset) -> bool:
 
 
 def _step_unit(one: xr.Dataset, scale: str) -> float:
-    d = float(one["d"])
+    d = float(field(one, "d"))
     return {"d log d": d * np.log(d), "d": d, "1": 1.0}[scale]
 
 
@@ -213,23 +218,21 @@ def _theory_marks(data: xr.Dataset) -> list[tuple[dict[str, Any], str]]:
     return marks if _stochastic(data) else marks[:1]
 
 
-def exit_points(_: xr.Dataset, analyses: Mapping[str, xr.Dataset]) -> xr.Dataset:
-    """Exit times without restricted means, and the exit steps of theory (noise-corrected for stochastic dynamics)."""
-    import xarray as xr
-
+def exit_points(ds: xr.Dataset, analyses: Mapping[str, xr.Dataset]) -> xr.Dataset:
+    """Exit times without restricted means, and the exit steps that theory expects of each dynamics, where it holds."""
     exits = analyses["exit_times"]
     mean = exits["exit_steps_mean"]
-    p, d, Delta, T = (exits[name] for name in ("p", "d", "Delta", "threshold"))
-    times = [
-        formula(exits["gamma"], p, d, Delta, T)
-        for formula in (theory.noise_corrected_exit_time, theory.quenched_exit_time)
-    ]
-    stochastic = xr.DataArray([is_stochastic(str(name)) for name in exits["dynamics"].values], dims="dynamics")
-    steps = xr.where(stochastic, *times) * p * d / exits["gamma"]
-    known = analyses["optimal_learning_rate"]["gamma_opt_theory"].notnull()
+    steps = exit_steps_expected(exits).where(exit_theory_holds(ds))
     attrs = {"long_name": "exit steps of theory", "units": "1", "symbol": mean.attrs["symbol"]}
     drawn = mean.where(~exits["restricted"]).assign_attrs(mean.attrs)
-    return exits.assign(exit_steps_mean=drawn, exit_steps_theory=steps.where(known).assign_attrs(attrs))
+    return exits.assign(exit_steps_mean=drawn, exit_steps_theory=steps.assign_attrs(attrs))
+
+
+def optima(_: xr.Dataset, analyses: Mapping[str, xr.Dataset]) -> xr.Dataset:
+    """The optimal learning rates, and those that theory expects of each dynamics."""
+    found = analyses["optimal_learning_rate"]
+    attrs = found["gamma_opt_theory"].attrs | {"long_name": "optimal learning rate of theory"}
+    return found.assign(gamma_opt_expected=optima_expected(found).assign_attrs(attrs))
 
 
 FIGURES.register(
@@ -253,9 +256,10 @@ INTERACTIVE.register(
     Interactive(
         x="d",
         y="gamma_opt",
+        data=optima,
         needs=("optimal_learning_rate",),
         also=("exit_steps_min", "at_edge"),
-        theory="gamma_opt_noise_corrected",
+        theory="gamma_opt_expected",
         figure="learning_rate_scan",
     ),
 )

@@ -8,10 +8,12 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from sweeplib import theory
+from sweeplib.analysis.cells import field
 from sweeplib.figures.facets import Facets, each
 from sweeplib.figures.figure import FIGURES, Figure
 from sweeplib.figures.interactive import INTERACTIVE, Interactive
 from sweeplib.figures.labels import axis_label, symbol, value_label, wrapped_label
+from sweeplib.figures.learning_rate_scan import optima
 from sweeplib.figures.legend import dynamics_entries, hue_entries, legend_below
 from sweeplib.figures.over_width import dodged, measured_dynamics, over_width, width_axis
 from sweeplib.figures.style import FAINT, INK, THEORY_DASHES, dynamics_look, look, plain_ticks
@@ -98,7 +100,7 @@ def _points(axes: Axes, p: np.ndarray, found: xr.Dataset, at_edge: xr.DataArray,
 def _theory(axes: Axes, one: xr.Dataset, colour: str, *, relative: bool) -> None:
     ends = np.array([one["p"].min(), one["p"].max()], float)
     p = np.geomspace(ends[0], ends[1], WIDTHS) if ends[1] > ends[0] else ends
-    d, Delta, T = (float(one[name]) for name in ("d", "Delta", "threshold"))
+    d, Delta, T = (float(field(one, name)) for name in ("d", "Delta", "threshold"))
     limit = theory.optimal_learning_rate(p, Delta)
     corrected = theory.noise_corrected_optimal_learning_rate(p, d, Delta, T)
     if not relative:
@@ -126,9 +128,10 @@ INTERACTIVE.register(
     Interactive(
         x="p",
         y="gamma_opt",
+        data=optima,
         needs=("optimal_learning_rate",),
         also=("gamma_opt_theory", "exit_steps_min", "at_edge"),
-        theory="gamma_opt_noise_corrected",
+        theory="gamma_opt_expected",
         figure="optimal_learning_rate",
     ),
 )

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from sweeplib.analysis.cells import is_stochastic
+from sweeplib.analysis.cells import field, is_stochastic
 from sweeplib.errors import InputError
 from sweeplib.figures.facets import Facets, at_middle, facets, selected
 from sweeplib.figures.labels import dynamics_order, number
@@ -25,8 +25,9 @@ def over_width(
 ) -> tuple[xr.Dataset, Facets]:
     """The data at `where` with an axis p, and its panels and colours: by default dimensions, and noise."""
     data = selected(data, where)
-    if "p" in data.coords and not data["p"].ndim:
-        data = data.expand_dims("p")
+    width = field(data, "p")
+    if not width.ndim:
+        data = data.assign_coords(p=width).expand_dims("p")
     if "p" not in data.dims:
         raise InputError("the student width has no axis of its own", key="p", expected="an axis p")
     drawn = {"dynamics", "p"}

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from sweeplib import theory
+from sweeplib.analysis.cells import field
 from sweeplib.figures.facets import Facets, each
 from sweeplib.figures.figure import FIGURES, Figure
 from sweeplib.figures.interactive import INTERACTIVE, Interactive
@@ -83,7 +84,7 @@ def _points(axes: Axes, p: np.ndarray, one: xr.Dataset, looks: dict[str, Any]) -
 
 def _theory(axes: Axes, one: xr.Dataset, colour: str) -> None:
     p = np.geomspace(1.0, max(float(one["p"].max()), 1.0), WIDTHS)
-    Delta = float(one["Delta"])
+    Delta = float(field(one, "Delta"))
     axes.plot(p, theory.overparametrisation_gain(p, Delta), color=colour, linewidth=0.9, linestyle=LIMIT, zorder=1)
     axes.plot(one["p"], one["gain_noise_corrected"], color=colour, linewidth=0.9, zorder=1)
     end = axes.get_yaxis_transform()

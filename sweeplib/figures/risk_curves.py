@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from sweeplib.analysis.cells import is_stochastic, require, with_status
+from sweeplib.analysis.cells import is_stochastic, labelled, require
+from sweeplib.analysis.lost_runs import MOST_LOST, made, recorded, unless_lost, without_value
 from sweeplib.figures.facets import Facets, at_middle, each, facets, selected
 from sweeplib.figures.figure import FIGURES, Figure
 from sweeplib.figures.interactive import INTERACTIVE, Interactive
@@ -21,7 +22,8 @@ if TYPE_CHECKING:
 
 CAPTION = (
     "Population risk against time: the median over the seeds of each dynamics, with a band from the 10 % to the 90 % "
-    "quantile for stochastic ones; those without noise are thin and dark, on top. Curves end where the first run did."
+    "quantile for stochastic ones; those without noise are thin and dark, on top. Curves end where more than 2 % of "
+    "the runs have no value any more, as they stopped at their exits, diverged or ran out of time."
 )
 DASHES = ("solid", (0, (4, 1.5)), (0, (1, 1)), (0, (5, 1, 1, 1)))
 BAND = (0.1, 0.5, 0.9)
@@ -65,8 +67,20 @@ def risk_curves(
 
 def run_dynamics(data: xr.Dataset) -> list[str]:
     """The dynamics with results, stochastic ones first."""
-    run = with_status(data, "ok").any([dim for dim in data["status"].dims if dim != "dynamics"])
-    return dynamics_order(data["dynamics"].values[run.values])
+    known = data["risk"].notnull().any([dim for dim in data["risk"].dims if dim != "dynamics"])
+    return dynamics_order(data["dynamics"].values[known.values])
+
+
+def risk_quantiles(ds: xr.Dataset, levels: Sequence[float]) -> xr.DataArray:
+    """The quantiles of the risk over the seeds at `levels`, a dim `quantile`; NaN where too many runs have no value.
+
+    Those that go on are then no sample of all (`analysis.lost_runs`).
+    """
+    run, risk = made(ds), recorded(ds, "risk")
+    known = unless_lost(risk, without_value(risk, run), run, MOST_LOST)
+    some = known.notnull().any("seed")
+    quantiles: xr.DataArray = known.where(some, 0.0).quantile(list(levels), "seed").where(some)
+    return quantiles
 
 
 def geometric(times: np.ndarray) -> bool:
@@ -79,13 +93,11 @@ def _curves(axes: Axes, one: xr.Dataset, shown: list[str], index: int) -> None:
     from sweeplib.figures.style import look
 
     for place, name in enumerate(shown):
-        risk = one["risk"].sel(dynamics=name)
-        risk = risk.isel(seed=with_status(one, "ok").sel(dynamics=name).values)
-        if not risk.size:
+        low, middle, high = risk_quantiles(one.sel(dynamics=name), BAND)
+        if not bool(middle.notnull().any()):
             continue
-        low, middle, high = (risk.quantile(level, "seed", skipna=False) for level in BAND)
         axes.plot(one["time"], middle, **_line(name, place, look(index)["color"]))
-        if is_stochastic(name) and risk.sizes["seed"] > 1:
+        if is_stochastic(name) and one.sizes["seed"] > 1:
             axes.fill_between(one["time"], low, high, color=look(index)["color"], alpha=0.2, linewidth=0, zorder=1)
 
 
@@ -116,12 +128,11 @@ def _legend(drawing: Drawing, data: xr.Dataset, split: Facets, shown: list[str])
 
 
 def risk_bands(ds: xr.Dataset, _: Mapping[str, xr.Dataset]) -> xr.Dataset:
-    """Quantiles of the risk over the seeds whose runs ended well, until the first of them stopped: risk, its ends."""
+    """Quantiles of the risk over the seeds, until too many runs stopped: risk, its ends, and how many have no value."""
     import xarray as xr
 
-    ok = with_status(ds, "ok")
-    whole = ok.any("seed") & ~(ds["risk"].isnull() & ok).any("seed")
-    found = ds["risk"].where(ok).where(whole, 0.0).quantile(BAND, "seed").where(whole)
+    lost = without_value(recorded(ds, "risk"), made(ds)).sum("seed")
+    found = risk_quantiles(ds, BAND)
     names = {"risk_low": "10 % quantile of the", "risk": "median", "risk_high": "90 % quantile of the"}
     return xr.Dataset(
         {
@@ -130,6 +141,7 @@ def risk_bands(ds: xr.Dataset, _: Mapping[str, xr.Dataset]) -> xr.Dataset:
             )
             for place, (name, word) in enumerate(names.items())
         }
+        | {"seeds_lost": labelled(lost, "runs without a value")}
     ).assign_attrs(interval="10 % to 90 % of the seeds")
 
 

@@ -5,14 +5,14 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import TYPE_CHECKING, Any
 
-from sweeplib.analysis.cells import is_stochastic, require, with_status
+from sweeplib.analysis.cells import is_stochastic, require
 from sweeplib.errors import InputError
 from sweeplib.figures.facets import selected
 from sweeplib.figures.figure import FIGURES, Figure
 from sweeplib.figures.interactive import INTERACTIVE, Interactive
 from sweeplib.figures.labels import axis_label, dynamics_label
 from sweeplib.figures.legend import legend_below
-from sweeplib.figures.risk_curves import risk_bands, run_dynamics
+from sweeplib.figures.risk_curves import risk_bands, risk_quantiles, run_dynamics
 from sweeplib.figures.style import COLOURS, INK
 
 if TYPE_CHECKING:
@@ -50,19 +50,18 @@ def risk_fans(
         raise InputError(
             "no stochastic dynamics to draw", key="dynamics", value=names, expected="sgd_chain or sde, run"
         )
-    risks = {name: _risk(data, name) for name in names}
+    bands = {name: risk_quantiles(data.sel(dynamics=name), LEVELS) for name in names}
     width = min(7.0, 1.0 + 2.7 * len(shown)) if len(shown) > 1 else 4.0
     drawing = Drawing(figsize=(width, 3.3), layout="constrained")
     grid = drawing.subplots(1, len(shown), sharex=True, sharey=True, squeeze=False)[0]
     for place, name in enumerate(shown):
-        _fan(grid[place], risks[name], COLOURS[place], runs)
+        _fan(grid[place], bands[name], COLOURS[place])
+        _runs(grid[place], data["risk"].sel(dynamics=name), COLOURS[place], runs)
         if place:
-            _quantiles(grid[place], risks[shown[0]], DOTTED)
+            _dotted(grid[place], bands[shown[0]])
         for other in names:
             if not is_stochastic(other):
-                grid[place].plot(
-                    risks[other]["time"], risks[other].median("seed"), color=INK, linestyle=DASHED, zorder=5
-                )
+                grid[place].plot(data["time"], bands[other].sel(quantile=0.5), color=INK, linestyle=DASHED, zorder=5)
         grid[place].set_title(dynamics_label(name))
         grid[place].set_xlabel(axis_label(ds["time"]))
     grid[0].set_ylabel(axis_label(ds["risk"]))
@@ -70,24 +69,21 @@ def risk_fans(
     return drawing
 
 
-def _risk(data: xr.Dataset, name: str) -> xr.DataArray:
-    risk: xr.DataArray = data["risk"].sel(dynamics=name)
-    return risk.isel(seed=with_status(data, "ok").sel(dynamics=name).values)
-
-
-def _fan(axes: Axes, risk: xr.DataArray, colour: str, runs: int) -> None:
+def _fan(axes: Axes, bands: xr.DataArray, colour: str) -> None:
     for low, high, alpha in BANDS:
-        edges = risk.quantile([low, high], "seed", skipna=False)
-        axes.fill_between(risk["time"], *edges.values, color=colour, alpha=alpha, linewidth=0, zorder=1)
+        edges = bands.sel(quantile=[low, high]).values
+        axes.fill_between(bands["time"], *edges, color=colour, alpha=alpha, linewidth=0, zorder=1)
+    axes.plot(bands["time"], bands.sel(quantile=0.5), color=colour, linewidth=1.6, zorder=3)
+
+
+def _runs(axes: Axes, risk: xr.DataArray, colour: str, runs: int) -> None:
     for one in risk.isel(seed=slice(runs)).transpose("seed", "time").values:
         axes.plot(risk["time"], one, color=colour, linewidth=0.5, alpha=0.8, zorder=2)
-    axes.plot(risk["time"], risk.quantile(0.5, "seed", skipna=False), color=colour, linewidth=1.6, zorder=3)
 
 
-def _quantiles(axes: Axes, risk: xr.DataArray, dashes: Any) -> None:
+def _dotted(axes: Axes, bands: xr.DataArray) -> None:
     for level in LEVELS:
-        curve = risk.quantile(level, "seed", skipna=False)
-        axes.plot(risk["time"], curve, color=INK, linestyle=dashes, linewidth=0.9, zorder=4)
+        axes.plot(bands["time"], bands.sel(quantile=level), color=INK, linestyle=DOTTED, linewidth=0.9, zorder=4)
 
 
 def _legend(drawing: Drawing, names: list[str], shown: list[str]) -> None:

@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from sweeplib.analysis.cells import field
 from sweeplib.analysis.scan import scan_dim
 from sweeplib.figures.facets import Facets, at_middle, each, facets, selected, used_dynamics
 from sweeplib.figures.figure import FIGURES, Figure
@@ -57,7 +58,7 @@ def risk_floor(
         _panel(grid[:, column], part, split, shown)
         if split.panel:
             grid[0, column].set_title(value_label(part[split.panel]))
-        grid[-1, column].set_xlabel(axis_label(data["gamma"]))
+        grid[-1, column].set_xlabel(axis_label(field(data, "gamma")))
     grid[0, 0].set_yscale("log")
     grid[0, 0].set_ylabel(axis_label(data["risk_floor"]))
     if known:
@@ -90,7 +91,11 @@ def _theory(axes: Axes, part: xr.Dataset, split: Facets) -> None:
             continue
         gamma = np.linspace(float(one["gamma"].min()), float(one["gamma"].max()), 200)
         axes.plot(
-            gamma, asymptotic_risk(gamma, float(one["Delta"])), color=look(index)["color"], linewidth=0.9, zorder=1
+            gamma,
+            asymptotic_risk(gamma, float(field(one, "Delta"))),
+            color=look(index)["color"],
+            linewidth=0.9,
+            zorder=1,
         )
 
 

@@ -1,25 +1,76 @@
 """The figure stage of a sweep."""
 
-from collections.abc import Mapping
+import textwrap
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING
 
-from sweeplib.errors import InputError
+from sweeplib.analysis.write import analysis_failure
+from sweeplib.errors import InputError, SweeplibError
 from sweeplib.figures.figure import FIGURES
 
+if TYPE_CHECKING:
+    from matplotlib.figure import Figure as Drawing
 
-def write_figure(name: str, options: Mapping[str, Any], directory: str | Path) -> list[Path]:
-    """The paths of figures/<name>.pdf and .png, drawn from a sweep's dataset.zarr and analysis/*.zarr alone."""
+    from sweeplib.storage.attempts import Attempt
+    from sweeplib.sweep.sweep import Sweep
+
+REPRODUCE = """\
+# in the folder of the sweep
+from sweeplib.config import load
+from sweeplib.figures.write import drawn
+
+drawn(load("config.yaml"), {name!r}, ".").savefig("{name}.png")
+"""
+MOST_LINES = 8
+
+
+def write_figure(sweep: "Sweep", name: str, directory: str | Path) -> "Attempt":
+    """The attempt at figures/<name>.pdf and .png, drawn from a sweep's dataset.zarr and analysis/*.zarr alone.
+
+    A figure that raises is described in `failures/`, and the two files say so in words. InputError where there is no
+    dataset, or an analysis that the figure needs has not been tried.
+    """
     from sweeplib.figures.style import save
+    from sweeplib.storage.attempts import attempted
+    from sweeplib.storage.dataset import open_dataset
+    from sweeplib.sweep.plugins import load_plugins
+
+    load_plugins(sweep.plugins)
+    directory = Path(directory)
+    open_dataset(directory / "dataset.zarr")
+    for need in FIGURES[name].needs:
+        path = directory / "analysis" / f"{need}.zarr"
+        if not path.exists() and analysis_failure(directory, need) is None:
+            raise InputError(f"the figure {name!r} needs the analysis", value=need, expected=f"{path}")
+    with attempted(directory, "figure", name, REPRODUCE.format(name=name)) as attempt:
+        attempt.paths = tuple(save(drawn(sweep, name, directory), directory / "figures" / name))
+    if attempt.problem is not None:
+        attempt.paths = tuple(save(_not_drawn(name, attempt.problem), directory / "figures" / name))
+    return attempt
+
+
+def drawn(sweep: "Sweep", name: str, directory: str | Path) -> "Drawing":
+    """One of a sweep's figures, from the files in its directory; whatever the figure raises is passed on."""
     from sweeplib.storage.dataset import open_dataset
 
     directory = Path(directory)
     figure = FIGURES[name]
-    analyses = {}
     for need in figure.needs:
-        path = directory / "analysis" / f"{need}.zarr"
-        if not path.exists():
-            raise InputError(f"the figure {name!r} needs the analysis", value=need, expected=f"{path}")
-        analyses[need] = open_dataset(path).load()
-    drawing = figure(open_dataset(directory / "dataset.zarr"), analyses, **options)
-    return save(drawing, directory / "figures" / name)
+        if problem := analysis_failure(directory, need):
+            raise SweeplibError(f"it needs the analysis {need}, which failed: {problem}")
+    analyses = {need: open_dataset(directory / "analysis" / f"{need}.zarr").load() for need in figure.needs}
+    return figure(open_dataset(directory / "dataset.zarr"), analyses, **sweep.figures[name])
+
+
+def _not_drawn(name: str, problem: str) -> "Drawing":
+    """A picture that says in words that there is none, and why."""
+    from matplotlib.figure import Figure as Drawing
+
+    from sweeplib.figures.style import TEXT_WIDTH, styled
+
+    lines = textwrap.wrap(problem, 80)[:MOST_LINES]
+    with styled():
+        drawing = Drawing(figsize=(TEXT_WIDTH, 0.6 + 0.2 * len(lines)))
+        said = "\n".join([f"The figure {name} could not be drawn:", "", *lines])
+        drawing.text(0.03, 0.9, said, va="top", fontsize=9, parse_math=False)
+    return drawing

@@ -14,12 +14,14 @@ from pathlib import Path
 from typing import Any
 
 import numba
+import numpy as np
 from filelock import FileLock
 from numba.core.dispatcher import Dispatcher
 
 from sweeplib.maths.binding import bound
 from sweeplib.maths.elementary import vectorised
 
+_MODULES_DEEP = 3
 _OPTIONS: dict[str, Any] = {"error_model": "numpy", "fastmath": {"contract"}, "nogil": True}
 
 
@@ -115,30 +117,53 @@ def _fill(x, out):  # type: ignore[no-untyped-def]
 def _digest(function: types.FunctionType) -> str:
     """A hash of what the machine code is made of and how.
 
-    That is the function's source file, its constants and, in turn, the functions that it reaches; and this file.
+    That is the function's source file, its constants (globals, also of modules, defaults, what a closure holds) and, in
+    turn, the functions that it reaches; and this file.
     """
     return hashlib.blake2b((_described(function, {}) + _file_digest(__file__)).encode(), digest_size=8).hexdigest()
 
 
-def _described(function: types.FunctionType, known: dict[tuple[types.CodeType, int], str]) -> str:
-    key = function.__code__, id(function.__globals__)
+def _described(function: types.FunctionType, known: dict[tuple[types.CodeType, tuple[int, ...]], str]) -> str:
+    spaces = (function.__globals__, function.__defaults__, function.__kwdefaults__, *(function.__closure__ or ()))
+    key = function.__code__, tuple(map(id, spaces))
     if key not in known:
         known[key] = "itself"
         parts = [f"{function.__qualname__} {_file_digest(inspect.getfile(function))}"]
-        names = sorted(set(function.__code__.co_names))
-        things = {name: function.__globals__.get(name) for name in names}
-        for module in [thing for thing in things.values() if isinstance(thing, types.ModuleType)]:
-            things |= {
-                name: thing for name, thing in vars(module).items() if name in names and isinstance(thing, Dispatcher)
-            }
-        for name, thing in things.items():
+        for name, thing in sorted(_reached(function).items()):
             reached = thing.py_func if isinstance(thing, Dispatcher) else thing
             if isinstance(reached, types.FunctionType):
                 parts.append(f"{name} {_described(reached, known)}")
-            elif isinstance(reached, int | float | str | tuple):
+            elif isinstance(reached, np.ndarray):
+                parts.append(f"{name} {reached.dtype} {reached.shape} {reached.tobytes().hex()}")
+            elif isinstance(reached, int | float | complex | str | bytes | tuple | np.generic):
                 parts.append(f"{name} {reached!r}")
         known[key] = hashlib.blake2b("\n".join(parts).encode(), digest_size=8).hexdigest()
     return known[key]
+
+
+def _reached(function: types.FunctionType) -> dict[str, Any]:
+    """All that a function takes from elsewhere and the compiler takes for constant, under names of their places."""
+    cells = zip(function.__code__.co_freevars, function.__closure__ or (), strict=True)
+    things: dict[str, Any] = {f"closure {name}": cell.cell_contents for name, cell in cells}
+    things |= {f"default {place}": value for place, value in enumerate(function.__defaults__ or ())}
+    things |= {f"default {name}": value for name, value in (function.__kwdefaults__ or {}).items()}
+    return things | _named_in(function.__globals__, _names(function.__code__), "")
+
+
+def _named_in(space: dict[str, Any], names: frozenset[str], place: str) -> dict[str, Any]:
+    """What of a name space, and of the modules in it, has one of some names."""
+    things = {f"{place}{name}": space[name] for name in names if name in space}
+    modules = {name: thing for name, thing in things.items() if isinstance(thing, types.ModuleType)}
+    for name, module in modules.items():
+        if place.count(".") < _MODULES_DEEP:
+            things |= _named_in(vars(module), names, f"{name}.")
+    return things
+
+
+def _names(code: types.CodeType) -> frozenset[str]:
+    """The names in a piece of code, and in the functions and comprehensions within it."""
+    within = (_names(constant) for constant in code.co_consts if isinstance(constant, types.CodeType))
+    return frozenset(code.co_names).union(*within)
 
 
 @functools.cache

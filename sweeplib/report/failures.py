@@ -1,25 +1,47 @@
-"""The cases that did not end well, and what reproduces them."""
+"""The cases that did not end well, what else failed, and what reproduces them."""
 
 import json
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
+
+from sweeplib.storage.attempts import failed_attempts
+
+if TYPE_CHECKING:
+    from sweeplib.sweep.sweep import Sweep
+
+IN_REPORT = ("plot", "table", "optima")
+"""What the report itself makes, and what may fail of it."""
 
 MOST = 100
 
 
 @dataclass(frozen=True)
 class Failures:
-    """The first failures, by file name, and how many there are in all."""
+    """The first cases that failed, by file name, and how many there are in all."""
 
     shown: list[dict[str, Any]]
     total: int
 
 
 def failures(directory: Path) -> Failures:
-    """What failures/*.json of a sweep's directory say."""
-    paths = sorted((directory / "failures").glob("*.json"))
+    """What failures/*.json of a sweep's directory say of cases, whose files are named by one word."""
+    paths = sorted(path for path in (directory / "failures").glob("*.json") if "." not in path.stem)
     return Failures([_row(path) for path in paths[:MOST]], len(paths))
+
+
+def cards(sweep: "Sweep", directory: Path) -> list[dict[str, Any]]:
+    """The descriptions of what failed last of the analyses and figures of a sweep, and of what the report makes."""
+    found = [
+        *failed_attempts(directory, "analysis", sweep.analyses),
+        *failed_attempts(directory, "figure", sweep.figures),
+    ]
+    return found + report_cards(directory)
+
+
+def report_cards(directory: Path) -> list[dict[str, Any]]:
+    """The descriptions of what failed when the report was made."""
+    return [card for kind in IN_REPORT for card in failed_attempts(directory, kind)]
 
 
 def _row(path: Path) -> dict[str, Any]:

@@ -10,6 +10,7 @@ from typing import Any
 
 import xarray as xr
 
+from sweeplib.analysis.constants import with_constants
 from sweeplib.problem import PROBLEM_FIELDS
 from sweeplib.report.mathematics import value, words
 from sweeplib.report.runs import Journal, duration
@@ -57,8 +58,9 @@ def _listed(parts: list[str]) -> str:
 
 def _fixed(dataset: xr.Dataset) -> list[str]:
     """The fields of the problem that have one value everywhere."""
-    one = [name for name in PROBLEM_FIELDS if name in dataset.coords and not dataset[name].dims]
-    return [f"{words(dataset[name])} = {value(dataset[name].item())}" for name in one]
+    whole = with_constants(dataset)
+    one = [name for name in PROBLEM_FIELDS if name in whole.coords and not whole[name].dims]
+    return [f"{words(whole[name])} = {value(whole[name].item())}" for name in one]
 
 
 def axes(dataset: xr.Dataset) -> list[dict[str, str]]:

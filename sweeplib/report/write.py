@@ -4,34 +4,34 @@ from __future__ import annotations
 
 import base64
 import struct
-from collections.abc import Iterator, Mapping
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from sweeplib.report.failures import failures
-from sweeplib.report.optima import Table as Optima
-from sweeplib.report.optima import optima_table
+from sweeplib.report.failures import cards, failures
 from sweeplib.report.overview import axes, overview, provenance
-from sweeplib.report.plots import Plot, interactive_plot
 from sweeplib.report.runs import journals
-from sweeplib.report.tables import analysis_tables
 
 if TYPE_CHECKING:
-    import xarray as xr
-
     from sweeplib.sweep.sweep import Sweep
 
 
 def write_report(sweep: Sweep, directory: str | Path) -> Path:
-    """The path of report/index.html in a sweep's directory, made of the files of the other stages alone."""
-    from sweeplib.storage.dataset import open_dataset
-    from sweeplib.storage.files import write_text
+    """The path of report/index.html in a sweep's directory, made of the files of the other stages alone.
 
+    What failed, of the analyses, the figures and the page's own plots and tables, has a card that says so.
+    """
+    from sweeplib.report.contents import Contents
+    from sweeplib.storage.files import write_text
+    from sweeplib.sweep.plugins import load_plugins
+
+    load_plugins(sweep.plugins)
     directory = Path(directory)
-    dataset = open_dataset(directory / "dataset.zarr")
-    analyses = {name: open_dataset(directory / "analysis" / f"{name}.zarr").load() for name in sweep.analyses}
+    contents = Contents(sweep, directory)
+    made, dataset = contents.made(), contents.dataset
     counts, journal = case_counts(sweep, directory), journals(directory, sweep.runs)
+    failed = cards(sweep, directory)
     html = page(
+        **made,
         name=sweep.name,
         config=sweep.source,
         overview=overview(dataset, counts, journal),
@@ -39,11 +39,9 @@ def write_report(sweep: Sweep, directory: str | Path) -> Path:
         counts=counts,
         axes=axes(dataset),
         failures=failures(directory),
-        figures=list(_figures(sweep.figures, directory)),
-        plots=list(_plots(sweep, dataset, analyses)),
-        optima=_optima(analyses),
-        tables=[table for name, analysis in analyses.items() for table in analysis_tables(name, analysis)],
-        analyses=list(analyses),
+        cards=failed,
+        figures=[_figure(name, directory, failed) for name in sweep.figures],
+        analyses=list(contents.analyses),
     )
     return write_text(directory / "report" / "index.html", html)
 
@@ -62,8 +60,12 @@ def page(**contents: Any) -> str:
     environment.policies["json.dumps_kwargs"] = {"separators": (",", ":"), "allow_nan": False}
     beside = [plot for figure in contents["figures"] for plot in figure["plots"]]
     scripts = [Markup(script) for script in _bokeh()] if any(plot.spec for plot in contents["plots"]) else []
-    template = environment.get_template("page.html.j2")
-    return template.render(**contents, beside=beside, scripts=scripts, colour=COLOURS[0], ink=INK, faint=FAINT)
+    missing = {
+        "no_plots": [card for card in contents["cards"] if card["kind"] == "plot"],
+        "no_tables": [card for card in contents["cards"] if card["kind"] in ("analysis", "table", "optima")],
+    }
+    looks = {"beside": beside, "scripts": scripts, "colour": COLOURS[0], "ink": INK, "faint": FAINT}
+    return environment.get_template("page.html.j2").render(**contents, **missing, **looks)
 
 
 def _bokeh() -> list[str]:
@@ -99,33 +101,21 @@ def _settings(sweep: Sweep) -> dict[str, Any]:
     return {"Seeds": f"{said}; root seed {sweep.root_seed}"}
 
 
-def _figures(wanted: Mapping[str, Any], directory: Path) -> Iterator[dict[str, Any]]:
+def _figure(name: str, directory: Path, failed: list[dict[str, Any]]) -> dict[str, Any]:
+    """A figure as the page shows it: its picture, or why there is none."""
     from sweeplib.figures import FIGURES, INTERACTIVE
 
-    for name in wanted:
-        png = directory / "figures" / f"{name}.png"
-        picture = png.read_bytes()
-        encoded = base64.b64encode(picture).decode("ascii")
-        yield {
-            "name": name,
-            "title": name.replace("_", " ").capitalize(),
-            "caption": FIGURES[name].caption,
-            "source": f"data:image/png;base64,{encoded}",
-            "size": [pixels // 2 for pixels in struct.unpack(">II", picture[16:24])],
-            "plots": [plot for plot in INTERACTIVE if INTERACTIVE[plot].figure == name],
-        }
-
-
-def _plots(sweep: Sweep, dataset: xr.Dataset, analyses: Mapping[str, xr.Dataset]) -> Iterator[Plot]:
-    """The interactive plots of what the sweep draws or analyses."""
-    from sweeplib.figures import INTERACTIVE
-
-    for name, declared in INTERACTIVE.items():
-        wanted = declared.figure in sweep.figures if declared.figure else bool(declared.needs)
-        if wanted and set(declared.needs) <= set(analyses):
-            options = sweep.figures.get(declared.figure, {})
-            yield interactive_plot(name, declared, dataset, analyses, options)
-
-
-def _optima(analyses: Mapping[str, xr.Dataset]) -> Optima | None:
-    return optima_table(analyses["optimal_learning_rate"]) if "optimal_learning_rate" in analyses else None
+    shown = {
+        "name": name,
+        "title": name.replace("_", " ").capitalize(),
+        "caption": FIGURES[name].caption,
+        "plots": [plot for plot in INTERACTIVE if INTERACTIVE[plot].figure == name],
+        "problem": next(
+            (each["exception"] for each in failed if (each["kind"], each["name"]) == ("figure", name)), None
+        ),
+    }
+    if shown["problem"] is None:
+        picture = (directory / "figures" / f"{name}.png").read_bytes()
+        shown["source"] = f"data:image/png;base64,{base64.b64encode(picture).decode('ascii')}"
+        shown["size"] = [pixels // 2 for pixels in struct.unpack(">II", picture[16:24])]
+    return shown

@@ -14,7 +14,7 @@ from sweeplib.errors import InputError, SweeplibError
 from sweeplib.maths.expectations import expectations
 from sweeplib.maths.initial import initial_weights, turned_to, weights_of_overlaps
 from sweeplib.maths.overlaps import Overlaps
-from sweeplib.observables import OBSERVABLES, Snapshot
+from sweeplib.observables import OBSERVABLES, Observable, Snapshot
 from sweeplib.problem import Problem
 from sweeplib.random import stream_key
 from sweeplib.simulation.cases import Case
@@ -24,6 +24,7 @@ from sweeplib.simulation.variables import recorded_variables
 Array = NDArray[np.float64]
 Weights = tuple[Sequence[Sequence[float]] | Array, Sequence[Sequence[float]] | Array]
 Initial = Overlaps | Weights | None
+States = Sequence[tuple[Array, Snapshot]]
 
 
 @dataclass(frozen=True, eq=False)
@@ -69,8 +70,12 @@ def _run(cases: Sequence[Case], timeout: float | None, initial: Initial) -> Reco
     }
     for place in range(len(first.recording.times)):
         run.advance(place, deadline)
-        now = Snapshot(run.Q, run.M, replicas.P, run.a, replicas.a_star, replicas.Delta, needed)
-        _take(data, first.recording.observables, place, run.reached(place), now)
+        reached = run.reached(place)
+        constants = replicas.a_star, replicas.Delta, needed
+        states = [(state.weight, Snapshot(state.Q, state.M, replicas.P, state.a, *constants)) for state in run.states()]
+        _take(data, first.recording.observables, place, reached, states)
+        if "risk_error" in data:
+            data["risk_error"][reached, place] = run.risk_error[reached]
         if "drift_error" in data:
             state = (run.Q, run.M, replicas.P, run.a, replicas.a_star, run.replicas.Delta)
             data["drift_error"] = np.fmax(data["drift_error"], needed.drift_errors(*state))
@@ -85,16 +90,21 @@ def _run(cases: Sequence[Case], timeout: float | None, initial: Initial) -> Reco
     return Records(data, status)
 
 
-def _take(data: dict[str, Array], names: Sequence[str], place: int, reached: NDArray[np.bool_], now: Snapshot) -> None:
-    """Write the observables at one recording time, for the replicas that reached it."""
+def _take(data: dict[str, Array], names: Sequence[str], place: int, reached: NDArray[np.bool_], states: States) -> None:
+    """Write the observables at one recording time, means over the states, for the replicas that reached it."""
     for name in names:
         observable = OBSERVABLES[name]
         if observable.over_time and reached.any():
-            data[name][reached, place] = observable.function(now)[reached]
+            data[name][reached, place] = _mean(observable, states)[reached]
         elif not observable.over_time and place == 0:
-            data[name][:] = observable.function(now)
-    if "risk_error" in data:
-        data["risk_error"][reached, place] = run.risk_error[reached]
+            data[name][:] = observable.function(states[0][1])
+
+
+def _mean(observable: Observable, states: States) -> Array:
+    """The weighted mean (n, *dims) of an observable over some states of n replicas; weights (n,)."""
+    values = [(weight, observable.function(now)) for weight, now in states]
+    terms = [value * weight.reshape(-1, *[1] * (value.ndim - 1)) for weight, value in values]
+    return np.asarray(sum(terms[1:], start=terms[0]))
 
 
 def replicas_of(cases: Sequence[Case], initial: Initial = None) -> Replicas:

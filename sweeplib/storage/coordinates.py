@@ -1,8 +1,9 @@
-"""The coordinates of a dataset, from the grid of its sweep."""
+"""The coordinates and the constants of a dataset, from the grid of its sweep."""
 
 import itertools
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
+from functools import cached_property
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -11,66 +12,99 @@ from sweeplib.problem import PROBLEM_FIELDS, Problem
 from sweeplib.storage.labels import label
 
 if TYPE_CHECKING:
+    from sweeplib.sweep.expressions import Expression
+    from sweeplib.sweep.grid import Grid
     from sweeplib.sweep.sweep import Sweep
+
+Constant = int | float | str
 
 
 @dataclass(frozen=True)
 class Coordinate:
-    """A coordinate: its values over `dims`, its attributes."""
+    """A coordinate: its values over `dims`, worked out by `column` when they are asked for, and its attributes."""
 
     name: str
     dims: tuple[str, ...]
-    values: np.ndarray
+    column: Callable[[], Any]
     attributes: Mapping[str, Any]
+
+    @cached_property
+    def values(self) -> np.ndarray:
+        """The values over `dims`."""
+        return np.asarray(self.column())
 
     def at(self, places: Mapping[str, np.ndarray]) -> "Coordinate":
         """The coordinate at some places along some dimensions."""
         index = np.ix_(
             *(places.get(dim, np.arange(size)) for dim, size in zip(self.dims, self.values.shape, strict=True))
         )
-        return replace(self, values=np.asarray(self.values[index]))
+        return replace(self, column=lambda: self.values[index])
 
 
 def coordinates(sweep: "Sweep", problem: Problem) -> list[Coordinate]:
-    """All coordinates of a sweep's dataset; `problem`, any of its problems, has the defaults of what is not given."""
-    grid = sweep.grid
-    found = [_coordinate(name, grid.dims_of(name), grid.values_of(name), sweep) for name in grid.names]
-    found += [_default(sweep, problem, name) for name in PROBLEM_FIELDS if name not in grid.names]
-    found = [coordinate for coordinate in found if coordinate.values.dtype.kind != "O"]
+    """The coordinates of a sweep's dataset: what varies over the sweep, or along the axes of its results.
+
+    `problem`, any of its problems, has the defaults of what is not given.
+    """
+    found = [field for field in _fields(sweep, problem) if field.dims]
     found += [
-        Coordinate("dynamics", ("dynamics",), np.array(list(sweep.runs)), label("dynamics")),
-        Coordinate("seed", ("seed",), np.array(sweep.seeds), label("seed")),
-        Coordinate("time", ("time",), np.array(sweep.recording.times, dtype=float), _time_attributes(sweep)),
+        Coordinate("dynamics", ("dynamics",), lambda: list(sweep.runs), label("dynamics")),
+        Coordinate("seed", ("seed",), lambda: sweep.seeds, label("seed")),
+        Coordinate("time", ("time",), lambda: sweep.recording.times, _time_attributes(sweep)),
     ]
     if sweep.recording.thresholds:
-        thresholds = np.array(sweep.recording.thresholds, dtype=float)
-        found.append(Coordinate("threshold", ("threshold",), thresholds, label("threshold")))
-    return found + _clock(sweep)
+        found.append(Coordinate("threshold", ("threshold",), lambda: sweep.recording.thresholds, label("threshold")))
+    return found
 
 
-def _coordinate(name: str, dims: tuple[str, ...], values: Sequence[Any], sweep: "Sweep") -> Coordinate:
+def constants(sweep: "Sweep", problem: Problem) -> dict[str, Constant]:
+    """The fields of the problem that are the same everywhere, and numbers that expressions use, by name.
+
+    Those without a value are left out; true and false are 1 and 0, a list is its text.
+    """
+    found = {field.name: field.column() for field in _fields(sweep, problem) if not field.dims}
+    return {name: _plain(value) for name, value in found.items() if value is not None}
+
+
+def _plain(value: Any) -> Constant:
+    if isinstance(value, bool):
+        return int(value)
+    return str(list(value)) if isinstance(value, list | tuple) else value
+
+
+def _fields(sweep: "Sweep", problem: Problem) -> list[Coordinate]:
+    """All names of the grid, the other fields of a problem, and the clock."""
+    grid = sweep.grid
+    found = [_coordinate(name, grid.dims_of(name), grid.values_of, sweep) for name in grid.names]
+    found += [_default(sweep, problem, name) for name in PROBLEM_FIELDS if name not in grid.names]
+    return found + ([] if sweep.clock is None else [_clock(grid, sweep.clock)])
+
+
+def _coordinate(
+    name: str, dims: tuple[str, ...], values_of: Callable[[str], Sequence[Any]], sweep: "Sweep"
+) -> Coordinate:
     expression = sweep.grid.derived.get(name)
     formula = {"formula": expression.text} if expression else {}
     if not dims:
-        return _scalar(name, values[0], formula)
+        return Coordinate(name, (), lambda: values_of(name)[0], label(name) | formula)
     sizes = dict(zip(sweep.grid.dims, sweep.grid.shape, strict=True))
-    return Coordinate(name, dims, np.array(values).reshape([sizes[dim] for dim in dims]), label(name) | formula)
-
-
-def _scalar(name: str, value: Any, formula: Mapping[str, str] | None = None) -> Coordinate:
-    value = str(list(value)) if isinstance(value, list | tuple) else value
-    return Coordinate(name, (), np.array(value), label(name) | dict(formula or {}))
+    shape = [sizes[dim] for dim in dims]
+    return Coordinate(name, dims, lambda: np.array(values_of(name)).reshape(shape), label(name) | formula)
 
 
 def _default(sweep: "Sweep", problem: Problem, name: str) -> Coordinate:
     """A field that the sweep does not give, resolved where it follows another one; None where it has no value."""
     grid = sweep.grid
     if name == "teacher_activation":
-        return _coordinate(name, grid.dims_of("activation"), grid.values_of("activation"), sweep)
+        return _coordinate(name, grid.dims_of("activation"), lambda _: grid.values_of("activation"), sweep)
     if name == "start" and "spherical" in grid.names and "m0" not in grid.names:
-        laws = ["sphere" if spherical else "gaussian" for spherical in grid.values_of("spherical")]
-        return _coordinate(name, grid.dims_of("spherical"), laws, sweep)
-    return _scalar(name, problem.student_start if name == "start" else getattr(problem, name))
+        return _coordinate(name, grid.dims_of("spherical"), lambda _: _starts(grid.values_of("spherical")), sweep)
+    value = problem.student_start if name == "start" else getattr(problem, name)
+    return Coordinate(name, (), lambda: value, label(name))
+
+
+def _starts(spherical: Sequence[bool]) -> list[str]:
+    return ["sphere" if each else "gaussian" for each in spherical]
 
 
 def _time_attributes(sweep: "Sweep") -> dict[str, Any]:
@@ -79,24 +113,23 @@ def _time_attributes(sweep: "Sweep") -> dict[str, Any]:
     return label("time") | {"long_name": f"time in units of {sweep.clock.text}", "scale": sweep.clock.text}
 
 
-def _clock(sweep: "Sweep") -> list[Coordinate]:
-    """The unit of the recording times at each point, where it is not one everywhere."""
-    if sweep.clock is None:
-        return []
-    grid = sweep.grid
+def _clock(grid: "Grid", clock: "Expression") -> Coordinate:
+    """The unit of the recording times at each point."""
+    dims = tuple(dim for dim in grid.dims if any(dim in grid.dims_of(name) for name in clock.names))
+    return Coordinate("clock", dims, lambda: _clock_values(grid, clock, dims), label("clock") | {"formula": clock.text})
+
+
+def _clock_values(grid: "Grid", clock: "Expression", dims: Sequence[str]) -> Any:
     sizes = dict(zip(grid.dims, grid.shape, strict=True))
     used = {
-        name: dict(zip(_places(grid.dims_of(name), sizes), grid.values_of(name), strict=True))
-        for name in sweep.clock.names
+        name: dict(zip(_places(grid.dims_of(name), sizes), grid.values_of(name), strict=True)) for name in clock.names
     }
-    dims = tuple(dim for dim in grid.dims if any(dim in grid.dims_of(name) for name in used))
     values = []
     for place in _places(dims, sizes):
         at = dict(zip(dims, place, strict=True))
         here = {name: column[tuple(at[dim] for dim in grid.dims_of(name))] for name, column in used.items()}
-        values.append(float(sweep.clock.evaluate(here)))
-    attributes = label("clock") | {"formula": sweep.clock.text}
-    return [Coordinate("clock", dims, np.array(values).reshape([sizes[dim] for dim in dims]), attributes)]
+        values.append(float(clock.evaluate(here)))
+    return np.array(values).reshape([sizes[dim] for dim in dims]) if dims else values[0]
 
 
 def _places(dims: Sequence[str], sizes: Mapping[str, int]) -> list[tuple[int, ...]]:

@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import itertools
+import math
 import warnings
-from collections.abc import Hashable, Iterator, Mapping, Sequence
+from collections.abc import Hashable, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -18,8 +20,10 @@ from sweeplib.storage.files import swapped_in
 if TYPE_CHECKING:
     import xarray as xr
 
-CHUNK_BYTES = 2 * 2**20
-SHARD_BYTES = 64 * 2**20
+CHUNK_BYTES = 16 * 2**20
+"""An array up to so large is one chunk, and one file."""
+FILE_BYTES = 2**20
+"""So many bytes take about as long to read as a file more."""
 
 
 class GroupWriter:
@@ -43,25 +47,36 @@ class GroupWriter:
         shape: Sequence[int],
         dtype: Any,
         attributes: Mapping[str, Any],
-        apart: int = 0,
     ) -> Any:
-        """The array of a new variable, to be filled; NaN is its fill value, and is written like any other.
-
-        No chunk spans two places of the first `apart` dimensions, along which the array can be written in pieces.
-        """
+        """The array of a new variable, to be filled; NaN is its fill value, and is written like any other."""
         dtype = np.dtype(dtype)
-        chunks, shards = partition((*(1 for _ in shape[:apart]), *shape[apart:]), dtype.itemsize)
         return self.group.create_array(
             name,
             shape=tuple(shape),
             dtype="string" if dtype.kind == "T" else dtype,
-            chunks=chunks,
-            shards=shards,
+            chunks=chunks_of(shape, dtype.itemsize),
             fill_value=np.nan if dtype.kind == "f" else None,
             dimension_names=tuple(dims),
             attributes=dict(attributes),
             config={"write_empty_chunks": True},
         )
+
+    def stacked(
+        self,
+        name: str,
+        dims: Sequence[str],
+        shape: Sequence[int],
+        dtype: Any,
+        attributes: Mapping[str, Any],
+        parts: Iterable[np.ndarray],
+    ) -> None:
+        """Write a new variable, whose `parts` lie along its first dimension: of a large one, one part is in memory."""
+        array = self.variable(name, dims, shape, dtype, attributes)
+        if array.chunks[0] > 1:
+            array[...] = np.stack(list(parts))
+            return
+        for place, part in enumerate(parts):
+            array[place] = part
 
     def finish(self, attributes: Mapping[str, Any]) -> None:
         """Write the group's attributes, and which of its arrays are coordinates without a dimension of their own."""
@@ -128,21 +143,21 @@ def stored(values: np.ndarray) -> np.ndarray:
     return values.astype(np.dtypes.StringDType()) if values.dtype.kind in "UO" else values
 
 
-def partition(shape: Sequence[int], itemsize: int) -> tuple[tuple[int, ...], tuple[int, ...] | None]:
-    """The chunks of an array, of some 2 MiB, and its shards, of some 64 MiB, where it is larger than a chunk.
+def chunks_of(shape: Sequence[int], itemsize: int) -> tuple[int, ...]:
+    """The chunks of an array: along each dimension all places, or one.
 
-    The last dimensions are kept whole as far as they fit, so that a chunk is a contiguous piece of the array.
+    Whatever a reader selects is then made of whole chunks, which xarray asks for where it is written again. An array of
+    more than `CHUNK_BYTES` has single places along its first dimension, and along those others for which a point takes
+    least to read: `FILE_BYTES` times the number of chunks of one place of the first, and the bytes of a chunk.
     """
-    chunks = _piece(shape, CHUNK_BYTES // itemsize)
-    if chunks == tuple(max(1, size) for size in shape):
-        return chunks, None
-    shards = _piece(shape, SHARD_BYTES // itemsize)
-    return chunks, tuple(-(-shard // chunk) * chunk for shard, chunk in zip(shards, chunks, strict=True))
+    sizes = [max(1, size) for size in shape]
+    if math.prod(sizes) * itemsize <= CHUNK_BYTES:
+        return tuple(sizes)
+    first, *rest = sizes
+    several = [(size, 1) if size > 1 else (1,) for size in rest]
+    whole = math.prod(rest)
 
+    def cost(chunk: Sequence[int]) -> int:
+        return FILE_BYTES * whole // math.prod(chunk) + math.prod(chunk) * itemsize
 
-def _piece(shape: Sequence[int], items: int) -> tuple[int, ...]:
-    piece: list[int] = []
-    for size in reversed(shape):
-        piece.append(max(1, min(size, items)))
-        items //= piece[-1]
-    return tuple(reversed(piece))
+    return (1 if rest else first, *min(itertools.product(*several), key=cost))

@@ -9,9 +9,10 @@ import numpy as np
 import yaml
 
 from sweeplib.simulation.variables import STATUS_LABELS
-from sweeplib.storage.coordinates import Coordinate, coordinates
+from sweeplib.storage.coordinates import Coordinate, constants, coordinates
 from sweeplib.storage.dataset import GroupWriter, shape_group, written_dataset
 from sweeplib.storage.files import files_digest, read_lines, write_json
+from sweeplib.storage.labels import meanings
 from sweeplib.storage.provenance import git_commit, versions
 from sweeplib.storage.results import SHARED_DIMS, Region, Results, Shape, region_of, results_of
 
@@ -29,13 +30,15 @@ def finalise(sweep: "Sweep", directory: Path) -> Path:
     """
     results = {dynamics: results_of(sweep, dynamics, directory) for dynamics in sweep.runs}
     problem = next(case.problem for dynamics in sweep.runs for _, case in sweep.cases(dynamics))
-    every = coordinates(sweep, problem)
+    every, fixed = coordinates(sweep, problem), constants(sweep, problem)
+    said = fixed | {"fixed": meanings(fixed)}
     path = directory / "dataset.zarr"
     with written_dataset(path) as root:
-        _write_shared(GroupWriter(root), sweep, results, every, _attributes(sweep, directory, results))
+        _write_shared(GroupWriter(root), sweep, results, every, said | _attributes(sweep, directory, results))
         for shape in sorted(set().union(*(part.shapes() for part in results.values()))):
+            title = {"title": f"{sweep.name}, p = {shape[0]}, k = {shape[1]}"}
             group = root.create_group(shape_group(*shape))
-            _write_shape(GroupWriter(group), sweep, results, every, shape)
+            _write_shape(GroupWriter(group), sweep, results, every, said | title, shape)
     counts = {dynamics: part.wanted.counts() for dynamics, part in results.items()}
     write_json(directory / "dataset.done.json", {"digest": files_digest(path), "cases": counts})
     return path
@@ -52,16 +55,20 @@ def _write_shared(
     region = region_of(sweep)
     for coordinate in every:
         writer.coordinate(coordinate.name, coordinate.dims, coordinate.values, coordinate.attributes)
-    outer = ("dynamics", *region.dims)
-    status = writer.variable("status", outer, (len(results), *region.sizes), np.uint8, STATUS_LABELS, apart=1)
-    for number, part in enumerate(results.values()):
-        status[number] = region.status(part)
+    status = (region.status(part) for part in results.values())
+    outer, sizes = ("dynamics", *region.dims), (len(results), *region.sizes)
+    writer.stacked("status", outer, sizes, np.uint8, STATUS_LABELS, status)
     _write_variables(writer, region, results, None)
     writer.finish(attributes)
 
 
 def _write_shape(
-    writer: GroupWriter, sweep: "Sweep", results: Mapping[str, Results], every: Sequence[Coordinate], shape: Shape
+    writer: GroupWriter,
+    sweep: "Sweep",
+    results: Mapping[str, Results],
+    every: Sequence[Coordinate],
+    attributes: Mapping[str, Any],
+    shape: Shape,
 ) -> None:
     """Write what belongs to one (p, k), over the smallest part of the grid that has all of its cases."""
     region = region_of(sweep, [part.cases_of(shape) for part in results.values()])
@@ -73,7 +80,7 @@ def _write_shape(
             part = coordinate.at({**region.places, "dynamics": dynamics})
             writer.coordinate(part.name, part.dims, part.values, part.attributes)
     _write_variables(writer, region, there, shape)
-    writer.finish({"title": f"{sweep.name}, p = {shape[0]}, k = {shape[1]}"})
+    writer.finish(attributes)
 
 
 def _write_variables(writer: GroupWriter, region: Region, results: Mapping[str, Results], shape: Shape | None) -> None:
@@ -81,9 +88,8 @@ def _write_variables(writer: GroupWriter, region: Region, results: Mapping[str, 
     for name, variable in sorted(every.items()):
         dims = ("dynamics", *region.dims, *variable.dims)
         sizes = (len(results), *region.sizes, *variable.sizes)
-        array = writer.variable(name, dims, sizes, variable.dtype, variable.attributes, apart=1)
-        for number, part in enumerate(results.values()):
-            array[number] = region.values(part, name, variable, shape)
+        parts = (region.values(part, name, variable, shape) for part in results.values())
+        writer.stacked(name, dims, sizes, variable.dtype, variable.attributes, parts)
 
 
 def _attributes(sweep: "Sweep", directory: Path, results: Mapping[str, Results]) -> dict[str, Any]:

@@ -1,5 +1,7 @@
 """What the coordinates of a dataset are called: names of Problem fields, of exponents, of the axes of results."""
 
+import re
+from collections.abc import Iterable
 from typing import Any
 
 LABELS: dict[str, tuple[str, str]] = {
@@ -34,3 +36,17 @@ def label(name: str) -> dict[str, Any]:
     unknown = name, rf"\mathrm{{{name}}}".replace("_", r"\_")
     long_name, symbol = LABELS.get(name, unknown)
     return {"long_name": long_name, "units": "1", "symbol": symbol}
+
+
+ATTRIBUTES = ("Conventions", "config", "digest", "fixed", "git_commit", "processors", "title", "versions")
+"""The attributes of a sweep's dataset beside its constants, whose names are hence taken."""
+
+
+def meanings(names: Iterable[str]) -> str:
+    """What constants mean, for the attribute `fixed`: 'k: teacher width; p: student width'."""
+    return "; ".join(f"{name}: {label(name)['long_name']}" for name in sorted(names))
+
+
+def named(fixed: str) -> list[str]:
+    """The names of the constants that the attribute `fixed` explains."""
+    return re.findall(r"(?:^|; )(\w+): ", fixed)

@@ -31,7 +31,7 @@ class Alternative:
     def case(self, case: Case) -> Case | None:
         """The case as it would be run instead; None where that does not apply, or is how it is run."""
         now = case.numerical_options().model_dump()
-        if any(now[name] >= value for name, value in self.options.items()):
+        if any(now[name] is not None and now[name] >= value for name, value in self.options.items()):
             return None
         options = {**dict(case.options), **self.options} if self.dynamics == self.of else {}
         other = replace(case, dynamics=self.dynamics, options=tuple(sorted(options.items())))
@@ -44,7 +44,8 @@ class Alternative:
     def words(self, case: Case) -> str:
         """What it is instead of a case."""
         now = case.numerical_options().model_dump()
-        changed = [f"{name} {_power(value)} instead of {_power(now[name])}" for name, value in self.options.items()]
+        given = {name: "the default" if now[name] is None else _power(now[name]) for name in self.options}
+        changed = [f"{name} {_power(value)} instead of {given[name]}" for name, value in self.options.items()]
         return f"{self.dynamics} {self.is_} and" if not changed else " and ".join(changed) + " is"
 
 

@@ -17,7 +17,7 @@ from sweeplib.storage.layout import Layout
 from sweeplib.storage.locks import block_lock
 from sweeplib.storage.provenance import cpu_model
 from sweeplib.storage.rows import cases_of
-from sweeplib.sweep.plugins import load_plugins
+from sweeplib.sweep.plugins import import_plugins
 
 
 @dataclass(frozen=True)
@@ -72,7 +72,7 @@ def run_block(block: Block) -> BlockReport:
     Only missing cases are computed, in one go; should that raise, one by one, and those that raise are failures.
     Data are committed before their status, the status before the journal's line.
     """
-    load_plugins(block.plugins)
+    import_plugins(block.plugins)
     started = time.perf_counter()
     with block_lock(Path(block.directory), block.name):
         layout = block.open()
@@ -108,7 +108,8 @@ def _cases(block: Block, layout: Layout, positions: np.ndarray) -> list[Case]:
     cases = cases_of(layout.shared, layout.rows(rows).at(positions))
     for case, position in zip(cases, positions, strict=True):
         if case.identity() != ids[position].ljust(16, b"\0"):
-            raise SweeplibError(f"this worker's sweeplib is not the one that planned block {block.name}")
+            problem = f"this worker's sweeplib or plugins are not those that planned block {block.name}"
+            raise SweeplibError(f"{problem}; run again, with new workers")
     return cases
 
 

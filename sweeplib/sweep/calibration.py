@@ -171,7 +171,7 @@ class Calibration:
         )
         self._read = b""
         with suppress(DiedError):  # told when it is asked
-            self._send(self.plugins)
+            self._send((sys.path, self.plugins))
 
     def _end(self) -> None:
         self.process.kill()

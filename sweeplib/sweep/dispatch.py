@@ -3,6 +3,7 @@
 from collections.abc import Iterable, Iterator
 from itertools import islice
 from typing import TYPE_CHECKING
+from uuid import uuid4
 
 from sweeplib.sweep.blocks import Block, BlockReport, mark_killed, run_block
 
@@ -23,11 +24,12 @@ def dispatched(client: "Client", blocks: Iterable[Block]) -> Iterator[tuple[Bloc
     from distributed import KilledWorker, as_completed
 
     waiting, of = iter(blocks), {}
+    run = uuid4().hex
     window = min(MOST_FUTURES, max(200, FUTURES_A_THREAD * sum(client.nthreads().values())))
     suspects = []
 
     def submitted(block: Block) -> "Future":
-        future = client.submit(run_block, block, key=f"{block.name}-{id(blocks)}", pure=False)
+        future = client.submit(run_block, block, key=_key(block, run), pure=False)
         of[future.key] = block
         return future
 
@@ -51,7 +53,7 @@ def _alone(client: "Client", block: Block, deaths: int = 0) -> Iterator[tuple[Bl
     from distributed import KilledWorker
 
     try:
-        yield block, client.submit(run_block, block, pure=False).result()
+        yield block, client.submit(run_block, block, key=_key(block, uuid4().hex), pure=False).result()
     except KilledWorker:
         if len(block.positions) > 1:
             for half in block.halves():
@@ -60,6 +62,11 @@ def _alone(client: "Client", block: Block, deaths: int = 0) -> Iterator[tuple[Bl
             yield block, mark_killed(block)
         else:
             yield from _alone(client, block, 1)
+
+
+def _key(block: Block, run: str) -> str:
+    """The key of a block in one run; Dask's dashboard has a row for all keys that are equal up to the first dash."""
+    return f"{block.dynamics}-{block.layout}/{block.number}-{run}"
 
 
 def _blame_at_once(dask_scheduler: "Scheduler") -> None:

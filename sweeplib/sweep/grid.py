@@ -137,7 +137,7 @@ class Grid:
     def batches(self, where: Where | None = None, when: Expression | None = None) -> Iterator["Batch"]:
         """Yield the same points some thousands at a time, as columns."""
         for places in _some(self.positions(where)):
-            yield self._batch(self._true(when, places))
+            yield self._batch(self._where_true(when, places))
 
     def probed(self, where: Where | None = None, when: Expression | None = None) -> Iterator[Point]:
         """Yield the points that are left or, of many, the corners and some more before `when` is asked: see `probes`.
@@ -145,7 +145,9 @@ class Grid:
         The first point at least, where there is one.
         """
         positions = self.positions(where)
-        found = self._batch(self._true(when, _at_positions(positions, _probes([len(along) for along in positions]))))
+        found = self._batch(
+            self._where_true(when, _at_positions(positions, _probes([len(along) for along in positions])))
+        )
         return found.points() if found.problems else itertools.islice(self.points(where, when), 1)
 
     def positions(self, where: Where | None = None) -> tuple[list[int], ...]:
@@ -165,13 +167,13 @@ class Grid:
 
     def size_where(self, where: Where | None = None, when: Expression | None = None) -> int:
         """Return the number of points that `where` and `when` leave, asking `when` once for each value it can have."""
-        places = self.positions(where)
+        positions = self.positions(where)
         if when is None:
-            return math.prod(map(len, places))
+            return math.prod(map(len, positions))
         dims = {dim for name in when.names for dim in self.dims_of(name)}
-        asked = [along if dim in dims else along[:1] for dim, along in zip(self.dims, places, strict=True)]
-        others = math.prod(len(along) for dim, along in zip(self.dims, places, strict=True) if dim not in dims)
-        return others * sum(len(self._true(when, places)) for places in _some(asked))
+        asked = [along if dim in dims else along[:1] for dim, along in zip(self.dims, positions, strict=True)]
+        others = math.prod(len(along) for dim, along in zip(self.dims, positions, strict=True) if dim not in dims)
+        return others * sum(len(self._where_true(when, places)) for places in _some(asked))
 
     @cached_property
     def _dims_of(self) -> dict[str, tuple[str, ...]]:
@@ -182,7 +184,7 @@ class Grid:
             dims[name] = tuple(dim for dim in self.dims if dim in reached)
         return dims
 
-    def _true(self, when: Expression | None, places: np.ndarray) -> np.ndarray:
+    def _where_true(self, when: Expression | None, places: np.ndarray) -> np.ndarray:
         """Return those of the places at which `when` is true."""
         if when is None:
             return places
@@ -198,7 +200,7 @@ class Grid:
         needed, count = self._needed(names), len(places)
         columns = {name: [value] * count for name, value in self.fixed.items() if name in needed}
         for axis, along in zip(self.axes, places.T.tolist(), strict=True):
-            for name in needed.intersection(axis.names):
+            for name in filter(needed.__contains__, axis.names):
                 values = axis.column(name)
                 columns[name] = [values[place] for place in along]
         for name, expression in self.derived.items():

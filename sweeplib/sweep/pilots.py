@@ -1,8 +1,9 @@
 """The process that measures what cases cost: python -m sweeplib.sweep.pilots, asked by `calibration`.
 
-It reads pickles from standard input: the plugins, then (cases, seconds) for each pilot. It writes lines of JSON to what
-was its standard output: null once all that the cases need is compiled; then, unless `seconds` is None, the seconds that
-they took and how many were done in that time, those given up counted by the part of their way that they went.
+It reads pickles from standard input: (sys.path, plugins), then (cases, seconds) for each pilot. It writes lines of JSON
+to what was its standard output: null once all that the cases need is compiled; then, unless `seconds` is None, the
+seconds that they took and how many were done in that time, those given up counted by the part of their way that they
+went.
 """
 
 import json
@@ -30,7 +31,9 @@ def main() -> None:
     """Answer until there is no more to read."""
     with os.fdopen(os.dup(1), "w") as answers:
         os.dup2(os.open(os.devnull, os.O_WRONLY), 1)  # what a plugin prints is no answer
-        load_plugins(pickle.load(sys.stdin.buffer))
+        path, plugins = pickle.load(sys.stdin.buffer)
+        sys.path[:] = path  # plugins, and what they import, are found where the driver finds them
+        load_plugins(plugins)
         with suppress(EOFError):
             while True:
                 cases, seconds = pickle.load(sys.stdin.buffer)

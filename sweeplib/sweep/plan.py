@@ -8,13 +8,14 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from sweeplib.storage.files import read_json, write_json, write_text
+from sweeplib.storage.files import read_json, write_json
 from sweeplib.storage.inventory import Inventory, inventory
 from sweeplib.storage.rows import Row, cases_of
 from sweeplib.storage.run_store import RunStore
 from sweeplib.sweep.advice import advice
 from sweeplib.sweep.block_size import block_size, case_bytes, even, lanes_of
 from sweeplib.sweep.calibration import PILOT_CASES, Calibration, Cost, Pilot
+from sweeplib.sweep.complete_config import write_complete_config
 from sweeplib.sweep.progress import Steps
 
 if TYPE_CHECKING:
@@ -162,7 +163,8 @@ class Demand:
 def write_plan(sweep: "Sweep", directory: Path, *, workers: int | None = None, progress: bool = True) -> Plan:
     """The plan of a sweep under `directory`, written to its `plan.json`, beside the complete `config.yaml`.
 
-    The run takes its block sizes from there, and what they cost. With `progress`, each step is told as it begins.
+    The run takes its block sizes from there, and what they cost. Its done.json is the same for the same cases, whatever
+    is done of them already and however fast the machine is. With `progress`, each step is told as it begins.
     """
     steps = Steps(sweep.name if progress else None)
     with Calibration(sweep.plugins, steps) as calibration:
@@ -173,8 +175,9 @@ def write_plan(sweep: "Sweep", directory: Path, *, workers: int | None = None, p
         found = advice(parts, {name: demand.pilots for name, demand in demands.items()}, calibration)
         texts = tuple(each.text for each in found)
     plan = Plan(sweep.name, sweep.cluster.expected_workers(workers), parts, texts)
-    write_text(directory / "config.yaml", sweep.source)
+    write_complete_config(sweep, directory)
     write_json(directory / "plan.json", plan.record())
+    write_json(directory / "plan.done.json", {name: part.cases for name, part in parts.items()})
     return plan
 
 

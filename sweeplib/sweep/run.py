@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from sweeplib.errors import SweeplibError
-from sweeplib.storage.files import write_json, write_text
+from sweeplib.storage.files import write_json
 from sweeplib.storage.inventory import Inventory, inventory
 from sweeplib.storage.layout import Layout
 from sweeplib.storage.locks import driver_lock
@@ -20,6 +20,7 @@ from sweeplib.storage.rows import cases_of
 from sweeplib.storage.run_store import RunStore
 from sweeplib.sweep.blocks import Block
 from sweeplib.sweep.calibration import SECONDS_A_WORK_UNIT
+from sweeplib.sweep.complete_config import write_complete_config
 from sweeplib.sweep.dispatch import dispatched
 from sweeplib.sweep.plan import (
     DynamicsPlan,
@@ -65,7 +66,7 @@ def run_sweep(
     with ExitStack() as locks:
         for name in sorted(names):
             locks.enter_context(driver_lock(directory, name))
-        write_text(directory / "config.yaml", sweep.source)
+        write_complete_config(sweep, directory)
         parts = [_part(sweep, name, directory, workers, progress=progress) for name in names]
         if any(part.todo for part in parts):
             if progress:

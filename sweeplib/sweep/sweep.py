@@ -11,6 +11,7 @@ from sweeplib.random import checked_seed
 from sweeplib.simulation import Case, Recording
 from sweeplib.sweep.expressions import Expression
 from sweeplib.sweep.grid import Batch, Grid, Point
+from sweeplib.sweep.plugins import load_plugins
 
 if TYPE_CHECKING:
     from sweeplib.sweep.clusters import ClusterSettings
@@ -40,7 +41,9 @@ class Sweep:
     """All of a sweep: what a config file says, `source` its complete YAML.
 
     `clock`, an expression over the names of the grid, multiplies the recording times point by point. `pair_by` names
-    the fields of a problem that tell random streams apart, all where None; `plugins` are modules of the user's own.
+    the fields of a problem that tell random streams apart, all where None. `plugins` are modules of the user's own, or
+    absolute paths of files, which are imported here; `source` has the names of the files alone, as it is the same
+    wherever they lie.
     """
 
     name: str
@@ -57,6 +60,9 @@ class Sweep:
     timeout: float | None = None
     plugins: tuple[str, ...] = ()
     source: str = ""
+
+    def __post_init__(self) -> None:
+        load_plugins(self.plugins)
 
     @property
     def shape(self) -> tuple[int, ...]:

@@ -68,7 +68,8 @@ def report(ds: xr.Dataset, exits: xr.Dataset, tmp_path_factory: pytest.TempPathF
         counts=counts,
         axes=axes(ds),
         failures=Failures([_failure()], 1),
-        figures=[_figure(ds, analyses, folder)],
+        cards=[_card("figure", "undrawn"), _card("analysis", "unmade")],
+        figures=[_figure(ds, analyses, folder), _undrawn()],
         plots=plots,
         optima=optima_table(analyses["optimal_learning_rate"]),
         tables=[table for name, analysis in analyses.items() for table in analysis_tables(name, analysis)],
@@ -97,7 +98,27 @@ def _figure(ds: xr.Dataset, analyses: dict[str, xr.Dataset], folder: Path) -> di
     source = f"data:image/png;base64,{base64.b64encode(png.read_bytes()).decode()}"
     caption = FIGURES["learning_rate_scan"].caption
     beside = ["exit_steps", "optimal_learning_rates"]
-    return {"name": "scan", "title": "Scan", "caption": caption, "source": source, "size": [1200, 900], "plots": beside}
+    shown = {"source": source, "size": [1200, 900], "problem": None}
+    return {"name": "scan", "title": "Scan", "caption": caption, "plots": beside} | shown
+
+
+def _undrawn() -> dict[str, Any]:
+    return {
+        "name": "undrawn",
+        "title": "Undrawn",
+        "caption": "",
+        "plots": [],
+        "problem": _card("figure", "")["exception"],
+    }
+
+
+def _card(kind: str, name: str) -> dict[str, str]:
+    raised = "ValueError: " + "a long word " * 8 + "w" * 60
+    code = "from sweeplib.config import load\n\nmade(load('config.yaml'))"
+    traceback = (
+        'Traceback (most recent call last):\n  File "/a/rather/long/path/of/a/users/own/plugin.py", line 3\n' + raised
+    )
+    return {"kind": kind, "name": name, "exception": raised, "traceback": traceback, "reproduce": code}
 
 
 def _regimes() -> tuple[Interactive, xr.Dataset]:

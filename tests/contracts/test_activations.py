@@ -59,7 +59,7 @@ ACTIVATIONS.register("softplus", Activation("softplus", r"\\\\log(1 + e^\\\\lamb
     )
     load_plugins([str(plugin)])
     yield "softplus"
-    del ACTIVATIONS._things["softplus"], sys.modules["sweeplib_plugin_softplus"]
+    del ACTIVATIONS._things["softplus"], sys.modules["softplus"]
 
 
 def derivative_is_the_slope(name):

@@ -75,7 +75,8 @@ def first_steps(problem, dynamics, start, count):
     one = replicas_of([case], start)
     many = {f.name: getattr(one, f.name) for f in fields(one) if f.name != "thresholds"}
     many = {name: np.repeat(part, count, axis=0) for name, part in many.items() if isinstance(part, np.ndarray)}
-    run = DYNAMICS[dynamics](replace(one, **many | {"seeds": np.arange(count, dtype=np.uint64)}), case.numerical_options())
+    seeds = {"seeds": np.arange(count, dtype=np.uint64)}
+    run = DYNAMICS[dynamics](replace(one, **many | seeds), case.numerical_options())
     run.advance(0)
     changes = (run.M - start.M).reshape(count, -1), (run.Q - start.Q).reshape(count, -1)
     return np.hstack(changes) / problem.step_time()
@@ -87,7 +88,9 @@ def limit(problem, start):
     drift_M, drift_Q, drift_Var = np.empty((p, k)), np.empty((p, p)), np.empty((p, p))
     pair = expectations(problem.activation, problem.teacher)
     system = start.Q, start.M, start.P, np.ones(p), np.ones(k), problem.Delta
-    specialised(pair.drifts)(*(np.array(part) for part in system[:5]), system[5], drift_M, drift_Q, drift_Var, np.empty(p))
+    specialised(pair.drifts)(
+        *(np.array(part) for part in system[:5]), system[5], drift_M, drift_Q, drift_Var, np.empty(p)
+    )
     drift_Q += problem.gamma / p * drift_Var
     if problem.spherical:
         norms = np.diag(drift_Q).copy()

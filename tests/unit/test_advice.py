@@ -78,6 +78,8 @@ def test_a_looser_tolerance_is_told_of_where_an_ode_dominates() -> None:
         "ode takes 99 % of the time, a case 170 times as long as one of sgd_chain: "
         "at d = 300 to 1000 rtol 1e-6 instead of 1e-10 is 5 times cheaper here"
     )
+    [found] = said({"sgd_chain": 0.01, "ode": 1.7}, {loose: 0.34})
+    assert "rtol 1e-6 instead of the default is 5 times cheaper here" in found.text
     [found] = said({"sgd_chain": 0.01, "ode": 1.7}, {}, (("rtol", 1e-6),))
     assert found.text == "ode takes 99 % of the time, a case 170 times as long as one of sgd_chain"
 

@@ -45,14 +45,27 @@ def test_rounding_is_no_deviation():
 
 
 def test_pairs_need_both_runs_and_count_as_far_as_both_went():
+    """A run that stopped at its exit, one that diverged, one without its ODE: the first counts, the others are lost."""
     risk = np.ones((2, 3, 4))
-    risk[1] = [[1, 1.1, 1.2, np.nan], [1, 1, 1, 5], [1, 9, 9, 9]]
-    found = deviation(runs(risk, status=[[1, 1, 3], [1, 2, 1]])).squeeze()
+    risk[1] = [[1, 1.1, 1.2, np.nan], [1, 1, 5, np.nan], [1, 9, 9, 9]]
+    ds = runs(risk, status=[[1, 1, 3], [1, 2, 1]])
+    found = deviation(ds, max_lost=0.7).squeeze()
     assert found.seeds_paired == 1
+    assert found.seeds_lost == 2
     assert found.risk_sup_deviation == pytest.approx(0.2)
+    np.testing.assert_allclose(found.risk_deviation, [0.0, 0.05, 2.1, np.nan])
+    refused = deviation(ds).squeeze()
+    assert refused.risk_sup_deviation.isnull()
+    assert refused.risk_deviation.isnull().all()
     assert deviation(runs(risk, status=[[1, 1, 1], [1, 1, 1]]), until=0.6).squeeze().risk_sup_deviation == (
         pytest.approx((0.1 + 0.0 + 8.0) / 3)
     )
+
+
+def test_a_mean_over_pairs_is_refused_where_runs_have_stopped_at_their_exits():
+    risk = np.ones((2, 3, 3))
+    risk[1] = [[1, 1.1, np.nan], [1, 1.3, 1.5], [1, 1.2, 1.2]]
+    np.testing.assert_allclose(deviation(runs(risk)).squeeze().risk_deviation, [0.0, 0.2, np.nan])
 
 
 def test_z_scores_are_standard_normal_where_nothing_deviates():

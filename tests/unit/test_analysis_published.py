@@ -71,12 +71,15 @@ def test_floor_that_is_not_reached_drifts():
     assert (found.risk_drift > 0.2).all()
 
 
-def test_floor_leaves_out_runs_that_stopped_early():
+def test_floor_is_refused_where_runs_stopped_early():
+    """The mean of the others would be 1.5, that of all 8/3."""
     ds = stationary([1.0, 2.0, 5.0])
     ds["risk"] = ds.risk.where((ds.seed != 2) | (ds.time < 1.0))
-    found = floor(ds).isel(dynamics=0)
-    np.testing.assert_allclose(found.risk_floor, 1.5)
-    assert (found.seeds_used == 2).all()
+    found, others = floor(ds).isel(dynamics=0), floor(ds, max_lost=0.5).isel(dynamics=0)
+    assert found.risk_floor.isnull().all()
+    assert (found.seeds_lost == 1).all()
+    np.testing.assert_allclose(others.risk_floor, 1.5)
+    assert (others.seeds_used == 2).all()
 
 
 def test_floor_of_theory_is_that_of_one_unit():

@@ -107,20 +107,22 @@ def test_nothing_is_taken_from_the_exponents_of_the_config():
     assert "regime_theory" not in analysis(renamed)
 
 
-def test_runs_that_did_not_end_well_do_not_count():
+def test_runs_of_which_nothing_is_known_do_not_count():
     ds = regime_dataset([0.5], (0.0,), D)
     lost = (ds.seed < 4) & (ds.dynamics == "sgd_chain")
     ds["risk"] = ds.risk.where(~lost, 1e3)
-    ds["status"] = ds.status.where(~lost, 2).astype(np.uint8).assign_attrs(ds.status.attrs)
-    assert names(analysis(ds).regime.values.ravel()) == ["perfect_learning"]
-    assert regime_samples(ds)["excess"].sel(seed=[0, 1, 2, 3]).isnull().all()
+    ds["status"] = ds.status.where(~lost, 3).astype(np.uint8).assign_attrs(ds.status.attrs)
+    assert names(analysis(ds, max_lost=0.3).regime.values.ravel()) == ["perfect_learning"]
+    assert names(analysis(ds).regime.values.ravel()) == ["undecided"]
+    assert regime_samples(ds, 0.3)["excess"].sel(seed=[0, 1, 2, 3]).isnull().all()
 
 
 def test_sgd_is_the_weights_where_the_chain_was_not_run():
     ds = regime_dataset([0.5], (0.0,), D)
     chain = ds.sel(dynamics=["sgd_chain"])
     both = xr.concat([chain.where(chain.d > 200), chain.assign_coords(dynamics=["sgd"]) + 1.0], "dynamics").risk
-    found = of_sgd(both.isel(time=-1)) - chain.risk.isel(time=-1, dynamics=0)
+    run = both.isel(time=-1).notnull()
+    found = of_sgd(both.isel(time=-1), run) - chain.risk.isel(time=-1, dynamics=0)
     np.testing.assert_allclose(found.mean("seed").squeeze(), [1.0, 1.0, 0.0, 0.0, 0.0, 0.0, 0.0], atol=1e-12)
 
 

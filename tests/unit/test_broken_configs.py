@@ -99,6 +99,9 @@ BROKEN = {
     "name of a result": Broken(
         GAMMA, f"  risk: [1]{DERIVED % 'risk/d'}", (":5: grid.risk: the name of a result; got 'risk'", "another name")
     ),
+    "name of an attribute of the dataset": Broken(
+        GAMMA, f"  title: [1]{DERIVED % 'title/d'}", (":5: grid.title: the name of a result", "another name")
+    ),
     "unknown spacing": Broken(
         GAMMA,
         "  gamma: {linspce: [0, 1, 3]}",

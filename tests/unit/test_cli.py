@@ -12,6 +12,8 @@ from typer.testing import CliRunner
 
 from sweeplib.cli import app
 from sweeplib.errors import InputError, SweeplibError
+from sweeplib.report import Summary
+from sweeplib.storage.attempts import Attempt
 
 RUNNER = CliRunner()
 CONFIG = """\
@@ -21,9 +23,14 @@ dynamics: [sgd_chain, ode]
 times: [0, 1]
 thresholds: [0.01]
 analyses: [exit_times]
+figures: [exited_fraction, risk_curves]
 """
-COMMANDS = ("plan", "run", "status", "retry", "finalise", "analyse", "figures", "report", "schema")
+COMMANDS = ("plan", "run", "status", "retry", "finalise", "analyse", "figures", "report", "summary", "schema")
 COUNTS = {"missing": 0, "ok": 3, "failed": 1}
+FIGURE_ATTEMPTS = {
+    "exited_fraction": Attempt("figure", "exited_fraction", (Path("a.pdf"),), "ValueError: nothing"),
+    "risk_curves": Attempt("figure", "risk_curves", (Path("b.pdf"), Path("b.png"))),
+}
 
 
 @pytest.fixture
@@ -58,8 +65,10 @@ def calls(monkeypatch: pytest.MonkeyPatch) -> list[tuple[Any, ...]]:
     )
     stage("sweeplib.sweep.status", "sweep_status", lambda sweep, _: dict.fromkeys(sweep.runs, COUNTS))
     stage("sweeplib.storage.finalise", "finalise", lambda _, directory: directory / "dataset.zarr")
-    stage("sweeplib.analysis", "write_analysis", lambda name, _, directory: directory / name)
+    stage("sweeplib.analysis", "write_analysis", lambda _, name, directory: Attempt("analysis", name, (directory,)))
+    stage("sweeplib.figures", "write_figure", lambda _, name, directory: FIGURE_ATTEMPTS[name])
     stage("sweeplib.report", "write_report", lambda _, directory: directory / "report")
+    stage("sweeplib.report", "summary", lambda *_: Summary("all is well", failed=False))
     return seen
 
 
@@ -96,8 +105,9 @@ def test_help_loads_nothing_heavy() -> None:
         (["run"], [("run_sweep", ["sgd_chain", "ode"])]),
         (["status"], [("sweep_status",)]),
         (["finalise"], [("finalise",)]),
-        (["analyse"], [("write_analysis", "exit_times", {})]),
+        (["analyse"], [("write_analysis", "exit_times")]),
         (["report"], [("write_report",)]),
+        (["summary"], [("summary",)]),
     ],
 )
 def test_command_calls_its_stage(
@@ -108,7 +118,7 @@ def test_command_calls_its_stage(
     directory = tmp_path / "out" / "tiny"
     with_sweep = {
         "run_sweep": lambda call: ("run_sweep", "tiny", directory, call[1]),
-        "write_analysis": lambda call: (*call, directory),
+        "write_analysis": lambda call: ("write_analysis", "tiny", call[1], directory),
     }
     assert calls == [with_sweep.get(call[0], lambda call: (*call, "tiny", directory))(call) for call in expected]
 
@@ -124,6 +134,14 @@ def test_run_with_failed_cases_is_no_error_and_says_how_many(config: Path, calls
     assert result.exit_code == 0
     assert "8 cases computed now; 2 ended badly, see" in result.output
     assert len(calls) == 1
+
+
+def test_a_failing_figure_stops_no_other_and_is_an_error(config: Path, calls: list[Any], tmp_path: Path) -> None:
+    result = invoked("figures", config, "--results", tmp_path)
+    assert result.exit_code == 1
+    assert result.stdout == "b.pdf\nb.png\n"
+    assert result.stderr == "failed: figure exited_fraction: ValueError: nothing\n"
+    assert [call[2] for call in calls] == list(FIGURE_ATTEMPTS)
 
 
 def test_set_changes_the_sweep(config: Path, calls: list[tuple[Any, ...]], tmp_path: Path) -> None:

@@ -143,3 +143,52 @@ def test_processes_that_save_at_once_keep_their_own_code(monkeypatch, tmp_path):
         list(threads.map(lambda file, name: file.save(name, name), files, ("one", "other")))
     monkeypatch.setattr(IndexDataCacheFile, "_load_index", load_index)
     assert [files[0].load(name) for name in ("one", "other")] == ["one", "other"]
+
+
+def times(factor):
+    """A function that holds its factor in a closure."""
+
+    def value(x):
+        return factor * x
+
+    return value
+
+
+@pytest.mark.parametrize("factors", [(2.0, 5.0), (5.0, 2.0), (5.0, 5.0)])
+def test_closures_of_one_function_are_told_apart(factors):
+    """They have one source file and one code; only what they hold differs."""
+    one, other = map(times, factors)
+    assert specialised(whole, outer=one, part=other)(1.0) == factors[0] * factors[1] + 1.0
+
+
+BESIDE = """
+import constants
+from constants import FACTOR, TABLE
+
+def of_a_module(x):
+    return constants.FACTOR * x
+
+def of_a_default(x, factor=FACTOR):
+    return factor * x
+
+def of_an_array(x):
+    return TABLE[1] * x
+"""
+RUN = """
+import beside, kernels
+from sweeplib.maths.compiled import specialised
+functions = beside.of_a_module, beside.of_a_default, beside.of_an_array
+print(*(specialised(kernels.kernel, inner=function)(1.0) for function in functions))
+"""
+
+
+def test_machine_code_is_not_older_than_the_constants_of_another_file(tmp_path):
+    """What stands in a file that the function's own file imports: the compiler takes it for constant."""
+    (tmp_path / "beside.py").write_text(BESIDE)
+    (tmp_path / "kernels.py").write_text("inner = None\n\ndef kernel(x):\n    return inner(x) + 1.0\n")
+    for factor in (2.0, 31.0):
+        (tmp_path / "constants.py").write_text(
+            f"import numpy as np\nFACTOR = {factor}\nTABLE = np.array([0.0, FACTOR])\n"
+        )
+        done = subprocess.run([sys.executable, "-c", RUN], cwd=tmp_path, capture_output=True, text=True, check=True)
+        assert done.stdout.split() == [str(factor + 1.0)] * 3

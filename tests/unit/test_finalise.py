@@ -9,9 +9,10 @@ import xarray as xr
 
 from sweeplib.errors import InputError
 from sweeplib.simulation import Recording, Status, run_cases
-from sweeplib.storage.coordinates import coordinates
+from sweeplib.storage.coordinates import constants, coordinates
 from sweeplib.storage.dataset import open_dataset
 from sweeplib.storage.finalise import finalise
+from sweeplib.storage.labels import ATTRIBUTES, named
 from sweeplib.sweep.expressions import Expression
 from sweeplib.sweep.grid import Axis, Grid
 from sweeplib.sweep.plugins import load_plugins
@@ -62,7 +63,6 @@ def test_dims_and_coordinates(dataset: xr.Dataset) -> None:
     assert float(abs(dataset.gamma * dataset.d / dataset.gamma0 - 1).max()) < 1e-12
     assert dataset.Delta.dims == ("d",)
     assert dataset.p.sel(d=40, kappa=0.5) == 6
-    assert (dataset.k, dataset.a, dataset.activation, dataset.start) == (1, 2.0, "square", "gaussian")
     assert float(abs(dataset.clock * dataset.gamma / dataset.p - 1).max()) < 1e-12
     assert dataset.time.attrs["scale"] == "p / gamma"
 
@@ -71,6 +71,19 @@ def test_everything_is_labelled(dataset: xr.Dataset) -> None:
     for name, variable in dataset.variables.items():
         wanted = {"long_name", "flag_meanings"} if name == "status" else {"long_name", "units", "symbol"}
         assert wanted <= set(variable.attrs), name
+
+
+def test_what_does_not_vary_is_an_attribute_and_explained(dataset: xr.Dataset, path: Path) -> None:
+    """Scalar coordinates would stand in the title of every plot that xarray makes."""
+    fixed = {"k": 1, "a": 2.0, "spherical": 0, "activation": "square", "teacher_activation": "square"}
+    assert fixed.items() <= dataset.attrs.items()
+    assert dataset.attrs["start"] == "gaussian"
+    assert "m0" not in dataset.attrs
+    assert not [name for name, coordinate in dataset.coords.items() if not coordinate.dims]
+    assert {type(value) for value in dataset.attrs.values()} <= {int, float, str}
+    assert "k: teacher width; " in dataset.attrs["fixed"]
+    assert set(dataset.attrs) == {*ATTRIBUTES, *named(dataset.attrs["fixed"])}
+    assert fixed.items() <= xr.open_zarr(path, group="p1_k1").attrs.items()
 
 
 def test_every_result_is_in_its_place(sweep: Sweep, dataset: xr.Dataset, path: Path) -> None:
@@ -127,3 +140,4 @@ def test_what_follows_from_another_field_varies_with_it() -> None:
     assert found["teacher_activation"].values.tolist() == ["erf", "he2"]
     assert (found["start"].dims, found["start"].values.tolist()) == (("spherical",), ["gaussian", "sphere"])
     assert "m0" not in found
+    assert {"start", "teacher_activation"}.isdisjoint(constants(sweep, next(sweep.points("ode")).problem))

@@ -58,7 +58,7 @@ EDITS = {
     "operator": Edit("dynamics/chain_kernel.py", "along + across * across", "along - across * across", {CHAIN}),
     "formula shared by kernels": Edit("dynamics/lanes_kernel.py", "factor * weights", "factor + weights", {CHAIN, SDE}),
     "constant": Edit("dynamics/step_dynamics.py", "OVERFLOW = 1e100", "OVERFLOW = 1e99", {CHAIN, SDE}),
-    "condition of a failure": Edit("dynamics/ode.py", "if spent.any()", "if spent.all()", {ODE}),
+    "condition of a failure": Edit("dynamics/ode.py", "if spent.size", "if not spent.size", {ODE}),
     "activation": Edit("maths/activations/square.py", "return field * field", "return field**3", {CHAIN}),
     "coefficients of a series": Edit("maths/activations/hermite.py", "result * field +", "result * field -", {SDE}),
     "expectation": Edit("maths/expectations/error_functions.py", "import math\n", "import math\n\nHALF = 0.5\n", {ODE}),

@@ -20,6 +20,13 @@ from sweeplib.report.write import case_counts, page
 from tests.datasets import sweep_dataset
 
 CONFIG = "name: '<script>alert(1)</script>'"
+CARD = {
+    "kind": "plot",
+    "name": "a <plot>",
+    "exception": "ValueError: a < b",
+    "traceback": "Traceback <here>",
+    "reproduce": "plot('<this>')",
+}
 FAILURE = {
     "status": "failed",
     "problem": {"gamma": 0.5, "activation": "<b>"},
@@ -67,7 +74,9 @@ def html(ds, optima, tmp_path):
         "source": "data:image/png;base64,AAAA",
         "size": [4, 3],
         "plots": ["optimal_learning_rates"],
+        "problem": None,
     }
+    undrawn = {"name": "other", "title": "Other", "caption": "None.", "plots": [], "problem": "KeyError: <no>"}
     hostile = optima.assign_attrs(title=HOSTILE)
     hostile["gamma_opt"].attrs["long_name"] = HOSTILE
     name = "optimal_learning_rates"
@@ -81,7 +90,8 @@ def html(ds, optima, tmp_path):
         counts=counts,
         axes=axes(ds),
         failures=failures(tmp_path),
-        figures=[figure],
+        figures=[figure, undrawn],
+        cards=[CARD, CARD | {"kind": "figure", "name": "other"}],
         plots=[plot],
         optima=optima_table(optima),
         tables=analysis_tables("optimal_learning_rate", hostile),
@@ -90,7 +100,8 @@ def html(ds, optima, tmp_path):
 
 
 def test_everything_is_escaped(html):
-    for raw in ("<script>alert", "a <sweep>", "A <caption>", "<again>", "activation = <b>"):
+    hostile = ("<script>alert", "a <sweep>", "A <caption>", "<again>", "activation = <b>", "<no>")
+    for raw in (*hostile, "a <plot>", "a < b", "<here>", "<this>"):
         assert raw not in html
     assert "&lt;script&gt;alert(1)&lt;/script&gt;" in html
     assert "\\u003c/script\\u003e\\u003cscript\\u003ealert(2)" in html
@@ -141,6 +152,14 @@ def test_what_scrolls_can_be_reached_by_the_keyboard(html):
 def test_failures_say_what_happened_and_how_to_see_it_again(html):
     for words in ("ValueError: a &lt; b &amp; c", "print(&#39;&lt;again&gt;&#39;)", "seed 3", "failures/00.json"):
         assert words in html
+
+
+def test_what_could_not_be_made_has_a_card_in_its_place_and_one_that_tells_all(html):
+    assert "The figure could not be made: KeyError: &lt;no&gt;" in html
+    assert "The plot could not be made: ValueError: a &lt; b" in html
+    for words in ('id="failed-plot-a%20%3Cplot%3E"', "Traceback &lt;here&gt;", "plot(&#39;&lt;this&gt;&#39;)"):
+        assert words in html
+    assert "Failures (3)" in html
 
 
 def test_many_failures_are_cut_and_counted(tmp_path):

@@ -130,6 +130,36 @@ def test_a_run_past_its_time_is_given_up():
     assert np.isnan(records.data["risk"][0, 1])
 
 
+@pytest.mark.parametrize("dynamics", ["sgd", "sgd_chain", "sde", "ode"])
+def test_a_run_past_its_time_ends_where_it_came(dynamics):
+    """Its exit is censored there, in steps and in time, and it has a value at every time that it reached."""
+    problems = [
+        Problem(gamma=gamma, p=1, k=1, d=200, Delta=0.5, activation="square", spherical=True) for gamma in (0.08, 1e-3)
+    ]
+    long, short = (Recording(times, (0.9999,)) for times in ((0.0, 0.05, 1e5), (0.0, 0.05)))
+    given_up = run_cases([Case(problem, dynamics, 0, long) for problem in problems], timeout=0.02)
+    risk = run_cases([Case(problem, dynamics, 0, short) for problem in problems]).data["risk"]
+    end = given_up.data["end_time"]
+    assert given_up.status.tolist() == [Status.timeout] * 2
+    np.testing.assert_allclose(end, given_up.data["end_steps"] * [problem.step_time() for problem in problems])
+    assert ((end > 0.0) & (end < 1e5)).all()
+    assert np.isnan(given_up.data["exit_steps"]).all()
+    reached = np.stack([np.full(2, True), end > 0.0499, np.full(2, False)], axis=1)
+    np.testing.assert_array_equal(np.isfinite(given_up.data["risk"]), reached)
+    np.testing.assert_array_equal(given_up.data["risk"][reached], risk[reached[:, :2]])
+
+
+def test_weights_of_a_run_that_came_to_a_time_are_those_of_that_time(monkeypatch):
+    """The first run is done when the time of both is up; the second is not."""
+    recording = Recording((0.0, 1.0), (), ("risk",))
+    fast, slow = (Case(Problem(gamma=gamma, p=1, k=1, d=1000, Delta=0, activation="erf"), "sgd", 0, recording)
+                  for gamma in (0.1, 1e-3))  # fmt: skip
+    records, alone = run_cases([fast, slow], timeout=1e-9), run_cases([fast])
+    assert records.status.tolist() == [Status.ok, Status.timeout]
+    np.testing.assert_array_equal(records.data["risk"][0], alone.data["risk"][0])
+    assert np.isnan(records.data["risk"][1, 1])
+
+
 def test_identity_counts_what_changes_the_result_and_nothing_else():
     base = case()
     others = [

@@ -10,7 +10,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from sweeplib.errors import InputError
-from sweeplib.storage.dataset import open_dataset, partition, write_dataset
+from sweeplib.storage.dataset import chunks_of, open_dataset, write_dataset
 from sweeplib.storage.provenance import floors_digest
 
 
@@ -66,14 +66,21 @@ def test_missing_dataset_is_refused_by_name(tmp_path: Path) -> None:
 
 
 @given(st.lists(st.integers(1, 3000), min_size=1, max_size=4), st.sampled_from([1, 8]))
-def test_chunks_fill_shards_and_are_not_large(shape: list[int], itemsize: int) -> None:
-    chunks, shards = partition(shape, itemsize)
-    assert np.prod(chunks, dtype=float) * itemsize <= 2 * 2**20
-    if shards is None:
+def test_chunks_have_one_place_of_a_dimension_or_all(shape: list[int], itemsize: int) -> None:
+    """Then no selection cuts a chunk."""
+    chunks = chunks_of(shape, itemsize)
+    assert all(chunk in (1, size) for chunk, size in zip(chunks, shape, strict=True))
+    if np.prod(shape, dtype=float) * itemsize <= 16 * 2**20:
         assert chunks == tuple(shape)
-    else:
-        assert all(shard % chunk == 0 for shard, chunk in zip(shards, chunks, strict=True))
-        assert np.prod(shards, dtype=float) * itemsize <= 2 * 64 * 2**20
+    elif len(shape) > 1:
+        assert chunks[0] == 1
+
+
+def test_a_million_cases_are_in_few_files_of_which_few_are_read() -> None:
+    """One dynamics over 50 x 10 x 20 points and 100 seeds, at 61 times: 488 MB."""
+    chunks = chunks_of((1, 50, 10, 20, 100, 61), 8)
+    assert 50 * 10 * 20 * 100 * 61 / np.prod(chunks) <= 50
+    assert np.prod(chunks) * 8 <= 32 * 2**20
 
 
 def test_digest_of_a_floor_is_stable_and_known() -> None:

@@ -1,4 +1,4 @@
-"""A copy of the project, in which the workflow's tests run Snakemake and edit the sources."""
+"""A copy of the project, and a folder elsewhere with a sweep and plugins, in which the tests run Snakemake."""
 
 import os
 import re
@@ -9,44 +9,74 @@ from dataclasses import dataclass
 from pathlib import Path
 
 ROOT = Path(__file__).parents[2]
+OWN = Path(__file__).parent / "own"
 SWEEP = """\
 name: tiny
-problem: {p: 1, k: 1, d: 40, Delta: 0, activation: square, spherical: true}
-grid: {gamma: [0.05, 0.08]}
+problem: {p: 1, k: 1, d: 40, Delta: 0, spherical: true}
+grid: {gamma: [0.05, 0.08], activation: [square, scaled]}
 seeds: 2
-dynamics: [sgd_chain]
+dynamics: {sgd_chain: {where: {activation: [square]}}, read_off: {where: {activation: [scaled]}}}
 times: [0, 2, 4]
 thresholds: [0.01]
 stop: exit
+observables: [overlap_M]
 analyses: [exit_times]
-figures: [risk_curves]
+figures: [last_overlaps]
+plugins: [own/dynamics.py, own/figures.py]
 cluster: {kind: local, workers: 1, dashboard_address: ":0"}
 """
 
 
 @dataclass(frozen=True)
 class Project:
-    """A working tree of its own, with one sweep in it."""
+    """The copy in `root`, and beside it the user's own folder, from which Snakemake is started."""
 
     root: Path
 
+    @property
+    def desk(self) -> Path:
+        """The user's own folder."""
+        return self.root / "desk"
+
+    @property
+    def results(self) -> Path:
+        """The folder of the sweep's results."""
+        return self.desk / "results" / "tiny"
+
     def start(self, *arguments: str) -> subprocess.Popen[str]:
-        """Snakemake started in the tree, on its own copy of sweeplib."""
-        command = [sys.executable, "-m", "snakemake", "--profile", "workflow/profiles/local", *arguments]
+        """Snakemake started in the user's folder, on its own copy of sweeplib."""
+        workflow = ("--snakefile", "../Snakefile", "--profile", "../workflow/profiles/local")
+        return self._started("snakemake", *workflow, *arguments)
+
+    def sweeplib(self, *arguments: str) -> None:
+        """The command `sweeplib` run in the user's folder, which must go well."""
+        process = self._started("sweeplib", *arguments)
+        _, errors = process.communicate()
+        assert process.returncode == 0, errors
+
+    def make(self, *arguments: str) -> subprocess.CompletedProcess[str]:
+        """`make` run in the tree, with what is installed already."""
+        installed = Path(sys.prefix) / ".run"
+        command = ["make", "--no-print-directory", f"--old-file={installed}", f"VENV={sys.prefix}", *arguments]
+        environment = os.environ | {"PYTHONPATH": str(self.root)}
+        return subprocess.run(command, cwd=self.root, env=environment, capture_output=True, text=True, check=False)
+
+    def _started(self, module: str, *arguments: str) -> subprocess.Popen[str]:
+        command = [sys.executable, "-m", module, *arguments]
         environment = os.environ | {"PYTHONPATH": str(self.root)}
         return subprocess.Popen(
-            command, cwd=self.root, env=environment, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True
+            command, cwd=self.desk, env=environment, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True
         )
 
     def snakemake(self, *arguments: str) -> subprocess.CompletedProcess[str]:
-        """Snakemake run in the tree to its end."""
+        """Snakemake run to its end."""
         process = self.start(*arguments)
         output, errors = process.communicate()
         return subprocess.CompletedProcess(process.args, process.returncode, output, errors)
 
     def planned(self) -> dict[str, int]:
         """How many jobs of each rule a dry run wants."""
-        done = self.snakemake("--dry-run", "--config", "sweep=tiny.yaml")
+        done = self.snakemake("--dry-run", "--quiet", "host", "--config", "sweep=tiny.yaml")
         assert done.returncode == 0, done.stderr
         stats = done.stdout.rpartition("Job stats:")[2].partition("total")[0]
         return {rule: int(count) for rule, count in re.findall(r"^(\w+) +(\d+)$", stats, flags=re.MULTILINE)}
@@ -67,6 +97,8 @@ def project_in(root: Path) -> Project:
     """The project copied to `root`, with the compiled kernels it may have."""
     for part in ("sweeplib", "workflow"):
         shutil.copytree(ROOT / part, root / part)
-    shutil.copy(ROOT / "Snakefile", root)
-    (root / "tiny.yaml").write_text(SWEEP)
+    for file in ("Snakefile", "Makefile"):
+        shutil.copy(ROOT / file, root)
+    shutil.copytree(OWN, root / "desk" / "own")
+    (root / "desk" / "tiny.yaml").write_text(SWEEP)
     return Project(root)

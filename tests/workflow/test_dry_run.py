@@ -26,7 +26,7 @@ print(json.dumps([done.returncode, done.stdout + done.stderr, resource.getrusage
 
 
 def test_a_million_points_dry_run_in_the_memory_of_two(project: Project) -> None:
-    (project.root / "million.yaml").write_text(MILLION)
+    (project.desk / "million.yaml").write_text(MILLION)
     used = {}
     for name in ("tiny", "million"):
         code, output, used[name] = _dry_run(project, name)
@@ -42,10 +42,11 @@ def _dry_run(project: Project, name: str) -> tuple[int, str, float]:
 
     A small process starts and measures it, because a child's peak counts that of its parent.
     """
-    command = [sys.executable, "-m", "snakemake", "--dry-run", "--config", f"sweep={name}.yaml"]
+    snakemake = [sys.executable, "-m", "snakemake", "--snakefile", "../Snakefile"]
+    command = [*snakemake, "--dry-run", "--config", f"sweep={name}.yaml"]
     environment = os.environ | {"PYTHONPATH": str(project.root)}
     done = subprocess.run(
-        [sys.executable, "-c", MEASURED, *command], cwd=project.root, env=environment, capture_output=True, check=True
+        [sys.executable, "-c", MEASURED, *command], cwd=project.desk, env=environment, capture_output=True, check=True
     )
     code, output, kilobytes = json.loads(done.stdout)
     return code, output, kilobytes / 1024

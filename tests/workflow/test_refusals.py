@@ -8,13 +8,13 @@ from tests.workflow.project import Project
 @pytest.mark.parametrize(
     ("old", "new", "said"),
     [
-        ("activation: square", "activation: sqare", "square"),
+        ("square, scaled]", "sqare, scaled]", "square"),
         ("seeds: 2", "sedes: 2", "seeds"),
         ("gamma: [0.05, 0.08]", "gamma: [0.05, -1]", "gamma"),
     ],
 )
 def test_a_broken_config_gets_one_line(project: Project, old: str, new: str, said: str) -> None:
-    project.edit("tiny.yaml", old, new)
+    project.edit("desk/tiny.yaml", old, new)
     _is_refused(project, "sweep=tiny.yaml", "tiny.yaml", said)
 
 
@@ -32,4 +32,4 @@ def _is_refused(project: Project, setting: str, *words: str) -> None:
     assert done.returncode == 2, done.stderr
     assert len(lines) == 1, done.stderr
     assert all(word in lines[0] for word in words)
-    assert not (project.root / "results").exists()
+    assert not (project.desk / "results").exists()

@@ -1,28 +1,95 @@
-"""The workflow, run for real on a tiny sweep; then what a dry run would do again after each kind of edit."""
+"""The workflow, run for real on a tiny sweep with plugins, from a folder other than the project's.
+
+Then what a dry run would do again after each kind of edit.
+"""
+
+import json
 
 import pytest
 import xarray as xr
 
-from sweeplib.figures import FIGURES
 from tests.workflow.project import Project
 
 ALWAYS = {"all", "report"}
 DOWNSTREAM = ALWAYS | {"analyse", "figure"}
 EVERYTHING = DOWNSTREAM | {"plan", "simulate", "finalise"}
+LAST = 4.0  # the last recording time
 
 
 def test_every_stage_leaves_its_results(finished: Project) -> None:
-    results = finished.root / "results/tiny"
-    dataset = xr.open_zarr(results / "dataset.zarr")
-    assert dict(dataset.sizes) == {"dynamics": 1, "gamma": 2, "seed": 2, "threshold": 1, "time": 3}
-    assert (dataset.status == 1).all()
-    assert xr.open_zarr(results / "analysis/exit_times.zarr").sizes["gamma"] == 2
-    assert (results / "figures/risk_curves.png").stat().st_size > 0
-    assert "<html" in (results / "report/index.html").read_text()
+    dataset = xr.open_zarr(finished.results / "dataset.zarr")
+    sizes = {"dynamics": 2, "gamma": 2, "activation": 2, "seed": 2, "threshold": 1, "time": 3}
+    assert dict(dataset.sizes) == sizes
+    assert int((dataset.status == 1).sum()) == 8
+    assert xr.open_zarr(finished.results / "analysis/exit_times.zarr").sizes["gamma"] == 2
+    assert (finished.results / "figures/last_overlaps.png").stat().st_size > 0
+    assert "<html" in (finished.results / "report/index.html").read_text()
+
+
+def test_what_plugins_register_works_in_every_stage(finished: Project) -> None:
+    """An activation, a dynamics, an analysis, a figure and an interactive plot, with what lies beside the plugins."""
+    assert last_overlaps(finished) == {2.0 * LAST}
+    page = (finished.results / "report/index.html").read_text()
+    assert "The last overlaps." in page
+    assert 'data-name="overlaps"' in page
+    assert not (finished.results / "failures").exists()
+
+
+def test_more_seeds_other_code_beside_a_plugin_and_a_figure_that_fails(finished: Project) -> None:
+    """All in one run: the dataset grows, what depends on the code is computed again, and the figure stops nothing."""
+    finished.edit("desk/tiny.yaml", "seeds: 2", "seeds: 3")
+    finished.edit("desk/own/constants.py", "2.0", "3.0")
+    finished.edit("desk/own/figures.py", "drawing = Drawing()", "drawing = Drawing(1 / 0)")
+    done = finished.snakemake("--config", "sweep=tiny.yaml")
+    assert done.returncode == 1
+    assert done.stdout.splitlines() == [
+        "tiny: all 12 cases ended ok",
+        "dataset: results/tiny/dataset.zarr",
+        "report: results/tiny/report/index.html",
+        "failed, each with a card in the report; the same command tries again:",
+        "  figure last_overlaps: ZeroDivisionError: division by zero",
+    ]
+    assert xr.open_zarr(finished.results / "dataset.zarr").sizes["seed"] == 3
+    assert last_overlaps(finished) == {3.0 * LAST}
+    assert computed(finished, "sgd_chain") == 6, "of these only the new seed's"
+    assert computed(finished, "read_off") == 10, "all of these again"
+    card = json.loads((finished.results / "failures/figure.last_overlaps.json").read_text())
+    assert "figures.py" in card["traceback"]
+    assert 'id="failed-figure-last_overlaps"' in (finished.results / "report/index.html").read_text()
+    assert set(finished.planned()) == ALWAYS | {"figure"}
+
+    finished.edit("desk/own/figures.py", "Drawing(1 / 0)", "Drawing()")
+    assert finished.snakemake("--config", "sweep=tiny.yaml").returncode == 0
+    assert not list((finished.results / "failures").iterdir())
+    assert finished.planned() == {}
+
+
+def computed(project: Project, dynamics: str) -> int:
+    """How many cases of a dynamics were computed until now."""
+    lines = (project.results / "journal" / f"{dynamics}.jsonl").read_text().splitlines()
+    return sum(sum(json.loads(line)["computed"].values()) for line in lines)
+
+
+def last_overlaps(project: Project) -> set[float]:
+    """The values of the plugin's own analysis, made of those of its own dynamics and activation."""
+    analysis = xr.open_zarr(project.results / "analysis/last_overlap.zarr")
+    return set(analysis.overlap_M.values.ravel().tolist())
 
 
 def test_nothing_is_left_to_do_after_a_finished_run(finished: Project) -> None:
+    """Not even here, where it did not run: this is a copy of the project."""
     assert "Nothing to be done" in finished.snakemake("--config", "sweep=tiny.yaml").stderr
+
+
+def test_make_ends_with_what_became_of_the_sweep_also_when_there_is_nothing_to_do(finished: Project) -> None:
+    done = finished.make("sweep", "CONFIG=desk/tiny.yaml", "RESULTS=desk/results")
+    assert done.returncode == 0, done.stderr
+    assert "Nothing to be done" in done.stderr
+    assert done.stdout.splitlines() == [
+        "tiny: all 8 cases ended ok",
+        "dataset: desk/results/tiny/dataset.zarr",
+        "report: desk/results/tiny/report/index.html",
+    ]
 
 
 @pytest.mark.parametrize(
@@ -30,7 +97,6 @@ def test_nothing_is_left_to_do_after_a_finished_run(finished: Project) -> None:
     [
         ("figures", ALWAYS | {"figure"}),
         ("analysis", DOWNSTREAM),
-        ("dynamics", EVERYTHING),
         ("maths/activations", EVERYTHING),
     ],
 )
@@ -43,51 +109,47 @@ def test_an_edit_of_a_floor_reruns_the_stages_that_call_it(finished: Project, fl
     ("old", "new", "rerun"),
     [
         ("seeds: 2", "seeds: 3", EVERYTHING),
-        ("figures: [risk_curves]", "figures: []", ALWAYS),
+        ("figures: [last_overlaps]", "figures: []", ALWAYS),
     ],
 )
 def test_an_edit_of_the_config_reruns_the_stages_that_read_it(
     finished: Project, old: str, new: str, rerun: set[str]
 ) -> None:
-    finished.edit("tiny.yaml", old, new)
+    finished.edit("desk/tiny.yaml", old, new)
     assert set(finished.planned()) == rerun
 
 
-def test_edits_that_change_no_result_rerun_nothing(finished: Project) -> None:
-    finished.edit("tiny.yaml", "workers: 1", "workers: 2")
-    finished.edit("tiny.yaml", "name: tiny", "name: tiny # a comment")
+def test_edits_that_change_no_result_and_a_new_plan_rerun_nothing(finished: Project) -> None:
+    before = (finished.results / "plan.json").read_text()
+    finished.sweeplib("plan", "tiny.yaml")
+    assert (finished.results / "plan.json").read_text() != before
+    finished.edit("desk/tiny.yaml", "workers: 1", "workers: 2")
+    finished.edit("desk/tiny.yaml", "name: tiny", "name: tiny # a comment")
     finished.append("sweeplib/dynamics/__init__.py", "# a comment")
+    finished.append("desk/own/constants.py", "# a comment")
     finished.append("sweeplib/cli.py", "EDITED = True")
     assert finished.planned() == {}
-
-
-def test_a_dataset_that_grew_reruns_what_reads_it(finished: Project) -> None:
-    finished.edit("tiny.yaml", "seeds: 2", "seeds: 3")
-    done = finished.snakemake("--config", "sweep=tiny.yaml", "--until", "finalise")
-    assert done.returncode == 0, done.stderr
-    assert xr.open_zarr(finished.root / "results/tiny/dataset.zarr").sizes["seed"] == 3
-    assert set(finished.planned()) == DOWNSTREAM
 
 
 def test_a_killed_snakemake_leaves_nothing_to_unlock(project: Project) -> None:
     killed = project.start("--config", "sweep=tiny.yaml", "--until", "plan")
     assert killed.stderr is not None
-    assert any("rule plan" in line for line in killed.stderr)
+    assert any(": plan" in line for line in killed.stderr)
     killed.kill()
     killed.communicate()
     done = project.snakemake("--config", "sweep=tiny.yaml", "--until", "plan")
     assert done.returncode == 0, done.stderr
-    assert (project.root / "results/tiny/plan.json").exists()
+    assert (project.results / "plan.json").exists()
 
 
 def test_snakemake_makes_its_report_of_captioned_figures_and_the_page(finished: Project) -> None:
     done = finished.snakemake("--config", "sweep=tiny.yaml", "--report", "report.html")
     assert done.returncode == 0, done.stderr
-    text = (finished.root / "report.html").read_text()
+    text = (finished.desk / "report.html").read_text()
     for words in (
         "The sweep described by",
-        FIGURES["risk_curves"].caption,
-        '"labels": {"sweep": "tiny", "figure": "risk_curves"}',
+        "The last overlaps.",
+        '"labels": {"sweep": "tiny", "figure": "last_overlaps"}',
         '"labels": {"sweep": "tiny", "page": "interactive"}',
     ):
         assert words in text

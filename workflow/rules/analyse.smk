@@ -8,6 +8,9 @@ rule analyse:
     params:
         directory=directory,
         options=lambda wildcards: sweep.analyses[wildcards.name],
-        code=code("analysis", "theory"),
+        code=code("analyse", "analysis", "theory"),
+        failed=lambda wildcards: failures["analysis", wildcards.name],
+    message:
+        "analysis {wildcards.name}"
     script:
         "../scripts/analyse.py"

@@ -22,6 +22,9 @@ rule figure:
         directory=directory,
         options=lambda wildcards: sweep.figures[wildcards.name],
         caption=caption,
-        code=code("figures", "theory"),
+        code=code("figure", "figures", "theory"),
+        failed=lambda wildcards: failures["figure", wildcards.name],
+    message:
+        "figure {wildcards.name}"
     script:
         "../scripts/figure.py"

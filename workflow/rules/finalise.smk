@@ -7,6 +7,8 @@ rule finalise:
         directory=directory,
         settings=simulated,
         numerics=numerics,
-        code=code("storage"),
+        code=code("simulate", "storage"),
+    message:
+        "dataset"
     script:
         "../scripts/finalise.py"

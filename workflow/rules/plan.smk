@@ -1,9 +1,11 @@
 rule plan:
     output:
-        f"{directory}/plan.json",
+        f"{directory}/plan.done.json",
     params:
         directory=directory,
         settings=simulated,
         numerics=numerics,
+    message:
+        "plan"
     script:
         "../scripts/plan.py"

@@ -1,7 +1,7 @@
 # The run store is no output of this rule: Snakemake deletes the outputs of failed jobs, the library resumes in the store.
 rule simulate:
     input:
-        f"{directory}/plan.json",
+        f"{directory}/plan.done.json",
     output:
         expand("{directory}/{dynamics}.done.json", directory=directory, dynamics=sweep.runs),
     threads: sweep.cluster.expected_workers() or 1
@@ -9,5 +9,7 @@ rule simulate:
         directory=directory,
         settings=simulated,
         numerics=numerics,
+    message:
+        "simulations"
     script:
         "../scripts/simulate.py"

@@ -1,19 +1,25 @@
-# What reruns a stage, in its `params`: the part of the config that it reads, and a digest of the code that it calls.
-import hashlib
+# What reruns a stage, in its `params`: the part of the config that it reads, a digest of the code that it calls, and how
+# often it has failed, so that what failed is tried again.
 import pathlib
 
 import yaml
 
+import sweeplib.storage.attempts
 import sweeplib.storage.provenance
+import sweeplib.sweep.plugins
 
 settings = yaml.safe_load(sweep.source)
-simulated = {key: value for key, value in settings.items() if key not in ("analyses", "cluster", "figures")}
-plugins = [pathlib.Path(name).read_bytes() for name in sweep.plugins if name.endswith(".py")]
+shown = ("analyses", "cluster", "figures", "plugins")
+simulated = {key: value for key, value in settings.items() if key not in shown}
+failures = sweeplib.storage.attempts.past_failures(pathlib.Path(directory))
 
 
-def code(*floors):
-    """The digests of some floors of the library, and of the sweep's own plugins."""
-    return [sweeplib.storage.provenance.floors_digest(*floors), *(hashlib.sha256(each).hexdigest() for each in plugins)]
+def code(stage, *floors):
+    """The digests of some floors of the library, and of what a stage calls of the sweep's own plugins."""
+    return [
+        sweeplib.storage.provenance.floors_digest(*floors),
+        sweeplib.sweep.plugins.plugins_digest(sweep.plugins, stage),
+    ]
 
 
-numerics = code("problem", "maths", "random", "dynamics", "observables", "simulation", "sources")
+numerics = {name: sweep.numerics(name) for name in sweep.runs}

@@ -3,7 +3,10 @@
 from pathlib import Path
 
 import sweeplib.analysis
+import sweeplib.config
 
 sweeplib.analysis.write_analysis(
-    snakemake.wildcards.name, snakemake.params.options, directory=Path(snakemake.params.directory)
+    sweeplib.config.load(snakemake.config["sweep"]),
+    snakemake.wildcards.name,
+    directory=Path(snakemake.params.directory),
 )

@@ -2,8 +2,11 @@
 
 from pathlib import Path
 
+import sweeplib.config
 import sweeplib.figures
 
 sweeplib.figures.write_figure(
-    snakemake.wildcards.name, snakemake.params.options, directory=Path(snakemake.params.directory)
+    sweeplib.config.load(snakemake.config["sweep"]),
+    snakemake.wildcards.name,
+    directory=Path(snakemake.params.directory),
 )

@@ -33,7 +33,7 @@ MOST_LANES = 48
 """Pairs of terms side by side: what is kept of them stays in the processor's cache."""
 
 FULL = 8
-"""With so many terms of students their pairs fill vectors, and the lanes that have no replica would be so much waste."""
+"""With so many terms of students their pairs fill vectors; lanes without a replica would be waste."""
 
 student_offset = teacher_offset = 0.0
 student_weights = student_slopes = teacher_weights = teacher_slopes = (1.0,)

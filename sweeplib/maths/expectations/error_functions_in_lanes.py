@@ -1,7 +1,7 @@
 """The drifts of mixtures of error functions, of many systems side by side: the formulas of `error_functions`.
 
-That module binds the mixtures' constants. Terms are numbered as there: S_mq (terms, terms, lanes) are the covariances of
-their fields, `norm` is 1 + S_mm, `weight` is b. The last axis of all arrays is the lane.
+That module binds the mixtures' constants. Terms are numbered as there: S_mq (terms, terms, lanes) are the covariances
+of their fields, `norm` is 1 + S_mm, `weight` is b. The last axis of all arrays is the lane.
 """
 
 import math
@@ -33,7 +33,7 @@ def fill_unit(first: int, weights: Any, slopes: Any, factor: float, layer: Array
 @inlined
 def fill_covariances(Q: Array, M: Array, P: Array, own: int, others: int, slope: Array, S: Array) -> None:
     """Fill S of the first lanes, as many as Q has."""
-    p, k, lanes = M.shape
+    p, _, lanes = M.shape
     students, terms = p * own, len(slope)
     for m in range(terms):
         for q in range(m + 1):

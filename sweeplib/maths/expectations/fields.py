@@ -1,4 +1,7 @@
-"""Students' and teacher's fields under one index: z = (λ, λ*) ~ N(0, Ω), E = Σ_m b_m σ_m(z_m) + √Δ ζ, b = (−a/p, a*/k)."""
+"""Students' and teacher's fields under one index: z = (λ, λ*) ~ N(0, Ω), E = Σ_m b_m σ_m(z_m) + √Δ ζ.
+
+With b = (−a/p, a*/k).
+"""
 
 from typing import Any
 

@@ -204,7 +204,8 @@ def of(student: Activation, teacher: Activation) -> Expectations | None:
         "stride": 2 if _has_parity(student.hermite) else 1,
     }
     name = f"{student.name}|{teacher.name}"
-    return Expectations(name, *(bound(function, **bindings) for function in (risk, drifts, drifts_in_lanes)))
+    lanes = bound(drifts_in_lanes, **bindings)
+    return Expectations(name, bound(risk, **bindings), bound(drifts, **bindings), lanes)
 
 
 def _weights(coefficients: Weights) -> Weights:

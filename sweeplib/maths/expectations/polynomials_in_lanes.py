@@ -22,7 +22,7 @@ stride = 1
 @inlined
 def fill_means(variance: Array, weights: Weights, power: Array, means: Array, present: Flags) -> None:
     """Fill F (order, lanes) of a field, and which of them are `present` (order,): not zero at all variances."""
-    orders, lanes = means.shape
+    lanes = means.shape[1]
     means[:], power[:], present[:] = 0.0, 1.0, False
     for t in range((len(weights) + 1) // 2):
         for u in range(len(weights) - 2 * t):

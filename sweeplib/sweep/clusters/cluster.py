@@ -2,6 +2,7 @@
 
 from abc import ABC, abstractmethod
 from contextlib import AbstractContextManager
+from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
 import pydantic
@@ -22,6 +23,10 @@ class ClusterSettings(pydantic.BaseModel, ABC):
     model_config = pydantic.ConfigDict(frozen=True, extra="forbid")
 
     block_size: Annotated[int, Field(ge=1)] | None = None
+
+    def located(self, folder: Path) -> "ClusterSettings":
+        """The same settings, with the paths among them, if there are any, relative to `folder`."""
+        return self
 
     @abstractmethod
     def client(self, workers: int | None = None) -> AbstractContextManager["Client"]:

@@ -13,6 +13,7 @@ from sweeplib.sweep.clusters.cluster import CLUSTERS, ClusterSettings
 if TYPE_CHECKING:
     from distributed import Client
 
+THIS_MACHINE = "127.0.0.1"
 ONE_THREAD = ("OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS", "MKL_NUM_THREADS", "NUMBA_NUM_THREADS")
 
 
@@ -21,13 +22,13 @@ class Local(ClusterSettings):
 
     workers : how many; by default the processors that this process may use.
     memory_limit : of each worker, as "2GB"; by default its share of the machine.
-    dashboard_address : of Dask's dashboard; ":0" takes any free port.
+    dashboard_address : of Dask's dashboard, for this machine alone unless a host is named; port 0 is any free one.
     """
 
     kind: Literal["local"] = "local"
     workers: Annotated[int, Field(ge=1)] | None = None
     memory_limit: str = "auto"
-    dashboard_address: str = ":8787"
+    dashboard_address: str = f"{THIS_MACHINE}:8787"
 
     def expected_workers(self, workers: int | None = None) -> int:
         """As many as asked for, else one a processor."""
@@ -50,6 +51,7 @@ class Local(ClusterSettings):
                 n_workers=self.expected_workers(workers),
                 threads_per_worker=1,
                 processes=True,
+                host=THIS_MACHINE,
                 memory_limit=self.memory_limit,
                 silence_logs=logging.CRITICAL,
                 dashboard_address=_free(self.dashboard_address),
@@ -60,15 +62,16 @@ class Local(ClusterSettings):
 
 
 def _free(address: str) -> str:
-    """The address, or any free port of its host when its own is taken."""
+    """The address, of this machine where it names none, with any free port where its own is taken."""
     host, _, port = address.rpartition(":")
+    host = host or THIS_MACHINE
     with socket.socket() as probe:
         probe.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
         try:
             probe.bind((host, int(port)))
         except OSError:
-            return f"{host}:0"
-    return address
+            port = "0"
+    return f"{host}:{port}"
 
 
 CLUSTERS.register("local", Local)

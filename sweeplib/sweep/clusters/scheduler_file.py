@@ -12,10 +12,17 @@ if TYPE_CHECKING:
 
 
 class SchedulerFile(ClusterSettings):
-    """An existing scheduler that was started with `--scheduler-file path`."""
+    """An existing scheduler that was started with `--scheduler-file path`.
+
+    path : of that file; in a sweep's YAML file, relative to the latter.
+    """
 
     kind: Literal["scheduler_file"] = "scheduler_file"
     path: Path
+
+    def located(self, folder: Path) -> ClusterSettings:
+        """The same settings with an absolute path."""
+        return self.model_copy(update={"path": (folder / self.path.expanduser()).resolve()})
 
     def expected_workers(self, workers: int | None = None) -> None:
         """Unknown before connecting."""

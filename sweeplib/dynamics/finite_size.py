@@ -1,0 +1,231 @@
+"""The mean of the overlaps of SGD at finite d, right to first order in 1/d: the ODE with its fluctuations.
+
+Let μ be the mean of the state and TΣ its covariance, T = γ/(pd) the time of a step; b is the slope of the ODE with
+derivatives b' and b'', and h and S are the moments of a step (`step_moments`). Then
+
+    dμ/dt = b + T (½ b'':Σ + h − ½ b' b),    dΣ/dt = b' Σ + Σ b'ᵀ + S,    E f = f(μ) + ½ T f'':Σ,
+
+up to terms of order 1/d². The term with b' b is that of steps of length T against continuous time. Derivatives are
+differences of the compiled slope along the principal axes of Σ, no farther than the fluctuations go.
+"""
+
+from collections.abc import Callable
+from typing import Any, NamedTuple
+
+import numba
+import numpy as np
+from numpy.typing import NDArray
+
+from sweeplib.dynamics.overlap_flow import Systems, Work, unpack
+from sweeplib.dynamics.step_moments import StepMoments
+from sweeplib.dynamics.stiff import StiffSolution, System
+
+Array = NDArray[np.float64]
+
+LEAST_DISPLACEMENT, LARGEST_DISPLACEMENT = 1e-6, 3e-3
+"""Of a state, in differences."""
+FINEST, FINEST_ABSOLUTE = 1e-8, 1e-10
+"""The smallest tolerances that the differences allow."""
+NEGLIGIBLE = 1e-7
+"""A risk below zero by less than this is zero to rounding and tolerance."""
+STEPS_A_ROUND = 5
+"""Steps of each solution after which its risk and the clock are looked at."""
+
+
+_kernel = numba.njit(error_model="numpy", fastmath={"contract"}, nogil=True, cache=True)
+
+
+@_kernel
+def fill_slopes(slope_of, i, states, systems, work, out):  # type: ignore[no-untyped-def]
+    """Fill out (n, size) with the time derivatives of states (n, size) of system i."""
+    for n in range(states.shape[0]):
+        slope_of(i, states[n], systems, work, out[n])
+
+
+@_kernel
+def fill_risks(risk_of, i, states, systems, work, out):  # type: ignore[no-untyped-def]
+    """Fill out (n,) with the risks of states (n, size) of system i."""
+    for n in range(states.shape[0]):
+        out[n] = risk_of(i, states[n], systems, work)
+
+
+class Ensemble(NamedTuple):
+    """States (2m + 1, m) with weights (2m + 1,), whose weighted mean of a function is its mean to second order.
+
+    The first is the mean. Then it is displaced by each row of `displacements` (m, m), and by its opposite. `lengths`
+    (m,) are theirs, `variances` (m,) those along them.
+    """
+
+    states: Array
+    weights: Array
+    displacements: Array
+    lengths: Array
+    variances: Array
+
+
+def ensemble(mean: Array, covariance: Array) -> Ensemble:
+    """The ensemble of a mean (m,) and a covariance (m, m).
+
+    A displacement is one standard deviation, or less where that is large: then the states stay near those of weights,
+    and the weight of the mean is negative.
+    """
+    variances, axes = np.linalg.eigh(covariance)
+    lengths = np.clip(np.sqrt(np.maximum(variances, 0.0)), LEAST_DISPLACEMENT, LARGEST_DISPLACEMENT)
+    displacements = lengths[:, None] * axes.T
+    half = 0.5 * variances / lengths**2
+    weights = np.concatenate([[1.0 - 2.0 * half.sum()], half, half])
+    states = np.ascontiguousarray(np.concatenate([mean[None], mean + displacements, mean - displacements]))
+    return Ensemble(states, weights, displacements, lengths, variances)
+
+
+class MeanSystem(System):
+    """Mean and covariance of the overlaps of replica i as one system of equations.
+
+    Its state is μ (m,), then the upper triangle of Σ row by row. `evaluations` counts the right-hand sides of the ODE.
+    """
+
+    def __init__(
+        self, functions: tuple[Any, Any], i: int, systems: Systems, work: Work, moments: StepMoments, step_time: float
+    ) -> None:
+        super().__init__(functions, i, systems, work)
+        self._moments, self._step_time, self._size = moments, step_time, moments.size
+        self._systems, self._work = systems, work
+        self._triangle = np.triu_indices(self._size)
+        self._jacobian = np.empty((self._size, self._size))
+
+    def start(self, mean: Array) -> Array:
+        """The state of a mean (m,) that does not fluctuate."""
+        return np.concatenate([mean, np.zeros(len(self._triangle[0]))])
+
+    def ensemble(self, state: Array) -> Ensemble:
+        """The ensemble of a state."""
+        mean, spread = self._split(state)
+        return ensemble(mean, self._step_time * spread)
+
+    def slope(self, _: float, state: Array) -> Array:
+        """The time derivative of a state; that of the last state asked for is remembered."""
+        if not np.array_equal(state, self._last[0]):
+            self._last = state.copy(), self._new_slope(state)
+        return self._last[1].copy()
+
+    def jacobian(self, time: float, state: Array) -> Array:
+        """The derivative of the slope by the state, without what couples μ and Σ: enough for Newton's iterations."""
+        self.slope(time, state)
+        size, (rows, columns) = self._size, self._triangle
+        units = np.zeros((len(rows), size, size))
+        units[np.arange(len(rows)), rows, columns] = units[np.arange(len(rows)), columns, rows] = 1.0
+        moved = self._jacobian @ units
+        moved += moved.transpose(0, 2, 1)
+        whole = np.zeros((size + len(rows), size + len(rows)))
+        whole[:size, :size], whole[size:, size:] = self._jacobian, moved[:, rows, columns].T
+        return whole
+
+    def risk(self, state: Array) -> float:
+        """The mean risk, to second order in the fluctuations."""
+        if not np.isfinite(state).all():
+            return np.nan
+        found = self.ensemble(state)
+        risks = np.empty(len(found.weights))
+        fill_risks(self._risk_of, self._i, found.states, *self._constants, risks)
+        return float(found.weights @ risks)
+
+    def _split(self, state: Array) -> tuple[Array, Array]:
+        """μ (m,) and Σ (m, m)."""
+        spread = np.empty((self._size, self._size))
+        spread[self._triangle] = spread[self._triangle[::-1]] = state[self._size :]
+        return state[: self._size], spread
+
+    def _new_slope(self, state: Array) -> Array:
+        if not np.isfinite(state).all():
+            return np.full_like(state, np.nan)
+        (mean, spread), found = self._split(state), self.ensemble(state)
+        slopes = np.empty_like(found.states)
+        fill_slopes(self._slope_of, self._i, found.states, *self._constants, slopes)
+        self.evaluations += len(slopes)
+        slope, forth, back = slopes[0], slopes[1 : self._size + 1], slopes[self._size + 1 :]
+        curvature = 0.5 * (found.variances / found.lengths**2) @ (forth + back - 2.0 * slope)
+        J = self._jacobian = ((0.5 * (forth - back)).T / found.lengths**2) @ found.displacements
+        drift, covariance = self._moments.at(*self._overlaps(mean))
+        mean_slope = slope + curvature + self._step_time * (drift - 0.5 * J @ slope)
+        moved = J @ spread
+        return np.concatenate([mean_slope, (moved + moved.T + covariance)[self._triangle]])
+
+    def _overlaps(self, mean: Array) -> tuple[Array, Array, Array]:
+        Q, M, a = self._work.Q, self._work.M, self._work.a
+        a[:] = self._systems.a[self._i]
+        unpack(mean, self._systems.spherical, self._systems.trained, Q, M, a)
+        return Q, M, a
+
+
+class MeanIntegration:
+    """n solutions for mean and covariance, with the attributes that `Integration` has.
+
+    One whose mean risk becomes negative has failed, as its fluctuations have grown too large for the expansion: it ends
+    where it was last looked at before.
+    """
+
+    def __init__(
+        self,
+        systems: list[MeanSystem],
+        starts: Array,
+        ends: Array,
+        *,
+        rtol: Array,
+        atol: Array,
+        targets: Array,
+        max_steps: int,
+    ) -> None:
+        self._systems, self._max_steps = systems, max_steps
+        self.passages = np.full(targets.shape, np.inf)
+        self.states = np.array([system.start(mean) for system, mean in zip(systems, starts, strict=True)])
+        self.times = np.zeros(len(systems))
+        atol = np.maximum(atol, FINEST_ABSOLUTE)
+        self._solutions = [
+            StiffSolution(system, 0.0, self.states[i], ends[i], rtol[i], atol[i], targets[i], self.passages[i])
+            for i, system in enumerate(systems)
+        ]
+        self.failed = np.zeros(len(systems), dtype=bool)
+        self._least_risks = -NEGLIGIBLE * (1.0 + self.risks)
+
+    @property
+    def spent(self) -> NDArray[np.bool_]:
+        """Which solutions (n,) may take no further step."""
+        return np.array([solution.steps >= self._max_steps for solution in self._solutions])
+
+    @property
+    def evaluations(self) -> NDArray[np.int64]:
+        """The right-hand sides taken (n,)."""
+        return np.array([system.evaluations for system in self._systems])
+
+    @property
+    def risks(self) -> Array:
+        """The mean risks (n,)."""
+        return np.array([system.risk(state) for system, state in zip(self._systems, self.states, strict=True)])
+
+    def ensembles(self) -> tuple[Array, Array]:
+        """The states (n, 2m + 1, m) and weights (n, 2m + 1) whose weighted means are the means."""
+        found = [system.ensemble(state) for system, state in zip(self._systems, self.states, strict=True)]
+        return np.array([one.states for one in found]), np.array([one.weights for one in found])
+
+    def advance(self, order: NDArray[np.intp], until: Array, *, stops: bool, late: Callable[[], bool]) -> None:
+        """Bring the solutions in `order` to the times `until` (n,), or to failure, their last step, or their deadline.
+
+        One that `stops` goes no further than its last passage.
+        """
+        for i in order.tolist():
+            while not self._round(i, until[i], stops=stops):
+                if late():
+                    return
+
+    def _round(self, i: int, until: float, *, stops: bool) -> bool:
+        """Take some steps; say whether solution i came as far as it will."""
+        solution, system = self._solutions[i], self._systems[i]
+        solution.advance(until, min(STEPS_A_ROUND, self._max_steps - solution.steps), stops=stops)
+        if not system.risk(solution.state) >= self._least_risks[i]:
+            self.failed[i] = True
+            return True
+        self.failed[i] = solution.failed
+        end = min(until, self.passages[i].max(initial=-np.inf)) if stops else until
+        self.times[i] = min(solution.time, end)
+        self.states[i] = solution.at(self.times[i])
+        return bool(self.times[i] >= end or self.failed[i] or solution.steps >= self._max_steps)

@@ -1,0 +1,155 @@
+"""What the law of one SGD step adds to the ODE at first order in 1/d: the covariance of its increments, and drifts.
+
+Over its time T = γ/(pd) a step changes the overlaps by X_M,ir = c_i λ*_r and
+X_Q,ij = c_i λ_j + c_j λ_i + (γ/p) ‖x‖² c_i c_j, the second layer by X_a,i = ε σ(λ_i) E, with c_i = a_i σ'(λ_i) E. The
+fields are L u with u ~ N(0, I_{p+k}), and given u the mean of ‖x‖² is 1 + (|u|² − p − k)/d. The moments of X are sums
+over a fixed set of nodes: values of u and of the labels' noise z.
+"""
+
+from functools import cache
+from typing import NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+
+from sweeplib.dynamics.replicas import Replicas
+from sweeplib.maths.activations import activation
+from sweeplib.maths.compiled import over_arrays
+from sweeplib.maths.overlaps import lower_factors
+
+Array = NDArray[np.float64]
+
+MOST_EXACT_NODES = 20_000
+"""Of a product rule that is exact, for polynomials."""
+NODES_AN_AXIS = {1: 24, 2: 24, 3: 16}
+"""By the number of axes, for other activations; in more dimensions quasi-random points are better."""
+LOG2_POINTS = 12
+"""Of the quasi-random points, without their mirror images."""
+
+
+class Nodes(NamedTuple):
+    """Nodes u (dimension, n) and z (n,) with weights (n,), for means over independent N(0, 1)."""
+
+    u: Array
+    z: Array
+    weights: Array
+
+
+@cache
+def nodes(dimension: int, an_axis: int | None, *, noisy: bool) -> Nodes:
+    """The nodes of all steps in this dimension: a product of Gauss-Hermite rules, or else Sobol' points.
+
+    The displacement comes up to its fourth power, for which three nodes z are exact; without noise there is one.
+    """
+    u, weights = _products(dimension, an_axis) if an_axis else _quasi_random(dimension)
+    z, z_weights = _gauss(3 if noisy else 1)
+    return Nodes(np.tile(u, len(z)), np.repeat(z, len(weights)), np.multiply.outer(z_weights, weights).ravel())
+
+
+def _gauss(count: int) -> tuple[Array, Array]:
+    points, weights = np.polynomial.hermite_e.hermegauss(count)
+    return points, weights / weights.sum()
+
+
+def _products(dimension: int, an_axis: int) -> tuple[Array, Array]:
+    points, one = _gauss(an_axis)
+    grids = np.meshgrid(*[points] * dimension, indexing="ij")
+    weights = np.prod(np.meshgrid(*[one] * dimension, indexing="ij"), axis=0)
+    return np.stack([grid.ravel() for grid in grids]), weights.ravel()
+
+
+def _quasi_random(dimension: int) -> tuple[Array, Array]:
+    """Scrambled Sobol' points, each with its mirror image."""
+    from scipy.special import ndtri
+    from scipy.stats import qmc
+
+    points = ndtri(qmc.Sobol(dimension, rng=0).random_base2(LOG2_POINTS)).T
+    points = np.concatenate([points, -points], axis=1)
+    return points, np.full(points.shape[1], 1.0 / points.shape[1])
+
+
+class StepMoments:
+    """The moments of a step of replica i, at any state of its overlaps."""
+
+    def __init__(self, replicas: Replicas, i: int, *, trained: bool) -> None:
+        self._student = activation(replicas.activation)
+        self._teacher = activation(replicas.teacher_activation)
+        self._spherical, self._trained = replicas.spherical, trained
+        self._noise_factor = float(replicas.gamma[i] / replicas.p)
+        self._rate, self._P, self._a_star = replicas.second_layer_rate[i], replicas.P[i], replicas.a_star[i]
+        self._u, z, self._weights = nodes(
+            replicas.p + replicas.k, self._nodes_an_axis(replicas.p + replicas.k), noisy=bool(replicas.Delta[i] > 0)
+        )
+        self._label_noise = np.sqrt(replicas.Delta[i]) * z
+        self._rows, self._columns = np.triu_indices(replicas.p)
+        self._kept = self._rows < self._columns if replicas.spherical else self._rows <= self._columns
+        self.size = int(self._kept.sum()) + replicas.p * (replicas.k + trained)
+
+    def _nodes_an_axis(self, dimension: int) -> int | None:
+        """Those with which means of four c_i are exact, for polynomials; None where no product rule is good."""
+        student, teacher = self._student.hermite, self._teacher.hermite
+        if student is not None and teacher is not None:
+            exact = 2 * (len(student) - 2 + max(len(student), len(teacher)) - 1) + 1
+            if exact**dimension <= MOST_EXACT_NODES:
+                return exact
+        return NODES_AN_AXIS.get(dimension)
+
+    def at(self, Q: Array, M: Array, a: Array) -> tuple[Array, Array]:
+        """The drift (size,) over T, beyond the ODE's, and the covariance (size, size) of the increments over T².
+
+        Both are of the flat state, after the projection; Q (p, p), M (p, k), a (p,).
+        """
+        lam, displacement, lam_star = self._fields(Q, M, a)
+        c = a[:, None] * _values(self._student.derivative, lam) * displacement
+        rows, columns = self._rows, self._columns
+        squares = c[rows] * c[columns]
+        X_Q = c[rows] * lam[columns] + c[columns] * lam[rows] + self._noise_factor * squares
+        X_M = (c[:, None] * lam_star).reshape(M.size, -1)
+        X_a = (
+            self._rate * _values(self._student.value, lam) * displacement
+            if self._trained
+            else np.empty((0, c.shape[1]))
+        )
+        excess = (self._u**2).sum(axis=0) - len(self._u)
+        drift_Q, drift_M = squares @ (self._weights * excess), np.zeros(M.size)
+        if self._spherical:
+            second_Q, second_M = self._second_order(Q, M, X_Q, X_M)
+            X_Q, X_M = self._projected(Q, M, X_Q, X_M)
+            drift_Q, drift_M = (part[:, 0] for part in self._projected(Q, M, drift_Q[:, None], drift_M[:, None]))
+            drift_Q, drift_M = drift_Q + second_Q, drift_M + second_M
+        X = np.concatenate([X_Q[self._kept], X_M, X_a])
+        mean = X @ self._weights
+        covariance = (X * self._weights) @ X.T - np.outer(mean, mean)
+        return np.concatenate([drift_Q[self._kept], drift_M, np.zeros(len(X_a))]), covariance
+
+    def _fields(self, Q: Array, M: Array, a: Array) -> tuple[Array, Array, Array]:
+        """λ (p, n), the displacement (n,) and λ* (k, n) at the nodes."""
+        p, k = M.shape
+        fields = lower_factors(Q, M, self._P) @ self._u
+        lam_star, lam = fields[:k], fields[k:]
+        label = self._a_star @ _values(self._teacher.value, lam_star) / k + self._label_noise
+        return lam, label - a @ _values(self._student.value, lam) / p, lam_star
+
+    def _projected(self, Q: Array, M: Array, X_Q: Array, X_M: Array) -> tuple[Array, Array]:
+        """Increments (·, n) after the projection, at first order: X_M,ir − M_ir X_ii/2, X_ij − Q_ij (X_ii + X_jj)/2."""
+        rows, columns, k = self._rows, self._columns, M.shape[1]
+        norms = X_Q[rows == columns]
+        X_Q = X_Q - 0.5 * Q[rows, columns][:, None] * (norms[rows] + norms[columns])
+        return X_Q, X_M - 0.5 * M.reshape(-1, 1) * np.repeat(norms, k, axis=0)
+
+    def _second_order(self, Q: Array, M: Array, X_Q: Array, X_M: Array) -> tuple[Array, Array]:
+        """The means of what the projection adds at second order in T, over T²: to Q's upper triangle, and to M."""
+        rows, columns, k = self._rows, self._columns, M.shape[1]
+        norms = X_Q[rows == columns]
+        one, other, of_M = norms[rows], norms[columns], np.repeat(norms, k, axis=0)
+        second_Q = -0.5 * X_Q * (one + other)
+        second_Q += Q[rows, columns][:, None] * (0.375 * (one**2 + other**2) + 0.25 * one * other)
+        second_M = -0.5 * X_M * of_M + 0.375 * M.reshape(-1, 1) * of_M**2
+        return second_Q @ self._weights, second_M @ self._weights
+
+
+def _values(function, fields: Array) -> Array:  # type: ignore[no-untyped-def]
+    """An activation, or its derivative, of fields (m, n)."""
+    out = np.empty(fields.size)
+    over_arrays(function)(np.ascontiguousarray(fields).ravel(), out)
+    return out.reshape(fields.shape)

@@ -1,0 +1,86 @@
+"""What the report makes of a sweep's dataset and analyses: interactive plots, tables."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, TypeVar
+
+from sweeplib.analysis.write import analysis_failure
+from sweeplib.figures import INTERACTIVE
+from sweeplib.report.failures import IN_REPORT
+from sweeplib.report.optima import Table as Optima
+from sweeplib.report.optima import optima_table
+from sweeplib.report.plots import Plot, interactive_plot
+from sweeplib.report.tables import Table, analysis_tables
+from sweeplib.storage.attempts import attempted, forget_attempts
+from sweeplib.storage.dataset import open_dataset
+
+if TYPE_CHECKING:
+    from sweeplib.sweep.sweep import Sweep
+
+T = TypeVar("T")
+
+OPTIMA = "optimal_learning_rate"
+REPRODUCE = """\
+# in the folder of the sweep
+from sweeplib.config import load
+from sweeplib.report.contents import Contents
+
+Contents(load("config.yaml"), ".").{kind}({name!r})
+"""
+
+
+class Contents:
+    """The dataset in a sweep's directory, and its analyses but those that failed."""
+
+    def __init__(self, sweep: Sweep, directory: str | Path) -> None:
+        self.sweep, self.directory = sweep, Path(directory)
+        self.dataset = open_dataset(self.directory / "dataset.zarr")
+        self.analyses = {
+            name: open_dataset(self.directory / "analysis" / f"{name}.zarr").load()
+            for name in sweep.analyses
+            if analysis_failure(directory, name) is None
+        }
+
+    def made(self) -> dict[str, Any]:
+        """All plots, tables and the table of optima; what raises is left out, and described in `failures/`."""
+        for kind in IN_REPORT:
+            forget_attempts(self.directory, kind)
+        plots = [self._attempt("plot", name, self.plot) for name in INTERACTIVE if self._shows(name)]
+        tables = [self._attempt("table", name, self.table) for name in self.analyses]
+        return {
+            "plots": [plot for plot in plots if plot is not None],
+            "tables": [table for parts in tables for table in parts or ()],
+            "optima": self._attempt("optima", OPTIMA, self.optima) if OPTIMA in self.analyses else None,
+        }
+
+    def plot(self, name: str) -> Plot:
+        """One interactive plot."""
+        declared = INTERACTIVE[name]
+        options = self.sweep.figures.get(declared.figure, {})
+        plot = interactive_plot(name, declared, self.dataset, self.analyses, options)
+        json.dumps(plot.json, allow_nan=False)
+        return plot
+
+    def table(self, name: str) -> list[Table]:
+        """The tables of one analysis."""
+        tables = analysis_tables(name, self.analyses[name])
+        json.dumps([table.json() for table in tables], allow_nan=False)
+        return tables
+
+    def optima(self, name: str) -> Optima:
+        """The table of optimal learning rates, made of the analysis `name`."""
+        return optima_table(self.analyses[name])
+
+    def _shows(self, name: str) -> bool:
+        """Whether the sweep draws or analyses what an interactive plot shows."""
+        declared = INTERACTIVE[name]
+        wanted = declared.figure in self.sweep.figures if declared.figure else bool(declared.needs)
+        return wanted and set(declared.needs) <= set(self.analyses)
+
+    def _attempt(self, kind: str, name: str, make: Callable[[str], T]) -> T | None:
+        with attempted(self.directory, kind, name, REPRODUCE.format(kind=kind, name=name)):
+            return make(name)
+        return None

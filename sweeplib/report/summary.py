@@ -1,0 +1,56 @@
+"""What became of a sweep, in the few lines that a command ends with."""
+
+from collections import Counter
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from sweeplib.report.failures import cards
+from sweeplib.storage.files import read_json
+
+if TYPE_CHECKING:
+    from sweeplib.sweep.sweep import Sweep
+
+MOST_SHOWN = 10
+
+
+@dataclass(frozen=True)
+class Summary:
+    """The lines for a reader, and whether an analysis, a figure or a part of the report `failed`."""
+
+    text: str
+    failed: bool
+
+
+def summary(sweep: "Sweep", directory: str | Path) -> Summary:
+    """What the files in a sweep's directory say of it: cases by status, where the results are, what failed.
+
+    Cases that ended badly are results like others, and no failure in this sense.
+    """
+    directory = Path(directory)
+    failed = cards(sweep, directory)
+    lines = [_cases(sweep, directory)]
+    for name, path in (("dataset", "dataset.zarr"), ("report", "report/index.html")):
+        lines.append(f"{name}: {directory / path if (directory / path).exists() else 'not written yet'}")
+    return Summary("\n".join([*lines, *_failures(failed)]), bool(failed))
+
+
+def _cases(sweep: "Sweep", directory: Path) -> str:
+    counts: Counter[str] = Counter()
+    for name in sweep.runs:
+        done = read_json(directory / f"{name}.done.json")
+        counts.update(done["cases"] if done else {"missing": sweep.size_of(name)})
+    bad = {status: count for status, count in sorted(counts.items()) if status != "ok"}
+    if not bad:
+        return f"{sweep.name}: all {counts['ok']:,} cases ended ok"
+    parts = ", ".join([f"{counts['ok']:,} ok", *(f"{count:,} {status}" for status, count in bad.items())])
+    described = "" if set(bad) == {"missing"} else f"; {directory / 'failures'} and the report say what happened"
+    return f"{sweep.name}: {counts.total():,} cases: {parts}{described}"
+
+
+def _failures(failed: list[dict[str, Any]]) -> list[str]:
+    if not failed:
+        return []
+    lines = [f"  {card['kind']} {card['name']}: {card['exception']}" for card in failed[:MOST_SHOWN]]
+    more = [f"  and {len(failed) - MOST_SHOWN} more"] * (len(failed) > MOST_SHOWN)
+    return ["failed, each with a card in the report; the same command tries again:", *lines, *more]

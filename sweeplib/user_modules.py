@@ -1,0 +1,44 @@
+"""Modules of the user's own: those that belong neither to Python, nor to this package, nor to what is installed."""
+
+import importlib.util
+import os
+import sys
+from importlib.machinery import ModuleSpec, PathFinder
+from pathlib import Path
+
+PACKAGE = __name__.partition(".")[0]
+_PYTHON = Path(os.__file__).parent
+_INSTALLED = {"site-packages", "dist-packages"}
+
+
+def user_file(name: str) -> Path | None:
+    """The file of a module of the user's own, found without importing it; None for all else that has this name."""
+    spec = None if name.partition(".")[0] == PACKAGE else module_spec(name)
+    if spec is None or not spec.has_location or spec.origin is None:
+        return None
+    path = Path(spec.origin)
+    return None if path.is_relative_to(_PYTHON) or _INSTALLED.intersection(path.parts) else path
+
+
+def module_spec(name: str) -> ModuleSpec | None:
+    """Where a module comes from, or would; None where there is none. Not even its parents are imported for it."""
+    if name in sys.modules:
+        return sys.modules[name].__spec__
+    parent, _, _ = name.rpartition(".")
+    if not parent:
+        return importlib.util.find_spec(name)
+    above = module_spec(parent)
+    folders = above.submodule_search_locations if above is not None else None
+    return PathFinder.find_spec(name, folders) if folders else None
+
+
+def with_parents(name: str) -> list[str]:
+    """The packages that importing a module imports, outermost first, and the module."""
+    parts = name.split(".")
+    return [".".join(parts[: end + 1]) for end in range(len(parts))]
+
+
+def package_of(name: str) -> str:
+    """The package from which a module's relative imports start, "" for a module outside of any."""
+    spec = module_spec(name)
+    return spec.parent or "" if spec is not None else ""

@@ -1,0 +1,53 @@
+"""Plugins in tests: files that register things, and a process that afterwards knows nothing of them."""
+
+import sys
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+
+from sweeplib import sources
+from sweeplib.registry import REGISTRIES
+from sweeplib.sweep import plugins
+from sweeplib.user_modules import user_file
+
+ACTIVATION = """
+from sweeplib.maths.activations import ACTIVATIONS, Activation
+{imports}
+
+def value(field):
+    return {scale} * field
+
+def derivative(field):
+    return {scale}
+
+ACTIVATIONS.register("{name}", Activation("{name}", "x", value, derivative, 1))
+"""
+
+
+def written(path: Path, text: str) -> str:
+    """The path of a file with this text, in a folder made for it."""
+    path.parent.mkdir(parents=True, exist_ok=True)
+    path.write_text(text)
+    return str(path)
+
+
+def activation(path: Path, name: str, *, imports: str = "", scale: str = "2.0") -> str:
+    """The path of a plugin that registers a linear activation."""
+    return written(path, ACTIVATION.format(name=name, imports=imports, scale=scale))
+
+
+@contextmanager
+def nothing_left() -> Iterator[None]:
+    """A context at whose end nothing is registered, imported or remembered that was not at its start."""
+    things = [(registry, dict(registry._things)) for registry in REGISTRIES]
+    path, modules, loaded = list(sys.path), set(sys.modules), dict(plugins._plugins)
+    yield
+    for registry, before in things:
+        registry._things = before
+    sys.path[:] = path
+    for name in set(sys.modules) - modules:
+        if user_file(name) and not name.startswith("tests"):
+            del sys.modules[name]
+    plugins._plugins.clear()
+    plugins._plugins.update(loaded)
+    sources._parsed.cache_clear()

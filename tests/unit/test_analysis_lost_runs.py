@@ -1,0 +1,197 @@
+"""Runs that time out, diverge, fail or are killed: no statistic is that of the runs that are left, without a word."""
+
+import numpy as np
+import pytest
+import xarray as xr
+
+from sweeplib import analysis, figures
+from sweeplib.analysis.lost_runs import MOST_LOST
+from sweeplib.figures.interactive import INTERACTIVE
+from tests.datasets import sweep_dataset, timed_out, with_outcome
+from tests.regime_dataset import regime_dataset
+from tests.unit.test_analysis_deviation import scaling_dataset
+from tests.unit.test_analysis_limits import runs as limits_runs
+
+SCAN = {"ratios": np.linspace(0.4, 1.6, 13), "d": [3000], "Delta": [0.0], "seeds": 128, "dynamics": ["sgd_chain"]}
+
+
+@pytest.fixture(scope="module")
+def scan() -> xr.Dataset:
+    return sweep_dataset(**SCAN)
+
+
+def optimum(ds: xr.Dataset) -> xr.Dataset:
+    return analysis.optimal_learning_rate(ds, resamples=300).squeeze()
+
+
+def test_runs_that_time_out_do_not_move_the_optimum(scan):
+    """Half of the runs cannot take the steps they need. Without them the optimum would be 1.60/12, of fast runs."""
+    whole, cut = optimum(scan), optimum(timed_out(scan, float(scan.exit_steps.median())))
+    assert 12 * whole.gamma_opt == pytest.approx(1.10, abs=0.05)
+    assert np.isnan(cut.gamma_opt)
+    assert cut.gammas_censored == 13
+    assert analysis.exit_times(timed_out(scan, float(scan.exit_steps.median()))).restricted.all()
+
+
+def test_learning_rates_whose_runs_time_out_are_left_out_of_the_optimum(scan):
+    """At a limit that 1.5 % of all runs exceed, the outer rates lose too many."""
+    whole, cut = optimum(scan), optimum(timed_out(scan, float(scan.exit_steps.quantile(0.985))))
+    assert 0 < cut.gammas_censored == 13 - cut.gammas_used
+    assert whole.gamma_opt_low < cut.gamma_opt < whole.gamma_opt_high
+
+
+def test_an_early_time_limit_of_one_run_does_not_restrict_the_others(scan):
+    """One run in 128 is cut off at once, at each learning rate: it says nothing, and takes nothing from the others."""
+    cut = scan.seed == 7
+    early = with_outcome(scan, "timeout", cut.broadcast_like(scan.status))
+    early["exit_steps"] = early.exit_steps.where(~cut)
+    early["end_steps"] = early.end_steps.where(~cut, 1.0)
+    others = scan.sel(seed=~cut)
+    np.testing.assert_allclose(
+        analysis.exit_times(early).exit_steps_mean, analysis.exit_times(others).exit_steps_mean, rtol=1e-9
+    )
+    assert float(optimum(early).gamma_opt) == pytest.approx(float(optimum(others).gamma_opt), rel=1e-6)
+
+
+@pytest.mark.parametrize("outcome", ["failed", "killed"])
+def test_learning_rates_of_lost_runs_are_left_out_and_counted(scan, outcome):
+    steps = scan.exit_steps.isel(threshold=0, drop=True)
+    found = optimum(with_outcome(scan, outcome, (steps > steps.median()) & (scan.gamma_ratio > 1.25)))
+    assert found.gammas_lost == 4
+    assert found.gammas_used == 9
+    assert found.attrs["max_lost"] == MOST_LOST
+
+
+def test_the_gain_does_without_learning_rates_of_which_little_is_known(scan):
+    wide = scan.assign(exit_steps=scan.exit_steps / 3, end_steps=scan.end_steps / 3)
+    both = xr.concat([scan.assign_coords(p=1), wide.assign_coords(p=4)], "p", coords=["p"], combine_attrs="override")
+    found = analysis.overparametrisation_gain(timed_out(both, float(scan.exit_steps.median())), resamples=100)
+    assert found.gain.isnull().all()
+    assert (found.gammas_censored.sel(p=1) == 13).all()
+
+
+def test_distributions_are_those_of_all_runs(scan):
+    """The curve ends at the fraction that the time limit leaves, not at zero."""
+    steps = float(scan.exit_steps.median())
+    where = {"gamma_ratio": 0.8}
+    cut = timed_out(scan, steps)
+    left = float((scan.exit_steps > steps).sel(**where).mean())
+    curve = figures.exit_time_distributions(cut, where=where).axes[0].lines[0].get_ydata()
+    assert curve[-1] == pytest.approx(left)
+    assert left > 0.1
+    assert INTERACTIVE["survival_curves"].labelled(cut, {}).survival.sel(**where).min() == pytest.approx(left)
+
+
+def test_no_distribution_is_drawn_where_many_runs_are_lost(scan):
+    lost = with_outcome(scan, "killed", (scan.seed < 9).broadcast_like(scan.status))
+    drawing = figures.exit_time_distributions(lost, where={"gamma_ratio": 0.8})
+    assert not [line for line in drawing.axes[0].lines if line.get_drawstyle() == "steps-post"]
+    assert INTERACTIVE["survival_curves"].labelled(lost, {}).survival.isnull().all()
+
+
+def test_dimensions_whose_runs_time_out_are_left_out_of_the_sample_complexity():
+    ds = sweep_dataset(ratios=[1.0], d=[300, 1000, 3000, 10_000], Delta=[0.0], seeds=64, dynamics=["sgd_chain"])
+    slow = ds.exit_steps.sel(d=10_000).median()
+    found = analysis.sample_complexity(timed_out(ds, float(slow)), resamples=50).squeeze()
+    assert found.steps_over_d.isnull().values.tolist() == [False, False, False, True]
+    assert found.seeds_censored.values.tolist()[-1] == 32
+    lost = with_outcome(ds, "failed", (ds.seed < 3).broadcast_like(ds.status) & (ds.d == 300))
+    found = analysis.sample_complexity(lost, resamples=50).squeeze()
+    assert found.steps_over_d.isnull().values.tolist() == [True, False, False, False]
+    assert found.seeds_lost.values.tolist() == [3, 0, 0, 0]
+
+
+def test_exits_agree_in_law_whatever_the_time_limits():
+    """Exits of one law, the chain's cut off at the median: p-values of shared runs would be 1e-10 without the cut ones.
+
+    2·64 runs, 40 scans of 8 rates: fewer than 5 of the 320 p-values below .001 but once in 10⁵.
+    """
+    ds = sweep_dataset(ratios=np.linspace(0.4, 1.2, 8), d=[3000], Delta=np.zeros(40), seeds=128, dynamics=["sgd_chain"])
+    chain = timed_out(ds, float(ds.exit_steps.median()))
+    ds = xr.concat([chain, ds.assign_coords(dynamics=["sgd"])], "dynamics", combine_attrs="override")
+    pvalue = analysis.law_agreement(ds, reference="sgd_chain").exit_steps_ks_pvalue
+    assert (pvalue < 1e-3).sum() < 5
+    lost = with_outcome(ds, "killed", (ds.seed < 4).broadcast_like(ds.status) & (ds.dynamics == "sgd"))
+    found = analysis.law_agreement(lost, reference="sgd_chain")
+    assert found.exit_steps_ks_pvalue.isnull().all()
+    assert found.risk_ks_pvalue.isnull().all()
+    assert (found.seeds_lost >= 4).all()
+
+
+def stopped(ds: xr.Dataset, outcome: str, fraction: float) -> xr.Dataset:
+    """The dataset, of whose stochastic runs the fraction with the largest risk at the end has no value after half."""
+    last = ds.risk.isel(time=-1)
+    gone = (last > last.quantile(1 - fraction, "seed")) & ds.dynamics.isin(["sgd", "sgd_chain"])
+    late = ds.time > ds.time.mean()
+    keep = ~gone if outcome == "failed" else ~(gone & late)
+    ds = with_outcome(ds, outcome, gone.reset_coords(drop=True))
+    changed = {name: ds[name].where(keep) for name in ("risk", "student_norm") if name in ds}
+    return ds.assign({name: values.transpose(*ds[name].dims) for name, values in changed.items()})
+
+
+OUTCOMES = ["timeout", "diverged", "failed"]
+
+
+@pytest.mark.parametrize("outcome", OUTCOMES)
+def test_the_floor_of_runs_that_are_left_is_no_floor(outcome):
+    ds = sweep_dataset(seeds=20, d=[300], Delta=[1.0], dynamics=["sgd_chain"])
+    found = analysis.risk_floor(stopped(ds, outcome, 0.2))
+    assert found.risk_floor.isnull().all()
+    assert (found.seeds_lost == 4).all()
+    assert analysis.risk_floor(stopped(ds, outcome, 0.2), max_lost=0.2).risk_floor.notnull().all()
+
+
+@pytest.mark.parametrize("outcome", OUTCOMES)
+def test_deviations_of_runs_that_are_left_are_no_deviations(outcome):
+    """Until runs are lost the mean is that of all; the largest deviation of a run needs all of it."""
+    ds = scaling_dataset({"gamma": 0.5, "d": -0.5}, seeds=20)
+    whole, found = analysis.deviation(ds), analysis.deviation(stopped(ds, outcome, 0.2))
+    expected = [False, True] if outcome != "failed" else [True, True]
+    assert (found.risk_deviation.isnull() == xr.DataArray(expected, dims="time")).all()
+    if outcome != "failed":
+        np.testing.assert_array_equal(found.risk_deviation.isel(time=0), whole.risk_deviation.isel(time=0))
+    assert found.risk_sup_deviation.isnull().all()
+    assert (found.seeds_lost == 4).all()
+    assert (found.seeds_paired == 16).all()
+    assert analysis.deviation_scaling(stopped(ds, outcome, 0.2), resamples=50).risk_exponent.isnull().all()
+
+
+def test_a_run_that_diverges_later_counts_until_then():
+    ds = scaling_dataset({"gamma": 0.5, "d": -0.5}, seeds=20)
+    later = with_outcome(ds, "diverged", ((ds.seed < 9) & (ds.dynamics == "sgd")).broadcast_like(ds.status))
+    np.testing.assert_array_equal(
+        analysis.deviation(later).risk_sup_deviation, analysis.deviation(ds).risk_sup_deviation
+    )
+
+
+@pytest.mark.parametrize("outcome", OUTCOMES)
+def test_limits_are_undecided_where_runs_are_lost(outcome):
+    ds = limits_runs(0.0, 0.0, 0.01)
+    found = analysis.limits(stopped(ds, outcome, 0.1))
+    assert found.limit == 0
+    assert (found.seeds_lost == 7).all()
+    assert analysis.limits(ds).limit == 1
+
+
+@pytest.mark.parametrize("outcome", OUTCOMES)
+def test_regimes_are_told_from_dimensions_without_lost_runs(outcome):
+    """Without the 3 of 16 runs that noise takes farthest the noise would seem to weigh less."""
+    ds = regime_dataset([-0.25], (0.0,))
+    found = analysis.regimes(stopped(ds, outcome, 0.2).where(ds.d > 300, ds)).squeeze()
+    assert found.noise_weight.isnull().values.tolist() == [False] * 2 + [True] * 4
+    assert found.seeds_lost.values.tolist() == [0] * 2 + [3] * 4
+    assert found.noise_weight_d_high == 200
+
+
+@pytest.mark.parametrize("figure", ["risk_curves", "risk_fans"])
+@pytest.mark.parametrize("outcome", OUTCOMES)
+def test_curves_end_where_runs_are_lost(figure, outcome):
+    ds = sweep_dataset(seeds=20, d=[300], Delta=[1.0], dynamics=["sgd_chain"])
+    drawing = getattr(figures, figure)(stopped(ds, outcome, 0.2), where={"gamma_ratio": 0.3})
+    widths = [line.get_linewidth() for line in drawing.axes[0].lines]
+    median = [line.get_ydata() for line, width in zip(drawing.axes[0].lines, widths, strict=True) if width > 1.0]
+    ends = 0 if outcome == "failed" else int((ds.time <= ds.time.mean()).sum())
+    assert all(np.isfinite(curve).sum() == ends for curve in median)
+    bands = INTERACTIVE["risk_bands"].labelled(stopped(ds, outcome, 0.2), {})
+    assert (bands.risk.notnull().sum("time") == ends).all()
+    assert (bands.seeds_lost.isel(time=-1) == 4).all()

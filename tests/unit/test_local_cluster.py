@@ -1,0 +1,69 @@
+"""Dask on this machine: nothing listens to the network unless asked to, and its dashboard is read by dynamics."""
+
+import socket
+from collections.abc import Iterator
+from contextlib import contextmanager
+from dataclasses import replace
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import psutil
+import pytest
+
+from sweeplib.sweep.clusters import CLUSTERS
+from sweeplib.sweep.clusters.local import _free
+from sweeplib.sweep.run import run_sweep
+from sweeplib.sweep.sweep import Run
+from tests.faults.sweeps import troubled_sweep
+from tests.in_process import InProcess
+
+if TYPE_CHECKING:
+    from distributed import Client
+
+
+def listening() -> set[str]:
+    """The addresses at which this process and its children can be reached."""
+    processes = [psutil.Process(), *psutil.Process().children(recursive=True)]
+    found = (connection for process in processes for connection in process.net_connections())
+    return {connection.laddr.ip for connection in found if connection.status == psutil.CONN_LISTEN}
+
+
+def test_everything_listens_to_this_machine_alone() -> None:
+    with CLUSTERS["local"](workers=1, dashboard_address=":0").client() as client:
+        assert client.dashboard_link.startswith("http://127.0.0.1:")
+        assert listening() == {"127.0.0.1"}
+
+
+def test_the_dashboard_is_for_this_machine_unless_asked_otherwise() -> None:
+    host, _, _ = CLUSTERS["local"]().dashboard_address.rpartition(":")
+    assert host == "127.0.0.1"
+    assert _free("0.0.0.0:0") == "0.0.0.0:0"
+
+
+def test_another_port_is_taken_where_the_wanted_one_is_not_free() -> None:
+    with socket.socket() as taken:
+        taken.bind(("127.0.0.1", 0))
+        taken.listen()
+        assert _free(f":{taken.getsockname()[1]}") == "127.0.0.1:0"
+
+
+class Watched(InProcess):
+    """A cluster that says, when it ends, under which names Dask summed up its tasks."""
+
+    @contextmanager
+    def client(self, workers: int | None = None) -> Iterator["Client"]:
+        with super().client(workers) as client:
+            yield client
+            ROWS.extend(client.run_on_scheduler(lambda dask_scheduler: list(dask_scheduler.task_prefixes)))
+
+
+ROWS: list[str] = []
+
+
+@pytest.mark.parametrize("kind", ["troubled", "calm"])
+def test_the_dashboard_has_one_row_for_all_blocks_of_a_dynamics(kind: str, tmp_path: Path) -> None:
+    ROWS.clear()
+    sweep = replace(troubled_sweep(seeds=4), runs={kind: Run(kind)}, cluster=Watched(block_size=2))
+    run_sweep(sweep, tmp_path, progress=False)
+    [row] = ROWS
+    assert row == kind

@@ -1,0 +1,100 @@
+"""What a reader does with a dataset by xarray alone, no warning allowed: select, reduce, join, and write it again."""
+
+import warnings
+from collections.abc import Callable, Iterator
+from pathlib import Path
+
+import pytest
+import xarray as xr
+
+from sweeplib.simulation import Recording
+from sweeplib.storage import dataset as storage
+from sweeplib.storage.finalise import finalise
+from sweeplib.sweep.expressions import Expression
+from sweeplib.sweep.grid import Axis, Grid
+from sweeplib.sweep.run import run_sweep
+from sweeplib.sweep.sweep import Run, Sweep
+from tests.in_process import InProcess
+
+Operation = Callable[[xr.Dataset, xr.Dataset], "xr.Dataset | xr.DataArray"]
+OPERATIONS: dict[str, Operation] = {
+    "copy": lambda ds, _: ds,
+    "sel": lambda ds, _: ds.sel(d=40),
+    "sel of some": lambda ds, _: ds.sel(d=[10, 40]),
+    "sel of a dynamics": lambda ds, _: ds.sel(dynamics="ode"),
+    "isel": lambda ds, _: ds.isel(time=-1, seed=0),
+    "isel of a range": lambda ds, _: ds.isel(seed=slice(1, 4), d=slice(1, None)),
+    "isel with a step": lambda ds, _: ds.isel(seed=slice(1, None, 2), Delta=slice(None, None, -1)),
+    "where": lambda ds, _: ds.where(ds.d > 10, drop=True),
+    "mean": lambda ds, _: ds.mean("seed"),
+    "mean of a variable": lambda ds, _: ds.risk.mean("seed"),
+    "concat along a new axis": lambda ds, _: xr.concat([ds, ds + 0], "sweep", join="exact"),
+    "concat of more seeds": lambda ds, _: xr.concat([ds, ds.assign_coords(seed=ds.seed + 100)], "seed"),
+    "concat with another sweep": lambda ds, other: xr.concat([ds, other], "d", combine_attrs="drop_conflicts"),
+    "concat before another sweep": lambda ds, other: xr.concat([other, ds], "d", combine_attrs="drop_conflicts"),
+    "merge": lambda ds, _: xr.merge([ds, ds.risk.mean("seed").rename("mean_risk")]),
+}
+
+
+def finalised(directory: Path, d: tuple[int, ...]) -> Path:
+    """The dataset of a sweep over these dimensions."""
+    axes = (Axis("gamma", (0.1, 0.2, 0.3)), Axis("d", d), Axis("Delta", (0.0, 1.0)))
+    sweep = Sweep(
+        "read",
+        Grid(axes, {"k": 1, "activation": "square", "spherical": True}, {"p": Expression("d / 10")}),
+        tuple(range(4)),
+        {"sgd_chain": Run("sgd_chain"), "ode": Run("ode")},
+        Recording(times=(0.0, 0.5, 1.0), thresholds=(0.1,), observables=("risk", "overlap_M")),
+        cluster=InProcess(block_size=24),
+        source="name: read\n",
+    )
+    run_sweep(sweep, directory, progress=False)
+    return finalise(sweep, directory)
+
+
+@pytest.fixture(scope="module", params=[storage.CHUNK_BYTES, 4096], ids=["one chunk", "many chunks"])
+def paths(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory) -> Iterator[tuple[Path, Path]]:
+    """Two sweeps, their arrays each in one chunk, or in many as those of large sweeps."""
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(storage, "CHUNK_BYTES", request.param)
+        patch.setattr(storage, "FILE_BYTES", request.param // 16)
+        yield tuple(finalised(tmp_path_factory.mktemp(str(d[0])), d) for d in ((10, 20, 40), (30, 60, 80)))
+
+
+@pytest.fixture(autouse=True)
+def strict() -> Iterator[None]:
+    """Warnings are errors but for the one that xarray gives for whatever it writes in zarr's third format."""
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        warnings.filterwarnings("ignore", "Consolidated metadata is currently not part in the Zarr format 3")
+        yield
+
+
+@pytest.mark.parametrize("name", OPERATIONS)
+def test_what_a_reader_makes_of_it_can_be_written_and_read(name: str, paths: tuple[Path, Path], tmp_path: Path) -> None:
+    made = OPERATIONS[name](*map(xr.open_zarr, paths))
+    made.to_zarr(tmp_path / "made.zarr")
+    again = xr.open_zarr(tmp_path / "made.zarr")
+    wanted = made if isinstance(made, xr.Dataset) else made.to_dataset()
+    xr.testing.assert_identical(again.load(), wanted.load())
+
+
+@pytest.mark.parametrize("name", ["copy", "sel", "isel of a range", "mean"])
+def test_and_as_netcdf(name: str, paths: tuple[Path, Path], tmp_path: Path) -> None:
+    """By scipy, in the oldest of the formats, which knows no booleans and no long integers."""
+    made = OPERATIONS[name](*map(xr.open_zarr, paths))
+    made.to_netcdf(tmp_path / "made.nc", engine="scipy")
+    again = xr.open_dataset(tmp_path / "made.nc", engine="scipy")
+    wanted = made if isinstance(made, xr.Dataset) else made.to_dataset()
+    xr.testing.assert_allclose(again.load(), wanted.load())
+    assert set(again.attrs) == set(wanted.attrs)
+
+
+def test_matrices_of_a_shape_can_be_written_too(paths: tuple[Path, Path], tmp_path: Path) -> None:
+    xr.open_zarr(paths[0], group="p4_k1").sel(d=40).to_zarr(tmp_path / "made.zarr")
+    assert xr.open_zarr(tmp_path / "made.zarr").overlap_M.sizes["student"] == 4
+
+
+def test_many_chunks_are_many(paths: tuple[Path, Path]) -> None:
+    chunks = xr.open_zarr(paths[0]).risk.data.numblocks
+    assert chunks[0] == (1 if max(chunks) == 1 else 2)

@@ -1,0 +1,3 @@
+"""What the plugin beside it imports."""
+
+SCALE = 2.0

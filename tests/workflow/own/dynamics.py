@@ -1,0 +1,48 @@
+"""A plugin for tests: an activation with a number of another file, and a dynamics whose M is the activation."""
+
+import constants
+import numpy as np
+
+from sweeplib.dynamics.dynamics import DYNAMICS, Array, Dynamics
+from sweeplib.maths.activations import ACTIVATIONS, Activation
+from sweeplib.problem import Problem
+
+
+def value(field):
+    return constants.SCALE * field
+
+
+def derivative(field):
+    return constants.SCALE
+
+
+class ReadOff(Dynamics):
+    """M is the activation's value at the recording time."""
+
+    name = "read_off"
+    label = "Read off"
+    together = 64
+
+    def advance(self, to: int, deadline: float = np.inf) -> None:
+        """Go to a recording time."""
+        self.time = self.replicas.times[:, to]
+        self.M[:, 0, 0] = [ACTIVATIONS[self.replicas.activation].value(time) for time in self.time]
+
+    @property
+    def exit_steps(self) -> Array:
+        """None."""
+        return np.full((len(self.replicas), len(self.replicas.thresholds)), np.nan)
+
+    @property
+    def end_steps(self) -> Array:
+        """The last step."""
+        return np.rint(self.time / self.replicas.step_time)
+
+    @staticmethod
+    def work(problem: Problem, time: float) -> float:
+        """As SGD."""
+        return time / problem.step_time()
+
+
+ACTIVATIONS.register("scaled", Activation("scaled", r"c\lambda", value, derivative, 1))
+DYNAMICS.register("read_off", ReadOff)

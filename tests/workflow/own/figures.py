@@ -1,0 +1,25 @@
+"""A plugin for tests: an analysis, the figure and the interactive plot that show it."""
+
+from sweeplib.analysis import ANALYSES, Analysis
+from sweeplib.figures import FIGURES, INTERACTIVE, Figure, Interactive
+
+
+def last_overlap(ds):
+    last = ds[["overlap_M"]].sel(dynamics=["read_off"], activation="scaled").isel(time=-1, student=0, teacher=0)
+    return last.mean("seed", keep_attrs=True).reset_coords(drop=True)
+
+
+def last_overlaps(ds, analyses):
+    from matplotlib.figure import Figure as Drawing
+
+    drawing = Drawing()
+    axes = drawing.subplots()
+    axes.plot(ds.gamma, analyses["last_overlap"].overlap_M.squeeze())
+    return drawing
+
+
+ANALYSES.register("last_overlap", Analysis("last_overlap", last_overlap, "The last overlap", overlaps=True))
+FIGURES.register("last_overlaps", Figure("last_overlaps", last_overlaps, "The last overlaps.", needs=("last_overlap",)))
+INTERACTIVE.register(
+    "overlaps", Interactive(x="gamma", y="overlap_M", needs=("last_overlap",), figure="last_overlaps", title="Overlaps")
+)
