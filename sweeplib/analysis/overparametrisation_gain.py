@@ -9,10 +9,10 @@ from numpy.typing import NDArray
 
 from sweeplib import theory
 from sweeplib.analysis.analysis import ANALYSES, Analysis
-from sweeplib.analysis.bootstrap import interval_levels, resampled_counts
+from sweeplib.analysis.bootstrap import resampled_counts
 from sweeplib.analysis.cells import field, labelled
 from sweeplib.analysis.lost_runs import MOST_LOST
-from sweeplib.analysis.optimal_learning_rate import minima, scanned
+from sweeplib.analysis.optimal_learning_rate import central, minima, scanned
 from sweeplib.analysis.phase_retrieval import escape_theory_holds
 from sweeplib.analysis.scan import scan_dim
 from sweeplib.errors import InputError
@@ -36,7 +36,8 @@ def overparametrisation_gain(
     """Least mean exit steps at p = 1 over those at p, per dynamics, threshold and point of the other axes.
 
     gain, _low, _high: with its interval by bootstrap over the seeds, resampled jointly for all learning rates and
-    widths. at_edge: one of the two optima is at the end of the learning rates used, so that the gain is a bound.
+    widths, and widened as those of the optima where the means scatter around their fits. at_edge: one of the two
+    optima is at the end of the learning rates used, so that the gain is a bound.
     gammas_censored, gammas_lost: learning rates left out at p, as too many runs (more than `max_censored`,
     `max_lost`) did not exit, or failed or were killed, as in `optimal_learning_rate`.
     gain_limit: (12 + Δ) p²/(8 + 2p + (2 + Δ) p²), that of theory for d → ∞; gain_quenched: of the quenched exit times
@@ -50,18 +51,21 @@ def overparametrisation_gain(
         raise InputError("no width to compare with", key="p", value=ds["p"].values.tolist(), expected="1 among them")
     dim = scan_dim(ds, along)
     scan = scanned(ds, max_censored, max_lost)
-    draws = resampled_counts(ds.sizes["seed"], resamples, random_seed)
-    least, counts, at_edge = xr.apply_ufunc(
-        lambda cell, gammas: _least(cell, gammas, draws), scan.steps, scan.gamma,
-        input_core_dims=[["seed", dim], [dim]],
-        output_core_dims=[["resample"], [], []], vectorize=True, output_dtypes=[float, float, bool],
+    draws, generator = resampled_counts(ds.sizes["seed"], resamples, random_seed), np.random.default_rng(random_seed)
+
+    def of_cell(cell: Array, gammas: Array) -> tuple[Array, bool]:
+        found = minima(cell, gammas, draws, confidence, generator)
+        return found.steps, bool(np.isclose(found.ends, found.gamma[0], rtol=1e-9).any())
+
+    least, at_edge = xr.apply_ufunc(
+        of_cell, scan.steps, scan.gamma, input_core_dims=[["seed", dim], [dim]],
+        output_core_dims=[["resample"], []], vectorize=True, output_dtypes=[float, bool],
     )  # fmt: skip
     narrow = {"p": 1, "drop": True}
     gain = least.sel(**narrow) / least
-    seeds = np.minimum(counts, counts.sel(**narrow))
     low, high = xr.apply_ufunc(
-        lambda row, count: _interval(row, count, confidence), gain.isel(resample=slice(1, None)), seeds,
-        input_core_dims=[["resample"], []], output_core_dims=[[], []], vectorize=True, output_dtypes=[float] * 2,
+        lambda row: central(row, confidence), gain.isel(resample=slice(1, None)), input_core_dims=[["resample"]],
+        output_core_dims=[[], []], vectorize=True, output_dtypes=[float] * 2,
     )  # fmt: skip
     measured = _measured(gain.isel(resample=0), low, high, at_edge | at_edge.sel(**narrow))
     found = measured | scan.left_out(dim) | _theory(ds, dim)
@@ -74,19 +78,6 @@ def _with_width(ds: xr.Dataset) -> xr.Dataset:
     if width.ndim:
         raise InputError("the widths have no axis of their own", key="p", value=width.dims, expected="an axis p")
     return ds.assign_coords(p=width).expand_dims("p")
-
-
-def _least(steps: Array, gamma: Array, draws: Array) -> tuple[Array, float, bool]:
-    found = minima(steps, gamma, draws)
-    return found.steps, found.seeds, bool(np.isclose(found.ends, found.gamma[0], rtol=1e-9).any())
-
-
-def _interval(gains: Array, seeds: float, confidence: float) -> tuple[float, float]:
-    known = gains[np.isfinite(gains)]
-    if not known.size:
-        return np.nan, np.nan
-    low, high = np.quantile(known, interval_levels(confidence, seeds))
-    return float(low), float(high)
 
 
 def _measured(

@@ -98,7 +98,7 @@ def outcome(
     risk = means(excess, draws)
     powers = (risk, minus(risk, means(fall, draws)), spreads(growth, draws))
     generator = np.random.default_rng(len(d))
-    drawn = np.array([exponents(power, d, tolerance, generator) for power in powers])
+    drawn = np.array([exponents(power, d, tolerance, confidence, generator) for power in powers])
     return Outcome(
         np.array([interval(row, confidence) for row in drawn]),
         probabilities(drawn[0, 1:], drawn[1, 1:], drawn[2, 1:], resolution),

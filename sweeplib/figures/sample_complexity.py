@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from sweeplib.analysis.cells import is_stochastic
-from sweeplib.analysis.growth_laws import LAWS, growth
+from sweeplib.analysis.growth_laws import growth
 from sweeplib.figures.facets import Facets, at_middle, each, facets, selected
 from sweeplib.figures.figure import FIGURES, Figure
 from sweeplib.figures.interactive import INTERACTIVE, Interactive
@@ -23,10 +23,11 @@ if TYPE_CHECKING:
 
 CAPTION = (
     "Mean number of steps to the exit over the input dimension, with standard errors over the seeds. Curves: the law "
-    "that the information exponent κ of the teacher makes expect, fitted to the first dynamics."
+    "that the information exponent κ of student and teacher makes expect, where starts and learning rates scale as it "
+    "asks, fitted to the first dynamics."
 )
 DASHES: dict[int, Any] = {1: (0, (1, 1.2)), 2: (0, (5, 2)), 3: "solid"}
-WORDS = {1: "a", 2: r"a+b\,\log d", 3: r"a+b\,d"}
+HIGHER: Any = (0, (6, 1.5, 1, 1.5))
 DECADES = 20.0
 """The range from which on steps have a logarithmic axis, and dimensions powers of ten for ticks."""
 
@@ -75,18 +76,21 @@ def _panel(axes: Axes, part: xr.Dataset, split: Facets) -> None:
 
 
 def _law(axes: Axes, one: xr.Dataset, colour: str) -> None:
-    exponent = _exponent(one)
-    if exponent not in LAWS:
+    law = one["expected_law"].item()
+    if not np.isfinite(law):
         return
-    of = one.sel(law=exponent)
+    exponent, of = int(law), one.sel(law=law)
     d = np.geomspace(float(one["d"].min()), float(one["d"].max()), 200)
     curve = of["law_offset"].item() + of["law_amplitude"].item() * growth(exponent, d)
-    axes.plot(d, np.where(curve > 0.0, curve, np.nan), color=colour, linestyle=DASHES[exponent], zorder=1)
+    axes.plot(d, np.where(curve > 0.0, curve, np.nan), color=colour, linestyle=_dashes(exponent), zorder=1)
 
 
-def _exponent(one: xr.Dataset) -> int:
-    exponent = one["information_exponent"].item()
-    return int(exponent) if np.isfinite(exponent) else 0
+def _dashes(exponent: int) -> Any:
+    return DASHES.get(exponent, HIGHER)
+
+
+def _words(exponent: int) -> str:
+    return {1: "a", 2: r"a+b\,\log d", 3: r"a+b\,d"}.get(exponent, rf"a+b\,d^{exponent - 2}")
 
 
 def _scales(axes: Axes, steps: xr.DataArray) -> None:
@@ -110,11 +114,10 @@ def _legend(drawing: Drawing, data: xr.Dataset, split: Facets) -> None:
     shown = _shown(data)
     hues = hue_entries(data, split)
     kinds = dynamics_entries(shown)
-    exponents = np.unique(data["information_exponent"].values)
-    kappa = data["information_exponent"].attrs["symbol"]
+    expected, kappa = np.unique(data["expected_law"].values), data["expected_law"].attrs["symbol"]
     laws = [
-        ({"color": INK, "linestyle": DASHES[int(found)]}, rf"${kappa}={int(found)}$: ${WORDS[int(found)]}$")
-        for found in exponents[np.isin(exponents, list(LAWS))]
+        ({"color": INK, "linestyle": _dashes(found)}, rf"${kappa}={found}$: ${_words(found)}$")
+        for found in expected[np.isfinite(expected)].astype(int).tolist()
     ]
     legend_below(drawing, [hues, kinds, laws])
 
@@ -128,7 +131,7 @@ INTERACTIVE.register(
         x="d",
         y="steps_over_d",
         needs=("sample_complexity",),
-        also=("exponent", "information_exponent"),
+        also=("exponent", "information_exponent", "expected_law"),
         figure="sample_complexity",
     ),
 )
