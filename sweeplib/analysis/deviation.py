@@ -8,10 +8,12 @@ import numpy as np
 
 from sweeplib.analysis.analysis import ANALYSES, Analysis
 from sweeplib.analysis.cells import labelled, over_time
-from sweeplib.analysis.differences import differences, sup_deviations
+from sweeplib.analysis.differences import deviations_outline, differences, sup_deviations
 
 if TYPE_CHECKING:
     import xarray as xr
+
+    from sweeplib.storage.outline import Outline
 
 
 def deviation(ds: xr.Dataset, *, reference: str = "ode", until: float = np.inf) -> xr.Dataset:
@@ -64,7 +66,18 @@ def _sup(name: str, largest: xr.DataArray) -> dict[str, xr.DataArray]:
     }
 
 
+def _outline(ds: Outline, *, reference: str, **_: Any) -> Outline:
+    found, names = deviations_outline(ds, reference)
+    return found.also({f"{name}_sup_deviation": found.dims_of("status") for name in names})
+
+
 ANALYSES.register(
     "deviation",
-    Analysis("deviation", deviation, "Deviation of each dynamics from the ODE, paired by seed", overlaps=True),
+    Analysis(
+        "deviation",
+        deviation,
+        "Deviation of each dynamics from the ODE, paired by seed",
+        overlaps=True,
+        outline=_outline,
+    ),
 )

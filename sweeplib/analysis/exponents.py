@@ -9,6 +9,7 @@ from sweeplib.analysis.bootstrap import interval_levels, resampled_means
 from sweeplib.errors import InputError
 
 Array = NDArray[np.float64]
+FEWEST_SEEDS = 3
 LEAST_SIGNAL = 2.0
 """Means below so many standard errors are not measured, and left out."""
 
@@ -70,10 +71,16 @@ def interval(draws: Array, confidence: float) -> tuple[float, float, float]:
     return float(draws[0]), float(low), float(high)
 
 
+def need_seeds(seeds: int) -> None:
+    """Raise InputError for fewer seeds than intervals can be told from."""
+    if seeds < FEWEST_SEEDS:
+        expected = f"{FEWEST_SEEDS} or more"
+        raise InputError("too few replicas to tell errors from", key="seeds", value=seeds, expected=expected)
+
+
 def _widened(seeds: int) -> float:
     """The factor from a bootstrap of so many seeds to intervals of the right coverage (Hesterberg 2015)."""
-    if seeds < 3:
-        raise InputError("too few replicas to tell errors from", key="seeds", value=seeds, expected="3 or more")
+    need_seeds(seeds)
     from scipy.stats import norm
 
     return float(norm.ppf(interval_levels(0.95, seeds)[1]) / norm.ppf(0.975))

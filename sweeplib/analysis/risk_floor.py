@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
@@ -15,6 +15,8 @@ from sweeplib.theory import asymptotic_risk
 if TYPE_CHECKING:
     import xarray as xr
 
+    from sweeplib.storage.outline import Outline
+
 
 def risk_floor(ds: xr.Dataset, *, last: float = 0.5) -> xr.Dataset:
     """Statistics over `seed` of the risk averaged over the `last` part of the recorded times, per dynamics and point.
@@ -26,9 +28,6 @@ def risk_floor(ds: xr.Dataset, *, last: float = 0.5) -> xr.Dataset:
     """
     import xarray as xr
 
-    require(ds, "risk")
-    if not 0.0 < last <= 1.0:
-        raise InputError("not a part of the times", key="last", value=last, expected="a number in (0, 1]")
     time = ds["time"].values
     window = np.flatnonzero(time >= time[-1] - last * (time[-1] - time[0]))
     risk = ds["risk"].where(with_status(ds, "ok")).isel(time=window)
@@ -61,4 +60,14 @@ def _theory(ds: xr.Dataset) -> xr.DataArray:
     return floor.where(theory_applies(ds) & (field(ds, "p") == 1))
 
 
-ANALYSES.register("risk_floor", Analysis("risk_floor", risk_floor, "The risk at which runs end up, beside theory"))
+def _outline(ds: Outline, *, last: float, **_: Any) -> Outline:
+    if not 0.0 < last <= 1.0:
+        raise InputError("not a part of the times", key="last", value=last, expected="a number in (0, 1]")
+    require(ds, "risk")
+    return ds.only("risk").without("seed", "time")
+
+
+ANALYSES.register(
+    "risk_floor",
+    Analysis("risk_floor", risk_floor, "The risk at which runs end up, beside theory", outline=_outline),
+)
