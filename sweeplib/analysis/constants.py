@@ -1,4 +1,4 @@
-"""What is the same at all points of a dataset, an attribute there, is a coordinate where analyses and figures see it."""
+"""What is the same at all points of a dataset, an attribute of it, is a coordinate to analyses and figures."""
 
 from __future__ import annotations
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import TYPE_CHECKING, NamedTuple
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
@@ -11,14 +11,18 @@ from numpy.typing import NDArray
 from sweeplib.analysis.analysis import ANALYSES, Analysis
 from sweeplib.analysis.bootstrap import resampled_counts, resampled_means
 from sweeplib.analysis.cells import field, labelled
-from sweeplib.analysis.differences import differences
+from sweeplib.analysis.differences import deviations_outline, differences
 from sweeplib.analysis.fits import line_fit
 from sweeplib.analysis.lost_runs import MOST_LOST
+from sweeplib.analysis.options import Confidence, LostPart, RandomSeed, Resamples
 from sweeplib.errors import InputError
 from sweeplib.problem import PROBLEM_FIELDS
+from sweeplib.storage.outline import outline_of
 
 if TYPE_CHECKING:
     import xarray as xr
+
+    from sweeplib.storage.outline import Outline
 
 Array = NDArray[np.float64]
 EXPECTED = {"coupling": 0.5, "gamma": 0.5, "d": -0.5, "p": -0.5}
@@ -43,10 +47,10 @@ def deviation_scaling(
     *,
     reference: str = "ode",
     until: float = np.inf,
-    max_lost: float = MOST_LOST,
-    confidence: float = 0.95,
-    resamples: int = 2000,
-    random_seed: int = 0,
+    max_lost: LostPart = MOST_LOST,
+    confidence: Confidence = 0.95,
+    resamples: Resamples = 2000,
+    random_seed: RandomSeed = 0,
 ) -> xr.Dataset:
     """Exponents of the mean largest deviation from `reference`, per observable, dynamics and point of the other axes.
 
@@ -78,12 +82,14 @@ def deviation_scaling(
     return scaling.assign_attrs(reference=reference, confidence=confidence, over=" ".join(over))
 
 
-def scaling_dims(ds: xr.Dataset) -> list[str]:
+def scaling_dims(ds: xr.Dataset | Outline) -> list[str]:
     """The dims along which γ, d or p vary and nothing else of the problem does; InputError where there is none."""
-    varying = [dim for name in QUANTITIES for dim in field(ds, name).dims if ds.sizes[dim] > 1]
-    found = [str(dim) for dim in ds.dims if dim in varying and (dim in QUANTITIES or dim not in PROBLEM_FIELDS)]
+    outline = outline_of(ds)
+    varying = [dim for name in QUANTITIES for dim in outline.dims_of(name) if outline.sizes[dim] > 1]
+    found = [dim for dim in outline.axes if dim in varying and (dim in QUANTITIES or dim not in PROBLEM_FIELDS)]
     if not found:
-        raise InputError("nothing that the deviation scales with varies", value=QUANTITIES, expected="an axis of one")
+        wanted = f"an axis of {', '.join(QUANTITIES)} in `grid`, or of what they are derived from"
+        raise InputError("nothing that the deviation scales with varies", expected=wanted)
     return found
 
 
@@ -159,9 +165,21 @@ def _expected() -> xr.DataArray:
     return labelled(values, "exponent of the theoretical bound")
 
 
+def _outline(ds: Outline, *, reference: str, **_: Any) -> Outline:
+    found, names = deviations_outline(ds, reference)
+    over = scaling_dims(ds)
+    left = tuple(dim for dim in found.dims_of("status") if dim not in over)
+    fits = {f"{name}_exponent": (*left, "variable") for name in names}
+    return found.without(*over).along("variable", list(EXPECTED)).also(fits, over=" ".join(over))
+
+
 ANALYSES.register(
     "deviation_scaling",
     Analysis(
-        "deviation_scaling", deviation_scaling, "Scaling of the deviation from the ODE with γ/(pd)", overlaps=True
+        "deviation_scaling",
+        deviation_scaling,
+        "Scaling of the deviation from the ODE with γ/(pd)",
+        overlaps=True,
+        outline=_outline,
     ),
 )

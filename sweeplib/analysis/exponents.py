@@ -10,6 +10,7 @@ from sweeplib.analysis.fits import line_fit
 from sweeplib.errors import InputError
 
 Array = NDArray[np.float64]
+FEWEST_SEEDS = 3
 LEAST_SIGNAL = 2.0
 """Means below so many standard errors are not measured, and left out."""
 
@@ -48,8 +49,7 @@ def exponents(powers: Powers, d: Array, tolerance: float, confidence: float, gen
     the power: rounding of p, corrections to scaling. Where points scatter more, all draws have that in them (`fits`);
     their central part of `confidence` is as wide as Student's t.
     """
-    if powers.seeds < 3:
-        raise InputError("too few replicas to tell errors from", key="seeds", value=powers.seeds, expected="3 or more")
+    need_seeds(powers.seeds)
     known = np.isfinite(powers.values)
     if known.sum() < 2:
         return np.full(1 + len(powers.resampled), np.nan)
@@ -64,6 +64,13 @@ def interval(draws: Array, confidence: float) -> tuple[float, float, float]:
     """The estimate and the bounds of its interval, from draws with the estimate first."""
     low, high = np.quantile(draws[1:], [(1.0 - confidence) / 2.0, (1.0 + confidence) / 2.0])
     return float(draws[0]), float(low), float(high)
+
+
+def need_seeds(seeds: int) -> None:
+    """Raise InputError for fewer seeds than intervals can be told from."""
+    if seeds < FEWEST_SEEDS:
+        expected = f"{FEWEST_SEEDS} or more"
+        raise InputError("too few replicas to tell errors from", key="seeds", value=seeds, expected=expected)
 
 
 def _std(sample: Array) -> Array:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from functools import cache
+from itertools import product
 from typing import TYPE_CHECKING
 
 import numpy as np
@@ -16,10 +17,14 @@ from sweeplib.maths.hermite import pair_information_exponent
 if TYPE_CHECKING:
     import xarray as xr
 
+    from sweeplib.storage.outline import Outline
+
 ON_THE_SPHERE = (1.0,)
 ANY_NORM = (0.7, 1.3)
 """Variances of the field of a unit on the sphere, and two of one off it: a coefficient zero at both is zero at all."""
 ROUNDING = 1e-6
+UNNAMED = ("", "None")
+"""Of a teacher with the activation of the student."""
 
 
 def information_exponents(ds: xr.Dataset) -> xr.DataArray:
@@ -36,10 +41,21 @@ def information_exponents(ds: xr.Dataset) -> xr.DataArray:
 
     student = field(ds, "activation")
     teacher = field(ds, "teacher_activation", "")
-    named = student.where(teacher.isin(["", "None"]), teacher)
+    named = student.where(teacher.isin(UNNAMED), teacher)
     spherical, law = field(ds, "spherical", False).astype(bool), field(ds, "teacher_start", "orthogonal")
     exponent = xr.apply_ufunc(_exponent, student, named, spherical, law, vectorize=True, output_dtypes=[float])
     return labelled(exponent, "information exponent of student and teacher", r"\kappa")
+
+
+def largest_exponent(ds: Outline) -> float:
+    """The largest information exponent of the problems of a dataset, from its outline; NaN where none is known."""
+    fields = {"activation": "", "teacher_activation": "", "spherical": False, "teacher_start": "orthogonal"}
+    values = [ds.axes.get(name, [ds.attrs.get(name, default)]) for name, default in fields.items()]
+    known = [
+        _exponent(student, student if teacher in UNNAMED else teacher, bool(spherical), law)
+        for student, teacher, spherical, law in product(*values)
+    ]
+    return float(np.fmax.reduce(known))
 
 
 def expected_laws(ds: xr.Dataset) -> xr.DataArray:

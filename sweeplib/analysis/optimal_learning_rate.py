@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, NamedTuple
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
@@ -12,6 +12,8 @@ from sweeplib.analysis.bootstrap import resampled_counts, resampled_means
 from sweeplib.analysis.cells import field, labelled
 from sweeplib.analysis.fits import scattered
 from sweeplib.analysis.lost_runs import MOST_LOST
+from sweeplib.analysis.needs import passages_outline
+from sweeplib.analysis.options import Confidence, LostPart, Part, RandomSeed, Resamples
 from sweeplib.analysis.passages import passages
 from sweeplib.analysis.phase_retrieval import escape_theory_holds
 from sweeplib.analysis.scan import scan_dim
@@ -21,6 +23,8 @@ from sweeplib.theory import optimal_learning_rate as theory_optimum
 
 if TYPE_CHECKING:
     import xarray as xr
+
+    from sweeplib.storage.outline import Outline
 
 Array = NDArray[np.float64]
 
@@ -81,11 +85,11 @@ class Minima(NamedTuple):
 def optimal_learning_rate(
     ds: xr.Dataset,
     *,
-    confidence: float = 0.95,
-    resamples: int = 2000,
-    random_seed: int = 0,
-    max_censored: float = 0.02,
-    max_lost: float = MOST_LOST,
+    confidence: Confidence = 0.95,
+    resamples: Resamples = 2000,
+    random_seed: RandomSeed = 0,
+    max_censored: Part = 0.02,
+    max_lost: LostPart = MOST_LOST,
     along: str | None = None,
 ) -> xr.Dataset:
     """γ of least mean exit steps per dynamics, threshold and point of the other axes, and what theory says of it.
@@ -195,7 +199,17 @@ def _theory(ds: xr.Dataset, dim: str) -> dict[str, xr.DataArray]:
     return {name: result.where(applies).assign_attrs(result.attrs) for name, result in results.items()}
 
 
+def _outline(ds: Outline, *, along: str | None, **_: Any) -> Outline:
+    dim = scan_dim(ds, along)
+    return passages_outline(ds).without(dim).also({}, along=dim)
+
+
 ANALYSES.register(
     "optimal_learning_rate",
-    Analysis("optimal_learning_rate", optimal_learning_rate, "Learning rate of least mean exit steps, beside theory"),
+    Analysis(
+        "optimal_learning_rate",
+        optimal_learning_rate,
+        "Learning rate of least mean exit steps, beside theory",
+        outline=_outline,
+    ),
 )

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -12,7 +12,9 @@ from sweeplib.analysis.analysis import ANALYSES, Analysis
 from sweeplib.analysis.bootstrap import resampled_counts
 from sweeplib.analysis.cells import field, labelled
 from sweeplib.analysis.lost_runs import MOST_LOST
+from sweeplib.analysis.needs import passages_outline
 from sweeplib.analysis.optimal_learning_rate import central, minima, scanned
+from sweeplib.analysis.options import Confidence, LostPart, Part, RandomSeed, Resamples
 from sweeplib.analysis.phase_retrieval import escape_theory_holds
 from sweeplib.analysis.scan import scan_dim
 from sweeplib.errors import InputError
@@ -20,17 +22,19 @@ from sweeplib.errors import InputError
 if TYPE_CHECKING:
     import xarray as xr
 
+    from sweeplib.storage.outline import Outline
+
 Array = NDArray[np.float64]
 
 
 def overparametrisation_gain(
     ds: xr.Dataset,
     *,
-    confidence: float = 0.95,
-    resamples: int = 2000,
-    random_seed: int = 0,
-    max_censored: float = 0.02,
-    max_lost: float = MOST_LOST,
+    confidence: Confidence = 0.95,
+    resamples: Resamples = 2000,
+    random_seed: RandomSeed = 0,
+    max_censored: Part = 0.02,
+    max_lost: LostPart = MOST_LOST,
     along: str | None = None,
 ) -> xr.Dataset:
     """Least mean exit steps at p = 1 over those at p, per dynamics, threshold and point of the other axes.
@@ -46,9 +50,7 @@ def overparametrisation_gain(
     import xarray as xr
 
     if "p" not in ds.dims:
-        ds = _with_width(ds)
-    if not (ds["p"] == 1).any():
-        raise InputError("no width to compare with", key="p", value=ds["p"].values.tolist(), expected="1 among them")
+        ds = ds.expand_dims("p")
     dim = scan_dim(ds, along)
     scan = scanned(ds, max_censored, max_lost)
     draws, generator = resampled_counts(ds.sizes["seed"], resamples, random_seed), np.random.default_rng(random_seed)
@@ -70,14 +72,6 @@ def overparametrisation_gain(
     measured = _measured(gain.isel(resample=0), low, high, at_edge | at_edge.sel(**narrow))
     found = measured | scan.left_out(dim) | _theory(ds, dim)
     return xr.Dataset(found).assign_attrs(confidence=confidence, max_lost=max_lost, along=dim)
-
-
-def _with_width(ds: xr.Dataset) -> xr.Dataset:
-    """The dataset of one width with an axis of it."""
-    width = field(ds, "p")
-    if width.ndim:
-        raise InputError("the widths have no axis of their own", key="p", value=width.dims, expected="an axis p")
-    return ds.assign_coords(p=width).expand_dims("p")
 
 
 def _measured(
@@ -126,7 +120,23 @@ def gain_of(kind: str, p: xr.DataArray, d: xr.DataArray, Delta: xr.DataArray, T:
     return steps(xr.ones_like(p)) / steps(p)
 
 
+def _outline(ds: Outline, *, along: str | None, **_: Any) -> Outline:
+    dim = scan_dim(ds, along)
+    if "p" not in ds.axes and ds.dims_of("p"):
+        wanted = "an axis p in `grid`"
+        raise InputError("the widths have no axis of their own", key="p", value=ds.dims_of("p"), expected=wanted)
+    widths = list(ds.axes.get("p", [ds.attrs.get("p")]))
+    if 1 not in widths:
+        raise InputError("no width to compare with", key="p", value=widths, expected="1 among them")
+    return passages_outline(ds).without(dim).along("p", widths).also({"p": ("p",)}, along=dim)
+
+
 ANALYSES.register(
     "overparametrisation_gain",
-    Analysis("overparametrisation_gain", overparametrisation_gain, "Steps that wider students save, beside theory"),
+    Analysis(
+        "overparametrisation_gain",
+        overparametrisation_gain,
+        "Steps that wider students save, beside theory",
+        outline=_outline,
+    ),
 )

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import TYPE_CHECKING, NamedTuple
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
@@ -13,13 +13,16 @@ from sweeplib.analysis.bootstrap import resampled_counts, resampled_means
 from sweeplib.analysis.cells import labelled, with_status
 from sweeplib.analysis.fits import line_fit
 from sweeplib.analysis.growth_laws import best_law, law_fit, laws
-from sweeplib.analysis.information import expected_laws, information_exponents
+from sweeplib.analysis.information import expected_laws, information_exponents, largest_exponent
 from sweeplib.analysis.lost_runs import MOST_LOST
+from sweeplib.analysis.needs import need_axis, passages_outline
+from sweeplib.analysis.options import Confidence, LostPart, Part, RandomSeed, Resamples
 from sweeplib.analysis.passages import passages
-from sweeplib.errors import InputError
 
 if TYPE_CHECKING:
     import xarray as xr
+
+    from sweeplib.storage.outline import Outline
 
 Array = NDArray[np.float64]
 
@@ -40,12 +43,12 @@ class Growth(NamedTuple):
 def sample_complexity(
     ds: xr.Dataset,
     *,
-    confidence: float = 0.95,
-    resamples: int = 2000,
-    random_seed: int = 0,
-    max_censored: float = 0.02,
-    max_lost: float = MOST_LOST,
-    tolerance: float = 0.02,
+    confidence: Confidence = 0.95,
+    resamples: Resamples = 2000,
+    random_seed: RandomSeed = 0,
+    max_censored: Part = 0.02,
+    max_lost: LostPart = MOST_LOST,
+    tolerance: Part = 0.02,
 ) -> xr.Dataset:
     """Growth of the mean exit steps n with d, per dynamics, threshold and point of the other axes.
 
@@ -62,8 +65,6 @@ def sample_complexity(
     """
     import xarray as xr
 
-    if "d" not in ds.dims or ds.sizes["d"] < 2:
-        raise InputError("the input dimension does not vary", key="d", expected="an axis of it")
     sample = passages(ds, "steps", max_lost)
     kept = sample.censored().sum("seed") <= max_censored * sample.used.sum("seed") + 1e-9
     ratio = sample.restricted().where(kept) / ds["d"]
@@ -134,7 +135,17 @@ def _fitted(*parts: xr.DataArray) -> dict[str, xr.DataArray]:
     return {name: labelled(part, *label) for (name, label), part in zip(labels.items(), parts, strict=True)}
 
 
+def _outline(ds: Outline, **_: Any) -> Outline:
+    need_axis(ds, "d")
+    return passages_outline(ds).along("law", laws(largest_exponent(ds)))
+
+
 ANALYSES.register(
     "sample_complexity",
-    Analysis("sample_complexity", sample_complexity, "Growth of the mean exit steps with the input dimension"),
+    Analysis(
+        "sample_complexity",
+        sample_complexity,
+        "Growth of the mean exit steps with the input dimension",
+        outline=_outline,
+    ),
 )
