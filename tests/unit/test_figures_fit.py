@@ -41,15 +41,13 @@ def written(drawing: Drawing) -> list[Text]:
     """All that is written outside the axes or on them, legends apart."""
     inside = {id(text) for legend in drawing.legends for text in legend.get_texts()}
     texts = drawing.findobj(lambda artist: isinstance(artist, Text) and artist.get_text() and artist.get_visible())
-    kept = []
     for axes in drawing.axes:  # ticks beyond the ends of an axis exist, and are not drawn
         for axis in (axes.xaxis, axes.yaxis):
             low, high = sorted(axis.get_view_interval())
             ticks = (*axis.get_major_ticks(), *axis.get_minor_ticks())
             inside |= {id(tick.label1) for tick in ticks if not low <= tick.get_loc() <= high}
             inside |= {id(tick.label2) for tick in ticks}
-    kept = [text for text in texts if id(text) not in inside]
-    return kept
+    return [text for text in texts if id(text) not in inside]
 
 
 def assert_it_fits(drawing: Drawing) -> None:
