@@ -12,7 +12,7 @@ from sweeplib.errors import InputError
 from sweeplib.figures.facets import MOST_HUES, Facets, arranged, each, free_axes
 from sweeplib.figures.figure import FIGURES, Figure
 from sweeplib.figures.interactive import INTERACTIVE, Interactive
-from sweeplib.figures.labels import dynamics_order, value_label, wrapped_label
+from sweeplib.figures.labels import MINUS, dynamics_order, value_label, wrapped_label
 from sweeplib.figures.legend import Entry, dynamics_entries, hue_entries, legend_below
 from sweeplib.figures.panels import panel_grid
 from sweeplib.figures.style import INK, dynamics_look, look, plain_ticks
@@ -140,7 +140,7 @@ def _fit(axes: Axes, part: xr.Dataset, shown: list[str], place: int) -> None:
             linewidth=0.9,
             gid="guide",
         )
-    text = f"{exponent:.2f} [{low:.2f}, {high:.2f}]".replace("-", "\N{MINUS SIGN}")
+    text = f"{exponent:.2f} [{low:.2f}, {high:.2f}]".replace("-", MINUS)
     if count > 1:
         mark = dynamics_look(name, shown, {"color": INK, "marker": "o"}) | {"transform": axes.transAxes}
         axes.plot(0.04, 0.955 - ROW * place, scalex=False, scaley=False, **mark)

@@ -52,7 +52,7 @@ class Facets:
 
     def title(self, ds: xr.Dataset) -> str:
         """At which values of the axes that it does not draw the figure stands: 'at $p$ = 4, $d$ = 300'."""
-        values = [value_label(self.of(ds[dim])) for dim in self.told]
+        values = [value_label(self.of(ds[dim]), digits=4) for dim in self.told]
         return f"at {', '.join(values)}" if values else ""
 
 

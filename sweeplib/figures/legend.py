@@ -65,10 +65,12 @@ def _is_seen(line: Line2D, box: Bbox) -> bool:
     """Whether a point of a line with markers, or a stretch of another one, is within the box of its axes."""
     points = line.get_transform().transform(np.ma.filled(np.ma.asarray(line.get_xydata(), float), np.nan))
     points = points[np.isfinite(points).all(axis=1)]
-    marked = line.get_marker() not in ("None", "none", "", " ", None)
-    if len(points) < (1 if marked else 2):
+    if not len(points):
         return False
     low, high = points.min(axis=0), points.max(axis=0)
+    marked = line.get_marker() not in ("None", "none", "", " ", None) and line.get_markevery() is None
+    if not marked and (high - low).max() < 1.0:
+        return False
     within = box.padded(2.0)
     return bool((low <= within.max).all() and (high >= within.min).all())
 

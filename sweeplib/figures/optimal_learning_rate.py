@@ -15,7 +15,7 @@ from sweeplib.figures.interactive import INTERACTIVE, Interactive
 from sweeplib.figures.labels import axis_label, symbol, value_label, wrapped_label
 from sweeplib.figures.learning_rate_scan import optima
 from sweeplib.figures.legend import Entry, dynamics_entries, hue_entries, legend_below
-from sweeplib.figures.over_width import dodged, measured_dynamics, over_width, width_axis, with_width
+from sweeplib.figures.over_width import dodged, measured_dynamics, over_width, width_axis, widths, with_width
 from sweeplib.figures.panels import panel_grid
 from sweeplib.figures.style import (
     FAINT,
@@ -41,7 +41,6 @@ CAPTION = (
     "the noise of SGD at this d, ending where it has no optimum. Below: the same over the dashed line."
 )
 LIMIT: Any = THEORY_DASHES["quenched"]
-WIDTHS = 25
 
 
 def optimal_learning_rate(
@@ -112,15 +111,14 @@ def _points(axes: Axes, p: np.ndarray, found: xr.Dataset, at_edge: xr.DataArray,
 
 
 def _theory(axes: Axes, one: xr.Dataset, index: int, *, relative: bool) -> None:
-    ends = np.array([one["p"].min(), one["p"].max()], float)
-    p = np.geomspace(ends[0], ends[1], WIDTHS) if ends[1] > ends[0] else ends
+    x, p = widths(one["p"].values)
     d, Delta, T = (float(field(one, name)) for name in ("d", "Delta", "threshold"))
     limit = theory.optimal_learning_rate(p, Delta)
     corrected = theory.noise_corrected_optimal_learning_rate(p, d, Delta, T)
     if not relative:
-        axes.plot(p, limit, linewidth=0.9, linestyle=LIMIT, zorder=1, **line_look(index, "limit"))
+        axes.plot(x, limit, linewidth=0.9, linestyle=LIMIT, zorder=1, **line_look(index, "limit"))
     ratio = corrected / (limit if relative else 1.0)
-    axes.plot(p, ratio, linewidth=0.9, zorder=1, **line_look(index, "corrected"))
+    axes.plot(x, ratio, linewidth=0.9, zorder=1, **line_look(index, "corrected"))
 
 
 def _legend(drawing: Drawing, data: xr.Dataset, split: Facets, shown: list[str]) -> None:

@@ -19,6 +19,7 @@ if TYPE_CHECKING:
 
     from sweeplib.storage.outline import Outline
 
+WIDTHS, ABOUT = 25, 1.2
 STEP = 0.045
 """How far apart, in factors of the width, the colours stand."""
 
@@ -47,6 +48,14 @@ def with_width(data: xr.Dataset) -> xr.Dataset:
 def dodged(p: np.ndarray, index: int, count: int) -> np.ndarray:
     """The widths, moved a little to the side that colour number `index` of `count` has."""
     return np.asarray(p, float) * np.exp(STEP * (index - (count - 1) / 2))
+
+
+def widths(p: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+    """Places on the axis, and the widths there, for curves of theory: between the widths, or about a single one."""
+    if p.min() < p.max():
+        between = np.geomspace(float(p.min()), float(p.max()), WIDTHS)
+        return between, between
+    return p.min() * np.array([1.0 / ABOUT, ABOUT]), np.full(2, float(p.min()))
 
 
 def width_axis(axes: Axes, p: np.ndarray) -> None:

@@ -53,6 +53,11 @@ COLUMN, TEXT_WIDTH = 3.4, 7.0
 """Widths in inches of a column and of the text of a two-column page."""
 
 
+MULTIPLES = ((1.0, 2.0, 5.0), (1.0, 2.0, 3.0, 5.0, 7.0), (1.0, 1.5, 2.0, 2.5, 3.0, 4.0, 5.0, 6.0, 7.0, 8.0, 9.0))
+FEWEST_TICKS = 3
+"""Ticks of a logarithmic axis, and of which multiples of powers of ten, where those asked for are fewer."""
+
+
 @contextmanager
 def styled() -> Iterator[None]:
     """A context in which matplotlib has this style and nothing of the user's."""
@@ -95,19 +100,26 @@ def dynamics_look(name: str, shown: list[str], looks: dict[str, Any]) -> dict[st
 
 def beyond_look(looks: dict[str, Any]) -> dict[str, Any]:
     """An open arrow, in the colour of the hue, for what lies beyond the learning rates scanned."""
-    gid = f"{looks.get('gid', '')} beyond".strip()
+    hue = [gid for gid in looks.get("gid", "").split() if gid.startswith("hue-")]
+    gid = " ".join([*hue, "beyond"])
     return {"color": looks["color"], "marker": "^", "markersize": 5, "markerfacecolor": "white", "gid": gid}
 
 
 def plain_ticks(axis: Axis, multiples: tuple[float, ...]) -> None:
-    """Give a logarithmic axis ticks at these multiples of powers of ten, written out; fewer over three decades."""
+    """Give a logarithmic axis ticks at these multiples of powers of ten, written out, or at more if they are too few.
+
+    Fewer over three decades.
+    """
     from matplotlib.ticker import FuncFormatter, LogLocator, NullFormatter
 
     low, high = axis.get_view_interval()
     if high > 1e3 * low:
         return
-    axis.set_major_locator(LogLocator(subs=multiples))
-    axis.set_major_formatter(FuncFormatter(lambda value, _: number(value)))
+    locators = [LogLocator(subs=subs) for subs in (multiples, *MULTIPLES)]
+    seen = [sum(low <= place <= high for place in locator.tick_values(low, high)) for locator in locators]
+    enough = next((place for place, number in enumerate(seen) if number >= FEWEST_TICKS), -1)
+    axis.set_major_locator(locators[enough])
+    axis.set_major_formatter(FuncFormatter(lambda place, _: number(place)))
     axis.set_minor_formatter(NullFormatter())
 
 

@@ -125,6 +125,8 @@ def test_labels_come_from_the_attributes(ds):
     assert axis_label(ds.gamma) == r"learning rate $\gamma$"
     assert axis_label(ds.time.assign_attrs(units="s")) == "ODE time $t$ (s)"
     assert value_label(ds.Delta[1]) == r"$\Delta$ = 1"
+    assert value_label(-0.5 * ds.Delta[1]) == "$\\Delta$ = \N{MINUS SIGN}0.5"
+    assert value_label(ds.Delta[1] / 7.0, digits=4) == r"$\Delta$ = 0.1429"
 
 
 @pytest.mark.parametrize(
