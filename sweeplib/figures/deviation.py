@@ -28,7 +28,7 @@ if TYPE_CHECKING:
 CAPTION = (
     "Largest deviation of SGD from its ODE over the recorded times, paired by seed: the mean over the seeds with its "
     "standard error, against the ODE time of a step. Solid: the power law fitted to all points, with its exponent and "
-    "95 % bootstrap interval. Dashed: slope 1/2, that of the theoretical bound, shifted down."
+    "95 % interval. Dashed: slope 1/2, that of the theoretical bound, shifted down."
 )
 SHIFT = 0.5
 GUIDE = (0, (5, 2))
