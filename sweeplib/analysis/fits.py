@@ -25,6 +25,8 @@ SEEN_FROM = {1.0: 0.1, 2.0: 0.7, 3.0: 0.9, 4.0: 1.0}
 Of few residuals it is below 1 by luck too often. With these, 95 % intervals cover 93 to 98 % of truths whatever the
 scatter, and up to 99 % at one degree of freedom and no scatter (`tests/unit/test_analysis_coverage.py`).
 """
+EXPECTED = 2.0
+"""The residuals that a scatter given beforehand counts for."""
 _ROUNDING = 1e-24
 
 
@@ -60,12 +62,13 @@ def line_fit(
 ) -> LineFit:  # fmt: skip
     """Least squares of `values` (n,) by the columns of `design` (n, k), with weights one over the variances.
 
-    `shifts` (resamples, n) are what bootstrap resamples of so many `seeds` change in the values; `departure` is an
-    error that all points are given besides.
+    `shifts` (resamples, n) are what bootstrap resamples of so many `seeds` change in the values. `departure` is a
+    scatter that points are expected to have: an error of each besides, known as if from `EXPECTED` residuals more.
     """
     covariance = covariance_of(shifts, seeds) + departure**2 * np.eye(len(values))
     errors2 = np.diag(covariance)
-    found = misfit(values, design, covariance, lambda scatter2: _inverse(errors2 + scatter2))
+    known = EXPECTED if departure > 0.0 else 0.0
+    found = misfit(values, design, covariance, lambda scatter2: _inverse(errors2 + scatter2), known)
     solution = _solution(design, _inverse(errors2 + found.scatter**2))
     best = solution @ values
     drawn = scattered(shifts, seeds, found, generator, confidence, departure)
@@ -93,22 +96,25 @@ def scattered(
     return (unbiased * np.sqrt(min(found.ratio, 1.0)) + noise) * _student(found.freedom, confidence)
 
 
-def misfit(values: Array, design: Array, covariance: Array, weights_of: Callable[[float], Array]) -> Misfit:
+def misfit(
+    values: Array, design: Array, covariance: Array, weights_of: Callable[[float], Array], expected: float = 0.0
+) -> Misfit:
     """The misfit of a linear fit to `values` (n,) of this error `covariance` (n, n).
 
-    `weights_of(τ²)` (n,) are the weights where points scatter by τ besides. Without degrees of freedom nothing is
-    known.
+    `weights_of(τ²)` (n,) are the weights where points scatter by τ besides. The errors are known as if from `expected`
+    residuals more that are just as large as they say. Without degrees of freedom nothing is known.
     """
     if len(values) <= design.shape[1]:
         return Misfit()
     weights, errors2, scatter2 = weights_of(0.0), np.diag(covariance), 0.0
-    found, expected, each = _squares(values, design, covariance, weights)
+    found, due, each = _squares(values, design, covariance, weights)
     if found <= _ROUNDING * np.sum(weights * values**2):
-        return Misfit(0.0, 0.0, _freedom(design, weights, errors2))
-    if found > expected:
-        scatter2 = _root(lambda tried: _excess(values, design, covariance, weights_of, tried), found / each)
-    ratio = found / expected if expected > 0.0 else np.inf
-    return Misfit(ratio, float(np.sqrt(scatter2)), _freedom(design, weights_of(scatter2), errors2 + scatter2))
+        return Misfit(0.0, 0.0, _freedom(design, weights, errors2) + expected)
+    if found > due:
+        scatter2 = _root(lambda tried: _excess(values, design, covariance, weights_of, expected, tried), found / each)
+    ratio = (found + expected) / (due + expected) if due + expected > 0.0 else np.inf
+    freedom = _freedom(design, weights_of(scatter2), errors2 + scatter2) + expected
+    return Misfit(ratio, float(np.sqrt(scatter2)), freedom)
 
 
 def _squares(values: Array, design: Array, covariance: Array, weights: Array) -> tuple[float, float, float]:
@@ -118,11 +124,13 @@ def _squares(values: Array, design: Array, covariance: Array, weights: Array) ->
 
 
 def _excess(
-    values: Array, design: Array, covariance: Array, weights_of: Callable[[float], Array], scatter2: float
-) -> float:
+    values: Array, design: Array, covariance: Array, weights_of: Callable[[float], Array], expected: float,
+    scatter2: float,
+) -> float:  # fmt: skip
     """The sum of squared residuals less what it is expected to be with this scatter."""
-    found, expected, each = _squares(values, design, covariance, weights_of(scatter2))
-    return found - expected - scatter2 * each
+    found, due, each = _squares(values, design, covariance, weights_of(scatter2))
+    more = expected * scatter2 / (np.diag(covariance).mean() + scatter2) if expected else 0.0
+    return found - due - scatter2 * each - more
 
 
 def covariance_of(shifts: Array, seeds: float) -> Array:
