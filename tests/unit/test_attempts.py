@@ -23,6 +23,7 @@ name: tried
 problem: {p: 1, k: 1, d: 50, gamma: 0.1, Delta: 0, activation: square}
 dynamics: [ode, sgd]
 times: [0, 1]
+thresholds: [0.01]
 analyses: [exit_times, breaking, odd]
 figures: [risk_curves, breaking, of_breaking]
 """
