@@ -129,8 +129,8 @@ def test_the_mean_of_a_step_is_that_of_the_chain(name):
 def law(problem, dynamics, seeds, until, thresholds, **options):
     """What is compared of each run: overlaps, second layer and risk in the end, and exit steps.
 
-    Exits that did not come, and the ends of runs that diverged, count as late. Exit steps have a uniform number added, a
-    step apart: without ties p-values are uniform.
+    Exits that did not come, and the ends of runs that diverged, count as late. Exit steps have a uniform number added:
+    without ties p-values are uniform.
     """
     shown = ("overlap_M", "overlap_Q", "second_layer", "risk")
     recorded = {"observables": shown, "thresholds": thresholds, "root_seed": 5, "options": options}
@@ -156,7 +156,7 @@ def committee(activation, teacher, gamma, p, d, spherical):
 
 @pytest.mark.parametrize(("p", "d", "spherical"), [*product((1, 2), (100, 300), (False, True))])
 def test_phase_retrieval_agrees_with_the_chain(p, d, spherical):
-    """2000 runs of each: no p-value below .001. Some 50 of them: one false alarm in 20 changes of the random numbers."""
+    """2000 runs of each: no p-value below .001. Of 50, one false alarm in 20 changes of random numbers."""
     problem = committee("square", "square", 0.08 if spherical else 0.05, p, d, spherical)
     assert p_values(problem, 2.0, (0.15, 0.5), 2000).min() > 1e-3
 
@@ -168,7 +168,7 @@ KINDS |= {"linear for he3": ("linear", "he3", 0.2), "erf for tanh": ("erf", "tan
 @pytest.mark.long
 @pytest.mark.parametrize(("kind", "p", "d", "spherical"), [*product(KINDS, (1, 2), (100, 300), (False, True))])
 def test_other_activations_agree_with_the_chain(kind, p, d, spherical):
-    """2000 runs of each: no p-value below .001. Some 250 of them: one false alarm in 4 changes of the random numbers."""
+    """2000 runs of each: no p-value below .001. Of 250, one false alarm in 4 changes of random numbers."""
     problem = committee(*KINDS[kind], p, d, spherical)
     assert p_values(problem, 1.0, (0.15, 0.3), 2000).min() > 1e-3
 
@@ -227,7 +227,7 @@ def test_no_path_leaves_the_covariances(activation, spherical):
 
 
 def test_without_label_noise_no_run_stays_at_the_teacher():
-    """Where the noise vanishes with the risk, runs reflected at Ω ≥ 0 go on as SGD's do: no risk is 0 but for rounding."""
+    """Where the noise vanishes with the risk, runs reflected at Ω ≥ 0 go on as SGD's do: no risk is 0."""
     problem = Problem(gamma=0.08, p=1, k=1, d=30, Delta=0.0, activation="square", spherical=True, m0=0.3)
     common = {"times": [4.0], "observables": ("risk",)}
     ours, chain = (

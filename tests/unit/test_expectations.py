@@ -169,5 +169,5 @@ def test_functions_bound_differently_have_names_of_their_own():
             called = (function.__globals__.get(name) for name in function.__code__.co_names)
             for inner in (thing.py_func for thing in called if isinstance(thing, Dispatcher)):
                 constants = [inner.__globals__.get(name) for name in inner.__code__.co_names]
-                constants = [getattr(thing, "py_func", thing) for thing in constants]
+                constants = [getattr(thing, "__qualname__", thing) for thing in constants]
                 assert known.setdefault((inner.__module__, inner.__qualname__), constants) == constants

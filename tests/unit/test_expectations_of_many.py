@@ -1,4 +1,4 @@
-"""The drifts of many systems at once: those of each alone, whatever stands beside it, with Ψ^Var at Ω times a factor."""
+"""The drifts of many systems at once: those of each alone, whatever stands beside it, and Ψ^Var at Ω times a factor."""
 
 import numpy as np
 import pytest
@@ -21,8 +21,8 @@ def of(pair):
 
 
 PAIRS = ["square|square", "erf|erf", "two terms", "he3|he3", "linear|hermite(0.3, -1, 0.5)", "relu|relu", "relu|erf"]
-ROUNDING = dict.fromkeys(PAIRS, 1e-12) | {"relu|relu": 1e-11}
-"""Over the largest entry of a drift; singular correlations of relu have passed through a square root."""
+ROUNDING = dict.fromkeys(PAIRS, 1e-12) | {"relu|relu": 1e-9}
+"""Over the largest entry of a drift; relu's are as good as that at singular correlations, whose rounding differs."""
 
 
 def factor(kind, p, k, rng):
@@ -102,17 +102,16 @@ def test_no_bit_depends_on_the_systems_beside(pair):
             np.testing.assert_array_equal(one[..., 32 : 32 + width], other)
 
 
-@pytest.mark.parametrize("pair", ["square|square", "erf|erf", "he3|he3", "relu|relu"])
+@pytest.mark.parametrize("pair", ["square|square", "erf|erf", "he3|he3", "linear|hermite(0.3, -1, 0.5)"])
 def test_the_length_of_a_sample_and_its_fields(pair):
     """E[‖x‖² c c'] is Ψ^Var at Ω (1 + 2/d) to order 1/d²: twice its derivative there is E[c c' (|u|² − p − k)].
 
-    u are the coordinates of a sample in the span of the weights. By 200 x 200 Gauss-Hermite nodes, p = k = 1; those of
-    relu stand on both sides of its kink.
+    u are the coordinates of a sample in the span of the weights. By 100 x 100 Gauss-Hermite nodes, p = k = 1.
     """
     F, a, a_star, Delta = np.array([[0.9, 0.0], [0.5, 0.8]]), 1.3, 0.8, 0.4
     student, teacher = (np.vectorize(activation(name).value) for name in pair.split("|"))
     slope = np.vectorize(activation(pair.split("|")[0]).derivative)
-    x, weights = np.polynomial.hermite_e.hermegauss(200)
+    x, weights = np.polynomial.hermite_e.hermegauss(100)
     u = np.stack([part.ravel() for part in np.meshgrid(x, x)])
     weight = np.outer(weights, weights).ravel() / (2.0 * np.pi)
     fields = F @ u
@@ -122,4 +121,4 @@ def test_the_length_of_a_sample_and_its_fields(pair):
     parts = [np.repeat(part, 2, axis=-1) for part in (*omega[:, :, None, None][[0, 0, 1], [0, 1, 1]],)]
     layers = [np.full((1, 2), a), np.full((1, 2), a_star), np.full(2, Delta), np.array([1.0 - step, 1.0 + step])]
     variance = of_many(pair, 1, 1, [part.reshape(1, 1, 2) for part in parts] + layers)[2].ravel()
-    assert np.diff(variance)[0] / step == pytest.approx(expected, rel=1e-2 if pair == "relu|relu" else 1e-6)
+    assert np.diff(variance)[0] / step == pytest.approx(expected, rel=1e-6)
