@@ -2,50 +2,52 @@
 
 from __future__ import annotations
 
-import inspect
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 from sweeplib.analysis.constants import with_constants, without_constants
-from sweeplib.errors import InputError
+from sweeplib.analysis.options import checked_options
 from sweeplib.registry import Registry
+from sweeplib.storage.outline import outline_of
 
 if TYPE_CHECKING:
     import xarray as xr
+
+    from sweeplib.storage.outline import Outline
 
 
 @dataclass(frozen=True)
 class Analysis:
     """An analysis: called with a dataset and its options, it returns a Dataset with every variable labelled.
 
-    `function(ds, **options)`; every option has a default. In `ds`, what is the same everywhere is a coordinate too.
-    `doc` is one line on what it returns. `overlaps` says that it reads the overlap matrices too, where they are in the
-    dataset.
+    `function(ds, **options)`; every option has a default, and a type by its annotation. In `ds`, what is the same
+    everywhere is a coordinate too. `doc` is one line on what it returns. `overlaps` says that it reads the overlap
+    matrices too, where they are in the dataset.
+    `outline(ds, **options)` returns the outline of the result from that of a dataset, or raises InputError where an
+    analysis of this dataset cannot be: what it says is said before anything runs. None where that is not known.
     """
 
     name: str
     function: Callable[..., xr.Dataset]
     doc: str
     overlaps: bool = False
+    outline: Callable[..., Outline] | None = None
 
     def __call__(self, ds: xr.Dataset, **options: Any) -> xr.Dataset:
-        """Return the labelled result; InputError for an unknown option."""
-        self.check(options)
+        """Return the labelled result; InputError for a wrong option, or a dataset that lacks something."""
+        self.outlined(outline_of(with_constants(ds)), options)
         result = without_constants(self.function(with_constants(ds), **options), ds)
         return result.assign_attrs(title=self.doc, analysis=self.name)
 
-    def check(self, options: Mapping[str, Any]) -> None:
-        """Raise InputError, naming the key, for an option that the analysis does not have."""
-        check_options(self.function, f"option of the analysis {self.name!r}", options, arguments=1)
+    def check(self, options: Mapping[str, Any]) -> dict[str, Any]:
+        """Return all options, given or not; InputError, naming the key, for an unknown one or one of a wrong type."""
+        return checked_options(self.function, f"option of the analysis {self.name!r}", options, arguments=1)
 
-
-def check_options(function: Callable[..., Any], kind: str, options: Mapping[str, Any], *, arguments: int) -> None:
-    """Raise InputError for an option that is no parameter of `function` after its first `arguments`."""
-    known = list(inspect.signature(function).parameters)[arguments:]
-    for key in options:
-        if key not in known:
-            raise InputError(f"unknown {kind}", key=key, value=key, choices=known)
+    def outlined(self, ds: Outline, options: Mapping[str, Any]) -> Outline | None:
+        """Return the outline of the result, None where it is not known; InputError if there cannot be one."""
+        whole = self.check(options)
+        return None if self.outline is None else self.outline(ds, **whole)
 
 
 ANALYSES: Registry[Analysis] = Registry("analysis")

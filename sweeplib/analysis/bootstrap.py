@@ -18,13 +18,3 @@ def resampled_means(draws: Array, values: Array) -> Array:
     with np.errstate(invalid="ignore"):
         means: Array = (draws @ np.where(observed, values, 0.0)) / (draws @ observed)
     return means
-
-
-def interval_levels(confidence: float, count: float) -> Array:
-    """The percentiles of an expanded bootstrap interval (Hesterberg 2015, doi 10.1080/00031305.2015.1089789)."""
-    from scipy.stats import norm
-    from scipy.stats import t as student_t
-
-    tails = np.array([1.0 - confidence, 1.0 + confidence]) / 2.0
-    levels: Array = norm.cdf(np.sqrt(count / (count - 1.0)) * student_t.ppf(tails, count - 1))
-    return levels

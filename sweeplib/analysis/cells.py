@@ -2,14 +2,16 @@
 
 from __future__ import annotations
 
-from collections.abc import Hashable
 from typing import TYPE_CHECKING, Any
 
 from sweeplib.errors import InputError
 from sweeplib.problem import PROBLEM_FIELDS
+from sweeplib.storage.outline import outline_of
 
 if TYPE_CHECKING:
     import xarray as xr
+
+    from sweeplib.storage.outline import Outline
 
 
 def with_status(ds: xr.Dataset, *meanings: str) -> xr.DataArray:
@@ -61,18 +63,20 @@ def labelled(array: xr.DataArray, long_name: str, symbol: str = "", units: str =
     return array
 
 
-def require(ds: xr.Dataset, *names: Hashable) -> None:
-    """Raise InputError when a variable that an analysis reads was not recorded."""
+def require(ds: xr.Dataset | Outline, *names: str) -> None:
+    """Raise InputError when a variable that an analysis reads is not recorded."""
     for name in names:
-        if name not in ds:
-            hint = "recording.thresholds in the config" if str(name).startswith("exit") else "it among the observables"
-            raise InputError("not recorded in this sweep", value=str(name), expected=hint)
+        if name not in ds.variables:
+            wanted = "`thresholds`, such as [0.01]" if name.startswith("exit") else f"{name} among the `observables`"
+            raise InputError("not recorded in this sweep", value=name, expected=wanted)
 
 
-def over_time(ds: xr.Dataset) -> list[str]:
+def over_time(ds: xr.Dataset | Outline) -> list[str]:
     """The recorded observables that have a time axis, with or without axes of their own; not errors of others."""
-    timed = {name: array for name, array in ds.data_vars.items() if {"seed", "time"} <= set(array.dims)}
-    return [str(name) for name, array in timed.items() if "error_of" not in array.attrs]
+    outline = outline_of(ds)
+    return [
+        name for name, dims in outline.variables.items() if {"seed", "time"} <= set(dims) and name not in outline.errors
+    ]
 
 
 def is_stochastic(dynamics: str) -> bool:

@@ -1,4 +1,4 @@
-"""Fields that are the same at all points, attributes of a dataset, as coordinates for analyses and figures."""
+"""What is the same at all points of a dataset, an attribute of it, is a coordinate to analyses and figures."""
 
 from __future__ import annotations
 

@@ -8,15 +8,18 @@ import numpy as np
 
 from sweeplib.analysis.analysis import ANALYSES, Analysis
 from sweeplib.analysis.cells import labelled
-from sweeplib.analysis.differences import differences
+from sweeplib.analysis.differences import deviations_outline, differences
 from sweeplib.analysis.lost_runs import MOST_LOST
+from sweeplib.analysis.options import LostPart
 
 if TYPE_CHECKING:
     import xarray as xr
 
+    from sweeplib.storage.outline import Outline
+
 
 def deviation(
-    ds: xr.Dataset, *, reference: str = "ode", until: float = np.inf, max_lost: float = MOST_LOST
+    ds: xr.Dataset, *, reference: str = "ode", until: float = np.inf, max_lost: LostPart = MOST_LOST
 ) -> xr.Dataset:
     """Statistics over `seed` of x(t) − x_reference(t) for each observable x with a time axis, to the time `until`.
 
@@ -69,7 +72,18 @@ def _sup(name: str, largest: xr.DataArray) -> dict[str, xr.DataArray]:
     }
 
 
+def _outline(ds: Outline, *, reference: str, **_: Any) -> Outline:
+    found, names = deviations_outline(ds, reference)
+    return found.also({f"{name}_sup_deviation": found.dims_of("status") for name in names})
+
+
 ANALYSES.register(
     "deviation",
-    Analysis("deviation", deviation, "Deviation of each dynamics from the ODE, paired by seed", overlaps=True),
+    Analysis(
+        "deviation",
+        deviation,
+        "Deviation of each dynamics from the ODE, paired by seed",
+        overlaps=True,
+        outline=_outline,
+    ),
 )

@@ -2,35 +2,43 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, NamedTuple
+from collections.abc import Callable
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
 
 from sweeplib.analysis.analysis import ANALYSES, Analysis
-from sweeplib.analysis.bootstrap import interval_levels, resampled_counts, resampled_means
+from sweeplib.analysis.bootstrap import resampled_counts, resampled_means
 from sweeplib.analysis.cells import field, labelled
-from sweeplib.analysis.differences import differences
+from sweeplib.analysis.differences import deviations_outline, differences
+from sweeplib.analysis.fits import line_fit
 from sweeplib.analysis.lost_runs import MOST_LOST
+from sweeplib.analysis.options import Confidence, LostPart, RandomSeed, Resamples
 from sweeplib.errors import InputError
 from sweeplib.problem import PROBLEM_FIELDS
+from sweeplib.storage.outline import outline_of
 
 if TYPE_CHECKING:
     import xarray as xr
 
+    from sweeplib.storage.outline import Outline
+
 Array = NDArray[np.float64]
 EXPECTED = {"coupling": 0.5, "gamma": 0.5, "d": -0.5, "p": -0.5}
 QUANTITIES = tuple(EXPECTED)[1:]
+Fit = Callable[[Array, Array], "PowerLaw"]
 
 
 class PowerLaw(NamedTuple):
-    """Exponents (variables,) with their intervals, prefactor and χ² over the degrees of freedom of one fit."""
+    """Exponents (variables,) with their intervals, prefactor, χ²/n and scatter of the points of one fit."""
 
     exponent: Array
     low: Array
     high: Array
     prefactor: float = np.nan
     reduced_chi2: float = np.nan
+    scatter: float = np.nan
     points: float = 0.0
 
 
@@ -39,43 +47,55 @@ def deviation_scaling(
     *,
     reference: str = "ode",
     until: float = np.inf,
-    max_lost: float = MOST_LOST,
-    confidence: float = 0.95,
-    resamples: int = 2000,
-    random_seed: int = 0,
+    max_lost: LostPart = MOST_LOST,
+    confidence: Confidence = 0.95,
+    resamples: Resamples = 2000,
+    random_seed: RandomSeed = 0,
 ) -> xr.Dataset:
     """Exponents of the mean largest deviation from `reference`, per observable, dynamics and point of the other axes.
 
     Along `variable`: "coupling", a fit of C (γ/(pd))^x to all points; gamma, d, p: one fit of C γ^x d^y p^z, of those
     that vary, NaN where they do not vary independently of each other. Least squares of logarithms, weighted by the
-    standard errors; intervals by bootstrap over the seeds, resampled jointly for all points. exponent_theory: those of
-    the bound ‖Ω^ν − Ω(νγ/(pd))‖∞ ≤ e^{Ct} √(γ/(pd)) (arXiv 2302.05882).
-    x_reduced_chi2 tells where a power law does not describe the points, as for learning rates so large that SGD is
-    elsewhere; then the intervals are too narrow. `over` in the attributes: the axes along which the points lie.
+    errors; intervals by bootstrap over the seeds, resampled jointly for all points. exponent_theory: those of the bound
+    ‖Ω^ν − Ω(νγ/(pd))‖∞ ≤ e^{Ct} √(γ/(pd)) (arXiv 2302.05882).
+    Where the points lie farther from the power than their errors let expect, x_reduced_chi2 (χ² over the degrees of
+    freedom n) is above 1, x_scatter is the relative scatter that explains it, and the interval has that in it: wider by
+    √(χ²/n), and as Student's t of n is (`fits`). It then is one for points that scatter at random; a bend, as at
+    learning rates so large that SGD is elsewhere, is no power at all.
+    `over` in the attributes: the axes along which the points lie.
     """
     import xarray as xr
 
     found = differences(ds, reference, until, max_lost)
     over = scaling_dims(ds)
     draws = resampled_counts(ds.sizes["seed"], resamples, random_seed)
+    generator = np.random.default_rng(random_seed)
+
+    def of_cell(values: Array, logarithms: Array) -> PowerLaw:
+        return power_law(values, logarithms, draws, confidence, generator)
+
     result = {"exponent_theory": _expected()}
     for name, largest in found.largest().items():
-        result |= _fits(name, ds, largest, over, draws, confidence)
+        result |= _fits(name, ds, largest, over, of_cell)
     scaling = xr.Dataset(result)
     scaling["variable"] = labelled(scaling["variable"], "what the deviation scales with")
     return scaling.assign_attrs(reference=reference, confidence=confidence, over=" ".join(over))
 
 
-def scaling_dims(ds: xr.Dataset) -> list[str]:
+def scaling_dims(ds: xr.Dataset | Outline) -> list[str]:
     """The dims along which γ, d or p vary and nothing else of the problem does; InputError where there is none."""
-    varying = [dim for name in QUANTITIES for dim in field(ds, name).dims if ds.sizes[dim] > 1]
-    found = [str(dim) for dim in ds.dims if dim in varying and (dim in QUANTITIES or dim not in PROBLEM_FIELDS)]
+    outline = outline_of(ds)
+    varying = [dim for name in QUANTITIES for dim in outline.dims_of(name) if outline.sizes[dim] > 1]
+    found = [dim for dim in outline.axes if dim in varying and (dim in QUANTITIES or dim not in PROBLEM_FIELDS)]
     if not found:
-        raise InputError("nothing that the deviation scales with varies", value=QUANTITIES, expected="an axis of one")
+        wanted = f"an axis of {', '.join(QUANTITIES)} in `grid`, or of what they are derived from"
+        raise InputError("nothing that the deviation scales with varies", expected=wanted)
     return found
 
 
-def power_law(values: Array, logarithms: Array, draws: Array, confidence: float) -> PowerLaw:
+def power_law(
+    values: Array, logarithms: Array, draws: Array, confidence: float, generator: np.random.Generator
+) -> PowerLaw:
     """The fit of Π x_v^e_v to the means of `values` (seed, point); `logarithms` (variable, point) of the x_v."""
     unknown = np.full(len(logarithms), np.nan)
     mean = resampled_means(np.ones((1, len(values))), values)[0]
@@ -85,30 +105,24 @@ def power_law(values: Array, logarithms: Array, draws: Array, confidence: float)
     design = np.vstack([np.ones(len(mean)), logarithms]).T
     if len(mean) < 2 or np.linalg.matrix_rank(design) < design.shape[1]:
         return PowerLaw(unknown, unknown, unknown, points=float(len(mean)))
-    error = np.nanstd(values, axis=0, ddof=1) / np.sqrt(counts) / mean
-    weights = 1.0 / error if (error > 0.0).all() else np.ones_like(error)
-    solution = np.linalg.pinv(design * weights[:, None]) * weights
-    best = solution @ np.log(mean)
     with np.errstate(divide="ignore", invalid="ignore"):
-        spread = np.log(resampled_means(draws, values)) @ solution.T
-    spread = spread[np.isfinite(spread).all(axis=1)]
-    low, high = np.quantile(spread, interval_levels(confidence, float(counts.min())), axis=0)
-    freedom = len(mean) - len(best)
-    residual = np.sum((weights * (np.log(mean) - design @ best)) ** 2)
-    reduced = float(residual / freedom) if freedom and (error > 0.0).all() else np.nan
-    return PowerLaw(best[1:], low[1:], high[1:], float(np.exp(best[0])), reduced, float(len(mean)))
+        shifts = np.log(resampled_means(draws, values) / mean)
+    shifts = shifts[np.isfinite(shifts).all(axis=1)]
+    fit = line_fit(np.log(mean), shifts, float(counts.min()), design, generator, confidence)
+    low, high = fit.interval(confidence)[:, 1:]
+    known = fit.misfit.freedom > 0.0
+    ratio, scatter = (fit.misfit.ratio, fit.misfit.scatter) if known else (np.nan, np.nan)
+    return PowerLaw(fit.best[1:], low, high, float(np.exp(fit.best[0])), ratio, scatter, float(len(mean)))
 
 
-def _fits(
-    name: str, ds: xr.Dataset, largest: xr.DataArray, over: list[str], draws: Array, confidence: float
-) -> dict[str, xr.DataArray]:
+def _fits(name: str, ds: xr.Dataset, largest: xr.DataArray, over: list[str], fit: Fit) -> dict[str, xr.DataArray]:
     import xarray as xr
 
     logs = {key: xr.ufuncs.log(field(ds, key).astype(float)) for key in QUANTITIES}
     varying = [key for key in QUANTITIES if set(logs[key].dims) & set(over)]
     coupling = {"coupling": logs["gamma"] - logs["p"] - logs["d"]}
     sets = [coupling, {key: logs[key] for key in varying}]
-    parts = [_fit(largest, regressors, over, draws, confidence) for regressors in sets]
+    parts = [_fitted(largest, regressors, over, fit) for regressors in sets]
     fitted = xr.concat(parts, "variable", combine_attrs="override").reindex(variable=list(EXPECTED))
     words = largest.attrs["long_name"]
     labels = {
@@ -117,14 +131,13 @@ def _fits(
         "exponent_high": (f"exponent of the {words}, upper bound", "x"),
         "prefactor": (f"prefactor of the {words}", "C"),
         "reduced_chi2": (f"chi-squared over degrees of freedom of the fit to the {words}", r"\chi^2/n"),
+        "scatter": (f"relative scatter of the {words} around its power, besides the seeds'", r"\tau"),
         "points": ("points of the fit",),
     }
     return {f"{name}_{part}": labelled(fitted[part], *label) for part, label in labels.items()}
 
 
-def _fit(
-    largest: xr.DataArray, regressors: dict[str, xr.DataArray], over: list[str], draws: Array, confidence: float
-) -> xr.Dataset:
+def _fitted(largest: xr.DataArray, regressors: dict[str, xr.DataArray], over: list[str], fit: Fit) -> xr.Dataset:
     import xarray as xr
 
     names = xr.DataArray(list(regressors), dims="variable")
@@ -132,21 +145,16 @@ def _fit(
     place = {dim: largest[dim] for dim in over}
     logs = logs.expand_dims({dim: place[dim] for dim in over if dim not in logs.dims})
 
-    def of_cell(values: Array, logarithms: Array) -> PowerLaw:
-        return power_law(values, logarithms, draws, confidence)
-
     found = xr.apply_ufunc(
-        of_cell,
+        fit,
         largest.reset_coords(drop=True).stack(point=over, create_index=False),
         logs.reset_coords(drop=True).stack(point=over, create_index=False),
         input_core_dims=[["seed", "point"], ["variable", "point"]],
-        output_core_dims=[["variable"]] * 3 + [[]] * 3,
+        output_core_dims=[["variable"]] * 3 + [[]] * 4,
         vectorize=True,
-        output_dtypes=[float] * 6,
+        output_dtypes=[float] * 7,
     )
-    parts = dict(
-        zip(("exponent", "exponent_low", "exponent_high", "prefactor", "reduced_chi2", "points"), found, strict=True)
-    )
+    parts = dict(zip(("exponent", "exponent_low", "exponent_high", *PowerLaw._fields[3:]), found, strict=True))
     return xr.Dataset(parts).assign_coords(variable=names).broadcast_like(names)
 
 
@@ -157,9 +165,21 @@ def _expected() -> xr.DataArray:
     return labelled(values, "exponent of the theoretical bound")
 
 
+def _outline(ds: Outline, *, reference: str, **_: Any) -> Outline:
+    found, names = deviations_outline(ds, reference)
+    over = scaling_dims(ds)
+    left = tuple(dim for dim in found.dims_of("status") if dim not in over)
+    fits = {f"{name}_exponent": (*left, "variable") for name in names}
+    return found.without(*over).along("variable", list(EXPECTED)).also(fits, over=" ".join(over))
+
+
 ANALYSES.register(
     "deviation_scaling",
     Analysis(
-        "deviation_scaling", deviation_scaling, "Scaling of the deviation from the ODE with γ/(pd)", overlaps=True
+        "deviation_scaling",
+        deviation_scaling,
+        "Scaling of the deviation from the ODE with γ/(pd)",
+        overlaps=True,
+        outline=_outline,
     ),
 )

@@ -5,14 +5,15 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
-import numpy as np
-
 from sweeplib.analysis.cells import labelled, over_time, with_status
 from sweeplib.analysis.lost_runs import made, recorded, unless_lost, without_value
 from sweeplib.errors import InputError
+from sweeplib.storage.outline import outline_of
 
 if TYPE_CHECKING:
     import xarray as xr
+
+    from sweeplib.storage.outline import Outline
 
 ROUNDING = 1e-12
 """Differences below this fraction of the largest value are rounding, and mean nothing."""
@@ -67,13 +68,28 @@ class Differences:
         return found
 
 
-def check_reference(ds: xr.Dataset, reference: str) -> None:
+def check_reference(ds: xr.Dataset | Outline, reference: str) -> None:
     """Raise InputError unless the dataset has runs of `reference` and of another dynamics."""
-    known = [str(name) for name in np.atleast_1d(ds["dynamics"])] if "dynamics" in ds.coords else []
+    known = list(outline_of(ds).axes.get("dynamics", ()))
     if reference not in known:
         raise InputError("not among the dynamics that were run", key="reference", value=reference, choices=known)
     if len(known) < 2:
         raise InputError("nothing to compare with", key="dynamics", value=known, expected="two dynamics or more")
+
+
+def deviations_outline(ds: Outline, reference: str) -> tuple[Outline, list[str]]:
+    """The outline of statistics over the seeds of the other dynamics, and the names of what deviates.
+
+    InputError for a reference that is not run, or without an observable over time.
+    """
+    check_reference(ds, reference)
+    names = over_time(ds)
+    if not names:
+        wanted = "one over time, such as risk, among the `observables`"
+        raise InputError("no observable is recorded over time", expected=wanted)
+    others = [name for name in ds.axes["dynamics"] if name != reference]
+    matrices = any(name.startswith("overlap_") for name in names)
+    return ds.only("status").without("seed").along("dynamics", others), names + ["overlaps"] * matrices
 
 
 def differences(ds: xr.Dataset, reference: str, until: float, max_lost: float) -> Differences:

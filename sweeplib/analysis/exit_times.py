@@ -2,23 +2,27 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
 from sweeplib.analysis.analysis import ANALYSES, Analysis
 from sweeplib.analysis.cells import labelled, step_time, with_status
 from sweeplib.analysis.lost_runs import MOST_LOST
+from sweeplib.analysis.needs import passages_outline
+from sweeplib.analysis.options import Confidence, LostPart
 from sweeplib.analysis.passages import Passages, passages
 from sweeplib.analysis.survival import fraction_exited, median
 
 if TYPE_CHECKING:
     import xarray as xr
 
+    from sweeplib.storage.outline import Outline
+
 QUANTITIES = {"steps": ("exit steps", r"\nu_{\mathrm{ext}}"), "time": ("exit time", r"t_{\mathrm{ext}}")}
 
 
-def exit_times(ds: xr.Dataset, *, confidence: float = 0.95, max_lost: float = MOST_LOST) -> xr.Dataset:
+def exit_times(ds: xr.Dataset, *, confidence: Confidence = 0.95, max_lost: LostPart = MOST_LOST) -> xr.Dataset:
     """Statistics over `seed` of exit steps and exit times, per dynamics, point and threshold.
 
     exited_fraction (_low, _high): Kaplan-Meier, by the last time seen, with Wilson's interval; of runs that all were
@@ -128,4 +132,11 @@ def _medians(sample: Passages, confidence: float) -> tuple[xr.DataArray, ...]:
     return result
 
 
-ANALYSES.register("exit_times", Analysis("exit_times", exit_times, "Exit times over the seeds, with censoring"))
+def _outline(ds: Outline, **_: Any) -> Outline:
+    return passages_outline(ds)
+
+
+ANALYSES.register(
+    "exit_times",
+    Analysis("exit_times", exit_times, "Exit times over the seeds, with censoring", outline=_outline),
+)

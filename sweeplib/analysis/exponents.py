@@ -5,10 +5,12 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from sweeplib.analysis.bootstrap import interval_levels, resampled_means
+from sweeplib.analysis.bootstrap import resampled_means
+from sweeplib.analysis.fits import line_fit
 from sweeplib.errors import InputError
 
 Array = NDArray[np.float64]
+FEWEST_SEEDS = 3
 LEAST_SIGNAL = 2.0
 """Means below so many standard errors are not measured, and left out."""
 
@@ -40,28 +42,22 @@ def minus(one: Powers, other: Powers) -> Powers:
     return Powers(one.values - other.values, one.resampled - other.resampled, min(one.seeds, other.seeds))
 
 
-def exponents(powers: Powers, d: Array, tolerance: float, generator: np.random.Generator) -> Array:
+def exponents(powers: Powers, d: Array, tolerance: float, confidence: float, generator: np.random.Generator) -> Array:
     """Draws (1 + resamples,) of the exponent x in C d^−x, the estimate first; NaN with fewer than two dimensions.
 
     Weighted least squares of logarithms. Each point is given, beside its error, a relative departure `tolerance` from
-    the power: rounding of p, corrections to scaling. A χ² beyond the degrees of freedom widens all draws, and so does
-    Student's t for few seeds.
+    the power: rounding of p, corrections to scaling. Where points scatter more, all draws have that in them (`fits`);
+    their central part of `confidence` is as wide as Student's t.
     """
+    need_seeds(powers.seeds)
     known = np.isfinite(powers.values)
     if known.sum() < 2:
         return np.full(1 + len(powers.resampled), np.nan)
-    values, x = powers.values[known], np.log(d[known])
+    values, design = powers.values[known], np.vander(np.log(d[known]), 2)
     shifts = np.nan_to_num(powers.resampled[:, known] - values, nan=0.0, posinf=0.0, neginf=0.0)
-    shifts = (shifts - shifts.mean(axis=0)) * _widened(powers.seeds)
-    shifts += tolerance * generator.standard_normal(shifts.shape)
-    errors = shifts.std(axis=0)
-    design = np.vander(x, 2) / errors[:, None]
-    slope = (np.linalg.pinv(design) / errors)[0]
-    residuals = values - np.vander(x, 2) @ (np.linalg.pinv(design) @ (values / errors))
-    freedom = len(x) - 2
-    misfit = np.sqrt(np.sum((residuals / errors) ** 2) / freedom) if freedom else 1.0
-    best = slope @ values
-    return -np.concatenate([[best], best + max(misfit, 1.0) * (shifts @ slope)])
+    shifts = shifts - shifts.mean(axis=0)
+    fit = line_fit(values, shifts, float(powers.seeds), design, generator, confidence, tolerance)
+    return -np.append(fit.best[0], fit.draws[:, 0])
 
 
 def interval(draws: Array, confidence: float) -> tuple[float, float, float]:
@@ -70,13 +66,11 @@ def interval(draws: Array, confidence: float) -> tuple[float, float, float]:
     return float(draws[0]), float(low), float(high)
 
 
-def _widened(seeds: int) -> float:
-    """The factor from a bootstrap of so many seeds to intervals of the right coverage (Hesterberg 2015)."""
-    if seeds < 3:
-        raise InputError("too few replicas to tell errors from", key="seeds", value=seeds, expected="3 or more")
-    from scipy.stats import norm
-
-    return float(norm.ppf(interval_levels(0.95, seeds)[1]) / norm.ppf(0.975))
+def need_seeds(seeds: int) -> None:
+    """Raise InputError for fewer seeds than intervals can be told from."""
+    if seeds < FEWEST_SEEDS:
+        expected = f"{FEWEST_SEEDS} or more"
+        raise InputError("too few replicas to tell errors from", key="seeds", value=seeds, expected=expected)
 
 
 def _std(sample: Array) -> Array:

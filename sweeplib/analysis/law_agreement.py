@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import warnings
 from collections.abc import Callable
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -13,11 +13,15 @@ from sweeplib.analysis.analysis import ANALYSES, Analysis
 from sweeplib.analysis.cells import is_stochastic, labelled, over_time, with_status
 from sweeplib.analysis.differences import check_reference
 from sweeplib.analysis.lost_runs import MOST_LOST, made, recorded, too_many, without_value
+from sweeplib.analysis.options import LostPart
 from sweeplib.analysis.passages import passages
 from sweeplib.errors import InputError
+from sweeplib.storage.outline import outline_of
 
 if TYPE_CHECKING:
     import xarray as xr
+
+    from sweeplib.storage.outline import Outline
 
     Samples = tuple[xr.DataArray, xr.DataArray]
 
@@ -28,7 +32,7 @@ HALVES = ("disjoint", "shared")
 
 
 def law_agreement(
-    ds: xr.Dataset, *, reference: str | None = None, seeds: str = "disjoint", max_lost: float = MOST_LOST
+    ds: xr.Dataset, *, reference: str | None = None, seeds: str = "disjoint", max_lost: LostPart = MOST_LOST
 ) -> xr.Dataset:
     """Kolmogorov-Smirnov tests over `seed` of each dynamics against a stochastic `reference`, and ratios of spreads.
 
@@ -46,10 +50,7 @@ def law_agreement(
     """
     import xarray as xr
 
-    if seeds not in HALVES:
-        raise InputError("no such choice of seeds", key="seeds", value=seeds, choices=HALVES)
-    reference = _reference(ds) if reference is None else reference
-    check_reference(ds, reference)
+    reference = _reference(outline_of(ds)) if reference is None else reference
     run, ok = made(ds), with_status(ds, "ok")
     first_lost, second_lost = _pair((run & ~ok).sum("seed"), reference)
     result = {"seeds_lost": labelled(first_lost + second_lost, "runs of both that diverged, timed out or failed")}
@@ -123,8 +124,8 @@ def _log_deviations(sample: Array, n: Array) -> tuple[Array, Array]:
     return 0.5 * np.log(total / (n - 1.0)), 0.5 * np.log(without / (n - 2.0)[..., None])
 
 
-def _reference(ds: xr.Dataset) -> str:
-    names = [str(name) for name in np.atleast_1d(ds["dynamics"]) if is_stochastic(str(name))]
+def _reference(ds: Outline) -> str:
+    names = [name for name in ds.axes["dynamics"] if is_stochastic(name)]
     if not names:
         raise InputError("no stochastic dynamics to compare with", key="reference", expected="sgd or sgd_chain, run")
     return next((name for name in ("sgd_chain", "sgd") if name in names), names[0])
@@ -201,7 +202,24 @@ def _exits(ds: xr.Dataset, reference: str, seeds: str, max_lost: float) -> dict[
     return found | {"exit_steps_horizon": observed}
 
 
+def _outline(ds: Outline, *, reference: str | None, seeds: str, **_: Any) -> Outline:
+    if seeds not in HALVES:
+        raise InputError("no such choice of seeds", key="seeds", value=seeds, choices=HALVES)
+    reference = _reference(ds) if reference is None else reference
+    check_reference(ds, reference)
+    if not over_time(ds) and "exit_steps" not in ds.variables:
+        wanted = "an observable over time, such as risk, or `thresholds`"
+        raise InputError("nothing is recorded that could agree in law", expected=wanted)
+    return ds.without("seed").along("dynamics", [name for name in ds.axes["dynamics"] if name != reference])
+
+
 ANALYSES.register(
     "law_agreement",
-    Analysis("law_agreement", law_agreement, "Whether each dynamics has the law of SGD over the seeds", overlaps=True),
+    Analysis(
+        "law_agreement",
+        law_agreement,
+        "Whether each dynamics has the law of SGD over the seeds",
+        overlaps=True,
+        outline=_outline,
+    ),
 )

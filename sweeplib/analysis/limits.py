@@ -3,27 +3,32 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Annotated, Any
 
 import numpy as np
+from pydantic import Field
 
 from sweeplib.analysis.analysis import ANALYSES, Analysis
 from sweeplib.analysis.cells import labelled, require
 from sweeplib.analysis.lost_runs import MOST_LOST, made, recorded, too_many, without_value
+from sweeplib.analysis.needs import need_stochastic
+from sweeplib.analysis.options import Confidence, LostPart
 from sweeplib.analysis.regime_samples import of_sgd
 from sweeplib.errors import InputError
 
 if TYPE_CHECKING:
     import xarray as xr
 
+    from sweeplib.storage.outline import Outline
+
 
 def limits(
     ds: xr.Dataset,
     *,
-    candidates: Sequence[str] = ("gradient_flow", "ode"),
-    confidence: float = 0.95,
+    candidates: Annotated[Sequence[str], Field(min_length=1)] = ("gradient_flow", "ode"),
+    confidence: Confidence = 0.95,
     most_spread: float = 0.5,
-    max_lost: float = MOST_LOST,
+    max_lost: LostPart = MOST_LOST,
 ) -> xr.Dataset:
     """The first of the `candidates`, simplest first, that describes SGD at each point of the axes but the seeds.
 
@@ -40,11 +45,6 @@ def limits(
     """
     import xarray as xr
 
-    require(ds, "risk")
-    known = [str(name) for name in ds["dynamics"].values]
-    for name in candidates:
-        if name not in known:
-            raise InputError("not among the dynamics that were run", key="candidates", value=name, choices=known)
     parts = [_discrepancy(ds, name, max_lost) for name in candidates]
     found = xr.concat(parts, "candidate", combine_attrs="override").assign_coords(candidate=list(candidates))
     found["candidate"] = labelled(found["candidate"], "limit that may describe SGD")
@@ -94,4 +94,18 @@ def _first(found: xr.Dataset, confidence: float, most_spread: float) -> xr.DataA
     return limit.assign_attrs({"long_name": "simplest limit that describes SGD", "units": "1"} | flags)
 
 
-ANALYSES.register("limits", Analysis("limits", limits, "The simplest limit that describes SGD within its seed error"))
+def _outline(ds: Outline, *, candidates: Sequence[str], **_: Any) -> Outline:
+    require(ds, "risk")
+    known = ds.axes["dynamics"]
+    for name in candidates:
+        if name not in known:
+            raise InputError("not among the dynamics that were run", key="candidates", value=name, choices=known)
+    need_stochastic(ds)
+    found = ds.only("risk").without("dynamics", "seed", "time")
+    return found.along("candidate", candidates).also({"limit": found.dims_of("status")})
+
+
+ANALYSES.register(
+    "limits",
+    Analysis("limits", limits, "The simplest limit that describes SGD within its seed error", outline=_outline),
+)

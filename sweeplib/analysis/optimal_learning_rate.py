@@ -2,24 +2,29 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, NamedTuple
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
 
 from sweeplib.analysis.analysis import ANALYSES, Analysis
-from sweeplib.analysis.bootstrap import interval_levels, resampled_counts, resampled_means
+from sweeplib.analysis.bootstrap import resampled_counts, resampled_means
 from sweeplib.analysis.cells import field, labelled
+from sweeplib.analysis.fits import scattered
 from sweeplib.analysis.lost_runs import MOST_LOST
+from sweeplib.analysis.needs import passages_outline
+from sweeplib.analysis.options import Confidence, LostPart, Part, RandomSeed, Resamples
 from sweeplib.analysis.passages import passages
 from sweeplib.analysis.phase_retrieval import escape_theory_holds
 from sweeplib.analysis.scan import scan_dim
-from sweeplib.analysis.speed_fit import FEWEST, fastest, least_steps, local_weights
+from sweeplib.analysis.speed_fit import FEWEST, fastest, least_steps, local_weights, speed_misfit
 from sweeplib.theory import noise_corrected_optimal_learning_rate
 from sweeplib.theory import optimal_learning_rate as theory_optimum
 
 if TYPE_CHECKING:
     import xarray as xr
+
+    from sweeplib.storage.outline import Outline
 
 Array = NDArray[np.float64]
 
@@ -32,6 +37,7 @@ class Optimum(NamedTuple):
     high: float = np.nan
     steps: float = np.nan
     at_edge: bool = False
+    reduced_chi2: float = np.nan
     gammas_used: int = 0
 
 
@@ -66,31 +72,32 @@ def scanned(ds: xr.Dataset, max_censored: float, max_lost: float) -> Scan:
 class Minima(NamedTuple):
     """γ of least mean steps, and these, (1 + resamples,): of the sample, then of each resample, NaN where unknown.
 
-    `ends` of the learning rates that count, fewest `seeds` at any of them.
+    `ends` of the learning rates that count; χ² of the fit over its degrees of freedom.
     """
 
     gamma: Array
     steps: Array
     ends: Array
-    seeds: float
+    reduced_chi2: float
     gammas_used: int
 
 
 def optimal_learning_rate(
     ds: xr.Dataset,
     *,
-    confidence: float = 0.95,
-    resamples: int = 2000,
-    random_seed: int = 0,
-    max_censored: float = 0.02,
-    max_lost: float = MOST_LOST,
+    confidence: Confidence = 0.95,
+    resamples: Resamples = 2000,
+    random_seed: RandomSeed = 0,
+    max_censored: Part = 0.02,
+    max_lost: LostPart = MOST_LOST,
     along: str | None = None,
 ) -> xr.Dataset:
     """γ of least mean exit steps per dynamics, threshold and point of the other axes, and what theory says of it.
 
     gamma_opt is found by the fit of `speed_fit`; its interval by bootstrap over the seeds, resampled jointly for all
-    learning rates (so that it holds whether or not the runs were paired), percentiles widened for small samples as
-    Student's t. exit_steps_min: the fitted mean exit steps there.
+    learning rates (so that it holds whether or not the runs were paired), widened for small samples as Student's t.
+    Where the means lie farther from the fit than their errors let expect (reduced_chi2), resamples scatter as much
+    (`fits`). exit_steps_min: the fitted mean exit steps there.
     A γ at which more than `max_censored` of the runs did not exit, by their end or within their time limit, is left
     out, as its restricted mean is too short (gammas_censored: how many); so is one at which more than `max_lost` failed
     or were killed, whose exits are unknown (gammas_lost). With fewer than 5 left the optimum is NaN.
@@ -106,45 +113,62 @@ def optimal_learning_rate(
     scan = scanned(ds, max_censored, max_lost)
     draws = resampled_counts(ds.sizes["seed"], resamples, random_seed)
 
+    generator = np.random.default_rng(random_seed)
+
     def of_cell(cell: Array, gammas: Array) -> Optimum:
-        return optimum(cell, gammas, draws, confidence)
+        return optimum(cell, gammas, draws, confidence, generator)
 
     parts = xr.apply_ufunc(
         of_cell, scan.steps, scan.gamma, input_core_dims=[["seed", dim], [dim]],
         output_core_dims=[()] * len(Optimum._fields),
-        vectorize=True, output_dtypes=[float] * 4 + [bool, int],
+        vectorize=True, output_dtypes=[float] * 4 + [bool, float, int],
     )  # fmt: skip
     found = _measured(*parts) | scan.left_out(dim) | _theory(ds, dim)
     return xr.Dataset(found).assign_attrs(confidence=confidence, max_lost=max_lost, along=dim)
 
 
-def optimum(steps: Array, gamma: Array, draws: Array, confidence: float) -> Optimum:
+def optimum(steps: Array, gamma: Array, draws: Array, confidence: float, generator: np.random.Generator) -> Optimum:
     """The optimum of one cell: `steps` (seed, gamma), NaN for runs left out; `draws` (resamples, seed)."""
-    found = minima(steps, gamma, draws)
+    found = minima(steps, gamma, draws, confidence, generator)
     if not found.gammas_used:
         return Optimum(gammas_used=int((np.isfinite(steps).sum(axis=0) > 1).sum()))
-    best, spread = found.gamma[0], found.gamma[1:]
-    low, high = np.quantile(spread[np.isfinite(spread)], interval_levels(confidence, found.seeds))
+    best, (low, high) = found.gamma[0], central(found.gamma[1:], confidence)
     at_edge = bool(np.isclose(found.ends[:, None], [best, low, high], rtol=1e-9).any())
-    return Optimum(best, low, high, found.steps[0], at_edge, found.gammas_used)
+    return Optimum(best, low, high, found.steps[0], at_edge, found.reduced_chi2, found.gammas_used)
 
 
-def minima(steps: Array, gamma: Array, draws: Array) -> Minima:
-    """The minima of one cell and of its bootstrap resamples; without `gammas_used` where fewer than FEWEST γ count."""
+def minima(steps: Array, gamma: Array, draws: Array, confidence: float, generator: np.random.Generator) -> Minima:
+    """The minima of one cell and of its bootstrap resamples; without `gammas_used` where fewer than FEWEST γ count.
+
+    The resamples are widened so that their central part of `confidence` is an interval.
+    """
     observed = np.isfinite(steps)
     kept = observed.sum(axis=0) > 1
     if kept.sum() < FEWEST:
         unknown = np.full(1 + len(draws), np.nan)
-        return Minima(unknown, unknown, np.full(2, np.nan), 0.0, 0)
+        return Minima(unknown, unknown, np.full(2, np.nan), np.nan, 0)
     order = np.flatnonzero(kept)[np.argsort(gamma[kept])]
     steps, gamma, counts = steps[:, order], gamma[order], observed[:, order].sum(axis=0, dtype=float)
-    means = resampled_means(np.vstack([np.ones(len(steps)), draws]), steps)
-    weights = local_weights(gamma, means[0], counts)
-    known = np.isfinite(means).all(axis=1)
-    best, least = np.full((2, len(means)), np.nan)
-    best[known] = fastest(gamma, means[known], weights)
-    least[known] = least_steps(gamma, means[known], weights, best[known])
-    return Minima(best, least, gamma[weights > 0][[0, -1]], float(counts.min()), len(order))
+    mean, *means = resampled_means(np.vstack([np.ones(len(steps)), draws]), steps)
+    weights = local_weights(gamma, mean, counts)
+    shifts = np.log(np.array(means) / mean)
+    known, seeds = np.isfinite(shifts).all(axis=1), float(counts.min())
+    found = speed_misfit(gamma, mean, weights, shifts[known], seeds)
+    drawn = np.vstack([mean, mean * np.exp(scattered(shifts[known], seeds, found, generator, confidence))])
+    best, least = np.full((2, 1 + len(shifts)), np.nan)
+    told = np.append(True, known)
+    best[told] = fastest(gamma, drawn, weights)
+    least[told] = least_steps(gamma, drawn, weights, best[told])
+    return Minima(best, least, gamma[weights > 0][[0, -1]], found.ratio, len(order))
+
+
+def central(draws: Array, confidence: float) -> tuple[float, float]:
+    """The ends of the central part of draws, NaN left out; NaN where there are none."""
+    known = draws[np.isfinite(draws)]
+    if not known.size:
+        return np.nan, np.nan
+    low, high = np.quantile(known, [(1.0 - confidence) / 2.0, (1.0 + confidence) / 2.0])
+    return float(low), float(high)
 
 
 def _measured(*parts: xr.DataArray) -> dict[str, xr.DataArray]:
@@ -158,6 +182,7 @@ def _measured(*parts: xr.DataArray) -> dict[str, xr.DataArray]:
             r"\min_\gamma\langle\nu_{\mathrm{ext}}\rangle",
         ),
         "at_edge": ("the optimum or its interval ends at the edge of the learning rates used",),
+        "reduced_chi2": ("chi-squared over degrees of freedom of the fit", r"\chi^2/n"),
         "gammas_used": ("learning rates used",),
     }
     return {name: labelled(part, *label) for (name, label), part in zip(labels.items(), parts, strict=True)}
@@ -174,7 +199,17 @@ def _theory(ds: xr.Dataset, dim: str) -> dict[str, xr.DataArray]:
     return {name: result.where(applies).assign_attrs(result.attrs) for name, result in results.items()}
 
 
+def _outline(ds: Outline, *, along: str | None, **_: Any) -> Outline:
+    dim = scan_dim(ds, along)
+    return passages_outline(ds).without(dim).also({}, along=dim)
+
+
 ANALYSES.register(
     "optimal_learning_rate",
-    Analysis("optimal_learning_rate", optimal_learning_rate, "Learning rate of least mean exit steps, beside theory"),
+    Analysis(
+        "optimal_learning_rate",
+        optimal_learning_rate,
+        "Learning rate of least mean exit steps, beside theory",
+        outline=_outline,
+    ),
 )

@@ -2,17 +2,19 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 from numpy.typing import NDArray
 
 from sweeplib import theory
 from sweeplib.analysis.analysis import ANALYSES, Analysis
-from sweeplib.analysis.bootstrap import interval_levels, resampled_counts
+from sweeplib.analysis.bootstrap import resampled_counts
 from sweeplib.analysis.cells import field, labelled
 from sweeplib.analysis.lost_runs import MOST_LOST
-from sweeplib.analysis.optimal_learning_rate import minima, scanned
+from sweeplib.analysis.needs import passages_outline
+from sweeplib.analysis.optimal_learning_rate import central, minima, scanned
+from sweeplib.analysis.options import Confidence, LostPart, Part, RandomSeed, Resamples
 from sweeplib.analysis.phase_retrieval import escape_theory_holds
 from sweeplib.analysis.scan import scan_dim
 from sweeplib.errors import InputError
@@ -20,23 +22,26 @@ from sweeplib.errors import InputError
 if TYPE_CHECKING:
     import xarray as xr
 
+    from sweeplib.storage.outline import Outline
+
 Array = NDArray[np.float64]
 
 
 def overparametrisation_gain(
     ds: xr.Dataset,
     *,
-    confidence: float = 0.95,
-    resamples: int = 2000,
-    random_seed: int = 0,
-    max_censored: float = 0.02,
-    max_lost: float = MOST_LOST,
+    confidence: Confidence = 0.95,
+    resamples: Resamples = 2000,
+    random_seed: RandomSeed = 0,
+    max_censored: Part = 0.02,
+    max_lost: LostPart = MOST_LOST,
     along: str | None = None,
 ) -> xr.Dataset:
     """Least mean exit steps at p = 1 over those at p, per dynamics, threshold and point of the other axes.
 
     gain, _low, _high: with its interval by bootstrap over the seeds, resampled jointly for all learning rates and
-    widths. at_edge: one of the two optima is at the end of the learning rates used, so that the gain is a bound.
+    widths, and widened as those of the optima where the means scatter around their fits. at_edge: one of the two
+    optima is at the end of the learning rates used, so that the gain is a bound.
     gammas_censored, gammas_lost: learning rates left out at p, as too many runs (more than `max_censored`,
     `max_lost`) did not exit, or failed or were killed, as in `optimal_learning_rate`.
     gain_limit: (12 + Δ) p²/(8 + 2p + (2 + Δ) p²), that of theory for d → ∞; gain_quenched: of the quenched exit times
@@ -45,48 +50,28 @@ def overparametrisation_gain(
     import xarray as xr
 
     if "p" not in ds.dims:
-        ds = _with_width(ds)
-    if not (ds["p"] == 1).any():
-        raise InputError("no width to compare with", key="p", value=ds["p"].values.tolist(), expected="1 among them")
+        ds = ds.expand_dims("p")
     dim = scan_dim(ds, along)
     scan = scanned(ds, max_censored, max_lost)
-    draws = resampled_counts(ds.sizes["seed"], resamples, random_seed)
-    least, counts, at_edge = xr.apply_ufunc(
-        lambda cell, gammas: _least(cell, gammas, draws), scan.steps, scan.gamma,
-        input_core_dims=[["seed", dim], [dim]],
-        output_core_dims=[["resample"], [], []], vectorize=True, output_dtypes=[float, float, bool],
+    draws, generator = resampled_counts(ds.sizes["seed"], resamples, random_seed), np.random.default_rng(random_seed)
+
+    def of_cell(cell: Array, gammas: Array) -> tuple[Array, bool]:
+        found = minima(cell, gammas, draws, confidence, generator)
+        return found.steps, bool(np.isclose(found.ends, found.gamma[0], rtol=1e-9).any())
+
+    least, at_edge = xr.apply_ufunc(
+        of_cell, scan.steps, scan.gamma, input_core_dims=[["seed", dim], [dim]],
+        output_core_dims=[["resample"], []], vectorize=True, output_dtypes=[float, bool],
     )  # fmt: skip
     narrow = {"p": 1, "drop": True}
     gain = least.sel(**narrow) / least
-    seeds = np.minimum(counts, counts.sel(**narrow))
     low, high = xr.apply_ufunc(
-        lambda row, count: _interval(row, count, confidence), gain.isel(resample=slice(1, None)), seeds,
-        input_core_dims=[["resample"], []], output_core_dims=[[], []], vectorize=True, output_dtypes=[float] * 2,
+        lambda row: central(row, confidence), gain.isel(resample=slice(1, None)), input_core_dims=[["resample"]],
+        output_core_dims=[[], []], vectorize=True, output_dtypes=[float] * 2,
     )  # fmt: skip
     measured = _measured(gain.isel(resample=0), low, high, at_edge | at_edge.sel(**narrow))
     found = measured | scan.left_out(dim) | _theory(ds, dim)
     return xr.Dataset(found).assign_attrs(confidence=confidence, max_lost=max_lost, along=dim)
-
-
-def _with_width(ds: xr.Dataset) -> xr.Dataset:
-    """The dataset of one width with an axis of it."""
-    width = field(ds, "p")
-    if width.ndim:
-        raise InputError("the widths have no axis of their own", key="p", value=width.dims, expected="an axis p")
-    return ds.assign_coords(p=width).expand_dims("p")
-
-
-def _least(steps: Array, gamma: Array, draws: Array) -> tuple[Array, float, bool]:
-    found = minima(steps, gamma, draws)
-    return found.steps, found.seeds, bool(np.isclose(found.ends, found.gamma[0], rtol=1e-9).any())
-
-
-def _interval(gains: Array, seeds: float, confidence: float) -> tuple[float, float]:
-    known = gains[np.isfinite(gains)]
-    if not known.size:
-        return np.nan, np.nan
-    low, high = np.quantile(known, interval_levels(confidence, seeds))
-    return float(low), float(high)
 
 
 def _measured(
@@ -135,7 +120,23 @@ def gain_of(kind: str, p: xr.DataArray, d: xr.DataArray, Delta: xr.DataArray, T:
     return steps(xr.ones_like(p)) / steps(p)
 
 
+def _outline(ds: Outline, *, along: str | None, **_: Any) -> Outline:
+    dim = scan_dim(ds, along)
+    if "p" not in ds.axes and ds.dims_of("p"):
+        wanted = "an axis p in `grid`"
+        raise InputError("the widths have no axis of their own", key="p", value=ds.dims_of("p"), expected=wanted)
+    widths = list(ds.axes.get("p", [ds.attrs.get("p")]))
+    if 1 not in widths:
+        raise InputError("no width to compare with", key="p", value=widths, expected="1 among them")
+    return passages_outline(ds).without(dim).along("p", widths).also({"p": ("p",)}, along=dim)
+
+
 ANALYSES.register(
     "overparametrisation_gain",
-    Analysis("overparametrisation_gain", overparametrisation_gain, "Steps that wider students save, beside theory"),
+    Analysis(
+        "overparametrisation_gain",
+        overparametrisation_gain,
+        "Steps that wider students save, beside theory",
+        outline=_outline,
+    ),
 )

@@ -6,10 +6,12 @@ from typing import TYPE_CHECKING
 
 from sweeplib.analysis.cells import is_stochastic, labelled, require
 from sweeplib.analysis.lost_runs import MOST_LOST, made, recorded, unless_lost, without_value
-from sweeplib.errors import InputError
+from sweeplib.analysis.needs import need_dynamics, need_stochastic
 
 if TYPE_CHECKING:
     import xarray as xr
+
+    from sweeplib.storage.outline import Outline
 
 LIMITS = ("gradient_flow", "ode")
 
@@ -23,8 +25,6 @@ def regime_samples(ds: xr.Dataset, max_lost: float = MOST_LOST) -> xr.Dataset:
     """
     import xarray as xr
 
-    require(ds, "risk", "student_norm")
-    _check_dynamics(ds)
     run = made(ds)
     risk, norm = recorded(ds, "risk"), recorded(ds, "student_norm")
     final = risk.isel(time=-1)
@@ -61,10 +61,8 @@ def of_sgd(values: xr.DataArray, run: xr.DataArray) -> xr.DataArray:
     return found
 
 
-def _check_dynamics(ds: xr.Dataset) -> None:
-    known = [str(name) for name in ds["dynamics"].values]
-    for name in LIMITS:
-        if name not in known:
-            raise InputError("not among the dynamics that were run", key="dynamics", value=known, expected=name)
-    if not any(map(is_stochastic, known)):
-        raise InputError("no stochastic dynamics was run", key="dynamics", value=known, expected="sgd or sgd_chain")
+def need_samples(ds: Outline) -> None:
+    """Raise InputError where the sweep does not run or record what the samples are made of."""
+    require(ds, "risk", "student_norm")
+    need_dynamics(ds, *LIMITS)
+    need_stochastic(ds)

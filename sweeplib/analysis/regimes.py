@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, NamedTuple
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
@@ -10,15 +10,18 @@ from numpy.typing import NDArray
 from sweeplib.analysis.analysis import ANALYSES, Analysis
 from sweeplib.analysis.bootstrap import resampled_counts
 from sweeplib.analysis.cells import labelled
-from sweeplib.analysis.exponents import Powers, exponents, interval, means, minus, spreads
+from sweeplib.analysis.exponents import Powers, exponents, interval, means, minus, need_seeds, spreads
 from sweeplib.analysis.lost_runs import MOST_LOST
-from sweeplib.analysis.regime_samples import regime_samples
+from sweeplib.analysis.needs import need_axis
+from sweeplib.analysis.options import Confidence, LostPart, RandomSeed, Resamples
+from sweeplib.analysis.regime_samples import need_samples, regime_samples
 from sweeplib.analysis.regime_theory import regimes_expected
-from sweeplib.errors import InputError
 from sweeplib.theory.regimes import REGIMES
 
 if TYPE_CHECKING:
     import xarray as xr
+
+    from sweeplib.storage.outline import Outline
 
 Array = NDArray[np.float64]
 MEASURES = {
@@ -41,12 +44,12 @@ class Outcome(NamedTuple):
 def regimes(
     ds: xr.Dataset,
     *,
-    confidence: float = 0.95,
+    confidence: Confidence = 0.95,
     resolution: float = 0.06,
     tolerance: float = 0.03,
-    max_lost: float = MOST_LOST,
-    resamples: int = 4000,
-    random_seed: int = 0,
+    max_lost: LostPart = MOST_LOST,
+    resamples: Resamples = 4000,
+    random_seed: RandomSeed = 0,
 ) -> xr.Dataset:
     """The regime of each point of the axes other than d, its probability, and the exponents in d that it is told from.
 
@@ -66,8 +69,6 @@ def regimes(
     """
     import xarray as xr
 
-    if "d" not in ds.dims or ds.sizes["d"] < 2:
-        raise InputError("the input dimension does not vary", key="d", expected="an axis of it")
     sample = regime_samples(ds, max_lost)
     draws = resampled_counts(ds.sizes["seed"], resamples, random_seed)
     d = ds["d"].values.astype(float)
@@ -98,7 +99,7 @@ def outcome(
     risk = means(excess, draws)
     powers = (risk, minus(risk, means(fall, draws)), spreads(growth, draws))
     generator = np.random.default_rng(len(d))
-    drawn = np.array([exponents(power, d, tolerance, generator) for power in powers])
+    drawn = np.array([exponents(power, d, tolerance, confidence, generator) for power in powers])
     return Outcome(
         np.array([interval(row, confidence) for row in drawn]),
         probabilities(drawn[0, 1:], drawn[1, 1:], drawn[2, 1:], resolution),
@@ -175,6 +176,15 @@ def _with_theory(result: xr.Dataset, ds: xr.Dataset) -> xr.Dataset:
     return result.assign(expected).assign_coords(coupling_exponent=coupling)
 
 
+def _outline(ds: Outline, **_: Any) -> Outline:
+    need_axis(ds, "d")
+    need_samples(ds)
+    need_seeds(len(ds.axes["seed"]))
+    found = ds.only("risk").without("dynamics", "seed", "time")
+    return found.along("candidate", REGIMES[1:]).also({"regime": found.without("d").dims_of("status")})
+
+
 ANALYSES.register(
-    "regimes", Analysis("regimes", regimes, "Regime of SGD from the scaling of risk, noise and spread with d")
+    "regimes",
+    Analysis("regimes", regimes, "Regime of SGD from the scaling of risk, noise and spread with d", outline=_outline),
 )

@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
 from sweeplib.analysis.analysis import ANALYSES, Analysis
 from sweeplib.analysis.cells import field, labelled, require
 from sweeplib.analysis.lost_runs import MOST_LOST, made, recorded, unless_lost, without_value
+from sweeplib.analysis.options import LostPart
 from sweeplib.analysis.phase_retrieval import floor_theory_holds
 from sweeplib.errors import InputError
 from sweeplib.theory import asymptotic_risk
@@ -16,8 +17,10 @@ from sweeplib.theory import asymptotic_risk
 if TYPE_CHECKING:
     import xarray as xr
 
+    from sweeplib.storage.outline import Outline
 
-def risk_floor(ds: xr.Dataset, *, last: float = 0.5, max_lost: float = MOST_LOST) -> xr.Dataset:
+
+def risk_floor(ds: xr.Dataset, *, last: float = 0.5, max_lost: LostPart = MOST_LOST) -> xr.Dataset:
     """Statistics over `seed` of the risk averaged over the `last` part of the recorded times, per dynamics and point.
 
     risk_floor, _error: mean over the runs, and its standard error. risk_drift, _error: the mean over the second half of
@@ -28,9 +31,6 @@ def risk_floor(ds: xr.Dataset, *, last: float = 0.5, max_lost: float = MOST_LOST
     """
     import xarray as xr
 
-    require(ds, "risk")
-    if not 0.0 < last <= 1.0:
-        raise InputError("not a part of the times", key="last", value=last, expected="a number in (0, 1]")
     time = ds["time"].values
     window = np.flatnonzero(time >= time[-1] - last * (time[-1] - time[0]))
     run, risk = made(ds), recorded(ds, "risk").isel(time=window)
@@ -63,4 +63,14 @@ def _theory(ds: xr.Dataset) -> xr.DataArray:
     return floor.where(floor_theory_holds(ds))
 
 
-ANALYSES.register("risk_floor", Analysis("risk_floor", risk_floor, "The risk at which runs end up, beside theory"))
+def _outline(ds: Outline, *, last: float, **_: Any) -> Outline:
+    if not 0.0 < last <= 1.0:
+        raise InputError("not a part of the times", key="last", value=last, expected="a number in (0, 1]")
+    require(ds, "risk")
+    return ds.only("risk").without("seed", "time")
+
+
+ANALYSES.register(
+    "risk_floor",
+    Analysis("risk_floor", risk_floor, "The risk at which runs end up, beside theory", outline=_outline),
+)

@@ -2,21 +2,27 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, NamedTuple
+from collections.abc import Sequence
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
 
 from sweeplib.analysis.analysis import ANALYSES, Analysis
-from sweeplib.analysis.bootstrap import interval_levels, resampled_counts, resampled_means
-from sweeplib.analysis.cells import field, labelled, with_status
-from sweeplib.analysis.growth_laws import LAWS, best_law, law_fit
+from sweeplib.analysis.bootstrap import resampled_counts, resampled_means
+from sweeplib.analysis.cells import labelled, with_status
+from sweeplib.analysis.fits import line_fit
+from sweeplib.analysis.growth_laws import best_law, law_fit, laws
+from sweeplib.analysis.information import expected_laws, information_exponents, largest_exponent
 from sweeplib.analysis.lost_runs import MOST_LOST
+from sweeplib.analysis.needs import need_axis, passages_outline
+from sweeplib.analysis.options import Confidence, LostPart, Part, RandomSeed, Resamples
 from sweeplib.analysis.passages import passages
-from sweeplib.errors import InputError, SweeplibError
 
 if TYPE_CHECKING:
     import xarray as xr
+
+    from sweeplib.storage.outline import Outline
 
 Array = NDArray[np.float64]
 
@@ -27,6 +33,7 @@ class Growth(NamedTuple):
     exponent: float
     low: float
     high: float
+    reduced_chi2: float
     law: float
     offset: Array
     amplitude: Array
@@ -36,40 +43,41 @@ class Growth(NamedTuple):
 def sample_complexity(
     ds: xr.Dataset,
     *,
-    confidence: float = 0.95,
-    resamples: int = 2000,
-    random_seed: int = 0,
-    max_censored: float = 0.02,
-    max_lost: float = MOST_LOST,
-    tolerance: float = 0.02,
+    confidence: Confidence = 0.95,
+    resamples: Resamples = 2000,
+    random_seed: RandomSeed = 0,
+    max_censored: Part = 0.02,
+    max_lost: LostPart = MOST_LOST,
+    tolerance: Part = 0.02,
 ) -> xr.Dataset:
     """Growth of the mean exit steps n with d, per dynamics, threshold and point of the other axes.
 
     steps_over_d, _error: n/d and its standard error. NaN, and left out of all fits, where more than `max_censored` of
     the runs did not exit by their end or within their time limit (seeds_censored), or more than `max_lost` failed or
     were killed (seeds_lost).
-    exponent (_low, _high): of n ∝ d^x, weighted least squares of logarithms; interval by bootstrap over the seeds.
-    law_offset, law_amplitude, law_chi2, along `law`, an information exponent: fits of n/d = offset + amplitude g(d), g
-    being 0, log d or d; the errors of n/d have `tolerance` · n/d added in quadrature, for what the laws neglect.
-    best_law: the law of least χ² + 2 · parameters, from three dimensions on.
-    The coordinate information_exponent is the teacher's; its law is what theory predicts (arXiv 2003.10409), for
-    exponent 3 at learning rates γ ∝ 1/√d.
+    exponent (_low, _high): of n ∝ d^x, weighted least squares of logarithms; interval by bootstrap over the seeds, and
+    wider by √(χ²/n) and Student's t where the points scatter more than their errors (`fits`; reduced_chi2 is χ²/n).
+    law_offset, law_amplitude, law_chi2, along `law`, an information exponent κ: fits of n/d = offset + amplitude g(d),
+    g being 0, log d or, from κ = 3 on, d^(κ−2); the errors of n/d have `tolerance` · n/d added in quadrature, for what
+    the laws neglect. best_law: the law of least χ² + 2 · parameters, from three dimensions on (`growth_laws`).
+    The coordinate information_exponent is that of student and teacher together; expected_law is the same where its law
+    is what theory predicts for these starts, widths and learning rates (arXiv 2003.10409; `information`).
     """
     import xarray as xr
 
-    if "d" not in ds.dims or ds.sizes["d"] < 2:
-        raise InputError("the input dimension does not vary", key="d", expected="an axis of it")
     sample = passages(ds, "steps", max_lost)
     kept = sample.censored().sum("seed") <= max_censored * sample.used.sum("seed") + 1e-9
     ratio = sample.restricted().where(kept) / ds["d"]
-    draws = resampled_counts(ds.sizes["seed"], resamples, random_seed)
+    draws, generator = resampled_counts(ds.sizes["seed"], resamples, random_seed), np.random.default_rng(random_seed)
+    exponent = information_exponents(ds)
+    tried = laws(float(exponent.max()))
 
     def of_cell(cell: Array, d: Array) -> Growth:
-        return growth_of(cell, d, draws, confidence, tolerance)
+        return growth_of(cell, d, draws, generator, confidence, tolerance, tried)
 
     parts = xr.apply_ufunc(
         of_cell, ratio, ds["d"].astype(float), input_core_dims=[["seed", "d"], ["d"]],
-        output_core_dims=[[]] * 4 + [["law"]] * 3, vectorize=True, output_dtypes=[float] * 7,
+        output_core_dims=[[]] * 5 + [["law"]] * 3, vectorize=True, output_dtypes=[float] * 8,
     )  # fmt: skip
     count = ratio.count("seed")
     error = ratio.std("seed", ddof=1) / np.sqrt(count.where(count > 1))
@@ -77,54 +85,32 @@ def sample_complexity(
         "seeds_censored": labelled(sample.censored().sum("seed"), "runs used that did not exit"),
         "seeds_lost": labelled(with_status(ds, "failed", "killed").sum("seed"), "runs failed or killed"),
     }
-    result = xr.Dataset(_measured(ratio.mean("seed"), error) | counts | _fitted(*parts))
-    result = result.assign_coords(law=labelled(xr.DataArray(list(LAWS), dims="law"), "law of an information exponent"))
-    return result.assign_coords(information_exponent=teacher_exponent(ds)).assign_attrs(confidence=confidence)
+    found = _measured(ratio.mean("seed"), error) | counts | _fitted(*parts) | {"expected_law": expected_laws(ds)}
+    law = labelled(xr.DataArray(list(tried), dims="law"), "law of an information exponent")
+    coords = {"law": law, "information_exponent": exponent}
+    return xr.Dataset(found).assign_coords(coords).assign_attrs(confidence=confidence, max_lost=max_lost)
 
 
-def growth_of(ratio: Array, d: Array, draws: Array, confidence: float, tolerance: float) -> Growth:
-    """The growth of n/d, `ratio` (seed, d) with NaN for runs left out."""
+def growth_of(
+    ratio: Array, d: Array, draws: Array, generator: np.random.Generator, confidence: float, tolerance: float,
+    tried: Sequence[int],
+) -> Growth:  # fmt: skip
+    """The growth of n/d, `ratio` (seed, d) with NaN for runs left out, by the laws that are `tried`."""
     counts = np.isfinite(ratio).sum(axis=0)
     kept = counts > 1
     ratio, d, counts = ratio[:, kept], d[kept], counts[kept]
     if len(d) < 2:
-        unknown = np.full(len(LAWS), np.nan)
-        return Growth(np.nan, np.nan, np.nan, np.nan, unknown, unknown, unknown)
+        unknown = np.full(len(tried), np.nan)
+        return Growth(np.nan, np.nan, np.nan, np.nan, np.nan, unknown, unknown, unknown)
     mean = resampled_means(np.ones((1, len(ratio))), ratio)[0]
+    shifts = np.log(resampled_means(draws, ratio) / mean)
+    shifts = shifts[np.isfinite(shifts).all(axis=1)]
+    fit = line_fit(np.log(mean), shifts, float(counts.min()), np.vander(np.log(d), 2), generator, confidence)
+    low, high = 1.0 + fit.interval(confidence)[:, 0]
     error = np.hypot(np.nanstd(ratio, axis=0, ddof=1) / np.sqrt(counts), tolerance * mean)
-    exponent, low, high = _exponent(ratio, d, mean, error, draws, interval_levels(confidence, float(counts.min())))
-    fits = {law: law_fit(law, d, mean, error) for law in LAWS}
-    return Growth(exponent, low, high, best_law(fits), *np.array(list(fits.values())).T)
-
-
-def _exponent(ratio: Array, d: Array, mean: Array, error: Array, draws: Array, levels: Array) -> tuple[float, ...]:
-    """1 + the slope of log n/d against log d, and its interval."""
-    weights = mean / error
-    design = np.vander(np.log(d), 2) * weights[:, None]
-    slope = (np.linalg.pinv(design) * weights)[0]
-    spread = np.log(resampled_means(draws, ratio)) @ slope
-    low, high = np.quantile(spread[np.isfinite(spread)], levels)
-    return 1.0 + float(slope @ np.log(mean)), 1.0 + float(low), 1.0 + float(high)
-
-
-def teacher_exponent(ds: xr.Dataset) -> xr.DataArray:
-    """The information exponent of each teacher; NaN for one of an unknown activation."""
-    import xarray as xr
-
-    student = field(ds, "activation")
-    teacher = field(ds, "teacher_activation", "")
-    named = student.where(teacher.isin(["", "None"]), teacher)
-    exponent = xr.apply_ufunc(_information_exponent, named, vectorize=True, output_dtypes=[float])
-    return labelled(exponent, "information exponent of the teacher", r"\kappa")
-
-
-def _information_exponent(name: str) -> float:
-    from sweeplib.maths.activations import activation
-
-    try:
-        return float(activation(str(name)).information_exponent)
-    except SweeplibError:
-        return np.nan
+    fits = {law: law_fit(law, d, mean, error) for law in tried}
+    best = best_law(fits, len(d))
+    return Growth(1.0 + fit.best[0], low, high, fit.misfit.ratio, best, *np.array(list(fits.values())).T)
 
 
 def _measured(mean: xr.DataArray, error: xr.DataArray) -> dict[str, xr.DataArray]:
@@ -140,6 +126,7 @@ def _fitted(*parts: xr.DataArray) -> dict[str, xr.DataArray]:
         "exponent": ("exponent of the mean exit steps", "x"),
         "exponent_low": ("exponent of the mean exit steps, lower bound", "x"),
         "exponent_high": ("exponent of the mean exit steps, upper bound", "x"),
+        "reduced_chi2": ("chi-squared over degrees of freedom of the fitted power", r"\chi^2/n"),
         "best_law": ("information exponent whose law fits best",),
         "law_offset": ("offset of the law",),
         "law_amplitude": ("amplitude of the law",),
@@ -148,7 +135,17 @@ def _fitted(*parts: xr.DataArray) -> dict[str, xr.DataArray]:
     return {name: labelled(part, *label) for (name, label), part in zip(labels.items(), parts, strict=True)}
 
 
+def _outline(ds: Outline, **_: Any) -> Outline:
+    need_axis(ds, "d")
+    return passages_outline(ds).along("law", laws(largest_exponent(ds)))
+
+
 ANALYSES.register(
     "sample_complexity",
-    Analysis("sample_complexity", sample_complexity, "Growth of the mean exit steps with the input dimension"),
+    Analysis(
+        "sample_complexity",
+        sample_complexity,
+        "Growth of the mean exit steps with the input dimension",
+        outline=_outline,
+    ),
 )

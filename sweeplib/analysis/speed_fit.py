@@ -10,6 +10,8 @@ below half its standard deviation, where a cubic of log steps in log γ is biase
 import numpy as np
 from numpy.typing import NDArray
 
+from sweeplib.analysis.fits import Misfit, covariance_of, misfit
+
 Array = NDArray[np.float64]
 
 HALF_WIDTH = 0.8
@@ -64,6 +66,19 @@ def local_weights(gamma: Array, steps: Array, counts: Array) -> Array:
         taper = np.clip(1.0 - (distance / width) ** 3, 0.0, None) ** 3
     result: Array = np.sqrt(counts * taper) / rate
     return result
+
+
+def speed_misfit(gamma: Array, steps: Array, weights: Array, shifts: Array, seeds: float) -> Misfit:
+    """How far the points are from the parabola besides their errors: of log steps, whose resamples are off by `shifts`.
+
+    `steps` (gammas,), `shifts` (resamples, gammas). Relative residuals of r, with the weights of the fit.
+    """
+    counts = weights > 0.0
+    x = gamma[counts] / gamma.max()
+    rate = 1.0 / (x * steps[counts])
+    design = np.vander(x, 3, increasing=True) / rate[:, None]
+    relative = (weights[counts] * rate) ** 2
+    return misfit(np.ones(len(x)), design, covariance_of(shifts[:, counts], seeds), lambda _: relative)
 
 
 def _parabola(x: Array, steps: Array, weights: Array) -> tuple[Array, Array, Array]:

@@ -7,7 +7,7 @@ from pathlib import Path
 from typing import Any
 
 from sweeplib.config.models import DynamicsSection, SweepConfig
-from sweeplib.config.plugged import analysis_options, cluster_settings, figure_options, run_options
+from sweeplib.config.plugged import analysis_options, check_fit, cluster_settings, figure_options, run_options
 from sweeplib.config.strict_yaml import written
 from sweeplib.config.values import values
 from sweeplib.errors import InputError
@@ -58,6 +58,7 @@ def sweep_of(config: SweepConfig, folder: Path) -> Sweep:
     )
     for name in sweep.runs:
         _check_points(sweep, name)
+    check_fit(sweep, listed=config.analyses)
     return _with_source(sweep, config)
 
 

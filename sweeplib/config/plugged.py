@@ -1,6 +1,7 @@
 """What a config names in the registries: dynamics, analyses, figures, clusters, and their options."""
 
-from collections.abc import Mapping
+from collections.abc import Iterable, Iterator, Mapping
+from contextlib import contextmanager
 from typing import TYPE_CHECKING, Any
 
 import pydantic
@@ -9,7 +10,9 @@ from sweeplib.errors import InputError
 from sweeplib.sweep.expected import choices, expected
 
 if TYPE_CHECKING:
+    from sweeplib.storage.outline import Outline
     from sweeplib.sweep.clusters import ClusterSettings
+    from sweeplib.sweep.sweep import Sweep
 
 
 def run_options(name: str, options: Mapping[str, Any]) -> dict[str, Any]:
@@ -33,6 +36,42 @@ def analysis_options(analyses: Mapping[str, Any], figures: Mapping[str, Any]) ->
 
     needed: dict[str, Any] = {need: {} for name in figures for need in FIGURES[name].needs}
     return _plugged("analyses", needed | dict(analyses), ANALYSES)
+
+
+def check_fit(sweep: "Sweep", listed: Iterable[str]) -> None:
+    """Refuse an analysis or a figure that does not fit what the dataset of the sweep will be: InputError at the first.
+
+    What an analysis that is not `listed` lacks is said of the figure that draws it.
+    """
+    if not (sweep.analyses or sweep.figures):
+        return
+    from sweeplib.analysis import ANALYSES
+    from sweeplib.figures import FIGURES
+    from sweeplib.storage.outline import planned_outline
+
+    ds = {overlaps: planned_outline(sweep, overlaps=overlaps) for overlaps in (False, True)}
+    made: dict[str, Outline | None] = {}
+    for name, options in sweep.analyses.items():
+        analysis = ANALYSES[name]
+        figure = next((each for each in sweep.figures if name in FIGURES[each].needs), None)
+        with _refused_at(analysis, f"analyses.{name}", drawn_by=figure if name not in listed else None):
+            made[name] = analysis.outlined(ds[analysis.overlaps], options)
+    for name, options in sweep.figures.items():
+        with _refused_at(FIGURES[name], f"figures.{name}"):
+            FIGURES[name].check_fit(ds[False], made, options)
+
+
+@contextmanager
+def _refused_at(thing: Any, key: str, drawn_by: str | None = None) -> Iterator[None]:
+    """Put errors at the option that they name of an analysis or figure, else at its key, or at the figure's."""
+    try:
+        yield
+    except InputError as error:
+        option = (error.key or "").partition(".")[0].partition("[")[0]
+        error.key = error.key if option in thing.check({}) and drawn_by is None else None
+        if drawn_by is not None:
+            error.problem = f"its analysis {thing.name} does not fit: {error.problem}"
+        raise error.within(prefix=key if drawn_by is None else f"figures.{drawn_by}") from None
 
 
 def cluster_settings(settings: Mapping[str, Any]) -> "ClusterSettings":

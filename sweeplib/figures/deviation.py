@@ -9,26 +9,31 @@ import numpy as np
 
 from sweeplib.analysis.cells import field, is_stochastic, step_time
 from sweeplib.errors import InputError
-from sweeplib.figures.facets import MOST_HUES, Facets, at_middle, each, facets, selected
+from sweeplib.figures.facets import MOST_HUES, Facets, arranged, each, free_axes
 from sweeplib.figures.figure import FIGURES, Figure
 from sweeplib.figures.interactive import INTERACTIVE, Interactive
-from sweeplib.figures.labels import dynamics_label, dynamics_order, value_label, wrapped_label
-from sweeplib.figures.legend import dynamics_entries, hue_entries, legend_below
+from sweeplib.figures.labels import MINUS, dynamics_order, value_label, wrapped_label
+from sweeplib.figures.legend import Entry, dynamics_entries, hue_entries, legend_below
+from sweeplib.figures.panels import panel_grid
 from sweeplib.figures.style import INK, dynamics_look, look, plain_ticks
+from sweeplib.storage.outline import outline_of
 
 if TYPE_CHECKING:
     import xarray as xr
     from matplotlib.axes import Axes
     from matplotlib.figure import Figure as Drawing
 
+    from sweeplib.storage.outline import Outline
+
 CAPTION = (
     "Largest deviation of SGD from its ODE over the recorded times, paired by seed: the mean over the seeds with its "
     "standard error, against the ODE time of a step. Solid: the power law fitted to all points, with its exponent and "
-    "95 % bootstrap interval. Dashed: slope 1/2, that of the theoretical bound, shifted down."
+    "95 % interval. Dashed: slope 1/2, that of the theoretical bound, shifted down."
 )
 SHIFT = 0.5
 GUIDE = (0, (5, 2))
 ROW = 0.075
+MEASURED = "_sup_deviation"
 FIT = ("exponent", "exponent_low", "exponent_high", "prefactor")
 
 
@@ -46,47 +51,55 @@ def deviation(
     All points of the fit are drawn, coloured by `hue`, by default d; of other axes, two are panel and colour, the rest
     stand at their middle.
     """
-    from matplotlib.figure import Figure as Drawing
-
-    data = _data(analyses, observable, where)
-    over = [dim for dim in analyses["deviation_scaling"].attrs["over"].split() if dim in data.dims]
-    hue = hue or next((dim for dim in ("d", "p", *over) if dim in over and data.sizes[dim] <= MOST_HUES), None)
-    drawn = ({"dynamics", "variable"} | set(over)) - {hue}
-    data = at_middle(data, drawn, panel, hue)
-    split = facets(data, drawn, panel, hue)
-    panels = split.panels(data)
-    width = min(7.0, 1.0 + 2.3 * len(panels)) if len(panels) > 1 else 3.8
-    drawing = Drawing(figsize=(width, 3.6), layout="constrained")
-    axes = drawing.subplots(1, len(panels), sharex=True, sharey=True, squeeze=False)[0]
-    for column, part in each(data, panels):
-        _panel(axes[column], part, split)
+    split = _arranged(ds, analyses, where=where, panel=panel, hue=hue, observable=observable)
+    data = _data(analyses, observable, split)
+    parts = split.panels(data)
+    panels = panel_grid(len(parts), width=2.3, alone=3.8, height=3.0)
+    for place, part in each(data, parts):
+        _panel(panels.stacks[place][0], part, split)
         if split.panel:
-            axes[column].set_title(value_label(part[split.panel]))
-        axes[column].set_xlabel(_step_label(ds))
-    bottom, top = axes[0].get_ylim()
-    axes[0].set_ylim(bottom, top * (top / bottom) ** (ROW * len(_shown(data))))
-    axes[0].set_ylabel(wrapped_label(data["mean"]))
-    _legend(drawing, data, split)
-    return drawing
+            panels.title(place, value_label(part[split.panel]))
+    bottom, top = panels.stacks[0][0].get_ylim()
+    panels.stacks[0][0].set_ylim(bottom, top * (top / bottom) ** (ROW * len(_shown(data))))
+    panels.xlabel(_step_label(ds))
+    panels.ylabel(wrapped_label(data["mean"]))
+    panels.note(split.title(data))
+    _legend(panels.drawing, data, split)
+    return panels.drawing
 
 
-def _data(analyses: Mapping[str, xr.Dataset], observable: str, where: Mapping[str, Any] | None) -> xr.Dataset:
-    """Points and fits of the stochastic dynamics that deviate, at `where`, without axes of one value."""
+def _arranged(
+    _: xr.Dataset | Outline,
+    analyses: Mapping[str, xr.Dataset | Outline],
+    *,
+    where: Mapping[str, Any] | None,
+    panel: str | None,
+    hue: str | None,
+    observable: str,
+) -> Facets:
+    measured, fitted = (outline_of(analyses[name]) for name in ("deviation", "deviation_scaling"))
+    known = [name.removesuffix(MEASURED) for name in measured.variables if name.endswith(MEASURED)]
+    if observable not in known:
+        raise InputError("no deviation of it was measured", key="observable", value=observable, choices=known)
+    if not any(map(is_stochastic, measured.axes["dynamics"])):
+        raise InputError("no stochastic dynamics to draw", value=measured.axes["dynamics"], expected="sgd or sgd_chain")
+    points = measured.only(f"{observable}{MEASURED}")
+    over = free_axes(points, where).intersection(fitted.attrs["over"].split())
+    few = [dim for dim in ("d", "p", *sorted(over)) if dim in over and points.sizes[dim] <= MOST_HUES]
+    hue = hue or next((dim for dim in few if dim != panel), None)
+    return arranged(points, {"dynamics", *over} - {hue, panel}, where, panel, hue)
+
+
+def _data(analyses: Mapping[str, xr.Dataset], observable: str, split: Facets) -> xr.Dataset:
+    """Points and fits of the stochastic dynamics that deviate, of the part that is shown."""
     import xarray as xr
 
     measured, fitted = analyses["deviation"], analyses["deviation_scaling"]
-    known = [str(name).removesuffix("_sup_deviation") for name in measured if str(name).endswith("_sup_deviation")]
-    if observable not in known:
-        raise InputError("no deviation of it was measured", key="observable", value=observable, choices=known)
-    points = {"mean": measured[f"{observable}_sup_deviation"], "error": measured[f"{observable}_sup_deviation_error"]}
+    points = {"mean": measured[f"{observable}{MEASURED}"], "error": measured[f"{observable}{MEASURED}_error"]}
     fits = {part: fitted[f"{observable}_{part}"].sel(variable="coupling", drop=True) for part in FIT}
     step = step_time(measured)
-    data = xr.Dataset(points | fits).assign(step=step)
-    data = data.isel(dynamics=[is_stochastic(str(name)) for name in data["dynamics"].values])
-    if not data.sizes["dynamics"]:
-        raise InputError("no stochastic dynamics to draw", key="dynamics", expected="sgd or sgd_chain, run")
-    data = selected(data, where)
-    return data.isel({dim: 0 for dim in data.dims if data.sizes[dim] == 1 and dim != "dynamics"})
+    data = split.of(xr.Dataset(points | fits).assign(step=step))
+    return data.isel(dynamics=[is_stochastic(str(name)) for name in data["dynamics"].values])
 
 
 def _panel(axes: Axes, part: xr.Dataset, split: Facets) -> None:
@@ -103,10 +116,11 @@ def _panel(axes: Axes, part: xr.Dataset, split: Facets) -> None:
             style = dynamics_look(name, shown, look(index)) | {"linestyle": "none"}
             axes.errorbar(step, mean, error, elinewidth=0.8, **style)
     for place, name in enumerate(shown):
-        _fit(axes, part.sel(dynamics=name), name, place, len(shown))
+        _fit(axes, part.sel(dynamics=name), shown, place)
 
 
-def _fit(axes: Axes, part: xr.Dataset, name: str, place: int, count: int) -> None:
+def _fit(axes: Axes, part: xr.Dataset, shown: list[str], place: int) -> None:
+    name, count = shown[place], len(shown)
     fit = part.isel(dict.fromkeys(part["exponent"].dims, 0))
     exponent, low, high, prefactor = (
         fit[key].item() for key in ("exponent", "exponent_low", "exponent_high", "prefactor")
@@ -115,7 +129,7 @@ def _fit(axes: Axes, part: xr.Dataset, name: str, place: int, count: int) -> Non
         return
     step = part["step"].where(part["mean"] > 0.0)
     ends = np.array([float(step.min()) / 1.3, float(step.max()) * 1.3])
-    axes.plot(ends, prefactor * ends**exponent, color=INK, linewidth=0.9, zorder=1)
+    axes.plot(ends, prefactor * ends**exponent, color=INK, linewidth=0.9, zorder=1, gid="fit")
     if place == 0:
         middle = np.sqrt(ends.prod())
         axes.plot(
@@ -124,10 +138,14 @@ def _fit(axes: Axes, part: xr.Dataset, name: str, place: int, count: int) -> Non
             color=INK,
             linestyle=GUIDE,
             linewidth=0.9,
+            gid="guide",
         )
-    words = f"{dynamics_label(name)}: " if count > 1 else "exponent "
-    text = f"{words}{exponent:.2f} [{low:.2f}, {high:.2f}]"
-    axes.text(0.04, 0.98 - ROW * place, text, transform=axes.transAxes, va="top", fontsize=8)
+    text = f"{exponent:.2f} [{low:.2f}, {high:.2f}]".replace("-", MINUS)
+    if count > 1:
+        mark = dynamics_look(name, shown, {"color": INK, "marker": "o"}) | {"transform": axes.transAxes}
+        axes.plot(0.04, 0.955 - ROW * place, scalex=False, scaley=False, **mark)
+    words = text if count > 1 else f"exponent {text}"
+    axes.text(0.09 if count > 1 else 0.04, 0.98 - ROW * place, words, transform=axes.transAxes, va="top", fontsize=8)
 
 
 def _shown(part: xr.Dataset) -> list[str]:
@@ -145,9 +163,9 @@ def _legend(drawing: Drawing, data: xr.Dataset, split: Facets) -> None:
     shown = _shown(data)
     hues = hue_entries(data, split)
     kinds = dynamics_entries(shown)
-    lines: list[tuple[dict[str, Any], str]] = [
-        ({"color": INK, "linewidth": 0.9}, "fitted power"),
-        ({"color": INK, "linewidth": 0.9, "linestyle": GUIDE}, "slope 1/2"),
+    lines: list[Entry] = [
+        ({"color": INK, "linewidth": 0.9, "gid": "fit"}, "fitted power"),
+        ({"color": INK, "linewidth": 0.9, "linestyle": GUIDE, "gid": "guide"}, "slope 1/2"),
     ]
     legend_below(drawing, [hues, kinds, lines])
 
@@ -165,7 +183,10 @@ def step_deviations(ds: xr.Dataset, analyses: Mapping[str, xr.Dataset]) -> xr.Da
     return xr.Dataset(kept).assign_coords(step=step)
 
 
-FIGURES.register("deviation", Figure("deviation", deviation, CAPTION, needs=("deviation", "deviation_scaling")))
+FIGURES.register(
+    "deviation",
+    Figure("deviation", deviation, CAPTION, needs=("deviation", "deviation_scaling"), arrange=_arranged),
+)
 INTERACTIVE.register(
     "deviations",
     Interactive(

@@ -9,21 +9,27 @@ import numpy as np
 
 from sweeplib import theory
 from sweeplib.analysis.cells import field, labelled
+from sweeplib.analysis.needs import need_passages
+from sweeplib.analysis.options import Confidence
 from sweeplib.analysis.passages import passages
 from sweeplib.analysis.phase_retrieval import exit_theory_holds
 from sweeplib.analysis.survival import survival_curve
 from sweeplib.figures.expected import by_dynamics
-from sweeplib.figures.facets import Facets, at_middle, each, facets, selected
+from sweeplib.figures.facets import Facets, arranged, each
 from sweeplib.figures.figure import FIGURES, Figure
 from sweeplib.figures.interactive import INTERACTIVE, Interactive
 from sweeplib.figures.labels import axis_label, dynamics_label, dynamics_order, value_label
-from sweeplib.figures.legend import legend_below
-from sweeplib.figures.style import INK, look
+from sweeplib.figures.legend import Entry, legend_below
+from sweeplib.figures.panels import panel_grid
+from sweeplib.figures.style import INK, line_look
+from sweeplib.storage.outline import outline_of
 
 if TYPE_CHECKING:
     import xarray as xr
     from matplotlib.axes import Axes
     from matplotlib.figure import Figure as Drawing
+
+    from sweeplib.storage.outline import Outline
 
 CAPTION = (
     "Fraction of runs that have not exited yet against time: Kaplan-Meier curves over the seeds, with 95 % bands for "
@@ -31,8 +37,7 @@ CAPTION = (
     "triangles: the annealed exit time, that of the mean start."
 )
 LAWS: dict[str, Any] = {"quenched": (0, (4, 1.6)), "noise-corrected": (0, (1, 0.9))}
-STEPS = ("solid", (0, (6, 1.5, 1, 1.5)), (0, (3, 1)))
-TALL = 3.1
+STEPS = ("solid", (0, (6, 1.5, 1, 1.5)), (0, (10, 2)), (0, (6, 1.5, 1, 1.5, 1, 1.5)))
 CONFIDENCE = 0.95
 PLACES = 60
 
@@ -44,37 +49,47 @@ def exit_time_distributions(
     where: Mapping[str, Any] | None = None,
     panel: str | None = None,
     hue: str | None = None,
-    confidence: float = CONFIDENCE,
+    confidence: Confidence = CONFIDENCE,
 ) -> Drawing:
     """A figure of the survival functions of the exit time; other axes stand at `where`, or at their middle."""
     import xarray as xr
-    from matplotlib.figure import Figure as Drawing
 
+    split = _arranged(ds, analyses, where=where, panel=panel, hue=hue, confidence=confidence)
     sample = passages(ds, "time")
     data = xr.Dataset({"exit": sample.exit, "end": sample.end, "used": sample.used, "applies": exit_theory_holds(ds)})
-    drawn = {"dynamics", "seed"}
-    data = selected(data, where)
-    data = data.isel({dim: 0 for dim in data.dims if data.sizes[dim] == 1 and dim not in drawn})
-    data = at_middle(data, drawn, panel, hue)
-    split = facets(data, drawn, panel, hue)
-    panels = split.panels(data)
-    width = min(7.0, 1.0 + 2.5 * len(panels)) if len(panels) > 1 else 4.0
-    drawing = Drawing(figsize=(width, TALL), layout="constrained")
-    axes = drawing.subplots(1, len(panels), sharey=True, squeeze=False)[0]
+    data = split.of(data)
+    parts = split.panels(data)
+    panels = panel_grid(len(parts), width=2.5, alone=4.0, height=2.6, share_x=False)
     shown = _shown(data)
-    for column, part in each(data, panels):
+    for place, part in each(data, parts):
+        axes = panels.stacks[place][0]
         for index, one in each(part, split.hues(part)):
-            _measured(axes[column], one, shown, look(index)["color"], confidence)
+            _measured(axes, one, shown, index, confidence)
             if bool(one["applies"]):
-                _theory(axes[column], one, look(index)["color"])
-        axes[column].set_xlim(left=0.0)
-        axes[column].set_ylim(0.0, 1.02)
-        axes[column].set_xlabel(axis_label(ds["exit_time"]))
+                _theory(axes, one, index)
+        axes.set_xlim(left=0.0)
+        axes.set_ylim(0.0, 1.02)
         if split.panel:
-            axes[column].set_title(value_label(part[split.panel]))
-    axes[0].set_ylabel("fraction of runs\nthat have not exited")
-    _legend(drawing, data, split, shown)
-    return drawing
+            panels.title(place, value_label(part[split.panel]))
+    panels.xlabel(axis_label(ds["exit_time"]))
+    panels.ylabel("fraction of runs\nthat have not exited")
+    panels.note(split.title(data))
+    _legend(panels.drawing, data, split, shown)
+    return panels.drawing
+
+
+def _arranged(
+    ds: xr.Dataset | Outline,
+    _: Mapping[str, xr.Dataset | Outline],
+    *,
+    where: Mapping[str, Any] | None,
+    panel: str | None,
+    hue: str | None,
+    confidence: float,
+) -> Facets:
+    outline = outline_of(ds)
+    need_passages(outline)
+    return arranged(outline.only("exit_time"), {"dynamics", "seed"}, where, panel, hue)
 
 
 def _shown(data: xr.Dataset) -> list[str]:
@@ -82,7 +97,7 @@ def _shown(data: xr.Dataset) -> list[str]:
     return dynamics_order(data["dynamics"].values[used.values])
 
 
-def _measured(axes: Axes, one: xr.Dataset, shown: list[str], colour: str, confidence: float) -> None:
+def _measured(axes: Axes, one: xr.Dataset, shown: list[str], index: int, confidence: float) -> None:
     for place, name in enumerate(shown):
         of = one.sel(dynamics=name)
         exits = of["exit"].values[of["used"].values]
@@ -90,38 +105,47 @@ def _measured(axes: Axes, one: xr.Dataset, shown: list[str], colour: str, confid
         reached = np.isfinite(exits)
         if not reached.any():
             continue
-        times, curve, low, high = survival_curve(exits[reached], ends[~reached], confidence)
-        axes.step(times, curve, where="post", color=colour, linestyle=STEPS[place % len(STEPS)], zorder=3 - place)
+        times, curve, low, high = _from_the_start(*survival_curve(exits[reached], ends[~reached], confidence))
+        line = line_look(index, name) | {"linestyle": STEPS[place % len(STEPS)]}
+        axes.step(times, curve, where="post", zorder=3 - place, **line)
         if place == 0:
-            axes.fill_between(times, low, high, step="post", color=colour, alpha=0.2, linewidth=0, zorder=1)
+            axes.fill_between(times, low, high, step="post", color=line["color"], alpha=0.2, linewidth=0, zorder=1)
 
 
-def _theory(axes: Axes, one: xr.Dataset, colour: str) -> None:
+def _from_the_start(times: np.ndarray, *curves: np.ndarray) -> tuple[np.ndarray, ...]:
+    """The curves with the time 0, at which no run has exited, before all others."""
+    return np.concatenate([[0.0], times]), *(np.concatenate([[1.0], curve]) for curve in curves)
+
+
+def _theory(axes: Axes, one: xr.Dataset, index: int) -> None:
     p, d, Delta, T, gamma = (float(field(one, name)) for name in ("p", "d", "Delta", "threshold", "gamma"))
     exits = one["exit"].values
+    if not np.isfinite(exits).any():
+        return
     t = np.linspace(0.0, 1.05 * float(np.nanmax(exits)), 200)
     for kind, dashes in LAWS.items():
         law = getattr(theory, f"{kind.replace('-', '_')}_survival")
-        axes.plot(t, law(t, gamma, p, d, Delta, T), color=INK, linestyle=dashes, linewidth=1.0, zorder=5)
+        axes.plot(t, law(t, gamma, p, d, Delta, T), linestyle=dashes, linewidth=1.0, zorder=5, **line_look(index, kind))
     annealed = float(theory.annealed_exit_time(gamma, p, d, Delta, T))
-    axes.plot(annealed, 0.0, marker="v", color=colour, markersize=6, clip_on=False, zorder=6)
+    axes.plot(annealed, 0.0, marker="v", markersize=6, clip_on=False, zorder=6, **line_look(index, "annealed"))
 
 
 def _legend(drawing: Drawing, data: xr.Dataset, split: Facets, shown: list[str]) -> None:
-    hues = [
-        ({"color": look(index)["color"], "linewidth": 2.0}, value_label(one[split.hue]))
+    hues: list[Entry] = [
+        (line_look(index) | {"linewidth": 2.0}, value_label(one[split.hue]))
         for index, one in each(data, split.hues(data))
         if split.hue
     ]
-    kinds: list[tuple[dict[str, Any], str]] = [
-        ({"color": INK, "linestyle": STEPS[place % len(STEPS)]}, dynamics_label(name))
+    kinds: list[Entry] = [
+        ({"color": INK, "linestyle": STEPS[place % len(STEPS)], "gid": name}, dynamics_label(name))
         for place, name in enumerate(shown)
     ]
-    laws: list[tuple[dict[str, Any], str]] = []
-    if bool(data["applies"].any()):
-        laws = [({"color": INK, "linestyle": dashes, "linewidth": 1.0}, f"{kind} law") for kind, dashes in LAWS.items()]
-        laws += [({"color": INK, "marker": "v", "linestyle": "none", "markersize": 6}, "annealed exit time")]
-    legend_below(drawing, [hues, kinds, laws])
+    laws: list[Entry] = [
+        ({"color": INK, "linestyle": dashes, "linewidth": 1.0, "gid": kind}, f"{kind} law")
+        for kind, dashes in LAWS.items()
+    ]
+    mark = {"color": INK, "marker": "v", "linestyle": "none", "markersize": 6, "gid": "annealed"}
+    legend_below(drawing, [hues, kinds, [*laws, (mark, "annealed exit time")]])
 
 
 def survival_curves(ds: xr.Dataset, analyses: Mapping[str, xr.Dataset]) -> xr.Dataset:
@@ -189,7 +213,10 @@ def _at_places(exits: np.ndarray, ends: np.ndarray) -> tuple[np.ndarray, ...]:
     return grid, *(np.where(before < 0, 1.0, curve[before]) for curve in curves)
 
 
-FIGURES.register("exit_time_distributions", Figure("exit_time_distributions", exit_time_distributions, CAPTION))
+FIGURES.register(
+    "exit_time_distributions",
+    Figure("exit_time_distributions", exit_time_distributions, CAPTION, arrange=_arranged),
+)
 INTERACTIVE.register(
     "survival_curves",
     Interactive(

@@ -9,27 +9,30 @@ import numpy as np
 
 from sweeplib import theory
 from sweeplib.analysis.cells import field
+from sweeplib.analysis.needs import need_axis
 from sweeplib.analysis.phase_retrieval import exit_theory_holds
-from sweeplib.errors import InputError
 from sweeplib.figures.expected import exit_times_expected
-from sweeplib.figures.facets import Facets, at_middle, each, facets, selected, used_dynamics
+from sweeplib.figures.facets import Facets, arranged, each, used_dynamics
 from sweeplib.figures.figure import FIGURES, Figure
 from sweeplib.figures.interactive import INTERACTIVE, Interactive
 from sweeplib.figures.labels import axis_label, value_label
 from sweeplib.figures.legend import dynamics_entries, hue_entries, legend_below, theory_entries
-from sweeplib.figures.style import THEORY_DASHES, dynamics_look, look, plain_ticks
+from sweeplib.figures.panels import panel_grid
+from sweeplib.figures.style import THEORY_DASHES, dynamics_look, line_look, look, plain_ticks
+from sweeplib.storage.outline import outline_of
 
 if TYPE_CHECKING:
     import xarray as xr
     from matplotlib.axes import Axes
     from matplotlib.figure import Figure as Drawing
 
+    from sweeplib.storage.outline import Outline
+
 CAPTION = (
     "Mean exit time, in ODE time, against the input dimension, with standard errors over the seeds; points at which "
     "runs did not exit are left out. Curves: annealed (dotted) and quenched (dashed) theory, and the latter with the "
     "noise of SGD (solid)."
 )
-DRAWN = {"dynamics", "d"}
 
 
 def exit_time_scaling(
@@ -41,32 +44,31 @@ def exit_time_scaling(
     hue: str | None = None,
 ) -> Drawing:
     """A figure of the mean exit time against d; axes neither at `where` nor panel nor colour stand at their middle."""
-    from matplotlib.figure import Figure as Drawing
-
-    if "d" not in ds.dims:
-        raise InputError("the input dimension does not vary", key="d", expected="an axis of it")
-    data = selected(analyses["exit_times"].assign(applies=exit_theory_holds(ds)), where)
-    data = data.isel({dim: 0 for dim in data.dims if data.sizes[dim] == 1 and dim not in DRAWN})
-    data = at_middle(data, DRAWN, panel, hue)
-    split = facets(data, DRAWN, panel, hue)
-    panels = split.panels(data)
-    width = min(7.0, 1.0 + 2.5 * len(panels)) if len(panels) > 1 else 3.8
-    drawing = Drawing(figsize=(width, 3.3), layout="constrained")
-    axes = drawing.subplots(1, len(panels), sharex=True, sharey=True, squeeze=False)[0]
+    split = _arranged(ds, analyses, where=where, panel=panel, hue=hue)
+    data = split.of(analyses["exit_times"].assign(applies=exit_theory_holds(ds)))
+    parts = split.panels(data)
+    panels = panel_grid(len(parts), width=2.5, alone=3.8, height=2.8)
     shown = used_dynamics(data)
-    for column, part in each(data, panels):
+    for place, part in each(data, parts):
         for index, one in each(part, split.hues(part)):
-            _points(axes[column], one, shown, look(index))
-            _theory(axes[column], one, look(index)["color"])
-        axes[column].set_xlabel(axis_label(data["d"]))
+            _points(panels.stacks[place][0], one, shown, look(index))
+            _theory(panels.stacks[place][0], one, index)
         if split.panel:
-            axes[column].set_title(value_label(part[split.panel]))
-    axes[0].set_xscale("log")
-    plain_ticks(axes[0].xaxis, (1.0, 3.0))
-    axes[0].set_ylim(bottom=0.0)
-    axes[0].set_ylabel(axis_label(data["exit_time_mean"]))
-    _legend(drawing, data, split, shown)
-    return drawing
+            panels.title(place, value_label(part[split.panel]))
+    axes = panels.stacks[0][0]
+    axes.set_xscale("log")
+    plain_ticks(axes.xaxis, (1.0, 3.0))
+    axes.set_ylim(bottom=0.0)
+    panels.xlabel(axis_label(data["d"]))
+    panels.ylabel(axis_label(data["exit_time_mean"]))
+    panels.note(split.title(data))
+    _legend(panels.drawing, data, split, shown)
+    return panels.drawing
+
+
+def _arranged(ds: xr.Dataset | Outline, analyses: Mapping[str, xr.Dataset | Outline], **choice: Any) -> Facets:
+    need_axis(outline_of(ds), "d")
+    return arranged(analyses["exit_times"], {"dynamics", "d"}, **choice)
 
 
 def _points(axes: Axes, one: xr.Dataset, shown: list[str], looks: dict[str, str]) -> None:
@@ -77,7 +79,7 @@ def _points(axes: Axes, one: xr.Dataset, shown: list[str], looks: dict[str, str]
                       elinewidth=0.8, **style)  # fmt: skip
 
 
-def _theory(axes: Axes, one: xr.Dataset, colour: str) -> None:
+def _theory(axes: Axes, one: xr.Dataset, index: int) -> None:
     """Curves between the dimensions, where γ is one at all of them; else one point at each, joined."""
     if not bool(one["applies"].all()):
         return
@@ -89,14 +91,14 @@ def _theory(axes: Axes, one: xr.Dataset, colour: str) -> None:
     p, Delta, T = (float(field(one, name)) for name in ("p", "Delta", "threshold"))
     for kind, dashes in THEORY_DASHES.items():
         time = getattr(theory, f"{kind.replace('-', '_')}_exit_time")(gamma, p, d, Delta, T)
-        axes.plot(d, np.where(np.isfinite(time), time, np.nan), color=colour, linestyle=dashes, linewidth=0.9, zorder=1)
+        line = line_look(index, kind) | {"linestyle": dashes, "linewidth": 0.9}
+        axes.plot(d, np.where(np.isfinite(time), time, np.nan), zorder=1, **line)
 
 
 def _legend(drawing: Drawing, data: xr.Dataset, split: Facets, shown: list[str]) -> None:
     hues = hue_entries(data, split)
     kinds = dynamics_entries(shown)
-    known = bool(data["applies"].any())
-    legend_below(drawing, [hues, kinds, theory_entries(THEORY_DASHES) if known else []])
+    legend_below(drawing, [hues, kinds, theory_entries(THEORY_DASHES)])
 
 
 def unrestricted(ds: xr.Dataset, analyses: Mapping[str, xr.Dataset]) -> xr.Dataset:
@@ -109,7 +111,10 @@ def unrestricted(ds: xr.Dataset, analyses: Mapping[str, xr.Dataset]) -> xr.Datas
     return exits.assign(exit_time_mean=drawn, exit_time_theory=time.assign_attrs(attrs))
 
 
-FIGURES.register("exit_time_scaling", Figure("exit_time_scaling", exit_time_scaling, CAPTION, needs=("exit_times",)))
+FIGURES.register(
+    "exit_time_scaling",
+    Figure("exit_time_scaling", exit_time_scaling, CAPTION, needs=("exit_times",), arrange=_arranged),
+)
 INTERACTIVE.register(
     "exit_times_over_d",
     Interactive(

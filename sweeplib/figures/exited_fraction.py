@@ -11,17 +11,21 @@ from sweeplib import theory
 from sweeplib.analysis.cells import field
 from sweeplib.analysis.phase_retrieval import escape_theory_holds
 from sweeplib.analysis.scan import scan_dim
-from sweeplib.figures.facets import Facets, at_middle, each, facets, selected, used_dynamics
+from sweeplib.figures.facets import Facets, arranged, each, free_axes, used_dynamics
 from sweeplib.figures.figure import FIGURES, Figure
 from sweeplib.figures.interactive import INTERACTIVE, Interactive
 from sweeplib.figures.labels import axis_label, symbol, value_label, wrapped_label
 from sweeplib.figures.legend import dynamics_entries, hue_entries, legend_below
-from sweeplib.figures.style import INK, dynamics_look, look
+from sweeplib.figures.panels import panel_grid
+from sweeplib.figures.style import INK, dynamics_look, line_look, look
+from sweeplib.storage.outline import outline_of
 
 if TYPE_CHECKING:
     import xarray as xr
     from matplotlib.axes import Axes
     from matplotlib.figure import Figure as Drawing
+
+    from sweeplib.storage.outline import Outline
 
 CAPTION = (
     "Fraction of the runs whose risk fell by the threshold T before the horizon, against the learning rate, with "
@@ -41,31 +45,38 @@ def exited_fraction(
     hue: str | None = None,
 ) -> Drawing:
     """A figure of the exited fraction against γ/γ_opt (γ where no theory applies); by default a panel a threshold."""
-    from matplotlib.figure import Figure as Drawing
-
-    dim = scan_dim(ds)
-    drawn = {"dynamics", dim}
-    data = selected(_data(ds, analyses["exit_times"]), where)
-    data = data.isel({axis: 0 for axis in data.dims if data.sizes[axis] == 1 and axis not in drawn})
-    panel = panel or ("threshold" if "threshold" in data.dims and hue != "threshold" else None)
-    data = at_middle(data, drawn, panel, hue)
-    split = facets(data, drawn, panel, hue)
-    panels = split.panels(data)
-    width = min(7.0, 1.0 + 2.4 * len(panels)) if len(panels) > 1 else 3.8
-    drawing = Drawing(figsize=(width, 3.2), layout="constrained")
-    grid = drawing.subplots(1, len(panels), sharex=True, sharey=True, squeeze=False)[0]
+    split = _arranged(ds, analyses, where=where, panel=panel, hue=hue)
+    data = split.of(_data(ds, analyses["exit_times"]))
+    parts = split.panels(data)
+    panels = panel_grid(len(parts), width=2.4, alone=3.8, height=2.7)
     shown = used_dynamics(data)
-    for column, part in each(data, panels):
+    for place, part in each(data, parts):
         hues = list(each(part, split.hues(part)))
         for index, one in hues:
-            _curve(grid[column], one, dim, shown, look(index), aside=BESIDE * (index - 0.5 * (len(hues) - 1)))
+            aside = BESIDE * (index - 0.5 * (len(hues) - 1))
+            _curve(panels.stacks[place][0], one, scan_dim(ds), shown, index, aside)
         if split.panel:
-            grid[column].set_title(value_label(part[split.panel]))
-        grid[column].set_xlabel(_label(ds, data))
-    grid[0].set_ylim(-0.03, 1.03)
-    grid[0].set_ylabel(wrapped_label(data["exited_fraction"]))
-    _legend(drawing, data, split, shown)
-    return drawing
+            panels.title(place, value_label(part[split.panel]))
+    panels.stacks[0][0].set_ylim(-0.03, 1.03)
+    panels.xlabel(_label(ds, data))
+    panels.ylabel(wrapped_label(data["exited_fraction"]))
+    panels.note(split.title(data))
+    _legend(panels.drawing, data, split, shown)
+    return panels.drawing
+
+
+def _arranged(
+    ds: xr.Dataset | Outline,
+    analyses: Mapping[str, xr.Dataset | Outline],
+    *,
+    where: Mapping[str, Any] | None,
+    panel: str | None,
+    hue: str | None,
+) -> Facets:
+    exits, dim = outline_of(analyses["exit_times"]), scan_dim(ds)
+    several = "threshold" in free_axes(exits, where)
+    panel = panel or ("threshold" if several and hue != "threshold" else None)
+    return arranged(exits, {"dynamics", dim}, where, panel, hue)
 
 
 def _data(ds: xr.Dataset, exits: xr.Dataset) -> xr.Dataset:
@@ -84,33 +95,32 @@ def _label(ds: xr.Dataset, data: xr.Dataset) -> str:
     return f"{symbol(gamma)}/${data['unit'].attrs['symbol']}$" if data.attrs["theory"] else axis_label(gamma)
 
 
-def _curve(axes: Axes, one: xr.Dataset, dim: str, shown: list[str], looks: dict[str, str], aside: float) -> None:
+def _curve(axes: Axes, one: xr.Dataset, dim: str, shown: list[str], index: int, aside: float) -> None:
     x = (one["gamma"] / one["unit"]).transpose(dim)
     x = x + aside * float(x.max() - x.min())
     for name in shown:
         of = one.sel(dynamics=name)
         middle, low, high = (of[f"exited_fraction{end}"] for end in ("", "_low", "_high"))
         error = np.clip([middle - low, high - middle], 0.0, None)
-        style = dynamics_look(name, shown, looks) | {"linewidth": 0.8}
+        style = dynamics_look(name, shown, look(index)) | {"linewidth": 0.8}
         axes.errorbar(x, middle, error, elinewidth=0.8, clip_on=False, **style)
     end = one["end"].item()
     if float(x.min()) < end < float(x.max()):
-        axes.plot([end, end], [0.96, 1.0], color=looks["color"], linewidth=2.2, transform=axes.get_xaxis_transform())
+        tick = line_look(index, "end") | {"linewidth": 2.2, "transform": axes.get_xaxis_transform()}
+        axes.plot([end, end], [0.96, 1.0], **tick)
 
 
 def _legend(drawing: Drawing, data: xr.Dataset, split: Facets, shown: list[str]) -> None:
     hues = hue_entries(data, split, linewidth=0.8)
     kinds = dynamics_entries(shown)
-    tick: list[tuple[dict[str, Any], str]] = [
-        (
-            {"color": INK, "marker": "|", "markersize": 8, "markeredgewidth": 2.2, "linestyle": "none"},
-            "end of linear theory",
-        )
-    ]
-    legend_below(drawing, [hues, kinds, tick if data.attrs["theory"] else []])
+    bar = {"color": INK, "marker": "|", "markersize": 8, "markeredgewidth": 2.2, "linestyle": "none", "gid": "end"}
+    legend_below(drawing, [hues, kinds, [(bar, "end of linear theory")]])
 
 
-FIGURES.register("exited_fraction", Figure("exited_fraction", exited_fraction, CAPTION, needs=("exit_times",)))
+FIGURES.register(
+    "exited_fraction",
+    Figure("exited_fraction", exited_fraction, CAPTION, needs=("exit_times",), arrange=_arranged),
+)
 INTERACTIVE.register(
     "exited_fractions",
     Interactive(

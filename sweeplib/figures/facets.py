@@ -1,95 +1,160 @@
-"""Which axes of a dataset become panels and colours, for figures that draw the others along their own axis."""
+"""Which part of a dataset a figure shows, and which of its axes become panels and colours.
+
+All of it is told from the outline of a dataset, which is known before anything is computed.
+"""
 
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any
-
-import numpy as np
+from typing import TYPE_CHECKING, Any, TypeVar
 
 from sweeplib.errors import InputError
-from sweeplib.figures.labels import dynamics_order
+from sweeplib.figures.labels import dynamics_order, value_label
+from sweeplib.storage.outline import Outline, outline_of
+from sweeplib.sweep.axis import places_in
 
 if TYPE_CHECKING:
     import xarray as xr
 
+    Array = TypeVar("Array", xr.Dataset, xr.DataArray)
+
 PANELS_FIRST = ("Delta", "p", "k", "threshold", "activation")
 MOST_PANELS, MOST_HUES = 6, 6
+SELECTED = frozenset({"dynamics", "seed"})
+"""Axes of which one value may be chosen though a figure draws them."""
 
 
 @dataclass(frozen=True)
 class Facets:
-    """The axes drawn as panels and as colours; None where there is none."""
+    """The place or places along some axes at which a figure stands, and the axes drawn as panels and as colours.
 
-    panel: str | None
-    hue: str | None
+    `panel` and `hue` are None where there is none; `told` are the axes, of more values than one, whose place the figure
+    has to tell.
+    """
 
-    def panels(self, ds: xr.Dataset) -> list[dict[str, int]]:
+    at: Mapping[str, int | list[int]]
+    panel: str | None = None
+    hue: str | None = None
+    told: tuple[str, ...] = ()
+
+    def of(self, data: Array) -> Array:
+        """The data at these places."""
+        return data.isel(self.at, missing_dims="ignore")
+
+    def panels(self, data: xr.Dataset) -> list[dict[str, int]]:
         """The selection (for isel) of each panel."""
-        return _selections(ds, self.panel)
+        return _selections(data, self.panel)
 
-    def hues(self, ds: xr.Dataset) -> list[dict[str, int]]:
+    def hues(self, data: xr.Dataset) -> list[dict[str, int]]:
         """The selection (for isel) of each colour."""
-        return _selections(ds, self.hue)
+        return _selections(data, self.hue)
+
+    def title(self, ds: xr.Dataset) -> str:
+        """At which values of the axes that it does not draw the figure stands: 'at $p$ = 4, $d$ = 300'."""
+        values = [value_label(self.of(ds[dim]), digits=4) for dim in self.told]
+        return f"at {', '.join(values)}" if values else ""
 
 
-def selected(ds: xr.Dataset, where: Mapping[str, Any] | None) -> xr.Dataset:
-    """The dataset at the values of `where`, axis by axis; a list of values leaves an axis of them.
+def arranged(
+    data: xr.Dataset | Outline,
+    drawn: set[str],
+    where: Mapping[str, Any] | None = None,
+    panel: str | None = None,
+    hue: str | None = None,
+    *,
+    spare: bool = True,
+    most: int = 2,
+) -> Facets:
+    """The facets of data of which the axes `drawn` lie along an axis of the figure.
 
-    InputError for another axis or value.
+    Axes stand at the values of `where`; of those left, `panel` and `hue` become panels and colours, or where these are
+    None the shortest that can, noise, widths and thresholds rather panels, dimensions and rates colours. With `spare`,
+    further axes than `most` stand at their middle. InputError, with what to do, for an axis or a value that there is
+    not, for more values than can be told apart, and without `spare` for more axes than `most`.
     """
-    for axis, value in (where or {}).items():
-        if axis not in ds.dims:
-            raise InputError("no such axis", key=f"where.{axis}", value=axis, choices=[str(dim) for dim in ds.dims])
-        several = isinstance(value, list | tuple)
-        places = [_place(ds, axis, one) for one in (value if several else [value])]
-        ds = ds.isel({axis: places if several else places[0]})
-    return ds
-
-
-def _place(ds: xr.Dataset, axis: str, value: Any) -> int:
-    known = ds[axis].values
-    match = np.isclose(known, value, rtol=1e-9) if known.dtype.kind in "fiu" else known == value
-    if not match.any():
-        raise InputError("not on this axis", key=f"where.{axis}", value=value, expected=f"one of {known.tolist()}")
-    return int(np.argmax(match))
-
-
-def facets(ds: xr.Dataset, drawn: set[str], panel: str | None = None, hue: str | None = None) -> Facets:
-    """The panel and hue axes among the dims of `ds` longer than one that are not `drawn` along an axis of the figure.
-
-    Noise, widths, thresholds become panels first, dimensions and rates colours. InputError, with what to do, when more
-    than two axes are left, or more values than can be told apart.
-    """
-    free = [str(dim) for dim in ds.dims if dim not in drawn and ds.sizes[dim] > 1]
+    outline = outline_of(data)
+    at = _places(outline, drawn, where or {})
+    sizes = {dim: _size(at.get(dim), size) for dim, size in outline.sizes.items()}
+    free = [dim for dim, size in sizes.items() if dim not in drawn and size > 1]
     for key, asked in (("panel", panel), ("hue", hue)):
         if asked is not None and asked not in free:
             raise InputError("no such axis to draw", key=key, value=asked, choices=free)
-    rest = [dim for dim in free if dim not in (panel, hue)]
+    if panel is not None and panel == hue:
+        raise InputError("drawn twice", key="hue", value=hue, expected="another axis than panel")
+    others = [dim for dim in free if dim not in (panel, hue)]
+    room = most - sum(asked is not None for asked in (panel, hue))
+    kept = _shortest(others, sizes, room) if spare else others
+    if len(kept) > room:
+        raise InputError("too many axes for one figure", key="where", value=kept, expected="a value for each")
+    left = [dim for dim in others if dim not in kept]
+    panel, hue = _assigned(kept, panel, hue)
+    _check_number(sizes, "panel", panel, MOST_PANELS)
+    _check_number(sizes, "hue", hue, MOST_HUES)
+    at |= {dim: _middle(at.get(dim), outline.sizes[dim]) for dim in left}
+    single = {dim: 0 for dim, size in sizes.items() if size == 1 and dim not in drawn}
+    told = [dim for dim in at if dim not in drawn and dim not in (panel, hue) and outline.sizes[dim] > 1]
+    return Facets(single | at, panel, hue, tuple(told))
+
+
+def free_axes(outline: Outline, where: Mapping[str, Any] | None) -> set[str]:
+    """The axes of more values than one that do not stand at a value of `where`."""
+    fixed = {dim for dim, values in (where or {}).items() if not isinstance(values, list | tuple)}
+    return {dim for dim, size in outline.sizes.items() if size > 1} - fixed
+
+
+def _places(outline: Outline, drawn: set[str], where: Mapping[str, Any]) -> dict[str, int | list[int]]:
+    """The place or places of the values of `where` along each axis; of a list, or of what is drawn, an axis is left."""
+    found: dict[str, int | list[int]] = {}
+    for axis, value in where.items():
+        if axis not in outline.axes:
+            raise InputError("no such axis", key=f"where.{axis}", value=axis, choices=outline.axes)
+        several = isinstance(value, list | tuple)
+        if axis in drawn and axis not in SELECTED and not several:
+            raise InputError("the figure draws this axis", key=f"where.{axis}", value=value, expected="a list, or none")
+        places = [_place(outline, axis, one) for one in (value if several else [value])]
+        found[axis] = places if several or axis in drawn else places[0]
+    return found
+
+
+def _place(outline: Outline, axis: str, value: Any) -> int:
+    try:
+        return places_in(outline.axes[axis], axis, value)[0]
+    except InputError as error:
+        raise error.within(prefix="where") from None
+
+
+def _size(places: int | list[int] | None, size: int) -> int:
+    if places is None:
+        return size
+    return 1 if isinstance(places, int) else len(places)
+
+
+def _middle(places: int | list[int] | None, size: int) -> int:
+    return places[len(places) // 2] if isinstance(places, list) else size // 2
+
+
+def _shortest(axes: list[str], sizes: Mapping[str, int], room: int) -> list[str]:
+    """The shortest axes that can be told apart, as many as there is room for."""
+    few = [dim for dim in sorted(axes, key=sizes.__getitem__) if sizes[dim] <= MOST_PANELS]
+    return [dim for dim in axes if dim in few[:room]]
+
+
+def _assigned(axes: list[str], panel: str | None, hue: str | None) -> tuple[str | None, str | None]:
+    """The panel and hue axes, those not asked for among these."""
+    rest = list(axes)
     if panel is None and hue is None and len(rest) == 1:
-        hue = rest.pop()
+        return None, rest[0]
     if panel is None and rest:
         panel = next((dim for dim in PANELS_FIRST if dim in rest), rest[0])
         rest.remove(panel)
-    if hue is None and rest:
-        hue = rest.pop(0)
-    if rest:
-        raise InputError("too many axes for one figure", key="where", value=rest, expected="a value for each")
-    _check_number(ds, "panel", panel, MOST_PANELS)
-    _check_number(ds, "hue", hue, MOST_HUES)
-    return Facets(panel, hue)
+    return panel, hue or next(iter(rest), None)
 
 
-def at_middle(ds: xr.Dataset, drawn: set[str], panel: str | None = None, hue: str | None = None) -> xr.Dataset:
-    """The dataset with at most a panel and a hue axis left beside those `drawn`; the others stand at their middle.
-
-    The shortest axes are kept, of those not asked for.
-    """
-    free = sorted((str(dim) for dim in ds.dims if dim not in drawn | {panel, hue}), key=lambda dim: ds.sizes[dim])
-    room = [panel, hue].count(None)
-    kept = [dim for dim in free if 1 < ds.sizes[dim] <= MOST_PANELS][:room]
-    return ds.isel({dim: ds.sizes[dim] // 2 for dim in free if dim not in kept})
+def _check_number(sizes: Mapping[str, int], key: str, dim: str | None, most: int) -> None:
+    if dim is not None and sizes[dim] > most:
+        expected = f"at most {most} values; give `where` one of {dim}, or draw another axis as {key}"
+        raise InputError(f"too many values of {dim}", key=key, value=sizes[dim], expected=expected)
 
 
 def used_dynamics(data: xr.Dataset) -> list[str]:
@@ -106,9 +171,3 @@ def each(ds: xr.Dataset, selections: list[dict[str, int]]) -> Iterator[tuple[int
 
 def _selections(ds: xr.Dataset, dim: str | None) -> list[dict[str, int]]:
     return [{}] if dim is None else [{dim: index} for index in range(ds.sizes[dim])]
-
-
-def _check_number(ds: xr.Dataset, key: str, dim: str | None, most: int) -> None:
-    if dim is not None and ds.sizes[dim] > most:
-        expected = f"at most {most} values; give `where` one of {dim}, or draw another axis as {key}"
-        raise InputError(f"too many values of {dim}", key=key, value=ds.sizes[dim], expected=expected)

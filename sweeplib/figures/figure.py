@@ -7,31 +7,37 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 from sweeplib.analysis import ANALYSES
-from sweeplib.analysis.analysis import check_options
 from sweeplib.analysis.constants import with_constants
+from sweeplib.analysis.options import checked_options
 from sweeplib.registry import Registry
 
 if TYPE_CHECKING:
     import xarray as xr
     from matplotlib.figure import Figure as Drawing
 
+    from sweeplib.storage.outline import Outline
+
 
 @dataclass(frozen=True)
 class Figure:
     """A figure: called with a dataset and its options, it returns a matplotlib Figure.
 
-    `function(ds, analyses, **options)`; every option has a default. In these datasets, what is the same everywhere is a
-    coordinate too. `caption` says what is seen, `needs` names the
-    analyses it draws, which are computed with their defaults where they are not given.
+    `function(ds, analyses, **options)`; every option has a default, and a type by its annotation. In these datasets,
+    what is the same everywhere is a coordinate too. `caption` says what is seen, `needs` names the analyses it draws,
+    which are computed with their defaults where they are not given.
+    `arrange(ds, analyses, **options)`, given the same as the function or but the outlines of these datasets, raises
+    InputError where the figure cannot be drawn: what it says is said before anything runs. None: nothing is known.
     """
 
     name: str
     function: Callable[..., Drawing]
     caption: str
     needs: tuple[str, ...] = ()
+    arrange: Callable[..., Any] | None = None
 
     def __call__(self, ds: xr.Dataset, analyses: Mapping[str, xr.Dataset] | None = None, **options: Any) -> Drawing:
-        """Return the drawing; InputError for an unknown option, or an axis that cannot be drawn."""
+        """Return the drawing; InputError for a wrong option, or an axis that cannot be drawn."""
+        from sweeplib.figures.fit import fitted
         from sweeplib.figures.style import styled
 
         self.check(options)
@@ -39,11 +45,20 @@ class Figure:
         needed = {name: given[name] if name in given else ANALYSES[name](ds) for name in self.needs}
         whole = {name: with_constants(analysis) for name, analysis in needed.items()}
         with styled():
-            return self.function(with_constants(ds), whole, **options)
+            return fitted(self.function(with_constants(ds), whole, **options))
 
-    def check(self, options: Mapping[str, Any]) -> None:
-        """Raise InputError, naming the key, for an option that the figure does not have."""
-        check_options(self.function, f"option of the figure {self.name!r}", options, arguments=2)
+    def check(self, options: Mapping[str, Any]) -> dict[str, Any]:
+        """Return all options, given or not; InputError, naming the key, for an unknown one or one of a wrong type."""
+        return checked_options(self.function, f"option of the figure {self.name!r}", options, arguments=2)
+
+    def check_fit(self, ds: Outline, analyses: Mapping[str, Outline | None], options: Mapping[str, Any]) -> None:
+        """Raise InputError where the figure cannot be drawn of a dataset and analyses with these outlines.
+
+        Nothing is said where the outline of an analysis that it draws is not known.
+        """
+        whole = self.check(options)
+        if self.arrange is not None and all(analyses.get(name) is not None for name in self.needs):
+            self.arrange(ds, analyses, **whole)
 
 
 FIGURES: Registry[Figure] = Registry("figure")

@@ -11,6 +11,8 @@ from sweeplib.analysis.cells import is_stochastic
 if TYPE_CHECKING:
     import xarray as xr
 
+MINUS = "\N{MINUS SIGN}"
+
 
 def axis_label(array: xr.DataArray) -> str:
     r"""Long name symbol (units), as far as the array has them: 'learning rate $\\gamma$'."""
@@ -38,9 +40,12 @@ def _mathematics(array: xr.DataArray) -> str:
     return f"${found}$" if found and (found != array.name or len(found) == 1) else ""
 
 
-def value_label(coordinate: xr.DataArray) -> str:
-    """A scalar coordinate and its value: '$d$ = 3000'."""
-    return f"{symbol(coordinate)} = {number(coordinate.item())}"
+def value_label(coordinate: xr.DataArray, digits: int | None = None) -> str:
+    """A scalar coordinate and its value, of so many digits if it is a fraction: '$d$ = 3000'."""
+    value = coordinate.item()
+    rounded = float(f"{value:.{digits}g}") if digits is not None and isinstance(value, float) else value
+    text = number(rounded)
+    return f"{symbol(coordinate)} = {text if isinstance(value, str) else text.replace('-', MINUS)}"
 
 
 def number(value: Any) -> str:

@@ -3,26 +3,29 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Literal
 
 import numpy as np
 
 from sweeplib import theory
 from sweeplib.analysis.cells import field, is_stochastic
 from sweeplib.analysis.phase_retrieval import exit_theory_holds
-from sweeplib.errors import InputError
 from sweeplib.figures.expected import exit_steps_expected, optima_expected
-from sweeplib.figures.facets import Facets, each, facets, selected, used_dynamics
+from sweeplib.figures.facets import Facets, arranged, each, used_dynamics
 from sweeplib.figures.figure import FIGURES, Figure
 from sweeplib.figures.interactive import INTERACTIVE, Interactive
 from sweeplib.figures.labels import axis_label, symbol, value_label
-from sweeplib.figures.legend import dynamics_entries, hue_entries, legend_below, theory_entries
-from sweeplib.figures.style import FAINT, INK, THEORY_DASHES, dynamics_look, look, plain_ticks
+from sweeplib.figures.legend import Entry, dynamics_entries, hue_entries, legend_below, theory_entries
+from sweeplib.figures.panels import panel_grid
+from sweeplib.figures.style import FAINT, INK, THEORY_DASHES, dynamics_look, line_look, look, plain_ticks
+from sweeplib.storage.outline import outline_of
 
 if TYPE_CHECKING:
     import xarray as xr
     from matplotlib.axes import Axes
     from matplotlib.figure import Figure as Drawing
+
+    from sweeplib.storage.outline import Outline
 
 CAPTION = (
     "Mean number of steps to the exit against the learning rate, with standard errors over the seeds. Curves: theory. "
@@ -39,45 +42,49 @@ def learning_rate_scan(
     where: Mapping[str, Any] | None = None,
     panel: str | None = None,
     hue: str | None = None,
-    scale: str = "d",
+    scale: Literal["d", "d log d", "1"] = "d",
 ) -> Drawing:
     """A figure of mean exit steps over `scale` against γ/γ_opt (γ where no theory applies), and of the optima below.
 
     `where` fixes axes at values; of the others, one becomes the panels and one the colours. Markers: filled for the
     first stochastic dynamics, open for a second, crosses for deterministic ones.
     """
-    if scale not in SCALES:
-        raise InputError("unknown scale", key="scale", value=scale, choices=SCALES)
-    from matplotlib.figure import Figure as Drawing
-
-    data = scan_data(analyses, where)
-    dim = data.attrs["along"]
-    split = facets(data, {"dynamics", dim}, panel, hue)
-    panels = split.panels(data)
+    split = _arranged(ds, analyses, where=where, panel=panel, hue=hue, scale=scale)
+    data = _data(analyses, split)
+    parts = split.panels(data)
     rows = len(split.hues(data))
-    width = min(7.0, 1.2 + 2.4 * len(panels)) if len(panels) > 1 else 4.2
-    drawing = Drawing(figsize=(width, 3.3 + 0.17 * rows), layout="constrained")
-    grid = drawing.subplots(
-        2, len(panels), sharex="col", sharey="row", squeeze=False, height_ratios=[2.3, 0.25 + 0.21 * rows]
-    )
-    for column, part in each(data, panels):
-        _panel(grid[:, column], part, split, scale)
+    stack = (2.3, 0.25 + 0.21 * rows)
+    panels = panel_grid(len(parts), width=2.4, alone=4.2, height=2.8 + 0.17 * rows, stack=stack, share_x=False)
+    for place, part in each(data, parts):
+        _panel(panels.stacks[place], part, split, scale)
         if split.panel:
-            grid[0, column].set_title(value_label(part[split.panel]))
-    grid[0, 0].set_ylabel(_steps_label(data, scale))
-    _legend(drawing, data, split)
-    return drawing
+            panels.title(place, value_label(part[split.panel]))
+    panels.xlabel(_rate_label(data))
+    panels.ylabel(_steps_label(data, scale))
+    panels.note(split.title(data))
+    _legend(panels.drawing, data, split)
+    return panels.drawing
 
 
-def scan_data(analyses: Mapping[str, xr.Dataset], where: Mapping[str, Any] | None) -> xr.Dataset:
-    """Exit times and optima in one dataset, at `where`, without axes of one value; `unit` is γ_opt of theory or 1."""
+def _arranged(
+    _: xr.Dataset | Outline,
+    analyses: Mapping[str, xr.Dataset | Outline],
+    *,
+    where: Mapping[str, Any] | None,
+    panel: str | None,
+    hue: str | None,
+    scale: str,
+) -> Facets:
+    along = outline_of(analyses["optimal_learning_rate"]).attrs["along"]
+    return arranged(analyses["exit_times"], {"dynamics", along}, where, panel, hue, spare=False)
+
+
+def _data(analyses: Mapping[str, xr.Dataset], split: Facets) -> xr.Dataset:
+    """Exit times and optima in one dataset, of the part that is shown; `unit` is γ_opt of theory or 1."""
     import xarray as xr
 
-    optima = analyses["optimal_learning_rate"]
-    data = xr.merge([analyses["exit_times"], optima], compat="override", combine_attrs="override")
-    data = selected(data, where).assign_attrs(along=optima.attrs["along"])
-    short = [dim for dim in data.dims if data.sizes[dim] == 1 and dim not in ("dynamics", data.attrs["along"])]
-    data = data.isel(dict.fromkeys(short, 0))
+    merged = [analyses["exit_times"], analyses["optimal_learning_rate"]]
+    data = split.of(xr.merge(merged, compat="override", combine_attrs="override"))
     known = bool(data["gamma_opt_theory"].notnull().all())
     unit = data["gamma_opt_theory"] if known else xr.ones_like(data["gamma_opt_theory"])
     return data.assign(unit=unit).assign_attrs(theory=known)
@@ -87,10 +94,10 @@ def _panel(axes: Any, part: xr.Dataset, split: Facets, scale: str) -> None:
     above, below = axes
     for axis in axes:
         if part.attrs["theory"]:
-            axis.axvline(1.0, color=FAINT, linewidth=0.8, zorder=0)
+            axis.axvline(1.0, color=FAINT, linewidth=0.8, zorder=0, gid="optimum")
     hues = split.hues(part)
     for index, one in each(part, hues):
-        _curves(above, one, scale, look(index)["color"])
+        _curves(above, one, scale, index)
         for name in used_dynamics(one):
             _points(above, one.sel(dynamics=name), scale, dynamics_look(name, used_dynamics(part), look(index)))
         _optima(below, one, -index, look(index))
@@ -109,10 +116,11 @@ def _frame(below: Axes, part: xr.Dataset, split: Facets) -> None:
     below.tick_params(left=False)
     below.xaxis.set_major_locator(MaxNLocator(5, steps=[1, 2, 5, 10]))
     below.spines["left"].set_visible(False)
-    gamma = part["gamma"]
-    below.set_xlabel(
-        f"{symbol(gamma)}/${part['gamma_opt_theory'].attrs['symbol']}$" if part.attrs["theory"] else axis_label(gamma)
-    )
+
+
+def _rate_label(data: xr.Dataset) -> str:
+    gamma, unit = data["gamma"], data["gamma_opt_theory"].attrs["symbol"]
+    return f"{symbol(gamma)}/${unit}$" if data.attrs["theory"] else axis_label(gamma)
 
 
 def _points(above: Axes, one: xr.Dataset, scale: str, looks: dict[str, Any]) -> None:
@@ -123,21 +131,14 @@ def _points(above: Axes, one: xr.Dataset, scale: str, looks: dict[str, Any]) -> 
     above.errorbar(x, mean, one["exit_steps_mean_error"] / unit, elinewidth=0.8, **looks, **line)
 
 
-def _curves(above: Axes, one: xr.Dataset, scale: str, colour: str) -> None:
+def _curves(above: Axes, one: xr.Dataset, scale: str, index: int) -> None:
     unit = _step_unit(one, scale)
     gamma = np.linspace(float(one["gamma"].min()), float(one["gamma"].max()), 200)
     exits_by_noise = bool(np.isnan(one["gamma_opt_noise_corrected"]))
     for kind in _kinds(one)[: 2 if exits_by_noise else None]:
         steps = theory_steps(kind, gamma, one) / unit
-        above.plot(
-            gamma / one["unit"].item(),
-            steps,
-            color=colour,
-            linestyle=THEORY_DASHES[kind],
-            linewidth=0.9,
-            zorder=1,
-            alpha=0.55 if kind == "annealed" else 1.0,
-        )
+        line = line_look(index, kind) | {"linestyle": THEORY_DASHES[kind], "linewidth": 0.9}
+        above.plot(gamma / one["unit"].item(), steps, zorder=1, alpha=0.55 if kind == "annealed" else 1.0, **line)
 
 
 def _kinds(part: xr.Dataset) -> list[str]:
@@ -161,9 +162,14 @@ def _optima(below: Axes, one: xr.Dataset, row: int, looks: dict[str, str]) -> No
     unit = one["unit"].item()
     corrected = one["gamma_opt_noise_corrected"].item() / unit
     if np.isfinite(corrected) and _stochastic(one):
-        below.plot(
-            corrected, row, marker="|", markersize=13, markeredgewidth=2.4, color=looks["color"], alpha=0.4, zorder=1
-        )
+        bar: dict[str, Any] = {
+            "marker": "|",
+            "markersize": 13,
+            "markeredgewidth": 2.4,
+            "alpha": 0.4,
+            "gid": "corrected",
+        }
+        below.plot(corrected, row, color=looks["color"], zorder=1, **bar)
     shown = used_dynamics(one)
     for place, name in enumerate(shown):
         found = one.sel(dynamics=name)
@@ -175,7 +181,8 @@ def _optima(below: Axes, one: xr.Dataset, row: int, looks: dict[str, str]) -> No
             style |= {"marker": "none"}
         below.errorbar(best, y, xerr=[[best - low], [high - best]], elinewidth=0.9, **style)
         for end, marker in edges.items():
-            below.plot(end, y, marker=marker, markersize=4.5, color=style["color"], clip_on=False, zorder=4)
+            arrow = {"marker": marker, "markersize": 4.5, "color": style["color"], "gid": style["gid"]}
+            below.plot(end, y, clip_on=False, zorder=4, **arrow)
 
 
 def _edges(scanned: np.ndarray, found: tuple[float, ...]) -> dict[float, str]:
@@ -200,22 +207,11 @@ def _steps_label(data: xr.Dataset, scale: str) -> str:
 
 def _legend(drawing: Drawing, data: xr.Dataset, split: Facets) -> None:
     shown = used_dynamics(data)
-    columns = [
-        hue_entries(data, split),
-        dynamics_entries(shown),
-        theory_entries(_kinds(data)),
-        _theory_marks(data),
-    ]
-    legend_below(drawing, columns)
-
-
-def _theory_marks(data: xr.Dataset) -> list[tuple[dict[str, Any], str]]:
-    if not data.attrs["theory"]:
-        return []
-    bar = {"marker": "|", "linestyle": "none", "markersize": 11, "markeredgewidth": 2.4, "alpha": 0.4, "color": INK}
-    line = {"marker": "|", "linestyle": "none", "markersize": 11, "markeredgewidth": 0.8, "color": FAINT}
-    marks = [(line, "its optimum"), (bar, "its noise-corrected optimum")]
-    return marks if _stochastic(data) else marks[:1]
+    mark = {"marker": "|", "linestyle": "none", "markersize": 9}
+    line = mark | {"markeredgewidth": 0.8, "color": FAINT, "gid": "optimum"}
+    bar = mark | {"markeredgewidth": 2.4, "color": INK, "alpha": 0.4, "gid": "corrected"}
+    marks: list[Entry] = [(line, "optimum of theory"), (bar, "noise-corrected optimum")]
+    legend_below(drawing, [hue_entries(data, split), dynamics_entries(shown), theory_entries(THEORY_DASHES), marks])
 
 
 def exit_points(ds: xr.Dataset, analyses: Mapping[str, xr.Dataset]) -> xr.Dataset:
@@ -237,7 +233,13 @@ def optima(_: xr.Dataset, analyses: Mapping[str, xr.Dataset]) -> xr.Dataset:
 
 FIGURES.register(
     "learning_rate_scan",
-    Figure("learning_rate_scan", learning_rate_scan, CAPTION, needs=("exit_times", "optimal_learning_rate")),
+    Figure(
+        "learning_rate_scan",
+        learning_rate_scan,
+        CAPTION,
+        needs=("exit_times", "optimal_learning_rate"),
+        arrange=_arranged,
+    ),
 )
 INTERACTIVE.register(
     "exit_steps",

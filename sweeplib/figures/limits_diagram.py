@@ -8,19 +8,23 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from sweeplib.analysis.cells import field, labelled
+from sweeplib.analysis.needs import need_axis
 from sweeplib.analysis.scan import scan_dim
-from sweeplib.errors import InputError
-from sweeplib.figures.facets import each, facets, selected
+from sweeplib.figures.facets import Facets, arranged, each, free_axes
 from sweeplib.figures.figure import FIGURES, Figure
 from sweeplib.figures.interactive import INTERACTIVE, Interactive
 from sweeplib.figures.labels import axis_label, dynamics_label, value_label
 from sweeplib.figures.legend import Entry, legend_below
-from sweeplib.figures.style import INK, UNDECIDED
+from sweeplib.figures.panels import panel_grid
+from sweeplib.figures.style import INK, UNDECIDED, plain_ticks
+from sweeplib.storage.outline import outline_of
 
 if TYPE_CHECKING:
     import xarray as xr
     from matplotlib.axes import Axes
     from matplotlib.figure import Figure as Drawing
+
+    from sweeplib.storage.outline import Outline
 
 CAPTION = (
     "The simplest limit that describes SGD: the mean of SGD is off it by less than runs scatter, and these scatter by "
@@ -42,30 +46,30 @@ def limits_diagram(
     ds: xr.Dataset, analyses: Mapping[str, xr.Dataset], *, where: Mapping[str, Any] | None = None
 ) -> Drawing:
     """A figure of the limits over (γ/p, d), a panel a width p; other axes need a value in `where`."""
-    from matplotlib.figure import Figure as Drawing
-
-    found = selected(analyses["limits"], where).squeeze()
-    _check_axes(found)
+    split = _arranged(ds, analyses, where=where)
+    found = split.of(analyses["limits"])
     found = found.assign_coords(ratio=labelled(field(found, "gamma") / field(found, "p"), "", r"\gamma/p"))
-    split = facets(found[["limit"]], {scan_dim(found), "d"}, panel="p" if "p" in found["limit"].dims else None)
-    panels = split.panels(found)
-    drawing = Drawing(figsize=(min(7.2, 1.4 + 2.1 * len(panels)), 3.4), layout="constrained")
-    axes = drawing.subplots(1, len(panels), sharex=True, sharey=True, squeeze=False)[0]
-    for column, part in each(found, panels):
-        _panel(axes[column], part)
+    parts = split.panels(found)
+    panels = panel_grid(len(parts), width=2.1, alone=3.8, height=3.0)
+    for place, part in each(found, parts):
+        _panel(panels.stacks[place][0], part)
         if split.panel:
-            axes[column].set_title(value_label(part[split.panel]))
-    axes[0].set_ylabel(axis_label(found["d"]))
-    legend_below(drawing, [[entry] for entry in (*_entries(found), *map(_line, LINES))])
-    return drawing
+            panels.title(place, value_label(part[split.panel]))
+    panels.xlabel(axis_label(found["ratio"]).strip())
+    panels.ylabel(axis_label(found["d"]))
+    panels.note(split.title(found))
+    legend_below(panels.drawing, [[entry] for entry in (*_entries(found), *map(_line, LINES))])
+    return panels.drawing
 
 
-def _check_axes(found: xr.Dataset) -> None:
-    if "d" not in found["limit"].dims:
-        raise InputError("the input dimension does not vary", key="d", expected="an axis of it")
-    rest = [str(dim) for dim in found["limit"].dims if dim not in (scan_dim(found), "d", "p")]
-    if rest:
-        raise InputError("too many axes for one figure", key="where", value=rest, expected="a value for each")
+def _arranged(
+    _: xr.Dataset | Outline, analyses: Mapping[str, xr.Dataset | Outline], *, where: Mapping[str, Any] | None
+) -> Facets:
+    found = outline_of(analyses["limits"])
+    limit = found.only("limit")
+    need_axis(limit, "d")
+    panel = "p" if "p" in free_axes(limit, where) else None
+    return arranged(limit, {scan_dim(found), "d"}, where, panel, spare=False, most=1 if panel else 0)
 
 
 def _panel(axes: Axes, part: xr.Dataset) -> None:
@@ -75,12 +79,13 @@ def _panel(axes: Axes, part: xr.Dataset) -> None:
     run = xr.broadcast(part["bias"].notnull().any("candidate"), limit)[0].transpose(*limit.dims)
     ends = np.array([float(part["d"].min()), float(part["d"].max())]) * [0.7, 1.4]
     axes.set(xscale="log", yscale="log", ylim=ends, xlim=np.array([ratio.min(), ratio.max()]) * [0.6, 1.6])
-    for power, dash in LINES.values():
-        axes.plot(ends**power, ends, color=INK, linewidth=0.9, linestyle=dash, zorder=1)
+    plain_ticks(axes.xaxis, (1.0, 2.0, 5.0))
+    plain_ticks(axes.yaxis, (1.0, 3.0))
+    for words, (power, dash) in LINES.items():
+        axes.plot(ends**power, ends, color=INK, linewidth=0.9, linestyle=dash, zorder=1, gid=words)
     for code, look in enumerate(_looks(part)):
         here = (limit.values == code) & run.values
-        axes.plot(ratio.values[here], d.values[here], linestyle="none", zorder=3, **look)
-    axes.set_xlabel(axis_label(part["ratio"]).strip())
+        axes.plot(ratio.values[here], d.values[here], linestyle="none", zorder=3, gid=f"code-{code}", **look)
 
 
 def _looks(found: xr.Dataset) -> list[dict[str, Any]]:
@@ -90,11 +95,12 @@ def _looks(found: xr.Dataset) -> list[dict[str, Any]]:
 
 def _entries(found: xr.Dataset) -> list[Entry]:
     names = ["undecided", *(dynamics_label(str(name)) for name in found["candidate"].values), "no limit"]
-    return [(look | {"linestyle": "none"}, name) for look, name in zip(_looks(found), names, strict=True)]
+    looks = enumerate(zip(_looks(found), names, strict=True))
+    return [(look | {"linestyle": "none", "gid": f"code-{code}"}, name) for code, (look, name) in looks]
 
 
 def _line(words: str) -> Entry:
-    return {"color": INK, "linestyle": LINES[words][1]}, words
+    return {"color": INK, "linestyle": LINES[words][1], "gid": words}, words
 
 
 def limits_map(ds: xr.Dataset, analyses: Mapping[str, xr.Dataset]) -> xr.Dataset:
@@ -104,8 +110,8 @@ def limits_map(ds: xr.Dataset, analyses: Mapping[str, xr.Dataset]) -> xr.Dataset
     """
     import xarray as xr
 
-    found = analyses["limits"].squeeze()
-    _check_axes(found)
+    found = analyses["limits"]
+    need_axis(outline_of(found), "d")
     scan = scan_dim(found)
     ratio = field(found, "gamma") / field(found, "p")
     alone = ratio.isel(dict.fromkeys((dim for dim in ratio.dims if dim != scan), 0), drop=True)
@@ -127,7 +133,9 @@ def _logarithm(of: xr.DataArray) -> xr.DataArray:
     return labelled(xr.apply_ufunc(np.log10, of), f"log₁₀ of {of.attrs.get('long_name', of.name)}")
 
 
-FIGURES.register("limits_diagram", Figure("limits_diagram", limits_diagram, CAPTION, needs=("limits",)))
+FIGURES.register(
+    "limits_diagram", Figure("limits_diagram", limits_diagram, CAPTION, needs=("limits",), arrange=_arranged)
+)
 INTERACTIVE.register(
     "limits",
     Interactive(

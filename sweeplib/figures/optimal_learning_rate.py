@@ -14,14 +14,26 @@ from sweeplib.figures.figure import FIGURES, Figure
 from sweeplib.figures.interactive import INTERACTIVE, Interactive
 from sweeplib.figures.labels import axis_label, symbol, value_label, wrapped_label
 from sweeplib.figures.learning_rate_scan import optima
-from sweeplib.figures.legend import dynamics_entries, hue_entries, legend_below
-from sweeplib.figures.over_width import dodged, measured_dynamics, over_width, width_axis
-from sweeplib.figures.style import FAINT, INK, THEORY_DASHES, dynamics_look, look, plain_ticks
+from sweeplib.figures.legend import Entry, dynamics_entries, hue_entries, legend_below
+from sweeplib.figures.over_width import dodged, measured_dynamics, over_width, width_axis, widths, with_width
+from sweeplib.figures.panels import panel_grid
+from sweeplib.figures.style import (
+    FAINT,
+    INK,
+    THEORY_DASHES,
+    beyond_look,
+    dynamics_look,
+    line_look,
+    look,
+    plain_ticks,
+)
 
 if TYPE_CHECKING:
     import xarray as xr
     from matplotlib.axes import Axes
     from matplotlib.figure import Figure as Drawing
+
+    from sweeplib.storage.outline import Outline
 
 CAPTION = (
     "The learning rate of least mean exit steps against the student width, with bootstrap intervals over the seeds; an "
@@ -29,7 +41,6 @@ CAPTION = (
     "the noise of SGD at this d, ending where it has no optimum. Below: the same over the dashed line."
 )
 LIMIT: Any = THEORY_DASHES["quenched"]
-WIDTHS = 25
 
 
 def optimal_learning_rate(
@@ -44,27 +55,29 @@ def optimal_learning_rate(
 
     By default a panel for each d and a colour for each Δ; other axes stand at `where`, or at their middle.
     """
-    from matplotlib.figure import Figure as Drawing
-
-    data, split = over_width(analyses["optimal_learning_rate"], where, panel, hue)
+    split = _arranged(ds, analyses, where=where, panel=panel, hue=hue)
+    data = with_width(split.of(analyses["optimal_learning_rate"]))
     known = bool(data["gamma_opt_theory"].notnull().all())
-    panels = split.panels(data)
-    rows = 2 if known else 1
-    width = min(7.0, 1.2 + 2.1 * len(panels)) if len(panels) > 1 else 3.6
-    drawing = Drawing(figsize=(width, 2.9 + 1.8 * (rows - 1)), layout="constrained")
-    grid = drawing.subplots(rows, len(panels), sharex=True, sharey="row", squeeze=False)
+    parts = split.panels(data)
+    stack, height = ((1.0, 1.0), 4.2) if known else ((1.0,), 2.4)
+    panels = panel_grid(len(parts), width=2.1, alone=3.6, height=height, stack=stack)
     shown = measured_dynamics(data, "gamma_opt")
-    for column, part in each(data, panels):
-        _panel(grid[:, column], part, split, shown)
+    for place, part in each(data, parts):
+        _panel(panels.stacks[place], part, split, shown)
         if split.panel:
-            grid[0, column].set_title(value_label(part[split.panel]))
-        grid[-1, column].set_xlabel(axis_label(data["p"]))
-    grid[0, 0].set_ylabel(wrapped_label(data["gamma_opt"], 24))
+            panels.title(place, value_label(part[split.panel]))
+    panels.xlabel(axis_label(data["p"]))
+    panels.ylabel(wrapped_label(data["gamma_opt"], 24))
     if known:
         optimum, unit = symbol(data["gamma_opt"]), symbol(data["gamma_opt_theory"])
-        grid[1, 0].set_ylabel(f"over theory, $d\\to\\infty$\n{optimum}/{unit}")
-    _legend(drawing, data, split, shown, known)
-    return drawing
+        panels.ylabel(f"over theory, $d\\to\\infty$\n{optimum}/{unit}", level=1)
+    panels.note(split.title(data))
+    _legend(panels.drawing, data, split, shown)
+    return panels.drawing
+
+
+def _arranged(_: xr.Dataset | Outline, analyses: Mapping[str, xr.Dataset | Outline], **choice: Any) -> Facets:
+    return over_width(analyses["optimal_learning_rate"], **choice)
 
 
 def _panel(grid: Any, part: xr.Dataset, split: Facets, shown: list[str]) -> None:
@@ -81,7 +94,7 @@ def _panel(grid: Any, part: xr.Dataset, split: Facets, shown: list[str]) -> None
                 _points(axes, p, one.sel(dynamics=name) / unit, one["at_edge"].sel(dynamics=name),
                         dynamics_look(name, shown, look(index)))  # fmt: skip
             if len(grid) > 1:
-                _theory(axes, one, look(index)["color"], relative=bool(row))
+                _theory(axes, one, index, relative=bool(row))
         width_axis(axes, part["p"].values)
     grid[0].set_yscale("log")
     plain_ticks(grid[0].yaxis, (1.0, 3.0))
@@ -94,34 +107,39 @@ def _points(axes: Axes, p: np.ndarray, found: xr.Dataset, at_edge: xr.DataArray,
                   linestyle="none", **looks)  # fmt: skip
     for x, start, end in zip(p[~inside], low[~inside], high[~inside], strict=True):
         axes.plot([x, x], [start, end], color=looks["color"], linewidth=0.9, zorder=3)
-        axes.plot(x, end, marker="^", markersize=5, markerfacecolor="white", color=looks["color"], zorder=4)
+        axes.plot(x, end, zorder=4, **beyond_look(looks))
 
 
-def _theory(axes: Axes, one: xr.Dataset, colour: str, *, relative: bool) -> None:
-    ends = np.array([one["p"].min(), one["p"].max()], float)
-    p = np.geomspace(ends[0], ends[1], WIDTHS) if ends[1] > ends[0] else ends
+def _theory(axes: Axes, one: xr.Dataset, index: int, *, relative: bool) -> None:
+    x, p = widths(one["p"].values)
     d, Delta, T = (float(field(one, name)) for name in ("d", "Delta", "threshold"))
     limit = theory.optimal_learning_rate(p, Delta)
     corrected = theory.noise_corrected_optimal_learning_rate(p, d, Delta, T)
     if not relative:
-        axes.plot(p, limit, color=colour, linewidth=0.9, linestyle=LIMIT, zorder=1)
-    axes.plot(p, corrected / (limit if relative else 1.0), color=colour, linewidth=0.9, zorder=1)
+        axes.plot(x, limit, linewidth=0.9, linestyle=LIMIT, zorder=1, **line_look(index, "limit"))
+    ratio = corrected / (limit if relative else 1.0)
+    axes.plot(x, ratio, linewidth=0.9, zorder=1, **line_look(index, "corrected"))
 
 
-def _legend(drawing: Drawing, data: xr.Dataset, split: Facets, shown: list[str], known: bool) -> None:
-    hues = hue_entries(data, split)
-    kinds = dynamics_entries(shown)
-    kinds += [({"color": INK, "marker": "^", "markerfacecolor": "white", "linestyle": "none"}, "beyond the scan")]
-    lines: list[tuple[dict[str, Any], str]] = [
-        ({"color": INK, "linewidth": 0.9, "linestyle": LIMIT}, r"theory, $d\to\infty$"),
-        ({"color": INK, "linewidth": 0.9}, "noise-corrected theory"),
+def _legend(drawing: Drawing, data: xr.Dataset, split: Facets, shown: list[str]) -> None:
+    beyond = beyond_look({"color": INK}) | {"linestyle": "none"}
+    kinds = [*dynamics_entries(shown), (beyond, "beyond the scan")]
+    lines: list[Entry] = [
+        ({"color": INK, "linewidth": 0.9, "linestyle": LIMIT, "gid": "limit"}, r"theory, $d\to\infty$"),
+        ({"color": INK, "linewidth": 0.9, "gid": "corrected"}, "noise-corrected theory"),
     ]
-    legend_below(drawing, [hues, kinds, lines if known else []])
+    legend_below(drawing, [hue_entries(data, split), kinds, lines])
 
 
 FIGURES.register(
     "optimal_learning_rate",
-    Figure("optimal_learning_rate", optimal_learning_rate, CAPTION, needs=("optimal_learning_rate",)),
+    Figure(
+        "optimal_learning_rate",
+        optimal_learning_rate,
+        CAPTION,
+        needs=("optimal_learning_rate",),
+        arrange=_arranged,
+    ),
 )
 INTERACTIVE.register(
     "optima_over_width",

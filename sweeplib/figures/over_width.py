@@ -7,41 +7,55 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from sweeplib.analysis.cells import field, is_stochastic
+from sweeplib.analysis.cells import is_stochastic
 from sweeplib.errors import InputError
-from sweeplib.figures.facets import Facets, at_middle, facets, selected
+from sweeplib.figures.facets import Facets, arranged, free_axes
 from sweeplib.figures.labels import dynamics_order, number
+from sweeplib.storage.outline import outline_of
 
 if TYPE_CHECKING:
     import xarray as xr
     from matplotlib.axes import Axes
 
+    from sweeplib.storage.outline import Outline
+
+WIDTHS, ABOUT = 25, 1.2
 STEP = 0.045
 """How far apart, in factors of the width, the colours stand."""
 
 
 def over_width(
-    data: xr.Dataset, where: Mapping[str, Any] | None, panel: str | None, hue: str | None
-) -> tuple[xr.Dataset, Facets]:
-    """The data at `where` with an axis p, and its panels and colours: by default dimensions, and noise."""
-    data = selected(data, where)
-    width = field(data, "p")
-    if not width.ndim:
-        data = data.assign_coords(p=width).expand_dims("p")
-    if "p" not in data.dims:
-        raise InputError("the student width has no axis of its own", key="p", expected="an axis p")
-    drawn = {"dynamics", "p"}
-    data = data.isel({dim: 0 for dim in data.dims if data.sizes[dim] == 1 and dim not in drawn})
-    free = [dim for dim in data.dims if dim not in drawn]
+    data: xr.Dataset | Outline, where: Mapping[str, Any] | None, panel: str | None, hue: str | None
+) -> Facets:
+    """The facets of data of which the width lies along the figure: by default a panel a dimension, a colour a noise.
+
+    InputError where widths vary along another axis than their own.
+    """
+    outline = outline_of(data)
+    if "p" not in outline.axes and outline.dims_of("p"):
+        raise InputError("the student width has no axis of its own", value=outline.dims_of("p"), expected="an axis p")
+    free = free_axes(outline, where)
     panel = panel or ("d" if "d" in free and hue != "d" else None)
     hue = hue or ("Delta" if "Delta" in free and panel != "Delta" else None)
-    data = at_middle(data, drawn, panel, hue)
-    return data, facets(data, drawn, panel, hue)
+    return arranged(outline, {"dynamics", "p"}, where, panel, hue)
+
+
+def with_width(data: xr.Dataset) -> xr.Dataset:
+    """The data with an axis p, of one width where it is the same everywhere."""
+    return data if "p" in data.dims else data.expand_dims("p")
 
 
 def dodged(p: np.ndarray, index: int, count: int) -> np.ndarray:
     """The widths, moved a little to the side that colour number `index` of `count` has."""
     return np.asarray(p, float) * np.exp(STEP * (index - (count - 1) / 2))
+
+
+def widths(p: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+    """Places on the axis, and the widths there, for curves of theory: between the widths, or about a single one."""
+    if p.min() < p.max():
+        between = np.geomspace(float(p.min()), float(p.max()), WIDTHS)
+        return between, between
+    return p.min() * np.array([1.0 / ABOUT, ABOUT]), np.full(2, float(p.min()))
 
 
 def width_axis(axes: Axes, p: np.ndarray) -> None:

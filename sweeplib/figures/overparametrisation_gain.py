@@ -13,14 +13,17 @@ from sweeplib.figures.facets import Facets, each
 from sweeplib.figures.figure import FIGURES, Figure
 from sweeplib.figures.interactive import INTERACTIVE, Interactive
 from sweeplib.figures.labels import axis_label, value_label, wrapped_label
-from sweeplib.figures.legend import dynamics_entries, hue_entries, legend_below
-from sweeplib.figures.over_width import dodged, measured_dynamics, over_width, width_axis
-from sweeplib.figures.style import INK, THEORY_DASHES, dynamics_look, look, plain_ticks
+from sweeplib.figures.legend import Entry, dynamics_entries, hue_entries, legend_below
+from sweeplib.figures.over_width import dodged, measured_dynamics, over_width, width_axis, with_width
+from sweeplib.figures.panels import panel_grid
+from sweeplib.figures.style import INK, THEORY_DASHES, beyond_look, dynamics_look, line_look, look, plain_ticks
 
 if TYPE_CHECKING:
     import xarray as xr
     from matplotlib.axes import Axes
     from matplotlib.figure import Figure as Drawing
+
+    from sweeplib.storage.outline import Outline
 
 CAPTION = (
     "The least mean exit steps of one student unit over those of p units, each at its own optimal learning rate, with "
@@ -41,23 +44,25 @@ def overparametrisation_gain(
     hue: str | None = None,
 ) -> Drawing:
     """A figure of the gain against p; by default a panel for each d and a colour for each Δ."""
-    from matplotlib.figure import Figure as Drawing
-
-    data, split = over_width(analyses["overparametrisation_gain"], where, panel, hue)
+    split = _arranged(ds, analyses, where=where, panel=panel, hue=hue)
+    data = with_width(split.of(analyses["overparametrisation_gain"]))
     known = bool(data["gain_limit"].notnull().all())
-    panels = split.panels(data)
-    width = min(7.0, 1.2 + 2.1 * len(panels)) if len(panels) > 1 else 3.6
-    drawing = Drawing(figsize=(width, 3.3), layout="constrained")
-    grid = drawing.subplots(1, len(panels), sharex=True, sharey=True, squeeze=False)[0]
+    parts = split.panels(data)
+    panels = panel_grid(len(parts), width=2.1, alone=3.6, height=2.8)
     shown = measured_dynamics(data, "gain")
-    for column, part in each(data, panels):
-        _panel(grid[column], part, split, shown, known)
+    for place, part in each(data, parts):
+        _panel(panels.stacks[place][0], part, split, shown, known)
         if split.panel:
-            grid[column].set_title(value_label(part[split.panel]))
-        grid[column].set_xlabel(axis_label(data["p"]))
-    grid[0].set_ylabel(wrapped_label(data["gain"], 30))
-    _legend(drawing, data, split, shown, known)
-    return drawing
+            panels.title(place, value_label(part[split.panel]))
+    panels.xlabel(axis_label(data["p"]))
+    panels.ylabel(wrapped_label(data["gain"], 30))
+    panels.note(split.title(data))
+    _legend(panels.drawing, data, split, shown)
+    return panels.drawing
+
+
+def _arranged(_: xr.Dataset | Outline, analyses: Mapping[str, xr.Dataset | Outline], **choice: Any) -> Facets:
+    return over_width(analyses["overparametrisation_gain"], **choice)
 
 
 def _panel(axes: Axes, part: xr.Dataset, split: Facets, shown: list[str], known: bool) -> None:
@@ -67,7 +72,7 @@ def _panel(axes: Axes, part: xr.Dataset, split: Facets, shown: list[str], known:
         for name in shown:
             _points(axes, p, one.sel(dynamics=name), dynamics_look(name, shown, look(index)))
         if known:
-            _theory(axes, one, look(index)["color"])
+            _theory(axes, one, index)
     axes.set_yscale("log")
     width_axis(axes, part["p"].values)
     plain_ticks(axes.yaxis, (1.0, 2.0, 3.0, 5.0))
@@ -78,40 +83,41 @@ def _points(axes: Axes, p: np.ndarray, one: xr.Dataset, looks: dict[str, Any]) -
     inside = ~one["at_edge"].values
     axes.errorbar(p[inside], gain[inside], yerr=[(gain - low)[inside], (high - gain)[inside]], elinewidth=0.9,
                   linestyle="none", **looks)  # fmt: skip
-    bound = looks | {"marker": "^", "markersize": 5, "markerfacecolor": "white"}
-    axes.plot(p[~inside], gain[~inside], linestyle="none", **bound)
+    axes.plot(p[~inside], gain[~inside], linestyle="none", zorder=4, **beyond_look(looks))
 
 
-def _theory(axes: Axes, one: xr.Dataset, colour: str) -> None:
+def _theory(axes: Axes, one: xr.Dataset, index: int) -> None:
     p = np.geomspace(1.0, max(float(one["p"].max()), 1.0), WIDTHS)
     Delta = float(field(one, "Delta"))
-    axes.plot(p, theory.overparametrisation_gain(p, Delta), color=colour, linewidth=0.9, linestyle=LIMIT, zorder=1)
-    axes.plot(one["p"], one["gain_noise_corrected"], color=colour, linewidth=0.9, zorder=1)
-    end = axes.get_yaxis_transform()
-    limit = theory.overparametrisation_gain(np.inf, Delta)
-    axes.plot([0.97, 1.0], [limit, limit], color=colour, linewidth=1.8, transform=end, clip_on=False)
+    gain = theory.overparametrisation_gain(p, Delta)
+    axes.plot(p, gain, linewidth=0.9, linestyle=LIMIT, zorder=1, **line_look(index, "limit"))
+    axes.plot(one["p"], one["gain_noise_corrected"], linewidth=0.9, zorder=1, **line_look(index, "corrected"))
+    end: dict[str, Any] = {"linewidth": 1.8, "transform": axes.get_yaxis_transform(), "clip_on": False} | line_look(
+        index, "end"
+    )
+    axes.plot([0.97, 1.0], [theory.overparametrisation_gain(np.inf, Delta)] * 2, **end)
 
 
-def _legend(drawing: Drawing, data: xr.Dataset, split: Facets, shown: list[str], known: bool) -> None:
-    hues = hue_entries(data, split)
-    kinds = dynamics_entries(shown)
-    kinds += [
-        (
-            {"color": INK, "marker": "^", "markerfacecolor": "white", "linestyle": "none"},
-            "bound: optimum beyond the scan",
-        )
+def _legend(drawing: Drawing, data: xr.Dataset, split: Facets, shown: list[str]) -> None:
+    beyond = beyond_look({"color": INK}) | {"linestyle": "none"}
+    kinds = [*dynamics_entries(shown), (beyond, "bound: optimum beyond the scan")]
+    lines: list[Entry] = [
+        ({"color": INK, "linewidth": 0.9, "linestyle": LIMIT, "gid": "limit"}, r"theory, $d\to\infty$"),
+        ({"color": INK, "linewidth": 0.9, "gid": "corrected"}, "noise-corrected theory"),
+        ({"color": INK, "linewidth": 1.8, "gid": "end"}, r"$p\to\infty$: $(12+\Delta)/(2+\Delta)$"),
     ]
-    lines: list[tuple[dict[str, Any], str]] = [
-        ({"color": INK, "linewidth": 0.9, "linestyle": LIMIT}, r"theory, $d\to\infty$"),
-        ({"color": INK, "linewidth": 0.9}, "noise-corrected theory"),
-        ({"color": INK, "linewidth": 1.8}, r"$p\to\infty$: $(12+\Delta)/(2+\Delta)$"),
-    ]
-    legend_below(drawing, [hues, kinds, lines if known else []])
+    legend_below(drawing, [hue_entries(data, split), kinds, lines])
 
 
 FIGURES.register(
     "overparametrisation_gain",
-    Figure("overparametrisation_gain", overparametrisation_gain, CAPTION, needs=("overparametrisation_gain",)),
+    Figure(
+        "overparametrisation_gain",
+        overparametrisation_gain,
+        CAPTION,
+        needs=("overparametrisation_gain",),
+        arrange=_arranged,
+    ),
 )
 INTERACTIVE.register(
     "gains",

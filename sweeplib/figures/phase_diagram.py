@@ -9,18 +9,21 @@ import numpy as np
 
 from sweeplib.analysis.regimes import MEASURES
 from sweeplib.errors import InputError
-from sweeplib.figures.facets import selected
+from sweeplib.figures.facets import Facets, arranged
 from sweeplib.figures.figure import FIGURES, Figure
 from sweeplib.figures.interactive import INTERACTIVE, Interactive
 from sweeplib.figures.labels import axis_label, number
 from sweeplib.figures.legend import Entry, legend_below
-from sweeplib.figures.style import FAINT, INK, UNDECIDED
+from sweeplib.figures.style import FAINT, INK, TEXT_WIDTH, UNDECIDED
+from sweeplib.storage.outline import outline_of
 from sweeplib.theory.regimes import BOUNDARIES, REGIMES
 
 if TYPE_CHECKING:
     import xarray as xr
     from matplotlib.axes import Axes
     from matplotlib.figure import Figure as Drawing
+
+    from sweeplib.storage.outline import Outline
 
 CAPTION = (
     "Regimes of SGD with γ = γ₀ d^−δ and p = p₀ d^κ. Left: the regime that SGD shows as d grows, by marker and colour; "
@@ -37,6 +40,8 @@ OPEN = {"color": "#6a6a6a", "markerfacecolor": "white", "markeredgewidth": 1.0}
 TINTS = {"no_ode": "#dfe5ee", "bad_learning": "#fbe9e5", "perfect_learning": "#e3f2f1"}
 DASHES: dict[float, Any] = {BOUNDARIES[0]: "solid", BOUNDARIES[1]: (0, (5, 2))}
 PLANE = ("delta", "kappa")
+CHARACTER = 0.0165
+"""Of the width of the diagram."""
 MARGIN = 0.3
 """Room above and below the theory of an exponent for its points; intervals may go beyond."""
 
@@ -47,10 +52,9 @@ def phase_diagram(
     """A figure of the regimes over (δ, κ), and of the exponents over κ + δ; other axes need a value in `where`."""
     from matplotlib.figure import Figure as Drawing
 
-    found = selected(analyses["regimes"], where)
-    _check_axes(found)
-    found = found.squeeze([dim for dim in found["regime"].dims if dim not in PLANE], drop=True)
-    drawing = Drawing(figsize=(7.4, 4.3), layout="constrained")
+    split = _arranged(ds, analyses, where=where)
+    found = split.of(analyses["regimes"])
+    drawing = Drawing(figsize=(TEXT_WIDTH, 3.7), layout="constrained")
     grid = drawing.add_gridspec(len(MEASURES), 2, width_ratios=(1.5, 1.0))
     _plane(drawing.add_subplot(grid[:, 0]), found)
     panels = [drawing.add_subplot(grid[row, 1]) for row in range(len(MEASURES))]
@@ -62,13 +66,14 @@ def phase_diagram(
     return drawing
 
 
-def _check_axes(found: xr.Dataset) -> None:
+def _arranged(
+    _: xr.Dataset | Outline, analyses: Mapping[str, xr.Dataset | Outline], *, where: Mapping[str, Any] | None
+) -> Facets:
+    found = outline_of(analyses["regimes"]).only("regime")
     for name in PLANE:
-        if name not in found["regime"].dims:
-            raise InputError("not an axis of this sweep", key=name, expected="delta and kappa in `grid`")
-    rest = [str(dim) for dim in found["regime"].dims if dim not in PLANE and found.sizes[dim] > 1]
-    if rest:
-        raise InputError("too many axes for one figure", key="where", value=rest, expected="a value for each")
+        if name not in found.axes:
+            raise InputError("not an axis of this sweep", value=name, expected="delta and kappa in `grid`")
+    return arranged(found, set(PLANE), where, spare=False, most=0)
 
 
 def _plane(axes: Axes, found: xr.Dataset) -> None:
@@ -76,7 +81,8 @@ def _plane(axes: Axes, found: xr.Dataset) -> None:
     _regions(axes, *limits)
     _names(axes, found, limits[0])
     for point in _points(found):
-        axes.plot(point["delta"].item(), point["kappa"].item(), linestyle="none", zorder=4, **_look(point))
+        place = point["delta"].item(), point["kappa"].item()
+        axes.plot(*place, linestyle="none", zorder=4, gid=REGIMES[point["regime"].item()], **_look(point))
     axes.set(xlim=limits[0], ylim=limits[1], xlabel=axis_label(found["delta"]), ylabel=axis_label(found["kappa"]))
 
 
@@ -94,7 +100,7 @@ def _regions(axes: Axes, delta: tuple[float, float], kappa: tuple[float, float])
     for colour, left, right in zip(TINTS.values(), edges, edges[1:], strict=False):
         axes.fill_betweenx(ends, np.clip(left, *delta), np.clip(right, *delta), color=colour, linewidth=0, zorder=0)
     for boundary, dash in DASHES.items():
-        axes.plot(boundary - ends, ends, color=INK, linestyle=dash, linewidth=1.3, zorder=2)
+        axes.plot(boundary - ends, ends, color=INK, linestyle=dash, linewidth=1.3, zorder=2, gid=f"{boundary}")
 
 
 def _names(axes: Axes, found: xr.Dataset, delta: tuple[float, float]) -> None:
@@ -111,7 +117,9 @@ def _names(axes: Axes, found: xr.Dataset, delta: tuple[float, float]) -> None:
         if room:
             _, middle, kappa = max(room, key=lambda one: round(one[0], 9))
             style = {"color": LOOKS[name]["color"], "style": "italic", "ha": "center", "va": "center", "zorder": 3}
-            axes.text(middle, kappa, _words(name), **style)
+            words = _words(name)
+            narrow = max(room)[0] < CHARACTER * len(words) * (delta[1] - delta[0])
+            axes.text(middle, kappa, words.replace(" ", "\n") if narrow else words, **style)
 
 
 def _exponents(axes: Axes, found: xr.Dataset, name: str) -> None:
@@ -125,7 +133,9 @@ def _exponents(axes: Axes, found: xr.Dataset, name: str) -> None:
         axes.axvline(boundary, color=FAINT, linestyle=dash, linewidth=0.7, zorder=0)
     for point in _points(found):
         _with_interval(axes, point, name)
-    axes.set_ylim(float(np.nanmin(expected)) - MARGIN, max(float(np.nanmax(values)), np.nanmax(expected)) + MARGIN)
+    known = expected[np.isfinite(expected)], values.values[np.isfinite(values.values)]
+    highest = max((part.max() for part in known if part.size), default=0.0)
+    axes.set_ylim(known[0].min(initial=0.0) - MARGIN, highest + MARGIN)
     axes.set_ylabel(f"${values.attrs['symbol']}$")
     axes.set_title(f"{found[name].attrs['long_name']} $\\propto d^{{-{values.attrs['symbol']}}}$", fontsize=8)
 
@@ -150,7 +160,7 @@ def _look(point: xr.Dataset) -> dict[str, Any]:
 
 def _entry(name: str) -> Entry:
     look = LOOKS.get(name, LOOKS["perfect_learning"] | OPEN)
-    return look | {"linestyle": "none"}, _words(name)
+    return look | {"linestyle": "none", "gid": name}, _words(name)
 
 
 def _words(name: str) -> str:
@@ -158,10 +168,12 @@ def _words(name: str) -> str:
 
 
 def _line(boundary: float) -> Entry:
-    return {"color": INK, "linestyle": DASHES[boundary]}, rf"$\kappa+\delta={number(boundary)}$"
+    return {"color": INK, "linestyle": DASHES[boundary], "gid": f"{boundary}"}, rf"$\kappa+\delta={number(boundary)}$"
 
 
-FIGURES.register("phase_diagram", Figure("phase_diagram", phase_diagram, CAPTION, needs=("regimes",)))
+FIGURES.register(
+    "phase_diagram", Figure("phase_diagram", phase_diagram, CAPTION, needs=("regimes",), arrange=_arranged)
+)
 INTERACTIVE.register(
     "regimes",
     Interactive(

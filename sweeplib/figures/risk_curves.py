@@ -9,16 +9,21 @@ import numpy as np
 
 from sweeplib.analysis.cells import is_stochastic, labelled, require
 from sweeplib.analysis.lost_runs import MOST_LOST, made, recorded, unless_lost, without_value
-from sweeplib.figures.facets import Facets, at_middle, each, facets, selected
+from sweeplib.figures.facets import Facets, arranged, each
 from sweeplib.figures.figure import FIGURES, Figure
 from sweeplib.figures.interactive import INTERACTIVE, Interactive
 from sweeplib.figures.labels import axis_label, dynamics_label, dynamics_order, value_label
-from sweeplib.figures.legend import legend_below
+from sweeplib.figures.legend import Entry, legend_below
+from sweeplib.figures.panels import panel_grid
+from sweeplib.figures.style import COLOURS, INK, line_look, look, plain_ticks
+from sweeplib.storage.outline import outline_of
 
 if TYPE_CHECKING:
     import xarray as xr
     from matplotlib.axes import Axes
     from matplotlib.figure import Figure as Drawing
+
+    from sweeplib.storage.outline import Outline
 
 CAPTION = (
     "Population risk against time: the median over the seeds of each dynamics, with a band from the 10 % to the 90 % "
@@ -28,6 +33,8 @@ CAPTION = (
 DASHES = ("solid", (0, (4, 1.5)), (0, (1, 1)), (0, (5, 1, 1, 1)))
 BAND = (0.1, 0.5, 0.9)
 DARKER, LIGHTER = 0.6, 0.55
+MARKS = 5
+"""On each curve."""
 
 
 def risk_curves(
@@ -39,30 +46,32 @@ def risk_curves(
     hue: str | None = None,
 ) -> Drawing:
     """A figure of risk against time; axes neither fixed by `where` nor panel nor colour stand at their middle."""
-    require(ds, "risk")
-    from matplotlib.figure import Figure as Drawing
-
-    data = at_middle(selected(ds[["risk", "status"]], where), {"dynamics", "seed", "time"}, panel, hue)
-    split = facets(data, {"dynamics", "seed", "time"}, panel, hue)
-    panels = split.panels(data)
-    drawing = Drawing(
-        figsize=(min(7.0, 1.0 + 2.4 * len(panels)) if len(panels) > 1 else 4.0, 3.0), layout="constrained"
-    )
-    axes = drawing.subplots(1, len(panels), sharex=True, sharey=True, squeeze=False)[0]
+    split = _arranged(ds, analyses, where=where, panel=panel, hue=hue)
+    data = split.of(ds[["risk", "status"]])
+    parts = split.panels(data)
+    panels = panel_grid(len(parts), width=2.4, alone=4.0, height=2.6)
     shown = run_dynamics(data)
-    for column, part in each(data, panels):
+    for place, part in each(data, parts):
         for index, one in each(part, split.hues(part)):
-            _curves(axes[column], one, shown, index)
-        axes[column].set_xlabel(axis_label(ds["time"]))
+            _curves(panels.stacks[place][0], one, shown, index, marked=split.hue is not None)
         if split.panel:
-            axes[column].set_title(value_label(part[split.panel]))
-    axes[0].set_ylabel(axis_label(ds["risk"]))
+            panels.title(place, value_label(part[split.panel]))
+    axes = panels.stacks[0][0]
     if 0.0 < 10.0 * float(data["risk"].min()) < float(data["risk"].max()):
-        axes[0].set_yscale("log")
-    if geometric(ds["time"].values):
-        axes[0].set_xscale("log")
-    _legend(drawing, data, split, shown)
-    return drawing
+        axes.set_yscale("log")
+        plain_ticks(axes.yaxis, (1.0, 2.0, 5.0))
+    if geometric(data["time"].values):
+        axes.set_xscale("log")
+    panels.xlabel(axis_label(ds["time"]))
+    panels.ylabel(axis_label(ds["risk"]))
+    panels.note(split.title(ds))
+    _legend(panels.drawing, data, split, shown)
+    return panels.drawing
+
+
+def _arranged(ds: xr.Dataset | Outline, _: Mapping[str, xr.Dataset | Outline], **choice: Any) -> Facets:
+    require(ds, "risk")
+    return arranged(outline_of(ds).only("risk"), {"dynamics", "seed", "time"}, **choice)
 
 
 def run_dynamics(data: xr.Dataset) -> list[str]:
@@ -89,16 +98,31 @@ def geometric(times: np.ndarray) -> bool:
     return bool(gaps.size > 1 and gaps.max() < 1.5 * gaps.min())
 
 
-def _curves(axes: Axes, one: xr.Dataset, shown: list[str], index: int) -> None:
-    from sweeplib.figures.style import look
-
+def _curves(axes: Axes, one: xr.Dataset, shown: list[str], index: int, *, marked: bool) -> None:
+    """The curves of each dynamics; the first of them is `marked`, so that colours are told apart in grey, too."""
+    marks = _marks(index, one.sizes["time"]) if marked else {}
     for place, name in enumerate(shown):
         low, middle, high = risk_quantiles(one.sel(dynamics=name), BAND)
         if not bool(middle.notnull().any()):
             continue
-        axes.plot(one["time"], middle, **_line(name, place, look(index)["color"]))
+        line = line_look(index, name) | _line(name, place, look(index)["color"])
+        axes.plot(one["time"], middle, **line, **marks)
+        marks = {}
         if is_stochastic(name) and one.sizes["seed"] > 1:
             axes.fill_between(one["time"], low, high, color=look(index)["color"], alpha=0.2, linewidth=0, zorder=1)
+
+
+def _marks(index: int, times: int) -> dict[str, Any]:
+    """The marker of a hue at some of the times, each hue at others: what tells them apart without colours."""
+    step = max(times // MARKS, 1)
+    return {
+        "marker": look(index)["marker"],
+        "markersize": 4.0,
+        "markerfacecolor": look(index)["color"],
+        "markeredgecolor": "white",
+        "markeredgewidth": 0.5,
+        "markevery": (step * (2 * index + 1) // (2 * len(COLOURS)), step),
+    }
 
 
 def _line(name: str, place: int, colour: str) -> dict[str, Any]:
@@ -116,14 +140,12 @@ def _line(name: str, place: int, colour: str) -> dict[str, Any]:
 
 
 def _legend(drawing: Drawing, data: xr.Dataset, split: Facets, shown: list[str]) -> None:
-    from sweeplib.figures.style import INK, look
-
-    hues = [
-        ({"color": look(index)["color"]}, value_label(one[split.hue]))
+    hues: list[Entry] = [
+        (line_look(index) | {"marker": look(index)["marker"]}, value_label(one[split.hue]))
         for index, one in each(data, split.hues(data))
         if split.hue
     ]
-    kinds = [(_line(name, place, INK), dynamics_label(name)) for place, name in enumerate(shown)]
+    kinds = [(_line(name, place, INK) | {"gid": name}, dynamics_label(name)) for place, name in enumerate(shown)]
     legend_below(drawing, [hues, kinds])
 
 
@@ -145,7 +167,7 @@ def risk_bands(ds: xr.Dataset, _: Mapping[str, xr.Dataset]) -> xr.Dataset:
     ).assign_attrs(interval="10 % to 90 % of the seeds")
 
 
-FIGURES.register("risk_curves", Figure("risk_curves", risk_curves, CAPTION))
+FIGURES.register("risk_curves", Figure("risk_curves", risk_curves, CAPTION, arrange=_arranged))
 INTERACTIVE.register(
     "risk_bands", Interactive(x="time", y="risk", data=risk_bands, kind="curves", figure="risk_curves")
 )

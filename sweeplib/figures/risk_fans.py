@@ -3,22 +3,29 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Annotated, Any
+
+from pydantic import Field
 
 from sweeplib.analysis.cells import is_stochastic, require
-from sweeplib.errors import InputError
-from sweeplib.figures.facets import selected
+from sweeplib.analysis.needs import need_stochastic
+from sweeplib.errors import SweeplibError
+from sweeplib.figures.facets import Facets, arranged
 from sweeplib.figures.figure import FIGURES, Figure
 from sweeplib.figures.interactive import INTERACTIVE, Interactive
 from sweeplib.figures.labels import axis_label, dynamics_label
-from sweeplib.figures.legend import legend_below
+from sweeplib.figures.legend import Entry, legend_below
+from sweeplib.figures.panels import panel_grid
 from sweeplib.figures.risk_curves import risk_bands, risk_quantiles, run_dynamics
 from sweeplib.figures.style import COLOURS, INK
+from sweeplib.storage.outline import outline_of
 
 if TYPE_CHECKING:
     import xarray as xr
     from matplotlib.axes import Axes
     from matplotlib.figure import Figure as Drawing
+
+    from sweeplib.storage.outline import Outline
 
 CAPTION = (
     "Population risk against time for each stochastic dynamics: bands from the 5 % to the 95 % and from the 25 % to "
@@ -28,7 +35,7 @@ CAPTION = (
 BANDS = ((0.05, 0.95, 0.18), (0.25, 0.75, 0.32))
 LEVELS = (0.05, 0.25, 0.5, 0.75, 0.95)
 DOTTED: Any = (0, (1, 1))
-DASHED: Any = (0, (5, 2))
+DASHES: Any = ((0, (5, 2)), (0, (5, 1, 1, 1)), (0, (8, 1, 1, 1, 1, 1)))
 
 
 def risk_fans(
@@ -36,76 +43,82 @@ def risk_fans(
     analyses: Mapping[str, xr.Dataset],
     *,
     where: Mapping[str, Any] | None = None,
-    runs: int = 6,
+    runs: Annotated[int, Field(ge=0)] = 6,
 ) -> Drawing:
     """A figure of the fan of `runs` and all their quantiles at one point; axes not in `where` stand at their middle."""
-    require(ds, "risk")
-    from matplotlib.figure import Figure as Drawing
-
-    data = selected(ds[["risk", "status"]], where)
-    data = data.isel({dim: size // 2 for dim, size in data.sizes.items() if dim not in ("dynamics", "seed", "time")})
+    split = _arranged(ds, analyses, where=where, runs=runs)
+    data = split.of(ds[["risk", "status"]])
     names = run_dynamics(data)
     shown = [name for name in names if is_stochastic(name)]
     if not shown:
-        raise InputError(
-            "no stochastic dynamics to draw", key="dynamics", value=names, expected="sgd_chain or sde, run"
-        )
+        raise SweeplibError("no run of a stochastic dynamics has a risk")
     bands = {name: risk_quantiles(data.sel(dynamics=name), LEVELS) for name in names}
-    width = min(7.0, 1.0 + 2.7 * len(shown)) if len(shown) > 1 else 4.0
-    drawing = Drawing(figsize=(width, 3.3), layout="constrained")
-    grid = drawing.subplots(1, len(shown), sharex=True, sharey=True, squeeze=False)[0]
+    panels = panel_grid(len(shown), width=2.7, alone=4.0, height=2.8)
+    grid = [stack[0] for stack in panels.stacks]
     for place, name in enumerate(shown):
-        _fan(grid[place], bands[name], COLOURS[place])
-        _runs(grid[place], data["risk"].sel(dynamics=name), COLOURS[place], runs)
+        _fan(grid[place], bands[name], COLOURS[0])
+        _runs(grid[place], data["risk"].sel(dynamics=name), COLOURS[0], runs)
         if place:
             _dotted(grid[place], bands[shown[0]])
-        for other in names:
-            if not is_stochastic(other):
-                grid[place].plot(data["time"], bands[other].sel(quantile=0.5), color=INK, linestyle=DASHED, zorder=5)
-        grid[place].set_title(dynamics_label(name))
-        grid[place].set_xlabel(axis_label(ds["time"]))
-    grid[0].set_ylabel(axis_label(ds["risk"]))
-    _legend(drawing, names, shown)
-    return drawing
+        for other, dashes in _without_noise(names).items():
+            line = {"color": INK, "linestyle": dashes, "gid": other}
+            grid[place].plot(data["time"], bands[other].sel(quantile=0.5), zorder=5, **line)
+        panels.title(place, dynamics_label(name))
+    panels.xlabel(axis_label(ds["time"]))
+    panels.ylabel(axis_label(ds["risk"]))
+    panels.note(split.title(ds))
+    _legend(panels.drawing, names, shown)
+    return panels.drawing
+
+
+def _arranged(
+    ds: xr.Dataset | Outline, _: Mapping[str, xr.Dataset | Outline], *, where: Mapping[str, Any] | None, runs: int
+) -> Facets:
+    outline = outline_of(ds)
+    require(outline, "risk")
+    need_stochastic(outline)
+    return arranged(outline.only("risk"), {"dynamics", "seed", "time"}, where, most=0)
+
+
+def _without_noise(names: list[str]) -> dict[str, Any]:
+    """The dashes of each of the deterministic dynamics."""
+    return {name: DASHES[place % len(DASHES)] for place, name in enumerate(n for n in names if not is_stochastic(n))}
 
 
 def _fan(axes: Axes, bands: xr.DataArray, colour: str) -> None:
     for low, high, alpha in BANDS:
         edges = bands.sel(quantile=[low, high]).values
         axes.fill_between(bands["time"], *edges, color=colour, alpha=alpha, linewidth=0, zorder=1)
-    axes.plot(bands["time"], bands.sel(quantile=0.5), color=colour, linewidth=1.6, zorder=3)
+    axes.plot(bands["time"], bands.sel(quantile=0.5), color=colour, linewidth=1.6, zorder=3, gid="median")
 
 
 def _runs(axes: Axes, risk: xr.DataArray, colour: str, runs: int) -> None:
     for one in risk.isel(seed=slice(runs)).transpose("seed", "time").values:
-        axes.plot(risk["time"], one, color=colour, linewidth=0.5, alpha=0.8, zorder=2)
+        axes.plot(risk["time"], one, color=colour, linewidth=0.5, alpha=0.8, zorder=2, gid="run")
 
 
 def _dotted(axes: Axes, bands: xr.DataArray) -> None:
     for level in LEVELS:
-        axes.plot(bands["time"], bands.sel(quantile=level), color=INK, linestyle=DOTTED, linewidth=0.9, zorder=4)
+        curve = bands.sel(quantile=level)
+        axes.plot(bands["time"], curve, color=INK, linestyle=DOTTED, linewidth=0.9, zorder=4, gid="compared")
 
 
 def _legend(drawing: Drawing, names: list[str], shown: list[str]) -> None:
-    wide: list[tuple[dict[str, Any], str]] = [
-        ({"color": COLOURS[0], "linewidth": 7, "alpha": 0.18, "solid_capstyle": "butt"}, "5 % to 95 %"),
-        ({"color": COLOURS[0], "linewidth": 7, "alpha": 0.45, "solid_capstyle": "butt"}, "25 % to 75 %"),
+    band = {"color": COLOURS[0], "linewidth": 7, "solid_capstyle": "butt", "gid": "median"}
+    wide: list[Entry] = [(band | {"alpha": 0.18}, "5 % to 95 %"), (band | {"alpha": 0.45}, "25 % to 75 %")]
+    lines: list[Entry] = [
+        ({"color": COLOURS[0], "linewidth": 1.6, "gid": "median"}, "median"),
+        ({"color": COLOURS[0], "linewidth": 0.5, "gid": "run"}, "single runs"),
     ]
-    lines: list[tuple[dict[str, Any], str]] = [
-        ({"color": COLOURS[0], "linewidth": 1.6}, "median"),
-        ({"color": COLOURS[0], "linewidth": 0.5}, "single runs"),
+    compared: list[Entry] = [
+        ({"color": INK, "linestyle": dashes, "gid": name}, dynamics_label(name))
+        for name, dashes in _without_noise(names).items()
     ]
-    compared: list[tuple[dict[str, Any], str]] = [
-        ({"color": INK, "linestyle": DASHED}, dynamics_label(name)) for name in names if not is_stochastic(name)
-    ]
-    if len(shown) > 1:
-        compared += [
-            ({"color": INK, "linestyle": DOTTED, "linewidth": 0.9}, f"quantiles of {dynamics_label(shown[0])}")
-        ]
-    legend_below(drawing, [wide, lines, compared])
+    dotted = {"color": INK, "linestyle": DOTTED, "linewidth": 0.9, "gid": "compared"}
+    legend_below(drawing, [wide, lines, [*compared, (dotted, f"quantiles of {dynamics_label(shown[0])}")]])
 
 
-FIGURES.register("risk_fans", Figure("risk_fans", risk_fans, CAPTION))
+FIGURES.register("risk_fans", Figure("risk_fans", risk_fans, CAPTION, arrange=_arranged))
 INTERACTIVE.register(
     "risk_fan_bands", Interactive(x="time", y="risk", data=risk_bands, kind="curves", figure="risk_fans")
 )

@@ -9,18 +9,21 @@ import numpy as np
 
 from sweeplib.analysis.cells import field
 from sweeplib.analysis.scan import scan_dim
-from sweeplib.figures.facets import Facets, at_middle, each, facets, selected, used_dynamics
+from sweeplib.figures.facets import Facets, arranged, each, used_dynamics
 from sweeplib.figures.figure import FIGURES, Figure
 from sweeplib.figures.interactive import INTERACTIVE, Interactive
 from sweeplib.figures.labels import axis_label, value_label
 from sweeplib.figures.legend import dynamics_entries, hue_entries, legend_below
-from sweeplib.figures.style import FAINT, INK, dynamics_look, look
+from sweeplib.figures.panels import panel_grid
+from sweeplib.figures.style import DIM, FAINT, INK, dynamics_look, line_look, look, plain_ticks
 from sweeplib.theory import asymptotic_risk
 
 if TYPE_CHECKING:
     import xarray as xr
     from matplotlib.axes import Axes
     from matplotlib.figure import Figure as Drawing
+
+    from sweeplib.storage.outline import Outline
 
 CAPTION = (
     "Mean population risk over the last part of the runs against the learning rate, with standard errors over the "
@@ -37,34 +40,30 @@ def risk_floor(
     hue: str | None = None,
 ) -> Drawing:
     """A figure of the final risk against γ, and below, where theory applies, of its ratio to theory."""
-    from matplotlib.figure import Figure as Drawing
-
-    data = selected(analyses["risk_floor"], where)
-    dim = scan_dim(ds)
-    drawn = {"dynamics", dim}
-    data = data.isel({dim: 0 for dim in data.dims if data.sizes[dim] == 1 and dim not in drawn})
-    data = at_middle(data, drawn, panel, hue)
-    split = facets(data, drawn, panel, hue)
-    panels = split.panels(data)
+    split = _arranged(ds, analyses, where=where, panel=panel, hue=hue)
+    data = split.of(analyses["risk_floor"])
+    parts = split.panels(data)
     known = bool((data["risk_floor_theory"] > 0.0).any())
-    rows = 2 if known else 1
-    width = min(7.0, 1.2 + 2.3 * len(panels)) if len(panels) > 1 else 3.8
-    drawing = Drawing(figsize=(width, 3.2 + 1.2 * (rows - 1)), layout="constrained")
-    grid = drawing.subplots(
-        rows, len(panels), sharex=True, sharey="row", squeeze=False, height_ratios=[2.2, 1.0][:rows]
-    )
+    stack, height = ((2.2, 1.0), 3.9) if known else ((1.0,), 2.7)
+    panels = panel_grid(len(parts), width=2.3, alone=3.8, height=height, stack=stack)
     shown = used_dynamics(data)
-    for column, part in each(data, panels):
-        _panel(grid[:, column], part, split, shown)
+    for place, part in each(data, parts):
+        _panel(panels.stacks[place], part, split, shown)
         if split.panel:
-            grid[0, column].set_title(value_label(part[split.panel]))
-        grid[-1, column].set_xlabel(axis_label(field(data, "gamma")))
-    grid[0, 0].set_yscale("log")
-    grid[0, 0].set_ylabel(axis_label(data["risk_floor"]))
+            panels.title(place, value_label(part[split.panel]))
+    panels.stacks[0][0].set_yscale("log")
+    plain_ticks(panels.stacks[0][0].yaxis, (1.0, 2.0, 5.0))
+    panels.xlabel(axis_label(field(data, "gamma")))
+    panels.ylabel(axis_label(data["risk_floor"]))
     if known:
-        grid[1, 0].set_ylabel("over theory")
-    _legend(drawing, data, split, shown, known)
-    return drawing
+        panels.ylabel("over theory", level=1)
+    panels.note(split.title(data))
+    _legend(panels.drawing, data, split, shown)
+    return panels.drawing
+
+
+def _arranged(ds: xr.Dataset | Outline, analyses: Mapping[str, xr.Dataset | Outline], **choice: Any) -> Facets:
+    return arranged(analyses["risk_floor"], {"dynamics", scan_dim(ds)}, **choice)
 
 
 def _panel(grid: Any, part: xr.Dataset, split: Facets, shown: list[str]) -> None:
@@ -73,6 +72,8 @@ def _panel(grid: Any, part: xr.Dataset, split: Facets, shown: list[str]) -> None
     for row, axes in enumerate(grid):
         if row:
             axes.axhline(1.0, color=FAINT, linewidth=0.8, zorder=0)
+            if not bool((part["risk_floor_theory"] > 0.0).any()):
+                axes.text(0.5, 0.5, "no floor in theory", color=DIM, transform=axes.transAxes, ha="center", va="center")
         for index, one in each(part, split.hues(part)):
             theory = one["risk_floor_theory"]
             unit = theory.where(theory > 0.0) if row else xr.ones_like(theory)
@@ -86,27 +87,26 @@ def _panel(grid: Any, part: xr.Dataset, split: Facets, shown: list[str]) -> None
 
 
 def _theory(axes: Axes, part: xr.Dataset, split: Facets) -> None:
+    """The floor for each colour; one dark line where it is the same for all."""
+    one_for_all = not field(part, "Delta").dims
     for index, one in each(part, split.hues(part)):
         if not bool((one["risk_floor_theory"] > 0.0).any()):
             continue
         gamma = np.linspace(float(one["gamma"].min()), float(one["gamma"].max()), 200)
-        axes.plot(
-            gamma,
-            asymptotic_risk(gamma, float(field(one, "Delta"))),
-            color=look(index)["color"],
-            linewidth=0.9,
-            zorder=1,
-        )
+        floor = asymptotic_risk(gamma, float(field(one, "Delta")))
+        line = {"color": INK, "gid": "theory"} if one_for_all else line_look(index, "theory")
+        axes.plot(gamma, floor, linewidth=0.9, zorder=1, **line)
+        if one_for_all:
+            break
 
 
-def _legend(drawing: Drawing, data: xr.Dataset, split: Facets, shown: list[str], known: bool) -> None:
-    hues = hue_entries(data, split)
-    kinds = dynamics_entries(shown)
-    line: list[tuple[dict[str, Any], str]] = [({"color": INK, "linewidth": 0.9}, r"theory, $\gamma\Delta/(1-6\gamma)$")]
-    legend_below(drawing, [hues, kinds, line if known else []])
+def _legend(drawing: Drawing, data: xr.Dataset, split: Facets, shown: list[str]) -> None:
+    line = {"color": INK, "linewidth": 0.9, "gid": "theory"}
+    theory = [(line, r"theory, $\gamma\Delta/(1-6\gamma)$")]
+    legend_below(drawing, [hue_entries(data, split), dynamics_entries(shown), theory])
 
 
-FIGURES.register("risk_floor", Figure("risk_floor", risk_floor, CAPTION, needs=("risk_floor",)))
+FIGURES.register("risk_floor", Figure("risk_floor", risk_floor, CAPTION, needs=("risk_floor",), arrange=_arranged))
 INTERACTIVE.register(
     "risk_floors",
     Interactive(

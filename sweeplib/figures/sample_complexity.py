@@ -8,25 +8,29 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from sweeplib.analysis.cells import is_stochastic
-from sweeplib.analysis.growth_laws import LAWS, growth
-from sweeplib.figures.facets import Facets, at_middle, each, facets, selected
+from sweeplib.analysis.growth_laws import growth
+from sweeplib.figures.facets import Facets, arranged, each
 from sweeplib.figures.figure import FIGURES, Figure
 from sweeplib.figures.interactive import INTERACTIVE, Interactive
 from sweeplib.figures.labels import axis_label, dynamics_order, value_label, wrapped_label
 from sweeplib.figures.legend import dynamics_entries, hue_entries, legend_below
-from sweeplib.figures.style import INK, dynamics_look, look, plain_ticks
+from sweeplib.figures.panels import panel_grid
+from sweeplib.figures.style import INK, dynamics_look, line_look, look, plain_ticks
 
 if TYPE_CHECKING:
     import xarray as xr
     from matplotlib.axes import Axes
     from matplotlib.figure import Figure as Drawing
 
+    from sweeplib.storage.outline import Outline
+
 CAPTION = (
     "Mean number of steps to the exit over the input dimension, with standard errors over the seeds. Curves: the law "
-    "that the information exponent κ of the teacher makes expect, fitted to the first dynamics."
+    "that the information exponent κ of student and teacher makes expect, where starts and learning rates scale as it "
+    "asks, fitted to the first dynamics with three dimensions."
 )
 DASHES: dict[int, Any] = {1: (0, (1, 1.2)), 2: (0, (5, 2)), 3: "solid"}
-WORDS = {1: "a", 2: r"a+b\,\log d", 3: r"a+b\,d"}
+HIGHER: Any = (0, (6, 1.5, 1, 1.5))
 DECADES = 20.0
 """The range from which on steps have a logarithmic axis, and dimensions powers of ten for ticks."""
 
@@ -40,26 +44,24 @@ def sample_complexity(
     hue: str | None = None,
 ) -> Drawing:
     """A figure of n/d against d; axes neither fixed by `where` nor panel nor colour stand at their middle."""
-    from matplotlib.figure import Figure as Drawing
-
-    data = selected(analyses["sample_complexity"], where)
-    drawn = {"dynamics", "d", "law"}
-    data = data.isel({dim: 0 for dim in data.dims if data.sizes[dim] == 1 and dim not in drawn})
-    data = at_middle(data, drawn, panel, hue)
-    split = facets(data, drawn, panel, hue)
-    panels = split.panels(data)
-    width = min(7.0, 1.0 + 2.3 * len(panels)) if len(panels) > 1 else 3.8
-    drawing = Drawing(figsize=(width, 3.4), layout="constrained")
-    axes = drawing.subplots(1, len(panels), sharex=True, sharey=True, squeeze=False)[0]
-    for column, part in each(data, panels):
-        _panel(axes[column], part, split)
-        axes[column].set_xlabel(axis_label(data["d"]))
+    split = _arranged(ds, analyses, where=where, panel=panel, hue=hue)
+    data = split.of(analyses["sample_complexity"])
+    parts = split.panels(data)
+    panels = panel_grid(len(parts), width=2.3, alone=3.8, height=2.9)
+    for place, part in each(data, parts):
+        _panel(panels.stacks[place][0], part, split)
         if split.panel:
-            axes[column].set_title(value_label(part[split.panel]))
-    axes[0].set_ylabel(wrapped_label(data["steps_over_d"], 22))
-    _scales(axes[0], data["steps_over_d"])
-    _legend(drawing, data, split)
-    return drawing
+            panels.title(place, value_label(part[split.panel]))
+    panels.xlabel(axis_label(data["d"]))
+    panels.ylabel(wrapped_label(data["steps_over_d"], 22))
+    panels.note(split.title(data))
+    _scales(panels.stacks[0][0], data["steps_over_d"])
+    _legend(panels.drawing, data, split)
+    return panels.drawing
+
+
+def _arranged(_: xr.Dataset | Outline, analyses: Mapping[str, xr.Dataset | Outline], **choice: Any) -> Facets:
+    return arranged(analyses["sample_complexity"], {"dynamics", "d", "law"}, **choice)
 
 
 def _panel(axes: Axes, part: xr.Dataset, split: Facets) -> None:
@@ -70,23 +72,28 @@ def _panel(axes: Axes, part: xr.Dataset, split: Facets) -> None:
             if not is_stochastic(name):
                 style |= {"markersize": 7.5}  # crosses lie below markers of the same place, and stick out
             axes.errorbar(of["d"], of["steps_over_d"], of["steps_over_d_error"], elinewidth=0.8, **style)
-        if shown:
-            _law(axes, one.sel(dynamics=shown[0]), look(index)["color"])
+        fitted = next((name for name in shown if bool(one["law_offset"].sel(dynamics=name).notnull().any())), None)
+        if fitted is not None:
+            _law(axes, one.sel(dynamics=fitted), index)
 
 
-def _law(axes: Axes, one: xr.Dataset, colour: str) -> None:
-    exponent = _exponent(one)
-    if exponent not in LAWS:
+def _law(axes: Axes, one: xr.Dataset, index: int) -> None:
+    law = one["expected_law"].item()
+    if not np.isfinite(law):
         return
-    of = one.sel(law=exponent)
+    exponent, of = int(law), one.sel(law=law)
     d = np.geomspace(float(one["d"].min()), float(one["d"].max()), 200)
     curve = of["law_offset"].item() + of["law_amplitude"].item() * growth(exponent, d)
-    axes.plot(d, np.where(curve > 0.0, curve, np.nan), color=colour, linestyle=DASHES[exponent], zorder=1)
+    line = line_look(index, f"law-{exponent}") | {"linestyle": _dashes(exponent)}
+    axes.plot(d, np.where(curve > 0.0, curve, np.nan), zorder=1, **line)
 
 
-def _exponent(one: xr.Dataset) -> int:
-    exponent = one["information_exponent"].item()
-    return int(exponent) if np.isfinite(exponent) else 0
+def _dashes(exponent: int) -> Any:
+    return DASHES.get(exponent, HIGHER)
+
+
+def _words(exponent: int) -> str:
+    return {1: "a", 2: r"a+b\,\log d", 3: r"a+b\,d"}.get(exponent, rf"a+b\,d^{exponent - 2}")
 
 
 def _scales(axes: Axes, steps: xr.DataArray) -> None:
@@ -110,17 +117,17 @@ def _legend(drawing: Drawing, data: xr.Dataset, split: Facets) -> None:
     shown = _shown(data)
     hues = hue_entries(data, split)
     kinds = dynamics_entries(shown)
-    exponents = np.unique(data["information_exponent"].values)
-    kappa = data["information_exponent"].attrs["symbol"]
+    expected, kappa = np.unique(data["expected_law"].values), data["expected_law"].attrs["symbol"]
     laws = [
-        ({"color": INK, "linestyle": DASHES[int(found)]}, rf"${kappa}={int(found)}$: ${WORDS[int(found)]}$")
-        for found in exponents[np.isin(exponents, list(LAWS))]
+        ({"color": INK, "linestyle": _dashes(found), "gid": f"law-{found}"}, rf"${kappa}={found}$: ${_words(found)}$")
+        for found in expected[np.isfinite(expected)].astype(int).tolist()
     ]
     legend_below(drawing, [hues, kinds, laws])
 
 
 FIGURES.register(
-    "sample_complexity", Figure("sample_complexity", sample_complexity, CAPTION, needs=("sample_complexity",))
+    "sample_complexity",
+    Figure("sample_complexity", sample_complexity, CAPTION, needs=("sample_complexity",), arrange=_arranged),
 )
 INTERACTIVE.register(
     "steps_over_d",
@@ -128,7 +135,7 @@ INTERACTIVE.register(
         x="d",
         y="steps_over_d",
         needs=("sample_complexity",),
-        also=("exponent", "information_exponent"),
+        also=("exponent", "information_exponent", "expected_law"),
         figure="sample_complexity",
     ),
 )

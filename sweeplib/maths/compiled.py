@@ -76,14 +76,17 @@ def _named(template: Callable[..., Any], bindings: tuple[tuple[str, Any], ...]) 
     return _told_apart(bound(template, **given))
 
 
-def _told_apart(function: Callable[..., Any]) -> types.FunctionType:
-    """The function under a name that no other has.
+def _told_apart(function: Any) -> types.FunctionType:
+    """The function under a name that no other has, with the same globals: a decorated one may reach later definitions.
 
     Machine code goes by name, and by a number that each process counts anew: of two functions of one name in kernels
     that were cached by two processes, a third would take either for both.
     """
-    copy = bound(function)
-    copy.__name__ = copy.__qualname__ = f"{function.__name__}__{_digest(copy)}"
+    copy = types.FunctionType(
+        function.__code__, function.__globals__, function.__name__, function.__defaults__, function.__closure__
+    )
+    copy.__module__, copy.__doc__ = function.__module__, function.__doc__
+    copy.__name__ = copy.__qualname__ = f"{function.__name__}__{_digest(function)}"
     return copy
 
 

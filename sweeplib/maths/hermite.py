@@ -49,16 +49,53 @@ def hermite_series(function: Callable[[float], float], degree: int = 20) -> Herm
     return HermiteSeries(fine, np.abs(fine - coarse) + rounding)
 
 
+def hermite_orders(activation: Activation, variances: tuple[float, ...] = (1.0,), degree: int = 20) -> frozenset[int]:
+    """The orders from 1 to `degree` of the non-zero Hermite coefficients of σ(√q z) for any of these variances q.
+
+    Zero means below ten times its error estimate.
+    """
+
+    def orders(root: float) -> list[int]:
+        series = hermite_series(_stretched(activation.value, root), degree)
+        return [int(n) for n in np.flatnonzero(np.abs(series.coefficients) > 10 * series.errors)]
+
+    return frozenset(n for variance in variances for n in orders(math.sqrt(variance)) if n > 0)
+
+
 def information_exponent(activation: Activation, degree: int = 20) -> int:
     """The order of the first non-zero Hermite coefficient beyond the constant (arXiv 2003.10409).
 
-    Zero means below ten times its error estimate. Raises InputError when all are, up to `degree`.
+    Raises InputError when all are zero, up to `degree`.
     """
-    series = hermite_series(activation.value, degree)
-    orders = np.flatnonzero(np.abs(series.coefficients) > 10 * series.errors)
-    if not orders[orders > 0].size:
+    orders = hermite_orders(activation, degree=degree)
+    if not orders:
         raise InputError(f"no Hermite coefficient up to order {degree}", value=activation.name)
-    return int(orders[orders > 0][0])
+    return min(orders)
+
+
+def pair_information_exponent(
+    student: Activation,
+    teacher: Activation,
+    *,
+    student_variances: tuple[float, ...] = (1.0,),
+    teacher_variances: tuple[float, ...] = (1.0,),
+) -> int:
+    """The lowest order κ ≥ 1 at which both student and teacher have a Hermite coefficient.
+
+    For fields of variance 1 and covariance m, E[σ(λ) σ*(λ*)] = Σ_l c_l(σ) c_l(σ*) m^l: what draws a unit towards the
+    teacher goes as m^(κ−1) where m is small (arXiv 2003.10409, whose student is the teacher's own function). A field of
+    variance q has the coefficients of σ(√q z); units that are free to grow have those of several `student_variances`.
+    InputError where there is no such order, so that nothing draws them together.
+    """
+    common = hermite_orders(student, student_variances) & hermite_orders(teacher, teacher_variances)
+    if not common:
+        pair, expected = f"{student.name}, {teacher.name}", "a Hermite coefficient of one order in both"
+        raise InputError("student and teacher have nothing in common", value=pair, expected=expected)
+    return min(common)
+
+
+def _stretched(function: Callable[[float], float], root: float) -> Callable[[float], float]:
+    return lambda z: function(root * z)
 
 
 def _panel_coefficients(function: Callable[[float], float], degree: int, nodes: int) -> Array:

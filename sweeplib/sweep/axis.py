@@ -1,7 +1,7 @@
 """Axis: the values that one dimension of a grid takes, with those that other names take along with them."""
 
 import math
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -55,21 +55,22 @@ class Axis:
 
     def places(self, name: str, wanted: Iterable[Any]) -> set[int]:
         """Return where the `wanted` values of `name` are, numbers to 12 digits; InputError if one is not there."""
-        return {place for value in wanted for place in self._place(name, value)}
+        return {place for value in wanted for place in places_in(self.column(name), name, value)}
 
-    def _place(self, name: str, value: Any) -> list[int]:
-        column = self.column(name)
-        exact = [place for place, other in enumerate(column) if type(value) is type(other) and value == other]
-        found = exact or [place for place, other in enumerate(column) if _close(value, other)]
-        if found:
-            return found
-        if not (_are_numbers(column) and _are_numbers([value])):
-            raise InputError(f"not a value of the axis {name}", key=name, value=value, choices=map(str, column))
-        nearest = min(column, key=lambda other: abs(other - value))
-        few = len(column) <= MAX_SHOWN
-        expected = "one of " + (", ".join(map(str, column)) if few else f"its {len(column)} values")
-        choices = (f"{nearest}",)
-        raise NearestError(f"not a value of the axis {name}", key=name, value=value, expected=expected, choices=choices)
+
+def places_in(column: Sequence[Any], name: str, value: Any) -> list[int]:
+    """Return where a value is in the `column` of an axis, numbers to 12 digits; InputError if it is not there."""
+    exact = [place for place, other in enumerate(column) if type(value) is type(other) and value == other]
+    found = exact or [place for place, other in enumerate(column) if _close(value, other)]
+    if found:
+        return found
+    if not (_are_numbers(column) and _are_numbers([value])):
+        raise InputError(f"not a value of the axis {name}", key=name, value=value, choices=map(str, column))
+    nearest = min(column, key=lambda other: abs(other - value))
+    few = len(column) <= MAX_SHOWN
+    expected = "one of " + (", ".join(map(str, column)) if few else f"its {len(column)} values")
+    choices = (f"{nearest}",)
+    raise NearestError(f"not a value of the axis {name}", key=name, value=value, expected=expected, choices=choices)
 
 
 class NearestError(InputError):

@@ -16,7 +16,9 @@ _WORDS = {
     "less_than_equal": "a number of at most {le:g}",
     "list_type": "a list",
     "model_type": "`name: value` lines",
+    "sequence_str": "a list",
     "string_type": "a text",
+    "too_short": "one at least",
     "tuple_type": "a list",
 }
 

@@ -177,7 +177,7 @@ def test_intervals_of_the_exponent_cover():
     covered = 0
     for _ in range(300):
         values = np.exp(0.5 * log_x + 0.4 * rng.normal(size=(24, 6)))
-        fit = power_law(values, log_x[None], draws, 0.95)
+        fit = power_law(values, log_x[None], draws, 0.95, rng)
         covered += fit.low[0] <= 0.5 <= fit.high[0]
     assert covered / 300 > 0.89
 
@@ -185,7 +185,7 @@ def test_intervals_of_the_exponent_cover():
 def test_the_fit_says_when_it_is_no_power_law():
     rng, log_x = np.random.default_rng(3), np.linspace(-3, 3, 8)
     bent = np.exp(0.5 * log_x + 0.3 * log_x**2 + 0.1 * rng.normal(size=(40, 8)))
-    assert power_law(bent, log_x[None], resampled_counts(40, 50, 0), 0.95).reduced_chi2 > 100
+    assert power_law(bent, log_x[None], resampled_counts(40, 50, 0), 0.95, rng).reduced_chi2 > 100
 
 
 @pytest.mark.parametrize("analysis", [deviation, scaling, ANALYSES["law_agreement"]])

@@ -46,8 +46,8 @@ def test_coverage_and_bias_on_synthetic_exits():
     """
     ds = sweep_dataset(ratios=RATIOS, d=[3000], Delta=np.arange(240) * 1e-9, seeds=64, dynamics=["sgd_chain"])
     cells = ds.exit_steps.squeeze().transpose("Delta", "seed", "gamma_ratio").values
-    draws, gamma = resampled_counts(64, 400, 0), ds.gamma.values[0]
-    best, low, high = np.array([optimum(cell, gamma, draws, 0.95)[:3] for cell in cells]).T
+    draws, gamma, rng = resampled_counts(64, 400, 0), ds.gamma.values[0], np.random.default_rng(0)
+    best, low, high = np.array([optimum(cell, gamma, draws, 0.95, rng)[:3] for cell in cells]).T
     truth = true_optimum(3000, 0.0)
     assert np.mean((low <= truth) & (truth <= high)) > 0.89
     assert best.mean() == pytest.approx(truth, rel=0.02)
@@ -114,7 +114,10 @@ def test_the_order_of_learning_rates_does_not_matter():
     gamma = np.linspace(0.02, 0.14, 8)
     steps = rng.exponential(size=(40, 8)) + 1 / (gamma * (1 - 6 * gamma))
     draws, order = resampled_counts(40, 200, 0), rng.permutation(8)
-    np.testing.assert_allclose(optimum(steps, gamma, draws, 0.95), optimum(steps[:, order], gamma[order], draws, 0.95))
+    one, other = (np.random.default_rng(0) for _ in range(2))
+    np.testing.assert_allclose(
+        optimum(steps, gamma, draws, 0.95, one), optimum(steps[:, order], gamma[order], draws, 0.95, other)
+    )
 
 
 def test_the_same_seed_gives_the_same_interval():

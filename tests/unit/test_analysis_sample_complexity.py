@@ -6,9 +6,10 @@ import xarray as xr
 
 from sweeplib.analysis import ANALYSES
 from sweeplib.analysis.bootstrap import resampled_counts
-from sweeplib.analysis.growth_laws import LAWS, growth
+from sweeplib.analysis.growth_laws import growth, rate_exponent
 from sweeplib.analysis.sample_complexity import growth_of
 from sweeplib.errors import InputError
+from sweeplib.maths.activations import activation
 from tests.datasets import sweep_dataset
 
 analysis = ANALYSES["sample_complexity"]
@@ -51,7 +52,8 @@ def test_intervals_of_the_exponent_cover():
     rng, draws = np.random.default_rng(4), resampled_counts(48, 300, 0)
     covered = 0
     for _ in range(300):
-        found = growth_of(rng.gamma(9.0, size=(48, 4)), np.array(DIMENSIONS[:4], float), draws, 0.95, 0.02)
+        ratio, d = rng.gamma(9.0, size=(48, 4)), np.array(DIMENSIONS[:4], float)
+        found = growth_of(ratio, d, draws, rng, 0.95, 0.02, (1,))
         covered += found.low <= 1.0 <= found.high
     assert covered / 300 > 0.89
 
@@ -81,14 +83,118 @@ def test_two_dimensions_tell_an_exponent_but_no_law():
     assert found.law_chi2.isnull().all()
 
 
-def test_the_teacher_says_which_law_to_expect():
-    ds = exits(2, 1.0, 1.0)
-    assert analysis(ds, resamples=20).information_exponent == 2
-    ds = ds.assign_coords(teacher_activation="erf")
-    assert analysis(ds, resamples=20).information_exponent == 1
-    ds = ds.assign_coords(teacher_activation="something of a plugin")
-    assert np.isnan(analysis(ds, resamples=20).information_exponent)
-    assert list(analysis(ds, resamples=20)["law"].values) == list(LAWS)
+PAIRS = [
+    ("square", None, 2),
+    ("erf", None, 1),
+    ("he4", None, 4),
+    ("hermite(0, 0, 0, 1, 0.5)", "he4", 4),
+    ("hermite(0, 1, 0, 0, 0.5)", "he4", 4),
+    ("erf", "he3", 3),
+    ("he3", "erf", 3),
+    ("erf", "hermite(0, 0, 1, 1)", 3),
+    ("relu", "he3", np.nan),
+    ("relu", "he4", 4),
+    ("relu", "erf", 1),
+    ("square", "erf", np.nan),
+    ("square", "something of a plugin", np.nan),
+]
+
+
+@pytest.mark.parametrize(("student", "teacher", "expected"), PAIRS)
+def test_the_information_exponent_is_that_of_the_pair(student, teacher, expected):
+    """Not the teacher's alone: to h₂ + h₃ an odd student has 3, not 2, and to erf a cubic one 3, not 1."""
+    fields = {"activation": student} | ({"teacher_activation": teacher} if teacher else {})
+    found = analysis(exits(2, 1.0, 1.0, d=DIMENSIONS[:3], seeds=4).assign_coords(fields), resamples=20)
+    np.testing.assert_equal(found.information_exponent.item(), expected)
+
+
+@pytest.mark.parametrize(("student", "teacher", "expected"), [pair for pair in PAIRS if "plugin" not in str(pair[1])])
+def test_the_exponent_is_the_power_of_the_drift(student, teacher, expected):
+    """E[σ'(λ) σ*'(λ*)] by Gauss-Hermite quadrature falls as m^(κ−1) for κ, and is 0 where there is none."""
+    one, other = (activation(name or student) for name in (student, teacher))
+    nodes, weights = np.polynomial.hermite_e.hermegauss(60)
+    weights = weights / weights.sum()
+
+    def drift(m):
+        z, across = nodes[:, None], nodes[None, :]
+        slopes = np.vectorize(one.derivative)(z) * np.vectorize(other.derivative)(m * z + np.sqrt(1 - m**2) * across)
+        return weights @ slopes @ weights
+
+    if np.isnan(expected):
+        assert abs(drift(0.1)) < 1e-12
+        return
+    power = np.log(drift(0.02) / drift(0.01)) / np.log(2.0)
+    assert power == pytest.approx(expected - 1, abs=0.02)
+
+
+def test_units_off_the_sphere_see_lower_orders():
+    """h₃(√q z) has a linear part at q ≠ 1; a teacher of norm √d has none, and one of Gaussian weights a small one."""
+    ds = exits(2, 1.0, 1.0, d=DIMENSIONS[:3], seeds=4)
+
+    def exponent(**fields):
+        return analysis(ds.assign_coords(fields), resamples=20).information_exponent.item()
+
+    assert exponent(activation="he3", teacher_activation="erf", spherical=True) == 3
+    assert exponent(activation="he3", teacher_activation="erf", spherical=False) == 1
+    assert exponent(activation="he3", spherical=False) == 3
+    assert exponent(activation="erf", teacher_activation="he3", teacher_start="orthogonal") == 3
+    assert np.isnan(exponent(activation="erf", teacher_activation="he3", teacher_start="gaussian"))
+    assert exponent(activation="square", teacher_start="gaussian") == 2
+
+
+SCALED = {"activation": "he4", "gamma": lambda d: 0.05 * d**-1.0, "m0": lambda d: 2 * d**-0.5}
+
+
+@pytest.mark.parametrize(
+    ("change", "expected"),
+    [
+        ({}, 4),
+        ({"m0": None}, 4),
+        ({"m0": lambda d: 0.0 * d + 0.3}, np.nan),
+        ({"gamma": lambda d: 0.05 * d**-0.5}, np.nan),
+        ({"activation": "square"}, np.nan),
+        ({"activation": "square", "gamma": lambda d: 0.0 * d + 0.05}, 2),
+        ({"p": lambda d: d // 100}, np.nan),
+    ],
+    ids=["he4", "random start", "fixed start", "rate of he3", "square", "square at its rate", "growing width"],
+)
+def test_a_law_is_expected_where_starts_widths_and_rates_scale(change, expected):
+    ds = exits(2, 1.0, 1.0, d=DIMENSIONS[:3], seeds=4)
+    fields = {name: value for name, value in (SCALED | change).items() if value is not None}
+    ds = ds.squeeze("gamma_ratio", drop=True).assign_coords(
+        {name: value(ds.d.astype(float)) if callable(value) else value for name, value in fields.items()}
+    )
+    found = analysis(ds, resamples=20)
+    np.testing.assert_equal(found.expected_law.item(), expected)
+    assert {1, 2, 3, 4} <= set(found["law"].values.tolist())
+
+
+@pytest.mark.parametrize("law", [4, 5, 6])
+def test_laws_of_high_information_exponents_are_found(law):
+    """Amplitudes such that both terms weigh alike at d = 1000; ten samples, as above."""
+    teacher = {"activation": f"he{law}"}
+    found = [
+        analysis(exits(law, 5.0, 5.0 / 1000.0 ** (law - 2), random_seed=seed).assign_coords(teacher), resamples=20)
+        for seed in range(10)
+    ]
+    assert sum(int(one.best_law.item() == law) for one in found) == 10
+    last = analysis(exits(law, 0.0, 1e-9).assign_coords(teacher)).squeeze()
+    assert last.exponent_low < law - 1
+    assert last.exponent_high > law - 1
+    assert float(rate_exponent(np.array(float(law)))) == (law - 2) / 2
+
+
+def test_points_that_fit_no_law_choose_none_for_sure():
+    """Of 100 scans with 20 % of scatter around a constant, the constant is chosen as often as by chance of 2 in χ²."""
+    rng, fields = np.random.default_rng(5), {"Delta": np.arange(100.0)}
+    ds = exits(1, 7.0, 0.0).isel(Delta=0, drop=True).expand_dims(fields)
+    scatter = xr.DataArray(np.exp(0.2 * rng.standard_normal((100, len(DIMENSIONS)))), dims=("Delta", "d"))
+    ds["exit_steps"] = (ds.exit_steps * scatter).transpose(*ds.exit_steps.dims)
+    ds["end_steps"] = ds.exit_steps.isel(threshold=0, drop=True)
+    found = analysis(ds, resamples=200).squeeze()
+    assert (found.best_law == 1).mean() > 0.5
+    covered = (found.exponent_low <= 1.0) & (found.exponent_high >= 1.0)
+    assert covered.mean() > 0.86  # of 95 % once in 10⁴
 
 
 def test_the_dimension_must_vary():

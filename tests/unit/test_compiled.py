@@ -119,6 +119,20 @@ def test_kernels_from_the_cache_do_not_take_each_others_functions(tmp_path: Path
     assert values("3", "2") == [909.0, 404.0]
 
 
+@inlined
+def calling(x):
+    return called(x) + 1.0
+
+
+@inlined
+def called(x):
+    return 3.0 * x
+
+
+def test_what_an_inlined_function_calls_may_be_defined_after_it():
+    assert calling(2.0) == 7.0
+
+
 def test_an_unbound_name_is_an_error():
     with pytest.raises(NotImplementedError):
         whole(1.0)

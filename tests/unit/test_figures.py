@@ -8,7 +8,7 @@ import pytest
 
 from sweeplib.errors import InputError
 from sweeplib.figures import FIGURES
-from sweeplib.figures.facets import facets
+from sweeplib.figures.facets import arranged
 from sweeplib.figures.labels import axis_label, number, value_label
 from sweeplib.figures.style import COLOURS, MARKERS, save
 from tests.datasets import sweep_dataset
@@ -66,10 +66,16 @@ def test_panel_and_hue_may_be_exchanged(ds):
 @pytest.mark.parametrize(
     ("options", "problem"),
     [
-        ({"where": {"Delta": 0.3}}, "where.Delta: not on this axis; got 0.3"),
+        (
+            {"where": {"Delta": 0.3}},
+            "where.Delta: not a value of the axis Delta; got 0.3; expected one of 0.0, 1.0; did",
+        ),
+        ({"where": {"dynamics": "sdg"}}, "did you mean 'sgd'"),
         ({"where": {"Dleta": 0.3}}, "did you mean 'Delta'"),
         ({"panel": "p"}, "panel: no such axis to draw; got 'p'"),
-        ({"scale": "log"}, "unknown scale"),
+        ({"panel": "d", "hue": "d"}, "hue: drawn twice"),
+        ({"scale": "log"}, "scale: not a valid option of the figure 'learning_rate_scan'; got 'log'; expected one of"),
+        ({"hue": 3}, "hue: not a valid option of the figure 'learning_rate_scan'; got 3; expected a text"),
         ({"color": 1}, "color: unknown option of the figure 'learning_rate_scan'"),
     ],
 )
@@ -81,12 +87,12 @@ def test_what_cannot_be_drawn_is_refused(ds, options, problem):
 def test_too_many_axes_are_refused(ds):
     data = ds.expand_dims(p=[1, 2])
     with pytest.raises(InputError, match="too many axes for one figure"):
-        facets(data, {"dynamics", "gamma_ratio", "seed", "time"})
+        arranged(data, {"dynamics", "gamma_ratio", "seed", "time"}, spare=False)
 
 
 def test_too_many_values_are_refused(ds):
     with pytest.raises(InputError, match="too many values of gamma_ratio"):
-        facets(ds, {"dynamics", "seed", "time", "d", "Delta"})
+        arranged(ds, {"dynamics", "seed", "time", "d", "Delta"}, spare=False)
 
 
 def test_risk_curves_end_where_the_first_run_stopped(ds):
@@ -119,6 +125,8 @@ def test_labels_come_from_the_attributes(ds):
     assert axis_label(ds.gamma) == r"learning rate $\gamma$"
     assert axis_label(ds.time.assign_attrs(units="s")) == "ODE time $t$ (s)"
     assert value_label(ds.Delta[1]) == r"$\Delta$ = 1"
+    assert value_label(-0.5 * ds.Delta[1]) == "$\\Delta$ = \N{MINUS SIGN}0.5"
+    assert value_label(ds.Delta[1] / 7.0, digits=4) == r"$\Delta$ = 0.1429"
 
 
 @pytest.mark.parametrize(

@@ -7,7 +7,7 @@ import xarray as xr
 from sweeplib import figures
 from sweeplib.errors import InputError
 from sweeplib.figures import FIGURES
-from sweeplib.figures.facets import selected
+from sweeplib.figures.facets import arranged
 from sweeplib.figures.risk_curves import geometric
 from sweeplib.theory import asymptotic_risk, learnable_range, optimal_learning_rate
 from tests.datasets import sweep_dataset
@@ -39,9 +39,23 @@ def test_every_figure_is_a_function_of_the_package(name, ds):
 
 
 def test_values_of_an_axis_may_be_chosen(ds):
-    assert selected(ds, {"d": [3000, 300], "Delta": 1.0}).d.values.tolist() == [3000, 300]
-    with pytest.raises(InputError, match=r"where\.d: not on this axis; got 400"):
-        selected(ds, {"d": [300, 400]})
+    drawn = {"dynamics", "seed", "time", "gamma_ratio", "threshold"}
+    split = arranged(ds, drawn, {"d": [3000, 300], "Delta": 1.0})
+    assert split.of(ds).d.values.tolist() == [3000, 300]
+    assert (split.hue, split.told) == ("d", ("Delta",))
+    with pytest.raises(InputError, match=r"where\.d: not a value of the axis d; got 400; .*did you mean '300'"):
+        arranged(ds, drawn, {"d": [300, 400]})
+
+
+def test_a_figure_says_at_which_values_it_stands(ds):
+    drawing = figures.risk_curves(ds, where={"d": 3000})
+    assert drawing.get_suptitle() == r"at $d$ = 3000, $\mathrm{gamma\_ratio}$ = 1.1"
+    assert figures.risk_curves(ds.isel(d=[0], gamma_ratio=[2])).get_suptitle() == ""
+
+
+def test_drawn_axes_may_be_chosen_from(ds):
+    drawing = figures.exit_time_scaling(ds, where={"dynamics": "sgd_chain", "Delta": 0.0, "gamma_ratio": 0.9})
+    assert len(drawing.axes[0].containers) == 1
 
 
 def test_optimum_has_a_panel_a_dimension_and_ratios_below(widths):
@@ -72,7 +86,8 @@ def test_gain_ends_at_the_limit_of_infinite_width(widths):
 def test_distributions_fall_from_one_to_the_fraction_that_never_exits(ds):
     drawing = figures.exit_time_distributions(ds, where={"Delta": 0.0, "gamma_ratio": 0.9, "d": 3000})
     curve = drawing.axes[0].lines[0].get_ydata()
-    assert len(curve) == ds.sizes["seed"]
+    assert len(curve) == 1 + ds.sizes["seed"]
+    assert (drawing.axes[0].lines[0].get_xdata()[0], curve[0]) == (0.0, 1.0)
     assert (np.diff(curve) < 0.0).all()
     laws = lines(drawing.axes[0], 200)
     assert len(laws) == 2
@@ -96,7 +111,7 @@ def test_exit_times_against_d_leave_out_censored_means(ds):
 
 
 def test_exit_times_against_one_dimension_are_refused(ds):
-    with pytest.raises(InputError, match="d: the input dimension does not vary"):
+    with pytest.raises(InputError, match="the input dimension does not vary; expected an axis d in `grid`"):
         figures.exit_time_scaling(ds.isel(d=0))
 
 
@@ -117,7 +132,7 @@ def test_fans_compare_all_stochastic_dynamics_with_the_first(ds):
 
 
 def test_fans_of_the_ode_are_refused(ds):
-    with pytest.raises(InputError, match="no stochastic dynamics to draw"):
+    with pytest.raises(InputError, match="no stochastic dynamics was run"):
         figures.risk_fans(ds.sel(dynamics=["ode"]))
 
 

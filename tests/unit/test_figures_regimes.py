@@ -76,5 +76,5 @@ def test_other_axes_need_a_value(ds):
 
 
 def test_without_the_exponents_there_is_no_diagram(ds):
-    with pytest.raises(InputError, match="delta: not an axis of this sweep"):
+    with pytest.raises(InputError, match="not an axis of this sweep; got 'delta'"):
         diagram(ds.rename(delta="first"))

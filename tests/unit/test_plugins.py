@@ -12,9 +12,11 @@ from sweeplib.analysis import ANALYSES
 from sweeplib.errors import InputError
 from sweeplib.figures import FIGURES
 from sweeplib.maths.activations import ACTIVATIONS
+from sweeplib.problem import Problem
+from sweeplib.simulation import Case, Recording
 from sweeplib.sources import modules_digest, user_files
 from sweeplib.sweep import plugins
-from sweeplib.sweep.calibration import Calibration
+from sweeplib.sweep.calibration import Calibration, Pilot
 from sweeplib.sweep.plugins import STAGES, import_plugins, load_plugins, located, plugins_digest
 from tests.plugged import ACTIVATION, activation, nothing_left, written
 
@@ -143,10 +145,11 @@ def test_the_process_that_measures_finds_what_the_driver_finds(tmp_path: Path, m
     """A module on the driver's path alone: what the driver's own imports found there is found again."""
     activation(tmp_path / "found_by_path.py", "found_by_path")
     monkeypatch.syspath_prepend(tmp_path)
+    load_plugins(["found_by_path"])
+    problem = Problem(gamma=0.1, p=1, k=1, d=40, Delta=0, activation="found_by_path")
+    pilot = Pilot("found", (Case(problem, "sgd", 0, Recording((0.1,))),))
     with Calibration(["found_by_path"]) as calibration:
-        assert calibration.seconds([]) == {}
-        calibration._measured([])
-        assert calibration.process.returncode == 0
+        assert calibration.costs([pilot])["found"].measured
 
 
 PACKAGE = {

@@ -1,0 +1,74 @@
+"""Options of analyses and figures: which there are and of what type, by the signature of their function."""
+
+from __future__ import annotations
+
+import inspect
+import typing
+from collections.abc import Callable, Mapping
+from functools import cache
+from types import SimpleNamespace
+from typing import Annotated, Any
+
+import numpy as np
+import pydantic
+from pydantic import Field
+
+from sweeplib.errors import InputError
+from sweeplib.sweep.expected import choices, expected
+
+Confidence = Annotated[float, Field(gt=0, lt=1)]
+Part = Annotated[float, Field(ge=0, le=1)]
+LostPart = Annotated[float, Field(ge=0, lt=1)]
+Resamples = Annotated[int, Field(ge=1)]
+RandomSeed = Annotated[int, Field(ge=0)]
+"""Types of options that several analyses have.
+
+Of an interval, a fraction of all, the fraction of runs that may be lost, bootstrap resamples, their seed.
+"""
+
+
+def checked_options(
+    function: Callable[..., Any], kind: str, options: Mapping[str, Any], *, arguments: int
+) -> dict[str, Any]:
+    """Return the options with the defaults of those not given.
+
+    They are the parameters of `function` after its first `arguments`, and of the types that it says; one without a
+    type, or with one that only type checkers know, takes anything. InputError, its key the option, for an unknown one,
+    or one of another type.
+    """
+    known = list(inspect.signature(function).parameters.values())[arguments:]
+    named = {parameter.name: parameter for parameter in known}
+    for key, value in options.items():
+        if key not in named:
+            raise InputError(f"unknown {kind}", key=key, value=key, choices=named)
+        _check(key, value, function, kind)
+    given = {name: each.default for name, each in named.items() if each.default is not inspect.Parameter.empty}
+    return given | dict(options)
+
+
+def _check(key: str, value: Any, function: Callable[..., Any], kind: str) -> None:
+    plain = value.item() if isinstance(value, np.generic) else value
+    try:
+        _adapter(function, key).validate_python(plain, strict=True)
+    except pydantic.ValidationError as error:
+        details = error.errors()[0]
+        words = choices(details)
+        place = "".join(f"[{part}]" if isinstance(part, int) else "" for part in details["loc"])
+        said = None if words else expected(details)
+        problem = f"not a valid {kind}"
+        raise InputError(problem, key=key + place, value=details["input"], expected=said, choices=words) from None
+
+
+@cache
+def _adapter(function: Callable[..., Any], name: str) -> Any:
+    """Return what validates an option; the annotations of the other parameters are not looked at."""
+    function = inspect.unwrap(function)
+    annotation = inspect.signature(function).parameters[name].annotation
+    if annotation is inspect.Parameter.empty:
+        return pydantic.TypeAdapter(Any)
+    alone = SimpleNamespace(__annotations__={name: annotation})
+    try:
+        hint = typing.get_type_hints(alone, getattr(function, "__globals__", {}), include_extras=True)[name]
+    except NameError:
+        return pydantic.TypeAdapter(Any)
+    return pydantic.TypeAdapter(hint)

@@ -1,0 +1,154 @@
+"""What is written in a figure, made to fit: labels broken into lines, tick labels left out where they would overlap."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable
+from itertools import chain, pairwise
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    from matplotlib.axis import Axis, Tick
+    from matplotlib.figure import Figure
+    from matplotlib.layout_engine import LayoutEngine
+    from matplotlib.text import Text
+    from matplotlib.transforms import Bbox
+
+APART = 2.0
+"""Between tick labels, at least, in points."""
+PASSES = 3
+"""Layouts, at most: labels in more lines make the axes smaller, whose labels may then need more lines."""
+INSIDE = 0.94
+"""Of the width of axes, for what is written in them."""
+WORD = re.compile(r"(?:\$[^$]*\$|[^\s$])+")
+
+
+def renderer_of(figure: Figure) -> Any:
+    """What measures texts: Agg at the figure's own resolution."""
+    from matplotlib.backends.backend_agg import FigureCanvasAgg
+
+    return FigureCanvasAgg(figure).get_renderer()
+
+
+def fitted(figure: Figure) -> Figure:
+    """The figure, which, when it is drawn, has no label longer than its panel and no tick label over another."""
+    from matplotlib.layout_engine import ConstrainedLayoutEngine
+
+    if isinstance(figure.get_layout_engine(), ConstrainedLayoutEngine):
+        figure.set_layout_engine(_fitting_layout())
+    return figure
+
+
+def _fitting_layout() -> LayoutEngine:
+    from matplotlib.layout_engine import ConstrainedLayoutEngine
+
+    class FittingLayout(ConstrainedLayoutEngine):
+        """The constrained layout, with labels and tick labels that fit."""
+
+        def execute(self, fig: Figure) -> Any:
+            """Lay the figure out."""
+            renderer = renderer_of(fig)
+            for _ in range(PASSES):
+                super().execute(fig)
+                changed = [_broke(text, room, renderer) for text, room in _labels_with_room(fig)]
+                if not any(changed):
+                    break
+            for axes in fig.axes:
+                for axis in (axes.xaxis, axes.yaxis):
+                    _thin(axis, renderer)
+
+    return FittingLayout()
+
+
+def broken(text: str, room: float, length: Callable[[str], float]) -> str:
+    """The text in lines no longer than `room`, as far as its mathematics allows, which is not broken."""
+    lines = []
+    for paragraph in text.split("\n"):
+        line = ""
+        for word in chain.from_iterable(_pieces(word, room, length) for word in WORD.findall(paragraph)):
+            longer = f"{line} {word}".strip()
+            if line and length(longer) > room:
+                lines.append(line)
+                longer = word
+            line = longer
+        lines.append(line)
+    return "\n".join(lines)
+
+
+def _pieces(word: str, room: float, length: Callable[[str], float]) -> list[str]:
+    """The word, or the pieces of one that is too long for a line."""
+    if "$" in word or len(word) < 2 or length(word) <= room:
+        return [word]
+    half = len(word) // 2
+    return _pieces(word[:half], room, length) + _pieces(word[half:], room, length)
+
+
+def _labels_with_room(figure: Figure) -> list[tuple[Text, float]]:
+    """Titles and labels, and how long each may be."""
+    found = [(text, figure.bbox.width) for text in figure.texts]
+    for axes in figure.axes:
+        width, height = axes.bbox.width, axes.bbox.height
+        found += [(axes.title, width), (axes.xaxis.label, width), (axes.yaxis.label, height)]
+        found += [(text, INSIDE * width) for text in axes.texts]
+    return [(text, room) for text, room in found if text.get_text() and text.get_visible()]
+
+
+def _broke(text: Text, room: float, renderer: Any) -> bool:
+    """Whether a text was too long, and is now in more lines."""
+
+    def length(words: str) -> float:
+        text.set_text(words)
+        box = text.get_window_extent(renderer)
+        return float(box.height if text.get_rotation() == 90.0 else box.width)
+
+    words = text.get_text()
+    lines = broken(words, room, length) if length(words) > room else words
+    text.set_text(lines)
+    return lines != words
+
+
+def _thin(axis: Axis, renderer: Any) -> None:
+    """Leave out labels of major ticks, evenly, and of minor ones until none is over another."""
+    labelled = {minor: _labels(axis, renderer, minor=minor) for minor in (False, True)}
+    majors = _apart(labelled[False], axis)
+    minors = [(place, box) for place, box in labelled[True] if not any(_near(box, other, axis) for _, other in majors)]
+    kept = {False: [place for place, _ in majors], True: [place for place, _ in _apart(minors, axis)]}
+    for minor, found in labelled.items():
+        if len(kept[minor]) < len(found):
+            _keep(axis, kept[minor], minor=minor)
+
+
+def _labels(axis: Axis, renderer: Any, *, minor: bool) -> list[tuple[float, Bbox]]:
+    """The places of the ticks with a label that is seen, and the boxes of these labels."""
+    ticks = [tick for tick in _ticks(axis, minor=minor) if tick.label1.get_visible() and tick.label1.get_text()]
+    return [(float(tick.get_loc()), tick.label1.get_window_extent(renderer)) for tick in ticks]
+
+
+def _ticks(axis: Axis, *, minor: bool) -> list[Tick]:
+    """The ticks within the axes, in ascending order."""
+    low, high = sorted(axis.get_view_interval())
+    slack = 1e-9 * (high - low)
+    ticks = axis.get_minor_ticks() if minor else axis.get_major_ticks()
+    seen = [tick for tick in ticks if low - slack <= tick.get_loc() <= high + slack]
+    return sorted(seen, key=lambda tick: float(tick.get_loc()))
+
+
+def _apart(labels: list[tuple[float, Bbox]], axis: Axis) -> list[tuple[float, Bbox]]:
+    """Every label, or every second, third, ..., so that none is over the next."""
+    for step in range(1, len(labels)):
+        some = labels[::step]
+        if not any(_near(one, other, axis) for (_, one), (_, other) in pairwise(some)):
+            return some
+    return labels[:1]
+
+
+def _near(one: Bbox, other: Bbox, axis: Axis) -> bool:
+    apart = 0.5 * APART * axis.figure.dpi / 72.0
+    return bool(one.padded(apart).overlaps(other.padded(apart)))
+
+
+def _keep(axis: Axis, places: list[float], *, minor: bool) -> None:
+    """Fix the ticks where they are, with labels at these places alone."""
+    ticks = _ticks(axis, minor=minor)
+    texts = [tick.label1.get_text() if tick.get_loc() in places else "" for tick in ticks]
+    axis.set_ticks([tick.get_loc() for tick in ticks], labels=texts, minor=minor)

@@ -1,0 +1,103 @@
+"""Outline: what is known of a dataset before it is computed, enough to say whether an analysis or a figure fits it."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from typing import TYPE_CHECKING, Any
+
+from sweeplib.errors import InputError
+from sweeplib.simulation import recorded_variables
+from sweeplib.storage.coordinates import constants, coordinates
+from sweeplib.sweep.grid import FIRST_DIMS
+
+if TYPE_CHECKING:
+    import xarray as xr
+
+    from sweeplib.sweep.sweep import Sweep
+
+SHARED_DIMS = frozenset({"time", "threshold"})
+
+
+@dataclass(frozen=True)
+class Outline:
+    """The axes of a dataset with their values, the axes along which each of its variables lies, its attributes.
+
+    Coordinates are variables too; `errors` names those variables that are errors of others. Axes are in the order of a
+    sweep's grid, however they are given.
+    """
+
+    axes: Mapping[str, Sequence[Any]]
+    variables: Mapping[str, tuple[str, ...]] = field(default_factory=dict)
+    attrs: Mapping[str, Any] = field(default_factory=dict)
+    errors: frozenset[str] = frozenset()
+
+    def __post_init__(self) -> None:
+        object.__setattr__(self, "axes", {name: self.axes[name] for name in sorted(self.axes, key=_place)})
+
+    @property
+    def sizes(self) -> dict[str, int]:
+        """The number of values along each axis."""
+        return {name: len(values) for name, values in self.axes.items()}
+
+    def dims_of(self, name: str) -> tuple[str, ...]:
+        """The axes along which a variable or a constant varies; InputError for what the dataset does not have."""
+        if name in self.variables:
+            return self.variables[name]
+        if name in self.attrs:
+            return ()
+        raise InputError("the dataset does not say", value=name, choices=[*self.variables, *self.attrs])
+
+    def without(self, *axes: str) -> Outline:
+        """The outline of what is left when these axes are reduced, or selected from."""
+        kept = {name: values for name, values in self.axes.items() if name not in axes}
+        left = {name: dims for name, dims in self.variables.items() if name not in axes}
+        left = {name: tuple(dim for dim in dims if dim in kept) for name, dims in left.items()}
+        return replace(self, axes=kept, variables=left)
+
+    def only(self, *names: str) -> Outline:
+        """The outline of some variables, with the coordinates along their axes."""
+        axes = {dim for name in names for dim in self.dims_of(name)}
+        kept = {name: dims for name, dims in self.variables.items() if axes.issuperset(dims)}
+        return replace(self, axes={name: values for name, values in self.axes.items() if name in axes}, variables=kept)
+
+    def along(self, axis: str, values: Sequence[Any]) -> Outline:
+        """The outline with one more axis, or other values along one that it has."""
+        return replace(self, axes={**self.axes, axis: values})
+
+    def also(self, variables: Mapping[str, tuple[str, ...]], **attrs: Any) -> Outline:
+        """The outline with more variables and attributes."""
+        return replace(self, variables={**self.variables, **variables}, attrs={**self.attrs, **attrs})
+
+
+def _place(name: str) -> tuple[int, str]:
+    return (FIRST_DIMS.index(name) if name in FIRST_DIMS else len(FIRST_DIMS), name)
+
+
+def outline_of(ds: xr.Dataset | Outline) -> Outline:
+    """The outline of a dataset; an outline is its own."""
+    if isinstance(ds, Outline):
+        return ds
+    axes = {str(dim): ds[dim].values.tolist() if dim in ds.coords else range(size) for dim, size in ds.sizes.items()}
+    variables = {str(name): tuple(map(str, variable.dims)) for name, variable in ds.variables.items()}
+    fixed = {str(name): coordinate.item() for name, coordinate in ds.coords.items() if not coordinate.dims}
+    errors = frozenset(str(name) for name, variable in ds.variables.items() if "error_of" in variable.attrs)
+    return Outline(axes, variables, {str(name): value for name, value in ds.attrs.items()} | fixed, errors)
+
+
+def planned_outline(sweep: Sweep, *, overlaps: bool = False) -> Outline:
+    """The outline of the dataset that a sweep will have; with what has a place for each unit, if `overlaps`."""
+    cases = [next(iter(sweep.probed(dynamics)))[1] for dynamics in sweep.runs]
+    held = coordinates(sweep, cases[0].problem)
+    outer = ("dynamics", *sweep.grid.dims, "seed")
+    found = {name: variable for case in cases for name, variable in recorded_variables(case).items()}
+    kept = {name: variable for name, variable in found.items() if overlaps or SHARED_DIMS.issuperset(variable.dims)}
+    axes: dict[str, Sequence[Any]] = {axis.name: axis.values for axis in sweep.grid.axes}
+    axes |= {"dynamics": list(sweep.runs), "seed": sweep.seeds, "time": sweep.recording.times}
+    axes |= {"threshold": sweep.recording.thresholds} if sweep.recording.thresholds else {}
+    axes |= {dim: range(n) for each in kept.values() for dim, n in zip(each.dims, each.shape, strict=True)
+             if dim not in SHARED_DIMS}  # fmt: skip
+    variables = {coordinate.name: coordinate.dims for coordinate in held} | {"status": outer}
+    variables |= {name: (*outer, *variable.dims) for name, variable in kept.items()}
+    errors = frozenset(name for name, variable in kept.items() if "error_of" in variable.attrs)
+    return Outline(axes, variables, constants(sweep, cases[0].problem), errors)

@@ -1,0 +1,89 @@
+"""Fits to points that scatter more than their errors: against the textbook, and against scipy's plain regression."""
+
+import numpy as np
+import pytest
+from scipy.stats import linregress, t
+
+from sweeplib import analysis
+from sweeplib.analysis.fits import line_fit, misfit
+from tests.unit.test_analysis_coverage import POINTS, deviations
+
+X = np.linspace(0.0, 5.0, 9)
+DESIGN = np.vstack([X, np.ones(9)]).T
+
+
+def points(errors, scatter, seed=0, resamples=4000):
+    """Points 2x + 1, their errors with resamples of them, and their scatter."""
+    rng = np.random.default_rng(seed)
+    values = 2.0 * X + 1.0 + errors * rng.standard_normal(9) + scatter * rng.standard_normal(9)
+    return values, errors * rng.standard_normal((resamples, 9))
+
+
+def test_with_large_scatter_it_is_plain_regression():
+    """Its interval is that of scipy's least squares with Student's t, to the 3 % of 4000 resamples."""
+    values, shifts = points(0.01, 1.0)
+    fit, plain = line_fit(values, shifts, 1e6, DESIGN, np.random.default_rng(1), 0.95), linregress(X, values)
+    low, high = fit.interval(0.95)[:, 0]
+    assert fit.best[0] == pytest.approx(plain.slope, abs=1e-3)
+    assert (high - low) / 2 == pytest.approx(plain.stderr * t.ppf(0.975, 7), rel=0.06)
+    assert fit.misfit.freedom == pytest.approx(7.0)
+
+
+def test_without_scatter_it_is_weighted_regression():
+    """The errors of numpy's weighted fit, whose covariance is not scaled."""
+    errors = np.linspace(0.05, 0.5, 9)
+    values, shifts = points(errors, 0.0, seed=0)
+    fit = line_fit(values, shifts, 1e6, DESIGN, np.random.default_rng(1), 0.95)
+    best, covariance = np.polyfit(X, values, 1, w=1 / errors, cov="unscaled")
+    low, high = fit.interval(0.95)
+    assert not fit.misfit.seen
+    np.testing.assert_allclose(fit.best, best, atol=0.02)
+    np.testing.assert_allclose((high - low) / 2, 1.96 * np.sqrt(np.diag(covariance)), rtol=0.08)
+
+
+def test_the_scatter_makes_the_residuals_what_they_are_expected_to_be():
+    """Σ r²/(s² + τ²) = n of numpy's fit with weights one over s² + τ² (Paule and Mandel)."""
+    errors = np.linspace(0.05, 0.5, 9)
+    values, _ = points(errors, 0.6)
+    found = misfit(values, DESIGN, np.diag(errors**2), lambda scatter2: 1 / (errors**2 + scatter2))
+    total = np.sqrt(errors**2 + found.scatter**2)
+    residuals = (values - np.polyval(np.polyfit(X, values, 1, w=1 / total), X)) / total
+    assert np.sum(residuals**2) == pytest.approx(7.0, rel=1e-3)
+    plain = (values - np.polyval(np.polyfit(X, values, 1, w=1 / errors), X)) / errors
+    assert found.ratio == pytest.approx(np.sum(plain**2) / 7)
+
+
+def test_errors_that_all_points_share_are_no_scatter():
+    """A shift of all points by 1, known as such, leaves residuals to be explained that its size alone would hide."""
+    errors = np.full(9, 0.05)
+    values, _ = points(errors, 0.3)
+    covariance = np.diag(errors**2) + 1.0
+
+    def weights(scatter2):
+        return 1 / (np.diag(covariance) + scatter2)
+
+    shared = misfit(values, DESIGN, covariance, weights)
+    alone = misfit(values, DESIGN, np.diag(np.diag(covariance)), weights)
+    assert shared.seen
+    assert not alone.seen
+    assert shared.scatter == pytest.approx(np.std(values - np.polyval(np.polyfit(X, values, 1), X), ddof=2), rel=0.1)
+
+
+def test_points_on_a_line_without_errors_have_no_misfit():
+    fit = line_fit(2.0 * X + 1.0, np.zeros((100, 9)), 10.0, DESIGN, np.random.default_rng(0), 0.95)
+    np.testing.assert_allclose(fit.best, [2.0, 1.0], atol=1e-12)
+    assert not fit.misfit.seen
+    np.testing.assert_allclose(fit.interval(0.95), [fit.best, fit.best], atol=1e-12)
+
+
+def test_two_points_tell_no_misfit():
+    values, shifts = points(0.1, 1.0)
+    assert np.isnan(line_fit(values[:2], shifts[:, :2], 50.0, DESIGN[:2], np.random.default_rng(0), 0.95).misfit.ratio)
+
+
+def test_analyses_say_how_far_points_scatter():
+    """Of 200 fits to 27 points that scatter by .1, besides errors of .05: the mean is known to .001."""
+    ds = deviations(POINTS["27 points"], seeds=64, noise=0.4, shared=0.0, misfit=0.1, experiments=200)
+    found = analysis.deviation_scaling(ds, resamples=200).sel(variable="coupling")
+    assert float((found.risk_scatter**2).mean()) == pytest.approx(0.01, rel=0.1)
+    assert float(found.risk_reduced_chi2.mean()) == pytest.approx(1 + 0.01 / 0.0027, rel=0.1)
