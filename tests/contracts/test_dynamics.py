@@ -4,7 +4,8 @@ import numpy as np
 import pytest
 
 from sweeplib import DYNAMICS, InputError, Problem, simulate
-from sweeplib.simulation import Status
+from sweeplib.simulation import Case, Recording, Status
+from sweeplib.simulation.driver import replicas_of
 
 PROBLEMS = [
     Problem(gamma=0.2, p=3, k=2, d=60, Delta=0.1, activation="erf"),
@@ -58,6 +59,16 @@ def test_records_do_not_change_the_run_in_law(problem, dynamics):
     often = simulate(problem, dynamics, times=np.linspace(0, 2, 9), seeds=[1])
     rarely = simulate(problem, dynamics, times=[2.0], seeds=[1])
     np.testing.assert_allclose(often.risk[:, -1], rarely.risk[:, -1], rtol=1e-6)
+
+
+@pytest.mark.parametrize("name", ["sde", "sgd_chain"])
+def test_kernels_are_compiled_once_whatever_is_recorded(problem, name):
+    """One recording time or three, some thresholds or none: arrays of one memory layout, one signature."""
+    for times, thresholds in (((0.1,), ()), ((0.1, 0.2, 0.3), (0.1, 0.2)), ((0.1, 0.2), ())):
+        simulate(problem, name, times=times, thresholds=thresholds, seeds=range(2))
+    case = Case(problem, name, 0, Recording((0.1,)))
+    run = DYNAMICS[name](replicas_of([case]), case.numerical_options())
+    assert len(run._round.signatures) == 1
 
 
 def test_work_grows_with_time_and_is_the_same_everywhere(problem, dynamics):
