@@ -111,9 +111,7 @@ def optimal_learning_rate(
 
     dim = scan_dim(ds, along)
     scan = scanned(ds, max_censored, max_lost)
-    draws = resampled_counts(ds.sizes["seed"], resamples, random_seed)
-
-    generator = np.random.default_rng(random_seed)
+    draws, generator = resampled_counts(ds.sizes["seed"], resamples, random_seed), np.random.default_rng(random_seed)
 
     def of_cell(cell: Array, gammas: Array) -> Optimum:
         return optimum(cell, gammas, draws, confidence, generator)
@@ -149,9 +147,9 @@ def minima(steps: Array, gamma: Array, draws: Array, confidence: float, generato
         return Minima(unknown, unknown, np.full(2, np.nan), np.nan, 0)
     order = np.flatnonzero(kept)[np.argsort(gamma[kept])]
     steps, gamma, counts = steps[:, order], gamma[order], observed[:, order].sum(axis=0, dtype=float)
-    mean, *means = resampled_means(np.vstack([np.ones(len(steps)), draws]), steps)
+    means = resampled_means(np.vstack([np.ones(len(steps)), draws]), steps)
+    mean, shifts = means[0], np.log(means[1:] / means[0])
     weights = local_weights(gamma, mean, counts)
-    shifts = np.log(np.array(means) / mean)
     known, seeds = np.isfinite(shifts).all(axis=1), float(counts.min())
     found = speed_misfit(gamma, mean, weights, shifts[known], seeds)
     drawn = np.vstack([mean, mean * np.exp(scattered(shifts[known], seeds, found, generator, confidence))])

@@ -76,7 +76,7 @@ def _panel(axes: Axes, part: xr.Dataset) -> None:
     import xarray as xr
 
     limit, ratio, d = xr.broadcast(part["limit"], part["ratio"], part["d"])
-    run = xr.broadcast(part["bias"].notnull().any("candidate"), limit)[0].transpose(*limit.dims)
+    run = xr.broadcast(_was_run(part), limit)[0].transpose(*limit.dims)
     ends = np.array([float(part["d"].min()), float(part["d"].max())]) * [0.7, 1.4]
     axes.set(xscale="log", yscale="log", ylim=ends, xlim=np.array([ratio.min(), ratio.max()]) * [0.6, 1.6])
     plain_ticks(axes.xaxis, (1.0, 2.0, 5.0))
@@ -86,6 +86,11 @@ def _panel(axes: Axes, part: xr.Dataset) -> None:
     for code, look in enumerate(_looks(part)):
         here = (limit.values == code) & run.values
         axes.plot(ratio.values[here], d.values[here], linestyle="none", zorder=3, gid=f"code-{code}", **look)
+
+
+def _was_run(found: xr.Dataset) -> xr.DataArray:
+    """Where the dynamics to compare were run, be it that too many of their runs were lost."""
+    return (found["bias"].notnull() | (found["seeds_lost"] > 0)).any("candidate")
 
 
 def _looks(found: xr.Dataset) -> list[dict[str, Any]]:
@@ -116,7 +121,7 @@ def limits_map(ds: xr.Dataset, analyses: Mapping[str, xr.Dataset]) -> xr.Dataset
     ratio = field(found, "gamma") / field(found, "p")
     alone = ratio.isel(dict.fromkeys((dim for dim in ratio.dims if dim != scan), 0), drop=True)
     x = labelled(alone, "γ/p") if bool((abs(ratio / alone - 1.0) < 1e-9).all()) else found[scan]
-    limit = found["limit"].where(found["bias"].notnull().any("candidate"))
+    limit = found["limit"].where(_was_run(found))
     parts = {"limit": limit.assign_attrs(found["limit"].attrs)}
     for name in found["candidate"].values:
         for measure in ("bias", "spread"):

@@ -173,6 +173,18 @@ def test_limits_are_undecided_where_runs_are_lost(outcome):
     assert analysis.limits(ds).limit == 1
 
 
+def test_a_limit_that_lost_runs_leave_undecided_is_drawn_open():
+    ds = limits_runs(0.0, 0.0, 0.01)
+    points = [stopped(ds, "timeout", 0.1), ds, ds, ds]
+    grid = xr.concat(
+        [xr.concat(points[place : place + 2], "gamma", combine_attrs="override") for place in (0, 2)], "d",
+        combine_attrs="override",
+    ).assign_coords(gamma=[0.1, 0.2], d=[100, 200], p=1)  # fmt: skip
+    open_ = [line for line in figures.limits_diagram(grid).axes[0].lines if line.get_markerfacecolor() == "white"]
+    np.testing.assert_allclose([*open_[0].get_xdata(), *open_[0].get_ydata()], [0.1, 100])
+    assert INTERACTIVE["limits"].labelled(grid, {"limits": analysis.limits(grid)}).limit.notnull().all()
+
+
 @pytest.mark.parametrize("outcome", OUTCOMES)
 def test_regimes_are_told_from_dimensions_without_lost_runs(outcome):
     """Without the 3 of 16 runs that noise takes farthest the noise would seem to weigh less."""
