@@ -5,7 +5,6 @@ has failed, so that a workflow can tell that it is to be tried again.
 """
 
 import platform
-import traceback
 from collections import Counter
 from collections.abc import Iterable, Iterator
 from contextlib import contextmanager
@@ -16,6 +15,7 @@ from typing import Any
 from sweeplib.errors import SweeplibError
 from sweeplib.storage.files import append_line, read_json, read_lines, write_json
 from sweeplib.storage.provenance import versions
+from sweeplib.storage.trouble import Trouble
 
 
 @dataclass
@@ -80,7 +80,7 @@ def _description(attempt: Attempt, error: Exception, reproduce: str) -> dict[str
         "kind": attempt.kind,
         "name": attempt.name,
         "exception": attempt.problem,
-        "traceback": "".join(traceback.format_exception(error)),
+        "traceback": Trouble.of(error).traceback,
         "reproduce": reproduce,
         "versions": versions(),
         "machine": platform.platform(),
@@ -88,5 +88,5 @@ def _description(attempt: Attempt, error: Exception, reproduce: str) -> dict[str
 
 
 def _in_a_line(error: Exception) -> str:
-    said = str(error) if isinstance(error, SweeplibError) else "".join(traceback.format_exception_only(error))
+    said = str(error) if isinstance(error, SweeplibError) else Trouble.of(error).exception
     return " ".join(said.split())

@@ -1,7 +1,6 @@
 """What reproduces a case that did not end well: `failures/<identity>.json`."""
 
 import platform
-import traceback
 from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
@@ -10,6 +9,7 @@ from sweeplib.simulation import Case, Status
 from sweeplib.storage.files import write_json
 from sweeplib.storage.provenance import versions
 from sweeplib.storage.rows import row_of, shared_fields
+from sweeplib.storage.trouble import Trouble
 
 SNIPPET = """\
 from sweeplib.sweep.plugins import load_plugins
@@ -28,9 +28,9 @@ def failure_path(directory: Path, identity: bytes) -> Path:
 
 
 def write_failure(
-    directory: Path, case: Case, status: Status, plugins: Sequence[str] = (), error: BaseException | None = None
+    directory: Path, case: Case, status: Status, plugins: Sequence[str] = (), trouble: Trouble | None = None
 ) -> Path:
-    """The path of the description of a case that ended with `status`: the case, the error, and how to see it again."""
+    """The path of the description of a case that ended with `status`: the case, its trouble, how to see it again."""
     record: dict[str, Any] = {
         "status": status.name,
         "problem": case.problem.canonical(),
@@ -41,7 +41,6 @@ def write_failure(
         "machine": platform.platform(),
         "reproduce": SNIPPET.format(plugins=tuple(plugins), case=case),
     }
-    if error is not None:
-        record["exception"] = "".join(traceback.format_exception_only(error)).strip()
-        record["traceback"] = "".join(traceback.format_exception(error))
+    if trouble is not None:
+        record["exception"], record["traceback"] = trouble.exception, trouble.traceback
     return write_json(failure_path(directory, case.identity()), record)

@@ -53,14 +53,32 @@ def _orphaned(who: dict[str, Any] | None) -> bool:
         return True
 
 
-@contextmanager
-def block_lock(directory: Path, name: str) -> Iterator[None]:
-    """Nothing, once this process is the only one that writes block `name`.
+class Begun:
+    """Whether a block was begun `before` by a process that did not live to finish it; then a file lies by its lock."""
 
-    Waits for a writer left by an earlier driver: two writers in one chunk lose data without a word.
+    def __init__(self, path: Path) -> None:
+        self._path = path
+        self.before = path.exists()
+
+    @contextmanager
+    def now(self) -> Iterator[None]:
+        """A context in which the block is begun: only the end of this process leaves the file behind."""
+        self._path.touch()
+        try:
+            yield
+        finally:
+            self._path.unlink(missing_ok=True)
+
+
+@contextmanager
+def block_lock(directory: Path, name: str) -> Iterator[Begun]:
+    """A context in which this process is the only one that writes block `name`; whether it was begun before.
+
+    Waits for a writer left by an earlier driver: two writers in one chunk lose data.
     """
-    with FileLock(_lock(directory, name)):
-        yield
+    lock = _lock(directory, name)
+    with FileLock(lock):
+        yield Begun(lock.with_suffix(".begun"))
 
 
 def _lock(directory: Path, name: str) -> Path:

@@ -7,7 +7,8 @@ from typing import TYPE_CHECKING
 from sweeplib.dynamics import DYNAMICS
 from sweeplib.errors import InputError
 from sweeplib.simulation import Case
-from sweeplib.sweep.calibration import Calibration, DiedError, Pilot, TimeUpError
+from sweeplib.sweep.calibration import Calibration, Pilot
+from sweeplib.sweep.child import EndedError
 
 if TYPE_CHECKING:
     from sweeplib.sweep.plan import DynamicsPlan
@@ -132,7 +133,7 @@ def _cost(alternative: Alternative, pilot: Pilot, calibration: Calibration) -> f
         calibration.compile(instead)
         with calibration.steps.step(f"measuring {instead.title} instead of {alternative.of}"):
             return calibration.cost(instead, MEASURED_SECONDS)
-    except (DiedError, TimeUpError):
+    except EndedError:
         return None
 
 

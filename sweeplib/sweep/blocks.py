@@ -4,20 +4,31 @@ import os
 import socket
 import time
 from collections.abc import Hashable, Sequence
-from dataclasses import dataclass, replace
+from contextlib import nullcontext
+from dataclasses import dataclass
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 import numpy as np
 
 from sweeplib.errors import SweeplibError
-from sweeplib.simulation import Case, Records, Status, run_cases
+from sweeplib.simulation import Case, Records, Status
 from sweeplib.storage.failures import write_failure
 from sweeplib.storage.files import append_line
 from sweeplib.storage.layout import Layout
 from sweeplib.storage.locks import block_lock
 from sweeplib.storage.provenance import cpu_model
 from sweeplib.storage.rows import cases_of
+from sweeplib.storage.trouble import Trouble
+from sweeplib.sweep.guarded import Allowance, computed_apart, computed_here
 from sweeplib.sweep.plugins import import_plugins
+from sweeplib.sweep.time_limit import time_limit
+
+if TYPE_CHECKING:
+    from distributed import Worker
+
+MEMORY_SHARE = 0.9
+"""Of what a worker may take, what a process of cases may: Dask ends a worker at 95 %."""
 
 
 @dataclass(frozen=True)
@@ -25,7 +36,7 @@ class Block:
     """A block of the run store as a task: a few hundred bytes, as the cases themselves are read from the store.
 
     `positions` are the rows within the block that the sweep wants, a range where it can be; each is expected to take
-    `seconds_a_case`.
+    `seconds_a_case`, which was `measured` or is a guess. A case of a `suspect` block may end its process.
     """
 
     directory: str
@@ -34,6 +45,8 @@ class Block:
     number: int
     positions: Sequence[int]
     seconds_a_case: float = 0.0
+    measured: bool = False
+    suspect: bool = False
     timeout: float | None = None
     plugins: tuple[str, ...] = ()
 
@@ -46,11 +59,6 @@ class Block:
     def seconds(self) -> float:
         """The seconds that the block is expected to take."""
         return self.seconds_a_case * len(self.positions)
-
-    def halves(self) -> tuple["Block", "Block"]:
-        """The block's first half and its second."""
-        middle = len(self.positions) // 2
-        return replace(self, positions=self.positions[:middle]), replace(self, positions=self.positions[middle:])
 
     def open(self) -> Layout:
         """The layout of the block."""
@@ -69,28 +77,17 @@ class BlockReport:
 def run_block(block: Block) -> BlockReport:
     """What became of a block, whose wanted cases are all in the store from now on.
 
-    Only missing cases are computed, in one go; should that raise, one by one, and those that raise are failures.
-    Data are committed before their status, the status before the journal's line.
+    Only missing cases are computed: here, or in a child process if the block is `suspect`, or was begun by a process
+    that did not live to finish it. Data are committed before their status, the status before the journal's line.
     """
     import_plugins(block.plugins)
     started = time.perf_counter()
-    with block_lock(Path(block.directory), block.name):
+    with block_lock(Path(block.directory), block.name) as begun:
         layout = block.open()
         missing = _missing(block, layout)
-        computed = _commit(block, layout, missing) if len(missing) else {}
+        with begun.now() if len(missing) else nullcontext():
+            computed = _commit(block, layout, missing, apart=block.suspect or begun.before) if len(missing) else {}
     report = BlockReport(computed, len(block.positions) - len(missing), time.perf_counter() - started)
-    _journal(block, report)
-    return report
-
-
-def mark_killed(block: Block) -> BlockReport:
-    """The report of a block whose one case kills its process, now recorded as such."""
-    with block_lock(Path(block.directory), block.name):
-        layout = block.open()
-        (case,) = _cases(block, layout, np.array(block.positions))
-        write_failure(Path(block.directory), case, Status.killed, block.plugins)
-        layout.write_status(block.number, np.array(block.positions), np.array([Status.killed], np.uint8))
-    report = BlockReport({Status.killed.name: 1}, 0, 0.0)
     _journal(block, report)
     return report
 
@@ -113,18 +110,54 @@ def _cases(block: Block, layout: Layout, positions: np.ndarray) -> list[Case]:
     return cases
 
 
-def _commit(block: Block, layout: Layout, missing: np.ndarray) -> dict[str, int]:
+def _commit(block: Block, layout: Layout, missing: np.ndarray, *, apart: bool) -> dict[str, int]:
     """Compute and write the missing cases; their number by status."""
     cases = _cases(block, layout, missing)
     data = {name: layout.empty(name, len(cases)) for name in layout.variables}
     status = np.empty(len(cases), np.uint8)
     for places in _by_shape(cases):
-        records = _guarded(block, [cases[at] for at in places])
+        records = _computed(block, [cases[at] for at in places], apart=apart)
         status[places] = records.status
         for name, values in records.data.items():
             data[name][places] = values
     layout.write(block.number, missing, data, status)
     return _counts(status)
+
+
+def _computed(block: Block, cases: list[Case], *, apart: bool) -> Records:
+    """The records of cases of one shape, with a description on disk of each that did not end well."""
+    allowance = Allowance(block.timeout, block.seconds_a_case if block.measured else None, _memory())
+
+    def failed(case: Case, status: Status, trouble: Trouble | None) -> None:
+        write_failure(Path(block.directory), case, status, block.plugins, trouble)
+
+    if apart:
+        return computed_apart(cases, block.plugins, allowance, failed)
+    seconds = allowance.seconds(cases) if _may_end() else None
+    with Path(os.devnull).open("w") as nowhere, time_limit(seconds, nowhere):
+        return computed_here(cases, allowance, failed)
+
+
+def _may_end() -> bool:
+    """Whether this process is a worker of its own, whose end costs no more than what it is doing."""
+    worker = _worker()
+    return worker is not None and not worker.address.startswith("inproc:")
+
+
+def _memory() -> int | None:
+    """The bytes that a process of cases may take: what this worker may."""
+    worker = _worker()
+    limit = worker.memory_manager.memory_limit if worker is not None else None
+    return None if limit is None else int(MEMORY_SHARE * limit)
+
+
+def _worker() -> "Worker | None":
+    from distributed import get_worker
+
+    try:
+        return get_worker()
+    except ValueError:
+        return None
 
 
 def _by_shape(cases: list[Case]) -> list[list[int]]:
@@ -138,31 +171,6 @@ def _by_shape(cases: list[Case]) -> list[list[int]]:
 def _counts(status: np.ndarray) -> dict[str, int]:
     values, counts = np.unique(status, return_counts=True)
     return {Status(value).name: int(count) for value, count in zip(values, counts, strict=True)}
-
-
-def _guarded(block: Block, cases: list[Case]) -> Records:
-    """The records of cases of one shape, with a description on disk of each that did not end well."""
-    try:
-        records = run_cases(cases, timeout=block.timeout)
-    except Exception as error:
-        if len(cases) > 1:
-            return _joined([_guarded(block, [case]) for case in cases])
-        write_failure(Path(block.directory), cases[0], Status.failed, block.plugins, error)
-        return Records(data={}, status=np.array([Status.failed], np.uint8))
-    for case, status in zip(cases, records.status, strict=True):
-        if status != Status.ok:
-            write_failure(Path(block.directory), case, Status(status), block.plugins)
-    return records
-
-
-def _joined(records: list[Records]) -> Records:
-    """Many records of one case each as one; NaN where a record has no data."""
-    known = next((part.data for part in records if part.data), {})
-    data = {
-        name: np.concatenate([part.data.get(name, np.full_like(values, np.nan)) for part in records])
-        for name, values in known.items()
-    }
-    return Records(data=data, status=np.concatenate([part.status for part in records]))
 
 
 def _journal(block: Block, report: BlockReport) -> None:

@@ -4,14 +4,7 @@ A case may kill its process, hang it or take all memory, in a pilot as anywhere:
 extrapolated, and the run finds the case.
 """
 
-import json
-import os
-import pickle
-import select
-import subprocess
-import sys
-import time
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass
 from functools import cached_property
@@ -19,6 +12,9 @@ from itertools import groupby
 from typing import Any
 
 from sweeplib.simulation import Case, case_work
+from sweeplib.storage.trouble import Trouble
+from sweeplib.sweep.child import Child, DiedError, EndedError, Limits, MemoryUpError, TimeUpError
+from sweeplib.sweep.pilots import compiled, measured
 from sweeplib.sweep.progress import Steps
 
 PILOT_SECONDS = 1.5
@@ -27,7 +23,6 @@ PAIR = 2
 """Cases of which a kernel sees arrays laid out as those of many: of one, it would be compiled for another layout."""
 
 LEAST_SECONDS = 0.1
-COMPILE_SECONDS = 300.0
 HANG_SECONDS = 10.0
 MOST_DEATHS = 3
 SECONDS_A_WORK_UNIT = 1e-10
@@ -76,19 +71,21 @@ class Cost:
     measured: bool
 
 
-class DiedError(Exception):
-    """A pilot whose process died, or that is not tried as too many did before."""
-
-
-class TimeUpError(Exception):
-    """A pilot that was ended as its time was up."""
-
-
 class Calibration:
-    """A process that measures; it starts with the context, so that its imports are done when the pilots are known."""
+    """A process that measures; it starts with the context, so that its imports are done when the pilots are known.
 
-    def __init__(self, plugins: Sequence[str] = (), steps: Steps | None = None) -> None:
-        self.plugins, self.steps = tuple(plugins), steps or Steps()
+    No pilot takes more than `memory` bytes, or many seconds longer than what it is measured for: `hang_seconds`.
+    """
+
+    def __init__(
+        self,
+        plugins: Sequence[str] = (),
+        steps: Steps | None = None,
+        memory: int | None = None,
+        timeout: float | None = None,
+    ) -> None:
+        self.plugins, self.steps, self.memory = tuple(plugins), steps or Steps(), memory
+        self.hang_seconds = HANG_SECONDS if timeout is None else min(HANG_SECONDS, timeout)
         self._deaths = 0
         self._seconds: dict[str, float] = {}
         self._least: dict[str, float] = {}
@@ -96,12 +93,12 @@ class Calibration:
 
     def __enter__(self) -> "Calibration":
         """Start the process."""
-        self._start()
+        self.child = Child(self.plugins)
         return self
 
     def __exit__(self, *_: object) -> None:
         """End it, whatever it does."""
-        self._end()
+        self.child.close()
 
     def costs(self, pilots: Iterable[Pilot]) -> dict[str, Cost]:
         """What a case costs, by the pilot's name, after about 1.5 s of measuring in all, or 0.1 s a pilot if more.
@@ -124,82 +121,42 @@ class Calibration:
                 self.compile(some[0])
                 with self.steps.step(f"measuring {some[0].title}{others}"):
                     for pilot in some:
-                        with suppress(DiedError):
+                        with suppress(DiedError, MemoryUpError):
                             self._seconds[pilot.name] = self.cost(pilot, seconds)
             except TimeUpError:
                 return
-            except DiedError:
+            except EndedError:
                 continue
 
     def compile(self, pilot: Pilot) -> None:
-        """Let the process compile what a pilot needs, if it was not told to before; DiedError or TimeUpError."""
+        """Let the process compile what a pilot needs, if it was not told to before. EndedError if that ends it."""
         if pilot.kind not in self._compiled:
             self._compiled.add(pilot.kind)
             with self.steps.step(f"compiling {pilot.title}"):
-                self._asked(pilot, None)
+                self._asked(pilot, 0.0, compiled, pilot.cases[:PAIR])
 
     def cost(self, pilot: Pilot, seconds: float) -> float:
-        """The seconds that a case of a pilot takes, measured for so long.
+        """The seconds that a case of a pilot takes, measured for so long; EndedError if that ends the process.
 
-        DiedError or TimeUpError, after a line that says so, where it does not come to an end; the next is measured in
-        a new process.
+        A line says so, and the next pilot is measured in a new process.
         """
-        taken, done = self._asked(pilot, seconds)
+        self._asked(pilot, 0.0, compiled, pilot.cases[:PAIR])
+        taken, done = self._asked(pilot, seconds, measured, pilot.cases, seconds)
         return taken / done if done > 0 else taken
 
-    def _asked(self, pilot: Pilot, seconds: float | None) -> Any:
+    def _asked(self, pilot: Pilot, seconds: float, task: Callable[..., Any], *args: Any) -> Any:
+        """What a task returns that should take so many seconds, compilation aside."""
         if self._deaths >= MOST_DEATHS:
-            raise DiedError
+            raise DiedError(Trouble("too many processes died"))
         try:
-            self._send((pilot.cases, seconds))
-            answer = self._answer(COMPILE_SECONDS)
-            return answer if seconds is None else self._answer(seconds + HANG_SECONDS)
-        except (DiedError, TimeUpError) as error:
-            if isinstance(error, DiedError):
-                self._deaths += 1
+            return self.child.call(task, *args, limits=Limits(seconds + self.hang_seconds, self.memory))
+        except EndedError as error:
+            if isinstance(error, TimeUpError):
+                self._least[pilot.name] = (seconds + self.hang_seconds) / len(pilot.cases)
             else:
-                self._least[pilot.name] = ((seconds or 0.0) + HANG_SECONDS) / len(pilot.cases)
+                self._deaths += 1
             self.steps.say(f"{pilot.title}: {error}; the cost of its cases is extrapolated")
-            self._end()
-            self._start()
             raise
-
-    def _start(self) -> None:
-        command = [sys.executable, "-m", "sweeplib.sweep.pilots"]
-        self.process = subprocess.Popen(
-            command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=subprocess.DEVNULL
-        )
-        self._read = b""
-        with suppress(DiedError):  # told when it is asked
-            self._send((sys.path, self.plugins))
-
-    def _end(self) -> None:
-        self.process.kill()
-        with suppress(OSError):  # of what it did not read
-            self.process.communicate()
-
-    def _send(self, message: Any) -> None:
-        assert self.process.stdin is not None
-        try:
-            self.process.stdin.write(pickle.dumps(message))
-            self.process.stdin.flush()
-        except OSError:
-            raise DiedError("its process died") from None
-
-    def _answer(self, limit: float) -> Any:
-        """The next line of the process; DiedError or TimeUpError if there is none in so many seconds."""
-        assert self.process.stdout is not None
-        end = time.monotonic() + limit
-        while b"\n" not in self._read:
-            ready, _, _ = select.select([self.process.stdout], [], [], max(0.0, end - time.monotonic()))
-            if not ready:
-                raise TimeUpError(f"no end in {limit:.0f} s")
-            part = os.read(self.process.stdout.fileno(), 65536)
-            if not part:
-                raise DiedError("its process died")
-            self._read += part
-        line, _, self._read = self._read.partition(b"\n")
-        return json.loads(line)
 
 
 def _extrapolated(

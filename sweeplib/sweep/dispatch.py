@@ -1,74 +1,133 @@
-"""Blocks through Dask: a window of futures at a time, and the search for the case that kills its worker."""
+"""Blocks through Dask: a window of futures at a time, as long as there are workers to run them."""
 
-from collections.abc import Iterable, Iterator
+import asyncio
+import time
+from collections.abc import Callable, Iterable, Iterator
+from datetime import timedelta
 from itertools import islice
+from queue import Empty, SimpleQueue
 from typing import TYPE_CHECKING
 from uuid import uuid4
 
-from sweeplib.sweep.blocks import Block, BlockReport, mark_killed, run_block
+from sweeplib.errors import SweeplibError
+from sweeplib.sweep.blocks import Block, BlockReport, run_block
 
 if TYPE_CHECKING:
-    from distributed import Client, Future, Scheduler
+    from distributed import Client, Future
 
 MOST_FUTURES = 10_000
 FUTURES_A_THREAD = 20
+MOST_DEATHS = 20
+"""Deaths of the workers of a block after which something else than its cases must be killing them."""
+
+SECONDS_BETWEEN_LOOKS = 1.0
+SECONDS_BETWEEN_NEWS = 300.0
 
 
-def dispatched(client: "Client", blocks: Iterable[Block]) -> Iterator[tuple[Block, BlockReport]]:
-    """Each block with its report, as it comes, those that were on a worker when it died last, each run alone.
+def dispatched(
+    client: "Client",
+    blocks: Iterable[Block],
+    say: Callable[[str], None] = lambda _: None,
+    patience: float = 60.0,
+) -> Iterator[tuple[Block, BlockReport]]:
+    """Each block with its report, as it comes.
 
-    A dead worker says nothing of which of its blocks killed it, so none is blamed before it has killed a worker with
-    nothing else running; then its halves are run, one after the other as they share a chunk, down to the one case.
+    A block whose worker died with it is given to another worker, which computes it in a child process (`blocks`).
+    SweeplibError where there are no workers for `patience` seconds, or the scheduler is lost; a line is said before.
     What a task raises is no case's fault (the disk, another version of sweeplib), and ends the run.
     """
-    from distributed import KilledWorker, as_completed
-
-    waiting, of = iter(blocks), {}
-    run = uuid4().hex
-    window = min(MOST_FUTURES, max(200, FUTURES_A_THREAD * sum(client.nthreads().values())))
-    suspects = []
-
-    def submitted(block: Block) -> "Future":
-        future = client.submit(run_block, block, key=_key(block, run), pure=False)
-        of[future.key] = block
-        return future
-
-    running = as_completed([submitted(block) for block in islice(waiting, window)])
-    for future in running:
-        block = of.pop(future.key)
-        try:
-            yield block, future.result()
-        except KilledWorker:
-            suspects.append(block)
+    running = _Running(client, say, patience)
+    waiting = iter(blocks)
+    for block in islice(waiting, _window(client)):
+        running.submit(block)
+    while running:
+        block, report = running.next()
+        yield block, report
         for following in islice(waiting, 1):
-            running.add(submitted(following))
-    if suspects and client.cluster is not None:
-        client.run_on_scheduler(_blame_at_once)
-    for block in suspects:
-        yield from _alone(client, block)
+            running.submit(following)
 
 
-def _alone(client: "Client", block: Block, deaths: int = 0) -> Iterator[tuple[Block, BlockReport]]:
-    """Parts of a block, run with nothing beside them, and their reports. A case alone is blamed if it kills twice."""
-    from distributed import KilledWorker
-
-    try:
-        yield block, client.submit(run_block, block, key=_key(block, uuid4().hex), pure=False).result()
-    except KilledWorker:
-        if len(block.positions) > 1:
-            for half in block.halves():
-                yield from _alone(client, half)
-        elif deaths:
-            yield block, mark_killed(block)
-        else:
-            yield from _alone(client, block, 1)
+def _window(client: "Client") -> int:
+    return min(MOST_FUTURES, max(200, FUTURES_A_THREAD * sum(client.nthreads().values())))
 
 
-def _key(block: Block, run: str) -> str:
-    """The key of a block in one run; Dask's dashboard has a row for all keys that are equal up to the first dash."""
-    return f"{block.dynamics}-{block.layout}/{block.number}-{run}"
+class _Running:
+    """The blocks that are submitted and not done."""
+
+    def __init__(self, client: "Client", say: Callable[[str], None], patience: float) -> None:
+        self._client, self._say = client, say
+        self._workers = _Workers(client, say, patience)
+        self._run = uuid4().hex
+        self._blocks: dict[str, Block] = {}
+        self._deaths: dict[Block, int] = {}
+        self._done: SimpleQueue[Future] = SimpleQueue()
+
+    def __bool__(self) -> bool:
+        return bool(self._blocks)
+
+    def submit(self, block: Block) -> None:
+        """Give a block to the scheduler. Dask's dashboard has a row for keys that are equal up to the first dash."""
+        from distributed import Future
+
+        key = f"{block.dynamics}-{block.layout}/{block.number}-{self._run}-{self._deaths.get(block, 0)}"
+        future: Future = self._client.submit(run_block, block, key=key, pure=False)
+        self._blocks[future.key] = block
+        future.add_done_callback(self._done.put)
+
+    def next(self) -> tuple[Block, BlockReport]:
+        """The next block that is done, once there is one."""
+        from distributed import KilledWorker
+
+        while True:
+            future = self._future()
+            block = self._blocks.pop(future.key)
+            try:
+                return block, future.result()
+            except KilledWorker:
+                self._deaths[block] = self._deaths.get(block, 0) + 1
+                if self._deaths[block] > MOST_DEATHS:
+                    raise SweeplibError(f"block {block.name} loses every worker that it is given to") from None
+                self.submit(block)
+            except asyncio.CancelledError:
+                raise self._workers.lost() from None
+
+    def _future(self) -> "Future":
+        last = time.monotonic()
+        while True:
+            try:
+                return self._done.get(timeout=SECONDS_BETWEEN_LOOKS)
+            except Empty:
+                self._workers.look()
+            if time.monotonic() - last >= SECONDS_BETWEEN_NEWS:
+                last = time.monotonic()
+                self._say(f"nothing was done in the last {SECONDS_BETWEEN_NEWS:g} s; {len(self._blocks)} blocks to go")
 
 
-def _blame_at_once(dask_scheduler: "Scheduler") -> None:
-    """Let our own scheduler report a task when its worker dies for the first time, now that it runs alone."""
-    dask_scheduler.allowed_failures = 0
+class _Workers:
+    """The workers of a scheduler, which may be lost for a while."""
+
+    def __init__(self, client: "Client", say: Callable[[str], None], patience: float) -> None:
+        self._client, self._say, self._patience = client, say, patience
+        self._address = client.scheduler.address if client.scheduler else "an unknown address"
+        self._since: float | None = None
+
+    def look(self) -> None:
+        """Say when the last worker is lost. SweeplibError when none came for too long, or the scheduler is lost."""
+        try:
+            if self._client.status != "running":
+                raise self.lost()
+            workers = self._client.nthreads()
+        except (TimeoutError, OSError, ValueError):
+            raise self.lost() from None
+        if workers:
+            self._since = None
+        elif self._since is None:
+            self._since = time.monotonic()
+            self._say(f"no workers at {self._address}; waiting {timedelta(seconds=self._patience)} for one")
+        elif time.monotonic() - self._since > self._patience:
+            problem = f"no workers at {self._address} for {timedelta(seconds=self._patience)}"
+            raise SweeplibError(f"{problem}; what is done is stored: run again once there are some")
+
+    def lost(self) -> SweeplibError:
+        """The error that the scheduler cannot be reached any longer."""
+        return SweeplibError(f"the scheduler at {self._address} was lost; what is done is stored: run again")

@@ -167,7 +167,8 @@ def write_plan(sweep: "Sweep", directory: Path, *, workers: int | None = None, p
     is done of them already and however fast the machine is. With `progress`, each step is told as it begins.
     """
     steps = Steps(sweep.name if progress else None)
-    with Calibration(sweep.plugins, steps) as calibration:
+    memory = sweep.cluster.worker_memory(workers)
+    with Calibration(sweep.plugins, steps, memory, sweep.timeout) as calibration:
         with steps.step(f"planning {sweep.size:,} cases"):
             demands = {name: _demand(sweep, name, directory) for name in sweep.runs}
         costs = calibration.costs(pilot for demand in demands.values() for pilot in demand.pilots.values())

@@ -84,10 +84,15 @@ class _Part:
     todo: int
     plans: dict[str, LayoutPlan]
 
-    def seconds(self, layout: Layout) -> float:
-        """The seconds that a case of a layout is expected to take."""
+    def seconds(self, layout: Layout) -> tuple[float, bool, bool]:
+        """The seconds that a case of a layout is expected to take, whether measured, and whether one may kill.
+
+        What was planned without a measurement made its pilot's process end.
+        """
         plan = self.plans.get(layout.name)
-        return plan.seconds if plan else SECONDS_A_WORK_UNIT * layout.work
+        if plan is None:
+            return SECONDS_A_WORK_UNIT * layout.work, False, False
+        return plan.seconds, plan.measured, not plan.measured
 
 
 def _part(sweep: "Sweep", dynamics: str, directory: Path, workers: int | None, *, progress: bool) -> _Part:
@@ -131,7 +136,7 @@ def _computed(sweep: "Sweep", parts: list[_Part], workers: int | None, *, show: 
             cases, seconds = sum(part.todo for part in parts), sum(block.seconds for block in blocks)
             with shown_progress(sweep.name, cases, seconds, show=show) as shown:
                 shown.say(f"dashboard: {client.dashboard_link}")
-                for block, report in dispatched(client, blocks):
+                for block, report in dispatched(client, blocks, shown.say, sweep.cluster.wait_for_workers):
                     done = report.found + sum(report.computed.values())
                     shown.advance(done, done - report.computed.get("ok", 0) - report.found, block.seconds)
     return parts
@@ -163,7 +168,7 @@ def _blocks(sweep: "Sweep", part: _Part) -> Iterator[Block]:
                 layout.name,
                 block,
                 _positions(inside),
-                part.seconds(layout),
+                *part.seconds(layout),
                 sweep.timeout,
                 sweep.plugins,
             )

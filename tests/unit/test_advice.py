@@ -8,9 +8,11 @@ import pytest
 
 from sweeplib.problem import Problem
 from sweeplib.simulation import Case, Recording
+from sweeplib.storage.trouble import Trouble
 from sweeplib.sweep import advice as module
 from sweeplib.sweep.advice import ALTERNATIVES, Advice, advice
-from sweeplib.sweep.calibration import Calibration, DiedError, Pilot, TimeUpError
+from sweeplib.sweep.calibration import Calibration, Pilot
+from sweeplib.sweep.child import DiedError, TimeUpError
 from sweeplib.sweep.grid import Axis, Grid
 from sweeplib.sweep.plan import DynamicsPlan, LayoutPlan, write_plan
 from sweeplib.sweep.sweep import Run, Sweep
@@ -84,7 +86,7 @@ def test_a_looser_tolerance_is_told_of_where_an_ode_dominates() -> None:
     assert found.text == "ode takes 99 % of the time, a case 170 times as long as one of sgd_chain"
 
 
-@pytest.mark.parametrize("error", [DiedError(), TimeUpError()])
+@pytest.mark.parametrize("error", [DiedError(Trouble("dead")), TimeUpError(Trouble("late"))])
 def test_an_alternative_that_cannot_be_measured_is_not_told_of(error: Exception) -> None:
     [found] = said({"sde": 9.3, "ode": 0.7}, {CHAIN: error})
     assert found.text == "sde takes 93 % of the time"

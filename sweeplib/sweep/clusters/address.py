@@ -3,30 +3,25 @@
 from contextlib import AbstractContextManager
 from typing import TYPE_CHECKING, Literal
 
-from sweeplib.sweep.clusters.cluster import CLUSTERS, ClusterSettings
+from sweeplib.sweep.clusters.cluster import CLUSTERS
+from sweeplib.sweep.clusters.existing import Existing
 
 if TYPE_CHECKING:
     from distributed import Client
 
 
-class Address(ClusterSettings):
+class Address(Existing):
     """An existing scheduler at `address`, such as "tcp://10.0.0.1:8786"; its workers must see the results' directory.
 
-    For one case at fault to be found fast, start it with `distributed.scheduler.allowed-failures: 1`.
+    tls_ca, tls_cert, tls_key : PEM files for a scheduler whose address begins with tls://.
     """
 
     kind: Literal["address"] = "address"
     address: str
 
-    def expected_workers(self, workers: int | None = None) -> None:
-        """Unknown before connecting."""
-
     def client(self, workers: int | None = None) -> AbstractContextManager["Client"]:
-        """A client of the scheduler; only the client is closed."""
-        from distributed import Client
-
-        client: AbstractContextManager[Client] = Client(self.address, set_as_default=False)
-        return client
+        """A client of the scheduler; only the client is closed. SweeplibError where it does not answer."""
+        return self.connected(self.address, address=self.address)
 
 
 CLUSTERS.register("address", Address)

@@ -6,19 +6,21 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from typing import TYPE_CHECKING, Annotated, Any, Literal
 
+import psutil
 from pydantic import Field
 
+from sweeplib.sweep.child import ONE_THREAD
 from sweeplib.sweep.clusters.cluster import CLUSTERS, ClusterSettings
 
 if TYPE_CHECKING:
     from distributed import Client
 
 THIS_MACHINE = "127.0.0.1"
-ONE_THREAD = ("OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS", "MKL_NUM_THREADS", "NUMBA_NUM_THREADS")
+NEVER = "100 days"
 
 
 class Local(ClusterSettings):
-    """Worker processes on this machine.
+    """Worker processes on this machine. Only processes that hold the certificates of this run can talk to them.
 
     workers : how many; by default the processors that this process may use.
     memory_limit : of each worker, as "2GB"; by default its share of the machine.
@@ -36,15 +38,25 @@ class Local(ClusterSettings):
 
         return workers or self.workers or int(CPU_COUNT)
 
+    def worker_memory(self, workers: int | None = None) -> int:
+        """What Dask lets a worker have: its share of the machine, or the limit that is set."""
+        from dask.system import CPU_COUNT
+        from dask.utils import parse_bytes
+
+        whole = psutil.virtual_memory().total
+        if self.memory_limit == "auto":
+            return int(whole // CPU_COUNT)
+        return min(whole, int(parse_bytes(self.memory_limit)) or whole)
+
     @contextmanager
     def client(self, workers: int | None = None) -> Iterator["Client"]:
         """A client of a cluster that ends with the context, and with this process however it dies."""
         import dask
-        from distributed import Client, LocalCluster
+        from distributed import Client, LocalCluster, Security
 
         settings: dict[str, Any] = {f"distributed.nanny.pre-spawn-environ.{name}": 1 for name in ONE_THREAD}
-        # A block may lose its worker once by bad luck; the second time it is taken for the cause and run alone.
-        settings["distributed.scheduler.allowed-failures"] = 1
+        # Dask would close a nanny for good whose worker is dead at this time after an earlier death.
+        settings["distributed.deploy.lost-worker-timeout"] = NEVER
         with (
             dask.config.set(settings),
             LocalCluster(
@@ -54,6 +66,7 @@ class Local(ClusterSettings):
                 host=THIS_MACHINE,
                 memory_limit=self.memory_limit,
                 silence_logs=logging.CRITICAL,
+                security=Security.temporary(),
                 dashboard_address=_free(self.dashboard_address),
             ) as cluster,
             Client(cluster) as client,

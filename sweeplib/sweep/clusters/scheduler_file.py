@@ -5,36 +5,28 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Literal
 
 from sweeplib.errors import InputError
-from sweeplib.sweep.clusters.cluster import CLUSTERS, ClusterSettings
+from sweeplib.sweep.clusters.cluster import CLUSTERS
+from sweeplib.sweep.clusters.existing import Existing
 
 if TYPE_CHECKING:
     from distributed import Client
 
 
-class SchedulerFile(ClusterSettings):
+class SchedulerFile(Existing):
     """An existing scheduler that was started with `--scheduler-file path`.
 
     path : of that file; in a sweep's YAML file, relative to the latter.
+    tls_ca, tls_cert, tls_key : PEM files for a scheduler whose address begins with tls://.
     """
 
     kind: Literal["scheduler_file"] = "scheduler_file"
     path: Path
 
-    def located(self, folder: Path) -> ClusterSettings:
-        """The same settings with an absolute path."""
-        return self.model_copy(update={"path": (folder / self.path.expanduser()).resolve()})
-
-    def expected_workers(self, workers: int | None = None) -> None:
-        """Unknown before connecting."""
-
     def client(self, workers: int | None = None) -> AbstractContextManager["Client"]:
         """A client of the scheduler; only the client is closed. InputError where there is no such file."""
-        from distributed import Client
-
         if not self.path.exists():
             raise InputError("no scheduler file", key="cluster.path", value=str(self.path))
-        client: AbstractContextManager[Client] = Client(scheduler_file=str(self.path), set_as_default=False)
-        return client
+        return self.connected(str(self.path), scheduler_file=str(self.path))
 
 
 CLUSTERS.register("scheduler_file", SchedulerFile)

@@ -1,0 +1,92 @@
+"""A time limit for code that may never return to Python: when it is over, the process ends.
+
+`faulthandler` keeps the time in a thread of its own, which needs no interpreter lock. While numba compiles, no time
+passes.
+"""
+
+import faulthandler
+import threading
+import time
+from collections.abc import Iterator
+from contextlib import contextmanager
+from typing import IO, Any
+
+from numba.core import event
+
+ENDED = "Timeout ("
+"""How the description begins that a process leaves when its time is over."""
+
+COMPILATION = "numba:compiler_lock"
+SOONEST = 0.001
+
+
+class _Clock(event.Listener):
+    """The one timer of this process, set to the earliest of the deadlines of its threads."""
+
+    def __init__(self) -> None:
+        self._lock = threading.RLock()
+        self._deadlines: dict[object, float] = {}
+        self._compiling, self._since = 0, 0.0
+        self._report: IO[Any] | None = None
+
+    def begin(self, seconds: float, report: IO[Any]) -> object:
+        """A new deadline."""
+        with self._lock:
+            if not self._deadlines:
+                event.register(COMPILATION, self)
+            token = object()
+            self._deadlines[token] = time.monotonic() + seconds
+            self._report = report
+            self._set()
+            return token
+
+    def end(self, token: object) -> None:
+        """Forget a deadline."""
+        with self._lock:
+            del self._deadlines[token]
+            if not self._deadlines:
+                event.unregister(COMPILATION, self)
+                self._compiling = 0
+            self._set()
+
+    def on_start(self, event: Any) -> None:
+        """Stop the clock."""
+        with self._lock:
+            self._compiling += 1
+            if self._compiling == 1:
+                self._since = time.monotonic()
+                self._set()
+
+    def on_end(self, event: Any) -> None:
+        """Let it go on."""
+        with self._lock:
+            self._compiling = max(0, self._compiling - 1)
+            if self._compiling == 0:
+                taken = time.monotonic() - self._since
+                self._deadlines = {token: deadline + taken for token, deadline in self._deadlines.items()}
+                self._set()
+
+    def _set(self) -> None:
+        faulthandler.cancel_dump_traceback_later()
+        if self._deadlines and not self._compiling and self._report is not None:
+            left = max(SOONEST, min(self._deadlines.values()) - time.monotonic())
+            faulthandler.dump_traceback_later(left, exit=True, file=self._report)
+
+
+_clock = _Clock()
+
+
+@contextmanager
+def time_limit(seconds: float | None, report: IO[Any]) -> Iterator[None]:
+    """A context after `seconds` of which this process ends, with what it was doing written to `report`; None: never.
+
+    `report` is a file with a descriptor.
+    """
+    if seconds is None:
+        yield
+        return
+    token = _clock.begin(seconds, report)
+    try:
+        yield
+    finally:
+        _clock.end(token)
