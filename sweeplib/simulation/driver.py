@@ -84,6 +84,7 @@ def _run(cases: Sequence[Case], timeout: float | None, initial: Initial) -> Reco
     data["end_steps"], data["end_time"] = run.end_steps, run.end_time
     if replicas.thresholds.size:
         data["exit_steps"], data["exit_time"] = run.exit_steps, run.exit_time
+    _check_shapes(data, cases)
     status = np.full(len(cases), Status.ok, dtype=np.uint8)
     status[run.timed_out] = Status.timeout
     status[run.diverged] = Status.diverged
@@ -93,11 +94,28 @@ def _run(cases: Sequence[Case], timeout: float | None, initial: Initial) -> Reco
 def _take(data: dict[str, Array], names: Sequence[str], place: int, reached: NDArray[np.bool_], states: States) -> None:
     """Write the observables at one recording time, means over the states, for the replicas that reached it."""
     for name in names:
-        observable = OBSERVABLES[name]
+        observable, values = OBSERVABLES[name], data[name]
         if observable.over_time and reached.any():
-            data[name][reached, place] = _mean(observable, states)[reached]
+            mean = _mean(observable, states)
+            _check_shape(name, mean, values[:, place].shape)
+            values[reached, place] = mean[reached]
         elif not observable.over_time and place == 0:
-            data[name][:] = observable.function(states[0][1])
+            found = observable.function(states[0][1])
+            _check_shape(name, found, values.shape)
+            values[:] = found
+
+
+def _check_shapes(data: dict[str, Array], cases: Sequence[Case]) -> None:
+    """SweeplibError where something of another shape than its description, or no real numbers, was recorded."""
+    for name, variable in recorded_variables(cases[0]).items():
+        _check_shape(name, data[name], (len(cases), *variable.shape))
+
+
+def _check_shape(name: str, values: Any, shape: tuple[int, ...]) -> None:
+    found = np.asarray(values)
+    if found.shape != shape or found.dtype.kind not in "biuf":
+        was = f"{found.dtype} of shape {found.shape}"
+        raise SweeplibError(f"{name} is {was}; expected real numbers of shape {shape}, of one run after the other")
 
 
 def _mean(observable: Observable, states: States) -> Array:

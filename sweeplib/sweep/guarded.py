@@ -104,23 +104,26 @@ def _child(plugins: Sequence[str]) -> Child:
 
 def _guarded(cases: list[Case], compute: Computed, failed: Failed) -> Records:
     """The records of cases, each computed alone where all together raise or end their process."""
+    outcome = _tried(cases, compute)
+    if isinstance(outcome, DiedError) and len(cases) == 1:
+        outcome = _tried(cases, compute)
+    if isinstance(outcome, Records):
+        for case, status in zip(cases, outcome.status, strict=True):
+            if status != Status.ok:
+                failed(case, Status(status), None)
+        return outcome
+    if len(cases) > 1:
+        return _joined([_guarded([case], compute, failed) for case in cases])
+    status = Status.failed if isinstance(outcome, RaisedError) else Status.killed
+    failed(cases[0], status, outcome.trouble)
+    return Records(data={}, status=np.array([status], np.uint8))
+
+
+def _tried(cases: list[Case], compute: Computed) -> Records | RaisedError | EndedError:
     try:
-        try:
-            records = compute(cases)
-        except DiedError:
-            if len(cases) > 1:
-                raise
-            records = compute(cases)
+        return compute(cases)
     except (RaisedError, EndedError) as error:
-        if len(cases) > 1:
-            return _joined([_guarded([case], compute, failed) for case in cases])
-        status = Status.failed if isinstance(error, RaisedError) else Status.killed
-        failed(cases[0], status, error.trouble)
-        return Records(data={}, status=np.array([status], np.uint8))
-    for case, code in zip(cases, records.status, strict=True):
-        if code != Status.ok:
-            failed(case, Status(code), None)
-    return records
+        return error
 
 
 def _joined(records: list[Records]) -> Records:

@@ -42,7 +42,7 @@ def shortened(case: Case) -> Case:
 def _taken(cases: Sequence[Case], limit: float) -> tuple[float, float]:
     """The seconds that some cases take, and how many were done. What they raise is the run's to report."""
     started, done = time.perf_counter(), float(len(cases))
-    with suppress(Exception):
+    with suppress(BaseException):
         records = run_cases(cases, timeout=limit / len(cases))
         last = np.array([case.clock * case.recording.times[-1] for case in cases])
         part = np.clip(records.data["end_time"] / np.maximum(last, np.finfo(float).tiny), 0.0, 1.0)

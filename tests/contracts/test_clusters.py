@@ -1,42 +1,105 @@
-"""Every kind of cluster gives the same bytes, and leaves alone what it did not start."""
+"""Every kind of cluster gives the same bytes, and leaves alone what it did not start.
 
-from collections.abc import Callable, Iterator
-from dataclasses import replace
+Schedulers and workers that somebody runs are processes of their own, as a user has them.
+"""
+
+import subprocess
+import sys
+import threading
+from collections.abc import Iterator
+from contextlib import ExitStack, contextmanager
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
 import pytest
-from distributed import Client, LocalCluster
+from distributed import Client, Security
 
-from sweeplib.errors import InputError
+from sweeplib.config import load
+from sweeplib.errors import InputError, SweeplibError
 from sweeplib.storage.finalise import finalise
 from sweeplib.sweep.clusters import CLUSTERS, ClusterSettings
 from sweeplib.sweep.run import run_sweep
 from sweeplib.sweep.sweep import Run
-from tests.faults.sweeps import files, troubled_sweep
+from tests.faults.sweeps import DYNAMICS, files, journal, troubled_sweep, wait_until
 from tests.in_process import InProcess
+
+PROJECT = Path(__file__).parents[2]
+CERTIFICATES = {"tls_ca": "tls_ca_file", "tls_cert": "tls_client_cert", "tls_key": "tls_client_key"}
+
+
+@dataclass
+class Somebodys:
+    """A scheduler and its workers as processes, in a folder that has their files."""
+
+    folder: Path
+    tls: dict[str, Path]
+
+    def __post_init__(self) -> None:
+        self.file = self.folder / "scheduler.json"
+        self.processes = ExitStack()
+        self.workers: list[subprocess.Popen[bytes]] = []
+        self._start("scheduler", "--port", "0", "--host", "127.0.0.1", "--no-dashboard", "--scheduler-file", self.file)
+        wait_until(self.file.exists)
+
+    def settings(self, kind: str) -> ClusterSettings:
+        """The cluster by one of the kinds that connect to what runs."""
+        own = {"address": {"address": self.address}, "scheduler_file": {"path": self.file}}[kind]
+        return CLUSTERS[kind](block_size=2, **own, **self.tls)
+
+    @property
+    def address(self) -> str:
+        with self.client() as client:
+            return client.scheduler.address
+
+    @contextmanager
+    def client(self) -> Iterator[Client]:
+        given = {own: str(self.tls[name]) for name, own in CERTIFICATES.items() if name in self.tls}
+        with Client(scheduler_file=str(self.file), security=Security(**given), set_as_default=False) as client:
+            yield client
+
+    def add_worker(self) -> None:
+        """Another worker, whose death nobody makes good."""
+        own = ["--scheduler-file", self.file, "--no-nanny", "--nthreads", "1", "--no-dashboard"]
+        self.workers.append(self._start("worker", *own))
+
+    def _start(self, kind: str, *arguments: object) -> subprocess.Popen[bytes]:
+        tls = zip(("--tls-ca-file", "--tls-cert", "--tls-key"), self.tls.values(), strict=False)
+        given = [str(argument) for argument in (*arguments, *(part for pair in tls for part in pair))]
+        process = subprocess.Popen([sys.executable, "-m", "dask", kind, *given], cwd=PROJECT, stderr=subprocess.DEVNULL)
+        self.processes.callback(process.wait)
+        self.processes.callback(process.kill)
+        return process
+
+
+@contextmanager
+def somebodys(folder: Path, workers: int, *, tls: bool) -> Iterator[Somebodys]:
+    """A cluster that somebody runs, with a number of workers, until the context ends."""
+    found = {}
+    if tls:
+        security = Security.temporary()
+        for name, own in CERTIFICATES.items():
+            found[name] = folder / f"{name}.pem"
+            found[name].write_text(getattr(security, own))
+    cluster = Somebodys(folder, found)
+    with cluster.processes:
+        for _ in range(workers):
+            cluster.add_worker()
+        if workers:
+            with cluster.client() as client:
+                client.wait_for_workers(workers, timeout=60)
+        yield cluster
 
 
 @pytest.fixture(scope="module")
-def existing(tmp_path_factory: pytest.TempPathFactory) -> Iterator[tuple[str, Path]]:
-    """The address and the scheduler file of a cluster that somebody runs."""
-    options: dict[str, Any] = {"n_workers": 1, "threads_per_worker": 2, "processes": False, "dashboard_address": ":0"}
-    with LocalCluster(**options) as cluster, Client(cluster) as client:
-        path = tmp_path_factory.mktemp("cluster") / "scheduler.json"
-        client.write_scheduler_file(str(path))
-        yield cluster.scheduler_address, path
-        assert len(client.scheduler_info()["workers"]) == 1
+def existing(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Somebodys]:
+    """A cluster that talks TLS."""
+    with somebodys(tmp_path_factory.mktemp("cluster"), workers=2, tls=True) as cluster:
+        yield cluster
 
 
-SETTINGS: dict[str, Callable[[tuple[str, Path]], dict[str, Any]]] = {
-    "local": lambda _: {"workers": 1, "dashboard_address": ":0"},
-    "address": lambda existing: {"address": existing[0]},
-    "scheduler_file": lambda existing: {"path": existing[1]},
-}
-
-
-def dataset(cluster: ClusterSettings, directory: Path) -> dict[str, bytes]:
-    sweep = replace(troubled_sweep(seeds=6), runs={"calm": Run("calm")}, cluster=cluster)
+def dataset(cluster: ClusterSettings, directory: Path, dynamics: str = "calm") -> dict[str, bytes]:
+    sweep = replace(troubled_sweep(seeds=6), runs={dynamics: Run(dynamics)}, cluster=cluster)
     run_sweep(sweep, directory, progress=False)
     return files(finalise(sweep, directory))
 
@@ -46,14 +109,53 @@ def serial(tmp_path_factory: pytest.TempPathFactory) -> dict[str, bytes]:
     return dataset(InProcess(block_size=18), tmp_path_factory.mktemp("serial"))
 
 
-@pytest.mark.parametrize("kind", SETTINGS)
-def test_same_bytes_as_serially(
-    kind: str, existing: tuple[str, Path], serial: dict[str, bytes], tmp_path: Path
+@pytest.mark.parametrize("kind", ["address", "scheduler_file"])
+def test_same_bytes_as_serially_by_processes_that_are_left_running(
+    kind: str, existing: Somebodys, serial: dict[str, bytes], tmp_path: Path
 ) -> None:
-    settings = CLUSTERS[kind](block_size=2, **SETTINGS[kind](existing))
-    assert dataset(settings, tmp_path) == serial
-    with Client(existing[0], set_as_default=False) as client:
-        assert len(client.scheduler_info()["workers"]) == 1
+    assert dataset(existing.settings(kind), tmp_path) == serial
+    with existing.client() as client:
+        assert len(client.nthreads()) == 2
+
+
+def test_same_bytes_as_serially_by_a_cluster_of_its_own(serial: dict[str, bytes], tmp_path: Path) -> None:
+    assert dataset(CLUSTERS["local"](block_size=2, workers=1, dashboard_address=":0"), tmp_path) == serial
+
+
+@pytest.mark.long
+@pytest.mark.parametrize("tls", [False, True])
+@pytest.mark.parametrize("kind", ["address", "scheduler_file"])
+def test_two_workers_of_three_are_killed_and_one_comes_late(kind: str, tls: bool, tmp_path: Path) -> None:
+    whole = dataset(InProcess(block_size=18), tmp_path / "serial", DYNAMICS)
+    with somebodys(tmp_path, workers=3, tls=tls) as cluster:
+        settings, made = cluster.settings(kind), {}
+        run = threading.Thread(target=lambda: made.update(dataset(settings, tmp_path / kind, DYNAMICS)))
+        run.start()
+        for worker in cluster.workers[:2]:
+            before = len(journal(tmp_path / kind))
+            wait_until(lambda before=before: len(journal(tmp_path / kind)) > before)
+            worker.kill()
+        cluster.add_worker()
+        run.join(120)
+    assert made == whole
+
+
+def test_a_sweep_without_workers_says_so_and_ends(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    with somebodys(tmp_path, workers=0, tls=False) as cluster:
+        settings = cluster.settings("scheduler_file").model_copy(update={"wait_for_workers": 2.0})
+        sweep = replace(troubled_sweep(seeds=6), runs={"calm": Run("calm")}, cluster=settings)
+        with pytest.raises(SweeplibError, match=f"no workers at {cluster.address} for 0:00:02; what is done is stored"):
+            run_sweep(sweep, tmp_path / "none")
+        assert "waiting 0:00:02 for one" in capsys.readouterr().err
+
+
+def test_a_scheduler_that_does_not_answer_is_named(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("sweeplib.sweep.clusters.existing.CONNECT_SECONDS", 1)
+    with (
+        pytest.raises(SweeplibError, match="no scheduler answers at tcp://127.0.0.1:1: "),
+        CLUSTERS["address"](address="tcp://127.0.0.1:1").client(),
+    ):
+        pytest.fail("connected")
 
 
 @pytest.mark.parametrize("kind", CLUSTERS)
@@ -67,3 +169,29 @@ def test_settings_say_what_they_are(kind: str) -> None:
 def test_missing_scheduler_file_is_refused(tmp_path: Path) -> None:
     with pytest.raises(InputError, match=r"cluster\.path: no scheduler file"):
         CLUSTERS["scheduler_file"](path=tmp_path / "none.json").client()
+
+
+@pytest.mark.parametrize(
+    ("given", "said"),
+    [
+        ({"tls_ca": "ca.pem"}, r"cluster\.tls_cert: missing; expected all of tls_ca, tls_cert, tls_key, or none"),
+        ({"tls_ca": "no.pem", "tls_cert": "ca.pem", "tls_key": "ca.pem"}, r"cluster\.tls_ca: no such file: 'no\.pem'"),
+    ],
+)
+def test_certificates_are_looked_for_at_load(given: dict[str, Any], said: str, tmp_path: Path) -> None:
+    (tmp_path / "ca.pem").touch()
+    config = tmp_path / "sweep.yaml"
+    settings = "".join(f", {name}: {value}" for name, value in given.items())
+    config.write_text(f"cluster: {{kind: address, address: 'tls://host:1'{settings}}}\n" + MINIMAL)
+    with pytest.raises(InputError, match=said):
+        load(config)
+
+
+MINIMAL = """\
+name: minimal
+problem: {p: 1, k: 1, d: 10, Delta: 0, activation: erf, spherical: true}
+grid: {gamma: [0.1]}
+seeds: 1
+dynamics: {ode: {}}
+times: [1]
+"""

@@ -29,6 +29,7 @@ def troubled_sweep(
     gammas: Sequence[float] = GAMMAS,
     seeds: int = SEEDS,
     timeout: float | None = None,
+    memory_limit: str = "auto",
 ) -> Sweep:
     """A sweep over γ and seeds; workers and block size must not change a bit of what comes out."""
     load_plugins([PLUGIN])
@@ -38,7 +39,9 @@ def troubled_sweep(
         tuple(range(seeds)),
         {DYNAMICS: Run(DYNAMICS)},
         Recording(times=(1.0, 2.0), thresholds=(0.1,), observables=("overlap_M",)),
-        cluster=CLUSTERS["local"](workers=workers, block_size=block_size, dashboard_address=":0"),
+        cluster=CLUSTERS["local"](
+            workers=workers, block_size=block_size, dashboard_address=":0", memory_limit=memory_limit
+        ),
         timeout=timeout,
         plugins=(PLUGIN,),
         source="name: troubled\n",

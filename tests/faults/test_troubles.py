@@ -14,11 +14,48 @@ from sweeplib.storage.finalise import finalise
 from sweeplib.sweep.run import Summary, run_sweep
 from sweeplib.sweep.status import retry, sweep_status
 from tests.faults.sweeps import DYNAMICS, troubled_sweep
-from tests.faults.troubled import DIVERGES, HANGS, KILLS, RAISES, TROUBLED_SEED
+from tests.faults.troubled import (
+    DIVERGES,
+    HANGS,
+    HUNGERS,
+    KILLS,
+    LEAVES,
+    MISSHAPES,
+    RAISES,
+    SHOUTS,
+    TROUBLED_SEED,
+    WEDGES,
+)
 
 SEEDS = 4
-TROUBLES = {RAISES: Status.failed, KILLS: Status.killed, HANGS: Status.timeout, DIVERGES: Status.diverged}
-SWEEP = {"workers": 2, "block_size": 4, "gammas": (0.1, *TROUBLES), "seeds": SEEDS, "timeout": 0.3}
+TROUBLES = {
+    RAISES: Status.failed,
+    KILLS: Status.killed,
+    HANGS: Status.timeout,
+    DIVERGES: Status.diverged,
+    WEDGES: Status.killed,
+    HUNGERS: Status.killed,
+    LEAVES: Status.failed,
+    SHOUTS: Status.failed,
+    MISSHAPES: Status.failed,
+}
+SAID = {
+    RAISES: "ArithmeticError: a case that raises",
+    KILLS: "its process died (SIGKILL)",
+    WEDGES: "no end in",
+    HUNGERS: "it took more than 858 MiB of memory",
+    LEAVES: "SystemExit: a case that leaves",
+    SHOUTS: "characters left out",
+    MISSHAPES: "expected real numbers of shape (1, 1)",
+}
+SWEEP = {
+    "workers": 2,
+    "block_size": 4,
+    "gammas": (0.1, *TROUBLES),
+    "seeds": SEEDS,
+    "timeout": 0.3,
+    "memory_limit": "1GB",
+}
 
 
 @pytest.fixture(scope="module")
@@ -40,8 +77,7 @@ def failures(directory: Path, summary: Summary) -> dict[float, dict]:
 
 def test_every_case_has_its_status(directory: Path, summary: Summary) -> None:
     others = SEEDS * (1 + len(TROUBLES)) - len(TROUBLES)
-    expected = {"missing": 0, "ok": others, "diverged": 1, "failed": 1, "killed": 1, "timeout": 1}
-    assert summary.cases == expected
+    assert summary.cases == {"missing": 0, "ok": others, "diverged": 1, "failed": 4, "killed": 3, "timeout": 1}
     dataset = xr.open_zarr(finalise(troubled_sweep(**SWEEP), directory), chunks=None)
     for gamma in dataset.gamma.values:
         bad = TROUBLES.get(gamma, Status.ok)
@@ -57,7 +93,9 @@ def test_failure_says_what_reproduces_it(failures: dict[float, dict], gamma: flo
     record = failures[gamma]
     assert record["status"] == TROUBLES[gamma].name
     assert record["seed"] == TROUBLED_SEED
-    assert ("a case that raises" in record.get("traceback", "")) == (gamma == RAISES)
+    assert SAID.get(gamma, "") in record.get("exception", "")
+    assert ("in advance" in record.get("traceback", "")) == (gamma in {RAISES, WEDGES, LEAVES, SHOUTS})
+    assert len(json.dumps(record)) < 100_000
 
 
 @pytest.mark.parametrize("gamma", [RAISES, KILLS])
@@ -71,8 +109,8 @@ def test_snippet_reproduces_the_failure(failures: dict[float, dict], gamma: floa
 
 def test_retried_cases_are_missing_again(directory: Path, summary: Summary) -> None:
     sweep = troubled_sweep(**SWEEP)
-    assert retry(sweep, directory, ["failed", "diverged"]) == {DYNAMICS: 2}
+    assert retry(sweep, directory, ["failed", "diverged"]) == {DYNAMICS: 5}
     counts = sweep_status(sweep, directory)[DYNAMICS]
-    assert (counts["missing"], counts["failed"], counts["diverged"], counts["killed"]) == (2, 0, 0, 1)
-    assert run_sweep(sweep, directory, progress=False)[DYNAMICS].computed == 2
+    assert (counts["missing"], counts["failed"], counts["diverged"], counts["killed"]) == (5, 0, 0, 3)
+    assert run_sweep(sweep, directory, progress=False)[DYNAMICS].computed == 5
     assert sweep_status(sweep, directory)[DYNAMICS] == summary.cases

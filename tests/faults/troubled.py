@@ -1,6 +1,7 @@
 """A plugin for tests: a dynamics of cheap numbers, whose γ says what trouble a case makes."""
 
 import os
+import re
 import signal
 import time
 
@@ -10,7 +11,7 @@ from sweeplib.dynamics.dynamics import DYNAMICS, Array, Dynamics, NumericalOptio
 from sweeplib.dynamics.replicas import Replicas
 from sweeplib.problem import Problem
 
-RAISES, KILLS, HANGS, DIVERGES = 101.0, 102.0, 103.0, 104.0
+RAISES, KILLS, HANGS, DIVERGES, WEDGES, HUNGERS, LEAVES, SHOUTS, MISSHAPES = (101.0 + trouble for trouble in range(9))
 TROUBLED_SEED = 3
 
 
@@ -35,6 +36,15 @@ class Troubled(Dynamics):
             raise ArithmeticError("a case that raises")
         if self._in_trouble(KILLS).any():
             os.kill(os.getpid(), signal.SIGKILL)
+        if self._in_trouble(WEDGES).any():
+            re.match("(a+)+$", 64 * "a" + "b")  # keeps the interpreter lock, and never returns
+        if self._in_trouble(LEAVES).any():
+            raise SystemExit("a case that leaves")
+        if self._in_trouble(SHOUTS).any():
+            raise ArithmeticError("\ud800" + 50_000_000 * "x")
+        taken = []
+        while self._in_trouble(HUNGERS).any():
+            taken.append(np.ones(2**23))
         time.sleep(self.seconds * len(self.replicas))
         self.diverged = self._in_trouble(DIVERGES)
         if self._in_trouble(HANGS).any():
@@ -50,7 +60,9 @@ class Troubled(Dynamics):
 
     @property
     def exit_steps(self) -> Array:
-        """Steps of the exits, NaN for those in trouble."""
+        """Steps of the exits, NaN for those in trouble; for one as if there were no thresholds."""
+        if self._in_trouble(MISSHAPES).any():
+            return np.zeros(len(self.replicas))
         return np.where(self.running[:, None], self._exits, np.nan)
 
     @property
@@ -90,6 +102,19 @@ class Stuck(Calm):
         super().advance(to, deadline)
 
 
+class Deadly(Calm):
+    """The same, but of the killing γ every 25th seed kills its process."""
+
+    name = "deadly"
+    label = "Deadly"
+
+    def __init__(self, replicas: Replicas, options: NumericalOptions) -> None:
+        super().__init__(replicas, options)
+        if ((replicas.gamma == KILLS) & (replicas.seeds % 25 == TROUBLED_SEED)).any():
+            os.kill(os.getpid(), signal.SIGKILL)
+
+
+DYNAMICS.register("deadly", Deadly)
 DYNAMICS.register("troubled", Troubled)
 DYNAMICS.register("stuck", Stuck)
 DYNAMICS.register("calm", Calm)
