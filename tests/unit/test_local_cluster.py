@@ -9,6 +9,8 @@ from typing import TYPE_CHECKING
 
 import psutil
 import pytest
+from distributed import Security
+from distributed.core import rpc
 
 from sweeplib.sweep.clusters import CLUSTERS
 from sweeplib.sweep.clusters.local import _free
@@ -32,6 +34,32 @@ def test_everything_listens_to_this_machine_alone() -> None:
     with CLUSTERS["local"](workers=1, dashboard_address=":0").client() as client:
         assert client.dashboard_link.startswith("http://127.0.0.1:")
         assert listening() == {"127.0.0.1"}
+
+
+async def answered(address: str, security: Security) -> bool:
+    """Whether a process answers to whom holds these certificates."""
+    try:
+        async with rpc(address, connection_args=security.get_connection_args("client"), timeout=5) as asked:
+            await asked.identity()
+    except (OSError, TypeError):  # Dask raises TypeError where certificates are asked for and none are there
+        return False
+    return True
+
+
+def test_only_who_holds_the_certificates_of_the_run_is_answered() -> None:
+    """Other users of the machine reach the ports, but nothing that runs code for them."""
+    with CLUSTERS["local"](workers=1, dashboard_address=":0").client() as client:
+        workers = client.scheduler_info()["workers"].items()
+        addresses = [
+            client.scheduler.address,
+            *(each for address, worker in workers for each in (address, worker["nanny"])),
+        ]
+        assert len(addresses) == 3
+        for address in addresses:
+            assert address.startswith("tls://")
+            assert client.sync(answered, address, client.security)
+            assert not client.sync(answered, address, Security.temporary())
+            assert not client.sync(answered, address.replace("tls://", "tcp://"), Security())
 
 
 def test_the_dashboard_is_for_this_machine_unless_asked_otherwise() -> None:
