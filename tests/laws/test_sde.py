@@ -202,7 +202,7 @@ def test_escape_agrees_with_sgd(p, gamma):
             x, y = (ds.exit_steps.sel(threshold=threshold).dropna("seed").values for ds in (ours, other))
             assert stats.ks_2samp(x, y).pvalue > LEVEL
     # The starts of p = 2 differ in Q_12 among the seeds, and with them the ODE's exits.
-    assert float(ours.exit_steps.std("seed").min()) > 30 * float(ode.exit_steps.std("seed").max())
+    assert bool((ours.exit_steps.std("seed") > 20 * ode.exit_steps.std("seed")).all())
     assert float(ours.risk.min()) >= 0.0
 
 
