@@ -14,6 +14,7 @@ from typing import Any
 from sweeplib.simulation import Case, case_work
 from sweeplib.storage.trouble import Trouble
 from sweeplib.sweep.child import Child, DiedError, EndedError, Limits, MemoryUpError, TimeUpError
+from sweeplib.sweep.guarded import GRACE
 from sweeplib.sweep.pilots import compiled, measured
 from sweeplib.sweep.progress import Steps
 
@@ -24,6 +25,7 @@ PAIR = 2
 
 LEAST_SECONDS = 0.1
 HANG_SECONDS = 10.0
+SETUP_SECONDS = 60.0
 MOST_DEATHS = 3
 SECONDS_A_WORK_UNIT = 1e-10
 
@@ -85,7 +87,8 @@ class Calibration:
         timeout: float | None = None,
     ) -> None:
         self.plugins, self.steps, self.memory = tuple(plugins), steps or Steps(), memory
-        self.hang_seconds = HANG_SECONDS if timeout is None else min(HANG_SECONDS, timeout)
+        self.hang_seconds = HANG_SECONDS if timeout is None else min(HANG_SECONDS, timeout + GRACE)
+        self.setup_seconds = SETUP_SECONDS if timeout is None else self.hang_seconds
         self._deaths = 0
         self._seconds: dict[str, float] = {}
         self._least: dict[str, float] = {}
@@ -133,26 +136,26 @@ class Calibration:
         if pilot.kind not in self._compiled:
             self._compiled.add(pilot.kind)
             with self.steps.step(f"compiling {pilot.title}"):
-                self._asked(pilot, 0.0, compiled, pilot.cases[:PAIR])
+                self._asked(pilot, self.setup_seconds, compiled, pilot.cases[:PAIR])
 
     def cost(self, pilot: Pilot, seconds: float) -> float:
         """The seconds that a case of a pilot takes, measured for so long; EndedError if that ends the process.
 
         A line says so, and the next pilot is measured in a new process.
         """
-        self._asked(pilot, 0.0, compiled, pilot.cases[:PAIR])
-        taken, done = self._asked(pilot, seconds, measured, pilot.cases, seconds)
+        self._asked(pilot, self.setup_seconds, compiled, pilot.cases[:PAIR])
+        taken, done = self._asked(pilot, seconds + self.hang_seconds, measured, pilot.cases, seconds)
         return taken / done if done > 0 else taken
 
     def _asked(self, pilot: Pilot, seconds: float, task: Callable[..., Any], *args: Any) -> Any:
-        """What a task returns that should take so many seconds, compilation aside."""
+        """What a task returns that may take so many seconds, compilation aside."""
         if self._deaths >= MOST_DEATHS:
             raise DiedError(Trouble("too many processes died"))
         try:
-            return self.child.call(task, *args, limits=Limits(seconds + self.hang_seconds, self.memory))
+            return self.child.call(task, *args, limits=Limits(seconds, self.memory))
         except EndedError as error:
             if isinstance(error, TimeUpError):
-                self._least[pilot.name] = (seconds + self.hang_seconds) / len(pilot.cases)
+                self._least[pilot.name] = seconds / len(pilot.cases)
             else:
                 self._deaths += 1
             self.steps.say(f"{pilot.title}: {error}; the cost of its cases is extrapolated")

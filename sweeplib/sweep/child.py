@@ -21,6 +21,7 @@ from typing import IO, Any, NamedTuple
 
 import psutil
 
+from sweeplib.errors import SweeplibError
 from sweeplib.storage.trouble import MOST_OF_A_TRACEBACK, Trouble, bounded
 from sweeplib.sweep.plugins import import_plugins
 from sweeplib.sweep.time_limit import ENDED, time_limit
@@ -28,6 +29,14 @@ from sweeplib.sweep.time_limit import ENDED, time_limit
 ONE_THREAD = ("OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS", "MKL_NUM_THREADS", "NUMBA_NUM_THREADS")
 """The variables of the environment that give each process of many on a machine one thread."""
 
+STARTED = """\
+import sys
+from multiprocessing.connection import Connection
+asker = Connection({descriptor})
+sys.path[:] = asker.recv()  # sweeplib, plugins, and what they import, are found where the asker finds them
+from {module} import main
+main(asker)
+"""
 COMPILE_SECONDS = 300.0
 TICK = 0.02
 
@@ -77,8 +86,11 @@ class Child:
     def call(self, function: Callable[..., Any], *args: Any, limits: Limits = Limits()) -> Any:  # noqa: B008
         """What `function(*args)` returns there; both are pickled.
 
-        Raises RaisedError where it raises, DiedError, TimeUpError or MemoryUpError where its process is ended.
+        Raises RaisedError where it raises, DiedError, TimeUpError or MemoryUpError where its process is ended, and
+        SweeplibError where the process cannot be started.
         """
+        if not self._ready:
+            self._await()
         try:
             self._connection.send(limits)
             self._connection.send_bytes(pickle.dumps((function, args)))
@@ -96,29 +108,41 @@ class Child:
         self._connection.close()
         self.process.kill()
         self.process.wait()
+        self._errors.close()
 
     def _start(self) -> None:
+        self._ready = False
+        self._errors = tempfile.TemporaryFile()  # noqa: SIM115 - closed with the process
         self._connection, theirs = multiprocessing.Pipe()
         with theirs:
             self.process = subprocess.Popen(
-                [sys.executable, "-P", "-c", f"from {__name__} import main; main({theirs.fileno()})"],
+                [sys.executable, "-P", "-c", STARTED.format(module=__name__, descriptor=theirs.fileno())],
                 stdin=subprocess.DEVNULL,
                 stdout=subprocess.DEVNULL,
-                stderr=subprocess.DEVNULL,
+                stderr=self._errors,
                 pass_fds=[theirs.fileno()],
                 env=os.environ | dict.fromkeys(ONE_THREAD, "1"),
                 start_new_session=True,  # an interrupt is the asker's to answer
             )
         with suppress(OSError):  # told when it is asked
-            self._connection.send((sys.path, self._plugins))
+            self._connection.send(sys.path)
+            self._connection.send(self._plugins)
+
+    def _await(self) -> None:
+        """Wait until the process is ready."""
+        try:
+            self._ready = self._connection.recv()
+        except (EOFError, OSError):
+            self.process.wait()
+            self._errors.seek(0)
+            said = self._errors.read().decode("utf-8", "replace").strip().splitlines() or ["it says nothing"]
+            raise SweeplibError(f"a child process of the worker cannot be started: {said[-1]}") from None
 
 
-def main(descriptor: int) -> None:
+def main(asker: Connection) -> None:
     """Run the tasks that come through a connection until the asker is gone."""
-    asker = Connection(descriptor)
-    path, plugins = asker.recv()
-    sys.path[:] = path  # plugins, and what they import, are found where the driver finds them
-    import_plugins(plugins)
+    import_plugins(asker.recv())
+    asker.send(True)
     fork: _Fork | None = None
     with suppress(EOFError):
         while True:

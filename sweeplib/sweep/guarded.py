@@ -15,7 +15,7 @@ from sweeplib.storage.trouble import Trouble
 from sweeplib.sweep.block_size import lanes_of
 from sweeplib.sweep.child import Child, DiedError, EndedError, Limits, RaisedError
 
-GRACE = 0.5
+GRACE = 1.0
 """Seconds that cases may take longer than their time limit before their process is ended."""
 SLOWER = 3.0
 """How many times longer than expected cases may take before one of them is suspected to hang."""

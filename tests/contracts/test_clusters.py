@@ -40,7 +40,9 @@ class Somebodys:
         self.file = self.folder / "scheduler.json"
         self.processes = ExitStack()
         self.workers: list[subprocess.Popen[bytes]] = []
-        self._start("scheduler", "--port", "0", "--host", "127.0.0.1", "--no-dashboard", "--scheduler-file", self.file)
+        self.scheduler = self._start(
+            "scheduler", "--port", "0", "--host", "127.0.0.1", "--no-dashboard", "--scheduler-file", self.file
+        )
         wait_until(self.file.exists)
 
     def settings(self, kind: str) -> ClusterSettings:
@@ -149,6 +151,15 @@ def test_a_sweep_without_workers_says_so_and_ends(tmp_path: Path, capsys: pytest
         with pytest.raises(SweeplibError, match=said):
             run_sweep(sweep, tmp_path / "none")
         assert "waiting 0:00:02 for one" in capsys.readouterr().err
+
+
+@pytest.mark.long
+def test_a_scheduler_that_is_lost_ends_the_sweep_in_a_line(tmp_path: Path) -> None:
+    with somebodys(tmp_path, workers=1, tls=False) as cluster:
+        sweep = replace(troubled_sweep(seeds=200), cluster=cluster.settings("address"))
+        threading.Timer(3.0, cluster.scheduler.kill).start()
+        with pytest.raises(SweeplibError, match=r"the scheduler at tcp://\S+ was lost; what is done is stored"):
+            run_sweep(sweep, tmp_path / "lost", progress=False)
 
 
 def test_a_scheduler_that_does_not_answer_is_named(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -104,6 +104,7 @@ def test_a_pilot_that_hangs_is_given_up_once_and_the_others_are_measured(
 ) -> None:
     """Whether in its start, where memory is taken, or on its way: a time limit is no death, and is not tried again."""
     monkeypatch.setattr(calibration, "HANG_SECONDS", 1.0)
+    monkeypatch.setattr(calibration, "SETUP_SECONDS", 2.0)
     axis = replace(calm.grid.axes[0], values=(0.01, gamma))
     sweep = replace(
         calm, grid=replace(calm.grid, axes=(axis,)), runs={"stuck": Run("stuck"), "troubled": Run("troubled")}

@@ -1,0 +1,101 @@
+"""A child process: what its tasks may do to it, and that the next one is none the worse."""
+
+import ctypes
+import os
+import re
+import signal
+import time
+from pathlib import Path
+
+import numba
+import psutil
+import pytest
+
+from sweeplib.errors import SweeplibError
+from sweeplib.sweep.child import Child, DiedError, Limits, MemoryUpError, RaisedError, TimeUpError
+
+
+@pytest.fixture(scope="module")
+def child():
+    child = Child()
+    yield child
+    child.close()
+    assert child.process.returncode is not None
+
+
+def raises():
+    raise SystemExit("the whole \ud800 story")
+
+
+def crashes():
+    ctypes.string_at(0)
+
+
+def wedged():
+    re.match("(a+)+$", 64 * "a" + "b")
+
+
+def hungry():
+    taken = []
+    while True:
+        taken.append(bytearray(2**26))
+
+
+def kills_the_parent():
+    os.kill(os.getppid(), signal.SIGKILL)
+    time.sleep(60)
+
+
+def compiles():
+    @numba.njit
+    def summed(numbers):
+        total = 0.0
+        for number in numbers:
+            total += number
+        return total
+
+    started = time.monotonic()
+    summed((1.0, 2.0))
+    return time.monotonic() - started
+
+
+def test_what_a_task_does_to_its_process_is_told_and_the_next_is_computed(child):
+    assert child.call(divmod, 7, 2) == (3, 1)
+    first = child.call(os.getpid)
+    with pytest.raises(RaisedError, match=r"SystemExit: the whole \\ud800 story"):
+        child.call(raises)
+    assert child.call(os.getpid) == first
+    with pytest.raises(DiedError, match="SIGSEGV") as crash:
+        child.call(crashes)
+    assert "in crashes" in crash.value.trouble.traceback
+    with pytest.raises(TimeUpError, match=r"no end in 0\.2 s") as hang:
+        child.call(wedged, limits=Limits(seconds=0.2))
+    assert "in wedged" in hang.value.trouble.traceback
+    with pytest.raises(MemoryUpError, match="more than 1024 MiB"):
+        child.call(hungry, limits=Limits(memory=2**30))
+    server = child.process.pid
+    with pytest.raises(DiedError):
+        child.call(kills_the_parent)
+    assert child.call(divmod, 7, 2) == (3, 1)
+    assert child.process.pid != server
+
+
+def test_no_time_passes_while_numba_compiles(child):
+    assert child.call(compiles, limits=Limits(seconds=0.05)) > 0.05
+
+
+def test_a_child_ends_with_its_asker(child):
+    other = Child()
+    fork = psutil.Process(other.call(os.getpid))
+    other._connection.close()
+    fork.wait(20)
+    assert other.process.wait(20) == 0
+
+
+def test_a_child_that_cannot_start_is_no_fault_of_a_task(tmp_path: Path):
+    plugin = tmp_path / "broken.py"
+    plugin.write_text("raise ImportError('not here')\n")
+    child = Child([str(plugin)])
+    with pytest.raises(SweeplibError, match=r"a child process of the worker cannot be started: .*not here"):
+        child.call(os.getpid)
+    child.close()
