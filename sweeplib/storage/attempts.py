@@ -40,7 +40,7 @@ def attempted(directory: Path, kind: str, name: str, reproduce: str) -> Iterator
     attempt = Attempt(kind, name)
     try:
         yield attempt
-    except Exception as error:
+    except (Exception, SystemExit) as error:
         attempt.problem = _in_a_line(error)
         write_json(_path(directory, kind, name), _description(attempt, error, reproduce))
         append_line(_journal(directory), {"kind": kind, "name": name, "problem": attempt.problem})
@@ -75,7 +75,7 @@ def _journal(directory: Path) -> Path:
     return directory / "journal" / "attempts.jsonl"
 
 
-def _description(attempt: Attempt, error: Exception, reproduce: str) -> dict[str, Any]:
+def _description(attempt: Attempt, error: BaseException, reproduce: str) -> dict[str, Any]:
     return {
         "kind": attempt.kind,
         "name": attempt.name,
@@ -87,6 +87,6 @@ def _description(attempt: Attempt, error: Exception, reproduce: str) -> dict[str
     }
 
 
-def _in_a_line(error: Exception) -> str:
+def _in_a_line(error: BaseException) -> str:
     said = str(error) if isinstance(error, SweeplibError) else Trouble.of(error).exception
     return " ".join(said.split())

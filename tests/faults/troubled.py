@@ -44,7 +44,7 @@ class Troubled(Dynamics):
             raise ArithmeticError("\ud800" + 50_000_000 * "x")
         taken = []
         while self._in_trouble(HUNGERS).any():
-            taken.append(np.ones(2**23))
+            taken.append(np.ones(2**25))
         time.sleep(self.seconds * len(self.replicas))
         self.diverged = self._in_trouble(DIVERGES)
         if self._in_trouble(HANGS).any():

@@ -4,6 +4,7 @@ import json
 from collections.abc import Iterable, Iterator
 from dataclasses import replace
 from pathlib import Path
+from typing import Any
 
 import pytest
 import xarray as xr
@@ -86,9 +87,9 @@ def test_the_costliest_blocks_of_all_dynamics_go_first(
     seen: list[Block] = []
     dispatched = run.dispatched
 
-    def watched(client: Client, blocks: Iterable[Block]) -> Iterator[tuple[Block, BlockReport]]:
+    def watched(client: Client, blocks: Iterable[Block], *others: Any) -> Iterator[tuple[Block, BlockReport]]:
         seen.extend(blocks)
-        return dispatched(client, seen)
+        return dispatched(client, seen, *others)
 
     monkeypatch.setattr(run, "dispatched", watched)
     run_sweep(replace(sweep, cluster=InProcess()), directory, progress=False)
