@@ -55,4 +55,4 @@ def _labelled(ds: xr.Dataset) -> xr.Dataset:
         long_name, symbol = (LABELS | MORE_LABELS).get(str(name), (str(name), None))
         variable.attrs = {"long_name": long_name, "units": "1"} | ({"symbol": symbol} if symbol else {})
     ds["status"].attrs = FLAGS
-    return ds.assign_attrs(title="synthetic")
+    return ds.assign_attrs(title="synthetic", k=1, Delta=0.0, activation="erf")

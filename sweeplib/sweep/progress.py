@@ -48,23 +48,31 @@ class Steps:
 
 
 class Progress:
-    """What is told of cases that are done, some of them not well, and of news for the reader; shows nothing.
+    """What is told of cases that are done, of those that failed or diverged, and of news; shows nothing.
 
     Cases differ in cost: how long the rest will take is told from the part of the expected `seconds` that is done.
     """
 
     def __init__(self, total: int = 0, seconds: float = 0.0) -> None:
         self.total, self.seconds = total, seconds
-        self.done = self.bad = 0
+        self.done = self.failed = self.diverged = 0
         self.seconds_done = 0.0
         self.started = time.monotonic()
 
-    def advance(self, done: int, bad: int = 0, seconds: float = 0.0) -> None:
-        """Tell that `done` more cases are done, `bad` of them not well, that were expected to take some seconds."""
-        self.done, self.bad, self.seconds_done = self.done + done, self.bad + bad, self.seconds_done + seconds
+    def advance(self, done: int, seconds: float = 0.0, *, failed: int = 0, diverged: int = 0) -> None:
+        """Tell that `done` more cases are done, that were expected to take some seconds.
+
+        `diverged` of them ended because their numbers grew without bound, a result; `failed` have none.
+        """
+        self.done, self.seconds_done = self.done + done, self.seconds_done + seconds
+        self.failed, self.diverged = self.failed + failed, self.diverged + diverged
 
     def say(self, news: str) -> None:
         """Tell a line of news."""
+
+    def troubles(self) -> str:
+        """How many cases failed, and how many diverged where any did."""
+        return f"{self.failed} failed" + (f", {self.diverged} diverged" if self.diverged else "")
 
     def rate(self) -> float:
         """Cases a second until now."""
@@ -85,13 +93,13 @@ class Lines(Progress):
         super().__init__(total, seconds)
         self.name, self.shown = name, self.started
 
-    def advance(self, done: int, bad: int = 0, seconds: float = 0.0) -> None:
+    def advance(self, done: int, seconds: float = 0.0, *, failed: int = 0, diverged: int = 0) -> None:
         """Count, and write a line if the last one is old or this is the end."""
-        super().advance(done, bad, seconds)
+        super().advance(done, seconds, failed=failed, diverged=diverged)
         now = time.monotonic()
         if done and (self.done >= self.total or now - self.shown >= SECONDS_BETWEEN_LINES):
             self.shown = now
-            counts = f"{self.done}/{self.total} cases, {self.bad} failed"
+            counts = f"{self.done}/{self.total} cases, {self.troubles()}"
             self.say(f"{counts}, {self.rate():.1f} cases/s, {self.left():.0f} s left")
 
     def say(self, news: str) -> None:
@@ -122,12 +130,12 @@ def _bar(name: str, total: int, seconds: float) -> Iterator[Progress]:
         TextColumn("{task.description}"),
         BarColumn(),
         MofNCompleteColumn(),
-        TextColumn("{task.fields[bad]} failed"),
+        TextColumn("{task.fields[troubles]}"),
         TextColumn("{task.fields[rate]:.1f} cases/s"),
         TextColumn("{task.fields[left]}"),
     )
     with RichProgress(*columns, console=Console(stderr=True)) as rich:
-        yield _Bar(rich, rich.add_task(name, total=total, bad=0, rate=0.0, left=""), total, seconds)
+        yield _Bar(rich, rich.add_task(name, total=total, troubles="0 failed", rate=0.0, left=""), total, seconds)
 
 
 class _Bar(Progress):
@@ -135,10 +143,10 @@ class _Bar(Progress):
         super().__init__(total, seconds)
         self.rich, self.task = rich, task
 
-    def advance(self, done: int, bad: int = 0, seconds: float = 0.0) -> None:
-        super().advance(done, bad, seconds)
+    def advance(self, done: int, seconds: float = 0.0, *, failed: int = 0, diverged: int = 0) -> None:
+        super().advance(done, seconds, failed=failed, diverged=diverged)
         left = f"{timedelta(seconds=round(self.left()))} left"
-        self.rich.update(self.task, completed=self.done, bad=self.bad, rate=self.rate(), left=left)
+        self.rich.update(self.task, completed=self.done, troubles=self.troubles(), rate=self.rate(), left=left)
 
     def say(self, news: str) -> None:
         self.rich.console.print(news)

@@ -138,7 +138,9 @@ def _computed(sweep: "Sweep", parts: list[_Part], workers: int | None, *, show: 
                 shown.say(f"dashboard: {client.dashboard_link}")
                 for block, report in dispatched(client, blocks, shown.say, sweep.cluster.wait_for_workers):
                     done = report.found + sum(report.computed.values())
-                    shown.advance(done, done - report.computed.get("ok", 0) - report.found, block.seconds)
+                    diverged = report.computed.get("diverged", 0)
+                    failed = done - report.found - report.computed.get("ok", 0) - diverged
+                    shown.advance(done, block.seconds, failed=failed, diverged=diverged)
     return parts
 
 

@@ -10,6 +10,7 @@ what a fresh one would do:
   beyond is judged by another 10⁷ samples: beyond twice with 4·10⁻⁹ an entry, that is about 4·10⁻⁵ for the file.
 """
 
+import functools
 import itertools
 import sys
 
@@ -141,6 +142,7 @@ def add_moments(value, slope, target, fields, weight, a, a_star, Delta, sums, sq
             squares[entry] += weighed * weighed
 
 
+@functools.cache
 def elementwise(function):
     return numba.vectorize(["float64(float64)"])(function)
 

@@ -1,6 +1,7 @@
 """Every registered analysis and figure runs on a tiny dataset and labels what it returns.
 
-One that needs other axes or dynamics than a dataset has must refuse it by an InputError, and take another of them.
+One that needs other axes or dynamics than a dataset has must refuse it, in the words in which it refuses the outline of
+that dataset before anything runs, and take another of them.
 """
 
 from functools import cache
@@ -9,10 +10,12 @@ import numpy as np
 import pytest
 
 from sweeplib.analysis import ANALYSES
+from sweeplib.analysis.constants import with_constants
 from sweeplib.errors import InputError
 from sweeplib.figures import FIGURES
 from sweeplib.figures.labels import axis_label
 from sweeplib.storage.dataset import open_dataset, write_dataset
+from sweeplib.storage.outline import outline_of
 from tests.datasets import sweep_dataset
 from tests.regime_dataset import regime_dataset
 
@@ -26,97 +29,124 @@ TINY = {
 BEFORE = {words: ds.copy(deep=True) for words, ds in TINY.items()}
 
 
-@pytest.fixture(scope="module", params=TINY)
-def words(request):
-    return request.param
+def or_refusal(make, *arguments):
+    """What a call returns, or the InputError that it raises."""
+    try:
+        return make(*arguments)
+    except InputError as refusal:
+        return refusal
 
 
-@pytest.fixture
-def ds(words):
-    return TINY[words]
+def first_refusal(analyses):
+    return next((each for each in analyses.values() if isinstance(each, InputError)), None)
 
 
 @cache
 def analysed(name, words):
     """What an analysis makes of a dataset, or what it says instead."""
-    try:
-        return ANALYSES[name](TINY[words])
-    except InputError as refusal:
-        return refusal
+    return or_refusal(ANALYSES[name], TINY[words])
 
 
+@cache
 def drawn(name, words):
-    """The figure of a dataset, or what it says instead."""
+    """The figure of a dataset, or what it, or an analysis that it draws, says instead."""
     analyses = {need: analysed(need, words) for need in FIGURES[name].needs}
-    refused = next((each for each in analyses.values() if isinstance(each, InputError)), None)
-    try:
-        return refused or FIGURES[name](TINY[words], analyses)
-    except InputError as refusal:
-        return refusal
+    return first_refusal(analyses) or or_refusal(FIGURES[name], TINY[words], analyses)
 
 
-def unless_refused(made):
-    return pytest.skip(str(made)) if isinstance(made, InputError) else made
+def foreseen(name, words):
+    """The outline of an analysis, from that of a dataset, or what is said instead."""
+    return or_refusal(ANALYSES[name].outlined, outline_of(with_constants(TINY[words])), {})
+
+
+def fits(name, words):
+    """What a figure says of the outlines of a dataset and its analyses; None where it can be drawn."""
+    analyses = {need: foreseen(need, words) for need in FIGURES[name].needs}
+    ds = outline_of(with_constants(TINY[words]))
+    return first_refusal(analyses) or or_refusal(FIGURES[name].check_fit, ds, analyses, {})
+
+
+def taken(made, name):
+    """What is made of each dataset that is taken, by its words: of one at least."""
+    every = {words: made(name, words) for words in TINY}
+    found = {words: each for words, each in every.items() if not isinstance(each, InputError)}
+    assert found, f"{name} takes no dataset: {every}"
+    return found
+
+
+def refused(made, name):
+    """What is said of each dataset that is refused."""
+    return {words: str(made(name, words)) for words in TINY if words not in taken(made, name)}
 
 
 @pytest.mark.parametrize("name", ANALYSES)
-def test_each_analysis_takes_one_of_the_datasets(name):
-    assert not all(isinstance(analysed(name, words), InputError) for words in TINY)
+def test_analysis_refuses_a_dataset_in_the_words_for_its_outline(name):
+    for words, said in refused(analysed, name).items():
+        assert str(foreseen(name, words)) == said, words
 
 
 @pytest.mark.parametrize("name", FIGURES)
-def test_each_figure_takes_one_of_the_datasets(name):
-    assert not all(isinstance(drawn(name, words), InputError) for words in TINY)
+def test_figure_refuses_a_dataset_in_the_words_for_its_outline(name):
+    for words, said in refused(drawn, name).items():
+        assert str(fits(name, words)) == said, words
 
 
 @pytest.mark.parametrize("name", ANALYSES)
-def test_analysis_labels_everything(name, words):
-    result = unless_refused(analysed(name, words))
-    assert result.data_vars
-    for variable in result.variables:
-        attrs = result[variable].attrs
-        assert attrs.get("long_name"), variable
-        assert attrs.get("units"), variable
+def test_analysis_labels_everything(name):
+    for words, result in taken(analysed, name).items():
+        assert result.data_vars
+        for variable in result.variables:
+            attrs = result[variable].attrs
+            assert attrs.get("long_name"), (words, variable)
+            assert attrs.get("units"), (words, variable)
 
 
 @pytest.mark.parametrize("name", ANALYSES)
-def test_analysis_averages_over_seeds_and_measures_something(name, words):
-    result = unless_refused(analysed(name, words))
-    assert "seed" not in result.dims
-    assert any(np.isfinite(result[variable]).any() for variable in result.data_vars)
+def test_analysis_averages_over_seeds_and_measures_something(name):
+    for words, result in taken(analysed, name).items():
+        assert "seed" not in result.dims, words
+        assert any(np.isfinite(result[variable]).any() for variable in result.data_vars), words
+
+
+@pytest.fixture(scope="module")
+def on_disk(tmp_path_factory):
+    """The datasets, written and opened again."""
+    directory = tmp_path_factory.mktemp("tiny")
+    return {words: open_dataset(write_dataset(ds, directory / f"{words}.zarr")) for words, ds in TINY.items()}
 
 
 @pytest.mark.parametrize("name", ANALYSES)
-def test_analysis_survives_the_disk(name, words, ds, tmp_path):
-    unless_refused(analysed(name, words))
-    write_dataset(ds, tmp_path / "dataset.zarr")
-    result = ANALYSES[name](open_dataset(tmp_path / "dataset.zarr"))
-    write_dataset(result, tmp_path / "result.zarr")
-    again = open_dataset(tmp_path / "result.zarr").load()
-    for variable in result.variables:
-        np.testing.assert_array_equal(again[variable], result[variable], err_msg=variable)
+def test_analysis_survives_the_disk(name, on_disk, tmp_path):
+    for words in taken(analysed, name):
+        result = ANALYSES[name](on_disk[words])
+        write_dataset(result, tmp_path / f"{words}.zarr")
+        again = open_dataset(tmp_path / f"{words}.zarr").load()
+        for variable in result.variables:
+            np.testing.assert_array_equal(again[variable], result[variable], err_msg=f"{words}: {variable}")
 
 
 @pytest.mark.parametrize("name", ANALYSES)
-def test_analysis_leaves_its_input_alone(name, words):
-    unless_refused(analysed(name, words))
-    assert TINY[words].identical(BEFORE[words])
+def test_analysis_leaves_its_input_alone(name):
+    for words, ds in TINY.items():
+        analysed(name, words)
+        assert ds.identical(BEFORE[words]), words
 
 
 @pytest.mark.parametrize("name", FIGURES)
-def test_figure_labels_its_axes_from_the_attributes(name, words, ds):
+def test_figure_labels_its_axes_from_the_attributes(name):
     """Long names or symbols of the dataset or its analyses stand on the axes, and none of its raw variable names."""
-    drawing = unless_refused(drawn(name, words))
-    written = [label for axes in drawing.axes for label in (axes.get_xlabel(), axes.get_ylabel()) if label]
-    assert written
-    parts = (ds, *(analysed(need, words) for need in FIGURES[name].needs))
-    seen = [part[variable] for part in parts for variable in part]
-    seen += [ds[variable] for variable in ds.coords]
-    known = [axis_label(variable) for variable in seen]
-    known += [variable.attrs["symbol"] for variable in seen if variable.attrs.get("symbol")]
-    for label in written:
-        assert any(word in label for word in known), label
-        assert "_steps" not in label
+    for words, drawing in taken(drawn, name).items():
+        written = [label for axes in drawing.axes for label in (axes.get_xlabel(), axes.get_ylabel()) if label]
+        assert written, words
+        ds = TINY[words]
+        parts = (ds, *(analysed(need, words) for need in FIGURES[name].needs))
+        seen = [part[variable] for part in parts for variable in part]
+        seen += [ds[variable] for variable in ds.coords]
+        known = [axis_label(variable) for variable in seen]
+        known += [variable.attrs["symbol"] for variable in seen if variable.attrs.get("symbol")]
+        for label in written:
+            assert any(word in label for word in known), (words, label)
+            assert "_steps" not in label, words
 
 
 @pytest.mark.parametrize("name", FIGURES)
@@ -125,8 +155,8 @@ def test_figure_needs_only_known_analyses_and_has_a_caption(name):
     assert FIGURES[name].caption.endswith(".")
 
 
-@pytest.mark.parametrize(("registry", "key"), [(ANALYSES, "optoin"), (FIGURES, "optoin")])
-def test_unknown_options_are_refused(registry, key, ds):
+@pytest.mark.parametrize("registry", [ANALYSES, FIGURES], ids=["analyses", "figures"])
+def test_unknown_options_are_refused(registry):
     for name in registry:
-        with pytest.raises(InputError, match=f"{key}: unknown option"):
-            registry[name](ds, **{key: 1})
+        with pytest.raises(InputError, match="optoin: unknown option"):
+            registry[name](TINY["gamma"], optoin=1)

@@ -17,7 +17,7 @@ SHOWN = ("overlap_Q", "overlap_M", "second_layer", "risk")
 PROBLEMS = {
     "erf p=3 k=2 d=30": Problem(gamma=1.0, p=3, k=2, d=30, Delta=0.1, activation="erf"),
     "square p=2 d=50": Problem(gamma=0.3, p=2, k=1, d=50, Delta=0.1, activation="square", spherical=True),
-    "square p=4 d=200": Problem(gamma=0.4, p=4, k=1, d=200, Delta=0.5, activation="square", spherical=True),
+    "square p=4 d=80": Problem(gamma=0.4, p=4, k=1, d=80, Delta=0.5, activation="square", spherical=True),
     "plain square": Problem(gamma=0.05, p=2, k=2, d=40, Delta=0.1, activation="square"),
     "no room outside the span": Problem(gamma=0.5, p=1, k=1, d=2, Delta=0.1, activation="erf"),
     "one dimension outside": Problem(gamma=0.3, p=2, k=1, d=4, Delta=0.1, activation="square", spherical=True),

@@ -154,7 +154,17 @@ def committee(activation, teacher, gamma, p, d, spherical):
     return Problem(gamma=gamma * p, p=p, k=1, d=d, Delta=0.5, spherical=spherical, m0=0.2, **pair)
 
 
-@pytest.mark.parametrize(("p", "d", "spherical"), [*product((1, 2), (100, 300), (False, True))])
+QUICK = {(1, 100, False), (1, 300, True), (2, 100, True), (2, 300, False)}
+"""Each value of p, d and spherical with each of the others."""
+
+
+@pytest.mark.parametrize(
+    ("p", "d", "spherical"),
+    [
+        pytest.param(*which, marks=() if which in QUICK else pytest.mark.long)
+        for which in product((1, 2), (100, 300), (False, True))
+    ],
+)
 def test_phase_retrieval_agrees_with_the_chain(p, d, spherical):
     """2000 runs of each: no p-value below .001. Of 50, one false alarm in 20 changes of random numbers."""
     problem = committee("square", "square", 0.08 if spherical else 0.05, p, d, spherical)

@@ -74,8 +74,15 @@ EDITS = {
 }  # fmt: skip
 
 SCRIPT = """
-import json, os, pathlib, sys
+import functools, json, os, pathlib, sys
 import numba, numpy, pydantic, pydantic.dataclasses
+import sweeplib.sources
+
+root, edits = pathlib.Path(sys.argv[1]), json.load(sys.stdin)
+# Each text is parsed once for all children.
+sweeplib.sources.numerical_code = functools.cache(sweeplib.sources.numerical_code)
+for file in root.rglob("*.py"):
+    sweeplib.sources.numerical_code(file.read_text())
 
 def identities():
     from sweeplib.problem import Problem
@@ -99,7 +106,6 @@ def in_a_child():
     os.wait()
     return json.loads(os.read(reading, 10000))
 
-root, edits = pathlib.Path(sys.argv[1]), json.load(sys.stdin)
 found = {"": in_a_child()}
 for first in (True, False):
     if not first:
@@ -120,7 +126,7 @@ print(json.dumps(found))
 def identities(tmp_path_factory: pytest.TempPathFactory) -> dict[str, list[str]]:
     """The identities of the cases after each edit of a copy of the package, made in processes that import the copy."""
     root = tmp_path_factory.mktemp("edited")
-    shutil.copytree(Path(sweeplib.__file__).parent, root / "sweeplib", ignore=shutil.ignore_patterns("__pycache__"))
+    shutil.copytree(Path(sweeplib.__file__).parent, root / "sweeplib", ignore=shutil.ignore_patterns("*.nb?"))
     environment = os.environ | {"PYTHONPATH": str(root), "PYTHONDONTWRITEBYTECODE": "1"}
     edits = {name: (edit.path, edit.old, edit.new, edit.imported) for name, edit in EDITS.items()}
     done = subprocess.run(

@@ -26,7 +26,7 @@ def test_what_is_left_is_told_from_expected_seconds_not_from_the_number_of_cases
     """Half of the work in a tenth of the cases."""
     shown = Progress(total=100, seconds=40.0)
     clock.now += 30
-    shown.advance(10, 0, 20.0)
+    shown.advance(10, 20.0)
     assert shown.left() == pytest.approx(30.0)
     assert shown.rate() == pytest.approx(1 / 3)
 
@@ -41,20 +41,20 @@ def test_cases_of_unknown_cost_count_alike(clock: Clock) -> None:
 def test_nothing_is_left_when_all_is_done_whatever_was_expected(clock: Clock) -> None:
     shown = Progress(total=4, seconds=10.0)
     clock.now += 3
-    shown.advance(4, 0, 9.9)
+    shown.advance(4, 9.9)
     assert shown.left() == 0.0
 
 
 def test_lines_come_every_few_seconds_and_at_the_end(clock: Clock, capsys: pytest.CaptureFixture[str]) -> None:
     with shown_progress("tiny", 10, 10.0) as shown:
         clock.now += 1
-        shown.advance(4, 1, 4.0)
+        shown.advance(4, 4.0, failed=1)
         assert capsys.readouterr().err == ""
         clock.now += 4
-        shown.advance(1, 0, 1.0)
+        shown.advance(1, 1.0)
         assert capsys.readouterr().err == "tiny: 5/10 cases, 1 failed, 1.0 cases/s, 5 s left\n"
-        shown.advance(5, 0, 5.0)
-    assert capsys.readouterr().err == "tiny: 10/10 cases, 1 failed, 2.0 cases/s, 0 s left\n"
+        shown.advance(5, 5.0, diverged=2)
+    assert capsys.readouterr().err == "tiny: 10/10 cases, 1 failed, 2 diverged, 2.0 cases/s, 0 s left\n"
 
 
 def test_a_terminal_gets_a_bar_with_the_time_left(
@@ -64,11 +64,12 @@ def test_a_terminal_gets_a_bar_with_the_time_left(
     monkeypatch.setenv("COLUMNS", "120")
     with shown_progress("tiny", 10, 100.0) as shown:
         clock.now += 7261
-        shown.advance(1, 0, 50.0)
+        shown.advance(1, 50.0, failed=3, diverged=4)
         shown.say("news")
     written = capsys.readouterr().err
     assert "news" in written
     assert "1/10" in written
+    assert "3 failed, 4 diverged" in written
     assert "2:01:01 left" in written
 
 

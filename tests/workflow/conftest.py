@@ -5,7 +5,7 @@ from pathlib import Path
 
 import pytest
 
-from tests.workflow.project import Project, project_in
+from tests.workflow.project import Project, copied, project_in
 
 
 @pytest.fixture
@@ -25,5 +25,5 @@ def _finished(tmp_path_factory: pytest.TempPathFactory) -> Path:
 @pytest.fixture
 def finished(_finished: Path, tmp_path: Path) -> Project:
     """A copy in which the whole workflow has run once."""
-    shutil.copytree(_finished, tmp_path, dirs_exist_ok=True)
+    shutil.copytree(_finished, tmp_path, copy_function=copied, dirs_exist_ok=True)
     return Project(tmp_path)

@@ -1,5 +1,6 @@
 """A copy of the project, and a folder elsewhere with a sweep and plugins, in which the tests run Snakemake."""
 
+import contextlib
 import os
 import re
 import shutil
@@ -93,10 +94,19 @@ class Project:
             file.write(f"\n{line}\n")
 
 
+def copied(source: str | Path, target: str | Path) -> None:
+    """Copy a file; compiled code, which is replaced and never written into, is linked instead where that can be."""
+    if Path(source).suffix in {".pyc", ".nbc", ".nbi"}:
+        with contextlib.suppress(OSError):
+            os.link(source, target)
+            return
+    shutil.copy2(source, target)
+
+
 def project_in(root: Path) -> Project:
     """The project copied to `root`, with the compiled kernels it may have."""
     for part in ("sweeplib", "workflow"):
-        shutil.copytree(ROOT / part, root / part)
+        shutil.copytree(ROOT / part, root / part, copy_function=copied)
     for file in ("Snakefile", "Makefile"):
         shutil.copy(ROOT / file, root)
     shutil.copytree(OWN, root / "desk" / "own")

@@ -76,12 +76,8 @@ def last_overlaps(project: Project) -> set[float]:
     return set(analysis.overlap_M.values.ravel().tolist())
 
 
-def test_nothing_is_left_to_do_after_a_finished_run(finished: Project) -> None:
-    """Not even here, where it did not run: this is a copy of the project."""
-    assert "Nothing to be done" in finished.snakemake("--config", "sweep=tiny.yaml").stderr
-
-
-def test_make_ends_with_what_became_of_the_sweep_also_when_there_is_nothing_to_do(finished: Project) -> None:
+def test_after_a_finished_run_nothing_is_left_to_do_and_make_says_what_became_of_the_sweep(finished: Project) -> None:
+    """Nothing, not even here, where it did not run: this is a copy of the project."""
     done = finished.make("sweep", "CONFIG=desk/tiny.yaml", "RESULTS=desk/results")
     assert done.returncode == 0, done.stderr
     assert "Nothing to be done" in done.stderr
