@@ -22,7 +22,7 @@ class ClusterSettings(pydantic.BaseModel, ABC):
 
     model_config = pydantic.ConfigDict(frozen=True, extra="forbid")
 
-    block_size: Annotated[int, Field(ge=1)] | None = None
+    block_size: Annotated[int, Field(ge=1, le=1_000_000)] | None = None
 
     def located(self, folder: Path) -> "ClusterSettings":
         """The same settings, with the paths among them, if there are any, relative to `folder`."""
