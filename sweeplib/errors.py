@@ -6,6 +6,9 @@ from pathlib import Path
 from typing import Any
 
 _UNSET = object()
+MOST_CHOICES = 40
+MOST_SEARCHED, LONGEST_CHOICE = 2000, 100
+LONGEST_VALUE, LONGEST_PART, LONGEST_PATH = 80, 400, 1000
 
 
 class SweeplibError(Exception):
@@ -45,9 +48,11 @@ class InputError(SweeplibError, ValueError):
     @property
     def suggestion(self) -> str | None:
         """The valid choice nearest to the value, or None when nothing is near."""
-        if self.value is _UNSET:
+        text = self.value if isinstance(self.value, str) else _shown(self.value)
+        if self.value is _UNSET or len(text) > LONGEST_CHOICE:
             return None
-        near = difflib.get_close_matches(str(self.value), self.choices, n=1, cutoff=0.6)
+        choices = [choice for choice in self.choices if len(choice) <= LONGEST_CHOICE][:MOST_SEARCHED]
+        near = difflib.get_close_matches(text, choices, n=1, cutoff=0.6)
         return near[0] if near else None
 
     def within(self, *, file: str | Path | None = None, prefix: str | None = None) -> "InputError":
@@ -58,18 +63,19 @@ class InputError(SweeplibError, ValueError):
         return self
 
     def __str__(self) -> str:
-        where = ": ".join(str(part) for part in (self.file, self.key) if part is not None)
-        parts = [self.problem]
+        file = None if self.file is None else _cut(str(self.file), LONGEST_PATH)
+        where = ": ".join(part for part in (file, self.key and _cut(self.key)) if part is not None)
+        parts = [_cut(self.problem)]
         if self.value is not _UNSET:
             parts.append(f"got {_shown(self.value)}")
         if self.expected:
-            parts.append(f"expected {self.expected}")
+            parts.append(f"expected {_cut(self.expected)}")
         if self.choices and not self.expected:
-            parts.append("expected one of " + ", ".join(sorted(self.choices)))
+            parts.append("expected one of " + _listed(self.choices))
         if self.suggestion:
             parts.append(f"did you mean {self.suggestion!r}?")
         text = "; ".join(parts).replace("\n", " ")
-        return f"{where}: {text}" if where else text
+        return _printable(f"{where}: {text}" if where else text)
 
 
 class UnknownNameError(InputError, KeyError):
@@ -83,5 +89,25 @@ def _restored(kind: type[InputError], problem: str, parts: dict[str, Any]) -> In
 
 
 def _shown(value: Any) -> str:
-    text = repr(value)
-    return text if len(text) <= 80 else text[:77] + "..."
+    try:
+        text = repr(value)
+    except (ValueError, RecursionError) as error:  # an integer of more digits than Python writes; a very deep list
+        text = f"a value that cannot be shown ({type(error).__name__})"
+    return _cut(text, LONGEST_VALUE)
+
+
+def _listed(choices: Iterable[str]) -> str:
+    """The choices in order, of many the first."""
+    ordered = sorted(choices)
+    shown = ", ".join(_cut(choice, LONGEST_CHOICE) for choice in ordered[:MOST_CHOICES])
+    left = len(ordered) - MOST_CHOICES
+    return f"{shown} and {left} more" if left > 0 else shown
+
+
+def _cut(text: str, longest: int = LONGEST_PART) -> str:
+    return text if len(text) <= longest else text[: longest - 3] + "..."
+
+
+def _printable(text: str) -> str:
+    """The text in one line that any terminal can show: what would not print is written as Python writes it."""
+    return text if text.isprintable() else "".join(c if c.isprintable() else repr(c)[1:-1] for c in text)

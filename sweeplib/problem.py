@@ -14,7 +14,7 @@ from sweeplib.errors import InputError
 from sweeplib.maths.activations.named import canonical_name
 
 PositiveFloat = Annotated[float, Field(gt=0, allow_inf_nan=False)]
-Width = Annotated[int, Field(ge=1)]
+Width = Annotated[int, Field(ge=1, lt=2**63)]
 SecondLayer = Annotated[float, Field(allow_inf_nan=False)] | tuple[Annotated[float, Field(allow_inf_nan=False)], ...]
 
 
@@ -88,6 +88,8 @@ class Problem(_Fields):
         return problem
 
     def _check(self) -> None:
+        if self.p * self.d >= 2**63 or self.k * self.d >= 2**63:
+            raise InputError("too many weights", key="d", value=self.d, expected="p d and k d less than 2^63")
         for key, width in (("a", self.p), ("a_star", self.k)):
             layer = getattr(self, key)
             if isinstance(layer, tuple) and len(layer) != width:

@@ -10,7 +10,7 @@ from sweeplib.analysis.analysis import ANALYSES, Analysis
 from sweeplib.analysis.cells import labelled
 from sweeplib.analysis.differences import deviations_outline, differences
 from sweeplib.analysis.lost_runs import MOST_LOST
-from sweeplib.analysis.options import LostPart
+from sweeplib.analysis.options import LostPart, Positive
 
 if TYPE_CHECKING:
     import xarray as xr
@@ -19,7 +19,7 @@ if TYPE_CHECKING:
 
 
 def deviation(
-    ds: xr.Dataset, *, reference: str = "ode", until: float = np.inf, max_lost: LostPart = MOST_LOST
+    ds: xr.Dataset, *, reference: str = "ode", until: Positive = np.inf, max_lost: LostPart = MOST_LOST
 ) -> xr.Dataset:
     """Statistics over `seed` of x(t) − x_reference(t) for each observable x with a time axis, to the time `until`.
 

@@ -14,7 +14,7 @@ from sweeplib.analysis.cells import field, labelled
 from sweeplib.analysis.differences import deviations_outline, differences
 from sweeplib.analysis.fits import line_fit
 from sweeplib.analysis.lost_runs import MOST_LOST
-from sweeplib.analysis.options import Confidence, LostPart, RandomSeed, Resamples
+from sweeplib.analysis.options import Confidence, LostPart, Positive, RandomSeed, Resamples
 from sweeplib.errors import InputError
 from sweeplib.problem import PROBLEM_FIELDS
 from sweeplib.storage.outline import outline_of
@@ -46,7 +46,7 @@ def deviation_scaling(
     ds: xr.Dataset,
     *,
     reference: str = "ode",
-    until: float = np.inf,
+    until: Positive = np.inf,
     max_lost: LostPart = MOST_LOST,
     confidence: Confidence = 0.95,
     resamples: Resamples = 2000,

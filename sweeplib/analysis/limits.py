@@ -12,7 +12,7 @@ from sweeplib.analysis.analysis import ANALYSES, Analysis
 from sweeplib.analysis.cells import labelled, require
 from sweeplib.analysis.lost_runs import MOST_LOST, made, recorded, too_many, without_value
 from sweeplib.analysis.needs import need_stochastic
-from sweeplib.analysis.options import Confidence, LostPart
+from sweeplib.analysis.options import Confidence, LostPart, Positive
 from sweeplib.analysis.regime_samples import of_sgd
 from sweeplib.errors import InputError
 
@@ -27,7 +27,7 @@ def limits(
     *,
     candidates: Annotated[Sequence[str], Field(min_length=1)] = ("gradient_flow", "ode"),
     confidence: Confidence = 0.95,
-    most_spread: float = 0.5,
+    most_spread: Positive = 0.5,
     max_lost: LostPart = MOST_LOST,
 ) -> xr.Dataset:
     """The first of the `candidates`, simplest first, that describes SGD at each point of the axes but the seeds.

@@ -19,11 +19,14 @@ from sweeplib.sweep.expected import choices, expected
 Confidence = Annotated[float, Field(gt=0, lt=1)]
 Part = Annotated[float, Field(ge=0, le=1)]
 LostPart = Annotated[float, Field(ge=0, lt=1)]
-Resamples = Annotated[int, Field(ge=1)]
-RandomSeed = Annotated[int, Field(ge=0)]
+Resamples = Annotated[int, Field(ge=1, le=1_000_000)]
+Positive = Annotated[float, Field(gt=0)]
+Tolerance = Annotated[float, Field(ge=0, le=10)]
+RandomSeed = Annotated[int, Field(ge=0, lt=2**63)]
 """Types of options that several analyses have.
 
-Of an interval, a fraction of all, the fraction of runs that may be lost, bootstrap resamples, their seed.
+Of an interval, a fraction of all, the fraction of runs that may be lost, bootstrap resamples, a number that may be
+infinite, a departure from a power law or its exponent, the seed of random numbers.
 """
 
 

@@ -13,7 +13,7 @@ from sweeplib.analysis.cells import labelled
 from sweeplib.analysis.exponents import Powers, exponents, interval, means, minus, need_seeds, spreads
 from sweeplib.analysis.lost_runs import MOST_LOST
 from sweeplib.analysis.needs import need_axis
-from sweeplib.analysis.options import Confidence, LostPart, RandomSeed, Resamples
+from sweeplib.analysis.options import Confidence, LostPart, RandomSeed, Resamples, Tolerance
 from sweeplib.analysis.regime_samples import need_samples, regime_samples
 from sweeplib.analysis.regime_theory import regimes_expected
 from sweeplib.theory.regimes import REGIMES
@@ -45,8 +45,8 @@ def regimes(
     ds: xr.Dataset,
     *,
     confidence: Confidence = 0.95,
-    resolution: float = 0.06,
-    tolerance: float = 0.03,
+    resolution: Tolerance = 0.06,
+    tolerance: Tolerance = 0.03,
     max_lost: LostPart = MOST_LOST,
     resamples: Resamples = 4000,
     random_seed: RandomSeed = 0,

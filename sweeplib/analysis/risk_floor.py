@@ -9,7 +9,7 @@ import numpy as np
 from sweeplib.analysis.analysis import ANALYSES, Analysis
 from sweeplib.analysis.cells import field, labelled, require
 from sweeplib.analysis.lost_runs import MOST_LOST, made, recorded, unless_lost, without_value
-from sweeplib.analysis.options import LostPart
+from sweeplib.analysis.options import LostPart, Part
 from sweeplib.analysis.phase_retrieval import floor_theory_holds
 from sweeplib.errors import InputError
 from sweeplib.theory import asymptotic_risk
@@ -20,7 +20,7 @@ if TYPE_CHECKING:
     from sweeplib.storage.outline import Outline
 
 
-def risk_floor(ds: xr.Dataset, *, last: float = 0.5, max_lost: LostPart = MOST_LOST) -> xr.Dataset:
+def risk_floor(ds: xr.Dataset, *, last: Part = 0.5, max_lost: LostPart = MOST_LOST) -> xr.Dataset:
     """Statistics over `seed` of the risk averaged over the `last` part of the recorded times, per dynamics and point.
 
     risk_floor, _error: mean over the runs, and its standard error. risk_drift, _error: the mean over the second half of

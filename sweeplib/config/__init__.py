@@ -4,6 +4,7 @@ from collections.abc import Iterable
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from sweeplib.budget import FILE_BYTES
 from sweeplib.errors import InputError
 
 if TYPE_CHECKING:
@@ -23,10 +24,11 @@ def load(path: str | Path, overrides: Iterable[str] = ()) -> "Sweep":
     from sweeplib.config.explained import explained, located
     from sweeplib.config.models import SweepConfig
     from sweeplib.config.overrides import Override, overridden
+    from sweeplib.config.strict_yaml import document
 
-    text = _text(Path(path))
+    read = document(_text(Path(path)), path)
     changes = [Override(each) for each in overrides]
-    data = {"name": Path(path).stem, **_mapping(text, path)}
+    data = {"name": Path(path).stem, **_mapping(read.data, path)}
     for change in changes:
         data = overridden(data, change)
     try:
@@ -35,26 +37,37 @@ def load(path: str | Path, overrides: Iterable[str] = ()) -> "Sweep":
 
         return sweep_of(config, Path(path).parent)
     except pydantic.ValidationError as error:
-        raise located(explained(error), text, path, changes) from None
+        raise located(explained(error), read, path, changes) from None
     except InputError as error:
-        raise located(error, text, path, changes) from None
+        raise located(error, read, path, changes) from None
 
 
 def _text(path: Path) -> str:
+    content = _content(path)
+    if len(content) > FILE_BYTES:
+        raise InputError("too large a file", file=path, expected=f"a sweep's YAML file, of at most {FILE_BYTES} bytes")
     try:
-        return path.read_text(encoding="utf-8")
+        return content.decode("utf-8-sig")
+    except UnicodeDecodeError as error:
+        line = content.count(b"\n", 0, error.start) + 1
+        problem, expected = "cannot be read: not text in UTF-8", "a sweep's YAML file"
+        raise InputError(problem, file=f"{path}:{line}", expected=expected) from None
+
+
+def _content(path: Path) -> bytes:
+    """The bytes of a file; of one that is too large, one more than it may have."""
+    try:
+        with path.open("rb") as file:
+            return file.read(FILE_BYTES + 1)
     except FileNotFoundError:
         near = [str(other) for other in sorted(path.parent.glob("*.yaml"))]
         raise InputError("no such file", value=str(path), expected="a sweep's YAML file", choices=near) from None
-    except (OSError, UnicodeDecodeError) as error:
-        reason = "not text" if isinstance(error, UnicodeDecodeError) else error.strerror
+    except (OSError, ValueError) as error:
+        reason = error.strerror if isinstance(error, OSError) else error
         raise InputError(f"cannot be read: {reason}", file=path, expected="a sweep's YAML file") from None
 
 
-def _mapping(text: str, path: str | Path) -> dict[str, Any]:
-    from sweeplib.config.strict_yaml import parsed
-
-    data = parsed(text, path)
+def _mapping(data: Any, path: str | Path) -> dict[str, Any]:
     if data is None:
         raise InputError("the file is empty", file=path, expected="a sweep, with `dynamics`, `grid`, `times`, ...")
     if not isinstance(data, dict):

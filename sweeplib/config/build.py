@@ -1,19 +1,21 @@
 """A validated config made a Sweep, its names checked against the grid and the registries."""
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import replace
 from pathlib import Path
-from typing import Any
+from typing import Any, NoReturn
 
+from sweeplib.budget import ASKED, CASE_BYTES, CASES, SEEDS, VALUES, refuse_more
 from sweeplib.config.models import DynamicsSection, SweepConfig
 from sweeplib.config.plugged import analysis_options, check_fit, cluster_settings, figure_options, run_options
 from sweeplib.config.strict_yaml import written
-from sweeplib.config.values import values
+from sweeplib.config.values import count, values
 from sweeplib.errors import InputError
 from sweeplib.problem import PROBLEM_FIELDS
-from sweeplib.simulation import Recording, recorded_variables
+from sweeplib.simulation import Case, Recording, recorded_variables
 from sweeplib.storage.labels import ATTRIBUTES
+from sweeplib.sweep.block_size import case_bytes
 from sweeplib.sweep.expressions import Expression
 from sweeplib.sweep.grid import Axis, Grid, Point
 from sweeplib.sweep.plugins import load_plugins, located, named
@@ -36,11 +38,14 @@ def sweep_of(config: SweepConfig, folder: Path) -> Sweep:
 
     Paths in the config are relative to `folder`.
     """
-    plugins = _loaded_plugins(config.plugins, folder)
+    with _paths_at("plugins"):
+        plugins = _loaded_plugins(config.plugins, folder)
     clock = _expression(config.times.scale, "times.scale") if config.times.scale is not None else None
     grid = _grid(config, clock)
     seeds = _seeds(config.seeds)
     figures = figure_options(config.figures)
+    with _paths_at("cluster"):
+        cluster = cluster_settings(config.cluster).located(folder)
     sweep = Sweep(
         name=config.name,
         grid=grid,
@@ -52,17 +57,31 @@ def sweep_of(config: SweepConfig, folder: Path) -> Sweep:
         pair_by=_pair_by(config.pair_by),
         analyses=analysis_options(config.analyses, figures),
         figures=figures,
-        cluster=cluster_settings(config.cluster).located(folder),
+        cluster=cluster,
         timeout=config.timeout,
         plugins=plugins,
     )
+    cases = sum(sweep.most_cases_of(name) for name in sweep.runs)
+    refuse_more("cases", cases, CASES, key="grid", instead="fewer values, seeds or dynamics, or several sweeps")
     for name in sweep.runs:
         _check_points(sweep, name)
     check_fit(sweep, listed=config.analyses)
     return _with_source(sweep, config)
 
 
+@contextmanager
+def _paths_at(key: str) -> Iterator[None]:
+    """Refuse, at a key, what the system does not take for a path."""
+    try:
+        yield
+    except InputError:
+        raise
+    except (OSError, ValueError, RuntimeError) as error:  # the last is of a user who has no home
+        raise InputError(f"not a path: {error}", key=key) from None
+
+
 def _grid(config: SweepConfig, clock: Expression | None) -> Grid:
+    _refuse_many_values(config.grid)
     axes = [_axis(name, spec) for name, spec in config.grid.items() if name != "zip"]
     derived = {name: _expression(text, f"derive.{name}") for name, text in config.derive.items()}
     used = clock.names if clock is not None else frozenset()
@@ -79,6 +98,15 @@ def _refuse_unknown(expression: Expression, grid: Grid, key: str) -> None:
         raise InputError(f"unknown name in {expression!s}", key=key, value=name, choices=grid.names)
 
 
+def _refuse_many_values(grid: Mapping[str, Any]) -> None:
+    """Raise InputError where all axes together have too many values; one that has too many alone is refused later."""
+    zips = grid.get("zip", [])
+    linked = [each for each in zips if isinstance(each, dict)] if isinstance(zips, list) else []
+    counts = [count(spec) for axes in (grid, *linked) for spec in axes.values() if spec is not zips]
+    if max(counts, default=0) <= VALUES:
+        refuse_more("values of all axes", sum(counts), VALUES, key="grid", instead="coarser axes, or several sweeps")
+
+
 def _axis(name: str, spec: Any) -> Axis:
     with under("grid"):
         return Axis(name, tuple(values(spec, name)))
@@ -91,7 +119,7 @@ def _zips(zips: Any) -> list[Axis]:
     axes = []
     for place, linked in enumerate(zips):
         with under(f"grid.zip[{place}]"):
-            if not isinstance(linked, dict) or len(linked) < 2:
+            if not isinstance(linked, dict) or len(linked) < 2 or not all(isinstance(name, str) for name in linked):
                 raise InputError("not linked axes", value=linked, expected="two names or more, with their values")
             columns = {name: tuple(values(spec, name)) for name, spec in linked.items()}
             first = next(iter(columns))
@@ -109,13 +137,14 @@ def _expression(text: str, key: str) -> Expression:
 
 def _seeds(spec: Any) -> tuple[int, ...]:
     if isinstance(spec, int) and not isinstance(spec, bool):
-        if not 1 <= spec <= MAX_SEED:
-            raise InputError("not a number of seeds", key="seeds", value=spec, expected="1 or more")
+        if not 1 <= spec <= SEEDS:
+            expected = f"1 or more, {SEEDS} at most" if spec > SEEDS else "1 or more"
+            raise InputError("not a number of seeds", key="seeds", value=spec, expected=expected)
         return tuple(range(spec))
     expected = f"different whole numbers from 0 to {MAX_SEED - 1}, one at least"
     if not isinstance(spec, list | dict):
         raise InputError("not seeds", key="seeds", value=spec, expected="how many, a list, or a spacing")
-    seeds = values(spec, "seeds")
+    seeds = values(spec, "seeds", SEEDS)
     for place, seed in enumerate(seeds):
         whole = isinstance(seed, int | float) and not isinstance(seed, bool) and seed == seed // 1
         if not whole or not 0 <= seed < MAX_SEED:
@@ -131,7 +160,7 @@ def _recording(config: SweepConfig) -> Recording:
     for place, name in enumerate(config.observables):
         with under(f"observables[{place}]"):
             OBSERVABLES[name]
-        if name in config.observables[:place]:
+        if config.observables.index(name) < place:
             raise InputError("observable given twice", key=f"observables[{place}]", value=name)
     if config.stop == "exit" and not config.thresholds:
         expected = "`thresholds` to stop at, or `stop: end`"
@@ -182,9 +211,16 @@ def _run(name: str, section: DynamicsSection, grid: Grid, seeds: tuple[int, ...]
     when = _expression(section.when, f"dynamics.{name}.when") if section.when is not None else None
     if when is not None:
         _refuse_unknown(when, grid, f"dynamics.{name}.when")
-        if not grid.size_where(axes, when):
-            raise InputError("true at no point of the grid", key=f"dynamics.{name}.when", value=when.text)
+        if next(grid.probed(axes, when), None) is None:
+            _refuse_never(when, f"dynamics.{name}.when", grid.size_where(axes))
     return Run(name, where, options, when)
+
+
+def _refuse_never(when: Expression, key: str, points: int) -> NoReturn:
+    if points <= ASKED:
+        raise InputError("true at no point of the grid", key=key, value=when.text)
+    problem = f"true at none of {ASKED} points, evenly spread, of the {points} of the grid"
+    raise InputError(problem, key=key, value=when.text, expected="a part of the grid, which `where` or axes can say")
 
 
 def _where(axis: str, wanted: Any, seeds: tuple[int, ...]) -> tuple[Any, ...]:
@@ -203,11 +239,21 @@ def _check_points(sweep: Sweep, name: str) -> None:
     for point, case in sweep.probed(name):
         try:
             case.check()
+            _refuse_bytes(case)
         except InputError as error:
             raise _at_point(error, name, point) from None
     for taken in (*recorded_variables(case), *ATTRIBUTES):
         if taken in sweep.grid.names:
             raise InputError("the name of a result", key=sweep.grid.origin(taken), value=taken, expected="another name")
+
+
+def _refuse_bytes(case: Case) -> None:
+    """Raise InputError for a case whose results, overlaps or first weights take too much memory."""
+    problem = case.problem
+    width = problem.p + problem.k
+    instead = "smaller p, k and d, fewer times or observables"
+    refuse_more("bytes a case", 8 * width * max(width, problem.d), CASE_BYTES, key="d", instead=instead)
+    refuse_more("bytes a case", case_bytes(case), CASE_BYTES, key="times", instead=instead)
 
 
 def _at_point(error: InputError, name: str, point: Point) -> InputError:

@@ -9,7 +9,7 @@ import pydantic
 
 from sweeplib.config.models import DynamicsSection, SweepConfig, Times
 from sweeplib.config.overrides import Override
-from sweeplib.config.strict_yaml import line_of
+from sweeplib.config.strict_yaml import Document
 from sweeplib.errors import InputError
 from sweeplib.sweep.expected import choices, expected
 
@@ -55,7 +55,7 @@ def explained(error: pydantic.ValidationError) -> InputError:
     )
 
 
-def located(error: InputError, text: str, file: str | Path, overrides: Sequence[Override]) -> InputError:
+def located(error: InputError, read: Document, file: str | Path, overrides: Sequence[Override]) -> InputError:
     """Return the error, told the file and line of its key, or the override that gave it."""
     if error.file is not None:
         return error
@@ -63,7 +63,7 @@ def located(error: InputError, text: str, file: str | Path, overrides: Sequence[
     for override in reversed(overrides):
         if location[: len(override.location)] == override.location:
             return error.within(file=f"--set {override.text}")
-    line = line_of(text, location)
+    line = read.line_of(location)
     return error.within(file=f"{file}:{line}" if line else file)
 
 
@@ -83,4 +83,6 @@ def _expected(details: Any) -> str:
         return "letters, digits, `-`, `_` and `.`, first a letter or digit"
     if details["type"] == "too_short":
         return "at least one"
+    if details["type"] == "string_too_long":
+        return f"at most {details['ctx']['max_length']} characters"
     return expected(details)

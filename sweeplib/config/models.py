@@ -4,6 +4,7 @@ from typing import Annotated, Any, Literal
 
 from pydantic import BaseModel, BeforeValidator, ConfigDict, Field, WithJsonSchema
 
+from sweeplib.budget import NAME_LENGTH
 from sweeplib.config.values import SPACINGS
 from sweeplib.errors import InputError
 
@@ -29,12 +30,14 @@ def _mapping(value: Any) -> Any:
         return {name: {} if options is None else options for name, options in value.items()}
     if not isinstance(value, list):
         raise InputError("not names", value=value, expected="a list of names, or each name with its options")
+    names: dict[str, Any] = {}
     for place, name in enumerate(value):
         if not isinstance(name, str):
             raise InputError("not a name", key=f"[{place}]", value=name, expected="a name")
-        if name in value[:place]:
+        if name in names:
             raise InputError("name given twice", key=f"[{place}]", value=name)
-    return {name: {} for name in value}
+        names[name] = {}
+    return names
 
 
 def _times(value: Any) -> Any:
@@ -88,6 +91,7 @@ class SweepConfig(Section):
 
     name: str = Field(
         pattern=r"^[A-Za-z0-9][A-Za-z0-9._-]*$",
+        max_length=NAME_LENGTH,
         description="The sweep's name, of its folder in `results/` too: letters, digits, `-`, `_` and `.`. "
         "By default the name of the file.",
         examples=["quickstart"],
@@ -178,6 +182,7 @@ class SweepConfig(Section):
     timeout: float | None = Field(
         default=None,
         gt=0,
+        le=1e9,
         allow_inf_nan=False,
         description="Seconds that a single case may take before it is given up as `timeout`; by default no limit.",
         examples=[600],

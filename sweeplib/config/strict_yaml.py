@@ -1,32 +1,76 @@
-"""YAML read strictly: no key twice, numbers as YAML 1.2 writes them (1e-8 is a number, `on` is a word)."""
+"""YAML read strictly: no key twice, numbers as YAML 1.2 writes them (1e-8 is a number, `on` is a word), in a budget.
+
+There are the types of JSON and no others. What an alias stands for counts each time that it is used, so that a few
+lines cannot stand for gigabytes.
+"""
 
 import re
-from collections.abc import Hashable
+from collections.abc import Callable, Hashable
 from pathlib import Path as FilePath
-from typing import Any, ClassVar
+from typing import Any, ClassVar, NamedTuple
 
 import yaml
+from yaml.constructor import BaseConstructor, ConstructorError
 
+from sweeplib.budget import DEPTH, FILE_BYTES, INTEGER_DIGITS, NODES, refuse_more
 from sweeplib.errors import InputError
 
 Path = tuple[str | int, ...]
+TAG = "tag:yaml.org,2002:"
+SHORTER = "spacings such as {range: [0, 1000]} are shorter than lists"
 
 
 class _Loader(yaml.SafeLoader):
-    """SafeLoader with the scalars of YAML 1.2, that refuses a key given twice."""
+    """SafeLoader with the types of JSON and the scalars of YAML 1.2, that refuses a key given twice and all excess."""
 
     yaml_implicit_resolvers: ClassVar[dict[str, list[Any]]] = {}
+    yaml_constructors: ClassVar[dict[str | None, Any]] = {}
 
-    def construct_mapping(self, node: yaml.MappingNode, deep: bool = False) -> dict[Hashable, Any]:
+    def __init__(self, text: str) -> None:
+        super().__init__(text)
+        self._depth = self._nodes = self._characters = 0
+        self._sizes: dict[yaml.Node, tuple[int, int]] = {}
+
+    def compose_node(self, parent: Any, index: Any) -> yaml.Node:
+        """Return the next node; InputError where there is too much of them, or one is a part of itself."""
+        event = self.peek_event()
+        line = event.start_mark.line + 1
+        if isinstance(event, yaml.AliasEvent):
+            node = super().compose_node(parent, index)
+            if node not in self._sizes:
+                raise InputError("an alias of what it is a part of", file=f":{line}", value=f"*{event.anchor}")
+            self._count(*self._sizes[node], line)
+            return node
+        before = self._nodes, self._characters
+        self._depth += 1
+        if self._depth > DEPTH:
+            raise InputError("lists or mappings too deep", file=f":{line}", expected=f"at most {DEPTH} levels")
+        self._count(1, len(event.value) if isinstance(event, yaml.ScalarEvent) else 0, line)
+        node = super().compose_node(parent, index)
+        self._depth -= 1
+        self._sizes[node] = self._nodes - before[0], self._characters - before[1]
+        return node
+
+    def construct_mapping(self, node: yaml.Node, deep: bool = False) -> dict[Hashable, Any]:
+        """Return a mapping, of which each key is one word and there only once."""
         seen: dict[Any, int] = {}
-        for key_node, _ in node.value:
+        for key_node, _ in node.value if isinstance(node, yaml.MappingNode) else ():
             key, line = key_node.value, key_node.start_mark.line + 1
             if not isinstance(key_node, yaml.ScalarNode):
                 raise InputError("a key must be a word", file=f":{line}", expected="`name: value`")
             if key in seen:
                 raise InputError(f"key given twice, first on line {seen[key]}", file=f":{line}", value=key)
             seen[key] = line
-        return super().construct_mapping(node, deep)
+        return BaseConstructor.construct_mapping(self, node, deep)
+
+    def _count(self, nodes: int, characters: int, line: int) -> None:
+        self._nodes += nodes
+        self._characters += characters
+        try:
+            refuse_more("keys and values", self._nodes, NODES, instead=SHORTER)
+            refuse_more("characters", self._characters, FILE_BYTES, instead="shorter texts, or fewer aliases of them")
+        except InputError as error:
+            raise error.within(file=f":{line}") from None
 
 
 class _Dumper(yaml.SafeDumper):
@@ -36,56 +80,114 @@ class _Dumper(yaml.SafeDumper):
         return True
 
 
+def _float(text: str) -> float:
+    return float(text.replace("_", "").lower().replace(".inf", "inf").replace(".nan", "nan"))
+
+
+def _integer(text: str) -> int:
+    if len(text) > INTEGER_DIGITS:
+        raise ValueError(f"a whole number of more than {INTEGER_DIGITS} digits")
+    return int(text)
+
+
+def _word(text: str) -> str:
+    if "\0" in text or (not text.isascii() and any("\ud800" <= character <= "\udfff" for character in text)):
+        raise ValueError("a text with a NUL, or with half of a surrogate pair")
+    return text
+
+
+_INTEGER = r"[-+]?[0-9][0-9_]*"
 _FLOAT = (
     r"[-+]?(?:[0-9][0-9_]*\.[0-9_]*(?:[eE][-+]?[0-9]+)?|\.[0-9]+(?:[eE][-+]?[0-9]+)?"
     r"|[0-9][0-9_]*[eE][-+]?[0-9]+|\.(?:inf|Inf|INF))|\.(?:nan|NaN|NAN)"
 )
-for _tag, _pattern, _first in (
-    ("bool", r"true|True|TRUE|false|False|FALSE", "tTfF"),
-    ("int", r"[-+]?[0-9][0-9_]*", "-+0123456789"),
-    ("float", _FLOAT, "-+0123456789."),
-    ("null", r"~|null|Null|NULL|", ["~", "n", "N", ""]),
+
+
+class _Kind(NamedTuple):
+    """A type of scalars: its tag, what it looks like, its first characters, what makes a value of it, its name."""
+
+    tag: str
+    pattern: str
+    first: list[str]
+    value: Callable[[str], Any]
+    called: str
+
+    def constructed(self, loader: _Loader, node: yaml.Node) -> Any:
+        """Return the value of a node; ConstructorError where it is none of this type."""
+        text = BaseConstructor.construct_scalar(loader, node)
+        try:
+            if re.fullmatch(self.pattern, text, re.DOTALL):
+                return self.value(text)
+            reason = f"not {self.called}"
+        except ValueError as error:
+            reason = str(error) if "literal" not in str(error) else f"not {self.called}"
+        raise ConstructorError(None, None, f"{reason}: {text[:60]!a}", node.start_mark)
+
+
+for _kind in (
+    _Kind(
+        "bool", "true|True|TRUE|false|False|FALSE", list("tTfF"), lambda text: text.lower() == "true", "true or false"
+    ),
+    _Kind("int", _INTEGER, list("-+0123456789"), _integer, "a whole number"),
+    _Kind("float", _FLOAT, list("-+0123456789."), _float, "a number"),
+    _Kind("null", "~|null|Null|NULL|", ["~", "n", "N", ""], lambda _: None, "null"),
 ):
     for _side in (_Loader, _Dumper):
-        _side.add_implicit_resolver(f"tag:yaml.org,2002:{_tag}", re.compile(f"^(?:{_pattern})$"), list(_first))
+        _side.add_implicit_resolver(TAG + _kind.tag, re.compile(f"^(?:{_kind.pattern})$"), _kind.first)
+    _Loader.add_constructor(TAG + _kind.tag, _kind.constructed)
+_Loader.add_constructor(TAG + "str", _Kind("str", ".*", [], _word, "a text").constructed)
+_Loader.add_constructor(TAG + "seq", yaml.SafeLoader.construct_yaml_seq)
+_Loader.add_constructor(TAG + "map", yaml.SafeLoader.construct_yaml_map)
+_Loader.add_constructor(None, yaml.SafeLoader.construct_undefined)
 
 
-def _integer(loader: yaml.SafeLoader, node: yaml.ScalarNode) -> int:
-    return int(loader.construct_scalar(node))
+class Document(NamedTuple):
+    """What a YAML text says, and its nodes, which know their lines."""
+
+    data: Any
+    root: yaml.Node | None
+
+    def line_of(self, path: Path) -> int | None:
+        """Return the line, from 1, of the deepest part of `path` that is there; None where there is none."""
+        node, line = self.root, None
+        for step in path:
+            mark, node = _child(node, step)
+            if mark is None:
+                break
+            line = mark.line + 1
+        return line
 
 
-_Loader.add_constructor("tag:yaml.org,2002:int", _integer)
-
-
-def parsed(text: str, file: str | FilePath | None = None) -> Any:
-    """Return what the YAML `text` says; InputError naming `file` and line where it is not YAML or repeats a key."""
+def document(text: str, file: str | FilePath | None = None) -> Document:
+    """Return the YAML `text` as it was read; InputError naming `file` and line where it is none, or is too much."""
+    loader = None
     try:
-        return yaml.load(text, _Loader)
+        loader = _Loader(text)
+        root = loader.get_single_node()
+        return Document(None if root is None else loader.construct_document(root), root)
     except InputError as error:
         raise error.within(file=f"{file or 'YAML'}{error.file}") from None
     except yaml.MarkedYAMLError as error:
         mark = error.problem_mark or error.context_mark
         where = f"{file or 'YAML'}:{mark.line + 1}" if mark else file
-        raise InputError(f"not YAML: {error.problem or error.context}", file=where) from None
-    except (yaml.YAMLError, RecursionError, ValueError) as error:
-        reason = (str(error) or type(error).__name__).splitlines()[0]
-        raise InputError(f"not YAML: {reason}", file=file) from None
+        column = f" in column {mark.column + 1}" if mark else ""
+        raise InputError(f"not YAML: {error.problem or error.context}{column}", file=where) from None
+    except yaml.reader.ReaderError as error:
+        line = text.count("\n", 0, error.position) + 1
+        reason = f"not YAML: character number {error.character} is not allowed"
+        raise InputError(reason, file=f"{file or 'YAML'}:{line}") from None
+    except (ValueError, OverflowError) as error:  # of escapes and versions with numbers that there are not
+        raise InputError(f"not YAML: {error}", file=f"{file or 'YAML'}:{loader.line + 1}") from None
+
+
+def parsed(text: str, file: str | FilePath | None = None) -> Any:
+    """Return what the YAML `text` says; InputError as from `document`."""
+    return document(text, file).data
 
 
 def written(value: Any) -> str:
     """Return `value` as YAML, in its own order, that `parsed` gives back."""
     return yaml.dump(value, Dumper=_Dumper, sort_keys=False, default_flow_style=None, allow_unicode=True, width=100)
-
-
-def line_of(text: str, path: Path) -> int | None:
-    """Return the line, from 1, of the deepest part of `path` found in the YAML `text`; None where there is none."""
-    node, line = yaml.compose(text, _Loader), None
-    for step in path:
-        mark, node = _child(node, step)
-        if mark is None:
-            break
-        line = mark.line + 1
-    return line
 
 
 def _child(node: yaml.Node | None, step: str | int) -> tuple[yaml.Mark | None, yaml.Node | None]:

@@ -9,21 +9,22 @@ from decimal import Context, Decimal
 from fractions import Fraction
 from typing import Any
 
+from sweeplib.budget import SEEDS, VALUES
 from sweeplib.errors import InputError
 
 Number = int | float
-MAX_VALUES = 1_000_000
-_DIGITS = Context(prec=50)
+_DIGITS, _TRUSTED = Context(prec=70), Context(prec=45)
 
 
 def linspace(first: Number, last: Number, count: int) -> list[Number]:
     """Return `count` numbers from `first` to `last`, equally far apart."""
-    return [float(value) for value in _even(first, last, count)]
+    return _even(_exact(first), (_exact(last) - _exact(first)) / max(count - 1, 1), count)
 
 
 def logspace(first: Number, last: Number, count: int) -> list[Number]:
     """Return 10**x for `count` equally spaced exponents x from `first` to `last`."""
-    return [_number(_power(Fraction(10), exponent)) for exponent in _even(first, last, count)]
+    step = (_exact(last) - _exact(first)) / max(count - 1, 1)
+    return _geometric(_power(Fraction(10), _exact(first)), _power(Fraction(10), step), count)
 
 
 def geomspace(first: Number, last: Number, count: int) -> list[Number]:
@@ -32,20 +33,17 @@ def geomspace(first: Number, last: Number, count: int) -> list[Number]:
         raise InputError("geomspace needs positive ends", value=[first, last, count])
     if count == 1:
         return [float(first)]
-    start, ratio = _exact(first), _exact(last) / _exact(first)
-    inner = [_number(_decimal(start) * _power(ratio, Fraction(i, count - 1))) for i in range(1, count - 1)]
-    return [float(first), *inner, float(last)]
+    ratio = _power(_exact(last) / _exact(first), Fraction(1, count - 1))
+    return [float(first), *_geometric(_decimal(_exact(first)), ratio, count - 1)[1:], float(last)]
 
 
 def stepped(first: Number, last: Number, step: Number = 1) -> list[Number]:
     """Return `first`, `first + step`, ... below `last`, as Python's range: `last` is not among them."""
-    if step == 0:
-        raise InputError("range needs a step other than 0", value=[first, last, step])
-    count = max(0, -((_exact(first) - _exact(last)) // _exact(step)))
-    _refuse_count(int(count), [first, last, step])
-    whole = all(isinstance(number, int) for number in (first, last, step))
-    values = (_exact(first) + i * _exact(step) for i in range(int(count)))
-    return [int(value) if whole else float(value) for value in values]
+    count = _steps(first, last, step)
+    _refuse_count(count, [first, last, step], SEEDS)
+    if all(isinstance(number, int) for number in (first, last, step)):
+        return list(range(int(first), int(last), int(step)))
+    return _even(_exact(first), _exact(step), count)
 
 
 SPACINGS: dict[str, tuple[Callable[..., list[Number]], str]] = {
@@ -57,8 +55,20 @@ SPACINGS: dict[str, tuple[Callable[..., list[Number]], str]] = {
 EXPECTED = "a list, or one of " + ", ".join(f"{{{name}: {usage}}}" for name, (_, usage) in SPACINGS.items())
 
 
-def values(spec: Any, key: str) -> list[Any]:
-    """Return the values that `spec` stands for: those of a list as they are, or those of a spacing."""
+def count(spec: Any) -> int:
+    """Return how many values `spec` stands for, without working them out; 0 for what is neither list nor spacing."""
+    if isinstance(spec, list):
+        return len(spec)
+    [(name, arguments)] = spec.items() if isinstance(spec, dict) and len(spec) == 1 else [("", [])]
+    if not isinstance(arguments, list) or not all(map(_is_number, arguments)):
+        return 0
+    if name == "range" and len(arguments) in (2, 3) and arguments[2:] != [0]:
+        return _steps(*arguments)
+    return int(arguments[2]) if len(arguments) == 3 else 0
+
+
+def values(spec: Any, key: str, most: int = VALUES) -> list[Any]:
+    """Return the values that `spec` stands for, `most` at most: those of a list as they are, or those of a spacing."""
     if isinstance(spec, list):
         return spec
     if not isinstance(spec, dict):
@@ -68,21 +78,23 @@ def values(spec: Any, key: str) -> list[Any]:
     [(name, arguments)] = spec.items()
     if name not in SPACINGS:
         raise InputError("unknown spacing", key=key, value=name, choices=SPACINGS)
-    return _spaced(name, arguments, f"{key}.{name}")
+    return _spaced(name, arguments, f"{key}.{name}", most)
 
 
-def _spaced(name: str, arguments: Any, key: str) -> list[Number]:
+def _spaced(name: str, arguments: Any, key: str, most: int) -> list[Number]:
     function, usage = SPACINGS[name]
     lengths = (2, 3) if name == "range" else (3,)
     if not isinstance(arguments, list) or len(arguments) not in lengths:
         raise InputError(f"wrong arguments of {name}", key=key, value=arguments, expected=usage)
     for place, number in enumerate(arguments):
-        if isinstance(number, bool) or not isinstance(number, int | float) or number - number != 0:
+        if not _is_number(number):
             expected = "a finite number"
             raise InputError("not a number", key=f"{key}[{place}]", value=number, expected=expected)
     if name != "range":
-        _refuse_count(arguments[2], arguments, f"{key}[2]")
+        _refuse_count(arguments[2], arguments[2], most, f"{key}[2]")
     try:
+        if name == "range":
+            _refuse_count(_steps(*arguments), arguments, most)
         return function(*arguments)
     except (OverflowError, ArithmeticError):
         raise InputError("beyond the range of numbers", key=key, value=arguments) from None
@@ -90,15 +102,38 @@ def _spaced(name: str, arguments: Any, key: str) -> list[Number]:
         raise error.within(prefix=key) from None
 
 
-def _refuse_count(count: Any, arguments: list[Any], key: str | None = None) -> None:
-    if not isinstance(count, int) or not 1 <= count <= MAX_VALUES:
-        expected = f"a whole number of values, 1 to {MAX_VALUES}"
-        raise InputError("wrong number of values", key=key, value=count if key else arguments, expected=expected)
+def _refuse_count(count: Any, said: Any, most: int, key: str | None = None) -> None:
+    if not isinstance(count, int) or not 1 <= count <= most:
+        expected = f"a whole number of values, 1 to {most}"
+        raise InputError("wrong number of values", key=key, value=said, expected=expected)
 
 
-def _even(first: Number, last: Number, count: int) -> list[Fraction]:
-    start, length = _exact(first), _exact(last) - _exact(first)
-    return [start + length * Fraction(i, max(count - 1, 1)) for i in range(count)]
+def _is_number(value: Any) -> bool:
+    """Whether a value is a finite number."""
+    return isinstance(value, int | float) and not isinstance(value, bool) and value - value == 0
+
+
+def _steps(first: Number, last: Number, step: Number = 1) -> int:
+    """Return how many values a range has."""
+    if step == 0:
+        raise InputError("range needs a step other than 0", value=[first, last, step])
+    return max(0, -((_exact(first) - _exact(last)) // _exact(step)))
+
+
+def _even(first: Fraction, step: Fraction, count: int) -> list[Number]:
+    """Return the doubles nearest to `first`, `first + step`, ...: quotients of integers, each rounded once."""
+    start, length = first.numerator * step.denominator, step.numerator * first.denominator
+    denominator = first.denominator * step.denominator
+    return [(start + i * length) / denominator for i in range(count)]
+
+
+def _geometric(first: Decimal, ratio: Decimal, count: int) -> list[Number]:
+    """Return the doubles nearest to `first`, `first * ratio`, ...; of `_DIGITS`, rounding leaves `_TRUSTED` right."""
+    found, value = [], first
+    for _ in range(count):
+        found.append(float(_TRUSTED.plus(value)))
+        value = _DIGITS.multiply(value, ratio)
+    return found
 
 
 def _exact(number: Number) -> Fraction:
@@ -112,8 +147,3 @@ def _decimal(number: Fraction) -> Decimal:
 
 def _power(base: Fraction, exponent: Fraction) -> Decimal:
     return _DIGITS.power(_decimal(base), _decimal(exponent))
-
-
-def _number(value: Decimal) -> float:
-    """Return the double nearest to `value`, trusting all but the last five of its digits."""
-    return float(Context(prec=_DIGITS.prec - 5).plus(value))

@@ -41,8 +41,8 @@ class IntegrationOptions(NumericalOptions):
     """
 
     rtol: float | None = Field(default=None, ge=1e-13, le=1e-2)
-    atol: float = Field(default=1e-12, gt=0, le=1e-2)
-    max_steps: int = Field(default=1_000_000, ge=1)
+    atol: float = Field(default=1e-12, ge=1e-300, le=1e-2)
+    max_steps: int = Field(default=1_000_000, ge=1, lt=2**63)
 
 
 class OdeOptions(IntegrationOptions):

@@ -5,7 +5,7 @@ All of it is told from the outline of a dataset, which is known before anything 
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, TypeVar
 
@@ -112,14 +112,16 @@ def _places(outline: Outline, drawn: set[str], where: Mapping[str, Any]) -> dict
         several = isinstance(value, list | tuple)
         if axis in drawn and axis not in SELECTED and not several:
             raise InputError("the figure draws this axis", key=f"where.{axis}", value=value, expected="a list, or none")
-        places = [_place(outline, axis, one) for one in (value if several else [value])]
+        places = _places_along(outline, axis, value if several else [value])
         found[axis] = places if several or axis in drawn else places[0]
     return found
 
 
-def _place(outline: Outline, axis: str, value: Any) -> int:
+def _places_along(outline: Outline, axis: str, values: Sequence[Any]) -> list[int]:
+    if not values:
+        raise InputError("no values of the axis", key=f"where.{axis}", value=values, expected="one at least")
     try:
-        return places_in(outline.axes[axis], axis, value)[0]
+        return [places[0] for places in places_in(outline.axes[axis], axis, values)]
     except InputError as error:
         raise error.within(prefix="where") from None
 

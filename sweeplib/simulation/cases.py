@@ -2,6 +2,7 @@
 
 import hashlib
 import json
+import math
 from collections.abc import Callable, Hashable, Iterable
 from dataclasses import asdict, dataclass
 from functools import lru_cache
@@ -9,8 +10,10 @@ from typing import Any
 
 import pydantic
 
+from sweeplib.budget import STEPS
 from sweeplib.dynamics import DYNAMICS
 from sweeplib.dynamics.dynamics import NumericalOptions
+from sweeplib.dynamics.step_dynamics import StepDynamics
 from sweeplib.errors import InputError
 from sweeplib.maths.activations import ACTIVATIONS, Activation, activation
 from sweeplib.maths.expectations import expectations
@@ -48,10 +51,22 @@ class Case:
             raise InputError("unknown problem field", key="pair_by", value=unknown, choices=PROBLEM_FIELDS)
 
     def check(self) -> None:
-        """Raise InputError when the dynamics, its options or the expectations it needs do not fit the problem."""
+        """Raise InputError when the dynamics, its options or the expectations it needs do not fit the problem.
+
+        And when it would take more steps than can be counted.
+        """
         DYNAMICS[self.dynamics].check(self.problem)
         expectations(self.problem.activation, self.problem.teacher)
-        self.numerical_options()
+        self._check_steps(DYNAMICS[self.dynamics].step_length(self.numerical_options()))
+
+    def _check_steps(self, length: float) -> None:
+        """Raise InputError for more steps, of so many of SGD each, than can be counted: whole ones, or as a number."""
+        last, step = self.clock * self.recording.times[-1], length * self.problem.step_time()
+        steps = last / step if step > 0.0 else math.inf
+        most, said = (STEPS, "2^62") if issubclass(DYNAMICS[self.dynamics], StepDynamics) else (1e308, "1e308")
+        if not steps <= most:
+            expected = f"at most {said}: a smaller last time, or a larger gamma/(p d)"
+            raise InputError("more steps than can be counted", key="times", value=steps, expected=expected)
 
     def numerical_options(self) -> NumericalOptions:
         """The dynamics' options, the given ones checked, the others at their defaults."""

@@ -1,9 +1,12 @@
 """Axis: the values that one dimension of a grid takes, with those that other names take along with them."""
 
+import itertools
 import math
+from bisect import bisect_left
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import Any
+from operator import itemgetter
+from typing import Any, NoReturn
 
 from sweeplib.errors import InputError
 from sweeplib.sweep.fields import field_values
@@ -55,15 +58,35 @@ class Axis:
 
     def places(self, name: str, wanted: Iterable[Any]) -> set[int]:
         """Return where the `wanted` values of `name` are, numbers to 12 digits; InputError if one is not there."""
-        return {place for value in wanted for place in places_in(self.column(name), name, value)}
+        return set().union(*places_in(self.column(name), name, wanted))
 
 
-def places_in(column: Sequence[Any], name: str, value: Any) -> list[int]:
-    """Return where a value is in the `column` of an axis, numbers to 12 digits; InputError if it is not there."""
-    exact = [place for place, other in enumerate(column) if type(value) is type(other) and value == other]
-    found = exact or [place for place, other in enumerate(column) if _close(value, other)]
-    if found:
-        return found
+def places_in(column: Sequence[Any], name: str, wanted: Iterable[Any]) -> list[list[int]]:
+    """Return where each value is in the `column` of an axis, numbers to 12 digits; InputError if one is not there."""
+    known: dict[Any, list[int]] = {}
+    for place, value in enumerate(column):
+        known.setdefault((isinstance(value, bool), value), []).append(place)
+    numbers = [value for value in known if _are_numbers(value[1:])]
+    numbers.sort(key=itemgetter(1))
+    return [
+        (known.get((isinstance(value, bool), value)) if isinstance(value, _SCALARS) else None)
+        or [place for near in _near(numbers, value) for place in known[near]]
+        or _refuse_absent(column, name, value)
+        for value in wanted
+    ]
+
+
+def _near(numbers: list[tuple[bool, Any]], value: Any) -> list[tuple[bool, Any]]:
+    """Return those of the sorted numbers that are a number to 12 digits."""
+    if not _are_numbers([value]):
+        return []
+    first = bisect_left(numbers, value - 2e-12 * abs(value), key=itemgetter(1))
+    above = (numbers[place] for place in range(first, len(numbers)))
+    above = itertools.dropwhile(lambda other: other[1] < value and not _close(value, other[1]), above)
+    return list(itertools.takewhile(lambda other: _close(value, other[1]), above))
+
+
+def _refuse_absent(column: Sequence[Any], name: str, value: Any) -> NoReturn:
     if not (_are_numbers(column) and _are_numbers([value])):
         raise InputError(f"not a value of the axis {name}", key=name, value=value, choices=map(str, column))
     nearest = min(column, key=lambda other: abs(other - value))
@@ -91,7 +114,10 @@ def _scalars(name: str, values: Iterable[Any]) -> tuple[Any, ...]:
             expected = "a number, a name or true/false"
             raise InputError("not a value for an axis", key=f"{name}[{place}]", value=value, expected=expected)
     checked = field_values(name, values)
-    return tuple(map(float, checked)) if any(isinstance(value, float) for value in checked) else checked
+    try:
+        return tuple(map(float, checked)) if any(isinstance(value, float) for value in checked) else checked
+    except OverflowError:
+        raise InputError("beyond the range of numbers", key=name, value=list(checked)) from None
 
 
 def _refuse_repeats(name: str, values: tuple[Any, ...]) -> None:
@@ -102,9 +128,9 @@ def _refuse_repeats(name: str, values: tuple[Any, ...]) -> None:
         seen.add(value)
 
 
+def _close(one: float, other: float) -> bool:
+    return math.isclose(one, other, rel_tol=1e-12)
+
+
 def _are_numbers(values: Iterable[Any]) -> bool:
     return all(isinstance(value, int | float) and not isinstance(value, bool) for value in values)
-
-
-def _close(one: Any, other: Any) -> bool:
-    return _are_numbers((one, other)) and math.isclose(one, other, rel_tol=1e-12)

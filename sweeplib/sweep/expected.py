@@ -3,6 +3,9 @@
 import re
 from typing import Any
 
+REFUSED = "sweeplib_refused"
+"""The type of an error of a validator of our own, of which the message says what was expected."""
+
 _WORDS = {
     "bool_type": "true or false",
     "dict_type": "`name: value` lines",
@@ -25,6 +28,8 @@ _WORDS = {
 
 def expected(details: Any) -> str:
     """Return what was expected, of one entry of `ValidationError.errors()`."""
+    if details["type"] == REFUSED:
+        return str(details["msg"])
     if isinstance(details.get("input"), str) and _is_number(details["input"]) and details["type"] != "literal_error":
         return "a number without quotes"
     words = _WORDS.get(details["type"])

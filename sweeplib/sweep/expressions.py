@@ -4,6 +4,7 @@ import ast
 import keyword
 import math
 import operator
+import unicodedata
 import warnings
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
@@ -16,6 +17,7 @@ Function = Callable[[Mapping[str, Number]], Number]
 MAX_LENGTH = 500
 MAX_DEPTH = 50
 MAX_BITS = 1024  # the range of a double: a larger integer could only overflow
+MAX_DIGITS = 400  # more than a double has before or after the point
 
 ALLOWED = "numbers, names, + - * / // % **, comparisons, `a if c else b`, and " + ", ".join(
     ("abs", "ceil", "exp", "floor", "log", "max", "min", "round", "sqrt")
@@ -32,6 +34,16 @@ def power(base: Number, exponent: Number) -> Number:
     return value
 
 
+def rounded(value: Number, digits: Number | None = None) -> Number:
+    """Return the value rounded to so many digits after the point, or before it where they are negative."""
+    if digits is None:
+        return round(value)
+    if abs(digits) > MAX_DIGITS:
+        raise ValueError(f"rounded to {digits} digits")
+    number: Number = round(value, digits)  # type: ignore[arg-type]
+    return number
+
+
 FUNCTIONS: dict[str, Callable[..., Number]] = {
     "abs": abs,
     "ceil": math.ceil,
@@ -40,7 +52,7 @@ FUNCTIONS: dict[str, Callable[..., Number]] = {
     "log": math.log,
     "max": max,
     "min": min,
-    "round": round,
+    "round": rounded,
     "sqrt": math.sqrt,
 }
 _ARGUMENTS = {"log": (1, 2), "max": (2, 20), "min": (2, 20), "round": (1, 2)}
@@ -80,6 +92,7 @@ class Expression:
 
     text: str
     names: frozenset[str] = field(init=False, compare=False)
+    operations: int = field(init=False, compare=False)
     _function: Function = field(init=False, compare=False, repr=False)
 
     def __post_init__(self) -> None:
@@ -87,6 +100,7 @@ class Expression:
         _refuse_unknown(tree, self.text)
         object.__setattr__(self, "_function", _function(tree))
         object.__setattr__(self, "names", frozenset(_names(tree)))
+        object.__setattr__(self, "operations", sum(isinstance(part, ast.expr) for part in ast.walk(tree)))
         for part in ast.walk(tree):
             if isinstance(part, ast.expr) and not _names(part):
                 self._value(_function(part), {})
@@ -134,7 +148,7 @@ class Expression:
 def is_symbol(name: str) -> bool:
     """Whether an expression could use `name` as the name of a number."""
     reserved = keyword.iskeyword(name) or name in FUNCTIONS or name.startswith("_")
-    return name.isidentifier() and not reserved
+    return name.isidentifier() and not reserved and unicodedata.is_normalized("NFKC", name)
 
 
 def _parsed(text: str) -> ast.expr:

@@ -3,6 +3,7 @@
 import graphlib
 import itertools
 import math
+import re
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
@@ -10,6 +11,7 @@ from typing import Any
 
 import numpy as np
 
+from sweeplib.budget import ASKED, AXES, NAME_LENGTH, NAMES, OPERATIONS, POINTS, PROBES, refuse_more
 from sweeplib.errors import InputError
 from sweeplib.problem import PROBLEM_FIELDS, Problem
 from sweeplib.sweep.axis import Axis
@@ -22,6 +24,8 @@ FIRST_DIMS = ("gamma", "p", "d", "Delta")
 REQUIRED = ("gamma", "p", "k", "d", "Delta", "activation")
 RESERVED = (
     "case",
+    "clock",
+    "coordinates",
     "dynamics",
     "seed",
     "status",
@@ -33,7 +37,8 @@ RESERVED = (
     "time",
     "zip",
 )
-MAX_PROBES = 1000
+SHAPE_GROUP = re.compile(r"p\d+_k\d+")
+"""What the groups of a dataset are called that have the overlap matrices of students and teachers of one width each."""
 BATCH = 4096
 
 Where = Mapping[str, Iterable[Any]]
@@ -72,7 +77,8 @@ class Grid:
 
     InputError, its key as in a config file, for a name that nothing knows or uses, or given twice; for a field
     missing; for a cycle among the derived; for a point that is not a Problem, among the points of a small grid or, of
-    one with more than `MAX_PROBES`, its corners and as many others, each value of every axis among them.
+    one with more than `PROBES`, its corners and as many others, each value of every axis among them; fewer where
+    expressions are long. InputError too for more names, axes or points than the budget has.
     """
 
     axes: tuple[Axis, ...]
@@ -82,6 +88,7 @@ class Grid:
 
     def __post_init__(self) -> None:
         object.__setattr__(self, "axes", tuple(sorted(self.axes, key=lambda axis: _dataset_order(axis.name))))
+        self._refuse_excess()
         self._refuse_repeats()
         object.__setattr__(self, "derived", self._in_order())
         self._refuse_unknown()
@@ -142,13 +149,14 @@ class Grid:
     def probed(self, where: Where | None = None, when: Expression | None = None) -> Iterator[Point]:
         """Yield the points that are left or, of many, the corners and some more before `when` is asked: see `probes`.
 
-        The first point at least, where there is one.
+        One at least, where `when` is true at one of those that are looked at: all, or of many `ASKED`, evenly spread.
         """
         positions = self.positions(where)
-        found = self._batch(
-            self._where_true(when, _at_positions(positions, _probes([len(along) for along in positions])))
-        )
-        return found.points() if found.problems else itertools.islice(self.points(where, when), 1)
+        lengths = [len(along) for along in positions]
+        found = self._where_true(when, _at_positions(positions, _probes(lengths, self._most_probes)))
+        if not len(found) and when is not None:
+            found = self._first_true(when, positions)
+        return self._batch(found).points()
 
     def positions(self, where: Where | None = None) -> tuple[list[int], ...]:
         """Return the places along each axis that `where` leaves, ascending; InputError if it leaves none."""
@@ -174,6 +182,29 @@ class Grid:
         asked = [along if dim in dims else along[:1] for dim, along in zip(self.dims, positions, strict=True)]
         others = math.prod(len(along) for dim, along in zip(self.dims, positions, strict=True) if dim not in dims)
         return others * sum(len(self._where_true(when, places)) for places in _some(asked))
+
+    def _first_true(self, when: Expression, positions: Sequence[Sequence[int]]) -> np.ndarray:
+        """Return the place (1, dims) of a point at which `when` is true, (0, dims) if there is none among `ASKED`.
+
+        Numbers of points are multiples of one that has no divisor in common with their count, near the golden section
+        of it, so that they go everywhere.
+        """
+        lengths = tuple(map(len, positions))
+        size, most = math.prod(lengths), max(1, ASKED * self._most_probes // PROBES)
+        stride = 1 if size <= most else next(n for n in itertools.count(int(0.618 * size)) if math.gcd(n, size) == 1)
+        for first in range(0, min(size, most), BATCH):
+            numbers = np.arange(first, min(first + BATCH, size, most)) * stride % size
+            indices = np.array(np.unravel_index(numbers, lengths) if lengths else (), np.int64)
+            found = self._where_true(when, _at_positions(positions, indices.reshape(-1, len(numbers)).T))
+            if len(found):
+                return found[:1]
+        return np.empty((0, len(lengths)), np.int64)
+
+    @cached_property
+    def _most_probes(self) -> int:
+        """How many probes of a large grid are looked at: `PROBES`, or fewer where its expressions are long."""
+        operations = sum(expression.operations for expression in self.derived.values())
+        return max(1, min(PROBES, OPERATIONS // max(1, operations)))
 
     @cached_property
     def _dims_of(self) -> dict[str, tuple[str, ...]]:
@@ -260,11 +291,23 @@ class Grid:
             raise
 
     def _probe(self) -> None:
+        along: dict[tuple[str, ...], list[str]] = {}
         for name in self.derived:
-            lengths = [len(axis) if axis.name in self.dims_of(name) else 1 for axis in self.axes]
-            self._columns(_probes(lengths), (name,))
+            along.setdefault(self.dims_of(name), []).append(name)
+        for dims, names in along.items():
+            lengths = [len(axis) if axis.name in dims else 1 for axis in self.axes]
+            self._columns(_probes(lengths, max(1, self._most_probes // len(along))), names)
         for _ in self.probed():
             pass
+
+    def _refuse_excess(self) -> None:
+        fewer = "fewer values of an axis, or several sweeps"
+        refuse_more("names", len(self.names), NAMES, key="grid", instead="fewer axes and symbols")
+        refuse_more("axes", len(self.axes), AXES, key="grid", instead="axes linked by `zip`, or several sweeps")
+        refuse_more("points", self.size, POINTS, key="grid", instead=fewer)
+        for name in self.names:
+            if len(name.encode(errors="replace")) > NAME_LENGTH:
+                raise InputError("too long a name", key=self.origin(name), expected=f"at most {NAME_LENGTH} bytes")
 
     def _refuse_repeats(self) -> None:
         seen: dict[str, str] = {}
@@ -272,7 +315,7 @@ class Grid:
         fixed = [(name, f"problem.{name}") for name in self.fixed]
         derived = [(name, f"derive.{name}") for name in self.derived]
         for name, key in (*fixed, *swept, *derived):
-            if name in RESERVED:
+            if name in RESERVED or SHAPE_GROUP.fullmatch(name):
                 hint = "seeds are given by `seeds`" if name == "seed" else "another name"
                 raise InputError("this name has another meaning", key=key, value=name, expected=hint)
             if name in seen:
@@ -328,13 +371,13 @@ def _at_positions(positions: Sequence[Sequence[int]], indices: np.ndarray) -> np
     return places
 
 
-def _probes(lengths: Sequence[int]) -> np.ndarray:
+def _probes(lengths: Sequence[int], most: int) -> np.ndarray:
     """Return the probes as an array (probes, dims)."""
-    places = list(probes(lengths))
+    places = list(probes(lengths, most))
     return np.array(places, np.int64).reshape(len(places), len(lengths))
 
 
-def probes(lengths: Sequence[int], most: int = MAX_PROBES) -> Iterator[tuple[int, ...]]:
+def probes(lengths: Sequence[int], most: int = PROBES) -> Iterator[tuple[int, ...]]:
     """Yield places of a grid of these lengths: all up to `most` of them, else its corners and `most` on its diagonal.
 
     The diagonal meets each value of every axis, of axes no longer than `most`.

@@ -82,7 +82,9 @@ def import_plugins(plugins: Iterable[str]) -> None:
             name = _name_of(Path(plugin)) if _is_file(plugin) else plugin
             try:
                 _import(plugin, name)
-            except Exception as error:
+            except KeyboardInterrupt:
+                raise
+            except BaseException as error:  # of a plugin that ends Python, too
                 problem, expected = f"cannot be imported: {_reason(error)}", None if _is_file(plugin) else MODULE
                 raise InputError(problem, key="plugins", value=plugin, expected=expected) from error
             _plugins[plugin] = _Plugin(name, {path: code(path) for path in user_files([name])})
@@ -170,7 +172,7 @@ def _beside(path: Path, name: str) -> Path | None:
     return next((file.resolve() for file in files if file.is_file()), None)
 
 
-def _reason(error: Exception) -> str:
+def _reason(error: BaseException) -> str:
     """What was raised, and where in the user's own code."""
     frames = [frame for frame in traceback.extract_tb(error.__traceback__) if not frame.filename.startswith("<")]
     ours = Path(__file__).parents[1]

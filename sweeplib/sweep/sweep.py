@@ -79,6 +79,10 @@ class Sweep:
         points = self.grid.size_where(self._where(dynamics), self.runs[dynamics].when)
         return points * len(self.seeds_of(dynamics))
 
+    def most_cases_of(self, dynamics: str) -> int:
+        """Return the number of cases of one dynamics if its `when` were true everywhere."""
+        return self.grid.size_where(self._where(dynamics)) * len(self._run(dynamics).where.get("seed", self.seeds))
+
     def points(self, dynamics: str) -> Iterator[Point]:
         """Yield the points of the grid that one dynamics runs on."""
         return self.grid.points(self._where(dynamics), self.runs[dynamics].when)
@@ -137,7 +141,8 @@ class Sweep:
 
     def probed(self, dynamics: str) -> Iterator[tuple[Point, Case]]:
         """Yield the points, of many a few, that a dynamics runs on, each with its first case: see `Grid.probed`."""
-        (_, seed), shared = self.seeds_of(dynamics)[0], self.shared(dynamics)
+        wanted, shared = self._run(dynamics).where.get("seed"), self.shared(dynamics)
+        seed = self.seeds[0] if wanted is None else self.seeds_of(dynamics)[0][1]
         for point in self.grid.probed(self._where(dynamics), self.runs[dynamics].when):
             [clock] = self.clocks({name: [value] for name, value in point.values.items()}, 1)
             yield point, Case(problem=point.problem, seed=seed, clock=clock, **shared)

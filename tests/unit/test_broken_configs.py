@@ -306,8 +306,8 @@ def test_the_sound_config_is_sound(tmp_path: Path) -> None:
         (b"- 1\n- 2\n", "not a sweep; got [1, 2]; expected `name: value` lines"),
         (b"a sweep", "not a sweep; got 'a sweep'"),
         (b"\xff\xfe\x00", "cannot be read: not text"),
-        (b"a: &a [*a]\n", "unknown key"),
-        (b"grid: {d: " + b"[" * 1000, "not YAML"),
+        (b"a: &a [*a]\n", ":1: an alias of what it is a part of; got '*a'"),
+        (b"grid: {d: " + b"[" * 1000, ":1: lists or mappings too deep; expected at most 32 levels"),
     ],
 )
 def test_file_that_holds_no_sweep(content: bytes, message: str, tmp_path: Path) -> None:

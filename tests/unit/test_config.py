@@ -15,7 +15,7 @@ from hypothesis import strategies as st
 from sweeplib.config import load
 from sweeplib.config.models import DynamicsSection, Section, SweepConfig, Times
 from sweeplib.config.reference import generated, problem_meanings
-from sweeplib.config.strict_yaml import line_of, parsed, written
+from sweeplib.config.strict_yaml import document, parsed, written
 from sweeplib.problem import PROBLEM_FIELDS
 from sweeplib.sweep.sweep import Run, Sweep
 
@@ -214,7 +214,7 @@ def test_numbers_are_read_as_one_writes_them() -> None:
 
 def test_line_of_the_deepest_key_found() -> None:
     text = "a: 1\ngrid:\n  d: [1,\n    2]\n  e: 3\n"
-    lines = [line_of(text, path) for path in [("a",), ("grid", "d"), ("grid", "d", 1), ("grid", "x"), ("b",)]]
+    lines = [document(text).line_of(path) for path in [("a",), ("grid", "d"), ("grid", "d", 1), ("grid", "x"), ("b",)]]
     assert lines == [1, 3, 4, 2, None]
 
 

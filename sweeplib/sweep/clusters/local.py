@@ -1,22 +1,55 @@
 """The machine at hand: one process a worker, one thread a process."""
 
 import logging
+import math
+import re
 import socket
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from typing import TYPE_CHECKING, Annotated, Any, Literal
 
 import psutil
-from pydantic import Field
+from pydantic import AfterValidator, Field
+from pydantic_core import PydanticCustomError
 
 from sweeplib.sweep.child import ONE_THREAD
 from sweeplib.sweep.clusters.cluster import CLUSTERS, ClusterSettings
+from sweeplib.sweep.expected import REFUSED
 
 if TYPE_CHECKING:
     from distributed import Client
 
 THIS_MACHINE = "127.0.0.1"
 NEVER = "100 days"
+LEAST_MEMORY, LARGEST_PORT = 2**27, 2**16 - 1
+
+
+def _memory(limit: str) -> str:
+    """The limit, as Dask reads it; an error where it cannot, or where no worker would fit in."""
+    if limit == "auto":
+        return limit
+    from dask.utils import parse_bytes
+
+    with suppress(ValueError, OverflowError):
+        if 0 < _number(limit) <= 1 or LEAST_MEMORY <= parse_bytes(limit) < 2**63:
+            return limit
+    expected = "'auto', a size from 128 MiB on such as '2GB', or a part of the machine's such as '0.25'"
+    raise PydanticCustomError(REFUSED, expected)
+
+
+def _number(text: str) -> float:
+    try:
+        return float(text)
+    except ValueError:
+        return math.inf
+
+
+def _address(address: str) -> str:
+    """The address; an error unless it is HOST:PORT, :PORT or PORT."""
+    host, _, port = address.rpartition(":")
+    if not re.fullmatch(r"[0-9]{1,5}", port) or int(port) > LARGEST_PORT or not re.fullmatch(r"[\w.:\[\]-]*", host):
+        raise PydanticCustomError(REFUSED, "HOST:PORT, such as '127.0.0.1:8787'")
+    return address
 
 
 class Local(ClusterSettings):
@@ -28,9 +61,9 @@ class Local(ClusterSettings):
     """
 
     kind: Literal["local"] = "local"
-    workers: Annotated[int, Field(ge=1)] | None = None
-    memory_limit: str = "auto"
-    dashboard_address: str = f"{THIS_MACHINE}:8787"
+    workers: Annotated[int, Field(ge=1, le=1024)] | None = None
+    memory_limit: Annotated[str, AfterValidator(_memory)] = "auto"
+    dashboard_address: Annotated[str, AfterValidator(_address)] = f"{THIS_MACHINE}:8787"
 
     def expected_workers(self, workers: int | None = None) -> int:
         """As many as asked for, else one a processor."""
@@ -46,7 +79,8 @@ class Local(ClusterSettings):
         whole = psutil.virtual_memory().total
         if self.memory_limit == "auto":
             return int(whole // CPU_COUNT)
-        return min(whole, int(parse_bytes(self.memory_limit)) or whole)
+        part = _number(self.memory_limit)
+        return int(part * whole if part <= 1 else min(whole, parse_bytes(self.memory_limit)))
 
     @contextmanager
     def client(self, workers: int | None = None) -> Iterator["Client"]:
