@@ -7,7 +7,8 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 from typer.core import TyperGroup
 
-from sweeplib.errors import InputError, SweeplibError
+from sweeplib.command import command, writes_into
+from sweeplib.errors import InputError
 
 if TYPE_CHECKING:
     from rich.table import Table
@@ -16,16 +17,17 @@ if TYPE_CHECKING:
     from sweeplib.sweep.sweep import Sweep
 
 
+_PASSING = (typer.Exit, typer.Abort, typer.BadParameter.__base__ or typer.BadParameter, BrokenPipeError)
+"""What typer itself handles."""
+
+
 class Commands(TyperGroup):
-    """The commands; what sweeplib refuses is said in one line, with exit status 2."""
+    """The commands; what ends one early is said in one line, with exit status 2 where input is refused."""
 
     def invoke(self, ctx: Any) -> Any:
         """Return what the command returns."""
-        try:
+        with command(passing=_PASSING):
             return super().invoke(ctx)
-        except SweeplibError as error:
-            typer.echo(str(error), err=True)
-            raise typer.Exit(2 if isinstance(error, InputError) else 1) from None
 
 
 app = typer.Typer(
@@ -190,7 +192,9 @@ def _loaded(config: Path, overrides: Iterable[str] | None, results: Path) -> "tu
     from sweeplib.config import load
 
     sweep = load(config, overrides or ())
-    return sweep, results / sweep.name
+    directory = results / sweep.name
+    writes_into(directory)
+    return sweep, directory
 
 
 def _chosen(names: list[str] | None, known: Iterable[str], kind: str) -> list[str]:

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from sweeplib.processes import nothing_imported_from_here
 from sweeplib.storage.files import read_json, write_json
 from sweeplib.storage.inventory import Inventory, inventory
 from sweeplib.storage.rows import Row, cases_of
@@ -167,7 +168,7 @@ def write_plan(sweep: "Sweep", directory: Path, *, workers: int | None = None, p
     is done of them already and however fast the machine is. With `progress`, each step is told as it begins.
     """
     steps = Steps(sweep.name if progress else None)
-    with Calibration(sweep.plugins, steps) as calibration:
+    with nothing_imported_from_here(), Calibration(sweep.plugins, steps) as calibration:
         with steps.step(f"planning {sweep.size:,} cases"):
             demands = {name: _demand(sweep, name, directory) for name in sweep.runs}
         costs = calibration.costs(pilot for demand in demands.values() for pilot in demand.pilots.values())
