@@ -7,7 +7,7 @@ from contextlib import contextmanager
 from pathlib import Path
 
 from sweeplib.errors import InputError
-from sweeplib.interrupts import interruptible
+from sweeplib.interrupts import exit_now, interruptible
 from sweeplib.processes import import_nothing_from_here
 from sweeplib.troubles import TRACEBACK, trouble
 
@@ -45,6 +45,20 @@ def command(
         raise SystemExit(2 if isinstance(error, InputError) else 1) from None
     finally:
         _directories.pop()
+
+
+@contextmanager
+def whole_process() -> Iterator[None]:
+    """Nothing; an exit status other than 0 that leaves the context ends this process at once, and all that it started.
+
+    What was given up half made, such as the client of a scheduler that is not there, could wait for ever otherwise.
+    """
+    try:
+        yield
+    except SystemExit as error:
+        if not error.code:
+            raise
+        exit_now(error.code if isinstance(error.code, int) else 1)
 
 
 def writes_into(directory: Path) -> None:

@@ -7,7 +7,7 @@ import sys
 import threading
 import time
 from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from types import FrameType
 from typing import Any, NoReturn
 
@@ -93,15 +93,27 @@ def _watch(reading: int, act: Callable[[int], Any]) -> None:
 def silence() -> None:
     """Let nothing be written any more by what falls apart now: no logs, no tracebacks."""
     logging.disable()
-    sys.excepthook = sys.unraisablehook = threading.excepthook = lambda *_: None
+    for module, hook in ((sys, "excepthook"), (sys, "unraisablehook"), (threading, "excepthook")):
+        setattr(module, hook, lambda *_: None)
 
 
 def ended(number: int) -> NoReturn:
     """End this process by a signal's number, and all that it started; nothing more is cleaned up."""
-    end(descendants())
-    for stream in (sys.stdout, sys.stderr):
-        stream.flush()
+    _put_in_order()
     if threading.current_thread() is threading.main_thread():
         signal.signal(number, signal.SIG_DFL)  # a shell's loop goes on to its next turn unless a signal ended this one
         os.kill(os.getpid(), number)
     os._exit(128 + number)
+
+
+def exit_now(status: int) -> NoReturn:
+    """End this process with an exit status, and all that it started; nothing more is cleaned up."""
+    _put_in_order()
+    os._exit(status)
+
+
+def _put_in_order() -> None:
+    end(descendants())
+    for stream in (sys.stdout, sys.stderr):
+        with suppress(OSError, ValueError):  # a pipe that nobody reads any more, a stream that is closed
+            stream.flush()

@@ -57,9 +57,9 @@ def _death(number: int) -> str:
 
 
 def install(logger: logging.Logger) -> None:
-    """Show a reader what matters of the messages of Snakemake's `logger`, all if it is verbose; end it when interrupted.
+    """Show a reader what matters of the messages of Snakemake's `logger`, or all if it is verbose.
 
-    For the main thread.
+    When it is interrupted, end this process, whose main thread this is, with all that it started.
     """
     if logger.level > logging.DEBUG:
         for handler in logger.handlers:
@@ -80,7 +80,7 @@ def _end(number: int) -> NoReturn:
     """End what was started, then this process: its main thread has a moment to put things in order."""
     silence()
     atexit.register(ended, number)
-    sys.stderr.write(f"{INTERRUPTED}\n")
     end(descendants(), grace=1.0)
+    sys.stderr.write(f"{INTERRUPTED}\n")
     time.sleep(0.5)
     ended(number)

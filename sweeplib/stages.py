@@ -8,10 +8,21 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from sweeplib.command import command
+from sweeplib.command import command, whole_process
 
 if TYPE_CHECKING:
     from sweeplib.sweep.sweep import Sweep
+
+
+def loaded(config: str, results: str) -> tuple["Sweep", str]:
+    """The sweep that a file describes, and its directory; InputError where that holds another file's sweep."""
+    from sweeplib.config import load
+    from sweeplib.storage.origin import check_origin
+
+    sweep = load(config)
+    directory = f"{results}/{sweep.name}"
+    check_origin(Path(config), Path(directory))
+    return sweep, directory
 
 
 def plan(config: str, directory: str) -> None:
@@ -65,7 +76,10 @@ def report(config: str, directory: str) -> None:
 @contextmanager
 def _stage(config: str, directory: str) -> Iterator["Sweep"]:
     """The sweep that a file describes; what is raised within is told as of a command."""
-    with command(Path(directory), interrupted=None):
+    with whole_process(), command(Path(directory), interrupted=None):
         from sweeplib.config import load
+        from sweeplib.storage.origin import record_origin
 
-        yield load(config)
+        sweep = load(config)
+        record_origin(Path(config), Path(directory))
+        yield sweep

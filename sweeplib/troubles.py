@@ -29,8 +29,10 @@ def trouble(error: BaseException, directory: Path | None = None) -> str:
 
 def _causes(error: BaseException) -> Iterator[BaseException]:
     """The error, what it was raised from, and so on."""
+    seen: list[BaseException] = []
     each: BaseException | None = error
-    while each is not None:
+    while each is not None and each not in seen:
+        seen.append(each)
         yield each
         each = each.__cause__
 

@@ -1,5 +1,6 @@
 """A cluster for the time of a run: what goes wrong with it in one line, and its end at once when it is interrupted."""
 
+import logging
 from asyncio import CancelledError as TaskCancelledError
 from collections.abc import Iterator
 from concurrent.futures import CancelledError
@@ -26,13 +27,18 @@ def connected(cluster: "ClusterSettings", workers: int | None) -> Iterator["Clie
     with nothing_imported_from_here(), ExitStack() as stack:
         try:
             with no_interrupts_beyond_here():
+                import distributed  # noqa: F401 - it sets the levels of its logs
+
+                stack.enter_context(_said_once())
                 client = stack.enter_context(cluster.client(workers))
-        except OSError as error:
-            raise _told(error, cluster, "cannot be reached") from error
+        except Exception as error:
+            _tell(error, cluster, "cannot be reached")
+            raise
         try:
             yield client
         except (CancelledError, TaskCancelledError, OSError) as error:
-            raise _told(error, cluster, "was lost during the run") from error
+            _tell(error, cluster, "was lost during the run")
+            raise
         except KeyboardInterrupt:
             for nanny in getattr(client.cluster, "workers", {}).values():
                 nanny.close_gracefully()  # else it starts another worker
@@ -40,11 +46,23 @@ def connected(cluster: "ClusterSettings", workers: int | None) -> Iterator["Clie
             raise
 
 
-def _told(error: BaseException, cluster: "ClusterSettings", what: str) -> BaseException:
-    """The error of a scheduler that was there before the run; any other error as it is, as of the file system."""
+def _tell(error: BaseException, cluster: "ClusterSettings", what: str) -> None:
+    """Raise SweeplibError of a scheduler that others start, unless the error is one of ours or of the file system."""
     place = getattr(cluster, "address", None) or getattr(cluster, "path", None)
-    if place is None or (isinstance(error, OSError) and error.filename is not None):
-        return error
-    reason = " ".join(str(error).split()) or type(error).__name__
-    then = f"once `cluster` has one that runs, the same command goes on ({reason})"
-    return SweeplibError(f"the Dask scheduler at {place} {what}: {then}")
+    ours = isinstance(error, SweeplibError) or (isinstance(error, OSError) and error.errno is not None)
+    if place is not None and not ours:
+        why = f" ({error})" if isinstance(error, OSError) else ""
+        then = "once `cluster` has one that runs, the same command goes on"
+        raise SweeplibError(f"the Dask scheduler at {place} {what}{why}: {then}") from error
+
+
+@contextmanager
+def _said_once() -> Iterator[None]:
+    """Nothing; a client within does not say by itself that it has lost its scheduler."""
+    log = logging.getLogger("distributed.client")
+    before = log.level
+    log.setLevel(logging.CRITICAL)
+    try:
+        yield
+    finally:
+        log.setLevel(before)

@@ -20,8 +20,8 @@ from sweeplib.storage.rows import cases_of
 from sweeplib.storage.run_store import RunStore
 from sweeplib.sweep.blocks import Block
 from sweeplib.sweep.calibration import SECONDS_A_WORK_UNIT
-from sweeplib.sweep.connected import connected
 from sweeplib.sweep.complete_config import write_complete_config
+from sweeplib.sweep.connected import connected
 from sweeplib.sweep.dispatch import dispatched
 from sweeplib.sweep.plan import (
     DynamicsPlan,
