@@ -17,9 +17,12 @@ INSTALL := $(BIN)/python -m pip install --quiet --no-compile --disable-pip-versi
 .PHONY: sweep plan test test-long bench check format docs clean
 .DELETE_ON_ERROR:
 
+sweep plan: export PYTHONSAFEPATH := 1
+
+# No shell stays in between, as it would not pass on the signals that end a sweep.
 sweep: $(VENV)/.run
-	@$(BIN)/snakemake --profile $(PROFILE) --no-hooks --config sweep="$(CONFIG)" results="$(RESULTS)"; status=$$?; \
-	if [ $$status != 2 ]; then $(BIN)/sweeplib summary "$(CONFIG)" --results "$(RESULTS)" || status=1; fi; exit $$status
+	@exec $(BIN)/snakemake --profile $(PROFILE) --no-hooks --config sweep="$(CONFIG)" results="$(RESULTS)"
+	@exec $(BIN)/sweeplib summary "$(CONFIG)" --results "$(RESULTS)"
 
 plan: $(VENV)/.run
 	$(BIN)/sweeplib plan "$(CONFIG)" --results "$(RESULTS)"

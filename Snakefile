@@ -1,23 +1,20 @@
 # From a sweep's YAML file to its report: snakemake --profile workflow/profiles/local --config sweep=config/NAME.yaml
 import sys
 
-import sweeplib.config
 import sweeplib.errors
+import sweeplib.stages
 
 try:
     config = {"sweep": "config/quickstart.yaml", "results": "results"} | config
     if len(config) > 2:
         raise sweeplib.errors.InputError("give the sweep's file as --config sweep=FILE, without --configfile")
-    sweep = sweeplib.config.load(config["sweep"])
-except sweeplib.errors.InputError as error:
+    sweep, directory = sweeplib.stages.loaded(config["sweep"], config["results"])
+except sweeplib.errors.SweeplibError as error:
     print(error, file=sys.stderr)
     sys.exit(2)
 
 
 report: "workflow/report/workflow.rst"
-
-
-directory = f"{config['results']}/{sweep.name}"
 
 
 include: "workflow/rules/messages.smk"

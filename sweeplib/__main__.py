@@ -1,5 +1,5 @@
 """`python -m sweeplib` is the command `sweeplib`."""
 
-from sweeplib.cli import app
+from sweeplib.cli import main
 
-app(prog_name="sweeplib")
+main()

@@ -7,7 +7,8 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 from typer.core import TyperGroup
 
-from sweeplib.errors import InputError, SweeplibError
+from sweeplib.command import command, whole_process, writes_into
+from sweeplib.errors import InputError
 
 if TYPE_CHECKING:
     from rich.table import Table
@@ -16,16 +17,17 @@ if TYPE_CHECKING:
     from sweeplib.sweep.sweep import Sweep
 
 
+_PASSING = (typer.Exit, typer.Abort, typer.BadParameter.__base__ or typer.BadParameter, BrokenPipeError)
+"""What typer itself handles."""
+
+
 class Commands(TyperGroup):
-    """The commands; what sweeplib refuses is said in one line, with exit status 2."""
+    """The commands; what ends one early is said in one line, with exit status 2 where input is refused."""
 
     def invoke(self, ctx: Any) -> Any:
         """Return what the command returns."""
-        try:
+        with command(passing=_PASSING):
             return super().invoke(ctx)
-        except SweeplibError as error:
-            typer.echo(str(error), err=True)
-            raise typer.Exit(2 if isinstance(error, InputError) else 1) from None
 
 
 app = typer.Typer(
@@ -50,7 +52,7 @@ RESULTS = Path("results")
 @app.command()
 def plan(config: Config, set_: Set = None, results: Results = RESULTS, workers: Workers = None) -> None:
     """Show what there is to do, and what it will take here."""
-    sweep, directory = _loaded(config, set_, results)
+    sweep, directory = _loaded(config, set_, results, begins=True)
     from sweeplib.sweep.plan import write_plan
 
     _show(write_plan(sweep, directory, workers=workers).table())
@@ -69,7 +71,7 @@ def run(
 
     Interrupted, it goes on where it stopped. Cases that fail are recorded, and stop nothing.
     """
-    sweep, directory = _loaded(config, set_, results)
+    sweep, directory = _loaded(config, set_, results, begins=True)
     chosen = _chosen(dynamics, sweep.runs, "dynamics of this sweep")
     from sweeplib.sweep.run import run_sweep
 
@@ -183,14 +185,30 @@ def schema(
         typer.echo(directory / name)
 
 
+def main() -> None:
+    """The command `sweeplib`, as a process of its own."""
+    with whole_process():
+        app(prog_name="sweeplib")
+
+
 _WELL = ("ok", "missing")
 
 
-def _loaded(config: Path, overrides: Iterable[str] | None, results: Path) -> "tuple[Sweep, Path]":
+def _loaded(
+    config: Path, overrides: Iterable[str] | None, results: Path, *, begins: bool = False
+) -> "tuple[Sweep, Path]":
+    """The sweep and its directory, which is its own from now on if the command `begins` a sweep."""
     from sweeplib.config import load
 
     sweep = load(config, overrides or ())
-    return sweep, results / sweep.name
+    directory = results / sweep.name
+    writes_into(directory)
+    from sweeplib.storage.origin import check_origin, record_origin
+
+    check_origin(config, directory)
+    if begins:
+        record_origin(config, directory)
+    return sweep, directory
 
 
 def _chosen(names: list[str] | None, known: Iterable[str], kind: str) -> list[str]:

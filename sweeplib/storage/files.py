@@ -9,13 +9,22 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
+from sweeplib.errors import SweeplibError
+
+MADE_AGAIN = "delete it, and the same command makes it again"
+"""What to do about a damaged file that holds no results."""
+
 
 def write_text(path: Path, text: str) -> Path:
     """The path of a file with this text, written in one rename: a reader sees the old file or the new one."""
     path.parent.mkdir(parents=True, exist_ok=True)
     beside = path.with_name(f".{path.name}.{os.getpid()}.partial")
-    beside.write_text(text, encoding="utf-8")
-    beside.replace(path)
+    try:
+        beside.write_text(text, encoding="utf-8")
+        beside.replace(path)
+    except BaseException:
+        beside.unlink(missing_ok=True)
+        raise
     return path
 
 
@@ -24,9 +33,17 @@ def write_json(path: Path, value: Any) -> Path:
     return write_text(path, json.dumps(value, indent=1, sort_keys=True, default=str) + "\n")
 
 
-def read_json(path: Path) -> Any:
-    """The value in a JSON file, None where there is no file."""
-    return json.loads(path.read_text(encoding="utf-8")) if path.exists() else None
+def read_json(path: Path) -> dict[str, Any] | None:
+    """The object in a JSON file, None where there is no file; SweeplibError where it is damaged."""
+    if not path.exists():
+        return None
+    try:
+        value = json.loads(path.read_bytes())
+    except ValueError as error:
+        raise SweeplibError(f"{path}: damaged ({error}): {MADE_AGAIN}") from None
+    if not isinstance(value, dict):
+        raise SweeplibError(f"{path}: damaged (no object in it): {MADE_AGAIN}")
+    return value
 
 
 def append_line(path: Path, record: dict[str, Any]) -> None:

@@ -2,6 +2,7 @@
 
 import os
 import socket
+import sys
 from collections.abc import Iterator
 from contextlib import AbstractContextManager, contextmanager
 from pathlib import Path
@@ -21,7 +22,8 @@ PATIENCE = 0.5
 def driver_lock(directory: Path, dynamics: str) -> Iterator[None]:
     """Nothing, held by the one driver of a dynamics in `directory`; InputError naming the holder while there is one.
 
-    A holder whose own parent was killed (Snakemake, say) is doing the work that this call is for: it is waited for.
+    A holder whose own parent was killed (Snakemake, say) is doing the work that this call is for: it is waited for,
+    after a line on standard error that says so.
     """
     lock, holder = FileLock(_lock(directory, dynamics)), directory / "locks" / f"{dynamics}.holder.json"
     with _acquired(lock, holder, dynamics, directory):
@@ -33,14 +35,20 @@ def driver_lock(directory: Path, dynamics: str) -> Iterator[None]:
 
 
 def _acquired(lock: FileLock, holder: Path, dynamics: str, directory: Path) -> AbstractContextManager[Any]:
+    told = False
     while True:
         try:
             return lock.acquire(timeout=PATIENCE)
         except Timeout:
             who = read_json(holder)
+            name = f"process {who['pid']} on {who['host']}" if who else "another process"
             if not _orphaned(who):
-                name = f"process {who['pid']} on {who['host']}" if who else "another process"
-                raise InputError(f"{dynamics} is being run by {name}", file=directory) from None
+                wait = "one command at a time: wait for it, or end it"
+                raise InputError(f"{dynamics} is being run by {name}", file=directory, expected=wait) from None
+            if not told:
+                sys.stderr.write(f"{directory}: waiting for {name}, which outlived its command and runs {dynamics}\n")
+                sys.stderr.flush()
+                told = True
 
 
 def _orphaned(who: dict[str, Any] | None) -> bool:

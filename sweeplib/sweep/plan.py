@@ -8,7 +8,8 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from sweeplib.storage.files import read_json, write_json
+from sweeplib.errors import SweeplibError
+from sweeplib.storage.files import MADE_AGAIN, read_json, write_json
 from sweeplib.storage.inventory import Inventory, inventory
 from sweeplib.storage.rows import Row, cases_of
 from sweeplib.storage.run_store import RunStore
@@ -183,10 +184,17 @@ def write_plan(sweep: "Sweep", directory: Path, *, workers: int | None = None, p
 
 
 def planned_layouts(directory: Path, dynamics: str) -> dict[str, LayoutPlan]:
-    """The layouts of a dynamics in `plan.json`, as they were when it was written; {} without a plan."""
-    plan = read_json(directory / "plan.json") or {"dynamics": {}}
-    layouts = plan["dynamics"].get(dynamics, {"layouts": {}})["layouts"]
-    return {name: LayoutPlan(**layout) for name, layout in layouts.items()}
+    """The layouts of a dynamics in `plan.json`, as they were when it was written; {} without a plan.
+
+    SweeplibError where the file is damaged.
+    """
+    path = directory / "plan.json"
+    plan = read_json(path) or {"dynamics": {}}
+    try:
+        layouts = plan["dynamics"].get(dynamics, {"layouts": {}})["layouts"]
+        return {name: LayoutPlan(**layout) for name, layout in layouts.items()}
+    except (AttributeError, KeyError, TypeError) as error:
+        raise SweeplibError(f"{path}: damaged ({type(error).__name__}: {error}): {MADE_AGAIN}") from None
 
 
 def planned_advice(directory: Path) -> tuple[str, ...]:

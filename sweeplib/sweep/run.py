@@ -21,6 +21,7 @@ from sweeplib.storage.run_store import RunStore
 from sweeplib.sweep.blocks import Block
 from sweeplib.sweep.calibration import SECONDS_A_WORK_UNIT
 from sweeplib.sweep.complete_config import write_complete_config
+from sweeplib.sweep.connected import connected
 from sweeplib.sweep.dispatch import dispatched
 from sweeplib.sweep.plan import (
     DynamicsPlan,
@@ -130,7 +131,7 @@ def _computed(sweep: "Sweep", parts: list[_Part], workers: int | None, *, show: 
     """The parts after a cluster has run all their blocks. New cases are appended to the store while it starts."""
     with ThreadPoolExecutor(1) as beside:
         appending = beside.submit(lambda: [_appended(sweep, part) for part in parts])
-        with sweep.cluster.client(workers) as client:
+        with connected(sweep.cluster, workers) as client:
             parts = appending.result()
             blocks = sorted((each for part in parts for each in _blocks(sweep, part)), key=lambda block: -block.seconds)
             cases, seconds = sum(part.todo for part in parts), sum(block.seconds for block in blocks)

@@ -1,8 +1,10 @@
-# What a reader sees: a line a job, and at the end what became of the sweep.
+# What a reader sees: a line a job, and at the end what became of the sweep. What ends the workflow early ends all of it.
 import logging
 
-chatter = ("Select jobs to execute", "Execute ", "Using shell")
-logging.getLogger("snakemake.logging").addFilter(lambda record: not str(record.msg).startswith(chatter))
+import sweeplib.messages
+
+sweeplib.messages.install(logging.getLogger("snakemake.logging"))
+shell.prefix("trap '' INT; ")  # Ctrl-C reaches all processes at once: scripts leave it to Snakemake, which ends them
 
 
 onsuccess:

@@ -1,12 +1,5 @@
 """One analysis of the dataset."""
 
-from pathlib import Path
+import sweeplib.stages
 
-import sweeplib.analysis
-import sweeplib.config
-
-sweeplib.analysis.write_analysis(
-    sweeplib.config.load(snakemake.config["sweep"]),
-    snakemake.wildcards.name,
-    directory=Path(snakemake.params.directory),
-)
+sweeplib.stages.analyse(snakemake.config["sweep"], snakemake.params.directory, snakemake.wildcards.name)

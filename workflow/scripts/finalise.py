@@ -1,10 +1,5 @@
 """The labelled dataset of a finished sweep."""
 
-from pathlib import Path
+import sweeplib.stages
 
-import sweeplib.config
-import sweeplib.storage.finalise
-
-sweeplib.storage.finalise.finalise(
-    sweeplib.config.load(snakemake.config["sweep"]), directory=Path(snakemake.params.directory)
-)
+sweeplib.stages.finalise(snakemake.config["sweep"], snakemake.params.directory)

@@ -1,0 +1,73 @@
+"""A command of a user, or a job of the workflow: whatever ends it early is said in one line, and leaves no process."""
+
+import os
+import sys
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+
+from sweeplib.errors import InputError
+from sweeplib.interrupts import exit_now, interruptible
+from sweeplib.processes import import_nothing_from_here
+from sweeplib.troubles import TRACEBACK, trouble
+
+INTERRUPTED = "interrupted; the same command goes on where it stopped"
+
+
+_directories: list[Path | None] = []
+"""Where the commands under way write."""
+
+
+@contextmanager
+def command(
+    directory: Path | None = None,
+    *,
+    interrupted: str | None = INTERRUPTED,
+    passing: tuple[type[BaseException], ...] = (BrokenPipeError,),
+) -> Iterator[None]:
+    """Nothing; an exception that leaves the context is told on standard error in one line, then SystemExit is raised.
+
+    The status is 2 for input that is refused, else 1. Interrupted, the process ends with `interrupted` as its last
+    line, silently where that is None. Exceptions of the types `passing` pass, and all, with their tracebacks, where the
+    environment has SWEEPLIB_TRACEBACK.
+    """
+    import_nothing_from_here()
+    _directories.append(directory)
+    try:
+        with interruptible(lambda: _say(interrupted)):
+            yield
+    except passing:
+        raise
+    except Exception as error:
+        if os.environ.get(TRACEBACK):
+            raise
+        _say(trouble(error, _directories[-1]))
+        raise SystemExit(2 if isinstance(error, InputError) else 1) from None
+    finally:
+        _directories.pop()
+
+
+@contextmanager
+def whole_process() -> Iterator[None]:
+    """Nothing; an exit status other than 0 that leaves the context ends this process at once, and all that it started.
+
+    What was given up half made, such as the client of a scheduler that is not there, could wait for ever otherwise.
+    """
+    try:
+        yield
+    except SystemExit as error:
+        if not error.code:
+            raise
+        exit_now(error.code if isinstance(error.code, int) else 1)
+
+
+def writes_into(directory: Path) -> None:
+    """Let the command under way know the sweep's directory, of which errors tell."""
+    if _directories:
+        _directories[-1] = directory
+
+
+def _say(line: str | None) -> None:
+    if line is not None:
+        sys.stderr.write(f"{line}\n")
+        sys.stderr.flush()

@@ -1,0 +1,86 @@
+"""What a reader sees of the workflow: a line a job, a line for what ends it. Snakemake's log file has all the rest."""
+
+import atexit
+import logging
+import re
+import signal
+import sys
+import time
+from types import FrameType
+from typing import NoReturn
+
+from sweeplib.command import INTERRUPTED
+from sweeplib.interrupts import ended, silence, watched
+from sweeplib.processes import descendants, end
+
+CHATTER = (
+    "Assuming unrestricted",
+    "Building DAG",
+    "Exiting because a job execution failed",
+    "Execute ",
+    "Select jobs to execute",
+    "Shutting down",
+    "Terminating processes on user request",
+    "Using shell",
+    "Will exit after finishing",
+    "WorkflowError:\nAt least one job did not complete",
+    "host: ",
+)
+JOB_ERRORS = ("job_error", "group_error")
+TOLD = (1, 2)
+"""The exit statuses of a script that said itself what ended it."""
+_DIED = re.compile(r"CalledProcessError .*/(\w+)\.smk.*(?:exit status (\d+)|died with <Signals.\w+: (\d+)>)", re.DOTALL)
+
+
+class Messages(logging.Filter):
+    """Lets those of Snakemake's messages pass that say something to a reader."""
+
+    def filter(self, record: logging.LogRecord) -> bool:
+        """Whether a message is shown. In place of one that a script was killed there is a line that says so."""
+        text, event = str(record.msg), getattr(record, "event", None)
+        if text.startswith(CHATTER) or getattr(event, "value", None) in JOB_ERRORS:
+            return False
+        died = _DIED.search(text)
+        if died is None:
+            return True
+        rule, status, number = died.groups()
+        if number or int(status) not in TOLD:
+            sys.stderr.write(f"{rule}: {_death(int(number) if number else int(status) - 128)}\n")
+        return False
+
+
+def _death(number: int) -> str:
+    """What is said of a script that a signal ended."""
+    name = signal.Signals(number).name if number in set(signal.Signals) else f"signal {number}"
+    why = ", as by a system that is out of memory" if number == signal.SIGKILL else ""
+    return f"its process was ended by {name}{why}; the same command goes on where it stopped"
+
+
+def install(logger: logging.Logger) -> None:
+    """Show a reader what matters of the messages of Snakemake's `logger`, or all if it is verbose.
+
+    When it is interrupted, end this process, whose main thread this is, with all that it started.
+    """
+    if logger.level > logging.DEBUG:
+        for handler in logger.handlers:
+            if not isinstance(handler, logging.FileHandler):
+                handler.addFilter(Messages())
+    signal.signal(signal.SIGINT, _interrupted)
+    interrupts = watched(_end)
+    interrupts.__enter__()
+    atexit.register(interrupts.__exit__, None, None, None)
+
+
+def _interrupted(_number: int, _frame: FrameType | None) -> NoReturn:
+    silence()
+    raise KeyboardInterrupt
+
+
+def _end(number: int) -> NoReturn:
+    """End what was started, then this process: its main thread has a moment to put things in order."""
+    silence()
+    atexit.register(ended, number)
+    end(descendants(), grace=1.0)
+    sys.stderr.write(f"{INTERRUPTED}\n")
+    time.sleep(0.5)
+    ended(number)

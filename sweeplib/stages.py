@@ -1,0 +1,85 @@
+"""The jobs of the workflow: each reads the sweep's file and makes one thing under the sweep's `directory`.
+
+What ends one early is told in one line; the workflow itself says when it is interrupted.
+"""
+
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from sweeplib.command import command, whole_process
+
+if TYPE_CHECKING:
+    from sweeplib.sweep.sweep import Sweep
+
+
+def loaded(config: str, results: str) -> tuple["Sweep", str]:
+    """The sweep that a file describes, and its directory; InputError where that holds another file's sweep."""
+    from sweeplib.config import load
+    from sweeplib.storage.origin import check_origin
+
+    sweep = load(config)
+    directory = f"{results}/{sweep.name}"
+    check_origin(Path(config), Path(directory))
+    return sweep, directory
+
+
+def plan(config: str, directory: str) -> None:
+    """Write the sweep's plan, and show it."""
+    with _stage(config, directory) as sweep:
+        from sweeplib.sweep.plan import write_plan
+
+        write_plan(sweep, Path(directory)).show()
+
+
+def simulate(config: str, directory: str, workers: int) -> None:
+    """Compute the cases that the run store does not have yet."""
+    with _stage(config, directory) as sweep:
+        from sweeplib.sweep.run import run_sweep
+
+        run_sweep(sweep, Path(directory), workers=workers)
+
+
+def finalise(config: str, directory: str) -> None:
+    """Write the labelled dataset of a finished sweep."""
+    with _stage(config, directory) as sweep:
+        from sweeplib.storage.finalise import finalise as written
+
+        written(sweep, Path(directory))
+
+
+def analyse(config: str, directory: str, name: str) -> None:
+    """Write one analysis of the dataset."""
+    with _stage(config, directory) as sweep:
+        from sweeplib.analysis import write_analysis
+
+        write_analysis(sweep, name, Path(directory))
+
+
+def figure(config: str, directory: str, name: str) -> None:
+    """Draw one figure of the dataset and its analyses."""
+    with _stage(config, directory) as sweep:
+        from sweeplib.figures import write_figure
+
+        write_figure(sweep, name, Path(directory))
+
+
+def report(config: str, directory: str) -> None:
+    """Write the report: one page that says what was asked for, what ran, and what came out."""
+    with _stage(config, directory) as sweep:
+        from sweeplib.report import write_report
+
+        write_report(sweep, Path(directory))
+
+
+@contextmanager
+def _stage(config: str, directory: str) -> Iterator["Sweep"]:
+    """The sweep that a file describes; what is raised within is told as of a command."""
+    with whole_process(), command(Path(directory), interrupted=None):
+        from sweeplib.config import load
+        from sweeplib.storage.origin import record_origin
+
+        sweep = load(config)
+        record_origin(Path(config), Path(directory))
+        yield sweep

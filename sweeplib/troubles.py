@@ -1,0 +1,84 @@
+"""What ends a command, said in one line: where, what, and what to do about it."""
+
+import errno
+import json
+import os
+import traceback
+from collections.abc import Iterator
+from datetime import datetime
+from pathlib import Path
+
+from sweeplib.errors import SweeplibError
+
+GOES_ON = "the same command goes on from there"
+TRACEBACK = "SWEEPLIB_TRACEBACK"
+"""The environment variable that shows tracebacks."""
+
+_FULL = (errno.ENOSPC, errno.EDQUOT, errno.EFBIG)
+_FORBIDDEN = (errno.EROFS, errno.EACCES, errno.EPERM)
+
+
+def trouble(error: BaseException, directory: Path | None = None) -> str:
+    """What is said of an error that ended a command which writes into `directory`: one line.
+
+    The tracebacks of errors that nobody foresaw are appended to its `journal/errors.log`.
+    """
+    said = next(filter(None, (_foreseen(each, directory) for each in _causes(error))), None)
+    return " ".join((said or _unforeseen(error, directory)).split())
+
+
+def _causes(error: BaseException) -> Iterator[BaseException]:
+    """The error, what it was raised from, and so on."""
+    seen: list[BaseException] = []
+    each: BaseException | None = error
+    while each is not None and each not in seen:
+        seen.append(each)
+        yield each
+        each = each.__cause__
+
+
+def _foreseen(error: BaseException, directory: Path | None) -> str | None:
+    where = f"{directory}: " if directory is not None else ""
+    if isinstance(error, SweeplibError):
+        return str(error)
+    if isinstance(error, OSError):
+        return _of_the_system(error, directory)
+    if isinstance(error, MemoryError):
+        return f"{where}not enough memory: {error or 'none left'}; {GOES_ON}, best with fewer workers"
+    if isinstance(error, json.JSONDecodeError) or type(error).__module__.partition(".")[0] == "zarr":
+        return f"{where}a damaged file: {error}; restore it from a copy, or remove what it belongs to and run again"
+    return None
+
+
+def _of_the_system(error: OSError, directory: Path | None) -> str:
+    """An error of the operating system; those of writing name no file, and are told of the directory."""
+    path = os.fsdecode(error.filename) if isinstance(error.filename, str | bytes) else directory
+    where = f"{path}: " if path is not None else ""
+    what = error.strerror or str(error) or type(error).__name__
+    if error.errno in _FULL:
+        return f"{where}no room to write ({what}): free some space, and {GOES_ON}"
+    if error.errno in _FORBIDDEN:
+        return f"{where}cannot be written or read ({what}): change that, or give another folder by --results"
+    return f"{where}{what}; once that is mended, {GOES_ON}"
+
+
+def _unforeseen(error: BaseException, directory: Path | None) -> str:
+    what = "".join(traceback.format_exception_only(error)).strip()
+    log = _logged(error, directory)
+    more = f"the traceback is in {log}" if log else f"{TRACEBACK}=1 shows the traceback"
+    return f"an error in sweeplib or a plugin: {what}; {more}"
+
+
+def _logged(error: BaseException, directory: Path | None) -> Path | None:
+    """The file to which the traceback was appended; None where that cannot be."""
+    if directory is None or not directory.is_dir():
+        return None
+    log = directory / "journal" / "errors.log"
+    try:
+        log.parent.mkdir(exist_ok=True)
+        with log.open("a", encoding="utf-8") as file:
+            file.write(f"{datetime.now().astimezone().isoformat(timespec='seconds')}\n")
+            file.writelines(traceback.format_exception(error))
+    except OSError:
+        return None
+    return log
