@@ -8,15 +8,41 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
+from uuid import uuid4
+
+from sweeplib.storage.damage import damaged
 
 
 def write_text(path: Path, text: str) -> Path:
     """The path of a file with this text, written in one rename: a reader sees the old file or the new one."""
     path.parent.mkdir(parents=True, exist_ok=True)
-    beside = path.with_name(f".{path.name}.{os.getpid()}.partial")
-    beside.write_text(text, encoding="utf-8")
-    beside.replace(path)
+    beside = partial(path)
+    try:
+        beside.write_text(text, encoding="utf-8")
+        beside.replace(path)
+    except BaseException:
+        beside.unlink(missing_ok=True)
+        raise
     return path
+
+
+def partial(path: Path) -> Path:
+    """A new name beside `path`, for what is to take its place."""
+    return path.with_name(f".{path.name}.{uuid4().hex}.partial")
+
+
+def remove_partials(path: Path) -> None:
+    """Remove what writers of `path` that were killed have left. For a writer that is the only one."""
+    for leftover in path.parent.glob(f".{path.name}.*.partial"):
+        remove(leftover)
+
+
+def remove(path: Path) -> None:
+    """Remove a file, a link or a folder with all that is in it."""
+    if path.is_dir() and not path.is_symlink():
+        shutil.rmtree(path, ignore_errors=True)
+    else:
+        path.unlink(missing_ok=True)
 
 
 def write_json(path: Path, value: Any) -> Path:
@@ -25,8 +51,13 @@ def write_json(path: Path, value: Any) -> Path:
 
 
 def read_json(path: Path) -> Any:
-    """The value in a JSON file, None where there is no file."""
-    return json.loads(path.read_text(encoding="utf-8")) if path.exists() else None
+    """The value in a JSON file, None where there is no file; DamageError where it holds no JSON."""
+    if not path.exists():
+        return None
+    try:
+        return json.loads(path.read_bytes())
+    except ValueError:
+        raise damaged(path, f"delete {path}") from None
 
 
 def append_line(path: Path, record: dict[str, Any]) -> None:
@@ -56,16 +87,28 @@ def _parsed(line: str) -> dict[str, Any] | None:
 
 @contextmanager
 def swapped_in(path: Path) -> Iterator[Path]:
-    """A directory beside `path` to write in, which takes its place on success and leaves it untouched on failure."""
-    partial, old = path.with_name(f".{path.name}.partial"), path.with_name(f".{path.name}.old")
-    for leftover in (partial, old):
-        shutil.rmtree(leftover, ignore_errors=True)
-    partial.parent.mkdir(parents=True, exist_ok=True)
-    yield partial
-    if path.exists():
-        path.rename(old)
-    partial.rename(path)
-    shutil.rmtree(old, ignore_errors=True)
+    """A directory beside `path` to write in, which takes its place on success and leaves it untouched on failure.
+
+    A second writer waits for the first.
+    """
+    from filelock import FileLock
+
+    path.parent.mkdir(parents=True, exist_ok=True)
+    with FileLock(path.with_name(f".{path.name}.lock")):
+        remove_partials(path)
+        new, old = partial(path), partial(path)
+        try:
+            yield new
+            if path.exists():
+                path.rename(old)
+            new.rename(path)
+        except BaseException:
+            if old.exists() and not path.exists():
+                old.rename(path)
+            raise
+        finally:
+            remove(new)
+            remove(old)
 
 
 def files_digest(path: Path) -> str:
