@@ -103,10 +103,15 @@ class Layout:
 
     def data(self, variable: str) -> np.ndarray:
         """A recorded variable of all rows, (case, ...)."""
-        for number in np.unique(np.flatnonzero(self.status()) // self.block_size).tolist():
+        for number in self._begun:
             self._refuse_lost(variable, number, RETRY)
         values: np.ndarray = self.array(variable)[: len(self)]
         return values
+
+    @cached_property
+    def _begun(self) -> list[int]:
+        """The blocks of which a row has another status than missing, and which hence have all their chunks."""
+        return [int(number) for number in np.unique(np.flatnonzero(self.status()) // self.block_size)]
 
     def array(self, name: str) -> Any:
         """The zarr array of this name."""
@@ -147,6 +152,7 @@ class Layout:
         block = array[rows] if merge else self.empty(name, rows.stop - rows.start)
         block[positions] = values
         array[rows] = block
+        self.__dict__.pop("_begun", None)
 
     def reset(self, rows: np.ndarray) -> None:
         """Make these rows missing again. For the driver, while no worker runs."""
@@ -164,6 +170,7 @@ class Layout:
         for number in numbers:
             for name in ("status", *self.variables):
                 self._chunk(name, number).unlink(missing_ok=True)
+        self.__dict__.pop("_begun", None)
         rows = [np.arange(block.start, block.stop) for block in map(self.block, numbers)]
         return np.concatenate(rows) if rows else np.empty(0, np.int64)
 
@@ -229,7 +236,7 @@ class Layout:
         """The file of a chunk, all of whose places along the other dimensions are in it."""
         array = self.array(name)
         key: str = array.metadata.encode_chunk_key((number, *(0 for _ in array.shape[1:])))
-        return self.path / name / key
+        return Path(f"{self.path}/{name}/{key}")
 
 
 def create_layout(path: Path, case: Case, block_size: int) -> Layout:

@@ -38,4 +38,4 @@ def _sealed(content: dict[str, Any], part: str) -> str:
 
 
 def _text(content: dict[str, Any]) -> str:
-    return json.dumps(content, indent=1, sort_keys=True) + "\n"
+    return json.dumps(content, sort_keys=True) + "\n"

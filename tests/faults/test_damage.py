@@ -36,7 +36,6 @@ observables: [risk, overlap_M]
 plugins: [tests.faults.troubled]
 """
 CASES = 36
-BLOCKS = 2 * 5
 FLIPS = [pytest.param(12, id="12"), pytest.param(50, id="50", marks=pytest.mark.long)]
 
 
