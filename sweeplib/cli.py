@@ -96,7 +96,7 @@ def status(config: Config, set_: Set = None, results: Results = RESULTS) -> None
 def retry(
     config: Config,
     statuses: Annotated[
-        list[str] | None, typer.Argument(metavar="STATUS", help="failed, killed, timeout, diverged.")
+        list[str] | None, typer.Argument(metavar="STATUS", help="failed, killed, timeout, diverged; or damaged.")
     ] = None,
     set_: Set = None,
     results: Results = RESULTS,

@@ -118,7 +118,7 @@ def found(content: bytes, folder: Path) -> Found:
         fault = None
     except InputError as error:
         fault = _fault_of(str(error), path)
-    except BaseException as error:  # noqa: BLE001 - whatever else is raised is a fault
+    except BaseException as error:
         fault = f"{type(error).__name__}: {error}"
     seconds = time.process_time() - start
     return Found(fault or (f"took {seconds:.1f} s" if seconds > SECONDS else None), seconds)

@@ -20,8 +20,9 @@ def open_with_overlaps(path: Path) -> xr.Dataset:
     In memory, unlike `open_dataset`: matrices of all sizes take the room of the largest. Without such records it is
     what `open_dataset` gives.
     """
-    from sweeplib.storage.dataset import open_dataset, shape_group
+    from sweeplib.storage.dataset import open_dataset, shape_group, version_of
 
+    path = version_of(path)
     ds = open_dataset(path)
     shapes = [shape for shape in _shapes(ds) if (path / shape_group(*shape)).exists()]
     parts = [open_dataset(path, shape=shape) for shape in shapes]

@@ -29,7 +29,8 @@ def write_analysis(sweep: "Sweep", name: str, directory: str | Path) -> "Attempt
     """
     from sweeplib.storage.attempts import attempted
     from sweeplib.storage.dataset import open_dataset, write_dataset
-    from sweeplib.storage.files import files_digest, write_json
+    from sweeplib.storage.files import write_json
+    from sweeplib.storage.markers import write_marker
     from sweeplib.sweep.plugins import load_plugins
 
     load_plugins(sweep.plugins)
@@ -40,11 +41,10 @@ def write_analysis(sweep: "Sweep", name: str, directory: str | Path) -> "Attempt
     with attempted(directory, "analysis", name, REPRODUCE.format(name=name)) as attempt:
         attempt.paths = (write_dataset(analysed(sweep, name, directory), path),)
     if attempt.problem is None:
-        done["digest"] = files_digest(path)
+        write_marker(path, done)
     else:
-        done["failed"] = attempt.problem
         shutil.rmtree(path, ignore_errors=True)
-    write_json(path.with_suffix(".done.json"), done)
+        write_json(path.with_suffix(".done.json"), done | {"failed": attempt.problem})
     return attempt
 
 

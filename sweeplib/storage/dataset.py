@@ -5,8 +5,8 @@ from __future__ import annotations
 import itertools
 import math
 import warnings
-from collections.abc import Hashable, Iterable, Iterator, Mapping, Sequence
-from contextlib import contextmanager
+from collections.abc import Callable, Hashable, Iterable, Iterator, Mapping, Sequence
+from contextlib import AbstractContextManager, contextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -14,7 +14,9 @@ import numpy as np
 import zarr
 from zarr.errors import ZarrUserWarning
 
-from sweeplib.errors import InputError
+from sweeplib.errors import InputError, SweeplibError
+from sweeplib.storage.checked_store import COMPRESSORS, CheckedStore
+from sweeplib.storage.contents import check_contents, has_contents, write_contents
 from sweeplib.storage.files import swapped_in
 
 if TYPE_CHECKING:
@@ -55,6 +57,7 @@ class GroupWriter:
             shape=tuple(shape),
             dtype="string" if dtype.kind == "T" else dtype,
             chunks=chunks_of(shape, dtype.itemsize),
+            compressors=COMPRESSORS,
             fill_value=np.nan if dtype.kind == "f" else None,
             dimension_names=tuple(dims),
             attributes=dict(attributes),
@@ -85,14 +88,17 @@ class GroupWriter:
 
 
 @contextmanager
-def written_dataset(path: Path) -> Iterator[zarr.Group]:
-    """The root group of a new dataset, which takes its place at `path` whole and consolidated."""
-    with swapped_in(path) as partial:
+def written_dataset(
+    path: Path, place: Callable[[Path], AbstractContextManager[Path]] = swapped_in
+) -> Iterator[zarr.Group]:
+    """The root group of a new dataset, which takes its `place` at `path` whole and consolidated."""
+    with place(path) as partial:
         root = zarr.create_group(partial)
         yield root
         with warnings.catch_warnings():
             warnings.filterwarnings("ignore", "Consolidated metadata", ZarrUserWarning)
             zarr.consolidate_metadata(partial)
+        write_contents(partial)
 
 
 def write_dataset(dataset: xr.Dataset, path: Path) -> Path:
@@ -113,16 +119,38 @@ def open_dataset(path: str | Path, shape: tuple[int, int] | None = None) -> xr.D
     """The dataset of a sweep or an analysis, lazily: what `xarray.open_zarr` gives, with numpy's own strings.
 
     `path` is the dataset, or the directory of a sweep that was finalised. With `shape` = (p, k), the overlap matrices
-    of the cases of that shape. InputError where there is none.
+    of the cases of that shape. What is read later is of the version that was opened, whatever is written meanwhile.
+    InputError where there is none, DamageError where a file is lost or is not what was written, also when that is found
+    by reading from the dataset.
     """
-    import xarray as xr
-
     path = Path(path)
     path = path / "dataset.zarr" if (path / "dataset.zarr").exists() else path
+    while True:
+        version = version_of(path)
+        try:
+            return _opened(version, path, shape)
+        except SweeplibError:
+            if version_of(path) == version:
+                raise
+
+
+def version_of(path: Path) -> Path:
+    """Where a dataset is that may be a link, which leads elsewhere when a sweep is finalised again."""
+    return path.resolve() if path.is_symlink() else path
+
+
+def _opened(version: Path, path: Path, shape: tuple[int, int] | None) -> xr.Dataset:
+    import xarray as xr
+
+    remedy = f"delete {path}, and the command that made it makes it again"
+    store: Path | CheckedStore = version
+    if has_contents(version):
+        check_contents(version, remedy)
+        store = CheckedStore(version, read_only=True, remedy=remedy, whole=True)
     group = None if shape is None else shape_group(*shape)
-    if not (path / (group or "") / "zarr.json").exists():
+    if not (version / (group or "") / "zarr.json").exists():
         raise InputError("no dataset here" if group is None else f"no dataset of shape {group} here", file=path)
-    dataset = xr.open_zarr(path, group=group, chunks=None)
+    dataset = xr.open_zarr(store, group=group, chunks=None)
     return dataset.assign(
         {name: _plain(dataset[name]) for name in dataset.variables if dataset[name].dtype.kind == "T"}
     )

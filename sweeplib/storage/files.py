@@ -8,17 +8,15 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
+from uuid import uuid4
 
-from sweeplib.errors import SweeplibError
-
-MADE_AGAIN = "delete it, and the same command makes it again"
-"""What to do about a damaged file that holds no results."""
+from sweeplib.storage.damage import damaged
 
 
 def write_text(path: Path, text: str) -> Path:
     """The path of a file with this text, written in one rename: a reader sees the old file or the new one."""
     path.parent.mkdir(parents=True, exist_ok=True)
-    beside = path.with_name(f".{path.name}.{os.getpid()}.partial")
+    beside = partial(path)
     try:
         beside.write_text(text, encoding="utf-8")
         beside.replace(path)
@@ -28,21 +26,40 @@ def write_text(path: Path, text: str) -> Path:
     return path
 
 
+def partial(path: Path) -> Path:
+    """A new name beside `path`, for what is to take its place."""
+    return path.with_name(f".{path.name}.{uuid4().hex}.partial")
+
+
+def remove_partials(path: Path) -> None:
+    """Remove what writers of `path` that were killed have left. For a writer that is the only one."""
+    for leftover in path.parent.glob(f".{path.name}.*.partial"):
+        remove(leftover)
+
+
+def remove(path: Path) -> None:
+    """Remove a file, a link or a folder with all that is in it."""
+    if path.is_dir() and not path.is_symlink():
+        shutil.rmtree(path, ignore_errors=True)
+    else:
+        path.unlink(missing_ok=True)
+
+
 def write_json(path: Path, value: Any) -> Path:
     """The path of `value` written as JSON, in one rename."""
     return write_text(path, json.dumps(value, indent=1, sort_keys=True, default=str) + "\n")
 
 
 def read_json(path: Path) -> dict[str, Any] | None:
-    """The object in a JSON file, None where there is no file; SweeplibError where it is damaged."""
+    """The object in a JSON file, None where there is no file; DamageError where it holds none."""
     if not path.exists():
         return None
     try:
         value = json.loads(path.read_bytes())
-    except ValueError as error:
-        raise SweeplibError(f"{path}: damaged ({error}): {MADE_AGAIN}") from None
+    except ValueError:
+        raise damaged(path, f"delete {path}") from None
     if not isinstance(value, dict):
-        raise SweeplibError(f"{path}: damaged (no object in it): {MADE_AGAIN}")
+        raise damaged(path, f"delete {path}")
     return value
 
 
@@ -73,16 +90,28 @@ def _parsed(line: str) -> dict[str, Any] | None:
 
 @contextmanager
 def swapped_in(path: Path) -> Iterator[Path]:
-    """A directory beside `path` to write in, which takes its place on success and leaves it untouched on failure."""
-    partial, old = path.with_name(f".{path.name}.partial"), path.with_name(f".{path.name}.old")
-    for leftover in (partial, old):
-        shutil.rmtree(leftover, ignore_errors=True)
-    partial.parent.mkdir(parents=True, exist_ok=True)
-    yield partial
-    if path.exists():
-        path.rename(old)
-    partial.rename(path)
-    shutil.rmtree(old, ignore_errors=True)
+    """A directory beside `path` to write in, which takes its place on success and leaves it untouched on failure.
+
+    A second writer waits for the first.
+    """
+    from filelock import FileLock
+
+    path.parent.mkdir(parents=True, exist_ok=True)
+    with FileLock(path.with_name(f".{path.name}.lock")):
+        remove_partials(path)
+        new, old = partial(path), partial(path)
+        try:
+            yield new
+            if path.exists():
+                path.rename(old)
+            new.rename(path)
+        except BaseException:
+            if old.exists() and not path.exists():
+                old.rename(path)
+            raise
+        finally:
+            remove(new)
+            remove(old)
 
 
 def files_digest(path: Path) -> str:

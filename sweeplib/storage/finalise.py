@@ -11,10 +11,12 @@ import yaml
 from sweeplib.simulation.variables import STATUS_LABELS
 from sweeplib.storage.coordinates import Coordinate, constants, coordinates
 from sweeplib.storage.dataset import GroupWriter, shape_group, written_dataset
-from sweeplib.storage.files import files_digest, read_lines, write_json
+from sweeplib.storage.files import read_lines
 from sweeplib.storage.labels import meanings
+from sweeplib.storage.markers import write_marker
 from sweeplib.storage.provenance import git_commit, versions
 from sweeplib.storage.results import SHARED_DIMS, Region, Results, Shape, region_of, results_of
+from sweeplib.storage.versions import new_version
 
 if TYPE_CHECKING:
     from sweeplib.sweep.sweep import Sweep
@@ -23,24 +25,25 @@ EXECUTION_KEYS = ("cluster", "timeout")
 
 
 def finalise(sweep: "Sweep", directory: Path) -> Path:
-    """The path of the sweep's dataset under `directory`, complete; InputError while a case is missing.
+    """The path of the sweep's dataset under `directory`, complete: a link to its new version (`versions`).
 
-    Its bytes depend on what was asked for and on the numerics alone: not on block sizes, workers, crashes, or the
-    order in which the sweep grew. One variable of one dynamics is in memory at a time.
+    InputError while a case is missing, DamageError where one cannot be read. The dataset's bytes depend on what was
+    asked for and on the numerics alone: not on block sizes, workers, crashes, or the order in which the sweep grew. One
+    variable of one dynamics is in memory at a time.
     """
     results = {dynamics: results_of(sweep, dynamics, directory) for dynamics in sweep.runs}
     problem = next(case.problem for dynamics in sweep.runs for _, case in sweep.cases(dynamics))
     every, fixed = coordinates(sweep, problem), constants(sweep, problem)
     said = fixed | {"fixed": meanings(fixed)}
     path = directory / "dataset.zarr"
-    with written_dataset(path) as root:
+    with written_dataset(path, new_version) as root:
         _write_shared(GroupWriter(root), sweep, results, every, said | _attributes(sweep, directory, results))
         for shape in sorted(set().union(*(part.shapes() for part in results.values()))):
             title = {"title": f"{sweep.name}, p = {shape[0]}, k = {shape[1]}"}
             group = root.create_group(shape_group(*shape))
             _write_shape(GroupWriter(group), sweep, results, every, said | title, shape)
     counts = {dynamics: part.wanted.counts() for dynamics, part in results.items()}
-    write_json(directory / "dataset.done.json", {"digest": files_digest(path), "cases": counts})
+    write_marker(path, {"cases": counts})
     return path
 
 

@@ -1,6 +1,6 @@
 """What a sweep wants of one dynamics, and what the run store has of it. A million cases are streamed, never kept."""
 
-from collections.abc import Iterator
+from collections.abc import Hashable, Iterator
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any, NamedTuple
 
@@ -8,7 +8,7 @@ import numpy as np
 
 from sweeplib.problem import Problem
 from sweeplib.simulation import Case, Status, case_work, identities, with_seed
-from sweeplib.storage.layout import layout_name
+from sweeplib.storage.layout import cost_class, layout_name
 from sweeplib.storage.rows import Rows, shared_fields
 from sweeplib.storage.run_store import RunStore
 
@@ -121,6 +121,7 @@ class _Columns:
         self._count = 0
         self._parts: list[tuple[np.ndarray, ...]] = []
         self._new: dict[str, _NewPoints] = {}
+        self._layouts: dict[Hashable, str] = {}
 
     def add(self, points: _Points, ids: np.ndarray, flat: np.ndarray, layout: np.ndarray, row: np.ndarray) -> None:
         self._parts.append((ids, flat, layout, row))
@@ -132,7 +133,8 @@ class _Columns:
     def _add_new(self, place: int, problem: Problem, clock: float) -> None:
         case = Case(problem, seed=0, clock=clock, **self._shared)
         work = case_work(case)
-        name = layout_name(case, work)
+        kind = case.shape, cost_class(work)
+        name = self._layouts.get(kind) or self._layouts.setdefault(kind, layout_name(case, work))
         new = self._new.get(name) or self._new.setdefault(name, _NewPoints(case, [], [], [], []))
         new.places.append(place)
         new.problems.append(problem.text)

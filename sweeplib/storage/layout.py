@@ -1,27 +1,37 @@
 """A layout of the run store: the cases whose arrays have one shape and whose costs are alike, one row each.
 
-Index arrays (`case_id`, `problem`, `seed`, `clock`) are written by the driver alone, when it appends; `case_id` comes
-last, so that the rows are the contiguous prefix whose `case_id` is not zero, whatever an append was cut short at.
+Index arrays (`problem`, `seed`, `clock`, `case_id`) are written by the driver alone, when it appends. The number of
+rows stands in the group's zarr.json and is written last: an append that was cut short anywhere has added nothing.
 Data arrays and `status` are chunked by block and written by the one worker that holds the block; `status` comes last,
 so that a row either has its result or is missing.
+
+Chunks carry their checksums, and so do all zarr.json. What does not match, or is lost though it was written, raises
+DamageError: of a block, it says that `sweeplib retry CONFIG damaged` makes the cases missing again; of metadata and
+index, that the layout has to be deleted. A chunk of `status` that is lost is no damage: its cases are missing.
 """
 
 import hashlib
+import json
 import math
-import shutil
-from collections.abc import Hashable, Iterator
-from functools import cached_property, lru_cache
+from collections.abc import Iterator
+from functools import cached_property
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 import zarr
+from zarr.storage import StorePath
 
 from sweeplib.simulation import Case, Status, case_work, recorded_variables
 from sweeplib.simulation.variables import STATUS_LABELS
+from sweeplib.storage.checked_store import COMPRESSORS, CheckedStore, is_intact
+from sweeplib.storage.damage import DamageError, damaged, lost
+from sweeplib.storage.files import partial, remove, remove_partials
 from sweeplib.storage.rows import Rows, shared_fields
+from sweeplib.storage.sealed import read_sealed, write_sealed
 
 INDEX_ROWS = 4096
+RETRY = "`sweeplib retry CONFIG damaged` lets the next run compute the cases of its block again"
 INDEX = {"problem": "string", "seed": "int64", "clock": "float64", "case_id": "uint64"}
 
 
@@ -31,15 +41,18 @@ def cost_class(work: float) -> int:
 
 
 def layout_name(case: Case, work: float | None = None) -> str:
-    """The name of the layout that a new case of this work belongs to: readable, then a hash of what all in it share."""
+    """The name of the layout that a new case of this work belongs to: readable, then a hash of what all in it share.
+
+    Shared are the names, dimensions, shapes and types of what is recorded, too.
+    """
     work = case_work(case) if work is None else work
-    digest = _digest(case.shape, case.root_seed, case.pair_by)
+    variables = [
+        (name, variable.dims, variable.shape, str(variable.dtype))
+        for name, variable in recorded_variables(case).items()
+    ]
+    shared = repr((case.shape, case.root_seed, case.pair_by, variables))
+    digest = hashlib.blake2b(shared.encode(), digest_size=6).hexdigest()
     return f"p{case.problem.p}_k{case.problem.k}_w{cost_class(work)}-{digest}"
-
-
-@lru_cache(maxsize=256)
-def _digest(*shared: Hashable) -> str:
-    return hashlib.blake2b(repr(shared).encode(), digest_size=4).hexdigest()
 
 
 class Layout:
@@ -52,8 +65,10 @@ class Layout:
     def __init__(self, path: Path) -> None:
         self.path = path
         self.name = path.name
-        self.group = zarr.open_group(path, mode="r+")
-        attributes: dict[str, Any] = self.group.attrs.asdict()
+        self._deletion = f"delete the folder {path}, and the next run computes its cases again"
+        self._opened: dict[str, Any] = {}
+        attributes: dict[str, Any] = read_sealed(path / "zarr.json", self._deletion)["attributes"]
+        self._rows: int = attributes["rows"]
         self.block_size: int = attributes["block_size"]
         self.work = 4.0 ** attributes["cost_class"]
         self.shape: tuple[int, int] = tuple(attributes["shape"])
@@ -63,15 +78,14 @@ class Layout:
     @cached_property
     def ids(self) -> np.ndarray:
         """The identities of the rows, 16 bytes each."""
-        ids = self.stored_ids(slice(None))
-        return ids if ids.all() else ids[: int(np.argmin(ids.astype(bool)))]
+        return self.stored_ids(slice(None))
 
     def stored_ids(self, rows: slice) -> np.ndarray:
-        """The identities as they stand in the array, b"" where an append was cut short."""
-        return np.ascontiguousarray(self._arrays["case_id"][rows]).view("S16").ravel()
+        """The identities of some rows."""
+        return np.ascontiguousarray(self._index("case_id", rows)).view("S16").ravel()
 
     def __len__(self) -> int:
-        return len(self.ids)
+        return self._rows
 
     @property
     def n_blocks(self) -> int:
@@ -80,44 +94,65 @@ class Layout:
 
     def status(self, rows: slice = slice(None)) -> np.ndarray:
         """The status of the rows, uint8."""
-        status: np.ndarray = self._arrays["status"][rows]
-        return status[: len(self)] if rows == slice(None) else status
+        status: np.ndarray = self.array("status")[slice(*rows.indices(len(self)))]
+        return status
 
     def rows(self, rows: slice) -> Rows:
         """What is their own of the cases in these rows."""
-        return Rows(*(self._arrays[name][rows] for name in Rows._fields))
+        return Rows(*(self._index(name, rows) for name in Rows._fields))
 
     def data(self, variable: str) -> np.ndarray:
         """A recorded variable of all rows, (case, ...)."""
-        values: np.ndarray = self._arrays[variable][: len(self)]
+        for number in self._begun:
+            self._refuse_lost(variable, number, RETRY)
+        values: np.ndarray = self.array(variable)[: len(self)]
         return values
+
+    @cached_property
+    def _begun(self) -> list[int]:
+        """The blocks of which a row has another status than missing, and which hence have all their chunks."""
+        return [int(number) for number in np.unique(np.flatnonzero(self.status()) // self.block_size)]
+
+    def array(self, name: str) -> Any:
+        """The zarr array of this name."""
+        if name not in self._opened:
+            remedy = self._deletion if name in INDEX else RETRY
+            metadata = read_sealed(self.path / name / "zarr.json", self._deletion)
+            place = StorePath(CheckedStore(self.path, remedy=remedy), name)
+            self._opened[name] = zarr.Array.from_dict(place, metadata).with_config({"write_empty_chunks": True})
+        return self._opened[name]
 
     def block(self, number: int) -> slice:
         """The rows of a block."""
-        return slice(number * self.block_size, min((number + 1) * self.block_size, self._arrays["status"].shape[0]))
+        return slice(number * self.block_size, min((number + 1) * self.block_size, len(self)))
 
     def write(self, number: int, positions: np.ndarray, data: dict[str, np.ndarray], status: np.ndarray) -> None:
         """Write results into `positions` of a block: the data first, then `status`. For the block's one writer."""
-        rows = self.block(number)
-        known = self.status(rows)
+        merge = bool(self.status(self.block(number)).any())
         for name in self.variables:
-            self._put(name, rows, positions, data[name], merge=bool(known.any()))
-        self.write_status(number, positions, status)
+            self._put(name, number, positions, data[name], merge=merge)
+        self._put("status", number, positions, status, merge=True)
 
     def write_status(self, number: int, positions: np.ndarray, status: np.ndarray) -> None:
-        """Write the status of `positions` of a block alone. For the block's one writer."""
-        self._put("status", self.block(number), positions, status, merge=True)
+        """Write the status of `positions` of a block, and no data. For the block's one writer."""
+        if not self.status(self.block(number)).any():
+            for name in self.variables:
+                self._put(name, number, positions, self.empty(name, len(positions)), merge=False)
+        self._put("status", number, positions, status, merge=True)
 
     def empty(self, variable: str, cases: int) -> np.ndarray:
         """Values of a variable for some cases, all still at its fill value."""
-        array = self._arrays[variable]
+        array = self.array(variable)
         return np.full((cases, *array.shape[1:]), array.fill_value, array.dtype)
 
-    def _put(self, name: str, rows: slice, positions: np.ndarray, values: np.ndarray, *, merge: bool) -> None:
-        array = self._arrays[name]
+    def _put(self, name: str, number: int, positions: np.ndarray, values: np.ndarray, *, merge: bool) -> None:
+        array, rows = self.array(name), self.block(number)
+        if merge and name != "status":
+            self._refuse_lost(name, number, RETRY)
         block = array[rows] if merge else self.empty(name, rows.stop - rows.start)
         block[positions] = values
         array[rows] = block
+        self.__dict__.pop("_begun", None)
 
     def reset(self, rows: np.ndarray) -> None:
         """Make these rows missing again. For the driver, while no worker runs."""
@@ -125,50 +160,111 @@ class Layout:
             inside = rows[rows // self.block_size == number] - number * self.block_size
             self.write_status(int(number), inside, np.full(len(inside), Status.missing, np.uint8))
 
+    def forget_damaged(self) -> np.ndarray:
+        """The rows that are missing again, as something of their blocks was damaged or lost; it is deleted.
+
+        For the driver, while no worker runs. DamageError where the index or the metadata are damaged.
+        """
+        self.check_index()
+        numbers = [number for number in range(self.n_blocks) if self._is_damaged(number)]
+        for number in numbers:
+            for name in ("status", *self.variables):
+                self._chunk(name, number).unlink(missing_ok=True)
+        self.__dict__.pop("_begun", None)
+        rows = [np.arange(block.start, block.stop) for block in map(self.block, numbers)]
+        return np.concatenate(rows) if rows else np.empty(0, np.int64)
+
+    def _is_damaged(self, number: int) -> bool:
+        try:
+            done = bool(self.status(self.block(number)).any())
+        except DamageError:
+            return True
+        chunks = [self._chunk(name, number) for name in self.variables]
+        return any(not is_intact(chunk.read_bytes()) if chunk.exists() else done for chunk in chunks)
+
     def append(self, ids: np.ndarray, rows: Rows) -> None:
-        """Append cases, all missing. For the driver. Killed anywhere, the rows are a prefix of what was asked."""
-        self._repair()
+        """Append cases, all missing. For the driver. Killed anywhere, all of them are there, or none."""
         start, stop = len(self), len(self) + len(ids)
+        for name in INDEX:
+            self._index(name, slice(start - 1, start))
         for name in (*self.variables, "status", *INDEX):
-            array = self._arrays[name]
-            array.resize((stop, *array.shape[1:]))
+            self._resize(name, stop)
         for name, column in rows._asdict().items():
-            self._arrays[name][start:stop] = column.astype(self._arrays[name].dtype)
-        self._arrays["case_id"][start:stop] = ids.view("<u8").reshape(-1, 2)
-        del self.ids
+            self.array(name)[start:stop] = column.astype(self.array(name).dtype)
+        self.array("case_id")[start:stop] = ids.view("<u8").reshape(-1, 2)
+        self._commit(stop)
 
-    def _repair(self) -> None:
-        """Cut what an append that was killed left beyond the rows, so that it cannot be taken for rows later."""
-        case_id = self._arrays["case_id"]
-        if case_id.shape[0] > len(self):
-            case_id[len(self) :] = 0
-            case_id.resize((len(self), 2))
+    def _resize(self, name: str, rows: int) -> None:
+        path = self.path / name / "zarr.json"
+        metadata = read_sealed(path, self._deletion)
+        metadata["shape"][0] = rows
+        write_sealed(path, metadata)
+        self._opened.pop(name, None)
 
-    @cached_property
-    def _arrays(self) -> dict[str, Any]:
-        return {name: array.with_config({"write_empty_chunks": True}) for name, array in self.group.arrays()}
+    def _commit(self, rows: int) -> None:
+        path = self.path / "zarr.json"
+        metadata = read_sealed(path, self._deletion)
+        metadata["attributes"]["rows"] = rows
+        write_sealed(path, metadata)
+        self._rows = rows
+        self.__dict__.pop("ids", None)
+
+    def check_index(self) -> None:
+        """Raise DamageError if something of the index is damaged or lost, also where it is not to be read."""
+        for name in INDEX:
+            self.array(name)
+            for number in range(-(-len(self) // INDEX_ROWS)):
+                self._refuse_lost(name, number, self._deletion)
+                chunk = self._chunk(name, number)
+                if not is_intact(chunk.read_bytes()):
+                    raise damaged(chunk, self._deletion)
+
+    def _index(self, name: str, rows: slice) -> np.ndarray:
+        """An index array at some rows, all of whose chunks were written."""
+        start, stop, _ = rows.indices(len(self))
+        for number in range(start // INDEX_ROWS, -(-stop // INDEX_ROWS)):
+            self._refuse_lost(name, number, self._deletion)
+        values: np.ndarray = self.array(name)[start:stop]
+        return values
+
+    def _refuse_lost(self, name: str, number: int, remedy: str) -> None:
+        chunk = self._chunk(name, number)
+        if not chunk.exists():
+            raise lost(chunk, remedy)
+
+    def _chunk(self, name: str, number: int) -> Path:
+        """The file of a chunk, all of whose places along the other dimensions are in it."""
+        array = self.array(name)
+        key: str = array.metadata.encode_chunk_key((number, *(0 for _ in array.shape[1:])))
+        return Path(f"{self.path}/{name}/{key}")
 
 
 def create_layout(path: Path, case: Case, block_size: int) -> Layout:
-    """A new, empty layout for cases like `case`; it appears at `path` complete or not at all."""
-    partial = path.with_name(f".{path.name}.partial")
-    shutil.rmtree(partial, ignore_errors=True)
+    """A new, empty layout for cases like `case`; it appears at `path` complete or not at all. For the driver."""
+    remove_partials(path)
     variables = recorded_variables(case)
     attributes: dict[str, Any] = {
         "block_size": block_size,
         "cost_class": cost_class(case_work(case)),
+        "rows": 0,
         "shared": shared_fields(case),
         "variables": {name: list(variable.dims) for name, variable in variables.items()},
         "shape": [case.problem.p, case.problem.k],
     }
-    group = zarr.create_group(partial, attributes=attributes)
-    for name, variable in variables.items():
-        _create(group, name, variable.dtype, variable.shape, variable.dims, block_size, dict(variable.attrs))
-    _create(group, "status", "uint8", (), (), block_size, STATUS_LABELS)
-    for name, dtype in INDEX.items():
-        words = name == "case_id"
-        _create(group, name, dtype, (2,) if words else (), ("word",) if words else (), INDEX_ROWS, {})
-    partial.rename(path)
+    new = partial(path)
+    try:
+        group = zarr.create_group(new, attributes=attributes)
+        for name, variable in variables.items():
+            _create(group, name, variable.dtype, variable.shape, variable.dims, block_size, dict(variable.attrs))
+        _create(group, "status", "uint8", (), (), block_size, STATUS_LABELS)
+        for name, dtype in INDEX.items():
+            words = name == "case_id"
+            _create(group, name, dtype, (2,) if words else (), ("word",) if words else (), INDEX_ROWS, {})
+        for file in (new / "zarr.json", *new.glob("*/zarr.json")):
+            write_sealed(file, json.loads(file.read_bytes()))
+        new.rename(path)
+    finally:
+        remove(new)
     return Layout(path)
 
 
@@ -180,6 +276,7 @@ def _create(group: Any, name: str, dtype: Any, shape: Any, dims: Any, rows: int,
         shape=(0, *shape),
         chunks=(rows, *(max(1, size) for size in shape)),
         dtype=dtype,
+        compressors=COMPRESSORS,
         fill_value=np.nan if floating else None,
         dimension_names=("case", *dims),
         attributes=attributes,
@@ -189,5 +286,5 @@ def _create(group: Any, name: str, dtype: Any, shape: Any, dims: Any, rows: int,
 
 def layouts(directory: Path) -> Iterator[Layout]:
     """The layouts of one dynamics, in the order of their names."""
-    for path in sorted(directory.glob("p*/zarr.json")):
-        yield Layout(path.parent)
+    for path in sorted(directory.glob("p*_k*_w*-????????????")):
+        yield Layout(path)

@@ -10,6 +10,7 @@ import numpy as np
 
 from sweeplib.errors import InputError
 from sweeplib.simulation import Status
+from sweeplib.storage.damage import DamageError
 from sweeplib.storage.inventory import Inventory, inventory
 from sweeplib.storage.layout import Layout
 from sweeplib.storage.run_store import RunStore
@@ -107,12 +108,24 @@ class Region:
 
 
 def results_of(sweep: "Sweep", dynamics: str, directory: Path) -> Results:
-    """The results of one dynamics; InputError while a case is missing."""
-    store = RunStore(directory, dynamics)
-    wanted = inventory(sweep, dynamics, store)
+    """The results of one dynamics; InputError while a case is missing.
+
+    A done.json that says otherwise goes, so that a workflow runs the dynamics again.
+    """
+    done = directory / f"{dynamics}.done.json"
+    try:
+        store = RunStore(directory, dynamics)
+        for layout in store.layouts.values():
+            layout.check_index()
+        wanted = inventory(sweep, dynamics, store)
+    except DamageError:
+        done.unlink(missing_ok=True)
+        raise
     missing = wanted.counts()["missing"]
     if missing:
-        raise InputError(f"{missing} cases of {dynamics} have not been run yet", file=directory)
+        done.unlink(missing_ok=True)
+        problem = f"{missing} cases of {dynamics} have not been run yet"
+        raise InputError(problem, file=directory, expected="`sweeplib run CONFIG` or `make sweep` first")
     return Results(list(store.layouts.values()), wanted)
 
 
@@ -130,6 +143,6 @@ def _is_shared(dims: Iterable[str]) -> bool:
 
 
 def _variable(layout: Layout, name: str) -> Variable:
-    array = layout.group[name]
+    array = layout.array(name)
     dims = tuple(layout.variables[name])
     return Variable(dims, array.shape[1:], array.dtype, array.fill_value, array.attrs.asdict())

@@ -6,10 +6,10 @@ A row takes 8 bytes a recorded number before compression, and about 25 bytes of 
 from pathlib import Path
 
 import numpy as np
-import zarr
 
 from sweeplib.simulation import Case
 from sweeplib.storage.layout import Layout, create_layout, layouts
+from sweeplib.storage.sealed import read_sealed, write_sealed
 
 
 class RunStore:
@@ -19,6 +19,10 @@ class RunStore:
         self.directory = directory
         self.dynamics = dynamics
         self.path = directory / "runs.zarr" / dynamics
+        self._groups = [folder / "zarr.json" for folder in (self.path.parent, self.path)]
+        for group in self._groups:
+            if group.exists():
+                read_sealed(group, f"delete {group}: the next run writes it again")
         self.layouts = {layout.name: layout for layout in layouts(self.path)}
         self._index()
 
@@ -40,7 +44,9 @@ class RunStore:
 
     def create(self, name: str, case: Case, block_size: int) -> Layout:
         """The layout `name`, created for cases like `case`."""
-        zarr.open_group(self.directory / "runs.zarr", mode="a").require_group(self.dynamics)
+        for group in self._groups:
+            if not group.exists():
+                write_sealed(group, {"attributes": {}, "node_type": "group", "zarr_format": 3})
         self.layouts[name] = create_layout(self.path / name, case, block_size)
         return self.layouts[name]
 

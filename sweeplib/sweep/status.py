@@ -17,6 +17,8 @@ if TYPE_CHECKING:
     from sweeplib.sweep.sweep import Sweep
 
 RETRIED = ("failed", "killed", "timeout", "diverged")
+DAMAGED = "damaged"
+"""In place of a status: the cases of which something in the run store is lost, or is not what was written."""
 
 
 def sweep_status(sweep: "Sweep", directory: Path) -> dict[str, dict[str, int]]:
@@ -27,14 +29,17 @@ def sweep_status(sweep: "Sweep", directory: Path) -> dict[str, dict[str, int]]:
 def retry(sweep: "Sweep", directory: Path, statuses: Iterable[str] = RETRIED) -> dict[str, int]:
     """How many cases of each dynamics are missing again, as they had one of the `statuses`; the next run computes them.
 
-    The dynamics' done.json goes with them, so that a workflow sees there is something to do.
+    `DAMAGED` among them stands for all cases of blocks of which something is damaged or lost. The dynamics' done.json
+    goes with them, so that a workflow sees there is something to do.
     InputError for a status that cannot be had another go at, and while a driver runs.
     """
-    chosen = [_status(name) for name in statuses]
+    names = list(statuses)
+    chosen = [_status(name) for name in names if name != DAMAGED]
     reset = {}
     for dynamics in sweep.runs:
         with driver_lock(directory, dynamics):
-            reset[dynamics] = _reset(sweep, dynamics, directory, chosen)
+            damaged = _forget_damaged(dynamics, directory) if DAMAGED in names else 0
+            reset[dynamics] = damaged + (_reset(sweep, dynamics, directory, chosen) if chosen else 0)
             if reset[dynamics]:
                 (directory / f"{dynamics}.done.json").unlink(missing_ok=True)
     return reset
@@ -42,8 +47,19 @@ def retry(sweep: "Sweep", directory: Path, statuses: Iterable[str] = RETRIED) ->
 
 def _status(name: str) -> Status:
     if name not in RETRIED:
-        raise InputError("not a status to retry", key="statuses", value=name, choices=RETRIED)
+        raise InputError("not a status to retry", key="statuses", value=name, choices=(*RETRIED, DAMAGED))
     return Status[name]
+
+
+def _forget_damaged(dynamics: str, directory: Path) -> int:
+    identities = [layout.ids[layout.forget_damaged()] for layout in RunStore(directory, dynamics).layouts.values()]
+    for identity in (identity for part in identities for identity in part):
+        _forget_failure(directory, identity)
+    return sum(map(len, identities))
+
+
+def _forget_failure(directory: Path, identity: bytes) -> None:
+    failure_path(directory, bytes(identity).ljust(16, b"\0")).unlink(missing_ok=True)
 
 
 def _reset(sweep: "Sweep", dynamics: str, directory: Path, statuses: list[Status]) -> int:
@@ -54,5 +70,5 @@ def _reset(sweep: "Sweep", dynamics: str, directory: Path, statuses: list[Status
         layout.reset(np.unique(wanted.row[chosen & (wanted.layout == number)]))
     identities = np.unique(wanted.ids[chosen])
     for identity in identities:
-        failure_path(directory, bytes(identity).ljust(16, b"\0")).unlink(missing_ok=True)
+        _forget_failure(directory, identity)
     return len(identities)

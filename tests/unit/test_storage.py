@@ -7,6 +7,7 @@ import numpy as np
 import pytest
 import zarr
 
+import sweeplib.storage.layout
 from sweeplib.problem import Problem
 from sweeplib.simulation import Case, Recording, Status
 from sweeplib.storage.layout import Layout, cost_class, layout_name
@@ -56,11 +57,11 @@ class CrashError(Exception):
 
 
 def crashing(monkeypatch: pytest.MonkeyPatch, after: int) -> Iterator[int]:
-    """Let the writes of arrays fail from number `after` on."""
+    """Let the writes of arrays and of metadata fail from number `after` on."""
     count = 0
 
-    def wrapped(name: str) -> None:
-        original = getattr(zarr.Array, name)
+    def wrapped(owner: object, name: str) -> None:
+        original = getattr(owner, name)
 
         def method(*args: object, **kwargs: object) -> object:
             nonlocal count
@@ -69,14 +70,14 @@ def crashing(monkeypatch: pytest.MonkeyPatch, after: int) -> Iterator[int]:
                 raise CrashError
             return original(*args, **kwargs)
 
-        monkeypatch.setattr(zarr.Array, name, method)
+        monkeypatch.setattr(owner, name, method)
 
-    wrapped("resize")
-    wrapped("__setitem__")
+    wrapped(sweeplib.storage.layout, "write_sealed")
+    wrapped(zarr.Array, "__setitem__")
 
 
 def test_append_cut_short_anywhere_is_repaired(layout: Layout, monkeypatch: pytest.MonkeyPatch) -> None:
-    """However many writes an append got through, the rows are a prefix, and the next append completes them."""
+    """However many writes an append got through, all its rows are there or none, and the next append adds them."""
     everything = cases(9)
     append(layout, everything[:3])
     crashes = 0

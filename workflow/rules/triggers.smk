@@ -5,12 +5,14 @@ import pathlib
 import yaml
 
 import sweeplib.storage.attempts
+import sweeplib.storage.markers
 import sweeplib.storage.provenance
 import sweeplib.sweep.plugins
 
 settings = yaml.safe_load(sweep.source)
 shown = ("analyses", "cluster", "figures", "plugins")
 simulated = {key: value for key, value in settings.items() if key not in shown}
+sweeplib.storage.markers.remove_stale_markers(pathlib.Path(directory))
 failures = sweeplib.storage.attempts.past_failures(pathlib.Path(directory))
 
 

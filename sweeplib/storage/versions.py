@@ -1,0 +1,91 @@
+"""`dataset.zarr` as a link to one of the versions in `datasets/`, which takes a new version's place in one step.
+
+A reader that resolves the link when it opens the dataset keeps that version, whatever is written meanwhile. A version
+is named by a digest of its content. The current one and the one before are kept.
+"""
+
+import os
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+
+from filelock import FileLock
+
+from sweeplib.errors import InputError
+from sweeplib.storage.files import files_digest, partial, remove, remove_partials
+
+FOLDER = "datasets"
+
+
+@contextmanager
+def new_version(path: Path) -> Iterator[Path]:
+    """A directory to write in, to which the link `path` leads on success; on failure it is removed.
+
+    A version that has the content of the current one changes nothing. A second writer waits for the first. A directory
+    that is no link, of an earlier version of sweeplib, is replaced; InputError for another link, or a file.
+    """
+    _refuse_foreign(path)
+    lock, versions = path.parent / "locks" / f"{path.name}.lock", path.parent / FOLDER
+    lock.parent.mkdir(parents=True, exist_ok=True)
+    with FileLock(lock):
+        remove_partials(path)
+        versions.mkdir(exist_ok=True)
+        remove_partials(versions / path.name)
+        new = partial(versions / path.name)
+        try:
+            yield new
+            version = versions / f"{files_digest(new)}{path.suffix}"
+            if not _is_whole(version):
+                _replace(version, new, partial(versions / path.name))
+        finally:
+            remove(new)
+        _refuse_foreign(path)
+        before = _target(path)
+        if before != version.name:
+            _link(path, version.name)
+            for other in versions.glob(f"*{path.suffix}"):
+                if other.name not in (version.name, before):
+                    _replace(other, None, partial(versions / path.name))
+
+
+def _refuse_foreign(path: Path) -> None:
+    problem = None
+    if path.is_symlink() and _target(path) is None:
+        problem = f"is a link to {path.readlink()}, which sweeplib did not make"
+    elif path.exists() and not path.is_dir():
+        problem = "is a file, which sweeplib did not make"
+    if problem:
+        raise InputError(problem, file=path, expected="another name for it, or none: the dataset is to stand there")
+
+
+def _target(path: Path) -> str | None:
+    """The name of the version to which a link leads; None where it is no link to a version."""
+    if not path.is_symlink():
+        return None
+    folder, _, name = os.fspath(path.readlink()).rpartition("/")
+    return name if folder == FOLDER and name.endswith(path.suffix) else None
+
+
+def _is_whole(version: Path) -> bool:
+    return version.is_dir() and files_digest(version) == version.stem
+
+
+def _replace(version: Path, new: Path | None, old: Path) -> None:
+    """Put a new directory, or nothing, in the place of one, by way of `old`: a reader finds all of it, or none."""
+    if version.exists():
+        version.rename(old)
+    if new is not None:
+        new.rename(version)
+    remove(old)
+
+
+def _link(path: Path, name: str) -> None:
+    new, old = partial(path), partial(path)
+    try:
+        new.symlink_to(f"{FOLDER}/{name}", target_is_directory=True)
+        if path.is_dir() and not path.is_symlink():
+            path.rename(old)
+        new.replace(path)
+    finally:
+        remove(new)
+        remove(old)

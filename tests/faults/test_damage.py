@@ -1,0 +1,181 @@
+"""Files of results that are damaged or lost are named, never read as other numbers; the same commands then go on."""
+
+import random
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from dataclasses import replace
+from pathlib import Path
+
+import pytest
+import xarray as xr
+from typer.testing import CliRunner
+
+import sweeplib
+from sweeplib.cli import app
+from sweeplib.config import load
+from sweeplib.simulation import Status
+from sweeplib.storage.damage import DamageError
+from sweeplib.storage.dataset import open_dataset
+from sweeplib.storage.finalise import finalise
+from sweeplib.storage.run_store import RunStore
+from sweeplib.sweep.run import run_sweep
+from sweeplib.sweep.status import sweep_status
+from sweeplib.sweep.sweep import Sweep
+from tests.faults.sweeps import files
+from tests.in_process import InProcess
+
+CONFIG = """\
+name: damaged
+problem: {k: 1, d: 50, Delta: 0, activation: square}
+grid: {gamma: [0.1, 0.2, 0.4], p: [1, 2]}
+seeds: 6
+dynamics: [calm]
+times: [1, 2]
+thresholds: [0.1]
+observables: [risk, overlap_M]
+plugins: [tests.faults.troubled]
+"""
+CASES = 36
+FLIPS = [pytest.param(12, id="12"), pytest.param(50, id="50", marks=pytest.mark.long)]
+
+
+def sweep_in(root: Path) -> tuple[Sweep, Path, Path]:
+    """A sweep of small blocks that runs in this process, its config, and the folder of its results."""
+    config = root / "damaged.yaml"
+    config.write_text(CONFIG)
+    return replace(load(config), cluster=InProcess(block_size=4)), config, root / "results" / "damaged"
+
+
+@pytest.fixture(scope="module")
+def done(tmp_path_factory: pytest.TempPathFactory) -> tuple[Sweep, Path, Path]:
+    """A sweep that has run, and has a dataset."""
+    sweep, config, directory = sweep_in(tmp_path_factory.mktemp("damaged"))
+    run_sweep(sweep, directory, progress=False)
+    finalise(sweep, directory)
+    return sweep, config, directory
+
+
+@pytest.fixture
+def again(done: tuple[Sweep, Path, Path]) -> Iterator[tuple[Sweep, Path, Path]]:
+    """The same, which in the end has all that it had, to the bit."""
+    sweep, _, directory = done
+    before = files(directory / "dataset.zarr")
+    yield done
+    if sweep_status(sweep, directory)["calm"]["missing"]:
+        run_sweep(sweep, directory, progress=False)
+    finalise(sweep, directory)
+    assert files(directory / "dataset.zarr") == before
+
+
+def told(config: Path, *arguments: str) -> tuple[int, str]:
+    """The exit status of a command, and what it says."""
+    command, *rest = arguments
+    result = CliRunner().invoke(app, [command, str(config), *rest, "--results", str(config.parent / "results")])
+    return result.exit_code, result.stdout + result.stderr
+
+
+@contextmanager
+def flipped(file: Path, bit: int) -> Iterator[None]:
+    """One bit of a file is another one."""
+    intact = file.read_bytes()
+    changed = bytearray(intact)
+    changed[bit // 8] ^= 1 << bit % 8
+    file.write_bytes(changed)
+    yield
+    file.write_bytes(intact)
+
+
+def random_flips(folder: Path, count: int) -> Iterator[tuple[Path, int]]:
+    """Bits of all the files below a folder, each as likely as the next."""
+    found = sorted(path for path in folder.rglob("*") if path.is_file())
+    sizes = [path.stat().st_size for path in found]
+    rng = random.Random(count)
+    for file in rng.choices(found, sizes, k=count):
+        yield file, rng.randrange(8 * file.stat().st_size)
+
+
+@pytest.mark.parametrize("count", FLIPS)
+def test_no_flipped_bit_of_the_run_store_goes_into_a_dataset(again: tuple[Sweep, Path, Path], count: int) -> None:
+    sweep, _, directory = again
+    for file, bit in random_flips(directory / "runs.zarr", count):
+        with flipped(file, bit), pytest.raises(DamageError) as caught:
+            finalise(sweep, directory)
+        assert str(caught.value).startswith(f"{file}: damaged")
+
+
+def everything(directory: Path) -> list[xr.Dataset]:
+    """All that a reader finds in a dataset."""
+    return [open_dataset(directory, shape=shape).load() for shape in (None, (1, 1), (2, 1))]
+
+
+@pytest.mark.parametrize("count", FLIPS)
+def test_no_flipped_bit_of_a_dataset_is_read(again: tuple[Sweep, Path, Path], count: int) -> None:
+    _, _, directory = again
+    for file, bit in random_flips((directory / "dataset.zarr").resolve(), count):
+        with flipped(file, bit), pytest.raises(DamageError) as caught:
+            everything(directory)
+        assert str(file) in str(caught.value)
+
+
+def chunk(directory: Path, name: str) -> Path:
+    """The first chunk of an array of the run store."""
+    [layout, *_] = RunStore(directory, "calm").layouts.values()
+    return next(path for path in sorted((layout.path / name / "c").rglob("*")) if path.is_file())
+
+
+def flip(file: Path) -> None:
+    with flipped(file, 100):
+        changed = file.read_bytes()
+    file.write_bytes(changed)
+
+
+@pytest.mark.parametrize("name", ["exit_steps", "overlap_M", "status"])
+@pytest.mark.parametrize("harm", [flip, Path.unlink])
+def test_a_damaged_or_lost_chunk_is_named_and_its_block_computed_again(
+    again: tuple[Sweep, Path, Path], name: str, harm: Callable[[Path], None]
+) -> None:
+    sweep, config, directory = again
+    file = chunk(directory, name)
+    harm(file)
+    if (name, harm) != ("status", Path.unlink):
+        status, said = told(config, "finalise")
+        assert status == 1
+        assert said.startswith(f"{file}: ")
+        assert "`sweeplib retry CONFIG damaged`" in said and said.count("\n") == 1
+        assert told(config, "retry", "damaged") == (0, "calm: 4 cases to run again\n")
+        assert told(config, "retry", "damaged") == (0, "calm: 0 cases to run again\n")
+    assert sweep_status(sweep, directory)["calm"] == dict.fromkeys([status.name for status in Status], 0) | {
+        "missing": 4,
+        "ok": CASES - 4,
+    }
+    assert told(config, "finalise")[1].count("4 cases of calm have not been run yet") == 1
+    assert not (directory / "calm.done.json").exists(), "a workflow runs it again"
+
+
+@pytest.mark.parametrize("name", ["case_id", "problem"])
+def test_a_lost_or_damaged_index_tells_to_delete_the_layout(again: tuple[Sweep, Path, Path], name: str) -> None:
+    _, config, directory = again
+    file = chunk(directory, name)
+    for harm in (flip, Path.unlink):
+        intact = file.read_bytes()
+        harm(file)
+        if name == "case_id":
+            assert f"{file}: " in told(config, "finalise")[1]
+        status, said = told(config, "retry", "damaged")
+        layout = file.parents[1 if file.parent.name == "c" else 2].parent
+        assert status == 1
+        assert f"delete the folder {layout}, and the next run computes its cases again" in said
+        file.write_bytes(intact)
+
+
+def test_a_lazy_reader_is_told_of_a_chunk_lost_since(again: tuple[Sweep, Path, Path]) -> None:
+    _, _, directory = again
+    ds = sweeplib.open(directory / "dataset.zarr")
+    file = (directory / "dataset.zarr").resolve() / "exit_steps/c/0/0/0/0/0"
+    intact = file.read_bytes()
+    file.unlink()
+    with pytest.raises(DamageError, match="exit_steps/c/0/0/0/0/0: lost"):
+        ds.exit_steps.load()
+    with pytest.raises(DamageError, match="exit_steps/c/0/0/0/0/0: lost"):
+        sweeplib.open(directory / "dataset.zarr")
+    file.write_bytes(intact)
