@@ -8,8 +8,8 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from sweeplib.errors import SweeplibError
-from sweeplib.storage.files import MADE_AGAIN, read_json, write_json
+from sweeplib.storage.damage import damaged
+from sweeplib.storage.files import read_json, write_json
 from sweeplib.storage.inventory import Inventory, inventory
 from sweeplib.storage.rows import Row, cases_of
 from sweeplib.storage.run_store import RunStore
@@ -194,7 +194,7 @@ def planned_layouts(directory: Path, dynamics: str) -> dict[str, LayoutPlan]:
         layouts = plan["dynamics"].get(dynamics, {"layouts": {}})["layouts"]
         return {name: LayoutPlan(**layout) for name, layout in layouts.items()}
     except (AttributeError, KeyError, TypeError) as error:
-        raise SweeplibError(f"{path}: damaged ({type(error).__name__}: {error}): {MADE_AGAIN}") from None
+        raise damaged(path, f"delete {path}") from error
 
 
 def planned_advice(directory: Path) -> tuple[str, ...]:
