@@ -19,11 +19,12 @@ CHECKED = [
 ]
 
 TESTS = Path(__file__).parent
-LONGEST_FIRST = {"contracts": 0, "workflow": 1, "laws": 2, "faults": 3}
+LONGEST_FIRST = ("workflow", "faults", "contracts", "laws", "unit", "browser")
 
 install_import_hook([f"sweeplib.{floor}" for floor in CHECKED], "runtime_types.checked")
 
 
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
-    """Put the folders that take longest first, so that no file is left to one process at the end."""
-    items.sort(key=lambda item: LONGEST_FIRST.get(item.path.relative_to(TESTS).parts[0], len(LONGEST_FIRST)))
+    """Put the folders whose files take longest first, so that no file is left to one process at the end."""
+    places = {folder: place for place, folder in enumerate(LONGEST_FIRST)}
+    items.sort(key=lambda item: places.get(item.path.relative_to(TESTS).parts[0], len(places)))

@@ -22,16 +22,22 @@ MEASURED_SECONDS = 0.5
 
 @dataclass(frozen=True)
 class Alternative:
-    """What may take the place of the dynamics `of`: another one, that `is_` such, or the same with other options."""
+    """What may take the place of the dynamics `of`: another one, that `is_` such, or the same with other options.
+
+    It does so only of cases whose options are as `when` says.
+    """
 
     of: str
     dynamics: str
     options: Mapping[str, float] = field(default_factory=dict)
     is_: str = ""
+    when: Mapping[str, bool] = field(default_factory=dict)
 
     def case(self, case: Case) -> Case | None:
         """The case as it would be run instead; None where that does not apply, or is how it is run."""
         now = case.numerical_options().model_dump()
+        if any(now[name] != value for name, value in self.when.items()):
+            return None
         if any(now[name] is not None and now[name] >= value for name, value in self.options.items()):
             return None
         options = {**dict(case.options), **self.options} if self.dynamics == self.of else {}
@@ -47,12 +53,13 @@ class Alternative:
         now = case.numerical_options().model_dump()
         given = {name: "the default" if now[name] is None else _power(now[name]) for name in self.options}
         changed = [f"{name} {_power(value)} instead of {given[name]}" for name, value in self.options.items()]
-        return f"{self.dynamics} {self.is_} and" if not changed else " and ".join(changed) + " is"
+        return f"{self.dynamics} {self.is_}" if not changed else " and ".join(changed) + " is"
 
 
 ALTERNATIVES = (
-    Alternative("sgd", "sgd_chain", is_="is exact in law"),
-    Alternative("sde", "sgd_chain", is_="is exact in law"),
+    Alternative("sgd", "sgd_chain", is_="is exact in law and"),
+    Alternative("sde", "sgd_chain", is_="is exact in law and"),
+    Alternative("ode", "sgd_chain", is_="has these means, over its seeds, and is", when={"finite_d": True}),
     Alternative("ode", "ode", {"rtol": 1e-6}),
     Alternative("gradient_flow", "gradient_flow", {"rtol": 1e-6}),
 )

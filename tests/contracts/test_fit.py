@@ -121,6 +121,14 @@ class Made:
         return True
 
 
+@pytest.fixture(scope="module", autouse=True)
+def unfitted():
+    """Drawings are not fitted to a page, which takes most of their time and refuses nothing."""
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr("sweeplib.figures.fit.fitted", lambda drawing: drawing)
+        yield
+
+
 @pytest.fixture(scope="module")
 def every(tmp_path_factory):
     return {name: made(text, tmp_path_factory.mktemp("fit")) for name, text in SWEEPS.items()}

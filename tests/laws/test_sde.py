@@ -22,14 +22,6 @@ from sweeplib.simulation.driver import replicas_of
 LEVEL = 1e-4
 
 
-def increments(problem, start, count):
-    """The changes (count, 2) of M and Q in the first step over γ/(pd)."""
-    shown = {"observables": ("overlap_M", "overlap_Q"), "seeds": range(count), "initial": start}
-    run = simulate(problem, "sde", times=(0.0, problem.step_time()), **shown)
-    changes = [run[name].diff("time").values.ravel() for name in shown["observables"]]
-    return np.stack(changes, axis=1) / problem.step_time()
-
-
 def published_covariance(m, gamma, Delta):
     """Σ of (M, Q) for one square unit at Q = 1 (arXiv 2305.18502, appendix, at 2γ)."""
     var_M = 48 + 4 * Delta + (144 + 8 * Delta) * m**2 - 192 * m**4
@@ -46,7 +38,7 @@ def published_covariance(m, gamma, Delta):
 def test_increments_have_the_published_covariance(m, gamma, Delta):
     """20,000 first steps: every entry within 4.5 standard errors (false alarms 6·10⁻⁵ in all), the mean too."""
     problem = Problem(gamma=gamma, p=1, k=1, d=10_000, Delta=Delta, activation="square")
-    X = increments(problem, Overlaps([[1.0]], [[m]], [[1.0]]), 20_000)
+    X = first_steps(problem, "sde", Overlaps([[1.0]], [[m]], [[1.0]]), 20_000)
     X -= X.mean(axis=0)
     products = X[:, :, None] * X[:, None, :]
     error = products.std(axis=0) / np.sqrt(len(X))

@@ -143,22 +143,22 @@ LONG_RANGE = [100, 300, 1000, 3000, 10_000, 30_000, 100_000]
 @pytest.mark.parametrize("misfit", [0.0, 0.1])
 @pytest.mark.parametrize("seeds", SEEDS)
 def test_intervals_of_powers_cover(seeds, misfit):
-    """300 experiments of 9 points. Of 95 % intervals 89 % or fewer cover once in 10⁵; 50 to 75 % without the misfit."""
-    for covered in covered_powers(POINTS["9 points"], **SEEDS[seeds], misfit=misfit, experiments=300).values():
-        assert 0.89 < covered < 0.995
+    """200 experiments of 9 points. Of 95 % intervals 88 % or fewer cover once in 10⁵; 50 to 75 % without the misfit."""
+    for covered in covered_powers(POINTS["9 points"], **SEEDS[seeds], misfit=misfit, experiments=200).values():
+        assert 0.88 < covered < 0.9975
 
 
 @pytest.mark.parametrize("misfit", [0.0, 0.1])
 def test_intervals_of_growth_cover(misfit):
-    """300 experiments, as above: 52 % without the misfit."""
-    assert 0.89 < covered_growth(seeds=64, misfit=misfit, experiments=300, d=LONG_RANGE) < 0.995
+    """200 experiments, as above: 52 % without the misfit."""
+    assert 0.88 < covered_growth(seeds=64, misfit=misfit, experiments=200, d=LONG_RANGE) < 0.9975
 
 
 @pytest.mark.parametrize("misfit", [0.0, 0.1])
 def test_intervals_of_optima_and_gains_cover(misfit):
-    """300 scans of 10 learning rates, as above: 54 and 57 % without the misfit."""
+    """150 scans of 10 learning rates, as above: 54 and 57 % without the misfit."""
     for covered in (covered_optima, covered_gains):
-        assert 0.89 < covered(seeds=64, misfit=misfit, experiments=300, rates=10) < 0.998
+        assert 0.86 < covered(seeds=64, misfit=misfit, experiments=150, rates=10) < 0.9985
 
 
 def test_intervals_of_exponents_of_regimes_cover():

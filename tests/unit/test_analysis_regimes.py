@@ -36,7 +36,7 @@ def names(codes):
 
 def test_the_regimes_of_theory_are_found_far_from_the_boundaries():
     """Of the points farther than .15 from a boundary at least 95 % are right, and none is wrong."""
-    found = analysis(regime_dataset(LINE, tuple(np.linspace(0.0, 0.5, 7)), D, seeds=32))
+    found = analysis(regime_dataset(LINE, tuple(np.linspace(0.0, 0.5, 7)), D, seeds=32), resamples=1000)
     s = found.coupling_exponent
     far = (abs(s) > 0.15) & (abs(s + 0.5) > 0.15)
     right = (found.regime == found.regime_theory).where(far)

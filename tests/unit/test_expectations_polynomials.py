@@ -9,7 +9,7 @@ from sweeplib.maths.expectations import FAMILIES, expectations
 
 SERIES = "hermite(0.3, -1, 0.5, 0.4, 0, 0.1)"
 PAIRS = ["he3|he3", "he3|square", f"{SERIES}|he2", "linear|he3", f"square|{SERIES}"]
-SAMPLES = 400_000
+SAMPLES = 100_000
 DELTA = 0.3
 
 

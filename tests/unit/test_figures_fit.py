@@ -1,5 +1,6 @@
 """Nothing of a figure is outside it, no text over another, and its legend lists what is drawn, as Agg measures it."""
 
+from collections.abc import Sequence
 from contextlib import suppress
 from functools import cache
 from itertools import combinations
@@ -83,10 +84,16 @@ def entries(count: int, label: str) -> list[tuple[dict[str, str], str]]:
     return [({"color": COLOURS[index % 6], "marker": "o"}, f"{label} {index}") for index in range(count)]
 
 
+QUICK = (1, 2, 3, 5, 8, 12)
+
+
+@pytest.mark.parametrize(
+    "counts", [QUICK, pytest.param(sorted({*range(1, 13)} - {*QUICK}), marks=pytest.mark.long)], ids=["quick", "others"]
+)
 @pytest.mark.parametrize("width", [3.4, 7.0])
 @pytest.mark.parametrize("label", ["$d$ =", "noise-corrected theory", LONG, "one-word-" * 12])
-def test_a_legend_of_one_to_twelve_entries_fits(width: float, label: str) -> None:
-    for count in range(1, 13):
+def test_a_legend_of_one_to_twelve_entries_fits(width: float, label: str, counts: Sequence[int]) -> None:
+    for count in counts:
         groups = [count] if count % 2 else [count // 3, count - count // 3 - count // 4, count // 4]
         drawing = a_panel(width)
         legend_below(drawing, [entries(some, label) for some in groups])
@@ -183,14 +190,12 @@ PANELS = {
 }
 
 
-@pytest.mark.parametrize("panels", ["one", "many"])
-@pytest.mark.parametrize("name", FIGURES)
+@pytest.mark.parametrize(
+    ("name", "panels"), [(name, panels) for name in FIGURES for panels in PANELS.get(name, ["many"])]
+)
 def test_every_figure_fits_with_one_panel_and_with_many(name: str, panels: str) -> None:
     """One that is not named in PANELS is drawn, by default, of the first dataset that it fits."""
-    known = PANELS.get(name) or {"many": (first_that_fits(name), {})}
-    if panels not in known:
-        pytest.skip("it has but one panel, or as many as it has measures")
-    words, where = known[panels]
+    words, where = PANELS[name][panels] if name in PANELS else (first_that_fits(name), {})
     drawing = figure(name, words, **({"where": where} if where else {}))
     assert_it_fits(drawing)
     assert_the_legend_lists_the_colours(drawing)
