@@ -31,7 +31,7 @@ CASE_BYTES = 2**36
 STEPS = 2**62
 """Steps of a case: its counters are 64-bit integers."""
 
-PAIRS = 32
+PAIRS = 16
 """Pairs of activations of student and teacher on a grid: code is compiled for each."""
 
 PROBES = 1000

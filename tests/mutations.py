@@ -20,7 +20,8 @@ import yaml
 from sweeplib.config import load
 from sweeplib.errors import InputError
 
-SECONDS, MEGABYTES = 2.0, 500
+SECONDS, MEGABYTES = 5.0, 500
+"""Of a processor: 2 s of one that has nothing else to do."""
 CONFIGS = Path(__file__).parents[1] / "config"
 
 EVERYTHING = """

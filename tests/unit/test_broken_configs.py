@@ -1,14 +1,18 @@
 """Whatever is wrong with a config is said in one line: file, line, key, value, what was expected, the nearest name."""
 
+import math
 import subprocess
 import sys
+from collections.abc import Mapping
 from pathlib import Path
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import pytest
 
+from sweeplib.analysis import ANALYSES
 from sweeplib.config import load
 from sweeplib.errors import InputError
+from sweeplib.figures import FIGURES
 
 SOUND = """\
 problem: {p: 1, k: 1, activation: square, spherical: true}
@@ -466,3 +470,13 @@ def test_plugin_that_cannot_be_imported_is_named(code: str, said_: str, tmp_path
     message = said(written(tmp_path, Broken("stop: exit", "stop: exit\nplugins: [bad.py]", ())))
     assert said_ in message
     assert f"{tmp_path / 'sweep.yaml'}:13: plugins: cannot be imported: " in message
+
+
+@pytest.mark.parametrize("registry", [ANALYSES, FIGURES])
+def test_options_have_types_that_refuse_nonsense(registry: Mapping[str, Any]) -> None:
+    for thing in registry.values():
+        for key, default in thing.check({}).items():
+            nonsense = [[{}], object(), *([math.nan] if isinstance(default, float) else [])]
+            for value in nonsense:
+                with pytest.raises(InputError, match=key):
+                    thing.check({key: value})
