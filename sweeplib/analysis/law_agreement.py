@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import warnings
 from collections.abc import Callable
-from typing import TYPE_CHECKING, Any, Literal
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -32,11 +32,7 @@ HALVES = ("disjoint", "shared")
 
 
 def law_agreement(
-    ds: xr.Dataset,
-    *,
-    reference: str | None = None,
-    seeds: Literal["disjoint", "shared"] = "disjoint",
-    max_lost: LostPart = MOST_LOST,
+    ds: xr.Dataset, *, reference: str | None = None, seeds: str = "disjoint", max_lost: LostPart = MOST_LOST
 ) -> xr.Dataset:
     """Kolmogorov-Smirnov tests over `seed` of each dynamics against a stochastic `reference`, and ratios of spreads.
 

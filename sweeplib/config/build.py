@@ -6,7 +6,7 @@ from dataclasses import replace
 from pathlib import Path
 from typing import Any, NoReturn
 
-from sweeplib.budget import ASKED, CASE_BYTES, CASES, SEEDS, VALUES, refuse_more
+from sweeplib.budget import ASKED, CASE_BYTES, CASES, PAIRS, SEEDS, VALUES, WHERE, refuse_more
 from sweeplib.config.models import DynamicsSection, SweepConfig
 from sweeplib.config.plugged import analysis_options, check_fit, cluster_settings, figure_options, run_options
 from sweeplib.config.strict_yaml import written
@@ -135,7 +135,7 @@ def _expression(text: str, key: str) -> Expression:
         raise
 
 
-def _seeds(spec: Any) -> tuple[int, ...]:
+def _seeds(spec: Any, most: int = SEEDS) -> tuple[int, ...]:
     if isinstance(spec, int) and not isinstance(spec, bool):
         if not 1 <= spec <= SEEDS:
             expected = f"1 or more, {SEEDS} at most" if spec > SEEDS else "1 or more"
@@ -144,7 +144,8 @@ def _seeds(spec: Any) -> tuple[int, ...]:
     expected = f"different whole numbers from 0 to {MAX_SEED - 1}, one at least"
     if not isinstance(spec, list | dict):
         raise InputError("not seeds", key="seeds", value=spec, expected="how many, a list, or a spacing")
-    seeds = values(spec, "seeds", SEEDS)
+    seeds = values(spec, "seeds", most)
+    refuse_more("seeds", len(seeds), most, key="seeds", instead="fewer, or several sweeps")
     for place, seed in enumerate(seeds):
         whole = isinstance(seed, int | float) and not isinstance(seed, bool) and seed == seed // 1
         if not whole or not 0 <= seed < MAX_SEED:
@@ -225,21 +226,26 @@ def _refuse_never(when: Expression, key: str, points: int) -> NoReturn:
 
 def _where(axis: str, wanted: Any, seeds: tuple[int, ...]) -> tuple[Any, ...]:
     if axis == "seed":
-        chosen = _seeds(wanted if isinstance(wanted, dict | list) else [wanted])
+        chosen = _seeds(wanted if isinstance(wanted, dict | list) else [wanted], WHERE)
         missing = sorted(set(chosen).difference(seeds))
         if missing:
             expected = f"some of the {len(seeds)} seeds of the sweep"
             raise InputError("not a seed of the sweep", key="seed", value=missing[0], expected=expected)
         return chosen
-    return tuple(values(wanted if isinstance(wanted, dict | list) else [wanted], axis))
+    chosen = tuple(values(wanted if isinstance(wanted, dict | list) else [wanted], axis, WHERE))
+    refuse_more("values", len(chosen), WHERE, key=axis, instead="`when`, which takes an expression")
+    return chosen
 
 
 def _check_points(sweep: Sweep, name: str) -> None:
     """Refuse points to which a dynamics does not apply, and names of the grid that are names of results."""
+    pairs = set()
     for point, case in sweep.probed(name):
+        pairs.add((case.problem.activation, case.problem.teacher))
+        refuse_more("pairs of activations", len(pairs), PAIRS, key="grid", instead="several sweeps")
         try:
-            case.check()
             _refuse_bytes(case)
+            case.check()
         except InputError as error:
             raise _at_point(error, name, point) from None
     for taken in (*recorded_variables(case), *ATTRIBUTES):

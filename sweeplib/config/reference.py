@@ -10,6 +10,7 @@ from typing import Any, Literal, NamedTuple, get_args, get_origin
 from pydantic import BaseModel, TypeAdapter
 from pydantic.fields import FieldInfo
 
+from sweeplib import budget
 from sweeplib.config.models import DynamicsSection, SweepConfig, Times
 from sweeplib.config.values import SPACINGS
 from sweeplib.problem import PROBLEM_FIELDS, Problem
@@ -81,9 +82,30 @@ def key_table() -> str:
         _table("Below `times`, where it has a scale", _rows(Times, "times.")),
         _table("Below `dynamics.NAME`", _rows(DynamicsSection, "dynamics.NAME.")),
         "## Spacings\n\nWhere values are expected, a list or one of:\n\n" + "\n".join(spacings) + "\n",
+        _limits(),
         _table("Fields of a problem, below `problem`, `grid` or `derive`", _problem_rows()),
     ]
     return "\n".join(part.rstrip() + "\n" for part in (*parts, *_option_tables()))
+
+
+def _limits() -> str:
+    """Return the budget of a config, as a list."""
+    limits = {
+        "bytes in the file": budget.FILE_BYTES,
+        "keys and values, those of aliases each time": budget.NODES,
+        "names of a grid": budget.NAMES,
+        "axes": budget.AXES,
+        "values of all axes together, and times": budget.VALUES,
+        "values of an axis in a `where`": budget.WHERE,
+        "seeds": budget.SEEDS,
+        "points": budget.POINTS,
+        "cases (points, times seeds, of all dynamics, before `when` is asked)": budget.CASES,
+        "pairs of activations": budget.PAIRS,
+    }
+    lines = [f"- {most:,} {what}" for what, most in limits.items()]
+    steps = "- 2^62 steps a case of `sgd`, `sgd_chain` and `sde`"
+    introduction = "A config may ask for so much, and is refused where it asks for more:"
+    return "\n".join(["## Limits", "", introduction, "", *lines, steps]) + "\n"
 
 
 def problem_meanings() -> dict[str, str]:

@@ -160,9 +160,13 @@ class Document(NamedTuple):
 
 def document(text: str, file: str | FilePath | None = None) -> Document:
     """Return the YAML `text` as it was read; InputError naming `file` and line where it is none, or is too much."""
-    loader = None
     try:
         loader = _Loader(text)
+    except yaml.reader.ReaderError as error:
+        line = text.count("\n", 0, error.position) + 1
+        reason = f"not YAML: character number {error.character} is not allowed"
+        raise InputError(reason, file=f"{file or 'YAML'}:{line}") from None
+    try:
         root = loader.get_single_node()
         return Document(None if root is None else loader.construct_document(root), root)
     except InputError as error:
@@ -172,10 +176,6 @@ def document(text: str, file: str | FilePath | None = None) -> Document:
         where = f"{file or 'YAML'}:{mark.line + 1}" if mark else file
         column = f" in column {mark.column + 1}" if mark else ""
         raise InputError(f"not YAML: {error.problem or error.context}{column}", file=where) from None
-    except yaml.reader.ReaderError as error:
-        line = text.count("\n", 0, error.position) + 1
-        reason = f"not YAML: character number {error.character} is not allowed"
-        raise InputError(reason, file=f"{file or 'YAML'}:{line}") from None
     except (ValueError, OverflowError) as error:  # of escapes and versions with numbers that there are not
         raise InputError(f"not YAML: {error}", file=f"{file or 'YAML'}:{loader.line + 1}") from None
 

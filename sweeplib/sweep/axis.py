@@ -82,8 +82,8 @@ def _near(numbers: list[tuple[bool, Any]], value: Any) -> list[tuple[bool, Any]]
         return []
     first = bisect_left(numbers, value - 2e-12 * abs(value), key=itemgetter(1))
     above = (numbers[place] for place in range(first, len(numbers)))
-    above = itertools.dropwhile(lambda other: other[1] < value and not _close(value, other[1]), above)
-    return list(itertools.takewhile(lambda other: _close(value, other[1]), above))
+    near = itertools.dropwhile(lambda other: other[1] < value and not _close(value, other[1]), above)
+    return list(itertools.takewhile(lambda other: _close(value, other[1]), near))
 
 
 def _refuse_absent(column: Sequence[Any], name: str, value: Any) -> NoReturn:

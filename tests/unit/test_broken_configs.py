@@ -1,14 +1,18 @@
 """Whatever is wrong with a config is said in one line: file, line, key, value, what was expected, the nearest name."""
 
+import math
 import subprocess
 import sys
+from collections.abc import Mapping
 from pathlib import Path
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import pytest
 
+from sweeplib.analysis import ANALYSES
 from sweeplib.config import load
 from sweeplib.errors import InputError
+from sweeplib.figures import FIGURES
 
 SOUND = """\
 problem: {p: 1, k: 1, activation: square, spherical: true}
@@ -266,6 +270,80 @@ BROKEN = {
         (":13: cluster.workers: ", "got 0", "at least 1"),
     ),
     "timeout 0": Broken("stop: exit", "stop: exit\ntimeout: 0", (":13: timeout: ", "got 0", "greater than 0")),
+    "more steps than can be counted": Broken(
+        TIMES, "times: [0, 1.0e+17]", (":8: dynamics.sgd_chain: more steps", "gamma=0.05", "at most 2^62")
+    ),
+    "steps of no length": Broken(
+        GAMMA, "  gamma: [5.0e-324]", (":8: dynamics.sgd_chain: more steps than can be counted", "got inf")
+    ),
+    "no steps of the SDE": Broken(
+        "  sgd_chain:", "  sde: {step: 1.0e-300}", (":8: dynamics.sde: more steps than can be counted",)
+    ),
+    "d beyond integers": Broken(
+        D, "  d: [300, 9223372036854775808]", (":3: grid.d[1]: not a value of d; got 9223372036854775808", "less than")
+    ),
+    "too many weights": Broken(D, "  d: [300, 68719476737]", (":8: dynamics.sgd_chain: too many bytes a case",)),
+    "huge whole number": Broken(D, f"  d: [{'9' * 5000}]", (":3: not YAML: a whole number of more than 308 digits",)),
+    "tag of another type": Broken(
+        "seeds: 4", "seeds: !!bool xyz", (":6: not YAML: not true or false: 'xyz'", "column 8")
+    ),
+    "tag of a date": Broken("seeds: 4", "seeds: !!timestamp abc", (":6: not YAML: ", "timestamp", "column 8")),
+    "half a surrogate pair": Broken(
+        "seeds: 4", 'seeds: 4\nname: "\\ud800"', (":7: not YAML: a text with", "'\\ud800'")
+    ),
+    "key of two lines": Broken("seeds: 4", 'seeds: 4\n"a\\nb": 1', (":7: a\\nb: unknown key; got 'a\\nb'",)),
+    "plugin without a name": Broken("stop: exit", "stop: exit\nplugins: ['']", (":13: plugins: cannot be imported",)),
+    "plugin of nobody": Broken("stop: exit", "stop: exit\nplugins: [~nobody/x.py]", (":13: plugins: ",)),
+    "name of the clock": Broken(
+        GAMMA, f"  clock: [1, 2]{DERIVED % 'clock/d'}", (":5: grid.clock: this name has another meaning",)
+    ),
+    "name of a group": Broken(
+        GAMMA, f"  p1_k1: [1, 2]{DERIVED % 'p1_k1/d'}", (":5: grid.p1_k1: this name has another meaning",)
+    ),
+    "name that is no folder's": Broken(
+        GAMMA, f"  {'x' * 101}: [1, 2]{DERIVED % ('x' * 101 + '/d')}", ("too long a name; expected at most 100 bytes",)
+    ),
+    "exits without thresholds": Broken(
+        "thresholds: [0.01]\nstop: exit\n", "", (":11: analyses.exit_times: not recorded", "`thresholds`")
+    ),
+    "option of an analysis of another type": Broken(
+        "analyses: [exit_times]",
+        "analyses: {exit_times: {confidence: banana}}",
+        (":13: analyses.exit_times.confidence: not a valid option", "got 'banana'; expected a number"),
+    ),
+    "figure of no value of an axis": Broken(
+        "stop: exit",
+        "stop: exit\nfigures: {exit_time_scaling: {where: {d: []}}}",
+        (":13: figures.exit_time_scaling.where.d: no values of the axis", "one at least"),
+    ),
+    "too many workers": Broken(
+        "stop: exit",
+        "stop: exit\ncluster: {kind: local, workers: 1000000000}",
+        (":13: cluster.workers: ", "at most 1024"),
+    ),
+    "memory that is no size": Broken(
+        "stop: exit",
+        "stop: exit\ncluster: {kind: local, memory_limit: banana}",
+        (":13: cluster.memory_limit: ", "got 'banana'", "'2GB'"),
+    ),
+    "memory in which no worker starts": Broken(
+        "stop: exit",
+        "stop: exit\ncluster: {kind: local, memory_limit: 1kB}",
+        (":13: cluster.memory_limit: ", "128 MiB"),
+    ),
+    "dashboard nowhere": Broken(
+        "stop: exit",
+        "stop: exit\ncluster: {kind: local, dashboard_address: 'localhost:99999'}",
+        (":13: cluster.dashboard_address: ", "HOST:PORT"),
+    ),
+    "timeout of ever": Broken(
+        "stop: exit", "stop: exit\ntimeout: .inf", (":13: timeout: ", "got inf", "a finite number")
+    ),
+    "block of everything": Broken(
+        "stop: exit",
+        "stop: exit\ncluster: {kind: local, block_size: 1000000000000}",
+        (":13: cluster.block_size: ", "at most 1e+06"),
+    ),
     "name that is a path": Broken("stop: exit", "stop: exit\nname: ../x", (":13: name: ", "got '../x'", "letters")),
 }
 
@@ -305,7 +383,11 @@ def test_the_sound_config_is_sound(tmp_path: Path) -> None:
         (b"# nothing\n", "the file is empty"),
         (b"- 1\n- 2\n", "not a sweep; got [1, 2]; expected `name: value` lines"),
         (b"a sweep", "not a sweep; got 'a sweep'"),
-        (b"\xff\xfe\x00", "cannot be read: not text"),
+        (b"\xff\xfe\x00", ":1: cannot be read: not text in UTF-8"),
+        (b"a: 1\nb: \xe9\n", ":2: cannot be read: not text in UTF-8"),
+        (b"a: 1\nb: \0", ":2: not YAML: character number 0 is not allowed"),
+        (b'a: "\\UFFFFFFFF"', "not YAML: "),
+        (b"%YAML " + b"1" * 5000 + b".0\n---\na: 1", "not YAML: "),
         (b"a: &a [*a]\n", ":1: an alias of what it is a part of; got '*a'"),
         (b"grid: {d: " + b"[" * 1000, ":1: lists or mappings too deep; expected at most 32 levels"),
     ],
@@ -372,3 +454,29 @@ def test_command_line_ends_with_status_2_and_no_traceback(command: str, case: st
     assert done.stderr.count("\n") == 1
     assert all(part in done.stderr for part in BROKEN[case].said)
     assert not results.exists()
+
+
+@pytest.mark.parametrize(
+    ("code", "said_"),
+    [
+        ("def f(:", "SyntaxError: invalid syntax (bad.py, line 1)"),
+        ("a = 1\0", "SyntaxError"),
+        ("raise SystemExit(3)", "SystemExit: 3 (bad.py, line 1)"),
+        ("class Ends(BaseException): pass\nraise Ends('a\\nb')", "Ends: a b (bad.py, line 2)"),
+    ],
+)
+def test_plugin_that_cannot_be_imported_is_named(code: str, said_: str, tmp_path: Path) -> None:
+    (tmp_path / "bad.py").write_text(code)
+    message = said(written(tmp_path, Broken("stop: exit", "stop: exit\nplugins: [bad.py]", ())))
+    assert said_ in message
+    assert f"{tmp_path / 'sweep.yaml'}:13: plugins: cannot be imported: " in message
+
+
+@pytest.mark.parametrize("registry", [ANALYSES, FIGURES])
+def test_options_have_types_that_refuse_nonsense(registry: Mapping[str, Any]) -> None:
+    for thing in registry.values():
+        for key, default in thing.check({}).items():
+            nonsense = [[{}], object(), *([math.nan] if isinstance(default, float) else [])]
+            for value in nonsense:
+                with pytest.raises(InputError, match=key):
+                    thing.check({key: value})

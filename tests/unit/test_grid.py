@@ -2,8 +2,11 @@
 
 import itertools
 import math
+import re
 import tracemalloc
 from collections.abc import Sequence
+from decimal import Context, Decimal, localcontext
+from fractions import Fraction
 from typing import Any
 
 import pytest
@@ -240,3 +243,62 @@ def test_range_is_pythons(first: int, last: int, step: int) -> None:
         return
     assert stepped(first, last, step) == list(expected)
     assert stepped(first / 10, last / 10, step / 10) == [value / 10 for value in expected]
+
+
+@pytest.mark.parametrize("spacing", [logspace, geomspace, linspace])
+@QUICK
+@given(st.integers(-300, 300), st.integers(-300, 300), st.integers(1, 60))
+def test_spaced_values_are_rounded_once(spacing: Any, first: int, last: int, count: int) -> None:
+    """Those of products over the axis are those worked out each for itself, with more digits."""
+    ends = (first / 64, last / 64) if spacing is not geomspace else (abs(first) / 64 + 1, abs(last) / 64 + 1)
+    values = spacing(*ends, count)
+    exact, parts = [Fraction(repr(end)) for end in ends], max(count - 1, 1)
+    for place, value in enumerate(values):
+        part = Fraction(place, parts)
+        with localcontext(prec=120):
+            if spacing is linspace:
+                expected = float(exact[0] + (exact[1] - exact[0]) * part)
+            elif spacing is logspace:
+                expected = float(_45.plus(Decimal(10) ** _decimal(exact[0] + (exact[1] - exact[0]) * part)))
+            else:
+                ratio = _decimal(exact[1] / exact[0]) ** _decimal(part)
+                expected = float(_45.plus(_decimal(exact[0]) * ratio))
+        assert value == expected
+
+
+_45 = Context(prec=45)
+
+
+def _decimal(number: Fraction) -> Decimal:
+    return Decimal(number.numerator) / Decimal(number.denominator)
+
+
+def test_a_when_that_is_rarely_true_is_found_where_it_is() -> None:
+    grid = grid_of({"d": [*range(1000, 1300)], "gamma": linspace(0.1, 1, 300)})
+    rare = Expression("1234 < d and d < 1240 and gamma > 0.5 and gamma < 0.52")
+    found = list(grid.probed(when=rare))
+    assert found and all(1234 < point.problem.d < 1240 for point in found)
+    assert list(grid.probed(when=Expression("d < 0"))) == []
+
+
+@pytest.mark.parametrize(
+    ("axes", "said"),
+    [
+        ({"d": list(range(1, 4000)), "gamma": linspace(0.1, 1, 4000)}, "grid: too many points; got 15996000"),
+        ({f"x{i}": [1] for i in range(17)}, "grid: too many axes; got 1"),
+        ({"x" * 101: [1]}, "too long a name; expected at most 100 bytes"),
+    ],
+)
+def test_a_grid_beyond_the_budget_is_refused(axes: dict[str, list[Any]], said: str) -> None:
+    with pytest.raises(InputError, match=re.escape(said)):
+        grid_of(axes)
+
+
+def test_places_of_many_values_are_found_at_once() -> None:
+    axis = Axis("gamma", tuple(linspace(0.1, 1, 5_001)))
+    near = [value * (1 + 3e-13) for value in axis.values]
+    assert axis.places("gamma", near) == set(range(5_001))
+    assert Axis("d", (100, 300)).places("d", [300.0]) == {1}
+    assert Axis("spherical", (False, True)).places("spherical", [True]) == {1}
+    with pytest.raises(InputError, match="not a value of the axis spherical"):
+        Axis("spherical", (False, True)).places("spherical", [1])

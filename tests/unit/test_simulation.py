@@ -1,5 +1,7 @@
 """The driver: what a case is, what is recorded, when a run stops."""
 
+import dataclasses
+
 import numpy as np
 import pytest
 
@@ -225,3 +227,30 @@ def test_weights_in_single_precision_follow_those_in_double():
         assert 0 < apart < 2e-6
     with pytest.raises(InputError, match="float64"):
         sweeplib.simulate(problem, "sgd", options={"weights": "float16"}, **shown)
+
+
+@pytest.mark.parametrize(
+    ("dynamics", "options", "most"),
+    [("sgd", {}, 2.0**62), ("sgd_chain", {}, 2.0**62), ("sde", {"step": 4.0}, 4 * 2.0**62)],
+)
+def test_more_steps_than_can_be_counted_are_refused(dynamics, options, most):
+    """Beyond 2^63 they would wrap to a negative number, and the run end where it began, with status ok."""
+    last = most * RETRIEVAL.step_time()
+    long = case(dynamics=dynamics, options=tuple(options.items()), recording={"times": (0.0, 0.999 * last)})
+    long.check()
+    refused = case(dynamics=dynamics, options=tuple(options.items()), recording={"times": (0.0, 1.001 * last)})
+    with pytest.raises(InputError, match=r"times: more steps than can be counted; .* at most 2\^62"):
+        run_cases([refused])
+    with pytest.raises(InputError, match="more steps than can be counted"):
+        sweeplib.simulate(RETRIEVAL, dynamics, times=[0.0, 4 * last], options=options)
+    with pytest.raises(InputError, match="more steps than can be counted"):
+        case(dynamics=dynamics, clock=1e308, recording={"times": (0.0, 1e308)}).check()
+
+
+@pytest.mark.parametrize("dynamics", ["ode", "gradient_flow"])
+def test_steps_of_the_odes_need_only_be_finite(dynamics):
+    slow = dataclasses.replace(RETRIEVAL, gamma=1e-30)
+    ds = sweeplib.simulate(slow, dynamics, times=[0.0, 0.1], thresholds=[0.5])
+    assert ds.status == Status.ok and ds.end_time == 0.1 and np.isclose(ds.end_steps, 0.1 * 200 / 1e-30)
+    with pytest.raises(InputError, match="more steps than can be counted; got inf"):
+        sweeplib.simulate(dataclasses.replace(RETRIEVAL, gamma=5e-324), dynamics, times=[0.0, 0.1])
