@@ -11,7 +11,8 @@ from sweeplib.interrupts import exit_now, interruptible
 from sweeplib.processes import import_nothing_from_here
 from sweeplib.troubles import TRACEBACK, trouble
 
-INTERRUPTED = "interrupted; the same command goes on where it stopped"
+GOES_ON = "the same command goes on where it stopped"
+INTERRUPTED = f"interrupted; {GOES_ON}"
 
 
 _directories: list[Path | None] = []
