@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 from typer.core import TyperGroup
 
-from sweeplib.command import command, whole_process, writes_into
+from sweeplib.command import command, writes_into
 from sweeplib.errors import InputError
 
 if TYPE_CHECKING:
@@ -187,12 +187,6 @@ def schema(
     for name in stale:
         (directory / name).write_text(generated()[name], encoding="utf-8")
         typer.echo(directory / name)
-
-
-def main() -> None:
-    """The command `sweeplib`, as a process of its own."""
-    with whole_process():
-        app(prog_name="sweeplib")
 
 
 _WELL = ("ok", "missing")

@@ -5,6 +5,7 @@ import logging
 import re
 import signal
 import sys
+import threading
 import time
 from types import FrameType
 from typing import NoReturn
@@ -60,16 +61,17 @@ def _end_by(number: int) -> str:
 def install(logger: logging.Logger) -> None:
     """Show a reader what matters of the messages of Snakemake's `logger`, or all if it is verbose.
 
-    When it is interrupted, end this process, whose main thread this is, with all that it started.
+    When it is interrupted, end this process with all that it started; that takes the main thread to call this.
     """
     if logger.level > logging.DEBUG:
         for handler in logger.handlers:
             if not isinstance(handler, logging.FileHandler):
                 handler.addFilter(Messages())
-    signal.signal(signal.SIGINT, _interrupted)
-    interrupts = watched(_end)
-    interrupts.__enter__()
-    atexit.register(interrupts.__exit__, None, None, None)
+    if threading.current_thread() is threading.main_thread():
+        signal.signal(signal.SIGINT, _interrupted)
+        interrupts = watched(_end)
+        interrupts.__enter__()
+        atexit.register(interrupts.__exit__, None, None, None)
 
 
 def _interrupted(_number: int, _frame: FrameType | None) -> NoReturn:
