@@ -21,7 +21,7 @@ sweep plan: export PYTHONSAFEPATH := 1
 
 # No shell stays in between, as it would not pass on the signals that end a sweep.
 sweep: $(VENV)/.run
-	@exec $(BIN)/snakemake --profile $(PROFILE) --no-hooks --config sweep="$(CONFIG)" results="$(RESULTS)"
+	@exec $(BIN)/python workflow/start.py --profile $(PROFILE) --no-hooks --config sweep="$(CONFIG)" results="$(RESULTS)"
 	@exec $(BIN)/sweeplib summary "$(CONFIG)" --results "$(RESULTS)"
 
 plan: $(VENV)/.run

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 from typer.core import TyperGroup
 
-from sweeplib.command import command, whole_process, writes_into
+from sweeplib.command import command, writes_into
 from sweeplib.errors import InputError
 
 if TYPE_CHECKING:
@@ -52,9 +52,11 @@ RESULTS = Path("results")
 @app.command()
 def plan(config: Config, set_: Set = None, results: Results = RESULTS, workers: Workers = None) -> None:
     """Show what there is to do, and what it will take here."""
-    sweep, directory = _loaded(config, set_, results, begins=True)
+    sweep, directory = _loaded(config, set_, results)
+    from sweeplib.storage.origin import record_origin
     from sweeplib.sweep.plan import write_plan
 
+    record_origin(config, directory)
     _show(write_plan(sweep, directory, workers=workers).table())
 
 
@@ -71,10 +73,12 @@ def run(
 
     Interrupted, it goes on where it stopped. Cases that fail are recorded, and stop nothing.
     """
-    sweep, directory = _loaded(config, set_, results, begins=True)
+    sweep, directory = _loaded(config, set_, results)
     chosen = _chosen(dynamics, sweep.runs, "dynamics of this sweep")
+    from sweeplib.storage.origin import record_origin
     from sweeplib.sweep.run import run_sweep
 
+    record_origin(config, directory)
     summaries = run_sweep(sweep, directory, chosen, workers=workers, progress=progress)
     _show(_counts(sweep.name, {name: summary.cases for name, summary in summaries.items()}))
     computed = sum(summary.computed for summary in summaries.values())
@@ -185,29 +189,18 @@ def schema(
         typer.echo(directory / name)
 
 
-def main() -> None:
-    """The command `sweeplib`, as a process of its own."""
-    with whole_process():
-        app(prog_name="sweeplib")
-
-
 _WELL = ("ok", "missing")
 
 
-def _loaded(
-    config: Path, overrides: Iterable[str] | None, results: Path, *, begins: bool = False
-) -> "tuple[Sweep, Path]":
-    """The sweep and its directory, which is its own from now on if the command `begins` a sweep."""
+def _loaded(config: Path, overrides: Iterable[str] | None, results: Path) -> "tuple[Sweep, Path]":
     from sweeplib.config import load
 
     sweep = load(config, overrides or ())
     directory = results / sweep.name
     writes_into(directory)
-    from sweeplib.storage.origin import check_origin, record_origin
+    from sweeplib.storage.origin import check_origin
 
     check_origin(config, directory)
-    if begins:
-        record_origin(config, directory)
     return sweep, directory
 
 

@@ -3,15 +3,16 @@
 import os
 import sys
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from pathlib import Path
 
 from sweeplib.errors import InputError
 from sweeplib.interrupts import exit_now, interruptible
-from sweeplib.processes import import_nothing_from_here
+from sweeplib.processes import nothing_imported_from_here
 from sweeplib.troubles import TRACEBACK, trouble
 
-INTERRUPTED = "interrupted; the same command goes on where it stopped"
+GOES_ON = "the same command goes on where it stopped"
+INTERRUPTED = f"interrupted; {GOES_ON}"
 
 
 _directories: list[Path | None] = []
@@ -31,10 +32,9 @@ def command(
     line, silently where that is None. Exceptions of the types `passing` pass, and all, with their tracebacks, where the
     environment has SWEEPLIB_TRACEBACK.
     """
-    import_nothing_from_here()
     _directories.append(directory)
     try:
-        with interruptible(lambda: _say(interrupted)):
+        with nothing_imported_from_here(), interruptible(lambda: _say(interrupted)):
             yield
     except passing:
         raise
@@ -69,5 +69,6 @@ def writes_into(directory: Path) -> None:
 
 def _say(line: str | None) -> None:
     if line is not None:
-        sys.stderr.write(f"{line}\n")
-        sys.stderr.flush()
+        with suppress(OSError):  # nobody reads any more
+            sys.stderr.write(f"{line}\n")
+            sys.stderr.flush()

@@ -5,11 +5,12 @@ import logging
 import re
 import signal
 import sys
+import threading
 import time
 from types import FrameType
 from typing import NoReturn
 
-from sweeplib.command import INTERRUPTED
+from sweeplib.command import GOES_ON, INTERRUPTED
 from sweeplib.interrupts import ended, silence, watched
 from sweeplib.processes import descendants, end
 
@@ -45,30 +46,32 @@ class Messages(logging.Filter):
             return True
         rule, status, number = died.groups()
         if number or int(status) not in TOLD:
-            sys.stderr.write(f"{rule}: {_death(int(number) if number else int(status) - 128)}\n")
+            sys.stderr.write(f"{rule}: its process {_end_by(int(number or 0) or int(status) - 128)}; {GOES_ON}\n")
         return False
 
 
-def _death(number: int) -> str:
-    """What is said of a script that a signal ended."""
-    name = signal.Signals(number).name if number in set(signal.Signals) else f"signal {number}"
-    why = ", as by a system that is out of memory" if number == signal.SIGKILL else ""
-    return f"its process was ended by {name}{why}; the same command goes on where it stopped"
+def _end_by(number: int) -> str:
+    """How a script ended: by the signal of this number, if there is one, else with an exit status of 128 more."""
+    if number not in set(signal.Signals):
+        return f"ended with exit status {number + 128}"
+    why = ", as the system does when it is out of memory" if number == signal.SIGKILL else ""
+    return f"was ended by {signal.Signals(number).name}{why}"
 
 
 def install(logger: logging.Logger) -> None:
     """Show a reader what matters of the messages of Snakemake's `logger`, or all if it is verbose.
 
-    When it is interrupted, end this process, whose main thread this is, with all that it started.
+    When it is interrupted, end this process with all that it started; that takes the main thread to call this.
     """
     if logger.level > logging.DEBUG:
         for handler in logger.handlers:
             if not isinstance(handler, logging.FileHandler):
                 handler.addFilter(Messages())
-    signal.signal(signal.SIGINT, _interrupted)
-    interrupts = watched(_end)
-    interrupts.__enter__()
-    atexit.register(interrupts.__exit__, None, None, None)
+    if threading.current_thread() is threading.main_thread():
+        signal.signal(signal.SIGINT, _interrupted)
+        interrupts = watched(_end)
+        interrupts.__enter__()
+        atexit.register(interrupts.__exit__, None, None, None)
 
 
 def _interrupted(_number: int, _frame: FrameType | None) -> NoReturn:

@@ -8,18 +8,11 @@ from multiprocessing import resource_tracker
 
 import psutil
 
-SAFE_PATH = "PYTHONSAFEPATH"
-
-
-def import_nothing_from_here() -> None:
-    """Let no Python that is started from now on look for modules in the working directory, as Python does by itself."""
-    os.environ[SAFE_PATH] = "1"
-
 
 @contextmanager
 def nothing_imported_from_here() -> Iterator[None]:
-    """Nothing; a Python that is started within looks for no module in the working directory."""
-    with _environment(SAFE_PATH, "1"):
+    """Nothing; a Python that is started within does not look for modules in the working directory."""
+    with _environment("PYTHONSAFEPATH", "1"):
         yield
 
 

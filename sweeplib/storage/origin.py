@@ -23,9 +23,9 @@ def check_origin(config: Path, directory: Path) -> None:
         return
     if other.samefile(config) or other.read_bytes() == config.read_bytes() or _name(other) != directory.name:
         return
-    problem = f"{directory} holds the results of another file that has the name {directory.name!r} for its sweep"
-    expected = f"another `name` in one of them, another --results, or no {directory / ORIGIN} for this one to take over"
-    raise InputError(problem, file=config, value=str(other), expected=expected)
+    problem = f"{directory} has the results of {other.resolve()}, whose sweep is called {directory.name!r} as well"
+    expected = f"another `name`, another --results, or no {directory / ORIGIN} for this file to take over"
+    raise InputError(problem, file=config, expected=expected)
 
 
 def record_origin(config: Path, directory: Path) -> None:

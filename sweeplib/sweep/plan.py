@@ -189,7 +189,9 @@ def planned_layouts(directory: Path, dynamics: str) -> dict[str, LayoutPlan]:
     SweeplibError where the file is damaged.
     """
     path = directory / "plan.json"
-    plan = read_json(path) or {"dynamics": {}}
+    plan = read_json(path)
+    if plan is None:
+        return {}
     try:
         layouts = plan["dynamics"].get(dynamics, {"layouts": {}})["layouts"]
         return {name: LayoutPlan(**layout) for name, layout in layouts.items()}

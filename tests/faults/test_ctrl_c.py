@@ -1,0 +1,87 @@
+"""Ctrl-C, or being asked to end: soon over, in one line that says how to go on, and no process is left."""
+
+import signal
+import sys
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+from sweeplib.command import INTERRUPTED
+from tests.faults.commands import SWEEP, SWEEPLIB, Started, started
+
+ROOT = Path(__file__).parents[2]
+WORKFLOW = ("--snakefile", str(ROOT / "Snakefile"), "--profile", str(ROOT / "workflow/profiles/local"))
+SNAKEMAKE = [str(Path(sys.executable).with_name("snakemake")), *WORKFLOW, "--config", "sweep=slow.yaml"]
+MAKE = ["make", "-C", str(ROOT), "sweep", f"VENV={sys.prefix}", f"--old-file={sys.prefix}/.run"]
+STUCK = SWEEP.replace("[troubled]", "[stuck]").replace(", block_size: 8", "")
+
+
+@pytest.fixture
+def commands(tmp_path: Path) -> Iterator[list[Started]]:
+    """The commands that a test starts; what is left of them at its end is killed."""
+    (tmp_path / "slow.yaml").write_text(SWEEP)
+    found: list[Started] = []
+    yield found
+    for each in found:
+        each.killed()
+
+
+def run(command: list[str], folder: Path, commands: list[Started]) -> Started:
+    commands.append(started(command, folder))
+    return commands[-1]
+
+
+def check(lines: list[str]) -> None:
+    """Nothing but the one line follows what was said before."""
+    assert [line for line in lines if not line.startswith("make:")][-1].endswith(INTERRUPTED)
+    assert sum(INTERRUPTED in line for line in lines) == 1
+    assert not [line for line in lines if "Traceback" in line or "Error" in line or "Warning" in line]
+
+
+def test_ctrl_c_while_workers_run(tmp_path: Path, commands: list[Started]) -> None:
+    command = run([SWEEPLIB, "run", "slow.yaml"], tmp_path, commands)
+    command.until_it_says("dashboard")
+    check(command.interrupted(signal.SIGINT, whole_session=True))
+    assert command.process.returncode == -signal.SIGINT
+    assert not list((tmp_path / "results/slow/locks").glob("*.holder.json"))
+
+
+def test_sigint_to_snakemake_alone_while_it_measures(tmp_path: Path, commands: list[Started]) -> None:
+    (tmp_path / "slow.yaml").write_text(STUCK)
+    command = run([*SNAKEMAKE, "--until", "plan"], tmp_path, commands)
+    command.until_it_says("measuring")
+    check(command.interrupted(signal.SIGINT))
+    assert not list((tmp_path / ".snakemake/scripts").iterdir())
+
+
+@pytest.mark.long
+@pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM])
+@pytest.mark.parametrize("whole_session", [False, True])
+@pytest.mark.parametrize("words", ["block", "dashboard"])
+def test_run(words: str, number: int, whole_session: bool, tmp_path: Path, commands: list[Started]) -> None:
+    """While the cluster starts, and while it computes."""
+    command = run([SWEEPLIB, "run", "slow.yaml"], tmp_path, commands)
+    command.until_it_says(words)
+    check(command.interrupted(number, whole_session=whole_session))
+    assert command.process.returncode in (-number, 128 + number)
+
+
+@pytest.mark.long
+@pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM])
+@pytest.mark.parametrize("whole_session", [False, True])
+@pytest.mark.parametrize("words", ["measuring", "simulations", "dashboard"])
+def test_snakemake(words: str, number: int, whole_session: bool, tmp_path: Path, commands: list[Started]) -> None:
+    if words == "measuring":
+        (tmp_path / "slow.yaml").write_text(STUCK)
+    command = run(SNAKEMAKE, tmp_path, commands)
+    command.until_it_says(words)
+    check(command.interrupted(number, whole_session=whole_session))
+
+
+@pytest.mark.long
+@pytest.mark.parametrize(("number", "whole_session"), [(signal.SIGINT, True), (signal.SIGTERM, False)])
+def test_make(number: int, whole_session: bool, tmp_path: Path, commands: list[Started]) -> None:
+    command = run([*MAKE, f"CONFIG={tmp_path}/slow.yaml", f"RESULTS={tmp_path}/results"], tmp_path, commands)
+    command.until_it_says("dashboard")
+    check(command.interrupted(number, whole_session=whole_session))

@@ -1,0 +1,113 @@
+"""Of two files whose sweeps have one name the second is refused; one file may change, grow and move."""
+
+import shutil
+from pathlib import Path
+
+import pytest
+from typer.testing import CliRunner
+
+from sweeplib.cli import app
+from sweeplib.errors import InputError
+from sweeplib.storage.origin import ORIGIN, check_origin, record_origin
+
+TEXT = "name: scan\ngrid: {gamma: [0.1]}\n"
+OTHER = TEXT.replace("0.1", "0.2")
+SWEEP = """\
+name: scan
+problem: {p: 1, k: 1, Delta: 0, activation: square, spherical: true, d: 50, gamma: 0.1}
+dynamics: [ode]
+times: [0, 1]
+"""
+
+
+@pytest.fixture
+def first(tmp_path: Path) -> Path:
+    """The file of a sweep that has results."""
+    path = tmp_path / "config" / "first.yaml"
+    path.parent.mkdir()
+    path.write_text(TEXT)
+    record_origin(path, tmp_path / "results" / "scan")
+    return path
+
+
+@pytest.fixture
+def directory(tmp_path: Path) -> Path:
+    return tmp_path / "results" / "scan"
+
+
+def beside(first: Path, name: str, text: str) -> Path:
+    path = first.with_name(name)
+    path.write_text(text)
+    return path
+
+
+def test_another_file_is_refused_and_told_what_to_do(first: Path, directory: Path) -> None:
+    with pytest.raises(InputError) as refused:
+        check_origin(beside(first, "second.yaml", OTHER), directory)
+    said = str(refused.value)
+    assert "second.yaml" in said and str(first.resolve()) in said and ORIGIN in said
+    assert "\n" not in said
+
+
+def test_a_name_that_is_the_files_own_counts(first: Path, directory: Path) -> None:
+    first.write_text("grid: {gamma: [0.1]}\n")
+    check_origin(beside(first, "second.yaml", OTHER), directory)
+    named = first.rename(first.with_name("scan.yaml"))
+    (directory / ORIGIN).unlink()
+    record_origin(named, directory)
+    with pytest.raises(InputError):
+        check_origin(beside(first, "second.yaml", OTHER), directory)
+
+
+def test_the_same_file_may_say_anything_else(first: Path, directory: Path) -> None:
+    first.write_text(OTHER)
+    check_origin(first, directory)
+
+
+def test_a_copy_that_says_the_same_is_the_same_sweep(first: Path, directory: Path) -> None:
+    check_origin(beside(first, "copy.yaml", TEXT), directory)
+
+
+def test_a_file_that_was_renamed_or_has_another_name_now_is_no_other(first: Path, directory: Path) -> None:
+    second = beside(first, "second.yaml", OTHER)
+    first.write_text(TEXT.replace("scan", "elsewhere"))
+    check_origin(second, directory)
+    first.unlink()
+    check_origin(second, directory)
+    record_origin(second, directory)
+    check_origin(second, directory)
+
+
+def test_a_project_moves_with_its_results(first: Path, directory: Path, tmp_path: Path) -> None:
+    moved = tmp_path / "moved"
+    moved.mkdir()
+    for part in ("config", "results"):
+        shutil.move(tmp_path / part, moved / part)
+    config, results = moved / "config", moved / "results" / "scan"
+    check_origin(config / first.name, results)
+    with pytest.raises(InputError):
+        check_origin(beside(config / first.name, "second.yaml", OTHER), results)
+
+
+def test_the_config_beside_the_results_is_theirs(first: Path, directory: Path) -> None:
+    own = directory / "config.yaml"
+    own.write_text(OTHER)
+    check_origin(own, directory)
+    before = (directory / ORIGIN).read_text()
+    record_origin(own, directory)
+    assert (directory / ORIGIN).read_text() == before
+
+
+@pytest.mark.parametrize("command", ["plan", "run", "status", "finalise"])
+def test_every_command_refuses_it(command: str, tmp_path: Path) -> None:
+    record_origin(_written(tmp_path / "first.yaml", SWEEP), tmp_path / "results" / "scan")
+    second = _written(tmp_path / "second.yaml", SWEEP.replace("gamma: 0.1", "gamma: 0.2"))
+    result = CliRunner().invoke(app, [command, str(second), "--results", str(tmp_path / "results")])
+    assert result.exit_code == 2
+    assert "first.yaml" in result.stderr and len(result.stderr.splitlines()) == 1
+    assert [path.name for path in (tmp_path / "results" / "scan").iterdir()] == [ORIGIN]
+
+
+def _written(path: Path, text: str) -> Path:
+    path.write_text(text)
+    return path
