@@ -18,6 +18,7 @@ report: "workflow/report/workflow.rst"
 
 
 directory = f"{config['results']}/{sweep.name}"
+made = [*sweep.runs, "dataset", *(f"analysis/{name}" for name in sweep.analyses)]
 
 
 include: "workflow/rules/messages.smk"
@@ -34,5 +35,6 @@ rule all:
     default_target: True
     input:
         f"{directory}/report/index.html",
+        expand("{directory}/{name}.done.json", directory=directory, name=made),  # also where the report is there
     message:
         "done"

@@ -4,10 +4,12 @@ Then what a dry run would do again after each kind of edit.
 """
 
 import json
+import shutil
 
 import pytest
 import xarray as xr
 
+from tests.faults.sweeps import files
 from tests.workflow.project import Project
 
 ALWAYS = {"all", "report"}
@@ -76,8 +78,14 @@ def last_overlaps(project: Project) -> set[float]:
     return set(analysis.overlap_M.values.ravel().tolist())
 
 
-def test_nothing_is_left_to_do_after_a_finished_run(finished: Project) -> None:
+def test_a_deleted_dataset_is_made_again_and_then_nothing_is_left_to_do(finished: Project) -> None:
     """Not even here, where it did not run: this is a copy of the project."""
+    before = files(finished.results / "dataset.zarr")
+    shutil.rmtree(finished.results / "dataset.zarr")
+    assert set(finished.planned()) == DOWNSTREAM | {"finalise"}
+    done = finished.snakemake("--config", "sweep=tiny.yaml", "--until", "finalise")
+    assert done.returncode == 0, done.stderr
+    assert files(finished.results / "dataset.zarr") == before
     assert "Nothing to be done" in finished.snakemake("--config", "sweep=tiny.yaml").stderr
 
 
