@@ -17,6 +17,9 @@ except sweeplib.errors.SweeplibError as error:
 report: "workflow/report/workflow.rst"
 
 
+made = [*sweep.runs, "dataset", *(f"analysis/{name}" for name in sweep.analyses)]
+
+
 include: "workflow/rules/messages.smk"
 include: "workflow/rules/triggers.smk"
 include: "workflow/rules/plan.smk"
@@ -31,5 +34,6 @@ rule all:
     default_target: True
     input:
         f"{directory}/report/index.html",
+        expand("{directory}/{name}.done.json", directory=directory, name=made),  # also where the report is there
     message:
         "done"

@@ -1,6 +1,7 @@
 """The rows that a sweep wants, put in their places on its grid."""
 
 from collections.abc import Iterable, Mapping
+from contextlib import suppress
 from dataclasses import dataclass
 from functools import cached_property
 from pathlib import Path
@@ -112,21 +113,25 @@ def results_of(sweep: "Sweep", dynamics: str, directory: Path) -> Results:
 
     A done.json that says otherwise goes, so that a workflow runs the dynamics again.
     """
-    done = directory / f"{dynamics}.done.json"
     try:
         store = RunStore(directory, dynamics)
         for layout in store.layouts.values():
             layout.check_index()
         wanted = inventory(sweep, dynamics, store)
     except DamageError:
-        done.unlink(missing_ok=True)
+        _not_done(directory, dynamics)
         raise
     missing = wanted.counts()["missing"]
     if missing:
-        done.unlink(missing_ok=True)
+        _not_done(directory, dynamics)
         problem = f"{missing} cases of {dynamics} have not been run yet"
         raise InputError(problem, file=directory, expected="`sweeplib run CONFIG` or `make sweep` first")
     return Results(list(store.layouts.values()), wanted)
+
+
+def _not_done(directory: Path, dynamics: str) -> None:
+    with suppress(OSError):  # where nothing can be removed, nothing can be run again
+        (directory / f"{dynamics}.done.json").unlink()
 
 
 def region_of(sweep: "Sweep", cases: Iterable[np.ndarray] | None = None) -> Region:

@@ -5,6 +5,7 @@ is named by a digest of its content. The current one and the one before are kept
 """
 
 import os
+import re
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
@@ -15,6 +16,7 @@ from sweeplib.errors import InputError
 from sweeplib.storage.files import files_digest, partial, remove, remove_partials
 
 FOLDER = "datasets"
+_VERSION = re.compile(r"[0-9a-f]{32}\.zarr")
 
 
 @contextmanager
@@ -34,7 +36,7 @@ def new_version(path: Path) -> Iterator[Path]:
         new = partial(versions / path.name)
         try:
             yield new
-            version = versions / f"{files_digest(new)}{path.suffix}"
+            version = versions / f"{files_digest(new)}.zarr"
             if not _is_whole(version):
                 _replace(version, new, partial(versions / path.name))
         finally:
@@ -43,8 +45,8 @@ def new_version(path: Path) -> Iterator[Path]:
         before = _target(path)
         if before != version.name:
             _link(path, version.name)
-            for other in versions.glob(f"*{path.suffix}"):
-                if other.name not in (version.name, before):
+            for other in versions.iterdir():
+                if _VERSION.fullmatch(other.name) and other.name not in (version.name, before):
                     _replace(other, None, partial(versions / path.name))
 
 
@@ -63,7 +65,7 @@ def _target(path: Path) -> str | None:
     if not path.is_symlink():
         return None
     folder, _, name = os.fspath(path.readlink()).rpartition("/")
-    return name if folder == FOLDER and name.endswith(path.suffix) else None
+    return name if folder == FOLDER and _VERSION.fullmatch(name) else None
 
 
 def _is_whole(version: Path) -> bool:

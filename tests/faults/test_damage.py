@@ -1,6 +1,7 @@
 """Files of results that are damaged or lost are named, never read as other numbers; the same commands then go on."""
 
 import random
+import shutil
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from dataclasses import replace
@@ -153,19 +154,21 @@ def test_a_damaged_or_lost_chunk_is_named_and_its_block_computed_again(
 
 
 @pytest.mark.parametrize("name", ["case_id", "problem"])
-def test_a_lost_or_damaged_index_tells_to_delete_the_layout(again: tuple[Sweep, Path, Path], name: str) -> None:
-    _, config, directory = again
-    file = chunk(directory, name)
-    for harm in (flip, Path.unlink):
-        intact = file.read_bytes()
-        harm(file)
-        if name == "case_id":
-            assert f"{file}: " in told(config, "finalise")[1]
-        status, said = told(config, "retry", "damaged")
-        layout = file.parents[1 if file.parent.name == "c" else 2].parent
+@pytest.mark.parametrize("harm", [flip, Path.unlink])
+def test_a_damaged_or_lost_index_tells_to_delete_the_layout(
+    again: tuple[Sweep, Path, Path], name: str, harm: Callable[[Path], None]
+) -> None:
+    sweep, config, directory = again
+    layout = chunk(directory, "status").parents[2]
+    harm(chunk(directory, name))
+    for command in (["finalise"], ["retry", "damaged"]):
+        status, said = told(config, *command)
         assert status == 1
-        assert f"delete the folder {layout}, and the next run computes its cases again" in said
-        file.write_bytes(intact)
+        assert said.startswith(f"{layout / name / 'c'}")
+        assert said.endswith(f"delete the folder {layout}, and the next run computes its cases again\n")
+        assert said.count("\n") == 1
+    shutil.rmtree(layout)
+    assert sweep_status(sweep, directory)["calm"]["missing"] > 0
 
 
 def test_a_lazy_reader_is_told_of_a_chunk_lost_since(again: tuple[Sweep, Path, Path]) -> None:

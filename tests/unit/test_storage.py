@@ -1,6 +1,7 @@
 """The run store: rows survive an append that is cut short anywhere, results go where they belong."""
 
 from collections.abc import Iterator
+from dataclasses import replace
 from pathlib import Path
 
 import numpy as np
@@ -8,6 +9,7 @@ import pytest
 import zarr
 
 import sweeplib.storage.layout
+from sweeplib.observables import OBSERVABLES
 from sweeplib.problem import Problem
 from sweeplib.simulation import Case, Recording, Status
 from sweeplib.storage.layout import Layout, cost_class, layout_name
@@ -50,6 +52,17 @@ def test_case_comes_back_from_its_row() -> None:
 @pytest.mark.parametrize(("work", "expected"), [(0.3, 0), (1.0, 0), (3.99, 0), (4.0, 1), (4.0**12, 12), (5e9, 16)])
 def test_cost_class_is_the_logarithm_to_base_four(work: float, expected: int) -> None:
     assert cost_class(work) == expected
+
+
+def test_a_variable_of_other_dims_belongs_to_another_layout(monkeypatch: pytest.MonkeyPatch) -> None:
+    """An edit of a plugin's observable, say: its arrays would not have the results' shape."""
+    [case] = cases(1)
+    before = layout_name(case)
+    other = replace(OBSERVABLES["overlap_M"], dims=("teacher", "student"))
+    monkeypatch.setitem(OBSERVABLES._things, "overlap_M", other)
+    assert layout_name(case) != before
+    monkeypatch.setitem(OBSERVABLES._things, "overlap_M", replace(other, dims=("student", "teacher")))
+    assert layout_name(case) == before
 
 
 class CrashError(Exception):

@@ -140,11 +140,13 @@ def test_what_a_killed_writer_left_is_removed(tmp_path: Path) -> None:
     path = written(tmp_path / "dataset.zarr", 1)
     (tmp_path / "datasets/.dataset.zarr.1234.partial").mkdir()
     (tmp_path / ".dataset.zarr.1234.partial").symlink_to("datasets/nothing.zarr")
+    (tmp_path / "datasets/mine.zarr").mkdir()
     written(path, 2)
+    assert (tmp_path / "datasets/mine.zarr").exists(), "of another writer"
     assert not list(tmp_path.rglob("*.partial"))
 
 
-@pytest.mark.parametrize("target", ["elsewhere.zarr", "datasets/mine", "../datasets/mine.zarr"])
+@pytest.mark.parametrize("target", ["elsewhere.zarr", "datasets/mine.zarr", "../datasets/mine.zarr"])
 def test_a_foreign_link_is_refused_and_left(tmp_path: Path, target: str) -> None:
     place = tmp_path / "results"
     (place / target).parent.mkdir(parents=True, exist_ok=True)

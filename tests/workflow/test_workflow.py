@@ -4,10 +4,12 @@ Then what a dry run would do again after each kind of edit.
 """
 
 import json
+import shutil
 
 import pytest
 import xarray as xr
 
+from tests.faults.sweeps import files
 from tests.workflow.project import Project
 
 ALWAYS = {"all", "report"}
@@ -74,6 +76,15 @@ def last_overlaps(project: Project) -> set[float]:
     """The values of the plugin's own analysis, made of those of its own dynamics and activation."""
     analysis = xr.open_zarr(project.results / "analysis/last_overlap.zarr")
     return set(analysis.overlap_M.values.ravel().tolist())
+
+
+def test_a_deleted_dataset_is_made_again(finished: Project) -> None:
+    before = files(finished.results / "dataset.zarr")
+    shutil.rmtree(finished.results / "dataset.zarr")
+    assert set(finished.planned()) == DOWNSTREAM | {"finalise"}
+    done = finished.snakemake("--config", "sweep=tiny.yaml", "--until", "finalise")
+    assert done.returncode == 0, done.stderr
+    assert files(finished.results / "dataset.zarr") == before
 
 
 def test_after_a_finished_run_nothing_is_left_to_do_and_make_says_what_became_of_the_sweep(finished: Project) -> None:
