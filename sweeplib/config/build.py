@@ -6,7 +6,7 @@ from dataclasses import replace
 from pathlib import Path
 from typing import Any, NoReturn
 
-from sweeplib.budget import ASKED, CASE_BYTES, CASES, PAIRS, SEEDS, VALUES, WHERE, refuse_more
+from sweeplib.budget import ASKED, CASE_BYTES, CASES, NAMES, PAIRS, SEEDS, VALUES, WHERE, refuse_more
 from sweeplib.config.models import DynamicsSection, SweepConfig
 from sweeplib.config.plugged import analysis_options, check_fit, cluster_settings, figure_options, run_options
 from sweeplib.config.strict_yaml import written
@@ -81,6 +81,8 @@ def _paths_at(key: str) -> Iterator[None]:
 
 
 def _grid(config: SweepConfig, clock: Expression | None) -> Grid:
+    given = len(config.grid) + len(config.derive) + len(config.problem)
+    refuse_more("names", given, NAMES, key="grid", instead="fewer axes and symbols")
     _refuse_many_values(config.grid)
     axes = [_axis(name, spec) for name, spec in config.grid.items() if name != "zip"]
     derived = {name: _expression(text, f"derive.{name}") for name, text in config.derive.items()}
@@ -99,12 +101,17 @@ def _refuse_unknown(expression: Expression, grid: Grid, key: str) -> None:
 
 
 def _refuse_many_values(grid: Mapping[str, Any]) -> None:
-    """Raise InputError where all axes together have too many values; one that has too many alone is refused later."""
+    """Raise InputError where an axis, or all together, has too many values, before any is worked out."""
     zips = grid.get("zip", [])
-    linked = [each for each in zips if isinstance(each, dict)] if isinstance(zips, list) else []
-    counts = [count(spec) for axes in (grid, *linked) for spec in axes.values() if spec is not zips]
-    if max(counts, default=0) <= VALUES:
-        refuse_more("values of all axes", sum(counts), VALUES, key="grid", instead="coarser axes, or several sweeps")
+    linked = {f"grid.zip[{place}]": each for place, each in enumerate(zips)} if isinstance(zips, list) else {}
+    number = 0
+    for key, axes in ({"grid": {name: spec for name, spec in grid.items() if name != "zip"}} | linked).items():
+        for name, spec in axes.items() if isinstance(axes, dict) else ():
+            number += count(spec)
+            if count(spec) > VALUES:
+                with under(key):
+                    values(spec, name)
+    refuse_more("values of all axes", number, VALUES, key="grid", instead="coarser axes, or several sweeps")
 
 
 def _axis(name: str, spec: Any) -> Axis:

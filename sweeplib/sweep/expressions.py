@@ -101,9 +101,10 @@ class Expression:
         object.__setattr__(self, "_function", _function(tree))
         object.__setattr__(self, "names", frozenset(_names(tree)))
         object.__setattr__(self, "operations", sum(isinstance(part, ast.expr) for part in ast.walk(tree)))
-        for part in ast.walk(tree):
-            if isinstance(part, ast.expr) and not _names(part):
-                self._value(_function(part), {})
+        constants: list[ast.expr] = []
+        _add_constants(tree, constants)
+        for part in constants:
+            self._value(_function(part), {})
 
     def evaluate(self, names: Mapping[str, Any]) -> Number:
         """Return the value where `names` have these values; InputError unless it is a finite real number."""
@@ -211,6 +212,15 @@ def _source(part: ast.AST) -> str:
 def _names(part: ast.expr) -> set[str]:
     called = {id(node.func) for node in ast.walk(part) if isinstance(node, ast.Call)}
     return {node.id for node in ast.walk(part) if isinstance(node, ast.Name) and id(node) not in called}
+
+
+def _add_constants(part: ast.expr, constants: list[ast.expr]) -> bool:
+    """Add the parts without names to `constants`, the smallest first; return whether `part` is one of them."""
+    operands = [_add_constants(operand, constants) for operand in _children(part, "")]
+    if isinstance(part, ast.Name) or not all(operands):
+        return False
+    constants.append(part)
+    return True
 
 
 def _operand(name: str, names: Mapping[str, Any], text: str) -> Number:
