@@ -53,33 +53,34 @@ def interruptible(say: Callable[[], None]) -> Iterator[None]:
         finish(number)
 
     handlers = {each: signal.signal(each, interrupted) for each in SIGNALS if signal.getsignal(each) != signal.SIG_IGN}
+    stop = watch(overdue)
     try:
-        with watched(overdue):
-            yield
+        yield
     except BaseException:
         if seen:  # whatever it has become on its way
             finish(seen[0])
         raise
     finally:
+        stop()
         for each, handler in handlers.items():
             signal.signal(each, handler)
 
 
-@contextmanager
-def watched(act: Callable[[int], Any]) -> Iterator[None]:
-    """Nothing; `act` is called with the first of `SIGNALS` that comes within, at once, in a thread of its own.
+def watch(act: Callable[[int], Any]) -> Callable[[], None]:
+    """What ends the watch: `act` is called with the first of `SIGNALS` that comes, at once, in a thread of its own.
 
-    That holds whatever the main thread does, and whoever handles the signal.
+    That holds whatever the main thread, from which this is called, does, and whoever handles the signal.
     """
     reading, writing = os.pipe()
     os.set_blocking(writing, False)
     before = signal.set_wakeup_fd(writing, warn_on_full_buffer=False)
     threading.Thread(target=_watch, args=(reading, act), daemon=True, name="interrupts").start()
-    try:
-        yield
-    finally:
+
+    def stop() -> None:
         signal.set_wakeup_fd(before)
         os.close(writing)
+
+    return stop
 
 
 def _watch(reading: int, act: Callable[[int], Any]) -> None:

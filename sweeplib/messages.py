@@ -11,7 +11,7 @@ from types import FrameType
 from typing import NoReturn
 
 from sweeplib.command import GOES_ON, INTERRUPTED
-from sweeplib.interrupts import ended, silence, watched
+from sweeplib.interrupts import ended, silence, watch
 from sweeplib.processes import descendants, end
 
 CHATTER = (
@@ -69,9 +69,7 @@ def install(logger: logging.Logger) -> None:
                 handler.addFilter(Messages())
     if threading.current_thread() is threading.main_thread():
         signal.signal(signal.SIGINT, _interrupted)
-        interrupts = watched(_end)
-        interrupts.__enter__()
-        atexit.register(interrupts.__exit__, None, None, None)
+        watch(_end)
 
 
 def _interrupted(_number: int, _frame: FrameType | None) -> NoReturn:
@@ -82,8 +80,15 @@ def _interrupted(_number: int, _frame: FrameType | None) -> NoReturn:
 def _end(number: int) -> NoReturn:
     """End what was started, then this process: its main thread has a moment to put things in order."""
     silence()
-    atexit.register(ended, number)
+    once = threading.Lock()
+
+    def finish() -> NoReturn:
+        while not once.acquire(blocking=False):
+            time.sleep(1.0)
+        sys.stderr.write(f"{INTERRUPTED}\n")
+        ended(number)
+
+    atexit.register(finish)
     end(descendants(), grace=1.0)
-    sys.stderr.write(f"{INTERRUPTED}\n")
     time.sleep(0.5)
-    ended(number)
+    finish()

@@ -1,7 +1,8 @@
-"""Snakemake with its arguments, as `make` starts it: Ctrl-C ends it without a traceback while it loads, too."""
+"""Snakemake with its arguments, as `make` starts it: it ends in one line from its first moment on."""
 
 import runpy
-import signal
 
-signal.signal(signal.SIGINT, signal.SIG_DFL)
-runpy.run_module("snakemake", run_name="__main__", alter_sys=True)
+from sweeplib.command import command
+
+with command():
+    runpy.run_module("snakemake", run_name="__main__", alter_sys=True)

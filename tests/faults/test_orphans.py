@@ -36,9 +36,12 @@ def test_a_driver_with_a_parent_refuses_a_second_one(parent, tmp_path):
         pytest.fail("two drivers at once")
 
 
-def test_an_orphaned_driver_is_waited_for(parent, tmp_path):
+def test_an_orphaned_driver_is_waited_for(parent, tmp_path, capsys):
     os.kill(parent.pid, signal.SIGKILL)
     parent.wait()
     started = time.monotonic()
     with driver_lock(tmp_path, "ode"):
         assert time.monotonic() - started > 1
+    said = capsys.readouterr().err
+    assert len(said.splitlines()) == 1
+    assert "waiting for process" in said and "runs ode" in said and str(tmp_path) in said
