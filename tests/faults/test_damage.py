@@ -130,8 +130,9 @@ def flip(file: Path) -> None:
     file.write_bytes(changed)
 
 
-@pytest.mark.parametrize("name", ["exit_steps", "overlap_M", "status"])
-@pytest.mark.parametrize("harm", [flip, Path.unlink])
+@pytest.mark.parametrize(
+    ("name", "harm"), [("exit_steps", Path.unlink), ("overlap_M", flip), ("status", flip), ("status", Path.unlink)]
+)
 def test_a_damaged_or_lost_chunk_is_named_and_its_block_computed_again(
     again: tuple[Sweep, Path, Path], name: str, harm: Callable[[Path], None]
 ) -> None:
@@ -153,8 +154,7 @@ def test_a_damaged_or_lost_chunk_is_named_and_its_block_computed_again(
     assert not (directory / "calm.done.json").exists(), "a workflow runs it again"
 
 
-@pytest.mark.parametrize("name", ["case_id", "problem"])
-@pytest.mark.parametrize("harm", [flip, Path.unlink])
+@pytest.mark.parametrize(("name", "harm"), [("case_id", Path.unlink), ("problem", flip)])
 def test_a_damaged_or_lost_index_tells_to_delete_the_layout(
     again: tuple[Sweep, Path, Path], name: str, harm: Callable[[Path], None]
 ) -> None:
