@@ -1,5 +1,6 @@
 """The undisturbed run that every other must equal."""
 
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
@@ -7,12 +8,13 @@ import pytest
 from sweeplib.storage.finalise import finalise
 from sweeplib.sweep.run import run_sweep
 from tests.faults.sweeps import files, troubled_sweep
+from tests.in_process import InProcess
 
 
 @pytest.fixture(scope="session")
 def undisturbed(tmp_path_factory: pytest.TempPathFactory) -> dict[str, bytes]:
-    """The files of the dataset of a run that nothing happened to: one worker, blocks of 16."""
+    """The files of the dataset of a run that nothing happened to, in one block."""
     directory: Path = tmp_path_factory.mktemp("undisturbed")
-    sweep = troubled_sweep()
+    sweep = replace(troubled_sweep(), cluster=InProcess(block_size=128))
     run_sweep(sweep, directory, progress=False)
     return files(finalise(sweep, directory))

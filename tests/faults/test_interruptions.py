@@ -2,6 +2,7 @@
 
 import os
 import signal
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
@@ -25,6 +26,7 @@ from tests.faults.sweeps import (
     wait_until,
     worker_of,
 )
+from tests.in_process import InProcess
 
 CASES = len(GAMMAS) * SEEDS
 VARIABLES = ("end_steps", "end_time", "exit_steps", "exit_time", "overlap_M", "status")
@@ -87,7 +89,8 @@ def test_driver_then_worker_killed(tmp_path: Path, undisturbed: dict[str, bytes]
 
 def test_grown_in_seeds_and_between_values(tmp_path: Path, undisturbed: dict[str, bytes]) -> None:
     """16 more seeds, and a γ between two: exactly the new cases, and the dataset of a run made whole."""
-    small = troubled_sweep(block_size=64, gammas=(GAMMAS[0], GAMMAS[2]), seeds=SEEDS - 16)
+    small = troubled_sweep(gammas=(GAMMAS[0], GAMMAS[2]), seeds=SEEDS - 16)
+    small = replace(small, cluster=InProcess(block_size=64))
     assert run_sweep(small, tmp_path, progress=False)[DYNAMICS].computed == 2 * (SEEDS - 16)
     whole = troubled_sweep(block_size=64, workers=2)
     summary = run_sweep(whole, tmp_path, progress=False)[DYNAMICS]

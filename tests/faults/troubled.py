@@ -21,7 +21,7 @@ class Troubled(Dynamics):
     name = "troubled"
     label = "Troubled"
     together = 64
-    seconds = 0.03
+    seconds = 0.015
 
     def __init__(self, replicas: Replicas, options: NumericalOptions) -> None:
         super().__init__(replicas, options)

@@ -93,7 +93,7 @@ def test_a_damaged_plan_is_named(content: bytes, tmp_path: Path) -> None:
     result = CliRunner().invoke(app, ["run", str(tmp_path / "tiny.yaml"), "--results", str(tmp_path / "results")])
     assert result.exit_code == 1
     assert len(result.stderr.splitlines()) == 1
-    assert str(plan) in result.stderr and "delete it" in result.stderr
+    assert str(plan) in result.stderr and f"delete {plan}" in result.stderr
 
 
 def test_a_write_that_fails_leaves_nothing(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

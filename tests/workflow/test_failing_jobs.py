@@ -1,4 +1,4 @@
-"""A job that fails says why in one line, to which Snakemake adds where its log is; then the same command goes on."""
+"""Results that cannot be written: one line says so, and then the same command goes on."""
 
 import errno
 import os
@@ -14,13 +14,6 @@ from tests.faults.sweeps import files
 from tests.workflow.project import Project
 
 BIN = Path(sys.executable).parent
-HOLD = """
-import pathlib, sys
-from sweeplib.storage.locks import driver_lock
-with driver_lock(pathlib.Path(sys.argv[1]), sys.argv[2]):
-    print("held", flush=True)
-    sys.stdin.read()
-"""
 SWEEP = f"""\
 name: full
 problem: {{p: 2, k: 1, d: 50, Delta: 0, activation: square}}
@@ -35,26 +28,6 @@ cluster: {{kind: local, workers: 1, block_size: 16, dashboard_address: ":0"}}
 """
 SIZES = (4, 60, 200, 300)
 """Kilobytes: too little for the config, for the run store, for the results, for the dataset."""
-
-
-def test_a_second_driver_is_refused_in_one_line(finished: Project) -> None:
-    finished.edit("desk/tiny.yaml", "seeds: 2", "seeds: 3")
-    holder = subprocess.Popen(
-        [sys.executable, "-c", HOLD, str(finished.results), "read_off"],
-        stdin=subprocess.PIPE,
-        stdout=subprocess.PIPE,
-        text=True,
-    )
-    assert holder.stdout is not None and holder.stdout.readline() == "held\n"
-    done = finished.snakemake("--config", "sweep=tiny.yaml")
-    holder.communicate("")
-    assert done.returncode == 1
-    said = done.stderr.partition(": simulations\n")[2].splitlines()
-    refused, log = [line for line in said if line.strip()]
-    assert f"read_off is being run by process {holder.pid}" in refused and "results/tiny" in refused
-    assert log.startswith("Complete log(s): ")
-    kept = Path(log.partition(": ")[2]).read_text()
-    assert "CalledProcessError" in kept and "Error in rule simulate" in kept
 
 
 @pytest.fixture

@@ -5,6 +5,9 @@ Then what a dry run would do again after each kind of edit.
 
 import json
 import shutil
+import subprocess
+import sys
+from pathlib import Path
 
 import pytest
 import xarray as xr
@@ -16,6 +19,13 @@ ALWAYS = {"all", "report"}
 DOWNSTREAM = ALWAYS | {"analyse", "figure"}
 EVERYTHING = DOWNSTREAM | {"plan", "simulate", "finalise"}
 LAST = 4.0  # the last recording time
+HOLD = """
+import pathlib, sys
+from sweeplib.storage.locks import driver_lock
+with driver_lock(pathlib.Path(sys.argv[1]), sys.argv[2]):
+    print("held", flush=True)
+    sys.stdin.read()
+"""
 
 
 def test_every_stage_leaves_its_results(finished: Project) -> None:
@@ -35,6 +45,26 @@ def test_what_plugins_register_works_in_every_stage(finished: Project) -> None:
     assert "The last overlaps." in page
     assert 'data-name="overlaps"' in page
     assert not (finished.results / "failures").exists()
+
+
+def test_a_second_driver_is_refused_in_one_line(finished: Project) -> None:
+    finished.edit("desk/tiny.yaml", "seeds: 2", "seeds: 3")
+    holder = subprocess.Popen(
+        [sys.executable, "-c", HOLD, str(finished.results), "read_off"],
+        stdin=subprocess.PIPE,
+        stdout=subprocess.PIPE,
+        text=True,
+    )
+    assert holder.stdout is not None and holder.stdout.readline() == "held\n"
+    done = finished.snakemake("--config", "sweep=tiny.yaml")
+    holder.communicate("")
+    assert done.returncode == 1
+    said = done.stderr.partition(": simulations\n")[2].splitlines()
+    refused, log = [line for line in said if line.strip()]
+    assert f"read_off is being run by process {holder.pid}" in refused and "results/tiny" in refused
+    assert log.startswith("Complete log(s): ")
+    kept = Path(log.partition(": ")[2]).read_text()
+    assert "CalledProcessError" in kept and "Error in rule simulate" in kept
 
 
 def test_more_seeds_other_code_beside_a_plugin_and_a_figure_that_fails(finished: Project) -> None:
