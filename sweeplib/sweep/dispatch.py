@@ -3,6 +3,7 @@
 import asyncio
 import time
 from collections.abc import Callable, Iterable, Iterator
+from concurrent.futures import CancelledError
 from datetime import timedelta
 from itertools import islice
 from queue import Empty, SimpleQueue
@@ -68,9 +69,13 @@ class _Running:
     def submit(self, block: Block) -> None:
         """Give a block to the scheduler. Dask's dashboard has a row for keys that are equal up to the first dash."""
         from distributed import Future
+        from distributed.client import ClosedClientError
 
         key = f"{block.dynamics}-{block.layout}/{block.number}-{self._run}-{self._deaths.get(block, 0)}"
-        future: Future = self._client.submit(run_block, block, key=key, pure=False)
+        try:
+            future: Future = self._client.submit(run_block, block, key=key, pure=False)
+        except ClosedClientError:
+            raise self._workers.lost() from None
         self._blocks[future.key] = block
         future.add_done_callback(self._done.put)
 
@@ -88,7 +93,7 @@ class _Running:
                 if self._deaths[block] > MOST_DEATHS:
                     raise SweeplibError(f"block {block.name} loses every worker that it is given to") from None
                 self.submit(block)
-            except asyncio.CancelledError:
+            except (asyncio.CancelledError, CancelledError):
                 raise self._workers.lost() from None
 
     def _future(self) -> "Future":
