@@ -26,7 +26,7 @@ def command(
     interrupted: str | None = INTERRUPTED,
     passing: tuple[type[BaseException], ...] = (BrokenPipeError,),
 ) -> Iterator[None]:
-    """Nothing; an exception that leaves the context is told on standard error in one line, then SystemExit is raised.
+    """A context: an exception that leaves it is told on standard error in one line, then SystemExit is raised.
 
     The status is 2 for input that is refused, else 1. Interrupted, the process ends with `interrupted` as its last
     line, silently where that is None. Exceptions of the types `passing` pass, and all, with their tracebacks, where the
@@ -49,7 +49,7 @@ def command(
 
 @contextmanager
 def whole_process() -> Iterator[None]:
-    """Nothing; an exit status other than 0 that leaves the context ends this process at once, and all that it started.
+    """A context: an exit status other than 0 that leaves it ends this process at once, and all that it started.
 
     What was given up half made, such as the client of a scheduler that is not there, could wait for ever otherwise.
     """

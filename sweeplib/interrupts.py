@@ -24,7 +24,7 @@ class Interrupted(KeyboardInterrupt):
 
 @contextmanager
 def interruptible(say: Callable[[], None]) -> Iterator[None]:
-    """Nothing; one of `SIGNALS` raises `Interrupted` within, and once that leaves the context, the process ends.
+    """A context within which one of `SIGNALS` raises `Interrupted`; once that leaves the context, the process ends.
 
     Last of all `say` is called, and all descendants are killed. If the main thread does not come so far in time, as it
     is in machine code, or waits for a thread that is, another thread does the same. Does nothing outside the main

@@ -11,14 +11,14 @@ import psutil
 
 @contextmanager
 def nothing_imported_from_here() -> Iterator[None]:
-    """Nothing; a Python that is started within does not look for modules in the working directory."""
+    """A context within which a Python that is started does not look for modules in the working directory."""
     with _environment("PYTHONSAFEPATH", "1"):
         yield
 
 
 @contextmanager
 def no_interrupts_beyond_here() -> Iterator[None]:
-    """Nothing; threads that begin within, and the processes that they start, never see a Ctrl-C.
+    """A context: threads that begin within it, and the processes that they start, never see a Ctrl-C.
 
     It reaches all processes of a terminal at once, and each would show where it was; what to do about it is for the
     main thread of the first to decide. Multiprocessing's account of what is to be cleaned up is begun before, since
@@ -35,7 +35,7 @@ def no_interrupts_beyond_here() -> Iterator[None]:
 
 @contextmanager
 def _environment(name: str, value: str) -> Iterator[None]:
-    """Nothing; a variable of the environment has this value within."""
+    """A context within which a variable of the environment has this value."""
     before = os.environ.get(name)
     os.environ[name] = value
     try:

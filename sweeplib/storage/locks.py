@@ -20,7 +20,7 @@ PATIENCE = 0.5
 
 @contextmanager
 def driver_lock(directory: Path, dynamics: str) -> Iterator[None]:
-    """Nothing, held by the one driver of a dynamics in `directory`; InputError naming the holder while there is one.
+    """A context of the one driver of a dynamics in `directory`; InputError that names the holder while there is one.
 
     A holder whose own parent was killed (Snakemake, say) is doing the work that this call is for: it is waited for,
     after a line on standard error that says so.

@@ -38,7 +38,7 @@ def connected(cluster: "ClusterSettings", workers: int | None) -> Iterator["Clie
 
 @contextmanager
 def _said_once() -> Iterator[None]:
-    """Nothing; a client within does not say by itself that it has lost its scheduler."""
+    """A context within which a client does not say by itself that it has lost its scheduler."""
     log = logging.getLogger("distributed.client")
     before = log.level
     log.setLevel(logging.CRITICAL)
