@@ -75,7 +75,7 @@ def _fields(node: ast.AST) -> Iterator[tuple[str, Any]]:
         case ast.AnnAssign():
             yield from (("targets", [node.target]), ("value", node.value))
         case ast.Raise():
-            yield "exc", node.exc.func if isinstance(node.exc, ast.Call) else node.exc
+            yield from _raised(node.exc)
         case ast.Assert():
             yield "test", node.test
         case ast.Call(func=ast.Name(id=name)) if name in REFUSALS:
@@ -99,14 +99,24 @@ def _counts(part: Any, parent: ast.AST) -> bool:
             return False
         case ast.ImportFrom(module=module):
             return module not in BY_VALUE
-        case ast.AnnAssign() if _is_options(parent):
-            return False
+        case ast.AnnAssign(target=target, annotation=annotation) if _is_options(parent):
+            return (_named(target) or "_").startswith("_") or "ClassVar" in ast.unparse(annotation)
         case ast.AnnAssign(target=target, value=value) | ast.Assign(targets=[target], value=value):
             return not (isinstance(parent, ast.ClassDef) and _named(target) == "label" and _is_text(value))
         case ast.If(test=test, body=[*before, ast.Raise(exc=ast.Call(func=raised))], orelse=[]):
             only = _named(raised) in REFUSALS and all(isinstance(each, ast.Assign | ast.AnnAssign) for each in before)
             return not only or any(isinstance(each, ast.NamedExpr) for each in ast.walk(test))
     return True
+
+
+def _raised(error: ast.expr | None) -> Iterator[tuple[str, Any]]:
+    """What counts of a raised exception: its class, and arguments that are no text: who catches it may use them."""
+    if isinstance(error, ast.Call) and _named(error.func) not in REFUSALS:
+        yield "exc", error.func
+        yield "args", [argument for argument in error.args if not _is_text(argument)]
+        yield "keywords", [keyword for keyword in error.keywords if not _is_text(keyword.value)]
+    else:
+        yield "exc", error.func if isinstance(error, ast.Call) else error
 
 
 def _is_options(node: ast.AST) -> bool:

@@ -64,7 +64,8 @@ def forget_attempts(directory: Path, kind: str) -> None:
 
 def past_failures(directory: Path) -> Counter[tuple[str, str]]:
     """How often each (kind, name) has failed until now."""
-    return Counter((line["kind"], line["name"]) for line in read_lines(_journal(directory)))
+    lines = read_lines(_journal(directory))
+    return Counter((line["kind"], line["name"]) for line in lines if {"kind", "name"} <= line.keys())
 
 
 def _path(directory: Path, kind: str, name: str) -> Path:

@@ -75,15 +75,15 @@ def append_line(path: Path, record: dict[str, Any]) -> None:
 
 
 def read_lines(path: Path) -> list[dict[str, Any]]:
-    """The records of a file of JSON lines, [] where there is no file; a line cut short by a crash is left out."""
-    lines = path.read_text(encoding="utf-8").splitlines() if path.exists() else []
+    """The records of a file of JSON lines, [] where there is no file; lines cut short or damaged are left out."""
+    lines = path.read_bytes().splitlines() if path.exists() else []
     return [record for record in map(_parsed, lines) if record is not None]
 
 
-def _parsed(line: str) -> dict[str, Any] | None:
+def _parsed(line: bytes) -> dict[str, Any] | None:
     try:
         record = json.loads(line)
-    except json.JSONDecodeError:
+    except ValueError:
         return None
     return record if isinstance(record, dict) else None
 

@@ -101,7 +101,7 @@ def _attributes(sweep: "Sweep", directory: Path, results: Mapping[str, Results])
     for part in results.values():
         digest.update(part.wanted.ids.tobytes())
     journals = (read_lines(directory / "journal" / f"{dynamics}.jsonl") for dynamics in results)
-    processors = {entry["cpu"] for journal in journals for entry in journal}
+    processors = {str(entry["cpu"]) for journal in journals for entry in journal if "cpu" in entry}
     return {
         "title": sweep.name,
         "Conventions": "CF-1.11",

@@ -37,6 +37,7 @@ sys.path[:] = asker.recv()  # sweeplib, plugins, and what they import, are found
 from {module} import main
 main(asker)
 """
+START_SECONDS = 120.0
 COMPILE_SECONDS = 300.0
 TICK = 0.02
 
@@ -129,14 +130,16 @@ class Child:
             self._connection.send(self._plugins)
 
     def _await(self) -> None:
-        """Wait until the process is ready."""
+        """Wait until the process is ready. SweeplibError where its imports fail, or do not come to an end."""
         try:
+            if not self._connection.poll(START_SECONDS):
+                raise SweeplibError(f"a process for the cases is not ready: imports take over {START_SECONDS:g} s")
             self._ready = self._connection.recv()
         except (EOFError, OSError):
-            self.process.wait()
+            status = _said(self.process.wait())
             self._errors.seek(0)
-            said = self._errors.read().decode("utf-8", "replace").strip().splitlines() or ["it says nothing"]
-            raise SweeplibError(f"a child process of the worker cannot be started: {said[-1]}") from None
+            lines = self._errors.read().decode("utf-8", "replace").strip().splitlines() or ["it says nothing"]
+            raise SweeplibError(f"a process for the cases does not start ({status}): {lines[-1]}") from None
 
 
 def main(asker: Connection) -> None:

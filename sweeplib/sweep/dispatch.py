@@ -18,8 +18,10 @@ if TYPE_CHECKING:
 
 MOST_FUTURES = 10_000
 FUTURES_A_THREAD = 20
-MOST_DEATHS = 20
-"""Deaths of the workers of a block after which something else than its cases must be killing them."""
+MOST_LOSSES = 2
+"""How often Dask may give up a block, each time after several workers: its cases kill one at most (`blocks`)."""
+STEADY_SECONDS = 30.0
+"""Seconds that workers have to live to count as back, unless a block is done before."""
 
 SECONDS_BETWEEN_LOOKS = 1.0
 SECONDS_BETWEEN_NEWS = 300.0
@@ -60,7 +62,7 @@ class _Running:
         self._workers = _Workers(client, say, patience)
         self._run = uuid4().hex
         self._blocks: dict[str, Block] = {}
-        self._deaths: dict[Block, int] = {}
+        self._losses: dict[Block, int] = {}
         self._done: SimpleQueue[Future] = SimpleQueue()
 
     def __bool__(self) -> bool:
@@ -71,7 +73,7 @@ class _Running:
         from distributed import Future
         from distributed.client import ClosedClientError
 
-        key = f"{block.dynamics}-{block.layout}/{block.number}-{self._run}-{self._deaths.get(block, 0)}"
+        key = f"{block.dynamics}-{block.layout}/{block.number}-{self._run}-{self._losses.get(block, 0)}"
         try:
             future: Future = self._client.submit(run_block, block, key=key, pure=False)
         except ClosedClientError:
@@ -87,14 +89,18 @@ class _Running:
             future = self._future()
             block = self._blocks.pop(future.key)
             try:
-                return block, future.result()
+                report = future.result()
             except KilledWorker:
-                self._deaths[block] = self._deaths.get(block, 0) + 1
-                if self._deaths[block] > MOST_DEATHS:
-                    raise SweeplibError(f"block {block.name} loses every worker that it is given to") from None
+                self._losses[block] = self._losses.get(block, 0) + 1
+                if self._losses[block] > MOST_LOSSES:
+                    problem = f"workers die as soon as they are given a block, the last one {block.name}"
+                    raise SweeplibError(problem) from None
                 self.submit(block)
             except (asyncio.CancelledError, CancelledError):
                 raise self._workers.lost() from None
+            else:
+                self._workers.are_back()
+                return block, report
 
     def _future(self) -> "Future":
         last = time.monotonic()
@@ -115,6 +121,11 @@ class _Workers:
         self._client, self._say, self._patience = client, say, patience
         self._address = client.scheduler.address if client.scheduler else "an unknown address"
         self._since: float | None = None
+        self._steady: float | None = None
+
+    def are_back(self) -> None:
+        """Forget that there were none."""
+        self._since = None
 
     def look(self) -> None:
         """Say when the last worker is lost. SweeplibError when none came for too long, or the scheduler is lost."""
@@ -124,13 +135,17 @@ class _Workers:
             workers = self._client.nthreads()
         except (TimeoutError, OSError, ValueError):
             raise self.lost() from None
-        if workers:
-            self._since = None
-        elif self._since is None:
-            self._since = time.monotonic()
-            self._say(f"no workers at {self._address}; waiting {timedelta(seconds=self._patience)} for one")
-        elif time.monotonic() - self._since > self._patience:
-            problem = f"no workers at {self._address} for {timedelta(seconds=self._patience)}"
+        now = time.monotonic()
+        self._steady = (self._steady or now) if workers else None
+        if self._since is None:
+            if not workers:
+                self._since = now
+                self._say(f"no workers at {self._address}; waiting {timedelta(seconds=self._patience)} for one")
+        elif self._steady is not None and now - self._steady > STEADY_SECONDS:
+            self.are_back()
+        elif now - self._since > self._patience:
+            waited = timedelta(seconds=self._patience)
+            problem = f"no workers at {self._address} for {waited}, or they die as they start"
             raise SweeplibError(f"{problem}; what is done is stored: run again once there are some")
 
     def lost(self) -> SweeplibError:

@@ -147,7 +147,7 @@ def test_a_sweep_without_workers_says_so_and_ends(tmp_path: Path, capsys: pytest
     with somebodys(tmp_path, workers=0, tls=False) as cluster:
         settings = cluster.settings("scheduler_file").model_copy(update={"wait_for_workers": 2.0})
         sweep = replace(troubled_sweep(seeds=6), runs={"calm": Run("calm")}, cluster=settings)
-        said = f"no workers at {re.escape(cluster.address)} for 0:00:02; what is done is stored"
+        said = f"no workers at {re.escape(cluster.address)} for 0:00:02, or they die as they start; what is done"
         with pytest.raises(SweeplibError, match=said):
             run_sweep(sweep, tmp_path / "none")
         assert "waiting 0:00:02 for one" in capsys.readouterr().err

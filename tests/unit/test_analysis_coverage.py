@@ -171,7 +171,7 @@ def test_intervals_of_exponents_of_regimes_cover():
 @pytest.mark.timeout(3600)
 @pytest.mark.parametrize("misfit", [0.0, 0.03, 0.1, 0.3])
 def test_intervals_cover_whatever_the_misfit(misfit):
-    """4000 experiments each, coverage known to .0034: 92.5 to 98.5 %, more from three points, less where errors differ."""
+    """4000 experiments each, coverage known to .0034: 92.5 to 98.5 %, or as is said."""
     uneven = {"seeds": 32, "noise": xr.DataArray([0.1, 0.2, 0.4], dims="d"), "shared": 0.0}
     for options in (*SEEDS.values(), {"seeds": 64, "noise": 0.3, "shared": 0.0}):
         for name, points in POINTS.items():

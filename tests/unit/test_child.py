@@ -92,10 +92,20 @@ def test_a_child_ends_with_its_asker(child):
     assert other.process.wait(20) == 0
 
 
+def test_a_child_whose_imports_do_not_end_is_given_up(tmp_path: Path, monkeypatch: pytest.MonkeyPatch):
+    monkeypatch.setattr("sweeplib.sweep.child.START_SECONDS", 0.5)
+    plugin = tmp_path / "endless.py"
+    plugin.write_text("import time\ntime.sleep(3600)\n")
+    child = Child([str(plugin)])
+    with pytest.raises(SweeplibError, match=r"imports take over 0\.5 s"):
+        child.call(os.getpid)
+    child.close()
+
+
 def test_a_child_that_cannot_start_is_no_fault_of_a_task(tmp_path: Path):
     plugin = tmp_path / "broken.py"
     plugin.write_text("raise ImportError('not here')\n")
     child = Child([str(plugin)])
-    with pytest.raises(SweeplibError, match=r"a child process of the worker cannot be started: .*not here"):
+    with pytest.raises(SweeplibError, match=r"a process for the cases does not start \(exit status 1\): .*not here"):
         child.call(os.getpid)
     child.close()
