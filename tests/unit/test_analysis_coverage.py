@@ -140,7 +140,7 @@ SEEDS = {
 LONG_RANGE = [100, 300, 1000, 3000, 10_000, 30_000, 100_000]
 
 
-@pytest.mark.parametrize("misfit", [0.0, 0.1])
+@pytest.mark.parametrize("misfit", [pytest.param(0.0, marks=pytest.mark.long), 0.1])
 @pytest.mark.parametrize("seeds", SEEDS)
 def test_intervals_of_powers_cover(seeds, misfit):
     """200 experiments of 9 points. Of 95 % intervals 88 % or fewer cover once in 10⁵; 50 to 75 % without the misfit."""
@@ -148,13 +148,13 @@ def test_intervals_of_powers_cover(seeds, misfit):
         assert 0.88 < covered < 0.9975
 
 
-@pytest.mark.parametrize("misfit", [0.0, 0.1])
+@pytest.mark.parametrize("misfit", [pytest.param(0.0, marks=pytest.mark.long), 0.1])
 def test_intervals_of_growth_cover(misfit):
     """200 experiments, as above: 52 % without the misfit."""
     assert 0.88 < covered_growth(seeds=64, misfit=misfit, experiments=200, d=LONG_RANGE) < 0.9975
 
 
-@pytest.mark.parametrize("misfit", [0.0, 0.1])
+@pytest.mark.parametrize("misfit", [pytest.param(0.0, marks=pytest.mark.long), 0.1])
 def test_intervals_of_optima_and_gains_cover(misfit):
     """150 scans of 10 learning rates, as above: 54 and 57 % without the misfit."""
     for covered in (covered_optima, covered_gains):

@@ -191,7 +191,12 @@ PANELS = {
 
 
 @pytest.mark.parametrize(
-    ("name", "panels"), [(name, panels) for name in FIGURES for panels in PANELS.get(name, ["many"])]
+    ("name", "panels"),
+    [
+        pytest.param(name, panels, marks=pytest.mark.long if panels == "many" and "one" in PANELS.get(name, ()) else ())
+        for name in FIGURES
+        for panels in PANELS.get(name, ["many"])
+    ],
 )
 def test_every_figure_fits_with_one_panel_and_with_many(name: str, panels: str) -> None:
     """One that is not named in PANELS is drawn, by default, of the first dataset that it fits."""

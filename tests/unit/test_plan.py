@@ -94,7 +94,7 @@ def test_pilot_outlives_a_case_that_kills(tmp_path: Path, capsys: pytest.Capture
     assert "its process died (SIGKILL); the cost of its cases is extrapolated" in capsys.readouterr().err
 
 
-@pytest.mark.parametrize("gamma", [0.1, HANGS])
+@pytest.mark.parametrize("gamma", [pytest.param(0.1, marks=pytest.mark.long), HANGS])
 def test_a_pilot_that_hangs_is_given_up_once_and_the_others_are_measured(
     gamma: float,
     calm: Sweep,
