@@ -9,7 +9,7 @@ from pathlib import Path
 from sweeplib.errors import InputError
 from sweeplib.interrupts import exit_now, interruptible
 from sweeplib.processes import nothing_imported_from_here
-from sweeplib.troubles import TRACEBACK, trouble
+from sweeplib.troubles import TRACEBACK, in_one_line
 
 GOES_ON = "the same command goes on where it stopped"
 INTERRUPTED = f"interrupted; {GOES_ON}"
@@ -41,7 +41,7 @@ def command(
     except Exception as error:
         if os.environ.get(TRACEBACK):
             raise
-        _say(trouble(error, _directories[-1]))
+        _say(in_one_line(error, _directories[-1]))
         raise SystemExit(2 if isinstance(error, InputError) else 1) from None
     finally:
         _directories.pop()

@@ -1,10 +1,11 @@
-"""What ends a command, said in one line: where, what, and what to do about it."""
+"""What is told of exceptions: text of bounded length for a file; one line for who called a command."""
 
 import errno
 import json
 import os
 import traceback
 from collections.abc import Iterator
+from dataclasses import dataclass
 from datetime import datetime
 from pathlib import Path
 
@@ -17,8 +18,36 @@ TRACEBACK = "SWEEPLIB_TRACEBACK"
 _FULL = (errno.ENOSPC, errno.EDQUOT, errno.EFBIG)
 _FORBIDDEN = (errno.EROFS, errno.EACCES, errno.EPERM)
 
+MOST_OF_A_MESSAGE = 4_000
+MOST_OF_A_TRACEBACK = 40_000
 
-def trouble(error: BaseException, directory: Path | None = None) -> str:
+
+@dataclass(frozen=True)
+class Trouble:
+    """An exception in a line or more, and its traceback; both may be shortened in their middle."""
+
+    exception: str
+    traceback: str = ""
+
+    @classmethod
+    def of(cls, error: BaseException) -> "Trouble":
+        """What is told of an exception."""
+        message = "".join(traceback.format_exception_only(error)).strip()
+        return cls(
+            bounded(message, MOST_OF_A_MESSAGE),
+            bounded("".join(traceback.format_exception(error)), MOST_OF_A_TRACEBACK),
+        )
+
+
+def bounded(text: str, most: int) -> str:
+    """A text without what UTF-8 cannot encode, and without its middle where it is longer than `most` characters."""
+    if len(text) > most:
+        left_out = len(text) - most
+        text = f"{text[: most // 2]}\n... {left_out} characters left out ...\n{text[len(text) - most // 2 :]}"
+    return text.encode("utf-8", "backslashreplace").decode()
+
+
+def in_one_line(error: BaseException, directory: Path | None = None) -> str:
     """What is said of an error that ended a command which writes into `directory`: one line.
 
     The tracebacks of errors that nobody foresaw are appended to its `journal/errors.log`.

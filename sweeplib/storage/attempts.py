@@ -15,7 +15,7 @@ from typing import Any
 from sweeplib.errors import SweeplibError
 from sweeplib.storage.files import append_line, read_json, read_lines, write_json
 from sweeplib.storage.provenance import versions
-from sweeplib.storage.trouble import Trouble
+from sweeplib.troubles import Trouble
 
 
 @dataclass

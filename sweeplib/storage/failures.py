@@ -9,7 +9,7 @@ from sweeplib.simulation import Case, Status
 from sweeplib.storage.files import write_json
 from sweeplib.storage.provenance import versions
 from sweeplib.storage.rows import row_of, shared_fields
-from sweeplib.storage.trouble import Trouble
+from sweeplib.troubles import Trouble
 
 SNIPPET = """\
 from sweeplib.sweep.plugins import load_plugins

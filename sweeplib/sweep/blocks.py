@@ -19,10 +19,10 @@ from sweeplib.storage.layout import Layout
 from sweeplib.storage.locks import block_lock
 from sweeplib.storage.provenance import cpu_model
 from sweeplib.storage.rows import cases_of
-from sweeplib.storage.trouble import Trouble
 from sweeplib.sweep.guarded import Allowance, computed_apart, computed_here
 from sweeplib.sweep.plugins import import_plugins
 from sweeplib.sweep.time_limit import time_limit
+from sweeplib.troubles import Trouble
 
 if TYPE_CHECKING:
     from distributed import Worker

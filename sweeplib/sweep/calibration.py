@@ -12,11 +12,11 @@ from itertools import groupby
 from typing import Any
 
 from sweeplib.simulation import Case, case_work
-from sweeplib.storage.trouble import Trouble
 from sweeplib.sweep.child import Child, DiedError, EndedError, Limits, MemoryUpError, TimeUpError
 from sweeplib.sweep.guarded import GRACE
 from sweeplib.sweep.pilots import compiled, measured
 from sweeplib.sweep.progress import Steps
+from sweeplib.troubles import Trouble
 
 PILOT_SECONDS = 1.5
 PILOT_CASES = 128
@@ -76,7 +76,8 @@ class Cost:
 class Calibration:
     """A process that measures; it starts with the context, so that its imports are done when the pilots are known.
 
-    No pilot takes more than `memory` bytes, or many seconds longer than what it is measured for: `hang_seconds`.
+    A pilot that takes more than `memory` bytes is ended, and one that takes `hang_seconds` longer than it is measured
+    for: ten, or the `timeout` of a case where that is less.
     """
 
     def __init__(

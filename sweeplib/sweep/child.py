@@ -22,9 +22,9 @@ from typing import IO, Any, NamedTuple
 import psutil
 
 from sweeplib.errors import SweeplibError
-from sweeplib.storage.trouble import MOST_OF_A_TRACEBACK, Trouble, bounded
 from sweeplib.sweep.plugins import import_plugins
 from sweeplib.sweep.time_limit import ENDED, time_limit
+from sweeplib.troubles import MOST_OF_A_TRACEBACK, Trouble, bounded
 
 ONE_THREAD = ("OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS", "MKL_NUM_THREADS", "NUMBA_NUM_THREADS")
 """The variables of the environment that give each process of many on a machine one thread."""

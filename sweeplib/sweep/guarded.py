@@ -11,9 +11,9 @@ from dataclasses import dataclass
 import numpy as np
 
 from sweeplib.simulation import Case, Records, Status, run_cases
-from sweeplib.storage.trouble import Trouble
 from sweeplib.sweep.block_size import lanes_of
 from sweeplib.sweep.child import Child, DiedError, EndedError, Limits, RaisedError
+from sweeplib.troubles import Trouble
 
 GRACE = 1.0
 """Seconds that cases may take longer than their time limit before their process is ended."""

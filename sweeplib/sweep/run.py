@@ -85,7 +85,7 @@ class _Part:
     todo: int
     plans: dict[str, LayoutPlan]
 
-    def seconds(self, layout: Layout) -> tuple[float, bool, bool]:
+    def expected(self, layout: Layout) -> tuple[float, bool, bool]:
         """The seconds that a case of a layout is expected to take, whether measured, and whether one may kill.
 
         What was planned without a measurement made its pilot's process end.
@@ -171,7 +171,7 @@ def _blocks(sweep: "Sweep", part: _Part) -> Iterator[Block]:
                 layout.name,
                 block,
                 _positions(inside),
-                *part.seconds(layout),
+                *part.expected(layout),
                 sweep.timeout,
                 sweep.plugins,
             )

@@ -8,7 +8,6 @@ import pytest
 
 from sweeplib.problem import Problem
 from sweeplib.simulation import Case, Recording
-from sweeplib.storage.trouble import Trouble
 from sweeplib.sweep import advice as module
 from sweeplib.sweep.advice import ALTERNATIVES, Advice, advice
 from sweeplib.sweep.calibration import Calibration, Pilot
@@ -16,6 +15,7 @@ from sweeplib.sweep.child import DiedError, TimeUpError
 from sweeplib.sweep.grid import Axis, Grid
 from sweeplib.sweep.plan import DynamicsPlan, LayoutPlan, write_plan
 from sweeplib.sweep.sweep import Run, Sweep
+from sweeplib.troubles import Trouble
 from tests.in_process import InProcess
 
 

@@ -14,7 +14,7 @@ from sweeplib.cli import app
 from sweeplib.command import command
 from sweeplib.errors import InputError, SweeplibError
 from sweeplib.messages import Messages
-from sweeplib.troubles import TRACEBACK, trouble
+from sweeplib.troubles import TRACEBACK, in_one_line
 
 CONFIG = """\
 problem: {p: 1, k: 1, Delta: 0, activation: square, spherical: true, d: 50, gamma: 0.1}
@@ -43,7 +43,7 @@ def damaged() -> json.JSONDecodeError:
     ],
 )
 def test_what_was_foreseen(error: Exception, words: tuple[str, ...], tmp_path: Path) -> None:
-    said = trouble(error, tmp_path)
+    said = in_one_line(error, tmp_path)
     assert "\n" not in said
     assert all(word in said for word in words)
     assert isinstance(error, SweeplibError) or str(tmp_path) in said or "/there" in said
@@ -53,19 +53,19 @@ def test_what_was_foreseen(error: Exception, words: tuple[str, ...], tmp_path: P
 def test_the_cause_is_told_where_it_was_foreseen(tmp_path: Path) -> None:
     error = RuntimeError("Nanny failed to start.")
     error.__cause__ = OSError(errno.ENOSPC, "No space left on device")
-    assert "free some space" in trouble(error, tmp_path)
+    assert "free some space" in in_one_line(error, tmp_path)
     error.__cause__ = error
-    assert "Nanny failed" in trouble(error, tmp_path)
+    assert "Nanny failed" in in_one_line(error, tmp_path)
 
 
 def test_a_bug_leaves_its_traceback(tmp_path: Path) -> None:
     with pytest.raises(KeyError) as raised:
         raise KeyError("a\nbug")
-    said = trouble(raised.value, tmp_path)
+    said = in_one_line(raised.value, tmp_path)
     log = tmp_path / "journal" / "errors.log"
     assert "KeyError" in said and str(log) in said and "\n" not in said
     assert "test_a_bug_leaves_its_traceback" in log.read_text()
-    assert TRACEBACK in trouble(raised.value, tmp_path / "absent")
+    assert TRACEBACK in in_one_line(raised.value, tmp_path / "absent")
 
 
 @pytest.mark.parametrize(("error", "status"), [(InputError("no"), 2), (SweeplibError("no"), 1), (KeyError("no"), 1)])
