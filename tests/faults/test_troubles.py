@@ -114,3 +114,22 @@ def test_retried_cases_are_missing_again(directory: Path, summary: Summary) -> N
     assert (counts["missing"], counts["failed"], counts["diverged"], counts["killed"]) == (5, 0, 0, 3)
     assert run_sweep(sweep, directory, progress=False)[DYNAMICS].computed == 5
     assert sweep_status(sweep, directory)[DYNAMICS] == summary.cases
+
+
+@pytest.mark.long
+def test_workers_that_die_as_they_start_end_the_run(tmp_path: Path) -> None:
+    """By the command, with a plugin that its author never tried in a worker."""
+    (tmp_path / "deadly_import.py").write_text(
+        "import multiprocessing, os\n"
+        "if multiprocessing.current_process().name.startswith('Dask Worker'):\n"
+        "    os._exit(9)\n"
+    )
+    (tmp_path / "dying.yaml").write_text(
+        "problem: {p: 1, k: 1, d: 40, Delta: 0, activation: square, gamma: 0.1}\n"
+        "seeds: 2\ndynamics: [sgd_chain]\ntimes: [0, 1]\nplugins: [deadly_import.py]\n"
+        "cluster: {kind: local, workers: 2, wait_for_workers: 10, dashboard_address: ':0'}\n"
+    )
+    command = [Path(sys.executable).parent / "sweeplib", "run", "dying.yaml"]
+    done = subprocess.run(command, cwd=tmp_path, capture_output=True, text=True, check=False, timeout=120)
+    assert done.returncode == 1
+    assert "die as" in done.stderr.splitlines()[-1] and "Traceback" not in done.stderr

@@ -141,3 +141,10 @@ def test_what_follows_from_another_field_varies_with_it() -> None:
     assert (found["start"].dims, found["start"].values.tolist()) == (("spherical",), ["gaussian", "sphere"])
     assert "m0" not in found
     assert {"start", "teacher_activation"}.isdisjoint(constants(sweep, next(sweep.points("ode")).problem))
+
+
+def test_damaged_lines_of_a_journal_change_nothing(sweep: Sweep, path: Path) -> None:
+    before = path.resolve()
+    with (path.parent / "journal" / "calm.jsonl").open("ab") as journal:
+        journal.write(b"\xff\xfe\n{}\n[1]\n{\n")
+    assert finalise(sweep, path.parent).resolve() == before
