@@ -4,7 +4,7 @@ import numba
 import numpy as np
 
 from benchmarks.timing import Benchmark
-from sweeplib.random import fill_normals, words
+from sweeplib.numerics.random import fill_normals, words
 
 COUNT, ROUNDS = 1000, 2000
 

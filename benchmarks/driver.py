@@ -15,17 +15,17 @@ from unittest.mock import patch
 import numpy as np
 
 from benchmarks.timing import Benchmark, Work
+from sweeplib.design.cluster import ClusterSettings
+from sweeplib.design.expressions import Expression
+from sweeplib.design.grid import Axis, Grid
+from sweeplib.design.sweep import Run, Sweep
+from sweeplib.execution import run
+from sweeplib.execution.blocks import Block, BlockReport
+from sweeplib.execution.status import sweep_status
 from sweeplib.simulation import Recording, Status
 from sweeplib.storage.finalise import finalise
 from sweeplib.storage.inventory import inventory
 from sweeplib.storage.run_store import RunStore
-from sweeplib.sweep import run
-from sweeplib.sweep.blocks import Block, BlockReport
-from sweeplib.sweep.clusters.cluster import ClusterSettings
-from sweeplib.sweep.expressions import Expression
-from sweeplib.sweep.grid import Axis, Grid
-from sweeplib.sweep.status import sweep_status
-from sweeplib.sweep.sweep import Run, Sweep
 
 CASES = 20_000
 DYNAMICS = "sgd_chain"

@@ -7,8 +7,8 @@ import numpy as np
 
 from benchmarks.timing import Benchmark, Work
 from sweeplib import Overlaps, Problem, simulate
-from sweeplib.maths.compiled import specialised
 from sweeplib.maths.expectations import expectations
+from sweeplib.numerics.compiled import specialised
 
 
 def committee(p: int, k: int) -> tuple[np.ndarray, np.ndarray, np.ndarray]:

@@ -9,8 +9,8 @@ from pathlib import Path
 import sweeplib.config
 from benchmarks.chain import retrieval, steps_of
 from benchmarks.timing import Benchmark, Work
-from sweeplib.sweep.plan import write_plan
-from sweeplib.sweep.run import run_sweep
+from sweeplib.execution.plan import write_plan
+from sweeplib.execution.run import run_sweep
 
 STEPS = 20_000
 

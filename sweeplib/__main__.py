@@ -1,6 +1,6 @@
 """The command `sweeplib`, also as `python -m sweeplib`: Ctrl-C ends it in one line from its first moment on."""
 
-from sweeplib.command import command, whole_process
+from sweeplib.process.command import command, whole_process
 
 
 def main() -> None:

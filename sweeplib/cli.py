@@ -7,14 +7,14 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 from typer.core import TyperGroup
 
-from sweeplib.command import command, writes_into
 from sweeplib.errors import InputError
+from sweeplib.process.command import command, writes_into
 
 if TYPE_CHECKING:
     from rich.table import Table
 
+    from sweeplib.design.sweep import Sweep
     from sweeplib.storage.attempts import Attempt
-    from sweeplib.sweep.sweep import Sweep
 
 
 _PASSING = (typer.Exit, typer.Abort, typer.BadParameter.__base__ or typer.BadParameter, BrokenPipeError)
@@ -53,8 +53,8 @@ RESULTS = Path("results")
 def plan(config: Config, set_: Set = None, results: Results = RESULTS, workers: Workers = None) -> None:
     """Show what there is to do, and what it will take here."""
     sweep, directory = _loaded(config, set_, results)
+    from sweeplib.execution.plan import write_plan
     from sweeplib.storage.origin import record_origin
-    from sweeplib.sweep.plan import write_plan
 
     record_origin(config, directory)
     _show(write_plan(sweep, directory, workers=workers).table())
@@ -75,8 +75,8 @@ def run(
     """
     sweep, directory = _loaded(config, set_, results)
     chosen = _chosen(dynamics, sweep.runs, "dynamics of this sweep")
+    from sweeplib.execution.run import run_sweep
     from sweeplib.storage.origin import record_origin
-    from sweeplib.sweep.run import run_sweep
 
     record_origin(config, directory)
     summaries = run_sweep(sweep, directory, chosen, workers=workers, progress=progress)
@@ -91,7 +91,7 @@ def run(
 def status(config: Config, set_: Set = None, results: Results = RESULTS) -> None:
     """Show how many cases have each status."""
     sweep, directory = _loaded(config, set_, results)
-    from sweeplib.sweep.status import sweep_status
+    from sweeplib.execution.status import sweep_status
 
     _show(_counts(sweep.name, sweep_status(sweep, directory)))
 
@@ -107,8 +107,8 @@ def retry(
 ) -> None:
     """Let the next run compute failed cases again."""
     sweep, directory = _loaded(config, set_, results)
-    from sweeplib.sweep.status import RETRIED
-    from sweeplib.sweep.status import retry as reset
+    from sweeplib.execution.status import RETRIED
+    from sweeplib.execution.status import retry as reset
 
     for name, count in reset(sweep, directory, statuses or RETRIED).items():
         typer.echo(f"{name}: {count} cases to run again")

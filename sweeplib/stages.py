@@ -8,10 +8,10 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from sweeplib.command import command, whole_process
+from sweeplib.process.command import command, whole_process
 
 if TYPE_CHECKING:
-    from sweeplib.sweep.sweep import Sweep
+    from sweeplib.design.sweep import Sweep
 
 
 def loaded(config: str, results: str) -> tuple["Sweep", str]:
@@ -28,7 +28,7 @@ def loaded(config: str, results: str) -> tuple["Sweep", str]:
 def plan(config: str, directory: str) -> None:
     """Write the sweep's plan, and show it."""
     with _stage(config, directory) as sweep:
-        from sweeplib.sweep.plan import write_plan
+        from sweeplib.execution.plan import write_plan
 
         write_plan(sweep, Path(directory)).show()
 
@@ -36,7 +36,7 @@ def plan(config: str, directory: str) -> None:
 def simulate(config: str, directory: str, workers: int) -> None:
     """Compute the cases that the run store does not have yet."""
     with _stage(config, directory) as sweep:
-        from sweeplib.sweep.run import run_sweep
+        from sweeplib.execution.run import run_sweep
 
         run_sweep(sweep, Path(directory), workers=workers)
 

@@ -14,7 +14,8 @@ CHECKED = [
     "report",
     "simulation",
     "storage",
-    "sweep",
+    "design",
+    "execution",
     "theory",
 ]
 

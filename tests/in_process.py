@@ -4,7 +4,7 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from typing import TYPE_CHECKING
 
-from sweeplib.sweep.clusters.cluster import ClusterSettings
+from sweeplib.design.cluster import ClusterSettings
 
 if TYPE_CHECKING:
     from distributed import Client

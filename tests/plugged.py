@@ -5,10 +5,9 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
 
-from sweeplib import sources
+from sweeplib.code import plugins, sources
+from sweeplib.code.user_modules import user_file
 from sweeplib.registry import REGISTRIES
-from sweeplib.sweep import plugins
-from sweeplib.user_modules import user_file
 
 ACTIVATION = """
 from sweeplib.maths.activations import ACTIVATIONS, Activation

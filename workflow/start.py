@@ -2,7 +2,7 @@
 
 import runpy
 
-from sweeplib.command import command
+from sweeplib.process.command import command
 
 with command():
     runpy.run_module("snakemake", run_name="__main__", alter_sys=True)

@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from sweeplib.analysis.cells import constants, field
-from sweeplib.sweep.fields import FIELD_TYPES
+from sweeplib.design.fields import FIELD_TYPES
 
 if TYPE_CHECKING:
     import xarray as xr

@@ -13,8 +13,8 @@ import numpy as np
 import pydantic
 from pydantic import Field
 
+from sweeplib.design.expected import choices, expected
 from sweeplib.errors import InputError
-from sweeplib.sweep.expected import choices, expected
 
 Confidence = Annotated[float, Field(gt=0, lt=1)]
 Part = Annotated[float, Field(ge=0, le=1)]

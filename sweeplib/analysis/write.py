@@ -9,8 +9,8 @@ from sweeplib.analysis.analysis import ANALYSES
 if TYPE_CHECKING:
     import xarray as xr
 
+    from sweeplib.design.sweep import Sweep
     from sweeplib.storage.attempts import Attempt
-    from sweeplib.sweep.sweep import Sweep
 
 REPRODUCE = """\
 # in the folder of the sweep
@@ -27,11 +27,11 @@ def write_analysis(sweep: "Sweep", name: str, directory: str | Path) -> "Attempt
     An analysis that raises is described in `failures/`, and leaves nothing of an earlier attempt behind. InputError
     where there is no dataset.
     """
+    from sweeplib.code.plugins import load_plugins
     from sweeplib.storage.attempts import attempted
     from sweeplib.storage.dataset import open_dataset, write_dataset
     from sweeplib.storage.files import write_json
     from sweeplib.storage.markers import write_marker
-    from sweeplib.sweep.plugins import load_plugins
 
     load_plugins(sweep.plugins)
     directory = Path(directory)

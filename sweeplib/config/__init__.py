@@ -8,7 +8,7 @@ from sweeplib.budget import FILE_BYTES
 from sweeplib.errors import InputError
 
 if TYPE_CHECKING:
-    from sweeplib.sweep.sweep import Sweep
+    from sweeplib.design.sweep import Sweep
 
 __all__ = ["load"]
 

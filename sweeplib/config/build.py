@@ -7,19 +7,19 @@ from pathlib import Path
 from typing import Any, NoReturn
 
 from sweeplib.budget import ASKED, CASE_BYTES, CASES, NAMES, PAIRS, SEEDS, VALUES, WHERE, refuse_more
+from sweeplib.code.plugins import load_plugins, located, named
 from sweeplib.config.models import DynamicsSection, SweepConfig
 from sweeplib.config.plugged import analysis_options, check_fit, cluster_settings, figure_options, run_options
 from sweeplib.config.strict_yaml import written
 from sweeplib.config.values import count, values
+from sweeplib.design.expressions import Expression
+from sweeplib.design.grid import Axis, Grid, Point
+from sweeplib.design.sweep import Run, Sweep
 from sweeplib.errors import InputError
+from sweeplib.execution.block_size import case_bytes
 from sweeplib.problem import PROBLEM_FIELDS
 from sweeplib.simulation import Case, Recording, recorded_variables
 from sweeplib.storage.labels import ATTRIBUTES
-from sweeplib.sweep.block_size import case_bytes
-from sweeplib.sweep.expressions import Expression
-from sweeplib.sweep.grid import Axis, Grid, Point
-from sweeplib.sweep.plugins import load_plugins, located, named
-from sweeplib.sweep.sweep import Run, Sweep
 
 MAX_SEED = 2**32
 
@@ -285,11 +285,13 @@ def _loaded_plugins(plugins: Sequence[str], folder: Path) -> tuple[str, ...]:
 
 def _with_source(sweep: Sweep, config: SweepConfig) -> Sweep:
     """Return the sweep with its complete config: every key, every default, nothing left to know."""
+    from sweeplib.execution.clusters import cluster_of
+
     complete = config.model_dump(mode="json")
     complete["dynamics"] = {name: _written_run(run) for name, run in sweep.runs.items()}
     complete |= {"analyses": sweep.analyses, "figures": sweep.figures}
     complete["pair_by"] = None if sweep.pair_by is None else ["seed", *sweep.pair_by]
-    complete["cluster"] = sweep.cluster.model_dump(mode="json")
+    complete["cluster"] = cluster_of(sweep).model_dump(mode="json")
     complete["plugins"] = named(sweep.plugins)
     return replace(sweep, source=written(complete))
 

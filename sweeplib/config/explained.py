@@ -10,8 +10,8 @@ import pydantic
 from sweeplib.config.models import DynamicsSection, SweepConfig, Times
 from sweeplib.config.overrides import Override
 from sweeplib.config.strict_yaml import Document
+from sweeplib.design.expected import choices, expected
 from sweeplib.errors import InputError
-from sweeplib.sweep.expected import choices, expected
 
 _MODELS: dict[tuple[str, ...], type[pydantic.BaseModel]] = {(): SweepConfig, ("times",): Times}
 _FIRST = ("extra_forbidden", "missing")

@@ -6,13 +6,13 @@ from typing import TYPE_CHECKING, Any
 
 import pydantic
 
+from sweeplib.design.expected import choices, expected
 from sweeplib.errors import InputError
-from sweeplib.sweep.expected import choices, expected
 
 if TYPE_CHECKING:
+    from sweeplib.design.sweep import Sweep
+    from sweeplib.execution.clusters import ClusterSettings
     from sweeplib.storage.outline import Outline
-    from sweeplib.sweep.clusters import ClusterSettings
-    from sweeplib.sweep.sweep import Sweep
 
 
 def run_options(name: str, options: Mapping[str, Any]) -> dict[str, Any]:
@@ -76,7 +76,7 @@ def _refused_at(thing: Any, key: str, drawn_by: str | None = None) -> Iterator[N
 
 def cluster_settings(settings: Mapping[str, Any]) -> "ClusterSettings":
     """Return the settings of a cluster of the `kind` named."""
-    from sweeplib.sweep.clusters import CLUSTERS
+    from sweeplib.execution.clusters import CLUSTERS
 
     if "kind" not in settings:
         raise InputError("a cluster needs a kind", key="cluster.kind", choices=CLUSTERS)

@@ -13,8 +13,8 @@ from pydantic.fields import FieldInfo
 from sweeplib import budget
 from sweeplib.config.models import DynamicsSection, SweepConfig, Times
 from sweeplib.config.values import SPACINGS
+from sweeplib.design.fields import FIELD_TYPES
 from sweeplib.problem import PROBLEM_FIELDS, Problem
-from sweeplib.sweep.fields import FIELD_TYPES
 
 HEADING = """# The keys of a config
 
@@ -137,7 +137,7 @@ def _example(name: str) -> str:
 
 def _option_tables() -> Iterator[str]:
     from sweeplib.dynamics import DYNAMICS
-    from sweeplib.sweep.clusters import CLUSTERS
+    from sweeplib.execution.clusters import CLUSTERS
 
     for kind, settings in CLUSTERS.items():
         yield _table(f"`cluster: {{kind: {kind}}}`", _setting_rows(settings, "cluster."), settings.__doc__)

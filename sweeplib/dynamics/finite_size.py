@@ -16,9 +16,9 @@ import numba
 import numpy as np
 from numpy.typing import NDArray
 
-from sweeplib.dynamics.overlap_flow import Systems, Work, unpack
 from sweeplib.dynamics.step_moments import StepMoments
-from sweeplib.dynamics.stiff import StiffSolution, System
+from sweeplib.kernels.overlap_flow import Systems, Work, unpack
+from sweeplib.numerics.integrators.stiff import StiffSolution, System
 
 Array = NDArray[np.float64]
 

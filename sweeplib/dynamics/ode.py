@@ -14,13 +14,13 @@ from pydantic import Field
 
 from sweeplib.dynamics.dynamics import DYNAMICS, Array, Dynamics, NumericalOptions, State
 from sweeplib.dynamics.finite_size import FINEST, MeanIntegration, MeanSystem
-from sweeplib.dynamics.integration import Integration
-from sweeplib.dynamics.overlap_flow import Systems, pack, pointers, unpack, work_space
 from sweeplib.dynamics.replicas import Replicas
 from sweeplib.dynamics.step_moments import StepMoments
 from sweeplib.errors import SweeplibError
+from sweeplib.kernels.overlap_flow import Systems, pack, pointers, unpack, work_space
 from sweeplib.maths.expectations import expectations
 from sweeplib.maths.overlaps import nearest_covariances, on_sphere
+from sweeplib.numerics.integrators.integration import Integration
 from sweeplib.problem import Problem
 
 SAFETY, COARSER = 0.1, 10.0

@@ -15,12 +15,12 @@ import numpy as np
 from pydantic import Field
 
 from sweeplib.dynamics.dynamics import DYNAMICS, Array, NumericalOptions
-from sweeplib.dynamics.lanes_kernel import LANES
 from sweeplib.dynamics.replicas import Replicas
-from sweeplib.dynamics.sde_kernel import sde_round
 from sweeplib.dynamics.step_dynamics import StepDynamics
-from sweeplib.maths.compiled import specialised
+from sweeplib.kernels.lanes import LANES
+from sweeplib.kernels.sde import sde_round
 from sweeplib.maths.overlaps import lower_factors
+from sweeplib.numerics.compiled import specialised
 from sweeplib.problem import Problem
 
 STEPS_A_ROUND = 512

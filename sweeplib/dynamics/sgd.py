@@ -13,8 +13,8 @@ from numpy.typing import NDArray
 
 from sweeplib.dynamics.dynamics import DYNAMICS, NumericalOptions
 from sweeplib.dynamics.replicas import Replicas
-from sweeplib.dynamics.sgd_kernel import BLOCK, sgd_steps
 from sweeplib.dynamics.step_dynamics import StepDynamics
+from sweeplib.kernels.weights import BLOCK, sgd_steps
 from sweeplib.problem import Problem
 
 Array = NDArray[np.float64]

@@ -10,12 +10,12 @@ divides rows by their norms. M = A L*ᵀ and Q = A Aᵀ + B Bᵀ; neither is eve
 import numpy as np
 from numpy.typing import NDArray
 
-from sweeplib.dynamics.chain_kernel import chain_round
 from sweeplib.dynamics.dynamics import DYNAMICS, NumericalOptions
-from sweeplib.dynamics.lanes_kernel import LANES
 from sweeplib.dynamics.replicas import Replicas
 from sweeplib.dynamics.step_dynamics import StepDynamics
 from sweeplib.errors import InputError
+from sweeplib.kernels.chain import chain_round
+from sweeplib.kernels.lanes import LANES
 from sweeplib.maths.overlaps import lower_factors
 from sweeplib.problem import Problem
 

@@ -9,11 +9,8 @@ from numpy.typing import NDArray
 from sweeplib.dynamics.dynamics import Array, Dynamics, NumericalOptions
 from sweeplib.dynamics.replicas import Replicas
 from sweeplib.maths.activations import activation
-from sweeplib.maths.compiled import over_arrays, specialised
 from sweeplib.maths.expectations import expectations
-
-OVERFLOW = 1e100
-"""A displacement beyond this, or none at all, is called a divergence."""
+from sweeplib.numerics.compiled import over_arrays, specialised
 
 
 class StepDynamics(Dynamics):

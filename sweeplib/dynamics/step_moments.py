@@ -14,8 +14,8 @@ from numpy.typing import NDArray
 
 from sweeplib.dynamics.replicas import Replicas
 from sweeplib.maths.activations import activation
-from sweeplib.maths.compiled import over_arrays
 from sweeplib.maths.overlaps import lower_factors
+from sweeplib.numerics.compiled import over_arrays
 
 Array = NDArray[np.float64]
 

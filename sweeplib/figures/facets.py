@@ -9,10 +9,10 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, TypeVar
 
+from sweeplib.design.axis import places_in
 from sweeplib.errors import InputError
 from sweeplib.figures.labels import dynamics_order, value_label
 from sweeplib.storage.outline import Outline, outline_of
-from sweeplib.sweep.axis import places_in
 
 if TYPE_CHECKING:
     import xarray as xr

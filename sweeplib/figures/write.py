@@ -11,8 +11,8 @@ from sweeplib.figures.figure import FIGURES
 if TYPE_CHECKING:
     from matplotlib.figure import Figure as Drawing
 
+    from sweeplib.design.sweep import Sweep
     from sweeplib.storage.attempts import Attempt
-    from sweeplib.sweep.sweep import Sweep
 
 REPRODUCE = """\
 # in the folder of the sweep
@@ -30,10 +30,10 @@ def write_figure(sweep: "Sweep", name: str, directory: str | Path) -> "Attempt":
     A figure that raises is described in `failures/`, and the two files say so in words. InputError where there is no
     dataset, or an analysis that the figure needs has not been tried.
     """
+    from sweeplib.code.plugins import load_plugins
     from sweeplib.figures.style import save
     from sweeplib.storage.attempts import attempted
     from sweeplib.storage.dataset import open_dataset
-    from sweeplib.sweep.plugins import load_plugins
 
     load_plugins(sweep.plugins)
     directory = Path(directory)

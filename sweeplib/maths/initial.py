@@ -5,7 +5,7 @@ from numpy.typing import NDArray
 
 from sweeplib.errors import InputError
 from sweeplib.maths.overlaps import Overlaps
-from sweeplib.random import normals, stream_key
+from sweeplib.numerics.random import normals, stream_key
 
 Array = NDArray[np.float64]
 

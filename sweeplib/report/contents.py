@@ -18,7 +18,7 @@ from sweeplib.storage.attempts import attempted, forget_attempts
 from sweeplib.storage.dataset import open_dataset
 
 if TYPE_CHECKING:
-    from sweeplib.sweep.sweep import Sweep
+    from sweeplib.design.sweep import Sweep
 
 T = TypeVar("T")
 

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 from sweeplib.storage.attempts import failed_attempts
 
 if TYPE_CHECKING:
-    from sweeplib.sweep.sweep import Sweep
+    from sweeplib.design.sweep import Sweep
 
 IN_REPORT = ("plot", "table", "optima")
 """What the report itself makes, and what may fail of it."""

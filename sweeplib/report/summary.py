@@ -9,7 +9,7 @@ from sweeplib.report.failures import cards
 from sweeplib.storage.files import read_json
 
 if TYPE_CHECKING:
-    from sweeplib.sweep.sweep import Sweep
+    from sweeplib.design.sweep import Sweep
 
 MOST_SHOWN = 10
 

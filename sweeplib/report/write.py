@@ -12,7 +12,7 @@ from sweeplib.report.overview import axes, overview, provenance
 from sweeplib.report.runs import journals
 
 if TYPE_CHECKING:
-    from sweeplib.sweep.sweep import Sweep
+    from sweeplib.design.sweep import Sweep
 
 
 def write_report(sweep: Sweep, directory: str | Path) -> Path:
@@ -20,9 +20,9 @@ def write_report(sweep: Sweep, directory: str | Path) -> Path:
 
     What failed, of the analyses, the figures and the page's own plots and tables, has a card that says so.
     """
+    from sweeplib.code.plugins import load_plugins
     from sweeplib.report.contents import Contents
     from sweeplib.storage.files import write_text
-    from sweeplib.sweep.plugins import load_plugins
 
     load_plugins(sweep.plugins)
     directory = Path(directory)

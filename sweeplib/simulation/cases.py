@@ -11,18 +11,18 @@ from typing import Any
 import pydantic
 
 from sweeplib.budget import STEPS
+from sweeplib.code.sources import modules_digest
 from sweeplib.dynamics import DYNAMICS
 from sweeplib.dynamics.dynamics import NumericalOptions
 from sweeplib.dynamics.step_dynamics import StepDynamics
 from sweeplib.errors import InputError
 from sweeplib.maths.activations import ACTIVATIONS, Activation, activation
 from sweeplib.maths.expectations import expectations
+from sweeplib.numerics.random import checked_seed
 from sweeplib.observables import OBSERVABLES
 from sweeplib.problem import DEFAULTS, PROBLEM_FIELDS, Problem
-from sweeplib.random import checked_seed
 from sweeplib.simulation.recording import Recording
 from sweeplib.simulation.variables import recorded_variables
-from sweeplib.sources import modules_digest
 
 
 @dataclass(frozen=True)

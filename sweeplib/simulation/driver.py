@@ -14,9 +14,9 @@ from sweeplib.errors import InputError, SweeplibError
 from sweeplib.maths.expectations import expectations
 from sweeplib.maths.initial import initial_weights, turned_to, weights_of_overlaps
 from sweeplib.maths.overlaps import Overlaps
+from sweeplib.numerics.random import stream_key
 from sweeplib.observables import OBSERVABLES, Observable, Snapshot
 from sweeplib.problem import Problem
-from sweeplib.random import stream_key
 from sweeplib.simulation.cases import Case
 from sweeplib.simulation.recording import Status
 from sweeplib.simulation.variables import recorded_variables

@@ -13,9 +13,9 @@ from pathlib import Path
 from typing import Any
 
 from sweeplib.errors import SweeplibError
+from sweeplib.process.troubles import Trouble
 from sweeplib.storage.files import append_line, read_json, read_lines, write_json
 from sweeplib.storage.provenance import versions
-from sweeplib.troubles import Trouble
 
 
 @dataclass

@@ -12,9 +12,9 @@ from sweeplib.problem import PROBLEM_FIELDS, Problem
 from sweeplib.storage.labels import label
 
 if TYPE_CHECKING:
-    from sweeplib.sweep.expressions import Expression
-    from sweeplib.sweep.grid import Grid
-    from sweeplib.sweep.sweep import Sweep
+    from sweeplib.design.expressions import Expression
+    from sweeplib.design.grid import Grid
+    from sweeplib.design.sweep import Sweep
 
 Constant = int | float | str
 

@@ -5,14 +5,14 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
+from sweeplib.process.troubles import Trouble
 from sweeplib.simulation import Case, Status
 from sweeplib.storage.files import write_json
 from sweeplib.storage.provenance import versions
 from sweeplib.storage.rows import row_of, shared_fields
-from sweeplib.troubles import Trouble
 
 SNIPPET = """\
-from sweeplib.sweep.plugins import load_plugins
+from sweeplib.code.plugins import load_plugins
 from sweeplib.problem import Problem
 from sweeplib.simulation import Case, Recording, run_cases
 

@@ -19,7 +19,7 @@ from sweeplib.storage.results import SHARED_DIMS, Region, Results, Shape, region
 from sweeplib.storage.versions import new_version
 
 if TYPE_CHECKING:
-    from sweeplib.sweep.sweep import Sweep
+    from sweeplib.design.sweep import Sweep
 
 EXECUTION_KEYS = ("cluster", "timeout")
 

@@ -13,7 +13,7 @@ from sweeplib.storage.rows import Rows, shared_fields
 from sweeplib.storage.run_store import RunStore
 
 if TYPE_CHECKING:
-    from sweeplib.sweep.sweep import Sweep
+    from sweeplib.design.sweep import Sweep
 
 BATCH = 8192
 

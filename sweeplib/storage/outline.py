@@ -6,15 +6,15 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, Any
 
+from sweeplib.design.grid import FIRST_DIMS
 from sweeplib.errors import InputError
 from sweeplib.simulation import recorded_variables
 from sweeplib.storage.coordinates import constants, coordinates
-from sweeplib.sweep.grid import FIRST_DIMS
 
 if TYPE_CHECKING:
     import xarray as xr
 
-    from sweeplib.sweep.sweep import Sweep
+    from sweeplib.design.sweep import Sweep
 
 SHARED_DIMS = frozenset({"time", "threshold"})
 

@@ -8,7 +8,7 @@ from functools import cache
 from pathlib import Path
 
 import sweeplib
-from sweeplib.sources import code
+from sweeplib.code.sources import code
 
 PACKAGE = Path(__file__).resolve().parent.parent
 LIBRARIES = ("numpy", "scipy", "numba", "xarray", "zarr", "dask", "distributed")

@@ -17,7 +17,7 @@ from sweeplib.storage.layout import Layout
 from sweeplib.storage.run_store import RunStore
 
 if TYPE_CHECKING:
-    from sweeplib.sweep.sweep import Sweep
+    from sweeplib.design.sweep import Sweep
 
 SHARED_DIMS = frozenset({"time", "threshold"})
 Shape = tuple[int, int]

@@ -18,11 +18,11 @@ import numba
 import numpy as np
 import pytest
 
+from sweeplib.code.plugins import load_plugins
 from sweeplib.maths.activations import ACTIVATIONS
-from sweeplib.maths.compiled import specialised
 from sweeplib.maths.expectations import expectations
 from sweeplib.maths.hermite import information_exponent
-from sweeplib.sweep.plugins import load_plugins
+from sweeplib.numerics.compiled import specialised
 
 KINDS = ["random", "nearly singular", "rank deficient"]
 CHUNK = 100_000

@@ -17,11 +17,11 @@ import pytest
 from distributed import Client, Security
 
 from sweeplib.config import load
+from sweeplib.design.sweep import Run
 from sweeplib.errors import InputError, SweeplibError
+from sweeplib.execution.clusters import CLUSTERS, ClusterSettings
+from sweeplib.execution.run import run_sweep
 from sweeplib.storage.finalise import finalise
-from sweeplib.sweep.clusters import CLUSTERS, ClusterSettings
-from sweeplib.sweep.run import run_sweep
-from sweeplib.sweep.sweep import Run
 from tests.faults.sweeps import DYNAMICS, files, journal, troubled_sweep, wait_until
 from tests.in_process import InProcess
 
@@ -163,7 +163,7 @@ def test_a_scheduler_that_is_lost_ends_the_sweep_in_a_line(tmp_path: Path) -> No
 
 
 def test_a_scheduler_that_does_not_answer_is_named(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("sweeplib.sweep.clusters.existing.CONNECT_SECONDS", 1)
+    monkeypatch.setattr("sweeplib.execution.clusters.existing.CONNECT_SECONDS", 1)
     with (
         pytest.raises(SweeplibError, match=r"no scheduler answers at tcp://127\.0\.0\.1:1: "),
         CLUSTERS["address"](address="tcp://127.0.0.1:1").client(),

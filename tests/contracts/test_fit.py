@@ -15,11 +15,11 @@ from sweeplib.analysis import ANALYSES
 from sweeplib.analysis.overlaps import open_with_overlaps
 from sweeplib.config import load
 from sweeplib.errors import InputError
+from sweeplib.execution.run import run_sweep
 from sweeplib.figures import FIGURES
 from sweeplib.storage.dataset import open_dataset
 from sweeplib.storage.finalise import finalise
 from sweeplib.storage.outline import outline_of, planned_outline
-from sweeplib.sweep.run import run_sweep
 from tests.in_process import InProcess
 
 SWEEPS = {

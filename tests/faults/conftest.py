@@ -5,8 +5,8 @@ from pathlib import Path
 
 import pytest
 
+from sweeplib.execution.run import run_sweep
 from sweeplib.storage.finalise import finalise
-from sweeplib.sweep.run import run_sweep
 from tests.faults.sweeps import files, troubled_sweep
 from tests.in_process import InProcess
 

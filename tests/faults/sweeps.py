@@ -8,13 +8,13 @@ import time
 from collections.abc import Callable, Sequence
 from pathlib import Path
 
+from sweeplib.code.plugins import load_plugins
+from sweeplib.design.grid import Axis, Grid
+from sweeplib.design.sweep import Run, Sweep
+from sweeplib.execution.clusters import CLUSTERS
+from sweeplib.execution.run import run_sweep
 from sweeplib.simulation import Recording
 from sweeplib.storage.files import read_lines
-from sweeplib.sweep.clusters import CLUSTERS
-from sweeplib.sweep.grid import Axis, Grid
-from sweeplib.sweep.plugins import load_plugins
-from sweeplib.sweep.run import run_sweep
-from sweeplib.sweep.sweep import Run, Sweep
 
 PLUGIN = "tests.faults.troubled"
 DYNAMICS = "troubled"

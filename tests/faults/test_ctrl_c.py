@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from sweeplib.command import INTERRUPTED
+from sweeplib.process.command import INTERRUPTED
 from tests.faults.commands import SWEEP, SWEEPLIB, Started, started
 
 ROOT = Path(__file__).parents[2]

@@ -14,14 +14,14 @@ from typer.testing import CliRunner
 import sweeplib
 from sweeplib.cli import app
 from sweeplib.config import load
+from sweeplib.design.sweep import Sweep
+from sweeplib.execution.run import run_sweep
+from sweeplib.execution.status import sweep_status
 from sweeplib.simulation import Status
 from sweeplib.storage.damage import DamageError
 from sweeplib.storage.dataset import open_dataset
 from sweeplib.storage.finalise import finalise
 from sweeplib.storage.run_store import RunStore
-from sweeplib.sweep.run import run_sweep
-from sweeplib.sweep.status import sweep_status
-from sweeplib.sweep.sweep import Sweep
 from tests.faults.sweeps import files
 from tests.in_process import InProcess
 

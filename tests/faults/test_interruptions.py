@@ -8,11 +8,11 @@ from pathlib import Path
 import pytest
 
 from sweeplib.errors import InputError
+from sweeplib.execution.run import run_sweep
+from sweeplib.execution.status import sweep_status
 from sweeplib.simulation import Status
 from sweeplib.storage.finalise import finalise
 from sweeplib.storage.run_store import RunStore
-from sweeplib.sweep.run import run_sweep
-from sweeplib.sweep.status import sweep_status
 from tests.faults.sweeps import (
     DYNAMICS,
     GAMMAS,

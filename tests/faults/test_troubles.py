@@ -9,10 +9,10 @@ from pathlib import Path
 import pytest
 import xarray as xr
 
+from sweeplib.execution.run import Summary, run_sweep
+from sweeplib.execution.status import retry, sweep_status
 from sweeplib.simulation import Status
 from sweeplib.storage.finalise import finalise
-from sweeplib.sweep.run import Summary, run_sweep
-from sweeplib.sweep.status import retry, sweep_status
 from tests.faults.sweeps import DYNAMICS, troubled_sweep
 from tests.faults.troubled import (
     DIVERGES,

@@ -14,8 +14,8 @@ from scipy import stats
 from sweeplib import Overlaps, Problem, simulate
 from sweeplib.dynamics import DYNAMICS
 from sweeplib.dynamics.sde import multiplier
-from sweeplib.maths.compiled import specialised
 from sweeplib.maths.expectations import expectations
+from sweeplib.numerics.compiled import specialised
 from sweeplib.simulation import Case, Recording
 from sweeplib.simulation.driver import replicas_of
 

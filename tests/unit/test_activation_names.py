@@ -12,12 +12,12 @@ import xarray as xr
 import sweeplib
 from sweeplib.config import load
 from sweeplib.errors import InputError, UnknownNameError
+from sweeplib.execution.run import run_sweep
 from sweeplib.maths.activations import activation
 from sweeplib.maths.expectations import expectations
 from sweeplib.maths.hermite import hermite_polynomials, hermite_series
 from sweeplib.problem import Problem
 from sweeplib.storage.finalise import finalise
-from sweeplib.sweep.run import run_sweep
 from tests.in_process import InProcess
 
 GOOD = {"gamma": 0.1, "p": 1, "k": 1, "d": 50, "Delta": 0.1}

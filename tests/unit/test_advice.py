@@ -6,16 +6,16 @@ from pathlib import Path
 
 import pytest
 
+from sweeplib.design.grid import Axis, Grid
+from sweeplib.design.sweep import Run, Sweep
+from sweeplib.execution import advice as module
+from sweeplib.execution.advice import ALTERNATIVES, Advice, advice
+from sweeplib.execution.calibration import Calibration, Pilot
+from sweeplib.execution.child import DiedError, TimeUpError
+from sweeplib.execution.plan import DynamicsPlan, LayoutPlan, write_plan
 from sweeplib.problem import Problem
+from sweeplib.process.troubles import Trouble
 from sweeplib.simulation import Case, Recording
-from sweeplib.sweep import advice as module
-from sweeplib.sweep.advice import ALTERNATIVES, Advice, advice
-from sweeplib.sweep.calibration import Calibration, Pilot
-from sweeplib.sweep.child import DiedError, TimeUpError
-from sweeplib.sweep.grid import Axis, Grid
-from sweeplib.sweep.plan import DynamicsPlan, LayoutPlan, write_plan
-from sweeplib.sweep.sweep import Run, Sweep
-from sweeplib.troubles import Trouble
 from tests.in_process import InProcess
 
 

@@ -12,9 +12,9 @@ import sweeplib
 from sweeplib.analysis import write_analysis
 from sweeplib.config import load
 from sweeplib.dynamics.dynamics import Dynamics
+from sweeplib.execution.run import run_sweep
 from sweeplib.storage import open_dataset
 from sweeplib.storage.finalise import finalise
-from sweeplib.sweep.run import run_sweep
 from tests.in_process import InProcess
 
 SWEEP = """

@@ -9,12 +9,12 @@ import xarray as xr
 
 from sweeplib.analysis import ANALYSES, Analysis, write_analysis
 from sweeplib.config import load
+from sweeplib.design.sweep import Sweep
 from sweeplib.errors import InputError
 from sweeplib.figures import FIGURES, INTERACTIVE, Figure, Interactive, write_figure
 from sweeplib.report import summary, write_report
 from sweeplib.storage.attempts import attempted, failed_attempts, past_failures
 from sweeplib.storage.dataset import write_dataset
-from sweeplib.sweep.sweep import Sweep
 from tests.datasets import sweep_dataset
 from tests.plugged import nothing_left
 

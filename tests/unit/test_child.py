@@ -12,7 +12,7 @@ import psutil
 import pytest
 
 from sweeplib.errors import SweeplibError
-from sweeplib.sweep.child import Child, DiedError, Limits, MemoryUpError, RaisedError, TimeUpError
+from sweeplib.execution.child import Child, DiedError, Limits, MemoryUpError, RaisedError, TimeUpError
 
 
 @pytest.fixture(scope="module")
@@ -93,7 +93,7 @@ def test_a_child_ends_with_its_asker(child):
 
 
 def test_a_child_whose_imports_do_not_end_is_given_up(tmp_path: Path, monkeypatch: pytest.MonkeyPatch):
-    monkeypatch.setattr("sweeplib.sweep.child.START_SECONDS", 0.5)
+    monkeypatch.setattr("sweeplib.execution.child.START_SECONDS", 0.5)
     plugin = tmp_path / "endless.py"
     plugin.write_text("import time\ntime.sleep(3600)\n")
     child = Child([str(plugin)])

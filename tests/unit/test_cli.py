@@ -57,13 +57,13 @@ def calls(monkeypatch: pytest.MonkeyPatch) -> list[tuple[Any, ...]]:
 
     from rich.table import Table
 
-    stage("sweeplib.sweep.plan", "write_plan", lambda *_: SimpleNamespace(table=Table))
+    stage("sweeplib.execution.plan", "write_plan", lambda *_: SimpleNamespace(table=Table))
     stage(
-        "sweeplib.sweep.run",
+        "sweeplib.execution.run",
         "run_sweep",
         lambda _, __, names: {name: SimpleNamespace(cases=COUNTS, computed=4) for name in names},
     )
-    stage("sweeplib.sweep.status", "sweep_status", lambda sweep, _: dict.fromkeys(sweep.runs, COUNTS))
+    stage("sweeplib.execution.status", "sweep_status", lambda sweep, _: dict.fromkeys(sweep.runs, COUNTS))
     stage("sweeplib.storage.finalise", "finalise", lambda _, directory: directory / "dataset.zarr")
     stage("sweeplib.analysis", "write_analysis", lambda _, name, directory: Attempt("analysis", name, (directory,)))
     stage("sweeplib.figures", "write_figure", lambda _, name, directory: FIGURE_ATTEMPTS[name])
@@ -165,7 +165,7 @@ def test_refusals_are_one_line(
     def refusing(*_: Any) -> None:
         raise error
 
-    monkeypatch.setattr("sweeplib.sweep.status.sweep_status", refusing)
+    monkeypatch.setattr("sweeplib.execution.status.sweep_status", refusing)
     result = invoked("status", config, "--results", tmp_path)
     assert (result.exit_code, result.stderr, result.stdout) == (status, "no\n", "")
 

@@ -13,8 +13,8 @@ import numba
 import pytest
 from numba.core.caching import IndexDataCacheFile
 
-from sweeplib.maths.binding import bound
-from sweeplib.maths.compiled import _safely_cached, inlined, pointer, specialised
+from sweeplib.numerics.binding import bound
+from sweeplib.numerics.compiled import _safely_cached, inlined, pointer, specialised
 
 
 def first(x):
@@ -80,8 +80,8 @@ def test_a_pointer_is_called_as_the_function_is():
 MODULE = """
 import json, sys
 import numpy as np
-from sweeplib.maths.binding import bound
-from sweeplib.maths.compiled import inlined, over_arrays, specialised
+from sweeplib.numerics.binding import bound
+from sweeplib.numerics.compiled import inlined, over_arrays, specialised
 
 factor, fill, once = 1.0, None, None
 
@@ -190,7 +190,7 @@ def of_an_array(x):
 """
 RUN = """
 import beside, kernels
-from sweeplib.maths.compiled import specialised
+from sweeplib.numerics.compiled import specialised
 functions = beside.of_a_module, beside.of_a_default, beside.of_an_array
 print(*(specialised(kernels.kernel, inner=function)(1.0) for function in functions))
 """

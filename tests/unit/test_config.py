@@ -16,8 +16,8 @@ from sweeplib.config import load
 from sweeplib.config.models import DynamicsSection, Section, SweepConfig, Times
 from sweeplib.config.reference import generated, problem_meanings
 from sweeplib.config.strict_yaml import document, parsed, written
+from sweeplib.design.sweep import Run, Sweep
 from sweeplib.problem import PROBLEM_FIELDS
-from sweeplib.sweep.sweep import Run, Sweep
 
 ROOT = Path(__file__).parents[2]
 QUICKSTART = ROOT / "config" / "quickstart.yaml"

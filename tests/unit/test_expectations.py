@@ -5,8 +5,8 @@ import pytest
 from numba.core.dispatcher import Dispatcher
 
 from sweeplib.maths.activations import activation
-from sweeplib.maths.compiled import specialised
 from sweeplib.maths.expectations import FAMILIES, expectations
+from sweeplib.numerics.compiled import specialised
 
 ALIKE = ["erf|erf", "square|square", "relu|relu"]
 BY_QUADRATURE = ["relu|erf", "erf|relu"]

@@ -7,9 +7,9 @@ import pytest
 from scipy.special import erf
 
 from sweeplib.maths.activations import activation
-from sweeplib.maths.compiled import specialised
 from sweeplib.maths.expectations import expectations
 from sweeplib.maths.expectations.error_functions import MOST_LANES
+from sweeplib.numerics.compiled import specialised
 
 NAMES = ("erf", "tanh", "sigmoid")
 MIXTURE_ERROR = {"erf": 1e-15, "tanh": 4e-9, "sigmoid": 2e-9}

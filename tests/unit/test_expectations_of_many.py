@@ -5,9 +5,9 @@ import pytest
 
 from sweeplib.maths.activations import activation
 from sweeplib.maths.activations.activation import Activation
-from sweeplib.maths.compiled import specialised
 from sweeplib.maths.expectations import FAMILIES, expectations
 from sweeplib.maths.expectations.error_functions import FULL
+from sweeplib.numerics.compiled import specialised
 
 TWO_TERMS = 0.3, ((0.8, 0.7), (-0.5, 1.9))
 """An offset, and weights and slopes of error functions."""

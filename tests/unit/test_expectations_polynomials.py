@@ -4,8 +4,8 @@ import numpy as np
 import pytest
 
 from sweeplib.maths.activations import activation
-from sweeplib.maths.compiled import specialised
 from sweeplib.maths.expectations import FAMILIES, expectations
+from sweeplib.numerics.compiled import specialised
 
 SERIES = "hermite(0.3, -1, 0.5, 0.4, 0, 0.1)"
 PAIRS = ["he3|he3", "he3|square", f"{SERIES}|he2", "linear|he3", f"square|{SERIES}"]

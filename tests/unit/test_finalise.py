@@ -7,17 +7,17 @@ import numpy as np
 import pytest
 import xarray as xr
 
+from sweeplib.code.plugins import load_plugins
+from sweeplib.design.expressions import Expression
+from sweeplib.design.grid import Axis, Grid
+from sweeplib.design.sweep import Run, Sweep
 from sweeplib.errors import InputError
+from sweeplib.execution.run import run_sweep
 from sweeplib.simulation import Recording, Status, run_cases
 from sweeplib.storage.coordinates import constants, coordinates
 from sweeplib.storage.dataset import open_dataset
 from sweeplib.storage.finalise import finalise
 from sweeplib.storage.labels import ATTRIBUTES, named
-from sweeplib.sweep.expressions import Expression
-from sweeplib.sweep.grid import Axis, Grid
-from sweeplib.sweep.plugins import load_plugins
-from sweeplib.sweep.run import run_sweep
-from sweeplib.sweep.sweep import Run, Sweep
 from tests.in_process import InProcess
 
 load_plugins(["tests.faults.troubled"])

@@ -14,8 +14,8 @@ import pytest
 
 import sweeplib
 from sweeplib import Problem
+from sweeplib.code.numerical_code import LABELS, numerical_code
 from sweeplib.maths.activations import Activation
-from sweeplib.numerical_code import LABELS, numerical_code
 from sweeplib.observables import Observable
 from sweeplib.problem import DEFAULTS, PROBLEM_FIELDS
 from sweeplib.simulation import Case, Recording, run_cases
@@ -38,9 +38,9 @@ class Edit(NamedTuple):
 
 
 EDITS = {
-    "comment": Edit("dynamics/chain_kernel.py", "import math\n", "import math  # of Python\n", NONE),
-    "docstring of a kernel": Edit("dynamics/chain_kernel.py", "Fill Q = A Aᵀ + B Bᵀ", "Compute Q = A Aᵀ + B Bᵀ", NONE),
-    "docstring of a constant": Edit("dynamics/step_dynamics.py", "A displacement beyond this", "Beyond this", NONE),
+    "comment": Edit("kernels/chain.py", "import math\n", "import math  # of Python\n", NONE),
+    "docstring of a kernel": Edit("kernels/chain.py", "Fill Q = A Aᵀ + B Bᵀ", "Compute Q = A Aᵀ + B Bᵀ", NONE),
+    "docstring of a constant": Edit("kernels/lanes.py", "A displacement beyond this", "Beyond this", NONE),
     "annotation": Edit("maths/initial.py", "m0: float)", "m0: float | int)", NONE),
     "annotation of a result": Edit("observables/risk.py", "-> Array:", "-> 'Array':", NONE),
     "message of a refusal": Edit("maths/overlaps.py", "overlaps of no weights", "no weights have these", NONE),
@@ -55,18 +55,18 @@ EDITS = {
     "label of a form": Edit("maths/activations/hermite.py", r"(\lambda)/\sqrt", r"(\lambda) / \sqrt", NONE, True),
     "name of an observable": Edit("observables/risk.py", "population risk", "excess risk", NONE, True),
     "label of the steps": Edit("simulation/variables.py", "SGD steps", "steps of SGD", NONE, True),
-    "operator": Edit("dynamics/chain_kernel.py", "along + across * across", "along - across * across", {CHAIN}),
-    "formula shared by kernels": Edit("dynamics/lanes_kernel.py", "factor * weights", "factor + weights", {CHAIN, SDE}),
-    "constant": Edit("dynamics/step_dynamics.py", "OVERFLOW = 1e100", "OVERFLOW = 1e99", {CHAIN, SDE}),
+    "operator": Edit("kernels/chain.py", "along + across * across", "along - across * across", {CHAIN}),
+    "formula shared by kernels": Edit("kernels/lanes.py", "factor * weights", "factor + weights", {CHAIN, SDE}),
+    "constant": Edit("kernels/lanes.py", "OVERFLOW = 1e100", "OVERFLOW = 1e99", {CHAIN, SDE}),
     "condition of a failure": Edit("dynamics/ode.py", "if spent.size", "if not spent.size", {ODE}),
     "activation": Edit("maths/activations/square.py", "return field * field", "return field**3", {CHAIN}),
     "coefficients of a series": Edit("maths/activations/hermite.py", "result * field +", "result * field -", {SDE}),
     "expectation": Edit("maths/expectations/error_functions.py", "import math\n", "import math\n\nHALF = 0.5\n", {ODE}),
-    "elementary function": Edit("maths/elementary.py", "-708.0 if x < -708.0", "-700.0 if x < -708.0", ALL),
+    "elementary function": Edit("numerics/elementary.py", "-708.0 if x < -708.0", "-700.0 if x < -708.0", ALL),
     "start": Edit("maths/initial.py", "(m0 * axis + across)", "(m0 * axis - across)", ALL),
     "default law of the start": Edit("problem.py", 'else "gaussian"', 'else "sphere"', {ODE, SDE}, True),
     "default of a field": Edit("problem.py", '"sphere"] = "orthogonal"', '"sphere"] = "sphere"', ALL, True),
-    "random numbers": Edit("random.py", "0xD2511F53", "0xD2511F55", ALL),
+    "random numbers": Edit("numerics/random.py", "0xD2511F53", "0xD2511F55", ALL),
     "random stream": Edit("simulation/driver.py", '"samples", dynamics, own', '"steps", dynamics, own', ALL),
     "default of an option": Edit("dynamics/sde.py", "Field(default=2, ge", "Field(default=3, ge", {SDE}, True),
     "observable": Edit("observables/student_norm.py", "/ now.Q.shape[1]", "/ now.Q.shape[2]", {ODE}),
@@ -76,13 +76,13 @@ EDITS = {
 SCRIPT = """
 import functools, json, os, pathlib, sys
 import numba, numpy, pydantic, pydantic.dataclasses
-import sweeplib.sources
+import sweeplib.code.sources
 
 root, edits = pathlib.Path(sys.argv[1]), json.load(sys.stdin)
 # Each text is parsed once for all children.
-sweeplib.sources.numerical_code = functools.cache(sweeplib.sources.numerical_code)
+sweeplib.code.sources.numerical_code = functools.cache(sweeplib.code.sources.numerical_code)
 for file in root.rglob("*.py"):
-    sweeplib.sources.numerical_code(file.read_text())
+    sweeplib.code.sources.numerical_code(file.read_text())
 
 def identities():
     from sweeplib.problem import Problem

@@ -6,12 +6,12 @@ from pathlib import Path
 import numpy as np
 import pytest
 
+from sweeplib.design.expressions import Expression
+from sweeplib.design.grid import Axis, Grid
+from sweeplib.design.sweep import Run, Sweep
 from sweeplib.simulation import Recording
 from sweeplib.storage.inventory import Inventory, inventory
 from sweeplib.storage.run_store import RunStore
-from sweeplib.sweep.expressions import Expression
-from sweeplib.sweep.grid import Axis, Grid
-from sweeplib.sweep.sweep import Run, Sweep
 
 FIXED = {"p": 1, "k": 1, "d": 1000, "activation": "square", "spherical": True}
 

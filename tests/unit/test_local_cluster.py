@@ -12,10 +12,10 @@ import pytest
 from distributed import Security
 from distributed.core import rpc
 
-from sweeplib.sweep.clusters import CLUSTERS
-from sweeplib.sweep.clusters.local import _free
-from sweeplib.sweep.run import run_sweep
-from sweeplib.sweep.sweep import Run
+from sweeplib.design.sweep import Run
+from sweeplib.execution.clusters import CLUSTERS
+from sweeplib.execution.clusters.local import _free
+from sweeplib.execution.run import run_sweep
 from tests.faults.sweeps import troubled_sweep
 from tests.in_process import InProcess
 

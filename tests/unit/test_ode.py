@@ -7,8 +7,8 @@ import pytest
 from scipy.integrate import DOP853, solve_ivp
 
 from sweeplib import DYNAMICS, Overlaps, Problem, simulate, theory
-from sweeplib.dynamics import overlap_flow
 from sweeplib.errors import InputError, SweeplibError
+from sweeplib.kernels import overlap_flow
 from sweeplib.maths.expectations import expectations
 from sweeplib.simulation import Case, Recording, Status
 from sweeplib.simulation.driver import replicas_of

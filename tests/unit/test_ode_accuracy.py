@@ -11,8 +11,8 @@ import pytest
 from scipy.integrate import LSODA, solve_ivp
 
 from sweeplib import DYNAMICS, Overlaps, Problem, simulate
-from sweeplib.maths.compiled import specialised
 from sweeplib.maths.expectations import expectations
+from sweeplib.numerics.compiled import specialised
 from sweeplib.simulation import Case, Recording
 from sweeplib.simulation.driver import replicas_of
 

@@ -9,18 +9,18 @@ from pathlib import Path
 
 import pytest
 
+from sweeplib.design.sweep import Run, Sweep
 from sweeplib.dynamics import DYNAMICS
-from sweeplib.dynamics.lanes_kernel import LANES, group_width
+from sweeplib.execution import calibration
+from sweeplib.execution.block_size import block_size, even
+from sweeplib.execution.calibration import Calibration
+from sweeplib.execution.pilots import measured, shortened
+from sweeplib.execution.plan import write_plan
+from sweeplib.execution.run import run_sweep
+from sweeplib.kernels.lanes import LANES, group_width
 from sweeplib.problem import Problem
 from sweeplib.simulation import Case, Recording, run_cases
 from sweeplib.storage.run_store import RunStore
-from sweeplib.sweep import calibration
-from sweeplib.sweep.block_size import block_size, even
-from sweeplib.sweep.calibration import Calibration
-from sweeplib.sweep.pilots import measured, shortened
-from sweeplib.sweep.plan import write_plan
-from sweeplib.sweep.run import run_sweep
-from sweeplib.sweep.sweep import Run, Sweep
 from tests.faults.sweeps import troubled_sweep
 from tests.faults.troubled import HANGS, KILLS
 from tests.in_process import InProcess

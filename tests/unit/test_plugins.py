@@ -7,17 +7,16 @@ from pathlib import Path
 
 import pytest
 
-from sweeplib import sources
 from sweeplib.analysis import ANALYSES
+from sweeplib.code import plugins, sources
+from sweeplib.code.plugins import STAGES, import_plugins, load_plugins, located, plugins_digest
+from sweeplib.code.sources import modules_digest, user_files
 from sweeplib.errors import InputError
+from sweeplib.execution.calibration import Calibration, Pilot
 from sweeplib.figures import FIGURES
 from sweeplib.maths.activations import ACTIVATIONS
 from sweeplib.problem import Problem
 from sweeplib.simulation import Case, Recording
-from sweeplib.sources import modules_digest, user_files
-from sweeplib.sweep import plugins
-from sweeplib.sweep.calibration import Calibration, Pilot
-from sweeplib.sweep.plugins import STAGES, import_plugins, load_plugins, located, plugins_digest
 from tests.plugged import ACTIVATION, activation, nothing_left, written
 
 ANALYSIS = """

@@ -2,8 +2,8 @@
 
 import pytest
 
-from sweeplib.sweep import progress
-from sweeplib.sweep.progress import Progress, Steps, shown_progress
+from sweeplib.execution import progress
+from sweeplib.execution.progress import Progress, Steps, shown_progress
 
 
 class Clock:

@@ -8,7 +8,16 @@ import pytest
 from scipy import stats
 
 from sweeplib.errors import InputError
-from sweeplib.random import checked_seed, chi_square, fill_normals, make_fours, normals, stream_key, two_philox, words
+from sweeplib.numerics.random import (
+    checked_seed,
+    chi_square,
+    fill_normals,
+    make_fours,
+    normals,
+    stream_key,
+    two_philox,
+    words,
+)
 
 # Kolmogorov-Smirnov at 1e-4 over the forty tests below: one false alarm in some 250 changes of the numbers.
 LEVEL = 1e-4

@@ -7,13 +7,13 @@ from pathlib import Path
 import pytest
 import xarray as xr
 
+from sweeplib.design.expressions import Expression
+from sweeplib.design.grid import Axis, Grid
+from sweeplib.design.sweep import Run, Sweep
+from sweeplib.execution.run import run_sweep
 from sweeplib.simulation import Recording
 from sweeplib.storage import dataset as storage
 from sweeplib.storage.finalise import finalise
-from sweeplib.sweep.expressions import Expression
-from sweeplib.sweep.grid import Axis, Grid
-from sweeplib.sweep.run import run_sweep
-from sweeplib.sweep.sweep import Run, Sweep
 from tests.in_process import InProcess
 
 Operation = Callable[[xr.Dataset, xr.Dataset], "xr.Dataset | xr.DataArray"]

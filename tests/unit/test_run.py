@@ -10,14 +10,14 @@ import pytest
 import xarray as xr
 from distributed import Client
 
+from sweeplib.design.grid import Axis, Grid
+from sweeplib.design.sweep import Run, Sweep
+from sweeplib.execution import run
+from sweeplib.execution.blocks import Block, BlockReport
+from sweeplib.execution.run import run_sweep
 from sweeplib.simulation import Recording, Status
 from sweeplib.storage.finalise import finalise
 from sweeplib.storage.locks import driver_lock
-from sweeplib.sweep import run
-from sweeplib.sweep.blocks import Block, BlockReport
-from sweeplib.sweep.grid import Axis, Grid
-from sweeplib.sweep.run import run_sweep
-from sweeplib.sweep.sweep import Run, Sweep
 from tests.in_process import InProcess
 
 SEEDS = 6

@@ -6,9 +6,9 @@ import numpy as np
 import pytest
 
 from sweeplib import Overlaps, Problem
-from sweeplib.dynamics.sgd_kernel import MULTIPLE
+from sweeplib.kernels.weights import MULTIPLE
 from sweeplib.maths.activations import activation
-from sweeplib.random import fill_normals, normals
+from sweeplib.numerics.random import fill_normals, normals
 from sweeplib.simulation import Case, Recording, run_cases
 from sweeplib.simulation.driver import samples_key
 

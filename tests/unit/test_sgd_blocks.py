@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 
 from sweeplib import Problem, simulate
-from sweeplib.dynamics.sgd_kernel import BLOCK
+from sweeplib.kernels.weights import BLOCK
 from sweeplib.simulation import Status
 
 RETRIEVAL = Problem(gamma=0.1, p=1, k=1, d=20, Delta=0.0, activation="square", spherical=True, m0=0.3)

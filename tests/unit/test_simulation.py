@@ -135,7 +135,7 @@ def test_a_run_past_its_time_is_given_up():
 @pytest.mark.parametrize("dynamics", ["sgd", "sgd_chain", "sde", "ode"])
 def test_a_run_past_its_time_ends_where_it_came(dynamics, monkeypatch):
     """Its exit is censored there, in steps and in time, and it has a value at every time that it reached."""
-    monkeypatch.setattr("sweeplib.dynamics.integration.STEPS_A_ROUND", 3)
+    monkeypatch.setattr("sweeplib.numerics.integrators.integration.STEPS_A_ROUND", 3)
     problems = [
         Problem(gamma=gamma, p=1, k=1, d=200, Delta=0.5, activation="square", spherical=True) for gamma in (0.08, 1e-3)
     ]

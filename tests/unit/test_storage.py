@@ -9,13 +9,13 @@ import pytest
 import zarr
 
 import sweeplib.storage.layout
+from sweeplib.code.plugins import load_plugins
 from sweeplib.observables import OBSERVABLES
 from sweeplib.problem import Problem
 from sweeplib.simulation import Case, Recording, Status
 from sweeplib.storage.layout import Layout, cost_class, layout_name
 from sweeplib.storage.rows import cases_of, row_of, rows_of, shared_fields
 from sweeplib.storage.run_store import RunStore
-from sweeplib.sweep.plugins import load_plugins
 
 load_plugins(["tests.faults.troubled"])
 

@@ -11,10 +11,10 @@ import pytest
 from typer.testing import CliRunner
 
 from sweeplib.cli import app
-from sweeplib.command import command
 from sweeplib.errors import InputError, SweeplibError
-from sweeplib.messages import Messages
-from sweeplib.troubles import TRACEBACK, in_one_line
+from sweeplib.process.command import command
+from sweeplib.process.messages import Messages
+from sweeplib.process.troubles import TRACEBACK, in_one_line
 
 CONFIG = """\
 problem: {p: 1, k: 1, Delta: 0, activation: square, spherical: true, d: 50, gamma: 0.1}

@@ -1,9 +1,9 @@
 # What a reader sees: a line a job, and at the end what became of the sweep. What ends the workflow early ends all of it.
 import logging
 
-import sweeplib.messages
+import sweeplib.process.messages
 
-sweeplib.messages.install(logging.getLogger("snakemake.logging"))
+sweeplib.process.messages.install(logging.getLogger("snakemake.logging"))
 shell.prefix("trap '' INT; ")  # Ctrl-C reaches all processes at once: scripts leave it to Snakemake, which ends them
 
 

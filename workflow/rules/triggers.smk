@@ -7,7 +7,7 @@ import yaml
 import sweeplib.storage.attempts
 import sweeplib.storage.markers
 import sweeplib.storage.provenance
-import sweeplib.sweep.plugins
+import sweeplib.code.plugins
 
 settings = yaml.safe_load(sweep.source)
 shown = ("analyses", "cluster", "figures", "plugins")
@@ -20,7 +20,7 @@ def code(stage, *floors):
     """The digests of some floors of the library, and of what a stage calls of the sweep's own plugins."""
     return [
         sweeplib.storage.provenance.floors_digest(*floors),
-        sweeplib.sweep.plugins.plugins_digest(sweep.plugins, stage),
+        sweeplib.code.plugins.plugins_digest(sweep.plugins, stage),
     ]
 
 

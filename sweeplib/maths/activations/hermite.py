@@ -10,7 +10,7 @@ from typing import Any
 from sweeplib.errors import InputError
 from sweeplib.maths.activations.activation import ACTIVATIONS, Activation
 from sweeplib.maths.activations.named import FORMS, spelled
-from sweeplib.maths.binding import bound
+from sweeplib.numerics.binding import bound
 
 MAX_DEGREE = 8
 

@@ -20,12 +20,12 @@ from typing import Any
 import numpy as np
 
 from sweeplib.maths.activations import Activation
-from sweeplib.maths.arc_sine import add_arc_sines, arc_sine, arc_sines_sum, near_arc_sine
-from sweeplib.maths.binding import bound
-from sweeplib.maths.compiled import specialised
 from sweeplib.maths.expectations.error_functions_in_lanes import drifts_in_lanes
 from sweeplib.maths.expectations.expectations import FAMILIES, Expectations, Family
 from sweeplib.maths.expectations.in_turn import drifts_in_turn
+from sweeplib.numerics.arc_sine import add_arc_sines, arc_sine, arc_sines_sum, near_arc_sine
+from sweeplib.numerics.binding import bound
+from sweeplib.numerics.compiled import specialised
 
 Array = np.ndarray[Any, np.dtype[np.float64]]
 

@@ -9,8 +9,8 @@ from typing import Any
 
 import numpy as np
 
-from sweeplib.maths.arc_sine import arc_sine, near_arc_sine
-from sweeplib.maths.compiled import inlined
+from sweeplib.numerics.arc_sine import arc_sine, near_arc_sine
+from sweeplib.numerics.compiled import inlined
 
 Array = np.ndarray[Any, np.dtype[np.float64]]
 

@@ -8,7 +8,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from sweeplib.maths.activations import Activation, activation
-from sweeplib.maths.compiled import specialised
+from sweeplib.numerics.compiled import specialised
 from sweeplib.registry import Registry
 
 Array = NDArray[np.float64]

@@ -9,7 +9,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from sweeplib.maths.compiled import inlined
+from sweeplib.numerics.compiled import inlined
 
 Array = np.ndarray[Any, np.dtype[np.float64]]
 

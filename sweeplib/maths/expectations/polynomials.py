@@ -18,11 +18,11 @@ from typing import Any
 import numpy as np
 
 from sweeplib.maths.activations import Activation
-from sweeplib.maths.binding import bound
-from sweeplib.maths.compiled import inlined
 from sweeplib.maths.expectations.expectations import FAMILIES, Expectations, Family
 from sweeplib.maths.expectations.fields import fill_fields
 from sweeplib.maths.expectations.polynomials_in_lanes import drifts_in_lanes
+from sweeplib.numerics.binding import bound
+from sweeplib.numerics.compiled import inlined
 
 Array = np.ndarray[Any, np.dtype[np.float64]]
 Weights = tuple[float, ...]

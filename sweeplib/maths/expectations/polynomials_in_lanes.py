@@ -7,8 +7,8 @@ from typing import Any
 
 import numpy as np
 
-from sweeplib.maths.compiled import inlined
 from sweeplib.maths.expectations.fields import fill_fields_in_lanes
+from sweeplib.numerics.compiled import inlined
 
 Array = np.ndarray[Any, np.dtype[np.float64]]
 Flags = np.ndarray[Any, np.dtype[np.bool_]]

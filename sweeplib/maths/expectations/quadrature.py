@@ -18,8 +18,6 @@ from typing import Any
 import numpy as np
 
 from sweeplib.maths.activations import Activation
-from sweeplib.maths.binding import bound
-from sweeplib.maths.compiled import inlined, specialised
 from sweeplib.maths.expectations import gauss, mean_products
 from sweeplib.maths.expectations.conditional import (
     Given,
@@ -33,6 +31,8 @@ from sweeplib.maths.expectations.expectations import FAMILIES, Expectations, Fam
 from sweeplib.maths.expectations.fields import fill_fields
 from sweeplib.maths.expectations.in_turn import drifts_in_turn
 from sweeplib.maths.expectations.plane import Plane, components, fill_lines, line_angle, on_a_line, planes, split_at
+from sweeplib.numerics.binding import bound
+from sweeplib.numerics.compiled import inlined, specialised
 
 Array = np.ndarray[Any, np.dtype[np.float64]]
 

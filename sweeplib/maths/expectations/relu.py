@@ -22,10 +22,10 @@ from typing import Any
 import numpy as np
 
 from sweeplib.maths.activations import Activation
-from sweeplib.maths.binding import bound
-from sweeplib.maths.compiled import inlined, specialised
 from sweeplib.maths.expectations.expectations import FAMILIES, Expectations, Family
 from sweeplib.maths.expectations.in_turn import drifts_in_turn
+from sweeplib.numerics.binding import bound
+from sweeplib.numerics.compiled import inlined, specialised
 
 Array = np.ndarray[Any, np.dtype[np.float64]]
 

@@ -1,0 +1,1 @@
+"""Source code as data: what changes a number, what a plugin imports, where a user's modules are."""

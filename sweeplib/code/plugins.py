@@ -1,0 +1,181 @@
+"""Modules of the user's own, imported by the driver and by every worker, that register what they define.
+
+A plugin is the name of a module, or the path of a `.py` file. The folder of a file is put at the end of Python's path,
+so that it can import the files beside it.
+"""
+
+import hashlib
+import importlib
+import importlib.util
+import os
+import sys
+import traceback
+from collections.abc import Iterable
+from contextlib import suppress
+from dataclasses import dataclass
+from pathlib import Path
+
+from sweeplib.code.sources import absolute_imports, code, imported, user_files
+from sweeplib.code.user_modules import PACKAGE, module_spec, user_file
+from sweeplib.errors import InputError
+from sweeplib.registry import REGISTRIES
+
+STAGES = ("simulate", "analyse", "figure", "report")
+"""The stages of a sweep that call code of plugins, in their order."""
+
+MODULE = "a module that Python finds, or the path of a `.py` file"
+
+_FIRST_USED = {"analysis": 1, "figure": 2, "interactive plot": 3, "cluster": len(STAGES)}
+"""The first stage that uses a kind of thing; those that are not here are used from the first on."""
+
+
+@dataclass(frozen=True)
+class _Plugin:
+    """An imported plugin: the name of its module, and the code of its own files as it was imported."""
+
+    module: str
+    files: dict[Path, str]
+
+
+_plugins: dict[str, _Plugin] = {}
+
+
+def located(plugins: Iterable[str], folder: Path) -> tuple[str, ...]:
+    """The plugins with the paths of files absolute; relative ones are relative to `folder`."""
+    return tuple(
+        str((folder / Path(plugin).expanduser()).resolve()) if _is_file(plugin) else plugin for plugin in plugins
+    )
+
+
+def named(plugins: Iterable[str]) -> list[str]:
+    """The plugins with files by their names alone, which say the same wherever they lie."""
+    return [Path(plugin).name if _is_file(plugin) else plugin for plugin in plugins]
+
+
+def seen_from(plugins: Iterable[str], folder: Path) -> list[str]:
+    """The plugins with the paths of files relative to `folder`, so that both can be moved together."""
+    start = folder.resolve()
+    return [os.path.relpath(plugin, start) if _is_file(plugin) else plugin for plugin in plugins]
+
+
+def load_plugins(plugins: Iterable[str]) -> None:
+    """Import each plugin that is not imported yet.
+
+    InputError where it cannot be, where something else has the name of a file beside it that it imports, or where its
+    code has changed since it was imported, as what it registered is of the old code.
+    """
+    for plugin in plugins:
+        import_plugins([plugin])
+        changed = [path.name for path, before in _plugins[plugin].files.items() if _code(path) != before]
+        if changed:
+            problem = f"{', '.join(changed)} changed since it was imported"
+            raise InputError(problem, key="plugins", value=plugin, expected="a new Python: restart it, or the notebook")
+
+
+def import_plugins(plugins: Iterable[str]) -> None:
+    """Import each plugin that is not imported yet, as `load_plugins` does, whatever became of the files of the others.
+
+    A worker calls this: it goes on with the code that the sweep began with.
+    """
+    for plugin in plugins:
+        if plugin not in _plugins:
+            name = _name_of(Path(plugin)) if _is_file(plugin) else plugin
+            try:
+                _import(plugin, name)
+            except KeyboardInterrupt:
+                raise
+            except BaseException as error:  # of a plugin that ends Python, too
+                problem, expected = f"cannot be imported: {_reason(error)}", None if _is_file(plugin) else MODULE
+                raise InputError(problem, key="plugins", value=plugin, expected=expected) from error
+            _plugins[plugin] = _Plugin(name, {path: code(path) for path in user_files([name])})
+
+
+def plugins_digest(plugins: Iterable[str], stage: str) -> str:
+    """A hash of the user's own code that one of the `STAGES` can call: of the plugins, and of what they import.
+
+    A plugin does not count if all that it registers is first used by a later stage. Comments, layout and the folders
+    of files do not count either.
+    """
+    modules = [_plugins[plugin].module for plugin in plugins if _first_used(plugin) <= STAGES.index(stage)]
+    parts = sorted(f"{path.name}\0{code(path)}\0" for path in user_files(modules))
+    return hashlib.blake2b("".join(parts).encode(), digest_size=12).hexdigest()
+
+
+def _first_used(plugin: str) -> int:
+    """The first stage, by its number, that uses anything that a plugin and its own files register; 0 where none is."""
+    own = {name for name in imported([_plugins[plugin].module]) if user_file(name)}
+    kinds = {registry.kind for registry in REGISTRIES for name in registry if registry.origin(name) in own}
+    return min((_FIRST_USED.get(kind, 0) for kind in kinds), default=0)
+
+
+def _is_file(plugin: str) -> bool:
+    return plugin.endswith(".py")
+
+
+def _code(path: Path) -> str | None:
+    return code(path) if path.exists() else None
+
+
+def _name_of(path: Path) -> str:
+    """The name under which a file is imported: that of the file, or another one where Python finds something else."""
+    if not path.is_file():
+        beside = [other.name for other in path.parent.glob("*.py")]
+        raise InputError(f"no such file: {path}", key="plugins", value=path.name, choices=beside)
+    if str(path.parent) not in sys.path:
+        sys.path.append(str(path.parent))
+    importlib.invalidate_caches()
+    with suppress(SyntaxError, UnicodeDecodeError):  # the import itself says where
+        _refuse_hidden(path)
+    if path.stem.isidentifier() and _file_of(path.stem) == path:
+        return path.stem
+    return f"{PACKAGE}_plugin_{hashlib.blake2b(str(path).encode(), digest_size=6).hexdigest()}"
+
+
+def _file_of(name: str) -> Path | None:
+    spec = module_spec(name)
+    return Path(spec.origin).resolve() if spec is not None and spec.has_location and spec.origin else None
+
+
+def _import(plugin: str, name: str) -> None:
+    if not _is_file(plugin) or name == Path(plugin).stem:
+        importlib.import_module(name)
+        return
+    spec = importlib.util.spec_from_file_location(name, plugin)
+    if spec is None or spec.loader is None:
+        raise ImportError(f"no module in {plugin}")
+    sys.modules[name] = importlib.util.module_from_spec(spec)
+    try:
+        spec.loader.exec_module(sys.modules[name])
+    except BaseException:
+        del sys.modules[name]
+        raise
+
+
+def _refuse_hidden(path: Path) -> None:
+    """Raise InputError where a file, or one beside it, imports another one there but Python finds something else."""
+    waiting, seen = [path], {path}
+    while waiting:
+        file = waiting.pop()
+        for name in sorted({full.partition(".")[0] for full in absolute_imports(file)} - {PACKAGE}):
+            beside = _beside(path, name)
+            if beside is not None and beside not in seen:
+                if (found := _file_of(name)) != beside:
+                    problem = f"{file.name} imports {name!r}, which is {found or 'a part of Python'}, not {beside}"
+                    raise InputError(problem, key="plugins", value=path.name, expected="another name of that file")
+                seen.add(beside)
+                waiting.append(beside)
+
+
+def _beside(path: Path, name: str) -> Path | None:
+    """The file of the module `name` in the folder of `path`, if it is there."""
+    files = path.with_name(f"{name}.py"), path.parent / name / "__init__.py"
+    return next((file.resolve() for file in files if file.is_file()), None)
+
+
+def _reason(error: BaseException) -> str:
+    """What was raised, and where in the user's own code."""
+    frames = [frame for frame in traceback.extract_tb(error.__traceback__) if not frame.filename.startswith("<")]
+    ours = Path(__file__).parents[1]
+    where = [frame for frame in frames if not Path(frame.filename).is_relative_to(ours)][-1:]
+    lines = "".join(f" ({Path(frame.filename).name}, line {frame.lineno})" for frame in where)
+    return f"{type(error).__name__}: {error}" + (lines if not isinstance(error, SyntaxError) else "")

@@ -1,0 +1,131 @@
+"""Digests of source code: what decides whether a stored result is still the result of the code at hand."""
+
+import ast
+import gc
+import hashlib
+from collections.abc import Iterable, Iterator
+from functools import cache
+from pathlib import Path
+from typing import Any
+
+from sweeplib.code.numerical_code import numerical_code
+from sweeplib.code.user_modules import PACKAGE, module_spec, package_of, user_file, with_parents
+
+_ROOT = Path(__file__).parents[1]
+_WITH_DOCSTRING = (ast.Module, ast.ClassDef, ast.FunctionDef, ast.AsyncFunctionDef)
+
+
+def code(path: Path) -> str:
+    """What of a source file can change what it does: no comments, docstrings or layout where it is Python."""
+    if path.suffix == ".py":
+        return _effective(path.read_text(encoding="utf-8"))
+    return path.read_bytes().decode("latin-1")
+
+
+def _effective(text: str) -> str:
+    """The syntax tree of a source without docstrings, written in prefix notation."""
+    parts: list[str] = []
+    collecting = gc.isenabled()
+    gc.disable()  # a tree is all live objects: collecting among them takes as long as parsing
+    try:
+        _flatten(ast.parse(text), parts)
+    finally:
+        if collecting:
+            gc.enable()
+    return " ".join(parts)
+
+
+def _flatten(node: Any, parts: list[str]) -> None:
+    if isinstance(node, ast.AST):
+        parts.append(type(node).__name__)
+        if isinstance(node, _WITH_DOCSTRING):
+            node.body = [part for part in node.body if not _is_docstring(part)]
+        for name in node._fields:
+            _flatten(getattr(node, name, None), parts)
+    elif isinstance(node, list):
+        parts.append(f"[{len(node)}")
+        for part in node:
+            _flatten(part, parts)
+    else:
+        parts.append(repr(node))
+
+
+def modules_digest(modules: Iterable[str]) -> str:
+    """A hash of what can change a number in some modules and in all that they import (`imported`)."""
+    digest = hashlib.blake2b(digest_size=12)
+    for part in sorted(f"{_label(name)}\0{_parsed(name)[0]}\0" for name in imported(modules)):
+        digest.update(part.encode())
+    return digest.hexdigest()
+
+
+def imported(modules: Iterable[str]) -> set[str]:
+    """The modules and all that they import by a statement, however far, of this package and of the user's own."""
+    found: set[str] = set()
+    waiting = list(modules)
+    while waiting:
+        name = waiting.pop()
+        if name not in found:
+            found.add(name)
+            waiting.extend(filter(user_file, with_parents(name)[:-1]))
+            waiting.extend(_parsed(name)[1])
+    return found
+
+
+def user_files(modules: Iterable[str]) -> list[Path]:
+    """The files of the user's own among some modules and all that they import, however far, in a fixed order."""
+    return sorted(path for name in imported(modules) if (path := user_file(name)) is not None)
+
+
+def absolute_imports(path: Path) -> frozenset[str]:
+    """What a Python file imports by statements that name it in full: modules, and names that may be modules."""
+    nodes = ast.walk(ast.parse(path.read_text(encoding="utf-8")))
+    return frozenset(name for node in nodes if not getattr(node, "level", 0) for name in _named(node, ""))
+
+
+@cache
+def _parsed(name: str) -> tuple[str, frozenset[str]]:
+    """The digest of a module's numerical code, and the modules that it imports and that count: all from one parse."""
+    if (path := _file(name)).suffix != ".py":
+        return hashlib.blake2b(path.read_bytes(), digest_size=12).hexdigest(), frozenset()
+    text, nodes = numerical_code(path.read_text(encoding="utf-8"))
+    own = name.partition(".")[0] == PACKAGE
+    names = {module for node in nodes for module in _named(node, "" if own else package_of(name))}
+    digest = hashlib.blake2b(text.encode(), digest_size=12).hexdigest()
+    return digest, frozenset(module for module in names if _is_module(module) or (not own and user_file(module)))
+
+
+def _named(node: ast.AST, package: str) -> Iterator[str]:
+    """The names that a statement imports into a module of a package, none where it is no import."""
+    if isinstance(node, ast.Import):
+        yield from (alias.name for alias in node.names)
+    elif isinstance(node, ast.ImportFrom):
+        above = package.rsplit(".", node.level - 1)[0] if node.level else ""
+        base = ".".join(filter(None, (above, node.module)))
+        yield base
+        yield from (f"{base}.{alias.name}" for alias in node.names)
+
+
+@cache
+def _is_module(name: str) -> bool:
+    """Whether a name is that of a module below this package, by its file: importing it would take far longer."""
+    if not name.startswith(PACKAGE + "."):
+        return False
+    path = _ROOT.joinpath(*name.split(".")[1:])
+    return path.with_suffix(".py").is_file() or (path / "__init__.py").is_file()
+
+
+def _label(name: str) -> str:
+    """What a module is called in a digest: one of the user's own outside of packages by the name of its file."""
+    path = None if "." in name else user_file(name)
+    return path.name if path is not None else name
+
+
+def _file(name: str) -> Path:
+    spec = module_spec(name)
+    if spec is None or spec.origin is None:
+        raise ModuleNotFoundError(f"no source of module {name!r}")
+    return Path(spec.origin)
+
+
+def _is_docstring(node: ast.stmt) -> bool:
+    return isinstance(node, ast.Expr) and isinstance(node.value, ast.Constant) and isinstance(node.value.value, str)

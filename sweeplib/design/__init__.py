@@ -1,0 +1,1 @@
+"""What a sweep asks for: its axes, expressions, grid, dynamics and analyses."""

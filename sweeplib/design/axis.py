@@ -1,0 +1,136 @@
+"""Axis: the values that one dimension of a grid takes, with those that other names take along with them."""
+
+import itertools
+import math
+from bisect import bisect_left
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass, field
+from operator import itemgetter
+from typing import Any, NoReturn
+
+from sweeplib.design.fields import field_values
+from sweeplib.errors import InputError
+
+MAX_SHOWN = 8
+_SCALARS = int | float | str
+
+
+@dataclass(frozen=True)
+class Axis:
+    """The values of the dimension `name`, and those of the names `linked` to it, place by place.
+
+    Values are checked, told apart, and numbers put in ascending order, so that a grid does not depend on the order in
+    which it was written. InputError, its key `NAME[i]`, for a value that `name` cannot have or that is given twice.
+    """
+
+    name: str
+    values: tuple[Any, ...]
+    linked: Mapping[str, tuple[Any, ...]] = field(default_factory=dict)
+
+    def __post_init__(self) -> None:
+        columns = {name: _scalars(name, values) for name, values in {self.name: self.values, **self.linked}.items()}
+        own = columns[self.name]
+        _refuse_repeats(self.name, own)
+        for name, values in columns.items():
+            if len(values) != len(own):
+                expected = f"{len(own)} values, as many as {self.name} has"
+                raise InputError("linked axes differ in length", key=name, value=list(values), expected=expected)
+        order = sorted(range(len(own)), key=own.__getitem__) if _are_numbers(own) else range(len(own))
+        columns = {name: tuple(values[place] for place in order) for name, values in columns.items()}
+        object.__setattr__(self, "values", columns.pop(self.name))
+        object.__setattr__(self, "linked", columns)
+
+    def __len__(self) -> int:
+        return len(self.values)
+
+    @property
+    def names(self) -> tuple[str, ...]:
+        """The dimension's name, then those linked to it."""
+        return (self.name, *self.linked)
+
+    def column(self, name: str) -> tuple[Any, ...]:
+        """Return the values of the axis, or of a name linked to it."""
+        return self.values if name == self.name else self.linked[name]
+
+    def at(self, place: int) -> dict[str, Any]:
+        """Return the value of each of `names` at this place of the axis."""
+        return {self.name: self.values[place]} | {name: values[place] for name, values in self.linked.items()}
+
+    def places(self, name: str, wanted: Iterable[Any]) -> set[int]:
+        """Return where the `wanted` values of `name` are, numbers to 12 digits; InputError if one is not there."""
+        return set().union(*places_in(self.column(name), name, wanted))
+
+
+def places_in(column: Sequence[Any], name: str, wanted: Iterable[Any]) -> list[list[int]]:
+    """Return where each value is in the `column` of an axis, numbers to 12 digits; InputError if one is not there."""
+    known: dict[Any, list[int]] = {}
+    for place, value in enumerate(column):
+        known.setdefault((isinstance(value, bool), value), []).append(place)
+    numbers = [value for value in known if _are_numbers(value[1:])]
+    numbers.sort(key=itemgetter(1))
+    return [
+        (known.get((isinstance(value, bool), value)) if isinstance(value, _SCALARS) else None)
+        or [place for near in _near(numbers, value) for place in known[near]]
+        or _refuse_absent(column, name, value)
+        for value in wanted
+    ]
+
+
+def _near(numbers: list[tuple[bool, Any]], value: Any) -> list[tuple[bool, Any]]:
+    """Return those of the sorted numbers that are a number to 12 digits."""
+    if not _are_numbers([value]):
+        return []
+    first = bisect_left(numbers, value - 2e-12 * abs(value), key=itemgetter(1))
+    above = (numbers[place] for place in range(first, len(numbers)))
+    near = itertools.dropwhile(lambda other: other[1] < value and not _close(value, other[1]), above)
+    return list(itertools.takewhile(lambda other: _close(value, other[1]), near))
+
+
+def _refuse_absent(column: Sequence[Any], name: str, value: Any) -> NoReturn:
+    if not (_are_numbers(column) and _are_numbers([value])):
+        raise InputError(f"not a value of the axis {name}", key=name, value=value, choices=map(str, column))
+    nearest = min(column, key=lambda other: abs(other - value))
+    few = len(column) <= MAX_SHOWN
+    expected = "one of " + (", ".join(map(str, column)) if few else f"its {len(column)} values")
+    choices = (f"{nearest}",)
+    raise NearestError(f"not a value of the axis {name}", key=name, value=value, expected=expected, choices=choices)
+
+
+class NearestError(InputError):
+    """An InputError that suggests the nearest number, whatever its text."""
+
+    @property
+    def suggestion(self) -> str | None:
+        """The nearest value."""
+        return self.choices[0]
+
+
+def _scalars(name: str, values: Iterable[Any]) -> tuple[Any, ...]:
+    values = tuple(values)
+    if not values:
+        raise InputError("an axis needs at least one value", key=name, value=[])
+    for place, value in enumerate(values):
+        if not isinstance(value, _SCALARS):
+            expected = "a number, a name or true/false"
+            raise InputError("not a value for an axis", key=f"{name}[{place}]", value=value, expected=expected)
+    checked = field_values(name, values)
+    try:
+        return tuple(map(float, checked)) if any(isinstance(value, float) for value in checked) else checked
+    except OverflowError:
+        raise InputError("beyond the range of numbers", key=name, value=list(checked)) from None
+
+
+def _refuse_repeats(name: str, values: tuple[Any, ...]) -> None:
+    seen: set[Any] = set()
+    for place, value in enumerate(values):
+        if value in seen:
+            raise InputError("value given twice", key=f"{name}[{place}]", value=value, expected="different values")
+        seen.add(value)
+
+
+def _close(one: float, other: float) -> bool:
+    return math.isclose(one, other, rel_tol=1e-12)
+
+
+def _are_numbers(values: Iterable[Any]) -> bool:
+    return all(isinstance(value, int | float) and not isinstance(value, bool) for value in values)

@@ -1,0 +1,77 @@
+"""What the names of a grid accept: fields of a Problem as their types say, symbols of expressions any number."""
+
+from collections.abc import Sequence
+from functools import cache
+from typing import Annotated, Any, get_args, get_type_hints
+
+import pydantic
+
+from sweeplib.design.expected import choices, expected
+from sweeplib.errors import InputError
+from sweeplib.problem import PROBLEM_FIELDS, Problem, check_activation
+
+FIELD_TYPES: dict[str, Any] = {
+    name: hint for name, hint in get_type_hints(Problem, include_extras=True).items() if name in PROBLEM_FIELDS
+}
+Symbol = int | Annotated[float, pydantic.Field(allow_inf_nan=False)]
+ACTIVATION_FIELDS = ("activation", "teacher_activation")
+
+
+def field_value(name: str, value: Any) -> Any:
+    """Return `value` as the field or symbol `name` has it; InputError, its key the name, if it cannot be that."""
+    return _checked(name, (value,), key=name, indexed=False)[0]
+
+
+def field_values(name: str, values: Sequence[Any]) -> tuple[Any, ...]:
+    """Return `values` as the field or symbol `name` has them; InputError, its key `name[i]`, at the first wrong one."""
+    return _checked(name, values, key=name, indexed=True)
+
+
+@cache
+def is_whole(name: str) -> bool:
+    """Whether the field `name` counts something."""
+    return int in (FIELD_TYPES.get(name), *get_args(FIELD_TYPES.get(name)))
+
+
+def _checked(name: str, values: Sequence[Any], key: str, indexed: bool) -> tuple[Any, ...]:
+    whole = is_whole(name)
+    prepared = [_prepared(value, whole) for value in values]
+    try:
+        checked = _adapter(name).validate_python(prepared, strict=True)
+    except pydantic.ValidationError as error:
+        first = error.errors()[0]
+        place = int(first["loc"][0])
+        where = f"{key}[{place}]" if indexed else key
+        raise _refusal(name, values[place], first).within(prefix=where) from None
+    if name not in ACTIVATION_FIELDS:
+        return tuple(checked)
+    places = [f"{key}[{place}]" if indexed else key for place in range(len(checked))]
+    return tuple(
+        value if value is None else check_activation(value, place) for value, place in zip(checked, places, strict=True)
+    )
+
+
+def _refusal(name: str, value: Any, details: Any) -> InputError:
+    problem = f"not a value of {name}"
+    if name in ("a", "a_star"):
+        return InputError(problem, value=value, expected="a finite number, or a list of them, one a unit")
+    if is_whole(name) and isinstance(value, float) and not value.is_integer():
+        return InputError(problem, value=value, expected="a whole number")
+    if name not in FIELD_TYPES and not isinstance(value, float):
+        details = {**details, "type": "float_type"}
+    words = choices(details)
+    return InputError(problem, value=value, expected=None if words else expected(details), choices=words)
+
+
+@cache
+def _adapter(name: str) -> Any:
+    """Return the pydantic adapter of lists of values of `name`."""
+    values: Any = list[FIELD_TYPES.get(name, Symbol)]  # type: ignore[misc]
+    return pydantic.TypeAdapter(values)
+
+
+def _prepared(value: Any, whole: bool) -> Any:
+    """Return 3 for 3.0 where a whole number is due, and a tuple for a list."""
+    if whole and isinstance(value, float) and value.is_integer():
+        return int(value)
+    return tuple(value) if isinstance(value, list) else value

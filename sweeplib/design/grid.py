@@ -1,0 +1,400 @@
+"""Grid: the points of a sweep, as axes, fixed values and the values derived from them."""
+
+import graphlib
+import itertools
+import math
+import re
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
+from functools import cached_property
+from typing import Any
+
+import numpy as np
+
+from sweeplib.budget import ASKED, AXES, NAME_LENGTH, NAMES, OPERATIONS, POINTS, PROBES, refuse_more
+from sweeplib.design.axis import Axis
+from sweeplib.design.expressions import Expression, is_symbol
+from sweeplib.design.fields import field_value, field_values
+from sweeplib.errors import InputError
+from sweeplib.problem import PROBLEM_FIELDS, Problem
+
+__all__ = ["Axis", "Grid", "Point"]
+
+FIRST_DIMS = ("gamma", "p", "d", "Delta")
+REQUIRED = ("gamma", "p", "k", "d", "Delta", "activation")
+RESERVED = (
+    "case",
+    "clock",
+    "coordinates",
+    "dynamics",
+    "seed",
+    "status",
+    "student",
+    "student_2",
+    "teacher",
+    "teacher_2",
+    "threshold",
+    "time",
+    "zip",
+)
+SHAPE_GROUP = re.compile(r"p\d+_k\d+")
+"""What the groups of a dataset are called that have the overlap matrices of students and teachers of one width each."""
+BATCH = 4096
+
+Where = Mapping[str, Iterable[Any]]
+
+
+@dataclass(frozen=True)
+class Point:
+    """One point of a grid: its place along each dimension, its problem, and the values of all names there."""
+
+    index: tuple[int, ...]
+    problem: Problem
+    values: Mapping[str, Any]
+
+
+@dataclass(frozen=True)
+class Batch:
+    """Some points of a grid: their places (points, dims), the columns of the values of all names, their problems."""
+
+    places: np.ndarray
+    columns: Mapping[str, list[Any]]
+    problems: list[Problem]
+
+    def points(self) -> Iterator[Point]:
+        """Yield them one by one."""
+        rows = zip(*self.columns.values(), strict=True)
+        for index, problem, row in zip(self.places.tolist(), self.problems, rows, strict=True):
+            yield Point(tuple(index), problem, dict(zip(self.columns, row, strict=True)))
+
+
+@dataclass(frozen=True)
+class Grid:
+    """All combinations of the values of `axes`, with the `fixed` values, and those `derived` from both.
+
+    Names are the fields of a Problem and the symbols that expressions use; `used` are those used by expressions
+    elsewhere, such as the clock of a sweep. Axes are put in the order of the dataset.
+
+    InputError, its key as in a config file, for a name that nothing knows or uses, or given twice; for a field
+    missing; for a cycle among the derived; for a point that is not a Problem, among the points of a small grid or, of
+    one with more than `PROBES`, its corners and as many others, each value of every axis among them; fewer where
+    expressions are long. InputError too for more names, axes or points than the budget has.
+    """
+
+    axes: tuple[Axis, ...]
+    fixed: Mapping[str, Any] = field(default_factory=dict)
+    derived: Mapping[str, Expression] = field(default_factory=dict)
+    used: frozenset[str] = frozenset()
+
+    def __post_init__(self) -> None:
+        object.__setattr__(self, "axes", tuple(sorted(self.axes, key=lambda axis: _dataset_order(axis.name))))
+        self._refuse_excess()
+        self._refuse_repeats()
+        object.__setattr__(self, "derived", self._in_order())
+        self._refuse_unknown()
+        self._refuse_missing()
+        object.__setattr__(self, "fixed", {name: self._fixed_value(name) for name in self.fixed})
+        self._probe()
+
+    @property
+    def dims(self) -> tuple[str, ...]:
+        """The names of the dimensions, in the order of the dataset."""
+        return tuple(axis.name for axis in self.axes)
+
+    @property
+    def shape(self) -> tuple[int, ...]:
+        """The number of values along each dimension."""
+        return tuple(len(axis) for axis in self.axes)
+
+    @property
+    def size(self) -> int:
+        """The number of points."""
+        return math.prod(self.shape)
+
+    @property
+    def names(self) -> tuple[str, ...]:
+        """Every name that has a value: swept, linked, fixed, derived."""
+        swept = (name for axis in self.axes for name in axis.names)
+        return (*swept, *self.fixed, *self.derived)
+
+    def dims_of(self, name: str) -> tuple[str, ...]:
+        """Return the dimensions on which the value of `name` depends; () where it is fixed."""
+        return self._dims_of[name]
+
+    def values_of(self, name: str) -> tuple[Any, ...]:
+        """Return the values of `name` over `dims_of(name)`, in C order."""
+        positions = [range(len(axis)) if axis.name in self.dims_of(name) else (0,) for axis in self.axes]
+        return tuple(value for places in _some(positions) for value in self._columns(places, (name,))[name])
+
+    def origin(self, name: str) -> str:
+        """Return the key of a config that gives `name` its value."""
+        for axis in self.axes:
+            if name in axis.names:
+                return "grid.zip" if axis.linked else f"grid.{name}"
+        return f"derive.{name}" if name in self.derived else f"problem.{name}"
+
+    def points(self, where: Where | None = None, when: Expression | None = None) -> Iterator[Point]:
+        """Yield the points in C order of `dims`: of those `where` the names of axes have one of the values given.
+
+        Only those at which the expression `when` is true, if there is one.
+        """
+        for batch in self.batches(where, when):
+            yield from batch.points()
+
+    def batches(self, where: Where | None = None, when: Expression | None = None) -> Iterator["Batch"]:
+        """Yield the same points some thousands at a time, as columns."""
+        for places in _some(self.positions(where)):
+            yield self._batch(self._where_true(when, places))
+
+    def probed(self, where: Where | None = None, when: Expression | None = None) -> Iterator[Point]:
+        """Yield the points that are left or, of many, the corners and some more before `when` is asked: see `probes`.
+
+        One at least, where `when` is true at one of those that are looked at: all, or of many `ASKED`, evenly spread.
+        """
+        positions = self.positions(where)
+        lengths = [len(along) for along in positions]
+        found = self._where_true(when, _at_positions(positions, _probes(lengths, self._most_probes)))
+        if not len(found) and when is not None:
+            found = self._first_true(when, positions)
+        return self._batch(found).points()
+
+    def positions(self, where: Where | None = None) -> tuple[list[int], ...]:
+        """Return the places along each axis that `where` leaves, ascending; InputError if it leaves none."""
+        where = where or {}
+        swept = {name: axis for axis in self.axes for name in axis.names}
+        for name in where:
+            if name not in swept:
+                raise InputError("not an axis of the grid", value=name, choices=swept)
+        kept = []
+        for axis in self.axes:
+            chosen = [axis.places(name, where[name]) for name in axis.names if name in where]
+            kept.append(sorted(set(range(len(axis))).intersection(*chosen)))
+        if where and not all(kept):
+            raise InputError("no point of the grid is there", value={name: list(v) for name, v in where.items()})
+        return tuple(kept)
+
+    def size_where(self, where: Where | None = None, when: Expression | None = None) -> int:
+        """Return the number of points that `where` and `when` leave, asking `when` once for each value it can have."""
+        positions = self.positions(where)
+        if when is None:
+            return math.prod(map(len, positions))
+        dims = {dim for name in when.names for dim in self.dims_of(name)}
+        asked = [along if dim in dims else along[:1] for dim, along in zip(self.dims, positions, strict=True)]
+        others = math.prod(len(along) for dim, along in zip(self.dims, positions, strict=True) if dim not in dims)
+        return others * sum(len(self._where_true(when, places)) for places in _some(asked))
+
+    def _first_true(self, when: Expression, positions: Sequence[Sequence[int]]) -> np.ndarray:
+        """Return the place (1, dims) of a point at which `when` is true, (0, dims) if there is none among `ASKED`.
+
+        Numbers of points are multiples of one that has no divisor in common with their count, near the golden section
+        of it, so that they go everywhere.
+        """
+        lengths = tuple(map(len, positions))
+        size, most = math.prod(lengths), max(1, ASKED * self._most_probes // PROBES)
+        stride = 1 if size <= most else next(n for n in itertools.count(int(0.618 * size)) if math.gcd(n, size) == 1)
+        for first in range(0, min(size, most), BATCH):
+            numbers = np.arange(first, min(first + BATCH, size, most)) * stride % size
+            indices = np.array(np.unravel_index(numbers, lengths) if lengths else (), np.int64)
+            found = self._where_true(when, _at_positions(positions, indices.reshape(-1, len(numbers)).T))
+            if len(found):
+                return found[:1]
+        return np.empty((0, len(lengths)), np.int64)
+
+    @cached_property
+    def _most_probes(self) -> int:
+        """How many probes of a large grid are looked at: `PROBES`, or fewer where its expressions are long."""
+        operations = sum(expression.operations for expression in self.derived.values())
+        return max(1, min(PROBES, OPERATIONS // max(1, operations)))
+
+    @cached_property
+    def _dims_of(self) -> dict[str, tuple[str, ...]]:
+        dims: dict[str, tuple[str, ...]] = {name: (axis.name,) for axis in self.axes for name in axis.names}
+        dims |= dict.fromkeys(self.fixed, ())
+        for name, expression in self.derived.items():
+            reached = {dim for used in expression.names for dim in dims[used]}
+            dims[name] = tuple(dim for dim in self.dims if dim in reached)
+        return dims
+
+    def _where_true(self, when: Expression | None, places: np.ndarray) -> np.ndarray:
+        """Return those of the places at which `when` is true."""
+        if when is None:
+            return places
+        true = when.evaluated(self._columns(places, when.names), len(places))
+        return places[np.array(true, bool)]
+
+    def _batch(self, places: np.ndarray) -> Batch:
+        columns = self._columns(places, self.names)
+        return Batch(places, columns, self._problems(columns, len(places)))
+
+    def _columns(self, places: np.ndarray, names: Iterable[str]) -> dict[str, list[Any]]:
+        """Return the values of these names, and of those from which they are derived, at places (points, dims)."""
+        needed, count = self._needed(names), len(places)
+        columns = {name: [value] * count for name, value in self.fixed.items() if name in needed}
+        for axis, along in zip(self.axes, places.T.tolist(), strict=True):
+            for name in filter(needed.__contains__, axis.names):
+                values = axis.column(name)
+                columns[name] = [values[place] for place in along]
+        for name, expression in self.derived.items():
+            if name in needed:
+                columns[name] = self._derived_column(name, expression, columns, count)
+        return columns
+
+    def _needed(self, names: Iterable[str]) -> set[str]:
+        """Return the names and all those from which they are derived."""
+        needed, found = set(), list(names)
+        while found:
+            name = found.pop()
+            if name not in needed:
+                needed.add(name)
+                found.extend(self.derived[name].names if name in self.derived else ())
+        return needed
+
+    def _derived_column(
+        self, name: str, expression: Expression, columns: Mapping[str, list[Any]], count: int
+    ) -> list[Any]:
+        try:
+            return list(field_values(name, expression.evaluated(columns, count)))
+        except InputError:
+            for at in range(count):
+                self._refuse_derived(name, expression, {used: columns[used][at] for used in sorted(expression.names)})
+            raise
+
+    def _refuse_derived(self, name: str, expression: Expression, where: Mapping[str, Any]) -> None:
+        """Raise InputError where the value derived from these is none of the name's."""
+        try:
+            field_value(name, expression.evaluate(where))
+        except InputError as error:
+            error.key = self.origin(name)
+            if error.value != expression.text:
+                error.problem += f": {expression.text}{_at(where)}"
+            raise
+
+    def _fixed_value(self, name: str) -> Any:
+        try:
+            return field_value(name, self.fixed[name])
+        except InputError as error:
+            raise error.within(prefix="problem") from None
+
+    def _problems(self, columns: Mapping[str, list[Any]], count: int) -> list[Problem]:
+        """Return the problems of some points, of which each value is valid for itself."""
+        fixed = {name: value for name, value in self.fixed.items() if name in PROBLEM_FIELDS}
+        names = [name for name in columns if name in PROBLEM_FIELDS and name not in fixed]
+        rows = zip(*(columns[name] for name in names), strict=True) if names else [()] * count
+        return [self._problem(fixed | dict(zip(names, row, strict=True)), columns, at) for at, row in enumerate(rows)]
+
+    def _problem(self, values: Mapping[str, Any], columns: Mapping[str, list[Any]], at: int) -> Problem:
+        try:
+            return Problem.of_valid(values)
+        except InputError as error:
+            error.problem += _at({name: column[at] for name, column in columns.items() if name not in self.fixed})
+            error.key = self.origin(error.key) if error.key else None
+            raise
+
+    def _probe(self) -> None:
+        along: dict[tuple[str, ...], list[str]] = {}
+        for name in self.derived:
+            along.setdefault(self.dims_of(name), []).append(name)
+        for dims, names in along.items():
+            lengths = [len(axis) if axis.name in dims else 1 for axis in self.axes]
+            self._columns(_probes(lengths, max(1, self._most_probes // len(along))), names)
+        for _ in self.probed():
+            pass
+
+    def _refuse_excess(self) -> None:
+        fewer = "fewer values of an axis, or several sweeps"
+        refuse_more("names", len(self.names), NAMES, key="grid", instead="fewer axes and symbols")
+        refuse_more("axes", len(self.axes), AXES, key="grid", instead="axes linked by `zip`, or several sweeps")
+        refuse_more("points", self.size, POINTS, key="grid", instead=fewer)
+        for name in self.names:
+            if len(name.encode(errors="replace")) > NAME_LENGTH:
+                raise InputError("too long a name", key=self.origin(name), expected=f"at most {NAME_LENGTH} bytes")
+
+    def _refuse_repeats(self) -> None:
+        seen: dict[str, str] = {}
+        swept = [(name, self.origin(name)) for axis in self.axes for name in axis.names]
+        fixed = [(name, f"problem.{name}") for name in self.fixed]
+        derived = [(name, f"derive.{name}") for name in self.derived]
+        for name, key in (*fixed, *swept, *derived):
+            if name in RESERVED or SHAPE_GROUP.fullmatch(name):
+                hint = "seeds are given by `seeds`" if name == "seed" else "another name"
+                raise InputError("this name has another meaning", key=key, value=name, expected=hint)
+            if name in seen:
+                raise InputError(f"given twice, in {seen[name]} too", key=key, value=name, expected="one of the two")
+            seen[name] = key
+
+    def _in_order(self) -> dict[str, Expression]:
+        """Return the derived names, each after those that it uses."""
+        known = set(self.names)
+        for name, expression in self.derived.items():
+            for used in sorted(expression.names - known):
+                problem = f"unknown name in {expression.text!r}"
+                raise InputError(problem, key=f"derive.{name}", value=used, choices=sorted(known - {name}))
+        uses = {name: expression.names & set(self.derived) for name, expression in self.derived.items()}
+        try:
+            order = list(graphlib.TopologicalSorter(uses).static_order())
+        except graphlib.CycleError as error:
+            cycle = " -> ".join(reversed(error.args[1]))
+            name = error.args[1][0]
+            text = self.derived[name].text
+            raise InputError(f"derived from itself ({cycle})", key=f"derive.{name}", value=text) from None
+        return {name: self.derived[name] for name in order}
+
+    def _refuse_unknown(self) -> None:
+        used = self.used.union(*(expression.names for expression in self.derived.values()))
+        for name in self.names:
+            if name in PROBLEM_FIELDS or (name in used and is_symbol(name)):
+                continue
+            problem = "unknown name: no field of a problem, and no expression uses it"
+            raise InputError(problem, key=self.origin(name), value=name, choices=(*PROBLEM_FIELDS, *used))
+
+    def _refuse_missing(self) -> None:
+        for name in REQUIRED:
+            if name not in self.names:
+                expected = "a value here, an axis in `grid`, or an expression in `derive`"
+                raise InputError("a problem needs this field", key=f"problem.{name}", expected=expected)
+
+
+def _some(positions: Sequence[Sequence[int]]) -> Iterator[np.ndarray]:
+    """Yield the places (points, dims) that have these positions along each axis, in C order, thousands at a time."""
+    lengths = tuple(map(len, positions))
+    for first in range(0, math.prod(lengths), BATCH):
+        numbers = np.arange(first, min(first + BATCH, math.prod(lengths)))
+        indices = np.unravel_index(numbers, lengths) if lengths else ()
+        yield _at_positions(positions, np.array(indices, np.int64).reshape(-1, len(numbers)).T)
+
+
+def _at_positions(positions: Sequence[Sequence[int]], indices: np.ndarray) -> np.ndarray:
+    """Return the places (points, dims) that have these indices (points, dims) into the positions along each axis."""
+    places = np.empty_like(indices)
+    for axis, along in enumerate(positions):
+        places[:, axis] = np.array(along, np.int64)[indices[:, axis]]
+    return places
+
+
+def _probes(lengths: Sequence[int], most: int) -> np.ndarray:
+    """Return the probes as an array (probes, dims)."""
+    places = list(probes(lengths, most))
+    return np.array(places, np.int64).reshape(len(places), len(lengths))
+
+
+def probes(lengths: Sequence[int], most: int = PROBES) -> Iterator[tuple[int, ...]]:
+    """Yield places of a grid of these lengths: all up to `most` of them, else its corners and `most` on its diagonal.
+
+    The diagonal meets each value of every axis, of axes no longer than `most`.
+    """
+    if math.prod(lengths) <= most:
+        yield from itertools.product(*map(range, lengths))
+        return
+    ends = [sorted({0, length - 1}) for length in lengths]
+    yield from itertools.islice(itertools.product(*ends), most)
+    longest = max(lengths)
+    for step in range(0, longest, math.ceil(longest / most)):
+        yield tuple(step % length for length in lengths)
+
+
+def _dataset_order(name: str) -> tuple[int, str]:
+    return (FIRST_DIMS.index(name) if name in FIRST_DIMS else len(FIRST_DIMS), name)
+
+
+def _at(values: Mapping[str, Any]) -> str:
+    return " at " + ", ".join(f"{name}={value}" for name, value in values.items()) if values else ""

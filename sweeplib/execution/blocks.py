@@ -1,0 +1,185 @@
+"""The worker's task: compute what is missing of one block, and commit it."""
+
+import os
+import socket
+import time
+from collections.abc import Hashable, Sequence
+from contextlib import nullcontext
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from sweeplib.code.plugins import import_plugins
+from sweeplib.errors import SweeplibError
+from sweeplib.execution.guarded import Allowance, computed_apart, computed_here
+from sweeplib.execution.time_limit import time_limit
+from sweeplib.process.troubles import Trouble
+from sweeplib.simulation import Case, Records, Status
+from sweeplib.storage.failures import write_failure
+from sweeplib.storage.files import append_line
+from sweeplib.storage.layout import Layout
+from sweeplib.storage.locks import block_lock
+from sweeplib.storage.provenance import cpu_model
+from sweeplib.storage.rows import cases_of
+
+if TYPE_CHECKING:
+    from distributed import Worker
+
+MEMORY_SHARE = 0.9
+"""Of what a worker may take, what a process of cases may: Dask ends a worker at 95 %."""
+
+
+@dataclass(frozen=True)
+class Block:
+    """A block of the run store as a task: a few hundred bytes, as the cases themselves are read from the store.
+
+    `positions` are the rows within the block that the sweep wants, a range where it can be; each is expected to take
+    `seconds_a_case`, which was `measured` or is a guess. A case of a `suspect` block may end its process.
+    """
+
+    directory: str
+    dynamics: str
+    layout: str
+    number: int
+    positions: Sequence[int]
+    seconds_a_case: float = 0.0
+    measured: bool = False
+    suspect: bool = False
+    timeout: float | None = None
+    plugins: tuple[str, ...] = ()
+
+    @property
+    def name(self) -> str:
+        """The block's name among those of its sweep."""
+        return f"{self.dynamics}/{self.layout}/{self.number}"
+
+    @property
+    def seconds(self) -> float:
+        """The seconds that the block is expected to take."""
+        return self.seconds_a_case * len(self.positions)
+
+    def open(self) -> Layout:
+        """The layout of the block."""
+        return Layout(Path(self.directory) / "runs.zarr" / self.dynamics / self.layout)
+
+
+@dataclass(frozen=True)
+class BlockReport:
+    """What a task did: how many cases it computed, by status, and how many it found done."""
+
+    computed: dict[str, int]
+    found: int
+    seconds: float
+
+
+def run_block(block: Block) -> BlockReport:
+    """What became of a block, whose wanted cases are all in the store from now on.
+
+    Only missing cases are computed: here, or in a child process if the block is `suspect`, or was begun by a process
+    that did not live to finish it. Data are committed before their status, the status before the journal's line.
+    """
+    import_plugins(block.plugins)
+    started = time.perf_counter()
+    with block_lock(Path(block.directory), block.name) as begun:
+        layout = block.open()
+        missing = _missing(block, layout)
+        with begun.now() if len(missing) else nullcontext():
+            computed = _commit(block, layout, missing, apart=block.suspect or begun.before) if len(missing) else {}
+    report = BlockReport(computed, len(block.positions) - len(missing), time.perf_counter() - started)
+    _journal(block, report)
+    return report
+
+
+def _missing(block: Block, layout: Layout) -> np.ndarray:
+    wanted = np.array(block.positions)
+    missing: np.ndarray = wanted[layout.status(layout.block(block.number))[wanted] == Status.missing]
+    return missing
+
+
+def _cases(block: Block, layout: Layout, positions: np.ndarray) -> list[Case]:
+    """The cases of some rows of a block. SweeplibError unless their results would be the ones that were asked for."""
+    rows = layout.block(block.number)
+    ids = layout.stored_ids(rows)
+    cases = cases_of(layout.shared, layout.rows(rows).at(positions))
+    for case, position in zip(cases, positions, strict=True):
+        if case.identity() != ids[position].ljust(16, b"\0"):
+            problem = f"this worker's sweeplib or plugins are not those that planned block {block.name}"
+            raise SweeplibError(f"{problem}; run again, with new workers")
+    return cases
+
+
+def _commit(block: Block, layout: Layout, missing: np.ndarray, *, apart: bool) -> dict[str, int]:
+    """Compute and write the missing cases; their number by status."""
+    cases = _cases(block, layout, missing)
+    data = {name: layout.empty(name, len(cases)) for name in layout.variables}
+    status = np.empty(len(cases), np.uint8)
+    for places in _by_shape(cases):
+        records = _computed(block, [cases[at] for at in places], apart=apart)
+        status[places] = records.status
+        for name, values in records.data.items():
+            data[name][places] = values
+    layout.write(block.number, missing, data, status)
+    return _counts(status)
+
+
+def _computed(block: Block, cases: list[Case], *, apart: bool) -> Records:
+    """The records of cases of one shape, with a description on disk of each that did not end well."""
+    allowance = Allowance(block.timeout, block.seconds_a_case if block.measured else None, _memory())
+
+    def failed(case: Case, status: Status, trouble: Trouble | None) -> None:
+        write_failure(Path(block.directory), case, status, block.plugins, trouble)
+
+    if apart:
+        return computed_apart(cases, block.plugins, allowance, failed)
+    seconds = allowance.seconds(cases) if _may_end() else None
+    with Path(os.devnull).open("w") as nowhere, time_limit(seconds, nowhere):
+        return computed_here(cases, allowance, failed)
+
+
+def _may_end() -> bool:
+    """Whether this process is a worker of its own, whose end costs no more than what it is doing."""
+    worker = _worker()
+    return worker is not None and not worker.address.startswith("inproc:")
+
+
+def _memory() -> int | None:
+    """The bytes that a process of cases may take: what this worker may."""
+    worker = _worker()
+    limit = worker.memory_manager.memory_limit if worker is not None else None
+    return None if limit is None else int(MEMORY_SHARE * limit)
+
+
+def _worker() -> "Worker | None":
+    from distributed import get_worker
+
+    try:
+        return get_worker()
+    except ValueError:
+        return None
+
+
+def _by_shape(cases: list[Case]) -> list[list[int]]:
+    """The places of the cases that can be run together."""
+    places: dict[Hashable, list[int]] = {}
+    for place, case in enumerate(cases):
+        places.setdefault(case.shape, []).append(place)
+    return list(places.values())
+
+
+def _counts(status: np.ndarray) -> dict[str, int]:
+    values, counts = np.unique(status, return_counts=True)
+    return {Status(value).name: int(count) for value, count in zip(values, counts, strict=True)}
+
+
+def _journal(block: Block, report: BlockReport) -> None:
+    entry = {
+        "block": f"{block.layout}/{block.number}",
+        "computed": report.computed,
+        "found": report.found,
+        "seconds": round(report.seconds, 4),
+        "worker": f"{socket.gethostname()}:{os.getpid()}",
+        "cpu": cpu_model(),
+    }
+    append_line(Path(block.directory) / "journal" / f"{block.dynamics}.jsonl", entry)

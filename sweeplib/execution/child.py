@@ -1,0 +1,246 @@
+"""A child process that computes what may kill it, hang, or take all memory.
+
+The child imports sweeplib and the plugins once, and forks. The fork is given one task after the other. Where a task
+ends it, the next one is given to a new fork, which costs milliseconds; where a task takes too long or too much memory,
+the fork is killed.
+"""
+
+import faulthandler
+import multiprocessing
+import os
+import pickle
+import signal
+import subprocess
+import sys
+import tempfile
+import time
+from collections.abc import Callable, Sequence
+from contextlib import suppress
+from multiprocessing.connection import Connection, wait
+from typing import IO, Any, NamedTuple
+
+import psutil
+
+from sweeplib.code.plugins import import_plugins
+from sweeplib.errors import SweeplibError
+from sweeplib.execution.time_limit import ENDED, time_limit
+from sweeplib.process.troubles import MOST_OF_A_TRACEBACK, Trouble, bounded
+
+ONE_THREAD = ("OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS", "MKL_NUM_THREADS", "NUMBA_NUM_THREADS")
+"""The variables of the environment that give each process of many on a machine one thread."""
+
+STARTED = """\
+import sys
+from multiprocessing.connection import Connection
+asker = Connection({descriptor})
+sys.path[:] = asker.recv()  # sweeplib, plugins, and what they import, are found where the asker finds them
+from {module} import main
+main(asker)
+"""
+START_SECONDS = 120.0
+COMPILE_SECONDS = 300.0
+TICK = 0.02
+
+
+class RaisedError(Exception):
+    """A task raised something."""
+
+    def __init__(self, trouble: Trouble) -> None:
+        super().__init__(trouble.exception)
+        self.trouble = trouble
+
+
+class EndedError(Exception):
+    """A task ended its process, or the process was ended for it; `trouble` says how, and where it was."""
+
+    def __init__(self, trouble: Trouble) -> None:
+        super().__init__(trouble.exception)
+        self.trouble = trouble
+
+
+class DiedError(EndedError):
+    """The process died."""
+
+
+class TimeUpError(EndedError):
+    """The task took longer than it may."""
+
+
+class MemoryUpError(EndedError):
+    """The process took more memory than it may."""
+
+
+class Limits(NamedTuple):
+    """What a task may take: seconds, which do not pass while numba compiles, and bytes of memory; None is no limit."""
+
+    seconds: float | None = None
+    memory: int | None = None
+
+
+class Child:
+    """The process and its forks; it starts at once, so that its imports are done when there is a task."""
+
+    def __init__(self, plugins: Sequence[str] = ()) -> None:
+        self._plugins = tuple(plugins)
+        self._start()
+
+    def call(self, function: Callable[..., Any], *args: Any, limits: Limits = Limits()) -> Any:  # noqa: B008
+        """What `function(*args)` returns there; both are pickled.
+
+        Raises RaisedError where it raises, DiedError, TimeUpError or MemoryUpError where its process is ended, and
+        SweeplibError where the process cannot be started.
+        """
+        if not self._ready:
+            self._await()
+        try:
+            self._connection.send(limits)
+            self._connection.send_bytes(pickle.dumps((function, args)))
+            outcome, value = self._connection.recv()
+        except (EOFError, OSError):
+            self.close()
+            self._start()
+            raise DiedError(Trouble("the process that runs it died")) from None
+        if outcome is not None:
+            raise outcome(value)
+        return value
+
+    def close(self) -> None:
+        """End the process, and with it its fork."""
+        self._connection.close()
+        self.process.kill()
+        self.process.wait()
+        self._errors.close()
+
+    def _start(self) -> None:
+        self._ready = False
+        self._errors = tempfile.TemporaryFile()  # noqa: SIM115 - closed with the process
+        self._connection, theirs = multiprocessing.Pipe()
+        with theirs:
+            self.process = subprocess.Popen(
+                [sys.executable, "-P", "-c", STARTED.format(module=__name__, descriptor=theirs.fileno())],
+                stdin=subprocess.DEVNULL,
+                stdout=subprocess.DEVNULL,
+                stderr=self._errors,
+                pass_fds=[theirs.fileno()],
+                env=os.environ | dict.fromkeys(ONE_THREAD, "1"),
+                start_new_session=True,  # an interrupt is the asker's to answer
+            )
+        with suppress(OSError):  # told when it is asked
+            self._connection.send(sys.path)
+            self._connection.send(self._plugins)
+
+    def _await(self) -> None:
+        """Wait until the process is ready. SweeplibError where its imports fail, or do not come to an end."""
+        try:
+            if not self._connection.poll(START_SECONDS):
+                raise SweeplibError(f"a process for the cases is not ready: imports take over {START_SECONDS:g} s")
+            self._ready = self._connection.recv()
+        except (EOFError, OSError):
+            status = _said(self.process.wait())
+            self._errors.seek(0)
+            lines = self._errors.read().decode("utf-8", "replace").strip().splitlines() or ["it says nothing"]
+            raise SweeplibError(f"a process for the cases does not start ({status}): {lines[-1]}") from None
+
+
+def main(asker: Connection) -> None:
+    """Run the tasks that come through a connection until the asker is gone."""
+    import_plugins(asker.recv())
+    asker.send(True)
+    fork: _Fork | None = None
+    with suppress(EOFError):
+        while True:
+            limits, task = asker.recv(), asker.recv_bytes()
+            fork = fork or _Fork(asker)
+            answer = fork.answer(task, limits)
+            if isinstance(answer, bytes):
+                asker.send_bytes(answer)
+            else:
+                fork.end()
+                fork = None
+                asker.send(answer)
+    if fork is not None:
+        fork.end()
+
+
+class _Fork:
+    """A forked process, which computes one task after the other."""
+
+    def __init__(self, asker: Connection) -> None:
+        context = multiprocessing.get_context("fork")
+        self.asker = asker
+        self.report = tempfile.TemporaryFile(buffering=0)  # noqa: SIM115 - closed at the end of the process
+        self.connection, theirs = context.Pipe()
+        self.process = context.Process(target=_compute, args=(theirs, self.report, (asker, self.connection)))
+        self.process.start()
+        theirs.close()
+
+    def answer(self, task: bytes, limits: Limits) -> bytes | tuple[type[EndedError], Trouble]:
+        """What the fork answers, or what came of it. Raises EOFError when the asker is gone."""
+        end = None if limits.seconds is None else time.monotonic() + limits.seconds + COMPILE_SECONDS
+        try:
+            memory = psutil.Process(self.process.pid)
+            self.connection.send(limits)
+            self.connection.send_bytes(task)
+            while True:
+                ready = wait([self.connection, self.asker], TICK)
+                if self.asker in ready:
+                    raise EOFError
+                if self.connection in ready:
+                    return self.connection.recv_bytes()
+                if end is not None and time.monotonic() > end:
+                    return TimeUpError, Trouble(f"no end in {limits.seconds:g} s, and {COMPILE_SECONDS:g} s to compile")
+                if limits.memory is not None and _bytes_of(memory) > limits.memory:
+                    return MemoryUpError, Trouble(f"it took more than {limits.memory / 2**20:.0f} MiB of memory")
+        except (EOFError, OSError, psutil.Error):
+            if self.asker.poll():
+                raise EOFError from None
+            return self._death(limits)
+
+    def end(self) -> None:
+        """End the process."""
+        self.process.kill()
+        self.process.join()
+        self.connection.close()
+        self.report.close()
+
+    def _death(self, limits: Limits) -> tuple[type[EndedError], Trouble]:
+        self.process.join()
+        self.report.seek(0)
+        where = bounded(self.report.read().decode("utf-8", "replace"), MOST_OF_A_TRACEBACK)
+        if where.startswith(ENDED):
+            return TimeUpError, Trouble(f"no end in {limits.seconds:.3g} s", where)
+        return DiedError, Trouble(f"its process died ({_said(self.process.exitcode)})", where)
+
+
+def _compute(connection: Connection, report: IO[bytes], others: Sequence[Connection]) -> None:
+    """Compute tasks until there are no more. What crashes says where, in the report."""
+    for other in others:
+        other.close()
+    faulthandler.enable(report)
+    with suppress(EOFError):
+        while True:
+            limits, task = connection.recv(), connection.recv_bytes()
+            report.seek(0)
+            report.truncate()
+            try:
+                function, args = pickle.loads(task)
+                with time_limit(limits.seconds, report):
+                    answer = None, function(*args)
+                sent = pickle.dumps(answer)
+            except BaseException as error:
+                sent = pickle.dumps((RaisedError, Trouble.of(error)))
+            connection.send_bytes(sent)
+
+
+def _bytes_of(process: psutil.Process) -> int:
+    try:
+        return int(process.memory_info().rss)
+    except psutil.Error:
+        return 0
+
+
+def _said(exitcode: int | None) -> str:
+    if exitcode is not None and exitcode < 0:
+        with suppress(ValueError):
+            return signal.Signals(-exitcode).name
+    return f"exit status {exitcode}"

@@ -1,0 +1,14 @@
+"""Where the blocks run: one kind of Dask cluster a file."""
+
+from sweeplib.design.cluster import CLUSTERS, ClusterSettings
+from sweeplib.design.sweep import Sweep
+from sweeplib.registry import import_modules
+
+__all__ = ["CLUSTERS", "ClusterSettings", "cluster_of"]
+
+import_modules(__name__, __path__)
+
+
+def cluster_of(sweep: Sweep) -> ClusterSettings:
+    """The settings of the cluster that a sweep runs on: by default this machine, all of its cores."""
+    return sweep.cluster or CLUSTERS["local"]()

@@ -1,0 +1,27 @@
+"""A Dask scheduler that runs already, by its address. It is left running."""
+
+from contextlib import AbstractContextManager
+from typing import TYPE_CHECKING, Literal
+
+from sweeplib.design.cluster import CLUSTERS
+from sweeplib.execution.clusters.existing import Existing
+
+if TYPE_CHECKING:
+    from distributed import Client
+
+
+class Address(Existing):
+    """An existing scheduler at `address`, such as "tcp://10.0.0.1:8786"; its workers must see the results' directory.
+
+    tls_ca, tls_cert, tls_key : PEM files for a scheduler whose address begins with tls://.
+    """
+
+    kind: Literal["address"] = "address"
+    address: str
+
+    def client(self, workers: int | None = None) -> AbstractContextManager["Client"]:
+        """A client of the scheduler; only the client is closed. SweeplibError where it does not answer."""
+        return self.connected(self.address, address=self.address)
+
+
+CLUSTERS.register("address", Address)

@@ -1,0 +1,66 @@
+"""What the kinds have in common that connect to a scheduler which runs already."""
+
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from sweeplib.design.cluster import ClusterSettings
+from sweeplib.errors import InputError, SweeplibError
+
+if TYPE_CHECKING:
+    from distributed import Client, Security
+
+CONNECT_SECONDS = 30
+TLS_FILES = ("tls_ca", "tls_cert", "tls_key")
+
+
+class Existing(ClusterSettings):
+    """A scheduler that runs already. It is left running; its workers must see the results' directory.
+
+    tls_ca, tls_cert, tls_key : PEM files of the certificate authority, and of this side's certificate and its key, for
+        a scheduler whose address begins with tls://; in a sweep's YAML file, relative to the latter.
+    """
+
+    tls_ca: Path | None = None
+    tls_cert: Path | None = None
+    tls_key: Path | None = None
+
+    def located(self, folder: Path) -> ClusterSettings:
+        """The same settings with absolute paths. InputError where some of the PEM files are missing."""
+        paths = {name: value for name in type(self).model_fields if isinstance(value := getattr(self, name), Path)}
+        absolute = {name: (folder / path.expanduser()).resolve() for name, path in paths.items()}
+        for name in TLS_FILES if not absolute.keys().isdisjoint(TLS_FILES) else ():
+            if name not in absolute:
+                raise InputError("missing", key=f"cluster.{name}", expected=f"all of {', '.join(TLS_FILES)}, or none")
+            if not absolute[name].is_file():
+                raise InputError("no such file", key=f"cluster.{name}", value=str(paths[name]))
+        return self.model_copy(update=absolute)
+
+    def expected_workers(self, workers: int | None = None) -> None:
+        """Unknown before connecting."""
+
+    @contextmanager
+    def connected(self, where: str, **how: Any) -> Iterator["Client"]:
+        """A client; only the client is closed. SweeplibError that names `where` unless somebody answers there."""
+        from distributed import Client
+
+        try:
+            client = Client(security=self._security(), set_as_default=False, timeout=CONNECT_SECONDS, **how)
+        except (OSError, TimeoutError, ValueError) as error:
+            reason = " ".join(str(error).split()) or type(error).__name__
+            raise SweeplibError(f"no scheduler answers at {where}: {reason}") from None
+        with client:
+            yield client
+
+    def _security(self) -> "Security | None":
+        if self.tls_ca is None:
+            return None
+        from distributed import Security
+
+        return Security(
+            tls_ca_file=str(self.tls_ca),
+            tls_client_cert=str(self.tls_cert),
+            tls_client_key=str(self.tls_key),
+            require_encryption=True,
+        )

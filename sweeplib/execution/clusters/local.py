@@ -1,0 +1,124 @@
+"""The machine at hand: one process a worker, one thread a process."""
+
+import logging
+import math
+import re
+import socket
+from collections.abc import Iterator
+from contextlib import contextmanager, suppress
+from typing import TYPE_CHECKING, Annotated, Any, Literal
+
+import psutil
+from pydantic import AfterValidator, Field
+from pydantic_core import PydanticCustomError
+
+from sweeplib.design.cluster import CLUSTERS, ClusterSettings
+from sweeplib.design.expected import REFUSED
+from sweeplib.execution.child import ONE_THREAD
+
+if TYPE_CHECKING:
+    from distributed import Client
+
+THIS_MACHINE = "127.0.0.1"
+NEVER = "100 days"
+LEAST_MEMORY, LARGEST_PORT = 2**27, 2**16 - 1
+
+
+def _memory(limit: str) -> str:
+    """The limit, as Dask reads it; an error where it cannot, or where no worker would fit in."""
+    if limit == "auto":
+        return limit
+    from dask.utils import parse_bytes
+
+    with suppress(ValueError, OverflowError):
+        if 0 < _number(limit) <= 1 or LEAST_MEMORY <= parse_bytes(limit) < 2**63:
+            return limit
+    expected = "'auto', a size from 128 MiB on such as '2GB', or a part of the machine's such as '0.25'"
+    raise PydanticCustomError(REFUSED, expected)
+
+
+def _number(text: str) -> float:
+    try:
+        return float(text)
+    except ValueError:
+        return math.inf
+
+
+def _address(address: str) -> str:
+    """The address; an error unless it is HOST:PORT, :PORT or PORT."""
+    host, _, port = address.rpartition(":")
+    if not re.fullmatch(r"[0-9]{1,5}", port) or int(port) > LARGEST_PORT or not re.fullmatch(r"[\w.:\[\]-]*", host):
+        raise PydanticCustomError(REFUSED, "HOST:PORT, such as '127.0.0.1:8787'")
+    return address
+
+
+class Local(ClusterSettings):
+    """Worker processes on this machine. Only processes that hold the certificates of this run can talk to them.
+
+    workers : how many; by default the processors that this process may use.
+    memory_limit : of each worker, as "2GB"; by default its share of the machine.
+    dashboard_address : of Dask's dashboard, for this machine alone unless a host is named; port 0 is any free one.
+    """
+
+    kind: Literal["local"] = "local"
+    workers: Annotated[int, Field(ge=1, le=1024)] | None = None
+    memory_limit: Annotated[str, AfterValidator(_memory)] = "auto"
+    dashboard_address: Annotated[str, AfterValidator(_address)] = f"{THIS_MACHINE}:8787"
+
+    def expected_workers(self, workers: int | None = None) -> int:
+        """As many as asked for, else one a processor."""
+        from dask.system import CPU_COUNT
+
+        return workers or self.workers or int(CPU_COUNT)
+
+    def worker_memory(self, workers: int | None = None) -> int:
+        """What Dask lets a worker have: its share of the machine, or the limit that is set."""
+        from dask.system import CPU_COUNT
+        from dask.utils import parse_bytes
+
+        whole = psutil.virtual_memory().total
+        if self.memory_limit == "auto":
+            return int(whole // CPU_COUNT)
+        part = _number(self.memory_limit)
+        return int(part * whole if part <= 1 else min(whole, parse_bytes(self.memory_limit)))
+
+    @contextmanager
+    def client(self, workers: int | None = None) -> Iterator["Client"]:
+        """A client of a cluster that ends with the context, and with this process however it dies."""
+        import dask
+        from distributed import Client, LocalCluster, Security
+
+        settings: dict[str, Any] = {f"distributed.nanny.pre-spawn-environ.{name}": 1 for name in ONE_THREAD}
+        # Dask would close a nanny for good whose worker is dead at this time after an earlier death.
+        settings["distributed.deploy.lost-worker-timeout"] = NEVER
+        with (
+            dask.config.set(settings),
+            LocalCluster(
+                n_workers=self.expected_workers(workers),
+                threads_per_worker=1,
+                processes=True,
+                host=THIS_MACHINE,
+                memory_limit=self.memory_limit,
+                silence_logs=logging.CRITICAL,
+                security=Security.temporary(),
+                dashboard_address=_free(self.dashboard_address),
+            ) as cluster,
+            Client(cluster) as client,
+        ):
+            yield client
+
+
+def _free(address: str) -> str:
+    """The address, of this machine where it names none, with any free port where its own is taken."""
+    host, _, port = address.rpartition(":")
+    host = host or THIS_MACHINE
+    with socket.socket() as probe:
+        probe.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
+        try:
+            probe.bind((host, int(port)))
+        except OSError:
+            port = "0"
+    return f"{host}:{port}"
+
+
+CLUSTERS.register("local", Local)

@@ -1,0 +1,32 @@
+"""A Dask scheduler that runs already, by the file in which it wrote its address. It is left running."""
+
+from contextlib import AbstractContextManager
+from pathlib import Path
+from typing import TYPE_CHECKING, Literal
+
+from sweeplib.design.cluster import CLUSTERS
+from sweeplib.errors import InputError
+from sweeplib.execution.clusters.existing import Existing
+
+if TYPE_CHECKING:
+    from distributed import Client
+
+
+class SchedulerFile(Existing):
+    """An existing scheduler that was started with `--scheduler-file path`.
+
+    path : of that file; in a sweep's YAML file, relative to the latter.
+    tls_ca, tls_cert, tls_key : PEM files for a scheduler whose address begins with tls://.
+    """
+
+    kind: Literal["scheduler_file"] = "scheduler_file"
+    path: Path
+
+    def client(self, workers: int | None = None) -> AbstractContextManager["Client"]:
+        """A client of the scheduler; only the client is closed. InputError where there is no such file."""
+        if not self.path.exists():
+            raise InputError("no scheduler file", key="cluster.path", value=str(self.path))
+        return self.connected(str(self.path), scheduler_file=str(self.path))
+
+
+CLUSTERS.register("scheduler_file", SchedulerFile)

@@ -1,0 +1,48 @@
+"""A cluster for the time of a run, which ends at once when the run is interrupted."""
+
+import logging
+from collections.abc import Iterator
+from contextlib import ExitStack, contextmanager
+from typing import TYPE_CHECKING
+
+from sweeplib.process.children import descendants, end, no_interrupts_beyond_here, nothing_imported_from_here
+
+if TYPE_CHECKING:
+    from distributed import Client
+
+    from sweeplib.execution.clusters import ClusterSettings
+
+
+@contextmanager
+def connected(cluster: "ClusterSettings", workers: int | None) -> Iterator["Client"]:
+    """A client of the cluster, whose processes on this machine import nothing from the working directory.
+
+    SweeplibError where the scheduler cannot be reached. Interrupted, the processes that were started are killed: no
+    result that is in the store is lost with them.
+    """
+    before = set(descendants())
+    with nothing_imported_from_here(), ExitStack() as stack:
+        with no_interrupts_beyond_here():
+            import distributed  # noqa: F401 - it sets the levels of its logs
+
+            stack.enter_context(_said_once())
+            client = stack.enter_context(cluster.client(workers))
+        try:
+            yield client
+        except KeyboardInterrupt:
+            for nanny in getattr(client.cluster, "workers", {}).values():
+                nanny.close_gracefully()  # else it starts another worker
+            end([process for process in descendants() if process not in before])
+            raise
+
+
+@contextmanager
+def _said_once() -> Iterator[None]:
+    """A context within which a client does not say by itself that it has lost its scheduler."""
+    log = logging.getLogger("distributed.client")
+    before = log.level
+    log.setLevel(logging.CRITICAL)
+    try:
+        yield
+    finally:
+        log.setLevel(before)

@@ -1,0 +1,272 @@
+"""The plan of a sweep: what it wants, what is there already, what the rest will cost here."""
+
+import sys
+from collections.abc import Mapping, Sequence
+from dataclasses import asdict, dataclass, field
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from sweeplib.execution.advice import advice
+from sweeplib.execution.block_size import block_size, case_bytes, even, lanes_of
+from sweeplib.execution.calibration import PILOT_CASES, Calibration, Cost, Pilot
+from sweeplib.execution.clusters import cluster_of
+from sweeplib.execution.complete_config import write_complete_config
+from sweeplib.execution.progress import Steps
+from sweeplib.storage.damage import damaged
+from sweeplib.storage.files import read_json, write_json
+from sweeplib.storage.inventory import Inventory, inventory
+from sweeplib.storage.rows import Row, cases_of
+from sweeplib.storage.run_store import RunStore
+
+if TYPE_CHECKING:
+    from rich.table import Table
+
+    from sweeplib.design.sweep import Sweep
+
+BLOCK_OVERHEAD = 0.03
+
+
+@dataclass(frozen=True)
+class LayoutPlan:
+    """Cases of one shape and cost: how many are `todo` in blocks of `block_size`, `seconds` and `bytes` each.
+
+    Seconds are `measured`, or extrapolated.
+    """
+
+    todo: int
+    block_size: int
+    seconds: float
+    bytes: int
+    measured: bool = True
+
+    @property
+    def blocks(self) -> int:
+        """The number of blocks that are not done."""
+        return -(-self.todo // self.block_size)
+
+    @property
+    def cpu_seconds(self) -> float:
+        """The seconds of one processor that are left to do."""
+        return self.todo * self.seconds + self.blocks * BLOCK_OVERHEAD
+
+
+@dataclass(frozen=True)
+class DynamicsPlan:
+    """What a sweep wants of one dynamics: points of the grid, cases, those done, and the layouts of the rest."""
+
+    points: int
+    cases: int
+    done: int
+    layouts: dict[str, LayoutPlan]
+
+    @property
+    def todo(self) -> int:
+        """The number of cases to compute."""
+        return sum(layout.todo for layout in self.layouts.values())
+
+    @property
+    def blocks(self) -> int:
+        """The number of tasks."""
+        return sum(layout.blocks for layout in self.layouts.values())
+
+    @property
+    def seconds_a_case(self) -> float:
+        """The seconds that a case to compute takes on average."""
+        return sum(layout.todo * layout.seconds for layout in self.layouts.values()) / max(1, self.todo)
+
+    @property
+    def guessed(self) -> int:
+        """The number of cases to compute whose cost was not measured."""
+        return sum(layout.todo for layout in self.layouts.values() if not layout.measured)
+
+    @property
+    def bytes(self) -> int:
+        """The bytes that the cases to compute will take on disk, before compression."""
+        return sum(layout.todo * layout.bytes for layout in self.layouts.values())
+
+    @property
+    def cpu_seconds(self) -> float:
+        """The seconds of one processor that are left to do."""
+        return sum((layout.cpu_seconds for layout in self.layouts.values()), 0.0)
+
+
+@dataclass(frozen=True)
+class Plan:
+    """The plan of a sweep, a part a dynamics, for `workers` workers (None where they are not known beforehand)."""
+
+    name: str
+    workers: int | None
+    dynamics: dict[str, DynamicsPlan] = field(default_factory=dict)
+    advice: tuple[str, ...] = ()
+
+    @property
+    def cpu_seconds(self) -> float:
+        """The seconds of one processor that are left to do."""
+        return sum((part.cpu_seconds for part in self.dynamics.values()), 0.0)
+
+    @property
+    def wall_seconds(self) -> float | None:
+        """The seconds until all is done, if the workers share the work evenly."""
+        return self.cpu_seconds / self.workers if self.workers else None
+
+    def record(self) -> dict[str, Any]:
+        """The plan as plain values, totals included."""
+        totals = {"cpu_hours": self.cpu_seconds / 3600, "wall_seconds": self.wall_seconds}
+        parts = {
+            name: asdict(part) | {"todo": part.todo, "blocks": part.blocks, "bytes": part.bytes}
+            for name, part in self.dynamics.items()
+        }
+        whole = {"name": self.name, "workers": self.workers, "dynamics": parts, "advice": list(self.advice)}
+        return whole | totals
+
+    def table(self) -> "Table":
+        """The plan for a reader, the advice below it."""
+        from rich.table import Table
+
+        wall = "" if self.wall_seconds is None else f", {_duration(self.wall_seconds)} on {self.workers} workers"
+        title = f"{self.name}: {_duration(self.cpu_seconds)} of one processor{wall}"
+        table = Table(title=title, caption="\n".join(self._notes()), caption_justify="left")
+        for heading in ("dynamics", "points", "cases", "done", "to do", "blocks", "on disk", "CPU time"):
+            table.add_column(heading, justify="left" if heading == "dynamics" else "right", no_wrap=True)
+        for name, part in self.dynamics.items():
+            counts = (part.points, part.cases, part.done, part.todo, part.blocks)
+            share = f", {100 * part.cpu_seconds / self.cpu_seconds:.0f} %" if self.cpu_seconds else ""
+            time = _duration(part.cpu_seconds) + share
+            table.add_row(name, *map("{:,}".format, counts), _size(part.bytes), time)
+        return table
+
+    def show(self) -> None:
+        """Write the table on standard error."""
+        from rich.console import Console
+
+        Console(stderr=True, width=None if sys.stderr.isatty() else 120).print(self.table())
+
+    def _notes(self) -> list[str]:
+        guessed = {name: part.guessed for name, part in self.dynamics.items() if part.guessed}
+        notes = [
+            f"{name}: the cost of {count:,} cases is extrapolated, not measured" for name, count in guessed.items()
+        ]
+        return [*notes, *self.advice]
+
+
+@dataclass(frozen=True)
+class Demand:
+    """What an inventory says to a plan: cases to do in each layout, and a pilot for each."""
+
+    points: int
+    cases: int
+    todo: dict[str, int]
+    pilots: dict[str, Pilot]
+    existing: dict[str, int]
+
+
+def write_plan(sweep: "Sweep", directory: Path, *, workers: int | None = None, progress: bool = True) -> Plan:
+    """The plan of a sweep under `directory`, written to its `plan.json`, beside the complete `config.yaml`.
+
+    The run takes its block sizes from there, and what they cost. Its done.json is the same for the same cases, whatever
+    is done of them already and however fast the machine is. With `progress`, each step is told as it begins.
+    """
+    steps = Steps(sweep.name if progress else None)
+    memory = cluster_of(sweep).worker_memory(workers)
+    with Calibration(sweep.plugins, steps, memory, sweep.timeout) as calibration:
+        with steps.step(f"planning {sweep.size:,} cases"):
+            demands = {name: _demand(sweep, name, directory) for name in sweep.runs}
+        costs = calibration.costs(pilot for demand in demands.values() for pilot in demand.pilots.values())
+        parts = {name: _dynamics_plan(sweep, demand, costs) for name, demand in demands.items()}
+        found = advice(parts, {name: demand.pilots for name, demand in demands.items()}, calibration)
+        texts = tuple(each.text for each in found)
+    plan = Plan(sweep.name, cluster_of(sweep).expected_workers(workers), parts, texts)
+    write_complete_config(sweep, directory)
+    write_json(directory / "plan.json", plan.record())
+    write_json(directory / "plan.done.json", {name: part.cases for name, part in parts.items()})
+    return plan
+
+
+def planned_layouts(directory: Path, dynamics: str) -> dict[str, LayoutPlan]:
+    """The layouts of a dynamics in `plan.json`, as they were when it was written; {} without a plan.
+
+    SweeplibError where the file is damaged.
+    """
+    path = directory / "plan.json"
+    plan = read_json(path)
+    if plan is None:
+        return {}
+    try:
+        layouts = plan["dynamics"].get(dynamics, {"layouts": {}})["layouts"]
+        return {name: LayoutPlan(**layout) for name, layout in layouts.items()}
+    except (AttributeError, KeyError, TypeError) as error:
+        raise damaged(path, f"delete {path}") from error
+
+
+def planned_advice(directory: Path) -> tuple[str, ...]:
+    """The advice in `plan.json`."""
+    return tuple((read_json(directory / "plan.json") or {}).get("advice", ()))
+
+
+def counted(sweep: "Sweep", wanted: Inventory) -> tuple[int, int]:
+    """The points of the grid, and the different cases, that an inventory has."""
+    return len(np.unique(wanted.flat // len(sweep.seeds))), sum(wanted.counts().values())
+
+
+def _demand(sweep: "Sweep", dynamics: str, directory: Path) -> Demand:
+    store = RunStore(directory, dynamics)
+    wanted = inventory(sweep, dynamics, store)
+    existing = {name: layout.block_size for name, layout in store.layouts.items()}
+    return Demand(*counted(sweep, wanted), left(store, wanted), _pilots(store, wanted), existing)
+
+
+def _dynamics_plan(sweep: "Sweep", demand: Demand, costs: Mapping[str, Cost]) -> DynamicsPlan:
+    layouts = {}
+    for name, pilot in sorted(demand.pilots.items()):
+        cost, nbytes, lanes = costs[pilot.name], case_bytes(pilot.cases[0]), lanes_of(pilot.dynamics)
+        measured = even(block_size(cost.seconds, nbytes, lanes), demand.todo[name], lanes)
+        size = demand.existing.get(name) or cluster_of(sweep).block_size or measured
+        layouts[name] = LayoutPlan(demand.todo[name], size, cost.seconds, nbytes, cost.measured)
+    return DynamicsPlan(demand.points, demand.cases, demand.cases - sum(demand.todo.values()), layouts)
+
+
+def left(store: RunStore, wanted: Inventory) -> dict[str, int]:
+    """How many cases are left to do in each layout that has any."""
+    todo = {name: len(wanted.missing_rows(number)) for number, name in enumerate(store.layouts)}
+    for name, new in wanted.new.items():
+        todo[name] = todo.get(name, 0) + len(new.ids)
+    return {name: count for name, count in todo.items() if count}
+
+
+def _pilots(store: RunStore, wanted: Inventory) -> dict[str, Pilot]:
+    """A few cases of each layout that has any left to do, evenly from its costliest to its cheapest."""
+    pilots = {}
+    for number, (name, layout) in enumerate(store.layouts.items()):
+        missing = wanted.missing_rows(number)
+        if len(missing):
+            rows = layout.rows(slice(None))
+            pilots[name] = _pilot(store, name, layout.shared, rows.at(_spread(missing)))
+    for name, new in wanted.new.items():
+        pilots[name] = _pilot(store, name, new.shared, new.rows.at(_spread(range(len(new.ids)))))
+    return pilots
+
+
+def _pilot(store: RunStore, name: str, shared: dict[str, Any], rows: Sequence[Row]) -> Pilot:
+    return Pilot(f"{store.dynamics}/{name}", tuple(cases_of(shared, rows)))
+
+
+def _spread(things: Sequence[int] | np.ndarray) -> list[int]:
+    """At most `PILOT_CASES` of the things, evenly spread."""
+    places = np.unique(np.linspace(0, len(things) - 1, PILOT_CASES).astype(int))
+    return [int(things[place]) for place in places]
+
+
+def _duration(seconds: float) -> str:
+    if seconds < 100:
+        return f"{seconds:.0f} s"
+    return f"{seconds / 60:.0f} min" if seconds < 6000 else f"{seconds / 3600:.1f} h"
+
+
+def _size(nbytes: float) -> str:
+    for unit in ("B", "kB", "MB"):
+        if nbytes < 1000:
+            return f"{nbytes:.0f} {unit}"
+        nbytes /= 1000
+    return f"{nbytes:.1f} GB"

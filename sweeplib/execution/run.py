@@ -1,0 +1,204 @@
+"""Run a sweep's dynamics: append what is new, compute what is missing, leave what is done."""
+
+import hashlib
+import shutil
+from collections.abc import Iterable, Iterator
+from concurrent.futures import ThreadPoolExecutor
+from contextlib import ExitStack
+from dataclasses import dataclass, replace
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from sweeplib.code.plugins import load_plugins
+from sweeplib.errors import SweeplibError
+from sweeplib.execution.blocks import Block
+from sweeplib.execution.calibration import SECONDS_A_WORK_UNIT
+from sweeplib.execution.clusters import cluster_of
+from sweeplib.execution.complete_config import write_complete_config
+from sweeplib.execution.connected import connected
+from sweeplib.execution.dispatch import dispatched
+from sweeplib.execution.plan import (
+    DynamicsPlan,
+    LayoutPlan,
+    Plan,
+    counted,
+    left,
+    planned_advice,
+    planned_layouts,
+    write_plan,
+)
+from sweeplib.execution.progress import shown_progress
+from sweeplib.storage.files import write_json
+from sweeplib.storage.inventory import Inventory, inventory
+from sweeplib.storage.layout import Layout
+from sweeplib.storage.locks import driver_lock
+from sweeplib.storage.rows import cases_of
+from sweeplib.storage.run_store import RunStore
+
+if TYPE_CHECKING:
+    from sweeplib.design.sweep import Sweep
+
+
+@dataclass(frozen=True)
+class Summary:
+    """How many cases of a dynamics have each status, and how many this run computed."""
+
+    cases: dict[str, int]
+    computed: int
+
+
+def run_sweep(
+    sweep: "Sweep",
+    directory: Path,
+    dynamics: Iterable[str] | None = None,
+    *,
+    workers: int | None = None,
+    progress: bool = True,
+) -> dict[str, Summary]:
+    """What became of the cases of each dynamics (by default all), which are in the run store afterwards.
+
+    One cluster runs the blocks of all dynamics, the costliest first. Cases that fail are recorded, and no error.
+    Killed anywhere, the same call goes on where it stopped. InputError while another driver runs one of the dynamics.
+    Writes a `<dynamics>.done.json` each, with nothing of this run in it but the sweep's own digest and the counts.
+    """
+    load_plugins(sweep.plugins)
+    names = list(sweep.runs if dynamics is None else dynamics)
+    with ExitStack() as locks:
+        for name in sorted(names):
+            locks.enter_context(driver_lock(directory, name))
+        write_complete_config(sweep, directory)
+        parts = [_part(sweep, name, directory, workers, progress=progress) for name in names]
+        if any(part.todo for part in parts):
+            if progress:
+                _plan(sweep, directory, parts, workers).show()
+            parts = _computed(sweep, parts, workers, show=progress)
+        return {part.store.dynamics: _ended(sweep, part) for part in parts}
+
+
+@dataclass(frozen=True)
+class _Part:
+    """The wanted cases of one dynamics, how many of them are missing, and what is planned of its layouts."""
+
+    store: RunStore
+    wanted: Inventory
+    todo: int
+    plans: dict[str, LayoutPlan]
+
+    def expected(self, layout: Layout) -> tuple[float, bool, bool]:
+        """The seconds that a case of a layout is expected to take, whether measured, and whether one may kill.
+
+        What was planned without a measurement made its pilot's process end.
+        """
+        plan = self.plans.get(layout.name)
+        if plan is None:
+            return SECONDS_A_WORK_UNIT * layout.work, False, False
+        return plan.seconds, plan.measured, not plan.measured
+
+
+def _part(sweep: "Sweep", dynamics: str, directory: Path, workers: int | None, *, progress: bool) -> _Part:
+    """A dynamics as it stands before the run. A plan is made where there is none, or none of what the sweep is now."""
+    store = RunStore(directory, dynamics)
+    wanted = inventory(sweep, dynamics, store)
+    plans = planned_layouts(directory, dynamics)
+    if wanted.new.keys() - store.layouts.keys() - plans.keys() and not cluster_of(sweep).block_size:
+        write_plan(sweep, directory, workers=workers, progress=progress)
+        plans = planned_layouts(directory, dynamics)
+    return _Part(store, wanted, wanted.counts()["missing"], plans)
+
+
+def _plan(sweep: "Sweep", directory: Path, parts: list[_Part], workers: int | None) -> Plan:
+    """What is left of the plan; where there is none, as the size of blocks is set, costs are a guess."""
+    dynamics = {}
+    for part in parts:
+        todo = left(part.store, part.wanted)
+        layouts = {name: replace(_layout(sweep, part, name), todo=count) for name, count in todo.items()}
+        points, cases = counted(sweep, part.wanted)
+        dynamics[part.store.dynamics] = DynamicsPlan(points, cases, cases - sum(todo.values()), layouts)
+    return Plan(sweep.name, cluster_of(sweep).expected_workers(workers), dynamics, planned_advice(directory))
+
+
+def _layout(sweep: "Sweep", part: _Part, name: str) -> LayoutPlan:
+    if name in part.plans:
+        return part.plans[name]
+    layout, new = part.store.layouts.get(name), part.wanted.new.get(name)
+    size = layout.block_size if layout else cluster_of(sweep).block_size or 1
+    work = layout.work if layout else float(new.work.mean()) if new else 0.0
+    return LayoutPlan(0, size, SECONDS_A_WORK_UNIT * work, 0, measured=False)
+
+
+def _computed(sweep: "Sweep", parts: list[_Part], workers: int | None, *, show: bool) -> list[_Part]:
+    """The parts after a cluster has run all their blocks. New cases are appended to the store while it starts."""
+    with ThreadPoolExecutor(1) as beside:
+        appending = beside.submit(lambda: [_appended(sweep, part) for part in parts])
+        with connected(cluster_of(sweep), workers) as client:
+            parts = appending.result()
+            blocks = sorted((each for part in parts for each in _blocks(sweep, part)), key=lambda block: -block.seconds)
+            cases, seconds = sum(part.todo for part in parts), sum(block.seconds for block in blocks)
+            with shown_progress(sweep.name, cases, seconds, show=show) as shown:
+                shown.say(f"dashboard: {client.dashboard_link}")
+                for block, report in dispatched(client, blocks, shown.say, cluster_of(sweep).wait_for_workers):
+                    done = report.found + sum(report.computed.values())
+                    diverged = report.computed.get("diverged", 0)
+                    failed = done - report.found - report.computed.get("ok", 0) - diverged
+                    shown.advance(done, block.seconds, failed=failed, diverged=diverged)
+    return parts
+
+
+def _appended(sweep: "Sweep", part: _Part) -> _Part:
+    """The part with its new cases in the store, those of new layouts in blocks as set, else as planned."""
+    store = part.store
+    for name, new in part.wanted.new.items():
+        if name not in store.layouts:
+            size = cluster_of(sweep).block_size or part.plans[name].block_size
+            store.create(name, cases_of(new.shared, new.rows.at([0]))[0], size)
+        store.layouts[name].append(new.ids, new.rows)
+    if part.wanted.new:
+        store = store.refreshed()
+    return replace(part, store=store, wanted=part.wanted.located(store))
+
+
+def _blocks(sweep: "Sweep", part: _Part) -> Iterator[Block]:
+    """The blocks with missing cases."""
+    store = part.store
+    for number, layout in enumerate(store.layouts.values()):
+        rows = part.wanted.missing_rows(number)
+        numbers, starts = np.unique(rows // layout.block_size, return_index=True)
+        for block, inside in zip(numbers.tolist(), np.split(rows % layout.block_size, starts[1:]), strict=False):
+            yield Block(
+                str(store.directory.resolve()),
+                store.dynamics,
+                layout.name,
+                block,
+                _positions(inside),
+                *part.expected(layout),
+                sweep.timeout,
+                sweep.plugins,
+            )
+
+
+def _positions(inside: np.ndarray) -> range | tuple[int, ...]:
+    """Positions in a block as a range, which is small to send, where they are one."""
+    positions = tuple(inside.tolist())
+    contiguous = range(positions[0], positions[0] + len(positions)) if positions else range(0)
+    return contiguous if positions == tuple(contiguous) else positions
+
+
+def _ended(sweep: "Sweep", part: _Part) -> Summary:
+    """What became of a part after the run, written to its `done.json`."""
+    store, wanted = part.store, part.wanted.located(part.store) if part.todo else part.wanted
+    counts = wanted.counts()
+    if counts["missing"]:
+        raise SweeplibError(f"{counts['missing']} cases of {store.dynamics} are still missing in {store.directory}")
+    shutil.rmtree(store.directory / "locks" / store.dynamics, ignore_errors=True)
+    write_json(
+        store.directory / f"{store.dynamics}.done.json",
+        {
+            "sweep": sweep.name,
+            "dynamics": store.dynamics,
+            "digest": hashlib.blake2b(wanted.ids.tobytes(), digest_size=16).hexdigest(),
+            "cases": {status: count for status, count in counts.items() if count},
+        },
+    )
+    return Summary(counts, part.todo)

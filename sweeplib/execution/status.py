@@ -1,0 +1,74 @@
+"""Where a sweep stands, and how to have another go at what did not end well."""
+
+from collections.abc import Iterable
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from sweeplib.errors import InputError
+from sweeplib.simulation import Status
+from sweeplib.storage.failures import failure_path
+from sweeplib.storage.inventory import inventory
+from sweeplib.storage.locks import driver_lock
+from sweeplib.storage.run_store import RunStore
+
+if TYPE_CHECKING:
+    from sweeplib.design.sweep import Sweep
+
+RETRIED = ("failed", "killed", "timeout", "diverged")
+DAMAGED = "damaged"
+"""In place of a status: the cases of which something in the run store is lost, or is not what was written."""
+
+
+def sweep_status(sweep: "Sweep", directory: Path) -> dict[str, dict[str, int]]:
+    """How many cases of each dynamics of a sweep have each status. May be asked while the sweep runs."""
+    return {name: inventory(sweep, name, RunStore(directory, name)).counts() for name in sweep.runs}
+
+
+def retry(sweep: "Sweep", directory: Path, statuses: Iterable[str] = RETRIED) -> dict[str, int]:
+    """How many cases of each dynamics are missing again, as they had one of the `statuses`; the next run computes them.
+
+    `DAMAGED` among them stands for all cases of blocks of which something is damaged or lost. The dynamics' done.json
+    goes with them, so that a workflow sees there is something to do.
+    InputError for a status that cannot be had another go at, and while a driver runs.
+    """
+    names = list(statuses)
+    chosen = [_status(name) for name in names if name != DAMAGED]
+    reset = {}
+    for dynamics in sweep.runs:
+        with driver_lock(directory, dynamics):
+            damaged = _forget_damaged(dynamics, directory) if DAMAGED in names else 0
+            reset[dynamics] = damaged + (_reset(sweep, dynamics, directory, chosen) if chosen else 0)
+            if reset[dynamics]:
+                (directory / f"{dynamics}.done.json").unlink(missing_ok=True)
+    return reset
+
+
+def _status(name: str) -> Status:
+    if name not in RETRIED:
+        raise InputError("not a status to retry", key="statuses", value=name, choices=(*RETRIED, DAMAGED))
+    return Status[name]
+
+
+def _forget_damaged(dynamics: str, directory: Path) -> int:
+    identities = [layout.ids[layout.forget_damaged()] for layout in RunStore(directory, dynamics).layouts.values()]
+    for identity in (identity for part in identities for identity in part):
+        _forget_failure(directory, identity)
+    return sum(map(len, identities))
+
+
+def _forget_failure(directory: Path, identity: bytes) -> None:
+    failure_path(directory, bytes(identity).ljust(16, b"\0")).unlink(missing_ok=True)
+
+
+def _reset(sweep: "Sweep", dynamics: str, directory: Path, statuses: list[Status]) -> int:
+    store = RunStore(directory, dynamics)
+    wanted = inventory(sweep, dynamics, store)
+    chosen = np.isin(wanted.status, statuses)
+    for number, layout in enumerate(store.layouts.values()):
+        layout.reset(np.unique(wanted.row[chosen & (wanted.layout == number)]))
+    identities = np.unique(wanted.ids[chosen])
+    for identity in identities:
+        _forget_failure(directory, identity)
+    return len(identities)

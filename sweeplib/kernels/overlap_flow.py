@@ -1,0 +1,148 @@
+"""The right-hand side of the overlaps' ODE on a flat state, compiled.
+
+The state is the upper triangle of Q row by row, then M, then a where the second layer is trained; for spherical
+students the triangle is strict, as Q_ii = 1.
+"""
+
+from functools import cache
+from typing import Any, NamedTuple
+
+import numba
+import numpy as np
+from numpy.typing import NDArray
+
+from sweeplib.maths.expectations import Expectations
+from sweeplib.maths.overlaps import on_sphere
+from sweeplib.numerics.compiled import pointer
+
+Array = NDArray[np.float64]
+
+
+class Systems(NamedTuple):
+    """What is constant in n systems: `noise` is the factor (n,) of Ψ^Var, γ/p in the Saad-Solla ODE.
+
+    Δ (n,), the rate of the second layer (n,), P (n, k, k), the second layers a (n, p), of the start where it is
+    trained, and a* (n, k).
+    """
+
+    spherical: bool
+    trained: bool
+    noise: Array
+    Delta: Array
+    rate: Array
+    P: Array
+    a: Array
+    a_star: Array
+
+
+class Work(NamedTuple):
+    """Room for one system: Q (p, p), M (p, k), a (p,) and their drifts, and a risk (1,)."""
+
+    Q: Array
+    M: Array
+    a: Array
+    drift_Q: Array
+    drift_M: Array
+    drift_Var: Array
+    drift_a: Array
+    risk: Array
+
+
+def work_space(p: int, k: int) -> Work:
+    """Room for systems of this shape."""
+    shapes = ((p, p), (p, k), (p,), (p, p), (p, k), (p, p), (p,), (1,))
+    return Work(*(np.empty(shape) for shape in shapes))
+
+
+def _unbound(*_: Any) -> None:
+    raise NotImplementedError("bound by `specialised`")
+
+
+drifts = population_risk = unpacked = _unbound
+
+
+@cache
+def pointers(pair: Expectations) -> tuple[Any, Any]:
+    """`fill_slope` and `state_risk` for a pair of activations, as an integrator takes them."""
+    ones = np.ones(1)
+    systems = Systems(False, False, ones, ones, ones, np.ones((1, 1, 1)), np.ones((1, 1)), np.ones((1, 1)))
+    given = numba.types.int64, numba.typeof(ones), numba.typeof(systems), numba.typeof(work_space(1, 1))
+    slope = pointer(fill_slope, numba.void(*given, numba.typeof(ones)), drifts=pair.drifts, unpacked=unpack)
+    risk = pointer(state_risk, numba.float64(*given), population_risk=pair.risk, unpacked=unpack)
+    return slope, risk
+
+
+def unpack(state: Array, spherical: bool, trained: bool, Q: Array, M: Array, a: Array) -> None:
+    """Fill Q (p, p), M (p, k) and, where it is trained, a (p,) from the flat state."""
+    p, k = M.shape
+    first = 1 if spherical else 0
+    at = 0
+    for i in range(p):
+        Q[i, i] = 1.0
+        for j in range(i + first, p):
+            Q[i, j] = Q[j, i] = state[at]
+            at += 1
+    for i in range(p):
+        for r in range(k):
+            M[i, r] = state[at]
+            at += 1
+    if trained:
+        for i in range(p):
+            a[i] = state[at + i]
+
+
+def pack(Q: Array, M: Array, a: Array, spherical: bool, trained: bool) -> Array:
+    """The flat states (n, size) of n systems; rows of spherical students are normalised first."""
+    if spherical:
+        Q, M = on_sphere(Q, M)
+    rows, columns = np.triu_indices(Q.shape[1], 1 if spherical else 0)
+    parts = [Q[:, rows, columns], M.reshape(len(M), -1), *([a] if trained else [])]
+    return np.concatenate(parts, axis=1)
+
+
+def fill_slope(i: int, state: Array, systems: Systems, work: Work, slope: Array) -> None:
+    """The time derivative: Ṁ = Ψ^M, Q̇ = Ψ^GF + (γ/p) Ψ^Var (arXiv 2302.05882, eq. 7), ȧ = ε Ψ^a.
+
+    With Φ that drift of Q, spherical students have Ṁ_ir −= M_ir Φ_ii/2 and Q̇_ij −= Q_ij (Φ_ii + Φ_jj)/2.
+    """
+    Q, M, a, drift_Q, drift_M, drift_Var, drift_a, _ = work
+    spherical, trained = systems.spherical, systems.trained
+    p, k = M.shape
+    for j in range(p):
+        a[j] = systems.a[i, j]
+    unpacked(state, spherical, trained, Q, M, a)
+    drifts(Q, M, systems.P[i], a, systems.a_star[i], systems.Delta[i], drift_M, drift_Q, drift_Var, drift_a)
+    for j in range(p):
+        for l in range(p):  # noqa: E741
+            drift_Q[j, l] += systems.noise[i] * drift_Var[j, l]
+    first, pull = (1, 0.5) if spherical else (0, 0.0)
+    at = 0
+    for j in range(p):
+        for l in range(j + first, p):  # noqa: E741
+            slope[at] = drift_Q[j, l] - pull * Q[j, l] * (drift_Q[j, j] + drift_Q[l, l])
+            at += 1
+    for j in range(p):
+        for r in range(k):
+            slope[at] = drift_M[j, r] - pull * M[j, r] * drift_Q[j, j]
+            at += 1
+    if trained:
+        for j in range(p):
+            slope[at + j] = systems.rate[i] * drift_a[j]
+
+
+def state_risk(i: int, state: Array, systems: Systems, work: Work) -> float:
+    """The population risk of the state."""
+    Q, M, a, risk = work.Q, work.M, work.a, work.risk
+    p, k = M.shape
+    for j in range(p):
+        a[j] = systems.a[i, j]
+    unpacked(state, systems.spherical, systems.trained, Q, M, a)
+    population_risk(
+        Q.reshape((p, p, 1)),
+        M.reshape((p, k, 1)),
+        systems.P[i].reshape((k, k, 1)),
+        a.reshape((p, 1)),
+        systems.a_star[i].reshape((k, 1)),
+        risk,
+    )
+    return float(risk[0])

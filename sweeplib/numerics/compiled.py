@@ -1,0 +1,174 @@
+"""Compilation of kernels: one template, specialised to the functions that a problem names, cached on disk.
+
+A kernel is written once, as plain Python that calls, say, `activation_value`. `specialised` gives a copy of it in which
+that name is bound to the activation at hand, so that the compiler inlines it. The copy's name holds a digest of the
+source files of all it calls: a cached machine code is used only while these are what they were.
+"""
+
+import functools
+import hashlib
+import inspect
+import types
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import numba
+import numpy as np
+from filelock import FileLock
+from numba.core.dispatcher import Dispatcher
+
+from sweeplib.numerics.binding import bound
+from sweeplib.numerics.elementary import vectorised
+
+_MODULES_DEEP = 3
+_OPTIONS: dict[str, Any] = {"error_model": "numpy", "fastmath": {"contract"}, "nogil": True}
+
+
+def specialised(template: Callable[..., Any], **bindings: Any) -> Any:
+    """The compiled `template` with its global names bound as told; plain functions are compiled alike, once for all.
+
+    Compiled without the global interpreter lock, one thread; the same arguments give the same object again.
+    """
+    return _specialised(template, tuple(sorted(bindings.items())))
+
+
+@functools.cache
+def _specialised(template: Callable[..., Any], bindings: tuple[tuple[str, Any], ...]) -> Any:
+    return _safely_cached(numba.njit(cache=True, **_OPTIONS)(_named(template, bindings)))
+
+
+def _safely_cached(dispatcher: Any) -> Any:
+    """The dispatcher, whose code on disk one process writes at a time.
+
+    numba numbers the code of different signatures when it saves them: of two processes that save at once, one would
+    later be given the other's machine code.
+    """
+    file = getattr(dispatcher._cache, "_cache_file", None)
+    if file is not None:
+        save = file.save
+
+        def saved(key: Any, code: Any) -> None:
+            with FileLock(f"{file._index_path}.lock"):
+                save(key, code)
+
+        file.save = saved
+    return dispatcher
+
+
+def pointer(template: Callable[..., Any], signature: Any, **bindings: Any) -> Any:
+    """The template with its global names bound as told, compiled to a function of this numba signature.
+
+    Passed as an argument to a kernel it is called through its address: the kernel is not compiled anew for it.
+    """
+    return _pointer(template, signature, tuple(sorted(bindings.items())))
+
+
+@functools.cache
+def _pointer(template: Callable[..., Any], signature: Any, bindings: tuple[tuple[str, Any], ...]) -> Any:
+    options = {name: value for name, value in _OPTIONS.items() if name != "nogil"}
+    return numba.cfunc(signature, cache=True, **options)(_named(template, bindings))
+
+
+def _named(template: Callable[..., Any], bindings: tuple[tuple[str, Any], ...]) -> types.FunctionType:
+    """The template bound, under a name that tells it from all else that the template was or will be."""
+    given = {name: specialised(thing) if isinstance(thing, types.FunctionType) else thing for name, thing in bindings}
+    return _told_apart(bound(template, **given))
+
+
+def _told_apart(function: Any) -> types.FunctionType:
+    """The function under a name that no other has, with the same globals: a decorated one may reach later definitions.
+
+    Machine code goes by name, and by a number that each process counts anew: of two functions of one name in kernels
+    that were cached by two processes, a third would take either for both.
+    """
+    copy = types.FunctionType(
+        function.__code__, function.__globals__, function.__name__, function.__defaults__, function.__closure__
+    )
+    copy.__module__, copy.__doc__ = function.__module__, function.__doc__
+    copy.__name__ = copy.__qualname__ = f"{function.__name__}__{_digest(function)}"
+    return copy
+
+
+def inlined(thing: Any) -> Any:
+    """A plain function as a compiled one that kernels can call; anything else as it is."""
+    return numba.njit(**_OPTIONS)(_told_apart(thing)) if isinstance(thing, types.FunctionType) else thing
+
+
+@functools.cache
+def over_arrays(function: Callable[[float], float]) -> Any:
+    """A compiled (x, out) that fills out with `function` of x, arrays (n,), for kernels to call.
+
+    With a function free of branches the loop is one of vector instructions.
+    """
+    once = numba.njit(forceinline=True, **_OPTIONS)(_told_apart(vectorised(function)))
+    return numba.njit(**_OPTIONS)(_told_apart(bound(_fill, function=once)))
+
+
+def _unbound(x):  # type: ignore[no-untyped-def]
+    raise NotImplementedError("bound by `over_arrays`")
+
+
+function = _unbound
+
+
+def _fill(x, out):  # type: ignore[no-untyped-def]
+    for n in range(x.shape[0]):
+        out[n] = function(x[n])
+
+
+def _digest(function: types.FunctionType) -> str:
+    """A hash of what the machine code is made of and how.
+
+    That is the function's source file, its constants (globals, also of modules, defaults, what a closure holds) and, in
+    turn, the functions that it reaches; and this file.
+    """
+    return hashlib.blake2b((_described(function, {}) + _file_digest(__file__)).encode(), digest_size=8).hexdigest()
+
+
+def _described(function: types.FunctionType, known: dict[tuple[types.CodeType, tuple[int, ...]], str]) -> str:
+    spaces = (function.__globals__, function.__defaults__, function.__kwdefaults__, *(function.__closure__ or ()))
+    key = function.__code__, tuple(map(id, spaces))
+    if key not in known:
+        known[key] = "itself"
+        parts = [f"{function.__qualname__} {_file_digest(inspect.getfile(function))}"]
+        for name, thing in sorted(_reached(function).items()):
+            reached = thing.py_func if isinstance(thing, Dispatcher) else thing
+            if isinstance(reached, types.FunctionType):
+                parts.append(f"{name} {_described(reached, known)}")
+            elif isinstance(reached, np.ndarray):
+                parts.append(f"{name} {reached.dtype} {reached.shape} {reached.tobytes().hex()}")
+            elif isinstance(reached, int | float | complex | str | bytes | tuple | np.generic):
+                parts.append(f"{name} {reached!r}")
+        known[key] = hashlib.blake2b("\n".join(parts).encode(), digest_size=8).hexdigest()
+    return known[key]
+
+
+def _reached(function: types.FunctionType) -> dict[str, Any]:
+    """All that a function takes from elsewhere and the compiler takes for constant, under names of their places."""
+    cells = zip(function.__code__.co_freevars, function.__closure__ or (), strict=True)
+    things: dict[str, Any] = {f"closure {name}": cell.cell_contents for name, cell in cells}
+    things |= {f"default {place}": value for place, value in enumerate(function.__defaults__ or ())}
+    things |= {f"default {name}": value for name, value in (function.__kwdefaults__ or {}).items()}
+    return things | _named_in(function.__globals__, _names(function.__code__), "")
+
+
+def _named_in(space: dict[str, Any], names: frozenset[str], place: str) -> dict[str, Any]:
+    """What of a name space, and of the modules in it, has one of some names."""
+    things = {f"{place}{name}": space[name] for name in names if name in space}
+    modules = {name: thing for name, thing in things.items() if isinstance(thing, types.ModuleType)}
+    for name, module in modules.items():
+        if place.count(".") < _MODULES_DEEP:
+            things |= _named_in(vars(module), names, f"{name}.")
+    return things
+
+
+def _names(code: types.CodeType) -> frozenset[str]:
+    """The names in a piece of code, and in the functions and comprehensions within it."""
+    within = (_names(constant) for constant in code.co_consts if isinstance(constant, types.CodeType))
+    return frozenset(code.co_names).union(*within)
+
+
+@functools.cache
+def _file_digest(path: str) -> str:
+    return hashlib.blake2b(Path(path).read_bytes(), digest_size=8).hexdigest()

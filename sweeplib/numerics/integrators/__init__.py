@@ -1,0 +1,1 @@
+"""Integrators of many systems of ordinary differential equations."""

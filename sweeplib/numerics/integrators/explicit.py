@@ -1,0 +1,186 @@
+"""The compiled explicit integrator of many solutions: steps, the states at recording times, passages of targets.
+
+States at recording times and passages are ends of steps of their own, from the beginning of the step that holds them:
+at the limit of stability the interpolant is wrong by many tolerances. Passages are looked for at four points of a step
+on the interpolant of order 7, which only has to tell in which part of the step they are.
+"""
+
+import numpy as np
+
+from sweeplib.numerics.integrators.dop853 import begin, combination, copy, fill_partial, kernel, stepped
+
+_LOOKS_A_STEP = 4
+_REFINEMENTS = 8
+
+
+@kernel
+def interpolant(out, start, terms, x):  # type: ignore[no-untyped-def]
+    """Fill out with the state at the fraction x of a step."""
+    for v in range(out.shape[0]):
+        out[v] = 0.0
+    for i in range(6, -1, -1):
+        factor = x if i % 2 == 0 else 1.0 - x
+        for v in range(out.shape[0]):
+            out[v] = (out[v] + terms[i, v]) * factor
+    for v in range(out.shape[0]):
+        out[v] += start[v]
+
+
+@kernel
+def fill_terms(i, slope_of, tableau, solutions, slopes, terms, scratch, systems, work):  # type: ignore[no-untyped-def]
+    """Fill the terms (7, size) of the interpolant of the last step, at the cost of three slopes."""
+    start, state, length = solutions.start[i], solutions.state[i], solutions.length[i]
+    for stage in range(3):
+        combination(scratch, start, length, tableau.more_stages[stage], slopes, 13 + stage)
+        slope_of(i, scratch, systems, work, slopes[13 + stage])
+    solutions.evaluations[i] += 3
+    for v in range(state.shape[0]):
+        change = state[v] - start[v]
+        terms[0, v] = change
+        terms[1, v] = length * slopes[0, v] - change
+        terms[2, v] = 2.0 * change - length * (slopes[12, v] + slopes[0, v])
+        scratch[v] = 0.0
+    for row in range(4):
+        combination(terms[3 + row], scratch, length, tableau.terms[row], slopes, 16)
+
+
+@kernel
+def may_have_passed(i, risk_of, solutions, targets, systems, work, scratch):  # type: ignore[no-untyped-def]
+    """Whether the risk came to a target that waits, or is rising at the end of the step, so that it may have been."""
+    target = -np.inf
+    for t in range(targets.shape[1]):
+        if solutions.passages[i, t] == np.inf:
+            target = max(target, targets[i, t])
+    if target == -np.inf:
+        return False
+    state, slope = solutions.state[i], solutions.slope[i]
+    risk = risk_of(i, state, systems, work)
+    if risk <= target:
+        return True
+    for v in range(state.shape[0]):
+        scratch[v] = state[v] + 1e-3 * solutions.length[i] * slope[v]
+    return risk_of(i, scratch, systems, work) > risk
+
+
+@kernel
+def risk_within(i, risk_of, solutions, terms, x, scratch, systems, work):  # type: ignore[no-untyped-def]
+    """The risk at the fraction x of the last step, on its interpolant."""
+    interpolant(scratch, solutions.start[i], terms, x)
+    return risk_of(i, scratch, systems, work)
+
+
+@kernel
+def note_passages(  # type: ignore[no-untyped-def]
+    i, slope_of, risk_of, tableau, solutions, targets, slopes, terms, scratch, new, systems, work
+):
+    """Note the first time in the last step at which the risk is at each target that waits."""
+    for t in range(targets.shape[1]):
+        before, after = 0.0, 0.0
+        while solutions.passages[i, t] == np.inf and after < 1.0:
+            before, after = after, after + 1.0 / _LOOKS_A_STEP
+            if risk_within(i, risk_of, solutions, terms, after, scratch, systems, work) <= targets[i, t]:
+                target = targets[i, t]
+                x = crossing(i, risk_of, solutions, terms, before, after, target, scratch, systems, work)
+                x = refined(
+                    i, slope_of, risk_of, tableau, solutions, slopes, terms, x, target, scratch, new, systems, work
+                )
+                solutions.passages[i, t] = solutions.before[i] + x * solutions.length[i]
+
+
+@kernel
+def crossing(i, risk_of, solutions, terms, before, after, target, scratch, systems, work):  # type: ignore[no-untyped-def]
+    """Where in (before, after], fractions of the last step, its interpolant comes to the target, by bisection."""
+    while before < 0.5 * (before + after) < after:
+        middle = 0.5 * (before + after)
+        if risk_within(i, risk_of, solutions, terms, middle, scratch, systems, work) <= target:
+            after = middle
+        else:
+            before = middle
+    return after
+
+
+@kernel
+def refined(  # type: ignore[no-untyped-def]
+    i, slope_of, risk_of, tableau, solutions, slopes, terms, x, target, scratch, new, systems, work
+):
+    """The crossing x of the interpolant moved to that of the method itself, by Newton's iteration.
+
+    The value is that of a step to x, the slope that of the interpolant; where that is flat, x stays.
+    """
+    for _ in range(_REFINEMENTS):
+        fill_partial(i, slope_of, x * solutions.length[i], tableau, solutions, slopes, scratch, new, systems, work)
+        excess = risk_of(i, new, systems, work) - target
+        near, far = max(x - 1e-3, 0.0), min(x + 1e-3, 1.0)
+        rise = risk_within(i, risk_of, solutions, terms, far, scratch, systems, work)
+        rise -= risk_within(i, risk_of, solutions, terms, near, scratch, systems, work)
+        if rise == 0.0:
+            break
+        move = -excess * (far - near) / rise
+        if abs(move) > 0.1:
+            break
+        x = min(max(x + move, 0.0), 1.0)
+        if abs(move) < 1e-14:
+            break
+    return x
+
+
+@kernel
+def last_passage(solutions, i):  # type: ignore[no-untyped-def]
+    """The time of the last passage, inf while one is missing or where there are none."""
+    last = -np.inf
+    for t in range(solutions.passages.shape[1]):
+        last = max(last, solutions.passages[i, t])
+    return last if solutions.passages.shape[1] else np.inf
+
+
+def advance(  # type: ignore[no-untyped-def]
+    slope_of,
+    risk_of,
+    order,
+    until,
+    most_steps,
+    stops,
+    rtol,
+    atol,
+    tableau,
+    solutions,
+    targets,
+    states,
+    times,
+    systems,
+    work,
+):
+    """Bring the solutions in `order` to the times `until` (n,), to their last passage if it `stops`, or to failure.
+
+    At most `most_steps` steps each, none once a solution is stiff. `rtol` and `atol` are (n,). `times` (n,), `states`
+    (n, size) are filled with where they came. `slope_of(i, state, systems, work, out)` and `risk_of(i, state, systems,
+    work)` are pointers to functions, so that this is compiled once for all; i is the number of the solution, the rest
+    is for them alone.
+    """
+    size = solutions.state.shape[1]
+    slopes, new, scratch, terms = np.empty((16, size)), np.empty(size), np.empty(size), np.empty((7, size))
+    for i in order:
+        if solutions.step[i] == 0.0:
+            begin(i, slope_of, risk_of, rtol[i], atol[i], solutions, targets, systems, work, scratch, new)
+        steps, end = most_steps, last_passage(solutions, i) if stops else np.inf
+        while solutions.time[i] < min(until[i], end) and steps > 0 and solutions.left[i] > 0 and not solutions.stiff[i]:
+            if not stepped(i, slope_of, rtol[i], atol[i], tableau, solutions, slopes, new, scratch, systems, work):
+                solutions.failed[i] = True
+                break
+            steps -= 1
+            solutions.left[i] -= 1
+            if may_have_passed(i, risk_of, solutions, targets, systems, work, scratch):
+                fill_terms(i, slope_of, tableau, solutions, slopes, terms, scratch, systems, work)
+                note_passages(
+                    i, slope_of, risk_of, tableau, solutions, targets, slopes, terms, scratch, new, systems, work
+                )
+                end = last_passage(solutions, i) if stops else np.inf
+        came = min(solutions.time[i], until[i], end)
+        times[i] = came
+        if came == solutions.time[i]:
+            copy(solutions.state[i], states[i])
+        elif came == solutions.before[i]:
+            copy(solutions.start[i], states[i])
+        else:
+            length = came - solutions.before[i]
+            fill_partial(i, slope_of, length, tableau, solutions, slopes, scratch, states[i], systems, work)

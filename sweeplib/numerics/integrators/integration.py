@@ -1,0 +1,174 @@
+"""Many solutions of the overlaps' ODE at one tolerance, by whichever method each needs.
+
+All begin with the compiled explicit method (`explicit`). One that becomes stiff goes on with an implicit method, one
+that all but rests with the linearised flow (`stiff`).
+"""
+
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from sweeplib.numerics.compiled import specialised
+from sweeplib.numerics.integrators import dop853, explicit
+from sweeplib.numerics.integrators.stiff import LinearFlow, StiffSolution, System
+
+Array = NDArray[np.float64]
+
+STEPS_A_ROUND = 200
+"""Steps of each solution after which the clock is looked at."""
+FEWEST_STEPS = 100
+"""The linearised flow is tried where it spares more steps than these, and one a variable."""
+
+
+class Integration:
+    """n solutions from time zero on, each with its own tolerance.
+
+    `states` (n, size) and `times` (n,) are where they came; `failed` (n,) says which could take no further step. `ends`
+    (n,) are the last times that will be asked for, `targets` (n, T) the risks whose passages are noted.
+    """
+
+    def __init__(
+        self,
+        functions: tuple[Any, Any],
+        systems: Any,
+        work: Any,
+        states: Array,
+        ends: Array,
+        *,
+        rtol: Array,
+        atol: Array,
+        targets: Array,
+        max_steps: int,
+    ) -> None:
+        self._functions, self._systems, self._work = functions, systems, work
+        self._rtol, self._atol, self._targets = rtol, atol, targets
+        self._solutions = dop853.solutions(states, ends, targets.shape[1], max_steps)
+        self._stiff: dict[int, StiffSolution] = {}
+        self._flows: dict[int, LinearFlow] = {}
+        self._called: dict[int, System] = {}
+        self._rounds, self._next_trial = np.zeros((2, len(states)), dtype=np.int64)
+        self.states, self.times = states.copy(), np.zeros(len(states))
+
+    @property
+    def failed(self) -> NDArray[np.bool_]:
+        """Which solutions (n,) could take no further step."""
+        return self._solutions.failed
+
+    @property
+    def passages(self) -> Array:
+        """When each target was first reached (n, T), inf where it was not."""
+        return self._solutions.passages
+
+    @property
+    def evaluations(self) -> NDArray[np.int64]:
+        """The right-hand sides taken (n,)."""
+        called = np.zeros(len(self.times), dtype=np.int64)
+        for i, system in self._called.items():
+            called[i] = system.evaluations
+        return self._solutions.evaluations + called
+
+    @property
+    def spent(self) -> NDArray[np.bool_]:
+        """Which solutions (n,) may take no further step."""
+        return self._solutions.left <= 0
+
+    def advance(self, order: NDArray[np.intp], until: Array, *, stops: bool, late: Callable[[], bool]) -> None:
+        """Bring the solutions in `order` to the times `until` (n,), or to failure, their last step, or their deadline.
+
+        One that `stops` goes no further than its last passage. `late` says that the time is up; it is asked often.
+        """
+        while (order := order[~self._round(order, until, stops=stops)]).size and not late():
+            for i in order.tolist():
+                self._linearise(i)
+
+    def _round(self, order: NDArray[np.intp], until: Array, *, stops: bool) -> NDArray[np.bool_]:
+        """Take some steps; say which of `order` came as far as they will."""
+        found = self._solutions
+        implicit = np.isin(order, [*self._stiff, *self._flows])
+        specialised(explicit.advance)(
+            *self._functions,
+            order[~implicit],
+            until,
+            STEPS_A_ROUND,
+            stops,
+            self._rtol,
+            self._atol,
+            dop853.tableau(),
+            found,
+            self._targets,
+            self.states,
+            self.times,
+            self._systems,
+            self._work,
+        )
+        for i in order.tolist():
+            if i in self._flows:
+                self._follow(i, until[i])
+            elif i in self._stiff or (found.stiff[i] and found.time[i] < until[i]):
+                self._advance_stiff(i, until[i], stops=stops)
+        ends = np.minimum(until, found.passages.max(axis=1, initial=-np.inf)) if stops else until
+        reached: NDArray[np.bool_] = (self.times[order] >= ends[order]) | self.failed[order] | self.spent[order]
+        return reached
+
+    def _advance_stiff(self, i: int, until: float, *, stops: bool) -> None:
+        found = self._solutions
+        if i not in self._stiff:
+            self._stiff[i] = self._implicit(i, found.time[i], found.state[i].copy())
+        solution, before = self._stiff[i], self._stiff[i].steps
+        solution.advance(until, min(STEPS_A_ROUND, int(found.left[i])), stops=stops)
+        found.left[i] -= solution.steps - before
+        found.failed[i] = solution.failed
+        end = found.passages[i].max(initial=-np.inf) if stops and found.passages.shape[1] else np.inf
+        self.times[i] = min(solution.time, until, end)
+        self.states[i] = solution.at(self.times[i])
+
+    def _implicit(self, i: int, time: float, state: Array) -> StiffSolution:
+        """The implicit continuation of solution i from a state on."""
+        found = self._solutions
+        tolerance, targets = (self._rtol[i], self._atol[i]), (self._targets[i], found.passages[i])
+        return StiffSolution(self._system(i), time, state, found.end[i], *tolerance, *targets)
+
+    def _system(self, i: int) -> System:
+        if i not in self._called:
+            self._called[i] = System(self._functions, i, self._systems, self._work)
+        return self._called[i]
+
+    def _follow(self, i: int, until: float) -> None:
+        """Go on with the linearised flow; at its end, with a new one or by steps."""
+        flow = self._flows[i]
+        self.times[i] = min(until, flow.end)
+        self.states[i] = flow.at(self.times[i])
+        if self.times[i] < until:
+            del self._flows[i]
+            self._stiff[i] = self._implicit(i, self.times[i], self.states[i].copy())
+
+    def _linearise(self, i: int) -> None:
+        """Let the linearised flow carry on a solution that crawls, if it can for many of its steps.
+
+        A solution is tried when its last step moved all variables by less than their tolerances, and if that was in
+        vain again after twice as many rounds.
+        """
+        found, size = self._solutions, self.states.shape[1]
+        if i in self._flows:
+            return
+        if i in self._stiff:
+            time, state, step = self._stiff[i].time, self._stiff[i].state, self._stiff[i].step
+        else:
+            time, state, step = found.time[i], found.state[i].copy(), found.length[i]
+        self._rounds[i] += 1
+        tolerance, left = self._atol[i] + self._rtol[i] * np.abs(state), (found.end[i] - time) / max(step, 1e-300)
+        moved = step * np.abs(self._system(i).slope(time, state))
+        if self._rounds[i] < self._next_trial[i] or left < FEWEST_STEPS + size or (moved > tolerance).any():
+            return
+        self._next_trial[i] = 2 * self._rounds[i]
+        flow = LinearFlow(self._system(i), time, state)
+        spans = (left / 10.0**part for part in range(7) if left / 10.0**part > FEWEST_STEPS)
+        if any(flow.reaches(time + span * step, tolerance) for span in spans) and not self._passes(i, flow):
+            self._flows[i], self._next_trial[i] = flow, 0
+
+    def _passes(self, i: int, flow: LinearFlow) -> bool:
+        """Whether the risk comes to a target that waits until the end of the flow."""
+        waiting = self._targets[i][np.isinf(self._solutions.passages[i])]
+        return bool((self._system(i).risk(flow.at(flow.end)) <= waiting).any())

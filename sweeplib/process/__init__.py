@@ -1,0 +1,1 @@
+"""The running process and those it starts: commands, interrupts, messages, what is told of exceptions."""

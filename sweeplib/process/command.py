@@ -1,0 +1,74 @@
+"""A command of a user, or a job of the workflow: whatever ends it early is said in one line, and leaves no process."""
+
+import os
+import sys
+from collections.abc import Iterator
+from contextlib import contextmanager, suppress
+from pathlib import Path
+
+from sweeplib.errors import InputError
+from sweeplib.process.children import nothing_imported_from_here
+from sweeplib.process.interrupts import exit_now, interruptible
+from sweeplib.process.troubles import TRACEBACK, in_one_line
+
+GOES_ON = "the same command goes on where it stopped"
+INTERRUPTED = f"interrupted; {GOES_ON}"
+
+
+_directories: list[Path | None] = []
+"""Where the commands under way write."""
+
+
+@contextmanager
+def command(
+    directory: Path | None = None,
+    *,
+    interrupted: str | None = INTERRUPTED,
+    passing: tuple[type[BaseException], ...] = (BrokenPipeError,),
+) -> Iterator[None]:
+    """A context: an exception that leaves it is told on standard error in one line, then SystemExit is raised.
+
+    The status is 2 for input that is refused, else 1. Interrupted, the process ends with `interrupted` as its last
+    line, silently where that is None. Exceptions of the types `passing` pass, and all, with their tracebacks, where the
+    environment has SWEEPLIB_TRACEBACK.
+    """
+    _directories.append(directory)
+    try:
+        with nothing_imported_from_here(), interruptible(lambda: _say(interrupted)):
+            yield
+    except passing:
+        raise
+    except Exception as error:
+        if os.environ.get(TRACEBACK):
+            raise
+        _say(in_one_line(error, _directories[-1]))
+        raise SystemExit(2 if isinstance(error, InputError) else 1) from None
+    finally:
+        _directories.pop()
+
+
+@contextmanager
+def whole_process() -> Iterator[None]:
+    """A context: an exit status other than 0 that leaves it ends this process at once, and all that it started.
+
+    What was given up half made, such as the client of a scheduler that is not there, could wait for ever otherwise.
+    """
+    try:
+        yield
+    except SystemExit as error:
+        if not error.code:
+            raise
+        exit_now(error.code if isinstance(error.code, int) else 1)
+
+
+def writes_into(directory: Path) -> None:
+    """Let the command under way know the sweep's directory, of which errors tell."""
+    if _directories:
+        _directories[-1] = directory
+
+
+def _say(line: str | None) -> None:
+    if line is not None:
+        with suppress(OSError):  # nobody reads any more
+            sys.stderr.write(f"{line}\n")
+            sys.stderr.flush()

@@ -1,0 +1,94 @@
+"""What a reader sees of the workflow: a line a job, a line for what ends it. Snakemake's log file has all the rest."""
+
+import atexit
+import logging
+import re
+import signal
+import sys
+import threading
+import time
+from types import FrameType
+from typing import NoReturn
+
+from sweeplib.process.children import descendants, end
+from sweeplib.process.command import GOES_ON, INTERRUPTED
+from sweeplib.process.interrupts import ended, silence, watch
+
+CHATTER = (
+    "Assuming unrestricted",
+    "Building DAG",
+    "Exiting because a job execution failed",
+    "Execute ",
+    "Select jobs to execute",
+    "Shutting down",
+    "Terminating processes on user request",
+    "Using shell",
+    "Will exit after finishing",
+    "WorkflowError:\nAt least one job did not complete",
+    "host: ",
+)
+JOB_ERRORS = ("job_error", "group_error")
+TOLD = (1, 2)
+"""The exit statuses of a script that said itself what ended it."""
+_DIED = re.compile(r"CalledProcessError .*/(\w+)\.smk.*(?:exit status (\d+)|died with <Signals.\w+: (\d+)>)", re.DOTALL)
+
+
+class Messages(logging.Filter):
+    """Lets those of Snakemake's messages pass that say something to a reader."""
+
+    def filter(self, record: logging.LogRecord) -> bool:
+        """Whether a message is shown. In place of one that a script was killed there is a line that says so."""
+        text, event = str(record.msg), getattr(record, "event", None)
+        if text.startswith(CHATTER) or getattr(event, "value", None) in JOB_ERRORS:
+            return False
+        died = _DIED.search(text)
+        if died is None:
+            return True
+        rule, status, number = died.groups()
+        if number or int(status) not in TOLD:
+            sys.stderr.write(f"{rule}: its process {_end_by(int(number or 0) or int(status) - 128)}; {GOES_ON}\n")
+        return False
+
+
+def _end_by(number: int) -> str:
+    """How a script ended: by the signal of this number, if there is one, else with an exit status of 128 more."""
+    if number not in set(signal.Signals):
+        return f"ended with exit status {number + 128}"
+    why = ", as the system does when it is out of memory" if number == signal.SIGKILL else ""
+    return f"was ended by {signal.Signals(number).name}{why}"
+
+
+def install(logger: logging.Logger) -> None:
+    """Show a reader what matters of the messages of Snakemake's `logger`, or all if it is verbose.
+
+    When it is interrupted, end this process with all that it started; that takes the main thread to call this.
+    """
+    if logger.level > logging.DEBUG:
+        for handler in logger.handlers:
+            if not isinstance(handler, logging.FileHandler):
+                handler.addFilter(Messages())
+    if threading.current_thread() is threading.main_thread():
+        signal.signal(signal.SIGINT, _interrupted)
+        watch(_end)
+
+
+def _interrupted(_number: int, _frame: FrameType | None) -> NoReturn:
+    silence()
+    raise KeyboardInterrupt
+
+
+def _end(number: int) -> NoReturn:
+    """End what was started, then this process: its main thread has a moment to put things in order."""
+    silence()
+    once = threading.Lock()
+
+    def finish() -> NoReturn:
+        while not once.acquire(blocking=False):
+            time.sleep(1.0)
+        sys.stderr.write(f"{INTERRUPTED}\n")
+        ended(number)
+
+    atexit.register(finish)
+    end(descendants(), grace=1.0)
+    time.sleep(0.5)
+    finish()

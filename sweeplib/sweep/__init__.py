@@ -1,1 +1,0 @@
-"""A sweep: its grid, the plan, the cluster it runs on, and the run itself."""
