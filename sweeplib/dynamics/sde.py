@@ -14,17 +14,13 @@ import math
 import numpy as np
 from pydantic import Field
 
-from sweeplib.dynamics.dynamics import DYNAMICS, Array, NumericalOptions
+from sweeplib.dynamics.dynamics import DYNAMICS, NumericalOptions
+from sweeplib.dynamics.lane_dynamics import LaneDynamics, rows, trained, unrolled
 from sweeplib.dynamics.replicas import Replicas
-from sweeplib.dynamics.step_dynamics import StepDynamics
-from sweeplib.kernels.lanes import LANES
-from sweeplib.kernels.sde import sde_round
-from sweeplib.maths.overlaps import lower_factors
-from sweeplib.numerics.compiled import specialised
+from sweeplib.kernels.lanes import round_of
+from sweeplib.kernels.sde import Settings, reflection, sde_network, sde_prepare, sde_step, sde_work
+from sweeplib.maths.overlaps import lower_factors, on_sphere
 from sweeplib.problem import Problem
-
-STEPS_A_ROUND = 512
-"""Steps after which replicas that have stopped give up their lanes and the clock is looked at; fewer at large p."""
 
 
 class SdeOptions(NumericalOptions):
@@ -34,64 +30,37 @@ class SdeOptions(NumericalOptions):
     samples: int = Field(default=2, ge=1, le=1024)
 
 
-class Sde(StepDynamics):
-    """Replicas of the diffusion, the last axis of the state arrays; exits are at the resolution of its own steps."""
+class Sde(LaneDynamics):
+    """Replicas of the diffusion: the state is Q, M and a; exits are at the resolution of its own steps."""
 
     name = "sde"
     label = "SDE"
-    together = 1024
-    lanes = LANES
     uses_drifts = True
     Options = SdeOptions
     options: SdeOptions
 
     def __init__(self, replicas: Replicas, options: SdeOptions) -> None:
         super().__init__(replicas, options)
-        self._round = self.compiled(sde_round, lane_drifts=specialised(self.expectations.of_many(replicas.p)))
-        k = replicas.k
-        if replicas.spherical:
-            norm = np.sqrt(np.einsum("nii->ni", self.Q))
-            self.Q, self.M = self.Q / (norm[:, :, None] * norm[:, None, :]), self.M / norm[:, :, None]
+        p, k = replicas.p, replicas.k
+        shape = p, k, replicas.spherical, trained(replicas)
+        factors = multiplier(options.step, options.samples)
+        self.settings = Settings(*shape, options.step, options.samples, *factors, reflection())
+        self.called = self.functions(self.expectations.of_many(p))
+        self.round = round_of(sde_work, prepare=sde_prepare, take_step=sde_step, fill_network=sde_network)
         L_star = lower_factors(replicas.Q, replicas.M, replicas.P)[:, :k, :k]
-        self._state = _lanes_last(self.Q), _lanes_last(self.M), _lanes_last(replicas.P), _lanes_last(L_star)
-        self._a = replicas.a.T.copy()
-        self._multiplier = multiplier(self.options.step, self.options.samples)
-        self._constants = (
-            np.ascontiguousarray(replicas.a_star.T),
-            replicas.gamma / replicas.p,
-            replicas.Delta,
-            replicas.second_layer_rate,
-            self.options.step * replicas.step_time,
-            replicas.step_time,
-            replicas.d.astype(np.float64),
-            replicas.keys,
-            replicas.seeds,
-        )
+        Q, M = on_sphere(replicas.Q, replicas.M) if replicas.spherical else (replicas.Q, replicas.M)
+        self.begin(np.concatenate([rows(part) for part in (Q, M, replicas.a)]), L_star)
 
-    def advance(self, to: int, deadline: float = np.inf) -> None:
-        """Run rounds of steps until every running replica is at recording time number `to`."""
-        until = np.ascontiguousarray(self.until[:, to])
-        while (order := self.behind(to)).size:
-            self._round(
-                order,
-                max(1, STEPS_A_ROUND // self.replicas.p**2),
-                self.replicas.spherical,
-                self.options.samples,
-                *self._multiplier,
-                *self._state,
-                self._a,
-                *self._constants,
-                until,
-                self.targets,
-                self.step,
-                self.exits,
-                self.failed,
-            )
-            self.stop()
-            if self.clock() > deadline:
-                self.give_up()
-        self.Q, self.M = (np.ascontiguousarray(np.moveaxis(part, -1, 0)) for part in self._state[:2])
-        self.a = self._a.T.copy()
+    @property
+    def steps_a_round(self) -> int:
+        """The steps of a round, fewer at large p."""
+        return max(1, super().steps_a_round // self.replicas.p**2)
+
+    def observe(self) -> None:
+        """Take Q, M and a from the state."""
+        p, k = self.replicas.p, self.replicas.k
+        self.Q, self.M = unrolled(self.state[: p * p], p, p), unrolled(self.state[p * p : p * (p + k)], p, k)
+        self.a = unrolled(self.state[p * (p + k) :], p)
 
     @staticmethod
     def step_length(options: NumericalOptions) -> float:
@@ -116,10 +85,6 @@ def multiplier(step: float, samples: int) -> tuple[float, float]:
     root = math.sqrt(2.0 * ratio)
     share = root * math.sin(math.asin(min(1.0, 1.0 / root)) / 3.0)
     return share, math.sqrt(ratio - share * share)
-
-
-def _lanes_last(part: Array) -> Array:
-    return np.ascontiguousarray(np.moveaxis(part, 0, -1))
 
 
 DYNAMICS.register("sde", Sde)

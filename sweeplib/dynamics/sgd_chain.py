@@ -8,78 +8,41 @@ divides rows by their norms. M = A L*ᵀ and Q = A Aᵀ + B Bᵀ; neither is eve
 """
 
 import numpy as np
-from numpy.typing import NDArray
 
 from sweeplib.dynamics.dynamics import DYNAMICS, NumericalOptions
+from sweeplib.dynamics.lane_dynamics import LaneDynamics, rows, trained, unrolled
 from sweeplib.dynamics.replicas import Replicas
-from sweeplib.dynamics.step_dynamics import StepDynamics
 from sweeplib.errors import InputError
-from sweeplib.kernels.chain import chain_round
-from sweeplib.kernels.lanes import LANES
+from sweeplib.kernels.chain import Settings, chain_network, chain_prepare, chain_step, chain_work
+from sweeplib.kernels.lanes import round_of
 from sweeplib.maths.overlaps import lower_factors
 from sweeplib.problem import Problem
 
-Array = NDArray[np.float64]
 
-STEPS_A_ROUND = 512
-"""Steps after which replicas that have stopped give up their lanes."""
-
-
-class SgdChain(StepDynamics):
-    """Replicas of the overlap chain; the replica is the last axis of the state arrays, as the kernel wants it."""
+class SgdChain(LaneDynamics):
+    """Replicas of the overlap chain: the state is A, B and a."""
 
     name = "sgd_chain"
     label = "SGD (overlap chain)"
-    together = 1024
-    lanes = LANES
 
     def __init__(self, replicas: Replicas, options: NumericalOptions) -> None:
         super().__init__(replicas, options)
-        k = replicas.k
-        self._round = self.compiled(chain_round)
-        factor = np.moveaxis(lower_factors(replicas.Q, replicas.M, replicas.P), 0, -1)
-        self._L_star = np.ascontiguousarray(factor[:k, :k])
-        self._A, self._B = np.ascontiguousarray(factor[k:, :k]), np.ascontiguousarray(factor[k:, k:])
-        self._a = replicas.a.T.copy()
-        self._constants = (
-            np.ascontiguousarray(replicas.a_star.T),
-            replicas.step_time,
-            replicas.second_layer_rate * replicas.step_time,
-            np.sqrt(replicas.Delta),
-            (replicas.d - replicas.p - k).astype(np.float64),
-            replicas.keys,
-            replicas.seeds,
-        )
+        p, k = replicas.p, replicas.k
+        self.settings = Settings(p, k, replicas.spherical, trained(replicas))
+        self.called = self.functions()
+        self.round = round_of(chain_work, prepare=chain_prepare, take_step=chain_step, fill_network=chain_network)
+        factor = lower_factors(replicas.Q, replicas.M, replicas.P)
+        self._L_star = factor[:, :k, :k]
+        parts = factor[:, k:, :k], factor[:, k:, k:], replicas.a
+        self.begin(np.concatenate([rows(part) for part in parts]), self._L_star)
 
-    def advance(self, to: int, deadline: float = np.inf) -> None:
-        """Run rounds of steps until every running replica is at recording time number `to`."""
-        until = np.ascontiguousarray(self.until[:, to])
-        while (order := self.behind(to)).size:
-            self._round(
-                order,
-                STEPS_A_ROUND,
-                self.replicas.spherical,
-                self._A,
-                self._B,
-                self._L_star,
-                self._a,
-                *self._constants,
-                until,
-                self.targets,
-                self.step,
-                self.exits,
-                self.failed,
-            )
-            self.stop()
-            if self.clock() > deadline:
-                self.give_up()
-        self._observe()
-
-    def _observe(self) -> None:
-        A, B, L_star = (np.ascontiguousarray(np.moveaxis(part, -1, 0)) for part in (self._A, self._B, self._L_star))
-        self.a = self._a.T.copy()
+    def observe(self) -> None:
+        """Take Q = A Aᵀ + B Bᵀ, M = A L*ᵀ and a from the state."""
+        p, k = self.replicas.p, self.replicas.k
+        A, B = unrolled(self.state[: p * k], p, k), unrolled(self.state[p * k : p * (k + p)], p, p)
+        self.a = unrolled(self.state[p * (k + p) :], p)
         with np.errstate(over="ignore", invalid="ignore"):  # in runs that diverged, and only there
-            self.M = A @ L_star.transpose(0, 2, 1)
+            self.M = A @ self._L_star.transpose(0, 2, 1)
             self.Q = A @ A.transpose(0, 2, 1) + B @ B.transpose(0, 2, 1)
 
     @staticmethod

@@ -1,16 +1,15 @@
 """What the dynamics that go step by step share: counting steps, exits at step resolution, stopping."""
 
 from collections.abc import Callable
-from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
 from sweeplib.dynamics.dynamics import Array, Dynamics, NumericalOptions
 from sweeplib.dynamics.replicas import Replicas
-from sweeplib.maths.activations import activation
+from sweeplib.kernels.functions import functions, no_drifts
+from sweeplib.kernels.lanes import Functions
 from sweeplib.maths.expectations import expectations
-from sweeplib.numerics.compiled import over_arrays, specialised
 
 
 class StepDynamics(Dynamics):
@@ -34,17 +33,9 @@ class StepDynamics(Dynamics):
             replicas.Q, replicas.M, replicas.P, replicas.a, replicas.a_star
         )[:, None]
 
-    def compiled(self, template: Callable[..., Any], **bindings: Any) -> Any:
-        """The kernel with the activations of student and teacher, the population risk, and more, bound in."""
-        student = activation(self.replicas.activation)
-        return specialised(
-            template,
-            student_values=over_arrays(student.value),
-            student_slopes=over_arrays(student.derivative),
-            teacher_values=over_arrays(activation(self.replicas.teacher_activation).value),
-            population_risk=self.expectations.risk,
-            **bindings,
-        )
+    def functions(self, lane_drifts: Callable[..., None] = no_drifts) -> Functions:
+        """What kernels call of the activations."""
+        return functions(self.replicas.activation, self.replicas.teacher_activation, self.expectations, lane_drifts)
 
     def stop(self) -> None:
         """Take out of the run what diverged, and what made its last exit if it may stop there."""

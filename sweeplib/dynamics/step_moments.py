@@ -15,7 +15,7 @@ from numpy.typing import NDArray
 from sweeplib.dynamics.replicas import Replicas
 from sweeplib.maths.activations import activation
 from sweeplib.maths.overlaps import lower_factors
-from sweeplib.numerics.compiled import over_arrays
+from sweeplib.numerics.compiled import called, over_arrays
 
 Array = NDArray[np.float64]
 
@@ -151,5 +151,5 @@ class StepMoments:
 def _values(function, fields: Array) -> Array:  # type: ignore[no-untyped-def]
     """An activation, or its derivative, of fields (m, n)."""
     out = np.empty(fields.size)
-    over_arrays(function)(np.ascontiguousarray(fields).ravel(), out)
+    called(over_arrays(function), np.ascontiguousarray(fields).ravel(), out)
     return out.reshape(fields.shape)

@@ -1,41 +1,130 @@
-"""The compiled step of the overlap chain, for groups of replicas side by side in vector lanes."""
+"""The step of the overlap chain, for a group of replicas side by side in vector lanes.
+
+The state of replicas is a block of the rows of A (p, k), B (p, p) and a (p,).
+"""
 
 import math
+from typing import NamedTuple
 
 import numpy as np
 
 from sweeplib.kernels.lanes import (
     OVERFLOW,
+    Array,
+    Constants,
+    Network,
     add_mean,
+    allocating,
+    constants_of,
     draw_normals,
     fields,
     fill_teacher_overlaps,
-    gather,
-    group_width,
     kernel,
-    next_targets,
-    note_divergences,
-    note_exits,
-    scatter,
 )
 from sweeplib.numerics.random import attempt_words, chi_square, chi_square_proposal, gamma_constants
 
 
-def _unbound(*arguments):  # type: ignore[no-untyped-def]
-    raise NotImplementedError("bound by `specialised`")
+class Settings(NamedTuple):
+    """What a run of the chain is: its widths, its geometry, whether the second layer is trained."""
+
+    p: int
+    k: int
+    spherical: bool
+    trained: bool
 
 
-student_values = student_slopes = teacher_values = population_risk = _unbound
+class Sample(NamedTuple):
+    """A sample in the frame of the weights: normals z (k + p + 2, lanes), u* and w first, then those of label and s.
+
+    The length s (lanes,) out of their span has s² ~ χ²(degrees); beside it what drawing it needs.
+    """
+
+    z: Array
+    s: Array
+    degrees: Array
+    scale: Array
+    width: Array
+    sure: Array
+    four: Array
+
+
+class Fields(NamedTuple):
+    """λ (p, lanes), λ* (k, lanes), σ(λ), c (p, lanes) and E (lanes,)."""
+
+    lam: Array
+    lam_star: Array
+    value: Array
+    c: Array
+    E: Array
+
+
+class Rotations(NamedTuple):
+    """Room (lanes,) for the rotations of columns."""
+
+    spill: Array
+    cosine: Array
+    sine: Array
+    tail: Array
+
+
+class Chain(NamedTuple):
+    """All that a group works with: the state A, B, a, the constants, and room for a step."""
+
+    A: Array
+    B: Array
+    a: Array
+    constants: Constants
+    sample: Sample
+    fields: Fields
+    rotations: Rotations
+    network: Network
+
+
+@allocating
+def chain_work(settings, state, constants):  # type: ignore[no-untyped-def]
+    """All that a group works with, from its blocks of state and constants, flat."""
+    p, k = settings.p, settings.k
+    lanes = state.shape[0] // (p * k + p * p + p)
+    ends = p * k * lanes, (p * k + p * p) * lanes
+    given = constants_of(constants, k)
+    rows = np.empty((9, lanes))
+    z, sure, four = np.empty((4 * ((p + k + 5) // 4), lanes)), np.empty(lanes, np.bool_), np.empty((4, 1))
+    sample = Sample(z, rows[0], rows[1], rows[2], rows[3], sure, four)
+    for lane in range(lanes):
+        sample.degrees[lane] = given.d[lane] - p - k
+        sample.scale[lane], sample.width[lane] = gamma_constants(sample.degrees[lane])
+    wide, teacher = np.empty((3, p, lanes)), np.empty((k, lanes))
+    Q, M, P = np.empty((p, p, lanes)), np.empty((p, k, lanes)), np.empty((k, k, lanes))
+    a = state[ends[1] :].reshape((p, lanes))
+    network = Network(Q, M, P, a, given.a_star, np.empty(lanes), np.empty(lanes))
+    fill_teacher_overlaps(given.L_star, network.P)
+    return Chain(
+        state[: ends[0]].reshape((p, k, lanes)),
+        state[ends[0] : ends[1]].reshape((p, p, lanes)),
+        a,
+        given,
+        sample,
+        Fields(wide[0], teacher, wide[1], wide[2], rows[4]),
+        Rotations(rows[5], rows[6], rows[7], rows[8]),
+        network,
+    )
 
 
 @kernel
-def draw_outside(degrees, scale, width, normal, step, seed, key, sure, out):  # type: ignore[no-untyped-def]
-    """Fill out (lanes,) with the length s of each sample out of the span of the weights, s² ~ χ²(degrees)."""
+def chain_prepare(settings, functions, work, broken):  # type: ignore[no-untyped-def]
+    """Do nothing: the state is what a step needs."""
+
+
+@kernel
+def draw_outside(stream, sample, normal):  # type: ignore[no-untyped-def]
+    """Fill s of each sample from a normal number (lanes,) and its lane's stream."""
+    step, seed, key = stream.step, stream.seed, stream.key
+    degrees, sure, out = sample.degrees, sample.sure, sample.s
     lanes = out.shape[0]
     certain = True
     for lane in range(lanes):
         word, _, _, _ = attempt_words(step[lane], seed[lane], key[lane])
-        square, accepted = chi_square_proposal(scale[lane], width[lane], normal[lane], word)
+        square, accepted = chi_square_proposal(sample.scale[lane], sample.width[lane], normal[lane], word)
         sure[lane] = accepted & (degrees[lane] >= 2.0)
         out[lane] = math.sqrt(square)
     for lane in range(lanes):
@@ -43,15 +132,21 @@ def draw_outside(degrees, scale, width, normal, step, seed, key, sure, out):  # 
     if not certain:
         for lane in range(lanes):
             if not sure[lane]:
-                out[lane] = math.sqrt(chi_square(degrees[lane], normal[lane], step[lane], seed[lane], key[lane]))
+                square = chi_square(degrees[lane], normal[lane], step[lane], seed[lane], key[lane], sample.four)
+                out[lane] = math.sqrt(square)
 
 
 @kernel
-def rotation(x, y):  # type: ignore[no-untyped-def]
-    """(cosine, sine, length): the rotation of (x, y) to (length, 0); the identity where both are zero."""
-    length = math.sqrt(x * x + y * y)
-    inverse = 1.0 / length if length > 0.0 else 0.0
-    return (x * inverse if length > 0.0 else 1.0), y * inverse, length
+def fill_rotations(x, y, length, cosine, sine):  # type: ignore[no-untyped-def]
+    """Fill the rotations of (x, y) to (length, 0), the identity where both are zero; all (lanes,), y may be `length`."""
+    for lane in range(length.shape[0]):
+        sine[lane] = y[lane]
+    for lane in range(length.shape[0]):
+        length[lane] = math.sqrt(x[lane] * x[lane] + sine[lane] * sine[lane])
+    for lane in range(length.shape[0]):
+        inverse = 1.0 / length[lane] if length[lane] > 0.0 else 0.0
+        cosine[lane] = x[lane] * inverse if length[lane] > 0.0 else 1.0
+        sine[lane] *= inverse
 
 
 @kernel
@@ -72,17 +167,18 @@ def rotate_columns(B, j, spill, cosine, sine):  # type: ignore[no-untyped-def]
 
 
 @kernel
-def refactor(B, c, z, k, outside, tail, spill, cosine, sine):  # type: ignore[no-untyped-def]
-    """Replace B by a lower triangular factor of [B + c wᵀ, s c], by rotations of columns; w is z from row k on.
+def refactor(B, c, w, outside, rotations):  # type: ignore[no-untyped-def]
+    """Replace B by a lower triangular factor of [B + c wᵀ, s c], by rotations of columns.
 
     From the last column on, rotate (w, s) into its first axis: B turns Hessenberg, its column beyond the last, `spill`,
     being zero but in the last row. Then c times the length of (w, s) goes into the first column, and rotations from the
     first column on make B triangular again. A single row needs none of it: its factor is its length.
     """
     p, _, lanes = B.shape
+    spill, cosine, sine, tail = rotations.spill, rotations.cosine, rotations.sine, rotations.tail
     if p == 1:
         for lane in range(lanes):
-            along = B[0, 0, lane] + c[0, lane] * z[k, lane]
+            along = B[0, 0, lane] + c[0, lane] * w[0, lane]
             across = c[0, lane] * outside[lane]
             B[0, 0, lane] = math.sqrt(along * along + across * across)
         return
@@ -90,16 +186,13 @@ def refactor(B, c, z, k, outside, tail, spill, cosine, sine):  # type: ignore[no
         tail[lane] = outside[lane]
         spill[lane] = 0.0
     for j in range(p - 1, -1, -1):
-        for lane in range(lanes):
-            cosine[lane], sine[lane], tail[lane] = rotation(z[k + j, lane], tail[lane])
+        fill_rotations(w[j], tail, tail, cosine, sine)
         rotate_columns(B, j, spill, cosine, sine)
     for i in range(p):
         for lane in range(lanes):
             B[i, 0, lane] += c[i, lane] * tail[lane]
     for j in range(p):
-        for lane in range(lanes):
-            right = B[j, j + 1, lane] if j + 1 < p else spill[lane]
-            cosine[lane], sine[lane], tail[lane] = rotation(B[j, j, lane], right)
+        fill_rotations(B[j, j], B[j, j + 1] if j + 1 < p else spill, tail, cosine, sine)
         rotate_columns(B, j, spill, cosine, sine)
 
 
@@ -153,114 +246,67 @@ def fill_overlaps(A, B, L_star, Q, M):  # type: ignore[no-untyped-def]
             add_products(A[i], L_star[r], r + 1, M[i, r])
 
 
-def chain_round(  # type: ignore[no-untyped-def]
-    order,
-    chunk,
-    spherical,
-    A_all,
-    B_all,
-    L_star_all,
-    a_all,
-    a_star_all,
-    rate_all,
-    second_rate_all,
-    noise_all,
-    degrees_all,
-    keys,
-    seeds,
-    until,
-    targets,
-    steps,
-    exits,
-    failed,
-):
-    """Take up to `chunk` steps, not beyond `until`, with each replica in `order`; the state is changed in place.
+@kernel
+def chain_network(work):  # type: ignore[no-untyped-def]
+    """Fill the overlaps now."""
+    fill_overlaps(work.A, work.B, work.constants.L_star, work.network.Q, work.network.M)
 
-    A_all (p, k, n), B_all (p, p, n), L_star_all (k, k, n), a_all (p, n), a_star_all (k, n); of shape (n,): rate γ/(pd),
-    second_rate ε times that (all positive, or all zero: frozen), noise √Δ, degrees d−p−k, keys, seeds, until, steps,
-    failed; targets and exits (n, thresholds).
+
+@kernel
+def shorten_slack(settings, lipschitz, work):  # type: ignore[no-untyped-def]
+    """Take from the slack how far f moves in a step, at most (L/p) Σ_i |a_i c_i| |x| √d, twice that on the sphere.
+
+    A projection moves a row back by no more than the step moved it. Where no Lipschitz constant L is known, or the
+    second layer moves as well, there is no slack.
     """
-    p, k, n = A_all.shape
-    last = order.shape[0] - 1
-    trained = second_rate_all[0] > 0.0
-    first = 0
-    while first < order.shape[0]:
-        lanes = group_width(order.shape[0] - first)
-        A, B, L_star = np.empty((p, k, lanes)), np.zeros((p, p, lanes)), np.empty((k, k, lanes))
-        Q, M, P = np.empty((p, p, lanes)), np.empty((p, k, lanes)), np.empty((k, k, lanes))
-        a, a_star, constants = np.empty((p, lanes)), np.empty((k, lanes)), np.empty((4, lanes))
-        z, lam, lam_star = np.empty((4 * ((p + k + 5) // 4), lanes)), np.empty((p, lanes)), np.empty((k, lanes))
-        value, value_star = np.empty((p, lanes)), np.empty((k, lanes))
-        c, spill, outside, displacement = np.empty((p, lanes)), np.empty(lanes), np.empty(lanes), np.empty(lanes)
-        scale, width = np.empty(lanes), np.empty(lanes)
-        sure, broken = np.empty(lanes, np.bool_), np.empty(lanes, np.bool_)
-        cosine, sine, tail = np.empty(lanes), np.empty(lanes), np.empty(lanes)
-        risk, target = np.empty(lanes), np.empty(lanes)
-        key, seed, step = np.empty(lanes, np.uint64), np.empty(lanes, np.uint64), np.empty(lanes, np.uint64)
-        lams, values, slopes = lam.reshape(p * lanes), value.reshape(p * lanes), c.reshape(p * lanes)
-        lams_star, values_star = lam_star.reshape(k * lanes), value_star.reshape(k * lanes)
-        gather(A_all.reshape((p * k, n)), order, first, A.reshape((p * k, lanes)))
-        gather(B_all.reshape((p * p, n)), order, first, B.reshape((p * p, lanes)))
-        gather(L_star_all.reshape((k * k, n)), order, first, L_star.reshape((k * k, lanes)))
-        gather(a_all, order, first, a)
-        gather(a_star_all, order, first, a_star)
-        count = chunk
+    a, c, z, slack = work.a, work.fields.c, work.sample.z, work.network.slack
+    if not lipschitz < np.inf or settings.trained:
+        slack[:] = 0.0
+        return
+    p, lanes = c.shape
+    factor = (2.0 if settings.spherical else 1.0) * lipschitz / p
+    square, moved = work.rotations.cosine, work.rotations.sine
+    for lane in range(lanes):
+        square[lane], moved[lane] = work.sample.s[lane] * work.sample.s[lane], 0.0
+    for row in range(p + settings.k):
         for lane in range(lanes):
-            replica = order[min(first + lane, last)]
-            constants[0, lane] = rate_all[replica]
-            constants[1, lane] = noise_all[replica]
-            constants[2, lane] = degrees_all[replica]
-            constants[3, lane] = second_rate_all[replica]
-            scale[lane], width[lane] = gamma_constants(degrees_all[replica])
-            key[lane], seed[lane], step[lane] = keys[replica], seeds[replica], steps[replica]
-            count = min(count, until[replica] - steps[replica])
-        fill_teacher_overlaps(L_star, P)
-        pending = next_targets(order, first, targets, exits, target)
-        for _ in range(count):
-            draw_normals(step, seed, key, z)
-            draw_outside(constants[2], scale, width, z[k + p + 1], step, seed, key, sure, outside)
-            fields(A, B, L_star, z, lam, lam_star)
+            square[lane] += z[row, lane] * z[row, lane]
+    for i in range(p):
+        for lane in range(lanes):
+            moved[lane] += abs(a[i, lane] * c[i, lane])
+    for lane in range(lanes):
+        slack[lane] -= factor * moved[lane] * math.sqrt(square[lane])
+
+
+@kernel
+def chain_step(settings, functions, stream, work, broken):  # type: ignore[no-untyped-def]
+    """A step: A += c u*ᵀ, B a factor of [B + c wᵀ, s c], a += ε T σ(λ) E, with c_i = T a_i σ'(λ_i) E; project."""
+    p, k = settings.p, settings.k
+    A, a, constants, z = work.A, work.a, work.constants, work.sample.z
+    lam, lam_star, value, c, E = work.fields
+    lanes = E.shape[0]
+    draw_normals(stream.step, stream.seed, stream.key, z)
+    draw_outside(stream, work.sample, z[k + p + 1])
+    fields(A, work.B, constants.L_star, z, lam, lam_star)
+    functions.labels(lam_star, constants.a_star, E)
+    for lane in range(lanes):
+        E[lane] += math.sqrt(constants.Delta[lane]) * z[k + p, lane]
+    functions.value(lam.reshape(p * lanes), value.reshape(p * lanes))
+    add_mean(-1.0 / p, a, value, E)
+    for lane in range(lanes):
+        broken[lane] |= not abs(E[lane]) < OVERFLOW
+    functions.slope(lam.reshape(p * lanes), c.reshape(p * lanes))
+    for i in range(p):
+        for lane in range(lanes):
+            c[i, lane] *= constants.T[lane] * a[i, lane] * E[lane]
+        for s in range(k):
             for lane in range(lanes):
-                displacement[lane] = constants[1, lane] * z[k + p, lane]
-            teacher_values(lams_star, values_star)
-            add_mean(1.0 / k, a_star, value_star, displacement)
-            student_values(lams, values)
-            add_mean(-1.0 / p, a, value, displacement)
-            diverged = False
+                A[i, s, lane] += c[i, lane] * z[s, lane]
+    if settings.trained:
+        for i in range(p):
             for lane in range(lanes):
-                broken[lane] = not abs(displacement[lane]) < OVERFLOW
-                diverged |= broken[lane]
-            if diverged:
-                note_divergences(order, first, broken, step, failed)
-            student_slopes(lams, slopes)
-            for i in range(p):
-                for lane in range(lanes):
-                    c[i, lane] *= constants[0, lane] * a[i, lane] * displacement[lane]
-                for s in range(k):
-                    for lane in range(lanes):
-                        A[i, s, lane] += c[i, lane] * z[s, lane]
-            if trained:
-                for i in range(p):
-                    for lane in range(lanes):
-                        a[i, lane] += constants[3, lane] * value[i, lane] * displacement[lane]
-            refactor(B, c, z, k, outside, tail, spill, cosine, sine)
-            if spherical:
-                project(A, B, risk)
-            for lane in range(lanes):
-                step[lane] += np.uint64(1)
-            if pending:
-                fill_overlaps(A, B, L_star, Q, M)
-                population_risk(Q, M, P, a, a_star, risk)
-                hit = False
-                for lane in range(lanes):
-                    hit |= risk[lane] <= target[lane]
-                if hit:
-                    note_exits(order, first, risk, targets, step, exits)
-                    pending = next_targets(order, first, targets, exits, target)
-        scatter(A.reshape((p * k, lanes)), order, first, A_all.reshape((p * k, n)))
-        scatter(B.reshape((p * p, lanes)), order, first, B_all.reshape((p * p, n)))
-        if trained:
-            scatter(a, order, first, a_all)
-        for lane in range(min(lanes, order.shape[0] - first)):
-            steps[order[first + lane]] = step[lane]
-        first += lanes
+                a[i, lane] += constants.epsilon[lane] * constants.T[lane] * value[i, lane] * E[lane]
+    shorten_slack(settings, functions.lipschitz, work)
+    refactor(work.B, c, z[k : k + p], work.sample.s, work.rotations)
+    if settings.spherical:
+        project(A, work.B, work.rotations.cosine)

@@ -1,13 +1,26 @@
-"""Replicas side by side in vector lanes: what the compiled steps of the chain and of the SDE share.
+"""Replicas side by side in vector lanes: the round of steps that the chain and the SDE share.
 
 Arrays have the lane as last axis: A (p, k, lanes), B (p, p, lanes), fields (p, lanes). Lanes never mix, and groups are
 filled up to whole vectors with copies of their last replica, so that no bit of a replica depends on its neighbours.
+
+State and constants of n replicas are blocks (rows, n); of those of a group, dynamics take views under the names of the
+theory. Functions of the activations and the target are called through their addresses: kernels are compiled once for
+all of them.
 """
+
+import math
+from functools import cache
+from typing import Any, NamedTuple
 
 import numba
 import numpy as np
+from numpy.typing import NDArray
 
+from sweeplib.numerics.binding import bound
+from sweeplib.numerics.compiled import inlined, specialised
 from sweeplib.numerics.random import make_fours, two_draws, words
+
+Array = NDArray[np.float64]
 
 MOST_LANES = 128
 """So many that starting a loop over them costs next to nothing; of more, the state of wide networks fills the cache."""
@@ -20,7 +33,118 @@ LANES = (FEWEST_LANES, MOST_LANES)
 OVERFLOW = 1e100
 """A displacement beyond this, or none at all, is called a divergence."""
 
-kernel = numba.njit(error_model="numpy", fastmath={"contract"})
+ROUNDING = 1e-9
+"""What a bound of the risk is tightened by, relative and absolute, for errors of rounding in it and in the risk."""
+
+_OPTIONS: dict[str, Any] = {
+    "error_model": "numpy",
+    "fastmath": {"contract"},
+    "no_cpython_wrapper": True,
+    "no_cfunc_wrapper": True,
+}
+
+kernel = numba.njit(_nrt=False, **_OPTIONS)
+"""For functions that neither allocate nor return arrays: they count no references, which costs more than a loop."""
+
+allocating = numba.njit(**_OPTIONS)
+"""For all others."""
+
+
+class Functions(NamedTuple):
+    """Of a pair of activations and a target, by address: σ and σ' (x, out), f* (λ*, a*, out), risk and drifts.
+
+    `lipschitz` is a bound of |σ'|, inf where none is known.
+    """
+
+    value: Any
+    slope: Any
+    labels: Any
+    risk: Any
+    drifts: Any
+    lipschitz: float
+
+
+class Constants(NamedTuple):
+    """What is constant in replicas, last axis: L* (k, k), a* (k,), γ/p, T = γ/(pd), ε, Δ and d."""
+
+    L_star: Array
+    a_star: Array
+    noise: Array
+    T: Array
+    epsilon: Array
+    Delta: Array
+    d: Array
+
+
+class Progress(NamedTuple):
+    """Of n replicas: the steps `taken` (n,), `until` which to go, targets of the risk (n, thresholds), what was met.
+
+    `exits` (n, thresholds) are the steps of the exits and `failed` (n,) that of a divergence, negative while there is
+    none. `keys` and `seeds` (n,) name the streams of random numbers.
+    """
+
+    taken: NDArray[np.int64]
+    until: NDArray[np.int64]
+    targets: Array
+    exits: NDArray[np.int64]
+    failed: NDArray[np.int64]
+    keys: NDArray[np.uint64]
+    seeds: NDArray[np.uint64]
+
+
+class Stream(NamedTuple):
+    """Key, seed and next step (lanes,) of each lane's random numbers."""
+
+    key: NDArray[np.uint64]
+    seed: NDArray[np.uint64]
+    step: NDArray[np.uint64]
+
+
+class Group(NamedTuple):
+    """The replicas `order` from number `first` on, a lane each: which are `broken`, and the target (lanes,) of each."""
+
+    order: NDArray[np.intp]
+    first: int
+    progress: Progress
+    broken: NDArray[np.bool_]
+    target: Array
+
+
+class Network(NamedTuple):
+    """The overlaps and second layers of a group, as the risk takes them, and room for the risk (lanes,).
+
+    `slack` (lanes,) is how far the network f may move, in the norm of L², before the risk can come to a target.
+    """
+
+    Q: Array
+    M: Array
+    P: Array
+    a: Array
+    a_star: Array
+    risk: Array
+    slack: Array
+
+
+@allocating
+def constants_of(block, k):  # type: ignore[no-untyped-def]
+    """The constants in a flat block of k (k + 1) + 5 rows."""
+    width = block.shape[0] // (k * (k + 1) + 5)
+    at = k * (k + 1) * width
+    return Constants(
+        block[: k * k * width].reshape((k, k, width)),
+        block[k * k * width : at].reshape((k, width)),
+        block[at : at + width],
+        block[at + width : at + 2 * width],
+        block[at + 2 * width : at + 3 * width],
+        block[at + 3 * width : at + 4 * width],
+        block[at + 4 * width : at + 5 * width],
+    )
+
+
+def constants_block(constants: Constants) -> Array:
+    """The block (rows, n) of the constants of n replicas."""
+    n = len(constants.d)
+    return np.concatenate([part.reshape(-1, n) for part in constants])
 
 
 @kernel
@@ -112,25 +236,45 @@ def fill_teacher_overlaps(L_star, P):  # type: ignore[no-untyped-def]
                     P[r, s, lane] += L_star[r, q, lane] * L_star[s, q, lane]
 
 
-@kernel
-def next_targets(order, first, targets, exits, out):  # type: ignore[no-untyped-def]
-    """Fill out (lanes,) with the highest target not yet reached, or -inf; say whether there is one."""
-    lanes = out.shape[0]
-    pending = False
+@allocating
+def begin(order, first, progress, lanes):  # type: ignore[no-untyped-def]
+    """The streams of the next group, where each lane is."""
     last = order.shape[0] - 1
+    stream = Stream(np.empty(lanes, np.uint64), np.empty(lanes, np.uint64), np.empty(lanes, np.uint64))
     for lane in range(lanes):
         replica = order[min(first + lane, last)]
+        stream.key[lane], stream.seed[lane] = progress.keys[replica], progress.seeds[replica]
+        stream.step[lane] = progress.taken[replica]
+    return stream
+
+
+@kernel
+def steps_to_take(order, first, progress, most):  # type: ignore[no-untyped-def]
+    """How many steps all lanes of the next group can take together."""
+    for replica in order[first : first + MOST_LANES]:
+        most = min(most, progress.until[replica] - progress.taken[replica])
+    return most
+
+
+@kernel
+def next_targets(order, first, progress, out):  # type: ignore[no-untyped-def]
+    """Fill out (lanes,) with the highest target not yet reached, or -inf; say whether there is one."""
+    pending = False
+    last = order.shape[0] - 1
+    for lane in range(out.shape[0]):
+        replica = order[min(first + lane, last)]
         out[lane] = -np.inf
-        for t in range(targets.shape[1]):
-            if exits[replica, t] < 0:
-                out[lane] = max(out[lane], targets[replica, t])
+        for t in range(progress.targets.shape[1]):
+            if progress.exits[replica, t] < 0:
+                out[lane] = max(out[lane], progress.targets[replica, t])
                 pending = True
     return pending
 
 
 @kernel
-def note_exits(order, first, risk, targets, step, exits):  # type: ignore[no-untyped-def]
+def note_exits(order, first, risk, step, progress):  # type: ignore[no-untyped-def]
     """Note the step as exit of each threshold that a lane's risk now reaches for the first time."""
+    exits, targets = progress.exits, progress.targets
     for lane in range(min(risk.shape[0], order.shape[0] - first)):
         replica = order[first + lane]
         for t in range(targets.shape[1]):
@@ -145,3 +289,103 @@ def note_divergences(order, first, broken, step, failed):  # type: ignore[no-unt
         replica = order[first + lane]
         if failed[replica] < 0 and broken[lane]:
             failed[replica] = step[lane]
+
+
+@kernel
+def any_of(flags):  # type: ignore[no-untyped-def]
+    """Whether one of the flags is set."""
+    found = False
+    for lane in range(flags.shape[0]):
+        found |= flags[lane]
+    return found
+
+
+@kernel
+def filled_lanes(broken):  # type: ignore[no-untyped-def]
+    """The lanes up to the last that is not broken: those beyond hold copies."""
+    filled = 0
+    for lane in range(broken.shape[0]):
+        if not broken[lane]:
+            filled = lane + 1
+    return filled
+
+
+@kernel
+def may_exit(slack):  # type: ignore[no-untyped-def]
+    """Whether the risk of a lane may have come to its target."""
+    found = False
+    for lane in range(slack.shape[0]):
+        found |= slack[lane] <= 0.0
+    return found
+
+
+@kernel
+def fill_slack(risk, target, slack):  # type: ignore[no-untyped-def]
+    """Fill √(2 risk) − √(2 target): by the triangle inequality f moves so far before the risk is at the target."""
+    for lane in range(slack.shape[0]):
+        goal = math.sqrt(2.0 * max(target[lane], 0.0)) if target[lane] > -np.inf else -np.inf
+        slack[lane] = (1.0 - ROUNDING) * (math.sqrt(2.0 * max(risk[lane], 0.0)) - goal) - ROUNDING
+
+
+def _unbound(*arguments):  # type: ignore[no-untyped-def]
+    raise NotImplementedError("bound by `specialised`")
+
+
+work_space = prepare = take_step = fill_network = steps = _unbound
+
+
+def take_steps(count, settings, functions, stream, work, group):  # type: ignore[no-untyped-def]
+    """Take so many steps with all lanes of a group, and note what happens."""
+    network, broken, target, progress = work.network, group.broken, group.target, group.progress
+    order, first = group.order, group.first
+    pending = next_targets(order, first, progress, target)
+    prepare(settings, functions, work, broken)
+    for _ in range(count):
+        take_step(settings, functions, stream, work, broken)
+        if any_of(broken):
+            note_divergences(order, first, broken, stream.step, progress.failed)
+        for lane in range(broken.shape[0]):
+            stream.step[lane] += np.uint64(1)
+        if pending and may_exit(network.slack):
+            fill_network(work)
+            functions.risk(network.Q, network.M, network.P, network.a, network.a_star, network.risk)
+            note_exits(order, first, network.risk, stream.step, progress)
+            pending = next_targets(order, first, progress, target)
+            fill_slack(network.risk, target, network.slack)
+
+
+def lanes_round(order, chunk, settings, functions, state, constants, progress):  # type: ignore[no-untyped-def]
+    """Take up to `chunk` steps, not beyond `until`, with each replica in `order`; state and progress change in place.
+
+    `state` and `constants` are blocks (rows, n). Bound are `work_space(settings, state, constants)`, all that a group
+    of lanes works with, from its flat blocks, and `steps`, `take_steps` with these bound:
+    `prepare(settings, functions, work, broken)`, before the first step; `take_step(settings, functions, stream, work,
+    broken)`, which says in `broken` (lanes,) what diverged; and `fill_network(work)`, which fills the overlaps now.
+    """
+    first = 0
+    while first < order.shape[0]:
+        lanes = group_width(order.shape[0] - first)
+        own, given = np.empty((state.shape[0], lanes)), np.empty((constants.shape[0], lanes))
+        gather(state, order, first, own)
+        gather(constants, order, first, given)
+        work = work_space(settings, own.reshape(own.size), given.reshape(given.size))
+        work.network.slack[:] = 0.0
+        stream, broken = begin(order, first, progress, lanes), np.zeros(lanes, np.bool_)
+        for lane in range(lanes):
+            broken[lane] = first + lane >= order.shape[0]
+        group = Group(order, first, progress, broken, np.empty(lanes))
+        steps(steps_to_take(order, first, progress, chunk), settings, functions, stream, work, group)
+        scatter(own, order, first, state)
+        for lane in range(min(lanes, order.shape[0] - first)):
+            progress.taken[order[first + lane]] = stream.step[lane]
+        first += lanes
+
+
+def round_of(work_space: Any, **bindings: Any) -> Any:
+    """The compiled `lanes_round` of a dynamics: `work_space`, `prepare`, `take_step` and `fill_network` bound."""
+    return specialised(lanes_round, work_space=work_space, steps=_steps(**bindings))
+
+
+@cache
+def _steps(**bindings: Any) -> Any:
+    return inlined(bound(take_steps, **bindings), _nrt=False)

@@ -1,22 +1,30 @@
-"""The compiled Euler-Maruyama steps of the overlaps' SDE, for groups of replicas side by side in vector lanes."""
+"""The Euler-Maruyama step of the overlaps' SDE, for a group of replicas side by side in vector lanes.
+
+The state of replicas is a block of the rows of Q (p, p), M (p, k) and a (p,).
+"""
 
 import math
+from typing import Any, NamedTuple
 
 import numpy as np
+from numba import types
 
 from sweeplib.kernels.lanes import (
     OVERFLOW,
+    Array,
+    Constants,
+    Network,
     add_mean,
+    allocating,
+    constants_of,
     draw_normals,
     fields,
-    gather,
-    group_width,
+    fill_teacher_overlaps,
+    filled_lanes,
     kernel,
-    next_targets,
-    note_divergences,
-    note_exits,
-    scatter,
 )
+from sweeplib.maths.expectations.system import Drifts, System
+from sweeplib.numerics.compiled import pointer
 
 ROUNDING = 1e-12
 """Pivots of Ω below minus this part of Q_ii are taken for an Ω that is no covariance, others for rounding."""
@@ -25,11 +33,90 @@ LEAST_SQUARE = 0.25
 """Steps that take Q_ii from 1 to less, to negative even, which SGD's cannot, are divided by the root of this."""
 
 
-def _unbound(*arguments):  # type: ignore[no-untyped-def]
-    raise NotImplementedError("bound by `specialised`")
+class Settings(NamedTuple):
+    """What a run of the SDE is.
+
+    `length` is that of a step in SGD steps. Its noise is T Σ_s η_s (X_s − E X), with X_s the mean increment of an SGD
+    step over T given the fields of a fresh sample, of which there are `samples`, and η_s = share + spread ξ_s,
+    ξ_s ~ N(0, 1). `reflect` is the function of that name, by its address: it allocates.
+    """
+
+    p: int
+    k: int
+    spherical: bool
+    trained: bool
+    length: float
+    samples: int
+    share: float
+    spread: float
+    reflect: Any
 
 
-student_values = student_slopes = teacher_values = population_risk = lane_drifts = _unbound
+class Fields(NamedTuple):
+    """Normals z, λ (p, lanes), λ* (k, lanes), σ(λ), c (p, lanes), E, η, Σ η and γ/p times the mean of ‖x‖² (lanes,)."""
+
+    z: Array
+    lam: Array
+    lam_star: Array
+    value: Array
+    c: Array
+    E: Array
+    eta: Array
+    total: Array
+    square: Array
+
+
+class Step(NamedTuple):
+    """A step of M (p, k), Q (p, p), of which the lower triangle counts, and a (p,)."""
+
+    M: Array
+    Q: Array
+    a: Array
+
+
+class Diffusion(NamedTuple):
+    """All that a group works with: state and constants, the factor (A, B) of Ω, and room for a step."""
+
+    a: Array
+    constants: Constants
+    A: Array
+    B: Array
+    indefinite: Array
+    system: System
+    drifts: Drifts
+    fields: Fields
+    step: Step
+    network: Network
+
+
+@allocating
+def sde_work(settings, state, constants):  # type: ignore[no-untyped-def]
+    """All that a group works with, from its blocks of state and constants, flat."""
+    p, k = settings.p, settings.k
+    lanes = state.shape[0] // (p * p + p * k + p)
+    ends = p * p * lanes, (p * p + p * k) * lanes
+    Q, M = state[: ends[0]].reshape((p, p, lanes)), state[ends[0] : ends[1]].reshape((p, k, lanes))
+    a, given = state[ends[1] :].reshape((p, lanes)), constants_of(constants, k)
+    P, rows, wide = np.empty((k, k, lanes)), np.empty((7, lanes)), np.empty((4, p, lanes))
+    fill_teacher_overlaps(given.L_star, P)
+    stretch = rows[0]
+    for lane in range(lanes):
+        stretch[lane] = 1.0 + 2.0 / given.d[lane]
+    z = np.empty((4 * ((settings.samples * (p + k + 2) + 3) // 4), lanes))
+    matrices = np.zeros((3, p, p, lanes))
+    tall = np.zeros((2, p, k, lanes))
+    return Diffusion(
+        a,
+        given,
+        np.empty((p, k, lanes)),
+        np.zeros((p, p, lanes)),
+        np.empty(lanes, np.bool_),
+        System(Q, M, P, a, given.a_star, given.Delta, stretch),
+        Drifts(tall[0], matrices[0], matrices[1], wide[0]),
+        Fields(z, wide[1], np.empty((k, lanes)), wide[2], wide[3], rows[1], rows[2], rows[3], rows[4]),
+        Step(tall[1], matrices[2], np.empty((p, lanes))),
+        Network(Q, M, P, a, given.a_star, rows[5], rows[6]),
+    )
 
 
 @kernel
@@ -74,7 +161,6 @@ def factorise(Q, M, L_star, A, B, indefinite):  # type: ignore[no-untyped-def]
     return found
 
 
-@kernel
 def reflect(Q, M, A, lane, spherical):  # type: ignore[no-untyped-def]
     """Make Ω ≥ 0 in a lane, at the same M: negative eigenvalues of Q − A Aᵀ change their sign.
 
@@ -104,39 +190,48 @@ def reflect(Q, M, A, lane, spherical):  # type: ignore[no-untyped-def]
                 M[i, r, lane] /= norm
 
 
+def reflection() -> Any:
+    """`reflect`, by its address."""
+    matrix = types.Array(types.float64, 3, "C")
+    return pointer(reflect, types.void(matrix, matrix, matrix, types.int64, types.boolean))
+
+
 @kernel
-def factorise_within(Q, M, L_star, A, B, spherical, broken, indefinite):  # type: ignore[no-untyped-def]
+def sde_prepare(settings, functions, work, broken):  # type: ignore[no-untyped-def]
     """Fill A and B as `factorise` does, after reflecting at Ω ≥ 0 the lanes that left it and are not `broken`."""
+    Q, M, A, B, indefinite = work.system.Q, work.system.M, work.A, work.B, work.indefinite
+    L_star, spherical = work.constants.L_star, settings.spherical
     lanes = Q.shape[2]
     if factorise(Q, M, L_star, A, B, indefinite):
         for lane in range(lanes):
             if indefinite[lane] and not broken[lane]:
-                reflect(Q, M, A, lane, spherical)
+                settings.reflect(Q, M, A, lane, spherical)
         factorise(Q, M, L_star, A, B, indefinite)
 
 
 @kernel
-def project_drifts(Q, M, temperature, drift_Q, drift_M, step_Q, step_M, inverse):  # type: ignore[no-untyped-def]
+def project_drifts(system, T, drifts, step, inverse):  # type: ignore[no-untyped-def]
     """Replace drifts of (Q, M), Q_ii = 1, by those of a mean SGD step divided by its norms; divide the noise by these.
 
-    With T = γ/(pd) the `temperature`, n_i = √(1 + T Φ_ii) and `inverse` (p, lanes) to hold 1/n_i: Ψ_ir becomes
+    With n_i = √(1 + T Φ_ii) and `inverse` (p, lanes) to hold 1/n_i: Ψ_ir becomes
     ((M_ir + T Ψ_ir)/n_i − M_ir)/T, and Φ_ij ((Q_ij + T Φ_ij)/(n_i n_j) − Q_ij)/T, which leaves nothing of Φ_ii.
     """
+    Q, M, drift_Q, drift_M, step_Q, step_M = system.Q, system.M, drifts.GF, drifts.M, step.Q, step.M
     p, k, lanes = M.shape
     for i in range(p):
         for lane in range(lanes):
-            square = max(1.0 + temperature[lane] * drift_Q[i, i, lane], LEAST_SQUARE)
+            square = max(1.0 + T[lane] * drift_Q[i, i, lane], LEAST_SQUARE)
             inverse[i, lane] = 1.0 / math.sqrt(square)
     for i in range(p):
         for r in range(k):
             for lane in range(lanes):
-                mean = (M[i, r, lane] + temperature[lane] * drift_M[i, r, lane]) * inverse[i, lane]
-                drift_M[i, r, lane] = (mean - M[i, r, lane]) / temperature[lane]
+                mean = (M[i, r, lane] + T[lane] * drift_M[i, r, lane]) * inverse[i, lane]
+                drift_M[i, r, lane] = (mean - M[i, r, lane]) / T[lane]
                 step_M[i, r, lane] *= inverse[i, lane]
         for j in range(i + 1):
             for lane in range(lanes):
-                mean = (Q[i, j, lane] + temperature[lane] * drift_Q[i, j, lane]) * inverse[i, lane] * inverse[j, lane]
-                drift_Q[i, j, lane] = (mean - Q[i, j, lane]) / temperature[lane]
+                mean = (Q[i, j, lane] + T[lane] * drift_Q[i, j, lane]) * inverse[i, lane] * inverse[j, lane]
+                drift_Q[i, j, lane] = (mean - Q[i, j, lane]) / T[lane]
                 step_Q[i, j, lane] *= inverse[i, lane] * inverse[j, lane]
         for lane in range(lanes):
             drift_Q[i, i, lane] = 0.0
@@ -161,186 +256,120 @@ def project(Q, M, inverse):  # type: ignore[no-untyped-def]
 
 
 @kernel
-def add_drifts(time, drift_Q, drift_M, drift_a, step_Q, step_M, step_a):  # type: ignore[no-untyped-def]
-    """Add the drifts over a time (lanes,) to a step, of Q the lower triangle."""
-    p, k, lanes = drift_M.shape
+def add_drifts(time, factor, drifts, step):  # type: ignore[no-untyped-def]
+    """Add the drifts over `factor` times a time (lanes,) to a step."""
+    p, k, lanes = drifts.M.shape
     for i in range(p):
         for lane in range(lanes):
-            step_a[i, lane] += time[lane] * drift_a[i, lane]
+            step.a[i, lane] += factor * time[lane] * drifts.a[i, lane]
         for r in range(k):
             for lane in range(lanes):
-                step_M[i, r, lane] += time[lane] * drift_M[i, r, lane]
+                step.M[i, r, lane] += factor * time[lane] * drifts.M[i, r, lane]
         for j in range(i + 1):
             for lane in range(lanes):
-                step_Q[i, j, lane] += time[lane] * drift_Q[i, j, lane]
+                step.Q[i, j, lane] += factor * time[lane] * drifts.GF[i, j, lane]
 
 
 @kernel
-def move(Q, M, step_Q, step_M):  # type: ignore[no-untyped-def]
-    """Add a step to (Q, M), of Q the lower triangle, and keep Q symmetric."""
+def move(Q, M, step):  # type: ignore[no-untyped-def]
+    """Add a step to (Q, M), and keep Q symmetric."""
     p, k, lanes = M.shape
     for i in range(p):
         for r in range(k):
             for lane in range(lanes):
-                M[i, r, lane] += step_M[i, r, lane]
+                M[i, r, lane] += step.M[i, r, lane]
         for j in range(i + 1):
             for lane in range(lanes):
-                Q[i, j, lane] += step_Q[i, j, lane]
+                Q[i, j, lane] += step.Q[i, j, lane]
                 Q[j, i, lane] = Q[i, j, lane]
 
 
-def sde_round(  # type: ignore[no-untyped-def]
-    order,
-    chunk,
-    spherical,
-    samples,
-    share,
-    spread,
-    Q_all,
-    M_all,
-    P_all,
-    L_star_all,
-    a_all,
-    a_star_all,
-    noise_all,
-    Delta_all,
-    rate_all,
-    length_all,
-    temperature_all,
-    d_all,
-    keys,
-    seeds,
-    until,
-    targets,
-    steps,
-    exits,
-    failed,
-):
-    """Take up to `chunk` steps, not beyond `until`, with each replica in `order`; the state is changed in place.
+@kernel
+def sde_network(work):  # type: ignore[no-untyped-def]
+    """Do nothing: the overlaps are the state."""
 
-    Q_all (p, p, n), M_all (p, k, n), P_all and L_star_all (k, k, n), a_all (p, n), a_star_all (k, n); of shape (n,):
-    noise γ/p, Δ, rate ε (all positive, or all zero: frozen), length, the time of a step, temperature T = γ/(pd), d,
-    keys, seeds, until, steps, failed; targets and exits (n, thresholds). The noise of a step is T Σ_s η_s (X_s − E X)
-    with X_s the mean increment of an SGD step over T given the fields of a fresh sample, and η_s = share + spread ξ_s,
-    ξ_s ~ N(0, 1).
-    """
-    p, k, n = M_all.shape
-    last = order.shape[0] - 1
-    trained = rate_all[0] > 0.0
-    first = 0
-    while first < order.shape[0]:
-        lanes = group_width(order.shape[0] - first)
-        Q, M, P = np.empty((p, p, lanes)), np.empty((p, k, lanes)), np.empty((k, k, lanes))
-        A, B, L_star = np.empty((p, k, lanes)), np.zeros((p, p, lanes)), np.empty((k, k, lanes))
-        a, a_star, constants = np.empty((p, lanes)), np.empty((k, lanes)), np.empty((8, lanes))
-        noise, Delta, rate, length = constants[0], constants[1], constants[2], constants[3]
-        temperature, per_dimension, stretch, deviation = constants[4], constants[5], constants[6], constants[7]
-        width = p + k + 2
-        z = np.empty((4 * ((samples * width + 3) // 4), lanes))
-        lam, lam_star, c = np.empty((p, lanes)), np.empty((k, lanes)), np.empty((p, lanes))
-        value, value_star = np.empty((p, lanes)), np.empty((k, lanes))
-        step_Q, step_M, step_a = np.empty((p, p, lanes)), np.empty((p, k, lanes)), np.empty((p, lanes))
-        drift_M, drift_a = np.zeros((p, k, lanes)), np.zeros((p, lanes))
-        drift_Q, drift_Var = np.zeros((p, p, lanes)), np.zeros((p, p, lanes))
-        eta, total, displacement, square = np.empty(lanes), np.empty(lanes), np.empty(lanes), np.empty(lanes)
-        risk, target = np.empty(lanes), np.empty(lanes)
-        broken, indefinite = np.zeros(lanes, np.bool_), np.empty(lanes, np.bool_)
-        key, seed, step = np.empty(lanes, np.uint64), np.empty(lanes, np.uint64), np.empty(lanes, np.uint64)
-        lams, values, slopes = lam.reshape(p * lanes), value.reshape(p * lanes), c.reshape(p * lanes)
-        lams_star, values_star = lam_star.reshape(k * lanes), value_star.reshape(k * lanes)
-        gather(Q_all.reshape((p * p, n)), order, first, Q.reshape((p * p, lanes)))
-        gather(M_all.reshape((p * k, n)), order, first, M.reshape((p * k, lanes)))
-        gather(P_all.reshape((k * k, n)), order, first, P.reshape((k * k, lanes)))
-        gather(L_star_all.reshape((k * k, n)), order, first, L_star.reshape((k * k, lanes)))
-        gather(a_all, order, first, a)
-        gather(a_star_all, order, first, a_star)
-        count, filled = chunk, min(lanes, order.shape[0] - first)
+
+@kernel
+def draw_sample(u, settings, functions, work):  # type: ignore[no-untyped-def]
+    """Fill the fields of a fresh sample from normals u (k + p + 2, lanes): u*, w, that of the label and ξ."""
+    p, k = settings.p, settings.k
+    constants, (_, lam, lam_star, value, c, E, eta, total, square) = work.constants, work.fields
+    lanes = E.shape[0]
+    fields(work.A, work.B, constants.L_star, u, lam, lam_star)
+    functions.labels(lam_star, constants.a_star, E)
+    for lane in range(lanes):
+        E[lane] += math.sqrt(constants.Delta[lane]) * u[k + p, lane]
+        eta[lane] = constants.T[lane] * (settings.share + settings.spread * u[k + p + 1, lane])
+        total[lane] += eta[lane]
+        square[lane] = 0.0
+    for row in range(k + p):
         for lane in range(lanes):
-            replica = order[min(first + lane, last)]
-            noise[lane], rate[lane] = noise_all[replica], rate_all[replica]
-            Delta[lane], deviation[lane] = Delta_all[replica], math.sqrt(Delta_all[replica])
-            length[lane], temperature[lane] = length_all[replica], temperature_all[replica]
-            per_dimension[lane], stretch[lane] = 1.0 / d_all[replica], 1.0 + 2.0 / d_all[replica]
-            key[lane], seed[lane], step[lane] = keys[replica], seeds[replica], steps[replica]
-            count = min(count, until[replica] - steps[replica])
-            broken[lane] = lane >= filled
-        pending = next_targets(order, first, targets, exits, target)
-        factorise_within(Q, M, L_star, A, B, spherical, broken, indefinite)
-        for _ in range(count):
-            draw_normals(step, seed, key, z)
-            step_Q[:], step_M[:], step_a[:], total[:] = 0.0, 0.0, 0.0, 0.0
-            for sample in range(samples):
-                u = z[sample * width : (sample + 1) * width]
-                fields(A, B, L_star, u, lam, lam_star)
-                for lane in range(lanes):
-                    displacement[lane] = deviation[lane] * u[k + p, lane]
-                    eta[lane] = temperature[lane] * (share + spread * u[k + p + 1, lane])
-                    total[lane] += eta[lane]
-                    square[lane] = 0.0
-                for row in range(k + p):
-                    for lane in range(lanes):
-                        square[lane] += u[row, lane] * u[row, lane]
-                for lane in range(lanes):
-                    square[lane] = noise[lane] * (1.0 + per_dimension[lane] * (square[lane] - (k + p)))
-                teacher_values(lams_star, values_star)
-                add_mean(1.0 / k, a_star, value_star, displacement)
-                student_values(lams, values)
-                add_mean(-1.0 / p, a, value, displacement)
-                student_slopes(lams, slopes)
-                for i in range(p):
-                    for lane in range(lanes):
-                        c[i, lane] *= a[i, lane] * displacement[lane]
-                    for r in range(k):
-                        for lane in range(lanes):
-                            step_M[i, r, lane] += eta[lane] * c[i, lane] * lam_star[r, lane]
-                    for j in range(i + 1):
-                        for lane in range(lanes):
-                            linear = c[i, lane] * lam[j, lane] + c[j, lane] * lam[i, lane]
-                            step_Q[i, j, lane] += eta[lane] * (linear + square[lane] * c[i, lane] * c[j, lane])
-                if trained:
-                    for i in range(p):
-                        for lane in range(lanes):
-                            step_a[i, lane] += eta[lane] * value[i, lane] * displacement[lane]
-            lane_drifts(filled, Q, M, P, a, a_star, Delta, stretch, drift_M, drift_Q, drift_Var, drift_a)
-            for i in range(p):
-                for j in range(i + 1):
-                    for lane in range(lanes):
-                        drift_Q[i, j, lane] += noise[lane] * drift_Var[i, j, lane]
+            square[lane] += u[row, lane] * u[row, lane]
+    for lane in range(lanes):
+        square[lane] = constants.noise[lane] * (1.0 + (square[lane] - (k + p)) / constants.d[lane])
+    functions.value(lam.reshape(p * lanes), value.reshape(p * lanes))
+    add_mean(-1.0 / p, work.a, value, E)
+    functions.slope(lam.reshape(p * lanes), c.reshape(p * lanes))
+    for i in range(p):
+        for lane in range(lanes):
+            c[i, lane] *= work.a[i, lane] * E[lane]
+
+
+@kernel
+def add_noise(settings, work):  # type: ignore[no-untyped-def]
+    """Add η X of the sample to the step: X_M = c λ*, X_Q = c λ + λ c + (γ/p) ‖x‖² c c, X_a = σ(λ) E."""
+    _, lam, lam_star, value, c, E, eta, _, square = work.fields
+    step = work.step
+    p, k, lanes = step.M.shape
+    for i in range(p):
+        for r in range(k):
             for lane in range(lanes):
-                total[lane] *= -1.0
-            add_drifts(total, drift_Q, drift_M, drift_a, step_Q, step_M, step_a)
-            if spherical:
-                project_drifts(Q, M, temperature, drift_Q, drift_M, step_Q, step_M, c)
-            add_drifts(length, drift_Q, drift_M, drift_a, step_Q, step_M, step_a)
-            move(Q, M, step_Q, step_M)
-            if trained:
-                for i in range(p):
-                    for lane in range(lanes):
-                        a[i, lane] += rate[lane] * step_a[i, lane]
-            diverged = False
-            for i in range(p):
-                for lane in range(lanes):
-                    broken[lane] |= not ((abs(Q[i, i, lane]) < OVERFLOW) & (abs(a[i, lane]) < OVERFLOW))
-                    diverged |= broken[lane]
-            if diverged:
-                note_divergences(order, first, broken, step, failed)
-            if spherical:
-                project(Q, M, square)
-            factorise_within(Q, M, L_star, A, B, spherical, broken, indefinite)
+                step.M[i, r, lane] += eta[lane] * c[i, lane] * lam_star[r, lane]
+        for j in range(i + 1):
             for lane in range(lanes):
-                step[lane] += np.uint64(1)
-            if pending:
-                population_risk(Q, M, P, a, a_star, risk)
-                hit = False
-                for lane in range(lanes):
-                    hit |= risk[lane] <= target[lane]
-                if hit:
-                    note_exits(order, first, risk, targets, step, exits)
-                    pending = next_targets(order, first, targets, exits, target)
-        scatter(Q.reshape((p * p, lanes)), order, first, Q_all.reshape((p * p, n)))
-        scatter(M.reshape((p * k, lanes)), order, first, M_all.reshape((p * k, n)))
-        if trained:
-            scatter(a, order, first, a_all)
-        for lane in range(filled):
-            steps[order[first + lane]] = step[lane]
-        first += lanes
+                linear = c[i, lane] * lam[j, lane] + c[j, lane] * lam[i, lane]
+                step.Q[i, j, lane] += eta[lane] * (linear + square[lane] * c[i, lane] * c[j, lane])
+        if settings.trained:
+            for lane in range(lanes):
+                step.a[i, lane] += eta[lane] * value[i, lane] * E[lane]
+
+
+@kernel
+def note_overflow(Q, a, broken):  # type: ignore[no-untyped-def]
+    """Say in `broken` (lanes,) where a norm or a second layer is beyond all bounds, or none at all."""
+    p, lanes = a.shape
+    for i in range(p):
+        for lane in range(lanes):
+            broken[lane] |= not ((abs(Q[i, i, lane]) < OVERFLOW) & (abs(a[i, lane]) < OVERFLOW))
+
+
+@kernel
+def sde_step(settings, functions, stream, work, broken):  # type: ignore[no-untyped-def]
+    """A step: (Q, M) += Ψ Δt + T Σ_s η_s (X_s − Ψ), a += ε times the same; project."""
+    system, drifts, step, constants, sample = work.system, work.drifts, work.step, work.constants, work.fields
+    p, _, lanes = step.M.shape
+    width = p + settings.k + 2
+    draw_normals(stream.step, stream.seed, stream.key, sample.z)
+    step.M[:], step.Q[:], step.a[:], sample.total[:] = 0.0, 0.0, 0.0, 0.0
+    for s in range(settings.samples):
+        draw_sample(sample.z[s * width : (s + 1) * width], settings, functions, work)
+        add_noise(settings, work)
+    functions.drifts(filled_lanes(broken), system, drifts)
+    for i in range(p):
+        for j in range(i + 1):
+            for lane in range(lanes):
+                drifts.GF[i, j, lane] += constants.noise[lane] * drifts.Var[i, j, lane]
+    add_drifts(sample.total, -1.0, drifts, step)
+    if settings.spherical:
+        project_drifts(system, constants.T, drifts, step, sample.c)
+    add_drifts(constants.T, settings.length, drifts, step)
+    move(system.Q, system.M, step)
+    if settings.trained:
+        for i in range(p):
+            for lane in range(lanes):
+                work.a[i, lane] += constants.epsilon[lane] * step.a[i, lane]
+    note_overflow(system.Q, work.a, broken)
+    work.network.slack[:] = 0.0  # the noise has no bound
+    if settings.spherical:
+        project(system.Q, system.M, sample.square)
+    sde_prepare(settings, functions, work, broken)

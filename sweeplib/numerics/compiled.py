@@ -70,6 +70,15 @@ def _pointer(template: Callable[..., Any], signature: Any, bindings: tuple[tuple
     return numba.cfunc(signature, cache=True, **options)(_named(template, bindings))
 
 
+def called(function: Any, *arguments: Any) -> None:
+    """Call a function that has an address; from Python alone it would be called uncompiled."""
+    specialised(_call)(function, *arguments)
+
+
+def _call(function, *arguments):  # type: ignore[no-untyped-def]
+    function(*arguments)
+
+
 def _named(template: Callable[..., Any], bindings: tuple[tuple[str, Any], ...]) -> types.FunctionType:
     """The template bound, under a name that tells it from all else that the template was or will be."""
     given = {name: specialised(thing) if isinstance(thing, types.FunctionType) else thing for name, thing in bindings}
@@ -90,19 +99,27 @@ def _told_apart(function: Any) -> types.FunctionType:
     return copy
 
 
-def inlined(thing: Any) -> Any:
-    """A plain function as a compiled one that kernels can call; anything else as it is."""
-    return numba.njit(**_OPTIONS)(_told_apart(thing)) if isinstance(thing, types.FunctionType) else thing
+def inlined(thing: Any, **options: Any) -> Any:
+    """A plain function as a compiled one that kernels can call; anything else as it is. `options` are numba's."""
+    return numba.njit(**_OPTIONS | options)(_told_apart(thing)) if isinstance(thing, types.FunctionType) else thing
+
+
+def without_references(function: types.FunctionType) -> Any:
+    """`inlined`, for a function that neither allocates nor returns arrays: to count references costs more than a loop."""
+    return inlined(function, _nrt=False)
+
+
+@functools.cache
+def in_loops(function: Callable[[float], float]) -> Any:
+    """A function of a number, compiled so that loops over it become vector instructions if it is free of branches."""
+    return numba.njit(forceinline=True, **_OPTIONS)(_told_apart(vectorised(function)))
 
 
 @functools.cache
 def over_arrays(function: Callable[[float], float]) -> Any:
-    """A compiled (x, out) that fills out with `function` of x, arrays (n,), for kernels to call.
-
-    With a function free of branches the loop is one of vector instructions.
-    """
-    once = numba.njit(forceinline=True, **_OPTIONS)(_told_apart(vectorised(function)))
-    return numba.njit(**_OPTIONS)(_told_apart(bound(_fill, function=once)))
+    """A function with an address, (x, out), that fills out with `function` of x, arrays (n,)."""
+    array = numba.types.Array(numba.types.float64, 1, "C")
+    return pointer(_fill, numba.types.void(array, array), function=in_loops(function))
 
 
 def _unbound(x):  # type: ignore[no-untyped-def]

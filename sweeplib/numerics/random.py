@@ -238,8 +238,8 @@ def chi_square_proposal(scale, width, normal, word):  # type: ignore[no-untyped-
 
 
 @numba.njit(error_model="numpy", fastmath={"contract"})
-def chi_square(degrees, normal, step, seed, key):  # type: ignore[no-untyped-def]
-    """A χ² number of `degrees` ≥ 0, exact in law; `normal` is the first proposal, further ones are drawn as needed.
+def chi_square(degrees, normal, step, seed, key, four):  # type: ignore[no-untyped-def]
+    """A χ² number of `degrees` ≥ 0, exact in law; `normal` is the first proposal, further ones are drawn into `four`.
 
     Below two degrees, the draw is one of two degrees more times a power of a uniform: the gamma law of shape α is that
     of α+1 times U^(1/α) (Marsaglia and Tsang 2000, section 6).
@@ -248,7 +248,6 @@ def chi_square(degrees, normal, step, seed, key):  # type: ignore[no-untyped-def
         return 0.0
     scale, width = gamma_constants(degrees if degrees >= 2.0 else degrees + 2.0)
     attempt = _ATTEMPTS
-    four = np.empty((4, 1))
     bits = four.view(np.uint64)
     w0, w1, _, _ = words(attempt, step, seed, key)
     boost = 1.0 if degrees >= 2.0 else uniform(w1) ** 2

@@ -32,7 +32,7 @@ def philox_words(counter, key):
 @numba.njit
 def words_of_draws(out):
     for j in range(out.shape[1]):
-        out[0, j], out[1, j], out[2, j], out[3, j] = words(np.uint64(j), np.uint64(7), np.uint64(8), np.uint64(9))
+        out[0, j], out[1, j], out[2, j], out[3, j] = words(np.uint64(j), np.uint64(7), np.uint64(8), np.uint64(9), np.empty((4, 1)))
 
 
 @numba.njit
@@ -41,7 +41,7 @@ def chi_squares(degrees, count):
     z = np.empty(4)
     for i in range(count):
         fill_normals(np.uint64(9), np.uint64(1), np.uint64(i), z)
-        out[i] = chi_square(degrees, z[3], np.uint64(i), np.uint64(1), np.uint64(9))
+        out[i] = chi_square(degrees, z[3], np.uint64(i), np.uint64(1), np.uint64(9), np.empty((4, 1)))
     return out
 
 

@@ -15,7 +15,7 @@ approximated; for other mixtures the only error is that of the mixture.
 """
 
 import math
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 
@@ -23,9 +23,10 @@ from sweeplib.maths.activations import Activation
 from sweeplib.maths.expectations.error_functions_in_lanes import drifts_in_lanes
 from sweeplib.maths.expectations.expectations import FAMILIES, Expectations, Family
 from sweeplib.maths.expectations.in_turn import drifts_in_turn
+from sweeplib.maths.expectations.system import Drifts, System
 from sweeplib.numerics.arc_sine import add_arc_sines, arc_sine, arc_sines_sum, near_arc_sine
 from sweeplib.numerics.binding import bound
-from sweeplib.numerics.compiled import specialised
+from sweeplib.numerics.compiled import inlined, specialised, without_references
 
 Array = np.ndarray[Any, np.dtype[np.float64]]
 
@@ -37,6 +38,14 @@ FULL = 8
 
 student_offset = teacher_offset = 0.0
 student_weights = student_slopes = teacher_weights = teacher_slopes = (1.0,)
+
+
+class Mixture(NamedTuple):
+    """σ(λ) = o + Σ_q w_q erf(s_q λ/√2): o, w and s."""
+
+    offset: float
+    weights: tuple[float, ...]
+    slopes: tuple[float, ...]
 
 
 def risk(Q: Array, M: Array, P: Array, a: Array, a_star: Array, out: Array) -> None:
@@ -91,141 +100,199 @@ def risk(Q: Array, M: Array, P: Array, a: Array, a_star: Array, out: Array) -> N
                     add_arc_sines(factor, a[i], a[j], cosines, out)
 
 
-def drifts(
-    Q: Array,
-    M: Array,
-    P: Array,
-    a: Array,
-    a_star: Array,
-    Delta: float,
-    drift_M: Array,
-    drift_GF: Array,
-    drift_Var: Array,
-    drift_a: Array,
-    stretch: float = 1.0,
-) -> None:
-    """Ψ^a from I2, Ψ^M and Ψ^GF from I3, Ψ^Var from I4, in (terms of students)² (all terms)²/4 arc sines.
+class Terms(NamedTuple):
+    """The terms of all units, those of students first: covariances S of their fields, b and 1 + S_mm.
 
-    Ψ^Var is that at Ω times `stretch`.
+    Students' terms have a `tilt`, a_i times the factor of erf', and the number of their `unit`.
     """
+
+    S: Array
+    weight: Array
+    norm: Array
+    tilt: Array
+    unit: Any
+
+
+@inlined
+def terms_of(system: System, student: Mixture, teacher: Mixture) -> Terms:
+    """The terms of a network."""
+    Q, M, P, a, a_star = system.Q, system.M, system.P, system.a, system.a_star
     p, k = M.shape
-    own, others = len(student_slopes), len(teacher_slopes)
-    terms = p * own + k * others
-    S, flow, rows = np.empty((terms, terms)), np.empty((p, p + k)), np.empty((6, terms))
-    weight, tilt, norm, cosine, along, towards = rows[0], rows[1], rows[2], rows[3], rows[4], rows[5]
-    of = np.empty(p * own, np.int64)
-    offset = 0.0
+    own, others = len(student.slopes), len(teacher.slopes)
+    students, count = p * own, p * own + k * others
+    terms = Terms(
+        np.empty((count, count)), np.empty(count), np.empty(count), np.empty(students), np.empty(students, np.int64)
+    )
+    S = terms.S
     for i in range(p):
-        offset -= student_offset * a[i] / p
         for t in range(own):
             u = i * own + t
-            of[u], weight[u] = i, -student_weights[t] * a[i] / p
-            tilt[u] = 2.0 / math.pi * a[i] * student_weights[t] * student_slopes[t]
+            terms.unit[u], terms.weight[u] = i, -student.weights[t] * a[i] / p
+            terms.tilt[u] = 2.0 / math.pi * a[i] * student.weights[t] * student.slopes[t]
             for j in range(p):
                 for v in range(own):
-                    S[u, j * own + v] = student_slopes[t] * student_slopes[v] * Q[i, j]
+                    S[u, j * own + v] = student.slopes[t] * student.slopes[v] * Q[i, j]
             for r in range(k):
                 for v in range(others):
-                    m = p * own + r * others + v
-                    S[u, m] = S[m, u] = student_slopes[t] * teacher_slopes[v] * M[i, r]
+                    m = students + r * others + v
+                    S[u, m] = S[m, u] = student.slopes[t] * teacher.slopes[v] * M[i, r]
     for r in range(k):
-        offset += teacher_offset * a_star[r] / k
         for t in range(others):
-            m = p * own + r * others + t
-            weight[m] = teacher_weights[t] * a_star[r] / k
+            m = students + r * others + t
+            terms.weight[m] = teacher.weights[t] * a_star[r] / k
             for s in range(k):
                 for v in range(others):
-                    S[m, p * own + s * others + v] = teacher_slopes[t] * teacher_slopes[v] * P[r, s]
-    for m in range(terms):
-        norm[m] = 1.0 + S[m, m]
+                    S[m, students + s * others + v] = teacher.slopes[t] * teacher.slopes[v] * P[r, s]
+    for m in range(count):
+        terms.norm[m] = 1.0 + S[m, m]
+    return terms
 
-    to_student, to_teacher = 1.0 / student_slopes[0], 1.0 / teacher_slopes[0]
-    for i in range(p):
-        drift_a[i] = student_offset * offset
-        for j in range(p + k):
-            flow[i, j] = 0.0
-        for t in range(own):
-            u = i * own + t
-            for m in range(terms):
-                cosine[m] = S[u, m] / math.sqrt(norm[u] * norm[m])
-                towards[m] = 0.0
-            drift_a[i] += student_weights[t] * 2.0 / math.pi * arc_sines_sum(cosine, weight)
-            for m in range(terms):
-                along[m] = weight[m] / math.sqrt(norm[u] * norm[m] - S[u, m] * S[u, m])
-            for m in range(terms):
-                part = along[m]
-                for f in range(terms):
-                    towards[f] += part * S[m, f]
-            outer, inner = tilt[u], tilt[u] * towards[u] / norm[u]
-            for j in range(p):
-                flow[i, j] += to_student * (outer * towards[j * own] - inner * S[u, j * own])
-            for r in range(k):
-                f = p * own + r * others
-                flow[i, p + r] += to_teacher * (outer * towards[f] - inner * S[u, f])
-        for r in range(k):
-            drift_M[i, r] = flow[i, p + r]
 
-    for m in range(terms):
-        for q in range(terms):
-            S[m, q] *= stretch
-        norm[m] = 1.0 + S[m, m]
-    count = p * own * (p * own + 1) // 2
-    groups = -(-count // MOST_LANES)
-    lanes = -(-count // (4 * groups)) * 4
-    pair = np.zeros((2, lanes), np.int64)
-    first, second = pair[0], pair[1]
-    tilts, room = np.empty((3, terms, lanes)), np.empty((5, lanes))
-    alpha, beta, scale = tilts[0], tilts[1], tilts[2]
-    by_first, by_second, between, sums, cosines = room[0], room[1], room[2], room[3], room[4]
-    for i in range(p):
-        for j in range(i + 1):
-            drift_GF[i, j] = drift_GF[j, i] = flow[i, j] + flow[j, i]
-            drift_Var[i, j] = 0.0
+@inlined
+def fill_flow(terms: Terms, student: Mixture, teacher: Mixture, second_layer: Array, flow: Array) -> None:
+    """Add Σ b asin, of I2, to Ψ^a (p,), and fill a_i E[σ'_i z_j E] (p, p + k), of I3."""
+    S, weight, norm = terms.S, terms.weight, terms.norm
+    p, count, own, others = len(second_layer), len(weight), len(student.slopes), len(teacher.slopes)
+    rows = np.empty((3, count))
+    cosine, along, towards = rows[0], rows[1], rows[2]
+    flow[:] = 0.0
+    for u in range(p * own):
+        i = terms.unit[u]
+        towards[:] = 0.0
+        for m in range(count):
+            cosine[m] = S[u, m] / math.sqrt(norm[u] * norm[m])
+        second_layer[i] += student.weights[u - i * own] * 2.0 / math.pi * arc_sines_sum(cosine, weight)
+        for m in range(count):
+            along[m] = weight[m] / math.sqrt(norm[u] * norm[m] - S[u, m] * S[u, m])
+        for m in range(count):
+            part = along[m]
+            for f in range(count):
+                towards[f] += part * S[m, f]
+        outer, inner = terms.tilt[u], terms.tilt[u] * towards[u] / norm[u]
+        for j in range(flow.shape[1]):
+            f = j * own if j < p else p * own + (j - p) * others
+            slope = student.slopes[0] if j < p else teacher.slopes[0]
+            flow[i, j] += (outer * towards[f] - inner * S[u, f]) / slope
+
+
+class Tilts(NamedTuple):
+    """α, β and 1/√(1 + S_mm − α² − β²) (terms, lanes) of pairs of terms side by side.
+
+    Beside them the factors of α and β, what α has of the other term, and room for sums and cosines (lanes,).
+    """
+
+    alpha: Array
+    beta: Array
+    scale: Array
+    by_first: Array
+    by_second: Array
+    between: Array
+    sums: Array
+    cosines: Array
+
+
+@without_references
+def fill_tilts(terms: Terms, first: Any, second: Any, tilts: Tilts) -> None:
+    """Fill the tilts of the pairs (first, second) (lanes,)."""
+    S, norm = terms.S, terms.norm
+    alpha, beta = tilts.alpha, tilts.beta
+    lanes = len(first)
+    for lane in range(lanes):
+        x, y = first[lane], second[lane]
+        tilts.by_first[lane] = 1.0 / math.sqrt(norm[x])
+        tilts.between[lane] = S[x, y] * tilts.by_first[lane]
+        tilts.by_second[lane] = 1.0 / math.sqrt(norm[y] - tilts.between[lane] * tilts.between[lane])
+    for m in range(len(norm)):
+        for lane in range(lanes):
+            alpha[m, lane] = S[m, first[lane]] * tilts.by_first[lane]
+            beta[m, lane] = (S[m, second[lane]] - tilts.between[lane] * alpha[m, lane]) * tilts.by_second[lane]
+        for lane in range(lanes):
+            rest = norm[m] - alpha[m, lane] * alpha[m, lane] - beta[m, lane] * beta[m, lane]
+            tilts.scale[m, lane] = 1.0 / math.sqrt(max(rest, 1.0))
+
+
+@without_references
+def fill_sums(terms: Terms, tilts: Tilts) -> None:
+    """Fill ½ Σ_mq b_m b_q asin of the tilted correlations, of I4."""
+    alpha, beta, scale, sums, cosines = tilts.alpha, tilts.beta, tilts.scale, tilts.sums, tilts.cosines
+    lanes = len(sums)
+    sums[:] = 0.0
+    for m in range(len(scale)):
+        for q in range(m + 1):
+            covariance = terms.S[m, q]
+            both = terms.weight[m] * terms.weight[q] * (0.5 if m == q else 1.0)
+            near = True
+            for lane in range(lanes):
+                tilted = covariance - alpha[m, lane] * alpha[q, lane] - beta[m, lane] * beta[q, lane]
+                cosines[lane] = tilted * scale[m, lane] * scale[q, lane]
+                near &= abs(cosines[lane]) <= 0.5
+            if near:
+                for lane in range(lanes):
+                    sums[lane] += both * near_arc_sine(cosines[lane])
+            else:
+                for lane in range(lanes):
+                    sums[lane] += both * arc_sine(cosines[lane])
+
+
+@inlined
+def fill_variance(terms: Terms, constant: float, out: Array) -> None:
+    """Fill Ψ^Var (p, p), `constant` being what E[E²] has beside the error functions."""
+    p, students, count = len(out), len(terms.tilt), len(terms.weight)
+    pairs = students * (students + 1) // 2
+    groups = -(-pairs // MOST_LANES)
+    lanes = -(-pairs // (4 * groups)) * 4
+    first, second = np.zeros(lanes, np.int64), np.zeros(lanes, np.int64)
+    matrices, rows = np.empty((3, count, lanes)), np.empty((5, lanes))
+    tilts = Tilts(matrices[0], matrices[1], matrices[2], rows[0], rows[1], rows[2], rows[3], rows[4])
+    out[:] = 0.0
     u = v = 0
-    for start in range(0, count, lanes):
-        filled = min(lanes, count - start)
+    for start in range(0, pairs, lanes):
+        filled = min(lanes, pairs - start)
         for lane in range(filled):
             first[lane], second[lane] = u, v
             v += 1
             if v > u:
                 u, v = u + 1, 0
-        for lane in range(lanes):
-            x, y = first[lane], second[lane]
-            by_first[lane] = 1.0 / math.sqrt(norm[x])
-            between[lane] = S[x, y] * by_first[lane]
-            by_second[lane] = 1.0 / math.sqrt(norm[y] - between[lane] * between[lane])
-            sums[lane] = 0.0
-        for m in range(terms):
-            for lane in range(lanes):
-                alpha[m, lane] = S[m, first[lane]] * by_first[lane]
-                beta[m, lane] = (S[m, second[lane]] - between[lane] * alpha[m, lane]) * by_second[lane]
-            for lane in range(lanes):
-                rest = norm[m] - alpha[m, lane] * alpha[m, lane] - beta[m, lane] * beta[m, lane]
-                scale[m, lane] = 1.0 / math.sqrt(max(rest, 1.0))
-        for m in range(terms):
-            for q in range(m + 1):
-                covariance = S[m, q]
-                both = weight[m] * weight[q] * (0.5 if m == q else 1.0)
-                near = True
-                for lane in range(lanes):
-                    tilted = covariance - alpha[m, lane] * alpha[q, lane] - beta[m, lane] * beta[q, lane]
-                    cosines[lane] = tilted * scale[m, lane] * scale[q, lane]
-                    near &= abs(cosines[lane]) <= 0.5
-                if near:
-                    for lane in range(lanes):
-                        sums[lane] += both * near_arc_sine(cosines[lane])
-                else:
-                    for lane in range(lanes):
-                        sums[lane] += both * arc_sine(cosines[lane])
+        fill_tilts(terms, first, second, tilts)
+        fill_sums(terms, tilts)
         for lane in range(filled):
             x, y = first[lane], second[lane]
-            twice = 2.0 if of[x] == of[y] and x != y else 1.0
-            moment = 4.0 / math.pi * sums[lane] + offset * offset + Delta
-            scaled = 0.5 * math.pi * by_first[lane] * by_second[lane]
-            drift_Var[of[x], of[y]] += twice * tilt[x] * tilt[y] * scaled * moment
+            i, j = terms.unit[x], terms.unit[y]
+            twice = 2.0 if i == j and x != y else 1.0
+            moment = 4.0 / math.pi * tilts.sums[lane] + constant
+            scaled = 0.5 * math.pi * tilts.by_first[lane] * tilts.by_second[lane]
+            out[i, j] += twice * terms.tilt[x] * terms.tilt[y] * scaled * moment
     for i in range(p):
         for j in range(i):
-            drift_Var[j, i] = drift_Var[i, j]
+            out[j, i] = out[i, j]
+
+
+def drifts(system: System, out: Drifts) -> None:
+    """Ψ^a from I2, Ψ^M and Ψ^GF from I3, Ψ^Var from I4, in (terms of students)² (all terms)²/4 arc sines.
+
+    Ψ^Var is that at Ω times `stretch`.
+    """
+    p, k = system.M.shape
+    student = Mixture(student_offset, student_weights, student_slopes)
+    teacher = Mixture(teacher_offset, teacher_weights, teacher_slopes)
+    terms, flow = terms_of(system, student, teacher), np.empty((p, p + k))
+    offset = 0.0
+    for i in range(p):
+        offset -= student_offset * system.a[i] / p
+    for r in range(k):
+        offset += teacher_offset * system.a_star[r] / k
+    out.a[:] = student_offset * offset
+    fill_flow(terms, student, teacher, out.a, flow)
+    for i in range(p):
+        for r in range(k):
+            out.M[i, r] = flow[i, p + r]
+        for j in range(i + 1):
+            out.GF[i, j] = out.GF[j, i] = flow[i, j] + flow[j, i]
+    for m in range(len(terms.norm)):
+        for q in range(len(terms.norm)):
+            terms.S[m, q] *= system.stretch
+        terms.norm[m] = 1.0 + terms.S[m, m]
+    fill_variance(terms, offset * offset + system.Delta, out.Var)
 
 
 def of(student: Activation, teacher: Activation) -> Expectations | None:
@@ -250,6 +317,7 @@ def of(student: Activation, teacher: Activation) -> Expectations | None:
         bound(drifts_in_lanes, **constants),
         in_turn=bound(drifts_in_turn, drifts=specialised(usual)),
         wide=-(-FULL // len(own)),
+        lipschitz=math.sqrt(2.0 / math.pi) * sum(abs(weight * slope) for weight, slope in own),
     )
 
 

@@ -5,12 +5,13 @@ of their fields, `norm` is 1 + S_mm, `weight` is b. The last axis of all arrays 
 """
 
 import math
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 
+from sweeplib.maths.expectations.system import Drifts, System
 from sweeplib.numerics.arc_sine import arc_sine, near_arc_sine
-from sweeplib.numerics.compiled import inlined
+from sweeplib.numerics.compiled import inlined, without_references
 
 Array = np.ndarray[Any, np.dtype[np.float64]]
 
@@ -21,7 +22,7 @@ student_offset = teacher_offset = 0.0
 student_weights = student_slopes = teacher_weights = teacher_slopes = (1.0,)
 
 
-@inlined
+@without_references
 def fill_unit(first: int, weights: Any, slopes: Any, factor: float, layer: Array, slope: Array, weight: Array) -> None:
     """Fill the slopes and b of a unit's terms, from number `first` on."""
     for t in range(len(slopes)):
@@ -30,9 +31,10 @@ def fill_unit(first: int, weights: Any, slopes: Any, factor: float, layer: Array
             weight[first + t, lane] = scaled * layer[lane]
 
 
-@inlined
-def fill_covariances(Q: Array, M: Array, P: Array, own: int, others: int, slope: Array, S: Array) -> None:
+@without_references
+def fill_covariances(system: System, own: int, others: int, slope: Array, S: Array) -> None:
     """Fill S of the first lanes, as many as Q has."""
+    Q, M, P = system.Q, system.M, system.P
     p, _, lanes = M.shape
     students, terms = p * own, len(slope)
     for m in range(terms):
@@ -50,7 +52,7 @@ def fill_covariances(Q: Array, M: Array, P: Array, own: int, others: int, slope:
                 S[q, m, lane] = S[m, q, lane]
 
 
-@inlined
+@without_references
 def fill_norms(S: Array, lanes: int, norm: Array) -> None:
     """Fill 1 + S_mm of the first lanes."""
     for m in range(len(norm)):
@@ -58,7 +60,7 @@ def fill_norms(S: Array, lanes: int, norm: Array) -> None:
             norm[m, lane] = 1.0 + S[m, m, lane]
 
 
-@inlined
+@without_references
 def add_second_layer(u: int, factor: float, S: Array, norm: Array, weight: Array, cosine: Array, out: Array) -> None:
     """Add factor Σ_m b_m asin S_um/√((1 + S_uu)(1 + S_mm)), I2's, to out (lanes,)."""
     lanes = len(out)
@@ -69,7 +71,7 @@ def add_second_layer(u: int, factor: float, S: Array, norm: Array, weight: Array
             out[lane] += factor * weight[m, lane] * arc_sine(cosine[lane])
 
 
-@inlined
+@without_references
 def fill_towards(u: int, S: Array, norm: Array, weight: Array, along: Array, towards: Array) -> None:
     """Fill Σ_m b_m S_mf/√((1 + S_uu)(1 + S_mm) − S_um²) (terms f, lanes), of I3."""
     terms, lanes = towards.shape
@@ -84,7 +86,7 @@ def fill_towards(u: int, S: Array, norm: Array, weight: Array, along: Array, tow
                 towards[f, lane] += along[lane] * S[m, f, lane]
 
 
-@inlined
+@without_references
 def fill_tilts(u: int, v: int, tile: int, S: Array, norm: Array, roots: Array, tilts: Array) -> None:
     """Fill α_m, β_m and 1/√(1 + S_mm − α_m² − β_m²) (3, terms, tile, lanes) of a pair of terms, in one tile.
 
@@ -108,7 +110,7 @@ def fill_tilts(u: int, v: int, tile: int, S: Array, norm: Array, roots: Array, t
             tilts[2, m, tile, lane] = 1.0 / math.sqrt(max(norm[m, lane] - alpha * alpha - beta * beta, 1.0))
 
 
-@inlined
+@without_references
 def add_moment(used: int, S: Array, tilts: Array, weight: Array, cosine: Array, out: Array) -> None:
     """Add E[(Σ_m b_m erf z_m)²] at the tilted covariances, in the first lanes, to out."""
     for m in range(len(weight)):
@@ -128,7 +130,7 @@ def add_moment(used: int, S: Array, tilts: Array, weight: Array, cosine: Array, 
                     out[lane] += factor * weight[m, lane] * weight[q, lane] * arc_sine(cosine[lane])
 
 
-@inlined
+@without_references
 def repeat(lanes: int, rows: Array) -> None:
     """Fill all lanes with copies of the first ones."""
     for row in range(rows.shape[0]):
@@ -136,96 +138,125 @@ def repeat(lanes: int, rows: Array) -> None:
             rows[row, lane] = rows[row, lane - lanes]
 
 
-def drifts_in_lanes(
-    filled: int,
-    Q: Array,
-    M: Array,
-    P: Array,
-    a: Array,
-    a_star: Array,
-    Delta: Array,
-    stretch: Array,
-    drift_M: Array,
-    drift_GF: Array,
-    drift_Var: Array,
-    drift_a: Array,
-) -> None:
-    """Ψ^a from I2, Ψ^M and Ψ^GF from I3, Ψ^Var from I4 at Ω times `stretch`."""
-    p, k, lanes = M.shape
-    own, others = len(student_slopes), len(teacher_slopes)
-    students, terms = p * own, p * own + k * others
+class Terms(NamedTuple):
+    """The terms of all units: slopes and, of students, factors of erf' (terms,), S, 1 + S_mm, b, and room for a row."""
+
+    slope: Array
+    tilt: Array
+    S: Array
+    norm: Array
+    weight: Array
+    cosine: Array
+
+
+class Tiles(NamedTuple):
+    """Room for pairs of terms side by side: `roots` (3, tile, lanes), `tilts` (3, terms, tile, lanes) and `sums`."""
+
+    roots: Array
+    tilts: Array
+    sums: Array
+
+
+@without_references
+def fill_variance(a: Array, own: int, terms: Terms, constant: Array, tiles: Tiles, out: Array) -> None:
+    """Fill Ψ^Var (p, p, lanes), `constant` (lanes,) being what E[E²] has beside the error functions."""
+    p, lanes = a.shape
+    most, students = len(tiles.sums), p * own
+    count, width = terms.weight.shape
     pairs = students * (students + 1) // 2
-    tiles = max(1, min(pairs, WIDTH // lanes))
-    width = tiles * lanes
-    slope, S = np.empty(terms), np.empty((terms, terms, width))
-    norm, weight, tilts = np.empty((terms, width)), np.empty((terms, width)), np.empty((3, terms, tiles, lanes))
-    roots, sums, cosine = np.empty((3, tiles, lanes)), np.empty((tiles, lanes)), np.empty(width)
-    flow, towards, offset = np.zeros((p, p + k, lanes)), np.empty((terms, lanes)), np.zeros(lanes)
-    for i in range(p):
-        fill_unit(i * own, student_weights, student_slopes, -1.0 / p, a[i], slope, weight)
-        for lane in range(lanes):
-            offset[lane] -= student_offset * a[i, lane] / p
-    for r in range(k):
-        fill_unit(students + r * others, teacher_weights, teacher_slopes, 1.0 / k, a_star[r], slope, weight)
-        for lane in range(lanes):
-            offset[lane] += teacher_offset * a_star[r, lane] / k
-    fill_covariances(Q, M, P, own, others, slope, S)
-    fill_norms(S, lanes, norm)
-
-    for i in range(p):
-        for lane in range(lanes):
-            drift_a[i, lane] = student_offset * offset[lane]
-        for t in range(own):
-            u = i * own + t
-            add_second_layer(u, 2.0 / math.pi * student_weights[t], S, norm, weight, cosine, drift_a[i])
-            fill_towards(u, S, norm, weight, cosine, towards)
-            tilt = 2.0 / math.pi * student_weights[t] * slope[u]
-            for j in range(p + k):
-                f = j * own if j < p else students + (j - p) * others
-                factor = tilt / slope[f]
-                for lane in range(lanes):
-                    inner = towards[u, lane] * S[u, f, lane] / norm[u, lane]
-                    flow[i, j, lane] += factor * (towards[f, lane] - inner)
-    for i in range(p):
-        for r in range(k):
-            for lane in range(lanes):
-                drift_M[i, r, lane] = a[i, lane] * flow[i, p + r, lane]
-        for j in range(i + 1):
-            for lane in range(lanes):
-                both = a[i, lane] * flow[i, j, lane] + a[j, lane] * flow[j, i, lane]
-                drift_GF[i, j, lane] = drift_GF[j, i, lane] = both
-                drift_Var[i, j, lane] = 0.0
-
-    for m in range(terms):
-        for q in range(terms):
-            for lane in range(lanes):
-                S[m, q, lane] *= stretch[lane]
-        repeat(lanes, S[m])
-    repeat(lanes, weight)
-    fill_norms(S, width, norm)
+    out[:] = 0.0
     u = v = 0
-    for start in range(0, pairs, tiles):
-        x, y, used = u, v, min(tiles, pairs - start)
+    for start in range(0, pairs, most):
+        x, y, used = u, v, min(most, pairs - start)
         for tile in range(used):
-            fill_tilts(u, v, tile, S, norm, roots, tilts)
+            fill_tilts(u, v, tile, terms.S, terms.norm, tiles.roots, tiles.tilts)
             v += 1
             if v > u:
                 u, v = u + 1, 0
-        sums[:] = 0.0
-        add_moment(used * lanes, S, tilts.reshape((3, terms, width)), weight, cosine, sums.reshape(width))
+        tiles.sums[:] = 0.0
+        tilts, sums = tiles.tilts.reshape((3, count, width)), tiles.sums.reshape(width)
+        add_moment(used * lanes, terms.S, tilts, terms.weight, terms.cosine, sums)
         u, v = x, y
         for tile in range(used):
             i, j = u // own, v // own
-            factor = (2.0 if i == j and u != v else 1.0) * 2.0 / math.pi * slope[u] * slope[v]
-            factor *= student_weights[u % own] * student_weights[v % own]
+            factor = (2.0 if i == j and u != v else 1.0) * terms.tilt[u] * terms.tilt[v] * 0.5 * math.pi
             for lane in range(lanes):
-                moment = sums[tile, lane] + offset[lane] * offset[lane] + Delta[lane]
-                moment *= factor * roots[0, tile, lane] * roots[2, tile, lane]
-                drift_Var[i, j, lane] += a[i, lane] * a[j, lane] * moment
+                moment = tiles.sums[tile, lane] + constant[lane]
+                moment *= factor * tiles.roots[0, tile, lane] * tiles.roots[2, tile, lane]
+                out[i, j, lane] += a[i, lane] * a[j, lane] * moment
             v += 1
             if v > u:
                 u, v = u + 1, 0
     for i in range(p):
         for j in range(i):
             for lane in range(lanes):
-                drift_Var[j, i, lane] = drift_Var[i, j, lane]
+                out[j, i, lane] = out[i, j, lane]
+
+
+@inlined
+def fill_flow(system: System, own: int, others: int, terms: Terms, out: Drifts) -> None:
+    """Add I2's part to Ψ^a, and fill Ψ^M and Ψ^GF from I3."""
+    a = system.a
+    p, k, lanes = system.M.shape
+    students = p * own
+    flow, towards = np.zeros((p, p + k, lanes)), np.empty((len(terms.slope), lanes))
+    for u in range(students):
+        i, S, norm = u // own, terms.S, terms.norm
+        add_second_layer(u, terms.tilt[u] / terms.slope[u], S, norm, terms.weight, terms.cosine, out.a[i])
+        fill_towards(u, S, norm, terms.weight, terms.cosine, towards)
+        for j in range(p + k):
+            f = j * own if j < p else students + (j - p) * others
+            factor = terms.tilt[u] / terms.slope[f]
+            for lane in range(lanes):
+                inner = towards[u, lane] * S[u, f, lane] / norm[u, lane]
+                flow[i, j, lane] += factor * (towards[f, lane] - inner)
+    for i in range(p):
+        for r in range(k):
+            for lane in range(lanes):
+                out.M[i, r, lane] = a[i, lane] * flow[i, p + r, lane]
+        for j in range(i + 1):
+            for lane in range(lanes):
+                both = a[i, lane] * flow[i, j, lane] + a[j, lane] * flow[j, i, lane]
+                out.GF[i, j, lane] = out.GF[j, i, lane] = both
+
+
+def drifts_in_lanes(filled: int, system: System, out: Drifts) -> None:
+    """Ψ^a from I2, Ψ^M and Ψ^GF from I3, Ψ^Var from I4 at Ω times `stretch`."""
+    a, a_star = system.a, system.a_star
+    p, k, lanes = system.M.shape
+    own, others = len(student_slopes), len(teacher_slopes)
+    students, count = p * own, p * own + k * others
+    most = max(1, min(students * (students + 1) // 2, WIDTH // lanes))
+    width = most * lanes
+    matrices, offset = np.empty((3, count, width)), np.zeros(lanes)
+    rows = np.empty(count), np.empty(students), np.empty((count, count, width))
+    terms = Terms(*rows, matrices[0], matrices[1], matrices[2, 0])
+    for i in range(p):
+        fill_unit(i * own, student_weights, student_slopes, -1.0 / p, a[i], terms.slope, terms.weight)
+        for t in range(own):
+            terms.tilt[i * own + t] = 2.0 / math.pi * student_weights[t] * student_slopes[t]
+        for lane in range(lanes):
+            offset[lane] -= student_offset * a[i, lane] / p
+    for r in range(k):
+        first = students + r * others
+        fill_unit(first, teacher_weights, teacher_slopes, 1.0 / k, a_star[r], terms.slope, terms.weight)
+        for lane in range(lanes):
+            offset[lane] += teacher_offset * a_star[r, lane] / k
+    fill_covariances(system, own, others, terms.slope, terms.S)
+    fill_norms(terms.S, lanes, terms.norm)
+    for i in range(p):
+        for lane in range(lanes):
+            out.a[i, lane] = student_offset * offset[lane]
+    fill_flow(system, own, others, terms, out)
+
+    for m in range(count):
+        for q in range(count):
+            for lane in range(lanes):
+                terms.S[m, q, lane] *= system.stretch[lane]
+        repeat(lanes, terms.S[m])
+    repeat(lanes, terms.weight)
+    fill_norms(terms.S, width, terms.norm)
+    for lane in range(lanes):
+        offset[lane] = offset[lane] * offset[lane] + system.Delta[lane]
+    tiles = Tiles(np.empty((3, most, lanes)), np.empty((3, count, most, lanes)), np.empty((most, lanes)))
+    fill_variance(a, own, terms, offset, tiles, out.Var)

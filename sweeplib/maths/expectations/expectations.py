@@ -1,5 +1,6 @@
 """What Gaussian expectations a pair of activations has, and which family of closed forms gives them."""
 
+import math
 from collections.abc import Callable
 from dataclasses import dataclass
 from functools import cache
@@ -8,7 +9,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from sweeplib.maths.activations import Activation, activation
-from sweeplib.numerics.compiled import specialised
+from sweeplib.maths.expectations import addresses
+from sweeplib.maths.expectations.system import Drifts, System
 from sweeplib.registry import Registry
 
 Array = NDArray[np.float64]
@@ -24,18 +26,17 @@ class Expectations:
     independent systems (lanes): Q (p, p, n), M (p, k, n), P (k, k, n), a (p, n), a_star (k, n), out (n,).
     A lane's value never depends on the others.
 
-    `drifts(Q, M, P, a, a_star, Delta, drift_M, drift_GF, drift_Var, drift_a)` fills, for one system,
-    Ψ^M_ir = a_i E[σ'(λ_i) λ*_r E], Ψ^GF_ij = a_i E[σ'(λ_i) λ_j E] + (i ↔ j),
-    Ψ^Var_ij = a_i a_j E[σ'(λ_i) σ'(λ_j) E²], label noise included (arXiv 2302.05882, eqs. 8 to 10), and
-    Ψ^a_i = E[σ(λ_i) E].
+    `drifts(system, out)` fills the `Drifts` of one `System`: Ψ^M_ir = a_i E[σ'(λ_i) λ*_r E],
+    Ψ^GF_ij = a_i E[σ'(λ_i) λ_j E] + (i ↔ j), Ψ^Var_ij = a_i a_j E[σ'(λ_i) σ'(λ_j) E²] at Ω times `stretch`, label noise
+    included (arXiv 2302.05882, eqs. 8 to 10), and Ψ^a_i = E[σ(λ_i) E].
 
-    `in_lanes(filled, Q, M, P, a, a_star, Delta, stretch, drift_M, drift_GF, drift_Var, drift_a)` fills the same of many
-    systems, the last axis of every array, Δ (n,), but Ψ^Var at Ω times `stretch` (n,); systems beyond the first
-    `filled` are copies, whose drifts need not be filled. A system's drifts never depend on the others.
+    `in_lanes(filled, system, out)` fills the same of many systems, the last axis of every array; systems beyond the
+    first `filled` are copies, whose drifts need not be filled. A system's drifts never depend on the others.
 
     All are plain Python that numba compiles, or compiled already, without calls to other Python functions. `finer` is
     `drifts` by a finer rule, for the estimate of its error, and None where `drifts` is a closed form. `in_turn` is an
-    `in_lanes` that is faster for students of `wide` units and more.
+    `in_lanes` that is faster for students of `wide` units and more. `lipschitz` is a bound of |σ'| of the student as
+    the risk takes it, where one is known.
     """
 
     name: str
@@ -45,6 +46,7 @@ class Expectations:
     finer: Callable[..., None] | None = None
     in_turn: Callable[..., None] | None = None
     wide: int = 1
+    lipschitz: float = math.inf
 
     def of_many(self, p: int) -> Callable[..., None]:
         """The drifts of many systems of p students: `in_lanes`, or `in_turn` where it is the faster one."""
@@ -52,11 +54,11 @@ class Expectations:
 
     def risks(self, Q: Array, M: Array, P: Array, a: Array, a_star: Array) -> Array:
         """The population risk of n systems (n,): Q (n, p, p), M (n, p, k), P (n, k, k), a (n, p), a_star (n, k)."""
-        matrices = (np.ascontiguousarray(matrix.transpose(1, 2, 0)) for matrix in (Q, M, P))
-        layers = (np.ascontiguousarray(layer.T) for layer in (a, a_star))
-        out = np.empty(len(M))
-        specialised(self.risk)(*matrices, *layers, out)
-        return out
+        return addresses.risks(self.risk, Q, M, P, a, a_star)
+
+    def drifts_of(self, system: System) -> Drifts:
+        """The drifts of one system."""
+        return addresses.drifts_of(self.drifts, system)
 
     def drift_errors(self, Q: Array, M: Array, P: Array, a: Array, a_star: Array, Delta: Array) -> Array:
         """The error of the drifts of n systems (n,), over the largest of the drifts: 0 for closed forms.
@@ -65,16 +67,14 @@ class Expectations:
         """
         errors = np.empty(len(M))
         for i, system in enumerate(zip(Q, M, P, a, a_star, Delta, strict=True)):
-            coarse, fine = (_drifts(rule, *system) for rule in (self.drifts, self.finer or self.drifts))
+            rules = self.drifts, self.finer or self.drifts
+            coarse, fine = (_flat(addresses.drifts_of(rule, System(*system, stretch=1.0))) for rule in rules)
             errors[i] = np.abs(fine - coarse).max() / max(np.abs(fine).max(), np.finfo(float).tiny)
         return errors
 
 
-def _drifts(rule: Callable[..., None], Q: Array, M: Array, *constants: Array) -> Array:
-    """All drifts of one system by one rule, flat."""
-    out = np.empty_like(M), np.empty_like(Q), np.empty_like(Q), np.empty(len(Q))
-    specialised(rule)(Q, M, *constants, *out)
-    return np.concatenate([drift.ravel() for drift in out])
+def _flat(drifts: Drifts) -> Array:
+    return np.concatenate([drift.ravel() for drift in drifts])
 
 
 @dataclass(frozen=True)

@@ -7,14 +7,16 @@ from typing import Any
 
 import numpy as np
 
-from sweeplib.numerics.compiled import inlined
+from sweeplib.maths.expectations.system import System
+from sweeplib.numerics.compiled import without_references
 
 Array = np.ndarray[Any, np.dtype[np.float64]]
 
 
-@inlined
-def fill_fields(Q: Array, M: Array, P: Array, a: Array, a_star: Array, omega: Array, weight: Array) -> None:
+@without_references
+def fill_fields(system: System, omega: Array, weight: Array) -> None:
     """Fill Ω (n, n) and b (n,), n = p + k."""
+    Q, M, P, a, a_star = system.Q, system.M, system.P, system.a, system.a_star
     p, k = M.shape
     for i in range(p):
         weight[i] = -a[i] / p
@@ -29,9 +31,10 @@ def fill_fields(Q: Array, M: Array, P: Array, a: Array, a_star: Array, omega: Ar
             omega[p + r, p + s] = P[r, s]
 
 
-@inlined
-def fill_fields_in_lanes(Q: Array, M: Array, P: Array, a: Array, a_star: Array, omega: Array, weight: Array) -> None:
+@without_references
+def fill_fields_in_lanes(system: System, omega: Array, weight: Array) -> None:
     """Fill Ω (n, n, lanes) and b (n, lanes) of many systems, the last axis of all arrays."""
+    Q, M, P, a, a_star = system.Q, system.M, system.P, system.a, system.a_star
     p, k, lanes = M.shape
     for i in range(p):
         for lane in range(lanes):

@@ -4,52 +4,46 @@ from typing import Any
 
 import numpy as np
 
+from sweeplib.maths.expectations.system import Drifts, System
+from sweeplib.numerics.compiled import inlined
+
 Array = np.ndarray[Any, np.dtype[np.float64]]
 
 
 def _unbound(*_: Any) -> Any:
-    raise NotImplementedError("bound by the family, which has a `stretch`")
+    raise NotImplementedError("bound by the family")
 
 
 drifts = _unbound
 
 
-def drifts_in_turn(
-    filled: int,
-    Q: Array,
-    M: Array,
-    P: Array,
-    a: Array,
-    a_star: Array,
-    Delta: Array,
-    stretch: Array,
-    drift_M: Array,
-    drift_GF: Array,
-    drift_Var: Array,
-    drift_a: Array,
-) -> None:
+def drifts_in_turn(filled: int, system: System, out: Drifts) -> None:
     """Ψ^M, Ψ^GF and Ψ^a of the first `filled` systems, and Ψ^Var of the same at Ω times `stretch`."""
-    p, k, _ = M.shape
-    own_a, own_a_star, own_drift_a = np.empty(p), np.empty(k), np.empty(p)
-    own_Q, own_M, own_P = np.empty((p, p)), np.empty((p, k)), np.empty((k, k))
-    own_drift_M, own_drift_GF, own_drift_Var = np.empty((p, k)), np.empty((p, p)), np.empty((p, p))
-    out = own_drift_M, own_drift_GF, own_drift_Var, own_drift_a
+    p, k, _ = system.M.shape
+    Q, M, P = np.empty((p, p)), np.empty((p, k)), np.empty((k, k))
+    a, a_star, found = np.empty(p), np.empty(k), empty(p, k)
     for lane in range(filled):
         for i in range(p):
-            own_a[i] = a[i, lane]
+            a[i] = system.a[i, lane]
             for j in range(p):
-                own_Q[i, j] = Q[i, j, lane]
+                Q[i, j] = system.Q[i, j, lane]
             for r in range(k):
-                own_M[i, r] = M[i, r, lane]
+                M[i, r] = system.M[i, r, lane]
         for r in range(k):
-            own_a_star[r] = a_star[r, lane]
+            a_star[r] = system.a_star[r, lane]
             for s in range(k):
-                own_P[r, s] = P[r, s, lane]
-        drifts(own_Q, own_M, own_P, own_a, own_a_star, Delta[lane], *out, stretch[lane])
+                P[r, s] = system.P[r, s, lane]
+        drifts(System(Q, M, P, a, a_star, system.Delta[lane], system.stretch[lane]), found)
         for i in range(p):
-            drift_a[i, lane] = own_drift_a[i]
+            out.a[i, lane] = found.a[i]
             for j in range(p):
-                drift_GF[i, j, lane] = own_drift_GF[i, j]
-                drift_Var[i, j, lane] = own_drift_Var[i, j]
+                out.GF[i, j, lane] = found.GF[i, j]
+                out.Var[i, j, lane] = found.Var[i, j]
             for r in range(k):
-                drift_M[i, r, lane] = own_drift_M[i, r]
+                out.M[i, r, lane] = found.M[i, r]
+
+
+@inlined
+def empty(p: int, k: int) -> Drifts:
+    """Room for the drifts of a system."""
+    return Drifts(np.empty((p, k)), np.empty((p, p)), np.empty((p, p)), np.empty(p))

@@ -21,8 +21,9 @@ from sweeplib.maths.activations import Activation
 from sweeplib.maths.expectations.expectations import FAMILIES, Expectations, Family
 from sweeplib.maths.expectations.fields import fill_fields
 from sweeplib.maths.expectations.polynomials_in_lanes import drifts_in_lanes
+from sweeplib.maths.expectations.system import Drifts, System
 from sweeplib.numerics.binding import bound
-from sweeplib.numerics.compiled import inlined
+from sweeplib.numerics.compiled import inlined, without_references
 
 Array = np.ndarray[Any, np.dtype[np.float64]]
 Weights = tuple[float, ...]
@@ -76,7 +77,7 @@ def risk(Q: Array, M: Array, P: Array, a: Array, a_star: Array, out: Array) -> N
                 out[lane] += factor * a[i, lane] * a[j, lane] * mean
 
 
-@inlined
+@without_references
 def fill_means(omega: Array, p: int, student: Weights, teacher: Weights, means: Array) -> None:
     """Fill F (order, field) of p students and of teachers; zero beyond the degree."""
     orders, n = means.shape
@@ -106,7 +107,7 @@ def fill_products(omega: Array, means: Array, products: Array) -> None:
                         products[u, w, m, q] += mean * means[w + l, q] * powers[l, m, q]
 
 
-@inlined
+@without_references
 def fill_powers(i: int, j: int, omega: Array, weight: Array, powers: Array) -> None:
     """Fill b_m c_im^x c_jm^y/(x! y!) (x, y, field)."""
     orders, _, n = powers.shape
@@ -120,7 +121,7 @@ def fill_powers(i: int, j: int, omega: Array, weight: Array, powers: Array) -> N
             first *= omega[i, m] / (x + 1)
 
 
-@inlined
+@without_references
 def second_moment(slopes: Array, powers: Array, products: Array, stride: int, rows: Array) -> float:
     """E[σ'_i σ'_j (Σ_m b_m σ_m)²], from the `slopes` S_ij (order, order) and the `powers` of (i, j).
 
@@ -147,32 +148,22 @@ def second_moment(slopes: Array, powers: Array, products: Array, stride: int, ro
     return total
 
 
-def drifts(
-    Q: Array,
-    M: Array,
-    P: Array,
-    a: Array,
-    a_star: Array,
-    Delta: float,
-    drift_M: Array,
-    drift_GF: Array,
-    drift_Var: Array,
-    drift_a: Array,
-) -> None:
-    """Ψ^a from S[0, 0], Ψ^M and Ψ^GF from S[2, 0] and S[1, 1], Ψ^Var by the sum over pairings."""
-    p, k = M.shape
+def drifts(system: System, out: Drifts) -> None:
+    """Ψ^a from S[0, 0], Ψ^M and Ψ^GF from S[2, 0] and S[1, 1], Ψ^Var by the sum over pairings at Ω times `stretch`."""
+    a, stretch = system.a, system.stretch
+    p, k = system.M.shape
     n, orders = p + k, max(len(student), len(teacher))
     omega, weight = np.empty((n, n)), np.empty(n)
     means, products = np.empty((orders, n)), np.empty((orders, orders, n, n))
-    fill_fields(Q, M, P, a, a_star, omega, weight)
+    fill_fields(system, omega, weight)
     fill_means(omega, p, student, teacher, means)
     fill_products(omega, means, products)
 
     flow = np.zeros((p, n))
     for i in range(p):
-        drift_a[i], curvature = 0.0, 0.0
+        out.a[i], curvature = 0.0, 0.0
         for m in range(n):
-            drift_a[i] += weight[m] * products[0, 0, i, m]
+            out.a[i] += weight[m] * products[0, 0, i, m]
             if len(student) > 2:
                 curvature += weight[m] * products[2, 0, i, m]
         for j in range(n):
@@ -181,16 +172,20 @@ def drifts(
                 flow[i, j] += weight[m] * omega[j, m] * products[1, 1, i, m]
             flow[i, j] *= a[i]
         for r in range(k):
-            drift_M[i, r] = flow[i, p + r]
+            out.M[i, r] = flow[i, p + r]
 
+    if stretch != 1.0:
+        omega *= stretch
+        fill_means(omega, p, student, teacher, means)
+        fill_products(omega, means, products)
     powers, rows = np.empty((len(student) - 1, len(student) - 1, n)), np.empty((2, n))
     for i in range(p):
         for j in range(i + 1):
             fill_powers(i, j, omega, weight, powers)
             slopes = products[:, :, i, j]
-            variance = second_moment(slopes, powers, products, stride, rows) + Delta * slopes[1, 1]
-            drift_GF[i, j] = drift_GF[j, i] = flow[i, j] + flow[j, i]
-            drift_Var[i, j] = drift_Var[j, i] = a[i] * a[j] * variance
+            variance = second_moment(slopes, powers, products, stride, rows) + system.Delta * slopes[1, 1]
+            out.GF[i, j] = out.GF[j, i] = flow[i, j] + flow[j, i]
+            out.Var[i, j] = out.Var[j, i] = a[i] * a[j] * variance
 
 
 @cache

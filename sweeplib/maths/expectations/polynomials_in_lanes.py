@@ -8,7 +8,8 @@ from typing import Any
 import numpy as np
 
 from sweeplib.maths.expectations.fields import fill_fields_in_lanes
-from sweeplib.numerics.compiled import inlined
+from sweeplib.maths.expectations.system import Drifts, System
+from sweeplib.numerics.compiled import inlined, without_references
 
 Array = np.ndarray[Any, np.dtype[np.float64]]
 Flags = np.ndarray[Any, np.dtype[np.bool_]]
@@ -19,7 +20,7 @@ teacher: Weights = ()
 stride = 1
 
 
-@inlined
+@without_references
 def fill_means(variance: Array, weights: Weights, power: Array, means: Array, present: Flags) -> None:
     """Fill F (order, lanes) of a field, and which of them are `present` (order,): not zero at all variances."""
     lanes = means.shape[1]
@@ -35,7 +36,7 @@ def fill_means(variance: Array, weights: Weights, power: Array, means: Array, pr
             power[lane] *= 0.5 * (variance[lane] - 1.0) / (t + 1)
 
 
-@inlined
+@without_references
 def fill_powers(omega: Array, powers: Array) -> None:
     """Fill c_mq^l/l! (order l, field, field, lanes)."""
     orders, n, _, lanes = powers.shape
@@ -47,7 +48,7 @@ def fill_powers(omega: Array, powers: Array) -> None:
                     powers[order, m, q, lane] = powers[order - 1, m, q, lane] * omega[m, q, lane] / order
 
 
-@inlined
+@without_references
 def fill_product(u: int, w: int, present: Flags, means: Array, powers: Array, product: Array) -> None:
     """Fill S[u, w] (field, field, lanes), u ≥ w."""
     n, orders, lanes = means.shape
@@ -79,7 +80,7 @@ def fill_products(
                 fill_product(u, w, present, means, powers, products[u, w])
 
 
-@inlined
+@without_references
 def add_flow(i: int, omega: Array, weight: Array, products: Array, curved: bool, flow: Array) -> None:
     """Add E[σ'_i z_j E] to flow (field j, lanes); `curved` says whether σ'' is there."""
     n, lanes = weight.shape
@@ -92,12 +93,13 @@ def add_flow(i: int, omega: Array, weight: Array, products: Array, curved: bool,
                     flow[j, lane] += weight[m, lane] * omega[i, j, lane] * products[2, 0, i, m, lane]
 
 
-@inlined
+@without_references
 def fill_pair_powers(i: int, j: int, omega: Array, weight: Array, powers: Array) -> None:
     """Fill b_m c_im^x c_jm^y/(x! y!) (x, y, field, lanes)."""
     orders, _, n, lanes = powers.shape
     for m in range(n):
-        powers[0, 0, m] = weight[m]
+        for lane in range(lanes):
+            powers[0, 0, m, lane] = weight[m, lane]
         for x in range(orders):
             if x > 0:
                 for lane in range(lanes):
@@ -107,7 +109,7 @@ def fill_pair_powers(i: int, j: int, omega: Array, weight: Array, powers: Array)
                     powers[x, y, m, lane] = powers[x, y - 1, m, lane] * omega[j, m, lane] / y
 
 
-@inlined
+@without_references
 def add_second_moment(i: int, j: int, stride: int, powers: Array, products: Array, rows: Array, out: Array) -> None:
     """Add E[σ'_i σ'_j (Σ_m b_m σ_m)²], as `polynomials.second_moment` has it, to out (lanes,)."""
     reach, _, n, lanes = powers.shape
@@ -132,50 +134,38 @@ def add_second_moment(i: int, j: int, stride: int, powers: Array, products: Arra
                         out[lane] += row[q, lane] * other[q, lane]
 
 
-def drifts_in_lanes(
-    filled: int,
-    Q: Array,
-    M: Array,
-    P: Array,
-    a: Array,
-    a_star: Array,
-    Delta: Array,
-    stretch: Array,
-    drift_M: Array,
-    drift_GF: Array,
-    drift_Var: Array,
-    drift_a: Array,
-) -> None:
+def drifts_in_lanes(filled: int, system: System, out: Drifts) -> None:
     """Ψ^a from S[0, 0], Ψ^M and Ψ^GF from S[2, 0] and S[1, 1], Ψ^Var by the sum over pairings at Ω times `stretch`."""
-    p, k, lanes = M.shape
+    a = system.a
+    p, k, lanes = system.M.shape
     n, orders, reach = p + k, max(len(student), len(teacher)), len(student) - 1
     omega, weight, flow = np.empty((n, n, lanes)), np.empty((n, lanes)), np.zeros((p, n, lanes))
     powers, products = np.empty((orders, n, n, lanes)), np.empty((orders, orders, n, n, lanes))
     pair_powers, rows, total = np.empty((reach, reach, n, lanes)), np.empty((2, n, lanes)), np.empty(lanes)
-    fill_fields_in_lanes(Q, M, P, a, a_star, omega, weight)
+    fill_fields_in_lanes(system, omega, weight)
     fill_products(omega, p, student, teacher, True, total, powers, products)
     for i in range(p):
-        drift_a[i] = 0.0
+        out.a[i] = 0.0
         for m in range(n):
             for lane in range(lanes):
-                drift_a[i, lane] += weight[m, lane] * products[0, 0, i, m, lane]
+                out.a[i, lane] += weight[m, lane] * products[0, 0, i, m, lane]
         add_flow(i, omega, weight, products, len(student) > 2, flow[i])
         for r in range(k):
             for lane in range(lanes):
-                drift_M[i, r, lane] = a[i, lane] * flow[i, p + r, lane]
+                out.M[i, r, lane] = a[i, lane] * flow[i, p + r, lane]
 
     for m in range(n):
         for q in range(n):
             for lane in range(lanes):
-                omega[m, q, lane] *= stretch[lane]
+                omega[m, q, lane] *= system.stretch[lane]
     fill_products(omega, p, student, teacher, False, total, powers, products)
     for i in range(p):
         for j in range(i + 1):
             fill_pair_powers(i, j, omega, weight, pair_powers)
             for lane in range(lanes):
-                total[lane] = Delta[lane] * products[1, 1, i, j, lane]
+                total[lane] = system.Delta[lane] * products[1, 1, i, j, lane]
             add_second_moment(i, j, stride, pair_powers, products, rows, total)
             for lane in range(lanes):
                 flows = a[i, lane] * flow[i, j, lane] + a[j, lane] * flow[j, i, lane]
-                drift_GF[i, j, lane] = drift_GF[j, i, lane] = flows
-                drift_Var[i, j, lane] = drift_Var[j, i, lane] = a[i, lane] * a[j, lane] * total[lane]
+                out.GF[i, j, lane] = out.GF[j, i, lane] = flows
+                out.Var[i, j, lane] = out.Var[j, i, lane] = a[i, lane] * a[j, lane] * total[lane]

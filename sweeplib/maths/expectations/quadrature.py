@@ -31,6 +31,7 @@ from sweeplib.maths.expectations.expectations import FAMILIES, Expectations, Fam
 from sweeplib.maths.expectations.fields import fill_fields
 from sweeplib.maths.expectations.in_turn import drifts_in_turn
 from sweeplib.maths.expectations.plane import Plane, components, fill_lines, line_angle, on_a_line, planes, split_at
+from sweeplib.maths.expectations.system import Drifts, System
 from sweeplib.numerics.binding import bound
 from sweeplib.numerics.compiled import inlined, specialised
 
@@ -82,42 +83,31 @@ def expand(given: Given, p: int, first: Array, second: Array, u: float, v: float
                 given.squares[0, m] = project(given.samples, given.table, given.smooth[m])
 
 
-def drifts(
-    Q: Array,
-    M: Array,
-    P: Array,
-    a: Array,
-    a_star: Array,
-    Delta: float,
-    drift_M: Array,
-    drift_GF: Array,
-    drift_Var: Array,
-    drift_a: Array,
-    stretch: float = 1.0,
-) -> None:
+def drifts(system: System, out: Drifts) -> None:
     """Ψ^a, Ψ^M and Ψ^GF by rules for two fields, Ψ^Var, at Ω times `stretch`, with expectations given both fields."""
-    p, k = M.shape
+    a = system.a
+    p, k = system.M.shape
     n = p + k
     omega, weight, kink = np.empty((n, n)), np.empty(n), np.empty(n)
-    fill_fields(Q, M, P, a, a_star, omega, weight)
+    fill_fields(system, omega, weight)
     for m in range(n):
         kink[m] = student_kink if m < p else teacher_kink
     plane = planes(angles, angular, radii, radial, line, half, n if n > 1 else 2)
     first, second, flow = np.empty(n), np.empty(n), np.zeros((p, n))
     for i in range(p):
-        drift_a[i] = 0.0
+        out.a[i] = 0.0
         for m in range(n):
             components(omega, i, m, first, second)
             plane.lines[0], plane.lines[1] = 0.5 * math.pi, line_angle(first[m], second[m])
             count = on_a_line(plane) if m == i else split_at(plane, 2)
             both, slope_first, slope_second = means(plane, count, first[i], first[m], second[m], p, m)
-            drift_a[i] += weight[m] * both
+            out.a[i] += weight[m] * both
             for j in range(n):
                 flow[i, j] += a[i] * weight[m] * (first[j] * slope_first + second[j] * slope_second)
         for r in range(k):
-            drift_M[i, r] = flow[i, p + r]
+            out.M[i, r] = flow[i, p + r]
 
-    omega *= stretch
+    omega *= system.stretch
     given = givens(weight, kink, inner, inner_weights, orders, arc)
     arcs = np.array(arc), np.array(arc_weights)
     for i in range(p):
@@ -131,9 +121,9 @@ def drifts(
                 factor = plane.weight[q] * student_slope(first[i] * u) * student_slope(first[j] * u + second[j] * v)
                 if factor != 0.0:
                     expanded(given, p, first, second, u, v)
-                    variance += factor * (Delta + second_moment(given))
-            drift_GF[i, j] = drift_GF[j, i] = flow[i, j] + flow[j, i]
-            drift_Var[i, j] = drift_Var[j, i] = a[i] * a[j] * variance
+                    variance += factor * (system.Delta + second_moment(given))
+            out.GF[i, j] = out.GF[j, i] = flow[i, j] + flow[j, i]
+            out.Var[i, j] = out.Var[j, i] = a[i] * a[j] * variance
 
 
 @cache

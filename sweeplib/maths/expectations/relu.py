@@ -24,8 +24,9 @@ import numpy as np
 from sweeplib.maths.activations import Activation
 from sweeplib.maths.expectations.expectations import FAMILIES, Expectations, Family
 from sweeplib.maths.expectations.in_turn import drifts_in_turn
+from sweeplib.maths.expectations.system import Drifts, System
 from sweeplib.numerics.binding import bound
-from sweeplib.numerics.compiled import inlined, specialised
+from sweeplib.numerics.compiled import inlined, specialised, without_references
 
 Array = np.ndarray[Any, np.dtype[np.float64]]
 
@@ -154,32 +155,17 @@ def four_fields(ij: float, im: float, inn: float, jm: float, jn: float, mn: floa
     return total
 
 
-def drifts(
-    Q: Array,
-    M: Array,
-    P: Array,
-    a: Array,
-    a_star: Array,
-    Delta: float,
-    drift_M: Array,
-    drift_GF: Array,
-    drift_Var: Array,
-    drift_a: Array,
-    stretch: float = 1.0,
-) -> None:
-    """Ψ^a, Ψ^M, Ψ^GF from two fields, Ψ^Var from up to four, in O(p² (p + k)²/4) integrals over the path.
-
-    Ψ^Var is that at Ω times `stretch`: without label noise it is of degree 1 in Ω.
-    """
+@without_references
+def fill_angles(system: System, scale: Array, beta: Array, rho: Array) -> None:
+    """Fill the fields' standard deviations (n,), β (n,) and correlations (n, n)."""
+    Q, M, P = system.Q, system.M, system.P
     p, k = M.shape
-    n = p + k
-    scale, beta, rho = np.empty(n), np.empty(n), np.empty((n, n))
     for i in range(p):
         scale[i] = math.sqrt(Q[i, i])
-        beta[i] = -scale[i] * a[i] / p
+        beta[i] = -scale[i] * system.a[i] / p
     for r in range(k):
         scale[p + r] = math.sqrt(P[r, r])
-        beta[p + r] = scale[p + r] * a_star[r] / k
+        beta[p + r] = scale[p + r] * system.a_star[r] / k
     for i in range(p):
         for j in range(p):
             rho[i, j] = correlation(Q[i, j], scale[i], scale[j])
@@ -189,31 +175,41 @@ def drifts(
         for s in range(k):
             rho[p + r, p + s] = correlation(P[r, s], scale[p + r], scale[p + s])
 
-    flow = np.zeros((p, n))
+
+def drifts(system: System, out: Drifts) -> None:
+    """Ψ^a, Ψ^M, Ψ^GF from two fields, Ψ^Var from up to four, in O(p² (p + k)²/4) integrals over the path.
+
+    Ψ^Var is that at Ω times `stretch`: without label noise it is of degree 1 in Ω.
+    """
+    a = system.a
+    p, k = system.M.shape
+    n = p + k
+    scale, beta, rho, flow = np.empty(n), np.empty(n), np.empty((n, n)), np.zeros((p, n))
+    fill_angles(system, scale, beta, rho)
     for i in range(p):
-        drift_a[i] = 0.0
+        out.a[i] = 0.0
         for m in range(n):
-            drift_a[i] += scale[i] * beta[m] * product(rho[i, m])
+            out.a[i] += scale[i] * beta[m] * product(rho[i, m])
             for j in range(n):
                 mean = (rho[i, j] * sine(rho[i, m]) + rho[j, m] * angle(rho[i, m])) / TWO_PI
                 flow[i, j] += a[i] * scale[j] * beta[m] * mean
         if scale[i] == 0.0:
             flow[i] = 0.0
         for r in range(k):
-            drift_M[i, r] = flow[i, p + r]
+            out.M[i, r] = flow[i, p + r]
 
     for i in range(p):
         for j in range(i + 1):
-            variance = Delta * angle(rho[i, j]) / TWO_PI
+            variance = system.Delta * angle(rho[i, j]) / TWO_PI
             for m in range(n):
                 for q in range(m + 1):
-                    factor = (1.0 if q == m else 2.0) * stretch * beta[m] * beta[q]
+                    factor = (1.0 if q == m else 2.0) * system.stretch * beta[m] * beta[q]
                     if factor != 0.0:
                         mean = four_fields(rho[i, j], rho[i, m], rho[i, q], rho[j, m], rho[j, q], rho[m, q])
                         variance += factor * mean
-            drift_GF[i, j] = drift_GF[j, i] = flow[i, j] + flow[j, i]
+            out.GF[i, j] = out.GF[j, i] = flow[i, j] + flow[j, i]
             alive = scale[i] != 0.0 and scale[j] != 0.0
-            drift_Var[i, j] = drift_Var[j, i] = a[i] * a[j] * variance if alive else 0.0
+            out.Var[i, j] = out.Var[j, i] = a[i] * a[j] * variance if alive else 0.0
 
 
 def _drifts(nodes: int) -> Any:
@@ -231,7 +227,7 @@ def of(student: Activation, teacher: Activation) -> Expectations | None:
         return None
     usual = _drifts(NODES)
     in_lanes = bound(drifts_in_turn, drifts=specialised(usual))
-    return Expectations("relu|relu", risk, usual, in_lanes, _drifts(2 * NODES))
+    return Expectations("relu|relu", risk, usual, in_lanes, _drifts(2 * NODES), lipschitz=1.0)
 
 
 FAMILIES.register("relu", Family("relu", 30, of))

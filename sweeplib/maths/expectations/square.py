@@ -13,6 +13,8 @@ import numpy as np
 
 from sweeplib.maths.activations import Activation
 from sweeplib.maths.expectations.expectations import FAMILIES, Expectations, Family
+from sweeplib.maths.expectations.system import Drifts, System
+from sweeplib.numerics.compiled import without_references
 
 Array = np.ndarray[Any, np.dtype[np.float64]]
 
@@ -46,167 +48,166 @@ def risk(Q: Array, M: Array, P: Array, a: Array, a_star: Array, out: Array) -> N
                 out[lane] += student * student * a[i, lane] * a[j, lane] * Q[i, j, lane] * Q[i, j, lane]
 
 
-def drifts(
-    Q: Array,
-    M: Array,
-    P: Array,
-    a: Array,
-    a_star: Array,
-    Delta: float,
-    drift_M: Array,
-    drift_GF: Array,
-    drift_Var: Array,
-    drift_a: Array,
-) -> None:
-    """Ψ^M, Ψ^GF, Ψ^Var and Ψ^a from ΩBΩ and ΩBΩBΩ, in O(p² (p + k)); drift_M and drift_GF hold ΩBΩ on the way.
+def drifts(system: System, out: Drifts) -> None:
+    """Ψ^M, Ψ^GF, Ψ^Var and Ψ^a from ΩBΩ and ΩBΩBΩ, in O(p² (p + k)).
 
-    With V = diag(a)/p and W = diag(a*)/k, ΩBΩ is MWMᵀ − QVQ between students and MWP − QVM to the teacher.
+    Without label noise Ψ^Var is of degree 3 in Ω, which is stretched.
     """
+    Q, M, a, stretch = system.Q, system.M, system.a, system.stretch
     p, k = M.shape
-    student, teacher = 1.0 / p, 1.0 / k
-    trace, square = 0.0, 0.0
-    for r in range(k):
-        trace += teacher * a_star[r] * P[r, r]
-        for s in range(k):
-            square += teacher * teacher * a_star[r] * a_star[s] * P[r, s] * P[r, s]
+    trace, square = traces(system)
+    fill_products(system, out.M, out.GF)
+    second_moment = stretch**3 * (trace * trace + 2.0 * square) + stretch * system.Delta
     for i in range(p):
-        trace -= student * a[i] * Q[i, i]
-        for r in range(k):
-            square -= 2.0 * student * teacher * a[i] * a_star[r] * M[i, r] * M[i, r]
-        for j in range(p):
-            square += student * student * a[i] * a[j] * Q[i, j] * Q[i, j]
-    second_moment = trace * trace + 2.0 * square + Delta
-
-    for i in range(p):
-        for j in range(p):
-            drift_GF[i, j] = 0.0
-        for r in range(k):
-            drift_M[i, r] = 0.0
-        for m in range(p):
-            factor = -student * a[m] * Q[i, m]
-            for j in range(p):
-                drift_GF[i, j] += factor * Q[m, j]
-            for r in range(k):
-                drift_M[i, r] += factor * M[m, r]
-        for s in range(k):
-            factor = teacher * a_star[s] * M[i, s]
-            for j in range(p):
-                drift_GF[i, j] += factor * M[j, s]
-            for r in range(k):
-                drift_M[i, r] += factor * P[s, r]
-
-    for i in range(p):
-        drift_a[i] = trace * Q[i, i] + 2.0 * drift_GF[i, i]
+        out.a[i] = trace * Q[i, i] + 2.0 * out.GF[i, i]
         for j in range(i + 1):
             twice = 0.0
             for m in range(p):
-                twice -= student * drift_GF[i, m] * a[m] * Q[m, j]
+                twice -= out.GF[i, m] * a[m] * Q[m, j] / p
             for r in range(k):
-                twice += teacher * drift_M[i, r] * a_star[r] * M[j, r]
-            variance = second_moment * Q[i, j] + 4.0 * trace * drift_GF[i, j] + 8.0 * twice
-            drift_Var[i, j] = drift_Var[j, i] = 4.0 * a[i] * a[j] * variance
+                twice += out.M[i, r] * system.a_star[r] * M[j, r] / k
+            variance = second_moment * Q[i, j] + stretch**3 * (4.0 * trace * out.GF[i, j] + 8.0 * twice)
+            out.Var[i, j] = out.Var[j, i] = 4.0 * a[i] * a[j] * variance
     for i in range(p):
         for r in range(k):
-            drift_M[i, r] = 2.0 * a[i] * (trace * M[i, r] + 2.0 * drift_M[i, r])
+            out.M[i, r] = 2.0 * a[i] * (trace * M[i, r] + 2.0 * out.M[i, r])
         for j in range(i + 1):
-            flow = 2.0 * (a[i] + a[j]) * (trace * Q[i, j] + 2.0 * drift_GF[i, j])
-            drift_GF[i, j] = drift_GF[j, i] = flow
+            out.GF[i, j] = out.GF[j, i] = 2.0 * (a[i] + a[j]) * (trace * Q[i, j] + 2.0 * out.GF[i, j])
 
 
-def drifts_in_lanes(
-    filled: int,
-    Q: Array,
-    M: Array,
-    P: Array,
-    a: Array,
-    a_star: Array,
-    Delta: Array,
-    stretch: Array,
-    drift_M: Array,
-    drift_GF: Array,
-    drift_Var: Array,
-    drift_a: Array,
-) -> None:
-    """What `drifts` fills, of many systems, Ψ^Var at Ω times `stretch`: without label noise it is of degree 3 in Ω."""
-    p, k, lanes = M.shape
-    moments = np.zeros((2, lanes))
-    trace, second_moment = moments[0], moments[1]
-    factor, twice, cubes = np.empty(lanes), np.empty(lanes), np.empty(lanes)
+@without_references
+def traces(system: System) -> tuple[float, float]:
+    """τ = tr BΩ and tr (BΩ)²."""
+    Q, M, P, a, a_star = system.Q, system.M, system.P, system.a, system.a_star
+    p, k = M.shape
+    trace, square = 0.0, 0.0
     for r in range(k):
-        for lane in range(lanes):
-            trace[lane] += a_star[r, lane] * P[r, r, lane] / k
+        trace += a_star[r] * P[r, r] / k
         for s in range(k):
-            for lane in range(lanes):
-                weight = a_star[r, lane] * a_star[s, lane] / (k * k)
-                second_moment[lane] += weight * P[r, s, lane] * P[r, s, lane]
+            square += a_star[r] * a_star[s] * P[r, s] * P[r, s] / (k * k)
     for i in range(p):
-        for lane in range(lanes):
-            trace[lane] -= a[i, lane] * Q[i, i, lane] / p
+        trace -= a[i] * Q[i, i] / p
         for r in range(k):
-            for lane in range(lanes):
-                weight = 2.0 * a[i, lane] * a_star[r, lane] / (p * k)
-                second_moment[lane] -= weight * M[i, r, lane] * M[i, r, lane]
+            square -= 2.0 * a[i] * a_star[r] * M[i, r] * M[i, r] / (p * k)
         for j in range(p):
-            for lane in range(lanes):
-                weight = a[i, lane] * a[j, lane] / (p * p)
-                second_moment[lane] += weight * Q[i, j, lane] * Q[i, j, lane]
-    for lane in range(lanes):
-        cube = stretch[lane] * stretch[lane] * stretch[lane]
-        moment = trace[lane] * trace[lane] + 2.0 * second_moment[lane]
-        second_moment[lane], cubes[lane] = cube * moment + stretch[lane] * Delta[lane], cube
+            square += a[i] * a[j] * Q[i, j] * Q[i, j] / (p * p)
+    return trace, square
 
+
+@without_references
+def fill_products(system: System, to_teacher: Array, to_student: Array) -> None:
+    """Fill ΩBΩ from students to the teacher (p, k), MWP − QVM, and to students (p, p), MWMᵀ − QVQ.
+
+    With V = diag(a)/p and W = diag(a*)/k.
+    """
+    Q, M, P = system.Q, system.M, system.P
+    p, k = M.shape
+    to_teacher[:], to_student[:] = 0.0, 0.0
     for i in range(p):
-        for j in range(p):
-            for lane in range(lanes):
-                drift_GF[i, j, lane] = 0.0
-        for r in range(k):
-            for lane in range(lanes):
-                drift_M[i, r, lane] = 0.0
         for m in range(p):
-            for lane in range(lanes):
-                factor[lane] = -a[m, lane] * Q[i, m, lane] / p
+            factor = -system.a[m] * Q[i, m] / p
             for j in range(p):
-                for lane in range(lanes):
-                    drift_GF[i, j, lane] += factor[lane] * Q[m, j, lane]
+                to_student[i, j] += factor * Q[m, j]
             for r in range(k):
-                for lane in range(lanes):
-                    drift_M[i, r, lane] += factor[lane] * M[m, r, lane]
+                to_teacher[i, r] += factor * M[m, r]
         for s in range(k):
-            for lane in range(lanes):
-                factor[lane] = a_star[s, lane] * M[i, s, lane] / k
+            factor = system.a_star[s] * M[i, s] / k
             for j in range(p):
-                for lane in range(lanes):
-                    drift_GF[i, j, lane] += factor[lane] * M[j, s, lane]
+                to_student[i, j] += factor * M[j, s]
             for r in range(k):
-                for lane in range(lanes):
-                    drift_M[i, r, lane] += factor[lane] * P[s, r, lane]
+                to_teacher[i, r] += factor * P[s, r]
 
+
+def drifts_in_lanes(filled: int, system: System, out: Drifts) -> None:
+    """What `drifts` fills, of many systems."""
+    Q, M, a, a_star = system.Q, system.M, system.a, system.a_star
+    p, k, lanes = M.shape
+    moments = np.empty((5, lanes))
+    trace, second_moment, cube, factor, twice = moments[0], moments[1], moments[2], moments[3], moments[4]
+    fill_traces(system, trace, second_moment)
+    for lane in range(lanes):
+        stretch = system.stretch[lane]
+        cube[lane] = stretch * stretch * stretch
+        moment = trace[lane] * trace[lane] + 2.0 * second_moment[lane]
+        second_moment[lane] = cube[lane] * moment + stretch * system.Delta[lane]
+    fill_products_in_lanes(system, factor, out.M, out.GF)
     for i in range(p):
         for lane in range(lanes):
-            drift_a[i, lane] = trace[lane] * Q[i, i, lane] + 2.0 * drift_GF[i, i, lane]
+            out.a[i, lane] = trace[lane] * Q[i, i, lane] + 2.0 * out.GF[i, i, lane]
         for j in range(i + 1):
             for lane in range(lanes):
                 twice[lane] = 0.0
             for m in range(p):
                 for lane in range(lanes):
-                    twice[lane] -= drift_GF[i, m, lane] * a[m, lane] * Q[m, j, lane] / p
+                    twice[lane] -= out.GF[i, m, lane] * a[m, lane] * Q[m, j, lane] / p
             for r in range(k):
                 for lane in range(lanes):
-                    twice[lane] += drift_M[i, r, lane] * a_star[r, lane] * M[j, r, lane] / k
+                    twice[lane] += out.M[i, r, lane] * a_star[r, lane] * M[j, r, lane] / k
             for lane in range(lanes):
-                products = 4.0 * trace[lane] * drift_GF[i, j, lane] + 8.0 * twice[lane]
-                variance = second_moment[lane] * Q[i, j, lane] + cubes[lane] * products
-                drift_Var[i, j, lane] = 4.0 * a[i, lane] * a[j, lane] * variance
-                drift_Var[j, i, lane] = drift_Var[i, j, lane]
+                products = 4.0 * trace[lane] * out.GF[i, j, lane] + 8.0 * twice[lane]
+                variance = second_moment[lane] * Q[i, j, lane] + cube[lane] * products
+                out.Var[i, j, lane] = 4.0 * a[i, lane] * a[j, lane] * variance
+                out.Var[j, i, lane] = out.Var[i, j, lane]
     for i in range(p):
         for r in range(k):
             for lane in range(lanes):
-                flow = trace[lane] * M[i, r, lane] + 2.0 * drift_M[i, r, lane]
-                drift_M[i, r, lane] = 2.0 * a[i, lane] * flow
+                flow = trace[lane] * M[i, r, lane] + 2.0 * out.M[i, r, lane]
+                out.M[i, r, lane] = 2.0 * a[i, lane] * flow
         for j in range(i + 1):
             for lane in range(lanes):
-                flow = trace[lane] * Q[i, j, lane] + 2.0 * drift_GF[i, j, lane]
-                drift_GF[i, j, lane] = drift_GF[j, i, lane] = 2.0 * (a[i, lane] + a[j, lane]) * flow
+                flow = trace[lane] * Q[i, j, lane] + 2.0 * out.GF[i, j, lane]
+                out.GF[i, j, lane] = out.GF[j, i, lane] = 2.0 * (a[i, lane] + a[j, lane]) * flow
+
+
+@without_references
+def fill_traces(system: System, trace: Array, square: Array) -> None:
+    """Fill tr BΩ and tr (BΩ)² (lanes,)."""
+    Q, M, P, a, a_star = system.Q, system.M, system.P, system.a, system.a_star
+    p, k, lanes = M.shape
+    for lane in range(lanes):
+        trace[lane] = square[lane] = 0.0
+    for r in range(k):
+        for lane in range(lanes):
+            trace[lane] += a_star[r, lane] * P[r, r, lane] / k
+        for s in range(k):
+            for lane in range(lanes):
+                square[lane] += a_star[r, lane] * a_star[s, lane] / (k * k) * P[r, s, lane] * P[r, s, lane]
+    for i in range(p):
+        for lane in range(lanes):
+            trace[lane] -= a[i, lane] * Q[i, i, lane] / p
+        for r in range(k):
+            for lane in range(lanes):
+                square[lane] -= 2.0 * a[i, lane] * a_star[r, lane] / (p * k) * M[i, r, lane] * M[i, r, lane]
+        for j in range(p):
+            for lane in range(lanes):
+                square[lane] += a[i, lane] * a[j, lane] / (p * p) * Q[i, j, lane] * Q[i, j, lane]
+
+
+@without_references
+def fill_products_in_lanes(system: System, factor: Array, to_teacher: Array, to_student: Array) -> None:
+    """Fill what `fill_products` does, of many systems; `factor` (lanes,) is room."""
+    Q, M, P = system.Q, system.M, system.P
+    p, k, lanes = M.shape
+    to_teacher[:], to_student[:] = 0.0, 0.0
+    for i in range(p):
+        for m in range(p):
+            for lane in range(lanes):
+                factor[lane] = -system.a[m, lane] * Q[i, m, lane] / p
+            for j in range(p):
+                for lane in range(lanes):
+                    to_student[i, j, lane] += factor[lane] * Q[m, j, lane]
+            for r in range(k):
+                for lane in range(lanes):
+                    to_teacher[i, r, lane] += factor[lane] * M[m, r, lane]
+        for s in range(k):
+            for lane in range(lanes):
+                factor[lane] = system.a_star[s, lane] * M[i, s, lane] / k
+            for j in range(p):
+                for lane in range(lanes):
+                    to_student[i, j, lane] += factor[lane] * M[j, s, lane]
+            for r in range(k):
+                for lane in range(lanes):
+                    to_teacher[i, r, lane] += factor[lane] * P[s, r, lane]
 
 
 def of(student: Activation, teacher: Activation) -> Expectations | None:

@@ -1,0 +1,84 @@
+"""What the dynamics of many replicas side by side share: blocks of states and constants, and rounds of steps."""
+
+from abc import abstractmethod
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+
+from sweeplib.dynamics.dynamics import Array, NumericalOptions
+from sweeplib.dynamics.replicas import Replicas
+from sweeplib.dynamics.step_dynamics import StepDynamics
+from sweeplib.kernels.lanes import LANES, Constants, Functions, Progress, constants_block
+
+STEPS_A_ROUND = 512
+"""Steps after which replicas that have stopped give up their lanes and the clock is looked at."""
+
+
+class LaneDynamics(StepDynamics):
+    """Replicas whose states are the columns of `state` (rows, n), advanced by the kernel `round`."""
+
+    together = 1024
+    lanes = LANES
+    round: Callable[..., None]
+    settings: Any
+    state: Array
+    called: Functions
+
+    def constants(self, L_star: Array) -> Array:
+        """The block of the constants of the replicas, from L* (n, k, k)."""
+        given = self.replicas
+        return constants_block(
+            Constants(
+                np.moveaxis(L_star, 0, -1),
+                given.a_star.T,
+                given.gamma / given.p,
+                given.step_time,
+                given.second_layer_rate,
+                given.Delta,
+                given.d.astype(np.float64),
+            )
+        )
+
+    def begin(self, state: Array, L_star: Array) -> None:
+        """Start from a block of states, with L* (n, k, k)."""
+        self.state, self._constants = np.ascontiguousarray(state), self.constants(L_star)
+
+    def advance(self, to: int, deadline: float = np.inf) -> None:
+        """Run rounds of steps until every running replica is at recording time number `to`."""
+        until = np.ascontiguousarray(self.until[:, to])
+        streams = self.replicas.keys, self.replicas.seeds
+        progress = Progress(self.step, until, self.targets, self.exits, self.failed, *streams)
+        while (order := self.behind(to)).size:
+            self.round(order, self.steps_a_round, self.settings, self.called, self.state, self._constants, progress)
+            self.stop()
+            if self.clock() > deadline:
+                self.give_up()
+        self.observe()
+
+    @property
+    def steps_a_round(self) -> int:
+        """The steps of a round."""
+        return STEPS_A_ROUND
+
+    @abstractmethod
+    def observe(self) -> None:
+        """Take Q, M and a from the state."""
+
+
+def trained(replicas: Replicas) -> bool:
+    """Whether the second layers are trained: all of them, or none."""
+    return bool(replicas.second_layer_rate[0] > 0.0)
+
+
+def rows(part: Array) -> Array:
+    """An array (n, ...) as rows (..., n) of a block."""
+    return np.moveaxis(part, 0, -1).reshape(-1, len(part))
+
+
+def unrolled(block: Array, *shape: int) -> Array:
+    """Rows of a block as an array (n, *shape)."""
+    return np.ascontiguousarray(np.moveaxis(block.reshape(*shape, block.shape[-1]), -1, 0))
+
+
+__all__ = ["LaneDynamics", "NumericalOptions", "rows", "trained", "unrolled"]
