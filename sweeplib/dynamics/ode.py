@@ -19,6 +19,7 @@ from sweeplib.dynamics.step_moments import StepMoments
 from sweeplib.errors import SweeplibError
 from sweeplib.kernels.overlap_flow import Systems, pack, pointers, unpack, work_space
 from sweeplib.maths.expectations import expectations
+from sweeplib.maths.expectations.addresses import drifts_address, risk_address
 from sweeplib.maths.overlaps import nearest_covariances, on_sphere
 from sweeplib.numerics.integrators.integration import Integration
 from sweeplib.problem import Problem
@@ -82,7 +83,7 @@ class Ode(Dynamics):
     def _integration(self, rtol: Array, atol: float, targets: Array) -> Integration | MeanIntegration:
         """The replicas' solutions at the relative tolerances (n,)."""
         replicas = self.replicas
-        functions, constants, work = pointers(self._expectations), self._constants(), work_space(replicas.p, replicas.k)
+        functions, constants, work = pointers(), self._constants(), work_space(replicas.p, replicas.k)
         starts = pack(replicas.Q, replicas.M, replicas.a, replicas.spherical, self._trained)
         ends, rtol = np.ascontiguousarray(replicas.times[:, -1]), np.maximum(rtol, LEAST_RTOL)
         asked = {"rtol": rtol, "atol": np.full(len(replicas), atol), "targets": targets}
@@ -112,7 +113,8 @@ class Ode(Dynamics):
     def _constants(self) -> Systems:
         replicas = self.replicas
         arrays = (self._noise(), replicas.Delta, replicas.second_layer_rate, replicas.P, replicas.a, replicas.a_star)
-        return Systems(replicas.spherical, self._trained, *map(np.ascontiguousarray, arrays))
+        rules = drifts_address(self._expectations.drifts), risk_address(self._expectations.risk)
+        return Systems(replicas.spherical, self._trained, *map(np.ascontiguousarray, arrays), *rules)
 
     def advance(self, to: int, deadline: float = np.inf) -> None:
         """Integrate each running replica to recording time number `to`."""

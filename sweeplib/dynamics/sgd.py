@@ -14,7 +14,8 @@ from numpy.typing import NDArray
 from sweeplib.dynamics.dynamics import DYNAMICS, NumericalOptions
 from sweeplib.dynamics.replicas import Replicas
 from sweeplib.dynamics.step_dynamics import StepDynamics
-from sweeplib.kernels.weights import BLOCK, sgd_steps
+from sweeplib.kernels.weights import BLOCK, DIVERGED, Exits, Replica, sgd_steps
+from sweeplib.numerics.compiled import specialised
 from sweeplib.problem import Problem
 
 Array = NDArray[np.float64]
@@ -40,10 +41,9 @@ class Sgd(StepDynamics):
 
     def __init__(self, replicas: Replicas, options: SgdOptions) -> None:
         super().__init__(replicas, options)
-        self._steps = self.compiled(sgd_steps)
+        self._steps, self._called = specialised(sgd_steps), self.functions()
         starts = (replicas.weights(i) for i in range(len(replicas)))
         self._weights = [(W.astype(options.weights), W_star.copy()) for W, W_star in starts]
-        self._noise = np.sqrt(replicas.Delta)
 
     def advance(self, to: int, deadline: float = np.inf) -> None:
         """Take the steps up to recording time number `to`, each replica in turn."""
@@ -61,28 +61,24 @@ class Sgd(StepDynamics):
         W, W_star = self._weights[i]
         blocks = max(1, int(WORK_A_ROUND / (BLOCK * W.size)))
         count = min(until - int(self.step[i]), BLOCK * blocks)
-        taken, diverged = self._steps(
+        given = self.replicas
+        replica = Replica(
             W,
-            W_star,
             self.a[i],
-            self.replicas.a_star[i],
-            self.replicas.step_time[i],
-            self.replicas.second_layer_rate[i] * self.replicas.step_time[i],
-            self._noise[i],
-            self.replicas.spherical,
-            self.replicas.keys[i],
-            self.replicas.seeds[i],
-            int(self.step[i]),
-            count,
-            self.Q[i][:, :, None],
-            self.M[i][:, :, None],
-            self.replicas.P[i][:, :, None],
-            self.targets[i],
-            self.exits[i],
-            self.replicas.stop_at_exit,
+            W_star,
+            given.a_star[i],
+            given.step_time[i],
+            given.second_layer_rate[i],
+            given.Delta[i],
+            given.spherical,
+            given.keys[i],
+            given.seeds[i],
         )
+        overlaps = self.Q[i][:, :, None], self.M[i][:, :, None], given.P[i][:, :, None]
+        exits = Exits(self.targets[i], self.exits[i], given.stop_at_exit, *overlaps)
+        taken, fate = self._steps(count, int(self.step[i]), replica, self._called, exits)
         self.step[i] += taken
-        if diverged:
+        if fate == DIVERGED:
             self.failed[i] = self.step[i]
 
     def _observe(self, i: int) -> None:

@@ -11,7 +11,9 @@ import numba
 import numpy as np
 from numpy.typing import NDArray
 
-from sweeplib.maths.expectations import Expectations
+from sweeplib.maths.expectations import expectations
+from sweeplib.maths.expectations.addresses import drifts_address, risk_address
+from sweeplib.maths.expectations.system import Drifts, System, empty_drifts
 from sweeplib.maths.overlaps import on_sphere
 from sweeplib.numerics.compiled import pointer
 
@@ -21,18 +23,20 @@ Array = NDArray[np.float64]
 class Systems(NamedTuple):
     """What is constant in n systems: `noise` is the factor (n,) of Ψ^Var, γ/p in the Saad-Solla ODE.
 
-    Δ (n,), the rate of the second layer (n,), P (n, k, k), the second layers a (n, p), of the start where it is
-    trained, and a* (n, k).
+    Δ (n,), ε (n,), P (n, k, k), the second layers a (n, p), of the start where it is trained, and a* (n, k); and by
+    their addresses the rules for the drifts and for the risk.
     """
 
     spherical: bool
     trained: bool
     noise: Array
     Delta: Array
-    rate: Array
+    epsilon: Array
     P: Array
     a: Array
     a_star: Array
+    drifts: Any
+    risk: Any
 
 
 class Work(NamedTuple):
@@ -41,35 +45,31 @@ class Work(NamedTuple):
     Q: Array
     M: Array
     a: Array
-    drift_Q: Array
-    drift_M: Array
-    drift_Var: Array
-    drift_a: Array
+    drifts: Drifts
     risk: Array
 
 
 def work_space(p: int, k: int) -> Work:
     """Room for systems of this shape."""
-    shapes = ((p, p), (p, k), (p,), (p, p), (p, k), (p, p), (p,), (1,))
-    return Work(*(np.empty(shape) for shape in shapes))
+    return Work(np.empty((p, p)), np.empty((p, k)), np.empty(p), empty_drifts(p, k), np.empty(1))
 
 
 def _unbound(*_: Any) -> None:
     raise NotImplementedError("bound by `specialised`")
 
 
-drifts = population_risk = unpacked = _unbound
+unpacked = _unbound
 
 
 @cache
-def pointers(pair: Expectations) -> tuple[Any, Any]:
-    """`fill_slope` and `state_risk` for a pair of activations, as an integrator takes them."""
-    ones = np.ones(1)
-    systems = Systems(False, False, ones, ones, ones, np.ones((1, 1, 1)), np.ones((1, 1)), np.ones((1, 1)))
-    given = numba.types.int64, numba.typeof(ones), numba.typeof(systems), numba.typeof(work_space(1, 1))
-    slope = pointer(fill_slope, numba.void(*given, numba.typeof(ones)), drifts=pair.drifts, unpacked=unpack)
-    risk = pointer(state_risk, numba.float64(*given), population_risk=pair.risk, unpacked=unpack)
-    return slope, risk
+def pointers() -> tuple[Any, Any]:
+    """`fill_slope` and `state_risk`, as an integrator takes them: compiled once for all activations."""
+    one, rule = np.ones(1), expectations("square")
+    layers = np.ones((1, 1, 1)), np.ones((1, 1)), np.ones((1, 1))
+    systems = Systems(False, False, one, one, one, *layers, drifts_address(rule.drifts), risk_address(rule.risk))
+    given = numba.types.int64, numba.typeof(one), numba.typeof(systems), numba.typeof(work_space(1, 1))
+    slope = pointer(fill_slope, numba.void(*given, numba.typeof(one)), unpacked=unpack)
+    return slope, pointer(state_risk, numba.float64(*given), unpacked=unpack)
 
 
 def unpack(state: Array, spherical: bool, trained: bool, Q: Array, M: Array, a: Array) -> None:
@@ -105,39 +105,40 @@ def fill_slope(i: int, state: Array, systems: Systems, work: Work, slope: Array)
 
     With Φ that drift of Q, spherical students have Ṁ_ir −= M_ir Φ_ii/2 and Q̇_ij −= Q_ij (Φ_ii + Φ_jj)/2.
     """
-    Q, M, a, drift_Q, drift_M, drift_Var, drift_a, _ = work
+    Q, M, a, drifts, _ = work
     spherical, trained = systems.spherical, systems.trained
     p, k = M.shape
     for j in range(p):
         a[j] = systems.a[i, j]
     unpacked(state, spherical, trained, Q, M, a)
-    drifts(Q, M, systems.P[i], a, systems.a_star[i], systems.Delta[i], drift_M, drift_Q, drift_Var, drift_a)
+    systems.drifts(System(Q, M, systems.P[i], a, systems.a_star[i], systems.Delta[i], 1.0), drifts)
+    Phi = drifts.GF
     for j in range(p):
         for l in range(p):  # noqa: E741
-            drift_Q[j, l] += systems.noise[i] * drift_Var[j, l]
+            Phi[j, l] += systems.noise[i] * drifts.Var[j, l]
     first, pull = (1, 0.5) if spherical else (0, 0.0)
     at = 0
     for j in range(p):
         for l in range(j + first, p):  # noqa: E741
-            slope[at] = drift_Q[j, l] - pull * Q[j, l] * (drift_Q[j, j] + drift_Q[l, l])
+            slope[at] = Phi[j, l] - pull * Q[j, l] * (Phi[j, j] + Phi[l, l])
             at += 1
     for j in range(p):
         for r in range(k):
-            slope[at] = drift_M[j, r] - pull * M[j, r] * drift_Q[j, j]
+            slope[at] = drifts.M[j, r] - pull * M[j, r] * Phi[j, j]
             at += 1
     if trained:
         for j in range(p):
-            slope[at + j] = systems.rate[i] * drift_a[j]
+            slope[at + j] = systems.epsilon[i] * drifts.a[j]
 
 
 def state_risk(i: int, state: Array, systems: Systems, work: Work) -> float:
     """The population risk of the state."""
-    Q, M, a, risk = work.Q, work.M, work.a, work.risk
+    Q, M, a, _, risk = work
     p, k = M.shape
     for j in range(p):
         a[j] = systems.a[i, j]
     unpacked(state, systems.spherical, systems.trained, Q, M, a)
-    population_risk(
+    systems.risk(
         Q.reshape((p, p, 1)),
         M.reshape((p, k, 1)),
         systems.P[i].reshape((k, k, 1)),

@@ -1,20 +1,14 @@
-"""The compiled steps of SGD on the weights of one replica."""
+"""The steps of SGD on the weights of one replica: one fresh sample a step, in blocks of steps; or a batch a step."""
 
 import math
+from typing import Any, NamedTuple
 
 import numba
 import numpy as np
+from numpy.typing import NDArray
 
-from sweeplib.kernels.lanes import OVERFLOW
+from sweeplib.kernels.lanes import OVERFLOW, Array
 from sweeplib.numerics.random import fill_normals
-
-
-def _unbound(*arguments):  # type: ignore[no-untyped-def]
-    raise NotImplementedError("bound by `specialised`")
-
-
-student_values = student_slopes = teacher_values = population_risk = _unbound
-
 
 BLOCK = 4
 """Steps whose samples are drawn, and multiplied with the weights, at once."""
@@ -25,10 +19,71 @@ COLUMNS = 384
 MULTIPLE = 32
 """A sample has a multiple of so many numbers: pairs of draws, of four numbers each, in vectors of four."""
 
-_kernel = numba.njit(error_model="numpy", fastmath={"contract", "reassoc", "nsz"}, forceinline=True)
+GOING, DIVERGED, STOPPED = 0, 1, 2
+"""What became of a run: it goes on, has diverged, or stopped at its last exit."""
+
+_OPTIONS: dict[str, Any] = {"error_model": "numpy", "no_cpython_wrapper": True, "no_cfunc_wrapper": True}
+_loop = numba.njit(fastmath={"contract", "reassoc", "nsz"}, forceinline=True, _nrt=False, **_OPTIONS)
+_kernel = numba.njit(fastmath={"contract"}, _nrt=False, **_OPTIONS)
+_allocating = numba.njit(fastmath={"contract"}, **_OPTIONS)
 
 
-@_kernel
+class Replica(NamedTuple):
+    """One run: W (p, d), a (p,) and what is constant in it, W* (k, d), a* (k,), T = γ/(pd), ε, Δ, the geometry.
+
+    Key and seed name the stream of its samples.
+    """
+
+    W: Array
+    a: Array
+    W_star: Array
+    a_star: Array
+    T: float
+    epsilon: float
+    Delta: float
+    spherical: bool
+    key: Any
+    seed: Any
+
+
+class Exits(NamedTuple):
+    """Targets of the risk (thresholds,), the steps of the exits, negative where not yet, and whether to stop at the last.
+
+    While there is a target, Q (p, p, 1), M (p, k, 1) and P (k, k, 1) are the overlaps now, as the risk takes them.
+    """
+
+    targets: Array
+    exits: NDArray[np.int64]
+    stop: bool
+    Q: Array
+    M: Array
+    P: Array
+
+
+class Room(NamedTuple):
+    """Room for a block: normals of this one and the one before (2, BLOCK, padded); by step or sample, as (BLOCK, ...):
+
+    factors of the moves (p,), products with W (p,) and with W* (k, BLOCK), labels, and products of the samples with each
+    other. Of one step λ, σ(λ) and c (p,), the factors by which rows shrink in projection, now and since the beginning.
+    """
+
+    normals: Array
+    factors: Array
+    along: Array
+    along_star: Array
+    a_star: Array
+    label: Array
+    gram: Array
+    lam: Array
+    value: Array
+    c: Array
+    shrink: Array
+    norm: Array
+    squared_norm: Array
+    risk: Array
+
+
+@_loop
 def products(w, x0, x1, x2, x3):  # type: ignore[no-untyped-def]
     """The products of a row of weights with four samples."""
     t0, t1, t2, t3 = 0.0, 0.0, 0.0, 0.0
@@ -40,9 +95,12 @@ def products(w, x0, x1, x2, x3):  # type: ignore[no-untyped-def]
     return t0, t1, t2, t3
 
 
-@_kernel
-def moved_products(w, f0, f1, f2, f3, b0, b1, b2, b3, x0, x1, x2, x3):  # type: ignore[no-untyped-def]
-    """`products` after adding f_s b_s, four samples times their factors, to the row."""
+@_loop
+def moved_products(w, factors, before, samples):  # type: ignore[no-untyped-def]
+    """`products` with four samples, after adding the four samples before times their factors to the row."""
+    f0, f1, f2, f3 = factors
+    b0, b1, b2, b3 = before
+    x0, x1, x2, x3 = samples
     t0, t1, t2, t3 = 0.0, 0.0, 0.0, 0.0
     for j in range(w.shape[0]):
         w[j] += (f0 * b0[j] + f1 * b1[j]) + (f2 * b2[j] + f3 * b3[j])
@@ -53,7 +111,7 @@ def moved_products(w, f0, f1, f2, f3, b0, b1, b2, b3, x0, x1, x2, x3):  # type: 
     return t0, t1, t2, t3
 
 
-@_kernel
+@_loop
 def add_gram(x0, x1, x2, x3, out):  # type: ignore[no-untyped-def]
     """Add the products of each of four samples with the later ones to out[earlier, later]."""
     g01, g02, g03, g12, g13, g23 = 0.0, 0.0, 0.0, 0.0, 0.0, 0.0
@@ -72,7 +130,7 @@ def add_gram(x0, x1, x2, x3, out):  # type: ignore[no-untyped-def]
     out[2, 3] += g23
 
 
-@_kernel
+@_loop
 def inner_product(x, y):  # type: ignore[no-untyped-def]
     """Σ x_j y_j."""
     total = 0.0
@@ -81,136 +139,222 @@ def inner_product(x, y):  # type: ignore[no-untyped-def]
     return total
 
 
-@_kernel
-def pass_by(W, factors, before, W_star, x, first, last, along, along_star, gram):  # type: ignore[no-untyped-def]
-    """Move some columns of W by factors (BLOCK, p) times the samples before; add their products with the samples x.
+@_loop
+def pass_by(replica, room, before, x, first, last):  # type: ignore[no-untyped-def]
+    """Move some columns of W by the factors times the samples before; add their products with the samples x.
 
-    `along` (BLOCK, p), `along_star` (BLOCK, k) and `gram` (BLOCK, BLOCK) are those of W, W*, and x.
+    Those of W, of W*, and of the samples with each other.
     """
+    W, W_star, factors, along, along_star = replica.W, replica.W_star, room.factors, room.along, room.along_star
     b0, b1, b2, b3 = before[0][first:last], before[1][first:last], before[2][first:last], before[3][first:last]
     x0, x1, x2, x3 = x[0][first:last], x[1][first:last], x[2][first:last], x[3][first:last]
     for i in range(W.shape[0]):
-        f0, f1, f2, f3 = factors[0, i], factors[1, i], factors[2, i], factors[3, i]
-        w = W[i][first:last]
-        t0, t1, t2, t3 = moved_products(w, f0, f1, f2, f3, b0, b1, b2, b3, x0, x1, x2, x3)
+        moves = factors[0, i], factors[1, i], factors[2, i], factors[3, i]
+        t0, t1, t2, t3 = moved_products(W[i][first:last], moves, (b0, b1, b2, b3), (x0, x1, x2, x3))
         along[0, i] += t0
         along[1, i] += t1
         along[2, i] += t2
         along[3, i] += t3
     for r in range(W_star.shape[0]):
         t0, t1, t2, t3 = products(W_star[r][first:last], x0, x1, x2, x3)
-        along_star[0, r] += t0
-        along_star[1, r] += t1
-        along_star[2, r] += t2
-        along_star[3, r] += t3
-    add_gram(x0, x1, x2, x3, gram)
+        along_star[r, 0] += t0
+        along_star[r, 1] += t1
+        along_star[r, 2] += t2
+        along_star[r, 3] += t3
+    add_gram(x0, x1, x2, x3, room.gram)
 
 
-def sgd_steps(  # type: ignore[no-untyped-def]
-    W,
-    W_star,
-    a,
-    a_star,
-    rate,
-    second_rate,
-    noise,
-    spherical,
-    key,
-    seed,
-    step,
-    count,
-    Q,
-    M,
-    P,
-    targets,
-    exits,
-    stop_at_exit,
-):
-    """Take up to `count` steps from `step` on; return the steps taken and whether the run diverged.
+@_allocating
+def room_of(replica):  # type: ignore[no-untyped-def]
+    """Room for the steps of a replica."""
+    p, d = replica.W.shape
+    k = replica.W_star.shape[0]
+    a_star, rows = np.empty((k, BLOCK)), np.ones((6, p))
+    for r in range(k):
+        a_star[r, :] = replica.a_star[r]
+    return Room(
+        np.zeros((2, BLOCK, MULTIPLE * (d // MULTIPLE + 1))),
+        np.zeros((BLOCK, p)),
+        np.empty((BLOCK, p)),
+        np.empty((k, BLOCK)),
+        a_star,
+        np.empty(BLOCK),
+        np.empty((BLOCK, BLOCK)),
+        rows[0],
+        rows[1],
+        rows[2],
+        rows[3],
+        rows[4],
+        rows[5],
+        np.empty(1),
+    )
 
-    W (p, d) is changed in place, and with it a (p,), Q (p, p, 1), M (p, k, 1) and exits (thresholds,), negative where
-    not yet. `rate` is γ/(pd), `second_rate` ε times that, of the second layer, zero where it is frozen.
-    Steps are taken in blocks: W and W* are multiplied with the samples of all steps of a block, and what the weights
-    move within the block is made up for by the products of its samples with each other. The moves themselves, `factors`
-    times the samples of the block `before`, are made when the next block passes by, so that W is read and written once
-    a block. Projection waits too: a row's norm is kept in `norm`, and multiplied into the row at the end.
-    """
-    p, d = W.shape
-    k = W_star.shape[0]
-    padded = MULTIPLE * (d // MULTIPLE + 1)
-    samples, before = np.zeros((BLOCK, padded)), np.zeros((BLOCK, padded))
-    factors, along, gram = np.zeros((BLOCK, p)), np.empty((BLOCK, p)), np.empty((BLOCK, BLOCK))
-    along_star, value_star = np.empty((BLOCK, k)), np.empty((BLOCK, k))
-    lams_star, values_star = along_star.reshape(BLOCK * k), value_star.reshape(BLOCK * k)
-    lam, value, c = np.empty(p), np.empty(p), np.empty(p)
-    squared_norm, norm, shrink, risk = np.empty(p), np.ones(p), np.ones(p), np.empty(1)
+
+@_kernel
+def draw_block(count, step, replica, functions, samples, room):  # type: ignore[no-untyped-def]
+    """Draw the samples of the next steps, from number `step` on; their products with the weights, and their labels."""
+    d = replica.W.shape[1]
+    k, size = room.along_star.shape
+    before = room.normals[0] if samples == 1 else room.normals[1]
+    x = room.normals[samples]
+    for s in range(count):
+        fill_normals(replica.key, replica.seed, np.uint64(step + s), x[s])
+    for s in range(BLOCK):
+        for i in range(room.along.shape[1]):
+            room.along[s, i] = 0.0
+        for t in range(BLOCK):
+            room.gram[s, t] = 0.0
+        for r in range(k):
+            room.along_star[r, s] = 0.0
+    for first in range(0, d, COLUMNS):
+        pass_by(replica, room, before, x, first, min(first + COLUMNS, d))
     root = 1.0 / math.sqrt(d)
-    second_layer, teacher_layer = a.reshape((p, 1)), a_star.reshape((k, 1))
+    for r in range(k):
+        for s in range(size):
+            room.along_star[r, s] *= root
+    functions.labels(room.along_star, room.a_star, room.label)
+    for s in range(count):
+        room.label[s] += math.sqrt(replica.Delta) * x[s, d]
+    for s in range(BLOCK):
+        for i in range(room.factors.shape[1]):
+            room.factors[s, i] = 0.0
+
+
+@_kernel
+def displacement(a, label, functions, room):  # type: ignore[no-untyped-def]
+    """E = label − (1/p) Σ a_i σ(λ_i), having filled σ(λ)."""
+    functions.value(room.lam, room.value)
+    return label - inner_product(a, room.value) / len(a)
+
+
+@_kernel
+def fill_moves(replica, E, step_time, functions, room):  # type: ignore[no-untyped-def]
+    """Fill c_i = T a_i σ'(λ_i) E."""
+    functions.slope(room.lam, room.c)
+    for i in range(len(room.c)):
+        room.c[i] *= step_time * E * replica.a[i]
+
+
+@_kernel
+def train_second_layer(replica, E, step_time, room):  # type: ignore[no-untyped-def]
+    """Add ε T σ(λ_i) E to a_i."""
+    if replica.epsilon > 0.0:
+        for i in range(len(replica.a)):
+            replica.a[i] += replica.epsilon * step_time * E * room.value[i]
+
+
+@_kernel
+def is_waiting(exits):  # type: ignore[no-untyped-def]
+    """Whether a target is not reached yet."""
+    waiting = False
+    for t in range(exits.targets.shape[0]):
+        waiting |= exits.exits[t] < 0
+    return waiting
+
+
+@_kernel
+def note_exits(replica, exits, functions, step, room):  # type: ignore[no-untyped-def]
+    """Note a step as exit of the thresholds that the risk now reaches; say whether the run stops here."""
+    p, k = len(replica.a), len(replica.a_star)
+    second_layers = replica.a.reshape((p, 1)), replica.a_star.reshape((k, 1))
+    functions.risk(exits.Q, exits.M, exits.P, second_layers[0], second_layers[1], room.risk)
+    for t in range(exits.targets.shape[0]):
+        if exits.exits[t] < 0 and room.risk[0] <= exits.targets[t]:
+            exits.exits[t] = step
+    return exits.stop and not is_waiting(exits)
+
+
+@_kernel
+def update_overlaps(exits, lam_star, square, room):  # type: ignore[no-untyped-def]
+    """Q += c λ + λ c + c c ‖x‖² and M += c λ*, of which row i shrinks by its factor; `square` is ‖x‖²."""
+    Q, M, lam, c, shrink = exits.Q, exits.M, room.lam, room.c, room.shrink
+    for i in range(len(c)):
+        for j in range(len(c)):
+            change = c[i] * lam[j] + c[j] * lam[i] + c[i] * c[j] * square
+            Q[i, j, 0] = shrink[i] * shrink[j] * (Q[i, j, 0] + change)
+        for r in range(len(lam_star)):
+            M[i, r, 0] = shrink[i] * (M[i, r, 0] + c[i] * lam_star[r])
+
+
+@_kernel
+def shrink_rows(square, room):  # type: ignore[no-untyped-def]
+    """Divide the rows by their norms after a step, in `norm`, and fill the factors of this one."""
+    lam, c = room.lam, room.c
+    for i in range(len(c)):
+        room.shrink[i] = 1.0 / math.sqrt(room.squared_norm[i] + 2.0 * c[i] * lam[i] + c[i] * c[i] * square)
+        room.squared_norm[i] = 1.0
+        room.norm[i] *= room.shrink[i]
+
+
+@_kernel
+def take_step(s, samples, step, replica, functions, exits, room):  # type: ignore[no-untyped-def]
+    """Take step s of a block, number `step` of the run; return what became of the run."""
+    x, lam, factors, norm = room.normals[samples][s], room.lam, room.factors, room.norm
+    p, d = replica.W.shape
+    root = 1.0 / math.sqrt(d)
+    for t in range(s):
+        for i in range(p):
+            room.along[s, i] += factors[t, i] * room.gram[t, s]
     for i in range(p):
-        squared_norm[i] = Q[i, i, 0]
-    taken, diverged, pending = 0, False, False
-    for t in range(targets.shape[0]):
-        pending |= exits[t] < 0
-    going = True
-    while taken < count and going:
-        fresh = min(BLOCK, count - taken)
-        along[:], along_star[:], gram[:] = 0.0, 0.0, 0.0
-        for s in range(fresh):
-            fill_normals(key, seed, np.uint64(step + taken + s), samples[s])
-        for first in range(0, d, COLUMNS):
-            last = min(first + COLUMNS, d)
-            pass_by(W, factors, before, W_star, samples, first, last, along, along_star, gram)
-        for n in range(BLOCK * k):
-            lams_star[n] *= root
-        teacher_values(lams_star, values_star)
-        factors[:] = 0.0
-        for s in range(fresh):
-            displacement = noise * samples[s, d]
-            displacement += inner_product(a_star, value_star[s]) / k
-            for t in range(s):
-                for i in range(p):
-                    along[s, i] += factors[t, i] * gram[t, s]
-            for i in range(p):
-                lam[i] = norm[i] * root * along[s, i]
-            student_values(lam, value)
-            displacement -= inner_product(a, value) / p
-            if not abs(displacement) < OVERFLOW:
-                diverged, going = True, False
-                break
-            square = inner_product(samples[s][:d], samples[s][:d]) if spherical or pending else 0.0
-            student_slopes(lam, c)
-            for i in range(p):
-                c[i] *= rate * displacement * a[i]
-                factors[s, i] = c[i] / (norm[i] * root)
-            if second_rate > 0.0:
-                for i in range(p):
-                    a[i] += second_rate * displacement * value[i]
-            if spherical:
-                for i in range(p):
-                    length = math.sqrt(squared_norm[i] + 2.0 * c[i] * lam[i] + c[i] * c[i] * square)
-                    squared_norm[i], shrink[i] = 1.0, 1.0 / length
-                    norm[i] *= shrink[i]
-            taken += 1
-            if pending:
-                for i in range(p):
-                    for j in range(p):
-                        change = c[i] * lam[j] + c[j] * lam[i] + c[i] * c[j] * square
-                        Q[i, j, 0] = shrink[i] * shrink[j] * (Q[i, j, 0] + change)
-                    for r in range(k):
-                        M[i, r, 0] = shrink[i] * (M[i, r, 0] + c[i] * along_star[s, r])
-                population_risk(Q, M, P, second_layer, teacher_layer, risk)
-                pending = False
-                for t in range(targets.shape[0]):
-                    if exits[t] < 0 and risk[0] <= targets[t]:
-                        exits[t] = step + taken
-                    pending |= exits[t] < 0
-                if not pending and stop_at_exit:
-                    going = False
-                    break
-        samples, before = before, samples
+        lam[i] = norm[i] * root * room.along[s, i]
+    E = displacement(replica.a, room.label[s], functions, room)
+    if not abs(E) < OVERFLOW:
+        return DIVERGED
+    waiting = is_waiting(exits)
+    square = inner_product(x[:d], x[:d]) if replica.spherical or waiting else 0.0
+    fill_moves(replica, E, replica.T, functions, room)
     for i in range(p):
+        factors[s, i] = room.c[i] / (norm[i] * root)
+    train_second_layer(replica, E, replica.T, room)
+    if replica.spherical:
+        shrink_rows(square, room)
+    if waiting:
+        update_overlaps(exits, room.along_star[:, s], square, room)
+        if note_exits(replica, exits, functions, step + 1, room):
+            return STOPPED
+    return GOING
+
+
+@_kernel
+def fill_squared_norms(W, out):  # type: ignore[no-untyped-def]
+    """Fill the squared norms of rows over d."""
+    for i in range(len(out)):
+        out[i] = inner_product(W[i], W[i]) / W.shape[1]
+
+
+@_kernel
+def finish(replica, before, room):  # type: ignore[no-untyped-def]
+    """Make the moves of the last block, and divide rows by their norms."""
+    W, factors = replica.W, room.factors
+    for i in range(W.shape[0]):
         f0, f1, f2, f3 = factors[0, i], factors[1, i], factors[2, i], factors[3, i]
-        for j in range(d):
+        for j in range(W.shape[1]):
             W[i, j] += (f0 * before[0, j] + f1 * before[1, j]) + (f2 * before[2, j] + f3 * before[3, j])
-            W[i, j] *= norm[i]
-    return taken, diverged
+            W[i, j] *= room.norm[i]
+
+
+def sgd_steps(count, step, replica, functions, exits):  # type: ignore[no-untyped-def]
+    """Take up to `count` steps from number `step` on; return the steps taken and what became of the run.
+
+    W is changed in place, and with it a, Q, M and the exits. Steps are taken in blocks: W and W* are multiplied with the
+    samples of all steps of a block, and what the weights move within the block is made up for by the products of its
+    samples with each other. The moves themselves, `factors` times the samples of the block before, are made when the
+    next block passes by, so that W is read and written once a block. Projection waits too: a row's norm is kept in
+    `norm`, and multiplied into the row at the end.
+    """
+    room = room_of(replica)
+    if replica.spherical:
+        fill_squared_norms(replica.W, room.squared_norm)
+    taken, fate, samples = 0, GOING, 0
+    while taken < count and fate == GOING:
+        fresh = min(BLOCK, count - taken)
+        draw_block(fresh, step + taken, replica, functions, samples, room)
+        for s in range(fresh):
+            fate = take_step(s, samples, step + taken, replica, functions, exits, room)
+            if fate != DIVERGED:
+                taken += 1
+            if fate != GOING:
+                break
+        samples = 1 - samples
+    finish(replica, room.normals[1 - samples], room)
+    return taken, fate

@@ -1,0 +1,69 @@
+"""The steps of SGD on the weights of one replica with a batch of fresh samples a step, their gradients' mean."""
+
+import math
+
+import numpy as np
+
+from sweeplib.kernels.lanes import OVERFLOW
+from sweeplib.kernels.weights import (
+    BLOCK,
+    DIVERGED,
+    GOING,
+    STOPPED,
+    displacement,
+    draw_block,
+    fill_moves,
+    is_waiting,
+    note_exits,
+    room_of,
+)
+
+
+def batch_steps(count, step, batch_size, replica, functions, exits):  # type: ignore[no-untyped-def]
+    """Take up to `count` steps from number `step` on; return the steps taken and what became of the run.
+
+    Sample s of step ν is sample ν n_b + s of the stream: with n_b = 1 the samples are those of `sgd_steps`.
+    """
+    p, d = replica.W.shape
+    room, moves, layer_moves = room_of(replica), np.empty((p, d)), np.empty(p)
+    share, root = 1.0 / batch_size, 1.0 / math.sqrt(d)
+    for taken in range(count):
+        moves[:], layer_moves[:] = 0.0, 0.0
+        for first in range(0, batch_size, BLOCK):
+            filled = min(BLOCK, batch_size - first)
+            draw_block(filled, (step + taken) * batch_size + first, replica, functions, 0, room)
+            for s in range(filled):
+                for i in range(p):
+                    room.lam[i] = root * room.along[s, i]
+                E = displacement(replica.a, room.label[s], functions, room)
+                if not abs(E) < OVERFLOW:
+                    return taken, DIVERGED
+                fill_moves(replica, share * E, replica.T, functions, room)
+                for i in range(p):
+                    layer_moves[i] += share * E * replica.epsilon * replica.T * room.value[i]
+                    for j in range(d):
+                        moves[i, j] += room.c[i] / root * room.normals[0, s, j]
+        for i in range(p):
+            replica.a[i] += layer_moves[i]
+            square = 0.0
+            for j in range(d):
+                replica.W[i, j] += moves[i, j]
+                square += replica.W[i, j] * replica.W[i, j]
+            if replica.spherical:
+                for j in range(d):
+                    replica.W[i, j] /= math.sqrt(square / d)
+        if is_waiting(exits):
+            fill_overlaps(replica.W, replica.W_star, exits.Q, exits.M)
+            if note_exits(replica, exits, functions, step + taken + 1, room):
+                return taken + 1, STOPPED
+    return count, GOING
+
+
+def fill_overlaps(W, W_star, Q, M):  # type: ignore[no-untyped-def]
+    """Fill Q = WWᵀ/d (p, p, 1) and M = WW*ᵀ/d (p, k, 1)."""
+    d = W.shape[1]
+    for i in range(W.shape[0]):
+        for j in range(i + 1):
+            Q[i, j, 0] = Q[j, i, 0] = (W[i] * W[j]).sum() / d
+        for r in range(W_star.shape[0]):
+            M[i, r, 0] = (W[i] * W_star[r]).sum() / d
