@@ -10,14 +10,15 @@ differences of the compiled slope along the principal axes of Σ, no farther tha
 """
 
 from collections.abc import Callable
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 import numba
 import numpy as np
 from numpy.typing import NDArray
 
 from sweeplib.dynamics.step_moments import StepMoments
-from sweeplib.kernels.overlap_flow import Systems, Work, unpack
+from sweeplib.kernels.overlap_flow import unpack
+from sweeplib.numerics.integrators.dop853 import Equations
 from sweeplib.numerics.integrators.stiff import StiffSolution, System
 
 Array = NDArray[np.float64]
@@ -36,17 +37,17 @@ _kernel = numba.njit(error_model="numpy", fastmath={"contract"}, nogil=True, cac
 
 
 @_kernel
-def fill_slopes(slope_of, i, states, systems, work, out):  # type: ignore[no-untyped-def]
+def fill_slopes(equations, i, states, out):  # type: ignore[no-untyped-def]
     """Fill out (n, size) with the time derivatives of states (n, size) of system i."""
     for n in range(states.shape[0]):
-        slope_of(i, states[n], systems, work, out[n])
+        equations.slope_of(i, states[n], equations.systems, equations.work, out[n])
 
 
 @_kernel
-def fill_risks(risk_of, i, states, systems, work, out):  # type: ignore[no-untyped-def]
+def fill_risks(equations, i, states, out):  # type: ignore[no-untyped-def]
     """Fill out (n,) with the risks of states (n, size) of system i."""
     for n in range(states.shape[0]):
-        out[n] = risk_of(i, states[n], systems, work)
+        out[n] = equations.level_of(i, states[n], equations.systems, equations.work)
 
 
 class Ensemble(NamedTuple):
@@ -84,12 +85,9 @@ class MeanSystem(System):
     Its state is μ (m,), then the upper triangle of Σ row by row. `evaluations` counts the right-hand sides of the ODE.
     """
 
-    def __init__(
-        self, functions: tuple[Any, Any], i: int, systems: Systems, work: Work, moments: StepMoments, step_time: float
-    ) -> None:
-        super().__init__(functions, i, systems, work)
+    def __init__(self, equations: Equations, i: int, moments: StepMoments, step_time: float) -> None:
+        super().__init__(equations, i)
         self._moments, self._step_time, self._size = moments, step_time, moments.size
-        self._systems, self._work = systems, work
         self._triangle = np.triu_indices(self._size)
         self._jacobian = np.empty((self._size, self._size))
 
@@ -120,13 +118,13 @@ class MeanSystem(System):
         whole[:size, :size], whole[size:, size:] = self._jacobian, moved[:, rows, columns].T
         return whole
 
-    def risk(self, state: Array) -> float:
+    def level(self, state: Array) -> float:
         """The mean risk, to second order in the fluctuations."""
         if not np.isfinite(state).all():
             return np.nan
         found = self.ensemble(state)
         risks = np.empty(len(found.weights))
-        fill_risks(self._risk_of, self._i, found.states, *self._constants, risks)
+        fill_risks(self._equations, self._i, found.states, risks)
         return float(found.weights @ risks)
 
     def _split(self, state: Array) -> tuple[Array, Array]:
@@ -140,7 +138,7 @@ class MeanSystem(System):
             return np.full_like(state, np.nan)
         (mean, spread), found = self._split(state), self.ensemble(state)
         slopes = np.empty_like(found.states)
-        fill_slopes(self._slope_of, self._i, found.states, *self._constants, slopes)
+        fill_slopes(self._equations, self._i, found.states, slopes)
         self.evaluations += len(slopes)
         slope, forth, back = slopes[0], slopes[1 : self._size + 1], slopes[self._size + 1 :]
         curvature = 0.5 * (found.variances / found.lengths**2) @ (forth + back - 2.0 * slope)
@@ -151,9 +149,9 @@ class MeanSystem(System):
         return np.concatenate([mean_slope, (moved + moved.T + covariance)[self._triangle]])
 
     def _overlaps(self, mean: Array) -> tuple[Array, Array, Array]:
-        Q, M, a = self._work.Q, self._work.M, self._work.a
-        a[:] = self._systems.a[self._i]
-        unpack(mean, self._systems.spherical, self._systems.trained, Q, M, a)
+        systems, (Q, M, a, *_) = self._equations.systems, self._equations.work
+        a[:] = systems.a[self._i]
+        unpack(mean, systems.spherical, systems.trained, Q, M, a)
         return Q, M, a
 
 
@@ -200,7 +198,7 @@ class MeanIntegration:
     @property
     def risks(self) -> Array:
         """The mean risks (n,)."""
-        return np.array([system.risk(state) for system, state in zip(self._systems, self.states, strict=True)])
+        return np.array([system.level(state) for system, state in zip(self._systems, self.states, strict=True)])
 
     def ensembles(self) -> tuple[Array, Array]:
         """The states (n, 2m + 1, m) and weights (n, 2m + 1) whose weighted means are the means."""
@@ -221,7 +219,7 @@ class MeanIntegration:
         """Take some steps; say whether solution i came as far as it will."""
         solution, system = self._solutions[i], self._systems[i]
         solution.advance(until, min(STEPS_A_ROUND, self._max_steps - solution.steps), stops=stops)
-        if not system.risk(solution.state) >= self._least_risks[i]:
+        if not system.level(solution.state) >= self._least_risks[i]:
             self.failed[i] = True
             return True
         self.failed[i] = solution.failed

@@ -21,6 +21,7 @@ from sweeplib.kernels.overlap_flow import Systems, pack, pointers, unpack, work_
 from sweeplib.maths.expectations import expectations
 from sweeplib.maths.expectations.addresses import drifts_address, risk_address
 from sweeplib.maths.overlaps import nearest_covariances, on_sphere
+from sweeplib.numerics.integrators.dop853 import Equations
 from sweeplib.numerics.integrators.integration import Integration
 from sweeplib.problem import Problem
 
@@ -83,15 +84,15 @@ class Ode(Dynamics):
     def _integration(self, rtol: Array, atol: float, targets: Array) -> Integration | MeanIntegration:
         """The replicas' solutions at the relative tolerances (n,)."""
         replicas = self.replicas
-        functions, constants, work = pointers(), self._constants(), work_space(replicas.p, replicas.k)
+        equations = Equations(*pointers(), self._constants(), work_space(replicas.p, replicas.k))
         starts = pack(replicas.Q, replicas.M, replicas.a, replicas.spherical, self._trained)
         ends, rtol = np.ascontiguousarray(replicas.times[:, -1]), np.maximum(rtol, LEAST_RTOL)
         asked = {"rtol": rtol, "atol": np.full(len(replicas), atol), "targets": targets}
         most = self.options.max_steps
         if not self._finite_d:
-            return Integration(functions, constants, work, starts, ends, **asked, max_steps=most)
+            return Integration(equations, starts, ends, **asked, max_steps=most)
         systems = [
-            MeanSystem(functions, i, constants, work, StepMoments(replicas, i, trained=self._trained), step_time)
+            MeanSystem(equations, i, StepMoments(replicas, i, trained=self._trained), step_time)
             for i, step_time in enumerate(replicas.step_time.tolist())
         ]
         return MeanIntegration(systems, starts, ends, **asked, max_steps=most)

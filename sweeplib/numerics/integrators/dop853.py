@@ -9,7 +9,7 @@ A solution that becomes stiff is told by Hairer's test (II, section IV.2), for a
 
 import math
 from functools import cache
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import numba
 import numpy as np
@@ -24,7 +24,32 @@ _FEWEST_IMPLICIT, _JACOBIANS = 500, 30
 """Right-hand sides that an implicit method takes at least, beside so many Jacobians."""
 _ROUNDING = 1e-14
 
-kernel = numba.njit(error_model="numpy", fastmath={"contract"})
+kernel = numba.njit(
+    error_model="numpy", fastmath={"contract"}, no_cpython_wrapper=True, no_cfunc_wrapper=True, _nrt=False
+)
+"""For functions that neither allocate nor return arrays."""
+
+
+class Equations(NamedTuple):
+    """Many systems of equations, by the addresses of two functions.
+
+    `slope_of(i, state, systems, work, out)` fills the slope; `level_of(i, state, systems, work)` is a number whose
+    passages of targets are noted. i is the number of the system; `systems` and `work` are for these functions alone.
+    """
+
+    slope_of: Any
+    level_of: Any
+    systems: Any
+    work: Any
+
+
+class Room(NamedTuple):
+    """Room for a step: slopes (16, size), states (size,), the terms of an interpolant (7, size)."""
+
+    slopes: Array
+    new: Array
+    scratch: Array
+    terms: Array
 
 
 class Tableau(NamedTuple):
@@ -53,9 +78,13 @@ class Solutions(NamedTuple):
     the next; `state`, `slope` (n, size) there. `before`, `length` (n,), `start`, `start_slope` (n, size): the beginning
     and length of the last step, state and slope there. `left`, `evaluations` (n,): the steps that may follow, the
     right-hand sides taken. `stiff_steps`, `calm_steps` (n,): the counts of the test for stiffness. `stiff`, `failed`
-    (n,): why a solution goes no further. `passages` (n, targets): inf where there is none yet.
+    (n,): why a solution goes no further. `rtol`, `atol` (n,): tolerances. `passages` (n, targets): when each target was
+    first reached, inf where it was not.
     """
 
+    rtol: Array
+    atol: Array
+    targets: Array
     end: Array
     time: Array
     step: Array
@@ -74,10 +103,13 @@ class Solutions(NamedTuple):
     passages: Array
 
 
-def solutions(states: Array, end: Array, targets: int, max_steps: int) -> Solutions:
+def solutions(states: Array, end: Array, rtol: Array, atol: Array, targets: Array, max_steps: int) -> Solutions:
     """Solutions at time zero that have these states (n, size) and ends (n,), and a step of zero: not begun."""
     n, size = states.shape
     return Solutions(
+        rtol=rtol,
+        atol=atol,
+        targets=targets,
         end=end,
         time=np.zeros(n),
         step=np.zeros(n),
@@ -93,7 +125,7 @@ def solutions(states: Array, end: Array, targets: int, max_steps: int) -> Soluti
         calm_steps=np.zeros(n, dtype=np.int64),
         stiff=np.zeros(n, dtype=np.bool_),
         failed=np.zeros(n, dtype=np.bool_),
-        passages=np.full((n, targets), np.inf),
+        passages=np.full(targets.shape, np.inf),
     )
 
 
@@ -118,6 +150,18 @@ def combination(out, start, length, weights, slopes, count):  # type: ignore[no-
 
 
 @kernel
+def fill_slope(i, equations, state, out):  # type: ignore[no-untyped-def]
+    """Fill out with the time derivative of a state of system i."""
+    equations.slope_of(i, state, equations.systems, equations.work, out)
+
+
+@kernel
+def level(i, equations, state):  # type: ignore[no-untyped-def]
+    """The level of a state of system i."""
+    return equations.level_of(i, state, equations.systems, equations.work)
+
+
+@kernel
 def scaled_square(x, state, rtol, atol):  # type: ignore[no-untyped-def]
     """The mean of (x_v/(atol + rtol |state_v|))²."""
     total = 0.0
@@ -128,15 +172,15 @@ def scaled_square(x, state, rtol, atol):  # type: ignore[no-untyped-def]
 
 
 @kernel
-def error_norm(slopes, length, state, new, error_5, error_3, rtol, atol):  # type: ignore[no-untyped-def]
+def error_norm(i, length, new, tableau, solutions, slopes):  # type: ignore[no-untyped-def]
     """The error of a step in units of the tolerance, from the estimates of orders 5 and 3."""
-    five, three = 0.0, 0.0
+    state, rtol, atol, five, three = solutions.state[i], solutions.rtol[i], solutions.atol[i], 0.0, 0.0
     for v in range(state.shape[0]):
         scale = atol + rtol * max(abs(state[v]), abs(new[v]))
         of_5, of_3 = 0.0, 0.0
         for s in range(13):
-            of_5 += error_5[s] * slopes[s, v]
-            of_3 += error_3[s] * slopes[s, v]
+            of_5 += tableau.error_5[s] * slopes[s, v]
+            of_3 += tableau.error_3[s] * slopes[s, v]
         five += (of_5 / scale) ** 2
         three += (of_3 / scale) ** 2
     if five == 0.0 and three == 0.0:
@@ -145,16 +189,17 @@ def error_norm(slopes, length, state, new, error_5, error_3, rtol, atol):  # typ
 
 
 @kernel
-def begin(i, slope_of, risk_of, rtol, atol, solutions, targets, systems, work, scratch, new):  # type: ignore[no-untyped-def]
+def begin(i, equations, solutions, room):  # type: ignore[no-untyped-def]
     """Take the slope at the start, choose the first step (Hairer et al., II.4), note targets that are reached there."""
-    state, slope = solutions.state[i], solutions.slope[i]
-    slope_of(i, state, systems, work, slope)
+    state, slope, rtol, atol = solutions.state[i], solutions.slope[i], solutions.rtol[i], solutions.atol[i]
+    new, scratch, targets = room.new, room.scratch, solutions.targets
+    fill_slope(i, equations, state, slope)
     size_of_state = math.sqrt(scaled_square(state, state, rtol, atol))
     size_of_slope = math.sqrt(scaled_square(slope, state, rtol, atol))
     step = 1e-6 if size_of_state < 1e-5 or size_of_slope < 1e-5 else 0.01 * size_of_state / size_of_slope
     for v in range(state.shape[0]):
         new[v] = state[v] + step * slope[v]
-    slope_of(i, new, systems, work, scratch)
+    fill_slope(i, equations, new, scratch)
     solutions.evaluations[i] += 2
     for v in range(state.shape[0]):
         scratch[v] -= slope[v]
@@ -162,37 +207,38 @@ def begin(i, slope_of, risk_of, rtol, atol, solutions, targets, systems, work, s
     largest = max(size_of_slope, curvature)
     other = max(1e-6, step * 1e-3) if largest <= 1e-15 else (0.01 / largest) ** 0.125
     solutions.step[i] = min(100.0 * step, other)
-    risk = risk_of(i, state, systems, work)
-    for target in range(targets.shape[1]):
-        if risk <= targets[i, target]:
-            solutions.passages[i, target] = 0.0
+    at_start = level(i, equations, state)
+    for t in range(targets.shape[1]):
+        if at_start <= targets[i, t]:
+            solutions.passages[i, t] = 0.0
 
 
 @kernel
-def fill_stages(i, slope_of, start, length, tableau, slopes, scratch, systems, work):  # type: ignore[no-untyped-def]
+def fill_stages(i, equations, start, length, tableau, room):  # type: ignore[no-untyped-def]
     """Fill the slopes 1 to 11 of a step from `start`, whose slope is slopes[0]; `scratch` is left at the last stage."""
+    slopes, scratch = room.slopes, room.scratch
     for stage in range(1, 12):
         combination(scratch, start, length, tableau.stages[stage], slopes, stage)
-        slope_of(i, scratch, systems, work, slopes[stage])
+        fill_slope(i, equations, scratch, slopes[stage])
 
 
 @kernel
-def stepped(i, slope_of, rtol, atol, tableau, solutions, slopes, new, scratch, systems, work):  # type: ignore[no-untyped-def]
+def stepped(i, equations, tableau, solutions, room):  # type: ignore[no-untyped-def]
     """Take a step whose error is within the tolerance; false when none that changes the time is."""
-    state, slope = solutions.state[i], solutions.slope[i]
+    state, slope, slopes, new = solutions.state[i], solutions.slope[i], room.slopes, room.new
     time, length, rejected = solutions.time[i], solutions.step[i], False
     shortest = 10.0 * abs(np.nextafter(time, np.inf) - time)
     length = max(length, shortest)
     copy(slope, slopes[0])
     while length >= shortest:
-        fill_stages(i, slope_of, state, length, tableau, slopes, scratch, systems, work)
+        fill_stages(i, equations, state, length, tableau, room)
         combination(new, state, length, tableau.stages[12], slopes, 12)
-        slope_of(i, new, systems, work, slopes[12])
+        fill_slope(i, equations, new, slopes[12])
         solutions.evaluations[i] += 12
-        error = error_norm(slopes, length, state, new, tableau.error_5, tableau.error_3, rtol, atol)
+        error = error_norm(i, length, new, tableau, solutions, slopes)
         if error < 1.0:
             factor = min(_LARGEST_FACTOR, _SAFETY * error**-0.125) if error > 0.0 else _LARGEST_FACTOR
-            stable = most_stable_step(i, slopes, new, scratch, solutions)
+            stable = most_stable_step(room)
             solutions.before[i], solutions.length[i] = time, length
             solutions.time[i] = time + length
             following = length * (min(1.0, factor) if rejected else factor)
@@ -210,11 +256,12 @@ def stepped(i, slope_of, rtol, atol, tableau, solutions, slopes, new, scratch, s
 
 
 @kernel
-def most_stable_step(i, slopes, new, last_stage, solutions):  # type: ignore[no-untyped-def]
+def most_stable_step(room):  # type: ignore[no-untyped-def]
     """The longest step well within the region of stability, |λ| being told by the two slopes at the end of a step.
 
     The step is stiff if it was longer. Where rounding is all that the two states differ in, nothing is told.
     """
+    slopes, new, last_stage = room.slopes, room.new, room.scratch
     rise, run, size = 0.0, 0.0, 0.0
     for v in range(new.shape[0]):
         rise += (slopes[12, v] - slopes[11, v]) ** 2
@@ -245,9 +292,9 @@ def count_stiffness(i, limited, solutions):  # type: ignore[no-untyped-def]
 
 
 @kernel
-def fill_partial(i, slope_of, length, tableau, solutions, slopes, scratch, out, systems, work):  # type: ignore[no-untyped-def]
+def fill_partial(i, equations, length, tableau, solutions, room, out):  # type: ignore[no-untyped-def]
     """Fill out with the end of a step of this length from the beginning of the last step."""
-    copy(solutions.start_slope[i], slopes[0])
-    fill_stages(i, slope_of, solutions.start[i], length, tableau, slopes, scratch, systems, work)
-    combination(out, solutions.start[i], length, tableau.stages[12], slopes, 12)
+    copy(solutions.start_slope[i], room.slopes[0])
+    fill_stages(i, equations, solutions.start[i], length, tableau, room)
+    combination(out, solutions.start[i], length, tableau.stages[12], room.slopes, 12)
     solutions.evaluations[i] += 11

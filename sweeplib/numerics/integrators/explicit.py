@@ -7,7 +7,17 @@ on the interpolant of order 7, which only has to tell in which part of the step 
 
 import numpy as np
 
-from sweeplib.numerics.integrators.dop853 import begin, combination, copy, fill_partial, kernel, stepped
+from sweeplib.numerics.integrators.dop853 import (
+    Room,
+    begin,
+    combination,
+    copy,
+    fill_partial,
+    fill_slope,
+    kernel,
+    level,
+    stepped,
+)
 
 _LOOKS_A_STEP = 4
 _REFINEMENTS = 8
@@ -27,12 +37,13 @@ def interpolant(out, start, terms, x):  # type: ignore[no-untyped-def]
 
 
 @kernel
-def fill_terms(i, slope_of, tableau, solutions, slopes, terms, scratch, systems, work):  # type: ignore[no-untyped-def]
+def fill_terms(i, equations, tableau, solutions, room):  # type: ignore[no-untyped-def]
     """Fill the terms (7, size) of the interpolant of the last step, at the cost of three slopes."""
     start, state, length = solutions.start[i], solutions.state[i], solutions.length[i]
+    slopes, terms, scratch = room.slopes, room.terms, room.scratch
     for stage in range(3):
         combination(scratch, start, length, tableau.more_stages[stage], slopes, 13 + stage)
-        slope_of(i, scratch, systems, work, slopes[13 + stage])
+        fill_slope(i, equations, scratch, slopes[13 + stage])
     solutions.evaluations[i] += 3
     for v in range(state.shape[0]):
         change = state[v] - start[v]
@@ -45,54 +56,49 @@ def fill_terms(i, slope_of, tableau, solutions, slopes, terms, scratch, systems,
 
 
 @kernel
-def may_have_passed(i, risk_of, solutions, targets, systems, work, scratch):  # type: ignore[no-untyped-def]
-    """Whether the risk came to a target that waits, or is rising at the end of the step, so that it may have been."""
+def may_have_passed(i, equations, solutions, scratch):  # type: ignore[no-untyped-def]
+    """Whether the level came to a target that waits, or is rising at the end of the step, so that it may have been."""
     target = -np.inf
-    for t in range(targets.shape[1]):
+    for t in range(solutions.targets.shape[1]):
         if solutions.passages[i, t] == np.inf:
-            target = max(target, targets[i, t])
+            target = max(target, solutions.targets[i, t])
     if target == -np.inf:
         return False
     state, slope = solutions.state[i], solutions.slope[i]
-    risk = risk_of(i, state, systems, work)
-    if risk <= target:
+    now = level(i, equations, state)
+    if now <= target:
         return True
     for v in range(state.shape[0]):
         scratch[v] = state[v] + 1e-3 * solutions.length[i] * slope[v]
-    return risk_of(i, scratch, systems, work) > risk
+    return level(i, equations, scratch) > now
 
 
 @kernel
-def risk_within(i, risk_of, solutions, terms, x, scratch, systems, work):  # type: ignore[no-untyped-def]
-    """The risk at the fraction x of the last step, on its interpolant."""
-    interpolant(scratch, solutions.start[i], terms, x)
-    return risk_of(i, scratch, systems, work)
+def level_within(i, equations, solutions, room, x):  # type: ignore[no-untyped-def]
+    """The level at the fraction x of the last step, on its interpolant."""
+    interpolant(room.scratch, solutions.start[i], room.terms, x)
+    return level(i, equations, room.scratch)
 
 
 @kernel
-def note_passages(  # type: ignore[no-untyped-def]
-    i, slope_of, risk_of, tableau, solutions, targets, slopes, terms, scratch, new, systems, work
-):
-    """Note the first time in the last step at which the risk is at each target that waits."""
-    for t in range(targets.shape[1]):
-        before, after = 0.0, 0.0
+def note_passages(i, equations, tableau, solutions, room):  # type: ignore[no-untyped-def]
+    """Note the first time in the last step at which the level is at each target that waits."""
+    for t in range(solutions.targets.shape[1]):
+        before, after, target = 0.0, 0.0, solutions.targets[i, t]
         while solutions.passages[i, t] == np.inf and after < 1.0:
             before, after = after, after + 1.0 / _LOOKS_A_STEP
-            if risk_within(i, risk_of, solutions, terms, after, scratch, systems, work) <= targets[i, t]:
-                target = targets[i, t]
-                x = crossing(i, risk_of, solutions, terms, before, after, target, scratch, systems, work)
-                x = refined(
-                    i, slope_of, risk_of, tableau, solutions, slopes, terms, x, target, scratch, new, systems, work
-                )
+            if level_within(i, equations, solutions, room, after) <= target:
+                x = crossing(i, equations, solutions, room, before, after, target)
+                x = refined(i, equations, tableau, solutions, room, x, target)
                 solutions.passages[i, t] = solutions.before[i] + x * solutions.length[i]
 
 
 @kernel
-def crossing(i, risk_of, solutions, terms, before, after, target, scratch, systems, work):  # type: ignore[no-untyped-def]
+def crossing(i, equations, solutions, room, before, after, target):  # type: ignore[no-untyped-def]
     """Where in (before, after], fractions of the last step, its interpolant comes to the target, by bisection."""
     while before < 0.5 * (before + after) < after:
         middle = 0.5 * (before + after)
-        if risk_within(i, risk_of, solutions, terms, middle, scratch, systems, work) <= target:
+        if level_within(i, equations, solutions, room, middle) <= target:
             after = middle
         else:
             before = middle
@@ -100,19 +106,17 @@ def crossing(i, risk_of, solutions, terms, before, after, target, scratch, syste
 
 
 @kernel
-def refined(  # type: ignore[no-untyped-def]
-    i, slope_of, risk_of, tableau, solutions, slopes, terms, x, target, scratch, new, systems, work
-):
+def refined(i, equations, tableau, solutions, room, x, target):  # type: ignore[no-untyped-def]
     """The crossing x of the interpolant moved to that of the method itself, by Newton's iteration.
 
     The value is that of a step to x, the slope that of the interpolant; where that is flat, x stays.
     """
     for _ in range(_REFINEMENTS):
-        fill_partial(i, slope_of, x * solutions.length[i], tableau, solutions, slopes, scratch, new, systems, work)
-        excess = risk_of(i, new, systems, work) - target
+        fill_partial(i, equations, x * solutions.length[i], tableau, solutions, room, room.new)
+        excess = level(i, equations, room.new) - target
         near, far = max(x - 1e-3, 0.0), min(x + 1e-3, 1.0)
-        rise = risk_within(i, risk_of, solutions, terms, far, scratch, systems, work)
-        rise -= risk_within(i, risk_of, solutions, terms, near, scratch, systems, work)
+        rise = level_within(i, equations, solutions, room, far)
+        rise -= level_within(i, equations, solutions, room, near)
         if rise == 0.0:
             break
         move = -excess * (far - near) / rise
@@ -133,47 +137,27 @@ def last_passage(solutions, i):  # type: ignore[no-untyped-def]
     return last if solutions.passages.shape[1] else np.inf
 
 
-def advance(  # type: ignore[no-untyped-def]
-    slope_of,
-    risk_of,
-    order,
-    until,
-    most_steps,
-    stops,
-    rtol,
-    atol,
-    tableau,
-    solutions,
-    targets,
-    states,
-    times,
-    systems,
-    work,
-):
+def advance(equations, order, until, most_steps, stops, tableau, solutions, states, times):  # type: ignore[no-untyped-def]
     """Bring the solutions in `order` to the times `until` (n,), to their last passage if it `stops`, or to failure.
 
-    At most `most_steps` steps each, none once a solution is stiff. `rtol` and `atol` are (n,). `times` (n,), `states`
-    (n, size) are filled with where they came. `slope_of(i, state, systems, work, out)` and `risk_of(i, state, systems,
-    work)` are pointers to functions, so that this is compiled once for all; i is the number of the solution, the rest
-    is for them alone.
+    At most `most_steps` steps each, none once a solution is stiff. `times` (n,), `states` (n, size) are filled with
+    where they came. The `equations` are called by address, so that this is compiled once for all.
     """
     size = solutions.state.shape[1]
-    slopes, new, scratch, terms = np.empty((16, size)), np.empty(size), np.empty(size), np.empty((7, size))
+    room = Room(np.empty((16, size)), np.empty(size), np.empty(size), np.empty((7, size)))
     for i in order:
         if solutions.step[i] == 0.0:
-            begin(i, slope_of, risk_of, rtol[i], atol[i], solutions, targets, systems, work, scratch, new)
+            begin(i, equations, solutions, room)
         steps, end = most_steps, last_passage(solutions, i) if stops else np.inf
         while solutions.time[i] < min(until[i], end) and steps > 0 and solutions.left[i] > 0 and not solutions.stiff[i]:
-            if not stepped(i, slope_of, rtol[i], atol[i], tableau, solutions, slopes, new, scratch, systems, work):
+            if not stepped(i, equations, tableau, solutions, room):
                 solutions.failed[i] = True
                 break
             steps -= 1
             solutions.left[i] -= 1
-            if may_have_passed(i, risk_of, solutions, targets, systems, work, scratch):
-                fill_terms(i, slope_of, tableau, solutions, slopes, terms, scratch, systems, work)
-                note_passages(
-                    i, slope_of, risk_of, tableau, solutions, targets, slopes, terms, scratch, new, systems, work
-                )
+            if may_have_passed(i, equations, solutions, room.scratch):
+                fill_terms(i, equations, tableau, solutions, room)
+                note_passages(i, equations, tableau, solutions, room)
                 end = last_passage(solutions, i) if stops else np.inf
         came = min(solutions.time[i], until[i], end)
         times[i] = came
@@ -182,5 +166,4 @@ def advance(  # type: ignore[no-untyped-def]
         elif came == solutions.before[i]:
             copy(solutions.start[i], states[i])
         else:
-            length = came - solutions.before[i]
-            fill_partial(i, slope_of, length, tableau, solutions, slopes, scratch, states[i], systems, work)
+            fill_partial(i, equations, came - solutions.before[i], tableau, solutions, room, states[i])

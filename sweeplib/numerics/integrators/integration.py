@@ -5,13 +5,13 @@ that all but rests with the linearised flow (`stiff`).
 """
 
 from collections.abc import Callable
-from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
 from sweeplib.numerics.compiled import specialised
 from sweeplib.numerics.integrators import dop853, explicit
+from sweeplib.numerics.integrators.dop853 import Equations
 from sweeplib.numerics.integrators.stiff import LinearFlow, StiffSolution, System
 
 Array = NDArray[np.float64]
@@ -26,14 +26,12 @@ class Integration:
     """n solutions from time zero on, each with its own tolerance.
 
     `states` (n, size) and `times` (n,) are where they came; `failed` (n,) says which could take no further step. `ends`
-    (n,) are the last times that will be asked for, `targets` (n, T) the risks whose passages are noted.
+    (n,) are the last times that will be asked for, `targets` (n, T) the levels whose passages are noted.
     """
 
     def __init__(
         self,
-        functions: tuple[Any, Any],
-        systems: Any,
-        work: Any,
+        equations: Equations,
         states: Array,
         ends: Array,
         *,
@@ -42,9 +40,8 @@ class Integration:
         targets: Array,
         max_steps: int,
     ) -> None:
-        self._functions, self._systems, self._work = functions, systems, work
-        self._rtol, self._atol, self._targets = rtol, atol, targets
-        self._solutions = dop853.solutions(states, ends, targets.shape[1], max_steps)
+        self._equations, self._rtol, self._atol, self._targets = equations, rtol, atol, targets
+        self._solutions = dop853.solutions(states, ends, rtol, atol, targets, max_steps)
         self._stiff: dict[int, StiffSolution] = {}
         self._flows: dict[int, LinearFlow] = {}
         self._called: dict[int, System] = {}
@@ -88,20 +85,15 @@ class Integration:
         found = self._solutions
         implicit = np.isin(order, [*self._stiff, *self._flows])
         specialised(explicit.advance)(
-            *self._functions,
+            self._equations,
             order[~implicit],
             until,
             STEPS_A_ROUND,
             stops,
-            self._rtol,
-            self._atol,
             dop853.tableau(),
             found,
-            self._targets,
             self.states,
             self.times,
-            self._systems,
-            self._work,
         )
         for i in order.tolist():
             if i in self._flows:
@@ -132,7 +124,7 @@ class Integration:
 
     def _system(self, i: int) -> System:
         if i not in self._called:
-            self._called[i] = System(self._functions, i, self._systems, self._work)
+            self._called[i] = System(self._equations, i)
         return self._called[i]
 
     def _follow(self, i: int, until: float) -> None:
@@ -169,6 +161,6 @@ class Integration:
             self._flows[i], self._next_trial[i] = flow, 0
 
     def _passes(self, i: int, flow: LinearFlow) -> bool:
-        """Whether the risk comes to a target that waits until the end of the flow."""
+        """Whether the level comes to a target that waits until the end of the flow."""
         waiting = self._targets[i][np.isinf(self._solutions.passages[i])]
-        return bool((self._system(i).risk(flow.at(flow.end)) <= waiting).any())
+        return bool((self._system(i).level(flow.at(flow.end)) <= waiting).any())

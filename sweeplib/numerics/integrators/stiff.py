@@ -16,6 +16,8 @@ import numba
 import numpy as np
 from numpy.typing import NDArray
 
+from sweeplib.numerics.integrators.dop853 import Equations
+
 Array = NDArray[np.float64]
 
 INCREMENT = 1e-8
@@ -26,36 +28,35 @@ _kernel = numba.njit(error_model="numpy", fastmath={"contract"}, nogil=True, cac
 
 
 @_kernel
-def fill_slope(slope_of, i, state, systems, work, out):  # type: ignore[no-untyped-def]
+def fill_slope(equations, i, state, out):  # type: ignore[no-untyped-def]
     """Fill out (size,) with the time derivative of a state of system i."""
-    slope_of(i, state, systems, work, out)
+    equations.slope_of(i, state, equations.systems, equations.work, out)
 
 
 @_kernel
-def risk(risk_of, i, state, systems, work):  # type: ignore[no-untyped-def]
-    """The risk of a state of system i."""
-    return risk_of(i, state, systems, work)
+def level(equations, i, state):  # type: ignore[no-untyped-def]
+    """The level of a state of system i."""
+    return equations.level_of(i, state, equations.systems, equations.work)
 
 
 @_kernel
-def fill_jacobian(slope_of, i, state, slope, systems, work, out):  # type: ignore[no-untyped-def]
+def fill_jacobian(equations, i, state, slope, out):  # type: ignore[no-untyped-def]
     """Fill out (size, size) with ∂ slope_u/∂ state_v, by differences to the slope of the state."""
     size = state.shape[0]
     moved, other = state.copy(), np.empty(size)
     for v in range(size):
         moved[v] = state[v] + INCREMENT * max(abs(state[v]), 1.0)
-        slope_of(i, moved, systems, work, other)
+        equations.slope_of(i, moved, equations.systems, equations.work, other)
         for u in range(size):
             out[u, v] = (other[u] - slope[u]) / (moved[v] - state[v])
         moved[v] = state[v]
 
 
 class System:
-    """System number i as Python calls it; `evaluations` counts the right-hand sides."""
+    """System number i of some equations as Python calls it; `evaluations` counts the right-hand sides."""
 
-    def __init__(self, functions: tuple[Any, Any], i: int, systems: Any, work: Any) -> None:
-        self._slope_of, self._risk_of = functions
-        self._i, self._constants = i, (systems, work)
+    def __init__(self, equations: Equations, i: int) -> None:
+        self._equations, self._i = equations, i
         self._last = np.empty(0), np.empty(0)
         self.evaluations = 0
 
@@ -63,7 +64,7 @@ class System:
         """The time derivative (size,) of a state (size,); that of the last state asked for is remembered."""
         if not np.array_equal(state, self._last[0]):
             out = np.empty_like(state)
-            fill_slope(self._slope_of, self._i, state, *self._constants, out)
+            fill_slope(self._equations, self._i, state, out)
             self._last = state.copy(), out
             self.evaluations += 1
         return self._last[1].copy()
@@ -71,19 +72,19 @@ class System:
     def jacobian(self, time: float, state: Array) -> Array:
         """The derivative of the slope (size, size) by the state."""
         out = np.empty((len(state), len(state)))
-        fill_jacobian(self._slope_of, self._i, state, self.slope(time, state), *self._constants, out)
+        fill_jacobian(self._equations, self._i, state, self.slope(time, state), out)
         self.evaluations += len(state)
         return out
 
-    def risk(self, state: Array) -> float:
-        """The population risk of a state."""
-        return float(risk(self._risk_of, self._i, np.ascontiguousarray(state), *self._constants))
+    def level(self, state: Array) -> float:
+        """The level of a state."""
+        return float(level(self._equations, self._i, np.ascontiguousarray(state)))
 
 
 class StiffSolution:
     """A solution from `time` on, to the time `end` at the latest.
 
-    `targets` (T,) are the risks whose passages to note, `passages` (T,) when, inf where it has not been: filled in.
+    `targets` (T,) are the levels whose passages to note, `passages` (T,) when, inf where it has not been: filled in.
     `steps` counts its steps; `failed` says that it can take no further one.
     """
 
@@ -102,7 +103,7 @@ class StiffSolution:
         self.steps, self.failed = 0, False
         self._tolerances, self._end = {"rtol": rtol, "atol": atol}, end
         self._solver, self._last_start = self._started(time, state), 0
-        self._risk = system.risk(state)
+        self._level = system.level(state)
 
     def _started(self, time: float, state: Array) -> Any:
         from scipy.integrate import LSODA
@@ -160,13 +161,13 @@ class StiffSolution:
         waiting = np.isinf(self.passages)
         if not waiting.any():
             return
-        before, self._risk = self._risk, self.system.risk(self.state)
-        rising = self.system.risk(self.state + 1e-3 * self._solver.step_size * self.system.slope(0, self.state))
-        if self._risk > self.targets[waiting].max() and rising <= self._risk:
+        before, self._level = self._level, self.system.level(self.state)
+        rising = self.system.level(self.state + 1e-3 * self._solver.step_size * self.system.slope(0, self.state))
+        if self._level > self.targets[waiting].max() and rising <= self._level:
             return
         old, within = self._solver.t_old, self._solver.dense_output()
         looks = np.linspace(old, self.time, 5)
-        risks = [before, *(self.system.risk(within(time)) for time in looks[1:-1]), self._risk]
+        risks = [before, *(self.system.level(within(time)) for time in looks[1:-1]), self._level]
         for place in np.flatnonzero(waiting):
             target = self.targets[place]
             first = next((look for look in range(1, 5) if risks[look] <= target), None)
@@ -178,7 +179,7 @@ class StiffSolution:
         from scipy.optimize import brentq
 
         def excess(time: float) -> float:
-            return self.system.risk(within(time)) - target
+            return self.system.level(within(time)) - target
 
         if excess(right) >= 0.0:
             return right
