@@ -77,7 +77,8 @@ def _serve() -> None:
         child = os.fork()
         if not child:
             _run(*json.loads(line))
-        print(os.waitstatus_to_exitcode(os.waitpid(child, 0)[1]), flush=True)
+        sys.stdout.write(f"{os.waitstatus_to_exitcode(os.waitpid(child, 0)[1])}\n")
+        sys.stdout.flush()
 
 
 if __name__ == "__main__":
