@@ -7,8 +7,8 @@ import jaxtyping
 import numpy as np
 import pytest
 from beartype.roar import BeartypeCallHintViolation
-
 from runtime_types import checked, jaxtyped
+
 from sweeplib.storage.provenance import floors_digest
 
 ROOT = Path(__file__).parents[1]
@@ -21,10 +21,10 @@ def test_types_are_checked_while_the_tests_run() -> None:
 
 
 def test_shapes_are_checked_across_the_arguments_of_a_call() -> None:
-    Vector = jaxtyping.Float[np.ndarray, "n"]
+    vector = jaxtyping.Float[np.ndarray, "n"]
 
     @jaxtyped(typechecker=checked)
-    def total(one: Vector, other: Vector) -> float:
+    def total(one: vector, other: vector) -> float:
         return float(one @ other)
 
     assert total(np.ones(2), np.ones(2)) == 2.0
