@@ -1,4 +1,4 @@
-"""Snakemake in children of one process that has imported the libraries, but nothing of sweeplib: half of a dry run.
+"""Snakemake in children of one process that has imported the libraries, but nothing of sweeplib: a third of a dry run.
 
 `python -m tests.workflow.forks` reads a line of JSON a run, [folder, root, arguments, file of output, file of errors],
 and answers with its exit status.
@@ -22,22 +22,31 @@ class Forks:
     """The process that forks; its children import sweeplib anew, each from the tree that it is told."""
 
     def __init__(self) -> None:
-        command = [sys.executable, "-m", "tests.workflow.forks"]
-        self._process = subprocess.Popen(
-            command, cwd=ROOT, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True, bufsize=1
-        )
+        self._process = _started()
 
     def snakemake(self, folder: Path, root: Path, arguments: list[str]) -> subprocess.CompletedProcess[str]:
         """Snakemake run in a folder to its end, with the sweeplib of the tree `root`."""
         files = [root / f".{name}" for name in ("output", "errors")]
-        _pipe(self._process.stdin).write(json.dumps([str(folder), str(root), arguments, *map(str, files)]) + "\n")
-        code = int(_pipe(self._process.stdout).readline())
+        if self._process.poll() is not None:
+            self._process = _started()
+        try:
+            _pipe(self._process.stdin).write(json.dumps([str(folder), str(root), arguments, *map(str, files)]) + "\n")
+            code = int(_pipe(self._process.stdout).readline())
+        except BaseException:  # a test over its time: the answer would be taken for that to the next question
+            self._process.kill()
+            self._process.wait()
+            raise
         output, errors = (file.read_text() for file in files)
         return subprocess.CompletedProcess(["snakemake", *arguments], code, output, errors)
 
     def close(self) -> None:
         """End the process."""
         self._process.communicate()
+
+
+def _started() -> "subprocess.Popen[str]":
+    command = [sys.executable, "-m", "tests.workflow.forks"]
+    return subprocess.Popen(command, cwd=ROOT, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True, bufsize=1)
 
 
 def _pipe(pipe: IO[str] | None) -> IO[str]:
