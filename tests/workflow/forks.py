@@ -1,4 +1,4 @@
-"""Snakemake in children of one process that has imported the libraries, but nothing of sweeplib: a third of a dry run.
+"""Snakemake in children of one process that has imported the libraries, but nothing of sweeplib: half of a dry run.
 
 `python -m tests.workflow.forks` reads a line of JSON a run, [folder, root, arguments, file of output, file of errors],
 and answers with its exit status.
@@ -14,7 +14,17 @@ import traceback
 from pathlib import Path
 from typing import IO, NoReturn
 
-LIBRARIES = ("snakemake.cli", "numba", "numpy", "pydantic", "scipy.special", "xarray", "yaml", "dask.system")
+LIBRARIES = (
+    "snakemake.cli",
+    "snakemake.report.html_reporter",
+    "docutils.parsers.rst",
+    "pydantic.main",
+    "pydantic.root_model",
+    "numba",
+    "scipy.special",
+    "xarray",
+    "dask.system",
+)
 ROOT = Path(__file__).parents[2]
 
 
