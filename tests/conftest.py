@@ -2,8 +2,9 @@
 
 from pathlib import Path
 
+import jaxtyping
 import pytest
-from jaxtyping import install_import_hook
+import runtime_types
 
 CHECKED = [
     "analysis",
@@ -22,7 +23,8 @@ CHECKED = [
 TESTS = Path(__file__).parent
 LONGEST_FIRST = ("workflow", "faults", "contracts", "laws", "unit", "browser")
 
-install_import_hook([f"sweeplib.{floor}" for floor in CHECKED], "runtime_types.checked")
+jaxtyping.jaxtyped = runtime_types.jaxtyped
+jaxtyping.install_import_hook([f"sweeplib.{floor}" for floor in CHECKED], "runtime_types.checked")
 
 
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:

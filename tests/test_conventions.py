@@ -4,16 +4,32 @@ import statistics
 from pathlib import Path
 
 import jaxtyping
+import numpy as np
 import pytest
+from beartype.roar import BeartypeCallHintViolation
+from runtime_types import checked, jaxtyped
 
 from sweeplib.storage.provenance import floors_digest
 
-FILES = {path: path.read_text().count("\n") for path in (Path(__file__).parents[1] / "sweeplib").rglob("*.py")}
+ROOT = Path(__file__).parents[1]
+FILES = {path.relative_to(ROOT): path.read_text().count("\n") for path in (ROOT / "sweeplib").rglob("*.py")}
 
 
 def test_types_are_checked_while_the_tests_run() -> None:
-    with pytest.raises(jaxtyping.TypeCheckError):
+    with pytest.raises(BeartypeCallHintViolation):
         floors_digest(3)  # type: ignore[arg-type]
+
+
+def test_shapes_are_checked_across_the_arguments_of_a_call() -> None:
+    vector = jaxtyping.Float[np.ndarray, "n"]
+
+    @jaxtyped(typechecker=checked)
+    def total(one: vector, other: vector) -> float:
+        return float(one @ other)
+
+    assert total(np.ones(2), np.ones(2)) == 2.0
+    with pytest.raises(jaxtyping.TypeCheckError):
+        total(np.ones(2), np.ones(3))
 
 
 def test_files_are_short() -> None:

@@ -6,7 +6,8 @@ from numba.core.dispatcher import Dispatcher
 
 from sweeplib.maths.activations import activation
 from sweeplib.maths.expectations import FAMILIES, expectations
-from sweeplib.numerics.compiled import specialised
+from tests import plain
+from tests.plain import blocks
 
 ALIKE = ["erf|erf", "square|square", "relu|relu"]
 BY_QUADRATURE = ["relu|erf", "erf|relu"]
@@ -17,15 +18,8 @@ def of(pair):
     return expectations(*pair.split("|"))
 
 
-def blocks(omega, p):
-    return (np.ascontiguousarray(block) for block in (omega[:p, :p], omega[:p, p:], omega[p:, p:]))
-
-
 def filled(function, omega, p, a, a_star, Delta):
-    k = len(omega) - p
-    out = np.empty((p, k)), np.empty((p, p)), np.empty((p, p)), np.empty(p)
-    specialised(function)(*blocks(omega, p), a, a_star, Delta, *out)
-    return out
+    return plain.drifts(function, *blocks(omega, p), a, a_star, Delta)
 
 
 def drifts(pair, omega, p, a, a_star, Delta):
@@ -33,7 +27,7 @@ def drifts(pair, omega, p, a, a_star, Delta):
 
 
 def risk(pair, omega, p, a, a_star):
-    return of(pair).risks(*(block[None] for block in blocks(omega, p)), a[None], a_star[None])[0]
+    return plain.risk(of(pair), *blocks(omega, p), a, a_star)
 
 
 def wishart(rng, size, rank):

@@ -9,19 +9,16 @@ from scipy.special import erf
 from sweeplib.maths.activations import activation
 from sweeplib.maths.expectations import expectations
 from sweeplib.maths.expectations.error_functions import MOST_LANES
-from sweeplib.numerics.compiled import specialised
+from tests import plain
 
 NAMES = ("erf", "tanh", "sigmoid")
 MIXTURE_ERROR = {"erf": 1e-15, "tanh": 4e-9, "sigmoid": 2e-9}
 
 
 def flat(pair, omega, p, a, a_star, Delta):
-    k = len(omega) - p
-    out = np.empty((p, k)), np.empty((p, p)), np.empty((p, p)), np.empty(p)
-    parts = [np.ascontiguousarray(part) for part in (omega[:p, :p], omega[:p, p:], omega[p:, p:])]
-    specialised(pair.drifts)(*parts, a, a_star, Delta, *out)
-    risk = pair.risks(*(part[None] for part in parts), a[None], a_star[None])
-    return np.concatenate([risk, *(each.ravel() for each in out)])
+    system = *plain.blocks(omega, p), a, a_star
+    found = plain.drifts(pair.drifts, *system, Delta)
+    return np.concatenate([[plain.risk(pair, *system)], *map(np.ravel, found)])
 
 
 @pytest.mark.parametrize("name", NAMES)

@@ -8,6 +8,7 @@ from sweeplib.maths.activations.activation import Activation
 from sweeplib.maths.expectations import FAMILIES, expectations
 from sweeplib.maths.expectations.error_functions import FULL
 from sweeplib.numerics.compiled import specialised
+from tests import plain
 
 TWO_TERMS = 0.3, ((0.8, 0.7), (-0.5, 1.9))
 """An offset, and weights and slopes of error functions."""
@@ -23,6 +24,10 @@ def of(pair):
 PAIRS = ["square|square", "erf|erf", "two terms", "he3|he3", "linear|hermite(0.3, -1, 0.5)", "relu|relu", "relu|erf"]
 ROUNDING = dict.fromkeys(PAIRS, 1e-12) | {"relu|relu": 1e-9}
 """Over the largest entry of a drift; relu's are as good as that at singular correlations, whose rounding differs."""
+
+
+COMPILED = ["square|square", "erf|erf", "two terms", "he3|he3", "relu|relu"]
+"""Pairs whose compiled code for many systems is tested, and not what it is written in: all rules that there are."""
 
 
 def factor(kind, p, k, rng):
@@ -51,21 +56,15 @@ def systems(p, k, count):
     return [np.ascontiguousarray(part) for part in parts]
 
 
-def of_many(pair, p, k, parts):
+def of_many(pair, p, parts, how=specialised):
     """Ψ^M, Ψ^GF, Ψ^Var and Ψ^a, the last axis the system."""
-    count = len(parts[-1])
-    out = tuple(np.zeros((*shape, count)) for shape in ((p, k), (p, p), (p, p), (p,)))
-    specialised(of(pair).of_many(p))(count, *parts, *out)
-    return out
+    return plain.many_drifts(of(pair).of_many(p), *parts, how=how)
 
 
-def of_one(pair, p, k, parts, n, factor):
+def of_one(pair, parts, n, factor):
     """The same of system number n alone, with Ω times a factor, by `drifts`."""
-    out = np.empty((p, k)), np.empty((p, p)), np.empty((p, p)), np.empty(p)
-    overlaps = (factor * np.ascontiguousarray(part[..., n]) for part in parts[:3])
-    rest = (np.ascontiguousarray(part[..., n]) for part in parts[3:5])
-    specialised(of(pair).drifts)(*overlaps, *rest, parts[5][n], *out)
-    return out
+    overlaps = (factor * part[..., n] for part in parts[:3])
+    return plain.drifts(of(pair).drifts, *overlaps, parts[3][:, n], parts[4][:, n], parts[5][n])
 
 
 SHAPES = [(1, 1), (3, 2), (9, 1)]
@@ -81,9 +80,9 @@ def test_drifts_are_those_of_each_alone(pair, p, k):
     """Of regular, singular and rank-deficient Ω; of 9 students error functions are taken in turn, not side by side."""
     count = 10 if p == 9 else 33
     parts = systems(p, k, count)
-    together = of_many(pair, p, k, parts)
+    together = of_many(pair, p, parts, specialised if pair in COMPILED and p < FULL else plain.plain)
     for n in range(count):
-        flow, stretched = (of_one(pair, p, k, parts, n, factor) for factor in (1.0, parts[-1][n]))
+        flow, stretched = (of_one(pair, parts, n, factor) for factor in (1.0, parts[-1][n]))
         for ours, alone in zip(together, (flow[0], flow[1], stretched[2], flow[3]), strict=True):
             scale = max(np.abs(alone).max(), 1e-3)
             np.testing.assert_allclose(ours[..., n], alone, rtol=0, atol=ROUNDING[pair] * scale)
@@ -100,9 +99,9 @@ def test_no_bit_depends_on_the_systems_beside(pair):
     """Groups of 16, 48 and 128: vector instructions, what is left over by them, and tiles of several pairs."""
     p, k = 2, 1
     parts = systems(p, k, 128)
-    whole = of_many(pair, p, k, parts)
+    whole = of_many(pair, p, parts)
     for width in (16, 48):
-        some = of_many(pair, p, k, [np.ascontiguousarray(part[..., 32 : 32 + width]) for part in parts])
+        some = of_many(pair, p, [np.ascontiguousarray(part[..., 32 : 32 + width]) for part in parts])
         for one, other in zip(whole, some, strict=True):
             np.testing.assert_array_equal(one[..., 32 : 32 + width], other)
 
@@ -125,5 +124,5 @@ def test_the_length_of_a_sample_and_its_fields(pair):
     omega, step = F @ F.T, 1e-4
     parts = [np.repeat(part, 2, axis=-1) for part in (*omega[:, :, None, None][[0, 0, 1], [0, 1, 1]],)]
     layers = [np.full((1, 2), a), np.full((1, 2), a_star), np.full(2, Delta), np.array([1.0 - step, 1.0 + step])]
-    variance = of_many(pair, 1, 1, [part.reshape(1, 1, 2) for part in parts] + layers)[2].ravel()
+    variance = of_many(pair, 1, [part.reshape(1, 1, 2) for part in parts] + layers, plain.plain)[2].ravel()
     assert np.diff(variance)[0] / step == pytest.approx(expected, rel=1e-6)

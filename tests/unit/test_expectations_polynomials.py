@@ -5,7 +5,8 @@ import pytest
 
 from sweeplib.maths.activations import activation
 from sweeplib.maths.expectations import FAMILIES, expectations
-from sweeplib.numerics.compiled import specialised
+from tests import plain
+from tests.plain import blocks
 
 SERIES = "hermite(0.3, -1, 0.5, 0.4, 0, 0.1)"
 PAIRS = ["he3|he3", "he3|square", f"{SERIES}|he2", "linear|he3", f"square|{SERIES}"]
@@ -17,23 +18,16 @@ def of(pair):
     return FAMILIES["polynomials"].of(*map(activation, pair.split("|")))
 
 
-def blocks(omega, p):
-    return (np.ascontiguousarray(block) for block in (omega[:p, :p], omega[:p, p:], omega[p:, p:]))
-
-
 def drifts(needed, omega, a, a_star):
     """Ψ^M, Ψ^GF, Ψ^Var, Ψ^a."""
-    p, k = len(a), len(a_star)
-    out = np.empty((p, k)), np.empty((p, p)), np.empty((p, p)), np.empty(p)
-    specialised(needed.drifts)(*blocks(omega, p), a, a_star, DELTA, *out)
-    return out
+    return plain.drifts(needed.drifts, *blocks(omega, len(a)), a, a_star, DELTA)
 
 
 def closed_forms(pair, omega, a, a_star):
     """Risk and drifts, flat."""
     needed = of(pair)
-    risk = needed.risks(*(block[None] for block in blocks(omega, len(a))), a[None], a_star[None])
-    return np.concatenate([risk, *map(np.ravel, drifts(needed, omega, a, a_star))])
+    risk = plain.risk(needed, *blocks(omega, len(a)), a, a_star)
+    return np.concatenate([[risk], *map(np.ravel, drifts(needed, omega, a, a_star))])
 
 
 def moments(pair, fields, a, a_star):
@@ -95,8 +89,7 @@ def test_the_square_by_its_own_formulas_is_the_same(p, k):
     assert special.drifts is not general.drifts
     for one, other in zip(drifts(special, omega, a, a_star), drifts(general, omega, a, a_star), strict=True):
         np.testing.assert_allclose(one, other, rtol=1e-12, atol=1e-12)
-    systems = [block[None] for block in blocks(omega, p)]
-    risks = [needed.risks(*systems, a[None], a_star[None])[0] for needed in (special, general)]
+    risks = [plain.risk(needed, *blocks(omega, p), a, a_star) for needed in (special, general)]
     assert risks[0] == pytest.approx(risks[1], rel=1e-12)
 
 
@@ -109,7 +102,8 @@ def test_singular_covariances_of_any_scale_give_numbers(pair, scale):
     assert all(np.isfinite(result).all() for result in results)
     assert (flow == flow.T).all()
     assert (variance == variance.T).all()
-    assert 0.0 <= closed_forms(pair, scale * factor @ factor.T, np.ones(3), np.ones(2))[0] < np.inf
+    systems = [block[None] for block in blocks(scale * factor @ factor.T, 3)]
+    assert 0.0 <= of(pair).risks(*systems, np.ones((1, 3)), np.ones((1, 2)))[0] < np.inf
 
 
 @pytest.mark.parametrize("pair", ["he2|he2", "he3|he3", f"{SERIES}|{SERIES}"])

@@ -1,29 +1,41 @@
 """Projects to run Snakemake in."""
 
 import shutil
+from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
 
+from tests.workflow.forks import Forks
 from tests.workflow.project import Project, copied, project_in
 
 
+@pytest.fixture(scope="session")
+def forks() -> Iterator[Forks]:
+    """What Snakemake is forked from."""
+    forks = Forks()
+    yield forks
+    forks.close()
+
+
 @pytest.fixture
-def project(tmp_path: Path) -> Project:
+def project(tmp_path: Path, forks: Forks) -> Project:
     """A fresh copy, nothing run yet."""
-    return project_in(tmp_path)
+    return project_in(tmp_path, forks)
 
 
 @pytest.fixture(scope="session")
-def _finished(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    finished = project_in(tmp_path_factory.mktemp("finished"))
-    done = finished.snakemake("--config", "sweep=tiny.yaml")
-    assert done.returncode == 0, done.stderr
+def _finished(tmp_path_factory: pytest.TempPathFactory, forks: Forks) -> Path:
+    """Run by a Snakemake that is started as a user starts it."""
+    finished = project_in(tmp_path_factory.mktemp("finished"), forks)
+    started = finished.start("--config", "sweep=tiny.yaml")
+    _, errors = started.communicate()
+    assert started.returncode == 0, errors
     return finished.root
 
 
 @pytest.fixture
-def finished(_finished: Path, tmp_path: Path) -> Project:
+def finished(_finished: Path, tmp_path: Path, forks: Forks) -> Project:
     """A copy in which the whole workflow has run once."""
     shutil.copytree(_finished, tmp_path, copy_function=copied, dirs_exist_ok=True)
-    return Project(tmp_path)
+    return Project(tmp_path, forks)

@@ -9,6 +9,8 @@ import sys
 from dataclasses import dataclass
 from pathlib import Path
 
+from tests.workflow.forks import Forks
+
 ROOT = Path(__file__).parents[2]
 OWN = Path(__file__).parent / "own"
 SWEEP = """\
@@ -28,11 +30,15 @@ cluster: {kind: local, workers: 1, dashboard_address: ":0"}
 """
 
 
+WORKFLOW = ("--snakefile", "../Snakefile", "--profile", "../workflow/profiles/local")
+
+
 @dataclass(frozen=True)
 class Project:
     """The copy in `root`, and beside it the user's own folder, from which Snakemake is started."""
 
     root: Path
+    forks: Forks
 
     @property
     def desk(self) -> Path:
@@ -46,8 +52,7 @@ class Project:
 
     def start(self, *arguments: str) -> subprocess.Popen[str]:
         """Snakemake started in the user's folder, on its own copy of sweeplib."""
-        workflow = ("--snakefile", "../Snakefile", "--profile", "../workflow/profiles/local")
-        return self._started("snakemake", *workflow, *arguments)
+        return self._started("snakemake", *WORKFLOW, *arguments)
 
     def sweeplib(self, *arguments: str) -> None:
         """The command `sweeplib` run in the user's folder, which must go well."""
@@ -70,10 +75,8 @@ class Project:
         )
 
     def snakemake(self, *arguments: str) -> subprocess.CompletedProcess[str]:
-        """Snakemake run to its end."""
-        process = self.start(*arguments)
-        output, errors = process.communicate()
-        return subprocess.CompletedProcess(process.args, process.returncode, output, errors)
+        """Snakemake run to its end, in a process that need not import the libraries."""
+        return self.forks.snakemake(self.desk, self.root, [*WORKFLOW, *arguments])
 
     def planned(self) -> dict[str, int]:
         """How many jobs of each rule a dry run wants."""
@@ -103,7 +106,7 @@ def copied(source: str | Path, target: str | Path) -> None:
     shutil.copy2(source, target)
 
 
-def project_in(root: Path) -> Project:
+def project_in(root: Path, forks: Forks) -> Project:
     """The project copied to `root`, with the compiled kernels it may have."""
     for part in ("sweeplib", "workflow"):
         shutil.copytree(ROOT / part, root / part, copy_function=copied)
@@ -111,4 +114,4 @@ def project_in(root: Path) -> Project:
         shutil.copy(ROOT / file, root)
     shutil.copytree(OWN, root / "desk" / "own")
     (root / "desk" / "tiny.yaml").write_text(SWEEP)
-    return Project(root)
+    return Project(root, forks)
