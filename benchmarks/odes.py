@@ -8,7 +8,8 @@ import numpy as np
 from benchmarks.timing import Benchmark, Work
 from sweeplib import Overlaps, Problem, simulate
 from sweeplib.maths.expectations import expectations
-from sweeplib.numerics.compiled import specialised
+from sweeplib.maths.expectations.addresses import drifts_address
+from sweeplib.maths.expectations.system import System, empty_drifts
 
 
 def committee(p: int, k: int) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
@@ -21,20 +22,20 @@ def committee(p: int, k: int) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
 
 
 @numba.njit(error_model="numpy")
-def _called(drifts, calls, Q, M, P, a, a_star, out):  # type: ignore[no-untyped-def]
+def _called(drifts, calls, system, out):  # type: ignore[no-untyped-def]
     """Call the drifts from compiled code, as an integrator does."""
     for _ in range(calls):
-        drifts(Q, M, P, a, a_star, 1e-3, *out)
+        drifts(system, out)
 
 
 def right_hand_side(p: int, k: int, calls: int, activation: str = "erf") -> Work:
     """Ours: the compiled drifts."""
-    drifts = specialised(expectations(activation).drifts)
+    drifts = drifts_address(expectations(activation).drifts)
     Q, M, P = (np.ascontiguousarray(part) for part in committee(p, k))
-    out = np.empty((p, k)), np.empty((p, p)), np.empty((p, p)), np.empty(p)
+    system, out = System(Q, M, P, np.ones(p), np.ones(k), 1e-3, 1.0), empty_drifts(p, k)
 
     def work() -> float:
-        _called(drifts, calls, Q, M, P, np.ones(p), np.ones(k), out)
+        _called(drifts, calls, system, out)
         return calls
 
     return work

@@ -13,9 +13,9 @@ from typing import Any
 import numpy as np
 from numba.core.dispatcher import Dispatcher
 
-from sweeplib.maths.expectations import Expectations, quadrature
+from sweeplib.maths.expectations import Expectations, addresses, quadrature
+from sweeplib.maths.expectations.system import Drifts, System, empty_drifts
 from sweeplib.numerics.binding import bound
-from sweeplib.numerics.compiled import specialised
 
 Array = np.ndarray
 
@@ -29,34 +29,39 @@ def plain(function: Callable[..., Any]) -> types.FunctionType:
     return bound(python, **{name: plain(thing) for name, thing in called.items()})
 
 
-def quick(rule: Callable[..., None]) -> Callable[..., None]:
-    """A closed form as plain Python, quadrature compiled."""
-    return specialised(rule) if rule.__module__ == quadrature.__name__ else plain(rule)
+def is_quadrature(rule: Callable[..., None]) -> bool:
+    return rule.__module__ == quadrature.__name__
 
 
-def drifts(rule: Callable[..., None], *system: Any, how: Callable = quick) -> tuple[Array, Array, Array, Array]:
-    """Ψ^M, Ψ^GF, Ψ^Var and Ψ^a of one system Q, M, P, a, a*, Δ."""
-    p, k = system[1].shape
-    out = np.empty((p, k)), np.empty((p, p)), np.empty((p, p)), np.empty(p)
+def drifts(rule: Callable[..., None], *system: Any, compiled: bool | None = None, stretch: float = 1.0) -> Drifts:
+    """Ψ^M, Ψ^GF, Ψ^Var and Ψ^a of one system Q, M, P, a, a*, Δ: where not told, closed forms plain, others compiled."""
+    given = System(*map(_contiguous, system), stretch)
+    if is_quadrature(rule) if compiled is None else compiled:
+        return addresses.drifts_of(rule, given)
+    out = empty_drifts(*given.M.shape)
     with np.errstate(all="ignore"):
-        how(rule)(*map(_contiguous, system), *out)
+        plain(rule)(given, out)
     return out
 
 
-def many_drifts(rule: Callable[..., None], *systems: Any, how: Callable = quick) -> tuple[Array, ...]:
+def many_drifts(rule: Callable[..., None], *systems: Any, compiled: bool | None = None) -> Drifts:
     """The same of many systems Q, M, P, a, a*, Δ, stretch, the last axis of every array."""
-    p, k, count = systems[1].shape
-    out = tuple(np.zeros((*shape, count)) for shape in ((p, k), (p, p), (p, p), (p,)))
+    given = System(*map(_contiguous, systems))
+    if is_quadrature(rule) if compiled is None else compiled:
+        return addresses.lane_drifts_of(rule, given)
+    out = empty_drifts(*given.M.shape)
     with np.errstate(all="ignore"):
-        how(rule)(count, *map(_contiguous, systems), *out)
+        plain(rule)(given.M.shape[2], given, out)
     return out
 
 
 def risk(needed: Expectations, Q: Array, M: Array, P: Array, a: Array, a_star: Array) -> float:
     """The population risk of one system."""
+    if is_quadrature(needed.drifts):
+        return needed.risks(*(part[None] for part in (Q, M, P, a, a_star)))[0]
     out = np.empty(1)
     with np.errstate(all="ignore"):
-        quick(needed.risk)(*(part[..., None] for part in (Q, M, P, a, a_star)), out)
+        plain(needed.risk)(*(part[..., None] for part in (Q, M, P, a, a_star)), out)
     return out[0]
 
 

@@ -15,7 +15,7 @@ from sweeplib import Overlaps, Problem, simulate
 from sweeplib.dynamics import DYNAMICS
 from sweeplib.dynamics.sde import multiplier
 from sweeplib.maths.expectations import expectations
-from sweeplib.numerics.compiled import specialised
+from sweeplib.maths.expectations.system import System
 from sweeplib.simulation import Case, Recording
 from sweeplib.simulation.driver import replicas_of
 
@@ -77,13 +77,9 @@ def first_steps(problem, dynamics, start, count):
 def limit(problem, start):
     """The change of M and Q over γ/(pd) as d → ∞: the ODE's right-hand side."""
     p, k = start.M.shape
-    drift_M, drift_Q, drift_Var = np.empty((p, k)), np.empty((p, p)), np.empty((p, p))
     pair = expectations(problem.activation, problem.teacher)
-    system = start.Q, start.M, start.P, np.ones(p), np.ones(k), problem.Delta
-    specialised(pair.drifts)(
-        *(np.array(part) for part in system[:5]), system[5], drift_M, drift_Q, drift_Var, np.empty(p)
-    )
-    drift_Q += problem.gamma / p * drift_Var
+    drifts = pair.drifts_of(System(start.Q, start.M, start.P, np.ones(p), np.ones(k), problem.Delta, 1.0))
+    drift_M, drift_Q = drifts.M, drifts.GF + problem.gamma / p * drifts.Var
     if problem.spherical:
         norms = np.diag(drift_Q).copy()
         drift_M -= 0.5 * start.M * norms[:, None]

@@ -7,7 +7,6 @@ from sweeplib.maths.activations import activation
 from sweeplib.maths.activations.activation import Activation
 from sweeplib.maths.expectations import FAMILIES, expectations
 from sweeplib.maths.expectations.error_functions import FULL
-from sweeplib.numerics.compiled import specialised
 from tests import plain
 
 TWO_TERMS = 0.3, ((0.8, 0.7), (-0.5, 1.9))
@@ -56,9 +55,9 @@ def systems(p, k, count):
     return [np.ascontiguousarray(part) for part in parts]
 
 
-def of_many(pair, p, parts, how=specialised):
+def of_many(pair, p, parts, compiled=True):
     """Ψ^M, Ψ^GF, Ψ^Var and Ψ^a, the last axis the system."""
-    return plain.many_drifts(of(pair).of_many(p), *parts, how=how)
+    return plain.many_drifts(of(pair).of_many(p), *parts, compiled=compiled)
 
 
 def of_one(pair, parts, n, factor):
@@ -80,7 +79,7 @@ def test_drifts_are_those_of_each_alone(pair, p, k):
     """Of regular, singular and rank-deficient Ω; of 9 students error functions are taken in turn, not side by side."""
     count = 10 if p == 9 else 33
     parts = systems(p, k, count)
-    together = of_many(pair, p, parts, specialised if pair in COMPILED and p < FULL else plain.plain)
+    together = of_many(pair, p, parts, pair in COMPILED and p < FULL)
     for n in range(count):
         flow, stretched = (of_one(pair, parts, n, factor) for factor in (1.0, parts[-1][n]))
         for ours, alone in zip(together, (flow[0], flow[1], stretched[2], flow[3]), strict=True):

@@ -12,6 +12,7 @@ from sweeplib.kernels import overlap_flow
 from sweeplib.maths.expectations import expectations
 from sweeplib.simulation import Case, Recording, Status
 from sweeplib.simulation.driver import replicas_of
+from tests import plain
 
 RETRIEVAL = Problem(gamma=0.05, p=1, k=1, d=3000, Delta=0.5, activation="square", spherical=True)
 COMMITTEE = Problem(gamma=0.5, p=4, k=2, d=200, Delta=0.01, activation="erf", teacher_start="gaussian")
@@ -111,8 +112,7 @@ def plain_slope(problem, P):
 
     def slope(_, state):
         Q, M = state[: p * p].reshape(p, p), state[p * p :].reshape(p, k)
-        drift_M, drift_Q, drift_Var = np.empty((p, k)), np.empty((p, p)), np.empty((p, p))
-        pair.drifts(Q, M, P, a, a_star, problem.Delta, drift_M, drift_Q, drift_Var, np.empty(p))
+        drift_M, drift_Q, drift_Var, _ = plain.drifts(pair.drifts, Q, M, P, a, a_star, problem.Delta)
         return np.concatenate([(drift_Q + problem.gamma / p * drift_Var).ravel(), drift_M.ravel()])
 
     return slope

@@ -12,7 +12,7 @@ from scipy.integrate import LSODA, solve_ivp
 
 from sweeplib import DYNAMICS, Overlaps, Problem, simulate
 from sweeplib.maths.expectations import expectations
-from sweeplib.numerics.compiled import specialised
+from sweeplib.maths.expectations.system import System
 from sweeplib.simulation import Case, Recording
 from sweeplib.simulation.driver import replicas_of
 
@@ -79,14 +79,15 @@ def slope(name):
     """The right-hand side on (Q, M, a), all entries, and a list that gets an item for each evaluation."""
     problem, dynamics, _, _ = SETTINGS[name]
     start, calls = replicas(name), []
-    p, k, drifts = problem.p, problem.k, specialised(expectations(problem.activation).drifts)
-    noise = problem.gamma / p if dynamics == "ode" else 0.0
+    pair = expectations(problem.activation)
+    noise = problem.gamma / problem.p if dynamics == "ode" else 0.0
 
     def right_hand_side(_, state):
         calls.append(None)
         Q, M, a = parts(name, state)
-        drift_M, drift_Q, drift_Var, drift_a = np.empty((p, k)), np.empty((p, p)), np.empty((p, p)), np.empty(p)
-        drifts(Q, M, start.P[0], a, start.a_star[0], problem.Delta, drift_M, drift_Q, drift_Var, drift_a)
+        drift_M, drift_Q, drift_Var, drift_a = pair.drifts_of(
+            System(Q, M, start.P[0], a, start.a_star[0], problem.Delta, 1.0)
+        )
         drift_Q = drift_Q + noise * drift_Var
         if problem.spherical:
             pull = 0.5 * np.diag(drift_Q)

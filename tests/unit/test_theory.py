@@ -9,15 +9,15 @@ from scipy.optimize import minimize_scalar
 from sweeplib import theory
 from sweeplib.maths.expectations import expectations
 from sweeplib.theory.exit_times import mean_log_growth, noise_variance
+from tests import plain
 
 SETTINGS = [(1, 0.05, 0.3), (2, 0.2, 1.0), (4, 0.4, 0.0), (8, 1.5, 0.5)]
 
 
 def spherical_drifts(M, Q, gamma, Delta):
     p = len(M)
-    drift_M, drift_Q, drift_Var = np.empty((p, 1)), np.empty((p, p)), np.empty((p, p))
     one = np.ones((1, 1))
-    expectations("square").drifts(Q, M, one, np.ones(p), one[0], Delta, drift_M, drift_Q, drift_Var, np.empty(p))
+    drift_M, drift_Q, drift_Var, _ = plain.drifts(expectations("square").drifts, Q, M, one, np.ones(p), one[0], Delta)
     drift_Q += gamma / p * drift_Var
     norm = np.diagonal(drift_Q)
     return drift_M - M * norm[:, None] / 2, drift_Q - Q * (norm[:, None] + norm) / 2

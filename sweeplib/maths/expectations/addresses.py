@@ -61,7 +61,7 @@ def risks(rule: Callable[..., None], Q: Array, M: Array, P: Array, a: Array, a_s
 
 def drifts_of(rule: Callable[..., None], system: System) -> Drifts:
     """The drifts of one system by a rule."""
-    contiguous = (np.ascontiguousarray(part, dtype=float) for part in system[:5])
+    contiguous = (np.array(part, dtype=float, order="C") for part in system[:5])
     out = empty_drifts(*system.M.shape)
     called(drifts_address(rule), System(*contiguous, float(system.Delta), float(system.stretch)), out)
     return out
@@ -71,6 +71,6 @@ def lane_drifts_of(rule: Callable[..., None], system: System, filled: int | None
     """The drifts of many systems by a rule, of the first `filled` at least."""
     lanes = system.M.shape[2]
     out = empty_drifts(*system.M.shape)
-    given = System(*(np.ascontiguousarray(part, dtype=float) for part in system))
+    given = System(*(np.array(part, dtype=float, order="C") for part in system))
     called(lane_drifts_address(rule), lanes if filled is None else filled, given, out)
     return out
