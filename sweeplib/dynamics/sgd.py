@@ -16,11 +16,16 @@ from sweeplib.dynamics.replicas import Replicas
 from sweeplib.dynamics.step_dynamics import StepDynamics
 from sweeplib.kernels.weights import BLOCK, sgd_steps
 from sweeplib.problem import Problem
+from sweeplib.views import View
 
 Array = NDArray[np.float64]
 
 WORK_A_ROUND = 2e7
 """Multiplications after which the clock is looked at."""
+
+
+_OF_DIVERGED = np.errstate(over="ignore", invalid="ignore")
+"""For the overlaps of runs that diverged, and only there."""
 
 
 class SgdOptions(NumericalOptions):
@@ -54,8 +59,9 @@ class Sgd(StepDynamics):
             self.stop()
             if self.clock() > deadline:
                 self.give_up()
-        for i in np.flatnonzero(self.running | (self.timed_out & self.reached(to))):
-            self._observe(int(i))
+        if self.replicas.thresholds.size:
+            for i in np.flatnonzero(self.running):
+                self.Q[i], self.M[i] = self._overlaps(int(i))
 
     def _take(self, i: int, until: int) -> None:
         W, W_star = self._weights[i]
@@ -74,8 +80,7 @@ class Sgd(StepDynamics):
             self.replicas.seeds[i],
             int(self.step[i]),
             count,
-            self.Q[i][:, :, None],
-            self.M[i][:, :, None],
+            *self._carried(i),
             self.replicas.P[i][:, :, None],
             self.targets[i],
             self.exits[i],
@@ -85,9 +90,42 @@ class Sgd(StepDynamics):
         if diverged:
             self.failed[i] = self.step[i]
 
-    def _observe(self, i: int) -> None:
+    def _carried(self, i: int) -> tuple[Array, Array]:
+        """Q (p, p, 1) and M (p, k, 1) for the kernel: where no exit is waited for it reads the diagonal of Q alone."""
+        if self.replicas.thresholds.size:
+            return self.Q[i][:, :, None], self.M[i][:, :, None]
+        p, k = self.replicas.p, self.replicas.k
+        Q = np.zeros((p, p, 1))
+        np.einsum("iij->ij", Q)[:, 0] = self._norms(i)
+        return Q, np.empty((p, k, 1))
+
+    @_OF_DIVERGED
+    def _overlaps(self, i: int) -> tuple[Array, Array]:
         W, W_star = (weights.astype(float) for weights in self._weights[i])
-        self.Q[i], self.M[i] = W @ W.T / W.shape[1], W @ W_star.T / W.shape[1]
+        return W @ W.T / W.shape[1], W @ W_star.T / W.shape[1]
+
+    @_OF_DIVERGED
+    def _norms(self, i: int) -> Array:
+        """The diagonal of Q (p,)."""
+        W, _ = self._weights[i]
+        return np.einsum("ij,ij->i", W, W, dtype=float) / W.shape[1]
+
+    @_OF_DIVERGED
+    def _teacher_overlaps(self, i: int) -> Array:
+        """M (p, k)."""
+        W, W_star = (weights.astype(float) for weights in self._weights[i])
+        return W @ W_star.T / W.shape[1]
+
+    def look(self) -> list[tuple[Array, View]]:
+        """The overlaps of the weights now; Q is made where an observable asks for more than its diagonal."""
+        count = range(len(self.replicas))
+        view = self.overlap_view(
+            Q=lambda: np.array([self._overlaps(i)[0] for i in count]),
+            M=lambda: np.array([self._teacher_overlaps(i) for i in count]),
+            a=self.a,
+            q=lambda: np.array([self._norms(i) for i in count]),
+        )
+        return [(np.ones(len(self.replicas)), view)]
 
     @staticmethod
     def work(problem: Problem, time: float) -> float:

@@ -6,14 +6,13 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from sweeplib.dynamics.dynamics import Array, Dynamics, NumericalOptions
+from sweeplib.dynamics.dynamics import ONE_PASS, Array, NumericalOptions, OverlapDynamics
 from sweeplib.dynamics.replicas import Replicas
 from sweeplib.maths.activations import activation
-from sweeplib.maths.expectations import expectations
 from sweeplib.numerics.compiled import over_arrays, specialised
 
 
-class StepDynamics(Dynamics):
+class StepDynamics(OverlapDynamics):
     """State of dynamics that take SGD steps.
 
     A step stands for `stride` SGD steps. `step` (n,) is the next to take, `until` (n, n_times) those nearest to the
@@ -21,18 +20,21 @@ class StepDynamics(Dynamics):
     negative while there is none; `targets` (n, thresholds) the risks at which thresholds are reached.
     """
 
+    reads = ONE_PASS - {"target"}
+
     def __init__(self, replicas: Replicas, options: NumericalOptions) -> None:
         super().__init__(replicas, options)
         self.stride = self.step_length(options)
         self.until = np.rint(replicas.times / (self.stride * replicas.step_time[:, None])).astype(np.int64)
         count = len(replicas)
-        self.expectations = expectations(replicas.activation, replicas.teacher_activation)
+        self.expectations = replicas.expectations
         self.step = np.zeros(count, dtype=np.int64)
         self.exits = np.full((count, len(replicas.thresholds)), -1, dtype=np.int64)
         self.failed = np.full(count, -1, dtype=np.int64)
-        self.targets = (1.0 - replicas.thresholds) * self.expectations.risks(
-            replicas.Q, replicas.M, replicas.P, replicas.a, replicas.a_star
-        )[:, None]
+        self.targets = np.empty((count, 0))
+        if replicas.thresholds.size:
+            start = (replicas.Q, replicas.M, replicas.P, replicas.a, replicas.a_star)
+            self.targets = (1.0 - replicas.thresholds) * self.expectations.risks(*start)[:, None]
 
     def compiled(self, template: Callable[..., Any], **bindings: Any) -> Any:
         """The kernel with the activations of student and teacher, the population risk, and more, bound in."""
