@@ -21,5 +21,6 @@ def last_overlaps(ds, analyses):
 ANALYSES.register("last_overlap", Analysis("last_overlap", last_overlap, "The last overlap", overlaps=True))
 FIGURES.register("last_overlaps", Figure("last_overlaps", last_overlaps, "The last overlaps.", needs=("last_overlap",)))
 INTERACTIVE.register(
-    "overlaps", Interactive(x="gamma", y="mean_overlap", needs=("last_overlap",), figure="last_overlaps", title="Overlaps")
+    "overlaps",
+    Interactive(x="gamma", y="mean_overlap", needs=("last_overlap",), figure="last_overlaps", title="Overlaps"),
 )

@@ -54,7 +54,9 @@ class Cloud(Dynamics):
         """The particles, all of one weight and age."""
         replicas, (count, N) = self.replicas, self._q.shape
         weight, age = np.full((count, N), 1.0 / N), np.repeat(self._end[:, None], N, axis=1)
-        view = CloudView(self._m, self._q, np.ones((count, N)), weight, replicas.P, replicas.a_star, replicas.Delta, age)
+        view = CloudView(
+            self._m, self._q, np.ones((count, N)), weight, replicas.P, replicas.a_star, replicas.Delta, age
+        )
         return [(np.ones(count), view)]
 
     @classmethod
