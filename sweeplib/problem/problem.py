@@ -128,7 +128,7 @@ class Problem(_Fields):
             given = self.canonical()
             for name in sorted(unread):
                 if name in given:
-                    expected = f"{DEFAULTS[name]!r}, its default; or `target: committee`"
+                    expected = f"{json.dumps(DEFAULTS[name])}, its default; or `target: committee`"
                     problem = f"the target {self.target} does not act on {name}"
                     raise InputError(problem, key=name, value=given[name], expected=expected)
 

@@ -70,7 +70,7 @@ class Case:
             if name in DEFAULTS and name not in reads:
                 acting = [other for other, kind in DYNAMICS.items() if name in kind.reads_of(problem)]
                 others = ", ".join(acting) or "none yet"
-                expected = f"{DEFAULTS[name]!r}, its default; or a dynamics that acts on it: {others} (`where` gives "
+                expected = f"{json.dumps(DEFAULTS[name])}, its default; or a dynamics that acts on it: {others} (`where` gives "
                 expected += "each dynamics its part of a grid)"
                 raise InputError(f"{self.dynamics} does not act on {name}", key=name, value=value, expected=expected)
 

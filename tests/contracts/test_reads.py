@@ -1,6 +1,7 @@
 """What a dynamics says it reads of a problem, over the registry: all that changes its numbers, and no more."""
 
 import dataclasses
+import json
 
 import numpy as np
 import pytest
@@ -99,7 +100,7 @@ def test_a_field_that_is_not_read_is_refused_unless_it_has_its_default(dynamics:
     assert caught.value.value == OTHERS[field]
     said = str(caught.value)
     assert f"{dynamics} does not act on {field}" in said
-    assert f"expected {DEFAULTS[field]!r}, its default; or a dynamics that acts on it: " in said
+    assert f"expected {json.dumps(DEFAULTS[field])}, its default; or a dynamics that acts on it: " in said
     acting = [name for name in built_in() if acts_on(name, field)]
     assert ", ".join(acting) in said or "none yet" in said
 
