@@ -70,8 +70,8 @@ class Case:
             if name in DEFAULTS and name not in reads:
                 acting = [other for other, kind in DYNAMICS.items() if name in kind.reads_of(problem)]
                 others = ", ".join(acting) or "none yet"
-                expected = f"{json.dumps(DEFAULTS[name])}, its default; or a dynamics that acts on it: {others} (`where` gives "
-                expected += "each dynamics its part of a grid)"
+                expected = f"{json.dumps(DEFAULTS[name])}, its default; or a dynamics that acts on it: {others}"
+                expected += " (`where` gives each dynamics its part of a grid)"
                 raise InputError(f"{self.dynamics} does not act on {name}", key=name, value=value, expected=expected)
 
     def _check_steps(self, length: float) -> None:
