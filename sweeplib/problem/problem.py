@@ -112,6 +112,8 @@ class Problem(_Fields):
             raise InputError("no orthogonal teacher", key="k", value=self.k, expected=f"at most d = {self.d}")
 
     def _check_start(self) -> None:
+        if self.start is None and self.m0 is None:
+            return
         start = STARTS[self.student_start]
         if self.spherical and not start.on_sphere:
             raise InputError("spherical students start on the sphere", key="start", value=self.start)
@@ -120,6 +122,8 @@ class Problem(_Fields):
         start.check(self)
 
     def _check_target(self) -> None:
+        if self.target == DEFAULTS["target"]:
+            return
         target = TARGETS[self.target]
         if target.k is not None and self.k != target.k:
             expected = f"{target.k}, for the target {self.target}"
@@ -152,6 +156,10 @@ class Problem(_Fields):
 
     def canonical(self) -> dict[str, Any]:
         """The fields that differ from their defaults, resolved: equal for problems that mean the same."""
+        return dict(self._canonical)
+
+    @cached_property
+    def _canonical(self) -> dict[str, Any]:
         own = vars(self)
         values = {name: value for name, default in _IN_ORDER if (value := own[name]) != default}
         for name in ("a", "a_star"):

@@ -65,10 +65,10 @@ class Case:
 
     def _check_reads(self) -> None:
         """Raise InputError for a field that has another value than its default, and that the dynamics does not read."""
-        problem, reads = self.problem, DYNAMICS[self.dynamics].reads_of(self.problem)
+        problem, kind = self.problem, DYNAMICS[self.dynamics]
         for name, value in problem.canonical().items():
-            if name in DEFAULTS and name not in reads:
-                acting = [other for other, kind in DYNAMICS.items() if name in kind.reads_of(problem)]
+            if name not in kind.reads and name in DEFAULTS and name not in kind.reads_of(problem):
+                acting = [other for other in DYNAMICS if name in DYNAMICS[other].reads_of(problem)]
                 others = ", ".join(acting) or "none yet"
                 expected = f"{json.dumps(DEFAULTS[name])}, its default; or a dynamics that acts on it: {others}"
                 expected += " (`where` gives each dynamics its part of a grid)"
@@ -142,6 +142,7 @@ class Identities:
     def _of_names(self, problem: Problem) -> tuple[bytes, frozenset[str]]:
         """What cases share that have the problem's activations, target and start: a digest, and the fields unread.
 
+        These are among those without a default, as others have theirs where they are not read.
         In the digest are the code, the defaults of the fields that are read, and the names of what a case records.
         """
         case = Case(problem, **self._case)
@@ -153,7 +154,7 @@ class Identities:
             "series": [_series(activation(name)) for name in (problem.activation, problem.teacher)],
         }
         digest = hashlib.blake2b(json.dumps(values, sort_keys=True).encode(), digest_size=32).digest()
-        return digest, frozenset(PROBLEM_FIELDS) - reads
+        return digest, frozenset(PROBLEM_FIELDS) - reads - DEFAULTS.keys()
 
 
 def _text(problem: Problem, unread: frozenset[str]) -> str:
