@@ -111,7 +111,8 @@ class Region:
             if name in layout.variables and shape in (None, layout.shape):
                 here = part.wanted.layout == number
                 found = layout.data(name)[part.wanted.row[here]]
-                values[self.inside(part.wanted.flat[here]), *map(slice, found.shape[1:])] = found
+                own = [slice(size) for size in found.shape[1:]]
+                values[(self.inside(part.wanted.flat[here]), *own)] = found
         return values.reshape(*self.sizes, *sizes)
 
     def status(self, part: Results) -> np.ndarray:
