@@ -154,7 +154,7 @@ class Identities:
             "series": [_series(activation(name)) for name in (problem.activation, problem.teacher)],
         }
         digest = hashlib.blake2b(json.dumps(values, sort_keys=True).encode(), digest_size=32).digest()
-        return digest, frozenset(PROBLEM_FIELDS) - reads - DEFAULTS.keys()
+        return digest, frozenset(PROBLEM_FIELDS).difference(reads, DEFAULTS)
 
 
 def _text(problem: Problem, unread: frozenset[str]) -> str:

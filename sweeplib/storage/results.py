@@ -111,7 +111,7 @@ class Region:
             if name in layout.variables and shape in (None, layout.shape):
                 here = part.wanted.layout == number
                 found = layout.data(name)[part.wanted.row[here]]
-                own = [slice(size) for size in found.shape[1:]]
+                own: tuple[Any, ...] = tuple(slice(size) for size in found.shape[1:])
                 values[(self.inside(part.wanted.flat[here]), *own)] = found
         return values.reshape(*self.sizes, *sizes)
 
