@@ -91,12 +91,13 @@ class Sgd(StepDynamics):
             self.failed[i] = self.step[i]
 
     def _carried(self, i: int) -> tuple[Array, Array]:
-        """Q (p, p, 1) and M (p, k, 1) for the kernel: where no exit is waited for it reads the diagonal of Q alone."""
+        """Q (p, p, 1) and M (p, k, 1) for the kernel, which without thresholds uses the norms of spherical rows alone."""
         if self.replicas.thresholds.size:
             return self.Q[i][:, :, None], self.M[i][:, :, None]
         p, k = self.replicas.p, self.replicas.k
         Q = np.zeros((p, p, 1))
-        np.einsum("iij->ij", Q)[:, 0] = self._norms(i)
+        if self.replicas.spherical:
+            np.einsum("iij->ij", Q)[:, 0] = self._norms(i)
         return Q, np.empty((p, k, 1))
 
     @_OF_DIVERGED
