@@ -91,7 +91,7 @@ class Sgd(StepDynamics):
             self.failed[i] = self.step[i]
 
     def _carried(self, i: int) -> tuple[Array, Array]:
-        """Q (p, p, 1) and M (p, k, 1) for the kernel, which without thresholds uses the norms of spherical rows alone."""
+        """Q (p, p, 1) and M (p, k, 1) for the kernel: without thresholds it uses the norms of spherical rows alone."""
         if self.replicas.thresholds.size:
             return self.Q[i][:, :, None], self.M[i][:, :, None]
         p, k = self.replicas.p, self.replicas.k
