@@ -4,7 +4,7 @@ import importlib
 import inspect
 import pkgutil
 import sys
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from types import FrameType
 from typing import Any, Generic, TypeVar
 
@@ -17,10 +17,14 @@ REGISTRIES: "list[Registry[Any]]" = []
 
 
 class Registry(Mapping[str, T], Generic[T]):
-    """A mapping from names to things of one `kind`, that says what it knows when asked for what it doesn't."""
+    """A mapping from names to things of one `kind`, that says what it knows when asked for what it doesn't.
 
-    def __init__(self, kind: str) -> None:
+    `check(name, thing)` raises for what cannot be registered.
+    """
+
+    def __init__(self, kind: str, check: Callable[[str, T], None] | None = None) -> None:
         self.kind = kind
+        self._check = check
         self._things: dict[str, T] = {}
         self._origins: dict[str, str] = {}
         REGISTRIES.append(self)
@@ -29,6 +33,8 @@ class Registry(Mapping[str, T], Generic[T]):
         """Return `thing`, from now on known as `name`. A name is taken once: SweeplibError otherwise."""
         if name in self._things:
             raise SweeplibError(f"{self.kind} {name!r} is registered twice")
+        if self._check is not None:
+            self._check(name, thing)
         self._things[name] = thing
         self._origins[name] = _calling_module()
         return thing

@@ -11,13 +11,16 @@ CHECKED = [
     "config",
     "figures",
     "observables",
-    "problem",
+    "problem.problem",
+    "problem.starts",
+    "problem.weights",
     "report",
     "simulation",
     "storage",
     "design",
     "execution",
     "theory",
+    "views",
 ]
 
 TESTS = Path(__file__).parent

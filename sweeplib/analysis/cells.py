@@ -40,6 +40,12 @@ def field(ds: xr.Dataset, name: str, default: Any = None) -> xr.DataArray:
     return xr.DataArray(value, name=name, attrs=label(name))
 
 
+def one_pass_committee(ds: xr.Dataset) -> xr.DataArray:
+    """Where a committee is learned from one fresh sample a step, of which alone theory speaks."""
+    fresh = (field(ds, "batch_size", 1) == 1) & (field(ds, "samples", 0) == 0)
+    return fresh & (field(ds, "target", "committee") == "committee")
+
+
 def step_time(ds: xr.Dataset) -> xr.DataArray:
     """The ODE time γ/(pd) of a step of SGD."""
     return field(ds, "gamma") / (field(ds, "p") * field(ds, "d"))

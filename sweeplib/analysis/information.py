@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from sweeplib.analysis.cells import field, labelled
+from sweeplib.analysis.cells import field, labelled, one_pass_committee
 from sweeplib.analysis.growth_laws import rate_exponent
 from sweeplib.errors import SweeplibError
 from sweeplib.maths.activations import activation
@@ -23,6 +23,8 @@ ON_THE_SPHERE = (1.0,)
 ANY_NORM = (0.7, 1.3)
 """Variances of the field of a unit on the sphere, and two of one off it: a coefficient zero at both is zero at all."""
 ROUNDING = 1e-6
+COMMITTEE = "committee"
+"""The target whose information exponent is that of the pair of activations."""
 UNNAMED = ("", "None")
 """Of a teacher with the activation of the student."""
 
@@ -31,8 +33,9 @@ def information_exponents(ds: xr.Dataset) -> xr.DataArray:
     """The lowest order at which both student and teacher have a Hermite coefficient, along what they vary along.
 
     Of students off the sphere coefficients change with their norm, and count where they do not vanish at every one:
-    σ = h₃ has a linear part at any norm but 1. NaN for an activation that is not known, for a pair without a common
-    order, and for a Gaussian teacher whose norm, off 1 by O(1/√d), makes the order depend on d.
+    σ = h₃ has a linear part at any norm but 1. NaN for another target than the committee, for an activation that is not
+    known, for a pair without a common order, and for a Gaussian teacher whose norm, off 1 by O(1/√d), makes the order
+    depend on d.
 
     With k > 1 units of the teacher it is the order by which students leave the start, whatever the directions of the
     teacher that they then find; how these are told apart after that is another matter.
@@ -44,6 +47,7 @@ def information_exponents(ds: xr.Dataset) -> xr.DataArray:
     named = student.where(teacher.isin(UNNAMED), teacher)
     spherical, law = field(ds, "spherical", False).astype(bool), field(ds, "teacher_start", "orthogonal")
     exponent = xr.apply_ufunc(_exponent, student, named, spherical, law, vectorize=True, output_dtypes=[float])
+    exponent = exponent.where(field(ds, "target", COMMITTEE) == COMMITTEE)
     return labelled(exponent, "information exponent of student and teacher", r"\kappa")
 
 
@@ -55,7 +59,8 @@ def largest_exponent(ds: Outline) -> float:
         _exponent(student, student if teacher in UNNAMED else teacher, bool(spherical), law)
         for student, teacher, spherical, law in product(*values)
     ]
-    return float(np.fmax.reduce(known))
+    targets = ds.axes.get("target", [ds.attrs.get("target", COMMITTEE)])
+    return float(np.fmax.reduce(known)) if COMMITTEE in targets else np.nan
 
 
 def expected_laws(ds: xr.Dataset) -> xr.DataArray:
@@ -71,7 +76,13 @@ def expected_laws(ds: xr.Dataset) -> xr.DataArray:
     rate = xr.ufuncs.log(field(ds, "gamma")) + xr.apply_ufunc(rate_exponent, exponent) * log_d
     start = field(ds, "m0", np.nan)
     far = xr.ufuncs.log(abs(start).where(start != 0.0)) + 0.5 * log_d
-    holds = _same(rate) & (start.isnull() | _same(far)) & _same(field(ds, "p")) & _same(field(ds, "k"))
+    holds = (
+        one_pass_committee(ds)
+        & _same(rate)
+        & (start.isnull() | _same(far))
+        & _same(field(ds, "p"))
+        & _same(field(ds, "k"))
+    )
     holds = holds.all("d") if "d" in holds.dims else holds
     return labelled(exponent.where(holds), "information exponent whose law is expected", r"\kappa")
 

@@ -11,11 +11,9 @@ from sweeplib.analysis.cells import field
 if TYPE_CHECKING:
     import xarray as xr
 
-INNER = ("student", "student_2", "teacher", "teacher_2")
-
 
 def open_with_overlaps(path: Path) -> xr.Dataset:
-    """The dataset at `path` with all that is recorded of students and teachers: NaN beyond the p and k of a problem.
+    """The dataset at `path` with all that is recorded of students, particles and teachers: NaN beyond those there are.
 
     In memory, unlike `open_dataset`: matrices of all sizes take the room of the largest. Without such records it is
     what `open_dataset` gives.
@@ -27,8 +25,9 @@ def open_with_overlaps(path: Path) -> xr.Dataset:
     shapes = [shape for shape in _shapes(ds) if (path / shape_group(*shape)).exists()]
     parts = [open_dataset(path, shape=shape) for shape in shapes]
     parts = [part[list(part.data_vars)].reset_coords(drop=True) for part in parts]
-    sizes = {dim: max((part.sizes.get(dim, 0) for part in parts), default=0) for dim in INNER}
-    padded = [part.pad({dim: (0, sizes[dim] - part.sizes[dim]) for dim in INNER if dim in part.dims}) for part in parts]
+    inner = {str(dim) for part in parts for dim in part.dims} - set(map(str, ds.dims))
+    sizes = {dim: max(part.sizes.get(dim, 0) for part in parts) for dim in inner}
+    padded = [part.pad({dim: (0, sizes[dim] - part.sizes[dim]) for dim in inner if dim in part.dims}) for part in parts]
     return ds.merge(reduce(lambda one, other: one.combine_first(other), padded)) if padded else ds
 
 

@@ -1,6 +1,7 @@
 """For which problems of a dataset the closed forms of phase retrieval (`sweeplib.theory`) hold: their hypotheses.
 
-- All: σ = σ* = λ², one teacher unit with ‖w*‖² = d, spherical students, a = a* = 1, a frozen second layer.
+- All: a committee learned from one fresh sample a step, σ = σ* = λ², one teacher unit with ‖w*‖² = d, spherical
+  students, a = a* = 1, a frozen second layer.
 - The floor of the risk: besides, one student unit, not started at m = 0, where the ODE stays. Any other start will do.
 - The optimal learning rate and the gain, which are those of the escape: besides, a start uniform on the sphere, so that
   √d m_j ~ N(0, 1). A given m0 starts elsewhere.
@@ -15,7 +16,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from sweeplib.analysis.cells import field
+from sweeplib.analysis.cells import field, one_pass_committee
 from sweeplib.theory import student_alignment_rate
 
 if TYPE_CHECKING:
@@ -45,7 +46,8 @@ def exit_theory_holds(ds: xr.Dataset) -> xr.DataArray:
 def _setting(ds: xr.Dataset) -> xr.DataArray:
     teacher = field(ds, "teacher_activation", "")
     return (
-        (field(ds, "activation") == "square")
+        one_pass_committee(ds)
+        & (field(ds, "activation") == "square")
         & teacher.isin(["", "None", "square"])
         & (field(ds, "k") == 1)
         & field(ds, "teacher_start", UNIT_TEACHERS[0]).isin(UNIT_TEACHERS)

@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from sweeplib.analysis.cells import field
+from sweeplib.analysis.cells import field, one_pass_committee
 from sweeplib.theory.regimes import (
     coupling_exponent,
     deviation_exponent,
@@ -30,7 +30,8 @@ ROUNDING = 1e-6
 def scaling_holds(ds: xr.Dataset) -> xr.DataArray:
     """Where the dataset is one of γ = γ0 d^−delta and p = p0 d^kappa rounded, of students that are free to grow.
 
-    Not on the sphere, which holds Q_ii at 1, and with the second layer frozen.
+    Not on the sphere, which holds Q_ii at 1, with the second layer frozen, and of a committee learned from one fresh
+    sample a step.
     """
     import xarray as xr
 
@@ -42,6 +43,7 @@ def scaling_holds(ds: xr.Dataset) -> xr.DataArray:
     return (
         (rate.max("d") - rate.min("d") < ROUNDING)
         & (least <= most * (1.0 + ROUNDING))
+        & one_pass_committee(ds)
         & ~field(ds, "spherical", False).astype(bool)
         & (field(ds, "second_layer_rate", 0.0) == 0.0)
     )

@@ -15,6 +15,8 @@ BY_VALUE = frozenset(
         "sweeplib.errors",
         "sweeplib.maths.activations.named",
         "sweeplib.problem",
+        "sweeplib.problem.expectations",
+        "sweeplib.problem.problem",
         "sweeplib.registry",
         "sweeplib.simulation.cases",
         "sweeplib.simulation.recording",

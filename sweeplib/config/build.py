@@ -19,6 +19,7 @@ from sweeplib.errors import InputError
 from sweeplib.execution.block_size import case_bytes
 from sweeplib.problem import PROBLEM_FIELDS
 from sweeplib.simulation import Case, Recording, recorded_variables
+from sweeplib.simulation.variables import observable_of
 from sweeplib.storage.labels import ATTRIBUTES
 
 MAX_SEED = 2**32
@@ -63,6 +64,7 @@ def sweep_of(config: SweepConfig, folder: Path) -> Sweep:
     )
     cases = sum(sweep.most_cases_of(name) for name in sweep.runs)
     refuse_more("cases", cases, CASES, key="grid", instead="fewer values, seeds or dynamics, or several sweeps")
+    _check_observables(sweep)
     for name in sweep.runs:
         _check_points(sweep, name)
     check_fit(sweep, listed=config.analyses)
@@ -244,18 +246,45 @@ def _where(axis: str, wanted: Any, seeds: tuple[int, ...]) -> tuple[Any, ...]:
     return chosen
 
 
+def _check_observables(sweep: Sweep) -> None:
+    """Refuse an observable that cannot be taken from a dynamics, or lies along other dimensions for two of them."""
+    from sweeplib.dynamics import DYNAMICS
+
+    for place, name in enumerate(sweep.recording.observables):
+        along = {}
+        with _at_key(f"observables[{place}]"):
+            for dynamics in sweep.runs:
+                along[observable_of(name, dynamics).dims_of(DYNAMICS[dynamics].view)] = dynamics
+            if len(along) > 1:
+                said = " and ".join(f"({', '.join(dims)}) for {dynamics}" for dims, dynamics in along.items())
+                expected = "dynamics with which it has the same dimensions, or a sweep for each"
+                raise InputError(f"one variable along {said}", value=name, expected=expected)
+
+
+@contextmanager
+def _at_key(key: str) -> Iterator[None]:
+    """Put the errors raised within at a key, instead of their own."""
+    try:
+        yield
+    except InputError as error:
+        error.key = key
+        raise
+
+
 def _check_points(sweep: Sweep, name: str) -> None:
     """Refuse points to which a dynamics does not apply, and names of the grid that are names of results."""
     pairs = set()
     for point, case in sweep.probed(name):
-        pairs.add((case.problem.activation, case.problem.teacher))
+        pairs.add((case.problem.activation, case.problem.teacher, case.problem.target))
         refuse_more("pairs of activations", len(pairs), PAIRS, key="grid", instead="several sweeps")
         try:
             _refuse_bytes(case)
             case.check()
         except InputError as error:
             raise _at_point(error, name, point) from None
-    for taken in (*recorded_variables(case), *ATTRIBUTES):
+    recorded = recorded_variables(case)
+    dims = {dim for variable in recorded.values() for dim in variable.dims}
+    for taken in (*recorded, *sorted(dims), *ATTRIBUTES):
         if taken in sweep.grid.names:
             raise InputError("the name of a result", key=sweep.grid.origin(taken), value=taken, expected="another name")
 

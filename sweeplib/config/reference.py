@@ -37,8 +37,10 @@ EXAMPLES = {
     "spherical": True,
     "a": [1, -1],
     "a_star": 2.0,
+    "target": "lam1*lam2",
     "start": "sphere",
     "teacher_start": "gaussian",
+    "batch_size": 10,
 }
 
 

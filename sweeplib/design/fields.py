@@ -8,13 +8,12 @@ import pydantic
 
 from sweeplib.design.expected import choices, expected
 from sweeplib.errors import InputError
-from sweeplib.problem import PROBLEM_FIELDS, Problem, check_activation
+from sweeplib.problem import NAMED_FIELDS, PROBLEM_FIELDS, Problem, checked_name
 
 FIELD_TYPES: dict[str, Any] = {
     name: hint for name, hint in get_type_hints(Problem, include_extras=True).items() if name in PROBLEM_FIELDS
 }
 Symbol = int | Annotated[float, pydantic.Field(allow_inf_nan=False)]
-ACTIVATION_FIELDS = ("activation", "teacher_activation")
 
 
 def field_value(name: str, value: Any) -> Any:
@@ -43,11 +42,12 @@ def _checked(name: str, values: Sequence[Any], key: str, indexed: bool) -> tuple
         place = int(first["loc"][0])
         where = f"{key}[{place}]" if indexed else key
         raise _refusal(name, values[place], first).within(prefix=where) from None
-    if name not in ACTIVATION_FIELDS:
+    if name not in NAMED_FIELDS:
         return tuple(checked)
     places = [f"{key}[{place}]" if indexed else key for place in range(len(checked))]
     return tuple(
-        value if value is None else check_activation(value, place) for value, place in zip(checked, places, strict=True)
+        value if value is None else checked_name(name, value, place)
+        for value, place in zip(checked, places, strict=True)
     )
 
 

@@ -17,6 +17,7 @@ from sweeplib.design.expressions import Expression, is_symbol
 from sweeplib.design.fields import field_value, field_values
 from sweeplib.errors import InputError
 from sweeplib.problem import PROBLEM_FIELDS, Problem
+from sweeplib.views import VIEW_DIMS
 
 __all__ = ["Axis", "Grid", "Point"]
 
@@ -29,13 +30,10 @@ RESERVED = (
     "dynamics",
     "seed",
     "status",
-    "student",
-    "student_2",
-    "teacher",
-    "teacher_2",
     "threshold",
     "time",
     "zip",
+    *VIEW_DIMS,
 )
 SHAPE_GROUP = re.compile(r"p\d+_k\d+")
 """What the groups of a dataset are called that have the overlap matrices of students and teachers of one width each."""

@@ -1,9 +1,9 @@
 """The dynamics: one description a file, each advancing replicas of one shape from record to record."""
 
-from sweeplib.dynamics.dynamics import DYNAMICS, Dynamics
+from sweeplib.dynamics.dynamics import DYNAMICS, ONE_PASS, Dynamics, OverlapDynamics
 from sweeplib.dynamics.replicas import Replicas
 from sweeplib.registry import import_modules
 
-__all__ = ["DYNAMICS", "Dynamics", "Replicas"]
+__all__ = ["DYNAMICS", "ONE_PASS", "Dynamics", "OverlapDynamics", "Replicas"]
 
 import_modules(__name__, __path__)

@@ -2,15 +2,20 @@
 
 import time
 from abc import ABC, abstractmethod
-from typing import ClassVar, NamedTuple
+from collections.abc import Collection, Mapping
+from dataclasses import dataclass
+from functools import cached_property
+from typing import ClassVar
 
 import numpy as np
 from numpy.typing import NDArray
 from pydantic import BaseModel, ConfigDict
 
 from sweeplib.dynamics.replicas import Replicas
-from sweeplib.problem import PROBLEM_FIELDS, Problem
+from sweeplib.errors import InputError, SweeplibError
+from sweeplib.problem import PROBLEM_FIELDS, STARTS, TARGETS, Problem, problem_expectations
 from sweeplib.registry import Registry
+from sweeplib.views import Lazy, OverlapView, View
 
 Array = NDArray[np.float64]
 
@@ -21,27 +26,36 @@ class NumericalOptions(BaseModel):
     model_config = ConfigDict(frozen=True, extra="forbid")
 
 
-class State(NamedTuple):
-    """Q (n, p, p), M (n, p, k) and a (n, p) of n replicas, and the weights (n,) of these among their states."""
+@dataclass(frozen=True)
+class Diagnostic:
+    """A number of its own that a dynamics records, such as an estimate of its error: its dimensions and its labels.
 
-    weight: Array
-    Q: Array
-    M: Array
-    a: Array
+    With `over_time` it is recorded at every time at which a replica arrives; otherwise its last value is.
+    """
+
+    dims: tuple[str, ...]
+    attrs: Mapping[str, str]
+    over_time: bool = True
 
 
 class Dynamics(ABC):
-    """The state of n replicas under one dynamics.
+    """The state of n replicas under one dynamics; what the state is, is its own affair.
 
-    Attributes: `Q` (n, p, p), `M` (n, p, k), `a` (n, p), the state now; `running` (n,), false once a replica has
-    stopped at its last exit, diverged or timed out; `diverged` and `timed_out` (n,); `exit_steps`, `exit_time`
-    (n, thresholds), NaN where not reached; `end_steps`, `end_time` (n,), the last step and time simulated.
+    Attributes: `running` (n,), false once a replica has stopped at its last exit, diverged or timed out; `diverged` and
+    `timed_out` (n,); `exit_steps`, `exit_time` (n, thresholds), NaN where not reached; `end_steps`, `end_time` (n,),
+    the last step and time simulated.
     """
 
     name: ClassVar[str]
     label: ClassVar[str]
-    reads: ClassVar[frozenset[str]] = frozenset(PROBLEM_FIELDS)
-    """The fields of a problem on which its numbers depend; problems that differ in others only are one case."""
+    view: ClassVar[type[View]]
+    """What observables get of its state."""
+    reads: ClassVar[frozenset[str]]
+    """The fields of a problem that it acts on: a problem that gives another one a value is refused.
+
+    Problems that differ only in fields that neither it nor an observable reads are one case. What its target and its
+    start act on is among them where they are.
+    """
     together: ClassVar[int]
     """How many replicas are best run in one go."""
     lanes: ClassVar[tuple[int, int]] = (1, 1)
@@ -50,24 +64,15 @@ class Dynamics(ABC):
     Options: ClassVar[type[NumericalOptions]] = NumericalOptions
     stochastic: ClassVar[bool] = True
     """Whether two seeds with one start may part."""
-    uses_drifts: ClassVar[bool] = False
-    """Whether the drifts of the overlaps enter, with the error of the rule that gives them."""
-    estimates_error: ClassVar[bool] = False
-    """Whether it has `risk_error` (n,), an estimate of the error of the risk now."""
 
-    Q: Array
-    M: Array
-    a: Array
     running: NDArray[np.bool_]
     diverged: NDArray[np.bool_]
     timed_out: NDArray[np.bool_]
-    risk_error: Array
 
     def __init__(self, replicas: Replicas, options: NumericalOptions) -> None:
         self.replicas = replicas
         self.options = options
         count = len(replicas)
-        self.Q, self.M, self.a = replicas.Q.copy(), replicas.M.copy(), replicas.a.copy()
         self.running = np.ones(count, dtype=bool)
         self.diverged = np.zeros(count, dtype=bool)
         self.timed_out = np.zeros(count, dtype=bool)
@@ -86,9 +91,16 @@ class Dynamics(ABC):
     def end_steps(self) -> Array:
         """The last step simulated (n,)."""
 
-    def states(self) -> list[State]:
-        """The states now whose weighted mean of an observable is recorded: of a sharp state itself, weight one."""
-        return [State(np.ones(len(self.replicas)), self.Q, self.M, self.a)]
+    @abstractmethod
+    def look(self) -> list[tuple[Array, View]]:
+        """Weights (n,) and views: the weighted mean of an observable is recorded, of a sharp state itself, weight one.
+
+        A view is used before the state is advanced again.
+        """
+
+    def diagnosed(self) -> dict[str, Array]:
+        """The values now (n, *dims) of the `diagnostics`."""
+        return {}
 
     def reached(self, to: int) -> NDArray[np.bool_]:
         """Which replicas (n,) were simulated up to recording time number `to`."""
@@ -114,9 +126,28 @@ class Dynamics(ABC):
         """The SGD steps that one of its own stands for; what `work` says is divided by it."""
         return 1.0
 
+    @classmethod
+    def sizes(cls, problem: Problem, options: NumericalOptions) -> dict[str, int]:
+        """The lengths of the dimensions of its view; those of the view's own unless the dynamics says otherwise."""
+        return cls.view.sizes(problem)
+
+    @classmethod
+    def diagnostics(
+        cls, problem: Problem, options: NumericalOptions, observables: Collection[str]
+    ) -> dict[str, Diagnostic]:
+        """What it records beside the observables, by name."""
+        return {}
+
+    @classmethod
+    def reads_of(cls, problem: Problem) -> frozenset[str]:
+        """The fields of a problem that it acts on, with those that the problem's target and start act on."""
+        target = TARGETS[problem.target].reads if "target" in cls.reads else frozenset()
+        start = STARTS[problem.student_start].reads if "start" in cls.reads else frozenset()
+        return cls.reads | target | start
+
     @classmethod  # noqa: B027 - most dynamics apply to every problem
-    def check(cls, problem: Problem) -> None:
-        """Raise InputError when the dynamics does not apply to the problem."""
+    def check(cls, problem: Problem, options: NumericalOptions) -> None:
+        """Raise InputError when the dynamics does not apply to the problem, or not with these options."""
 
     @staticmethod
     def clock() -> float:
@@ -124,4 +155,78 @@ class Dynamics(ABC):
         return time.monotonic()
 
 
-DYNAMICS: Registry[type[Dynamics]] = Registry("dynamics")
+class OverlapDynamics(Dynamics):
+    """A dynamics of which the overlaps `Q` (n, p, p), `M` (n, p, k) and `a` (n, p) now are attributes.
+
+    They start as those of the replicas, made when they are first asked for.
+    """
+
+    view = OverlapView
+    uses_drifts: ClassVar[bool] = False
+    """Whether the drifts of the overlaps enter; then the error of the rule that gives them is recorded."""
+
+    def __init__(self, replicas: Replicas, options: NumericalOptions) -> None:
+        super().__init__(replicas, options)
+        self._drift_error = np.full(len(replicas), np.nan)
+
+    @cached_property
+    def Q(self) -> Array:
+        """The overlaps of students now (n, p, p)."""
+        return self.replicas.Q.copy()
+
+    @cached_property
+    def M(self) -> Array:
+        """The overlaps of students and teachers now (n, p, k)."""
+        return self.replicas.M.copy()
+
+    @cached_property
+    def a(self) -> Array:
+        """The student's second layer now (n, p)."""
+        return self.replicas.a.copy()
+
+    def look(self) -> list[tuple[Array, View]]:
+        """The overlaps now."""
+        return [(np.ones(len(self.replicas)), self.overlap_view(lambda: self.Q, lambda: self.M, self.a))]
+
+    def overlap_view(self, Q: Lazy, M: Lazy, a: Array, q: Lazy | None = None) -> OverlapView:
+        """The view of some overlaps of the replicas."""
+        replicas = self.replicas
+        return OverlapView(Q, M, replicas.P, a, replicas.a_star, replicas.Delta, replicas.expectations, q)
+
+    @classmethod
+    def diagnostics(
+        cls, problem: Problem, options: NumericalOptions, observables: Collection[str]
+    ) -> dict[str, Diagnostic]:
+        """`drift_error`, where it uses drifts that have no closed form."""
+        if not (cls.uses_drifts and problem_expectations(problem).finer):
+            return {}
+        rule = {"comment": "largest at a recording time, over the largest drift; estimated by a finer rule"}
+        return {"drift_error": Diagnostic((), {"long_name": "error of the drifts", "units": "1"} | rule, False)}
+
+    def diagnosed(self) -> dict[str, Array]:
+        """The largest error of the drifts until now, where they have no closed form."""
+        replicas = self.replicas
+        if not (self.uses_drifts and replicas.expectations.finer):
+            return {}
+        state = (self.Q, self.M, replicas.P, self.a, replicas.a_star, replicas.Delta)
+        self._drift_error = np.fmax(self._drift_error, replicas.expectations.drift_errors(*state))
+        return {"drift_error": self._drift_error}
+
+
+ONE_PASS = frozenset(PROBLEM_FIELDS) - {"batch_size", "samples"}
+"""What a dynamics reads that takes one fresh sample a step, or is a limit of one that does."""
+
+
+def _checked(name: str, kind: type[Dynamics]) -> None:
+    """Raise SweeplibError for a dynamics that does not say what it acts on, or what observables get of it."""
+    reads = getattr(kind, "reads", None)
+    if not isinstance(reads, frozenset):
+        wanted = "`reads = frozenset({...})`, or `reads = ONE_PASS`, all but those of batches and reused samples"
+        raise SweeplibError(f"dynamics {name!r} must name the fields of a problem that it acts on: {wanted}")
+    if unknown := sorted(reads.difference(PROBLEM_FIELDS)):
+        raise InputError(f"dynamics {name!r} reads no field of a problem", value=unknown[0], choices=PROBLEM_FIELDS)
+    if not hasattr(kind, "view"):
+        raise SweeplibError(f"dynamics {name!r} must name its `view`, such as OverlapView")
+
+
+DYNAMICS: Registry[type[Dynamics]] = Registry("dynamics", check=_checked)

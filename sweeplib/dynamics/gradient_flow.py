@@ -7,6 +7,7 @@ import numpy as np
 from sweeplib.dynamics.dynamics import DYNAMICS, Array
 from sweeplib.dynamics.ode import IntegrationOptions, Ode
 from sweeplib.dynamics.replicas import Replicas
+from sweeplib.views import Lazy, OverlapView
 
 
 class GradientFlow(Ode):
@@ -22,6 +23,13 @@ class GradientFlow(Ode):
 
     def __init__(self, replicas: Replicas, options: IntegrationOptions) -> None:
         super().__init__(replace(replicas, Delta=np.zeros_like(replicas.Delta)), options)
+        self._Delta = replicas.Delta
+
+    def overlap_view(self, Q: Lazy, M: Lazy, a: Array, q: Lazy | None = None) -> OverlapView:
+        """The view of some overlaps: in what observables ask of them, the labels are noisy."""
+        view = super().overlap_view(Q, M, a, q)
+        view.Delta = self._Delta
+        return view
 
     def _noise(self) -> Array:
         return np.zeros(len(self.replicas))

@@ -6,24 +6,25 @@ difference to a solution at ten times the tolerance. With `finite_d` the means o
 place, right to first order in 1/d (`finite_size`).
 """
 
+from collections.abc import Collection
 from typing import ClassVar
 
 import numpy as np
 from numpy.typing import NDArray
 from pydantic import Field
 
-from sweeplib.dynamics.dynamics import DYNAMICS, Array, Dynamics, NumericalOptions, State
+from sweeplib.dynamics.dynamics import DYNAMICS, ONE_PASS, Array, Diagnostic, NumericalOptions, OverlapDynamics
 from sweeplib.dynamics.finite_size import FINEST, MeanIntegration, MeanSystem
 from sweeplib.dynamics.replicas import Replicas
 from sweeplib.dynamics.step_moments import StepMoments
 from sweeplib.errors import SweeplibError
 from sweeplib.kernels.overlap_flow import Systems, pack, pointers, unpack, work_space
-from sweeplib.maths.expectations import expectations
 from sweeplib.maths.expectations.addresses import drifts_address, risk_address
 from sweeplib.maths.overlaps import nearest_covariances, on_sphere
 from sweeplib.numerics.integrators.dop853 import Equations
 from sweeplib.numerics.integrators.integration import Integration
 from sweeplib.problem import Problem
+from sweeplib.views import View
 
 SAFETY, COARSER = 0.1, 10.0
 """The tolerances of the recorded solution and of its companion, over the one asked for."""
@@ -56,21 +57,21 @@ class OdeOptions(IntegrationOptions):
     finite_d: bool = False
 
 
-class Ode(Dynamics):
+class Ode(OverlapDynamics):
     """The overlaps of each replica on their deterministic trajectory; exits are steps as real numbers."""
 
     name = "ode"
     label = "ODE"
     together = 256
     stochastic = False
+    reads = ONE_PASS
     uses_drifts = True
-    estimates_error = True
     Options: ClassVar[type[IntegrationOptions]] = OdeOptions
     options: IntegrationOptions
 
     def __init__(self, replicas: Replicas, options: IntegrationOptions) -> None:
         super().__init__(replicas, options)
-        self._expectations = expectations(replicas.activation, replicas.teacher_activation)
+        self._expectations = replicas.expectations
         self._trained = bool((replicas.second_layer_rate > 0).any())
         self._finite_d = isinstance(options, OdeOptions) and options.finite_d
         start = self._expectations.risks(replicas.Q, replicas.M, replicas.P, replicas.a, replicas.a_star)
@@ -114,8 +115,9 @@ class Ode(Dynamics):
     def _constants(self) -> Systems:
         replicas = self.replicas
         arrays = (self._noise(), replicas.Delta, replicas.second_layer_rate, replicas.P, replicas.a, replicas.a_star)
+        noise, Delta, epsilon, P, a, a_star = map(np.ascontiguousarray, arrays)
         rules = drifts_address(self._expectations.drifts), risk_address(self._expectations.risk)
-        return Systems(replicas.spherical, self._trained, *map(np.ascontiguousarray, arrays), *rules)
+        return Systems(replicas.spherical, self._trained, noise, Delta, epsilon, P, a, a_star, *rules)
 
     def advance(self, to: int, deadline: float = np.inf) -> None:
         """Integrate each running replica to recording time number `to`."""
@@ -165,15 +167,31 @@ class Ode(Dynamics):
     def _risks_of(self, found: Integration | MeanIntegration) -> Array:
         return found.risks if isinstance(found, MeanIntegration) else self._risks(*self._unpacked(found.states))
 
-    def states(self) -> list[State]:
+    def look(self) -> list[tuple[Array, View]]:
         """With `finite_d` the members of the ensembles of the replicas, else the one state."""
         if not isinstance(self._solution, MeanIntegration):
-            return super().states()
+            return super().look()
         members, weights = self._solution.ensembles()
         return [
-            State(weight, *self._unpacked(member))
+            (weight, self.overlap_view(*self._unpacked(member)))
             for weight, member in zip(weights.T, members.swapaxes(0, 1), strict=True)
         ]
+
+    @classmethod
+    def diagnostics(
+        cls, problem: Problem, options: NumericalOptions, observables: Collection[str]
+    ) -> dict[str, Diagnostic]:
+        """The errors of the drifts and, where the risk or the test error is recorded, of the integrated risk."""
+        found = super().diagnostics(problem, options, observables)
+        if {"risk", "test_error"}.intersection(observables):
+            comment = "difference to a solution at ten times the tolerance, at least a tenth of the tolerance"
+            labels = {"long_name": "error of the integrated risk", "units": "1", "symbol": r"\delta\mathcal{R}"}
+            found["risk_error"] = Diagnostic((), labels | {"error_of": "risk", "comment": comment})
+        return found
+
+    def diagnosed(self) -> dict[str, Array]:
+        """The errors of the drifts and of the risk."""
+        return super().diagnosed() | {"risk_error": self.risk_error}
 
     def _unpacked(self, states: Array) -> tuple[Array, Array, Array]:
         """Q (n, p, p), M (n, p, k) and a (n, p) of flat states."""

@@ -1,5 +1,7 @@
 """One-pass SGD on the weights: w_i += (γ/p) a_i σ'(λ_i) E x, a fresh Gaussian sample x at every step.
 
+With a `batch_size` n_b the mean over n_b fresh samples takes the place of the one.
+
 The weights are the state, kept for all p x d. While an exit is waited for, Q and M are carried along by their exact
 update, for the risk of every step; they are computed again from the weights at every record. Weights kept in float32
 halve the memory and its traffic; all arithmetic is in float64, so that a block of steps costs a weight one rounding,
@@ -14,14 +16,20 @@ from numpy.typing import NDArray
 from sweeplib.dynamics.dynamics import DYNAMICS, NumericalOptions
 from sweeplib.dynamics.replicas import Replicas
 from sweeplib.dynamics.step_dynamics import StepDynamics
+from sweeplib.kernels.batches import batch_steps
 from sweeplib.kernels.weights import BLOCK, DIVERGED, Exits, Replica, sgd_steps
 from sweeplib.numerics.compiled import specialised
 from sweeplib.problem import Problem
+from sweeplib.views import View
 
 Array = NDArray[np.float64]
 
 WORK_A_ROUND = 2e7
 """Multiplications after which the clock is looked at."""
+
+
+_OF_DIVERGED = np.errstate(over="ignore", invalid="ignore")
+"""For the overlaps of runs that diverged, and only there."""
 
 
 class SgdOptions(NumericalOptions):
@@ -36,12 +44,13 @@ class Sgd(StepDynamics):
     name = "sgd"
     label = "SGD"
     together = 8
+    reads = StepDynamics.reads | {"batch_size"}
     Options = SgdOptions
     options: SgdOptions
 
     def __init__(self, replicas: Replicas, options: SgdOptions) -> None:
         super().__init__(replicas, options)
-        self._steps, self._called = specialised(sgd_steps), self.functions()
+        self._called = self.functions()
         starts = (replicas.weights(i) for i in range(len(replicas)))
         self._weights = [(W.astype(options.weights), W_star.copy()) for W, W_star in starts]
 
@@ -54,14 +63,15 @@ class Sgd(StepDynamics):
             self.stop()
             if self.clock() > deadline:
                 self.give_up()
-        for i in np.flatnonzero(self.running | (self.timed_out & self.reached(to))):
-            self._observe(int(i))
+        if self.replicas.thresholds.size:
+            for i in np.flatnonzero(self.running):
+                self.Q[i], self.M[i] = self._overlaps(int(i))
 
     def _take(self, i: int, until: int) -> None:
         W, W_star = self._weights[i]
-        blocks = max(1, int(WORK_A_ROUND / (BLOCK * W.size)))
-        count = min(until - int(self.step[i]), BLOCK * blocks)
-        given = self.replicas
+        given, batch_size, step = self.replicas, int(self.replicas.batch_size[i]), int(self.step[i])
+        blocks = max(1, int(WORK_A_ROUND / (BLOCK * batch_size * W.size)))
+        count = min(until - step, BLOCK * blocks)
         replica = Replica(
             W,
             self.a[i],
@@ -74,21 +84,53 @@ class Sgd(StepDynamics):
             given.keys[i],
             given.seeds[i],
         )
-        overlaps = self.Q[i][:, :, None], self.M[i][:, :, None], given.P[i][:, :, None]
-        exits = Exits(self.targets[i], self.exits[i], given.stop_at_exit, *overlaps)
-        taken, fate = self._steps(count, int(self.step[i]), replica, self._called, exits)
+        exits = Exits(self.targets[i], self.exits[i], given.stop_at_exit, *self._carried(i))
+        if batch_size == 1:
+            taken, fate = specialised(sgd_steps)(count, step, replica, self._called, exits)
+        else:
+            taken, fate = specialised(batch_steps)(count, step, batch_size, replica, self._called, exits)
         self.step[i] += taken
         if fate == DIVERGED:
             self.failed[i] = self.step[i]
 
-    def _observe(self, i: int) -> None:
+    def _carried(self, i: int) -> tuple[Array, Array, Array]:
+        """Q (p, p, 1), M (p, k, 1) and P (k, k, 1) for the kernel, which uses them while an exit is waited for."""
+        if self.replicas.thresholds.size:
+            return self.Q[i][:, :, None], self.M[i][:, :, None], self.replicas.P[i][:, :, None]
+        return np.empty((1, 1, 1)), np.empty((1, 1, 1)), np.empty((1, 1, 1))
+
+    @_OF_DIVERGED
+    def _overlaps(self, i: int) -> tuple[Array, Array]:
         W, W_star = (weights.astype(float) for weights in self._weights[i])
-        self.Q[i], self.M[i] = W @ W.T / W.shape[1], W @ W_star.T / W.shape[1]
+        return W @ W.T / W.shape[1], W @ W_star.T / W.shape[1]
+
+    @_OF_DIVERGED
+    def _norms(self, i: int) -> Array:
+        """The diagonal of Q (p,)."""
+        W, _ = self._weights[i]
+        return np.einsum("ij,ij->i", W, W, dtype=float) / W.shape[1]
+
+    @_OF_DIVERGED
+    def _teacher_overlaps(self, i: int) -> Array:
+        """M (p, k)."""
+        W, W_star = (weights.astype(float) for weights in self._weights[i])
+        return W @ W_star.T / W.shape[1]
+
+    def look(self) -> list[tuple[Array, View]]:
+        """The overlaps of the weights now; Q is made where an observable asks for more than its diagonal."""
+        count = range(len(self.replicas))
+        view = self.overlap_view(
+            Q=lambda: np.array([self._overlaps(i)[0] for i in count]),
+            M=lambda: np.array([self._teacher_overlaps(i) for i in count]),
+            a=self.a,
+            q=lambda: np.array([self._norms(i) for i in count]),
+        )
+        return [(np.ones(len(self.replicas)), view)]
 
     @staticmethod
     def work(problem: Problem, time: float) -> float:
         """Steps, times the draws of one and its products with the weights of both networks."""
-        return time / problem.step_time() * problem.d * (16.0 + 2.0 * problem.p + problem.k)
+        return time / problem.step_time() * problem.batch_size * problem.d * (16.0 + 2.0 * problem.p + problem.k)
 
 
 DYNAMICS.register("sgd", Sgd)

@@ -52,7 +52,7 @@ class SgdChain(LaneDynamics):
         return time / problem.step_time() * (20.0 * (width + 3) + 8.0 * problem.p * width)
 
     @classmethod
-    def check(cls, problem: Problem) -> None:
+    def check(cls, problem: Problem, options: NumericalOptions) -> None:
         """InputError unless a sample can leave the span of the weights: d ≥ p + k."""
         if problem.d < problem.p + problem.k:
             expected = f"at least p + k = {problem.p + problem.k} for sgd_chain (sgd has no such bound)"

@@ -5,14 +5,13 @@ from collections.abc import Callable
 import numpy as np
 from numpy.typing import NDArray
 
-from sweeplib.dynamics.dynamics import Array, Dynamics, NumericalOptions
+from sweeplib.dynamics.dynamics import ONE_PASS, Array, NumericalOptions, OverlapDynamics
 from sweeplib.dynamics.replicas import Replicas
 from sweeplib.kernels.functions import functions, no_drifts
 from sweeplib.kernels.lanes import Functions
-from sweeplib.maths.expectations import expectations
 
 
-class StepDynamics(Dynamics):
+class StepDynamics(OverlapDynamics):
     """State of dynamics that take SGD steps.
 
     A step stands for `stride` SGD steps. `step` (n,) is the next to take, `until` (n, n_times) those nearest to the
@@ -20,22 +19,26 @@ class StepDynamics(Dynamics):
     negative while there is none; `targets` (n, thresholds) the risks at which thresholds are reached.
     """
 
+    reads = ONE_PASS
+
     def __init__(self, replicas: Replicas, options: NumericalOptions) -> None:
         super().__init__(replicas, options)
         self.stride = self.step_length(options)
         self.until = np.rint(replicas.times / (self.stride * replicas.step_time[:, None])).astype(np.int64)
         count = len(replicas)
-        self.expectations = expectations(replicas.activation, replicas.teacher_activation)
+        self.expectations = replicas.expectations
         self.step = np.zeros(count, dtype=np.int64)
         self.exits = np.full((count, len(replicas.thresholds)), -1, dtype=np.int64)
         self.failed = np.full(count, -1, dtype=np.int64)
-        self.targets = (1.0 - replicas.thresholds) * self.expectations.risks(
-            replicas.Q, replicas.M, replicas.P, replicas.a, replicas.a_star
-        )[:, None]
+        self.targets = np.empty((count, 0))
+        if replicas.thresholds.size:
+            start = (replicas.Q, replicas.M, replicas.P, replicas.a, replicas.a_star)
+            self.targets = (1.0 - replicas.thresholds) * self.expectations.risks(*start)[:, None]
 
     def functions(self, lane_drifts: Callable[..., None] = no_drifts) -> Functions:
-        """What kernels call of the activations."""
-        return functions(self.replicas.activation, self.replicas.teacher_activation, self.expectations, lane_drifts)
+        """What kernels call of the activations and the target."""
+        given = self.replicas
+        return functions(given.activation, given.target, given.teacher_activation, lane_drifts)
 
     def stop(self) -> None:
         """Take out of the run what diverged, and what made its last exit if it may stop there."""

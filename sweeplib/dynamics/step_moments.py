@@ -13,6 +13,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from sweeplib.dynamics.replicas import Replicas
+from sweeplib.kernels.functions import labels
 from sweeplib.maths.activations import activation
 from sweeplib.maths.overlaps import lower_factors
 from sweeplib.numerics.compiled import called, over_arrays
@@ -73,7 +74,7 @@ class StepMoments:
 
     def __init__(self, replicas: Replicas, i: int, *, trained: bool) -> None:
         self._student = activation(replicas.activation)
-        self._teacher = activation(replicas.teacher_activation)
+        self._target, self._teacher = replicas.target, replicas.teacher_activation
         self._spherical, self._trained = replicas.spherical, trained
         self._noise_factor = float(replicas.gamma[i] / replicas.p)
         self._rate, self._P, self._a_star = replicas.second_layer_rate[i], replicas.P[i], replicas.a_star[i]
@@ -87,7 +88,8 @@ class StepMoments:
 
     def _nodes_an_axis(self, dimension: int) -> int | None:
         """Those with which means of four c_i are exact, for polynomials; None where no product rule is good."""
-        student, teacher = self._student.hermite, self._teacher.hermite
+        student = self._student.hermite
+        teacher = activation(self._teacher).hermite if self._target == "committee" else None
         if student is not None and teacher is not None:
             exact = 2 * (len(student) - 2 + max(len(student), len(teacher)) - 1) + 1
             if exact**dimension <= MOST_EXACT_NODES:
@@ -127,7 +129,7 @@ class StepMoments:
         p, k = M.shape
         fields = lower_factors(Q, M, self._P) @ self._u
         lam_star, lam = fields[:k], fields[k:]
-        label = self._a_star @ _values(self._teacher.value, lam_star) / k + self._label_noise
+        label = labels(self._target, self._teacher, lam_star, self._a_star) + self._label_noise
         return lam, label - a @ _values(self._student.value, lam) / p, lam_star
 
     def _projected(self, Q: Array, M: Array, X_Q: Array, X_M: Array) -> tuple[Array, Array]:

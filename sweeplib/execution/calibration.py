@@ -46,17 +46,14 @@ class Pilot:
     def kind(self) -> tuple[str, ...]:
         """What needs kernels of its own."""
         problem = self.cases[0].problem
-        return (self.dynamics, problem.activation, problem.teacher)
+        return (self.dynamics, problem.activation, problem.teacher, problem.target)
 
     @property
     def title(self) -> str:
         """What it measures, for a reader."""
         problem = self.cases[0].problem
-        pair = (
-            problem.activation
-            if problem.teacher == problem.activation
-            else f"{problem.activation} of {problem.teacher}"
-        )
+        taught = problem.teacher if problem.target == "committee" else problem.target
+        pair = problem.activation if taught == problem.activation else f"{problem.activation} of {taught}"
         return f"{self.dynamics} ({pair}, p = {problem.p}, k = {problem.k})"
 
     @cached_property

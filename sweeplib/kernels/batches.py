@@ -4,7 +4,7 @@ import math
 
 import numpy as np
 
-from sweeplib.kernels.lanes import OVERFLOW
+from sweeplib.kernels.lanes import OVERFLOW, allocating
 from sweeplib.kernels.weights import (
     BLOCK,
     DIVERGED,
@@ -59,6 +59,7 @@ def batch_steps(count, step, batch_size, replica, functions, exits):  # type: ig
     return count, GOING
 
 
+@allocating
 def fill_overlaps(W, W_star, Q, M):  # type: ignore[no-untyped-def]
     """Fill Q = WWᵀ/d (p, p, 1) and M = WW*ᵀ/d (p, k, 1)."""
     d = W.shape[1]

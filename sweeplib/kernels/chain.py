@@ -138,7 +138,7 @@ def draw_outside(stream, sample, normal):  # type: ignore[no-untyped-def]
 
 @kernel
 def fill_rotations(x, y, length, cosine, sine):  # type: ignore[no-untyped-def]
-    """Fill the rotations of (x, y) to (length, 0), the identity where both are zero; all (lanes,), y may be `length`."""
+    """Fill the rotations of (x, y) to (length, 0), the identity where both are zero; y may be `length`."""
     for lane in range(length.shape[0]):
         sine[lane] = y[lane]
     for lane in range(length.shape[0]):

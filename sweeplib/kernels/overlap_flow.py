@@ -112,19 +112,19 @@ def fill_slope(i: int, state: Array, systems: Systems, work: Work, slope: Array)
         a[j] = systems.a[i, j]
     unpacked(state, spherical, trained, Q, M, a)
     systems.drifts(System(Q, M, systems.P[i], a, systems.a_star[i], systems.Delta[i], 1.0), drifts)
-    Phi = drifts.GF
+    flow = drifts.GF
     for j in range(p):
         for l in range(p):  # noqa: E741
-            Phi[j, l] += systems.noise[i] * drifts.Var[j, l]
+            flow[j, l] += systems.noise[i] * drifts.Var[j, l]
     first, pull = (1, 0.5) if spherical else (0, 0.0)
     at = 0
     for j in range(p):
         for l in range(j + first, p):  # noqa: E741
-            slope[at] = Phi[j, l] - pull * Q[j, l] * (Phi[j, j] + Phi[l, l])
+            slope[at] = flow[j, l] - pull * Q[j, l] * (flow[j, j] + flow[l, l])
             at += 1
     for j in range(p):
         for r in range(k):
-            slope[at] = drifts.M[j, r] - pull * M[j, r] * Phi[j, j]
+            slope[at] = drifts.M[j, r] - pull * M[j, r] * flow[j, j]
             at += 1
     if trained:
         for j in range(p):

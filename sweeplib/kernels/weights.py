@@ -47,7 +47,7 @@ class Replica(NamedTuple):
 
 
 class Exits(NamedTuple):
-    """Targets of the risk (thresholds,), the steps of the exits, negative where not yet, and whether to stop at the last.
+    """Targets of the risk (thresholds,), steps of the exits, negative where not yet, and whether to stop at the last.
 
     While there is a target, Q (p, p, 1), M (p, k, 1) and P (k, k, 1) are the overlaps now, as the risk takes them.
     """
@@ -61,10 +61,11 @@ class Exits(NamedTuple):
 
 
 class Room(NamedTuple):
-    """Room for a block: normals of this one and the one before (2, BLOCK, padded); by step or sample, as (BLOCK, ...):
+    """Room for a block: normals of this one and of the one before (2, BLOCK, padded).
 
-    factors of the moves (p,), products with W (p,) and with W* (k, BLOCK), labels, and products of the samples with each
-    other. Of one step λ, σ(λ) and c (p,), the factors by which rows shrink in projection, now and since the beginning.
+    Of the samples: factors of the moves (BLOCK, p), products with W (BLOCK, p) and W* (k, BLOCK), labels (BLOCK,), and
+    products with each other (BLOCK, BLOCK). Of one step λ, σ(λ) and c (p,), and the factors by which rows shrink in
+    projection, now and since the beginning.
     """
 
     normals: Array
@@ -336,10 +337,10 @@ def finish(replica, before, room):  # type: ignore[no-untyped-def]
 def sgd_steps(count, step, replica, functions, exits):  # type: ignore[no-untyped-def]
     """Take up to `count` steps from number `step` on; return the steps taken and what became of the run.
 
-    W is changed in place, and with it a, Q, M and the exits. Steps are taken in blocks: W and W* are multiplied with the
-    samples of all steps of a block, and what the weights move within the block is made up for by the products of its
-    samples with each other. The moves themselves, `factors` times the samples of the block before, are made when the
-    next block passes by, so that W is read and written once a block. Projection waits too: a row's norm is kept in
+    W is changed in place, and with it a, Q, M and the exits. Steps are taken in blocks: W and W* are multiplied with
+    the samples of all steps of a block, and what the weights move within the block is made up for by the products of
+    its samples with each other. The moves themselves, `factors` times the samples of the block before, are made when
+    the next block passes by, so that W is read and written once a block. Projection waits too: a row's norm is kept in
     `norm`, and multiplied into the row at the end.
     """
     room = room_of(replica)

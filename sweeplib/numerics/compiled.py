@@ -104,8 +104,8 @@ def inlined(thing: Any, **options: Any) -> Any:
     return numba.njit(**_OPTIONS | options)(_told_apart(thing)) if isinstance(thing, types.FunctionType) else thing
 
 
-def without_references(function: types.FunctionType) -> Any:
-    """`inlined`, for a function that neither allocates nor returns arrays: to count references costs more than a loop."""
+def without_references(function: Callable[..., Any]) -> Any:
+    """`inlined`, for a function that neither allocates nor returns arrays: it counts no references to its arguments."""
     return inlined(function, _nrt=False)
 
 

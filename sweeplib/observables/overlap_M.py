@@ -1,10 +1,16 @@
 """Student-teacher overlaps M = WW*ᵀ/d."""
 
 from sweeplib.observables.observable import OBSERVABLES, Observable
+from sweeplib.views import OverlapView, ParticleView
 
 OBSERVABLES.register(
     "overlap_M",
     Observable(
-        "overlap_M", lambda now: now.M, ("student", "teacher"), "student-teacher overlap", "M", reads=frozenset()
+        "overlap_M",
+        {OverlapView: lambda now: now.M, ParticleView: lambda now: now.m},
+        {OverlapView: ("student", "teacher"), ParticleView: ("particle", "teacher")},
+        "student-teacher overlap",
+        "M",
+        reads=frozenset(),
     ),
 )

@@ -1,12 +1,13 @@
 """Teacher-teacher overlaps P = W*W*ᵀ/d, constant along a run."""
 
 from sweeplib.observables.observable import OBSERVABLES, Observable
+from sweeplib.views import OverlapView, ParticleView
 
 OBSERVABLES.register(
     "overlap_P",
     Observable(
         "overlap_P",
-        lambda now: now.P,
+        {OverlapView: lambda now: now.P, ParticleView: lambda now: now.P},
         ("teacher", "teacher_2"),
         "teacher-teacher overlap",
         "P",

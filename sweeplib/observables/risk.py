@@ -2,17 +2,18 @@
 
 import numpy as np
 
-from sweeplib.observables.observable import OBSERVABLES, Array, Observable, Snapshot
+from sweeplib.observables.observable import OBSERVABLES, Array, Observable
+from sweeplib.views import OverlapView
 
 
-def risk(now: Snapshot) -> Array:
+def risk(now: OverlapView) -> Array:
     """The population risk (n,); what rounding leaves below zero is cut.
 
-    Only rounding is: the overlaps of a snapshot are those of weights, for which the risk is not negative.
+    Only rounding is: the overlaps of a view are those of weights, for which the risk is not negative.
     """
     return np.maximum(now.expectations.risks(now.Q, now.M, now.P, now.a, now.a_star), 0.0)
 
 
-READS = frozenset({"activation", "teacher_activation", "a_star"})
+READS = frozenset({"activation", "teacher_activation", "a_star", "target"})
 
 OBSERVABLES.register("risk", Observable("risk", risk, (), "population risk", r"\mathcal{R}", reads=READS))

@@ -1,8 +1,16 @@
 """The student's second layer, which changes where it is trained."""
 
 from sweeplib.observables.observable import OBSERVABLES, Observable
+from sweeplib.views import OverlapView, ParticleView
 
 OBSERVABLES.register(
     "second_layer",
-    Observable("second_layer", lambda now: now.a, ("student",), "second layer of the student", "a", reads=frozenset()),
+    Observable(
+        "second_layer",
+        {OverlapView: lambda now: now.a, ParticleView: lambda now: now.a},
+        {OverlapView: ("student",), ParticleView: ("particle",)},
+        "second layer of the student",
+        "a",
+        reads=frozenset(),
+    ),
 )

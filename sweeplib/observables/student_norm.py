@@ -2,19 +2,30 @@
 
 import numpy as np
 
-from sweeplib.observables.observable import OBSERVABLES, Array, Observable, Snapshot
+from sweeplib.observables.observable import OBSERVABLES, Array, Observable
+from sweeplib.views import OverlapView, ParticleView, TwoTimeView
 
 
-def student_norm(now: Snapshot) -> Array:
+def of_units(now: OverlapView) -> Array:
     """The mean of the diagonal of Q (n,)."""
-    return np.einsum("nii->n", now.Q) / now.Q.shape[1]
+    return np.einsum("ni->n", now.q) / now.q.shape[1]
+
+
+def of_particles(now: ParticleView) -> Array:
+    """The weighted mean of the squared norms (n,)."""
+    return np.einsum("ni,ni->n", now.weight, now.q)
+
+
+def of_correlations(now: TwoTimeView) -> Array:
+    """The correlation at equal times, now (n,)."""
+    return now.C[:, -1, -1]
 
 
 OBSERVABLES.register(
     "student_norm",
     Observable(
         "student_norm",
-        student_norm,
+        {OverlapView: of_units, ParticleView: of_particles, TwoTimeView: of_correlations},
         (),
         "mean squared norm of the students",
         r"\mathrm{tr}Q/p",

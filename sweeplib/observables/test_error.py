@@ -1,10 +1,11 @@
 """Test error on noisy labels, R + Δ/2."""
 
-from sweeplib.observables.observable import OBSERVABLES, Array, Observable, Snapshot
+from sweeplib.observables.observable import OBSERVABLES, Array, Observable
 from sweeplib.observables.risk import READS, risk
+from sweeplib.views import OverlapView
 
 
-def test_error(now: Snapshot) -> Array:
+def test_error(now: OverlapView) -> Array:
     """The expected loss on a fresh noisy sample (n,)."""
     return risk(now) + now.Delta / 2.0
 

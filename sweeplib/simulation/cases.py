@@ -17,12 +17,11 @@ from sweeplib.dynamics.dynamics import NumericalOptions
 from sweeplib.dynamics.step_dynamics import StepDynamics
 from sweeplib.errors import InputError
 from sweeplib.maths.activations import ACTIVATIONS, Activation, activation
-from sweeplib.maths.expectations import expectations
 from sweeplib.numerics.random import checked_seed
 from sweeplib.observables import OBSERVABLES
-from sweeplib.problem import DEFAULTS, PROBLEM_FIELDS, Problem
+from sweeplib.problem import DEFAULTS, PROBLEM_FIELDS, STARTS, TARGETS, Problem, problem_expectations
 from sweeplib.simulation.recording import Recording
-from sweeplib.simulation.variables import recorded_variables
+from sweeplib.simulation.variables import observable_of, recorded_variables
 
 
 @dataclass(frozen=True)
@@ -53,11 +52,27 @@ class Case:
     def check(self) -> None:
         """Raise InputError when the dynamics, its options or the expectations it needs do not fit the problem.
 
-        And when it would take more steps than can be counted.
+        And when the problem gives a field that the dynamics does not act on, when an observable cannot be taken from
+        the dynamics, or when it would take more steps than can be counted.
         """
-        DYNAMICS[self.dynamics].check(self.problem)
-        expectations(self.problem.activation, self.problem.teacher)
-        self._check_steps(DYNAMICS[self.dynamics].step_length(self.numerical_options()))
+        kind, options = DYNAMICS[self.dynamics], self.numerical_options()
+        for name in self.recording.observables:
+            observable_of(name, self.dynamics)
+        self._check_reads()
+        kind.check(self.problem, options)
+        problem_expectations(self.problem)
+        self._check_steps(kind.step_length(options))
+
+    def _check_reads(self) -> None:
+        """Raise InputError for a field that has another value than its default, and that the dynamics does not read."""
+        problem, kind = self.problem, DYNAMICS[self.dynamics]
+        for name, value in problem.canonical().items():
+            if name not in kind.reads and name in DEFAULTS and name not in kind.reads_of(problem):
+                acting = [other for other in DYNAMICS if name in DYNAMICS[other].reads_of(problem)]
+                others = ", ".join(acting) or "none yet"
+                expected = f"{json.dumps(DEFAULTS[name])}, its default; or a dynamics that acts on it: {others}"
+                expected += " (`where` gives each dynamics its part of a grid)"
+                raise InputError(f"{self.dynamics} does not act on {name}", key=name, value=value, expected=expected)
 
     def _check_steps(self, length: float) -> None:
         """Raise InputError for more steps, of so many of SGD each, than can be counted: whole ones, or as a number."""
@@ -76,9 +91,10 @@ class Case:
     def shape(self) -> Hashable:
         """What cases must have in common to be run together."""
         problem = self.problem
-        activations = (problem.activation, problem.teacher)
+        functions = (problem.activation, problem.teacher, problem.target)
         kind = (problem.p, problem.k, problem.spherical, problem.second_layer_rate > 0)
-        return (self.dynamics, self.options, self.recording, *kind, *activations)
+        sizes = DYNAMICS[self.dynamics].sizes(problem, self.numerical_options())
+        return (self.dynamics, self.options, self.recording, *kind, *functions, *sizes.items())
 
     def identity(self) -> bytes:
         """16 bytes that two cases have in common exactly when they stand for the same numbers: see `Identities`."""
@@ -103,43 +119,49 @@ class Identities:
         pair_by: tuple[str, ...] | None,
     ) -> None:
         kind = DYNAMICS[dynamics]
-        reads = kind.reads.union(*(OBSERVABLES[name].reads for name in recording.observables))
+        self._kind = kind
+        self._observed = frozenset().union(*(OBSERVABLES[name].reads for name in recording.observables))
         given = {"options": options, "root_seed": root_seed, "pair_by": pair_by}
         self._case: dict[str, Any] = {"dynamics": dynamics, "seed": 0, "recording": recording, **given}
-        self._unread = frozenset(PROBLEM_FIELDS) - reads
         self._values = {
             "dynamics": dynamics,
             "options": numerical_options(dynamics, options).model_dump(),
             "recording": asdict(recording),
             "root_seed": root_seed,
             "pair_by": sorted(set(pair_by) - {"seed"}) if pair_by is not None and kind.stochastic else None,
-            "defaults": {name: default for name, default in DEFAULTS.items() if name in reads},
         }
-        self._shared: dict[tuple[str, str], bytes] = {}
+        self._shared: dict[tuple[str, ...], tuple[bytes, frozenset[str]]] = {}
 
     def but_seed(self, problem: Problem, clock: float) -> bytes:
         """32 bytes that stand for all of a case but its seed."""
-        pair = problem.activation, problem.teacher
-        shared = self._shared.get(pair) or self._shared.setdefault(pair, self._of_pair(problem))
-        own = f"{self._text(problem)} {problem.student_start} {clock!r}"
+        names = problem.activation, problem.teacher, problem.target, problem.student_start
+        shared, unread = self._shared.get(names) or self._shared.setdefault(names, self._of_names(problem))
+        own = f"{_text(problem, unread)} {problem.student_start} {clock!r}"
         return hashlib.blake2b(shared + own.encode(), digest_size=32).digest()
 
-    def _text(self, problem: Problem) -> str:
-        """The fields that are read of a problem."""
-        if not self._unread:
-            return problem.text
-        return json.dumps({name: value for name, value in problem.canonical().items() if name not in self._unread})
+    def _of_names(self, problem: Problem) -> tuple[bytes, frozenset[str]]:
+        """What cases share that have the problem's activations, target and start: a digest, and the fields unread.
 
-    def _of_pair(self, problem: Problem) -> bytes:
-        """What cases share that have the problem's activations: the code, and the names of what it fills."""
+        These are among those without a default, as others have theirs where they are not read.
+        In the digest are the code, the defaults of the fields that are read, and the names of what a case records.
+        """
         case = Case(problem, **self._case)
-        names = case.recording.observables
+        reads = self._observed | self._kind.reads_of(problem)
         values = self._values | {
-            "numerics": numerics_version(problem, case.dynamics, names),
+            "defaults": {name: default for name, default in DEFAULTS.items() if name in reads},
+            "numerics": numerics_version(problem, case.dynamics, case.recording.observables),
             "variables": {name: variable.dims for name, variable in recorded_variables(case).items()},
             "series": [_series(activation(name)) for name in (problem.activation, problem.teacher)],
         }
-        return hashlib.blake2b(json.dumps(values, sort_keys=True).encode(), digest_size=32).digest()
+        digest = hashlib.blake2b(json.dumps(values, sort_keys=True).encode(), digest_size=32).digest()
+        return digest, frozenset(PROBLEM_FIELDS).difference(reads, DEFAULTS)
+
+
+def _text(problem: Problem, unread: frozenset[str]) -> str:
+    """The fields that are read of a problem."""
+    if not unread:
+        return problem.text
+    return json.dumps({name: value for name, value in problem.canonical().items() if name not in unread})
 
 
 @lru_cache(maxsize=64)
@@ -183,20 +205,28 @@ def numerical_options(dynamics: str, options: tuple[tuple[str, Any], ...]) -> Nu
 
 
 def numerics_version(problem: Problem, dynamics: str, observables: Iterable[str]) -> str:
-    """A digest of the code that turns the problem into numbers: the driver, the dynamics, activations, observables."""
-    return _numerics_version(dynamics, problem.activation, problem.teacher, tuple(observables))
+    """A digest of the code that turns the problem into numbers.
+
+    That is the driver, the dynamics, activations, target, start and observables.
+    """
+    names = problem.activation, problem.teacher, problem.target, problem.student_start
+    return _numerics_version(dynamics, *names, tuple(observables))
 
 
 @lru_cache(maxsize=1024)
-def _numerics_version(dynamics: str, student: str, teacher: str, observables: tuple[str, ...]) -> str:
-    pair = expectations(student, teacher)
-    forms = activation(student), activation(teacher)
+def _numerics_version(
+    dynamics: str, student: str, teacher: str, target: str, start: str, observables: tuple[str, ...]
+) -> str:
+    kind, wanted, law = DYNAMICS[dynamics], TARGETS[target], STARTS[start]
+    pair, forms = wanted.expectations(student, teacher), (activation(student), activation(teacher))
     functions: list[Callable[..., Any] | None] = [
         *(function for form in forms for function in (form.value, form.derivative)),
         *(pair.risk, pair.drifts, pair.finer, pair.in_lanes),
-        *(OBSERVABLES[name].function for name in observables),
+        *(wanted.labels, wanted.expectations, law.weights),
+        *(OBSERVABLES[name].function_of(kind.view) for name in observables),
     ]
-    modules = {"sweeplib.simulation.driver", DYNAMICS[dynamics].__module__, DYNAMICS.origin(dynamics)}
+    modules = {"sweeplib.simulation.driver", kind.__module__, kind.view.__module__}
     modules |= {function.__module__ for function in functions if function is not None}
+    modules |= {DYNAMICS.origin(dynamics), TARGETS.origin(target), STARTS.origin(start)}
     modules |= {ACTIVATIONS.origin(name) for name in (student, teacher) if name in ACTIVATIONS}
     return modules_digest(modules | {OBSERVABLES.origin(name) for name in observables})

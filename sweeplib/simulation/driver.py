@@ -1,7 +1,7 @@
 """The driver: starts replicas, advances them from record to record, takes the observables."""
 
 import hashlib
-from collections.abc import Callable, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from functools import lru_cache
 from typing import Any
@@ -10,21 +10,18 @@ import numpy as np
 from numpy.typing import NDArray
 
 from sweeplib.dynamics import DYNAMICS, Replicas
-from sweeplib.errors import InputError, SweeplibError
-from sweeplib.maths.expectations import expectations
-from sweeplib.maths.initial import initial_weights, turned_to, weights_of_overlaps
-from sweeplib.maths.overlaps import Overlaps
+from sweeplib.errors import SweeplibError
 from sweeplib.numerics.random import stream_key
-from sweeplib.observables import OBSERVABLES, Observable, Snapshot
+from sweeplib.observables import OBSERVABLES, Observable
 from sweeplib.problem import Problem
 from sweeplib.simulation.cases import Case
+from sweeplib.simulation.initial import CaseStarts, Initial
 from sweeplib.simulation.recording import Status
-from sweeplib.simulation.variables import recorded_variables
+from sweeplib.simulation.variables import Variable, recorded_variables
+from sweeplib.views import View
 
 Array = NDArray[np.float64]
-Weights = tuple[Sequence[Sequence[float]] | Array, Sequence[Sequence[float]] | Array]
-Initial = Overlaps | Weights | None
-States = Sequence[tuple[Array, Snapshot]]
+States = Sequence[tuple[Array, View]]
 
 
 @dataclass(frozen=True, eq=False)
@@ -64,27 +61,20 @@ def _run(cases: Sequence[Case], timeout: float | None, initial: Initial) -> Reco
     replicas = replicas_of(cases, initial)
     run = DYNAMICS[first.dynamics](replicas, first.numerical_options())
     deadline = np.inf if timeout is None else run.clock() + timeout * len(cases)
-    needed = expectations(replicas.activation, replicas.teacher_activation)
-    data = {
-        name: np.full((len(cases), *variable.shape), np.nan) for name, variable in recorded_variables(first).items()
-    }
+    variables = recorded_variables(first)
+    data = {name: np.full((len(cases), *variable.shape), np.nan) for name, variable in variables.items()}
     for place in range(len(first.recording.times)):
         run.advance(place, deadline)
         reached = run.reached(place)
-        constants = replicas.a_star, replicas.Delta, needed
-        states = [(state.weight, Snapshot(state.Q, state.M, replicas.P, state.a, *constants)) for state in run.states()]
-        _take(data, first.recording.observables, place, reached, states)
-        if "risk_error" in data:
-            data["risk_error"][reached, place] = run.risk_error[reached]
-        if "drift_error" in data:
-            state = (run.Q, run.M, replicas.P, run.a, replicas.a_star, run.replicas.Delta)
-            data["drift_error"] = np.fmax(data["drift_error"], needed.drift_errors(*state))
+        _take(data, first.recording.observables, place, reached, run.look())
+        _keep(data, variables, place, reached, run.diagnosed())
         if not run.running.any():
             break
     data["end_steps"], data["end_time"] = run.end_steps, run.end_time
     if replicas.thresholds.size:
         data["exit_steps"], data["exit_time"] = run.exit_steps, run.exit_time
-    _check_shapes(data, cases)
+    for name, variable in variables.items():
+        _check_shape(name, data[name], (len(cases), *variable.shape))
     status = np.full(len(cases), Status.ok, dtype=np.uint8)
     status[run.timed_out] = Status.timeout
     status[run.diverged] = Status.diverged
@@ -100,15 +90,28 @@ def _take(data: dict[str, Array], names: Sequence[str], place: int, reached: NDA
             _check_shape(name, mean, values[:, place].shape)
             values[reached, place] = mean[reached]
         elif not observable.over_time and place == 0:
-            found = observable.function(states[0][1])
+            view = states[0][1]
+            found = observable.function_of(type(view))(view)
             _check_shape(name, found, values.shape)
             values[:] = found
 
 
-def _check_shapes(data: dict[str, Array], cases: Sequence[Case]) -> None:
-    """SweeplibError where something of another shape than its description, or no real numbers, was recorded."""
-    for name, variable in recorded_variables(cases[0]).items():
-        _check_shape(name, data[name], (len(cases), *variable.shape))
+def _keep(
+    data: dict[str, Array],
+    variables: Mapping[str, Variable],
+    place: int,
+    reached: NDArray[np.bool_],
+    diagnosed: Mapping[str, Array],
+) -> None:
+    """Write the diagnostics that are recorded: those over time for the replicas that reached the recording time."""
+    for name in variables.keys() & diagnosed.keys():
+        found, values = diagnosed[name], data[name]
+        if variables[name].dims[:1] == ("time",):
+            _check_shape(name, found, values[:, place].shape)
+            values[reached, place] = found[reached]
+        else:
+            _check_shape(name, found, values.shape)
+            values[:] = found
 
 
 def _check_shape(name: str, values: Any, shape: tuple[int, ...]) -> None:
@@ -120,7 +123,7 @@ def _check_shape(name: str, values: Any, shape: tuple[int, ...]) -> None:
 
 def _mean(observable: Observable, states: States) -> Array:
     """The weighted mean (n, *dims) of an observable over some states of n replicas; weights (n,)."""
-    values = [(weight, observable.function(now)) for weight, now in states]
+    values = [(weight, observable.function_of(type(now))(now)) for weight, now in states]
     terms = [value * weight.reshape(-1, *[1] * (value.ndim - 1)) for weight, value in values]
     return np.asarray(sum(terms[1:], start=terms[0]))
 
@@ -128,21 +131,19 @@ def _mean(observable: Observable, states: States) -> Array:
 def replicas_of(cases: Sequence[Case], initial: Initial = None) -> Replicas:
     """The runs of some cases of one shape, at their start."""
     problem, recording = cases[0].problem, cases[0].recording
-    starts = [_start(case, initial) for case in cases]
     return Replicas(
         activation=problem.activation,
         teacher_activation=problem.teacher,
+        target=problem.target,
         spherical=problem.spherical,
         gamma=np.array([case.problem.gamma for case in cases]),
         Delta=np.array([case.problem.Delta for case in cases]),
         d=np.array([case.problem.d for case in cases], dtype=np.int64),
+        batch_size=np.array([case.problem.batch_size for case in cases], dtype=np.int64),
         a=np.array([np.broadcast_to(case.problem.a, problem.p) for case in cases], dtype=float),
         a_star=np.array([np.broadcast_to(case.problem.a_star, problem.k) for case in cases], dtype=float),
         second_layer_rate=np.array([case.problem.second_layer_rate for case in cases]),
-        Q=np.array([start.Q for start in starts]),
-        M=np.array([start.M for start in starts]),
-        P=np.array([start.P for start in starts]),
-        weights=_weights_of(cases, initial),
+        starts=CaseStarts(cases, initial),
         keys=np.array([samples_key(case) for case in cases], dtype=np.uint64),
         seeds=np.array([case.seed for case in cases], dtype=np.uint64),
         times=np.multiply.outer([case.clock for case in cases], recording.times),
@@ -163,57 +164,3 @@ def _samples_key(problem: Problem, dynamics: str, root_seed: int, pair_by: tuple
         return stream_key(root_seed, "samples", dynamics, own)
     shared = {name: getattr(problem, name) for name in pair_by if name != "seed"}
     return stream_key(root_seed, "samples", dynamics, shared)
-
-
-def _weights_of(cases: Sequence[Case], initial: Initial) -> Callable[[int], tuple[Array, Array]]:
-    def weights(i: int) -> tuple[Array, Array]:
-        case = cases[i]
-        if initial is None:
-            return _random_weights(*_draw(case))
-        if isinstance(initial, Overlaps):
-            return weights_of_overlaps(initial, case.problem.d, root_seed=case.root_seed, seed=case.seed)
-        W, W_star = initial
-        return np.array(W, dtype=float), np.array(W_star, dtype=float)
-
-    return weights
-
-
-def _start(case: Case, initial: Initial) -> Overlaps:
-    problem = case.problem
-    if initial is None:
-        return _random_overlaps(*_draw(case))
-    start = initial if isinstance(initial, Overlaps) else _overlaps_of(initial, problem)
-    if (start.p, start.k) != (problem.p, problem.k):
-        found, expected = (start.p, start.k), f"(p, k) = {(problem.p, problem.k)}"
-        raise InputError("the start does not fit the problem", key="initial", value=found, expected=expected)
-    if problem.spherical and not np.allclose(np.diag(start.Q), 1.0, rtol=0, atol=1e-9):
-        raise InputError("spherical students start on the sphere", key="initial", expected="Q_ii = 1")
-    return start
-
-
-def _overlaps_of(weights: Weights, problem: Problem) -> Overlaps:
-    shape = np.shape(weights[0])
-    if shape != (problem.p, problem.d):
-        expected = f"W of shape (p, d) = {(problem.p, problem.d)}"
-        raise InputError("the start does not fit the problem", key="initial", value=shape, expected=expected)
-    return Overlaps.from_weights(*weights)
-
-
-def _draw(case: Case) -> tuple[str, str, float | None, int, int, int, int, int]:
-    """What the case's random start is a function of, and other cases' with it."""
-    problem = case.problem
-    laws = (problem.student_start, problem.teacher_start, problem.m0)
-    return (*laws, problem.p, problem.k, problem.d, case.root_seed, case.seed)
-
-
-def _random_weights(
-    start: str, teacher_start: str, m0: float | None, p: int, k: int, d: int, root_seed: int, seed: int
-) -> tuple[Array, Array]:
-    W = initial_weights("student", start, p, d, root_seed=root_seed, seed=seed)
-    W_star = initial_weights("teacher", teacher_start, k, d, root_seed=root_seed, seed=seed)
-    return (W if m0 is None else turned_to(W, W_star[0], m0)), W_star
-
-
-@lru_cache(maxsize=8192)
-def _random_overlaps(*draw: Any) -> Overlaps:
-    return Overlaps.from_weights(*_random_weights(*draw))

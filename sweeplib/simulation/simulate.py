@@ -9,7 +9,8 @@ import xarray as xr
 
 from sweeplib.problem import Problem
 from sweeplib.simulation.cases import Case, numerics_version
-from sweeplib.simulation.driver import Initial, run_cases
+from sweeplib.simulation.driver import run_cases
+from sweeplib.simulation.initial import Initial
 from sweeplib.simulation.recording import Recording
 from sweeplib.simulation.variables import STATUS_LABELS, STEP_LABELS, TIME_LABELS, recorded_variables
 

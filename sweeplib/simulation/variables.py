@@ -6,8 +6,8 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from sweeplib.dynamics import DYNAMICS
-from sweeplib.maths.expectations import expectations
-from sweeplib.observables import OBSERVABLES
+from sweeplib.errors import InputError
+from sweeplib.observables import OBSERVABLES, Observable
 from sweeplib.simulation.recording import Status
 
 if TYPE_CHECKING:
@@ -34,8 +34,9 @@ class Variable:
 
 def recorded_variables(case: "Case") -> dict[str, Variable]:
     """The variables that a case records, by name, without the dimension of the cases."""
-    p, k, recording = case.problem.p, case.problem.k, case.recording
-    sizes = {"student": p, "student_2": p, "teacher": k, "teacher_2": k}
+    kind, recording = DYNAMICS[case.dynamics], case.recording
+    options = case.numerical_options()
+    sizes = kind.sizes(case.problem, options) | {"time": len(recording.times)}
     found = {
         "end_steps": Variable((), (), {**STEP_LABELS, "long_name": "last step simulated"}),
         "end_time": Variable((), (), {**TIME_LABELS, "long_name": "last ODE time simulated"}),
@@ -46,18 +47,23 @@ def recorded_variables(case: "Case") -> dict[str, Variable]:
         steps, time = {**STEP_LABELS, "long_name": "exit time in steps"}, {**TIME_LABELS, "long_name": "exit time"}
         found["exit_steps"] = Variable(("threshold",), shape, steps | rule)
         found["exit_time"] = Variable(("threshold",), shape, time | rule)
-    if DYNAMICS[case.dynamics].uses_drifts and expectations(case.problem.activation, case.problem.teacher).finer:
-        rule = {"comment": "largest at a recording time, over the largest drift; estimated by a finer rule"}
-        found["drift_error"] = Variable((), (), {"long_name": "error of the drifts", "units": "1"} | rule)
-    if DYNAMICS[case.dynamics].estimates_error and {"risk", "test_error"}.intersection(recording.observables):
-        comment = "difference to a solution at ten times the tolerance, at least a tenth of the tolerance"
-        labels = {"long_name": "error of the integrated risk", "units": "1", "symbol": r"\delta\mathcal{R}"}
-        shape = (len(recording.times),)
-        found["risk_error"] = Variable(("time",), shape, labels | {"error_of": "risk", "comment": comment})
+    for name, own in kind.diagnostics(case.problem, options, recording.observables).items():
+        dims = (("time",) if own.over_time else ()) + own.dims
+        found[name] = Variable(dims, tuple(sizes[dim] for dim in dims), dict(own.attrs))
     for name in recording.observables:
-        observable = OBSERVABLES[name]
-        dims = (("time",) if observable.over_time else ()) + observable.dims
-        sizes["time"] = len(recording.times)
+        observable = observable_of(name, case.dynamics)
+        dims = (("time",) if observable.over_time else ()) + observable.dims_of(kind.view)
         labels = {"long_name": observable.long_name, "units": observable.units, "symbol": observable.symbol}
         found[name] = Variable(dims, tuple(sizes[dim] for dim in dims), labels)
     return found
+
+
+def observable_of(name: str, dynamics: str) -> Observable:
+    """The observable of a name; InputError where it cannot be taken from the view of a dynamics."""
+    observable, view = OBSERVABLES[name], DYNAMICS[dynamics].view
+    if not observable.is_of(view):
+        from_it = ", ".join(other for other in OBSERVABLES if OBSERVABLES[other].is_of(view)) or "none"
+        giving = ", ".join(other for other in DYNAMICS if observable.is_of(DYNAMICS[other].view)) or "none"
+        expected = f"of {dynamics}: {from_it}; or for {name} one of these dynamics: {giving}"
+        raise InputError(f"{dynamics} has no such observable", key="observables", value=name, expected=expected)
+    return observable

@@ -87,11 +87,16 @@ def _write_shape(
 
 
 def _write_variables(writer: GroupWriter, region: Region, results: Mapping[str, Results], shape: Shape | None) -> None:
+    """Write the variables of one shape, or those of all, each filled up to the longest of its dimensions."""
     every = {name: variable for part in results.values() for name, variable in part.variables(shape).items()}
+    longest: dict[str, int] = {}
+    for dim, size in (found for part in results.values() for found in part.inner_sizes(shape)):
+        longest[dim] = max(size, longest.get(dim, 0))
     for name, variable in sorted(every.items()):
         dims = ("dynamics", *region.dims, *variable.dims)
-        sizes = (len(results), *region.sizes, *variable.sizes)
-        parts = (region.values(part, name, variable, shape) for part in results.values())
+        inner = tuple(longest[dim] for dim in variable.dims)
+        sizes = (len(results), *region.sizes, *inner)
+        parts = (region.values(part, name, variable, shape, inner) for part in results.values())
         writer.stacked(name, dims, sizes, variable.dtype, variable.attributes, parts)
 
 

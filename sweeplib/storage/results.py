@@ -65,6 +65,13 @@ class Results:
                     found[name] = variable
         return found
 
+    def inner_sizes(self, shape: Shape | None) -> set[tuple[str, int]]:
+        """The dimensions of `variables`, each with every length that it has: particles may be more or fewer."""
+        names = self.variables(shape)
+        layouts = [layout for _, layout in self.used if shape in (None, layout.shape)]
+        arrays = [(layout.variables[name], layout.array(name)) for layout in layouts for name in names]
+        return {found for dims, array in arrays for found in zip(dims, array.shape[1:], strict=True)}
+
     def cases_of(self, shape: Shape | None) -> np.ndarray:
         """The flat indices over (grid, seed) of the cases of one shape, or of all."""
         numbers = [number for number, layout in self.used if shape in (None, layout.shape)]
@@ -92,14 +99,21 @@ class Region:
         inside: np.ndarray = np.ravel_multi_index(local, self.sizes)
         return inside
 
-    def values(self, part: Results, name: str, variable: Variable, shape: Shape | None) -> np.ndarray:
-        """A variable of one dynamics, of the cases of one shape or all, at its fill value where there is no case."""
-        values = np.full((int(np.prod(self.sizes)), *variable.sizes), variable.fill_value, variable.dtype)
+    def values(
+        self, part: Results, name: str, variable: Variable, shape: Shape | None, sizes: tuple[int, ...]
+    ) -> np.ndarray:
+        """A variable of one dynamics, of the cases of one shape or all, at its fill value where there is no case.
+
+        Along its own dimensions it has these `sizes`, its fill value beyond what a case has.
+        """
+        values = np.full((int(np.prod(self.sizes)), *sizes), variable.fill_value, variable.dtype)
         for number, layout in part.used:
             if name in layout.variables and shape in (None, layout.shape):
                 here = part.wanted.layout == number
-                values[self.inside(part.wanted.flat[here])] = layout.data(name)[part.wanted.row[here]]
-        return values.reshape(*self.sizes, *variable.sizes)
+                found = layout.data(name)[part.wanted.row[here]]
+                own: tuple[Any, ...] = tuple(slice(size) for size in found.shape[1:])
+                values[(self.inside(part.wanted.flat[here]), *own)] = found
+        return values.reshape(*self.sizes, *sizes)
 
     def status(self, part: Results) -> np.ndarray:
         """The status of each case of one dynamics over the whole, missing where there is no case."""

@@ -1,15 +1,19 @@
 """What every registered observable keeps, over the registry."""
 
+import tracemalloc
+
 import numpy as np
 import pytest
 
 from sweeplib import OBSERVABLES, Problem, simulate
+from sweeplib.maths.expectations import expectations
+from sweeplib.views import OverlapView, ParticleView, TwoTimeView, View
 
 PROBLEM = Problem(gamma=0.2, p=3, k=2, d=40, Delta=0.1, activation="erf")
 SIZES = {"seed": 2, "time": 3, "student": 3, "student_2": 3, "teacher": 2, "teacher_2": 2}
 
 
-@pytest.fixture(params=sorted(OBSERVABLES))
+@pytest.fixture(params=[name for name in OBSERVABLES if OBSERVABLES[name].is_of(OverlapView)])
 def observable(request):
     return OBSERVABLES[request.param]
 
@@ -21,7 +25,7 @@ def recorded(observable):
 
 
 def test_its_array_has_the_dims_it_declares(observable, recorded):
-    dims = ("seed", *(("time",) if observable.over_time else ()), *observable.dims)
+    dims = ("seed", *(("time",) if observable.over_time else ()), *observable.dims_of(OverlapView))
     assert recorded.dims == dims
     assert recorded.shape == tuple(SIZES[dim] for dim in dims)
     assert np.isfinite(recorded).all()
@@ -44,3 +48,71 @@ def test_what_is_recorded_once_is_constant(observable):
         simulate(PROBLEM, "sgd", times=[time], seeds=[0], observables=[observable.name]) for time in (0.0, 1.0)
     )
     np.testing.assert_array_equal(early[observable.name], late[observable.name])
+
+
+def arrays(lengths):
+    """Random arrays of three replicas, by name, with these lengths of their other axes."""
+    rng = np.random.default_rng(4)
+    return {name: rng.random((3, *shape)) for name, shape in lengths.items()}
+
+
+def overlap_view():
+    W, W_star = np.random.default_rng(4).normal(size=(2, 3, 4, 6))
+    given = arrays({"a": (4,), "a_star": (4,), "Delta": ()})
+    Q, M, P = (one @ other.swapaxes(1, 2) / 6 for one, other in ((W, W), (W, W_star), (W_star, W_star)))
+    return OverlapView(Q, M, P, expectations=expectations("erf"), **given), {"student": 4, "teacher": 4}
+
+
+def particle_view():
+    shapes = {"m": (5, 2), "q": (5,), "a": (5,), "weight": (5,), "P": (2, 2), "a_star": (2,), "Delta": ()}
+    return ParticleView(**arrays(shapes)), {"particle": 5, "teacher": 2}
+
+
+def two_time_view():
+    return TwoTimeView(**arrays({"C": (7, 7), "R": (7, 7), "m": (7, 2)})), {"instant": 7, "teacher": 2}
+
+
+VIEWS = {OverlapView: overlap_view, ParticleView: particle_view, TwoTimeView: two_time_view}
+
+
+@pytest.mark.parametrize("view", VIEWS)
+def test_from_every_view_that_it_names_it_has_the_dims_that_it_declares(observable, view):
+    assert set(observable.views) <= set(VIEWS)
+    if not observable.is_of(view):
+        return
+    now, sizes = VIEWS[view]()
+    dims = observable.dims_of(view)
+    assert set(dims) <= set(view.dims)
+    assert observable.function_of(view)(now).shape == (3, *(sizes[dim.removesuffix("_2")] for dim in dims))
+
+
+def test_the_nearest_of_its_views_is_taken_from_one_derived_from_them():
+    class Aged(ParticleView):
+        """Particles."""
+
+    for name in ("overlap_M", "student_norm"):
+        observable = OBSERVABLES[name]
+        assert observable.function_of(Aged) is observable.function_of(ParticleView)
+        assert observable.dims_of(Aged) == observable.dims_of(ParticleView)
+    assert not OBSERVABLES["risk"].is_of(Aged)
+    assert not OBSERVABLES["risk"].is_of(View)
+
+
+def test_what_a_view_is_not_asked_for_is_not_made():
+    def never():
+        raise AssertionError("made")
+
+    given = arrays({"M": (4, 2), "P": (2, 2), "a": (4,), "a_star": (2,), "Delta": ()})
+    view = OverlapView(never, expectations=expectations("erf"), q=lambda: np.ones((3, 4)), **given)
+    np.testing.assert_array_equal(OBSERVABLES["student_norm"].function_of(OverlapView)(view), 1.0)
+
+
+def test_ten_thousand_students_start_without_their_overlaps():
+    """Their Q would take 0.8 GB, and the check of it minutes."""
+    wide = Problem(gamma=0.1, p=10_000, d=20, k=1, Delta=0.0, activation="erf")
+    tracemalloc.start()
+    run = simulate(wide, "sgd", times=[0.0], observables=["student_norm", "overlap_M", "overlap_P"])
+    _, most = tracemalloc.get_traced_memory()
+    tracemalloc.stop()
+    assert most < 50e6
+    assert run.student_norm.item() == pytest.approx(1.0, abs=0.02)

@@ -1,16 +1,20 @@
 """What a dynamics says it reads of a problem, over the registry: all that changes its numbers, and no more."""
 
 import dataclasses
+import json
 
 import numpy as np
 import pytest
 
-from sweeplib import DYNAMICS, OBSERVABLES, Problem
-from sweeplib.problem import PROBLEM_FIELDS
+from sweeplib import DYNAMICS, OBSERVABLES, InputError, Problem
+from sweeplib.problem import DEFAULTS, PROBLEM_FIELDS
 from sweeplib.simulation import Case, Recording, run_cases
+from sweeplib.views import OverlapView
 
 PROBLEM = Problem(gamma=0.2, p=2, k=1, d=40, Delta=0.1, activation="square", second_layer_rate=0.1)
-OTHERS = {
+TWO = Problem(gamma=0.2, p=2, k=2, d=40, Delta=0.1, activation="square", second_layer_rate=0.1)
+"""For what needs a second unit of the teacher."""
+OTHERS: dict[str, object] = {
     "gamma": 0.1,
     "p": 3,
     "k": 2,
@@ -22,15 +26,14 @@ OTHERS = {
     "a": 0.5,
     "a_star": 0.5,
     "second_layer_rate": 0.2,
+    "target": "lam1*lam2",
     "start": "sphere",
     "m0": 0.3,
     "teacher_start": "gaussian",
+    "batch_size": 3,
+    "samples": 1000,
 }
-FIELDS = [
-    pytest.param(field, marks=pytest.mark.long) if field == "teacher_activation" else field  # its kernels take a minute
-    for field in PROBLEM_FIELDS
-]
-RECORDED = [("risk",), tuple(sorted(OBSERVABLES))]
+RECORDED = [("risk",), tuple(name for name in OBSERVABLES if OBSERVABLES[name].is_of(OverlapView))]
 
 
 def case(problem: Problem, dynamics: str, observables: tuple[str, ...], pair_by: tuple[str, ...] | None = ()) -> Case:
@@ -56,17 +59,51 @@ def test_every_field_is_tried() -> None:
     assert OTHERS.keys() == set(PROBLEM_FIELDS)
 
 
+def pair(field: str) -> tuple[Problem, Problem]:
+    """Two problems that differ in a field."""
+    one = TWO if field == "target" else PROBLEM
+    return one, dataclasses.replace(one, **{field: OTHERS[field]})
+
+
+def acts_on(dynamics: str, field: str) -> bool:
+    return field in DYNAMICS[dynamics].reads
+
+
+REFUSED = [(name, field) for name in built_in() for field in DEFAULTS if not acts_on(name, field)]
+ACCEPTED = [
+    pytest.param(
+        name, field, marks=pytest.mark.long if field == "teacher_activation" else ()
+    )  # its kernels take a minute
+    for name in built_in()
+    for field in PROBLEM_FIELDS
+    if (name, field) not in REFUSED
+]
+
+
 @pytest.mark.parametrize("observables", RECORDED, ids=["risk", "all"])
-@pytest.mark.parametrize("field", FIELDS)
-@pytest.mark.parametrize("dynamics", built_in())
+@pytest.mark.parametrize(("dynamics", "field"), ACCEPTED)
 def test_numbers_change_with_what_is_read_and_with_nothing_else(
     dynamics: str, field: str, observables: tuple[str, ...]
 ) -> None:
-    one = case(PROBLEM, dynamics, observables)
-    other = case(dataclasses.replace(PROBLEM, **{field: OTHERS[field]}), dynamics, observables)
+    one, other = (case(problem, dynamics, observables) for problem in pair(field))
     reads = DYNAMICS[dynamics].reads.union(*(OBSERVABLES[name].reads for name in observables))
     assert same(one, other) == (field not in reads)
     assert (one.identity() == other.identity()) == (field not in reads)
+
+
+@pytest.mark.parametrize(("dynamics", "field"), REFUSED)
+def test_a_field_that_is_not_read_is_refused_unless_it_has_its_default(dynamics: str, field: str) -> None:
+    """With its value, its default, and the dynamics that would act on it."""
+    _, other = pair(field)
+    with pytest.raises(InputError) as caught:
+        case(other, dynamics, ("risk",)).check()
+    assert caught.value.key == field
+    assert caught.value.value == OTHERS[field]
+    said = str(caught.value)
+    assert f"{dynamics} does not act on {field}" in said
+    assert f"expected {json.dumps(DEFAULTS[field])}, its default; or a dynamics that acts on it: " in said
+    acting = [name for name in built_in() if acts_on(name, field)]
+    assert ", ".join(acting) in said or "none yet" in said
 
 
 @pytest.mark.parametrize("dynamics", built_in())

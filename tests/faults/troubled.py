@@ -7,7 +7,7 @@ import time
 
 import numpy as np
 
-from sweeplib.dynamics.dynamics import DYNAMICS, Array, Dynamics, NumericalOptions
+from sweeplib.dynamics.dynamics import DYNAMICS, ONE_PASS, Array, NumericalOptions, OverlapDynamics
 from sweeplib.dynamics.replicas import Replicas
 from sweeplib.problem import Problem
 
@@ -15,11 +15,12 @@ RAISES, KILLS, HANGS, DIVERGES, WEDGES, HUNGERS, LEAVES, SHOUTS, MISSHAPES = (10
 TROUBLED_SEED = 3
 
 
-class Troubled(Dynamics):
+class Troubled(OverlapDynamics):
     """Replicas whose overlaps and exits are random numbers of their own streams."""
 
     name = "troubled"
     label = "Troubled"
+    reads = ONE_PASS
     together = 64
     seconds = 0.015
 

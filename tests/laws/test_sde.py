@@ -61,14 +61,27 @@ def test_multipliers_of_short_steps_have_the_covariance_and_become_symmetric(ste
     assert samples * third / step == pytest.approx(np.sqrt(2.0 * step / samples), rel=1e-12)
 
 
+class Alike:
+    """The starts of replicas that all start from the same overlaps."""
+
+    def __init__(self, start):
+        self._start = start
+
+    def overlaps(self, i):
+        return self._start
+
+    def teacher_overlaps(self, i):
+        return self._start.P
+
+
 def first_steps(problem, dynamics, start, count):
     """The changes (count, entries) of M and Q in one step from `start`, over γ/(pd)."""
     case = Case(problem, dynamics, 0, Recording((problem.step_time(),)))
     one = replicas_of([case], start)
     many = {f.name: getattr(one, f.name) for f in fields(one) if f.name != "thresholds"}
     many = {name: np.repeat(part, count, axis=0) for name, part in many.items() if isinstance(part, np.ndarray)}
-    seeds = {"seeds": np.arange(count, dtype=np.uint64)}
-    run = DYNAMICS[dynamics](replace(one, **many | seeds), case.numerical_options())
+    own = {"seeds": np.arange(count, dtype=np.uint64), "starts": Alike(start)}
+    run = DYNAMICS[dynamics](replace(one, **many | own), case.numerical_options())
     run.advance(0)
     changes = (run.M - start.M).reshape(count, -1), (run.Q - start.Q).reshape(count, -1)
     return np.hstack(changes) / problem.step_time()

@@ -64,6 +64,39 @@ BROKEN = {
         GAMMA + "\n  teacher_activation: [square, ert]",
         (":6: grid.teacher_activation[1]: unknown activation; got 'ert'", "did you mean 'erf'?"),
     ),
+    "misspelt start": Broken(
+        PROBLEM,
+        "problem: {p: 1, k: 1, activation: square, start: spere}",
+        (":1: problem.start: unknown start; got 'spere'; expected one of gaussian, sphere", "did you mean 'sphere'?"),
+    ),
+    "misspelt target of an axis": Broken(
+        GAMMA,
+        GAMMA + "\n  target: [committee, lam1lam2]",
+        (":6: grid.target[1]: unknown target; got 'lam1lam2'", "did you mean 'lam1*lam2'?"),
+    ),
+    "target of two fields": Broken(
+        GAMMA,
+        GAMMA + "\n  target: [lam1*lam2]",
+        ("the target needs another teacher width", "got 1", "expected 2, for the target lam1*lam2"),
+    ),
+    "batch of none": Broken(GAMMA, GAMMA + "\n  batch_size: [0]", (":6: grid.batch_size[0]: ", "got 0", "at least 1")),
+    "field that a dynamics does not act on": Broken(
+        GAMMA,
+        GAMMA + "\n  samples: [1000]",
+        (":9: dynamics.sgd_chain: sgd_chain does not act on samples at ", "got 1000", "expected null, its default; or"),
+    ),
+    "target that another dynamics acts on": Broken(
+        PROBLEM,
+        "problem: {p: 1, k: 2, activation: square, spherical: true, target: lam1*lam2}",
+        (
+            "dynamics.sgd_chain: sgd_chain does not act on target at ",
+            "got 'lam1*lam2'",
+            "acts on it: ",
+            "ode",
+            "`where`",
+        ),
+    ),
+    "dimension of a view": Broken(GAMMA, f"  particle: [1]{DERIVED % 'particle/d'}", (":5: grid.particle: ",)),
     "negative d": Broken(D, "  d: [300, -1]", (":3: grid.d[1]: not a value of d; got -1", "at least 1")),
     "d that is no whole number": Broken(D, "  d: [300.5]", (":3: grid.d[0]: ", "got 300.5", "a whole number")),
     "p < 1": Broken(

@@ -6,8 +6,9 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from sweeplib.errors import InputError
-from sweeplib.maths.initial import initial_weights, weights_of_overlaps
 from sweeplib.maths.overlaps import Overlaps
+from sweeplib.problem import Problem
+from sweeplib.problem.weights import drawn_weights, weights_of_overlaps
 
 shapes = st.tuples(st.integers(1, 5), st.integers(1, 4), st.integers(4, 12), st.integers(0, 2**31))
 
@@ -63,19 +64,24 @@ def test_what_no_weights_have_is_refused(Q, M, P):
         Overlaps(Q, M, P)
 
 
+def drawn(root_seed=0, **fields):
+    common = {"gamma": 0.1, "p": 2, "k": 2, "d": 40, "Delta": 0.0, "activation": "erf"}
+    return drawn_weights(Problem(**(common | fields)), root_seed=root_seed, seed=5)
+
+
 @pytest.mark.parametrize("law", ["sphere", "orthogonal"])
 def test_rows_on_the_sphere_have_norm_root_d(law):
-    W = initial_weights("teacher", law, 3, 40, root_seed=0, seed=5)
-    assert np.allclose((W**2).sum(axis=1), 40)
+    _, W_star = drawn(k=3, teacher_start=law)
+    assert np.allclose((W_star**2).sum(axis=1), 40)
 
 
 def test_orthogonal_teachers_are_orthogonal():
-    W = initial_weights("teacher", "orthogonal", 4, 40, root_seed=0, seed=5)
-    assert np.allclose(W @ W.T / 40, np.eye(4), atol=1e-12)
+    _, W_star = drawn(k=4, teacher_start="orthogonal")
+    assert np.allclose(W_star @ W_star.T / 40, np.eye(4), atol=1e-12)
 
 
 def test_starts_differ_between_rows_roots_and_roles():
-    W = initial_weights("student", "gaussian", 2, 40, root_seed=0, seed=5)
+    W, W_star = drawn(teacher_start="gaussian")
     assert not np.allclose(W[0], W[1])
-    assert not np.allclose(W, initial_weights("student", "gaussian", 2, 40, root_seed=1, seed=5))
-    assert not np.allclose(W, initial_weights("teacher", "gaussian", 2, 40, root_seed=0, seed=5))
+    assert not np.allclose(W, drawn(root_seed=1)[0])
+    assert not np.allclose(W, W_star)

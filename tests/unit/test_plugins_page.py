@@ -1,4 +1,4 @@
-"""The example of docs/plugins.md does what the page says."""
+"""The examples of docs/extending.md do what the page says."""
 
 import re
 from pathlib import Path
@@ -12,41 +12,55 @@ from sweeplib.config import load
 from sweeplib.errors import InputError
 from sweeplib.figures import FIGURES
 from sweeplib.maths.activations import ACTIVATIONS
+from sweeplib.observables import OBSERVABLES
+from sweeplib.problem import problem_expectations
+from sweeplib.simulation import Case
+from sweeplib.simulation.driver import replicas_of
+from sweeplib.views import OverlapView
 from tests.datasets import sweep_dataset
 from tests.plugged import nothing_left
 
 REFUSED = [
     ("observables: [risk, alignment]", "observables: [alignment]", "no final risk without the risk"),
-    ("gamma: [0.05, 0.1, 0.2]", "gamma: [0.05, 0.1, 0.2], second_layer_rate: [0, 1]", "against gamma alone"),
+    ("gamma: [0.05, 0.1, 0.2]", "gamma: [0.05, 0.1, 0.2], teacher_start: [orthogonal, sphere]", "against gamma alone"),
     ("figures: [final_risks]", "figures: {final_risks: {scale: -1}}", r"figures\.final_risks\.scale: not a scale"),
-    ("gamma: [0.05, 0.1, 0.2]", "gamma: [0.05, 0.1, 0.2], spherical: [true]", "not on the sphere"),
+    ("gamma: [0.05, 0.1, 0.2]", "gamma: [0.05, 0.1, 0.2], m0: [0.0]", "no overlap to relax"),
+    ("gamma: [0.05, 0.1, 0.2]", "gamma: [0.05, 0.1, 0.2], spherical: [true]", "relaxation does not act on spherical"),
     ("{rate: 2}", "{rate: fast}", r"dynamics\.relaxation\.rate"),
 ]
 """A line of the example, what stands there instead, and what is said of it when the config is loaded."""
 
-PAGE = Path(__file__).parents[2] / "docs" / "plugins.md"
+PAGE = Path(__file__).parents[2] / "docs" / "extending.md"
 
 
-def test_the_example_is_a_sweep_whose_figure_is_drawn(tmp_path: Path) -> None:
-    files = re.findall(r"```\w+\n# (\S+)\n(.*?)```", PAGE.read_text(), flags=re.DOTALL)
+@pytest.fixture(scope="module")
+def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """A folder with all files of the page."""
+    tmp_path = tmp_path_factory.mktemp("page")
+    page = PAGE.read_text()
+    files = re.findall(r"```\w+\n# (\S+)\n(.*?)```", page, flags=re.DOTALL)
+    assert len(files) == len(re.findall(r"^```\w", page, flags=re.MULTILINE)), "code that is no file"
     for name, text in files:
         (tmp_path / name).write_text(text)
-    assert [name for name, _ in files] == [
-        "bent.yaml",
-        "bent.py",
-        "slopes.py",
-        "relaxation.py",
-        "alignment.py",
-        "final_risks.py",
-    ]
+    return tmp_path
+
+
+def test_every_kind_of_thing_that_can_be_registered_has_an_example(folder: Path) -> None:
+    code = "".join(path.read_text() for path in folder.glob("*.py"))
+    kinds = set(re.findall(r"^\|.*`([A-Z]+)\.register", PAGE.read_text(), re.MULTILINE))
+    assert len(kinds) == 11
+    assert set(re.findall(r"^([A-Z]+)\.register", code, re.MULTILINE)) == kinds - {"FORMS"}
+
+
+def test_the_first_example_is_a_sweep_whose_figure_is_drawn(folder: Path) -> None:
     ds = sweep_dataset(seeds=2).isel(gamma_ratio=slice(4), d=0, Delta=0)
     with nothing_left():
-        sweep = load(tmp_path / "bent.yaml")
+        sweep = load(folder / "bent.yaml")
         assert sweep.runs["relaxation"].options == {"rate": 2.0}
         for line, instead, said in REFUSED:
-            (tmp_path / "other.yaml").write_text((tmp_path / "bent.yaml").read_text().replace(line, instead))
+            (folder / "other.yaml").write_text((folder / "bent.yaml").read_text().replace(line, instead))
             with pytest.raises(InputError, match=said):
-                load(tmp_path / "other.yaml")
+                load(folder / "other.yaml")
         problem = Problem(p=2, k=1, d=100, Delta=0, activation="bent", gamma=0.1)
         run = simulate(problem, "relaxation", times=[0, 1], observables=["alignment"], options={"rate": 2.0})
         decay = run.alignment.isel(time=1) / run.alignment.isel(time=0)
@@ -56,3 +70,37 @@ def test_the_example_is_a_sweep_whose_figure_is_drawn(tmp_path: Path) -> None:
         analyses = {"final_risk": ANALYSES["final_risk"](ds)}
         [axes] = FIGURES["final_risks"](ds, analyses, **sweep.figures["final_risks"]).axes
         assert len(axes.lines) == ds.sizes["dynamics"]
+
+
+SWARM_REFUSED = [
+    (
+        "observables: [mean_overlap]",
+        "observables: [risk]",
+        r"observables\[0\]: swarm has no such observable; got 'risk'",
+    ),
+    ("observables: [mean_overlap]", "observables: [overlap_M]", r"one variable along \(student, teacher\) for ode and"),
+    ("target: mean", "target: mean, a_star: 2.0", "the target mean does not act on a_star"),
+    ("start: opposed", "start: opposed, m0: 0.5", "start on the sphere"),
+    ("{particles: 20}", "{particles: many}", r"dynamics\.swarm\.particles"),
+    ("target: mean", "target: mean, batch_size: 2", "ode does not act on batch_size"),
+]
+
+
+def test_the_second_example_is_a_sweep_of_targets_starts_views_clusters_and_expectations(folder: Path) -> None:
+    with nothing_left():
+        sweep = load(folder / "swarm.yaml")
+        for line, instead, said in SWARM_REFUSED:
+            (folder / "other.yaml").write_text((folder / "swarm.yaml").read_text().replace(line, instead))
+            with pytest.raises(InputError, match=said):
+                load(folder / "other.yaml")
+        problem = next(case.problem for _, case in sweep.cases("swarm"))
+        options = {"particles": 20}
+        run = simulate(problem, "swarm", times=[0.0, 1.0], observables=["mean_overlap"], options=options)
+        assert run.mean_overlap.dims == ("seed", "time", "teacher")
+        assert run.mean_overlap.values[0] == pytest.approx(np.array([[-0.5] * 2, [1.0 - 1.5 * np.exp(-1.0)] * 2]))
+        assert run.spread.sizes == {"seed": 1, "time": 2, "teacher": 2}
+        replicas = replicas_of([Case(problem, "ode", 0, sweep.recording)])
+        assert OBSERVABLES["mean_overlap"].function_of(OverlapView)(replicas) == pytest.approx(-0.5)
+        assert problem_expectations(problem).name.startswith("hermite(")
+        with sweep.cluster.client() as client:
+            assert client.submit(sum, [1, 2]).result() == 3

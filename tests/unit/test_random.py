@@ -32,9 +32,7 @@ def philox_words(counter, key):
 @numba.njit
 def words_of_draws(out):
     for j in range(out.shape[1]):
-        out[0, j], out[1, j], out[2, j], out[3, j] = words(
-            np.uint64(j), np.uint64(7), np.uint64(8), np.uint64(9), np.empty((4, 1))
-        )
+        out[0, j], out[1, j], out[2, j], out[3, j] = words(np.uint64(j), np.uint64(7), np.uint64(8), np.uint64(9))
 
 
 @numba.njit

@@ -11,7 +11,7 @@ ROOT = Path(__file__).parents[2]
 PAGE = (ROOT / "docs" / "theory.md").read_text()
 
 
-@pytest.mark.parametrize("path", sorted(set(re.findall(r"`((?:dynamics|maths)/[\w/]+\.py)`", PAGE))))
+@pytest.mark.parametrize("path", sorted(set(re.findall(r"`((?:dynamics|maths|problem)/[\w/]+\.py)`", PAGE))))
 def test_every_file_it_names_exists(path):
     assert (ROOT / "sweeplib" / path).exists()
 

@@ -15,17 +15,26 @@ ROOT = Path(__file__).parents[2]
 OWN = Path(__file__).parent / "own"
 SWEEP = """\
 name: tiny
-problem: {p: 1, k: 1, d: 40, Delta: 0, spherical: true}
-grid: {gamma: [0.05, 0.08], activation: [square, scaled]}
+problem: {p: 1, k: 1, d: 40, Delta: 0, spherical: true, start: opposed}
+grid: {gamma: [0.05, 0.08], zip: [{activation: [square, scaled], target: [committee, mean]}]}
 seeds: 2
-dynamics: {sgd_chain: {where: {activation: [square]}}, read_off: {where: {activation: [scaled]}}}
+dynamics:
+  sgd_chain: {where: {activation: [square]}}
+  read_off: {where: {activation: [scaled]}}
+  cloud: {where: {activation: [scaled]}, particles: 5}
 times: [0, 2, 4]
 thresholds: [0.01]
 stop: exit
-observables: [overlap_M]
+observables: [mean_overlap]
 analyses: [exit_times]
 figures: [last_overlaps]
-plugins: [own/dynamics.py, own/figures.py]
+plugins:
+  - own/dynamics.py
+  - own/figures.py
+  - own/particles.py
+  - own/mean_target.py
+  - own/opposed_start.py
+  - own/mean_overlap.py
 cluster: {kind: local, workers: 1, dashboard_address: ":0"}
 """
 

@@ -9,9 +9,11 @@ import subprocess
 import sys
 from pathlib import Path
 
+import numpy as np
 import pytest
 import xarray as xr
 
+from sweeplib.analysis.overlaps import open_with_overlaps
 from tests.faults.sweeps import files
 from tests.workflow.project import Project
 
@@ -30,17 +32,23 @@ with driver_lock(pathlib.Path(sys.argv[1]), sys.argv[2]):
 
 def test_every_stage_leaves_its_results(finished: Project) -> None:
     dataset = xr.open_zarr(finished.results / "dataset.zarr")
-    sizes = {"dynamics": 2, "gamma": 2, "activation": 2, "seed": 2, "threshold": 1, "time": 3}
+    sizes = {"dynamics": 3, "gamma": 2, "activation": 2, "seed": 2, "threshold": 1, "time": 3}
     assert dict(dataset.sizes) == sizes
-    assert int((dataset.status == 1).sum()) == 8
+    assert int((dataset.status == 1).sum()) == 12
     assert xr.open_zarr(finished.results / "analysis/exit_times.zarr").sizes["gamma"] == 2
     assert (finished.results / "figures/last_overlaps.png").stat().st_size > 0
     assert "<html" in (finished.results / "report/index.html").read_text()
 
 
 def test_what_plugins_register_works_in_every_stage(finished: Project) -> None:
-    """An activation, a dynamics, an analysis, a figure and an interactive plot, with what lies beside the plugins."""
+    """One of each kind, among them particles with a state and a view of their own, a target, a start, two views."""
     assert last_overlaps(finished) == {2.0 * LAST}
+    overlaps = open_with_overlaps(finished.results / "dataset.zarr")
+    cloud = overlaps.sel(dynamics="cloud", activation="scaled").isel(teacher=0)
+    assert cloud.target == "mean" and overlaps.attrs["start"] == "opposed"
+    assert cloud.mean_overlap.isel(time=0).values == pytest.approx(-1.0), "opposite to the teacher"
+    assert cloud.mean_overlap.isel(time=-1).values == pytest.approx(1.0 - 2.0 * np.exp(-LAST))
+    assert cloud.largest_m.dims == ("gamma", "seed", "time", "particle") and cloud.sizes["particle"] == 5
     page = (finished.results / "report/index.html").read_text()
     assert "The last overlaps." in page
     assert 'data-name="overlaps"' in page
@@ -75,7 +83,7 @@ def test_more_seeds_other_code_beside_a_plugin_and_a_figure_that_fails(finished:
     done = finished.snakemake("--config", "sweep=tiny.yaml")
     assert done.returncode == 1
     assert done.stdout.splitlines() == [
-        "tiny: all 12 cases ended ok",
+        "tiny: all 18 cases ended ok",
         "dataset: results/tiny/dataset.zarr",
         "report: results/tiny/report/index.html",
         "failed, each with a card in the report; the same command tries again:",
@@ -84,7 +92,7 @@ def test_more_seeds_other_code_beside_a_plugin_and_a_figure_that_fails(finished:
     assert xr.open_zarr(finished.results / "dataset.zarr").sizes["seed"] == 3
     assert last_overlaps(finished) == {3.0 * LAST}
     assert computed(finished, "sgd_chain") == 6, "of these only the new seed's"
-    assert computed(finished, "read_off") == 10, "all of these again"
+    assert computed(finished, "read_off") == computed(finished, "cloud") == 10, "all of these again"
     card = json.loads((finished.results / "failures/figure.last_overlaps.json").read_text())
     assert "figures.py" in card["traceback"]
     assert 'id="failed-figure-last_overlaps"' in (finished.results / "report/index.html").read_text()
@@ -103,9 +111,9 @@ def computed(project: Project, dynamics: str) -> int:
 
 
 def last_overlaps(project: Project) -> set[float]:
-    """The values of the plugin's own analysis, made of those of its own dynamics and activation."""
+    """The values of the plugin's own analysis, made of those of its own dynamics, activation and observable."""
     analysis = xr.open_zarr(project.results / "analysis/last_overlap.zarr")
-    return set(analysis.overlap_M.values.ravel().tolist())
+    return set(analysis.mean_overlap.values.ravel().tolist())
 
 
 def test_a_deleted_dataset_is_made_again(finished: Project) -> None:
@@ -123,7 +131,7 @@ def test_after_a_finished_run_nothing_is_left_to_do_and_make_says_what_became_of
     assert done.returncode == 0, done.stderr
     assert "Nothing to be done" in done.stderr
     assert done.stdout.splitlines() == [
-        "tiny: all 8 cases ended ok",
+        "tiny: all 12 cases ended ok",
         "dataset: desk/results/tiny/dataset.zarr",
         "report: desk/results/tiny/report/index.html",
     ]

@@ -63,7 +63,8 @@ def drifts_of(rule: Callable[..., None], system: System) -> Drifts:
     """The drifts of one system by a rule."""
     contiguous = (np.array(part, dtype=float, order="C") for part in system[:5])
     out = empty_drifts(*system.M.shape)
-    called(drifts_address(rule), System(*contiguous, float(system.Delta), float(system.stretch)), out)
+    Q, M, P, a, a_star = contiguous
+    called(drifts_address(rule), System(Q, M, P, a, a_star, float(system.Delta), float(system.stretch)), out)
     return out
 
 

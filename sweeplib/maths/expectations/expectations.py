@@ -66,9 +66,9 @@ class Expectations:
         Estimated as the largest difference to those of the finer rule.
         """
         errors = np.empty(len(M))
-        for i, system in enumerate(zip(Q, M, P, a, a_star, Delta, strict=True)):
+        for i, system in enumerate(map(System, Q, M, P, a, a_star, Delta, np.ones(len(M)))):
             rules = self.drifts, self.finer or self.drifts
-            coarse, fine = (_flat(addresses.drifts_of(rule, System(*system, stretch=1.0))) for rule in rules)
+            coarse, fine = (_flat(addresses.drifts_of(rule, system)) for rule in rules)
             errors[i] = np.abs(fine - coarse).max() / max(np.abs(fine).max(), np.finfo(float).tiny)
         return errors
 

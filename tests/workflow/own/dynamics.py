@@ -3,7 +3,8 @@
 import constants
 import numpy as np
 
-from sweeplib.dynamics.dynamics import DYNAMICS, Array, Dynamics
+from sweeplib.dynamics import DYNAMICS, ONE_PASS, OverlapDynamics
+from sweeplib.dynamics.dynamics import Array
 from sweeplib.maths.activations import ACTIVATIONS, Activation
 from sweeplib.problem import Problem
 
@@ -16,11 +17,12 @@ def derivative(field):
     return constants.SCALE
 
 
-class ReadOff(Dynamics):
+class ReadOff(OverlapDynamics):
     """M is the activation's value at the recording time."""
 
     name = "read_off"
     label = "Read off"
+    reads = ONE_PASS
     together = 64
 
     def advance(self, to: int, deadline: float = np.inf) -> None:

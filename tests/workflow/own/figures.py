@@ -5,7 +5,7 @@ from sweeplib.figures import FIGURES, INTERACTIVE, Figure, Interactive
 
 
 def last_overlap(ds):
-    last = ds[["overlap_M"]].sel(dynamics=["read_off"], activation="scaled").isel(time=-1, student=0, teacher=0)
+    last = ds[["mean_overlap"]].sel(dynamics=["read_off"], activation="scaled").isel(time=-1, teacher=0)
     return last.mean("seed", keep_attrs=True).reset_coords(drop=True)
 
 
@@ -14,12 +14,13 @@ def last_overlaps(ds, analyses):
 
     drawing = Drawing()
     axes = drawing.subplots()
-    axes.plot(ds.gamma, analyses["last_overlap"].overlap_M.squeeze())
+    axes.plot(ds.gamma, analyses["last_overlap"].mean_overlap.squeeze())
     return drawing
 
 
 ANALYSES.register("last_overlap", Analysis("last_overlap", last_overlap, "The last overlap", overlaps=True))
 FIGURES.register("last_overlaps", Figure("last_overlaps", last_overlaps, "The last overlaps.", needs=("last_overlap",)))
 INTERACTIVE.register(
-    "overlaps", Interactive(x="gamma", y="overlap_M", needs=("last_overlap",), figure="last_overlaps", title="Overlaps")
+    "overlaps",
+    Interactive(x="gamma", y="mean_overlap", needs=("last_overlap",), figure="last_overlaps", title="Overlaps"),
 )

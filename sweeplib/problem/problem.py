@@ -1,7 +1,7 @@
 """Problem: one point of a sweep, everything of a learning problem that changes its result."""
 
 import json
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import MISSING, fields
 from functools import cached_property
 from typing import Annotated, Any, Literal
@@ -12,6 +12,10 @@ from pydantic.dataclasses import dataclass
 
 from sweeplib.errors import InputError
 from sweeplib.maths.activations.named import canonical_name
+from sweeplib.problem.starts import STARTS
+from sweeplib.problem.targets import TARGETS
+from sweeplib.problem.targets.target import TARGET_FIELDS
+from sweeplib.registry import Registry
 
 PositiveFloat = Annotated[float, Field(gt=0, allow_inf_nan=False)]
 Width = Annotated[int, Field(ge=1, lt=2**63)]
@@ -31,13 +35,16 @@ class _Fields:
     a: SecondLayer = 1.0
     a_star: SecondLayer = 1.0
     second_layer_rate: Annotated[float, Field(ge=0, allow_inf_nan=False)] = 0.0
-    start: Literal["gaussian", "sphere"] | None = None
+    target: str = "committee"
+    start: str | None = None
     m0: Annotated[float, Field(gt=-1, lt=1)] | None = None
     teacher_start: Literal["orthogonal", "gaussian", "sphere"] = "orthogonal"
+    batch_size: Width = 1
+    samples: Width | None = None
 
 
 class Problem(_Fields):
-    """A student f = (1/p) Σ a_i σ(w_i·x) that learns y = (1/k) Σ a*_r σ*(w*_r·x) + √Δ z by one-pass SGD.
+    """A student f = (1/p) Σ a_i σ(w_i·x) that learns y = f* + √Δ z by SGD; f* is a function of the fields w*_r·x.
 
     Parameters
     ----------
@@ -52,11 +59,16 @@ class Problem(_Fields):
     spherical : project each student row on the sphere ‖w‖² = d after every step.
     a, a_star : second layers, a number for all units or one each; the student's is the one it starts from.
     second_layer_rate : ε ≥ 0: a step trains the second layer by a_i += ε (γ/pd) σ(λ_i) E; 0 freezes it.
-    start : law of the student's first weights: N(0, 1) entries, or rows uniform on the sphere of radius √d;
-        by default the sphere for spherical students and with m0, else Gaussian.
-    m0 : the cosine in (−1, 1) of every student row with the one teacher row (k = 1), all else being uniform on the
-        sphere; by default as chance has it.
+    target : what the student learns, by name: `committee` is f* = (1/k) Σ a*_r σ*(λ*_r); `lam1*lam2` is λ*_1 λ*_2,
+        with k = 2.
+    start : law of the student's first weights, by name: `gaussian` has N(0, 1) entries, `sphere` rows uniform on the
+        sphere of radius √d, `warm` rows at the cosine m0 with the teacher's; by default the sphere for spherical
+        students and with m0, else Gaussian.
+    m0 : the cosine in (−1, 1) of every student row with the one teacher row (k = 1) or, in a warm start, of row i with
+        teacher row i mod k, all else being uniform on the sphere; by default as chance has it.
     teacher_start : law of the teacher's weights; `orthogonal` rows of norm √d by default.
+    batch_size : samples whose gradients a step averages.
+    samples : how many samples there are, which steps use again and again; by default every step has a fresh one.
 
     Raises InputError, naming the field, for anything else.
     """
@@ -69,10 +81,10 @@ class Problem(_Fields):
             super().__init__(*args, **kwargs)
         except pydantic.ValidationError as error:
             raise _explained(error) from None
-        for key in ("activation", "teacher_activation"):
+        for key in NAMED_FIELDS:
             name = getattr(self, key)
             if name is not None:
-                object.__setattr__(self, key, check_activation(name, key))
+                object.__setattr__(self, key, checked_name(key, name, key))
         self._check()
 
     @classmethod
@@ -94,14 +106,35 @@ class Problem(_Fields):
             layer = getattr(self, key)
             if isinstance(layer, tuple) and len(layer) != width:
                 raise InputError("wrong length", key=key, value=layer, expected=f"{width} numbers, one a unit")
-        if self.spherical and self.start == "gaussian":
-            raise InputError("spherical students start on the sphere", key="start", value=self.start)
-        if self.m0 is not None and self.start == "gaussian":
-            raise InputError("students of given overlap start on the sphere", key="start", value=self.start)
-        if self.m0 is not None and (self.k > 1 or self.d < 2):
-            raise InputError("no given overlap", key="m0", value=self.m0, expected="k = 1 and d > 1 beside it")
+        self._check_start()
+        self._check_target()
         if self.teacher_start == "orthogonal" and self.k > self.d:
             raise InputError("no orthogonal teacher", key="k", value=self.k, expected=f"at most d = {self.d}")
+
+    def _check_start(self) -> None:
+        if self.start is None and self.m0 is None:
+            return
+        start = STARTS[self.student_start]
+        if self.spherical and not start.on_sphere:
+            raise InputError("spherical students start on the sphere", key="start", value=self.start)
+        if self.m0 is not None and "m0" not in start.reads:
+            raise InputError("students of given overlap start on the sphere", key="start", value=self.start)
+        start.check(self)
+
+    def _check_target(self) -> None:
+        if self.target == DEFAULTS["target"]:
+            return
+        target = TARGETS[self.target]
+        if target.k is not None and self.k != target.k:
+            expected = f"{target.k}, for the target {self.target}"
+            raise InputError("the target needs another teacher width", key="k", value=self.k, expected=expected)
+        if unread := TARGET_FIELDS - target.reads:
+            given = self.canonical()
+            for name in sorted(unread):
+                if name in given:
+                    expected = f"{json.dumps(DEFAULTS[name])}, its default; or `target: committee`"
+                    problem = f"the target {self.target} does not act on {name}"
+                    raise InputError(problem, key=name, value=given[name], expected=expected)
 
     @property
     def teacher(self) -> str:
@@ -123,6 +156,10 @@ class Problem(_Fields):
 
     def canonical(self) -> dict[str, Any]:
         """The fields that differ from their defaults, resolved: equal for problems that mean the same."""
+        return dict(self._canonical)
+
+    @cached_property
+    def _canonical(self) -> dict[str, Any]:
         own = vars(self)
         values = {name: value for name, default in _IN_ORDER if (value := own[name]) != default}
         for name in ("a", "a_star"):
@@ -143,14 +180,30 @@ class Problem(_Fields):
         return json.dumps(self.canonical())
 
 
-def check_activation(name: str, key: str) -> str:
-    """The canonical spelling of an activation's name; InputError, with the key where it stands, for another name."""
+def checked_name(field: str, name: str, key: str) -> str:
+    """The canonical spelling of a name, the value of a field in `NAMED_FIELDS`; InputError, at `key`, for another."""
     try:
-        return canonical_name(name)
+        return NAMED_FIELDS[field](name)
     except InputError as error:
         error.key = key
         raise
 
+
+def _registered(registry: Registry[Any]) -> Callable[[str], str]:
+    def name_of(name: str) -> str:
+        registry[name]
+        return name
+
+    return name_of
+
+
+NAMED_FIELDS: dict[str, Callable[[str], str]] = {
+    "activation": canonical_name,
+    "teacher_activation": canonical_name,
+    "target": _registered(TARGETS),
+    "start": _registered(STARTS),
+}
+"""The fields whose values are names in registries, and what gives the canonical spelling of a name, or refuses it."""
 
 PROBLEM_FIELDS: tuple[str, ...] = tuple(field.name for field in fields(_Fields))
 DEFAULTS: dict[str, Any] = {field.name: field.default for field in fields(_Fields) if field.default is not MISSING}

@@ -1,0 +1,19 @@
+"""Problem: one point of a sweep; the targets it can have, and the starts: one of each a file."""
+
+from sweeplib.problem.expectations import problem_expectations
+from sweeplib.problem.problem import DEFAULTS, NAMED_FIELDS, PROBLEM_FIELDS, Problem, checked_name
+from sweeplib.problem.starts import STARTS, Start
+from sweeplib.problem.targets import TARGETS, Target
+
+__all__ = [
+    "DEFAULTS",
+    "NAMED_FIELDS",
+    "PROBLEM_FIELDS",
+    "STARTS",
+    "TARGETS",
+    "Problem",
+    "Start",
+    "Target",
+    "checked_name",
+    "problem_expectations",
+]

@@ -1,0 +1,8 @@
+"""Starts: the laws of the student's first weights, one a file."""
+
+from sweeplib.problem.starts.start import STARTS, Start
+from sweeplib.registry import import_modules
+
+__all__ = ["STARTS", "Start"]
+
+import_modules(__name__, __path__)

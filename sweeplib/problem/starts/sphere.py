@@ -1,0 +1,25 @@
+"""Rows uniform on the sphere of radius √d or, of these, those that have the cosine m0 with the one teacher row."""
+
+from typing import TYPE_CHECKING
+
+from sweeplib.errors import InputError
+from sweeplib.problem.starts.start import STARTS, Array, Normals, Start, rows_on_sphere, turned_to
+
+if TYPE_CHECKING:
+    from sweeplib.problem.problem import Problem
+
+
+def weights(problem: "Problem", W_star: Array, normals: Normals) -> Array:
+    """W (p, d)."""
+    W = rows_on_sphere(normals(problem.p, problem.d))
+    return W if problem.m0 is None else turned_to(W, W_star[0], problem.m0)
+
+
+def check(problem: "Problem") -> None:
+    """InputError for m0 with several teacher rows, or in one dimension."""
+    if problem.m0 is not None and (problem.k > 1 or problem.d < 2):
+        expected = "k = 1 and d > 1 beside it (`start: warm` takes any k)"
+        raise InputError("no given overlap", key="m0", value=problem.m0, expected=expected)
+
+
+STARTS.register("sphere", Start("sphere", weights, frozenset({"m0"}), on_sphere=True, check=check))

@@ -1,0 +1,55 @@
+"""What a start is: a law of the student's first weights."""
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+import numpy as np
+from numpy.typing import NDArray
+
+from sweeplib.registry import Registry
+
+if TYPE_CHECKING:
+    from sweeplib.problem.problem import Problem
+
+Array = NDArray[np.float64]
+Normals = Callable[[int, int], Array]
+
+
+def any_problem(problem: "Problem") -> None:
+    """Refuse nothing."""
+
+
+@dataclass(frozen=True)
+class Start:
+    """A law of the student's first weights.
+
+    `weights(problem, W_star, normals)` returns W (p, d), a function of its arguments alone: W_star (k, d) are the
+    teacher's weights, and `normals(rows, columns)` returns N(0, 1) numbers of the replica and the start, another array
+    for every shape. `reads` names the fields of the problem that it acts on, beside p, k, d and `teacher_start`;
+    `on_sphere` says whether all rows have the norm √d, as spherical students need. `check(problem)` raises InputError
+    for problems that it does not fit.
+    """
+
+    name: str
+    weights: Callable[["Problem", Array, Normals], Array]
+    reads: frozenset[str] = frozenset()
+    on_sphere: bool = False
+    check: Callable[["Problem"], None] = any_problem
+
+
+def rows_on_sphere(rows: Array) -> Array:
+    """Rows (n, d), each scaled to the norm √d."""
+    return rows * (np.sqrt(rows.shape[1]) / np.sqrt(np.einsum("ij,ij->i", rows, rows))[:, None])
+
+
+def turned_to(W: Array, w_star: Array, m0: float) -> Array:
+    """The rows of W (n, d), of norm √d, turned in their planes with w* (d,) until their cosine with it is m0."""
+    axis = w_star / np.linalg.norm(w_star)
+    across = W - np.outer(W @ axis, axis)
+    across -= np.outer(across @ axis, axis)
+    across *= np.sqrt(1.0 - m0**2) / np.linalg.norm(across, axis=1, keepdims=True)
+    return np.sqrt(W.shape[1]) * (m0 * axis + across)
+
+
+STARTS: Registry[Start] = Registry("start")

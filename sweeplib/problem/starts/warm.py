@@ -1,0 +1,30 @@
+"""Near the teacher: row i has the norm √d and the cosine m0 with teacher row i mod k, all else uniform."""
+
+from typing import TYPE_CHECKING
+
+from sweeplib.errors import InputError
+from sweeplib.problem.starts.start import STARTS, Array, Normals, Start, rows_on_sphere, turned_to
+
+if TYPE_CHECKING:
+    from sweeplib.problem.problem import Problem
+
+
+def weights(problem: "Problem", W_star: Array, normals: Normals) -> Array:
+    """W (p, d)."""
+    W = rows_on_sphere(normals(problem.p, problem.d))
+    assert problem.m0 is not None  # as `check` says
+    for r in range(min(problem.k, problem.p)):
+        W[r :: problem.k] = turned_to(W[r :: problem.k], W_star[r], problem.m0)
+    return W
+
+
+def check(problem: "Problem") -> None:
+    """InputError without m0, or in one dimension."""
+    if problem.m0 is None:
+        expected = "a number between -1 and 1, the cosine of student row i with teacher row i mod k"
+        raise InputError("a warm start needs its overlap", key="m0", value=None, expected=expected)
+    if problem.d < 2:
+        raise InputError("no given overlap", key="m0", value=problem.m0, expected="d > 1 beside it")
+
+
+STARTS.register("warm", Start("warm", weights, frozenset({"m0"}), on_sphere=True, check=check))

@@ -1,0 +1,54 @@
+"""The committee, f* = (1/k) Σ a*_r σ*(λ*_r): a two-layer network, as the student is."""
+
+from functools import cache
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from sweeplib.numerics.binding import bound
+from sweeplib.problem.targets.target import TARGET_FIELDS, TARGETS, Target
+
+if TYPE_CHECKING:
+    from sweeplib.maths.expectations import Expectations
+
+Array = NDArray[np.float64]
+
+
+def _unbound(field: float) -> float:
+    raise NotImplementedError("bound by `labels`")
+
+
+value = _unbound
+
+
+def fill(lam_star: Array, a_star: Array, out: Array) -> None:
+    """Fill out (n,) with f* of lam_star (k, n) and a_star (k, n)."""
+    k, n = lam_star.shape
+    share = 1.0 / k
+    out[:] = 0.0
+    for r in range(k):
+        for i in range(n):
+            out[i] += share * a_star[r, i] * value(lam_star[r, i])
+
+
+@cache
+def labels(teacher_activation: str) -> Any:
+    """`fill` for teachers with this activation."""
+    from sweeplib.maths.activations import activation
+    from sweeplib.numerics.compiled import in_loops
+
+    return bound(fill, value=in_loops(activation(teacher_activation).value))
+
+
+def expectations(activation: str, teacher_activation: str) -> "Expectations":
+    """Those of the pair of activations."""
+    from sweeplib.maths.expectations import expectations as of_pair
+
+    return of_pair(activation, teacher_activation)
+
+
+TARGETS.register(
+    "committee",
+    Target("committee", r"\frac{1}{k} \sum_r a^*_r \sigma^*(\lambda^*_r)", labels, expectations, reads=TARGET_FIELDS),
+)

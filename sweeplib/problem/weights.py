@@ -1,0 +1,68 @@
+"""First weights: the one place where those of students and teachers are drawn.
+
+They come from counter-based streams, so that every dynamics can start from the same ones.
+"""
+
+import numpy as np
+from numpy.typing import NDArray
+
+from sweeplib.errors import InputError
+from sweeplib.maths.overlaps import Overlaps
+from sweeplib.numerics.random import normals, stream_key
+from sweeplib.problem import STARTS, Problem
+from sweeplib.problem.starts.start import rows_on_sphere
+
+Array = NDArray[np.float64]
+
+
+def drawn_weights(problem: Problem, *, root_seed: int, seed: int) -> tuple[Array, Array]:
+    """Weights W (p, d), W* (k, d) of replica `seed`, of the problem's laws of start."""
+    W_star = teacher_weights(problem, root_seed=root_seed, seed=seed)
+    law = problem.student_start
+
+    def of_replica(rows: int, columns: int) -> Array:
+        return _normals("student", law, rows, columns, root_seed, seed)
+
+    return STARTS[law].weights(problem, W_star, of_replica), W_star
+
+
+def teacher_weights(problem: Problem, *, root_seed: int, seed: int) -> Array:
+    """The teacher's weights W* (k, d) of replica `seed`.
+
+    Laws: `gaussian` has N(0, 1) entries; `sphere` has rows uniform on the sphere of radius √d; `orthogonal` has
+    uniformly random orthogonal rows of norm √d (k ≤ d).
+    """
+    rows = _normals("teacher", problem.teacher_start, problem.k, problem.d, root_seed, seed)
+    if problem.teacher_start == "gaussian":
+        return rows
+    return rows_on_sphere(rows) if problem.teacher_start == "sphere" else _orthogonal(rows)
+
+
+def weights_of_overlaps(overlaps: Overlaps, d: int, *, root_seed: int, seed: int) -> tuple[Array, Array]:
+    """Weights W (p, d), W* (k, d) that have these overlaps, in a uniformly random frame of R^d.
+
+    Raises InputError when d is smaller than the rank that the overlaps need.
+    """
+    width = overlaps.p + overlaps.k
+    values, vectors = np.linalg.eigh(overlaps.omega)
+    root = (vectors * np.sqrt(np.maximum(values, 0.0)))[:, ::-1]
+    rank = int((values > 1e-12 * max(1.0, values[-1])).sum())
+    if rank > d:
+        raise InputError("no weights have these overlaps", key="d", value=d, expected=f"at least their rank {rank}")
+    frame = _orthogonal(_normals("frame", "orthogonal", min(width, d), d, root_seed, seed))
+    rows = root[:, : min(width, d)] @ frame
+    return rows[: overlaps.p], rows[overlaps.p :]
+
+
+def _normals(role: str, law: str, rows: int, columns: int, root_seed: int, seed: int) -> Array:
+    """N(0, 1) numbers (rows, columns) of a replica, for this role and law."""
+    key = stream_key(root_seed, "weights", role, law, rows, columns)
+    return np.stack([normals(key, seed, row, columns) for row in range(rows)])
+
+
+def _orthogonal(rows: Array) -> Array:
+    """Uniformly random orthogonal rows of norm √d, from Gaussian ones (n, d)."""
+    if len(rows) == 1:
+        return rows_on_sphere(rows)
+    frame, upper = np.linalg.qr(rows.T)
+    return np.ascontiguousarray((frame * np.sign(np.diag(upper))).T) * np.sqrt(rows.shape[1])

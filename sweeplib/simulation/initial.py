@@ -1,0 +1,131 @@
+"""The initial states of cases, made when they are asked for, in the form that is asked for."""
+
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+from functools import lru_cache
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from sweeplib.errors import InputError
+from sweeplib.maths.overlaps import Overlaps
+from sweeplib.problem import STARTS, Problem
+from sweeplib.problem.weights import drawn_weights, teacher_weights, weights_of_overlaps
+from sweeplib.simulation.cases import Case
+
+Array = NDArray[np.float64]
+Weights = tuple[Sequence[Sequence[float]] | Array, Sequence[Sequence[float]] | Array]
+Initial = Overlaps | Weights | None
+
+REMEMBERED_WIDTH = 128
+"""Students of no more units have the overlaps of their starts remembered, as many cases start alike."""
+
+
+class CaseStarts:
+    """The initial states of some cases: each has its problem's random start, or all have `initial`.
+
+    InputError where `initial` does not fit a problem.
+    """
+
+    def __init__(self, cases: Sequence[Case], initial: Initial) -> None:
+        self._draws = [_draw(case) for case in cases]
+        self._initial: Overlaps | tuple[Array, Array] | None = None
+        if initial is not None:
+            self._initial = initial if isinstance(initial, Overlaps) else _arrays(initial)
+            for draw in self._draws:
+                _check_fit(self._initial, draw.problem)
+
+    def weights(self, i: int) -> tuple[Array, Array]:
+        """W (p, d) and W* (k, d)."""
+        draw = self._draws[i]
+        if self._initial is None:
+            return drawn_weights(draw.problem, root_seed=draw.root_seed, seed=draw.seed)
+        if isinstance(self._initial, Overlaps):
+            return weights_of_overlaps(self._initial, draw.problem.d, root_seed=draw.root_seed, seed=draw.seed)
+        W, W_star = self._initial
+        return W.copy(), W_star.copy()
+
+    def overlaps(self, i: int) -> Overlaps:
+        """The overlaps of the weights."""
+        if isinstance(self._initial, Overlaps):
+            return self._initial
+        if self._initial is None and self._draws[i].problem.p <= REMEMBERED_WIDTH:
+            return _random_overlaps(self._draws[i])
+        return Overlaps.from_weights(*self.weights(i))
+
+    def teacher_overlaps(self, i: int) -> Array:
+        """P (k, k)."""
+        draw = self._draws[i]
+        if isinstance(self._initial, Overlaps) or draw.problem.p <= REMEMBERED_WIDTH:
+            return self.overlaps(i).P
+        if self._initial is None:
+            W_star = teacher_weights(draw.problem, root_seed=draw.root_seed, seed=draw.seed)
+        else:
+            _, W_star = self._initial
+        return W_star @ W_star.T / W_star.shape[1]
+
+    def particles(self, i: int, count: int | None) -> tuple[Array, Array]:
+        """The overlaps m (count, k) with the teacher and squared norms q (count,); of another count than p, redrawn."""
+        draw = self._draws[i]
+        if count is None or count == draw.problem.p:
+            if isinstance(self._initial, Overlaps):
+                return self._initial.M.copy(), np.diag(self._initial.Q).copy()
+            W, W_star = self.weights(i)
+        elif self._initial is not None:
+            expected = f"{draw.problem.p} units, as the problem has; the dynamics asks for {count}"
+            raise InputError("the start does not fit the dynamics", key="initial", expected=expected)
+        else:
+            wide = Problem.of_valid(vars(draw.problem) | {"p": count, "a": 1.0})
+            W, W_star = drawn_weights(wide, root_seed=draw.root_seed, seed=draw.seed)
+        d = W.shape[1]
+        return W @ W_star.T / d, np.einsum("ij,ij->i", W, W) / d
+
+
+@dataclass(frozen=True)
+class _Draw:
+    """A random start: equal for cases that agree in `key`, which is all that it is a function of."""
+
+    key: tuple[Any, ...]
+    problem: Problem = field(compare=False)
+    root_seed: int = field(compare=False)
+    seed: int = field(compare=False)
+
+
+def _draw(case: Case) -> _Draw:
+    problem = case.problem
+    law = problem.student_start
+    read = tuple(getattr(problem, name) for name in sorted(STARTS[law].reads))
+    key = (law, read, problem.teacher_start, problem.p, problem.k, problem.d, case.root_seed, case.seed)
+    return _Draw(key, problem, case.root_seed, case.seed)
+
+
+@lru_cache(maxsize=8192)
+def _random_overlaps(draw: _Draw) -> Overlaps:
+    return Overlaps.from_weights(*drawn_weights(draw.problem, root_seed=draw.root_seed, seed=draw.seed))
+
+
+def _arrays(weights: Weights) -> tuple[Array, Array]:
+    W, W_star = (np.atleast_2d(np.array(part, dtype=float)) for part in weights)
+    for name, part in (("W", W), ("W_star", W_star)):
+        if part.ndim != 2 or not np.isfinite(part).all():
+            raise InputError("not weights", key=name, expected="a matrix of finite numbers")
+    return W, W_star
+
+
+def _check_fit(initial: Overlaps | tuple[Array, Array], problem: Problem) -> None:
+    if isinstance(initial, Overlaps):
+        found, squares = (initial.p, initial.k), np.diag(initial.Q)
+    else:
+        W, W_star = initial
+        if W.shape != (problem.p, problem.d):
+            expected = f"W of shape (p, d) = {(problem.p, problem.d)}"
+            raise InputError("the start does not fit the problem", key="initial", value=W.shape, expected=expected)
+        if W_star.shape[1] != problem.d:
+            raise InputError("shapes do not fit", key="W_star", value=W_star.shape, expected="as many columns as W")
+        found, squares = (len(W), len(W_star)), np.einsum("ij,ij->i", W, W) / problem.d
+    if found != (problem.p, problem.k):
+        expected = f"(p, k) = {(problem.p, problem.k)}"
+        raise InputError("the start does not fit the problem", key="initial", value=found, expected=expected)
+    if problem.spherical and not np.allclose(squares, 1.0, rtol=0, atol=1e-9):
+        raise InputError("spherical students start on the sphere", key="initial", expected="Q_ii = 1")
