@@ -21,7 +21,7 @@ def drifts_in_turn(filled: int, system: System, out: Drifts) -> None:
     """Ψ^M, Ψ^GF and Ψ^a of the first `filled` systems, and Ψ^Var of the same at Ω times `stretch`."""
     p, k, _ = system.M.shape
     Q, M, P = np.empty((p, p)), np.empty((p, k)), np.empty((k, k))
-    a, a_star, found = np.empty(p), np.empty(k), empty(p, k)
+    a, a_star, found = np.empty(p), np.empty(k), room_of(p, k)
     for lane in range(filled):
         for i in range(p):
             a[i] = system.a[i, lane]
@@ -44,6 +44,6 @@ def drifts_in_turn(filled: int, system: System, out: Drifts) -> None:
 
 
 @inlined
-def empty(p: int, k: int) -> Drifts:
+def room_of(p: int, k: int) -> Drifts:
     """Room for the drifts of a system."""
     return Drifts(np.empty((p, k)), np.empty((p, p)), np.empty((p, p)), np.empty(p))
