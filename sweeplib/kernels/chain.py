@@ -49,13 +49,14 @@ class Sample(NamedTuple):
 
 
 class Fields(NamedTuple):
-    """λ (p, lanes), λ* (k, lanes), σ(λ), c (p, lanes) and E (lanes,)."""
+    """λ (p, lanes), λ* (k, lanes), σ(λ), c (p, lanes), E and √Δ (lanes,)."""
 
     lam: Array
     lam_star: Array
     value: Array
     c: Array
     E: Array
+    deviation: Array
 
 
 class Rotations(NamedTuple):
@@ -87,16 +88,16 @@ def chain_work(settings, state, constants):  # type: ignore[no-untyped-def]
     lanes = state.shape[0] // (p * k + p * p + p)
     ends = p * k * lanes, (p * k + p * p) * lanes
     given = constants_of(constants, k)
-    rows = np.empty((9, lanes))
+    rows = np.empty((10, lanes))
     z, sure, four = np.empty((4 * ((p + k + 5) // 4), lanes)), np.empty(lanes, np.bool_), np.empty((4, 1))
     sample = Sample(z, rows[0], rows[1], rows[2], rows[3], sure, four)
     for lane in range(lanes):
-        sample.degrees[lane] = given.d[lane] - p - k
+        sample.degrees[lane], rows[9, lane] = given.d[lane] - p - k, math.sqrt(given.Delta[lane])
         sample.scale[lane], sample.width[lane] = gamma_constants(sample.degrees[lane])
     wide, teacher = np.empty((3, p, lanes)), np.empty((k, lanes))
     Q, M, P = np.empty((p, p, lanes)), np.empty((p, k, lanes)), np.empty((k, k, lanes))
     a = state[ends[1] :].reshape((p, lanes))
-    network = Network(Q, M, P, a, given.a_star, np.empty(lanes), np.empty(lanes))
+    network = Network(Q, M, P, a, given.a_star, np.empty(lanes), np.empty(lanes), np.zeros(1, np.bool_))
     fill_teacher_overlaps(given.L_star, network.P)
     return Chain(
         state[: ends[0]].reshape((p, k, lanes)),
@@ -104,7 +105,7 @@ def chain_work(settings, state, constants):  # type: ignore[no-untyped-def]
         a,
         given,
         sample,
-        Fields(wide[0], teacher, wide[1], wide[2], rows[4]),
+        Fields(wide[0], teacher, wide[1], wide[2], rows[4], rows[9]),
         Rotations(rows[5], rows[6], rows[7], rows[8]),
         network,
     )
@@ -142,11 +143,11 @@ def fill_rotations(x, y, length, cosine, sine):  # type: ignore[no-untyped-def]
     for lane in range(length.shape[0]):
         sine[lane] = y[lane]
     for lane in range(length.shape[0]):
-        length[lane] = math.sqrt(x[lane] * x[lane] + sine[lane] * sine[lane])
-    for lane in range(length.shape[0]):
-        inverse = 1.0 / length[lane] if length[lane] > 0.0 else 0.0
-        cosine[lane] = x[lane] * inverse if length[lane] > 0.0 else 1.0
+        norm = math.sqrt(x[lane] * x[lane] + sine[lane] * sine[lane])
+        inverse = 1.0 / norm if norm > 0.0 else 0.0
+        cosine[lane] = x[lane] * inverse if norm > 0.0 else 1.0
         sine[lane] *= inverse
+        length[lane] = norm
 
 
 @kernel
@@ -260,6 +261,8 @@ def shorten_slack(settings, lipschitz, work):  # type: ignore[no-untyped-def]
     second layer moves as well, there is no slack.
     """
     a, c, z, slack = work.a, work.fields.c, work.sample.z, work.network.slack
+    if not work.network.waiting[0]:
+        return
     if not lipschitz < np.inf or settings.trained:
         slack[:] = 0.0
         return
@@ -283,14 +286,14 @@ def chain_step(settings, functions, stream, work, broken):  # type: ignore[no-un
     """A step: A += c u*ᵀ, B a factor of [B + c wᵀ, s c], a += ε T σ(λ) E, with c_i = T a_i σ'(λ_i) E; project."""
     p, k = settings.p, settings.k
     A, a, constants, z = work.A, work.a, work.constants, work.sample.z
-    lam, lam_star, value, c, E = work.fields
+    lam, lam_star, value, c, E, deviation = work.fields
     lanes = E.shape[0]
     draw_normals(stream.step, stream.seed, stream.key, z)
     draw_outside(stream, work.sample, z[k + p + 1])
     fields(A, work.B, constants.L_star, z, lam, lam_star)
     functions.labels(lam_star, constants.a_star, E)
     for lane in range(lanes):
-        E[lane] += math.sqrt(constants.Delta[lane]) * z[k + p, lane]
+        E[lane] += deviation[lane] * z[k + p, lane]
     functions.value(lam.reshape(p * lanes), value.reshape(p * lanes))
     add_mean(-1.0 / p, a, value, E)
     for lane in range(lanes):

@@ -17,7 +17,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from sweeplib.numerics.binding import bound
-from sweeplib.numerics.compiled import inlined, specialised
+from sweeplib.numerics.compiled import OneSignature, inlined
 from sweeplib.numerics.random import make_fours, two_draws, words
 
 Array = NDArray[np.float64]
@@ -113,7 +113,8 @@ class Group(NamedTuple):
 class Network(NamedTuple):
     """The overlaps and second layers of a group, as the risk takes them, and room for the risk (lanes,).
 
-    `slack` (lanes,) is how far the network f may move, in the norm of L², before the risk can come to a target.
+    `slack` (lanes,) is how far the network f may move, in the norm of L², before the risk can come to a target;
+    `waiting` (1,) says whether there is one.
     """
 
     Q: Array
@@ -123,6 +124,7 @@ class Network(NamedTuple):
     a_star: Array
     risk: Array
     slack: Array
+    waiting: NDArray[np.bool_]
 
 
 @allocating
@@ -338,7 +340,7 @@ def take_steps(count, settings, functions, stream, work, group):  # type: ignore
     """Take so many steps with all lanes of a group, and note what happens."""
     network, broken, target, progress = work.network, group.broken, group.target, group.progress
     order, first = group.order, group.first
-    pending = next_targets(order, first, progress, target)
+    network.waiting[0] = next_targets(order, first, progress, target)
     prepare(settings, functions, work, broken)
     for _ in range(count):
         take_step(settings, functions, stream, work, broken)
@@ -346,11 +348,11 @@ def take_steps(count, settings, functions, stream, work, group):  # type: ignore
             note_divergences(order, first, broken, stream.step, progress.failed)
         for lane in range(broken.shape[0]):
             stream.step[lane] += np.uint64(1)
-        if pending and may_exit(network.slack):
+        if network.waiting[0] and may_exit(network.slack):
             fill_network(work)
             functions.risk(network.Q, network.M, network.P, network.a, network.a_star, network.risk)
             note_exits(order, first, network.risk, stream.step, progress)
-            pending = next_targets(order, first, progress, target)
+            network.waiting[0] = next_targets(order, first, progress, target)
             fill_slack(network.risk, target, network.slack)
 
 
@@ -381,11 +383,7 @@ def lanes_round(order, chunk, settings, functions, state, constants, progress): 
         first += lanes
 
 
-def round_of(work_space: Any, **bindings: Any) -> Any:
-    """The compiled `lanes_round` of a dynamics: `work_space`, `prepare`, `take_step` and `fill_network` bound."""
-    return specialised(lanes_round, work_space=work_space, steps=_steps(**bindings))
-
-
 @cache
-def _steps(**bindings: Any) -> Any:
-    return inlined(bound(take_steps, **bindings), _nrt=False)
+def round_of(work_space: Any, **bindings: Any) -> OneSignature:
+    """The compiled `lanes_round` of a dynamics: `work_space`, `prepare`, `take_step` and `fill_network` bound."""
+    return OneSignature(lanes_round, work_space=work_space, steps=inlined(bound(take_steps, **bindings), _nrt=False))

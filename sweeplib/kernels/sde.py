@@ -115,7 +115,7 @@ def sde_work(settings, state, constants):  # type: ignore[no-untyped-def]
         Drifts(tall[0], matrices[0], matrices[1], wide[0]),
         Fields(z, wide[1], np.empty((k, lanes)), wide[2], wide[3], rows[1], rows[2], rows[3], rows[4]),
         Step(tall[1], matrices[2], np.empty((p, lanes))),
-        Network(Q, M, P, a, given.a_star, rows[5], rows[6]),
+        Network(Q, M, P, a, given.a_star, rows[5], rows[6], np.zeros(1, np.bool_)),
     )
 
 

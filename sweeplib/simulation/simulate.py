@@ -1,13 +1,12 @@
 """simulate: one problem, any dynamics, to a labelled Dataset."""
 
 from collections.abc import Iterable, Mapping
-from dataclasses import asdict
 from typing import Any, Literal
 
 import numpy as np
 import xarray as xr
 
-from sweeplib.problem import Problem
+from sweeplib.problem import PROBLEM_FIELDS, Problem
 from sweeplib.simulation.cases import Case, numerics_version
 from sweeplib.simulation.driver import run_cases
 from sweeplib.simulation.initial import Initial
@@ -61,21 +60,21 @@ def simulate(
     cases = [Case(problem, dynamics, seed, recording, **shared) for seed in replicas]
     records = run_cases(cases, timeout=timeout, initial=initial)
     variables: dict[str, Any] = {
-        name: (("seed", *variable.dims), records.data[name], variable.attrs)
+        name: xr.Variable(("seed", *variable.dims), records.data[name], variable.attrs)
         for name, variable in recorded_variables(cases[0]).items()
     }
-    variables["status"] = (("seed",), records.status, STATUS_LABELS)
+    variables["status"] = xr.Variable("seed", records.status, STATUS_LABELS)
     steps = np.rint(np.array(recording.times) / problem.step_time())
     coords: dict[str, Any] = {
-        "seed": ("seed", np.array(replicas), {"long_name": "replica", "units": "1"}),
-        "time": ("time", np.array(recording.times), TIME_LABELS),
-        "steps": ("time", steps, STEP_LABELS),
+        "seed": xr.IndexVariable("seed", np.array(replicas), {"long_name": "replica", "units": "1"}),
+        "time": xr.IndexVariable("time", np.array(recording.times), TIME_LABELS),
+        "steps": xr.Variable("time", steps, STEP_LABELS),
     }
     if recording.thresholds:
         labels = {"long_name": "exit threshold", "units": "1", "symbol": "T"}
-        coords["threshold"] = ("threshold", np.array(recording.thresholds), labels)
+        coords["threshold"] = xr.IndexVariable("threshold", np.array(recording.thresholds), labels)
     version = numerics_version(problem, dynamics, recording.observables)
-    fields = {name: value for name, value in asdict(problem).items() if value is not None}
+    fields = {name: value for name in PROBLEM_FIELDS if (value := getattr(problem, name)) is not None}
     attrs = {"dynamics": dynamics, "root_seed": root_seed, "numerics_version": version}
     return xr.Dataset(variables, coords, {name: _storable(value) for name, value in (fields | attrs).items()})
 

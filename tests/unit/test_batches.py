@@ -42,11 +42,11 @@ def test_a_step_moves_by_the_mean_over_the_batch(batch_size, more):
 
 @pytest.mark.parametrize("spherical", [False, True])
 def test_exits_are_those_of_the_risks_of_each_step(spherical):
-    problem = Problem(batch_size=5, spherical=spherical, **FIELDS | {"gamma": 0.1})
-    times = np.arange(400) * problem.step_time()
+    problem = Problem(batch_size=5, spherical=spherical, **FIELDS | {"activation": "erf"})
+    times = np.arange(800) * problem.step_time()
     every = simulate(problem, "sgd", times=times, seeds=range(3))
-    exits = simulate(problem, "sgd", times=times[-1:], seeds=range(3), thresholds=[0.2, 0.5])
-    for place, threshold in enumerate((0.2, 0.5)):
+    exits = simulate(problem, "sgd", times=times[-1:], seeds=range(3), thresholds=[0.1, 0.2])
+    for place, threshold in enumerate((0.1, 0.2)):
         below = every.risk.values <= (1 - threshold) * every.risk.values[:, :1]
         assert below.any(axis=1).all()
         np.testing.assert_array_equal(exits.exit_steps[:, place], below.argmax(axis=1))

@@ -56,7 +56,7 @@ def test_even_blocks_fill_the_lanes(size: int, cases: int, expected: int) -> Non
 
 def test_lanes_are_those_of_the_kernels() -> None:
     """Of 65 replicas a group has 80 lanes, so that they take as long as 80."""
-    assert (group_width(1), group_width(65), group_width(10_000)) == (LANES[0], 80, LANES[1])
+    assert [group_width.py_func(left) for left in (1, 65, 10_000)] == [LANES[0], 80, LANES[1]]
     assert {name: kind.lanes for name, kind in DYNAMICS.items() if kind.lanes != (1, 1)} == {
         "sgd_chain": LANES,
         "sde": LANES,

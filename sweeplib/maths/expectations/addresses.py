@@ -4,13 +4,14 @@ Of a rule nothing but itself is compiled, once, whoever calls it.
 """
 
 from collections.abc import Callable
+from functools import cache
 from typing import Any
 
 import numpy as np
 from numba import types
 
 from sweeplib.maths.expectations.system import Drifts, System, empty_drifts
-from sweeplib.numerics.compiled import called, pointer
+from sweeplib.numerics.compiled import OneSignature, called, pointer
 
 Array = np.ndarray[Any, np.dtype[np.float64]]
 
@@ -52,11 +53,20 @@ def lane_drifts_address(rule: Callable[..., None]) -> Any:
 
 def risks(rule: Callable[..., None], Q: Array, M: Array, P: Array, a: Array, a_star: Array) -> Array:
     """The risk of n systems (n,): Q (n, p, p), M (n, p, k), P (n, k, k), a (n, p), a_star (n, k)."""
-    matrices = (np.ascontiguousarray(matrix.transpose(1, 2, 0)) for matrix in (Q, M, P))
-    layers = (np.ascontiguousarray(layer.T) for layer in (a, a_star))
+    matrices = (np.ascontiguousarray(matrix.transpose(1, 2, 0), dtype=float) for matrix in (Q, M, P))
+    layers = (np.ascontiguousarray(layer.T, dtype=float) for layer in (a, a_star))
     out = np.empty(len(M))
-    called(risk_address(rule), *matrices, *layers, out)
+    _call_risk()(risk_address(rule), *matrices, *layers, out)
     return out
+
+
+@cache
+def _call_risk() -> OneSignature:
+    return OneSignature(_call)
+
+
+def _call(rule, Q, M, P, a, a_star, out):  # type: ignore[no-untyped-def]
+    rule(Q, M, P, a, a_star, out)
 
 
 def drifts_of(rule: Callable[..., None], system: System) -> Drifts:

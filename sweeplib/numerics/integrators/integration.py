@@ -5,11 +5,12 @@ that all but rests with the linearised flow (`stiff`).
 """
 
 from collections.abc import Callable
+from functools import cache
 
 import numpy as np
 from numpy.typing import NDArray
 
-from sweeplib.numerics.compiled import specialised
+from sweeplib.numerics.compiled import OneSignature
 from sweeplib.numerics.integrators import dop853, explicit
 from sweeplib.numerics.integrators.dop853 import Equations
 from sweeplib.numerics.integrators.stiff import LinearFlow, StiffSolution, System
@@ -20,6 +21,11 @@ STEPS_A_ROUND = 200
 """Steps of each solution after which the clock is looked at."""
 FEWEST_STEPS = 100
 """The linearised flow is tried where it spares more steps than these, and one a variable."""
+
+
+@cache
+def _advance() -> OneSignature:
+    return OneSignature(explicit.advance)
 
 
 class Integration:
@@ -84,7 +90,7 @@ class Integration:
         """Take some steps; say which of `order` came as far as they will."""
         found = self._solutions
         implicit = np.isin(order, [*self._stiff, *self._flows])
-        specialised(explicit.advance)(
+        _advance()(
             self._equations,
             order[~implicit],
             until,
