@@ -13,7 +13,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from sweeplib.dynamics.replicas import Replicas
-from sweeplib.kernels.functions import labels
+from sweeplib.kernels.labels import labels
 from sweeplib.maths.activations import activation
 from sweeplib.maths.overlaps import lower_factors
 from sweeplib.numerics.compiled import called, over_arrays

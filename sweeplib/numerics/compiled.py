@@ -8,20 +8,28 @@ source files of all it calls: a cached machine code is used only while these are
 import functools
 import hashlib
 import inspect
+import math
+import sys
+import time
 import types
 from collections.abc import Callable
+from contextlib import AbstractContextManager
 from pathlib import Path
 from typing import Any
 
 import numba
 import numpy as np
 from filelock import FileLock
+from numba.core import event
 from numba.core.dispatcher import Dispatcher
 
 from sweeplib.numerics.binding import bound
 from sweeplib.numerics.elementary import vectorised
 
 _MODULES_DEEP = 3
+TOLD_AFTER = 1.0
+"""Seconds of compilation after which a line says so."""
+
 _OPTIONS: dict[str, Any] = {"error_model": "numpy", "fastmath": {"contract"}, "nogil": True}
 
 
@@ -31,6 +39,29 @@ def specialised(template: Callable[..., Any], **bindings: Any) -> Any:
     Compiled without the global interpreter lock, one thread; the same arguments give the same object again.
     """
     return _specialised(template, tuple(sorted(bindings.items())))
+
+
+class _Compilations(event.Listener):
+    """Says that something is compiled, once, when it has taken a second."""
+
+    def __init__(self, what: str) -> None:
+        self._what, self._since, self._told = what, math.inf, False
+
+    def on_start(self, event: Any) -> None:
+        """Note the first compilation; say so at a later one."""
+        self._since = min(self._since, time.monotonic())
+        if not self._told and time.monotonic() - self._since > TOLD_AFTER and sys.stderr is not None:
+            self._told = True
+            sys.stderr.write(f"sweeplib: compiling {self._what}; some seconds, once on this machine\n")
+
+    def on_end(self, event: Any) -> None:
+        """Do nothing."""
+
+
+def compilation_told(what: str) -> AbstractContextManager[None]:
+    """Have one line on stderr say that `what` is compiled while it is, if that takes longer than a second."""
+    told: AbstractContextManager[None] = event.install_listener("numba:compile", _Compilations(what))
+    return told
 
 
 class OneSignature:

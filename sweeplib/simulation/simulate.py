@@ -6,6 +6,7 @@ from typing import Any, Literal
 import numpy as np
 import xarray as xr
 
+from sweeplib.numerics.compiled import compilation_told
 from sweeplib.problem import PROBLEM_FIELDS, Problem
 from sweeplib.simulation.cases import Case, numerics_version
 from sweeplib.simulation.driver import run_cases
@@ -58,7 +59,8 @@ def simulate(
     }
     replicas = tuple(seeds)
     cases = [Case(problem, dynamics, seed, recording, **shared) for seed in replicas]
-    records = run_cases(cases, timeout=timeout, initial=initial)
+    with compilation_told(f"{dynamics} for {problem.activation}"):
+        records = run_cases(cases, timeout=timeout, initial=initial)
     variables: dict[str, Any] = {
         name: xr.Variable(("seed", *variable.dims), records.data[name], variable.attrs)
         for name, variable in recorded_variables(cases[0]).items()

@@ -11,7 +11,7 @@ import pytest
 
 from sweeplib import Problem
 from sweeplib.code.plugins import load_plugins
-from sweeplib.kernels.functions import labels
+from sweeplib.kernels.labels import labels
 from sweeplib.maths.activations import ACTIVATIONS
 from sweeplib.maths.expectations.addresses import lane_drifts_of
 from sweeplib.maths.expectations.system import System

@@ -85,16 +85,10 @@ BROKEN = {
         GAMMA + "\n  samples: [1000]",
         (":9: dynamics.sgd_chain: sgd_chain does not act on samples at ", "got 1000", "expected null, its default; or"),
     ),
-    "target that another dynamics acts on": Broken(
+    "batch that another dynamics acts on": Broken(
         PROBLEM,
-        "problem: {p: 1, k: 2, activation: square, spherical: true, target: lam1*lam2}",
-        (
-            "dynamics.sgd_chain: sgd_chain does not act on target at ",
-            "got 'lam1*lam2'",
-            "acts on it: ",
-            "ode",
-            "`where`",
-        ),
+        "problem: {p: 1, k: 2, activation: square, spherical: true, batch_size: 4}",
+        ("dynamics.sgd_chain: sgd_chain does not act on batch_size at ", "got 4", "acts on it: ", "sgd", "`where`"),
     ),
     "dimension of a view": Broken(GAMMA, f"  particle: [1]{DERIVED % 'particle/d'}", (":5: grid.particle: ",)),
     "negative d": Broken(D, "  d: [300, -1]", (":3: grid.d[1]: not a value of d; got -1", "at least 1")),

@@ -11,12 +11,12 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from numpy.typing import NDArray
 
-from sweeplib.maths.expectations.system import Drifts, System
 from sweeplib.numerics.binding import bound
 from sweeplib.problem.targets.target import TARGETS, Target
 
 if TYPE_CHECKING:
     from sweeplib.maths.expectations import Expectations
+    from sweeplib.maths.expectations.system import Drifts, System
 
 Array = NDArray[np.float64]
 
@@ -39,7 +39,7 @@ def _unbound(*_: Any) -> Any:
     raise NotImplementedError("bound by `expectations`")
 
 
-squares_risk = squares_drifts = squares_in_lanes = rotated_M = rotated_P = signs = rotated = _unbound
+squares_risk = squares_drifts = squares_in_lanes = rotated_M = rotated_P = signs = rotated = made = _unbound
 
 
 def _rotated_M(M: Array) -> Array:
@@ -73,19 +73,19 @@ def _risk(Q: Array, M: Array, P: Array, a: Array, a_star: Array, out: Array) -> 
     squares_risk(Q, rotated_M(M), rotated_P(P), a, signs(a_star), out)
 
 
-def _rotated(system: System) -> System:
+def _rotated(system: "System") -> "System":
     """The system of the squares."""
     M, P, a_star = rotated_M(system.M), rotated_P(system.P), signs(system.a_star)
-    return System(system.Q, M, P, system.a, a_star, system.Delta, system.stretch)
+    return made(system.Q, M, P, system.a, a_star, system.Delta, system.stretch)
 
 
-def _drifts(system: System, out: Drifts) -> None:
+def _drifts(system: "System", out: "Drifts") -> None:
     """See `Expectations.drifts`."""
     squares_drifts(rotated(system), out)
     out.M[:] = rotated_M(out.M)
 
 
-def _in_lanes(filled: int, system: System, out: Drifts) -> None:
+def _in_lanes(filled: int, system: "System", out: "Drifts") -> None:
     """See `Expectations.in_lanes`."""
     squares_in_lanes(filled, rotated(system), out)
     out.M[:] = rotated_M(out.M)
@@ -94,11 +94,12 @@ def _in_lanes(filled: int, system: System, out: Drifts) -> None:
 @cache
 def _of_student(activation: str) -> "Expectations":
     from sweeplib.maths.expectations import Expectations, expectations
+    from sweeplib.maths.expectations.system import System
     from sweeplib.numerics.compiled import inlined
 
     pair = expectations(activation, "square")
     rotations = {"rotated_M": inlined(_rotated_M), "rotated_P": inlined(_rotated_P), "signs": inlined(_signs)}
-    rotations["rotated"] = inlined(bound(_rotated, **rotations))
+    rotations["rotated"] = inlined(bound(_rotated, made=System, **rotations))
 
     def of_one(rule: Any) -> Any:
         return bound(_drifts, squares_drifts=inlined(rule), **rotations)

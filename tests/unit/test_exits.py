@@ -1,0 +1,30 @@
+"""Exits of the chain, whose risk is computed only when it can have come to its target: they are those of every step."""
+
+import numpy as np
+import pytest
+
+from sweeplib import Problem, simulate
+
+SETTINGS = {
+    "erf": {"activation": "erf", "p": 3, "k": 2},
+    "erf on the sphere": {"activation": "erf", "p": 2, "k": 1, "spherical": True},
+    "large steps": {"activation": "erf", "p": 2, "k": 1, "spherical": True, "gamma": 4.0, "d": 12},
+    "relu, one unit": {"activation": "relu", "p": 1, "k": 1},
+    "both layers": {"activation": "erf", "p": 2, "k": 2, "second_layer_rate": 0.5, "a": (0.5, -1.0)},
+    "no bound": {"activation": "square", "p": 2, "k": 1, "gamma": 0.1},
+}
+THRESHOLDS = (0.02, 0.1, 0.3, 0.5)
+STEPS = 500
+
+
+@pytest.mark.parametrize(("dynamics", "name"), [*(("sgd_chain", name) for name in SETTINGS), ("sde", "erf")])
+def test_an_exit_is_the_first_step_at_which_the_risk_is_low_enough(name, dynamics):
+    problem = Problem(**{"gamma": 0.5, "d": 30, "Delta": 0.05} | SETTINGS[name])
+    times = np.arange(STEPS + 1) * problem.step_time()
+    risk = simulate(problem, dynamics, times=times, seeds=range(20)).risk.values
+    exits = simulate(problem, dynamics, times=times[-1:], seeds=range(20), thresholds=THRESHOLDS).exit_steps.values
+    for place, threshold in enumerate(THRESHOLDS):
+        low = risk <= (1.0 - threshold) * risk[:, :1]
+        first = np.where(low.any(axis=1), low.argmax(axis=1), np.nan)
+        np.testing.assert_array_equal(exits[:, place], first)
+    assert np.isfinite(exits).any()
