@@ -1,6 +1,6 @@
 """What a config names in the registries: dynamics, analyses, figures, clusters, and their options."""
 
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from contextlib import contextmanager
 from typing import TYPE_CHECKING, Any
 
@@ -27,6 +27,18 @@ def figure_options(figures: Mapping[str, Any]) -> dict[str, dict[str, Any]]:
     from sweeplib.figures import FIGURES
 
     return _plugged("figures", figures, FIGURES)
+
+
+def with_references(
+    figures: Mapping[str, Mapping[str, Any]], told: Callable[[Iterable[str]], Iterable[str]]
+) -> dict[str, dict[str, Any]]:
+    """Return the options of figures with the files of published values, lists `reference`, as `told` has them."""
+    return {
+        name: {**options, "reference": list(told(options["reference"]))}
+        if isinstance(options.get("reference"), list)
+        else dict(options)
+        for name, options in figures.items()
+    }
 
 
 def analysis_options(analyses: Mapping[str, Any], figures: Mapping[str, Any]) -> dict[str, dict[str, Any]]:
