@@ -1,13 +1,17 @@
 """The keys of a sweep's YAML file, as pydantic models: their types, defaults, examples and what they mean."""
 
+import re
 from typing import Annotated, Any, Literal
 
-from pydantic import BaseModel, BeforeValidator, ConfigDict, Field, WithJsonSchema
+from pydantic import AfterValidator, BaseModel, BeforeValidator, ConfigDict, Field, WithJsonSchema
+from pydantic_core import PydanticCustomError
 
 from sweeplib.budget import NAME_LENGTH
 from sweeplib.config.values import SPACINGS
 from sweeplib.errors import InputError
+from sweeplib.validation import REFUSED
 
+NAME = r"^[A-Za-z0-9][A-Za-z0-9._-]*$"
 SCALAR = {"type": ["number", "string", "boolean"]}
 SPACING = {
     "type": "object",
@@ -38,6 +42,12 @@ def _mapping(value: Any) -> Any:
             raise InputError("name given twice", key=f"[{place}]", value=name)
         names[name] = {}
     return names
+
+
+def _name(value: str) -> str:
+    if not re.fullmatch(NAME, value):
+        raise PydanticCustomError(REFUSED, "letters, digits, `-`, `_` and `.`, first a letter or digit")
+    return value
 
 
 def _times(value: Any) -> Any:
@@ -89,8 +99,8 @@ class DynamicsSection(Section):
 class SweepConfig(Section):
     """A sweep: a grid of problems, the dynamics to run on them, what to record and what to make of it."""
 
-    name: str = Field(
-        pattern=r"^[A-Za-z0-9][A-Za-z0-9._-]*$",
+    name: Annotated[str, AfterValidator(_name)] = Field(
+        json_schema_extra={"pattern": NAME},
         max_length=NAME_LENGTH,
         description="The sweep's name, of its folder in `results/` too: letters, digits, `-`, `_` and `.`. "
         "By default the name of the file.",

@@ -35,8 +35,13 @@ def _with_files(source: str, files: dict[tuple[str, ...], list[str]]) -> str:
     """The same YAML, all else as it was written, with these lists of files."""
     root = yaml.compose(source, yaml.SafeLoader)
     for place, names in files.items():
-        node = root
-        for key in place:
-            node = next(value for found, value in node.value if found.value == key)
-        node.value = [yaml.ScalarNode("tag:yaml.org,2002:str", name) for name in names]
+        if (node := _at(root, place)) is not None:
+            node.value = [yaml.ScalarNode("tag:yaml.org,2002:str", name) for name in names]
     return str(yaml.serialize(root, Dumper=yaml.SafeDumper, allow_unicode=True, width=100))
+
+
+def _at(node: yaml.Node | None, place: tuple[str, ...]) -> yaml.Node | None:
+    """The node under some keys; None where there is none."""
+    for key in place:
+        node = next((value for found, value in node.value if found.value == key), None) if node is not None else None
+    return node
