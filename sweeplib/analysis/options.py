@@ -13,8 +13,8 @@ import numpy as np
 import pydantic
 from pydantic import Field
 
-from sweeplib.design.expected import choices, expected
 from sweeplib.errors import InputError
+from sweeplib.validation import Location, refusal
 
 Confidence = Annotated[float, Field(gt=0, lt=1)]
 Part = Annotated[float, Field(ge=0, le=1)]
@@ -54,12 +54,12 @@ def _check(key: str, value: Any, function: Callable[..., Any], kind: str) -> Non
     try:
         _adapter(function, key).validate_python(plain, strict=True)
     except pydantic.ValidationError as error:
-        details = error.errors()[0]
-        words = choices(details)
-        place = "".join(f"[{part}]" if isinstance(part, int) else "" for part in details["loc"])
-        said = None if words else expected(details)
-        problem = f"not a valid {kind}"
-        raise InputError(problem, key=key + place, value=details["input"], expected=said, choices=words) from None
+        raise refusal(error, wrong=f"not a valid {kind}", named=lambda place: key + _places(place)) from None
+
+
+def _places(location: Location) -> str:
+    """Where in a list it is: [2] of ("list", 2); what else there is are pydantic's names of types."""
+    return "".join(f"[{part}]" for part in location if isinstance(part, int))
 
 
 @cache

@@ -6,9 +6,10 @@ before any number.
 """
 
 import ast
-import gc
 from collections.abc import Iterator
 from typing import Any
+
+from sweeplib.code.syntax import Fields, is_docstring, prefix_notation
 
 BY_VALUE = frozenset(
     {
@@ -42,33 +43,14 @@ _UNSEEN = frozenset({"annotation", "returns", "ctx", "simple", "kind", "type_com
 
 def numerical_code(text: str) -> tuple[str, list[ast.stmt]]:
     """The syntax tree of what counts in a source, in prefix notation, and its import statements."""
-    parts: list[str] = []
     imports: list[ast.stmt] = []
-    collecting = gc.isenabled()
-    gc.disable()  # a tree is all live objects: collecting among them takes as long as parsing
-    try:
-        _write(ast.parse(text), parts, imports)
-    finally:
-        if collecting:
-            gc.enable()
-    return " ".join(parts), imports
 
-
-def _write(node: Any, parts: list[str], imports: list[ast.stmt]) -> None:
-    if isinstance(node, ast.AST):
+    def fields(node: ast.AST) -> Fields:
         if isinstance(node, ast.Import | ast.ImportFrom):
             imports.append(node)
-        parts.append("Assign" if isinstance(node, ast.AnnAssign) else type(node).__name__)
-        for name, field in _fields(node):
-            if field is not None and field != []:
-                parts.append(name)
-                _write(field, parts, imports)
-    elif isinstance(node, list):
-        parts.append(f"[{len(node)}")
-        for part in node:
-            _write(part, parts, imports)
-    else:
-        parts.append(repr(node))
+        return _fields(node)
+
+    return prefix_notation(text, fields), imports
 
 
 def _fields(node: ast.AST) -> Iterator[tuple[str, Any]]:
@@ -97,8 +79,10 @@ def _fields(node: ast.AST) -> Iterator[tuple[str, Any]]:
 def _counts(part: Any, parent: ast.AST) -> bool:
     """Whether a part of a list in a syntax tree, if it is a statement, can change a number."""
     match part:
-        case ast.Expr(value=ast.Constant(value=str())) | ast.If(test=ast.Name(id="TYPE_CHECKING"), orelse=[]):
+        case ast.If(test=ast.Name(id="TYPE_CHECKING"), orelse=[]):
             return False
+        case ast.Expr():
+            return not is_docstring(part)
         case ast.ImportFrom(module=module):
             return module not in BY_VALUE
         case ast.AnnAssign(target=target, annotation=annotation) if _is_options(parent):

@@ -7,7 +7,6 @@ so that it can import the files beside it.
 import hashlib
 import importlib
 import importlib.util
-import os
 import sys
 import traceback
 from collections.abc import Iterable
@@ -38,24 +37,6 @@ class _Plugin:
 
 
 _plugins: dict[str, _Plugin] = {}
-
-
-def located(plugins: Iterable[str], folder: Path) -> tuple[str, ...]:
-    """The plugins with the paths of files absolute; relative ones are relative to `folder`."""
-    return tuple(
-        str((folder / Path(plugin).expanduser()).resolve()) if _is_file(plugin) else plugin for plugin in plugins
-    )
-
-
-def named(plugins: Iterable[str]) -> list[str]:
-    """The plugins with files by their names alone, which say the same wherever they lie."""
-    return [Path(plugin).name if _is_file(plugin) else plugin for plugin in plugins]
-
-
-def seen_from(plugins: Iterable[str], folder: Path) -> list[str]:
-    """The plugins with the paths of files relative to `folder`, so that both can be moved together."""
-    start = folder.resolve()
-    return [os.path.relpath(plugin, start) if _is_file(plugin) else plugin for plugin in plugins]
 
 
 def load_plugins(plugins: Iterable[str]) -> None:

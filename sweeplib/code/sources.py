@@ -1,7 +1,20 @@
-"""Digests of source code: what decides whether a stored result is still the result of the code at hand."""
+"""Digests of source code: what decides whether a stored result is still the result of the code at hand.
+
+There are three, as there are three things that code makes:
+
+- `modules_digest`, of a *number*: the part of modules and of all that they import that can change a number
+  (`numerical_code`). It is in the identity of a case, which is computed again where it has changed.
+- `code`, of a *file of a stage* (figures, reports, plugins, `floors_digest` and `plugins_digest`): all but
+  docstrings, comments and layout, as labels and messages are seen there. It is in the params of rules, which run again.
+- of *machine code*, in `numerics/compiled.py`: the bytes of the files of a kernel and of the functions that it reaches,
+  with the values of constants that the compiler takes over. It is in the name of a compiled function. It follows
+  functions, not imports; numba's own cache is by file, so no part of a file is left out; and the numerics import
+  nothing of this room.
+
+The first two are texts of one syntax tree (`prefix_notation`), with other parts of it left out.
+"""
 
 import ast
-import gc
 import hashlib
 from collections.abc import Iterable, Iterator
 from functools import cache
@@ -9,6 +22,7 @@ from pathlib import Path
 from typing import Any
 
 from sweeplib.code.numerical_code import numerical_code
+from sweeplib.code.syntax import Fields, is_docstring, prefix_notation
 from sweeplib.code.user_modules import PACKAGE, module_spec, package_of, user_file, with_parents
 
 _ROOT = Path(__file__).parents[1]
@@ -18,36 +32,20 @@ _WITH_DOCSTRING = (ast.Module, ast.ClassDef, ast.FunctionDef, ast.AsyncFunctionD
 def code(path: Path) -> str:
     """What of a source file can change what it does: no comments, docstrings or layout where it is Python."""
     if path.suffix == ".py":
-        return _effective(path.read_text(encoding="utf-8"))
+        return prefix_notation(path.read_text(encoding="utf-8"), _effective)
     return path.read_bytes().decode("latin-1")
 
 
-def _effective(text: str) -> str:
-    """The syntax tree of a source without docstrings, written in prefix notation."""
-    parts: list[str] = []
-    collecting = gc.isenabled()
-    gc.disable()  # a tree is all live objects: collecting among them takes as long as parsing
-    try:
-        _flatten(ast.parse(text), parts)
-    finally:
-        if collecting:
-            gc.enable()
-    return " ".join(parts)
+def _effective(node: ast.AST) -> Fields:
+    """All fields of a node, without docstrings."""
+    fields = [(name, getattr(node, name, None)) for name in node._fields]
+    if isinstance(node, _WITH_DOCSTRING):
+        return [(name, _undocumented(field) if name == "body" else field) for name, field in fields]
+    return fields
 
 
-def _flatten(node: Any, parts: list[str]) -> None:
-    if isinstance(node, ast.AST):
-        parts.append(type(node).__name__)
-        if isinstance(node, _WITH_DOCSTRING):
-            node.body = [part for part in node.body if not _is_docstring(part)]
-        for name in node._fields:
-            _flatten(getattr(node, name, None), parts)
-    elif isinstance(node, list):
-        parts.append(f"[{len(node)}")
-        for part in node:
-            _flatten(part, parts)
-    else:
-        parts.append(repr(node))
+def _undocumented(body: Any) -> list[ast.stmt]:
+    return [part for part in body if not is_docstring(part)]
 
 
 def modules_digest(modules: Iterable[str]) -> str:
@@ -125,7 +123,3 @@ def _file(name: str) -> Path:
     if spec is None or spec.origin is None:
         raise ModuleNotFoundError(f"no source of module {name!r}")
     return Path(spec.origin)
-
-
-def _is_docstring(node: ast.stmt) -> bool:
-    return isinstance(node, ast.Expr) and isinstance(node.value, ast.Constant) and isinstance(node.value.value, str)

@@ -7,9 +7,17 @@ from pathlib import Path
 from typing import Any, NoReturn
 
 from sweeplib.budget import ASKED, CASE_BYTES, CASES, NAMES, PAIRS, SEEDS, VALUES, WHERE, refuse_more
-from sweeplib.code.plugins import load_plugins, located, named
+from sweeplib.code.plugins import load_plugins
+from sweeplib.code.user_paths import located, named
 from sweeplib.config.models import DynamicsSection, SweepConfig
-from sweeplib.config.plugged import analysis_options, check_fit, cluster_settings, figure_options, run_options
+from sweeplib.config.plugged import (
+    analysis_options,
+    check_fit,
+    cluster_settings,
+    figure_options,
+    run_options,
+    with_references,
+)
 from sweeplib.config.strict_yaml import written
 from sweeplib.config.values import count, values
 from sweeplib.design.expressions import Expression
@@ -44,7 +52,8 @@ def sweep_of(config: SweepConfig, folder: Path) -> Sweep:
     clock = _expression(config.times.scale, "times.scale") if config.times.scale is not None else None
     grid = _grid(config, clock)
     seeds = _seeds(config.seeds)
-    figures = figure_options(config.figures)
+    with _paths_at("figures"):
+        figures = with_references(figure_options(config.figures), lambda files: located(files, folder))
     with _paths_at("cluster"):
         cluster = cluster_settings(config.cluster).located(folder)
     sweep = Sweep(
@@ -318,7 +327,7 @@ def _with_source(sweep: Sweep, config: SweepConfig) -> Sweep:
 
     complete = config.model_dump(mode="json")
     complete["dynamics"] = {name: _written_run(run) for name, run in sweep.runs.items()}
-    complete |= {"analyses": sweep.analyses, "figures": sweep.figures}
+    complete |= {"analyses": sweep.analyses, "figures": with_references(sweep.figures, named)}
     complete["pair_by"] = None if sweep.pair_by is None else ["seed", *sweep.pair_by]
     complete["cluster"] = cluster_of(sweep).model_dump(mode="json")
     complete["plugins"] = named(sweep.plugins)

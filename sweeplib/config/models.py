@@ -1,27 +1,19 @@
 """The keys of a sweep's YAML file, as pydantic models: their types, defaults, examples and what they mean."""
 
+import re
 from typing import Annotated, Any, Literal
 
-from pydantic import BaseModel, BeforeValidator, ConfigDict, Field, WithJsonSchema
+from pydantic import AfterValidator, BaseModel, BeforeValidator, ConfigDict, Field, PlainValidator
+from pydantic_core import PydanticCustomError
+from typing_extensions import TypedDict
 
 from sweeplib.budget import NAME_LENGTH
 from sweeplib.config.values import SPACINGS
 from sweeplib.errors import InputError
+from sweeplib.validation import REFUSED
 
-SCALAR = {"type": ["number", "string", "boolean"]}
-SPACING = {
-    "type": "object",
-    "properties": {
-        name: {"type": "array", "items": {"type": "number"}, "minItems": 2, "maxItems": 3, "description": usage}
-        for name, (_, usage) in SPACINGS.items()
-    },
-    "minProperties": 1,
-    "maxProperties": 1,
-    "additionalProperties": False,
-}
-VALUES: Any = {"anyOf": [{"type": "array", "items": SCALAR, "minItems": 1}, SPACING]}
-NAMED = {"type": "object", "additionalProperties": {"type": ["object", "null"]}}
-NAMES = {"anyOf": [{"type": "array", "items": {"type": "string"}, "uniqueItems": True}, NAMED]}
+ONE_KEY = ConfigDict(extra="forbid", json_schema_extra={"minProperties": 1, "maxProperties": 1})
+NAME = r"^[A-Za-z0-9][A-Za-z0-9._-]*$"
 
 
 def _mapping(value: Any) -> Any:
@@ -40,19 +32,65 @@ def _mapping(value: Any) -> Any:
     return names
 
 
+def _name(value: str) -> str:
+    if not re.fullmatch(NAME, value):
+        raise PydanticCustomError(REFUSED, "letters, digits, `-`, `_` and `.`, first a letter or digit")
+    return value
+
+
 def _times(value: Any) -> Any:
     """Return times given as values alone as `{values: ...}`."""
     return value if isinstance(value, dict) and {"values", "scale"} & set(value) else {"values": value}
-
-
-Spec = Annotated[Any, WithJsonSchema(VALUES)]
-Named = Annotated[dict[str, dict[str, Any]], BeforeValidator(_mapping), WithJsonSchema(NAMES)]
 
 
 class Section(BaseModel):
     """Keys of a config: none but those declared, of no type but their own."""
 
     model_config = ConfigDict(extra="forbid", strict=True, frozen=True)
+
+
+Ends = Annotated[list[float], Field(min_length=2, max_length=3)]
+
+
+class Spacing(TypedDict, total=False):
+    """Values that are worked out from their ends: one of these."""
+
+    __pydantic_config__ = ONE_KEY  # type: ignore[misc]
+
+    linspace: Annotated[Ends, Field(description=SPACINGS["linspace"][1])]
+    logspace: Annotated[Ends, Field(description=SPACINGS["logspace"][1])]
+    geomspace: Annotated[Ends, Field(description=SPACINGS["geomspace"][1])]
+    range: Annotated[Ends, Field(description=SPACINGS["range"][1])]
+
+
+Scalar = float | str | bool
+Values = Annotated[list[Scalar], Field(min_length=1)] | Spacing
+
+
+class Axes(BaseModel):
+    """A grid as it is written: the values of each axis, and axes that move together."""
+
+    model_config = ConfigDict(extra="allow")
+    __pydantic_extra__: dict[str, Values]
+
+    zip: list[dict[str, Values]] = Field(default_factory=list)
+
+
+def _as_written(value: Any) -> Any:
+    """Return what has a type for editors and readers alone: `values` and `build` say what is wrong with it."""
+    return value
+
+
+Names = Annotated[list[str], Field(json_schema_extra={"uniqueItems": True})]
+Named = Annotated[
+    dict[str, dict[str, Any]],
+    BeforeValidator(_mapping, json_schema_input_type=Names | dict[str, dict[str, Any] | None]),
+]
+Spec = Annotated[Any, PlainValidator(_as_written, json_schema_input_type=Values)]
+Wanted = Annotated[Any, PlainValidator(_as_written, json_schema_input_type=Values | Scalar)]
+Fixed = Annotated[Any, PlainValidator(_as_written, json_schema_input_type=Scalar | list[Scalar] | None)]
+Seeds = Annotated[Any, PlainValidator(_as_written, json_schema_input_type=Annotated[int, Field(ge=1)] | Values)]
+Grid = Annotated[dict[str, Any], BeforeValidator(_as_written, json_schema_input_type=Axes)]
 
 
 class Times(Section):
@@ -74,7 +112,7 @@ class DynamicsSection(Section):
 
     model_config = ConfigDict(extra="allow")
 
-    where: dict[str, Any] = Field(
+    where: dict[str, Wanted] = Field(
         default_factory=dict,
         description="Run this dynamics only where axes, or `seed`, have one of these values; by default everywhere.",
         examples=[{"d": [300]}],
@@ -86,23 +124,28 @@ class DynamicsSection(Section):
     )
 
 
+Dynamics = Annotated[
+    dict[str, DynamicsSection],
+    BeforeValidator(_mapping, json_schema_input_type=Names | dict[str, DynamicsSection | None]),
+]
+
+
 class SweepConfig(Section):
     """A sweep: a grid of problems, the dynamics to run on them, what to record and what to make of it."""
 
-    name: str = Field(
-        pattern=r"^[A-Za-z0-9][A-Za-z0-9._-]*$",
+    name: Annotated[str, AfterValidator(_name)] = Field(
+        json_schema_extra={"pattern": NAME},
         max_length=NAME_LENGTH,
         description="The sweep's name, of its folder in `results/` too: letters, digits, `-`, `_` and `.`. "
         "By default the name of the file.",
         examples=["quickstart"],
     )
-    problem: dict[str, Any] = Field(
+    problem: dict[str, Fixed] = Field(
         default_factory=dict,
         description="What stays the same: fields of a problem (below), and numbers that expressions use by name.",
         examples=[{"p": 1, "k": 1, "activation": "square", "spherical": True}],
-        json_schema_extra={"additionalProperties": {"type": ["number", "string", "boolean", "array", "null"]}},
     )
-    grid: dict[str, Any] = Field(
+    grid: Grid = Field(
         default_factory=dict,
         description="The axes: the values of a field of a problem, or of a number that expressions use. A list "
         "or a spacing each; all combinations are run. Under `zip`, axes that move together.",
@@ -110,10 +153,6 @@ class SweepConfig(Section):
             {"d": [300, 1000], "gamma": {"linspace": [0.03, 0.14, 12]}},
             {"zip": [{"p": [1, 4], "d": [100, 400]}]},
         ],
-        json_schema_extra={
-            "properties": {"zip": {"type": "array", "items": {"type": "object", "additionalProperties": VALUES}}},
-            "additionalProperties": VALUES,
-        },
     )
     derive: dict[str, str] = Field(
         default_factory=dict,
@@ -121,7 +160,7 @@ class SweepConfig(Section):
         "`a if c else b` and abs, ceil, exp, floor, log, max, min, round, sqrt.",
         examples=[{"gamma": "gamma0 * d**-delta", "p": "round(p0 * d**kappa)"}],
     )
-    seeds: Annotated[Any, WithJsonSchema({"anyOf": [{"type": "integer", "minimum": 1}, VALUES]})] = Field(
+    seeds: Seeds = Field(
         default=1,
         description="The replicas of each point: how many, or a list, or a spacing. More may be asked for later.",
         examples=[128, {"range": [0, 64]}],
@@ -139,12 +178,12 @@ class SweepConfig(Section):
         "in these fields, for paired comparisons; `seed` is always among them. By default every point has its own.",
         examples=[["seed", "d"]],
     )
-    dynamics: Annotated[dict[str, DynamicsSection], BeforeValidator(_mapping), WithJsonSchema(NAMES)] = Field(
+    dynamics: Dynamics = Field(
         min_length=1,
         description="The dynamics to run: a list of names, or each name with `where` and its options (below).",
         examples=[["sgd_chain", "ode"], {"sgd": {"where": {"d": [300]}}, "ode": {"rtol": 1e-8}}],
     )
-    times: Annotated[Times, BeforeValidator(_times), WithJsonSchema(VALUES)] = Field(
+    times: Annotated[Times, BeforeValidator(_times, json_schema_input_type=Values | Times)] = Field(
         description="When to record, in ODE time t = steps·γ/(p d): a list, a spacing, or `values` with a `scale`. "
         "The last is the horizon.",
         examples=[{"linspace": [0, 12, 61]}, {"values": [0, 1, 10], "scale": "p/gamma"}],

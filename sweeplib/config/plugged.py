@@ -1,13 +1,13 @@
 """What a config names in the registries: dynamics, analyses, figures, clusters, and their options."""
 
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from contextlib import contextmanager
 from typing import TYPE_CHECKING, Any
 
 import pydantic
 
-from sweeplib.design.expected import choices, expected
 from sweeplib.errors import InputError
+from sweeplib.validation import refusal
 
 if TYPE_CHECKING:
     from sweeplib.design.sweep import Sweep
@@ -27,6 +27,18 @@ def figure_options(figures: Mapping[str, Any]) -> dict[str, dict[str, Any]]:
     from sweeplib.figures import FIGURES
 
     return _plugged("figures", figures, FIGURES)
+
+
+def with_references(
+    figures: Mapping[str, Mapping[str, Any]], told: Callable[[Iterable[str]], Iterable[str]]
+) -> dict[str, dict[str, Any]]:
+    """Return the options of figures with the files of published values, lists `reference`, as `told` has them."""
+    return {
+        name: {**options, "reference": list(told(options["reference"]))}
+        if isinstance(options.get("reference"), list)
+        else dict(options)
+        for name, options in figures.items()
+    }
 
 
 def analysis_options(analyses: Mapping[str, Any], figures: Mapping[str, Any]) -> dict[str, dict[str, Any]]:
@@ -98,19 +110,11 @@ def _validated(model: type[pydantic.BaseModel], given: Mapping[str, Any], key: s
     try:
         return model.model_validate(given)
     except pydantic.ValidationError as error:
-        details = error.errors()[0]
-        name = ".".join(str(part) for part in details["loc"])
-        if details["type"] == "extra_forbidden":
-            refusal = InputError("unknown option", key=f"{key}.{name}", value=name, choices=model.model_fields)
-        elif details["type"] == "missing":
-            refusal = InputError("this option is needed", key=f"{key}.{name}")
-        else:
-            words = choices(details)
-            refusal = InputError("not a valid value", key=f"{key}.{name}", value=details["input"], choices=words)
-            refusal.expected = None if words else expected(details)
+        known, missing = model.model_fields, "this option is needed"
+        refused = refusal(error, unknown="unknown option", missing=missing, known=lambda _: known).within(prefix=key)
         if not model.model_fields:
-            refusal.expected = "no options"
-        raise refusal from None
+            refused.expected = "no options"
+        raise refused from None
 
 
 def _plugged(key: str, named: Mapping[str, Any], registry: Mapping[str, Any]) -> dict[str, dict[str, Any]]:

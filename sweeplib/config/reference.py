@@ -5,7 +5,7 @@ import json
 import re
 from collections.abc import Iterable, Iterator
 from dataclasses import MISSING, fields
-from typing import Any, Literal, NamedTuple, get_args, get_origin
+from typing import Annotated, Any, Literal, NamedTuple, get_args, get_origin
 
 from pydantic import BaseModel, TypeAdapter
 from pydantic.fields import FieldInfo
@@ -62,14 +62,9 @@ def generated() -> dict[str, str]:
 def json_schema() -> dict[str, Any]:
     """Return the JSON schema (2020-12) of a config file."""
     schema = SweepConfig.model_json_schema()
-    schema["$defs"] = {model.__name__: model.model_json_schema() for model in (Times, DynamicsSection)}
     schema["properties"]["problem"]["properties"] = {
         name: {"description": meaning} | TypeAdapter(FIELD_TYPES[name]).json_schema()
         for name, meaning in problem_meanings().items()
-    }
-    schema["properties"]["times"]["anyOf"].append({"$ref": "#/$defs/Times"})
-    schema["properties"]["dynamics"]["anyOf"][1]["additionalProperties"] = {
-        "anyOf": [{"$ref": "#/$defs/DynamicsSection"}, {"type": "null"}]
     }
     schema["required"] = [name for name in schema["required"] if name != "name"]
     return {"$schema": "https://json-schema.org/draft/2020-12/schema"} | schema
@@ -188,13 +183,10 @@ def _code(value: Any) -> str:
 
 
 def _type(field: FieldInfo) -> str:
-    schema = next((item for item in field.metadata if hasattr(item, "json_schema")), None)
-    if schema is not None:
-        return _words(schema.json_schema)
     if get_origin(field.annotation) is Literal:
         return " or ".join(f"`{value}`" for value in get_args(field.annotation))
-    annotation: Any = field.annotation
-    return _words(TypeAdapter(annotation).json_schema())
+    kind: Any = Annotated[(field.annotation, *field.metadata)] if field.metadata else field.annotation
+    return _words(TypeAdapter(kind).json_schema())
 
 
 _TYPES = {
@@ -208,15 +200,18 @@ _TYPES = {
 }
 
 
-def _words(schema: Any) -> str:
-    """Return a JSON schema in a few words."""
+def _words(schema: Any, named: Any = None) -> str:
+    """Return a JSON schema, of which parts are in `named`, in a few words."""
+    named = schema.get("$defs", {}) if named is None else named
+    if "$ref" in schema:
+        return _words(named[schema["$ref"].rpartition("/")[2]], named)
     if "enum" in schema:
         return " or ".join(f"`{value}`" for value in schema["enum"])
     if "anyOf" in schema:
-        return " or ".join(dict.fromkeys(_words(part) for part in schema["anyOf"]))
+        return " or ".join(dict.fromkeys(_words(part, named) for part in schema["anyOf"]))
     if "linspace" in schema.get("properties", {}):
         return "spacing"
-    kind = schema.get("type", "mapping")
-    if kind == "array" and "type" in schema.get("items", {}) and isinstance(schema["items"]["type"], str):
+    kind = schema["type"]
+    if kind == "array" and "type" in schema.get("items", {}):
         return f"list of {_TYPES[schema['items']['type']]}s"
     return _TYPES[kind]

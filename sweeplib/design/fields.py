@@ -6,9 +6,9 @@ from typing import Annotated, Any, get_args, get_type_hints
 
 import pydantic
 
-from sweeplib.design.expected import choices, expected
 from sweeplib.errors import InputError
 from sweeplib.problem import NAMED_FIELDS, PROBLEM_FIELDS, Problem, checked_name
+from sweeplib.validation import wanted
 
 FIELD_TYPES: dict[str, Any] = {
     name: hint for name, hint in get_type_hints(Problem, include_extras=True).items() if name in PROBLEM_FIELDS
@@ -59,8 +59,7 @@ def _refusal(name: str, value: Any, details: Any) -> InputError:
         return InputError(problem, value=value, expected="a whole number")
     if name not in FIELD_TYPES and not isinstance(value, float):
         details = {**details, "type": "float_type"}
-    words = choices(details)
-    return InputError(problem, value=value, expected=None if words else expected(details), choices=words)
+    return InputError(problem, value=value, **wanted(details))
 
 
 @cache

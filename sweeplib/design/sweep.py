@@ -7,6 +7,7 @@ from functools import cached_property
 from typing import Any
 
 from sweeplib.code.plugins import load_plugins
+from sweeplib.data.published import references_digest
 from sweeplib.design.cluster import ClusterSettings
 from sweeplib.design.expressions import Expression
 from sweeplib.design.grid import Batch, Grid, Point
@@ -148,6 +149,12 @@ class Sweep:
         for _, case in self.probed(dynamics):
             digest.update(case.identity())
         return digest.hexdigest()
+
+    def drawing(self, figure: str) -> dict[str, Any]:
+        """Return the options of a figure, a hash of published values in place of their files: what draws it anew."""
+        options = self.figures[figure]
+        files = options.get("reference")
+        return {**options, "reference": references_digest(files)} if isinstance(files, list) else dict(options)
 
     def _run(self, dynamics: str) -> Run:
         if dynamics not in self.runs:

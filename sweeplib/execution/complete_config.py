@@ -1,11 +1,12 @@
 """The complete config of a sweep, beside its results."""
 
+from collections.abc import Iterator, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 import yaml
 
-from sweeplib.code.plugins import seen_from
+from sweeplib.code.user_paths import seen_from
 from sweeplib.storage.files import write_text
 
 if TYPE_CHECKING:
@@ -15,16 +16,32 @@ if TYPE_CHECKING:
 def write_complete_config(sweep: "Sweep", directory: Path) -> Path:
     """The path of config.yaml in a sweep's directory: the same sweep, loaded from there.
 
-    The paths of plugins are relative to it, so that a project can be moved, or copied, with its results.
+    The paths of plugins and of published values are relative to it, so that a project can be moved, or copied, with its
+    results.
     """
-    text = _with_plugins(sweep.source, seen_from(sweep.plugins, directory)) if sweep.plugins else sweep.source
-    return write_text(directory / "config.yaml", text)
+    files = {place: seen_from(names, directory) for place, names in _named_files(sweep) if names}
+    return write_text(directory / "config.yaml", _with_files(sweep.source, files) if files else sweep.source)
 
 
-def _with_plugins(source: str, plugins: list[str]) -> str:
-    """The same YAML, all else as it was written, with these plugins."""
+def _named_files(sweep: "Sweep") -> Iterator[tuple[tuple[str, ...], Sequence[str]]]:
+    """The lists of files that a sweep names, under the keys of its config at which they stand."""
+    yield ("plugins",), sweep.plugins
+    for name, options in sweep.figures.items():
+        if isinstance(options.get("reference"), list):
+            yield ("figures", name, "reference"), options["reference"]
+
+
+def _with_files(source: str, files: dict[tuple[str, ...], list[str]]) -> str:
+    """The same YAML, all else as it was written, with these lists of files."""
     root = yaml.compose(source, yaml.SafeLoader)
-    for key, value in root.value:
-        if key.value == "plugins":
-            value.value = [yaml.ScalarNode("tag:yaml.org,2002:str", plugin) for plugin in plugins]
+    for place, names in files.items():
+        if (node := _at(root, place)) is not None:
+            node.value = [yaml.ScalarNode("tag:yaml.org,2002:str", name) for name in names]
     return str(yaml.serialize(root, Dumper=yaml.SafeDumper, allow_unicode=True, width=100))
+
+
+def _at(node: yaml.Node | None, place: tuple[str, ...]) -> yaml.Node | None:
+    """The node under some keys; None where there is none."""
+    for key in place:
+        node = next((value for found, value in node.value if found.value == key), None) if node is not None else None
+    return node

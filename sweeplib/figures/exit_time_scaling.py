@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -16,8 +16,9 @@ from sweeplib.figures.facets import Facets, arranged, each, used_dynamics
 from sweeplib.figures.figure import FIGURES, Figure
 from sweeplib.figures.interactive import INTERACTIVE, Interactive
 from sweeplib.figures.labels import axis_label, value_label
-from sweeplib.figures.legend import dynamics_entries, hue_entries, legend_below, theory_entries
+from sweeplib.figures.legend import Entry, dynamics_entries, hue_entries, legend_below, theory_entries
 from sweeplib.figures.panels import panel_grid
+from sweeplib.figures.references import check_references, references
 from sweeplib.figures.style import THEORY_DASHES, dynamics_look, line_look, look, plain_ticks
 from sweeplib.storage.outline import outline_of
 
@@ -33,6 +34,7 @@ CAPTION = (
     "runs did not exit are left out. Curves: annealed (dotted) and quenched (dashed) theory, and the latter with the "
     "noise of SGD (solid)."
 )
+COLUMNS = ("d", "exit_time_mean")
 
 
 def exit_time_scaling(
@@ -42,17 +44,20 @@ def exit_time_scaling(
     where: Mapping[str, Any] | None = None,
     panel: str | None = None,
     hue: str | None = None,
+    reference: Sequence[str] = (),
 ) -> Drawing:
     """A figure of the mean exit time against d; axes neither at `where` nor panel nor colour stand at their middle."""
-    split = _arranged(ds, analyses, where=where, panel=panel, hue=hue)
+    split = _arranged(ds, analyses, where=where, panel=panel, hue=hue, reference=reference)
     data = split.of(analyses["exit_times"].assign(applies=exit_theory_holds(ds)))
     parts = split.panels(data)
     panels = panel_grid(len(parts), width=2.5, alone=3.8, height=2.8)
     shown = used_dynamics(data)
+    published = references(reference, *COLUMNS)
     for place, part in each(data, parts):
         for index, one in each(part, split.hues(part)):
             _points(panels.stacks[place][0], one, shown, look(index))
             _theory(panels.stacks[place][0], one, index)
+            published.draw(panels.stacks[place][0], one)
         if split.panel:
             panels.title(place, value_label(part[split.panel]))
     axes = panels.stacks[0][0]
@@ -62,13 +67,17 @@ def exit_time_scaling(
     panels.xlabel(axis_label(data["d"]))
     panels.ylabel(axis_label(data["exit_time_mean"]))
     panels.note(split.title(data))
-    _legend(panels.drawing, data, split, shown)
+    _legend(panels.drawing, data, split, shown, published.entries())
     return panels.drawing
 
 
-def _arranged(ds: xr.Dataset | Outline, analyses: Mapping[str, xr.Dataset | Outline], **choice: Any) -> Facets:
+def _arranged(
+    ds: xr.Dataset | Outline, analyses: Mapping[str, xr.Dataset | Outline], *, reference: Sequence[str], **choice: Any
+) -> Facets:
     need_axis(outline_of(ds), "d")
-    return arranged(analyses["exit_times"], {"dynamics", "d"}, **choice)
+    split = arranged(analyses["exit_times"], {"dynamics", "d"}, **choice)
+    check_references(reference, *COLUMNS, analyses["exit_times"], split)
+    return split
 
 
 def _points(axes: Axes, one: xr.Dataset, shown: list[str], looks: dict[str, str]) -> None:
@@ -95,10 +104,10 @@ def _theory(axes: Axes, one: xr.Dataset, index: int) -> None:
         axes.plot(d, np.where(np.isfinite(time), time, np.nan), zorder=1, **line)
 
 
-def _legend(drawing: Drawing, data: xr.Dataset, split: Facets, shown: list[str]) -> None:
+def _legend(drawing: Drawing, data: xr.Dataset, split: Facets, shown: list[str], published: list[Entry]) -> None:
     hues = hue_entries(data, split)
     kinds = dynamics_entries(shown)
-    legend_below(drawing, [hues, kinds, theory_entries(THEORY_DASHES)])
+    legend_below(drawing, [hues, kinds, theory_entries(THEORY_DASHES), published])
 
 
 def unrestricted(ds: xr.Dataset, analyses: Mapping[str, xr.Dataset]) -> xr.Dataset:

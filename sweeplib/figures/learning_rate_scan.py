@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, Any, Literal
 
 import numpy as np
@@ -17,6 +17,7 @@ from sweeplib.figures.interactive import INTERACTIVE, Interactive
 from sweeplib.figures.labels import axis_label, symbol, value_label
 from sweeplib.figures.legend import Entry, dynamics_entries, hue_entries, legend_below, theory_entries
 from sweeplib.figures.panels import panel_grid
+from sweeplib.figures.references import check_references, references
 from sweeplib.figures.style import FAINT, INK, THEORY_DASHES, dynamics_look, line_look, look, plain_ticks
 from sweeplib.storage.outline import outline_of
 
@@ -32,6 +33,7 @@ CAPTION = (
     "Below: the learning rate of least steps with its bootstrap interval (an arrow where it ends at the edge of the "
     "scan), the optimum of annealed and quenched theory (vertical line) and that corrected for the noise of SGD (bars)."
 )
+COLUMNS = ("gamma", "exit_steps_mean")
 SCALES = {"d": "/d", "d log d": r"/(d\,\log d)", "1": ""}
 
 
@@ -43,26 +45,31 @@ def learning_rate_scan(
     panel: str | None = None,
     hue: str | None = None,
     scale: Literal["d", "d log d", "1"] = "d",
+    reference: Sequence[str] = (),
 ) -> Drawing:
     """A figure of mean exit steps over `scale` against γ/γ_opt (γ where no theory applies), and of the optima below.
 
     `where` fixes axes at values; of the others, one becomes the panels and one the colours. Markers: filled for the
     first stochastic dynamics, open for a second, crosses for deterministic ones.
     """
-    split = _arranged(ds, analyses, where=where, panel=panel, hue=hue, scale=scale)
+    split = _arranged(ds, analyses, where=where, panel=panel, hue=hue, scale=scale, reference=reference)
     data = _data(analyses, split)
     parts = split.panels(data)
     rows = len(split.hues(data))
+    published = references(reference, *COLUMNS)
     stack = (2.3, 0.25 + 0.21 * rows)
     panels = panel_grid(len(parts), width=2.4, alone=4.2, height=2.8 + 0.17 * rows, stack=stack, share_x=False)
     for place, part in each(data, parts):
         _panel(panels.stacks[place], part, split, scale)
+        for _, one in each(part, split.hues(part)):
+            units = {"x_unit": one["unit"].item(), "y_unit": _step_unit(one, scale)}
+            published.draw(panels.stacks[place][0], one, **units)
         if split.panel:
             panels.title(place, value_label(part[split.panel]))
     panels.xlabel(_rate_label(data))
     panels.ylabel(_steps_label(data, scale))
     panels.note(split.title(data))
-    _legend(panels.drawing, data, split)
+    _legend(panels.drawing, data, split, published.entries())
     return panels.drawing
 
 
@@ -74,9 +81,12 @@ def _arranged(
     panel: str | None,
     hue: str | None,
     scale: str,
+    reference: Sequence[str],
 ) -> Facets:
     along = outline_of(analyses["optimal_learning_rate"]).attrs["along"]
-    return arranged(analyses["exit_times"], {"dynamics", along}, where, panel, hue, spare=False)
+    split = arranged(analyses["exit_times"], {"dynamics", along}, where, panel, hue, spare=False)
+    check_references(reference, *COLUMNS, analyses["exit_times"], split)
+    return split
 
 
 def _data(analyses: Mapping[str, xr.Dataset], split: Facets) -> xr.Dataset:
@@ -205,13 +215,14 @@ def _steps_label(data: xr.Dataset, scale: str) -> str:
     return f"{steps['long_name']}\n${steps['symbol']}{SCALES[scale]}$"
 
 
-def _legend(drawing: Drawing, data: xr.Dataset, split: Facets) -> None:
+def _legend(drawing: Drawing, data: xr.Dataset, split: Facets, published: list[Entry]) -> None:
     shown = used_dynamics(data)
     mark = {"marker": "|", "linestyle": "none", "markersize": 9}
     line = mark | {"markeredgewidth": 0.8, "color": FAINT, "gid": "optimum"}
     bar = mark | {"markeredgewidth": 2.4, "color": INK, "alpha": 0.4, "gid": "corrected"}
     marks: list[Entry] = [(line, "optimum of theory"), (bar, "noise-corrected optimum")]
-    legend_below(drawing, [hue_entries(data, split), dynamics_entries(shown), theory_entries(THEORY_DASHES), marks])
+    hues = hue_entries(data, split)
+    legend_below(drawing, [hues, dynamics_entries(shown), theory_entries(THEORY_DASHES), marks, published])
 
 
 def exit_points(ds: xr.Dataset, analyses: Mapping[str, xr.Dataset]) -> xr.Dataset:

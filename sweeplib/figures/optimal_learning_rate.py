@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -17,6 +17,7 @@ from sweeplib.figures.learning_rate_scan import optima
 from sweeplib.figures.legend import Entry, dynamics_entries, hue_entries, legend_below
 from sweeplib.figures.over_width import dodged, measured_dynamics, over_width, width_axis, widths, with_width
 from sweeplib.figures.panels import panel_grid
+from sweeplib.figures.references import check_references, references
 from sweeplib.figures.style import (
     FAINT,
     INK,
@@ -40,6 +41,7 @@ CAPTION = (
     "arrow where the interval goes on beyond the learning rates scanned. Dashed: theory for d → ∞; solid: theory with "
     "the noise of SGD at this d, ending where it has no optimum. Below: the same over the dashed line."
 )
+COLUMNS = ("p", "gamma_opt")
 LIMIT: Any = THEORY_DASHES["quenched"]
 
 
@@ -50,20 +52,24 @@ def optimal_learning_rate(
     where: Mapping[str, Any] | None = None,
     panel: str | None = None,
     hue: str | None = None,
+    reference: Sequence[str] = (),
 ) -> Drawing:
     """A figure of γ_opt against p, and below, where theory applies, of its ratio to theory.
 
     By default a panel for each d and a colour for each Δ; other axes stand at `where`, or at their middle.
     """
-    split = _arranged(ds, analyses, where=where, panel=panel, hue=hue)
+    split = _arranged(ds, analyses, where=where, panel=panel, hue=hue, reference=reference)
     data = with_width(split.of(analyses["optimal_learning_rate"]))
     known = bool(data["gamma_opt_theory"].notnull().all())
     parts = split.panels(data)
     stack, height = ((1.0, 1.0), 4.2) if known else ((1.0,), 2.4)
     panels = panel_grid(len(parts), width=2.1, alone=3.6, height=height, stack=stack)
     shown = measured_dynamics(data, "gamma_opt")
+    published = references(reference, *COLUMNS)
     for place, part in each(data, parts):
         _panel(panels.stacks[place], part, split, shown)
+        for _, one in each(part, split.hues(part)):
+            published.draw(panels.stacks[place][0], one)
         if split.panel:
             panels.title(place, value_label(part[split.panel]))
     panels.xlabel(axis_label(data["p"]))
@@ -72,12 +78,16 @@ def optimal_learning_rate(
         optimum, unit = symbol(data["gamma_opt"]), symbol(data["gamma_opt_theory"])
         panels.ylabel(f"over theory, $d\\to\\infty$\n{optimum}/{unit}", level=1)
     panels.note(split.title(data))
-    _legend(panels.drawing, data, split, shown)
+    _legend(panels.drawing, data, split, shown, published.entries())
     return panels.drawing
 
 
-def _arranged(_: xr.Dataset | Outline, analyses: Mapping[str, xr.Dataset | Outline], **choice: Any) -> Facets:
-    return over_width(analyses["optimal_learning_rate"], **choice)
+def _arranged(
+    _: xr.Dataset | Outline, analyses: Mapping[str, xr.Dataset | Outline], *, reference: Sequence[str], **choice: Any
+) -> Facets:
+    split = over_width(analyses["optimal_learning_rate"], **choice)
+    check_references(reference, *COLUMNS, analyses["optimal_learning_rate"], split)
+    return split
 
 
 def _panel(grid: Any, part: xr.Dataset, split: Facets, shown: list[str]) -> None:
@@ -121,14 +131,14 @@ def _theory(axes: Axes, one: xr.Dataset, index: int, *, relative: bool) -> None:
     axes.plot(x, ratio, linewidth=0.9, zorder=1, **line_look(index, "corrected"))
 
 
-def _legend(drawing: Drawing, data: xr.Dataset, split: Facets, shown: list[str]) -> None:
+def _legend(drawing: Drawing, data: xr.Dataset, split: Facets, shown: list[str], published: list[Entry]) -> None:
     beyond = beyond_look({"color": INK}) | {"linestyle": "none"}
     kinds = [*dynamics_entries(shown), (beyond, "beyond the scan")]
     lines: list[Entry] = [
         ({"color": INK, "linewidth": 0.9, "linestyle": LIMIT, "gid": "limit"}, r"theory, $d\to\infty$"),
         ({"color": INK, "linewidth": 0.9, "gid": "corrected"}, "noise-corrected theory"),
     ]
-    legend_below(drawing, [hue_entries(data, split), kinds, lines])
+    legend_below(drawing, [hue_entries(data, split), kinds, lines, published])
 
 
 FIGURES.register(

@@ -15,6 +15,7 @@ from sweeplib.figures.interactive import INTERACTIVE, Interactive
 from sweeplib.figures.labels import axis_label, dynamics_label, dynamics_order, value_label
 from sweeplib.figures.legend import Entry, legend_below
 from sweeplib.figures.panels import panel_grid
+from sweeplib.figures.references import check_references, references
 from sweeplib.figures.style import COLOURS, INK, line_look, look, plain_ticks
 from sweeplib.storage.outline import outline_of
 
@@ -31,6 +32,7 @@ CAPTION = (
     "the runs have no value any more, as they stopped at their exits, diverged or ran out of time."
 )
 DASHES = ("solid", (0, (4, 1.5)), (0, (1, 1)), (0, (5, 1, 1, 1)))
+COLUMNS = ("time", "risk")
 BAND = (0.1, 0.5, 0.9)
 DARKER, LIGHTER = 0.6, 0.55
 MARKS = 5
@@ -44,16 +46,19 @@ def risk_curves(
     where: Mapping[str, Any] | None = None,
     panel: str | None = None,
     hue: str | None = None,
+    reference: Sequence[str] = (),
 ) -> Drawing:
     """A figure of risk against time; axes neither fixed by `where` nor panel nor colour stand at their middle."""
-    split = _arranged(ds, analyses, where=where, panel=panel, hue=hue)
+    split = _arranged(ds, analyses, where=where, panel=panel, hue=hue, reference=reference)
     data = split.of(ds[["risk", "status"]])
     parts = split.panels(data)
     panels = panel_grid(len(parts), width=2.4, alone=4.0, height=2.6)
     shown = run_dynamics(data)
+    published = references(reference, *COLUMNS)
     for place, part in each(data, parts):
         for index, one in each(part, split.hues(part)):
             _curves(panels.stacks[place][0], one, shown, index, marked=split.hue is not None)
+            published.draw(panels.stacks[place][0], one)
         if split.panel:
             panels.title(place, value_label(part[split.panel]))
     axes = panels.stacks[0][0]
@@ -65,13 +70,17 @@ def risk_curves(
     panels.xlabel(axis_label(ds["time"]))
     panels.ylabel(axis_label(ds["risk"]))
     panels.note(split.title(ds))
-    _legend(panels.drawing, data, split, shown)
+    _legend(panels.drawing, data, split, shown, published.entries())
     return panels.drawing
 
 
-def _arranged(ds: xr.Dataset | Outline, _: Mapping[str, xr.Dataset | Outline], **choice: Any) -> Facets:
+def _arranged(
+    ds: xr.Dataset | Outline, _: Mapping[str, xr.Dataset | Outline], *, reference: Sequence[str], **choice: Any
+) -> Facets:
     require(ds, "risk")
-    return arranged(outline_of(ds).only("risk"), {"dynamics", "seed", "time"}, **choice)
+    split = arranged(outline_of(ds).only("risk"), {"dynamics", "seed", "time"}, **choice)
+    check_references(reference, *COLUMNS, ds, split)
+    return split
 
 
 def run_dynamics(data: xr.Dataset) -> list[str]:
@@ -139,14 +148,14 @@ def _line(name: str, place: int, colour: str) -> dict[str, Any]:
     return {"color": tint, "linestyle": dashes, "linewidth": 2.8, "zorder": 2}
 
 
-def _legend(drawing: Drawing, data: xr.Dataset, split: Facets, shown: list[str]) -> None:
+def _legend(drawing: Drawing, data: xr.Dataset, split: Facets, shown: list[str], published: list[Entry]) -> None:
     hues: list[Entry] = [
         (line_look(index) | {"marker": look(index)["marker"]}, value_label(one[split.hue]))
         for index, one in each(data, split.hues(data))
         if split.hue
     ]
     kinds = [(_line(name, place, INK) | {"gid": name}, dynamics_label(name)) for place, name in enumerate(shown)]
-    legend_below(drawing, [hues, kinds])
+    legend_below(drawing, [hues, kinds, published])
 
 
 def risk_bands(ds: xr.Dataset, _: Mapping[str, xr.Dataset]) -> xr.Dataset:

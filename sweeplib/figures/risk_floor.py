@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -13,8 +13,9 @@ from sweeplib.figures.facets import Facets, arranged, each, used_dynamics
 from sweeplib.figures.figure import FIGURES, Figure
 from sweeplib.figures.interactive import INTERACTIVE, Interactive
 from sweeplib.figures.labels import axis_label, value_label
-from sweeplib.figures.legend import dynamics_entries, hue_entries, legend_below
+from sweeplib.figures.legend import Entry, dynamics_entries, hue_entries, legend_below
 from sweeplib.figures.panels import panel_grid
+from sweeplib.figures.references import check_references, references
 from sweeplib.figures.style import DIM, FAINT, INK, dynamics_look, line_look, look, plain_ticks
 from sweeplib.theory import asymptotic_risk
 
@@ -29,6 +30,7 @@ CAPTION = (
     "Mean population risk over the last part of the runs against the learning rate, with standard errors over the "
     "seeds. Solid: the floor γΔ/(1 − 6γ) of theory. Below: the ratio to it."
 )
+COLUMNS = ("gamma", "risk_floor")
 
 
 def risk_floor(
@@ -38,17 +40,21 @@ def risk_floor(
     where: Mapping[str, Any] | None = None,
     panel: str | None = None,
     hue: str | None = None,
+    reference: Sequence[str] = (),
 ) -> Drawing:
     """A figure of the final risk against γ, and below, where theory applies, of its ratio to theory."""
-    split = _arranged(ds, analyses, where=where, panel=panel, hue=hue)
+    split = _arranged(ds, analyses, where=where, panel=panel, hue=hue, reference=reference)
     data = split.of(analyses["risk_floor"])
     parts = split.panels(data)
     known = bool((data["risk_floor_theory"] > 0.0).any())
     stack, height = ((2.2, 1.0), 3.9) if known else ((1.0,), 2.7)
     panels = panel_grid(len(parts), width=2.3, alone=3.8, height=height, stack=stack)
     shown = used_dynamics(data)
+    published = references(reference, *COLUMNS)
     for place, part in each(data, parts):
         _panel(panels.stacks[place], part, split, shown)
+        for _, one in each(part, split.hues(part)):
+            published.draw(panels.stacks[place][0], one)
         if split.panel:
             panels.title(place, value_label(part[split.panel]))
     panels.stacks[0][0].set_yscale("log")
@@ -58,12 +64,16 @@ def risk_floor(
     if known:
         panels.ylabel("over theory", level=1)
     panels.note(split.title(data))
-    _legend(panels.drawing, data, split, shown)
+    _legend(panels.drawing, data, split, shown, published.entries())
     return panels.drawing
 
 
-def _arranged(ds: xr.Dataset | Outline, analyses: Mapping[str, xr.Dataset | Outline], **choice: Any) -> Facets:
-    return arranged(analyses["risk_floor"], {"dynamics", scan_dim(ds)}, **choice)
+def _arranged(
+    ds: xr.Dataset | Outline, analyses: Mapping[str, xr.Dataset | Outline], *, reference: Sequence[str], **choice: Any
+) -> Facets:
+    split = arranged(analyses["risk_floor"], {"dynamics", scan_dim(ds)}, **choice)
+    check_references(reference, *COLUMNS, analyses["risk_floor"], split)
+    return split
 
 
 def _panel(grid: Any, part: xr.Dataset, split: Facets, shown: list[str]) -> None:
@@ -100,13 +110,16 @@ def _theory(axes: Axes, part: xr.Dataset, split: Facets) -> None:
             break
 
 
-def _legend(drawing: Drawing, data: xr.Dataset, split: Facets, shown: list[str]) -> None:
+def _legend(drawing: Drawing, data: xr.Dataset, split: Facets, shown: list[str], published: list[Entry]) -> None:
     line = {"color": INK, "linewidth": 0.9, "gid": "theory"}
     theory = [(line, r"theory, $\gamma\Delta/(1-6\gamma)$")]
-    legend_below(drawing, [hue_entries(data, split), dynamics_entries(shown), theory])
+    legend_below(drawing, [hue_entries(data, split), dynamics_entries(shown), theory, published])
 
 
-FIGURES.register("risk_floor", Figure("risk_floor", risk_floor, CAPTION, needs=("risk_floor",), arrange=_arranged))
+FIGURES.register(
+    "risk_floor",
+    Figure("risk_floor", risk_floor, CAPTION, needs=("risk_floor",), arrange=_arranged),
+)
 INTERACTIVE.register(
     "risk_floors",
     Interactive(

@@ -16,6 +16,7 @@ from sweeplib.problem.starts import STARTS
 from sweeplib.problem.targets import TARGETS
 from sweeplib.problem.targets.target import TARGET_FIELDS
 from sweeplib.registry import Registry
+from sweeplib.validation import refusal
 
 PositiveFloat = Annotated[float, Field(gt=0, allow_inf_nan=False)]
 Width = Annotated[int, Field(ge=1, lt=2**63)]
@@ -215,9 +216,5 @@ _BLANK = {name: DEFAULTS.get(name) for name in PROBLEM_FIELDS}
 
 
 def _explained(error: pydantic.ValidationError) -> InputError:
-    first = error.errors()[0]
-    key = str(first["loc"][0]) if first["loc"] else None
-    if first["type"] in ("missing", "missing_argument"):
-        return InputError("a problem needs this field", key=key)
-    expected = first["msg"].removeprefix("Input should be ")
-    return InputError("not a valid problem", key=key, value=first["input"], expected=expected)
+    missing = "a problem needs this field"
+    return refusal(error, wrong="not a valid problem", missing=missing, named=lambda location: str(location[0]))

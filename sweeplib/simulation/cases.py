@@ -22,6 +22,7 @@ from sweeplib.observables import OBSERVABLES
 from sweeplib.problem import DEFAULTS, PROBLEM_FIELDS, STARTS, TARGETS, Problem, problem_expectations
 from sweeplib.simulation.recording import Recording
 from sweeplib.simulation.variables import observable_of, recorded_variables
+from sweeplib.validation import refusal
 
 
 @dataclass(frozen=True)
@@ -190,18 +191,12 @@ def _series(form: Activation) -> tuple[Any, Any]:
 def numerical_options(dynamics: str, options: tuple[tuple[str, Any], ...]) -> NumericalOptions:
     """The options of a dynamics, those not given at their defaults; InputError for one it does not have or allow."""
     kind = DYNAMICS[dynamics].Options
-    given = dict(options)
-    unknown = next((name for name in given if name not in kind.model_fields), None)
-    if unknown is not None:
-        choices = kind.model_fields or ("none at all",)
-        raise InputError(f"{dynamics} has no such option", key=dynamics, value=unknown, choices=choices)
     try:
-        return kind(**given)
+        return kind(**dict(options))
     except pydantic.ValidationError as error:
-        first = error.errors()[0]
-        expected = first["msg"].removeprefix("Input should be ")
-        key = f"{dynamics}.{first['loc'][0]}"
-        raise InputError("not a valid option", key=key, value=first["input"], expected=expected) from None
+        known, unknown = kind.model_fields or ("none at all",), f"{dynamics} has no such option"
+        refused = refusal(error, wrong="not a valid option", unknown=unknown, known=lambda _: known)
+        raise refused.within(prefix=dynamics) from None
 
 
 def numerics_version(problem: Problem, dynamics: str, observables: Iterable[str]) -> str:

@@ -17,9 +17,9 @@ GOOD = {"gamma": 0.1, "p": 2, "k": 1, "d": 50, "Delta": 0.5, "activation": "squa
     [
         ({"gamma": -1.0}, "gamma", "greater than 0"),
         ({"gamma": float("nan")}, "gamma", "finite"),
-        ({"p": 0}, "p", "greater than or equal to 1"),
-        ({"d": 1.5}, "d", "integer"),
-        ({"Delta": -0.1}, "Delta", "greater than or equal to 0"),
+        ({"p": 0}, "p", "a number of at least 1"),
+        ({"d": 1.5}, "d", "a whole number"),
+        ({"Delta": -0.1}, "Delta", "a number of at least 0"),
         ({"activation": "sqaure"}, "activation", "did you mean 'square'"),
         ({"teacher_activation": "erff"}, "teacher_activation", "did you mean 'erf'"),
         ({"gama": 1.0}, "gama", "did you mean 'gamma'"),

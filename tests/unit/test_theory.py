@@ -7,6 +7,7 @@ from scipy.integrate import solve_ivp
 from scipy.optimize import minimize_scalar
 
 from sweeplib import theory
+from sweeplib.data.published import reference
 from sweeplib.maths.expectations import expectations
 from sweeplib.theory.exit_times import mean_log_growth, noise_variance
 from tests import plain
@@ -47,13 +48,20 @@ def test_optimal_learning_rate_minimises_the_steps(p, Delta):
     assert theory.escape_rate(largest, p, Delta) == pytest.approx(0.0, abs=1e-12)
 
 
-def test_optimal_learning_rate_at_one_unit():
-    np.testing.assert_allclose(theory.optimal_learning_rate(1, np.array([0.0, 1.0])), [1 / 12, 1 / 13])
+@pytest.mark.parametrize(
+    ("name", "formula", "column"),
+    [
+        ("phase_retrieval_optima", theory.optimal_learning_rate, "gamma_opt"),
+        ("phase_retrieval_gains", theory.overparametrisation_gain, "gain"),
+    ],
+)
+def test_published_optima_and_gains(name, formula, column):
+    p, Delta, values = (np.array(reference(name).columns[each]) for each in ("p", "Delta", column))
+    np.testing.assert_allclose(formula(p, Delta), values, rtol=1e-14)
 
 
-def test_overparametrisation_gain():
+def test_gain_is_the_ratio_of_the_steps():
     assert theory.overparametrisation_gain(1, 0.7) == pytest.approx(1.0)
-    assert theory.overparametrisation_gain(np.inf, 1.0) == pytest.approx(13 / 3)
     steps = [
         p / (theory.optimal_learning_rate(p, 0.5) * theory.escape_rate(theory.optimal_learning_rate(p, 0.5), p, 0.5))
         for p in (1, 5)

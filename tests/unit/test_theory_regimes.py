@@ -4,6 +4,7 @@ import numpy as np
 import pytest
 import xarray as xr
 
+from sweeplib.data.published import reference
 from sweeplib.theory import (
     coupling_exponent,
     deviation_exponent,
@@ -17,20 +18,13 @@ from sweeplib.theory.regimes import BOUNDARIES, REGIMES
 S = np.linspace(-1.0, 1.5, 1001)
 
 
-@pytest.mark.parametrize(
-    ("delta", "kappa", "name"),
-    [
-        (0.0, 0.0, "plateau"),
-        (-0.3, 0.3, "plateau"),
-        (-1 / 3, 1 / 3, "plateau"),
-        (0.0, 0.5, "perfect_learning"),
-        (-0.4, 0.5, "perfect_learning"),
-        (-0.4, 0.1, "bad_learning"),
-        (-0.5, 0.0, "no_ode"),
-        (-5 / 6, 1 / 3, "no_ode"),
-        (-1.0, 0.0, "no_ode"),
-    ],
-)
+@pytest.mark.parametrize("row", list(reference("regimes").rows()), ids=str)
+def test_published_regimes(row):
+    assert REGIMES[int(regime(row["delta"], row["kappa"]))] == row["regime"]
+    assert steps_exponent(row["delta"], row["kappa"]) == pytest.approx(row["steps_exponent"])
+
+
+@pytest.mark.parametrize(("delta", "kappa", "name"), [(-1 / 3, 1 / 3, "plateau"), (-5 / 6, 1 / 3, "no_ode")])
 def test_regimes_with_rounding_on_their_boundaries(delta, kappa, name):
     assert REGIMES[int(regime(delta, kappa))] == name
 

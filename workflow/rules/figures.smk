@@ -20,7 +20,7 @@ rule figure:
         name="|".join(sweep.figures),
     params:
         directory=directory,
-        options=lambda wildcards: sweep.figures[wildcards.name],
+        options=lambda wildcards: sweep.drawing(wildcards.name),
         caption=caption,
         code=code("figure", "figures", "theory"),
         failed=lambda wildcards: failures["figure", wildcards.name],

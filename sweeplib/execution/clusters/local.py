@@ -13,8 +13,8 @@ from pydantic import AfterValidator, Field
 from pydantic_core import PydanticCustomError
 
 from sweeplib.design.cluster import CLUSTERS, ClusterSettings
-from sweeplib.design.expected import REFUSED
 from sweeplib.execution.child import ONE_THREAD
+from sweeplib.validation import REFUSED
 
 if TYPE_CHECKING:
     from distributed import Client

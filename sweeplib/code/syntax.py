@@ -1,0 +1,44 @@
+"""Source code as the text of its syntax tree, which has no comments and no layout."""
+
+import ast
+import gc
+from collections.abc import Callable, Iterable
+from typing import Any
+
+Fields = Iterable[tuple[str, Any]]
+
+
+def prefix_notation(text: str, fields: Callable[[ast.AST], Fields]) -> str:
+    """The syntax tree of a source in prefix notation, of each node the `fields` asked for, empty ones left out.
+
+    An assignment with an annotation is written as one without, but for its fields.
+    """
+    parts: list[str] = []
+    collecting = gc.isenabled()
+    gc.disable()  # a tree is all live objects: collecting among them takes as long as parsing
+    try:
+        _write(ast.parse(text), parts, fields)
+    finally:
+        if collecting:
+            gc.enable()
+    return " ".join(parts)
+
+
+def is_docstring(node: ast.AST) -> bool:
+    """Whether a statement is nothing but a text."""
+    return isinstance(node, ast.Expr) and isinstance(node.value, ast.Constant) and isinstance(node.value.value, str)
+
+
+def _write(node: Any, parts: list[str], fields: Callable[[ast.AST], Fields]) -> None:
+    if isinstance(node, ast.AST):
+        parts.append("Assign" if isinstance(node, ast.AnnAssign) else type(node).__name__)
+        for name, field in fields(node):
+            if field is not None and field != []:
+                parts.append(name)
+                _write(field, parts, fields)
+    elif isinstance(node, list):
+        parts.append(f"[{len(node)}")
+        for part in node:
+            _write(part, parts, fields)
+    else:
+        parts.append(repr(node))

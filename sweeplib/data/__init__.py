@@ -1,0 +1,1 @@
+"""Published values and curves, and the reader of files of them."""

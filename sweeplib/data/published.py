@@ -1,0 +1,123 @@
+"""Published values: CSV files whose columns have the names of a dataset, and that say where they come from.
+
+The files of the package lie in `reference/` beside this module and are known by their names; a user's own by their
+paths, which end in `.csv`. Comments come first: `# source: ...`, the label in figures; `# how: ...`, how the values
+were read or computed; `# drawn: curve` where the rows are points of a curve. Then the names of the columns, then a row
+a line. A column is one of numbers, or one of texts.
+"""
+
+import csv
+import hashlib
+from collections.abc import Iterable, Iterator, Mapping
+from dataclasses import dataclass
+from pathlib import Path
+
+from sweeplib.budget import FILE_BYTES
+from sweeplib.errors import InputError
+
+FOLDER = Path(__file__).parent / "reference"
+SUFFIX = ".csv"
+DRAWN = ("points", "curve")
+
+Value = float | str
+
+
+@dataclass(frozen=True)
+class Reference:
+    """Published values: the columns, of one length, and where they come from.
+
+    `source` labels them in figures, `how` says how they were read or computed, `drawn` is one of `DRAWN`.
+    """
+
+    name: str
+    columns: Mapping[str, tuple[Value, ...]]
+    source: str
+    how: str = ""
+    drawn: str = "points"
+
+    def rows(self) -> Iterator[dict[str, Value]]:
+        """Yield the rows, as the values by the names of their columns."""
+        for values in zip(*self.columns.values(), strict=True):
+            yield dict(zip(self.columns, values, strict=True))
+
+
+def known_references() -> list[str]:
+    """The names of the files of the package."""
+    return sorted(path.stem for path in FOLDER.glob(f"*{SUFFIX}"))
+
+
+def reference(name: str) -> Reference:
+    """The values in a file of the package, given by its name, or in a user's own, given by its path.
+
+    InputError for a file that is not there, that cannot be read, or that is no table.
+    """
+    return _table(Path(name).stem, _text(name))
+
+
+def references_digest(names: Iterable[str]) -> str:
+    """A hash of the contents of some files, given as to `reference`; a file that is not there counts as empty."""
+    digest = hashlib.blake2b(digest_size=12)
+    for name in names:
+        path = _path(name)
+        digest.update(hashlib.blake2b(path.read_bytes() if path.is_file() else b"").digest())
+    return digest.hexdigest()
+
+
+def _path(name: str) -> Path:
+    return Path(name) if name.endswith(SUFFIX) else FOLDER / f"{name}{SUFFIX}"
+
+
+def _text(name: str) -> str:
+    path, own = _path(name), name.endswith(SUFFIX)
+    if not own and name not in known_references():
+        expected = f"a file's path that ends in {SUFFIX}, or one of " + ", ".join(known_references())
+        raise InputError("no such reference", value=name, expected=expected, choices=known_references())
+    try:
+        with path.open("rb") as file:
+            content = file.read(FILE_BYTES + 1)
+        text = content.decode("utf-8-sig")
+    except FileNotFoundError:
+        near = [other.name for other in path.parent.glob(f"*{SUFFIX}")]
+        raise InputError(f"no such file: {path}", value=path.name, expected="a CSV file", choices=near) from None
+    except (OSError, ValueError) as error:
+        reason = error.strerror if isinstance(error, OSError) else "not text in UTF-8"
+        raise InputError(f"cannot be read: {reason}", value=path.name, expected="a CSV file") from None
+    if len(content) > FILE_BYTES:
+        raise InputError("too large a file", value=path.name, expected=f"at most {FILE_BYTES} bytes")
+    return text
+
+
+def _table(name: str, text: str) -> Reference:
+    lines = [(number, line) for number, line in enumerate(text.splitlines(), 1) if line.strip()]
+    comments = dict(_comment(line) for _, line in lines if line.startswith("#"))
+    numbered = [(number, line) for number, line in lines if not line.startswith("#")]
+    if len(numbered) < 2:
+        raise InputError("no table", value=name, expected="a line with the names of the columns, then rows of values")
+    cells = [(number, [cell.strip() for cell in next(csv.reader([line]))]) for number, line in numbered]
+    [(_, names), *rows] = cells
+    repeated = next((each for each in names if names.count(each) > 1 or not each), None)
+    if repeated is not None:
+        raise InputError("not the names of columns", value=repeated, expected="different names in the first line")
+    for number, row in rows:
+        if len(row) != len(names):
+            problem = f"line {number} of {name}: {len(row)} values"
+            raise InputError(problem, value=",".join(row), expected=f"{len(names)}, one a column")
+    columns = {each: _column([row[place] for _, row in rows]) for place, each in enumerate(names)}
+    drawn = comments.get("drawn", DRAWN[0])
+    if drawn not in DRAWN:
+        raise InputError(f"{name}: not a way to be drawn", value=drawn, choices=DRAWN)
+    return Reference(name, columns, comments.get("source") or name, comments.get("how", ""), drawn)
+
+
+def _comment(line: str) -> tuple[str, str]:
+    key, _, said = line.lstrip("# ").partition(":")
+    return key.strip(), said.strip()
+
+
+def _column(cells: list[str]) -> tuple[Value, ...]:
+    """The cells as numbers, if all of them are (an empty one is NaN), or as they are; true and false are 1 and 0."""
+    spelt = {"": "nan", "true": "1", "false": "0"}
+    try:
+        return tuple(float(spelt.get(cell.lower(), cell)) for cell in cells)
+    except ValueError:
+        return tuple(cells)
