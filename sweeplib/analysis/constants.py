@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from sweeplib.analysis.cells import constants, field
+from sweeplib.analysis.problem_fields import constants, field
 from sweeplib.design.fields import FIELD_TYPES
 
 if TYPE_CHECKING:

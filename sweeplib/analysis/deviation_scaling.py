@@ -10,11 +10,12 @@ from numpy.typing import NDArray
 
 from sweeplib.analysis.analysis import ANALYSES, Analysis
 from sweeplib.analysis.bootstrap import resampled_counts, resampled_means
-from sweeplib.analysis.cells import field, labelled
 from sweeplib.analysis.differences import deviations_outline, differences
 from sweeplib.analysis.fits import line_fit
+from sweeplib.analysis.labels import labelled
 from sweeplib.analysis.lost_runs import MOST_LOST
 from sweeplib.analysis.options import Confidence, LostPart, Positive, RandomSeed, Resamples
+from sweeplib.analysis.problem_fields import field
 from sweeplib.errors import InputError
 from sweeplib.problem import PROBLEM_FIELDS
 from sweeplib.storage.outline import outline_of

@@ -5,8 +5,10 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
-from sweeplib.analysis.cells import labelled, over_time, with_status
+from sweeplib.analysis.labels import labelled
 from sweeplib.analysis.lost_runs import made, recorded, unless_lost, without_value
+from sweeplib.analysis.recorded import over_time
+from sweeplib.analysis.status import with_status
 from sweeplib.errors import InputError
 from sweeplib.storage.outline import outline_of
 

@@ -7,11 +7,13 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from sweeplib.analysis.analysis import ANALYSES, Analysis
-from sweeplib.analysis.cells import labelled, step_time, with_status
+from sweeplib.analysis.labels import labelled
 from sweeplib.analysis.lost_runs import MOST_LOST
 from sweeplib.analysis.needs import passages_outline
 from sweeplib.analysis.options import Confidence, LostPart
 from sweeplib.analysis.passages import Passages, passages
+from sweeplib.analysis.problem_fields import step_time
+from sweeplib.analysis.status import with_status
 from sweeplib.analysis.survival import fraction_exited, median
 
 if TYPE_CHECKING:

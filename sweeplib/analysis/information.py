@@ -8,8 +8,9 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from sweeplib.analysis.cells import field, labelled, one_pass_committee
 from sweeplib.analysis.growth_laws import rate_exponent
+from sweeplib.analysis.labels import labelled
+from sweeplib.analysis.problem_fields import field, one_pass_committee
 from sweeplib.errors import SweeplibError
 from sweeplib.maths.activations import activation
 from sweeplib.maths.hermite import pair_information_exponent

@@ -10,11 +10,13 @@ import numpy as np
 from numpy.typing import NDArray
 
 from sweeplib.analysis.analysis import ANALYSES, Analysis
-from sweeplib.analysis.cells import is_stochastic, labelled, over_time, with_status
 from sweeplib.analysis.differences import check_reference
+from sweeplib.analysis.labels import labelled
 from sweeplib.analysis.lost_runs import MOST_LOST, made, recorded, too_many, without_value
 from sweeplib.analysis.options import LostPart
 from sweeplib.analysis.passages import passages
+from sweeplib.analysis.recorded import is_stochastic, over_time
+from sweeplib.analysis.status import with_status
 from sweeplib.errors import InputError
 from sweeplib.storage.outline import outline_of
 

@@ -9,10 +9,11 @@ import numpy as np
 from pydantic import Field
 
 from sweeplib.analysis.analysis import ANALYSES, Analysis
-from sweeplib.analysis.cells import labelled, require
+from sweeplib.analysis.labels import labelled
 from sweeplib.analysis.lost_runs import MOST_LOST, made, recorded, too_many, without_value
 from sweeplib.analysis.needs import need_stochastic
 from sweeplib.analysis.options import Confidence, LostPart, Positive
+from sweeplib.analysis.recorded import require
 from sweeplib.analysis.regime_samples import of_sgd
 from sweeplib.errors import InputError
 

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from sweeplib.analysis.cells import with_status
+from sweeplib.analysis.status import with_status
 
 if TYPE_CHECKING:
     import xarray as xr

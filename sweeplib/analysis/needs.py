@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from sweeplib.analysis.cells import is_stochastic, require
+from sweeplib.analysis.recorded import is_stochastic, require
 from sweeplib.errors import InputError
 from sweeplib.storage.labels import label
 

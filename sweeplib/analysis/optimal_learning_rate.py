@@ -9,13 +9,14 @@ from numpy.typing import NDArray
 
 from sweeplib.analysis.analysis import ANALYSES, Analysis
 from sweeplib.analysis.bootstrap import resampled_counts, resampled_means
-from sweeplib.analysis.cells import field, labelled
 from sweeplib.analysis.fits import scattered
+from sweeplib.analysis.labels import labelled
 from sweeplib.analysis.lost_runs import MOST_LOST
 from sweeplib.analysis.needs import passages_outline
 from sweeplib.analysis.options import Confidence, LostPart, Part, RandomSeed, Resamples
 from sweeplib.analysis.passages import passages
 from sweeplib.analysis.phase_retrieval import escape_theory_holds
+from sweeplib.analysis.problem_fields import field
 from sweeplib.analysis.scan import scan_dim
 from sweeplib.analysis.speed_fit import FEWEST, fastest, least_steps, local_weights, speed_misfit
 from sweeplib.theory import noise_corrected_optimal_learning_rate

@@ -6,7 +6,7 @@ from functools import reduce
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from sweeplib.analysis.cells import field
+from sweeplib.analysis.problem_fields import field
 
 if TYPE_CHECKING:
     import xarray as xr

@@ -10,12 +10,13 @@ from numpy.typing import NDArray
 from sweeplib import theory
 from sweeplib.analysis.analysis import ANALYSES, Analysis
 from sweeplib.analysis.bootstrap import resampled_counts
-from sweeplib.analysis.cells import field, labelled
+from sweeplib.analysis.labels import labelled
 from sweeplib.analysis.lost_runs import MOST_LOST
 from sweeplib.analysis.needs import passages_outline
 from sweeplib.analysis.optimal_learning_rate import central, minima, scanned
 from sweeplib.analysis.options import Confidence, LostPart, Part, RandomSeed, Resamples
 from sweeplib.analysis.phase_retrieval import escape_theory_holds
+from sweeplib.analysis.problem_fields import field
 from sweeplib.analysis.scan import scan_dim
 from sweeplib.errors import InputError
 

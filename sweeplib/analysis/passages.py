@@ -18,8 +18,9 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from sweeplib.analysis.cells import require, with_status
 from sweeplib.analysis.lost_runs import MOST_LOST, made, too_many
+from sweeplib.analysis.recorded import require
+from sweeplib.analysis.status import with_status
 from sweeplib.analysis.survival import restricted_values
 
 if TYPE_CHECKING:

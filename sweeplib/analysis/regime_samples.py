@@ -4,9 +4,10 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from sweeplib.analysis.cells import is_stochastic, labelled, require
+from sweeplib.analysis.labels import labelled
 from sweeplib.analysis.lost_runs import MOST_LOST, made, recorded, unless_lost, without_value
 from sweeplib.analysis.needs import need_dynamics, need_stochastic
+from sweeplib.analysis.recorded import is_stochastic, require
 
 if TYPE_CHECKING:
     import xarray as xr

@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from sweeplib.analysis.cells import field, one_pass_committee
+from sweeplib.analysis.problem_fields import field, one_pass_committee
 from sweeplib.theory.regimes import (
     coupling_exponent,
     deviation_exponent,

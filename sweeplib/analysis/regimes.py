@@ -9,8 +9,8 @@ from numpy.typing import NDArray
 
 from sweeplib.analysis.analysis import ANALYSES, Analysis
 from sweeplib.analysis.bootstrap import resampled_counts
-from sweeplib.analysis.cells import labelled
 from sweeplib.analysis.exponents import Powers, exponents, interval, means, minus, need_seeds, spreads
+from sweeplib.analysis.labels import labelled
 from sweeplib.analysis.lost_runs import MOST_LOST
 from sweeplib.analysis.needs import need_axis
 from sweeplib.analysis.options import Confidence, LostPart, RandomSeed, Resamples, Tolerance

@@ -7,10 +7,12 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from sweeplib.analysis.analysis import ANALYSES, Analysis
-from sweeplib.analysis.cells import field, labelled, require
+from sweeplib.analysis.labels import labelled
 from sweeplib.analysis.lost_runs import MOST_LOST, made, recorded, unless_lost, without_value
 from sweeplib.analysis.options import LostPart, Part
 from sweeplib.analysis.phase_retrieval import floor_theory_holds
+from sweeplib.analysis.problem_fields import field
+from sweeplib.analysis.recorded import require
 from sweeplib.errors import InputError
 from sweeplib.theory import asymptotic_risk
 

@@ -10,14 +10,15 @@ from numpy.typing import NDArray
 
 from sweeplib.analysis.analysis import ANALYSES, Analysis
 from sweeplib.analysis.bootstrap import resampled_counts, resampled_means
-from sweeplib.analysis.cells import labelled, with_status
 from sweeplib.analysis.fits import line_fit
 from sweeplib.analysis.growth_laws import best_law, law_fit, laws
 from sweeplib.analysis.information import expected_laws, information_exponents, largest_exponent
+from sweeplib.analysis.labels import labelled
 from sweeplib.analysis.lost_runs import MOST_LOST
 from sweeplib.analysis.needs import need_axis, passages_outline
 from sweeplib.analysis.options import Confidence, LostPart, Part, RandomSeed, Resamples
 from sweeplib.analysis.passages import passages
+from sweeplib.analysis.status import with_status
 
 if TYPE_CHECKING:
     import xarray as xr

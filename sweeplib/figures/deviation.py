@@ -7,7 +7,8 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from sweeplib.analysis.cells import field, is_stochastic, step_time
+from sweeplib.analysis.problem_fields import field, step_time
+from sweeplib.analysis.recorded import is_stochastic
 from sweeplib.errors import InputError
 from sweeplib.figures.facets import MOST_HUES, Facets, arranged, each, free_axes
 from sweeplib.figures.figure import FIGURES, Figure

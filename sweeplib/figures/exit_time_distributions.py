@@ -8,11 +8,12 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from sweeplib import theory
-from sweeplib.analysis.cells import field, labelled
+from sweeplib.analysis.labels import labelled
 from sweeplib.analysis.needs import need_passages
 from sweeplib.analysis.options import Confidence
 from sweeplib.analysis.passages import passages
 from sweeplib.analysis.phase_retrieval import exit_theory_holds
+from sweeplib.analysis.problem_fields import field
 from sweeplib.analysis.survival import survival_curve
 from sweeplib.figures.expected import by_dynamics
 from sweeplib.figures.facets import Facets, arranged, each

@@ -8,9 +8,9 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from sweeplib import theory
-from sweeplib.analysis.cells import field
 from sweeplib.analysis.needs import need_axis
 from sweeplib.analysis.phase_retrieval import exit_theory_holds
+from sweeplib.analysis.problem_fields import field
 from sweeplib.figures.expected import exit_times_expected
 from sweeplib.figures.facets import Facets, arranged, each, used_dynamics
 from sweeplib.figures.figure import FIGURES, Figure

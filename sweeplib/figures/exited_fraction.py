@@ -8,8 +8,8 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from sweeplib import theory
-from sweeplib.analysis.cells import field
 from sweeplib.analysis.phase_retrieval import escape_theory_holds
+from sweeplib.analysis.problem_fields import field
 from sweeplib.analysis.scan import scan_dim
 from sweeplib.figures.facets import Facets, arranged, each, free_axes, used_dynamics
 from sweeplib.figures.figure import FIGURES, Figure

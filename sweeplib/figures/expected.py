@@ -7,7 +7,8 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from sweeplib import theory
-from sweeplib.analysis.cells import field, is_stochastic, step_time
+from sweeplib.analysis.problem_fields import field, step_time
+from sweeplib.analysis.recorded import is_stochastic
 
 if TYPE_CHECKING:
     import xarray as xr

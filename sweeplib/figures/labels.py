@@ -6,7 +6,7 @@ import textwrap
 from collections.abc import Iterable
 from typing import TYPE_CHECKING, Any
 
-from sweeplib.analysis.cells import is_stochastic
+from sweeplib.analysis.recorded import is_stochastic
 
 if TYPE_CHECKING:
     import xarray as xr

@@ -8,8 +8,9 @@ from typing import TYPE_CHECKING, Any, Literal
 import numpy as np
 
 from sweeplib import theory
-from sweeplib.analysis.cells import field, is_stochastic
 from sweeplib.analysis.phase_retrieval import exit_theory_holds
+from sweeplib.analysis.problem_fields import field
+from sweeplib.analysis.recorded import is_stochastic
 from sweeplib.figures.expected import exit_steps_expected, optima_expected
 from sweeplib.figures.facets import Facets, arranged, each, used_dynamics
 from sweeplib.figures.figure import FIGURES, Figure

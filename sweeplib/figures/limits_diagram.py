@@ -7,8 +7,9 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from sweeplib.analysis.cells import field, labelled
+from sweeplib.analysis.labels import labelled
 from sweeplib.analysis.needs import need_axis
+from sweeplib.analysis.problem_fields import field
 from sweeplib.analysis.scan import scan_dim
 from sweeplib.figures.facets import Facets, arranged, each, free_axes
 from sweeplib.figures.figure import FIGURES, Figure

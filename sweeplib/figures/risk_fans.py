@@ -7,8 +7,8 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 from pydantic import Field
 
-from sweeplib.analysis.cells import is_stochastic, require
 from sweeplib.analysis.needs import need_stochastic
+from sweeplib.analysis.recorded import is_stochastic, require
 from sweeplib.errors import SweeplibError
 from sweeplib.figures.facets import Facets, arranged
 from sweeplib.figures.figure import FIGURES, Figure

@@ -7,8 +7,8 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from sweeplib.analysis.cells import is_stochastic
 from sweeplib.analysis.growth_laws import growth
+from sweeplib.analysis.recorded import is_stochastic
 from sweeplib.figures.facets import Facets, arranged, each
 from sweeplib.figures.figure import FIGURES, Figure
 from sweeplib.figures.interactive import INTERACTIVE, Interactive

@@ -7,7 +7,7 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from sweeplib.analysis.cells import is_stochastic
+from sweeplib.analysis.recorded import is_stochastic
 from sweeplib.figures.labels import number
 
 if TYPE_CHECKING:

@@ -8,7 +8,7 @@ from typing import Any
 
 import numpy as np
 
-from sweeplib.analysis.cells import is_stochastic
+from sweeplib.analysis.recorded import is_stochastic
 from sweeplib.figures.labels import dynamics_order
 from sweeplib.figures.style import COLOURS, INK
 

@@ -5,8 +5,8 @@ import pytest
 import xarray as xr
 
 from sweeplib import analysis
-from sweeplib.analysis.cells import field
 from sweeplib.analysis.constants import with_constants
+from sweeplib.analysis.problem_fields import field
 from sweeplib.errors import InputError
 from sweeplib.figures import FIGURES
 from sweeplib.figures.interactive import INTERACTIVE

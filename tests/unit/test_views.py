@@ -7,10 +7,10 @@ import numpy as np
 import pytest
 
 from sweeplib import InputError, Problem, SweeplibError, simulate
-from sweeplib.analysis.cells import one_pass_committee
 from sweeplib.analysis.information import information_exponents, largest_exponent
 from sweeplib.analysis.overlaps import open_with_overlaps
 from sweeplib.analysis.phase_retrieval import escape_theory_holds, exit_theory_holds, floor_theory_holds
+from sweeplib.analysis.problem_fields import one_pass_committee
 from sweeplib.code.plugins import load_plugins
 from sweeplib.config import load
 from sweeplib.dynamics import DYNAMICS, ONE_PASS, Dynamics, OverlapDynamics

@@ -1,0 +1,15 @@
+"""The status of the cases of a dataset."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    import xarray as xr
+
+
+def with_status(ds: xr.Dataset, *meanings: str) -> xr.DataArray:
+    """Where the status of a case is one of `meanings`, by the flags that the dataset itself declares."""
+    attrs = ds["status"].attrs
+    codes = dict(zip(attrs["flag_meanings"].split(), attrs["flag_values"], strict=True))
+    return ds["status"].isin([int(codes[meaning]) for meaning in meanings])
