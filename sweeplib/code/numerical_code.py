@@ -22,6 +22,7 @@ BY_VALUE = frozenset(
         "sweeplib.simulation.cases",
         "sweeplib.simulation.recording",
         "sweeplib.simulation.variables",
+        "sweeplib.validation",
     }
 )
 """Modules of which nothing counts: all that a run takes from them is in its identity, as values."""

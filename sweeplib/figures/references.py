@@ -43,7 +43,7 @@ class References:
     def draw(self, axes: Axes, part: xr.Dataset, *, x_unit: float = 1.0, y_unit: float = 1.0) -> None:
         """Draw the rows that stand in this part of a dataset, in these units; on an axis with limits, those within."""
         for place, file in enumerate(self.files):
-            rows = [row for row in file.rows() if _stands_in(row, part, self.x)]
+            rows = _standing_in(file, part, self.x)
             low, high = (-np.inf, np.inf) if axes.get_autoscalex_on() else np.multiply(axes.get_xlim(), x_unit)
             rows = [row for row in rows if low <= float(row[self.x]) <= high]
             if rows:
@@ -113,10 +113,19 @@ def _refuse_elsewhere(file: Reference, place: int, x: str, drawn: Mapping[str, l
         rows = left
 
 
-def _stands_in(row: Mapping[str, Value], part: xr.Dataset, x: str) -> bool:
-    """Whether somewhere in a part of a dataset all coordinates but that of `x` are those of a row."""
-    agreed = [_agreed(part.coords[name], value) for name, value in row.items() if name != x and name in part.coords]
-    return not agreed or bool(reduce(and_, agreed).any())
+def _standing_in(file: Reference, part: xr.Dataset, x: str) -> list[dict[str, Value]]:
+    """The rows for which somewhere in a part of a dataset all coordinates but that of `x` are those of the row."""
+    names = [name for name in file.columns if name != x and name in part.coords]
+    known: dict[tuple[Value, ...], bool] = {}
+    rows = []
+    for row in file.rows():
+        place = tuple(row[name] for name in names)
+        if place not in known:
+            agreed = [_agreed(part.coords[name], row[name]) for name in names]
+            known[place] = not agreed or bool(reduce(and_, agreed).any())
+        if known[place]:
+            rows.append(row)
+    return rows
 
 
 def _agreed(coordinate: xr.DataArray, value: Value) -> xr.DataArray:
