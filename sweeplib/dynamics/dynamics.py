@@ -56,8 +56,8 @@ class Dynamics(ABC):
     Problems that differ only in fields that neither it nor an observable reads are one case. What its target and its
     start act on is among them where they are.
     """
-    together: ClassVar[int]
-    """How many replicas are best run in one go."""
+    replicas_at_once: ClassVar[int]
+    """The number of replicas that one instance advances."""
     lanes: ClassVar[tuple[int, int]] = (1, 1)
     """(fewest, most): replicas are computed side by side in groups of up to `most`, filled up to a multiple of `fewest`
     with copies, which take as long; the wider a group, the less a replica costs."""

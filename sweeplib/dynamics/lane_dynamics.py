@@ -18,7 +18,7 @@ STEPS_A_ROUND = 512
 class LaneDynamics(StepDynamics):
     """Replicas whose states are the columns of `state` (rows, n), advanced by the kernel `round`."""
 
-    together = 1024
+    replicas_at_once = 1024
     lanes = LANES
     round: Callable[..., None]
     settings: Any

@@ -62,7 +62,7 @@ class Ode(OverlapDynamics):
 
     name = "ode"
     label = "ODE"
-    together = 256
+    replicas_at_once = 256
     stochastic = False
     reads = ONE_PASS
     uses_drifts = True

@@ -43,7 +43,7 @@ class Sgd(StepDynamics):
 
     name = "sgd"
     label = "SGD"
-    together = 8
+    replicas_at_once = 8
     reads = StepDynamics.reads | {"batch_size"}
     Options = SgdOptions
     options: SgdOptions

@@ -18,7 +18,7 @@ from numpy.typing import NDArray
 
 from sweeplib.numerics.binding import bound
 from sweeplib.numerics.compiled import OneSignature, inlined
-from sweeplib.numerics.random import make_fours, two_draws, words
+from sweeplib.numerics.random import make_fours, random_words, two_draws
 
 Array = NDArray[np.float64]
 
@@ -190,7 +190,7 @@ def draw_normals(step, seed, key, z):  # type: ignore[no-untyped-def]
         b0, b1, b2, b3 = bits[rows - 4], bits[rows - 3], bits[rows - 2], bits[rows - 1]
         draw = np.uint64(rows // 4 - 1)
         for lane in range(lanes):
-            b0[lane], b1[lane], b2[lane], b3[lane] = words(draw, step[lane], seed[lane], key[lane])
+            b0[lane], b1[lane], b2[lane], b3[lane] = random_words(draw, step[lane], seed[lane], key[lane])
     for row in range(0, rows, 4):
         make_fours(z[row], z[row + 1], z[row + 2], z[row + 3])
 

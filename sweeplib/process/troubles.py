@@ -30,7 +30,7 @@ class Trouble:
     traceback: str = ""
 
     @classmethod
-    def of(cls, error: BaseException) -> "Trouble":
+    def from_exception(cls, error: BaseException) -> "Trouble":
         """What is told of an exception."""
         message = "".join(traceback.format_exception_only(error)).strip()
         return cls(

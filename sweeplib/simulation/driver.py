@@ -43,7 +43,7 @@ def run_cases(cases: Sequence[Case], *, timeout: float | None = None, initial: I
         raise SweeplibError("cases of different shapes cannot be run together")
     for case in cases:
         case.check()
-    size = DYNAMICS[cases[0].dynamics].together
+    size = DYNAMICS[cases[0].dynamics].replicas_at_once
     parts = [_run(cases[first : first + size], timeout, initial) for first in range(0, len(cases), size)]
     data = {name: np.concatenate([part.data[name] for part in parts]) for name in parts[0].data}
     return Records(data, np.concatenate([part.status for part in parts]))

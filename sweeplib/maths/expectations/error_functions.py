@@ -295,7 +295,7 @@ def drifts(system: System, out: Drifts) -> None:
     fill_variance(terms, offset * offset + system.Delta, out.Var)
 
 
-def of(student: Activation, teacher: Activation) -> Expectations | None:
+def pair_expectations(student: Activation, teacher: Activation) -> Expectations | None:
     """The expectations of two mixtures of error functions."""
     if student.error_functions is None or teacher.error_functions is None:
         return None
@@ -321,4 +321,4 @@ def of(student: Activation, teacher: Activation) -> Expectations | None:
     )
 
 
-FAMILIES.register("error functions", Family("error functions", 20, of))
+FAMILIES.register("error functions", Family("error functions", 20, pair_expectations))

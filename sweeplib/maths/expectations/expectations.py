@@ -79,15 +79,15 @@ def _flat(drifts: Drifts) -> Array:
 
 @dataclass(frozen=True)
 class Family:
-    """Pairs of activations whose expectations are computed alike.
+    """Pairs of activations whose expectations are computed by the same formulas.
 
-    `of(student, teacher)` gives them, or None for a pair outside the family. The family of the lowest `generality` that
-    has a pair is the one used.
+    `pair_expectations(student, teacher)` returns their expectations, or None for a pair outside the family. Where
+    several families have a pair, the one of the lowest `generality` is used.
     """
 
     name: str
     generality: int
-    of: Callable[[Activation, Activation], Expectations | None]
+    pair_expectations: Callable[[Activation, Activation], Expectations | None]
 
 
 FAMILIES: Registry[Family] = Registry("family of expectations")
@@ -102,4 +102,4 @@ def expectations(student: str, teacher: str | None = None) -> Expectations:
 def _expectations(student: str, teacher: str) -> Expectations:
     pair = activation(student), activation(teacher)
     families = sorted(FAMILIES.values(), key=lambda family: family.generality)
-    return next(found for family in families if (found := family.of(*pair)) is not None)
+    return next(found for family in families if (found := family.pair_expectations(*pair)) is not None)

@@ -210,7 +210,7 @@ def fill_products_in_lanes(system: System, factor: Array, to_teacher: Array, to_
                     to_teacher[i, r, lane] += factor[lane] * P[s, r, lane]
 
 
-def of(student: Activation, teacher: Activation) -> Expectations | None:
+def pair_expectations(student: Activation, teacher: Activation) -> Expectations | None:
     """The expectations of the square with itself."""
     return (
         Expectations("square|square", risk, drifts, drifts_in_lanes)
@@ -219,4 +219,4 @@ def of(student: Activation, teacher: Activation) -> Expectations | None:
     )
 
 
-FAMILIES.register("square", Family("square", 0, of))
+FAMILIES.register("square", Family("square", 0, pair_expectations))
