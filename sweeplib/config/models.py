@@ -142,13 +142,13 @@ class SweepConfig(Section):
     )
     problem: dict[str, Fixed] = Field(
         default_factory=dict,
-        description="Values that all points share: fields of a problem (below), and numbers that expressions use by name.",
+        description="Values that all points share: fields of a problem (below), and numbers that expressions use.",
         examples=[{"p": 1, "k": 1, "activation": "square", "spherical": True}],
     )
     grid: Grid = Field(
         default_factory=dict,
-        description="The axes. Each is a field of a problem, or a number that expressions use, with a list of values or a "
-        "spacing. All combinations are run. Axes under `zip` vary jointly.",
+        description="The axes. Each is a field of a problem, or a number that expressions use, with a list of values "
+        "or a spacing. All combinations are run. Axes under `zip` vary jointly.",
         examples=[
             {"d": [300, 1000], "gamma": {"linspace": [0.03, 0.14, 12]}},
             {"zip": [{"p": [1, 4], "d": [100, 400]}]},
