@@ -5,8 +5,8 @@ derivatives b' and b'', and h and S are the moments of a step (`step_moments`). 
 
     dμ/dt = b + T (½ b'':Σ + h − ½ b' b),    dΣ/dt = b' Σ + Σ b'ᵀ + S,    E f = f(μ) + ½ T f'':Σ,
 
-up to terms of order 1/d². The term with b' b accounts for steps of length T in place of continuous time. Derivatives are
-differences of the compiled slope along the principal axes of Σ, with displacements of at most one standard deviation.
+up to terms of order 1/d². The term with b' b accounts for steps of length T in place of continuous time.
+Derivatives are differences of the compiled slope along the principal axes of Σ, with displacements of at most one standard deviation.
 """
 
 from collections.abc import Callable
@@ -69,8 +69,8 @@ class Ensemble(NamedTuple):
 def ensemble(mean: Array, covariance: Array) -> Ensemble:
     """The ensemble of a mean (m,) and a covariance (m, m).
 
-    A displacement is one standard deviation, clipped if that is large, so that the states stay close to Ω ≥ 0. The weight
-    of the mean may be negative.
+    A displacement is one standard deviation, clipped if that is large, so that the states stay close to Ω ≥ 0. The
+    weight of the mean may be negative.
     """
     variances, axes = np.linalg.eigh(covariance)
     lengths = np.clip(np.sqrt(np.maximum(variances, 0.0)), LEAST_DISPLACEMENT, LARGEST_DISPLACEMENT)
@@ -109,7 +109,7 @@ class MeanSystem(System):
         return self._last[1].copy()
 
     def jacobian(self, time: float, state: Array) -> Array:
-        """The derivative of the slope by the state, without the coupling of μ and Σ, which Newton's iterations do not need."""
+        """The derivative of the slope by the state, without the coupling of μ and Σ: enough for Newton's method."""
         self.slope(time, state)
         size, (rows, columns) = self._size, self._triangle
         units = np.zeros((len(rows), size, size))

@@ -1,7 +1,8 @@
 """The diffusion that one-pass SGD follows at large d, with the corrections to it of the next order in 1/d.
 
 dΩ = Ψ(Ω) dt + √T σ(Ω) dB, T = γ/(pd), σσᵀ = Cov of the increment of an SGD step over T (arXiv 2305.18502, eq. 21), for
-any activations, widths and second layer, projected for spherical students. Integrated by the Euler-Maruyama method, of weak order 1.
+any activations, widths and second layer, projected for spherical students. Integrated by the Euler-Maruyama method, of
+weak order 1.
 
 The mean of a step is SGD's to relative order 1/d: E[‖x‖² c_i c_j] is Ψ^Var at Ω times 1 + 2/d, and spherical students
 are divided by their norms after the step, noise included, which yields Itô's terms. The noise is a sum over a few fresh
@@ -83,7 +84,8 @@ def multiplier(step: float, samples: int) -> tuple[float, float]:
 
     The sum over the samples has the covariance and the third cumulants of `step` SGD steps where E η² = r and E η³ = r,
     r = step/samples: α² + β² = r and 3 r α − 2 α³ = r, whose smallest root is α = √(2r) sin φ,
-    sin 3φ = 1/√(2r). For r < ½ there is no root; 3φ = π/2 then gives the largest possible part √(2r) of the third cumulants.
+    sin 3φ = 1/√(2r). For r < ½ there is no root; 3φ = π/2 then gives the largest possible part of the third
+    cumulants, √(2r).
     """
     ratio = step / samples
     root = math.sqrt(2.0 * ratio)
