@@ -6,7 +6,8 @@ derivatives b' and b'', and h and S are the moments of a step (`step_moments`). 
     dμ/dt = b + T (½ b'':Σ + h − ½ b' b),    dΣ/dt = b' Σ + Σ b'ᵀ + S,    E f = f(μ) + ½ T f'':Σ,
 
 up to terms of order 1/d². The term with b' b accounts for steps of length T in place of continuous time.
-Derivatives are differences of the compiled slope along the principal axes of Σ, with displacements of at most one standard deviation.
+Derivatives are differences of the compiled slope along the principal axes of Σ, with displacements of at most one
+standard deviation.
 """
 
 from collections.abc import Callable

@@ -29,7 +29,7 @@ from sweeplib.views import View
 SAFETY, COARSER = 0.1, 10.0
 """Factors of the requested tolerance, for the recorded solution and its companion."""
 COARSEST = 1e-4
-"""The largest relative tolerance of a companion, unless a larger one is requested; implicit steps can break Ω ≥ 0."""
+"""The largest relative tolerance of a companion, unless more is requested; implicit steps can break Ω ≥ 0."""
 DEFAULT_RTOL, LARGEST_DEFAULT_RTOL = 1e-10, 1e-5
 LEAST_RTOL = 5e-14
 """The smallest relative tolerance above rounding."""
@@ -40,7 +40,7 @@ ROUNDING = 1e-14
 class IntegrationOptions(NumericalOptions):
     """Options of the integration of an ODE.
 
-    rtol : relative tolerance; by default 1e-10 or, if the drifts have no closed form, their error at the start if larger.
+    rtol : relative tolerance; by default 1e-10, or the error of the drifts at the start if that is larger.
     atol : absolute tolerance.
     max_steps : number of steps after which a run has failed.
     """

@@ -45,12 +45,12 @@ def simulate(
         `exit_steps`, at the resolution of one step; NaN where it was not reached by the end (`end_steps`).
     stop : "exit" ends a run at its last threshold, with NaN at later times.
     root_seed : the seed from which all random numbers derive.
-    pair_by : problem fields on which the samples depend; all by default. With `["d"]`, problems that differ in γ have
-        the same samples.
+    pair_by : problem fields on which the samples depend; all by default. With `["d"]`, problems that differ in γ
+        have the same samples.
     options : numerical options of the dynamics, such as `{"rtol": 1e-10}` for `ode`.
     timeout : seconds that a run may take, on average over the seeds.
 
-    A run that diverges has `status` diverged and NaN afterwards; no exception is raised. Invalid input raises InputError.
+    A run that diverges has `status` diverged and NaN afterwards, without an exception. Invalid input raises InputError.
     """
     recording = Recording(tuple(times), tuple(thresholds), tuple(observables), stop)
     shared: dict[str, Any] = {

@@ -161,7 +161,7 @@ class Layout:
             self.write_status(int(number), inside, np.full(len(inside), Status.missing, np.uint8))
 
     def forget_damaged(self) -> np.ndarray:
-        """Delete damaged or incomplete blocks; return their rows, which are missing again.
+        """Make the rows of damaged blocks missing again, delete the damaged files, and return these rows.
 
         For the driver, while no worker runs. DamageError if the index or the metadata are damaged.
         """
