@@ -4,7 +4,7 @@ import numba
 import numpy as np
 
 from benchmarks.timing import Benchmark
-from sweeplib.numerics.random import fill_normals, words
+from sweeplib.numerics.random import fill_normals, random_words
 
 COUNT, ROUNDS = 1000, 2000
 
@@ -34,7 +34,7 @@ def _floor_loops(rounds, bits, roots):  # type: ignore[no-untyped-def]
     quarter = bits.shape[1]
     for step in range(rounds):
         for j in range(quarter):
-            bits[0, j], bits[1, j], bits[2, j], bits[3, j] = words(
+            bits[0, j], bits[1, j], bits[2, j], bits[3, j] = random_words(
                 np.uint64(j), np.uint64(step), np.uint64(2), np.uint64(1)
             )
         for row in range(2):

@@ -13,20 +13,20 @@ UNITS = ((1e-9, "ns"), (1e-6, "µs"), (1e-3, "ms"), (1.0, "s"))
 
 
 def table(rows: Sequence[Measured]) -> Any:
-    """A table for the terminal: the baseline and the floor beside each."""
+    """A table for the terminal: one row per benchmark, with its baseline and floor."""
     from rich.table import Table
 
     made = Table(title="one thread; best of all turns, quotients are medians of paired turns")
     for heading, side in (
         ("work", "left"),
-        ("ours", "right"),
-        ("reach", "right"),
+        ("sweeplib", "right"),
+        ("goal", "right"),
         ("baseline", "right"),
         ("", "left"),
-        ("times as fast", "right"),
+        ("speed-up", "right"),
         ("floor", "right"),
         ("", "left"),
-        ("over it", "right"),
+        ("sweeplib/floor", "right"),
     ):
         made.add_column(heading, justify=side)  # type: ignore[arg-type]
     for row in rows:

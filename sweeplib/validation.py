@@ -19,7 +19,7 @@ REFUSED = "sweeplib_refused"
 _UNKNOWN = ("extra_forbidden", "unexpected_keyword_argument")
 _MISSING = ("missing", "missing_argument")
 _FIRST = (*_UNKNOWN, *_MISSING)
-_WORDS = {
+_MESSAGES = {
     "bool_type": "true or false",
     "dict_type": "`name: value` lines",
     "finite_number": "a finite number",
@@ -88,7 +88,7 @@ def _expected(details: Any) -> str:
         return str(details["msg"])
     if isinstance(details.get("input"), str) and _is_number(details["input"]):
         return "a number without quotes"
-    words = _WORDS.get(details["type"])
+    words = _MESSAGES.get(details["type"])
     return words.format(**details.get("ctx", {})) if words else str(details["msg"]).removeprefix("Input should be ")
 
 

@@ -1,4 +1,4 @@
-"""Views: what observables may ask of the state of a dynamics, at one time, of n replicas."""
+"""Views: the arrays that observables read of the state of a dynamics, for n replicas at one time."""
 
 from collections.abc import Callable
 from dataclasses import dataclass
@@ -14,26 +14,28 @@ if TYPE_CHECKING:
 
 Array = NDArray[np.float64]
 Lazy = Array | Callable[[], Array]
-"""An array, or a function that makes it when it is first asked for."""
+"""An array, or a function that computes it on first use."""
 
 
 class View:
-    """Arrays whose first axis counts replicas; the other axes have the names in `dims`."""
+    """Base of all views: arrays whose first axis counts replicas and whose other axes are named in `dims`."""
 
     dims: ClassVar[tuple[str, ...]] = ()
 
     @classmethod
     def sizes(cls, problem: "Problem") -> dict[str, int]:
-        """The lengths of the dimensions for a problem; those that the options of a dynamics decide are missing."""
+        """The lengths of the dimensions that the problem determines, by name."""
         return {}
 
 
 class OverlapView(View):
     """The overlaps of student and teacher units.
 
-    `Q` (n, p, p), its diagonal `q` (n, p), `M` (n, p, k), `P` (n, k, k), the second layers `a` (n, p) and `a_star`
-    (n, k), `Delta` (n,), and the Gaussian `expectations` of the problem. Q, q and M may be given as functions, called
-    when they are first asked for; q is the diagonal of Q unless it is given.
+    Q (n, p, p), M (n, p, k), P (n, k, k) : overlaps; Q and M may be given as functions, called on first use.
+    q (n, p) : the diagonal of Q; may be given as a function, so that Q need not be computed.
+    a (n, p), a_star (n, k) : second layers.
+    Delta (n,) : label-noise variance.
+    expectations : the Gaussian expectations of the problem.
     """
 
     dims = ("student", "student_2", "teacher", "teacher_2")
@@ -69,16 +71,19 @@ class OverlapView(View):
 
     @cached_property
     def q(self) -> Array:
-        """The diagonal of Q (n, p); Q is not made for it where it was given."""
+        """The diagonal of Q (n, p); computed from Q unless it was given."""
         return np.einsum("nii->ni", self.Q) if self._q is None else _made(self._q)
 
 
 @dataclass(frozen=True, eq=False)
 class ParticleView(View):
-    """N particles, each a unit of the student, with weights whose sum is one.
+    """N particles, each a unit of the student. N is p unless the dynamics has another number.
 
-    `m` (n, N, k) are their overlaps with the teacher, `q` (n, N) their squared norms over d, `a` (n, N) their second
-    layer, `weight` (n, N); `P` (n, k, k), `a_star` (n, k) and `Delta` (n,). N is p unless the dynamics says otherwise.
+    m (n, N, k) : overlaps with the teacher.
+    q (n, N) : squared norms over d.
+    a (n, N) : second layer.
+    weight (n, N) : weights of the particles, whose sum is one.
+    P (n, k, k), a_star (n, k), Delta (n,) : as in `OverlapView`.
     """
 
     dims = ("particle", "teacher", "teacher_2")
@@ -99,10 +104,11 @@ class ParticleView(View):
 
 @dataclass(frozen=True, eq=False)
 class TwoTimeView(View):
-    """A response theory at T instants up to now.
+    """The functions of a response theory at T instants up to the present; the dynamics determines T.
 
-    The correlations `C` (n, T, T) and responses `R` (n, T, T) of a student at two instants, the later one first, and
-    its overlaps `m` (n, T, k) with the teacher. The dynamics says how many instants there are.
+    C (n, T, T) : correlations of a student at two instants, the later one first.
+    R (n, T, T) : responses at two instants, the later one first.
+    m (n, T, k) : overlaps with the teacher.
     """
 
     dims = ("instant", "instant_2", "teacher")
@@ -113,12 +119,12 @@ class TwoTimeView(View):
 
     @classmethod
     def sizes(cls, problem: "Problem") -> dict[str, int]:
-        """The teacher width; T is for the dynamics to add."""
+        """The teacher width; the dynamics adds T."""
         return {"teacher": problem.k}
 
 
 VIEW_DIMS = tuple(dict.fromkeys(dim for view in (OverlapView, ParticleView, TwoTimeView) for dim in view.dims))
-"""The dimensions of the views above, whose names no axis of a sweep can have."""
+"""The dimensions of the views above; an axis of a sweep cannot have one of these names."""
 
 
 def _made(lazy: Any) -> Array:

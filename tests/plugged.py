@@ -7,7 +7,9 @@ from pathlib import Path
 
 from sweeplib.code import plugins, sources
 from sweeplib.code.user_modules import user_file
+from sweeplib.kernels import functions
 from sweeplib.registry import REGISTRIES
+from sweeplib.simulation import cases
 
 ACTIVATION = """
 from sweeplib.maths.activations import ACTIVATIONS, Activation
@@ -50,3 +52,5 @@ def nothing_left() -> Iterator[None]:
     plugins._plugins.clear()
     plugins._plugins.update(loaded)
     sources._parsed.cache_clear()
+    for remembered in (cases.numerical_options, cases._numerics_version, functions.functions):
+        remembered.cache_clear()

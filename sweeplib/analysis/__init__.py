@@ -1,4 +1,4 @@
-"""Analyses: from the dataset of a sweep to smaller labelled datasets, one a file.
+"""Analyses: from the dataset of a sweep to smaller labelled datasets, one per file.
 
 `sweeplib.analysis.NAME(ds, **options)` calls the analysis NAME of the registry `ANALYSES`.
 """

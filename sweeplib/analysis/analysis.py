@@ -1,4 +1,4 @@
-"""What an analysis is: a named function from the dataset of a sweep to a smaller, labelled dataset."""
+"""Analysis: a named function from the dataset of a sweep to a smaller, labelled dataset."""
 
 from __future__ import annotations
 
@@ -21,11 +21,12 @@ if TYPE_CHECKING:
 class Analysis:
     """An analysis: called with a dataset and its options, it returns a Dataset with every variable labelled.
 
-    `function(ds, **options)`; every option has a default, and a type by its annotation. In `ds`, what is the same
-    everywhere is a coordinate too. `doc` is one line on what it returns. `overlaps` says that it reads the overlap
-    matrices too, where they are in the dataset.
-    `outline(ds, **options)` returns the outline of the result from that of a dataset, or raises InputError where an
-    analysis of this dataset cannot be: what it says is said before anything runs. None where that is not known.
+    function : function (ds, **options). Every option has a default and an annotation, its type. Constants of the
+        dataset are coordinates of `ds`.
+    doc : one line that describes the result.
+    overlaps : whether it also reads the overlap matrices, if the dataset has them.
+    outline : function (ds, **options) that returns the outline of the result from that of a dataset, or raises
+        InputError if the analysis does not apply. It is called before anything runs. None: no check.
     """
 
     name: str
@@ -35,7 +36,7 @@ class Analysis:
     outline: Callable[..., Outline] | None = None
 
     def __call__(self, ds: xr.Dataset, **options: Any) -> xr.Dataset:
-        """Return the labelled result; InputError for a wrong option, or a dataset that lacks something."""
+        """Return the labelled result; InputError for a wrong option, or an unsuitable dataset."""
         self.outlined(outline_of(with_constants(ds)), options)
         result = without_constants(self.function(with_constants(ds), **options), ds)
         return result.assign_attrs(title=self.doc, analysis=self.name)
@@ -45,7 +46,7 @@ class Analysis:
         return checked_options(self.function, f"option of the analysis {self.name!r}", options, arguments=1)
 
     def outlined(self, ds: Outline, options: Mapping[str, Any]) -> Outline | None:
-        """Return the outline of the result, None where it is not known; InputError if there cannot be one."""
+        """Return the outline of the result, or None without `outline`; InputError if the analysis does not apply."""
         whole = self.check(options)
         return None if self.outline is None else self.outline(ds, **whole)
 

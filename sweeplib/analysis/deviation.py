@@ -74,7 +74,7 @@ def _sup(name: str, largest: xr.DataArray) -> dict[str, xr.DataArray]:
 
 def _outline(ds: Outline, *, reference: str, **_: Any) -> Outline:
     found, names = deviations_outline(ds, reference)
-    return found.also({f"{name}_sup_deviation": found.dims_of("status") for name in names})
+    return found.with_variables({f"{name}_sup_deviation": found.dims_of("status") for name in names})
 
 
 ANALYSES.register(

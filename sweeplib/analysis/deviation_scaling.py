@@ -171,7 +171,7 @@ def _outline(ds: Outline, *, reference: str, **_: Any) -> Outline:
     over = scaling_dims(ds)
     left = tuple(dim for dim in found.dims_of("status") if dim not in over)
     fits = {f"{name}_exponent": (*left, "variable") for name in names}
-    return found.without(*over).along("variable", list(EXPECTED)).also(fits, over=" ".join(over))
+    return found.without(*over).along("variable", list(EXPECTED)).with_variables(fits, over=" ".join(over))
 
 
 ANALYSES.register(

@@ -103,7 +103,7 @@ def _outline(ds: Outline, *, candidates: Sequence[str], **_: Any) -> Outline:
             raise InputError("not among the dynamics that were run", key="candidates", value=name, choices=known)
     need_stochastic(ds)
     found = ds.only("risk").without("dynamics", "seed", "time")
-    return found.along("candidate", candidates).also({"limit": found.dims_of("status")})
+    return found.along("candidate", candidates).with_variables({"limit": found.dims_of("status")})
 
 
 ANALYSES.register(

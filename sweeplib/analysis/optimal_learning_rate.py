@@ -200,7 +200,7 @@ def _theory(ds: xr.Dataset, dim: str) -> dict[str, xr.DataArray]:
 
 def _outline(ds: Outline, *, along: str | None, **_: Any) -> Outline:
     dim = scan_dim(ds, along)
-    return passages_outline(ds).without(dim).also({}, along=dim)
+    return passages_outline(ds).without(dim).with_variables({}, along=dim)
 
 
 ANALYSES.register(

@@ -129,7 +129,7 @@ def _outline(ds: Outline, *, along: str | None, **_: Any) -> Outline:
     widths = list(ds.axes.get("p", [ds.attrs.get("p")]))
     if 1 not in widths:
         raise InputError("no width to compare with", key="p", value=widths, expected="1 among them")
-    return passages_outline(ds).without(dim).along("p", widths).also({"p": ("p",)}, along=dim)
+    return passages_outline(ds).without(dim).along("p", widths).with_variables({"p": ("p",)}, along=dim)
 
 
 ANALYSES.register(

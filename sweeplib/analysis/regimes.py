@@ -181,7 +181,7 @@ def _outline(ds: Outline, **_: Any) -> Outline:
     need_samples(ds)
     need_seeds(len(ds.axes["seed"]))
     found = ds.only("risk").without("dynamics", "seed", "time")
-    return found.along("candidate", REGIMES[1:]).also({"regime": found.without("d").dims_of("status")})
+    return found.along("candidate", REGIMES[1:]).with_variables({"regime": found.without("d").dims_of("status")})
 
 
 ANALYSES.register(

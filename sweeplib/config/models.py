@@ -1,4 +1,4 @@
-"""The keys of a sweep's YAML file, as pydantic models: their types, defaults, examples and what they mean."""
+"""Pydantic models of a sweep's YAML file: types, defaults, examples and descriptions of all keys."""
 
 import re
 from typing import Annotated, Any, Literal
@@ -17,7 +17,7 @@ NAME = r"^[A-Za-z0-9][A-Za-z0-9._-]*$"
 
 
 def _mapping(value: Any) -> Any:
-    """Return a list of names as a mapping from each to no options, and null options as none."""
+    """The mapping from names to options, from a list of names or a mapping in which options may be null."""
     if isinstance(value, dict):
         return {name: {} if options is None else options for name, options in value.items()}
     if not isinstance(value, list):
@@ -39,12 +39,12 @@ def _name(value: str) -> str:
 
 
 def _times(value: Any) -> Any:
-    """Return times given as values alone as `{values: ...}`."""
+    """The times as `{values: ...}` where the values alone are given."""
     return value if isinstance(value, dict) and {"values", "scale"} & set(value) else {"values": value}
 
 
 class Section(BaseModel):
-    """Keys of a config: none but those declared, of no type but their own."""
+    """A section of a config: refuses undeclared keys and values of other types."""
 
     model_config = ConfigDict(extra="forbid", strict=True, frozen=True)
 
@@ -53,7 +53,7 @@ Ends = Annotated[list[float], Field(min_length=2, max_length=3)]
 
 
 class Spacing(TypedDict, total=False):
-    """Values that are worked out from their ends: one of these."""
+    """Values computed from their end points, by one of these rules."""
 
     __pydantic_config__ = ONE_KEY  # type: ignore[misc]
 
@@ -68,7 +68,7 @@ Values = Annotated[list[Scalar], Field(min_length=1)] | Spacing
 
 
 class Axes(BaseModel):
-    """A grid as it is written: the values of each axis, and axes that move together."""
+    """A grid as written in the file: the values of each axis, and axes that vary jointly (`zip`)."""
 
     model_config = ConfigDict(extra="allow")
     __pydantic_extra__: dict[str, Values]
@@ -77,7 +77,7 @@ class Axes(BaseModel):
 
 
 def _as_written(value: Any) -> Any:
-    """Return what has a type for editors and readers alone: `values` and `build` say what is wrong with it."""
+    """The value unchanged. Its type serves the JSON schema and the reference; `values` and `build` check it."""
     return value
 
 
@@ -102,13 +102,13 @@ class Times(Section):
     )
     scale: str | None = Field(
         default=None,
-        description="An expression that multiplies the times, point by point, for regimes that live on another clock.",
+        description="An expression that multiplies the times, point by point, for regimes with another time scale.",
         examples=["p/gamma"],
     )
 
 
 class DynamicsSection(Section):
-    """One dynamics: where on the grid it runs; any other key is one of its numerical options."""
+    """One dynamics: the part of the grid where it runs. Any other key is a numerical option of the dynamics."""
 
     model_config = ConfigDict(extra="allow")
 
@@ -119,7 +119,7 @@ class DynamicsSection(Section):
     )
     when: str | None = Field(
         default=None,
-        description="Run this dynamics only at points where this expression is true: where it can be afforded, say.",
+        description="Run this dynamics only at points where this expression is true, for example to limit its cost.",
         examples=["p * d <= 1e6"],
     )
 
@@ -131,24 +131,24 @@ Dynamics = Annotated[
 
 
 class SweepConfig(Section):
-    """A sweep: a grid of problems, the dynamics to run on them, what to record and what to make of it."""
+    """A sweep: a grid of problems, the dynamics to run on them, the recorded observables, analyses and figures."""
 
     name: Annotated[str, AfterValidator(_name)] = Field(
         json_schema_extra={"pattern": NAME},
         max_length=NAME_LENGTH,
-        description="The sweep's name, of its folder in `results/` too: letters, digits, `-`, `_` and `.`. "
+        description="The name of the sweep and of its folder in `results/`: letters, digits, `-`, `_` and `.`. "
         "By default the name of the file.",
         examples=["quickstart"],
     )
     problem: dict[str, Fixed] = Field(
         default_factory=dict,
-        description="What stays the same: fields of a problem (below), and numbers that expressions use by name.",
+        description="Values that all points share: fields of a problem (below), and numbers that expressions use.",
         examples=[{"p": 1, "k": 1, "activation": "square", "spherical": True}],
     )
     grid: Grid = Field(
         default_factory=dict,
-        description="The axes: the values of a field of a problem, or of a number that expressions use. A list "
-        "or a spacing each; all combinations are run. Under `zip`, axes that move together.",
+        description="The axes. Each is a field of a problem, or a number that expressions use, with a list of values "
+        "or a spacing. All combinations are run. Axes under `zip` vary jointly.",
         examples=[
             {"d": [300, 1000], "gamma": {"linspace": [0.03, 0.14, 12]}},
             {"zip": [{"p": [1, 4], "d": [100, 400]}]},
@@ -156,26 +156,26 @@ class SweepConfig(Section):
     )
     derive: dict[str, str] = Field(
         default_factory=dict,
-        description="Fields worked out at each point from the other names: + - * / // % **, comparisons, "
+        description="Fields computed at each point from the other names: + - * / // % **, comparisons, "
         "`a if c else b` and abs, ceil, exp, floor, log, max, min, round, sqrt.",
         examples=[{"gamma": "gamma0 * d**-delta", "p": "round(p0 * d**kappa)"}],
     )
     seeds: Seeds = Field(
         default=1,
-        description="The replicas of each point: how many, or a list, or a spacing. More may be asked for later.",
+        description="The replicas of each point: their number, a list, or a spacing. More can be added later.",
         examples=[128, {"range": [0, 64]}],
     )
     root_seed: int = Field(
         default=0,
         ge=0,
         lt=2**63,
-        description="Another number gives another, independent, set of replicas.",
+        description="The seed of all random numbers. Another value gives an independent set of replicas.",
         examples=[1],
     )
     pair_by: list[str] | None = Field(
         default=None,
         description="Give the same initial conditions and samples to replicas with the same seed whose problems agree "
-        "in these fields, for paired comparisons; `seed` is always among them. By default every point has its own.",
+        "in these fields, for paired comparisons; `seed` is always included. By default every point has its own.",
         examples=[["seed", "d"]],
     )
     dynamics: Dynamics = Field(
@@ -203,8 +203,8 @@ class SweepConfig(Section):
     )
     analyses: Named = Field(
         default_factory=dict,
-        description="Analyses of the finished dataset: a list of names, or each name with its options. Those that a "
-        "figure needs are added.",
+        description="Analyses of the finished dataset: a list of names, or each name with its options. The "
+        "analyses that a figure needs are added.",
         examples=[["exit_times", "optimal_learning_rate"]],
     )
     figures: Named = Field(
@@ -214,7 +214,7 @@ class SweepConfig(Section):
     )
     cluster: dict[str, Any] = Field(
         default_factory=lambda: {"kind": "local"},
-        description="Where it runs: the `kind` of cluster and its settings (below). No result depends on it.",
+        description="The `kind` of cluster that runs the sweep, and its settings (below). Results do not depend on it.",
         examples=[{"kind": "local", "workers": 4}],
         json_schema_extra={"properties": {"kind": {"type": "string"}}},
     )
@@ -223,12 +223,12 @@ class SweepConfig(Section):
         gt=0,
         le=1e9,
         allow_inf_nan=False,
-        description="Seconds that a single case may take before it is given up as `timeout`; by default no limit.",
+        description="Seconds after which a single case is ended with status `timeout`; by default no limit.",
         examples=[600],
     )
     plugins: list[str] = Field(
         default_factory=list,
-        description="Python files of your own, by paths relative to this file, or modules, that register dynamics, "
+        description="Your own Python files (paths relative to this file) or modules that register dynamics, "
         "activations, observables, analyses, figures or clusters.",
         examples=[["my_dynamics.py"]],
     )

@@ -1,4 +1,4 @@
-"""What every kind of cluster has: settings, and a Dask client for as long as it is needed."""
+"""ClusterSettings: the settings of a kind of cluster, and the context manager that yields its Dask client."""
 
 from abc import ABC, abstractmethod
 from contextlib import AbstractContextManager
@@ -16,10 +16,10 @@ if TYPE_CHECKING:
 
 
 class ClusterSettings(pydantic.BaseModel, ABC):
-    """Settings of a cluster; those here hold for every kind. None of them changes a bit of a result.
+    """Settings that every kind of cluster has. Results do not depend on them.
 
-    block_size : cases a block; by default as many as take about two seconds on the machine that plans.
-    wait_for_workers : seconds that a sweep waits for a worker while there is none, before it ends.
+    block_size : number of cases per block; by default as many as take about two seconds on the machine that plans.
+    wait_for_workers : seconds that a sweep waits while there is no worker, before it ends.
     """
 
     model_config = pydantic.ConfigDict(frozen=True, extra="forbid")
@@ -28,23 +28,23 @@ class ClusterSettings(pydantic.BaseModel, ABC):
     wait_for_workers: Annotated[float, Field(gt=0, allow_inf_nan=False)] = 300.0
 
     def located(self, folder: Path) -> "ClusterSettings":
-        """The same settings, with the paths among them, if there are any, relative to `folder`."""
+        """The same settings, with paths taken relative to `folder`."""
         return self
 
     @abstractmethod
     def client(self, workers: int | None = None) -> AbstractContextManager["Client"]:
-        """A client of the cluster, which is ours to start and end, or somebody's to be left as it was found.
+        """A context manager that yields a client of the cluster; a cluster that it started ends with it.
 
-        `workers`, where given, is their number, instead of the one in the settings.
+        `workers`, where given, replaces the number of workers in the settings.
         """
 
     def worker_memory(self, workers: int | None = None) -> int:
-        """The bytes that a process of cases may take on the machine that plans: by default half of its memory."""
+        """The bytes of memory that a worker may use on the machine that plans: by default half of the memory."""
         return int(psutil.virtual_memory().total // 2)
 
     @abstractmethod
     def expected_workers(self, workers: int | None = None) -> int | None:
-        """How many workers there will be, as far as it is known before the cluster is."""
+        """The number of workers; None where it is not known before the cluster runs."""
 
 
 CLUSTERS: Registry[type[ClusterSettings]] = Registry("cluster")

@@ -1,4 +1,4 @@
-"""The dynamics: one description a file, each advancing replicas of one shape from record to record."""
+"""The dynamics, one per file: each advances replicas of one shape between recording times."""
 
 from sweeplib.dynamics.dynamics import DYNAMICS, ONE_PASS, Dynamics, OverlapDynamics
 from sweeplib.dynamics.replicas import Replicas

@@ -1,4 +1,4 @@
-"""What a dynamics is: a state of n replicas that can be advanced to a recording time."""
+"""Dynamics: the state of n replicas, which can be advanced to a recording time."""
 
 import time
 from abc import ABC, abstractmethod
@@ -21,16 +21,16 @@ Array = NDArray[np.float64]
 
 
 class NumericalOptions(BaseModel):
-    """The numerical options of a dynamics; none unless a dynamics says so."""
+    """The numerical options of a dynamics; none by default."""
 
     model_config = ConfigDict(frozen=True, extra="forbid")
 
 
 @dataclass(frozen=True)
 class Diagnostic:
-    """A number of its own that a dynamics records, such as an estimate of its error: its dimensions and its labels.
+    """The dimensions and labels of a quantity that a dynamics records itself, such as an error estimate.
 
-    With `over_time` it is recorded at every time at which a replica arrives; otherwise its last value is.
+    With `over_time` it is recorded at every recording time; otherwise only its last value is.
     """
 
     dims: tuple[str, ...]
@@ -39,31 +39,34 @@ class Diagnostic:
 
 
 class Dynamics(ABC):
-    """The state of n replicas under one dynamics; what the state is, is its own affair.
+    """The state of n replicas under one dynamics. Subclasses define the state.
 
-    Attributes: `running` (n,), false once a replica has stopped at its last exit, diverged or timed out; `diverged` and
-    `timed_out` (n,); `exit_steps`, `exit_time` (n, thresholds), NaN where not reached; `end_steps`, `end_time` (n,),
-    the last step and time simulated.
+    running (n,) : false once a replica has stopped at its last exit, diverged or timed out.
+    diverged, timed_out (n,) : flags.
+    exit_steps, exit_time (n, thresholds) : exits, NaN where not reached.
+    end_steps, end_time (n,) : last step and time simulated.
     """
 
     name: ClassVar[str]
     label: ClassVar[str]
     view: ClassVar[type[View]]
-    """What observables get of its state."""
+    """The class of the views that `look` returns."""
     reads: ClassVar[frozenset[str]]
-    """The fields of a problem that it acts on: a problem that gives another one a value is refused.
+    """The fields of a problem that the dynamics depends on. A problem that sets another field is refused.
 
-    Problems that differ only in fields that neither it nor an observable reads are one case. What its target and its
-    start act on is among them where they are.
+    Problems that differ only in fields that neither the dynamics nor an observable reads are one case. If `target` and
+    `start` are included, so are the fields that the problem's target and start read.
     """
-    together: ClassVar[int]
-    """How many replicas are best run in one go."""
+    replicas_at_once: ClassVar[int]
+    """The number of replicas that one instance advances."""
     lanes: ClassVar[tuple[int, int]] = (1, 1)
-    """(fewest, most): replicas are computed side by side in groups of up to `most`, filled up to a multiple of `fewest`
-    with copies, which take as long; the wider a group, the less a replica costs."""
+    """(fewest, most): replicas are computed in groups of up to `most`, padded with copies to a multiple of `fewest`.
+
+    Copies cost as much as replicas; in wider groups a replica costs less.
+    """
     Options: ClassVar[type[NumericalOptions]] = NumericalOptions
     stochastic: ClassVar[bool] = True
-    """Whether two seeds with one start may part."""
+    """Whether two seeds with the same start may differ."""
 
     running: NDArray[np.bool_]
     diverged: NDArray[np.bool_]
@@ -79,7 +82,7 @@ class Dynamics(ABC):
 
     @abstractmethod
     def advance(self, to: int, deadline: float = np.inf) -> None:
-        """Bring the running replicas to recording time number `to`, or give up at the `deadline` of the clock below."""
+        """Advance the running replicas to recording time number `to`, or give up at the `deadline` of `clock`."""
 
     @property
     @abstractmethod
@@ -93,13 +96,13 @@ class Dynamics(ABC):
 
     @abstractmethod
     def look(self) -> list[tuple[Array, View]]:
-        """Weights (n,) and views: the weighted mean of an observable is recorded, of a sharp state itself, weight one.
+        """Pairs of weights (n,) and views; an observable is recorded as its weighted sum over the pairs.
 
-        A view is used before the state is advanced again.
+        A view is valid until the state is advanced again. Most dynamics return one view with weight one.
         """
 
     def diagnosed(self) -> dict[str, Array]:
-        """The values now (n, *dims) of the `diagnostics`."""
+        """The current values (n, *dims) of the `diagnostics`."""
         return {}
 
     def reached(self, to: int) -> NDArray[np.bool_]:
@@ -123,31 +126,31 @@ class Dynamics(ABC):
 
     @staticmethod
     def step_length(options: NumericalOptions) -> float:
-        """The SGD steps that one of its own stands for; what `work` says is divided by it."""
+        """The number of SGD steps per step of the dynamics; `work` is divided by it."""
         return 1.0
 
     @classmethod
     def sizes(cls, problem: Problem, options: NumericalOptions) -> dict[str, int]:
-        """The lengths of the dimensions of its view; those of the view's own unless the dynamics says otherwise."""
+        """The lengths of the dimensions of its view; by default those that the view determines."""
         return cls.view.sizes(problem)
 
     @classmethod
     def diagnostics(
         cls, problem: Problem, options: NumericalOptions, observables: Collection[str]
     ) -> dict[str, Diagnostic]:
-        """What it records beside the observables, by name."""
+        """The quantities that it records in addition to the observables, by name."""
         return {}
 
     @classmethod
     def reads_of(cls, problem: Problem) -> frozenset[str]:
-        """The fields of a problem that it acts on, with those that the problem's target and start act on."""
+        """The fields of a problem that it, its target and its start depend on."""
         target = TARGETS[problem.target].reads if "target" in cls.reads else frozenset()
         start = STARTS[problem.student_start].reads if "start" in cls.reads else frozenset()
         return cls.reads | target | start
 
     @classmethod  # noqa: B027 - most dynamics apply to every problem
     def check(cls, problem: Problem, options: NumericalOptions) -> None:
-        """Raise InputError when the dynamics does not apply to the problem, or not with these options."""
+        """Raise InputError if the dynamics does not apply to the problem with these options."""
 
     @staticmethod
     def clock() -> float:
@@ -156,14 +159,14 @@ class Dynamics(ABC):
 
 
 class OverlapDynamics(Dynamics):
-    """A dynamics of which the overlaps `Q` (n, p, p), `M` (n, p, k) and `a` (n, p) now are attributes.
+    """A dynamics whose attributes `Q` (n, p, p), `M` (n, p, k) and `a` (n, p) are the current overlaps.
 
-    They start as those of the replicas, made when they are first asked for.
+    They are initialised on first use, from the starts of the replicas.
     """
 
     view = OverlapView
     uses_drifts: ClassVar[bool] = False
-    """Whether the drifts of the overlaps enter; then the error of the rule that gives them is recorded."""
+    """Whether the dynamics uses the drifts of the overlaps; then the error of their quadrature is recorded."""
 
     def __init__(self, replicas: Replicas, options: NumericalOptions) -> None:
         super().__init__(replicas, options)
@@ -171,25 +174,25 @@ class OverlapDynamics(Dynamics):
 
     @cached_property
     def Q(self) -> Array:
-        """The overlaps of students now (n, p, p)."""
+        """The current overlaps of students (n, p, p)."""
         return self.replicas.Q.copy()
 
     @cached_property
     def M(self) -> Array:
-        """The overlaps of students and teachers now (n, p, k)."""
+        """The current overlaps of students and teachers (n, p, k)."""
         return self.replicas.M.copy()
 
     @cached_property
     def a(self) -> Array:
-        """The student's second layer now (n, p)."""
+        """The student's current second layer (n, p)."""
         return self.replicas.a.copy()
 
     def look(self) -> list[tuple[Array, View]]:
-        """The overlaps now."""
+        """The current overlaps, with weight one."""
         return [(np.ones(len(self.replicas)), self.overlap_view(lambda: self.Q, lambda: self.M, self.a))]
 
     def overlap_view(self, Q: Lazy, M: Lazy, a: Array, q: Lazy | None = None) -> OverlapView:
-        """The view of some overlaps of the replicas."""
+        """The view of the given overlaps of the replicas."""
         replicas = self.replicas
         return OverlapView(Q, M, replicas.P, a, replicas.a_star, replicas.Delta, replicas.expectations, q)
 
@@ -197,14 +200,14 @@ class OverlapDynamics(Dynamics):
     def diagnostics(
         cls, problem: Problem, options: NumericalOptions, observables: Collection[str]
     ) -> dict[str, Diagnostic]:
-        """`drift_error`, where it uses drifts that have no closed form."""
+        """`drift_error`, if the dynamics uses drifts without closed form."""
         if not (cls.uses_drifts and problem_expectations(problem).finer):
             return {}
         rule = {"comment": "largest at a recording time, over the largest drift; estimated by a finer rule"}
         return {"drift_error": Diagnostic((), {"long_name": "error of the drifts", "units": "1"} | rule, False)}
 
     def diagnosed(self) -> dict[str, Array]:
-        """The largest error of the drifts until now, where they have no closed form."""
+        """The largest error of the drifts so far, if they have no closed form."""
         replicas = self.replicas
         if not (self.uses_drifts and replicas.expectations.finer):
             return {}
@@ -214,11 +217,11 @@ class OverlapDynamics(Dynamics):
 
 
 ONE_PASS = frozenset(PROBLEM_FIELDS) - {"batch_size", "samples"}
-"""What a dynamics reads that takes one fresh sample a step, or is a limit of one that does."""
+"""The fields read by dynamics that take one fresh sample per step, and by their limits."""
 
 
 def _checked(name: str, kind: type[Dynamics]) -> None:
-    """Raise SweeplibError for a dynamics that does not say what it acts on, or what observables get of it."""
+    """Raise SweeplibError for a dynamics without `reads` or `view`."""
     reads = getattr(kind, "reads", None)
     if not isinstance(reads, frozenset):
         wanted = "`reads = frozenset({...})`, or `reads = ONE_PASS`, all but those of batches and reused samples"

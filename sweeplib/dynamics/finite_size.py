@@ -1,12 +1,13 @@
-"""The mean of the overlaps of SGD at finite d, right to first order in 1/d: the ODE with its fluctuations.
+"""The mean of the overlaps of SGD at finite d, to first order in 1/d: the ODE with its fluctuations.
 
 Let μ be the mean of the state and TΣ its covariance, T = γ/(pd) the time of a step; b is the slope of the ODE with
 derivatives b' and b'', and h and S are the moments of a step (`step_moments`). Then
 
     dμ/dt = b + T (½ b'':Σ + h − ½ b' b),    dΣ/dt = b' Σ + Σ b'ᵀ + S,    E f = f(μ) + ½ T f'':Σ,
 
-up to terms of order 1/d². The term with b' b is that of steps of length T against continuous time. Derivatives are
-differences of the compiled slope along the principal axes of Σ, no farther than the fluctuations go.
+up to terms of order 1/d². The term with b' b accounts for steps of length T in place of continuous time.
+Derivatives are differences of the compiled slope along the principal axes of Σ, with displacements of at most one
+standard deviation.
 """
 
 from collections.abc import Callable
@@ -24,13 +25,13 @@ from sweeplib.numerics.integrators.stiff import StiffSolution, System
 Array = NDArray[np.float64]
 
 LEAST_DISPLACEMENT, LARGEST_DISPLACEMENT = 1e-6, 3e-3
-"""Of a state, in differences."""
+"""Bounds of the displacements of a state in difference quotients."""
 FINEST, FINEST_ABSOLUTE = 1e-8, 1e-10
 """The smallest tolerances that the differences allow."""
 NEGLIGIBLE = 1e-7
 """A risk below zero by less than this is zero to rounding and tolerance."""
 STEPS_A_ROUND = 5
-"""Steps of each solution after which its risk and the clock are looked at."""
+"""Number of steps of a solution after which its risk and the clock are read."""
 
 
 _kernel = numba.njit(error_model="numpy", fastmath={"contract"}, nogil=True, cache=True)
@@ -53,8 +54,10 @@ def fill_risks(equations, i, states, out):  # type: ignore[no-untyped-def]
 class Ensemble(NamedTuple):
     """States (2m + 1, m) with weights (2m + 1,), whose weighted mean of a function is its mean to second order.
 
-    The first is the mean. Then it is displaced by each row of `displacements` (m, m), and by its opposite. `lengths`
-    (m,) are theirs, `variances` (m,) those along them.
+    states (2m + 1, m) : the mean, the mean plus each displacement, and the mean minus each displacement.
+    weights (2m + 1,) : weights of the states.
+    displacements (m, m) : one displacement per row, along a principal axis of the covariance.
+    lengths, variances (m,) : lengths of the displacements, variances along them.
     """
 
     states: Array
@@ -67,8 +70,8 @@ class Ensemble(NamedTuple):
 def ensemble(mean: Array, covariance: Array) -> Ensemble:
     """The ensemble of a mean (m,) and a covariance (m, m).
 
-    A displacement is one standard deviation, or less where that is large: then the states stay near those of weights,
-    and the weight of the mean is negative.
+    A displacement is one standard deviation, clipped if that is large, so that the states stay close to Ω ≥ 0. The
+    weight of the mean may be negative.
     """
     variances, axes = np.linalg.eigh(covariance)
     lengths = np.clip(np.sqrt(np.maximum(variances, 0.0)), LEAST_DISPLACEMENT, LARGEST_DISPLACEMENT)
@@ -101,13 +104,13 @@ class MeanSystem(System):
         return ensemble(mean, self._step_time * spread)
 
     def slope(self, _: float, state: Array) -> Array:
-        """The time derivative of a state; that of the last state asked for is remembered."""
+        """The time derivative of a state; the result for the last state is cached."""
         if not np.array_equal(state, self._last[0]):
             self._last = state.copy(), self._new_slope(state)
         return self._last[1].copy()
 
     def jacobian(self, time: float, state: Array) -> Array:
-        """The derivative of the slope by the state, without what couples μ and Σ: enough for Newton's iterations."""
+        """The derivative of the slope by the state, without the coupling of μ and Σ: enough for Newton's method."""
         self.slope(time, state)
         size, (rows, columns) = self._size, self._triangle
         units = np.zeros((len(rows), size, size))

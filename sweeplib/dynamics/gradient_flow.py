@@ -13,7 +13,7 @@ from sweeplib.views import Lazy, OverlapView
 class GradientFlow(Ode):
     """Gradient flow on the population risk: Ṁ = Ψ^M, Q̇ = Ψ^GF, ȧ = ε Ψ^a, in the time t = νγ/(pd).
 
-    The label noise enters nothing of it, the error of its drifts neither: it is taken for zero.
+    The label noise does not enter and is set to zero, also in the error of the drifts.
     """
 
     name = "gradient_flow"
@@ -26,7 +26,7 @@ class GradientFlow(Ode):
         self._Delta = replicas.Delta
 
     def overlap_view(self, Q: Lazy, M: Lazy, a: Array, q: Lazy | None = None) -> OverlapView:
-        """The view of some overlaps: in what observables ask of them, the labels are noisy."""
+        """The view of the given overlaps, with the label noise of the problem for observables."""
         view = super().overlap_view(Q, M, a, q)
         view.Delta = self._Delta
         return view

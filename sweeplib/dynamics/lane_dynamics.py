@@ -1,4 +1,4 @@
-"""What the dynamics of many replicas side by side share: blocks of states and constants, and rounds of steps."""
+"""Base of the dynamics with replicas in lanes: blocks of states and constants, and rounds of steps."""
 
 from abc import abstractmethod
 from collections.abc import Callable
@@ -12,13 +12,13 @@ from sweeplib.dynamics.step_dynamics import StepDynamics
 from sweeplib.kernels.lanes import LANES, Constants, Functions, Progress, constants_block
 
 STEPS_A_ROUND = 512
-"""Steps after which replicas that have stopped give up their lanes and the clock is looked at."""
+"""Number of steps after which stopped replicas leave their lanes and the clock is read."""
 
 
 class LaneDynamics(StepDynamics):
     """Replicas whose states are the columns of `state` (rows, n), advanced by the kernel `round`."""
 
-    together = 1024
+    replicas_at_once = 1024
     lanes = LANES
     round: Callable[..., None]
     settings: Any
@@ -58,7 +58,7 @@ class LaneDynamics(StepDynamics):
 
     @property
     def steps_a_round(self) -> int:
-        """The steps of a round."""
+        """The number of steps of a round."""
         return STEPS_A_ROUND
 
     @abstractmethod
@@ -67,7 +67,7 @@ class LaneDynamics(StepDynamics):
 
 
 def trained(replicas: Replicas) -> bool:
-    """Whether the second layers are trained: all of them, or none."""
+    """Whether the second layers are trained; replicas agree in this."""
     return bool(replicas.second_layer_rate[0] > 0.0)
 
 

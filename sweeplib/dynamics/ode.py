@@ -1,9 +1,9 @@
 """The deterministic limit of one-pass SGD for d → ∞ at fixed γ/p: the ODE of Saad and Solla (arXiv 2302.05882, eq. 7).
 
-Ṁ = Ψ^M(Ω), Q̇ = Ψ^GF(Ω) + (γ/p) Ψ^Var(Ω), ȧ = ε Ψ^a(Ω) in the time t = νγ/(pd), projected for spherical students.
-It is integrated twice: what is recorded is the solution at a tenth of the tolerance, and its error is told by its
-difference to a solution at ten times the tolerance. With `finite_d` the means of SGD at its d are integrated in its
-place, right to first order in 1/d (`finite_size`).
+Ṁ = Ψ^M(Ω), Q̇ = Ψ^GF(Ω) + (γ/p) Ψ^Var(Ω), ȧ = ε Ψ^a(Ω) in time t = νγ/(pd), projected for spherical students.
+It is integrated twice: the solution at a tenth of the tolerance is recorded, and its difference to a companion solution
+at ten times the tolerance estimates its error. With `finite_d`, the means of SGD at finite d are integrated instead, to
+first order in 1/d (`finite_size`).
 """
 
 from collections.abc import Collection
@@ -27,20 +27,22 @@ from sweeplib.problem import Problem
 from sweeplib.views import View
 
 SAFETY, COARSER = 0.1, 10.0
-"""The tolerances of the recorded solution and of its companion, over the one asked for."""
+"""Factors of the requested tolerance, for the recorded solution and its companion."""
 COARSEST = 1e-4
-"""No companion has a larger relative tolerance, unless it is asked for: implicit steps may leave the covariances."""
+"""The largest relative tolerance of a companion, unless more is requested; implicit steps can break Ω ≥ 0."""
 DEFAULT_RTOL, LARGEST_DEFAULT_RTOL = 1e-10, 1e-5
 LEAST_RTOL = 5e-14
 """The smallest relative tolerance above rounding."""
 ROUNDING = 1e-14
-"""The rounding error of a risk over its terms."""
+"""The rounding error of a risk relative to its terms."""
 
 
 class IntegrationOptions(NumericalOptions):
-    """How an ODE is integrated: its tolerances, and the steps after which a run is called a failure.
+    """Options of the integration of an ODE.
 
-    rtol : by default 1e-10, or the error of the drifts at the start where they have no closed form and it is larger.
+    rtol : relative tolerance; by default 1e-10, or the error of the drifts at the start if that is larger.
+    atol : absolute tolerance.
+    max_steps : number of steps after which a run has failed.
     """
 
     rtol: float | None = Field(default=None, ge=1e-13, le=1e-2)
@@ -49,20 +51,20 @@ class IntegrationOptions(NumericalOptions):
 
 
 class OdeOptions(IntegrationOptions):
-    """The same, and what is integrated.
+    """Options of the integration, and of the equations.
 
-    finite_d : the mean overlaps and mean risk of SGD to first order in 1/d, in place of their limit for d → ∞.
+    finite_d : integrate the mean overlaps and mean risk of SGD to first order in 1/d, instead of the limit d → ∞.
     """
 
     finite_d: bool = False
 
 
 class Ode(OverlapDynamics):
-    """The overlaps of each replica on their deterministic trajectory; exits are steps as real numbers."""
+    """The deterministic trajectory of the overlaps of each replica; exit steps are real numbers."""
 
     name = "ode"
     label = "ODE"
-    together = 256
+    replicas_at_once = 256
     stochastic = False
     reads = ONE_PASS
     uses_drifts = True
@@ -147,10 +149,10 @@ class Ode(OverlapDynamics):
             raise SweeplibError(f"the ODE needs more than max_steps steps; it is at time {self._times[spent[0]]:.6g}")
 
     def _observe(self) -> None:
-        """Take the overlaps from the states, each Q moved to the nearest that is one of weights, and their error.
+        """Take the overlaps from the states, with Q replaced by the nearest with Ω ≥ 0, and the error of the risk.
 
-        The error of the risk is the difference to the companion's. As the two may agree by chance, it is not less than
-        the tolerance of the recorded solution, or rounding, times the terms of the risk.
+        The error is the difference to the companion's risk. As the two may agree by chance, it is at least the
+        tolerance of the recorded solution, or rounding, times the terms of the risk.
         """
         self.Q, self.M, self.a = self._unpacked(self._solution.states)
         if not self._finite_d:
@@ -168,7 +170,7 @@ class Ode(OverlapDynamics):
         return found.risks if isinstance(found, MeanIntegration) else self._risks(*self._unpacked(found.states))
 
     def look(self) -> list[tuple[Array, View]]:
-        """With `finite_d` the members of the ensembles of the replicas, else the one state."""
+        """The state or, with `finite_d`, the members of the ensembles of the replicas."""
         if not isinstance(self._solution, MeanIntegration):
             return super().look()
         members, weights = self._solution.ensembles()
@@ -210,7 +212,7 @@ class Ode(OverlapDynamics):
 
     @property
     def evaluations(self) -> NDArray[np.int64]:
-        """The right-hand sides taken until now (n,)."""
+        """The number of right-hand sides evaluated so far (n,)."""
         return self._solution.evaluations + self._companion.evaluations
 
     @property

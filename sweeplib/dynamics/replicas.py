@@ -1,4 +1,4 @@
-"""Replicas: runs of one shape, side by side, before any dynamics is chosen."""
+"""Replicas: the problems, starts and recording times of runs of one shape, independent of the dynamics."""
 
 from dataclasses import dataclass
 from functools import cached_property
@@ -15,7 +15,7 @@ Array = NDArray[np.float64]
 
 
 class Starts(Protocol):
-    """The initial states of replicas, each made when it is asked for."""
+    """The initial states of replicas, computed on request."""
 
     def weights(self, i: int) -> tuple[Array, Array]:
         """W (p, d) and W* (k, d) of replica i."""
@@ -30,7 +30,7 @@ class Starts(Protocol):
         ...
 
     def particles(self, i: int, count: int | None) -> tuple[Array, Array]:
-        """The m (count, k) and q (count,) of replica i; p units where `count` is None."""
+        """Overlaps m (count, k) and squared norms q (count,) of units of replica i; p units if `count` is None."""
         ...
 
 
@@ -38,11 +38,13 @@ class Starts(Protocol):
 class Replicas:
     """n runs of problems that share p, k, activations, target and geometry; γ, Δ, d, seed and start may differ.
 
-    `gamma`, `Delta`, `d` and `batch_size` (n,); second layers `a` (n, p), `a_star` (n, k) and the student's rate of
-    training `second_layer_rate` (n,); `keys` and `seeds` (n,) uint64 name the streams of random numbers; `times`
-    (n, n_times) are the ODE times at which to record; `thresholds` (T,) are the exit thresholds, and `stop_at_exit`
-    says that a replica may end at its last one. `starts` makes the initial states when they are first asked for, and
-    only in the form that is asked for: weights, overlaps, or particles.
+    gamma, Delta, d, batch_size, second_layer_rate (n,) : fields of the problems.
+    a (n, p), a_star (n, k) : second layers at the start.
+    starts : the initial states, as weights, overlaps or particles; only the requested form is computed.
+    keys, seeds (n,) uint64 : names of the streams of random numbers.
+    times (n, n_times) : ODE times at which to record.
+    thresholds (n_thresholds,) : exit thresholds.
+    stop_at_exit : whether a replica may end at its last exit.
     """
 
     activation: str
@@ -87,7 +89,7 @@ class Replicas:
     def particles(self, i: int, count: int | None = None) -> tuple[Array, Array]:
         """The overlaps m (count, k) with the teacher and the squared norms q (count,) of initial units of replica i.
 
-        These are its p units or, of another `count`, so many of the same law. No p x p array is made.
+        With another `count` than p, units are drawn from the same law. No p x p array is computed.
         """
         return self.starts.particles(i, count)
 
@@ -103,7 +105,7 @@ class Replicas:
 
     @cached_property
     def P(self) -> Array:
-        """Overlaps of teachers (n, k, k); no p x p array is made."""
+        """Overlaps of teachers (n, k, k); no p x p array is computed."""
         return np.array([self.starts.teacher_overlaps(i) for i in range(len(self))])
 
     @cached_property

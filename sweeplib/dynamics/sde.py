@@ -1,12 +1,13 @@
 """The diffusion that one-pass SGD follows at large d, with the corrections to it of the next order in 1/d.
 
 dΩ = Ψ(Ω) dt + √T σ(Ω) dB, T = γ/(pd), σσᵀ = Cov of the increment of an SGD step over T (arXiv 2305.18502, eq. 21), for
-any activations, widths and second layer, projected for spherical students. By Euler and Maruyama, of weak order 1.
+any activations, widths and second layer, projected for spherical students. Integrated by the Euler-Maruyama method, of
+weak order 1.
 
 The mean of a step is SGD's to relative order 1/d: E[‖x‖² c_i c_j] is Ψ^Var at Ω times 1 + 2/d, and spherical students
-are divided by their norms after the step, noise included, which has Itô's terms in it. The noise is a sum over a few
-fresh samples of their increments less the mean, each times a Gaussian number: its covariance is σσᵀ without any bias,
-and its third cumulants are those of SGD's steps. A step that leaves Ω ≥ 0 is reflected.
+are divided by their norms after the step, noise included, which yields Itô's terms. The noise is a sum over a few fresh
+samples of their increments minus the mean, each times a Gaussian number. Its covariance is σσᵀ without bias, and its
+third cumulants are those of SGD steps. A step that violates Ω ≥ 0 is reflected.
 """
 
 import math
@@ -24,7 +25,11 @@ from sweeplib.problem import Problem
 
 
 class SdeOptions(NumericalOptions):
-    """How the SDE is integrated: the length of a step in SGD steps, and the samples that make up its noise."""
+    """Options of the SDE.
+
+    step : length of a step in SGD steps.
+    samples : number of samples in the noise of a step.
+    """
 
     step: float = Field(default=1.0, gt=0, le=1e6)
     samples: int = Field(default=2, ge=1, le=1024)
@@ -53,7 +58,7 @@ class Sde(LaneDynamics):
 
     @property
     def steps_a_round(self) -> int:
-        """The steps of a round, fewer at large p."""
+        """The number of steps of a round, smaller at large p."""
         return max(1, super().steps_a_round // self.replicas.p**2)
 
     def observe(self) -> None:
@@ -69,17 +74,18 @@ class Sde(LaneDynamics):
 
     @staticmethod
     def work(problem: Problem, time: float) -> float:
-        """Steps, times the drifts, the draws and the products of one."""
+        """The number of steps times the work of the drifts, draws and products of one step."""
         width = problem.p + problem.k
         return time / problem.step_time() * (600.0 + 60.0 * width + 30.0 * problem.p * width**2)
 
 
 def multiplier(step: float, samples: int) -> tuple[float, float]:
-    """(α, β): what a sample's increment less its mean is multiplied with is η = α + β ξ, ξ ~ N(0, 1).
+    """(α, β) of the factor η = α + β ξ, ξ ~ N(0, 1), of a sample's increment minus its mean.
 
     The sum over the samples has the covariance and the third cumulants of `step` SGD steps where E η² = r and E η³ = r,
-    r = step/samples: α² + β² = r and 3 r α − 2 α³ = r, of which the smallest root is α = √(2r) sin φ,
-    sin 3φ = 1/√(2r). For r < ½ there is none; 3φ = π/2 then gives most of the third cumulants, √(2r) of them.
+    r = step/samples: α² + β² = r and 3 r α − 2 α³ = r, whose smallest root is α = √(2r) sin φ,
+    sin 3φ = 1/√(2r). For r < ½ there is no root; 3φ = π/2 then gives the largest possible part of the third
+    cumulants, √(2r).
     """
     ratio = step / samples
     root = math.sqrt(2.0 * ratio)

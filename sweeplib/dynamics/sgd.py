@@ -1,11 +1,10 @@
 """One-pass SGD on the weights: w_i += (γ/p) a_i σ'(λ_i) E x, a fresh Gaussian sample x at every step.
 
-With a `batch_size` n_b the mean over n_b fresh samples takes the place of the one.
+With `batch_size` n_b, a step takes the mean gradient of n_b fresh samples.
 
-The weights are the state, kept for all p x d. While an exit is waited for, Q and M are carried along by their exact
-update, for the risk of every step; they are computed again from the weights at every record. Weights kept in float32
-halve the memory and its traffic; all arithmetic is in float64, so that a block of steps costs a weight one rounding,
-3e-8 of it.
+The state consists of all p x d weights. While an exit is pending, Q and M follow their exact update, for the risk at
+every step; they are computed from the weights at every record. Weights in float32 halve the memory and its traffic.
+Arithmetic is in float64, so a block of steps rounds a weight once, by 3e-8 of it.
 """
 
 from typing import Literal
@@ -25,15 +24,18 @@ from sweeplib.views import View
 Array = NDArray[np.float64]
 
 WORK_A_ROUND = 2e7
-"""Multiplications after which the clock is looked at."""
+"""Number of multiplications after which the clock is read."""
 
 
 _OF_DIVERGED = np.errstate(over="ignore", invalid="ignore")
-"""For the overlaps of runs that diverged, and only there."""
+"""Only runs that diverged overflow here."""
 
 
 class SgdOptions(NumericalOptions):
-    """How the weights are kept: in float64, or in float32 to save memory."""
+    """Options of SGD.
+
+    weights : precision of the stored weights; float32 saves memory.
+    """
 
     weights: Literal["float64", "float32"] = "float64"
 
@@ -43,7 +45,7 @@ class Sgd(StepDynamics):
 
     name = "sgd"
     label = "SGD"
-    together = 8
+    replicas_at_once = 8
     reads = StepDynamics.reads | {"batch_size"}
     Options = SgdOptions
     options: SgdOptions
@@ -94,7 +96,7 @@ class Sgd(StepDynamics):
             self.failed[i] = self.step[i]
 
     def _carried(self, i: int) -> tuple[Array, Array, Array]:
-        """Q (p, p, 1), M (p, k, 1) and P (k, k, 1) for the kernel, which uses them while an exit is waited for."""
+        """Q (p, p, 1), M (p, k, 1) and P (k, k, 1) for the kernel, which uses them while an exit is pending."""
         if self.replicas.thresholds.size:
             return self.Q[i][:, :, None], self.M[i][:, :, None], self.replicas.P[i][:, :, None]
         return np.empty((1, 1, 1)), np.empty((1, 1, 1)), np.empty((1, 1, 1))
@@ -117,7 +119,7 @@ class Sgd(StepDynamics):
         return W @ W_star.T / W.shape[1]
 
     def look(self) -> list[tuple[Array, View]]:
-        """The overlaps of the weights now; Q is made where an observable asks for more than its diagonal."""
+        """The overlaps of the current weights; Q is computed only if an observable needs more than its diagonal."""
         count = range(len(self.replicas))
         view = self.overlap_view(
             Q=lambda: np.array([self._overlaps(i)[0] for i in count]),
@@ -129,7 +131,7 @@ class Sgd(StepDynamics):
 
     @staticmethod
     def work(problem: Problem, time: float) -> float:
-        """Steps, times the draws of one and its products with the weights of both networks."""
+        """The number of steps times the work of the draws and products of one step."""
         return time / problem.step_time() * problem.batch_size * problem.d * (16.0 + 2.0 * problem.p + problem.k)
 
 

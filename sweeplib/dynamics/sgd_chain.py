@@ -1,10 +1,10 @@
-"""One-pass SGD by its exact overlap chain: the law of the overlaps, at a cost that does not depend on d.
+"""One-pass SGD by the exact Markov chain of its overlaps, at a cost that does not depend on d.
 
-For fresh Gaussian samples the overlaps are a Markov chain. Carry the factor Ω = L Lᵀ, teacher rows first,
+For fresh Gaussian samples the overlaps are a Markov chain. The state is the factor Ω = L Lᵀ, teacher rows first,
 L = [[L*, 0], [A, B]] with B lower triangular. In the frame of its rows a sample √d x has coordinates u* (k), w (p) and,
 out of their span, a component of length s, s² ~ χ²(d−p−k). The local fields are L (u*, w); with
 c_i = (γ/(pd)) a_i σ'(λ_i) E a step is A += c u*ᵀ and B ← a lower triangular factor of [B + c wᵀ, s c]. Projection
-divides rows by their norms. M = A L*ᵀ and Q = A Aᵀ + B Bᵀ; neither is ever factored, so units may align.
+divides rows by their norms. M = A L*ᵀ and Q = A Aᵀ + B Bᵀ; neither is ever factorised, so units may align.
 """
 
 import numpy as np
@@ -41,19 +41,19 @@ class SgdChain(LaneDynamics):
         p, k = self.replicas.p, self.replicas.k
         A, B = unrolled(self.state[: p * k], p, k), unrolled(self.state[p * k : p * (k + p)], p, p)
         self.a = unrolled(self.state[p * (k + p) :], p)
-        with np.errstate(over="ignore", invalid="ignore"):  # in runs that diverged, and only there
+        with np.errstate(over="ignore", invalid="ignore"):  # in runs that diverged
             self.M = A @ self._L_star.transpose(0, 2, 1)
             self.Q = A @ A.transpose(0, 2, 1) + B @ B.transpose(0, 2, 1)
 
     @staticmethod
     def work(problem: Problem, time: float) -> float:
-        """Steps, times the draws, the fields and the rotations of one."""
+        """The number of steps times the work of the draws, fields and rotations of one step."""
         width = problem.p + problem.k
         return time / problem.step_time() * (20.0 * (width + 3) + 8.0 * problem.p * width)
 
     @classmethod
     def check(cls, problem: Problem, options: NumericalOptions) -> None:
-        """InputError unless a sample can leave the span of the weights: d ≥ p + k."""
+        """Raise InputError unless d ≥ p + k, so that a sample has a component outside the span of the weights."""
         if problem.d < problem.p + problem.k:
             expected = f"at least p + k = {problem.p + problem.k} for sgd_chain (sgd has no such bound)"
             raise InputError("no overlap chain", key="d", value=problem.d, expected=expected)

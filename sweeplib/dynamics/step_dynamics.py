@@ -1,4 +1,4 @@
-"""What the dynamics that go step by step share: counting steps, exits at step resolution, stopping."""
+"""Base of the dynamics that take steps: step counts, exits at the resolution of a step, stopping."""
 
 from collections.abc import Callable
 
@@ -12,11 +12,14 @@ from sweeplib.kernels.lanes import Functions
 
 
 class StepDynamics(OverlapDynamics):
-    """State of dynamics that take SGD steps.
+    """State of dynamics that take steps.
 
-    A step stands for `stride` SGD steps. `step` (n,) is the next to take, `until` (n, n_times) those nearest to the
-    recording times; `exits` (n, thresholds) the steps of the exits and `failed` (n,) that of a divergence, both
-    negative while there is none; `targets` (n, thresholds) the risks at which thresholds are reached.
+    stride : number of SGD steps per step.
+    step (n,) : number of the next step.
+    until (n, n_times) : steps nearest to the recording times.
+    exits (n, thresholds) : steps of the exits, negative before.
+    failed (n,) : step of a divergence, negative without one.
+    targets (n, thresholds) : risks at which thresholds are reached.
     """
 
     reads = ONE_PASS
@@ -36,23 +39,23 @@ class StepDynamics(OverlapDynamics):
             self.targets = (1.0 - replicas.thresholds) * self.expectations.risks(*start)[:, None]
 
     def functions(self, lane_drifts: Callable[..., None] = no_drifts) -> Functions:
-        """What kernels call of the activations and the target."""
+        """The addresses of the functions of activations and target that kernels call."""
         given = self.replicas
         return functions(given.activation, given.target, given.teacher_activation, lane_drifts)
 
     def stop(self) -> None:
-        """Take out of the run what diverged, and what made its last exit if it may stop there."""
+        """Stop the replicas that diverged, and those that made their last exit if they may stop there."""
         self.diverged = self.failed >= 0
         self.running &= ~self.diverged
         if self.replicas.stop_at_exit:
             self.running &= ~(self.exits >= 0).all(axis=1)
 
     def behind(self, to: int) -> NDArray[np.intp]:
-        """The replicas that still have steps to take to recording time number `to`."""
+        """The running replicas that have not reached recording time number `to`."""
         return np.flatnonzero(self.running & (self.step < self.until[:, to]))
 
     def give_up(self) -> None:
-        """Call off what still has steps to take: its time is up. What took the last one is done."""
+        """Mark as timed out the running replicas that have not taken their last step."""
         self.timed_out |= self.running & (self.step < self.until[:, -1])
         self.running &= ~self.timed_out
 
@@ -67,7 +70,7 @@ class StepDynamics(OverlapDynamics):
 
     @property
     def end_steps(self) -> Array:
-        """Steps taken by each replica (n,): to its last exit if it stopped there, to its divergence if it diverged."""
+        """Steps taken by each replica (n,): up to its last exit if it stopped there, or its divergence."""
         return np.asarray(self.stride * self._own_steps(), dtype=np.float64)
 
     def _own_steps(self) -> NDArray[np.int64]:

@@ -1,9 +1,9 @@
-"""What the law of one SGD step adds to the ODE at first order in 1/d: the covariance of its increments, and drifts.
+"""The moments of one SGD step that enter the means at first order in 1/d: covariance of increments, and drifts.
 
 Over its time T = γ/(pd) a step changes the overlaps by X_M,ir = c_i λ*_r and
 X_Q,ij = c_i λ_j + c_j λ_i + (γ/p) ‖x‖² c_i c_j, the second layer by X_a,i = ε σ(λ_i) E, with c_i = a_i σ'(λ_i) E. The
 fields are L u with u ~ N(0, I_{p+k}), and given u the mean of ‖x‖² is 1 + (|u|² − p − k)/d. The moments of X are sums
-over a fixed set of nodes: values of u and of the labels' noise z.
+over a fixed set of nodes: values of u and of the label noise z.
 """
 
 from functools import cache
@@ -21,11 +21,11 @@ from sweeplib.numerics.compiled import called, over_arrays
 Array = NDArray[np.float64]
 
 MOST_EXACT_NODES = 20_000
-"""Of a product rule that is exact, for polynomials."""
+"""The largest number of nodes of a product rule that is exact for polynomials."""
 NODES_AN_AXIS = {1: 24, 2: 24, 3: 16}
-"""By the number of axes, for other activations; in more dimensions quasi-random points are better."""
+"""Nodes per axis by the number of axes, for other activations; more axes use quasi-random points."""
 LOG2_POINTS = 12
-"""Of the quasi-random points, without their mirror images."""
+"""Of the number of quasi-random points, without mirror images."""
 
 
 class Nodes(NamedTuple):
@@ -40,7 +40,7 @@ class Nodes(NamedTuple):
 def nodes(dimension: int, an_axis: int | None, *, noisy: bool) -> Nodes:
     """The nodes of all steps in this dimension: a product of Gauss-Hermite rules, or else Sobol' points.
 
-    The displacement comes up to its fourth power, for which three nodes z are exact; without noise there is one.
+    The displacement enters up to its fourth power, for which three nodes z are exact; one suffices without noise.
     """
     u, weights = _products(dimension, an_axis) if an_axis else _quasi_random(dimension)
     z, z_weights = _gauss(3 if noisy else 1)
@@ -87,7 +87,7 @@ class StepMoments:
         self.size = int(self._kept.sum()) + replicas.p * (replicas.k + trained)
 
     def _nodes_an_axis(self, dimension: int) -> int | None:
-        """Those with which means of four c_i are exact, for polynomials; None where no product rule is good."""
+        """The nodes per axis that make means of four c_i exact for polynomials; None if no product rule is suitable."""
         student = self._student.hermite
         teacher = activation(self._teacher).hermite if self._target == "committee" else None
         if student is not None and teacher is not None:
@@ -140,7 +140,7 @@ class StepMoments:
         return X_Q, X_M - 0.5 * M.reshape(-1, 1) * np.repeat(norms, k, axis=0)
 
     def _second_order(self, Q: Array, M: Array, X_Q: Array, X_M: Array) -> tuple[Array, Array]:
-        """The means of what the projection adds at second order in T, over T²: to Q's upper triangle, and to M."""
+        """The means of the second-order terms of the projection, over T²: for Q's upper triangle and for M."""
         rows, columns, k = self._rows, self._columns, M.shape[1]
         norms = X_Q[rows == columns]
         one, other, of_M = norms[rows], norms[columns], np.repeat(norms, k, axis=0)

@@ -22,25 +22,25 @@ MEASURED_SECONDS = 0.5
 
 @dataclass(frozen=True)
 class Alternative:
-    """What may take the place of the dynamics `of`: another one, that `is_` such, or the same with other options.
+    """A cheaper dynamics, or the same one with other options, that can take the place of the dynamics `replaced`.
 
-    It does so only of cases whose options are as `when` says.
+    `is_` says what the other dynamics is. Only cases whose options have the values in `when` are considered.
     """
 
-    of: str
+    replaced: str
     dynamics: str
     options: Mapping[str, float] = field(default_factory=dict)
     is_: str = ""
     when: Mapping[str, bool] = field(default_factory=dict)
 
     def case(self, case: Case) -> Case | None:
-        """The case as it would be run instead; None where that does not apply, or is how it is run."""
+        """The case to run instead; None where the alternative does not apply or changes nothing."""
         now = case.numerical_options().model_dump()
         if any(now[name] != value for name, value in self.when.items()):
             return None
         if any(now[name] is not None and now[name] >= value for name, value in self.options.items()):
             return None
-        options = {**dict(case.options), **self.options} if self.dynamics == self.of else {}
+        options = {**dict(case.options), **self.options} if self.dynamics == self.replaced else {}
         other = replace(case, dynamics=self.dynamics, options=tuple(sorted(options.items())))
         try:
             other.check()
@@ -48,8 +48,8 @@ class Alternative:
             return None
         return other
 
-    def words(self, case: Case) -> str:
-        """What it is instead of a case."""
+    def description(self, case: Case) -> str:
+        """The alternative to a case, in words."""
         now = case.numerical_options().model_dump()
         given = {name: "the default" if now[name] is None else _power(now[name]) for name in self.options}
         changed = [f"{name} {_power(value)} instead of {given[name]}" for name, value in self.options.items()]
@@ -122,11 +122,11 @@ def _with_alternative(
     layout = max(part.layouts, key=lambda name: part.layouts[name].cpu_seconds)
     first, seconds = pilots[layout].cases[0], part.layouts[layout].seconds
     for alternative in ALTERNATIVES:
-        if alternative.of == found.dynamics and (other := _cost(alternative, pilots[layout], calibration)):
+        if alternative.replaced == found.dynamics and (other := _cost(alternative, pilots[layout], calibration)):
             cheaper = seconds / other
             if cheaper > max(found.cheaper, LEAST_FACTOR):
                 d = [case.problem.d for case in pilots[layout].cases]
-                found = replace(found, instead=alternative.words(first), cheaper=cheaper, d=(min(d), max(d)))
+                found = replace(found, instead=alternative.description(first), cheaper=cheaper, d=(min(d), max(d)))
     return found
 
 
@@ -138,7 +138,7 @@ def _cost(alternative: Alternative, pilot: Pilot, calibration: Calibration) -> f
     instead = Pilot(f"{pilot.name} by {alternative.dynamics}", tuple(cases))
     try:
         calibration.compile(instead)
-        with calibration.steps.step(f"measuring {instead.title} instead of {alternative.of}"):
+        with calibration.steps.step(f"measuring {instead.title} instead of {alternative.replaced}"):
             return calibration.cost(instead, MEASURED_SECONDS)
     except EndedError:
         return None

@@ -228,7 +228,7 @@ def _compute(connection: Connection, report: IO[bytes], others: Sequence[Connect
                     answer = None, function(*args)
                 sent = pickle.dumps(answer)
             except BaseException as error:
-                sent = pickle.dumps((RaisedError, Trouble.of(error)))
+                sent = pickle.dumps((RaisedError, Trouble.from_exception(error)))
             connection.send_bytes(sent)
 
 

@@ -58,7 +58,7 @@ def computed_here(cases: list[Case], allowance: Allowance, failed: Failed) -> Re
         try:
             return run_cases(some, timeout=allowance.timeout)
         except BaseException as error:  # SystemExit of a plugin, say: this is no main thread, nobody interrupts it
-            raise RaisedError(Trouble.of(error)) from None
+            raise RaisedError(Trouble.from_exception(error)) from None
 
     return _guarded(cases, compute, failed)
 

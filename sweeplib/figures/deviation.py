@@ -10,7 +10,7 @@ import numpy as np
 from sweeplib.analysis.problem_fields import field, step_time
 from sweeplib.analysis.recorded import is_stochastic
 from sweeplib.errors import InputError
-from sweeplib.figures.facets import MOST_HUES, Facets, arranged, each, free_axes
+from sweeplib.figures.facets import MOST_HUES, Facets, arranged, free_axes, numbered_parts
 from sweeplib.figures.figure import FIGURES, Figure
 from sweeplib.figures.interactive import INTERACTIVE, Interactive
 from sweeplib.figures.labels import MINUS, dynamics_order, value_label, wrapped_label
@@ -56,7 +56,7 @@ def deviation(
     data = _data(analyses, observable, split)
     parts = split.panels(data)
     panels = panel_grid(len(parts), width=2.3, alone=3.8, height=3.0)
-    for place, part in each(data, parts):
+    for place, part in numbered_parts(data, parts):
         _panel(panels.stacks[place][0], part, split)
         if split.panel:
             panels.title(place, value_label(part[split.panel]))
@@ -99,7 +99,7 @@ def _data(analyses: Mapping[str, xr.Dataset], observable: str, split: Facets) ->
     points = {"mean": measured[f"{observable}{MEASURED}"], "error": measured[f"{observable}{MEASURED}_error"]}
     fits = {part: fitted[f"{observable}_{part}"].sel(variable="coupling", drop=True) for part in FIT}
     step = step_time(measured)
-    data = split.of(xr.Dataset(points | fits).assign(step=step))
+    data = split.selected(xr.Dataset(points | fits).assign(step=step))
     return data.isel(dynamics=[is_stochastic(str(name)) for name in data["dynamics"].values])
 
 
@@ -110,7 +110,7 @@ def _panel(axes: Axes, part: xr.Dataset, split: Facets) -> None:
     axes.set_xscale("log")
     axes.set_yscale("log")
     plain_ticks(axes.yaxis, (1.0, 3.0))
-    for index, one in each(part, split.hues(part)):
+    for index, one in numbered_parts(part, split.hues(part)):
         for name in shown:
             of = one.sel(dynamics=name)
             step, mean, error = (array.values.ravel() for array in xr.broadcast(of["step"], of["mean"], of["error"]))
@@ -191,6 +191,6 @@ FIGURES.register(
 INTERACTIVE.register(
     "deviations",
     Interactive(
-        x="step", y="mean", data=step_deviations, needs=("deviation",), also=("gamma", "p"), figure="deviation"
+        x="step", y="mean", data=step_deviations, needs=("deviation",), hover=("gamma", "p"), figure="deviation"
     ),
 )

@@ -16,7 +16,7 @@ from sweeplib.analysis.phase_retrieval import exit_theory_holds
 from sweeplib.analysis.problem_fields import field
 from sweeplib.analysis.survival import survival_curve
 from sweeplib.figures.expected import by_dynamics
-from sweeplib.figures.facets import Facets, arranged, each
+from sweeplib.figures.facets import Facets, arranged, numbered_parts
 from sweeplib.figures.figure import FIGURES, Figure
 from sweeplib.figures.interactive import INTERACTIVE, Interactive
 from sweeplib.figures.labels import axis_label, dynamics_label, dynamics_order, value_label
@@ -58,13 +58,13 @@ def exit_time_distributions(
     split = _arranged(ds, analyses, where=where, panel=panel, hue=hue, confidence=confidence)
     sample = passages(ds, "time")
     data = xr.Dataset({"exit": sample.exit, "end": sample.end, "used": sample.used, "applies": exit_theory_holds(ds)})
-    data = split.of(data)
+    data = split.selected(data)
     parts = split.panels(data)
     panels = panel_grid(len(parts), width=2.5, alone=4.0, height=2.6, share_x=False)
     shown = _shown(data)
-    for place, part in each(data, parts):
+    for place, part in numbered_parts(data, parts):
         axes = panels.stacks[place][0]
-        for index, one in each(part, split.hues(part)):
+        for index, one in numbered_parts(part, split.hues(part)):
             _measured(axes, one, shown, index, confidence)
             if bool(one["applies"]):
                 _theory(axes, one, index)
@@ -134,7 +134,7 @@ def _theory(axes: Axes, one: xr.Dataset, index: int) -> None:
 def _legend(drawing: Drawing, data: xr.Dataset, split: Facets, shown: list[str]) -> None:
     hues: list[Entry] = [
         (line_look(index) | {"linewidth": 2.0}, value_label(one[split.hue]))
-        for index, one in each(data, split.hues(data))
+        for index, one in numbered_parts(data, split.hues(data))
         if split.hue
     ]
     kinds: list[Entry] = [

@@ -12,7 +12,7 @@ from sweeplib.analysis.needs import need_axis
 from sweeplib.analysis.phase_retrieval import exit_theory_holds
 from sweeplib.analysis.problem_fields import field
 from sweeplib.figures.expected import exit_times_expected
-from sweeplib.figures.facets import Facets, arranged, each, used_dynamics
+from sweeplib.figures.facets import Facets, arranged, numbered_parts, used_dynamics
 from sweeplib.figures.figure import FIGURES, Figure
 from sweeplib.figures.interactive import INTERACTIVE, Interactive
 from sweeplib.figures.labels import axis_label, value_label
@@ -48,13 +48,13 @@ def exit_time_scaling(
 ) -> Drawing:
     """A figure of the mean exit time against d; axes neither at `where` nor panel nor colour stand at their middle."""
     split = _arranged(ds, analyses, where=where, panel=panel, hue=hue, reference=reference)
-    data = split.of(analyses["exit_times"].assign(applies=exit_theory_holds(ds)))
+    data = split.selected(analyses["exit_times"].assign(applies=exit_theory_holds(ds)))
     parts = split.panels(data)
     panels = panel_grid(len(parts), width=2.5, alone=3.8, height=2.8)
     shown = used_dynamics(data)
     published = references(reference, *COLUMNS)
-    for place, part in each(data, parts):
-        for index, one in each(part, split.hues(part)):
+    for place, part in numbered_parts(data, parts):
+        for index, one in numbered_parts(part, split.hues(part)):
             _points(panels.stacks[place][0], one, shown, look(index))
             _theory(panels.stacks[place][0], one, index)
             published.draw(panels.stacks[place][0], one)
@@ -131,7 +131,7 @@ INTERACTIVE.register(
         y="exit_time_mean",
         data=unrestricted,
         needs=("exit_times",),
-        also=("exit_time_median", "exited_fraction"),
+        hover=("exit_time_median", "exited_fraction"),
         theory="exit_time_theory",
         figure="exit_time_scaling",
     ),

@@ -11,7 +11,7 @@ from sweeplib import theory
 from sweeplib.analysis.phase_retrieval import escape_theory_holds
 from sweeplib.analysis.problem_fields import field
 from sweeplib.analysis.scan import scan_dim
-from sweeplib.figures.facets import Facets, arranged, each, free_axes, used_dynamics
+from sweeplib.figures.facets import Facets, arranged, free_axes, numbered_parts, used_dynamics
 from sweeplib.figures.figure import FIGURES, Figure
 from sweeplib.figures.interactive import INTERACTIVE, Interactive
 from sweeplib.figures.labels import axis_label, symbol, value_label, wrapped_label
@@ -46,12 +46,12 @@ def exited_fraction(
 ) -> Drawing:
     """A figure of the exited fraction against γ/γ_opt (γ where no theory applies); by default a panel a threshold."""
     split = _arranged(ds, analyses, where=where, panel=panel, hue=hue)
-    data = split.of(_data(ds, analyses["exit_times"]))
+    data = split.selected(_data(ds, analyses["exit_times"]))
     parts = split.panels(data)
     panels = panel_grid(len(parts), width=2.4, alone=3.8, height=2.7)
     shown = used_dynamics(data)
-    for place, part in each(data, parts):
-        hues = list(each(part, split.hues(part)))
+    for place, part in numbered_parts(data, parts):
+        hues = list(numbered_parts(part, split.hues(part)))
         for index, one in hues:
             aside = BESIDE * (index - 0.5 * (len(hues) - 1))
             _curve(panels.stacks[place][0], one, scan_dim(ds), shown, index, aside)
@@ -124,6 +124,6 @@ FIGURES.register(
 INTERACTIVE.register(
     "exited_fractions",
     Interactive(
-        x="gamma", y="exited_fraction", needs=("exit_times",), also=("exit_steps_median",), figure="exited_fraction"
+        x="gamma", y="exited_fraction", needs=("exit_times",), hover=("exit_steps_median",), figure="exited_fraction"
     ),
 )

@@ -22,15 +22,16 @@ if TYPE_CHECKING:
 PANELS_FIRST = ("Delta", "p", "k", "threshold", "activation")
 MOST_PANELS, MOST_HUES = 6, 6
 SELECTED = frozenset({"dynamics", "seed"})
-"""Axes of which one value may be chosen though a figure draws them."""
+"""Axes that a figure draws, and for which `where` may still choose one value."""
 
 
 @dataclass(frozen=True)
 class Facets:
-    """The place or places along some axes at which a figure stands, and the axes drawn as panels and as colours.
+    """How a figure uses the axes of its data.
 
-    `panel` and `hue` are None where there is none; `told` are the axes, of more values than one, whose place the figure
-    has to tell.
+    at : the index or indices selected along some axes.
+    panel, hue : the axes drawn as panels and as colours, or None.
+    told : the axes with several values of which the figure's title names the selected one.
     """
 
     at: Mapping[str, int | list[int]]
@@ -38,8 +39,8 @@ class Facets:
     hue: str | None = None
     told: tuple[str, ...] = ()
 
-    def of(self, data: Array) -> Array:
-        """The data at these places."""
+    def selected(self, data: Array) -> Array:
+        """The data at the places `at`."""
         return data.isel(self.at, missing_dims="ignore")
 
     def panels(self, data: xr.Dataset) -> list[dict[str, int]]:
@@ -51,8 +52,8 @@ class Facets:
         return _selections(data, self.hue)
 
     def title(self, ds: xr.Dataset) -> str:
-        """At which values of the axes that it does not draw the figure stands: 'at $p$ = 4, $d$ = 300'."""
-        values = [value_label(self.of(ds[dim]), digits=4) for dim in self.told]
+        """The values selected along the axes that are not drawn: 'at $p$ = 4, $d$ = 300'."""
+        values = [value_label(self.selected(ds[dim]), digits=4) for dim in self.told]
         return f"at {', '.join(values)}" if values else ""
 
 
@@ -160,13 +161,13 @@ def _check_number(sizes: Mapping[str, int], key: str, dim: str | None, most: int
 
 
 def used_dynamics(data: xr.Dataset) -> list[str]:
-    """The dynamics of which some run is used (`seeds_used`) in this part, stochastic ones first."""
+    """The dynamics with at least one used run (`seeds_used`) in this part, stochastic ones first."""
     used = data["seeds_used"].sum([dim for dim in data["seeds_used"].dims if dim != "dynamics"]) > 0
     return dynamics_order(data["dynamics"].values[used.values])
 
 
-def each(ds: xr.Dataset, selections: list[dict[str, int]]) -> Iterator[tuple[int, xr.Dataset]]:
-    """Number and part of the dataset for each selection."""
+def numbered_parts(ds: xr.Dataset, selections: list[dict[str, int]]) -> Iterator[tuple[int, xr.Dataset]]:
+    """The number of each selection and the part of the dataset that it selects."""
     for index, selection in enumerate(selections):
         yield index, ds.isel(selection)
 

@@ -1,4 +1,4 @@
-"""What a figure is: a named function from a dataset and its analyses to a matplotlib Figure."""
+"""Figure: a named function from a dataset and its analyses to a matplotlib Figure."""
 
 from __future__ import annotations
 
@@ -22,11 +22,12 @@ if TYPE_CHECKING:
 class Figure:
     """A figure: called with a dataset and its options, it returns a matplotlib Figure.
 
-    `function(ds, analyses, **options)`; every option has a default, and a type by its annotation. In these datasets,
-    what is the same everywhere is a coordinate too. `caption` says what is seen, `needs` names the analyses it draws,
-    which are computed with their defaults where they are not given.
-    `arrange(ds, analyses, **options)`, given the same as the function or but the outlines of these datasets, raises
-    InputError where the figure cannot be drawn: what it says is said before anything runs. None: nothing is known.
+    function : function (ds, analyses, **options). Every option has a default and an annotation, its type. Constants of
+        the datasets are coordinates.
+    caption : describes the figure.
+    needs : names of the analyses that it draws; they are computed with default options if the config omits them.
+    arrange : function (ds, analyses, **options) of datasets or their outlines that raises InputError if the figure
+        cannot be drawn. It is called before anything runs. None: no check.
     """
 
     name: str
@@ -54,7 +55,7 @@ class Figure:
     def check_fit(self, ds: Outline, analyses: Mapping[str, Outline | None], options: Mapping[str, Any]) -> None:
         """Raise InputError where the figure cannot be drawn of a dataset and analyses with these outlines.
 
-        Nothing is said where the outline of an analysis that it draws is not known.
+        Does nothing if the outline of an analysis that it draws is unknown.
         """
         whole = self.check(options)
         if self.arrange is not None and all(analyses.get(name) is not None for name in self.needs):

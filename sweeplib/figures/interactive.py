@@ -1,4 +1,4 @@
-"""What an interactive plot of the report shows: a declaration over labelled data, drawn by the report."""
+"""Interactive: the declaration of an interactive plot, which the report draws from labelled data."""
 
 from __future__ import annotations
 
@@ -19,15 +19,21 @@ Line = tuple[float, float, str]
 
 @dataclass(frozen=True)
 class Interactive:
-    """An interactive plot of `y` against `x`, or with `z` a map of z over both; all names of variables of the data.
+    """An interactive plot of `y` against `x` or, with `z`, a map of z over x and y.
 
-    The data are the first analysis of `needs`, or what `data(ds, analyses)` makes of the dataset and those analyses.
-    Labels are their attributes; the error of y is y_error, its interval y_low and y_high, where they are there: of the
-    `confidence` in the attributes of the data, or what their attribute `interval` says. `also` are variables that
-    hovering shows besides, `theory` is one that is drawn as a curve. `kind`: points with error bars, or curves with a
-    band. `hue` is the axis of the colours, by default the first that can be; all other axes become filters. `lines`
-    (slope, intercept, name) lie over a map, whose classes have the `colors` given. `figure` is the static figure that
-    it stands beside.
+    Labels are the attributes of the variables. Where the data have y_error, or y_low and y_high, they are drawn as the
+    error or interval of y; the attribute `confidence` or `interval` of the data says what the interval is.
+
+    x, y, z : names of variables of the data.
+    needs : the analyses that the plot needs. The data are the first one, unless `data` is given.
+    data : function that returns the data from the dataset and these analyses.
+    hover : other variables that are shown under the mouse.
+    theory : a variable that is drawn as a curve.
+    kind : points with error bars, or curves with a band.
+    hue : the axis of the colours, by default the first one that fits. All other axes become filters.
+    lines : lines (slope, intercept, name) over a map.
+    colors : the colour of each class of a map.
+    figure : the static figure beside which the plot stands.
     """
 
     x: str
@@ -35,7 +41,7 @@ class Interactive:
     z: str | None = None
     needs: tuple[str, ...] = ()
     data: Data | None = None
-    also: tuple[str, ...] = ()
+    hover: tuple[str, ...] = ()
     theory: str | None = None
     hue: str | None = None
     kind: Literal["points", "curves"] = "points"
@@ -45,7 +51,7 @@ class Interactive:
     figure: str = ""
 
     def labelled(self, ds: xr.Dataset, analyses: Mapping[str, xr.Dataset]) -> xr.Dataset:
-        """Return the data that it shows, from a dataset and the analyses that it needs."""
+        """The data of the plot, from a dataset and the analyses that it needs."""
         whole = {name: with_constants(analysis) for name, analysis in analyses.items()}
         return whole[self.needs[0]] if self.data is None else self.data(with_constants(ds), whole)
 

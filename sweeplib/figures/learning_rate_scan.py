@@ -12,7 +12,7 @@ from sweeplib.analysis.phase_retrieval import exit_theory_holds
 from sweeplib.analysis.problem_fields import field
 from sweeplib.analysis.recorded import is_stochastic
 from sweeplib.figures.expected import exit_steps_expected, optima_expected
-from sweeplib.figures.facets import Facets, arranged, each, used_dynamics
+from sweeplib.figures.facets import Facets, arranged, numbered_parts, used_dynamics
 from sweeplib.figures.figure import FIGURES, Figure
 from sweeplib.figures.interactive import INTERACTIVE, Interactive
 from sweeplib.figures.labels import axis_label, symbol, value_label
@@ -60,9 +60,9 @@ def learning_rate_scan(
     published = references(reference, *COLUMNS)
     stack = (2.3, 0.25 + 0.21 * rows)
     panels = panel_grid(len(parts), width=2.4, alone=4.2, height=2.8 + 0.17 * rows, stack=stack, share_x=False)
-    for place, part in each(data, parts):
+    for place, part in numbered_parts(data, parts):
         _panel(panels.stacks[place], part, split, scale)
-        for _, one in each(part, split.hues(part)):
+        for _, one in numbered_parts(part, split.hues(part)):
             units = {"x_unit": one["unit"].item(), "y_unit": _step_unit(one, scale)}
             published.draw(panels.stacks[place][0], one, **units)
         if split.panel:
@@ -95,7 +95,7 @@ def _data(analyses: Mapping[str, xr.Dataset], split: Facets) -> xr.Dataset:
     import xarray as xr
 
     merged = [analyses["exit_times"], analyses["optimal_learning_rate"]]
-    data = split.of(xr.merge(merged, compat="override", combine_attrs="override"))
+    data = split.selected(xr.merge(merged, compat="override", combine_attrs="override"))
     known = bool(data["gamma_opt_theory"].notnull().all())
     unit = data["gamma_opt_theory"] if known else xr.ones_like(data["gamma_opt_theory"])
     return data.assign(unit=unit).assign_attrs(theory=known)
@@ -107,7 +107,7 @@ def _panel(axes: Any, part: xr.Dataset, split: Facets, scale: str) -> None:
         if part.attrs["theory"]:
             axis.axvline(1.0, color=FAINT, linewidth=0.8, zorder=0, gid="optimum")
     hues = split.hues(part)
-    for index, one in each(part, hues):
+    for index, one in numbered_parts(part, hues):
         _curves(above, one, scale, index)
         for name in used_dynamics(one):
             _points(above, one.sel(dynamics=name), scale, dynamics_look(name, used_dynamics(part), look(index)))
@@ -122,7 +122,7 @@ def _frame(below: Axes, part: xr.Dataset, split: Facets) -> None:
 
     hues = split.hues(part)
     below.set_ylim(-len(hues) + 0.4, 0.6)
-    labels = [value_label(one[split.hue]) if split.hue else "optimum" for _, one in each(part, hues)]
+    labels = [value_label(one[split.hue]) if split.hue else "optimum" for _, one in numbered_parts(part, hues)]
     below.set_yticks([-index for index in range(len(hues))], labels)
     below.tick_params(left=False)
     below.xaxis.set_major_locator(MaxNLocator(5, steps=[1, 2, 5, 10]))
@@ -260,7 +260,7 @@ INTERACTIVE.register(
         y="exit_steps_mean",
         data=exit_points,
         needs=("exit_times", "optimal_learning_rate"),
-        also=("exit_steps_median", "exited_fraction"),
+        hover=("exit_steps_median", "exited_fraction"),
         theory="exit_steps_theory",
         figure="learning_rate_scan",
     ),
@@ -272,7 +272,7 @@ INTERACTIVE.register(
         y="gamma_opt",
         data=optima,
         needs=("optimal_learning_rate",),
-        also=("exit_steps_min", "at_edge"),
+        hover=("exit_steps_min", "at_edge"),
         theory="gamma_opt_expected",
         figure="learning_rate_scan",
     ),

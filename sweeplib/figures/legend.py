@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from sweeplib.figures.facets import Facets, each
+from sweeplib.figures.facets import Facets, numbered_parts
 from sweeplib.figures.fit import broken, renderer_of
 from sweeplib.figures.labels import dynamics_label, value_label
 from sweeplib.figures.style import INK, STYLE, THEORY_DASHES, dynamics_look, look
@@ -145,7 +145,7 @@ def hue_entries(data: xr.Dataset, split: Facets, **line: Any) -> list[Entry]:
     if split.hue is None:
         return []
     line = line or {"linestyle": "none"}
-    return [(look(index) | line, value_label(one[split.hue])) for index, one in each(data, split.hues(data))]
+    return [(look(index) | line, value_label(one[split.hue])) for index, one in numbered_parts(data, split.hues(data))]
 
 
 def dynamics_entries(shown: list[str]) -> list[Entry]:

@@ -11,7 +11,7 @@ from sweeplib.analysis.labels import labelled
 from sweeplib.analysis.needs import need_axis
 from sweeplib.analysis.problem_fields import field
 from sweeplib.analysis.scan import scan_dim
-from sweeplib.figures.facets import Facets, arranged, each, free_axes
+from sweeplib.figures.facets import Facets, arranged, free_axes, numbered_parts
 from sweeplib.figures.figure import FIGURES, Figure
 from sweeplib.figures.interactive import INTERACTIVE, Interactive
 from sweeplib.figures.labels import axis_label, dynamics_label, value_label
@@ -48,11 +48,11 @@ def limits_diagram(
 ) -> Drawing:
     """A figure of the limits over (γ/p, d), a panel a width p; other axes need a value in `where`."""
     split = _arranged(ds, analyses, where=where)
-    found = split.of(analyses["limits"])
+    found = split.selected(analyses["limits"])
     found = found.assign_coords(ratio=labelled(field(found, "gamma") / field(found, "p"), "", r"\gamma/p"))
     parts = split.panels(found)
     panels = panel_grid(len(parts), width=2.1, alone=3.8, height=3.0)
-    for place, part in each(found, parts):
+    for place, part in numbered_parts(found, parts):
         _panel(panels.stacks[place][0], part)
         if split.panel:
             panels.title(place, value_label(part[split.panel]))
@@ -150,7 +150,7 @@ INTERACTIVE.register(
         z="limit",
         data=limits_map,
         needs=("limits",),
-        also=("d", "gamma", "bias_gradient_flow", "spread_gradient_flow", "bias_ode", "spread_ode"),
+        hover=("d", "gamma", "bias_gradient_flow", "spread_gradient_flow", "bias_ode", "spread_ode"),
         colors={
             "undecided": UNDECIDED,
             "gradient_flow": LOOKS[0]["color"],

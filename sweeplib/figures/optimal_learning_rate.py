@@ -9,7 +9,7 @@ import numpy as np
 
 from sweeplib import theory
 from sweeplib.analysis.problem_fields import field
-from sweeplib.figures.facets import Facets, each
+from sweeplib.figures.facets import Facets, numbered_parts
 from sweeplib.figures.figure import FIGURES, Figure
 from sweeplib.figures.interactive import INTERACTIVE, Interactive
 from sweeplib.figures.labels import axis_label, symbol, value_label, wrapped_label
@@ -59,16 +59,16 @@ def optimal_learning_rate(
     By default a panel for each d and a colour for each Δ; other axes stand at `where`, or at their middle.
     """
     split = _arranged(ds, analyses, where=where, panel=panel, hue=hue, reference=reference)
-    data = with_width(split.of(analyses["optimal_learning_rate"]))
+    data = with_width(split.selected(analyses["optimal_learning_rate"]))
     known = bool(data["gamma_opt_theory"].notnull().all())
     parts = split.panels(data)
     stack, height = ((1.0, 1.0), 4.2) if known else ((1.0,), 2.4)
     panels = panel_grid(len(parts), width=2.1, alone=3.6, height=height, stack=stack)
     shown = measured_dynamics(data, "gamma_opt")
     published = references(reference, *COLUMNS)
-    for place, part in each(data, parts):
+    for place, part in numbered_parts(data, parts):
         _panel(panels.stacks[place], part, split, shown)
-        for _, one in each(part, split.hues(part)):
+        for _, one in numbered_parts(part, split.hues(part)):
             published.draw(panels.stacks[place][0], one)
         if split.panel:
             panels.title(place, value_label(part[split.panel]))
@@ -97,7 +97,7 @@ def _panel(grid: Any, part: xr.Dataset, split: Facets, shown: list[str]) -> None
     for row, axes in enumerate(grid):
         if row:
             axes.axhline(1.0, color=FAINT, linewidth=0.8, zorder=0)
-        for index, one in each(part, hues):
+        for index, one in numbered_parts(part, hues):
             unit = one["gamma_opt_theory"] if row else xr.ones_like(one["gamma_opt_theory"])
             p = dodged(one["p"].values, index, len(hues))
             for name in shown:
@@ -158,7 +158,7 @@ INTERACTIVE.register(
         y="gamma_opt",
         data=optima,
         needs=("optimal_learning_rate",),
-        also=("gamma_opt_theory", "exit_steps_min", "at_edge"),
+        hover=("gamma_opt_theory", "exit_steps_min", "at_edge"),
         theory="gamma_opt_expected",
         figure="optimal_learning_rate",
     ),

@@ -9,7 +9,7 @@ import numpy as np
 
 from sweeplib import theory
 from sweeplib.analysis.problem_fields import field
-from sweeplib.figures.facets import Facets, each
+from sweeplib.figures.facets import Facets, numbered_parts
 from sweeplib.figures.figure import FIGURES, Figure
 from sweeplib.figures.interactive import INTERACTIVE, Interactive
 from sweeplib.figures.labels import axis_label, value_label, wrapped_label
@@ -45,12 +45,12 @@ def overparametrisation_gain(
 ) -> Drawing:
     """A figure of the gain against p; by default a panel for each d and a colour for each Δ."""
     split = _arranged(ds, analyses, where=where, panel=panel, hue=hue)
-    data = with_width(split.of(analyses["overparametrisation_gain"]))
+    data = with_width(split.selected(analyses["overparametrisation_gain"]))
     known = bool(data["gain_limit"].notnull().all())
     parts = split.panels(data)
     panels = panel_grid(len(parts), width=2.1, alone=3.6, height=2.8)
     shown = measured_dynamics(data, "gain")
-    for place, part in each(data, parts):
+    for place, part in numbered_parts(data, parts):
         _panel(panels.stacks[place][0], part, split, shown, known)
         if split.panel:
             panels.title(place, value_label(part[split.panel]))
@@ -67,7 +67,7 @@ def _arranged(_: xr.Dataset | Outline, analyses: Mapping[str, xr.Dataset | Outli
 
 def _panel(axes: Axes, part: xr.Dataset, split: Facets, shown: list[str], known: bool) -> None:
     hues = split.hues(part)
-    for index, one in each(part, hues):
+    for index, one in numbered_parts(part, hues):
         p = dodged(one["p"].values, index, len(hues))
         for name in shown:
             _points(axes, p, one.sel(dynamics=name), dynamics_look(name, shown, look(index)))
@@ -125,7 +125,7 @@ INTERACTIVE.register(
         x="p",
         y="gain",
         needs=("overparametrisation_gain",),
-        also=("gain_limit", "gain_quenched", "at_edge"),
+        hover=("gain_limit", "gain_quenched", "at_edge"),
         theory="gain_noise_corrected",
         figure="overparametrisation_gain",
     ),

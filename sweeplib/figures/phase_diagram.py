@@ -53,7 +53,7 @@ def phase_diagram(
     from matplotlib.figure import Figure as Drawing
 
     split = _arranged(ds, analyses, where=where)
-    found = split.of(analyses["regimes"])
+    found = split.selected(analyses["regimes"])
     drawing = Drawing(figsize=(TEXT_WIDTH, 3.7), layout="constrained")
     grid = drawing.add_gridspec(len(MEASURES), 2, width_ratios=(1.5, 1.0))
     _plane(drawing.add_subplot(grid[:, 0]), found)
@@ -181,7 +181,7 @@ INTERACTIVE.register(
         y="kappa",
         z="regime",
         needs=("regimes",),
-        also=("likeliest", "confidence", "regime_theory", *(f"{name}_exponent" for name in MEASURES)),
+        hover=("likeliest", "confidence", "regime_theory", *(f"{name}_exponent" for name in MEASURES)),
         lines=tuple((-1.0, at, f"κ + δ = {at:g}") for at in BOUNDARIES),
         colors={name: look["color"] for name, look in LOOKS.items()} | {"undecided": UNDECIDED},
         title="Regime of SGD over the exponents of width and learning rate",

@@ -10,7 +10,7 @@ import numpy as np
 from sweeplib.analysis.labels import labelled
 from sweeplib.analysis.lost_runs import MOST_LOST, made, recorded, unless_lost, without_value
 from sweeplib.analysis.recorded import is_stochastic, require
-from sweeplib.figures.facets import Facets, arranged, each
+from sweeplib.figures.facets import Facets, arranged, numbered_parts
 from sweeplib.figures.figure import FIGURES, Figure
 from sweeplib.figures.interactive import INTERACTIVE, Interactive
 from sweeplib.figures.labels import axis_label, dynamics_label, dynamics_order, value_label
@@ -51,13 +51,13 @@ def risk_curves(
 ) -> Drawing:
     """A figure of risk against time; axes neither fixed by `where` nor panel nor colour stand at their middle."""
     split = _arranged(ds, analyses, where=where, panel=panel, hue=hue, reference=reference)
-    data = split.of(ds[["risk", "status"]])
+    data = split.selected(ds[["risk", "status"]])
     parts = split.panels(data)
     panels = panel_grid(len(parts), width=2.4, alone=4.0, height=2.6)
     shown = run_dynamics(data)
     published = references(reference, *COLUMNS)
-    for place, part in each(data, parts):
-        for index, one in each(part, split.hues(part)):
+    for place, part in numbered_parts(data, parts):
+        for index, one in numbered_parts(part, split.hues(part)):
             _curves(panels.stacks[place][0], one, shown, index, marked=split.hue is not None)
             published.draw(panels.stacks[place][0], one)
         if split.panel:
@@ -152,7 +152,7 @@ def _line(name: str, place: int, colour: str) -> dict[str, Any]:
 def _legend(drawing: Drawing, data: xr.Dataset, split: Facets, shown: list[str], published: list[Entry]) -> None:
     hues: list[Entry] = [
         (line_look(index) | {"marker": look(index)["marker"]}, value_label(one[split.hue]))
-        for index, one in each(data, split.hues(data))
+        for index, one in numbered_parts(data, split.hues(data))
         if split.hue
     ]
     kinds = [(_line(name, place, INK) | {"gid": name}, dynamics_label(name)) for place, name in enumerate(shown)]

@@ -47,7 +47,7 @@ def risk_fans(
 ) -> Drawing:
     """A figure of the fan of `runs` and all their quantiles at one point; axes not in `where` stand at their middle."""
     split = _arranged(ds, analyses, where=where, runs=runs)
-    data = split.of(ds[["risk", "status"]])
+    data = split.selected(ds[["risk", "status"]])
     names = run_dynamics(data)
     shown = [name for name in names if is_stochastic(name)]
     if not shown:

@@ -9,7 +9,7 @@ import numpy as np
 
 from sweeplib.analysis.problem_fields import field
 from sweeplib.analysis.scan import scan_dim
-from sweeplib.figures.facets import Facets, arranged, each, used_dynamics
+from sweeplib.figures.facets import Facets, arranged, numbered_parts, used_dynamics
 from sweeplib.figures.figure import FIGURES, Figure
 from sweeplib.figures.interactive import INTERACTIVE, Interactive
 from sweeplib.figures.labels import axis_label, value_label
@@ -44,16 +44,16 @@ def risk_floor(
 ) -> Drawing:
     """A figure of the final risk against γ, and below, where theory applies, of its ratio to theory."""
     split = _arranged(ds, analyses, where=where, panel=panel, hue=hue, reference=reference)
-    data = split.of(analyses["risk_floor"])
+    data = split.selected(analyses["risk_floor"])
     parts = split.panels(data)
     known = bool((data["risk_floor_theory"] > 0.0).any())
     stack, height = ((2.2, 1.0), 3.9) if known else ((1.0,), 2.7)
     panels = panel_grid(len(parts), width=2.3, alone=3.8, height=height, stack=stack)
     shown = used_dynamics(data)
     published = references(reference, *COLUMNS)
-    for place, part in each(data, parts):
+    for place, part in numbered_parts(data, parts):
         _panel(panels.stacks[place], part, split, shown)
-        for _, one in each(part, split.hues(part)):
+        for _, one in numbered_parts(part, split.hues(part)):
             published.draw(panels.stacks[place][0], one)
         if split.panel:
             panels.title(place, value_label(part[split.panel]))
@@ -84,7 +84,7 @@ def _panel(grid: Any, part: xr.Dataset, split: Facets, shown: list[str]) -> None
             axes.axhline(1.0, color=FAINT, linewidth=0.8, zorder=0)
             if not bool((part["risk_floor_theory"] > 0.0).any()):
                 axes.text(0.5, 0.5, "no floor in theory", color=DIM, transform=axes.transAxes, ha="center", va="center")
-        for index, one in each(part, split.hues(part)):
+        for index, one in numbered_parts(part, split.hues(part)):
             theory = one["risk_floor_theory"]
             unit = theory.where(theory > 0.0) if row else xr.ones_like(theory)
             for name in shown:
@@ -99,7 +99,7 @@ def _panel(grid: Any, part: xr.Dataset, split: Facets, shown: list[str]) -> None
 def _theory(axes: Axes, part: xr.Dataset, split: Facets) -> None:
     """The floor for each colour; one dark line where it is the same for all."""
     one_for_all = not field(part, "Delta").dims
-    for index, one in each(part, split.hues(part)):
+    for index, one in numbered_parts(part, split.hues(part)):
         if not bool((one["risk_floor_theory"] > 0.0).any()):
             continue
         gamma = np.linspace(float(one["gamma"].min()), float(one["gamma"].max()), 200)
@@ -126,7 +126,7 @@ INTERACTIVE.register(
         x="gamma",
         y="risk_floor",
         needs=("risk_floor",),
-        also=("risk_drift",),
+        hover=("risk_drift",),
         theory="risk_floor_theory",
         figure="risk_floor",
     ),

@@ -9,7 +9,7 @@ import numpy as np
 
 from sweeplib.analysis.growth_laws import growth
 from sweeplib.analysis.recorded import is_stochastic
-from sweeplib.figures.facets import Facets, arranged, each
+from sweeplib.figures.facets import Facets, arranged, numbered_parts
 from sweeplib.figures.figure import FIGURES, Figure
 from sweeplib.figures.interactive import INTERACTIVE, Interactive
 from sweeplib.figures.labels import axis_label, dynamics_order, value_label, wrapped_label
@@ -45,10 +45,10 @@ def sample_complexity(
 ) -> Drawing:
     """A figure of n/d against d; axes neither fixed by `where` nor panel nor colour stand at their middle."""
     split = _arranged(ds, analyses, where=where, panel=panel, hue=hue)
-    data = split.of(analyses["sample_complexity"])
+    data = split.selected(analyses["sample_complexity"])
     parts = split.panels(data)
     panels = panel_grid(len(parts), width=2.3, alone=3.8, height=2.9)
-    for place, part in each(data, parts):
+    for place, part in numbered_parts(data, parts):
         _panel(panels.stacks[place][0], part, split)
         if split.panel:
             panels.title(place, value_label(part[split.panel]))
@@ -66,7 +66,7 @@ def _arranged(_: xr.Dataset | Outline, analyses: Mapping[str, xr.Dataset | Outli
 
 def _panel(axes: Axes, part: xr.Dataset, split: Facets) -> None:
     shown = _shown(part)
-    for index, one in each(part, split.hues(part)):
+    for index, one in numbered_parts(part, split.hues(part)):
         for name in shown:
             of, style = one.sel(dynamics=name), dynamics_look(name, shown, look(index)) | {"linestyle": "none"}
             if not is_stochastic(name):
@@ -135,7 +135,7 @@ INTERACTIVE.register(
         x="d",
         y="steps_over_d",
         needs=("sample_complexity",),
-        also=("exponent", "information_exponent", "expected_law"),
+        hover=("exponent", "information_exponent", "expected_law"),
         figure="sample_complexity",
     ),
 )

@@ -1,1 +1,1 @@
-"""The compiled steps of the dynamics: each reads as its equation."""
+"""The compiled steps of the dynamics."""

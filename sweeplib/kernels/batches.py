@@ -1,4 +1,4 @@
-"""The steps of SGD on the weights of one replica with a batch of fresh samples a step, their gradients' mean."""
+"""The steps of SGD on the weights of one replica with the mean gradient of a batch of fresh samples."""
 
 import math
 
@@ -20,7 +20,7 @@ from sweeplib.kernels.weights import (
 
 
 def batch_steps(count, step, batch_size, replica, functions, exits):  # type: ignore[no-untyped-def]
-    """Take up to `count` steps from number `step` on; return the steps taken and what became of the run.
+    """Take up to `count` steps from number `step` on; return their number and the fate of the run.
 
     Sample s of step ν is sample ν n_b + s of the stream: with n_b = 1 the samples are those of `sgd_steps`.
     """

@@ -1,6 +1,6 @@
-"""The step of the overlap chain, for a group of replicas side by side in vector lanes.
+"""The step of the overlap chain, for a group of replicas in vector lanes.
 
-The state of replicas is a block of the rows of A (p, k), B (p, p) and a (p,).
+The rows of a block of states are the entries of A (p, k), B (p, p) and a (p,).
 """
 
 import math
@@ -25,7 +25,7 @@ from sweeplib.numerics.random import attempt_words, chi_square, chi_square_propo
 
 
 class Settings(NamedTuple):
-    """What a run of the chain is: its widths, its geometry, whether the second layer is trained."""
+    """The settings of a run: widths, geometry, and whether the second layer is trained."""
 
     p: int
     k: int
@@ -34,9 +34,10 @@ class Settings(NamedTuple):
 
 
 class Sample(NamedTuple):
-    """A sample in the frame of the weights: normals z (k + p + 2, lanes), u* and w first, then those of label and s.
+    """A sample in the frame of the weights, and room to draw it.
 
-    The length s (lanes,) out of their span has s² ~ χ²(degrees); beside it what drawing it needs.
+    z (k + p + 2, lanes) : normals; first u* and w, then those of the label and of s.
+    s (lanes,) : length of the component outside the span of the weights, s² ~ χ²(degrees).
     """
 
     z: Array
@@ -49,7 +50,7 @@ class Sample(NamedTuple):
 
 
 class Fields(NamedTuple):
-    """λ (p, lanes), λ* (k, lanes), σ(λ), c (p, lanes), E and √Δ (lanes,)."""
+    """λ, σ(λ) and c (p, lanes), λ* (k, lanes), E and √Δ (lanes,)."""
 
     lam: Array
     lam_star: Array
@@ -60,7 +61,7 @@ class Fields(NamedTuple):
 
 
 class Rotations(NamedTuple):
-    """Room (lanes,) for the rotations of columns."""
+    """Work arrays (lanes,) for the rotations of columns."""
 
     spill: Array
     cosine: Array
@@ -69,7 +70,7 @@ class Rotations(NamedTuple):
 
 
 class Chain(NamedTuple):
-    """All that a group works with: the state A, B, a, the constants, and room for a step."""
+    """The data of a group: the state A, B, a, the constants, and work arrays of a step."""
 
     A: Array
     B: Array
@@ -83,7 +84,7 @@ class Chain(NamedTuple):
 
 @allocating
 def chain_work(settings, state, constants):  # type: ignore[no-untyped-def]
-    """All that a group works with, from its blocks of state and constants, flat."""
+    """The data of a group, from its flat blocks of state and constants."""
     p, k = settings.p, settings.k
     lanes = state.shape[0] // (p * k + p * p + p)
     ends = p * k * lanes, (p * k + p * p) * lanes
@@ -113,7 +114,7 @@ def chain_work(settings, state, constants):  # type: ignore[no-untyped-def]
 
 @kernel
 def chain_prepare(settings, functions, work, broken):  # type: ignore[no-untyped-def]
-    """Do nothing: the state is what a step needs."""
+    """Do nothing: the chain needs no preparation."""
 
 
 @kernel
@@ -139,7 +140,7 @@ def draw_outside(stream, sample, normal):  # type: ignore[no-untyped-def]
 
 @kernel
 def fill_rotations(x, y, length, cosine, sine):  # type: ignore[no-untyped-def]
-    """Fill the rotations of (x, y) to (length, 0), the identity where both are zero; y may be `length`."""
+    """Fill the rotations of (x, y) to (length, 0), or with the identity if both are zero; y may be `length`."""
     for lane in range(length.shape[0]):
         sine[lane] = y[lane]
     for lane in range(length.shape[0]):
@@ -152,7 +153,7 @@ def fill_rotations(x, y, length, cosine, sine):  # type: ignore[no-untyped-def]
 
 @kernel
 def rotate_columns(B, j, spill, cosine, sine):  # type: ignore[no-untyped-def]
-    """Rotate columns j and j + 1 of B, from row j on; the column beyond the last is `spill`."""
+    """Rotate columns j and j + 1 of B, from row j on; the column after the last is `spill`."""
     p, _, lanes = B.shape
     for i in range(j, p):
         if j + 1 < p:
@@ -171,9 +172,9 @@ def rotate_columns(B, j, spill, cosine, sine):  # type: ignore[no-untyped-def]
 def refactor(B, c, w, outside, rotations):  # type: ignore[no-untyped-def]
     """Replace B by a lower triangular factor of [B + c wᵀ, s c], by rotations of columns.
 
-    From the last column on, rotate (w, s) into its first axis: B turns Hessenberg, its column beyond the last, `spill`,
-    being zero but in the last row. Then c times the length of (w, s) goes into the first column, and rotations from the
-    first column on make B triangular again. A single row needs none of it: its factor is its length.
+    First, rotations from the last column on turn (w, s) into its first axis. B becomes Hessenberg; the column after its
+    last one, `spill`, is zero except in the last row. Then c times the length of (w, s) is added to the first column,
+    and rotations from the first column on make B triangular again. For a single row the factor is its length.
     """
     p, _, lanes = B.shape
     spill, cosine, sine, tail = rotations.spill, rotations.cosine, rotations.sine, rotations.tail
@@ -249,16 +250,16 @@ def fill_overlaps(A, B, L_star, Q, M):  # type: ignore[no-untyped-def]
 
 @kernel
 def chain_network(work):  # type: ignore[no-untyped-def]
-    """Fill the overlaps now."""
+    """Fill the current overlaps."""
     fill_overlaps(work.A, work.B, work.constants.L_star, work.network.Q, work.network.M)
 
 
 @kernel
 def shorten_slack(settings, lipschitz, work):  # type: ignore[no-untyped-def]
-    """Take from the slack how far f moves in a step, at most (L/p) Σ_i |a_i c_i| |x| √d, twice that on the sphere.
+    """Subtract from the slack a bound of the change of f: (L/p) Σ_i |a_i c_i| |x| √d, twice that on the sphere.
 
-    A projection moves a row back by no more than the step moved it. Where no Lipschitz constant L is known, or the
-    second layer moves as well, there is no slack.
+    A projection moves a row by no more than the step did. The slack is zero if no Lipschitz constant L is known, or if
+    the second layer is trained.
     """
     a, c, z, slack = work.a, work.fields.c, work.sample.z, work.network.slack
     if not work.network.waiting[0]:

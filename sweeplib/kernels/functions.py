@@ -1,4 +1,4 @@
-"""What kernels call of the activations, the target and their expectations, each through its address."""
+"""The functions of activations, target and expectations that kernels call through their addresses."""
 
 from collections.abc import Callable
 from functools import cache
@@ -13,12 +13,12 @@ from sweeplib.problem import TARGETS
 
 
 def no_drifts(filled: int, system: System, out: Drifts) -> None:
-    """Leave the drifts alone."""
+    """Do nothing, in place of drifts."""
 
 
 @cache
 def functions(student: str, target: str, teacher: str, lane_drifts: Callable[..., None] = no_drifts) -> Functions:
-    """The functions of a student's activation and of a target, with the teacher's activation."""
+    """The addresses of the functions of a student's activation and of a target with the teacher's activation."""
     one = activation(student)
     pair = TARGETS[target].expectations(student, teacher)
     return Functions(

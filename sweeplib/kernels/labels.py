@@ -1,4 +1,4 @@
-"""The labels f*(λ*) of a target, by address."""
+"""The labels f*(λ*) of a target, called by address."""
 
 from typing import Any
 
@@ -16,12 +16,12 @@ _LABELS = types.void(_FIELDS, _FIELDS, types.Array(types.float64, 1, "C"))
 
 
 def labels_address(target: str, teacher: str) -> Any:
-    """A target's function (λ* (k, n), a* (k, n), out (n,)) for teachers with this activation."""
+    """The address of a target's function (λ* (k, n), a* (k, n), out (n,)) for teachers with this activation."""
     return pointer(TARGETS[target].labels(teacher), _LABELS)
 
 
 def labels(target: str, teacher: str, lam_star: Array, a_star: Array) -> Array:
-    """f* (n,) of the fields λ* (k, n) and one second layer a* (k,)."""
+    """The labels f* (n,) of the fields λ* (k, n) and one second layer a* (k,)."""
     out = np.empty(lam_star.shape[1])
     layers = np.repeat(a_star[:, None], len(out), axis=1)
     called(labels_address(target, teacher), np.ascontiguousarray(lam_star), layers, out)

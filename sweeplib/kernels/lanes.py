@@ -1,11 +1,10 @@
-"""Replicas side by side in vector lanes: the round of steps that the chain and the SDE share.
+"""Rounds of steps with replicas in vector lanes, for the chain and the SDE.
 
-Arrays have the lane as last axis: A (p, k, lanes), B (p, p, lanes), fields (p, lanes). Lanes never mix, and groups are
-filled up to whole vectors with copies of their last replica, so that no bit of a replica depends on its neighbours.
+The last axis of an array is the lane: A (p, k, lanes), B (p, p, lanes), fields (p, lanes). Lanes never mix, and groups
+are padded to whole vectors with copies of their last replica. The result of a replica thus does not depend on others.
 
-State and constants of n replicas are blocks (rows, n); of those of a group, dynamics take views under the names of the
-theory. Functions of the activations and the target are called through their addresses: kernels are compiled once for
-all of them.
+State and constants of n replicas are blocks (rows, n). Dynamics access those of a group by views with the names of the
+theory. Kernels call the functions of activations and target by address, so they are compiled once for all of them.
 """
 
 import math
@@ -18,23 +17,23 @@ from numpy.typing import NDArray
 
 from sweeplib.numerics.binding import bound
 from sweeplib.numerics.compiled import OneSignature, inlined
-from sweeplib.numerics.random import make_fours, two_draws, words
+from sweeplib.numerics.random import make_fours, random_words, two_draws
 
 Array = NDArray[np.float64]
 
 MOST_LANES = 128
-"""So many that starting a loop over them costs next to nothing; of more, the state of wide networks fills the cache."""
+"""With this number the start of a loop costs little; with more, the state of wide networks fills the cache."""
 
 FEWEST_LANES = 16
-"""Four vectors of four numbers, which is what the compiler takes at a time: no replica is left to scalar code."""
+"""Four vectors of four numbers, the unit of the compiler's loops: no replica is left to scalar code."""
 
 LANES = (FEWEST_LANES, MOST_LANES)
 
 OVERFLOW = 1e100
-"""A displacement beyond this, or none at all, is called a divergence."""
+"""A larger displacement, or NaN, is a divergence."""
 
 ROUNDING = 1e-9
-"""What a bound of the risk is tightened by, relative and absolute, for errors of rounding in it and in the risk."""
+"""Relative and absolute margin of a bound of the risk, for rounding errors in the bound and in the risk."""
 
 _OPTIONS: dict[str, Any] = {
     "error_model": "numpy",
@@ -44,16 +43,16 @@ _OPTIONS: dict[str, Any] = {
 }
 
 kernel = numba.njit(_nrt=False, **_OPTIONS)
-"""For functions that neither allocate nor return arrays: they count no references, which costs more than a loop."""
+"""For functions that neither allocate nor return arrays: without reference counts, which cost more than a loop."""
 
 allocating = numba.njit(**_OPTIONS)
-"""For all others."""
+"""For functions that allocate or return arrays."""
 
 
 class Functions(NamedTuple):
-    """Of a pair of activations and a target, by address: σ and σ' (x, out), f* (λ*, a*, out), risk and drifts.
+    """Addresses of the functions of a pair of activations and a target.
 
-    `lipschitz` is a bound of |σ'|, inf where none is known.
+    They are σ and σ' (x, out), f* (λ*, a*, out), the risk and the drifts. `lipschitz` is a bound of |σ'|, or inf.
     """
 
     value: Any
@@ -65,7 +64,7 @@ class Functions(NamedTuple):
 
 
 class Constants(NamedTuple):
-    """What is constant in replicas, last axis: L* (k, k), a* (k,), γ/p, T = γ/(pd), ε, Δ and d."""
+    """The constants of replicas (last axis): L* (k, k), a* (k,), γ/p, T = γ/(pd), ε, Δ and d."""
 
     L_star: Array
     a_star: Array
@@ -77,10 +76,14 @@ class Constants(NamedTuple):
 
 
 class Progress(NamedTuple):
-    """Of n replicas: the steps `taken` (n,), `until` which to go, targets of the risk (n, thresholds), what was met.
+    """The progress of n replicas.
 
-    `exits` (n, thresholds) are the steps of the exits and `failed` (n,) that of a divergence, negative while there is
-    none. `keys` and `seeds` (n,) name the streams of random numbers.
+    taken (n,) : steps taken.
+    until (n,) : steps to take in total.
+    targets (n, thresholds) : targets of the risk.
+    exits (n, thresholds) : steps of the exits, negative before.
+    failed (n,) : step of a divergence, negative without one.
+    keys, seeds (n,) : names of the streams of random numbers.
     """
 
     taken: NDArray[np.int64]
@@ -101,7 +104,7 @@ class Stream(NamedTuple):
 
 
 class Group(NamedTuple):
-    """The replicas `order` from number `first` on, a lane each: which are `broken`, and the target (lanes,) of each."""
+    """A group: replicas `order[first:]`, one per lane, the flags `broken` (lanes,) and the targets (lanes,)."""
 
     order: NDArray[np.intp]
     first: int
@@ -111,10 +114,10 @@ class Group(NamedTuple):
 
 
 class Network(NamedTuple):
-    """The overlaps and second layers of a group, as the risk takes them, and room for the risk (lanes,).
+    """The overlaps and second layers of a group, as arguments of the risk, and an array for the risk (lanes,).
 
-    `slack` (lanes,) is how far the network f may move, in the norm of L², before the risk can come to a target;
-    `waiting` (1,) says whether there is one.
+    slack (lanes,) : how far f can move, in the norm of L², before the risk can reach a target.
+    waiting (1,) : whether a target is pending.
     """
 
     Q: Array
@@ -166,7 +169,7 @@ def gather(source, order, first, lanes):  # type: ignore[no-untyped-def]
 
 @kernel
 def scatter(lanes, order, first, target):  # type: ignore[no-untyped-def]
-    """Copy the lanes back to the columns they came from."""
+    """Copy the lanes back to their columns."""
     filled = min(lanes.shape[1], order.shape[0] - first)
     for row in range(target.shape[0]):
         for lane in range(filled):
@@ -190,7 +193,7 @@ def draw_normals(step, seed, key, z):  # type: ignore[no-untyped-def]
         b0, b1, b2, b3 = bits[rows - 4], bits[rows - 3], bits[rows - 2], bits[rows - 1]
         draw = np.uint64(rows // 4 - 1)
         for lane in range(lanes):
-            b0[lane], b1[lane], b2[lane], b3[lane] = words(draw, step[lane], seed[lane], key[lane])
+            b0[lane], b1[lane], b2[lane], b3[lane] = random_words(draw, step[lane], seed[lane], key[lane])
     for row in range(0, rows, 4):
         make_fours(z[row], z[row + 1], z[row + 2], z[row + 3])
 
@@ -218,7 +221,7 @@ def fields(A, B, L_star, z, lam, lam_star):  # type: ignore[no-untyped-def]
 
 @kernel
 def add_mean(factor, weights, values, out):  # type: ignore[no-untyped-def]
-    """Add factor Σ_i weights_i values_i, over the rows of both, to out."""
+    """Add factor · Σ_i weights_i values_i, a sum over rows, to out."""
     rows, lanes = values.shape
     for i in range(rows):
         for lane in range(lanes):
@@ -240,7 +243,7 @@ def fill_teacher_overlaps(L_star, P):  # type: ignore[no-untyped-def]
 
 @allocating
 def begin(order, first, progress, lanes):  # type: ignore[no-untyped-def]
-    """The streams of the next group, where each lane is."""
+    """The streams of the next group at the current steps of its lanes."""
     last = order.shape[0] - 1
     stream = Stream(np.empty(lanes, np.uint64), np.empty(lanes, np.uint64), np.empty(lanes, np.uint64))
     for lane in range(lanes):
@@ -252,7 +255,7 @@ def begin(order, first, progress, lanes):  # type: ignore[no-untyped-def]
 
 @kernel
 def steps_to_take(order, first, progress, most):  # type: ignore[no-untyped-def]
-    """How many steps all lanes of the next group can take together."""
+    """The number of steps that all lanes of the next group can take."""
     for replica in order[first : first + MOST_LANES]:
         most = min(most, progress.until[replica] - progress.taken[replica])
     return most
@@ -260,7 +263,7 @@ def steps_to_take(order, first, progress, most):  # type: ignore[no-untyped-def]
 
 @kernel
 def next_targets(order, first, progress, out):  # type: ignore[no-untyped-def]
-    """Fill out (lanes,) with the highest target not yet reached, or -inf; say whether there is one."""
+    """Fill out (lanes,) with the highest target not yet reached, or -inf; return whether there is one."""
     pending = False
     last = order.shape[0] - 1
     for lane in range(out.shape[0]):
@@ -275,7 +278,7 @@ def next_targets(order, first, progress, out):  # type: ignore[no-untyped-def]
 
 @kernel
 def note_exits(order, first, risk, step, progress):  # type: ignore[no-untyped-def]
-    """Note the step as exit of each threshold that a lane's risk now reaches for the first time."""
+    """Record the step as exit for each threshold that a lane's risk reaches for the first time."""
     exits, targets = progress.exits, progress.targets
     for lane in range(min(risk.shape[0], order.shape[0] - first)):
         replica = order[first + lane]
@@ -286,7 +289,7 @@ def note_exits(order, first, risk, step, progress):  # type: ignore[no-untyped-d
 
 @kernel
 def note_divergences(order, first, broken, step, failed):  # type: ignore[no-untyped-def]
-    """Note the steps taken so far as the end of each lane that is `broken`."""
+    """Record the steps taken so far as the end of each lane that is `broken`."""
     for lane in range(min(broken.shape[0], order.shape[0] - first)):
         replica = order[first + lane]
         if failed[replica] < 0 and broken[lane]:
@@ -304,7 +307,7 @@ def any_of(flags):  # type: ignore[no-untyped-def]
 
 @kernel
 def filled_lanes(broken):  # type: ignore[no-untyped-def]
-    """The lanes up to the last that is not broken: those beyond hold copies."""
+    """The number of lanes up to the last one that is not broken; later lanes hold copies."""
     filled = 0
     for lane in range(broken.shape[0]):
         if not broken[lane]:
@@ -314,7 +317,7 @@ def filled_lanes(broken):  # type: ignore[no-untyped-def]
 
 @kernel
 def may_exit(slack):  # type: ignore[no-untyped-def]
-    """Whether the risk of a lane may have come to its target."""
+    """Whether the risk of some lane may have reached its target."""
     found = False
     for lane in range(slack.shape[0]):
         found |= slack[lane] <= 0.0
@@ -323,7 +326,7 @@ def may_exit(slack):  # type: ignore[no-untyped-def]
 
 @kernel
 def fill_slack(risk, target, slack):  # type: ignore[no-untyped-def]
-    """Fill √(2 risk) − √(2 target): by the triangle inequality f moves so far before the risk is at the target."""
+    """Fill √(2 risk) − √(2 target): by the triangle inequality, f moves at least so far to the target."""
     for lane in range(slack.shape[0]):
         goal = math.sqrt(2.0 * max(target[lane], 0.0)) if target[lane] > -np.inf else -np.inf
         slack[lane] = (1.0 - ROUNDING) * (math.sqrt(2.0 * max(risk[lane], 0.0)) - goal) - ROUNDING
@@ -337,7 +340,7 @@ work_space = prepare = take_step = fill_network = steps = _unbound
 
 
 def take_steps(count, settings, functions, stream, work, group):  # type: ignore[no-untyped-def]
-    """Take so many steps with all lanes of a group, and note what happens."""
+    """Take `count` steps with all lanes of a group, and record exits and divergences."""
     network, broken, target, progress = work.network, group.broken, group.target, group.progress
     order, first = group.order, group.first
     network.waiting[0] = next_targets(order, first, progress, target)
@@ -359,10 +362,12 @@ def take_steps(count, settings, functions, stream, work, group):  # type: ignore
 def lanes_round(order, chunk, settings, functions, state, constants, progress):  # type: ignore[no-untyped-def]
     """Take up to `chunk` steps, not beyond `until`, with each replica in `order`; state and progress change in place.
 
-    `state` and `constants` are blocks (rows, n). Bound are `work_space(settings, state, constants)`, all that a group
-    of lanes works with, from its flat blocks, and `steps`, `take_steps` with these bound:
-    `prepare(settings, functions, work, broken)`, before the first step; `take_step(settings, functions, stream, work,
-    broken)`, which says in `broken` (lanes,) what diverged; and `fill_network(work)`, which fills the overlaps now.
+    `state` and `constants` are blocks (rows, n). `round_of` binds these functions of a dynamics:
+
+    work_space(settings, state, constants) : returns the data of a group from its flat blocks.
+    prepare(settings, functions, work, broken) : is called before the first step.
+    take_step(settings, functions, stream, work, broken) : takes a step; sets `broken` (lanes,) where it diverged.
+    fill_network(work) : fills the current overlaps.
     """
     first = 0
     while first < order.shape[0]:
@@ -385,5 +390,5 @@ def lanes_round(order, chunk, settings, functions, state, constants, progress): 
 
 @cache
 def round_of(work_space: Any, **bindings: Any) -> OneSignature:
-    """The compiled `lanes_round` of a dynamics: `work_space`, `prepare`, `take_step` and `fill_network` bound."""
+    """The compiled `lanes_round` of a dynamics, with its `work_space`, `prepare`, `take_step` and `fill_network`."""
     return OneSignature(lanes_round, work_space=work_space, steps=inlined(bound(take_steps, **bindings), _nrt=False))

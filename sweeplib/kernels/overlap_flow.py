@@ -1,7 +1,7 @@
 """The right-hand side of the overlaps' ODE on a flat state, compiled.
 
 The state is the upper triangle of Q row by row, then M, then a where the second layer is trained; for spherical
-students the triangle is strict, as Q_ii = 1.
+students the triangle is strict, because Q_ii = 1.
 """
 
 from functools import cache
@@ -21,10 +21,10 @@ Array = NDArray[np.float64]
 
 
 class Systems(NamedTuple):
-    """What is constant in n systems: `noise` is the factor (n,) of Ψ^Var, γ/p in the Saad-Solla ODE.
+    """The constants of n systems.
 
-    Δ (n,), ε (n,), P (n, k, k), the second layers a (n, p), of the start where it is trained, and a* (n, k); and by
-    their addresses the rules for the drifts and for the risk.
+    They are: the factor `noise` (n,) of Ψ^Var, γ/p in the Saad-Solla ODE; Δ (n,), ε (n,), P (n, k, k); the second
+    layers a (n, p) at the start, and a* (n, k); the addresses of the rules for drifts and risk.
     """
 
     spherical: bool
@@ -40,7 +40,7 @@ class Systems(NamedTuple):
 
 
 class Work(NamedTuple):
-    """Room for one system: Q (p, p), M (p, k), a (p,) and their drifts, and a risk (1,)."""
+    """Work arrays of one system: Q (p, p), M (p, k), a (p,), their drifts, and a risk (1,)."""
 
     Q: Array
     M: Array
@@ -50,7 +50,7 @@ class Work(NamedTuple):
 
 
 def work_space(p: int, k: int) -> Work:
-    """Room for systems of this shape."""
+    """Work arrays for systems of this shape."""
     return Work(np.empty((p, p)), np.empty((p, k)), np.empty(p), empty_drifts(p, k), np.empty(1))
 
 
@@ -63,7 +63,7 @@ unpacked = _unbound
 
 @cache
 def pointers() -> tuple[Any, Any]:
-    """`fill_slope` and `state_risk`, as an integrator takes them: compiled once for all activations."""
+    """Pointers to `fill_slope` and `state_risk` for an integrator; both are compiled once for all activations."""
     one, rule = np.ones(1), expectations("square")
     layers = np.ones((1, 1, 1)), np.ones((1, 1)), np.ones((1, 1))
     systems = Systems(False, False, one, one, one, *layers, drifts_address(rule.drifts), risk_address(rule.risk))
@@ -73,7 +73,7 @@ def pointers() -> tuple[Any, Any]:
 
 
 def unpack(state: Array, spherical: bool, trained: bool, Q: Array, M: Array, a: Array) -> None:
-    """Fill Q (p, p), M (p, k) and, where it is trained, a (p,) from the flat state."""
+    """Fill Q (p, p), M (p, k) and, if it is trained, a (p,) from the flat state."""
     p, k = M.shape
     first = 1 if spherical else 0
     at = 0
@@ -103,7 +103,7 @@ def pack(Q: Array, M: Array, a: Array, spherical: bool, trained: bool) -> Array:
 def fill_slope(i: int, state: Array, systems: Systems, work: Work, slope: Array) -> None:
     """The time derivative: Ṁ = Ψ^M, Q̇ = Ψ^GF + (γ/p) Ψ^Var (arXiv 2302.05882, eq. 7), ȧ = ε Ψ^a.
 
-    With Φ that drift of Q, spherical students have Ṁ_ir −= M_ir Φ_ii/2 and Q̇_ij −= Q_ij (Φ_ii + Φ_jj)/2.
+    For Φ = Q̇, spherical students have Ṁ_ir −= M_ir Φ_ii/2 and Q̇_ij −= Q_ij (Φ_ii + Φ_jj)/2.
     """
     Q, M, a, drifts, _ = work
     spherical, trained = systems.spherical, systems.trained

@@ -1,6 +1,6 @@
-"""The Euler-Maruyama step of the overlaps' SDE, for a group of replicas side by side in vector lanes.
+"""The Euler-Maruyama step of the overlaps' SDE, for a group of replicas in vector lanes.
 
-The state of replicas is a block of the rows of Q (p, p), M (p, k) and a (p,).
+The rows of a block of states are the entries of Q (p, p), M (p, k) and a (p,).
 """
 
 import math
@@ -27,18 +27,20 @@ from sweeplib.maths.expectations.system import Drifts, System
 from sweeplib.numerics.compiled import pointer
 
 ROUNDING = 1e-12
-"""Pivots of Ω below minus this part of Q_ii are taken for an Ω that is no covariance, others for rounding."""
+"""A pivot of Ω below minus this fraction of Q_ii shows that Ω is indefinite; smaller ones are rounding errors."""
 
 LEAST_SQUARE = 0.25
-"""Steps that take Q_ii from 1 to less, to negative even, which SGD's cannot, are divided by the root of this."""
+"""The least Q_ii by which a projection divides; a step of the SDE, unlike one of SGD, can make Q_ii negative."""
 
 
 class Settings(NamedTuple):
-    """What a run of the SDE is.
+    """The settings of a run of the SDE.
 
-    `length` is that of a step in SGD steps. Its noise is T Σ_s η_s (X_s − E X), with X_s the mean increment of an SGD
-    step over T given the fields of a fresh sample, of which there are `samples`, and η_s = share + spread ξ_s,
-    ξ_s ~ N(0, 1). `reflect` is the function of that name, by its address: it allocates.
+    length : length of a step in SGD steps.
+    samples : number of fresh samples s in the noise T Σ_s η_s (X_s − E X) of a step. X_s is the mean increment of an
+        SGD step over T, given the fields of the sample.
+    share, spread : η_s = share + spread ξ_s, ξ_s ~ N(0, 1).
+    reflect : address of `reflect`, which allocates.
     """
 
     p: int
@@ -53,7 +55,7 @@ class Settings(NamedTuple):
 
 
 class Fields(NamedTuple):
-    """Normals z, λ (p, lanes), λ* (k, lanes), σ(λ), c (p, lanes), E, η, Σ η and γ/p times the mean of ‖x‖² (lanes,)."""
+    """Normals z; λ, σ(λ), c (p, lanes); λ* (k, lanes); E, η, Σ η and γ/p times the mean of ‖x‖² (lanes,)."""
 
     z: Array
     lam: Array
@@ -67,7 +69,7 @@ class Fields(NamedTuple):
 
 
 class Step(NamedTuple):
-    """A step of M (p, k), Q (p, p), of which the lower triangle counts, and a (p,)."""
+    """The increments of a step: M (p, k), the lower triangle of Q (p, p), and a (p,)."""
 
     M: Array
     Q: Array
@@ -75,7 +77,7 @@ class Step(NamedTuple):
 
 
 class Diffusion(NamedTuple):
-    """All that a group works with: state and constants, the factor (A, B) of Ω, and room for a step."""
+    """The data of a group: state and constants, the factor (A, B) of Ω, and work arrays of a step."""
 
     a: Array
     constants: Constants
@@ -91,7 +93,7 @@ class Diffusion(NamedTuple):
 
 @allocating
 def sde_work(settings, state, constants):  # type: ignore[no-untyped-def]
-    """All that a group works with, from its blocks of state and constants, flat."""
+    """The data of a group, from its flat blocks of state and constants."""
     p, k = settings.p, settings.k
     lanes = state.shape[0] // (p * p + p * k + p)
     ends = p * p * lanes, (p * p + p * k) * lanes
@@ -121,9 +123,10 @@ def sde_work(settings, state, constants):  # type: ignore[no-untyped-def]
 
 @kernel
 def factorise(Q, M, L_star, A, B, indefinite):  # type: ignore[no-untyped-def]
-    """Fill A = M L*^{-T} and the lower B with B Bᵀ = Q − A Aᵀ, pivots below zero cut; tell if one is beyond rounding.
+    """Fill A = M L*^{-T} and the lower B with B Bᵀ = Q − A Aᵀ; return whether an Ω is indefinite.
 
-    Columns of no length, of a singular Ω, are zero. `indefinite` (lanes,) says of which lanes Ω is no covariance.
+    Pivots below zero are set to zero; for singular Ω, columns without length are zero. `indefinite` (lanes,) marks the
+    lanes in which a pivot is negative beyond rounding.
     """
     p, k, lanes = M.shape
     for lane in range(lanes):
@@ -162,9 +165,9 @@ def factorise(Q, M, L_star, A, B, indefinite):  # type: ignore[no-untyped-def]
 
 
 def reflect(Q, M, A, lane, spherical):  # type: ignore[no-untyped-def]
-    """Make Ω ≥ 0 in a lane, at the same M: negative eigenvalues of Q − A Aᵀ change their sign.
+    """Make Ω ≥ 0 in a lane at the same M, by changing the sign of negative eigenvalues of Q − A Aᵀ.
 
-    Cut to zero, they would stay there where the noise vanishes with them, in a state that SGD does not reach.
+    Eigenvalues set to zero would stay zero if the noise vanishes with them, a state that SGD does not reach.
     """
     p, k, _ = M.shape
     inside, across = np.zeros((p, p)), np.zeros((p, p))
@@ -191,14 +194,14 @@ def reflect(Q, M, A, lane, spherical):  # type: ignore[no-untyped-def]
 
 
 def reflection() -> Any:
-    """`reflect`, by its address."""
+    """The address of `reflect`."""
     matrix = types.Array(types.float64, 3, "C")
     return pointer(reflect, types.void(matrix, matrix, matrix, types.int64, types.boolean))
 
 
 @kernel
 def sde_prepare(settings, functions, work, broken):  # type: ignore[no-untyped-def]
-    """Fill A and B as `factorise` does, after reflecting at Ω ≥ 0 the lanes that left it and are not `broken`."""
+    """Fill A and B by `factorise`; reflect lanes with indefinite Ω that are not `broken` before."""
     Q, M, A, B, indefinite = work.system.Q, work.system.M, work.A, work.B, work.indefinite
     L_star, spherical = work.constants.L_star, settings.spherical
     lanes = Q.shape[2]
@@ -211,10 +214,10 @@ def sde_prepare(settings, functions, work, broken):  # type: ignore[no-untyped-d
 
 @kernel
 def project_drifts(system, T, drifts, step, inverse):  # type: ignore[no-untyped-def]
-    """Replace drifts of (Q, M), Q_ii = 1, by those of a mean SGD step divided by its norms; divide the noise by these.
+    """Replace the drifts of (Q, M), Q_ii = 1, by those of a projected mean SGD step; divide the noise by its norms.
 
-    With n_i = √(1 + T Φ_ii) and `inverse` (p, lanes) to hold 1/n_i: Ψ_ir becomes
-    ((M_ir + T Ψ_ir)/n_i − M_ir)/T, and Φ_ij ((Q_ij + T Φ_ij)/(n_i n_j) − Q_ij)/T, which leaves nothing of Φ_ii.
+    With n_i = √(1 + T Φ_ii), Ψ_ir becomes ((M_ir + T Ψ_ir)/n_i − M_ir)/T, and Φ_ij becomes
+    ((Q_ij + T Φ_ij)/(n_i n_j) − Q_ij)/T, so Φ_ii vanishes. `inverse` (p, lanes) is filled with 1/n_i.
     """
     Q, M, drift_Q, drift_M, step_Q, step_M = system.Q, system.M, drifts.GF, drifts.M, step.Q, step.M
     p, k, lanes = M.shape
@@ -239,7 +242,7 @@ def project_drifts(system, T, drifts, step, inverse):  # type: ignore[no-untyped
 
 @kernel
 def project(Q, M, inverse):  # type: ignore[no-untyped-def]
-    """Divide rows of M, rows and columns of Q by the norms √Q_ii; squares of norms below LEAST_SQUARE count as that."""
+    """Divide rows of M, and rows and columns of Q, by the norms √Q_ii, with Q_ii at least LEAST_SQUARE."""
     p, k, lanes = M.shape
     for i in range(p):
         for lane in range(lanes):
@@ -272,7 +275,7 @@ def add_drifts(time, factor, drifts, step):  # type: ignore[no-untyped-def]
 
 @kernel
 def move(Q, M, step):  # type: ignore[no-untyped-def]
-    """Add a step to (Q, M), and keep Q symmetric."""
+    """Add a step to (Q, M); Q stays symmetric."""
     p, k, lanes = M.shape
     for i in range(p):
         for r in range(k):
@@ -291,7 +294,7 @@ def sde_network(work):  # type: ignore[no-untyped-def]
 
 @kernel
 def draw_sample(u, settings, functions, work):  # type: ignore[no-untyped-def]
-    """Fill the fields of a fresh sample from normals u (k + p + 2, lanes): u*, w, that of the label and ξ."""
+    """Fill the fields of a fresh sample from normals u (k + p + 2, lanes): u*, w, one for the label, and ξ."""
     p, k = settings.p, settings.k
     constants, (_, lam, lam_star, value, c, E, eta, total, square) = work.constants, work.fields
     lanes = E.shape[0]
@@ -336,7 +339,7 @@ def add_noise(settings, work):  # type: ignore[no-untyped-def]
 
 @kernel
 def note_overflow(Q, a, broken):  # type: ignore[no-untyped-def]
-    """Say in `broken` (lanes,) where a norm or a second layer is beyond all bounds, or none at all."""
+    """Set `broken` (lanes,) where a norm or a second layer is beyond OVERFLOW, or NaN."""
     p, lanes = a.shape
     for i in range(p):
         for lane in range(lanes):

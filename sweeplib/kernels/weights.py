@@ -1,4 +1,4 @@
-"""The steps of SGD on the weights of one replica: one fresh sample a step, in blocks of steps; or a batch a step."""
+"""The steps of SGD on the weights of one replica: one fresh sample per step, in blocks of steps."""
 
 import math
 from typing import Any, NamedTuple
@@ -11,16 +11,16 @@ from sweeplib.kernels.lanes import OVERFLOW, Array
 from sweeplib.numerics.random import fill_normals
 
 BLOCK = 4
-"""Steps whose samples are drawn, and multiplied with the weights, at once."""
+"""Number of steps whose samples are drawn and multiplied with the weights at once."""
 
 COLUMNS = 384
-"""Of so many columns, the samples of two blocks stay in the first cache while the rows of weights pass by."""
+"""With this number of columns, the samples of two blocks stay in the first cache during a pass over the weights."""
 
 MULTIPLE = 32
-"""A sample has a multiple of so many numbers: pairs of draws, of four numbers each, in vectors of four."""
+"""Samples are padded to a multiple of this: pairs of draws of four numbers each, in vectors of four."""
 
 GOING, DIVERGED, STOPPED = 0, 1, 2
-"""What became of a run: it goes on, has diverged, or stopped at its last exit."""
+"""The fate of a run: it continues, has diverged, or stopped at its last exit."""
 
 _OPTIONS: dict[str, Any] = {"error_model": "numpy", "no_cpython_wrapper": True, "no_cfunc_wrapper": True}
 _loop = numba.njit(fastmath={"contract", "reassoc", "nsz"}, forceinline=True, _nrt=False, **_OPTIONS)
@@ -29,9 +29,11 @@ _allocating = numba.njit(fastmath={"contract"}, **_OPTIONS)
 
 
 class Replica(NamedTuple):
-    """One run: W (p, d), a (p,) and what is constant in it, W* (k, d), a* (k,), T = γ/(pd), ε, Δ, the geometry.
+    """One run: its state and constants.
 
-    Key and seed name the stream of its samples.
+    W (p, d), a (p,) : the state.
+    W* (k, d), a* (k,), T = γ/(pd), ε, Δ, geometry : the constants.
+    key, seed : the name of the stream of its samples.
     """
 
     W: Array
@@ -47,9 +49,10 @@ class Replica(NamedTuple):
 
 
 class Exits(NamedTuple):
-    """Targets of the risk (thresholds,), steps of the exits, negative where not yet, and whether to stop at the last.
+    """Exits of one run.
 
-    While there is a target, Q (p, p, 1), M (p, k, 1) and P (k, k, 1) are the overlaps now, as the risk takes them.
+    They are: targets of the risk (thresholds,); steps of the exits (thresholds,), negative before; whether to stop at
+    the last exit; the current overlaps Q (p, p, 1), M (p, k, 1), P (k, k, 1), used while a target is pending.
     """
 
     targets: Array
@@ -61,11 +64,12 @@ class Exits(NamedTuple):
 
 
 class Room(NamedTuple):
-    """Room for a block: normals of this one and of the one before (2, BLOCK, padded).
+    """Work arrays of a block of steps.
 
-    Of the samples: factors of the moves (BLOCK, p), products with W (BLOCK, p) and W* (k, BLOCK), labels (BLOCK,), and
-    products with each other (BLOCK, BLOCK). Of one step λ, σ(λ) and c (p,), and the factors by which rows shrink in
-    projection, now and since the beginning.
+    Of the block and the one before: normals (2, BLOCK, padded).
+    Of the samples: factors of the updates (BLOCK, p), products with W (BLOCK, p) and W* (k, BLOCK), labels (BLOCK,),
+    products with each other (BLOCK, BLOCK).
+    Of one step: λ, σ(λ), c (p,), and the factors by which projection shrinks rows, in this step and in total.
     """
 
     normals: Array
@@ -86,7 +90,7 @@ class Room(NamedTuple):
 
 @_loop
 def products(w, x0, x1, x2, x3):  # type: ignore[no-untyped-def]
-    """The products of a row of weights with four samples."""
+    """The inner products of a row of weights with four samples."""
     t0, t1, t2, t3 = 0.0, 0.0, 0.0, 0.0
     for j in range(w.shape[0]):
         t0 += w[j] * x0[j]
@@ -98,7 +102,7 @@ def products(w, x0, x1, x2, x3):  # type: ignore[no-untyped-def]
 
 @_loop
 def moved_products(w, factors, before, samples):  # type: ignore[no-untyped-def]
-    """`products` with four samples, after adding the four samples before times their factors to the row."""
+    """The `products` of a row after its update by the four previous samples times their factors."""
     f0, f1, f2, f3 = factors
     b0, b1, b2, b3 = before
     x0, x1, x2, x3 = samples
@@ -142,9 +146,9 @@ def inner_product(x, y):  # type: ignore[no-untyped-def]
 
 @_loop
 def pass_by(replica, room, before, x, first, last):  # type: ignore[no-untyped-def]
-    """Move some columns of W by the factors times the samples before; add their products with the samples x.
+    """Update some columns of W by the previous samples times their factors; add the products with the samples x.
 
-    Those of W, of W*, and of the samples with each other.
+    Products are those of W, of W*, and of the samples with each other.
     """
     W, W_star, factors, along, along_star = replica.W, replica.W_star, room.factors, room.along, room.along_star
     b0, b1, b2, b3 = before[0][first:last], before[1][first:last], before[2][first:last], before[3][first:last]
@@ -167,7 +171,7 @@ def pass_by(replica, room, before, x, first, last):  # type: ignore[no-untyped-d
 
 @_allocating
 def room_of(replica):  # type: ignore[no-untyped-def]
-    """Room for the steps of a replica."""
+    """Work arrays for the steps of a replica."""
     p, d = replica.W.shape
     k = replica.W_star.shape[0]
     a_star, rows = np.empty((k, BLOCK)), np.ones((6, p))
@@ -193,7 +197,7 @@ def room_of(replica):  # type: ignore[no-untyped-def]
 
 @_kernel
 def draw_block(count, step, replica, functions, samples, room):  # type: ignore[no-untyped-def]
-    """Draw the samples of the next steps, from number `step` on; their products with the weights, and their labels."""
+    """Draw the samples from step number `step` on, and fill their products with the weights and their labels."""
     d = replica.W.shape[1]
     k, size = room.along_star.shape
     before = room.normals[0] if samples == 1 else room.normals[1]
@@ -223,7 +227,7 @@ def draw_block(count, step, replica, functions, samples, room):  # type: ignore[
 
 @_kernel
 def displacement(a, label, functions, room):  # type: ignore[no-untyped-def]
-    """E = label − (1/p) Σ a_i σ(λ_i), having filled σ(λ)."""
+    """Fill σ(λ) and return E = label − (1/p) Σ a_i σ(λ_i)."""
     functions.value(room.lam, room.value)
     return label - inner_product(a, room.value) / len(a)
 
@@ -246,7 +250,7 @@ def train_second_layer(replica, E, step_time, room):  # type: ignore[no-untyped-
 
 @_kernel
 def is_waiting(exits):  # type: ignore[no-untyped-def]
-    """Whether a target is not reached yet."""
+    """Whether a target is pending."""
     waiting = False
     for t in range(exits.targets.shape[0]):
         waiting |= exits.exits[t] < 0
@@ -255,7 +259,7 @@ def is_waiting(exits):  # type: ignore[no-untyped-def]
 
 @_kernel
 def note_exits(replica, exits, functions, step, room):  # type: ignore[no-untyped-def]
-    """Note a step as exit of the thresholds that the risk now reaches; say whether the run stops here."""
+    """Record a step as exit of the thresholds that the risk reaches; return whether the run stops."""
     p, k = len(replica.a), len(replica.a_star)
     second_layers = replica.a.reshape((p, 1)), replica.a_star.reshape((k, 1))
     functions.risk(exits.Q, exits.M, exits.P, second_layers[0], second_layers[1], room.risk)
@@ -267,7 +271,7 @@ def note_exits(replica, exits, functions, step, room):  # type: ignore[no-untype
 
 @_kernel
 def update_overlaps(exits, lam_star, square, room):  # type: ignore[no-untyped-def]
-    """Q += c λ + λ c + c c ‖x‖² and M += c λ*, of which row i shrinks by its factor; `square` is ‖x‖²."""
+    """Q += c λ + λ c + c c ‖x‖² and M += c λ*, then shrink row i by its factor; `square` is ‖x‖²."""
     Q, M, lam, c, shrink = exits.Q, exits.M, room.lam, room.c, room.shrink
     for i in range(len(c)):
         for j in range(len(c)):
@@ -279,7 +283,7 @@ def update_overlaps(exits, lam_star, square, room):  # type: ignore[no-untyped-d
 
 @_kernel
 def shrink_rows(square, room):  # type: ignore[no-untyped-def]
-    """Divide the rows by their norms after a step, in `norm`, and fill the factors of this one."""
+    """Project the rows after a step: update `norm`, and fill the factors of this step."""
     lam, c = room.lam, room.c
     for i in range(len(c)):
         room.shrink[i] = 1.0 / math.sqrt(room.squared_norm[i] + 2.0 * c[i] * lam[i] + c[i] * c[i] * square)
@@ -289,7 +293,7 @@ def shrink_rows(square, room):  # type: ignore[no-untyped-def]
 
 @_kernel
 def take_step(s, samples, step, replica, functions, exits, room):  # type: ignore[no-untyped-def]
-    """Take step s of a block, number `step` of the run; return what became of the run."""
+    """Take step s of a block, number `step` of the run; return the fate of the run."""
     x, lam, factors, norm = room.normals[samples][s], room.lam, room.factors, room.norm
     p, d = replica.W.shape
     root = 1.0 / math.sqrt(d)
@@ -325,7 +329,7 @@ def fill_squared_norms(W, out):  # type: ignore[no-untyped-def]
 
 @_kernel
 def finish(replica, before, room):  # type: ignore[no-untyped-def]
-    """Make the moves of the last block, and divide rows by their norms."""
+    """Apply the updates of the last block, and divide rows by their norms."""
     W, factors = replica.W, room.factors
     for i in range(W.shape[0]):
         f0, f1, f2, f3 = factors[0, i], factors[1, i], factors[2, i], factors[3, i]
@@ -335,13 +339,13 @@ def finish(replica, before, room):  # type: ignore[no-untyped-def]
 
 
 def sgd_steps(count, step, replica, functions, exits):  # type: ignore[no-untyped-def]
-    """Take up to `count` steps from number `step` on; return the steps taken and what became of the run.
+    """Take up to `count` steps from number `step` on; return their number and the fate of the run.
 
-    W is changed in place, and with it a, Q, M and the exits. Steps are taken in blocks: W and W* are multiplied with
-    the samples of all steps of a block, and what the weights move within the block is made up for by the products of
-    its samples with each other. The moves themselves, `factors` times the samples of the block before, are made when
-    the next block passes by, so that W is read and written once a block. Projection waits too: a row's norm is kept in
-    `norm`, and multiplied into the row at the end.
+    W, a, Q, M and the exits change in place. Steps are taken in blocks. W and W* are multiplied with the samples of all
+    steps of a block; the products of these samples with each other account for the updates of the weights within the
+    block. The updates, `factors` times the samples of a block, are applied in the pass of the next block, so that W is
+    read and written once per block. Projection is deferred too: `norm` holds a row's factor, which is applied at the
+    end.
     """
     room = room_of(replica)
     if replica.spherical:

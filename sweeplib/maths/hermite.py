@@ -82,10 +82,10 @@ def pair_information_exponent(
 ) -> int:
     """The lowest order κ ≥ 1 at which both student and teacher have a Hermite coefficient.
 
-    For fields of variance 1 and covariance m, E[σ(λ) σ*(λ*)] = Σ_l c_l(σ) c_l(σ*) m^l: what draws a unit towards the
-    teacher goes as m^(κ−1) where m is small (arXiv 2003.10409, whose student is the teacher's own function). A field of
+    For fields of variance 1 and covariance m, E[σ(λ) σ*(λ*)] = Σ_l c_l(σ) c_l(σ*) m^l: the drift of a unit towards the
+    teacher scales as m^(κ−1) at small m (arXiv 2003.10409, whose student is the teacher's own function). A field of
     variance q has the coefficients of σ(√q z); units that are free to grow have those of several `student_variances`.
-    InputError where there is no such order, so that nothing draws them together.
+    InputError if there is no such order, and thus no drift.
     """
     common = hermite_orders(student, student_variances) & hermite_orders(teacher, teacher_variances)
     if not common:

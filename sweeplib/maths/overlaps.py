@@ -78,8 +78,8 @@ class Overlaps:
 def lower_factors(Q: Array, M: Array, P: Array) -> Array:
     """Lower triangular L (..., k+p, k+p) with L Lᵀ = [[P, Mᵀ], [M, Q]], teacher rows first, diagonal not negative.
 
-    By the spectral square root and a QR decomposition, which unlike Cholesky's stand singular overlaps; leading axes
-    are independent systems.
+    Computed by the spectral square root and a QR decomposition, which unlike Cholesky's allow singular overlaps.
+    Leading axes are independent systems.
     """
     swapped = np.concatenate(
         [np.concatenate([P, np.swapaxes(M, -1, -2)], axis=-1), np.concatenate([M, Q], axis=-1)], axis=-2
@@ -98,9 +98,10 @@ def on_sphere(Q: Array, M: Array) -> tuple[Array, Array]:
 
 
 def nearest_covariances(Q: Array, M: Array, P: Array) -> Array:
-    """Q (n, p, p) of n systems, where Ω ≥ 0, else the nearest for which it is at the same M (n, p, k) and P (n, k, k).
+    """Q (n, p, p) of n systems, replaced where Ω is indefinite by the nearest Q with Ω ≥ 0 at the same M and P.
 
-    That is M P⁺ Mᵀ plus the positive part of what Q has beyond. Systems with entries that are not finite stay.
+    That is M P⁺ Mᵀ plus the positive part of Q − M P⁺ Mᵀ; M (n, p, k), P (n, k, k). Systems with non-finite entries are
+    unchanged.
     """
     kept = Q.copy()
     finite = np.isfinite(Q).all(axis=(1, 2)) & np.isfinite(M).all(axis=(1, 2))

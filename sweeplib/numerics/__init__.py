@@ -1,1 +1,1 @@
-"""Numerical tools that know nothing of networks: random numbers, elementary functions, compilation, integrators."""
+"""Numerical tools independent of networks: random numbers, elementary functions, compilation, integrators."""

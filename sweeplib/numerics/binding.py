@@ -1,4 +1,4 @@
-"""Functions made of a template by binding some of its global names: constants, tables, other functions."""
+"""Functions from templates, by binding global names to constants, tables or other functions."""
 
 import types
 from collections.abc import Callable
@@ -6,7 +6,7 @@ from typing import Any
 
 
 def bound(template: Callable[..., Any], **bindings: Any) -> types.FunctionType:
-    """A copy of the plain Python function `template` in which these global names are what is given.
+    """A copy of the plain Python function `template` with these global names bound to the given values.
 
     Numbers and tuples of numbers are constants to the compiler; functions must be compiled ones where the copy is to be
     compiled (`compiled.inlined`).

@@ -1,8 +1,8 @@
 """Compilation of kernels: one template, specialised to the functions that a problem names, cached on disk.
 
-A kernel is written once, as plain Python that calls, say, `activation_value`. `specialised` gives a copy of it in which
-that name is bound to the activation at hand, so that the compiler inlines it. The copy's name holds a digest of the
-source files of all it calls: a cached machine code is used only while these are what they were.
+A kernel is written once, as plain Python that calls, say, `activation_value`. `specialised` returns a copy in which
+that name is bound to a given activation, so that the compiler inlines it. The name of the copy contains a digest of the
+source files of all functions that it calls; cached machine code is used only while these are unchanged.
 """
 
 import functools
@@ -28,7 +28,7 @@ from sweeplib.numerics.elementary import vectorised
 
 _MODULES_DEEP = 3
 TOLD_AFTER = 1.0
-"""Seconds of compilation after which a line says so."""
+"""Seconds of compilation after which a line is printed."""
 
 _OPTIONS: dict[str, Any] = {"error_model": "numpy", "fastmath": {"contract"}, "nogil": True}
 
@@ -42,7 +42,7 @@ def specialised(template: Callable[..., Any], **bindings: Any) -> Any:
 
 
 class _Compilations(event.Listener):
-    """Says that something is compiled, once, when it has taken a second."""
+    """Prints a line, once, when compilation has taken a second."""
 
     def __init__(self, what: str) -> None:
         self._what, self._since, self._told = what, math.inf, False
@@ -59,7 +59,7 @@ class _Compilations(event.Listener):
 
 
 def compilation_told(what: str) -> AbstractContextManager[None]:
-    """Have one line on stderr say that `what` is compiled while it is, if that takes longer than a second."""
+    """A context that prints one line on stderr, which names `what`, if compilation takes longer than a second."""
     told: AbstractContextManager[None] = event.install_listener("numba:compile", _Compilations(what))
     return told
 
@@ -67,7 +67,7 @@ def compilation_told(what: str) -> AbstractContextManager[None]:
 class OneSignature:
     """A compiled function for arguments that have the same types at every call, which it does not check again.
 
-    numba looks at the types of all that a NamedTuple holds at each call: 0.2 ms where there are functions among them.
+    numba checks the types of all fields of a NamedTuple at each call, which takes 0.2 ms if some are functions.
     """
 
     def __init__(self, template: Callable[..., Any], **bindings: Any) -> None:
@@ -75,7 +75,7 @@ class OneSignature:
         self._entry: Any = None
 
     def __call__(self, *arguments: Any) -> Any:
-        """What the function returns for these arguments."""
+        """The result of the function."""
         if self._entry is None:
             self.compiled.compile(tuple(map(numba.typeof, arguments)))
             [code] = self.compiled.overloads.values()
@@ -89,10 +89,10 @@ def _specialised(template: Callable[..., Any], bindings: tuple[tuple[str, Any], 
 
 
 def _safely_cached(dispatcher: Any) -> Any:
-    """The dispatcher, whose code on disk one process writes at a time.
+    """The dispatcher, with a lock such that one process at a time writes its cache.
 
-    numba numbers the code of different signatures when it saves them: of two processes that save at once, one would
-    later be given the other's machine code.
+    numba numbers the code of different signatures when it saves them. If two processes saved at the same time, one
+    could later load the other's machine code.
     """
     file = getattr(dispatcher._cache, "_cache_file", None)
     if file is not None:
@@ -130,7 +130,7 @@ def _call(function, *arguments):  # type: ignore[no-untyped-def]
 
 
 def _named(template: Callable[..., Any], bindings: tuple[tuple[str, Any], ...]) -> types.FunctionType:
-    """The template bound, under a name that tells it from all else that the template was or will be."""
+    """The bound template, under a name that is unique to its sources and bindings."""
     given = {name: specialised(thing) if isinstance(thing, types.FunctionType) else thing for name, thing in bindings}
     return _told_apart(bound(template, **given))
 

@@ -1,4 +1,4 @@
-"""Counter-based random numbers: a function of (key, replica, step, index), the same whatever runs beside them.
+"""Counter-based random numbers: functions of (key, replica, step, index), independent of what else runs.
 
 Philox4x32-10 (Salmon, Moraes, Dror and Shaw, SC 2011) turns a 128-bit counter into 128 random bits. The counter holds
 the index of the draw within a step, the step and the replica's seed; the key names the stream. The bits make four
@@ -27,10 +27,10 @@ _W0, _W1 = np.uint64(0x9E3779B9), np.uint64(0xBB67AE85)
 _LOW, _32 = np.uint64(0xFFFFFFFF), np.uint64(32)
 
 _ATTEMPTS = np.uint64(1 << 31)
-"""Draw indices from here on are the uniform numbers of a step, one index an attempt of the rejection sampler."""
+"""Draw indices from here on are the uniform numbers of a step, one per attempt of the rejection sampler."""
 
 _PROPOSALS = np.uint64(1 << 30)
-"""So much later are the indices of the normals that the further attempts propose."""
+"""Offset of the indices of the normals that further attempts propose."""
 
 
 def stream_key(root_seed: int, *identity: Any) -> int:
@@ -66,7 +66,7 @@ def _exact_float(integer):  # type: ignore[no-untyped-def]
 def two_philox(c0, d0, c1, c2, c3, k0, k1):  # type: ignore[no-untyped-def]
     """Four random 32-bit words, as uint64, of the counter (c0, c1, c2, c3) under the key (k0, k1), then of (d0, ...).
 
-    The two take turns, round by round: of one alone, most instructions wait for the one before them.
+    Their rounds alternate: in a single one, most instructions wait for the previous one.
     """
     d1, d2, d3 = c1, c2, c3
     for _ in range(10):
@@ -81,12 +81,12 @@ def two_philox(c0, d0, c1, c2, c3, k0, k1):  # type: ignore[no-untyped-def]
 
 @numba.njit(error_model="numpy", inline="always")
 def two_draws(index, other, step, seed, key):  # type: ignore[no-untyped-def]
-    """The `words` of the draw `index`, then those of the draw `other`."""
+    """The `random_words` of the draw `index`, then those of the draw `other`."""
     return two_philox(index, other, step & _LOW, step >> _32, seed, key & _LOW, key >> _32)
 
 
 @numba.njit(error_model="numpy", inline="always")
-def words(index, step, seed, key):  # type: ignore[no-untyped-def]
+def random_words(index, step, seed, key):  # type: ignore[no-untyped-def]
     """Four random 32-bit words: draw `index` of `step` for replica `seed` in the stream `key` (all uint64)."""
     w0, w1, w2, w3, _, _, _, _ = two_draws(index, index, step, seed, key)
     return w0, w1, w2, w3
@@ -186,7 +186,7 @@ def make_fours(f0, f1, f2, f3):  # type: ignore[no-untyped-def]
 
 @_compiled
 def uniform(word):  # type: ignore[no-untyped-def]
-    """A number uniform on (0, 1), never an end, made of a 32-bit word."""
+    """A number uniform on (0, 1), end points excluded, from a 32-bit word."""
     return (_exact_float(word) + 0.5) / 4294967296.0
 
 
@@ -205,7 +205,7 @@ def fill_normals(key, seed, step, out):  # type: ignore[no-untyped-def]
         b0[j], b1[j], b2[j], b3[j] = w0, w1, w2, w3
         b0[half + j], b1[half + j], b2[half + j], b3[half + j] = v0, v1, v2, v3
     if quarter % 2:
-        b0[last], b1[last], b2[last], b3[last] = words(np.uint64(last), step, seed, key)
+        b0[last], b1[last], b2[last], b3[last] = random_words(np.uint64(last), step, seed, key)
     make_fours(f0, f1, f2, f3)
 
 
@@ -249,7 +249,7 @@ def chi_square(degrees, normal, step, seed, key, four):  # type: ignore[no-untyp
     scale, width = gamma_constants(degrees if degrees >= 2.0 else degrees + 2.0)
     attempt = _ATTEMPTS
     bits = four.view(np.uint64)
-    w0, w1, _, _ = words(attempt, step, seed, key)
+    w0, w1, _, _ = random_words(attempt, step, seed, key)
     boost = 1.0 if degrees >= 2.0 else uniform(w1) ** 2
     while True:
         base = 1.0 + width * normal
@@ -257,13 +257,13 @@ def chi_square(degrees, normal, step, seed, key, four):  # type: ignore[no-untyp
         if cube > 0.0 and math.log(uniform(w0)) < 0.5 * normal * normal + scale * (1.0 - cube + math.log(cube)):
             return 2.0 * scale * cube * boost
         attempt += _1
-        w0, _, _, _ = words(attempt, step, seed, key)
-        bits[0, 0], bits[1, 0], bits[2, 0], bits[3, 0] = words(attempt + _PROPOSALS, step, seed, key)
+        w0, _, _, _ = random_words(attempt, step, seed, key)
+        bits[0, 0], bits[1, 0], bits[2, 0], bits[3, 0] = random_words(attempt + _PROPOSALS, step, seed, key)
         make_fours(four[0], four[1], four[2], four[3])
         normal = four[0, 0]
 
 
 @numba.njit(error_model="numpy", inline="always")
 def attempt_words(step, seed, key):  # type: ignore[no-untyped-def]
-    """The words from which `chi_square` takes its first decision."""
-    return words(_ATTEMPTS, step, seed, key)
+    """The random words for the first acceptance test of `chi_square`."""
+    return random_words(_ATTEMPTS, step, seed, key)

@@ -1,4 +1,4 @@
-"""What can be recorded along a run: one observable a file."""
+"""Observables: quantities that can be recorded along a run, one per file."""
 
 from sweeplib.observables.observable import OBSERVABLES, Observable
 from sweeplib.registry import import_modules

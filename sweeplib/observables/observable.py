@@ -1,4 +1,4 @@
-"""What an observable is: a labelled function of the state at one time, for each view that it can be taken from."""
+"""Observable: a labelled function of the state at one time, for each view that it supports."""
 
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
@@ -20,11 +20,13 @@ Dims = tuple[str, ...]
 class Observable:
     """A quantity that can be recorded.
 
-    `functions` says how it is taken, `{OverlapView: function, ParticleView: function}`: a function of the view gives an
-    array (n, *dims). A function alone is one of an OverlapView. `dims` are dimensions of the view, the same for all
-    views or by view: `{OverlapView: ("student",), ParticleView: ("particle",)}`. `symbol` is LaTeX without dollars;
-    `over_time` says whether it is recorded at every time or, being constant, once. `reads` names the fields of a
-    problem that it reads itself: all, unless it says less.
+    functions : by view, `{OverlapView: function, ParticleView: function}`, functions of the view that return an array
+        (n, *dims). A single function is one of an OverlapView.
+    dims : dimensions of the view, the same for all views or by view:
+        `{OverlapView: ("student",), ParticleView: ("particle",)}`.
+    symbol : LaTeX without dollars.
+    over_time : whether it is recorded at every time or, if constant, once.
+    reads : the fields of a problem that it depends on; by default all.
     """
 
     name: str
@@ -38,11 +40,11 @@ class Observable:
 
     @property
     def views(self) -> tuple[type[View], ...]:
-        """The views that it can be taken from."""
+        """The views that it supports."""
         return tuple(self.functions) if isinstance(self.functions, Mapping) else (OverlapView,)
 
     def is_of(self, view: type[View]) -> bool:
-        """Whether it can be taken from a view."""
+        """Whether it supports a view."""
         return issubclass(view, self.views)
 
     def function_of(self, view: type[View]) -> Function:
@@ -50,11 +52,11 @@ class Observable:
         return self.functions[self._own(view)] if isinstance(self.functions, Mapping) else self.functions
 
     def dims_of(self, view: type[View]) -> Dims:
-        """The dimensions of what the function of a view gives."""
+        """The dimensions of the result for a view."""
         return self.dims[self._own(view)] if isinstance(self.dims, Mapping) else self.dims
 
     def _own(self, view: type[View]) -> type[View]:
-        """The nearest of its own views: the view itself, or one that it is derived from."""
+        """The supported view that is nearest in the inheritance of `view`."""
         return next(kind for kind in view.__mro__ if kind in self.views)
 
 

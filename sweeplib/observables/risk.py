@@ -7,9 +7,9 @@ from sweeplib.views import OverlapView
 
 
 def risk(now: OverlapView) -> Array:
-    """The population risk (n,); what rounding leaves below zero is cut.
+    """The population risk (n,), with values below zero set to zero.
 
-    Only rounding is: the overlaps of a view are those of weights, for which the risk is not negative.
+    They are rounding errors: the overlaps of a view satisfy Ω ≥ 0, for which the risk is not negative.
     """
     return np.maximum(now.expectations.risks(now.Q, now.M, now.P, now.a, now.a_star), 0.0)
 

@@ -1,4 +1,4 @@
-"""The student's second layer, which changes where it is trained."""
+"""The student's second layer, which changes if it is trained."""
 
 from sweeplib.observables.observable import OBSERVABLES, Observable
 from sweeplib.views import OverlapView, ParticleView

@@ -1,4 +1,4 @@
-"""Mean squared norm of the students, tr Q/p, in units of d: what the noise of SGD makes grow."""
+"""Mean squared norm of the students, tr Q/p, in units of d; the noise of SGD makes it grow."""
 
 import numpy as np
 

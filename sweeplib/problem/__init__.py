@@ -1,4 +1,4 @@
-"""Problem: one point of a sweep; the targets it can have, and the starts: one of each a file."""
+"""Problem, one point of a sweep; targets and starts, one per file."""
 
 from sweeplib.problem.expectations import problem_expectations
 from sweeplib.problem.problem import DEFAULTS, NAMED_FIELDS, PROBLEM_FIELDS, Problem, checked_name

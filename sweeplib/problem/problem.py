@@ -1,4 +1,4 @@
-"""Problem: one point of a sweep, everything of a learning problem that changes its result."""
+"""Problem: one point of a sweep, with all parameters of a learning problem that determine its result."""
 
 import json
 from collections.abc import Callable, Mapping
@@ -57,21 +57,21 @@ class Problem(_Fields):
     activation : the student's activation function, by name or as a Hermite series `hermite(c_0, c_1, ...)`, that is
         σ = Σ c_n He_n/√n!.
     teacher_activation : the teacher's activation function; the student's unless given.
-    spherical : project each student row on the sphere ‖w‖² = d after every step.
-    a, a_star : second layers, a number for all units or one each; the student's is the one it starts from.
+    spherical : project each student row onto the sphere ‖w‖² = d after every step.
+    a, a_star : second layers of student (at the start) and teacher; one number for all units, or one per unit.
     second_layer_rate : ε ≥ 0: a step trains the second layer by a_i += ε (γ/pd) σ(λ_i) E; 0 freezes it.
     target : what the student learns, by name: `committee` is f* = (1/k) Σ a*_r σ*(λ*_r); `lam1*lam2` is λ*_1 λ*_2,
         with k = 2.
-    start : law of the student's first weights, by name: `gaussian` has N(0, 1) entries, `sphere` rows uniform on the
-        sphere of radius √d, `warm` rows at the cosine m0 with the teacher's; by default the sphere for spherical
-        students and with m0, else Gaussian.
-    m0 : the cosine in (−1, 1) of every student row with the one teacher row (k = 1) or, in a warm start, of row i with
-        teacher row i mod k, all else being uniform on the sphere; by default as chance has it.
-    teacher_start : law of the teacher's weights; `orthogonal` rows of norm √d by default.
-    batch_size : samples whose gradients a step averages.
-    samples : how many samples there are, which steps use again and again; by default every step has a fresh one.
+    start : law of the student's initial weights, by name: `gaussian` has N(0, 1) entries, `sphere` rows uniform on the
+        sphere of radius √d, `warm` rows that have the cosine m0 with teacher rows; by default `sphere` for
+        spherical students and where m0 is given, otherwise `gaussian`.
+    m0 : the cosine in (−1, 1) of every student row with the single teacher row (k = 1) or, in a warm start, of row i
+        with teacher row i mod k; the directions are otherwise uniform. By default the cosine is random.
+    teacher_start : law of the teacher's weights; by default `orthogonal` rows of norm √d.
+    batch_size : number of samples over whose gradients a step averages.
+    samples : size of a data set whose samples steps reuse; by default every step takes a fresh sample.
 
-    Raises InputError, naming the field, for anything else.
+    Raises InputError, which names the field, for invalid values.
     """
 
     def __init__(self, *args: Any, **kwargs: Any) -> None:
@@ -90,9 +90,9 @@ class Problem(_Fields):
 
     @classmethod
     def of_valid(cls, values: Mapping[str, Any]) -> "Problem":
-        """The problem of values that are known to be valid, each for itself; InputError where they do not fit together.
+        """The problem with values that are known to be valid one by one; InputError where they are not consistent.
 
-        In a tenth of the time that a check of each takes: for grids, which have checked the values of their axes.
+        Takes a tenth of the time of a full check. Grids use it, as they have checked the values of their axes.
         """
         problem = object.__new__(cls)
         problem.__dict__.update(_BLANK)
@@ -144,7 +144,7 @@ class Problem(_Fields):
 
     @property
     def student_start(self) -> str:
-        """The law of the student's first weights, the default resolved."""
+        """The law of the student's initial weights, with the default resolved."""
         return self.start or self._default_start
 
     @property
@@ -156,7 +156,7 @@ class Problem(_Fields):
         return self.gamma / (self.p * self.d)
 
     def canonical(self) -> dict[str, Any]:
-        """The fields that differ from their defaults, resolved: equal for problems that mean the same."""
+        """The fields that differ from their defaults, resolved: equal for equivalent problems."""
         return dict(self._canonical)
 
     @cached_property
@@ -177,12 +177,12 @@ class Problem(_Fields):
 
     @cached_property
     def text(self) -> str:
-        """The canonical problem as JSON, its fields in order; floats by their shortest round-trip decimals."""
+        """The canonical problem as JSON with ordered fields; floats are written as shortest round-trip decimals."""
         return json.dumps(self.canonical())
 
 
 def checked_name(field: str, name: str, key: str) -> str:
-    """The canonical spelling of a name, the value of a field in `NAMED_FIELDS`; InputError, at `key`, for another."""
+    """The canonical spelling of `name`, a value of a field in `NAMED_FIELDS`; InputError at `key` for unknown names."""
     try:
         return NAMED_FIELDS[field](name)
     except InputError as error:
@@ -204,11 +204,11 @@ NAMED_FIELDS: dict[str, Callable[[str], str]] = {
     "target": _registered(TARGETS),
     "start": _registered(STARTS),
 }
-"""The fields whose values are names in registries, and what gives the canonical spelling of a name, or refuses it."""
+"""The fields whose values are names, and functions that return the canonical spelling or raise InputError."""
 
 PROBLEM_FIELDS: tuple[str, ...] = tuple(field.name for field in fields(_Fields))
 DEFAULTS: dict[str, Any] = {field.name: field.default for field in fields(_Fields) if field.default is not MISSING}
-"""The fields that a problem may leave out, and what they are then."""
+"""The optional fields of a problem and their default values."""
 
 _NO_DEFAULT = object()
 _IN_ORDER = [(name, DEFAULTS.get(name, _NO_DEFAULT)) for name in sorted(PROBLEM_FIELDS)]

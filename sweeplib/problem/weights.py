@@ -1,6 +1,6 @@
-"""First weights: the one place where those of students and teachers are drawn.
+"""Initial weights of students and teachers, drawn from counter-based random streams.
 
-They come from counter-based streams, so that every dynamics can start from the same ones.
+Every dynamics can thus start from the same weights.
 """
 
 import numpy as np
@@ -16,7 +16,7 @@ Array = NDArray[np.float64]
 
 
 def drawn_weights(problem: Problem, *, root_seed: int, seed: int) -> tuple[Array, Array]:
-    """Weights W (p, d), W* (k, d) of replica `seed`, of the problem's laws of start."""
+    """Weights W (p, d), W* (k, d) of replica `seed`, drawn from the problem's laws `start` and `teacher_start`."""
     W_star = teacher_weights(problem, root_seed=root_seed, seed=seed)
     law = problem.student_start
 
@@ -55,7 +55,7 @@ def weights_of_overlaps(overlaps: Overlaps, d: int, *, root_seed: int, seed: int
 
 
 def _normals(role: str, law: str, rows: int, columns: int, root_seed: int, seed: int) -> Array:
-    """N(0, 1) numbers (rows, columns) of a replica, for this role and law."""
+    """N(0, 1) numbers (rows, columns) of a replica for a role and a law."""
     key = stream_key(root_seed, "weights", role, law, rows, columns)
     return np.stack([normals(key, seed, row, columns) for row in range(rows)])
 

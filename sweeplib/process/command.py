@@ -1,4 +1,4 @@
-"""A command of a user, or a job of the workflow: whatever ends it early is said in one line, and leaves no process."""
+"""Commands and jobs of the workflow: an early end is reported in one line and leaves no process behind."""
 
 import os
 import sys
@@ -16,7 +16,7 @@ INTERRUPTED = f"interrupted; {GOES_ON}"
 
 
 _directories: list[Path | None] = []
-"""Where the commands under way write."""
+"""The directories of the running commands."""
 
 
 @contextmanager
@@ -51,7 +51,7 @@ def command(
 def whole_process() -> Iterator[None]:
     """A context: an exit status other than 0 that leaves it ends this process at once, and all that it started.
 
-    What was given up half made, such as the client of a scheduler that is not there, could wait for ever otherwise.
+    Otherwise abandoned objects, such as the client of a scheduler that does not answer, could wait for ever.
     """
     try:
         yield
@@ -62,7 +62,7 @@ def whole_process() -> Iterator[None]:
 
 
 def writes_into(directory: Path) -> None:
-    """Let the command under way know the sweep's directory, of which errors tell."""
+    """Set the sweep's directory of the running command, for error messages."""
     if _directories:
         _directories[-1] = directory
 

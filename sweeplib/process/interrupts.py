@@ -1,4 +1,4 @@
-"""Ctrl-C, and being asked to end: this process ends within two seconds, and takes all that it started with it."""
+"""Ctrl-C and SIGTERM: this process ends within two seconds, with all processes that it started."""
 
 import logging
 import os
@@ -15,7 +15,7 @@ from sweeplib.process.children import descendants, end
 
 SIGNALS = (signal.SIGINT, signal.SIGTERM)
 PATIENCE = 0.8
-"""Seconds that the main thread has to leave what it is in, before the process is ended."""
+"""Seconds that the main thread has to clean up before the process is ended."""
 
 
 class Interrupted(KeyboardInterrupt):

@@ -1,4 +1,4 @@
-"""What a reader sees of the workflow: a line a job, a line for what ends it. Snakemake's log file has all the rest."""
+"""The messages of the workflow on the terminal: one line per job, one for an early end. Its log has the rest."""
 
 import atexit
 import logging

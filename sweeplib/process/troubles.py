@@ -1,4 +1,4 @@
-"""What is told of exceptions: text of bounded length for a file; one line for who called a command."""
+"""Descriptions of exceptions: text of bounded length for files, one line for the terminal."""
 
 import errno
 import json
@@ -30,8 +30,8 @@ class Trouble:
     traceback: str = ""
 
     @classmethod
-    def of(cls, error: BaseException) -> "Trouble":
-        """What is told of an exception."""
+    def from_exception(cls, error: BaseException) -> "Trouble":
+        """The description of an exception."""
         message = "".join(traceback.format_exception_only(error)).strip()
         return cls(
             bounded(message, MOST_OF_A_MESSAGE),

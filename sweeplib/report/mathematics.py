@@ -67,7 +67,7 @@ def _script(found: re.Match[str]) -> str:
     return moved if not re.search(r"[A-Za-z0-9α-ω]", moved.replace("*", "")) else f"{mark}{text}"
 
 
-def words(array: xr.DataArray) -> str:
+def array_label(array: xr.DataArray) -> str:
     """Long name, symbol and units of an array, as far as it has them: 'learning rate γ'."""
     name = str(array.attrs.get("long_name", array.name))
     found = plain(array.attrs.get("symbol", ""))
@@ -76,8 +76,8 @@ def words(array: xr.DataArray) -> str:
     return " ".join([*filter(None, parts), *([f"({units})"] if units not in ("1", "") else [])])
 
 
-def value(of: Any) -> str:
+def value_text(raw: Any) -> str:
     """A value of an axis as one writes it: '3000', '10⁶', 'erf', 'yes'."""
-    if isinstance(of, bool):
-        return "yes" if of else "no"
-    return of if isinstance(of, str) else plain(number(of))
+    if isinstance(raw, bool):
+        return "yes" if raw else "no"
+    return raw if isinstance(raw, str) else plain(number(raw))

@@ -12,7 +12,7 @@ import xarray as xr
 
 from sweeplib.analysis.constants import with_constants
 from sweeplib.problem import PROBLEM_FIELDS
-from sweeplib.report.mathematics import value, words
+from sweeplib.report.mathematics import array_label, value_text
 from sweeplib.report.runs import Journal, duration
 
 MOST_VALUES = 12
@@ -31,7 +31,7 @@ class Overview:
 def overview(dataset: xr.Dataset, counts: list[tuple[str, dict[str, int]]], journals: Iterable[Journal]) -> Overview:
     """The overview of a sweep, from its dataset, its `case_counts` and the journals of its dynamics."""
     dims = [str(dim) for dim in dataset["status"].dims]
-    varied = [f"{words(dataset[dim])} ({dataset.sizes[dim]})" for dim in dims if dim not in ("dynamics", "seed")]
+    varied = [f"{array_label(dataset[dim])} ({dataset.sizes[dim]})" for dim in dims if dim not in ("dynamics", "seed")]
     total = sum(sum(cases.values()) for _, cases in counts)
     fine = sum(cases["ok"] for _, cases in counts)
     journals = list(journals)
@@ -60,14 +60,14 @@ def _fixed(dataset: xr.Dataset) -> list[str]:
     """The fields of the problem that have one value everywhere."""
     whole = with_constants(dataset)
     one = [name for name in PROBLEM_FIELDS if name in whole.coords and not whole[name].dims]
-    return [f"{words(whole[name])} = {value(whole[name].item())}" for name in one]
+    return [f"{array_label(whole[name])} = {value_text(whole[name].item())}" for name in one]
 
 
 def axes(dataset: xr.Dataset) -> list[dict[str, str]]:
     """What each axis of the dataset is, and its values, shortened."""
     rows = []
     for name in dataset["status"].dims:
-        values = [value(each) for each in dataset[name].values.tolist()]
+        values = [value_text(each) for each in dataset[name].values.tolist()]
         shown = values if len(values) <= MOST_VALUES else [*values[:3], "…", *values[-1:]]
         what, size = dataset[name].attrs["long_name"], str(len(values))
         rows.append({"name": str(name), "what": what, "size": size, "values": ", ".join(shown)})

@@ -13,7 +13,7 @@ from sweeplib.figures.facets import PANELS_FIRST
 from sweeplib.figures.interactive import Interactive
 from sweeplib.problem import PROBLEM_FIELDS
 from sweeplib.report.looks import Look, dynamics_looks, hue_looks, sequence
-from sweeplib.report.mathematics import words
+from sweeplib.report.mathematics import array_label
 from sweeplib.report.runs import run_counts
 from sweeplib.report.tables import MOST_CELLS, Column, Table, columns, heading, name_of
 
@@ -104,16 +104,15 @@ def _thinned(data: xr.Dataset, dims: list[str], x: str) -> tuple[xr.Dataset, lis
     stride = min(stride, max(1, size // 40))
     if stride < 2:
         return data, []
-    note = (
-        f"Thinned for this page: every {stride}th of the {size} values of {words(data[x])}; the stored data have all."
-    )
+    axis = array_label(data[x])
+    note = f"Thinned for this page: every {stride}th of the {size} values of {axis}; the stored data have all."
     return data.isel({x: slice(None, None, stride)}), [note]
 
 
 def _names(data: xr.Dataset, declared: Interactive, dims: list[str]) -> list[str]:
     """The variables that a plot holds, as far as the data have them with no other axes."""
     wanted = [declared.x] + ([declared.y] if declared.z else [])
-    for name in (declared.z or declared.y, *declared.also, *([declared.theory] if declared.theory else [])):
+    for name in (declared.z or declared.y, *declared.hover, *([declared.theory] if declared.theory else [])):
         wanted += [name, f"{name}_error", f"{name}_low", f"{name}_high"]
     wanted += sorted(str(name) for name in data.data_vars if str(name).startswith("seeds_"))
     held = [name for name in wanted if name in data.variables and set(data[name].dims) <= set(dims)]
@@ -135,7 +134,7 @@ def _key(data: xr.Dataset, declared: Interactive, names: list[str], kind: str) -
     elif kind != "map" and f"{declared.y}_error" in names:
         notes.append(f"{drawn}: one standard error to each side.")
     if declared.theory in names:
-        notes.append(f"Dashed: {words(data[declared.theory])}.")
+        notes.append(f"Dashed: {array_label(data[declared.theory])}.")
     lines = ", ".join(name for _, _, name in declared.lines)
     return notes + [f"Dashed lines: {lines}."] * bool(lines)
 
@@ -203,7 +202,7 @@ def _spec(
     held = {column.name for column in table.columns}
     ends = [value + end for end in ("_low", "_high") if value + end in held]
     looks = {control.column: [look.json() for look in control.looks or []] for control in _layered(controls)}
-    shown = [*dims, *(name for name in (declared.x, declared.y, *declared.also) if name not in (*dims, value))]
+    shown = [*dims, *(name for name in (declared.x, declared.y, *declared.hover) if name not in (*dims, value))]
     return {
         "kind": kind,
         "x": declared.x,

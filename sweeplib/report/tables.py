@@ -10,7 +10,7 @@ import numpy as np
 import xarray as xr
 
 from sweeplib.figures.labels import dynamics_label
-from sweeplib.report.mathematics import value, words
+from sweeplib.report.mathematics import array_label, value_text
 
 DIGITS = 9
 MOST_CELLS = 150_000
@@ -107,12 +107,12 @@ def _variable(ds: xr.Dataset, name: str, dims: Sequence[str], kept: np.ndarray |
 
 def heading(array: xr.DataArray) -> str:
     """Name, symbol and units of an array, where they begin a line."""
-    return _capital(words(array))
+    return _capital(array_label(array))
 
 
 def name_of(array: xr.DataArray) -> str:
     """The name of an array, and its units if it has any, where they begin a line."""
-    return _capital(words(array.assign_attrs(symbol="")))
+    return _capital(array_label(array.assign_attrs(symbol="")))
 
 
 def _capital(text: str) -> str:
@@ -134,7 +134,7 @@ def _levels(array: xr.DataArray, levels: list[Any]) -> tuple[list[Any], list[str
         meanings = dict(zip(attrs["flag_values"], attrs["flag_meanings"].split(), strict=True))
         levels = [meanings[level] for level in levels]
         return levels, [level.replace("_", " ") for level in levels]
-    named = dynamics_label if array.name == "dynamics" else value
+    named = dynamics_label if array.name == "dynamics" else value_text
     return levels, [named(level) for level in levels]
 
 

@@ -1,4 +1,4 @@
-"""The one driver: any dynamics, any observables, to numbers with a status or to a labelled Dataset."""
+"""Simulation: runs of any dynamics with any observables, as arrays with a status or as a labelled Dataset."""
 
 from typing import Any
 

@@ -1,4 +1,4 @@
-"""Case: one run, and the identity that says when two runs are the same."""
+"""Case: one run, and its identity, which is equal for equal runs."""
 
 import hashlib
 import json
@@ -27,12 +27,13 @@ from sweeplib.validation import refusal
 
 @dataclass(frozen=True)
 class Case:
-    """One run of one problem by one dynamics with one seed: what a row of the run store holds.
+    """One run of one problem by one dynamics with one seed; a row of the run store.
 
-    `clock` multiplies the recording times; `options` are the dynamics' numerical ones, as pairs. Random numbers depend
-    on `root_seed`, on the seed and on the problem, or of it only on the fields in `pair_by` if that is given: cases
-    that agree in these share their samples. Initial conditions always are shared between all cases of equal root seed,
-    seed, p, k, d and laws of start.
+    clock : factor of the recording times.
+    options : numerical options of the dynamics, as pairs.
+    root_seed, pair_by : random numbers depend on the root seed, the seed and the problem, or only on its fields in
+        `pair_by`, if given: cases that agree in these share their samples. Cases with equal root seed, seed, p, k, d
+        and laws of start always share their initial conditions.
     """
 
     problem: Problem
@@ -51,10 +52,10 @@ class Case:
             raise InputError("unknown problem field", key="pair_by", value=unknown, choices=PROBLEM_FIELDS)
 
     def check(self) -> None:
-        """Raise InputError when the dynamics, its options or the expectations it needs do not fit the problem.
+        """Raise InputError if the dynamics, its options or its expectations do not apply to the problem.
 
-        And when the problem gives a field that the dynamics does not act on, when an observable cannot be taken from
-        the dynamics, or when it would take more steps than can be counted.
+        Also if the problem sets a field that the dynamics does not read, if an observable does not support the view of
+        the dynamics, or if the number of steps is too large.
         """
         kind, options = DYNAMICS[self.dynamics], self.numerical_options()
         for name in self.recording.observables:
@@ -65,7 +66,7 @@ class Case:
         self._check_steps(kind.step_length(options))
 
     def _check_reads(self) -> None:
-        """Raise InputError for a field that has another value than its default, and that the dynamics does not read."""
+        """Raise InputError for a field that differs from its default and that the dynamics does not read."""
         problem, kind = self.problem, DYNAMICS[self.dynamics]
         for name, value in problem.canonical().items():
             if name not in kind.reads and name in DEFAULTS and name not in kind.reads_of(problem):
@@ -76,7 +77,7 @@ class Case:
                 raise InputError(f"{self.dynamics} does not act on {name}", key=name, value=value, expected=expected)
 
     def _check_steps(self, length: float) -> None:
-        """Raise InputError for more steps, of so many of SGD each, than can be counted: whole ones, or as a number."""
+        """Raise InputError if there are too many steps, of `length` SGD steps each, for an integer or a float."""
         last, step = self.clock * self.recording.times[-1], length * self.problem.step_time()
         steps = last / step if step > 0.0 else math.inf
         most, said = (STEPS, "2^62") if issubclass(DYNAMICS[self.dynamics], StepDynamics) else (1e308, "1e308")
@@ -90,7 +91,7 @@ class Case:
 
     @property
     def shape(self) -> Hashable:
-        """What cases must have in common to be run together."""
+        """Equal for cases that can be run in one batch."""
         problem = self.problem
         functions = (problem.activation, problem.teacher, problem.target)
         kind = (problem.p, problem.k, problem.spherical, problem.second_layer_rate > 0)
@@ -98,17 +99,17 @@ class Case:
         return (self.dynamics, self.options, self.recording, *kind, *functions, *sizes.items())
 
     def identity(self) -> bytes:
-        """16 bytes that two cases have in common exactly when they stand for the same numbers: see `Identities`."""
+        """16 bytes that are equal for two cases exactly if they have the same results (see `Identities`)."""
         shared = identities(self.dynamics, self.recording, self.options, self.root_seed, self.pair_by)
         return with_seed(shared.but_seed(self.problem, self.clock), self.seed)
 
 
 class Identities:
-    """What makes the identities of cases that have all in common but their problem, clock and seed.
+    """Computes the identities of cases that differ only in problem, clock and seed.
 
-    Held as values is all that the driver takes from a case: the fields of its problem that the dynamics and the
-    observables read, with the defaults of those left out, times, options, what is recorded, seeds. Held as a digest is
-    the code that makes numbers of them. Not held are threads, blocks, paths and other cases.
+    An identity contains the values that the driver takes from a case: the fields of its problem that the dynamics and
+    the observables read, with defaults for omitted ones, times, options, recorded variables, seeds. It also contains a
+    digest of the code that computes the results. It does not contain threads, blocks, paths or other cases.
     """
 
     def __init__(
@@ -134,17 +135,17 @@ class Identities:
         self._shared: dict[tuple[str, ...], tuple[bytes, frozenset[str]]] = {}
 
     def but_seed(self, problem: Problem, clock: float) -> bytes:
-        """32 bytes that stand for all of a case but its seed."""
+        """32 bytes that identify a case except for its seed."""
         names = problem.activation, problem.teacher, problem.target, problem.student_start
         shared, unread = self._shared.get(names) or self._shared.setdefault(names, self._of_names(problem))
         own = f"{_text(problem, unread)} {problem.student_start} {clock!r}"
         return hashlib.blake2b(shared + own.encode(), digest_size=32).digest()
 
     def _of_names(self, problem: Problem) -> tuple[bytes, frozenset[str]]:
-        """What cases share that have the problem's activations, target and start: a digest, and the fields unread.
+        """The digest and the unread fields of cases with the problem's activations, target and start.
 
-        These are among those without a default, as others have theirs where they are not read.
-        In the digest are the code, the defaults of the fields that are read, and the names of what a case records.
+        The digest covers the code, the defaults of the fields that are read, and the names of the recorded variables.
+        Unread fields are those without a default; other fields have their default if they are not read.
         """
         case = Case(problem, **self._case)
         reads = self._observed | self._kind.reads_of(problem)
@@ -159,7 +160,7 @@ class Identities:
 
 
 def _text(problem: Problem, unread: frozenset[str]) -> str:
-    """The fields that are read of a problem."""
+    """The fields of a problem that are read, as JSON."""
     if not unread:
         return problem.text
     return json.dumps({name: value for name, value in problem.canonical().items() if name not in unread})
@@ -173,7 +174,7 @@ def identities(
     root_seed: int,
     pair_by: tuple[str, ...] | None,
 ) -> Identities:
-    """What makes the identities of cases that have these in common."""
+    """The `Identities` of cases that have these in common."""
     return Identities(dynamics, recording, options, root_seed, pair_by)
 
 
@@ -183,13 +184,13 @@ def with_seed(but_seed: bytes, seed: int) -> bytes:
 
 
 def _series(form: Activation) -> tuple[Any, Any]:
-    """The coefficients by which an activation's expectations are known, if they are."""
+    """The coefficients of an activation, if it has a form with closed-form expectations."""
     return form.hermite, form.error_functions
 
 
 @lru_cache(maxsize=64)
 def numerical_options(dynamics: str, options: tuple[tuple[str, Any], ...]) -> NumericalOptions:
-    """The options of a dynamics, those not given at their defaults; InputError for one it does not have or allow."""
+    """The options of a dynamics, with defaults; InputError for unknown or invalid ones."""
     kind = DYNAMICS[dynamics].Options
     try:
         return kind(**dict(options))
@@ -200,9 +201,9 @@ def numerical_options(dynamics: str, options: tuple[tuple[str, Any], ...]) -> Nu
 
 
 def numerics_version(problem: Problem, dynamics: str, observables: Iterable[str]) -> str:
-    """A digest of the code that turns the problem into numbers.
+    """A digest of the code that computes results of the problem.
 
-    That is the driver, the dynamics, activations, target, start and observables.
+    It covers the driver, the dynamics, activations, target, start and observables.
     """
     names = problem.activation, problem.teacher, problem.target, problem.student_start
     return _numerics_version(dynamics, *names, tuple(observables))

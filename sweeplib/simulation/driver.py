@@ -1,4 +1,4 @@
-"""The driver: starts replicas, advances them from record to record, takes the observables."""
+"""The driver: starts replicas, advances them between recording times, records the observables."""
 
 import hashlib
 from collections.abc import Mapping, Sequence
@@ -26,7 +26,7 @@ States = Sequence[tuple[Array, View]]
 
 @dataclass(frozen=True, eq=False)
 class Records:
-    """What n cases gave: arrays (n, ...) by the name of the variable, and the status (n,) of each."""
+    """The results of n cases: arrays (n, ...) by name of the variable, and the status (n,)."""
 
     data: dict[str, Array]
     status: NDArray[np.uint8]
@@ -35,15 +35,15 @@ class Records:
 def run_cases(cases: Sequence[Case], *, timeout: float | None = None, initial: Initial = None) -> Records:
     """The records of cases that have one `shape` in common.
 
-    The bits of a case do not depend on the others. `timeout` is the seconds a case may take on average over those that
-    are run together. `initial`, overlaps or weights (W, W*), replaces the problems' own random starts. Whatever the
-    simulation raises is passed on.
+    The result of a case does not depend on the others. `timeout` is the mean time in seconds that a case of a batch may
+    take. `initial`, overlaps or weights (W, W*), replaces the random starts of the problems. Exceptions of the
+    simulation are passed on.
     """
     if len({case.shape for case in cases}) != 1:
         raise SweeplibError("cases of different shapes cannot be run together")
     for case in cases:
         case.check()
-    size = DYNAMICS[cases[0].dynamics].together
+    size = DYNAMICS[cases[0].dynamics].replicas_at_once
     parts = [_run(cases[first : first + size], timeout, initial) for first in range(0, len(cases), size)]
     data = {name: np.concatenate([part.data[name] for part in parts]) for name in parts[0].data}
     return Records(data, np.concatenate([part.status for part in parts]))
@@ -82,7 +82,7 @@ def _run(cases: Sequence[Case], timeout: float | None, initial: Initial) -> Reco
 
 
 def _take(data: dict[str, Array], names: Sequence[str], place: int, reached: NDArray[np.bool_], states: States) -> None:
-    """Write the observables at one recording time, means over the states, for the replicas that reached it."""
+    """Write the observables, averaged over the states, for the replicas that reached a recording time."""
     for name in names:
         observable, values = OBSERVABLES[name], data[name]
         if observable.over_time and reached.any():
@@ -103,7 +103,7 @@ def _keep(
     reached: NDArray[np.bool_],
     diagnosed: Mapping[str, Array],
 ) -> None:
-    """Write the diagnostics that are recorded: those over time for the replicas that reached the recording time."""
+    """Write the recorded diagnostics; those over time for the replicas that reached the recording time."""
     for name in variables.keys() & diagnosed.keys():
         found, values = diagnosed[name], data[name]
         if variables[name].dims[:1] == ("time",):
@@ -129,7 +129,7 @@ def _mean(observable: Observable, states: States) -> Array:
 
 
 def replicas_of(cases: Sequence[Case], initial: Initial = None) -> Replicas:
-    """The runs of some cases of one shape, at their start."""
+    """The replicas of cases of one shape."""
     problem, recording = cases[0].problem, cases[0].recording
     return Replicas(
         activation=problem.activation,
@@ -153,7 +153,7 @@ def replicas_of(cases: Sequence[Case], initial: Initial = None) -> Replicas:
 
 
 def samples_key(case: Case) -> int:
-    """The key of the random numbers of a case's samples, its own or that of all that agree in the fields `pair_by`."""
+    """The key of the random numbers of a case's samples, shared by cases that agree in the fields `pair_by`."""
     return _samples_key(case.problem, case.dynamics, case.root_seed, case.pair_by)
 
 

@@ -1,4 +1,4 @@
-"""The initial states of cases, made when they are asked for, in the form that is asked for."""
+"""The initial states of cases, computed on request as weights, overlaps or particles."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass, field
@@ -19,13 +19,13 @@ Weights = tuple[Sequence[Sequence[float]] | Array, Sequence[Sequence[float]] | A
 Initial = Overlaps | Weights | None
 
 REMEMBERED_WIDTH = 128
-"""Students of no more units have the overlaps of their starts remembered, as many cases start alike."""
+"""The largest student width for which initial overlaps are cached; many cases share their start."""
 
 
 class CaseStarts:
-    """The initial states of some cases: each has its problem's random start, or all have `initial`.
+    """The initial states of cases: `initial` or, without it, the random starts of their problems.
 
-    InputError where `initial` does not fit a problem.
+    Raises InputError if `initial` does not fit a problem.
     """
 
     def __init__(self, cases: Sequence[Case], initial: Initial) -> None:
@@ -66,7 +66,7 @@ class CaseStarts:
         return W_star @ W_star.T / W_star.shape[1]
 
     def particles(self, i: int, count: int | None) -> tuple[Array, Array]:
-        """The overlaps m (count, k) with the teacher and squared norms q (count,); of another count than p, redrawn."""
+        """The overlaps m (count, k) with the teacher and squared norms q (count,); drawn anew if count is not p."""
         draw = self._draws[i]
         if count is None or count == draw.problem.p:
             if isinstance(self._initial, Overlaps):
@@ -84,7 +84,7 @@ class CaseStarts:
 
 @dataclass(frozen=True)
 class _Draw:
-    """A random start: equal for cases that agree in `key`, which is all that it is a function of."""
+    """A random start, a function of `key` alone; two with the same key are equal."""
 
     key: tuple[Any, ...]
     problem: Problem = field(compare=False)

@@ -1,4 +1,4 @@
-"""What is recorded of a run, and what became of it."""
+"""Recording: what a run records. Status: how it ended."""
 
 import hashlib
 import math
@@ -13,7 +13,7 @@ from sweeplib.observables import OBSERVABLES
 
 
 class Status(IntEnum):
-    """What became of a case; `missing` is one not run yet. Numbers are stored: each keeps its own."""
+    """How a case ended; `missing` means not run yet. The numbers are stored in results and must not change."""
 
     missing = 0
     ok = 1
@@ -58,7 +58,7 @@ class Recording:
             raise InputError("no exit to stop at", key="stop", value="exit", expected="thresholds beside it")
 
     def __eq__(self, other: object) -> bool:
-        """Whether the same is recorded, by a digest made once: to compare times takes longer than to plan a case."""
+        """Whether two recordings are equal, by a cached digest: comparing times takes longer than planning a case."""
         return isinstance(other, Recording) and self._digest == other._digest
 
     def __hash__(self) -> int:

@@ -1,4 +1,4 @@
-"""simulate: one problem, any dynamics, to a labelled Dataset."""
+"""simulate: runs of one problem as a labelled Dataset."""
 
 from collections.abc import Iterable, Mapping
 from typing import Any, Literal
@@ -30,26 +30,27 @@ def simulate(
     options: Mapping[str, Any] | None = None,
     timeout: float | None = None,
 ) -> xr.Dataset:
-    """Runs of a problem by a dynamics, one a seed, as a Dataset with dims `seed`, `time` (and `threshold`, ...).
+    """Runs of a problem by a dynamics, one per seed, as a Dataset with dims `seed`, `time` (and `threshold`, ...).
 
     Parameters
     ----------
-    problem, dynamics : what to run, and how: a name in `DYNAMICS`.
+    problem : the problem.
+    dynamics : a name in `DYNAMICS`.
     times : ODE times t = ν γ/(p d), ascending, at which to record; SGD records at the nearest step ν.
-    seeds : the replicas. A replica's numbers depend on nothing but the root seed, its seed and the problem.
-    initial : overlaps, or weights (W, W*), to start all replicas from; by default each has the problem's random start,
-        the same under every dynamics.
+    seeds : the replicas. Random numbers of a replica depend only on the root seed, its seed and the problem.
+    initial : overlaps or weights (W, W*) from which all replicas start; by default the random starts of the problem,
+        which are the same for all dynamics.
     observables : names in `OBSERVABLES`, such as risk, test_error, overlap_Q, overlap_M, overlap_P.
     thresholds : T is reached when the excess risk first is at most (1−T) of its initial value: `exit_time`,
         `exit_steps`, at the resolution of one step; NaN where it was not reached by the end (`end_steps`).
     stop : "exit" ends a run at its last threshold, with NaN at later times.
-    root_seed : the seed of all random numbers together.
-    pair_by : problem fields that tell the samples apart; all by default. `["d"]` gives problems that differ, say, in γ
-        the same samples.
-    options : the dynamics' own numerical options, such as `{"rtol": 1e-10}` for `ode`.
-    timeout : seconds a run may take, on average over the seeds.
+    root_seed : the seed from which all random numbers derive.
+    pair_by : problem fields on which the samples depend; all by default. With `["d"]`, problems that differ in γ
+        have the same samples.
+    options : numerical options of the dynamics, such as `{"rtol": 1e-10}` for `ode`.
+    timeout : seconds that a run may take, on average over the seeds.
 
-    A run that diverges has `status` diverged and NaN from there on; it raises nothing. Bad input raises InputError.
+    A run that diverges has `status` diverged and NaN afterwards, without an exception. Invalid input raises InputError.
     """
     recording = Recording(tuple(times), tuple(thresholds), tuple(observables), stop)
     shared: dict[str, Any] = {

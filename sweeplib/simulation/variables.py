@@ -1,4 +1,4 @@
-"""What a case records: names, dimensions, labels."""
+"""The variables that a case records: names, dimensions, labels."""
 
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
@@ -59,7 +59,7 @@ def recorded_variables(case: "Case") -> dict[str, Variable]:
 
 
 def observable_of(name: str, dynamics: str) -> Observable:
-    """The observable of a name; InputError where it cannot be taken from the view of a dynamics."""
+    """The observable of a name; InputError if it does not support the view of a dynamics."""
     observable, view = OBSERVABLES[name], DYNAMICS[dynamics].view
     if not observable.is_of(view):
         from_it = ", ".join(other for other in OBSERVABLES if OBSERVABLES[other].is_of(view)) or "none"

@@ -1,4 +1,4 @@
-"""Where results live: the run store that a sweep grows in, and the labelled dataset it ends as."""
+"""Storage of results: the run store of a running sweep, and the final labelled dataset."""
 
 from typing import Any
 

@@ -81,7 +81,7 @@ def _description(attempt: Attempt, error: BaseException, reproduce: str) -> dict
         "kind": attempt.kind,
         "name": attempt.name,
         "exception": attempt.problem,
-        "traceback": Trouble.of(error).traceback,
+        "traceback": Trouble.from_exception(error).traceback,
         "reproduce": reproduce,
         "versions": versions(),
         "machine": platform.platform(),
@@ -89,5 +89,5 @@ def _description(attempt: Attempt, error: BaseException, reproduce: str) -> dict
 
 
 def _in_a_line(error: BaseException) -> str:
-    said = str(error) if isinstance(error, SweeplibError) else Trouble.of(error).exception
+    said = str(error) if isinstance(error, SweeplibError) else Trouble.from_exception(error).exception
     return " ".join(said.split())

@@ -23,9 +23,9 @@ if TYPE_CHECKING:
     import xarray as xr
 
 CHUNK_BYTES = 16 * 2**20
-"""An array up to so large is one chunk, and one file."""
+"""Arrays up to this size are one chunk, and one file."""
 FILE_BYTES = 2**20
-"""So many bytes take about as long to read as a file more."""
+"""Reading this number of bytes takes about as long as opening a file."""
 
 
 class GroupWriter:
@@ -102,7 +102,7 @@ def written_dataset(
 
 
 def write_dataset(dataset: xr.Dataset, path: Path) -> Path:
-    """The path of a dataset on disk, written beside and renamed into place."""
+    """Write a dataset to a temporary path, rename it into place, and return its path."""
     with written_dataset(path) as root:
         writer = GroupWriter(root)
         for name, variable in sorted(dataset.coords.items(), key=lambda item: str(item[0])):
@@ -167,7 +167,7 @@ def shape_group(p: int, k: int) -> str:
 
 
 def stored(values: np.ndarray) -> np.ndarray:
-    """The values in a type that zarr v3 has a specification of: strings have variable length."""
+    """The values in a type that zarr v3 specifies: strings have variable length."""
     return values.astype(np.dtypes.StringDType()) if values.dtype.kind in "UO" else values
 
 

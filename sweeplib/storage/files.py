@@ -27,12 +27,12 @@ def write_text(path: Path, text: str) -> Path:
 
 
 def partial(path: Path) -> Path:
-    """A new name beside `path`, for what is to take its place."""
+    """A new temporary name next to `path`, for a file that will replace it."""
     return path.with_name(f".{path.name}.{uuid4().hex}.partial")
 
 
 def remove_partials(path: Path) -> None:
-    """Remove what writers of `path` that were killed have left. For a writer that is the only one."""
+    """Remove temporary files of killed writers of `path`. Only for a writer that holds the lock."""
     for leftover in path.parent.glob(f".{path.name}.*.partial"):
         remove(leftover)
 

@@ -1,13 +1,13 @@
-"""A layout of the run store: the cases whose arrays have one shape and whose costs are alike, one row each.
+"""A layout of the run store: cases with arrays of the same shapes and similar costs, one per row.
 
-Index arrays (`problem`, `seed`, `clock`, `case_id`) are written by the driver alone, when it appends. The number of
-rows stands in the group's zarr.json and is written last: an append that was cut short anywhere has added nothing.
-Data arrays and `status` are chunked by block and written by the one worker that holds the block; `status` comes last,
-so that a row either has its result or is missing.
+Index arrays (`problem`, `seed`, `clock`, `case_id`) are written by the driver only, when it appends. The number of
+rows is stored in the group's zarr.json and written last: an interrupted append adds no row. Data arrays and `status`
+are chunked by block, and written by the worker that holds the block. `status` is written last, so a row either has its
+result or is missing.
 
-Chunks carry their checksums, and so do all zarr.json. What does not match, or is lost though it was written, raises
-DamageError: of a block, it says that `sweeplib retry CONFIG damaged` makes the cases missing again; of metadata and
-index, that the layout has to be deleted. A chunk of `status` that is lost is no damage: its cases are missing.
+Chunks and zarr.json files carry checksums. A mismatch or a lost file raises DamageError. For a block, the error names
+`sweeplib retry CONFIG damaged`, which makes the cases missing again; for metadata and index, it says that the layout
+must be deleted. A lost chunk of `status` is not damage: its cases are missing.
 """
 
 import hashlib
@@ -98,7 +98,7 @@ class Layout:
         return status
 
     def rows(self, rows: slice) -> Rows:
-        """What is their own of the cases in these rows."""
+        """The `Rows` at these places."""
         return Rows(*(self._index(name, rows) for name in Rows._fields))
 
     def data(self, variable: str) -> np.ndarray:
@@ -161,9 +161,9 @@ class Layout:
             self.write_status(int(number), inside, np.full(len(inside), Status.missing, np.uint8))
 
     def forget_damaged(self) -> np.ndarray:
-        """The rows that are missing again, as something of their blocks was damaged or lost; it is deleted.
+        """Make the rows of damaged blocks missing again, delete the damaged files, and return these rows.
 
-        For the driver, while no worker runs. DamageError where the index or the metadata are damaged.
+        For the driver, while no worker runs. DamageError if the index or the metadata are damaged.
         """
         self.check_index()
         numbers = [number for number in range(self.n_blocks) if self._is_damaged(number)]
@@ -183,7 +183,7 @@ class Layout:
         return any(not is_intact(chunk.read_bytes()) if chunk.exists() else done for chunk in chunks)
 
     def append(self, ids: np.ndarray, rows: Rows) -> None:
-        """Append cases, all missing. For the driver. Killed anywhere, all of them are there, or none."""
+        """Append cases, all missing, in one atomic step. For the driver."""
         start, stop = len(self), len(self) + len(ids)
         for name in INDEX:
             self._index(name, slice(start - 1, start))

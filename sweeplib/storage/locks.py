@@ -1,4 +1,4 @@
-"""Who may write: one driver a dynamics, one worker a block. The system drops a lock when its holder dies."""
+"""Locks for writers: one driver per dynamics, one worker per block. The system releases a lock when its holder dies."""
 
 import os
 import socket
@@ -15,15 +15,15 @@ from sweeplib.errors import InputError
 from sweeplib.storage.files import read_json, write_json
 
 PATIENCE = 0.5
-"""Seconds after which a lock is taken for held."""
+"""Seconds after which a lock counts as held."""
 
 
 @contextmanager
 def driver_lock(directory: Path, dynamics: str) -> Iterator[None]:
-    """A context of the one driver of a dynamics in `directory`; InputError that names the holder while there is one.
+    """A context that holds the driver lock of a dynamics in `directory`; InputError that names another holder.
 
-    A holder whose own parent was killed (Snakemake, say) is doing the work that this call is for: it is waited for,
-    after a line on standard error that says so.
+    A holder whose parent (for example Snakemake) was killed is doing the same work: the call prints a line on standard
+    error and waits for it.
     """
     lock, holder = FileLock(_lock(directory, dynamics)), directory / "locks" / f"{dynamics}.holder.json"
     with _acquired(lock, holder, dynamics, directory):
@@ -62,7 +62,7 @@ def _orphaned(who: dict[str, Any] | None) -> bool:
 
 
 class Begun:
-    """Whether a block was begun `before` by a process that did not live to finish it; then a file lies by its lock."""
+    """Whether a process began a block `before` and died; a file next to the lock records this."""
 
     def __init__(self, path: Path) -> None:
         self._path = path
@@ -70,7 +70,7 @@ class Begun:
 
     @contextmanager
     def now(self) -> Iterator[None]:
-        """A context in which the block is begun: only the end of this process leaves the file behind."""
+        """A context that marks the block as begun; the mark remains only if the process dies within."""
         self._path.touch()
         try:
             yield
@@ -80,9 +80,9 @@ class Begun:
 
 @contextmanager
 def block_lock(directory: Path, name: str) -> Iterator[Begun]:
-    """A context in which this process is the only one that writes block `name`; whether it was begun before.
+    """A context that holds the write lock of block `name`; yields a `Begun`.
 
-    Waits for a writer left by an earlier driver: two writers in one chunk lose data.
+    Waits for a writer of an earlier driver: two writers in one chunk lose data.
     """
     lock = _lock(directory, name)
     with FileLock(lock):

@@ -65,7 +65,7 @@ class Outline:
         """The outline with one more axis, or other values along one that it has."""
         return replace(self, axes={**self.axes, axis: values})
 
-    def also(self, variables: Mapping[str, tuple[str, ...]], **attrs: Any) -> Outline:
+    def with_variables(self, variables: Mapping[str, tuple[str, ...]], **attrs: Any) -> Outline:
         """The outline with more variables and attributes."""
         return replace(self, variables={**self.variables, **variables}, attrs={**self.attrs, **attrs})
 

@@ -21,7 +21,7 @@ class Troubled(OverlapDynamics):
     name = "troubled"
     label = "Troubled"
     reads = ONE_PASS
-    together = 64
+    replicas_at_once = 64
     seconds = 0.015
 
     def __init__(self, replicas: Replicas, options: NumericalOptions) -> None:

@@ -108,12 +108,12 @@ def test_short_sweeps_and_even_ones_need_no_advice() -> None:
     assert said({"sde": 1.0, "ode": 1.0, "sgd": 1.0}, {}) == []
 
 
-@pytest.mark.parametrize("alternative", ALTERNATIVES, ids=lambda each: f"{each.of} {each.dynamics}")
+@pytest.mark.parametrize("alternative", ALTERNATIVES, ids=lambda each: f"{each.replaced} {each.dynamics}")
 def test_an_alternative_is_a_case_that_runs(alternative: module.Alternative) -> None:
     problem = Problem(gamma=0.1, p=1, k=1, d=300, Delta=0.0, activation="erf")
     strict = tuple((name, value / 1e4) for name, value in alternative.options.items())
     options = (*strict, *alternative.when.items())
-    other = alternative.case(Case(problem, alternative.of, 0, Recording((1.0,)), options=options))
+    other = alternative.case(Case(problem, alternative.replaced, 0, Recording((1.0,)), options=options))
     assert other is not None
     other.check()
 

@@ -116,7 +116,7 @@ def test_teacher_activation_defaults_to_the_students():
 @pytest.mark.parametrize("pair", ["erf|erf", "relu|relu"])
 def test_quadrature_equals_closed_forms_as_nearly_as_it_says(pair, rank):
     """Two routes to the same numbers, of singular Ω too; the finer rule tells the error of the usual one."""
-    quadrature = FAMILIES["quadrature"].of(*map(activation, pair.split("|")))
+    quadrature = FAMILIES["quadrature"].pair_expectations(*map(activation, pair.split("|")))
     system = wishart(np.random.default_rng(3), 5, rank), 3, np.array([1.0, -0.7, 1.3]), np.array([0.8, 1.5]), 0.3
     exact, usual, finer = (filled(f, *system) for f in (of(pair).drifts, quadrature.drifts, quadrature.finer))
     for closed, result, fine in zip(exact, usual, finer, strict=True):

@@ -16,7 +16,7 @@ TWO_TERMS = 0.3, ((0.8, 0.7), (-0.5, 1.9))
 def of(pair):
     if pair == "two terms":
         mixture = Activation("two_terms", "", abs, abs, 1, error_functions=TWO_TERMS)
-        return FAMILIES["error functions"].of(mixture, mixture)
+        return FAMILIES["error functions"].pair_expectations(mixture, mixture)
     return expectations(*pair.split("|"))
 
 

@@ -15,7 +15,7 @@ DELTA = 0.3
 
 
 def of(pair):
-    return FAMILIES["polynomials"].of(*map(activation, pair.split("|")))
+    return FAMILIES["polynomials"].pair_expectations(*map(activation, pair.split("|")))
 
 
 def drifts(needed, omega, a, a_star):
@@ -146,5 +146,5 @@ def test_a_lane_does_not_see_the_others(pair):
 
 
 def test_only_polynomials_are_of_the_family():
-    assert FAMILIES["polynomials"].of(activation("erf"), activation("he3")) is None
+    assert FAMILIES["polynomials"].pair_expectations(activation("erf"), activation("he3")) is None
     assert expectations("he3", "square").drifts is of("he3|square").drifts

@@ -14,9 +14,9 @@ from sweeplib.numerics.random import (
     fill_normals,
     make_fours,
     normals,
+    random_words,
     stream_key,
     two_philox,
-    words,
 )
 
 # Kolmogorov-Smirnov at 1e-4 over the forty tests below: one false alarm in some 250 changes of the numbers.
@@ -32,7 +32,9 @@ def philox_words(counter, key):
 @numba.njit
 def words_of_draws(out):
     for j in range(out.shape[1]):
-        out[0, j], out[1, j], out[2, j], out[3, j] = words(np.uint64(j), np.uint64(7), np.uint64(8), np.uint64(9))
+        out[0, j], out[1, j], out[2, j], out[3, j] = random_words(
+            np.uint64(j), np.uint64(7), np.uint64(8), np.uint64(9)
+        )
 
 
 @numba.njit

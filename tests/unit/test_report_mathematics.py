@@ -3,7 +3,7 @@
 import pytest
 import xarray as xr
 
-from sweeplib.report.mathematics import plain, value, words
+from sweeplib.report.mathematics import array_label, plain, value_text
 from sweeplib.storage.labels import LABELS
 
 
@@ -35,16 +35,20 @@ def test_a_name_is_not_said_twice():
     ratio = xr.DataArray(
         1.0, name="gamma_ratio", attrs={"long_name": "gamma_ratio", "symbol": r"\mathrm{gamma\_ratio}"}
     )
-    assert words(ratio) == "gamma_ratio"
+    assert array_label(ratio) == "gamma_ratio"
     assert (
-        words(xr.DataArray(1.0, name="d", attrs={"long_name": "input dimension", "symbol": "d"})) == "input dimension d"
+        array_label(xr.DataArray(1.0, name="d", attrs={"long_name": "input dimension", "symbol": "d"}))
+        == "input dimension d"
     )
 
 
 def test_units_stand_in_brackets():
-    assert words(xr.DataArray(1.0, name="t", attrs={"long_name": "time", "symbol": "t", "units": "s"})) == "time t (s)"
+    assert (
+        array_label(xr.DataArray(1.0, name="t", attrs={"long_name": "time", "symbol": "t", "units": "s"}))
+        == "time t (s)"
+    )
 
 
-@pytest.mark.parametrize(("of", "text"), [(3000, "3000"), (10**6, "10⁶"), (0.5, "0.5"), ("erf", "erf"), (True, "yes")])
-def test_values_as_one_writes_them(of, text):
-    assert value(of) == text
+@pytest.mark.parametrize(("raw", "text"), [(3000, "3000"), (10**6, "10⁶"), (0.5, "0.5"), ("erf", "erf"), (True, "yes")])
+def test_values_as_one_writes_them(raw, text):
+    assert value_text(raw) == text

@@ -126,7 +126,7 @@ def test_a_map_has_a_cell_a_point_and_its_classes_as_a_legend():
         y="kappa",
         z="regime",
         needs=("any",),
-        also=("confidence",),
+        hover=("confidence",),
         lines=((-1.0, 0.0, "κ + δ = 0"),),
         colors={"bad_learning": "#111111", "plateau": "#222222", "no_ode": "#333333"},
     )
@@ -143,7 +143,7 @@ def test_a_map_has_a_cell_a_point_and_its_classes_as_a_legend():
 def test_variables_of_other_axes_are_no_trouble():
     ds, data = regimes()
     data["probability"] = data.confidence.expand_dims(candidate=REGIMES)
-    plot = plot_of(Interactive(x="delta", y="kappa", z="regime", needs=("any",), also=("probability",)), ds, data)
+    plot = plot_of(Interactive(x="delta", y="kappa", z="regime", needs=("any",), hover=("probability",)), ds, data)
     assert [column.name for column in plot.table.columns] == ["kappa", "delta", "regime", "runs"]
 
 

@@ -1,4 +1,4 @@
-"""Where the blocks run: one kind of Dask cluster a file."""
+"""The kinds of Dask clusters on which blocks run, one per file."""
 
 from sweeplib.design.cluster import CLUSTERS, ClusterSettings
 from sweeplib.design.sweep import Sweep
@@ -10,5 +10,5 @@ import_modules(__name__, __path__)
 
 
 def cluster_of(sweep: Sweep) -> ClusterSettings:
-    """The settings of the cluster that a sweep runs on: by default this machine, all of its cores."""
+    """The settings of the cluster of a sweep: by default this machine with all of its cores."""
     return sweep.cluster or CLUSTERS["local"]()

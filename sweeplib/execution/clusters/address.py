@@ -1,4 +1,4 @@
-"""A Dask scheduler that runs already, by its address. It is left running."""
+"""A running Dask scheduler, given by its address. It is not stopped."""
 
 from contextlib import AbstractContextManager
 from typing import TYPE_CHECKING, Literal
@@ -13,6 +13,7 @@ if TYPE_CHECKING:
 class Address(Existing):
     """An existing scheduler at `address`, such as "tcp://10.0.0.1:8786"; its workers must see the results' directory.
 
+    address : address of the scheduler.
     tls_ca, tls_cert, tls_key : PEM files for a scheduler whose address begins with tls://.
     """
 
@@ -20,7 +21,7 @@ class Address(Existing):
     address: str
 
     def client(self, workers: int | None = None) -> AbstractContextManager["Client"]:
-        """A client of the scheduler; only the client is closed. SweeplibError where it does not answer."""
+        """A client of the scheduler; only the client is closed. SweeplibError if the scheduler does not answer."""
         return self.connected(self.address, address=self.address)
 
 

@@ -1,4 +1,4 @@
-"""What the kinds have in common that connect to a scheduler which runs already."""
+"""Base of the kinds of clusters that connect to a running scheduler."""
 
 from collections.abc import Iterator
 from contextlib import contextmanager
@@ -16,10 +16,10 @@ TLS_FILES = ("tls_ca", "tls_cert", "tls_key")
 
 
 class Existing(ClusterSettings):
-    """A scheduler that runs already. It is left running; its workers must see the results' directory.
+    """A running scheduler. It is not stopped; its workers must see the results' directory.
 
     tls_ca, tls_cert, tls_key : PEM files of the certificate authority, and of this side's certificate and its key, for
-        a scheduler whose address begins with tls://; in a sweep's YAML file, relative to the latter.
+        a scheduler whose address begins with tls://; paths in a sweep's YAML file are relative to that file.
     """
 
     tls_ca: Path | None = None
@@ -42,7 +42,7 @@ class Existing(ClusterSettings):
 
     @contextmanager
     def connected(self, where: str, **how: Any) -> Iterator["Client"]:
-        """A client; only the client is closed. SweeplibError that names `where` unless somebody answers there."""
+        """A client; only the client is closed. SweeplibError that names `where` if no scheduler answers."""
         from distributed import Client
 
         try:

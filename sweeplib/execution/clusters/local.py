@@ -1,4 +1,4 @@
-"""The machine at hand: one process a worker, one thread a process."""
+"""Workers on this machine: one process per worker, one thread per process."""
 
 import logging
 import math
@@ -53,11 +53,11 @@ def _address(address: str) -> str:
 
 
 class Local(ClusterSettings):
-    """Worker processes on this machine. Only processes that hold the certificates of this run can talk to them.
+    """Worker processes on this machine. Only processes with the certificates of this run can connect to them.
 
-    workers : how many; by default the processors that this process may use.
-    memory_limit : of each worker, as "2GB"; by default its share of the machine.
-    dashboard_address : of Dask's dashboard, for this machine alone unless a host is named; port 0 is any free one.
+    workers : number of workers; by default the number of processors that this process may use.
+    memory_limit : memory of each worker, such as "2GB"; by default its share of the machine's memory.
+    dashboard_address : address of Dask's dashboard; local unless a host is named; port 0 chooses a free port.
     """
 
     kind: Literal["local"] = "local"
@@ -66,13 +66,13 @@ class Local(ClusterSettings):
     dashboard_address: Annotated[str, AfterValidator(_address)] = f"{THIS_MACHINE}:8787"
 
     def expected_workers(self, workers: int | None = None) -> int:
-        """As many as asked for, else one a processor."""
+        """The requested number, or one per processor."""
         from dask.system import CPU_COUNT
 
         return workers or self.workers or int(CPU_COUNT)
 
     def worker_memory(self, workers: int | None = None) -> int:
-        """What Dask lets a worker have: its share of the machine, or the limit that is set."""
+        """The bytes that Dask grants a worker: the limit that is set, or its share of the machine."""
         from dask.system import CPU_COUNT
         from dask.utils import parse_bytes
 
@@ -84,12 +84,12 @@ class Local(ClusterSettings):
 
     @contextmanager
     def client(self, workers: int | None = None) -> Iterator["Client"]:
-        """A client of a cluster that ends with the context, and with this process however it dies."""
+        """A client of a cluster that ends with the context, or when this process ends in any way."""
         import dask
         from distributed import Client, LocalCluster, Security
 
         settings: dict[str, Any] = {f"distributed.nanny.pre-spawn-environ.{name}": 1 for name in ONE_THREAD}
-        # Dask would close a nanny for good whose worker is dead at this time after an earlier death.
+        # Without this, Dask closes a nanny for good if its worker dies again within this time.
         settings["distributed.deploy.lost-worker-timeout"] = NEVER
         with (
             dask.config.set(settings),
@@ -109,7 +109,7 @@ class Local(ClusterSettings):
 
 
 def _free(address: str) -> str:
-    """The address, of this machine where it names none, with any free port where its own is taken."""
+    """The address, with this machine as default host, and with a free port if its own is taken."""
     host, _, port = address.rpartition(":")
     host = host or THIS_MACHINE
     with socket.socket() as probe:

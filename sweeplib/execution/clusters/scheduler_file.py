@@ -1,4 +1,4 @@
-"""A Dask scheduler that runs already, by the file in which it wrote its address. It is left running."""
+"""A running Dask scheduler, given by the file in which it wrote its address. It is not stopped."""
 
 from contextlib import AbstractContextManager
 from pathlib import Path
@@ -15,7 +15,7 @@ if TYPE_CHECKING:
 class SchedulerFile(Existing):
     """An existing scheduler that was started with `--scheduler-file path`.
 
-    path : of that file; in a sweep's YAML file, relative to the latter.
+    path : path of that file; in a sweep's YAML file, relative to the YAML file.
     tls_ca, tls_cert, tls_key : PEM files for a scheduler whose address begins with tls://.
     """
 
@@ -23,7 +23,7 @@ class SchedulerFile(Existing):
     path: Path
 
     def client(self, workers: int | None = None) -> AbstractContextManager["Client"]:
-        """A client of the scheduler; only the client is closed. InputError where there is no such file."""
+        """A client of the scheduler; only the client is closed. InputError if there is no such file."""
         if not self.path.exists():
             raise InputError("no scheduler file", key="cluster.path", value=str(self.path))
         return self.connected(str(self.path), scheduler_file=str(self.path))

@@ -1,4 +1,4 @@
-"""Activation functions: one a file, each with what the theory needs to know of it."""
+"""Activation functions, one per file, with the properties that the theory needs."""
 
 from sweeplib.maths.activations.activation import ACTIVATIONS, Activation
 from sweeplib.maths.activations.named import activation

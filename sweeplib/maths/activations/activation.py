@@ -1,4 +1,4 @@
-"""What an activation function is."""
+"""Activation: an activation function with its properties."""
 
 from collections.abc import Callable
 from dataclasses import dataclass
@@ -8,16 +8,16 @@ from sweeplib.registry import Registry
 
 @dataclass(frozen=True)
 class Activation:
-    """An activation σ with its derivative, its information exponent, and what is known of its form.
+    """An activation σ with its derivative, its information exponent, and its form, if it has one.
 
-    `value` and `derivative` map a float to a float, in plain Python that numba compiles: they are inlined in the
-    simulation kernels, where `math.exp`, `math.erf` and `math.tanh` become vector instructions. `information_exponent`
-    is the order of the first non-zero Hermite coefficient of σ(z), z ~ N(0, 1), beyond the constant. `label` is LaTeX
-    without the dollars.
+    label : LaTeX without dollars.
+    value, derivative : functions from float to float, in plain Python that numba compiles for the simulation kernels,
+        where `math.exp`, `math.erf` and `math.tanh` become vector instructions.
+    information_exponent : order of the first non-zero Hermite coefficient of σ(z), z ~ N(0, 1), beyond the constant.
+    hermite : the coefficients c_0, c_1, ... of a polynomial σ(z) = Σ c_n He_n(z)/√n!.
+    error_functions : (offset, ((weight, slope), ...)) of σ(z) = offset + Σ weight · erf(slope · z/√2).
 
-    The form decides how Gaussian expectations are computed; without one, by quadrature. `hermite` holds the
-    coefficients c_0, c_1, ... of a polynomial σ(z) = Σ c_n He_n(z)/√n!. `error_functions` holds (offset,
-    ((weight, slope), ...)) of σ(z) = offset + Σ weight · erf(slope · z/√2).
+    `hermite` or `error_functions` gives Gaussian expectations in closed form; without them quadrature is used.
     """
 
     name: str

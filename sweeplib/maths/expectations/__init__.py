@@ -1,4 +1,4 @@
-"""Gaussian expectations of up to four local fields: one family of pairs of activations a file."""
+"""Gaussian expectations of up to four local fields: one family of pairs of activations per file."""
 
 from sweeplib.maths.expectations.expectations import FAMILIES, Expectations, Family, expectations
 from sweeplib.registry import import_modules

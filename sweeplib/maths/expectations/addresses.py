@@ -1,6 +1,6 @@
-"""Rules for Gaussian expectations as functions with an address: kernels that call them are compiled once for all pairs.
+"""Rules for Gaussian expectations as functions with an address.
 
-Of a rule nothing but itself is compiled, once, whoever calls it.
+Kernels that call them are compiled once for all pairs of activations; a rule is compiled once for all its callers.
 """
 
 from collections.abc import Callable
@@ -37,7 +37,7 @@ _DRIFTS_IN_LANES = types.void(types.int64, _system_type(1), _drifts_type(1))
 
 
 def risk_address(rule: Callable[..., None]) -> Any:
-    """A rule for the risk of many systems, `risk(Q, M, P, a, a_star, out)`, as compiled code takes it."""
+    """A rule for the risk of many systems, `risk(Q, M, P, a, a_star, out)`, as an argument of compiled code."""
     return pointer(rule, _RISK)
 
 
@@ -79,7 +79,7 @@ def drifts_of(rule: Callable[..., None], system: System) -> Drifts:
 
 
 def lane_drifts_of(rule: Callable[..., None], system: System, filled: int | None = None) -> Drifts:
-    """The drifts of many systems by a rule, of the first `filled` at least."""
+    """The drifts of many systems by a rule; at least the first `filled` are computed."""
     lanes = system.M.shape[2]
     out = empty_drifts(*system.M.shape)
     given = System(*(np.array(part, dtype=float, order="C") for part in system))

@@ -1,9 +1,9 @@
 """The second moment E[(Σ_m b_m σ_m(z_m))²] of fields z_m = μ_m + s_m g_m, g ~ N(0, ρ), given two others.
 
 σ_m = τ_m + κ_m (·)⁺, κ the jump of its slope at zero and τ without that kink. In normalised Hermite polynomials h_l,
-with c_lm = E[σ_m h_l(g_m)], E[σ_m σ_n] = Σ_l ρ_mn^l c_lm c_ln (Mehler): fast for smooth functions. Of (·)⁺ the
-coefficients are known, μ Φ(h) + s φ(h), s Φ(h) and s h_(l−2)(−h) φ(h)/√(l(l−1)) with h = μ/s, and of two (·)⁺ the
-expectation, by integrating its second derivative in ρ, the Gaussian density: with ρ = sin ϑ_0,
+with c_lm = E[σ_m h_l(g_m)], E[σ_m σ_n] = Σ_l ρ_mn^l c_lm c_ln (Mehler): fast for smooth functions. The
+coefficients of (·)⁺ are μ Φ(h) + s φ(h), s Φ(h) and s h_(l−2)(−h) φ(h)/√(l(l−1)) with h = μ/s, and the expectation
+of two (·)⁺ follows by integrating its second derivative in ρ, the Gaussian density: with ρ = sin ϑ_0,
 E[z_m⁺ z_n⁺] = E z_m⁺ E z_n⁺ + ρ s_m s_n Φ(h_m) Φ(h_n)
 + s_m s_n/2π ∫_0^ϑ_0 (ρ − sin ϑ) exp(−(h_m² + h_n² − 2 h_m h_n sin ϑ)/(2 cos²ϑ)) dϑ.
 """
@@ -21,8 +21,8 @@ Array = np.ndarray[Any, np.dtype[np.float64]]
 class Given(NamedTuple):
     """The fields given two others, and their expansions.
 
-    b, κ, μ, s (n,), ρ (n, n); E[τ²] and E[z⁺²] (2, n), the coefficients of τ and of z⁺ (n, order); the arcs of
-    `fill_arcs` (n, n, 3, node); nodes of a Gauss-Hermite rule, room for values there, and w_q h_l(x_q) (node, order).
+    They are: b, κ, μ, s (n,) and ρ (n, n); E[τ²] and E[z⁺²] (2, n); the coefficients of τ and of z⁺ (n, order); the
+    arcs of `fill_arcs` (n, n, 3, node); nodes of a Gauss-Hermite rule, values at them, and w_q h_l(x_q) (node, order).
     """
 
     weight: Array
@@ -41,7 +41,7 @@ class Given(NamedTuple):
 
 @inlined
 def givens(weight: Array, kink: Array, nodes: Any, weights: Any, orders: int, arc: Any) -> Given:
-    """Room for the fields of those weights and kinks."""
+    """Work arrays for fields with these weights and kinks."""
     n = len(weight)
     table = np.empty((len(nodes), orders))
     fill_table(np.array(nodes), np.array(weights), table)
@@ -72,9 +72,9 @@ def fill_arcs(rho: float, nodes: Array, weights: Array, arcs: Array) -> None:
 
 @inlined
 def fill_residuals(given: Given, omega: Array, first: Array, second: Array, arc: Array, arc_weights: Array) -> None:
-    """Fill s_m and ρ_mn of z_m − first_m u_1 − second_m u_2, and what is needed of ρ between kinks.
+    """Fill s_m and ρ_mn of z_m − first_m u_1 − second_m u_2, and the arcs of ρ between fields with kinks.
 
-    A scale is zero where rounding is all that is left of the variance.
+    A scale is zero if the variance is zero up to rounding.
     """
     scale, rho = given.scale, given.rho
     n = len(scale)
@@ -91,7 +91,7 @@ def fill_residuals(given: Given, omega: Array, first: Array, second: Array, arc:
 
 @inlined
 def project(samples: Array, table: Array, series: Array) -> float:
-    """E[τ²], having filled the coefficients c_l of τ from its values at the nodes."""
+    """Fill the coefficients c_l of τ from its values at the nodes; return E[τ²]."""
     series[:] = 0.0
     square = 0.0
     for q in range(len(samples)):
@@ -103,7 +103,7 @@ def project(samples: Array, table: Array, series: Array) -> float:
 
 @inlined
 def fill_rectified(mean: float, scale: float, series: Array) -> float:
-    """E[z⁺²], having filled the coefficients c_l of z⁺."""
+    """Fill the coefficients c_l of z⁺; return E[z⁺²]."""
     edge = max(min(mean / scale, 38.0), -38.0) if scale > 0.0 else math.copysign(38.0, mean)
     above = 0.5 * math.erfc(-edge * math.sqrt(0.5))
     density = math.exp(-0.5 * edge * edge) / math.sqrt(2.0 * math.pi)

@@ -31,17 +31,17 @@ from sweeplib.numerics.compiled import inlined, specialised, without_references
 Array = np.ndarray[Any, np.dtype[np.float64]]
 
 MOST_LANES = 48
-"""Pairs of terms side by side: what is kept of them stays in the processor's cache."""
+"""Number of pairs of terms in lanes, such that their arrays stay in the processor's cache."""
 
 FULL = 8
-"""With so many terms of students their pairs fill vectors; lanes without a replica would be waste."""
+"""From this number of student terms, their pairs fill vectors; lanes of replicas are not needed."""
 
 student_offset = teacher_offset = 0.0
 student_weights = student_slopes = teacher_weights = teacher_slopes = (1.0,)
 
 
 class Mixture(NamedTuple):
-    """σ(λ) = o + Σ_q w_q erf(s_q λ/√2): o, w and s."""
+    """The offset o, weights w and slopes s of σ(λ) = o + Σ_q w_q erf(s_q λ/√2)."""
 
     offset: float
     weights: tuple[float, ...]
@@ -101,9 +101,10 @@ def risk(Q: Array, M: Array, P: Array, a: Array, a_star: Array, out: Array) -> N
 
 
 class Terms(NamedTuple):
-    """The terms of all units, those of students first: covariances S of their fields, b and 1 + S_mm.
+    """The terms of all units, those of students first.
 
-    Students' terms have a `tilt`, a_i times the factor of erf', and the number of their `unit`.
+    They are: covariances S (terms, terms) of the fields, b and 1 + S_mm (terms,); for student terms, `tilt`, which is
+    a_i times the factor of erf', and `unit`, the number of the unit.
     """
 
     S: Array
@@ -176,9 +177,9 @@ def fill_flow(terms: Terms, student: Mixture, teacher: Mixture, second_layer: Ar
 
 
 class Tilts(NamedTuple):
-    """α, β and 1/√(1 + S_mm − α² − β²) (terms, lanes) of pairs of terms side by side.
+    """α, β and 1/√(1 + S_mm − α² − β²) (terms, lanes) of pairs of terms in lanes.
 
-    Beside them the factors of α and β, what α has of the other term, and room for sums and cosines (lanes,).
+    Also the factors of α and β, the component of α at the other term, and work arrays for sums and cosines (lanes,).
     """
 
     alpha: Array
@@ -236,7 +237,7 @@ def fill_sums(terms: Terms, tilts: Tilts) -> None:
 
 @inlined
 def fill_variance(terms: Terms, constant: float, out: Array) -> None:
-    """Fill Ψ^Var (p, p), `constant` being what E[E²] has beside the error functions."""
+    """Fill Ψ^Var (p, p), with `constant` the part of E[E²] without error functions."""
     p, students, count = len(out), len(terms.tilt), len(terms.weight)
     pairs = students * (students + 1) // 2
     groups = -(-pairs // MOST_LANES)
@@ -295,7 +296,7 @@ def drifts(system: System, out: Drifts) -> None:
     fill_variance(terms, offset * offset + system.Delta, out.Var)
 
 
-def of(student: Activation, teacher: Activation) -> Expectations | None:
+def pair_expectations(student: Activation, teacher: Activation) -> Expectations | None:
     """The expectations of two mixtures of error functions."""
     if student.error_functions is None or teacher.error_functions is None:
         return None
@@ -321,4 +322,4 @@ def of(student: Activation, teacher: Activation) -> Expectations | None:
     )
 
 
-FAMILIES.register("error functions", Family("error functions", 20, of))
+FAMILIES.register("error functions", Family("error functions", 20, pair_expectations))

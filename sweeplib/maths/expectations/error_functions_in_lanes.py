@@ -1,4 +1,4 @@
-"""The drifts of mixtures of error functions, of many systems side by side: the formulas of `error_functions`.
+"""The drifts of mixtures of error functions for many systems in lanes, by the formulas of `error_functions`.
 
 That module binds the mixtures' constants. Terms are numbered as there: S_mq (terms, terms, lanes) are the covariances
 of their fields, `norm` is 1 + S_mm, `weight` is b. The last axis of all arrays is the lane.
@@ -16,7 +16,7 @@ from sweeplib.numerics.compiled import inlined, without_references
 Array = np.ndarray[Any, np.dtype[np.float64]]
 
 WIDTH = 128
-"""Lanes at a time in Ψ^Var: those of one pair of terms, or of as many pairs as there is room for."""
+"""Number of lanes in Ψ^Var: those of one pair of terms, or of several pairs if they fit."""
 
 student_offset = teacher_offset = 0.0
 student_weights = student_slopes = teacher_weights = teacher_slopes = (1.0,)
@@ -139,7 +139,7 @@ def repeat(lanes: int, rows: Array) -> None:
 
 
 class Terms(NamedTuple):
-    """The terms of all units: slopes and, of students, factors of erf' (terms,), S, 1 + S_mm, b, and room for a row."""
+    """The terms of all units: slopes, factors of erf' of student terms (terms,), S, 1 + S_mm, b, and a work row."""
 
     slope: Array
     tilt: Array
@@ -150,7 +150,7 @@ class Terms(NamedTuple):
 
 
 class Tiles(NamedTuple):
-    """Room for pairs of terms side by side: `roots` (3, tile, lanes), `tilts` (3, terms, tile, lanes) and `sums`."""
+    """Work arrays for pairs of terms in lanes: `roots` (3, tile, lanes), `tilts` (3, terms, tile, lanes) and `sums`."""
 
     roots: Array
     tilts: Array
@@ -159,7 +159,7 @@ class Tiles(NamedTuple):
 
 @without_references
 def fill_variance(a: Array, own: int, terms: Terms, constant: Array, tiles: Tiles, out: Array) -> None:
-    """Fill Ψ^Var (p, p, lanes), `constant` (lanes,) being what E[E²] has beside the error functions."""
+    """Fill Ψ^Var (p, p, lanes), with `constant` (lanes,) the part of E[E²] without error functions."""
     p, lanes = a.shape
     most, students = len(tiles.sums), p * own
     count, width = terms.weight.shape

@@ -1,4 +1,4 @@
-"""What Gaussian expectations a pair of activations has, and which family of closed forms gives them."""
+"""Expectations of a pair of activations, and the families of pairs that compute them."""
 
 import math
 from collections.abc import Callable
@@ -30,13 +30,14 @@ class Expectations:
     Ψ^GF_ij = a_i E[σ'(λ_i) λ_j E] + (i ↔ j), Ψ^Var_ij = a_i a_j E[σ'(λ_i) σ'(λ_j) E²] at Ω times `stretch`, label noise
     included (arXiv 2302.05882, eqs. 8 to 10), and Ψ^a_i = E[σ(λ_i) E].
 
-    `in_lanes(filled, system, out)` fills the same of many systems, the last axis of every array; systems beyond the
+    `in_lanes(filled, system, out)` fills the drifts of many systems, the last axis of every array. Systems after the
     first `filled` are copies, whose drifts need not be filled. A system's drifts never depend on the others.
 
-    All are plain Python that numba compiles, or compiled already, without calls to other Python functions. `finer` is
-    `drifts` by a finer rule, for the estimate of its error, and None where `drifts` is a closed form. `in_turn` is an
-    `in_lanes` that is faster for students of `wide` units and more. `lipschitz` is a bound of |σ'| of the student as
-    the risk takes it, where one is known.
+    All are compiled functions, or plain Python that numba compiles, without calls to other Python functions.
+
+    finer : `drifts` by a finer rule, to estimate its error; None for closed forms.
+    in_turn : an `in_lanes` that is faster for `wide` or more student units.
+    lipschitz : a bound of |σ'| of the student, if known.
     """
 
     name: str
@@ -49,7 +50,7 @@ class Expectations:
     lipschitz: float = math.inf
 
     def of_many(self, p: int) -> Callable[..., None]:
-        """The drifts of many systems of p students: `in_lanes`, or `in_turn` where it is the faster one."""
+        """The drifts of many systems of p students: `in_lanes`, or `in_turn` if that is faster."""
         return self.in_turn if self.in_turn is not None and p >= self.wide else self.in_lanes
 
     def risks(self, Q: Array, M: Array, P: Array, a: Array, a_star: Array) -> Array:
@@ -61,9 +62,9 @@ class Expectations:
         return addresses.drifts_of(self.drifts, system)
 
     def drift_errors(self, Q: Array, M: Array, P: Array, a: Array, a_star: Array, Delta: Array) -> Array:
-        """The error of the drifts of n systems (n,), over the largest of the drifts: 0 for closed forms.
+        """The error (n,) of the drifts of n systems, relative to the largest drift; 0 for closed forms.
 
-        Estimated as the largest difference to those of the finer rule.
+        It is estimated by the largest difference to the finer rule.
         """
         errors = np.empty(len(M))
         for i, system in enumerate(map(System, Q, M, P, a, a_star, Delta, np.ones(len(M)))):
@@ -79,22 +80,22 @@ def _flat(drifts: Drifts) -> Array:
 
 @dataclass(frozen=True)
 class Family:
-    """Pairs of activations whose expectations are computed alike.
+    """Pairs of activations whose expectations are computed by the same formulas.
 
-    `of(student, teacher)` gives them, or None for a pair outside the family. The family of the lowest `generality` that
-    has a pair is the one used.
+    `pair_expectations(student, teacher)` returns their expectations, or None for a pair outside the family. Where
+    several families have a pair, the one of the lowest `generality` is used.
     """
 
     name: str
     generality: int
-    of: Callable[[Activation, Activation], Expectations | None]
+    pair_expectations: Callable[[Activation, Activation], Expectations | None]
 
 
 FAMILIES: Registry[Family] = Registry("family of expectations")
 
 
 def expectations(student: str, teacher: str | None = None) -> Expectations:
-    """The expectations of a student's and a teacher's activation, the student's on both sides unless given."""
+    """The expectations of a student's and a teacher's activation; the teacher's is the student's by default."""
     return _expectations(student, teacher or student)
 
 
@@ -102,4 +103,4 @@ def expectations(student: str, teacher: str | None = None) -> Expectations:
 def _expectations(student: str, teacher: str) -> Expectations:
     pair = activation(student), activation(teacher)
     families = sorted(FAMILIES.values(), key=lambda family: family.generality)
-    return next(found for family in families if (found := family.of(*pair)) is not None)
+    return next(found for family in families if (found := family.pair_expectations(*pair)) is not None)

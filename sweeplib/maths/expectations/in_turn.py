@@ -1,4 +1,4 @@
-"""The drifts of many systems one after another, for families that have them of one system only."""
+"""The drifts of many systems one after another, for families without a rule in lanes."""
 
 from typing import Any
 
@@ -45,5 +45,5 @@ def drifts_in_turn(filled: int, system: System, out: Drifts) -> None:
 
 @inlined
 def room_of(p: int, k: int) -> Drifts:
-    """Room for the drifts of a system."""
+    """Work arrays for the drifts of a system."""
     return Drifts(np.empty((p, k)), np.empty((p, p)), np.empty((p, p)), np.empty(p))

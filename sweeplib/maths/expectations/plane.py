@@ -24,9 +24,10 @@ def line_angle(first: float, second: float) -> float:
 
 
 class Plane(NamedTuple):
-    """A rule for E[f(u_1, u_2)]: what it is made of, and its nodes u_1, u_2 with their weights.
+    """A rule for E[f(u_1, u_2)]: nodes u_1, u_2 and weights, and the rules from which it is built.
 
-    Of angles on (0, 1), of radii, and of |g|, g ~ N(0, 1), on a line; `lines` has room for the lines to split at.
+    These are rules of angles on (0, 1), of radii, and of |g|, g ~ N(0, 1), on a line. `lines` holds the lines at which
+    the plane is split.
     """
 
     angles: Array
@@ -51,7 +52,7 @@ def planes(angles: Any, angular: Any, radii: Any, radial: Any, line: Any, half: 
 
 @inlined
 def split_at(plane: Plane, count: int) -> int:
-    """The number of nodes filled in, for E[f(u_1, u_2)] split at the first `count` lines, which get sorted."""
+    """Fill nodes for E[f(u_1, u_2)] split at the first `count` lines, which are sorted; return their number."""
     lines, at = np.sort(plane.lines[:count]), 0
     for line in range(count):
         start = lines[line]
@@ -70,7 +71,7 @@ def split_at(plane: Plane, count: int) -> int:
 
 @inlined
 def on_a_line(plane: Plane) -> int:
-    """The number of nodes filled in, for E[f(u_1)] split at zero."""
+    """Fill nodes for E[f(u_1)] split at zero; return their number."""
     for node in range(len(plane.line)):
         for side in range(2):
             plane.first[2 * node + side] = plane.line[node] if side else -plane.line[node]
@@ -95,7 +96,7 @@ def components(omega: Array, i: int, j: int, first: Array, second: Array) -> Non
 
 @inlined
 def fill_lines(plane: Plane, kink: Array, i: int, j: int, first: Array, second: Array) -> int:
-    """The number of lines filled in: where z_i or z_j is zero, and every other mean of a field with a kink."""
+    """Fill the lines where z_i, z_j or the mean of another field with a kink is zero; return their number."""
     plane.lines[0], plane.lines[1], found = 0.5 * math.pi, line_angle(first[j], second[j]), 2
     for m in range(len(kink)):
         if kink[m] != 0.0 and m not in (i, j):

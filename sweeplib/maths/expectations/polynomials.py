@@ -189,7 +189,7 @@ def drifts(system: System, out: Drifts) -> None:
 
 
 @cache
-def of(student: Activation, teacher: Activation) -> Expectations | None:
+def pair_expectations(student: Activation, teacher: Activation) -> Expectations | None:
     """The expectations of two Hermite series."""
     if student.hermite is None or teacher.hermite is None:
         return None
@@ -213,4 +213,4 @@ def _has_parity(coefficients: Weights) -> bool:
     return not any(coefficients[::2]) or not any(coefficients[1::2])
 
 
-FAMILIES.register("polynomials", Family("polynomials", 10, of))
+FAMILIES.register("polynomials", Family("polynomials", 10, pair_expectations))

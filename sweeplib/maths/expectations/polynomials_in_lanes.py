@@ -1,4 +1,4 @@
-"""The drifts of polynomials, of many systems side by side: the sums over pairings of `polynomials`, which binds them.
+"""The drifts of polynomials for many systems in lanes, by the sums over pairings of `polynomials`, which binds them.
 
 Arrays have the system as last axis. As S_mq[u, w] = S_qm[w, u], only u ≥ w is kept.
 """

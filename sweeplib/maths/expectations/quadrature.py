@@ -127,7 +127,7 @@ def drifts(system: System, out: Drifts) -> None:
 
 
 @cache
-def of(student: Activation, teacher: Activation) -> Expectations:
+def pair_expectations(student: Activation, teacher: Activation) -> Expectations:
     """The expectations of any two activations."""
     degree = max(len(side.hermite or ()) for side in (student, teacher))
     rough, fine = _rules(1, degree), _rules(2, degree)
@@ -188,4 +188,4 @@ def _has_rest(activation: Activation) -> bool:
     return any(abs(activation.value(z) - kink * max(z, 0.0)) > 1e-12 for z in np.linspace(-3.7, 3.7, 40).tolist())
 
 
-FAMILIES.register("quadrature", Family("quadrature", 100, of))
+FAMILIES.register("quadrature", Family("quadrature", 100, pair_expectations))

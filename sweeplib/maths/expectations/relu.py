@@ -221,7 +221,7 @@ def _drifts(nodes: int) -> Any:
 
 
 @cache
-def of(student: Activation, teacher: Activation) -> Expectations | None:
+def pair_expectations(student: Activation, teacher: Activation) -> Expectations | None:
     """The expectations of relu with itself."""
     if not student.name == teacher.name == "relu":
         return None
@@ -230,4 +230,4 @@ def of(student: Activation, teacher: Activation) -> Expectations | None:
     return Expectations("relu|relu", risk, usual, in_lanes, _drifts(2 * NODES), lipschitz=1.0)
 
 
-FAMILIES.register("relu", Family("relu", 30, of))
+FAMILIES.register("relu", Family("relu", 30, pair_expectations))

@@ -51,7 +51,7 @@ def risk(Q: Array, M: Array, P: Array, a: Array, a_star: Array, out: Array) -> N
 def drifts(system: System, out: Drifts) -> None:
     """Ψ^M, Ψ^GF, Ψ^Var and Ψ^a from ΩBΩ and ΩBΩBΩ, in O(p² (p + k)).
 
-    Without label noise Ψ^Var is of degree 3 in Ω, which is stretched.
+    Without label noise Ψ^Var is of degree 3 in Ω; `stretch` enters by its powers.
     """
     Q, M, a, stretch = system.Q, system.M, system.a, system.stretch
     p, k = M.shape
@@ -119,7 +119,7 @@ def fill_products(system: System, to_teacher: Array, to_student: Array) -> None:
 
 
 def drifts_in_lanes(filled: int, system: System, out: Drifts) -> None:
-    """What `drifts` fills, of many systems."""
+    """`drifts` for many systems."""
     Q, M, a, a_star = system.Q, system.M, system.a, system.a_star
     p, k, lanes = M.shape
     moments = np.empty((5, lanes))
@@ -185,7 +185,7 @@ def fill_traces(system: System, trace: Array, square: Array) -> None:
 
 @without_references
 def fill_products_in_lanes(system: System, factor: Array, to_teacher: Array, to_student: Array) -> None:
-    """Fill what `fill_products` does, of many systems; `factor` (lanes,) is room."""
+    """`fill_products` for many systems; `factor` (lanes,) is a work array."""
     Q, M, P = system.Q, system.M, system.P
     p, k, lanes = M.shape
     to_teacher[:], to_student[:] = 0.0, 0.0
@@ -210,7 +210,7 @@ def fill_products_in_lanes(system: System, factor: Array, to_teacher: Array, to_
                     to_teacher[i, r, lane] += factor[lane] * P[s, r, lane]
 
 
-def of(student: Activation, teacher: Activation) -> Expectations | None:
+def pair_expectations(student: Activation, teacher: Activation) -> Expectations | None:
     """The expectations of the square with itself."""
     return (
         Expectations("square|square", risk, drifts, drifts_in_lanes)
@@ -219,4 +219,4 @@ def of(student: Activation, teacher: Activation) -> Expectations | None:
     )
 
 
-FAMILIES.register("square", Family("square", 0, of))
+FAMILIES.register("square", Family("square", 0, pair_expectations))

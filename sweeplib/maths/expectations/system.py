@@ -1,4 +1,4 @@
-"""What a rule for Gaussian expectations is given, and what it fills, as NamedTuples that compiled code takes."""
+"""System and Drifts: arguments and results of rules for Gaussian expectations, as NamedTuples for compiled code."""
 
 from typing import Any, NamedTuple
 
@@ -8,10 +8,12 @@ Array = np.ndarray[Any, np.dtype[np.float64]]
 
 
 class System(NamedTuple):
-    """The overlaps Q (p, p), M (p, k), P (k, k) of a network, its second layers a (p,), a* (k,), and the noise Δ.
+    """A network, or many networks, whose number (lane) is then an additional last axis of every field.
 
-    `stretch` is a factor of Ω in Ψ^Var. Of many systems the last axis of every array counts them, the lanes, and Δ and
-    `stretch` are arrays (lanes,).
+    Q (p, p), M (p, k), P (k, k) : overlaps.
+    a (p,), a* (k,) : second layers.
+    Delta : label noise Δ.
+    stretch : factor of Ω in Ψ^Var.
     """
 
     Q: Array
@@ -24,7 +26,7 @@ class System(NamedTuple):
 
 
 class Drifts(NamedTuple):
-    """Ψ^M (p, k), Ψ^GF (p, p), Ψ^Var (p, p) and Ψ^a (p,) of a system; of many, with the lane as last axis."""
+    """Ψ^M (p, k), Ψ^GF (p, p), Ψ^Var (p, p) and Ψ^a (p,) of a system; many systems have the lane as last axis."""
 
     M: Array
     GF: Array
@@ -33,5 +35,5 @@ class Drifts(NamedTuple):
 
 
 def empty_drifts(p: int, k: int, *lanes: int) -> Drifts:
-    """Room for the drifts of a system, or of so many lanes."""
+    """Uninitialised drifts of a system, or of many lanes."""
     return Drifts(*(np.empty((*shape, *lanes)) for shape in ((p, k), (p, p), (p, p), (p,))))

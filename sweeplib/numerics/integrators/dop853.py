@@ -4,7 +4,7 @@ Steps and error control are those of Hairer, Nørsett and Wanner, Solving Ordina
 II.5, with the coefficients of scipy.integrate.DOP853, which takes the same steps. Compiled, because right-hand sides of
 few overlaps take less time than one Python statement.
 
-A solution that becomes stiff is told by Hairer's test (II, section IV.2), for an implicit method to go on.
+Hairer's test (II, section IV.2) detects stiff solutions, which an implicit method continues.
 """
 
 import math
@@ -21,7 +21,7 @@ _SAFETY, _SMALLEST_FACTOR, _LARGEST_FACTOR = 0.9, 0.2, 10.0
 _STABLE, _STIFF_STEPS, _CALM_STEPS = 4.0, 5, 6
 """The largest h |λ|, well below the limit of stability at 6.1; stiff are so many steps there, few others in between."""
 _FEWEST_IMPLICIT, _JACOBIANS = 500, 30
-"""Right-hand sides that an implicit method takes at least, beside so many Jacobians."""
+"""The least numbers of right-hand sides and Jacobians that an implicit method takes."""
 _ROUNDING = 1e-14
 
 kernel = numba.njit(
@@ -44,7 +44,7 @@ class Equations(NamedTuple):
 
 
 class Room(NamedTuple):
-    """Room for a step: slopes (16, size), states (size,), the terms of an interpolant (7, size)."""
+    """Work arrays of a step: slopes (16, size), states (size,), the terms of an interpolant (7, size)."""
 
     slopes: Array
     new: Array
@@ -72,14 +72,18 @@ def tableau() -> Tableau:
 
 
 class Solutions(NamedTuple):
-    """Where n solutions of `size` variables are, changed in place by `explicit.advance`.
+    """The progress of n solutions of `size` variables, changed in place by `explicit.advance`.
 
-    `end` (n,): the last time that will be asked for. `time`, `step` (n,): the end of the last step and the length of
-    the next; `state`, `slope` (n, size) there. `before`, `length` (n,), `start`, `start_slope` (n, size): the beginning
-    and length of the last step, state and slope there. `left`, `evaluations` (n,): the steps that may follow, the
-    right-hand sides taken. `stiff_steps`, `calm_steps` (n,): the counts of the test for stiffness. `stiff`, `failed`
-    (n,): why a solution goes no further. `rtol`, `atol` (n,): tolerances. `passages` (n, targets): when each target was
-    first reached, inf where it was not.
+    end (n,) : last time that will be requested.
+    time, step (n,) : end of the last step, length of the next.
+    state, slope (n, size) : at `time`.
+    before, length (n,) : beginning and length of the last step.
+    start, start_slope (n, size) : state and slope at `before`.
+    left, evaluations (n,) : number of steps left, number of right-hand sides so far.
+    stiff_steps, calm_steps (n,) : counts of the test for stiffness.
+    stiff, failed (n,) : why a solution stopped.
+    rtol, atol (n,) : tolerances.
+    passages (n, targets) : first time at which each target was reached, inf before.
     """
 
     rtol: Array
@@ -104,7 +108,7 @@ class Solutions(NamedTuple):
 
 
 def solutions(states: Array, end: Array, rtol: Array, atol: Array, targets: Array, max_steps: int) -> Solutions:
-    """Solutions at time zero that have these states (n, size) and ends (n,), and a step of zero: not begun."""
+    """Solutions at time zero with these states (n, size) and ends (n,), not begun (step zero)."""
     n, size = states.shape
     return Solutions(
         rtol=rtol,

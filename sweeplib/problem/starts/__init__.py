@@ -1,4 +1,4 @@
-"""Starts: the laws of the student's first weights, one a file."""
+"""Starts: laws of the student's initial weights, one per file."""
 
 from sweeplib.problem.starts.start import STARTS, Start
 from sweeplib.registry import import_modules

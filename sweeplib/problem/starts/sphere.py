@@ -1,4 +1,4 @@
-"""Rows uniform on the sphere of radius √d or, of these, those that have the cosine m0 with the one teacher row."""
+"""Rows uniform on the sphere of radius √d, or uniform given the cosine m0 with the single teacher row."""
 
 from typing import TYPE_CHECKING
 

@@ -1,4 +1,4 @@
-"""What a start is: a law of the student's first weights."""
+"""Start: a law of the student's initial weights."""
 
 from collections.abc import Callable
 from dataclasses import dataclass
@@ -17,18 +17,19 @@ Normals = Callable[[int, int], Array]
 
 
 def any_problem(problem: "Problem") -> None:
-    """Refuse nothing."""
+    """Accept every problem."""
 
 
 @dataclass(frozen=True)
 class Start:
-    """A law of the student's first weights.
+    """A law of the student's initial weights.
 
-    `weights(problem, W_star, normals)` returns W (p, d), a function of its arguments alone: W_star (k, d) are the
-    teacher's weights, and `normals(rows, columns)` returns N(0, 1) numbers of the replica and the start, another array
-    for every shape. `reads` names the fields of the problem that it acts on, beside p, k, d and `teacher_start`;
-    `on_sphere` says whether all rows have the norm √d, as spherical students need. `check(problem)` raises InputError
-    for problems that it does not fit.
+    weights : function (problem, W_star, normals) that returns W (p, d) and depends on its arguments only. W_star (k, d)
+        are the teacher's weights; `normals(rows, columns)` returns N(0, 1) numbers of the replica and the start,
+        independent for different shapes.
+    reads : the fields of the problem that the law depends on, in addition to p, k, d and `teacher_start`.
+    on_sphere : whether all rows have the norm √d, which spherical students need.
+    check : function (problem) that raises InputError for problems to which the start does not apply.
     """
 
     name: str
@@ -44,7 +45,7 @@ def rows_on_sphere(rows: Array) -> Array:
 
 
 def turned_to(W: Array, w_star: Array, m0: float) -> Array:
-    """The rows of W (n, d), of norm √d, turned in their planes with w* (d,) until their cosine with it is m0."""
+    """The rows of W (n, d), of norm √d, each rotated in its plane with w* (d,) so that its cosine with w* is m0."""
     axis = w_star / np.linalg.norm(w_star)
     across = W - np.outer(W @ axis, axis)
     across -= np.outer(across @ axis, axis)

@@ -1,4 +1,4 @@
-"""Near the teacher: row i has the norm √d and the cosine m0 with teacher row i mod k, all else uniform."""
+"""Start near the teacher: row i has norm √d and cosine m0 with teacher row i mod k, and is otherwise uniform."""
 
 from typing import TYPE_CHECKING
 
@@ -12,7 +12,7 @@ if TYPE_CHECKING:
 def weights(problem: "Problem", W_star: Array, normals: Normals) -> Array:
     """W (p, d)."""
     W = rows_on_sphere(normals(problem.p, problem.d))
-    assert problem.m0 is not None  # as `check` says
+    assert problem.m0 is not None  # by `check`
     for r in range(min(problem.k, problem.p)):
         W[r :: problem.k] = turned_to(W[r :: problem.k], W_star[r], problem.m0)
     return W

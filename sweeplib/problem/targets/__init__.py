@@ -1,4 +1,4 @@
-"""Targets: what a student can be asked to learn, one a file."""
+"""Targets: functions that a student can learn, one per file."""
 
 from sweeplib.problem.targets.target import TARGETS, Target
 from sweeplib.registry import import_modules

@@ -1,4 +1,4 @@
-"""The committee, f* = (1/k) Σ a*_r σ*(λ*_r): a two-layer network, as the student is."""
+"""The committee, f* = (1/k) Σ a*_r σ*(λ*_r): a two-layer network like the student."""
 
 from functools import cache
 from typing import TYPE_CHECKING, Any
@@ -42,7 +42,7 @@ def labels(teacher_activation: str) -> Any:
 
 
 def expectations(activation: str, teacher_activation: str) -> "Expectations":
-    """Those of the pair of activations."""
+    """The expectations of the pair of activations."""
     from sweeplib.maths.expectations import expectations as of_pair
 
     return of_pair(activation, teacher_activation)

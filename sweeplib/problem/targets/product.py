@@ -1,8 +1,8 @@
 """The product of two fields, f* = λ*_1 λ*_2, for students with any activation.
 
-With u, v = (λ*_1 ± λ*_2)/√2 it is (u² − v²)/2: a committee of two squares with a* = (1, −1) on rotated fields. So its
-expectations are those of a student of the activation at hand and a teacher of squares, at the rotated M and P; Ψ^M is
-rotated back. The rotation O = [[1, 1], [1, −1]]/√2 is its own inverse.
+With u, v = (λ*_1 ± λ*_2)/√2 it is (u² − v²)/2: a committee of two squares with a* = (1, −1) on rotated fields. Its
+expectations are therefore those of the student and a teacher of squares, at the rotated M and P; Ψ^M is rotated
+back. The rotation O = [[1, 1], [1, −1]]/√2 is its own inverse.
 """
 
 from functools import cache
@@ -25,13 +25,13 @@ HALF = 0.5**0.5
 
 
 def fill(lam_star: Array, a_star: Array, out: Array) -> None:
-    """Fill out (n,) with λ*_1 λ*_2 of lam_star (2, n); a_star plays no part."""
+    """Fill out (n,) with λ*_1 λ*_2 of lam_star (2, n); a_star is not used."""
     for i in range(out.shape[0]):
         out[i] = lam_star[0, i] * lam_star[1, i]
 
 
 def labels(teacher_activation: str) -> Any:
-    """`fill`: the teacher's activation plays no part."""
+    """`fill`, whatever the teacher's activation."""
     return fill
 
 
@@ -120,7 +120,7 @@ def _of_student(activation: str) -> "Expectations":
 
 
 def expectations(activation: str, teacher_activation: str) -> "Expectations":
-    """Those of a student with this activation; the teacher's plays no part."""
+    """The expectations for a student with this activation; the teacher's activation is not used."""
     return _of_student(activation)
 
 

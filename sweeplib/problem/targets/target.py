@@ -1,4 +1,4 @@
-"""What a target is: a function f* of the teacher's local fields, for kernels, and its Gaussian expectations."""
+"""Target: a function f* of the teacher's local fields, for kernels, and its Gaussian expectations."""
 
 from collections.abc import Callable
 from dataclasses import dataclass
@@ -14,12 +14,15 @@ if TYPE_CHECKING:
 class Target:
     """A target f*(λ*), λ* the k local fields of the teacher; labels are y = f* + √Δ z.
 
-    `label` is LaTeX without the dollars. `labels(teacher_activation)` returns a function
-    `fill(lam_star, a_star, out)`, plain Python that numba compiles, or compiled already: it fills out (n,) with f* of
-    the fields lam_star (k, n) and the second layers a_star (k, n). Equal arguments must give the same object.
-    `expectations(activation, teacher_activation)` returns the `Expectations` of a student with that activation, in
-    which f* takes the place of the committee. `k` is the teacher width that it needs, None for any. `reads` names those
-    of the fields `a_star` and `teacher_activation` that it acts on: a problem that gives another one is refused.
+    label : LaTeX without dollars.
+    labels : function (teacher_activation) that returns `fill(lam_star, a_star, out)`, compiled or plain Python that
+        numba compiles. `fill` sets out (n,) to f* of the fields lam_star (k, n) and second layers a_star (k, n). Equal
+        arguments must return the same object.
+    expectations : function (activation, teacher_activation) that returns the `Expectations` of a student with that
+        activation, with f* in place of the committee.
+    k : the required teacher width; None for any.
+    reads : which of the fields `a_star` and `teacher_activation` f* depends on. A problem that sets the other one is
+        refused.
     """
 
     name: str
@@ -31,6 +34,6 @@ class Target:
 
 
 TARGET_FIELDS = frozenset({"a_star", "teacher_activation"})
-"""The fields of a problem on which nothing but a target acts."""
+"""The fields of a problem that only targets read."""
 
 TARGETS: Registry[Target] = Registry("target")

@@ -23,7 +23,7 @@ class ReadOff(OverlapDynamics):
     name = "read_off"
     label = "Read off"
     reads = ONE_PASS
-    together = 64
+    replicas_at_once = 64
 
     def advance(self, to: int, deadline: float = np.inf) -> None:
         """Go to a recording time."""

@@ -32,7 +32,7 @@ class Cloud(Dynamics):
     label = "Cloud of particles"
     view = CloudView
     reads = ONE_PASS
-    together = 64
+    replicas_at_once = 64
     stochastic = False
     Options = CloudOptions
     options: CloudOptions
