@@ -20,6 +20,7 @@ from sweeplib.kernels.lanes import (
     fields,
     fill_teacher_overlaps,
     kernel,
+    loops,
 )
 from sweeplib.numerics.random import attempt_words, chi_square, chi_square_proposal, gamma_constants
 
@@ -117,7 +118,7 @@ def chain_prepare(settings, functions, work, broken):  # type: ignore[no-untyped
     """Do nothing: the chain needs no preparation."""
 
 
-@kernel
+@loops
 def draw_outside(stream, sample, normal):  # type: ignore[no-untyped-def]
     """Fill s of each sample from a normal number (lanes,) and its lane's stream."""
     step, seed, key = stream.step, stream.seed, stream.key
@@ -138,7 +139,7 @@ def draw_outside(stream, sample, normal):  # type: ignore[no-untyped-def]
                 out[lane] = math.sqrt(square)
 
 
-@kernel
+@loops
 def fill_rotations(x, y, length, cosine, sine):  # type: ignore[no-untyped-def]
     """Fill the rotations of (x, y) to (length, 0), or with the identity if both are zero; y may be `length`."""
     for lane in range(length.shape[0]):
@@ -151,7 +152,7 @@ def fill_rotations(x, y, length, cosine, sine):  # type: ignore[no-untyped-def]
         length[lane] = norm
 
 
-@kernel
+@loops
 def rotate_columns(B, j, spill, cosine, sine):  # type: ignore[no-untyped-def]
     """Rotate columns j and j + 1 of B, from row j on; the column after the last is `spill`."""
     p, _, lanes = B.shape
@@ -168,7 +169,7 @@ def rotate_columns(B, j, spill, cosine, sine):  # type: ignore[no-untyped-def]
                 spill[lane] = cosine[lane] * right - sine[lane] * left
 
 
-@kernel
+@loops
 def refactor(B, c, w, outside, rotations):  # type: ignore[no-untyped-def]
     """Replace B by a lower triangular factor of [B + c wᵀ, s c], by rotations of columns.
 
@@ -233,7 +234,7 @@ def add_products(x, y, count, out):  # type: ignore[no-untyped-def]
             out[lane] += x[count - 1, lane] * y[count - 1, lane]
 
 
-@kernel
+@loops
 def fill_overlaps(A, B, L_star, Q, M):  # type: ignore[no-untyped-def]
     """Fill Q = A Aᵀ + B Bᵀ and M = A L*ᵀ."""
     p, k, lanes = A.shape

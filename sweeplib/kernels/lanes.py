@@ -42,8 +42,11 @@ _OPTIONS: dict[str, Any] = {
     "no_cfunc_wrapper": True,
 }
 
-kernel = numba.njit(_nrt=False, **_OPTIONS)
+kernel = numba.njit(_nrt=False, forceinline=True, **_OPTIONS)
 """For functions that neither allocate nor return arrays: without reference counts, which cost more than a loop."""
+
+loops = numba.njit(_nrt=False, **_OPTIONS)
+"""For the longest of these, which gain nothing from being compiled into their callers."""
 
 allocating = numba.njit(**_OPTIONS)
 """For functions that allocate or return arrays."""
@@ -176,7 +179,7 @@ def scatter(lanes, order, first, target):  # type: ignore[no-untyped-def]
             target[row, order[first + lane]] = lanes[row, lane]
 
 
-@kernel
+@loops
 def draw_normals(step, seed, key, z):  # type: ignore[no-untyped-def]
     """Fill z (a multiple of 4, lanes) with the normals of each lane's step."""
     rows, lanes = z.shape

@@ -55,7 +55,7 @@ class Settings(NamedTuple):
 
 
 class Fields(NamedTuple):
-    """Normals z; λ, σ(λ), c (p, lanes); λ* (k, lanes); E, η, Σ η and γ/p times the mean of ‖x‖² (lanes,)."""
+    """Normals z; λ, σ(λ), c (p, lanes); λ* (k, lanes); E, η, Σ η, γ/p times the mean of ‖x‖², √Δ and 1/d (lanes,)."""
 
     z: Array
     lam: Array
@@ -66,6 +66,8 @@ class Fields(NamedTuple):
     eta: Array
     total: Array
     square: Array
+    deviation: Array
+    per_dimension: Array
 
 
 class Step(NamedTuple):
@@ -99,13 +101,14 @@ def sde_work(settings, state, constants):  # type: ignore[no-untyped-def]
     ends = p * p * lanes, (p * p + p * k) * lanes
     Q, M = state[: ends[0]].reshape((p, p, lanes)), state[ends[0] : ends[1]].reshape((p, k, lanes))
     a, given = state[ends[1] :].reshape((p, lanes)), constants_of(constants, k)
-    P, rows, wide = np.empty((k, k, lanes)), np.empty((7, lanes)), np.empty((4, p, lanes))
+    P, rows, wide = np.empty((k, k, lanes)), np.empty((9, lanes)), np.empty((4, p, lanes))
     fill_teacher_overlaps(given.L_star, P)
     stretch = rows[0]
     for lane in range(lanes):
         stretch[lane] = 1.0 + 2.0 / given.d[lane]
+        rows[7, lane], rows[8, lane] = math.sqrt(given.Delta[lane]), 1.0 / given.d[lane]
     z = np.empty((4 * ((settings.samples * (p + k + 2) + 3) // 4), lanes))
-    matrices = np.zeros((3, p, p, lanes))
+    matrices, teacher = np.zeros((3, p, p, lanes)), np.empty((k, lanes))
     tall = np.zeros((2, p, k, lanes))
     return Diffusion(
         a,
@@ -115,7 +118,7 @@ def sde_work(settings, state, constants):  # type: ignore[no-untyped-def]
         np.empty(lanes, np.bool_),
         System(Q, M, P, a, given.a_star, given.Delta, stretch),
         Drifts(tall[0], matrices[0], matrices[1], wide[0]),
-        Fields(z, wide[1], np.empty((k, lanes)), wide[2], wide[3], rows[1], rows[2], rows[3], rows[4]),
+        Fields(z, wide[1], teacher, wide[2], wide[3], rows[1], rows[2], rows[3], rows[4], rows[7], rows[8]),
         Step(tall[1], matrices[2], np.empty((p, lanes))),
         Network(Q, M, P, a, given.a_star, rows[5], rows[6], np.zeros(1, np.bool_)),
     )
@@ -296,12 +299,13 @@ def sde_network(work):  # type: ignore[no-untyped-def]
 def draw_sample(u, settings, functions, work):  # type: ignore[no-untyped-def]
     """Fill the fields of a fresh sample from normals u (k + p + 2, lanes): u*, w, one for the label, and ξ."""
     p, k = settings.p, settings.k
-    constants, (_, lam, lam_star, value, c, E, eta, total, square) = work.constants, work.fields
+    constants = work.constants
+    _, lam, lam_star, value, c, E, eta, total, square, deviation, per_dimension = work.fields
     lanes = E.shape[0]
     fields(work.A, work.B, constants.L_star, u, lam, lam_star)
     functions.labels(lam_star, constants.a_star, E)
     for lane in range(lanes):
-        E[lane] += math.sqrt(constants.Delta[lane]) * u[k + p, lane]
+        E[lane] += deviation[lane] * u[k + p, lane]
         eta[lane] = constants.T[lane] * (settings.share + settings.spread * u[k + p + 1, lane])
         total[lane] += eta[lane]
         square[lane] = 0.0
@@ -309,7 +313,7 @@ def draw_sample(u, settings, functions, work):  # type: ignore[no-untyped-def]
         for lane in range(lanes):
             square[lane] += u[row, lane] * u[row, lane]
     for lane in range(lanes):
-        square[lane] = constants.noise[lane] * (1.0 + (square[lane] - (k + p)) / constants.d[lane])
+        square[lane] = constants.noise[lane] * (1.0 + per_dimension[lane] * (square[lane] - (k + p)))
     functions.value(lam.reshape(p * lanes), value.reshape(p * lanes))
     add_mean(-1.0 / p, work.a, value, E)
     functions.slope(lam.reshape(p * lanes), c.reshape(p * lanes))
@@ -321,7 +325,7 @@ def draw_sample(u, settings, functions, work):  # type: ignore[no-untyped-def]
 @kernel
 def add_noise(settings, work):  # type: ignore[no-untyped-def]
     """Add η X of the sample to the step: X_M = c λ*, X_Q = c λ + λ c + (γ/p) ‖x‖² c c, X_a = σ(λ) E."""
-    _, lam, lam_star, value, c, E, eta, _, square = work.fields
+    _, lam, lam_star, value, c, E, eta, _, square, _, _ = work.fields
     step = work.step
     p, k, lanes = step.M.shape
     for i in range(p):

@@ -30,6 +30,9 @@ _MODULES_DEEP = 3
 TOLD_AFTER = 1.0
 """Seconds of compilation after which a line is printed."""
 
+_FOR_KERNELS = {"no_cpython_wrapper": True, "no_cfunc_wrapper": True}
+"""Options of functions that only compiled code calls: what Python would call takes a third of their compilation."""
+
 _OPTIONS: dict[str, Any] = {"error_model": "numpy", "fastmath": {"contract"}, "nogil": True}
 
 
@@ -150,8 +153,10 @@ def _told_apart(function: Any) -> types.FunctionType:
 
 
 def inlined(thing: Any, **options: Any) -> Any:
-    """A plain function as a compiled one that kernels can call; anything else as it is. `options` are numba's."""
-    return numba.njit(**_OPTIONS | options)(_told_apart(thing)) if isinstance(thing, types.FunctionType) else thing
+    """A plain function as a compiled one that kernels alone can call; anything else as it is. `options` are numba's."""
+    if not isinstance(thing, types.FunctionType):
+        return thing
+    return numba.njit(**_OPTIONS | _FOR_KERNELS | options)(_told_apart(thing))
 
 
 def without_references(function: Callable[..., Any]) -> Any:
@@ -162,7 +167,7 @@ def without_references(function: Callable[..., Any]) -> Any:
 @functools.cache
 def in_loops(function: Callable[[float], float]) -> Any:
     """A function of a number, compiled so that loops over it become vector instructions if it is free of branches."""
-    return numba.njit(forceinline=True, **_OPTIONS)(_told_apart(vectorised(function)))
+    return numba.njit(forceinline=True, **_OPTIONS, **_FOR_KERNELS)(_told_apart(vectorised(function)))
 
 
 @functools.cache

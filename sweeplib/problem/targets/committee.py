@@ -25,11 +25,13 @@ value = _unbound
 def fill(lam_star: Array, a_star: Array, out: Array) -> None:
     """Fill out (n,) with f* of lam_star (k, n) and a_star (k, n)."""
     k, n = lam_star.shape
-    share = 1.0 / k
+    share, values = 1.0 / k, np.empty((k, n))
     out[:] = 0.0
     for r in range(k):
         for i in range(n):
-            out[i] += share * a_star[r, i] * value(lam_star[r, i])
+            values[r, i] = value(lam_star[r, i])
+        for i in range(n):
+            out[i] += share * a_star[r, i] * values[r, i]
 
 
 @cache
