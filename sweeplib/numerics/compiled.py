@@ -153,15 +153,18 @@ def _told_apart(function: Any) -> types.FunctionType:
 
 
 def inlined(thing: Any, **options: Any) -> Any:
-    """A plain function as a compiled one that kernels alone can call; anything else as it is. `options` are numba's."""
+    """A plain function as a compiled one that kernels can call; anything else as it is. `options` are numba's."""
     if not isinstance(thing, types.FunctionType):
         return thing
-    return numba.njit(**_OPTIONS | _FOR_KERNELS | options)(_told_apart(thing))
+    return numba.njit(**_OPTIONS | options)(_told_apart(thing))
 
 
 def without_references(function: Callable[..., Any]) -> Any:
-    """`inlined`, for a function that neither allocates nor returns arrays: it counts no references to its arguments."""
-    return inlined(function, _nrt=False)
+    """`inlined`, for a function that neither allocates nor returns arrays: it counts no references to its arguments.
+
+    Python must not call it: there is no code for that, and the process would die.
+    """
+    return inlined(function, _nrt=False, **_FOR_KERNELS)
 
 
 @functools.cache
