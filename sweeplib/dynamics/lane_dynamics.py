@@ -6,7 +6,7 @@ from typing import Any
 
 import numpy as np
 
-from sweeplib.dynamics.dynamics import Array, NumericalOptions
+from sweeplib.dynamics.dynamics import Array
 from sweeplib.dynamics.replicas import Replicas
 from sweeplib.dynamics.step_dynamics import StepDynamics
 from sweeplib.kernels.lanes import LANES, Constants, Functions, Progress, constants_block
@@ -25,10 +25,11 @@ class LaneDynamics(StepDynamics):
     state: Array
     called: Functions
 
-    def constants(self, L_star: Array) -> Array:
-        """The block of the constants of the replicas, from L* (n, k, k)."""
+    def begin(self, state: Array, L_star: Array) -> None:
+        """Start from a block of states, with L* (n, k, k)."""
         given = self.replicas
-        return constants_block(
+        self.state = np.ascontiguousarray(state)
+        self._constants = constants_block(
             Constants(
                 np.moveaxis(L_star, 0, -1),
                 given.a_star.T,
@@ -39,10 +40,6 @@ class LaneDynamics(StepDynamics):
                 given.d.astype(np.float64),
             )
         )
-
-    def begin(self, state: Array, L_star: Array) -> None:
-        """Start from a block of states, with L* (n, k, k)."""
-        self.state, self._constants = np.ascontiguousarray(state), self.constants(L_star)
 
     def advance(self, to: int, deadline: float = np.inf) -> None:
         """Run rounds of steps until every running replica is at recording time number `to`."""
@@ -79,6 +76,3 @@ def rows(part: Array) -> Array:
 def unrolled(block: Array, *shape: int) -> Array:
     """Rows of a block as an array (n, *shape)."""
     return np.ascontiguousarray(np.moveaxis(block.reshape(*shape, block.shape[-1]), -1, 0))
-
-
-__all__ = ["LaneDynamics", "NumericalOptions", "rows", "trained", "unrolled"]

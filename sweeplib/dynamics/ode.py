@@ -73,10 +73,9 @@ class Ode(OverlapDynamics):
 
     def __init__(self, replicas: Replicas, options: IntegrationOptions) -> None:
         super().__init__(replicas, options)
-        self._expectations = replicas.expectations
         self._trained = bool((replicas.second_layer_rate > 0).any())
         self._finite_d = isinstance(options, OdeOptions) and options.finite_d
-        start = self._expectations.risks(replicas.Q, replicas.M, replicas.P, replicas.a, replicas.a_star)
+        start = self.replicas.expectations.risks(replicas.Q, replicas.M, replicas.P, replicas.a, replicas.a_star)
         targets = (1.0 - replicas.thresholds) * start[:, None]
         self._rtol = self._tolerances()
         self._solution = self._integration(SAFETY * self._rtol, SAFETY * options.atol, targets)
@@ -102,7 +101,7 @@ class Ode(OverlapDynamics):
 
     def _tolerances(self) -> Array:
         """The relative tolerance (n,) of each replica."""
-        start, pair = self.replicas, self._expectations
+        start, pair = self.replicas, self.replicas.expectations
         finest = FINEST / SAFETY if self._finite_d else DEFAULT_RTOL
         if self.options.rtol is not None or pair.finer is None:
             rtol = self.options.rtol or DEFAULT_RTOL
@@ -118,7 +117,7 @@ class Ode(OverlapDynamics):
         replicas = self.replicas
         arrays = (self._noise(), replicas.Delta, replicas.second_layer_rate, replicas.P, replicas.a, replicas.a_star)
         noise, Delta, epsilon, P, a, a_star = map(np.ascontiguousarray, arrays)
-        rules = drifts_address(self._expectations.drifts), risk_address(self._expectations.risk)
+        rules = drifts_address(self.replicas.expectations.drifts), risk_address(self.replicas.expectations.risk)
         return Systems(replicas.spherical, self._trained, noise, Delta, epsilon, P, a, a_star, *rules)
 
     def advance(self, to: int, deadline: float = np.inf) -> None:
@@ -204,7 +203,7 @@ class Ode(OverlapDynamics):
         return Q, M, a
 
     def _risks(self, Q: Array, M: Array, a: Array) -> Array:
-        return self._expectations.risks(Q, M, self.replicas.P, a, self.replicas.a_star)
+        return self.replicas.expectations.risks(Q, M, self.replicas.P, a, self.replicas.a_star)
 
     @property
     def _times(self) -> Array:

@@ -50,7 +50,7 @@ class Sde(LaneDynamics):
         shape = p, k, replicas.spherical, trained(replicas)
         factors = multiplier(options.step, options.samples)
         self.settings = Settings(*shape, options.step, options.samples, *factors, reflection())
-        self.called = self.functions(self.expectations.of_many(p))
+        self.called = self.functions(replicas.expectations.of_many(p))
         self.round = round_of(sde_work, prepare=sde_prepare, take_step=sde_step, fill_network=sde_network)
         L_star = lower_factors(replicas.Q, replicas.M, replicas.P)[:, :k, :k]
         Q, M = on_sphere(replicas.Q, replicas.M) if replicas.spherical else (replicas.Q, replicas.M)

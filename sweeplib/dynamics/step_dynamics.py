@@ -29,14 +29,13 @@ class StepDynamics(OverlapDynamics):
         self.stride = self.step_length(options)
         self.until = np.rint(replicas.times / (self.stride * replicas.step_time[:, None])).astype(np.int64)
         count = len(replicas)
-        self.expectations = replicas.expectations
         self.step = np.zeros(count, dtype=np.int64)
         self.exits = np.full((count, len(replicas.thresholds)), -1, dtype=np.int64)
         self.failed = np.full(count, -1, dtype=np.int64)
         self.targets = np.empty((count, 0))
         if replicas.thresholds.size:
             start = (replicas.Q, replicas.M, replicas.P, replicas.a, replicas.a_star)
-            self.targets = (1.0 - replicas.thresholds) * self.expectations.risks(*start)[:, None]
+            self.targets = (1.0 - replicas.thresholds) * replicas.expectations.risks(*start)[:, None]
 
     def functions(self, lane_drifts: Callable[..., None] = no_drifts) -> Functions:
         """The addresses of the functions of activations and target that kernels call."""

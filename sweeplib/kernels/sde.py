@@ -179,6 +179,8 @@ def reflect(Q, M, A, lane, spherical):  # type: ignore[no-untyped-def]
             for s in range(k):
                 inside[i, j] += A[i, s, lane] * A[j, s, lane]
             across[i, j] = Q[i, j, lane] - inside[i, j]
+    if not np.isfinite(across).all():  # a divergence, which the next step notes
+        return
     values, vectors = np.linalg.eigh(across)
     for i in range(p):
         for j in range(i + 1):

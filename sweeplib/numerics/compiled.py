@@ -1,8 +1,10 @@
 """Compilation of kernels: one template, specialised to the functions that a problem names, cached on disk.
 
-A kernel is written once, as plain Python that calls, say, `activation_value`. `specialised` returns a copy in which
-that name is bound to a given activation, so that the compiler inlines it. The name of the copy contains a digest of the
-source files of all functions that it calls; cached machine code is used only while these are unchanged.
+A kernel is written once, as plain Python that calls, say, `take_step`. `specialised` returns a copy in which that name
+is bound to a given function, so that the compiler inlines it. `pointer` returns a function with an address, which a
+kernel takes as an argument: the kernel is compiled once for all such functions. The name of a compiled function
+contains a digest of the source files of all functions that it calls; cached machine code is used only while these are
+unchanged.
 """
 
 import functools
@@ -37,9 +39,9 @@ _OPTIONS: dict[str, Any] = {"error_model": "numpy", "fastmath": {"contract"}, "n
 
 
 def specialised(template: Callable[..., Any], **bindings: Any) -> Any:
-    """The compiled `template` with its global names bound as told; plain functions are compiled alike, once for all.
+    """The compiled `template`, with its global names bound to `bindings`; plain functions among these are compiled too.
 
-    Compiled without the global interpreter lock, one thread; the same arguments give the same object again.
+    The code runs in one thread and releases the global interpreter lock. Equal arguments return the same object.
     """
     return _specialised(template, tuple(sorted(bindings.items())))
 
@@ -55,7 +57,7 @@ class _Compilations(event.Listener):
         self._since = min(self._since, time.monotonic())
         if not self._told and time.monotonic() - self._since > TOLD_AFTER and sys.stderr is not None:
             self._told = True
-            sys.stderr.write(f"sweeplib: compiling {self._what}; some seconds, once on this machine\n")
+            sys.stderr.write(f"sweeplib: compiling {self._what}; this takes some seconds, once on this machine\n")
 
     def on_end(self, event: Any) -> None:
         """Do nothing."""
@@ -68,9 +70,10 @@ def compilation_told(what: str) -> AbstractContextManager[None]:
 
 
 class OneSignature:
-    """A compiled function for arguments that have the same types at every call, which it does not check again.
+    """A compiled function that checks the types of its arguments at its first call alone.
 
-    numba checks the types of all fields of a NamedTuple at each call, which takes 0.2 ms if some are functions.
+    All later calls must have arguments of the same types. numba checks the types of all fields of a NamedTuple at each
+    call, which takes 0.2 ms if some fields are functions.
     """
 
     def __init__(self, template: Callable[..., Any], **bindings: Any) -> None:
@@ -110,9 +113,9 @@ def _safely_cached(dispatcher: Any) -> Any:
 
 
 def pointer(template: Callable[..., Any], signature: Any, **bindings: Any) -> Any:
-    """The template with its global names bound as told, compiled to a function of this numba signature.
+    """The template, with its global names bound to `bindings`, compiled to a function with this numba signature.
 
-    Passed as an argument to a kernel it is called through its address: the kernel is not compiled anew for it.
+    A kernel takes it as an argument and calls it by its address, so the kernel is not compiled again for it.
     """
     return _pointer(template, signature, tuple(sorted(bindings.items())))
 
@@ -124,7 +127,7 @@ def _pointer(template: Callable[..., Any], signature: Any, bindings: tuple[tuple
 
 
 def called(function: Any, *arguments: Any) -> None:
-    """Call a function that has an address; from Python alone it would be called uncompiled."""
+    """Call a function with an address from compiled code; a direct call from Python would run it uncompiled."""
     specialised(_call)(function, *arguments)
 
 
@@ -139,10 +142,10 @@ def _named(template: Callable[..., Any], bindings: tuple[tuple[str, Any], ...]) 
 
 
 def _told_apart(function: Any) -> types.FunctionType:
-    """The function under a name that no other has, with the same globals: a decorated one may reach later definitions.
+    """A copy of the function with a unique name. It shares the globals, so it can call functions defined later.
 
-    Machine code goes by name, and by a number that each process counts anew: of two functions of one name in kernels
-    that were cached by two processes, a third would take either for both.
+    numba identifies machine code by the name of its function and by a number that starts again in each process. If two
+    processes cached kernels with two functions of one name, a third process would load one function for both.
     """
     copy = types.FunctionType(
         function.__code__, function.__globals__, function.__name__, function.__defaults__, function.__closure__
@@ -153,23 +156,23 @@ def _told_apart(function: Any) -> types.FunctionType:
 
 
 def inlined(thing: Any, **options: Any) -> Any:
-    """A plain function as a compiled one that kernels can call; anything else as it is. `options` are numba's."""
+    """A plain function, compiled so that kernels can call it; other arguments are returned. `options` are numba's."""
     if not isinstance(thing, types.FunctionType):
         return thing
     return numba.njit(**_OPTIONS | options)(_told_apart(thing))
 
 
 def without_references(function: Callable[..., Any]) -> Any:
-    """`inlined`, for a function that neither allocates nor returns arrays: it counts no references to its arguments.
+    """`inlined` for a function that neither allocates nor returns arrays; references are not counted.
 
-    Python must not call it: there is no code for that, and the process would die.
+    Only kernels may call it. A call from Python ends the process, as no code for such a call is compiled.
     """
     return inlined(function, _nrt=False, **_FOR_KERNELS)
 
 
 @functools.cache
 def in_loops(function: Callable[[float], float]) -> Any:
-    """A function of a number, compiled so that loops over it become vector instructions if it is free of branches."""
+    """A compiled function of a number. The compiler vectorises loops that call it, if it has no branches."""
     return numba.njit(forceinline=True, **_OPTIONS, **_FOR_KERNELS)(_told_apart(vectorised(function)))
 
 

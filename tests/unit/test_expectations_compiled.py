@@ -40,3 +40,13 @@ def test_compiled_is_plain(pair):
             np.testing.assert_allclose(one, other, rtol=0, atol=FAMILIES[pair] * max(np.abs(other).max(), 1e-3))
         risk = needed.risks(*(part[None] for part in system))[0]
         assert risk == pytest.approx(plain.risk(needed, *system), rel=FAMILIES[pair], abs=1e-15)
+
+
+def test_arrays_may_be_read_only():
+    """Of one unit a transposed array is no copy: what is read-only must not reach the compiled function as it is."""
+    one, layer = np.ones((1, 1, 1)), np.ones((1, 1))
+    for part in (one, layer):
+        part.flags.writeable = False
+    needed = expectations("square")
+    assert needed.risks(one, one, one, layer, layer) == pytest.approx([0.0])
+    assert needed.drift_errors(one, one, one, layer, layer, np.ones(1)) == [0.0]

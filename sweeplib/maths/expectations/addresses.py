@@ -53,11 +53,16 @@ def lane_drifts_address(rule: Callable[..., None]) -> Any:
 
 def risks(rule: Callable[..., None], Q: Array, M: Array, P: Array, a: Array, a_star: Array) -> Array:
     """The risk of n systems (n,): Q (n, p, p), M (n, p, k), P (n, k, k), a (n, p), a_star (n, k)."""
-    matrices = (np.ascontiguousarray(matrix.transpose(1, 2, 0), dtype=float) for matrix in (Q, M, P))
-    layers = (np.ascontiguousarray(layer.T, dtype=float) for layer in (a, a_star))
+    matrices = (_owned(matrix.transpose(1, 2, 0)) for matrix in (Q, M, P))
+    layers = (_owned(layer.T) for layer in (a, a_star))
     out = np.empty(len(M))
     _call_risk()(risk_address(rule), *matrices, *layers, out)
     return out
+
+
+def _owned(part: Any) -> Array:
+    """A copy of an array that is writable and contiguous, as the functions with an address require."""
+    return np.array(part, dtype=float, order="C")
 
 
 @cache
@@ -71,9 +76,8 @@ def _call(rule, Q, M, P, a, a_star, out):  # type: ignore[no-untyped-def]
 
 def drifts_of(rule: Callable[..., None], system: System) -> Drifts:
     """The drifts of one system by a rule."""
-    contiguous = (np.array(part, dtype=float, order="C") for part in system[:5])
+    Q, M, P, a, a_star = map(_owned, system[:5])
     out = empty_drifts(*system.M.shape)
-    Q, M, P, a, a_star = contiguous
     called(drifts_address(rule), System(Q, M, P, a, a_star, float(system.Delta), float(system.stretch)), out)
     return out
 
@@ -82,6 +86,6 @@ def lane_drifts_of(rule: Callable[..., None], system: System, filled: int | None
     """The drifts of many systems by a rule; at least the first `filled` are computed."""
     lanes = system.M.shape[2]
     out = empty_drifts(*system.M.shape)
-    given = System(*(np.array(part, dtype=float, order="C") for part in system))
+    given = System(*map(_owned, system))
     called(lane_drifts_address(rule), lanes if filled is None else filled, given, out)
     return out

@@ -16,7 +16,8 @@ import numba
 import numpy as np
 from numpy.typing import NDArray
 
-from sweeplib.numerics.integrators.dop853 import Equations
+from sweeplib.numerics.compiled import specialised
+from sweeplib.numerics.integrators.dop853 import Equations, fill_slope, level
 
 Array = NDArray[np.float64]
 
@@ -25,18 +26,6 @@ INCREMENT = 1e-8
 
 
 _kernel = numba.njit(error_model="numpy", fastmath={"contract"}, nogil=True, cache=True)
-
-
-@_kernel
-def fill_slope(equations, i, state, out):  # type: ignore[no-untyped-def]
-    """Fill out (size,) with the time derivative of a state of system i."""
-    equations.slope_of(i, state, equations.systems, equations.work, out)
-
-
-@_kernel
-def level(equations, i, state):  # type: ignore[no-untyped-def]
-    """The level of a state of system i."""
-    return equations.level_of(i, state, equations.systems, equations.work)
 
 
 @_kernel
@@ -64,7 +53,7 @@ class System:
         """The time derivative (size,) of a state (size,); that of the last state asked for is remembered."""
         if not np.array_equal(state, self._last[0]):
             out = np.empty_like(state)
-            fill_slope(self._equations, self._i, state, out)
+            specialised(fill_slope.py_func)(self._i, self._equations, state, out)
             self._last = state.copy(), out
             self.evaluations += 1
         return self._last[1].copy()
@@ -78,7 +67,7 @@ class System:
 
     def level(self, state: Array) -> float:
         """The level of a state."""
-        return float(level(self._equations, self._i, np.ascontiguousarray(state)))
+        return float(specialised(level.py_func)(self._i, self._equations, np.ascontiguousarray(state)))
 
 
 class StiffSolution:
