@@ -29,25 +29,25 @@ def plain(function: Callable[..., Any]) -> types.FunctionType:
     return bound(python, **{name: plain(thing) for name, thing in called.items()})
 
 
-def is_quadrature(rule: Callable[..., None]) -> bool:
-    return rule.__module__ == quadrature.__name__
+def is_quadrature(needed: Expectations) -> bool:
+    return needed.drifts is quadrature.drifts
 
 
-def drifts(rule: Callable[..., None], *system: Any, compiled: bool | None = None, stretch: float = 1.0) -> Drifts:
-    """Ψ^M, Ψ^GF, Ψ^Var and Ψ^a of one system Q, M, P, a, a*, Δ: where not told, closed forms plain, others compiled."""
-    given = System(*map(_contiguous, system), stretch)
-    if is_quadrature(rule) if compiled is None else compiled:
-        return addresses.drifts_of(rule, given)
+def drifts(needed: Expectations, *system: Any, compiled: bool = False) -> Drifts:
+    """Ψ^M, Ψ^GF, Ψ^Var and Ψ^a of one system Q, M, P, a, a*, Δ: closed forms plain unless `compiled`."""
+    given = System(*map(_contiguous, system), 1.0)
+    if compiled or is_quadrature(needed):
+        return needed.drifts_of(given)
     out = empty_drifts(*given.M.shape)
     with np.errstate(all="ignore"):
-        plain(rule)(given, out)
+        plain(needed.drifts)(given, out)
     return out
 
 
-def many_drifts(rule: Callable[..., None], *systems: Any, compiled: bool | None = None) -> Drifts:
-    """The same of many systems Q, M, P, a, a*, Δ, stretch, the last axis of every array."""
-    given = System(*map(_contiguous, systems))
-    if is_quadrature(rule) if compiled is None else compiled:
+def many_drifts(needed: Expectations, p: int, *systems: Any, compiled: bool = False) -> Drifts:
+    """The same of many systems Q, M, P, a, a*, Δ, stretch of p students, the last axis of every array."""
+    given, rule = System(*map(_contiguous, systems), needed.pair), needed.of_many(p)
+    if compiled or is_quadrature(needed):
         return addresses.lane_drifts_of(rule, given)
     out = empty_drifts(*given.M.shape)
     with np.errstate(all="ignore"):
@@ -57,11 +57,11 @@ def many_drifts(rule: Callable[..., None], *systems: Any, compiled: bool | None 
 
 def risk(needed: Expectations, Q: Array, M: Array, P: Array, a: Array, a_star: Array) -> float:
     """The population risk of one system."""
-    if is_quadrature(needed.drifts):
+    if is_quadrature(needed):
         return needed.risks(*(part[None] for part in (Q, M, P, a, a_star)))[0]
     out = np.empty(1)
     with np.errstate(all="ignore"):
-        plain(needed.risk)(*(part[..., None] for part in (Q, M, P, a, a_star)), out)
+        plain(needed.risk)(None, *(part[..., None] for part in (Q, M, P, a, a_star)), out)
     return out[0]
 
 

@@ -117,7 +117,8 @@ class Ode(OverlapDynamics):
         replicas = self.replicas
         arrays = (self._noise(), replicas.Delta, replicas.second_layer_rate, replicas.P, replicas.a, replicas.a_star)
         noise, Delta, epsilon, P, a, a_star = map(np.ascontiguousarray, arrays)
-        rules = drifts_address(self.replicas.expectations.drifts), risk_address(self.replicas.expectations.risk)
+        needed = replicas.expectations
+        rules = needed.pair, drifts_address(needed.drifts), risk_address(needed.risk)
         return Systems(replicas.spherical, self._trained, noise, Delta, epsilon, P, a, a_star, *rules)
 
     def advance(self, to: int, deadline: float = np.inf) -> None:

@@ -20,12 +20,13 @@ def no_drifts(filled: int, system: System, out: Drifts) -> None:
 def functions(student: str, target: str, teacher: str, lane_drifts: Callable[..., None] = no_drifts) -> Functions:
     """The addresses of the functions of a student's activation and of a target with the teacher's activation."""
     one = activation(student)
-    pair = TARGETS[target].expectations(student, teacher)
+    needed = TARGETS[target].expectations(student, teacher)
     return Functions(
         over_arrays(one.value),
         over_arrays(one.derivative),
         labels_address(target, teacher),
-        risk_address(pair.risk),
+        needed.pair,
+        risk_address(needed.risk),
         lane_drifts_address(lane_drifts),
-        pair.lipschitz,
+        needed.lipschitz,
     )

@@ -15,6 +15,7 @@ import numba
 import numpy as np
 from numpy.typing import NDArray
 
+from sweeplib.maths.expectations.system import Pair
 from sweeplib.numerics.binding import bound
 from sweeplib.numerics.compiled import OneSignature, inlined
 from sweeplib.numerics.random import make_fours, random_words, two_draws
@@ -55,12 +56,14 @@ allocating = numba.njit(**_OPTIONS)
 class Functions(NamedTuple):
     """Addresses of the functions of a pair of activations and a target.
 
-    They are σ and σ' (x, out), f* (λ*, a*, out), the risk and the drifts. `lipschitz` is a bound of |σ'|, or inf.
+    They are σ and σ' (x, out), f* (λ*, a*, out), the risk and the drifts. `pair` is the argument of both of the
+    activations' functions, and `lipschitz` a bound of |σ'|, or inf.
     """
 
     value: Any
     slope: Any
     labels: Any
+    pair: Pair
     risk: Any
     drifts: Any
     lipschitz: float
@@ -356,7 +359,7 @@ def take_steps(count, settings, functions, stream, work, group):  # type: ignore
             stream.step[lane] += np.uint64(1)
         if network.waiting[0] and may_exit(network.slack):
             fill_network(work)
-            functions.risk(network.Q, network.M, network.P, network.a, network.a_star, network.risk)
+            functions.risk(functions.pair, network.Q, network.M, network.P, network.a, network.a_star, network.risk)
             note_exits(order, first, network.risk, stream.step, progress)
             network.waiting[0] = next_targets(order, first, progress, target)
             fill_slack(network.risk, target, network.slack)

@@ -13,7 +13,7 @@ from numpy.typing import NDArray
 
 from sweeplib.maths.expectations import expectations
 from sweeplib.maths.expectations.addresses import drifts_address, risk_address
-from sweeplib.maths.expectations.system import Drifts, System, empty_drifts
+from sweeplib.maths.expectations.system import Drifts, Pair, System, empty_drifts
 from sweeplib.maths.overlaps import on_sphere
 from sweeplib.numerics.compiled import pointer
 
@@ -24,7 +24,7 @@ class Systems(NamedTuple):
     """The constants of n systems.
 
     They are: the factor `noise` (n,) of Ψ^Var, γ/p in the Saad-Solla ODE; Δ (n,), ε (n,), P (n, k, k); the second
-    layers a (n, p) at the start, and a* (n, k); the addresses of the rules for drifts and risk.
+    layers a (n, p) at the start, and a* (n, k); the `pair` of the rules for drifts and risk, and their addresses.
     """
 
     spherical: bool
@@ -35,6 +35,7 @@ class Systems(NamedTuple):
     P: Array
     a: Array
     a_star: Array
+    pair: Pair
     drifts: Any
     risk: Any
 
@@ -66,7 +67,8 @@ def pointers() -> tuple[Any, Any]:
     """Pointers to `fill_slope` and `state_risk` for an integrator; both are compiled once for all activations."""
     one, rule = np.ones(1), expectations("square")
     layers = np.ones((1, 1, 1)), np.ones((1, 1)), np.ones((1, 1))
-    systems = Systems(False, False, one, one, one, *layers, drifts_address(rule.drifts), risk_address(rule.risk))
+    addresses = drifts_address(rule.drifts), risk_address(rule.risk)
+    systems = Systems(False, False, one, one, one, *layers, rule.pair, *addresses)
     given = numba.types.int64, numba.typeof(one), numba.typeof(systems), numba.typeof(work_space(1, 1))
     slope = pointer(fill_slope, numba.void(*given, numba.typeof(one)), unpacked=unpack)
     return slope, pointer(state_risk, numba.float64(*given), unpacked=unpack)
@@ -111,7 +113,7 @@ def fill_slope(i: int, state: Array, systems: Systems, work: Work, slope: Array)
     for j in range(p):
         a[j] = systems.a[i, j]
     unpacked(state, spherical, trained, Q, M, a)
-    systems.drifts(System(Q, M, systems.P[i], a, systems.a_star[i], systems.Delta[i], 1.0), drifts)
+    systems.drifts(System(Q, M, systems.P[i], a, systems.a_star[i], systems.Delta[i], 1.0, systems.pair), drifts)
     flow = drifts.GF
     for j in range(p):
         for l in range(p):  # noqa: E741
@@ -139,6 +141,7 @@ def state_risk(i: int, state: Array, systems: Systems, work: Work) -> float:
         a[j] = systems.a[i, j]
     unpacked(state, systems.spherical, systems.trained, Q, M, a)
     systems.risk(
+        systems.pair,
         Q.reshape((p, p, 1)),
         M.reshape((p, k, 1)),
         systems.P[i].reshape((k, k, 1)),

@@ -116,7 +116,7 @@ def sde_work(settings, state, constants):  # type: ignore[no-untyped-def]
         np.empty((p, k, lanes)),
         np.zeros((p, p, lanes)),
         np.empty(lanes, np.bool_),
-        System(Q, M, P, a, given.a_star, given.Delta, stretch),
+        System(Q, M, P, a, given.a_star, given.Delta, stretch, None),
         Drifts(tall[0], matrices[0], matrices[1], wide[0]),
         Fields(z, wide[1], teacher, wide[2], wide[3], rows[1], rows[2], rows[3], rows[4], rows[7], rows[8]),
         Step(tall[1], matrices[2], np.empty((p, lanes))),
@@ -215,6 +215,13 @@ def sde_prepare(settings, functions, work, broken):  # type: ignore[no-untyped-d
             if indefinite[lane] and not broken[lane]:
                 settings.reflect(Q, M, A, lane, spherical)
         factorise(Q, M, L_star, A, B, indefinite)
+
+
+@kernel
+def with_pair(system, pair):  # type: ignore[no-untyped-def]
+    """The system with the functions of its activations, as the rules take it."""
+    Q, M, P, a, a_star, Delta, stretch, _ = system
+    return System(Q, M, P, a, a_star, Delta, stretch, pair)
 
 
 @kernel
@@ -363,7 +370,7 @@ def sde_step(settings, functions, stream, work, broken):  # type: ignore[no-unty
     for s in range(settings.samples):
         draw_sample(sample.z[s * width : (s + 1) * width], settings, functions, work)
         add_noise(settings, work)
-    functions.drifts(filled_lanes(broken), system, drifts)
+    functions.drifts(filled_lanes(broken), with_pair(system, functions.pair), drifts)
     for i in range(p):
         for j in range(i + 1):
             for lane in range(lanes):

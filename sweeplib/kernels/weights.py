@@ -262,7 +262,7 @@ def note_exits(replica, exits, functions, step, room):  # type: ignore[no-untype
     """Record a step as exit of the thresholds that the risk reaches; return whether the run stops."""
     p, k = len(replica.a), len(replica.a_star)
     second_layers = replica.a.reshape((p, 1)), replica.a_star.reshape((k, 1))
-    functions.risk(exits.Q, exits.M, exits.P, second_layers[0], second_layers[1], room.risk)
+    functions.risk(functions.pair, exits.Q, exits.M, exits.P, second_layers[0], second_layers[1], room.risk)
     for t in range(exits.targets.shape[0]):
         if exits.exits[t] < 0 and room.risk[0] <= exits.targets[t]:
             exits.exits[t] = step

@@ -217,7 +217,7 @@ def _numerics_version(
     pair, forms = wanted.expectations(student, teacher), (activation(student), activation(teacher))
     functions: list[Callable[..., Any] | None] = [
         *(function for form in forms for function in (form.value, form.derivative)),
-        *(pair.risk, pair.drifts, pair.finer, pair.in_lanes),
+        *(pair.risk, pair.drifts, pair.in_lanes, *((pair.finer.drifts,) if pair.finer else ())),
         *(wanted.labels, wanted.expectations, law.weights),
         *(OBSERVABLES[name].function_of(kind.view) for name in observables),
     ]

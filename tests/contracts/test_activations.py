@@ -180,7 +180,7 @@ def drawn(factor, chunks, seed):
 def computed(pair, omega, p, a, a_star, Delta):
     """Risk and drifts by the rules as they are written, uncompiled."""
     needed, system = expectations(*pair.split("|")), (*plain.blocks(omega, p), a, a_star)
-    found = plain.drifts(needed.drifts, *system, Delta)
+    found = plain.drifts(needed, *system, Delta)
     return np.concatenate([[plain.risk(needed, *system)], *map(np.ravel, found)])
 
 

@@ -92,7 +92,7 @@ def test_drifts_of_many_systems_are_those_of_one(name, activation):
     lanes = [np.repeat(part[..., None], 2, axis=-1) for part in (Q, M, P, A, np.ones(2), np.full((), DELTA))]
     rules = problem_expectations(problem)
     for rule in filter(None, (rules.in_lanes, rules.in_turn)):
-        out = lane_drifts_of(rule, System(*lanes, np.ones(2)))
+        out = lane_drifts_of(rule, System(*lanes, np.ones(2), rules.pair))
         for one, many in zip(drifts, out, strict=True):
             np.testing.assert_allclose(many, one[..., None] * np.ones(2), rtol=1e-10, atol=1e-12)
 

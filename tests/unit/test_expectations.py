@@ -18,12 +18,12 @@ def of(pair):
     return expectations(*pair.split("|"))
 
 
-def filled(function, omega, p, a, a_star, Delta):
-    return plain.drifts(function, *blocks(omega, p), a, a_star, Delta)
+def filled(needed, omega, p, a, a_star, Delta):
+    return plain.drifts(needed, *blocks(omega, p), a, a_star, Delta)
 
 
 def drifts(pair, omega, p, a, a_star, Delta):
-    return filled(of(pair).drifts, omega, p, a, a_star, Delta)
+    return filled(of(pair), omega, p, a, a_star, Delta)
 
 
 def risk(pair, omega, p, a, a_star):
@@ -118,7 +118,7 @@ def test_quadrature_equals_closed_forms_as_nearly_as_it_says(pair, rank):
     """Two routes to the same numbers, of singular Ω too; the finer rule tells the error of the usual one."""
     quadrature = FAMILIES["quadrature"].pair_expectations(*map(activation, pair.split("|")))
     system = wishart(np.random.default_rng(3), 5, rank), 3, np.array([1.0, -0.7, 1.3]), np.array([0.8, 1.5]), 0.3
-    exact, usual, finer = (filled(f, *system) for f in (of(pair).drifts, quadrature.drifts, quadrature.finer))
+    exact, usual, finer = (filled(rule, *system) for rule in (of(pair), quadrature, quadrature.finer))
     for closed, result, fine in zip(exact, usual, finer, strict=True):
         error, largest = np.abs(result - closed).max(), np.abs(closed).max()
         assert error <= 1e-5 * largest
@@ -158,8 +158,8 @@ def test_relu_units_equal_opposite_or_without_weights():
 def test_functions_bound_differently_have_names_of_their_own():
     """Cached machine code is linked by name: two functions of one name, loaded together, become one of them."""
     known = {}
-    for pair in ("relu|erf", "erf|relu", "relu|relu"):
-        for function in (of(pair).risk, of(pair).drifts, of(pair).finer):
+    for pair in ("erf|erf", "tanh|erf", "he3|he3", "relu|relu"):
+        for function in (of(pair).risk, of(pair).drifts, (of(pair).finer or of(pair)).drifts):
             called = (function.__globals__.get(name) for name in function.__code__.co_names)
             for inner in (thing.py_func for thing in called if isinstance(thing, Dispatcher)):
                 constants = [inner.__globals__.get(name) for name in inner.__code__.co_names]

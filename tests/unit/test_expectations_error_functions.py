@@ -17,7 +17,7 @@ MIXTURE_ERROR = {"erf": 1e-15, "tanh": 4e-9, "sigmoid": 2e-9}
 
 def flat(pair, omega, p, a, a_star, Delta):
     system = *plain.blocks(omega, p), a, a_star
-    found = plain.drifts(pair.drifts, *system, Delta)
+    found = plain.drifts(pair, *system, Delta)
     return np.concatenate([[plain.risk(pair, *system)], *map(np.ravel, found)])
 
 

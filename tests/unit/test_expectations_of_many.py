@@ -57,13 +57,13 @@ def systems(p, k, count):
 
 def of_many(pair, p, parts, compiled=True):
     """Ψ^M, Ψ^GF, Ψ^Var and Ψ^a, the last axis the system."""
-    return plain.many_drifts(of(pair).of_many(p), *parts, compiled=compiled)
+    return plain.many_drifts(of(pair), p, *parts, compiled=compiled)
 
 
 def of_one(pair, parts, n, factor):
     """The same of system number n alone, with Ω times a factor, by `drifts`."""
     overlaps = (factor * part[..., n] for part in parts[:3])
-    return plain.drifts(of(pair).drifts, *overlaps, parts[3][:, n], parts[4][:, n], parts[5][n])
+    return plain.drifts(of(pair), *overlaps, parts[3][:, n], parts[4][:, n], parts[5][n])
 
 
 SHAPES = [(1, 1), (3, 2), (9, 1)]

@@ -20,7 +20,7 @@ def of(pair):
 
 def drifts(needed, omega, a, a_star):
     """Ψ^M, Ψ^GF, Ψ^Var, Ψ^a."""
-    return plain.drifts(needed.drifts, *blocks(omega, len(a)), a, a_star, DELTA)
+    return plain.drifts(needed, *blocks(omega, len(a)), a, a_star, DELTA)
 
 
 def closed_forms(pair, omega, a, a_star):

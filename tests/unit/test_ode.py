@@ -112,7 +112,7 @@ def plain_slope(problem, P):
 
     def slope(_, state):
         Q, M = state[: p * p].reshape(p, p), state[p * p :].reshape(p, k)
-        drift_M, drift_Q, drift_Var, _ = plain.drifts(pair.drifts, Q, M, P, a, a_star, problem.Delta)
+        drift_M, drift_Q, drift_Var, _ = plain.drifts(pair, Q, M, P, a, a_star, problem.Delta)
         return np.concatenate([(drift_Q + problem.gamma / p * drift_Var).ravel(), drift_M.ravel()])
 
     return slope

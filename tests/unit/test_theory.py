@@ -18,7 +18,7 @@ SETTINGS = [(1, 0.05, 0.3), (2, 0.2, 1.0), (4, 0.4, 0.0), (8, 1.5, 0.5)]
 def spherical_drifts(M, Q, gamma, Delta):
     p = len(M)
     one = np.ones((1, 1))
-    drift_M, drift_Q, drift_Var, _ = plain.drifts(expectations("square").drifts, Q, M, one, np.ones(p), one[0], Delta)
+    drift_M, drift_Q, drift_Var, _ = plain.drifts(expectations("square"), Q, M, one, np.ones(p), one[0], Delta)
     drift_Q += gamma / p * drift_Var
     norm = np.diagonal(drift_Q)
     return drift_M - M * norm[:, None] / 2, drift_Q - Q * (norm[:, None] + norm) / 2

@@ -10,8 +10,9 @@ from typing import Any
 import numpy as np
 from numba import types
 
-from sweeplib.maths.expectations.system import Drifts, System, empty_drifts
-from sweeplib.numerics.compiled import OneSignature, called, pointer
+from sweeplib.maths.expectations.system import Drifts, Pair, System, empty_drifts
+from sweeplib.numerics.binding import bound
+from sweeplib.numerics.compiled import OneSignature, in_loops, inlined, over_arrays, pointer
 
 Array = np.ndarray[Any, np.dtype[np.float64]]
 
@@ -20,24 +21,38 @@ def _matrices(dimensions: int) -> types.Type:
     return types.Array(types.float64, dimensions, "C")
 
 
+_LINE = _matrices(1)
+_PAIR = types.NamedTuple(
+    [
+        *[types.FunctionType(types.void(_LINE, _LINE))] * 2,
+        types.FunctionType(types.void(types.int64, _LINE, _LINE)),
+        types.Array(types.int64, 1, "C"),
+        *[_LINE] * 2,
+        _matrices(2),
+        *[_LINE] * 2,
+    ],
+    Pair,
+)
+
+
 def _system_type(lanes: int) -> types.Type:
     """The type of a System, of one (lanes = 0) or many (1)."""
     matrix, layer = _matrices(2 + lanes), _matrices(1 + lanes)
     number = _matrices(1) if lanes else types.float64
-    return types.NamedTuple([matrix, matrix, matrix, layer, layer, number, number], System)
+    return types.NamedTuple([matrix, matrix, matrix, layer, layer, number, number, _PAIR], System)
 
 
 def _drifts_type(lanes: int) -> types.Type:
     return types.NamedTuple([*[_matrices(2 + lanes)] * 3, _matrices(1 + lanes)], Drifts)
 
 
-_RISK = types.void(*[_matrices(3)] * 3, *[_matrices(2)] * 2, _matrices(1))
+_RISK = types.void(_PAIR, *[_matrices(3)] * 3, *[_matrices(2)] * 2, _matrices(1))
 _DRIFTS = types.void(_system_type(0), _drifts_type(0))
 _DRIFTS_IN_LANES = types.void(types.int64, _system_type(1), _drifts_type(1))
 
 
 def risk_address(rule: Callable[..., None]) -> Any:
-    """A rule for the risk of many systems, `risk(Q, M, P, a, a_star, out)`, as an argument of compiled code."""
+    """A rule for the risk of many systems, `risk(pair, Q, M, P, a, a_star, out)`, as an argument of compiled code."""
     return pointer(rule, _RISK)
 
 
@@ -51,12 +66,86 @@ def lane_drifts_address(rule: Callable[..., None]) -> Any:
     return pointer(rule, _DRIFTS_IN_LANES)
 
 
-def risks(rule: Callable[..., None], Q: Array, M: Array, P: Array, a: Array, a_star: Array) -> Array:
+def ridge_address(functions: tuple[Callable[[float], float], ...]) -> Any:
+    """A function (which, x, out) that fills out (n,) with one of several functions of a number at x (n,)."""
+    *others, chosen = functions
+    filled = _filled(chosen)
+    for number, function in reversed(list(enumerate(others))):
+        filled = _chosen(number, _filled(function), filled)
+    return pointer(_fill_ridge, types.void(types.int64, _LINE, _LINE), fill=filled)
+
+
+@cache
+def _filled(function: Callable[[float], float]) -> Callable[..., None]:
+    return bound(_fill_all, function=in_loops(function))
+
+
+@cache
+def _chosen(number: int, first: Callable[..., None], others: Callable[..., None]) -> Callable[..., None]:
+    return bound(_fill_chosen, number=number, first=inlined(first), others=inlined(others))
+
+
+def _unbound(*_: Any) -> Any:
+    raise NotImplementedError("bound by `ridge_address`")
+
+
+function = fill = first = others = _unbound
+number = 0
+
+
+def _fill_ridge(which, x, out):  # type: ignore[no-untyped-def]
+    fill(which, x, out)
+
+
+def _fill_all(which, x, out):  # type: ignore[no-untyped-def]
+    for n in range(x.shape[0]):
+        out[n] = function(x[n])
+
+
+def _fill_chosen(which, x, out):  # type: ignore[no-untyped-def]
+    if which == number:
+        first(which, x, out)
+    else:
+        others(which, x, out)
+
+
+@cache
+def no_functions() -> Pair:
+    """The `Pair` of closed forms, which do not read it."""
+    nothing = over_arrays(_same)
+    empty, rows = np.empty(0), np.empty((0, 1))
+    return Pair(nothing, nothing, ridge_address((_same,)), np.zeros(1, np.int64), empty, empty, rows, empty, empty)
+
+
+def _same(x: float) -> float:
+    return x
+
+
+def risks(pair: Pair, rule: Callable[..., None], Q: Array, M: Array, P: Array, a: Array, a_star: Array) -> Array:
     """The risk of n systems (n,): Q (n, p, p), M (n, p, k), P (n, k, k), a (n, p), a_star (n, k)."""
     matrices = (_owned(matrix.transpose(1, 2, 0)) for matrix in (Q, M, P))
     layers = (_owned(layer.T) for layer in (a, a_star))
     out = np.empty(len(M))
-    _call_risk()(risk_address(rule), *matrices, *layers, out)
+    _calls(_call_risk)(risk_address(rule), pair, *matrices, *layers, out)
+    return out
+
+
+def drifts_of(rule: Callable[..., None], system: System) -> Drifts:
+    """The drifts of one system by a rule."""
+    Q, M, P, a, a_star = map(_owned, system[:5])
+    out = empty_drifts(*system.M.shape)
+    given = System(Q, M, P, a, a_star, float(system.Delta), float(system.stretch), system.pair or no_functions())
+    _calls(_call_drifts)(drifts_address(rule), given, out)
+    return out
+
+
+def lane_drifts_of(rule: Callable[..., None], system: System, filled: int | None = None) -> Drifts:
+    """The drifts of many systems by a rule; at least the first `filled` are computed."""
+    lanes = system.M.shape[2]
+    out = empty_drifts(*system.M.shape)
+    Q, M, P, a, a_star, Delta, stretch = map(_owned, system[:7])
+    given = System(Q, M, P, a, a_star, Delta, stretch, system.pair or no_functions())
+    _calls(_call_drifts_in_lanes)(lane_drifts_address(rule), lanes if filled is None else filled, given, out)
     return out
 
 
@@ -66,26 +155,17 @@ def _owned(part: Any) -> Array:
 
 
 @cache
-def _call_risk() -> OneSignature:
-    return OneSignature(_call)
+def _calls(template: Callable[..., None]) -> OneSignature:
+    return OneSignature(template)
 
 
-def _call(rule, Q, M, P, a, a_star, out):  # type: ignore[no-untyped-def]
-    rule(Q, M, P, a, a_star, out)
+def _call_risk(rule, pair, Q, M, P, a, a_star, out):  # type: ignore[no-untyped-def]
+    rule(pair, Q, M, P, a, a_star, out)
 
 
-def drifts_of(rule: Callable[..., None], system: System) -> Drifts:
-    """The drifts of one system by a rule."""
-    Q, M, P, a, a_star = map(_owned, system[:5])
-    out = empty_drifts(*system.M.shape)
-    called(drifts_address(rule), System(Q, M, P, a, a_star, float(system.Delta), float(system.stretch)), out)
-    return out
+def _call_drifts(rule, system, out):  # type: ignore[no-untyped-def]
+    rule(system, out)
 
 
-def lane_drifts_of(rule: Callable[..., None], system: System, filled: int | None = None) -> Drifts:
-    """The drifts of many systems by a rule; at least the first `filled` are computed."""
-    lanes = system.M.shape[2]
-    out = empty_drifts(*system.M.shape)
-    given = System(*map(_owned, system))
-    called(lane_drifts_address(rule), lanes if filled is None else filled, given, out)
-    return out
+def _call_drifts_in_lanes(rule, filled, system, out):  # type: ignore[no-untyped-def]
+    rule(filled, system, out)

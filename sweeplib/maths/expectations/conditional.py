@@ -13,7 +13,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from sweeplib.numerics.compiled import inlined
+from sweeplib.numerics.compiled import inlined, without_references
 
 Array = np.ndarray[Any, np.dtype[np.float64]]
 
@@ -40,17 +40,20 @@ class Given(NamedTuple):
 
 
 @inlined
-def givens(weight: Array, kink: Array, nodes: Any, weights: Any, orders: int, arc: Any) -> Given:
-    """Work arrays for fields with these weights and kinks."""
-    n = len(weight)
-    table = np.empty((len(nodes), orders))
-    fill_table(np.array(nodes), np.array(weights), table)
+def givens(weight: Array, kink: Array, inner: Array, orders: int, arcs: int) -> Given:
+    """Work arrays for fields with these weights and kinks.
+
+    `inner` is a rule (2, nodes), `arcs` the number of nodes on an arc.
+    """
+    n, nodes = len(weight), inner.shape[1]
+    table = np.empty((nodes, orders))
+    fill_table(inner[0], inner[1], table)
     fields = np.empty(n), np.empty(n), np.empty((n, n))
-    series = np.zeros((2, n)), np.zeros((n, orders)), np.zeros((n, orders)), np.empty((n, n, 3, len(arc)))
-    return Given(weight, kink, *fields, *series, np.array(nodes), np.empty(len(nodes)), table)
+    series = np.zeros((2, n)), np.zeros((n, orders)), np.zeros((n, orders)), np.empty((n, n, 3, arcs))
+    return Given(weight, kink, *fields, *series, inner[0], np.empty(nodes), table)
 
 
-@inlined
+@without_references
 def fill_table(nodes: Array, weights: Array, table: Array) -> None:
     """Fill w_q h_l(x_q) (node, order)."""
     for q in range(len(nodes)):
@@ -60,18 +63,18 @@ def fill_table(nodes: Array, weights: Array, table: Array) -> None:
             table[q, order] = (nodes[q] * table[q, order - 1] - previous) / math.sqrt(1.0 * order)
 
 
-@inlined
-def fill_arcs(rho: float, nodes: Array, weights: Array, arcs: Array) -> None:
+@without_references
+def fill_arcs(rho: float, arc: Array, arcs: Array) -> None:
     """Fill sin ϑ, 1/(2 cos²ϑ) and the weights (3, node) of the integral from 0 to asin ρ."""
     end = math.asin(rho)
-    for q in range(len(nodes)):
-        sine, cosine = math.sin(end * nodes[q]), math.cos(end * nodes[q])
+    for q in range(arc.shape[1]):
+        sine, cosine = math.sin(end * arc[0, q]), math.cos(end * arc[0, q])
         arcs[0, q], arcs[1, q] = sine, 0.5 / (cosine * cosine)
-        arcs[2, q] = (rho - sine) * end * weights[q] / (2.0 * math.pi)
+        arcs[2, q] = (rho - sine) * end * arc[1, q] / (2.0 * math.pi)
 
 
-@inlined
-def fill_residuals(given: Given, omega: Array, first: Array, second: Array, arc: Array, arc_weights: Array) -> None:
+@without_references
+def fill_residuals(given: Given, omega: Array, first: Array, second: Array, arc: Array) -> None:
     """Fill s_m and ρ_mn of z_m − first_m u_1 − second_m u_2, and the arcs of ρ between fields with kinks.
 
     A scale is zero if the variance is zero up to rounding.
@@ -86,13 +89,14 @@ def fill_residuals(given: Given, omega: Array, first: Array, second: Array, arc:
             bound = scale[m] * scale[q]
             rho[m, q] = 0.0 if bound == 0.0 else max(min(covariance / scale[m] / scale[q], 1.0), -1.0)
             if q < m and given.kink[m] * given.kink[q] != 0.0:
-                fill_arcs(rho[m, q], arc, arc_weights, given.arcs[m, q])
+                fill_arcs(rho[m, q], arc, given.arcs[m, q])
 
 
-@inlined
+@without_references
 def project(samples: Array, table: Array, series: Array) -> float:
     """Fill the coefficients c_l of τ from its values at the nodes; return E[τ²]."""
-    series[:] = 0.0
+    for order in range(len(series)):
+        series[order] = 0.0
     square = 0.0
     for q in range(len(samples)):
         square += table[q, 0] * samples[q] * samples[q]
@@ -101,7 +105,7 @@ def project(samples: Array, table: Array, series: Array) -> float:
     return square
 
 
-@inlined
+@without_references
 def fill_rectified(mean: float, scale: float, series: Array) -> float:
     """Fill the coefficients c_l of z⁺; return E[z⁺²]."""
     edge = max(min(mean / scale, 38.0), -38.0) if scale > 0.0 else math.copysign(38.0, mean)
@@ -115,7 +119,7 @@ def fill_rectified(mean: float, scale: float, series: Array) -> float:
     return (mean * mean + scale * scale) * above + mean * scale * density
 
 
-@inlined
+@without_references
 def rectified_product(edge: float, other: float, arcs: Array) -> float:
     """The integral in E[z⁺ z'⁺] over the arc, at h and h'."""
     total = 0.0
@@ -125,7 +129,7 @@ def rectified_product(edge: float, other: float, arcs: Array) -> float:
     return total
 
 
-@inlined
+@without_references
 def second_moment(given: Given) -> float:
     """E[(Σ_m b_m σ_m)²]."""
     smooth, rectified, scale, kink = given.smooth, given.rectified, given.scale, given.kink

@@ -23,7 +23,7 @@ from sweeplib.maths.activations import Activation
 from sweeplib.maths.expectations.error_functions_in_lanes import drifts_in_lanes
 from sweeplib.maths.expectations.expectations import FAMILIES, Expectations, Family
 from sweeplib.maths.expectations.in_turn import drifts_in_turn
-from sweeplib.maths.expectations.system import Drifts, System
+from sweeplib.maths.expectations.system import Drifts, Pair, System
 from sweeplib.numerics.arc_sine import add_arc_sines, arc_sine, arc_sines_sum, near_arc_sine
 from sweeplib.numerics.binding import bound
 from sweeplib.numerics.compiled import inlined, specialised, without_references
@@ -48,7 +48,7 @@ class Mixture(NamedTuple):
     slopes: tuple[float, ...]
 
 
-def risk(Q: Array, M: Array, P: Array, a: Array, a_star: Array, out: Array) -> None:
+def risk(pair: Pair, Q: Array, M: Array, P: Array, a: Array, a_star: Array, out: Array) -> None:
     """R = ½ e0² + ½ Σ b_m b_n I2(m, n), every lane on its own."""
     p, k, lanes = M.shape
     for lane in range(lanes):

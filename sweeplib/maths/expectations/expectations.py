@@ -3,14 +3,14 @@
 import math
 from collections.abc import Callable
 from dataclasses import dataclass
-from functools import cache
+from functools import cache, cached_property
 
 import numpy as np
 from numpy.typing import NDArray
 
 from sweeplib.maths.activations import Activation, activation
 from sweeplib.maths.expectations import addresses
-from sweeplib.maths.expectations.system import Drifts, System
+from sweeplib.maths.expectations.system import Drifts, Pair, System
 from sweeplib.registry import Registry
 
 Array = NDArray[np.float64]
@@ -22,7 +22,7 @@ class Expectations:
 
     With E = f* + √Δ z − f, f = (1/p) Σ a_i σ(λ_i), f* = (1/k) Σ a*_r σ*(λ*_r):
 
-    `risk(Q, M, P, a, a_star, out)` fills `out` with ½ E[(f* − f)²]. The last axis of every array counts
+    `risk(pair, Q, M, P, a, a_star, out)` fills `out` with ½ E[(f* − f)²]. The last axis of every array counts
     independent systems (lanes): Q (p, p, n), M (p, k, n), P (k, k, n), a (p, n), a_star (k, n), out (n,).
     A lane's value never depends on the others.
 
@@ -35,7 +35,8 @@ class Expectations:
 
     All are compiled functions, or plain Python that numba compiles, without calls to other Python functions.
 
-    finer : `drifts` by a finer rule, to estimate its error; None for closed forms.
+    functions : returns what rules by quadrature need to know of the activations, the `pair`.
+    finer : the same by a finer rule, to estimate the error of the drifts; None for closed forms.
     in_turn : an `in_lanes` that is faster for `wide` or more student units.
     lipschitz : a bound of |σ'| of the student, if known.
     """
@@ -44,10 +45,16 @@ class Expectations:
     risk: Callable[..., None]
     drifts: Callable[..., None]
     in_lanes: Callable[..., None]
-    finer: Callable[..., None] | None = None
+    functions: Callable[[], Pair] = addresses.no_functions
+    finer: "Expectations | None" = None
     in_turn: Callable[..., None] | None = None
     wide: int = 1
     lipschitz: float = math.inf
+
+    @cached_property
+    def pair(self) -> Pair:
+        """The first argument of `risk`, and the `pair` of a system."""
+        return self.functions()
 
     def of_many(self, p: int) -> Callable[..., None]:
         """The drifts of many systems of p students: `in_lanes`, or `in_turn` if that is faster."""
@@ -55,11 +62,11 @@ class Expectations:
 
     def risks(self, Q: Array, M: Array, P: Array, a: Array, a_star: Array) -> Array:
         """The population risk of n systems (n,): Q (n, p, p), M (n, p, k), P (n, k, k), a (n, p), a_star (n, k)."""
-        return addresses.risks(self.risk, Q, M, P, a, a_star)
+        return addresses.risks(self.pair, self.risk, Q, M, P, a, a_star)
 
     def drifts_of(self, system: System) -> Drifts:
         """The drifts of one system."""
-        return addresses.drifts_of(self.drifts, system)
+        return addresses.drifts_of(self.drifts, system._replace(pair=self.pair))
 
     def drift_errors(self, Q: Array, M: Array, P: Array, a: Array, a_star: Array, Delta: Array) -> Array:
         """The error (n,) of the drifts of n systems, relative to the largest drift; 0 for closed forms.
@@ -68,8 +75,7 @@ class Expectations:
         """
         errors = np.empty(len(M))
         for i, system in enumerate(map(System, Q, M, P, a, a_star, Delta, np.ones(len(M)))):
-            rules = self.drifts, self.finer or self.drifts
-            coarse, fine = (_flat(addresses.drifts_of(rule, system)) for rule in rules)
+            coarse, fine = (_flat(rule.drifts_of(system)) for rule in (self, self.finer or self))
             errors[i] = np.abs(fine - coarse).max() / max(np.abs(fine).max(), np.finfo(float).tiny)
         return errors
 

@@ -33,7 +33,7 @@ def drifts_in_turn(filled: int, system: System, out: Drifts) -> None:
             a_star[r] = system.a_star[r, lane]
             for s in range(k):
                 P[r, s] = system.P[r, s, lane]
-        drifts(System(Q, M, P, a, a_star, system.Delta[lane], system.stretch[lane]), found)
+        drifts(System(Q, M, P, a, a_star, system.Delta[lane], system.stretch[lane], system.pair), found)
         for i in range(p):
             out.a[i, lane] = found.a[i]
             for j in range(p):

@@ -21,7 +21,7 @@ from sweeplib.maths.activations import Activation
 from sweeplib.maths.expectations.expectations import FAMILIES, Expectations, Family
 from sweeplib.maths.expectations.fields import fill_fields
 from sweeplib.maths.expectations.polynomials_in_lanes import drifts_in_lanes
-from sweeplib.maths.expectations.system import Drifts, System
+from sweeplib.maths.expectations.system import Drifts, Pair, System
 from sweeplib.numerics.binding import bound
 from sweeplib.numerics.compiled import inlined, without_references
 
@@ -54,7 +54,7 @@ def mean_of_product(left: Weights, right: Weights, variance: float, other: float
     return total
 
 
-def risk(Q: Array, M: Array, P: Array, a: Array, a_star: Array, out: Array) -> None:
+def risk(pair: Pair, Q: Array, M: Array, P: Array, a: Array, a_star: Array, out: Array) -> None:
     """R = ½ Σ_mn b_m b_n S_mn[0, 0], every lane on its own."""
     p, k, lanes = M.shape
     for lane in range(lanes):

@@ -1,24 +1,31 @@
-"""Any two activations, known by value and derivative alone, by quadrature; a kink at zero costs no accuracy.
+"""Any activation and any sum of ridge functions, known by value and derivative alone, by quadrature.
 
-All fields share one index, z = (λ, λ*) ~ N(0, Ω), and E = Σ_m b_m σ_m(z_m) + √Δ ζ with b = (−a/p, a*/k). Two fields are
-z_i = s_i u_1 and z_m = s_m (ρ u_1 + √(1−ρ²) u_2); rules for u are those of `plane`, split where either field is zero.
+The functions are called by address, so the rules are compiled once for all of them. A kink at zero costs no accuracy.
+
+All fields share one index, z = (λ, κ) ~ N(0, Ω) with κ_r = v_r·λ*, and E = Σ_m b_m σ_m(z_m) + √Δ ζ with b = (−a/p, c).
+Two fields are z_i = s_i u_1 and z_m = s_m (ρ u_1 + √(1−ρ²) u_2); rules for u are those of `plane`, split where either
+field is zero.
 
 E[σ'_i z_j σ_m] = cov(z_j, u_1) E[σ'_i u_1 σ_m] + cov(z_j, u_2) E[σ'_i u_2 σ_m], and
 Ψ^Var_ij = a_i a_j E[σ'_i σ'_j (Δ + E[(Σ_m b_m σ_m)² | z_i, z_j])], the inner expectation as in `conditional`.
 
-Errors, by `finer` and by closed forms, at variances of order one and also where Ω is singular: mostly below 10⁻⁶ of the
-largest entry, 10⁻⁵ at worst, with or without a kink at zero. A kink elsewhere, or features much narrower than a field's
-standard deviation and away from zero, cost more: `finer` tells.
+Errors, by finer nodes and by closed forms, at variances of order one and also where Ω is singular: mostly below 10⁻⁶ of
+the largest entry, 10⁻⁵ at worst, with or without a kink at zero. A kink elsewhere, or features much narrower than a
+field's standard deviation and away from zero, cost more: finer nodes tell.
 """
 
 import math
-from functools import cache
-from typing import Any
+from collections.abc import Sequence
+from dataclasses import replace
+from functools import cache, partial
+from typing import Any, NamedTuple
 
 import numpy as np
+from numpy.typing import NDArray
 
 from sweeplib.maths.activations import Activation
-from sweeplib.maths.expectations import gauss, mean_products
+from sweeplib.maths.expectations import gauss
+from sweeplib.maths.expectations.addresses import ridge_address
 from sweeplib.maths.expectations.conditional import (
     Given,
     fill_rectified,
@@ -28,152 +35,344 @@ from sweeplib.maths.expectations.conditional import (
     second_moment,
 )
 from sweeplib.maths.expectations.expectations import FAMILIES, Expectations, Family
-from sweeplib.maths.expectations.fields import fill_fields
 from sweeplib.maths.expectations.in_turn import drifts_in_turn
-from sweeplib.maths.expectations.plane import Plane, components, fill_lines, line_angle, on_a_line, planes, split_at
-from sweeplib.maths.expectations.system import Drifts, System
+from sweeplib.maths.expectations.plane import (
+    Plane,
+    components,
+    fill_lines,
+    line_angle,
+    on_a_line,
+    planes,
+    split_at,
+)
+from sweeplib.maths.expectations.system import Drifts, Pair, System
 from sweeplib.numerics.binding import bound
-from sweeplib.numerics.compiled import inlined, specialised
+from sweeplib.numerics.compiled import inlined, over_arrays, specialised, without_references
 
 Array = np.ndarray[Any, np.dtype[np.float64]]
 
 
-def _unbound(*_: Any) -> Any:
-    raise NotImplementedError("bound by `of`")
+class Fields(NamedTuple):
+    """All fields that enter, students first, then ridges, then λ* if these are not the ridges.
+
+    They are: Ω (N, N); for students and ridges the weights b, the number of the target's function or −1, κ, and whether
+    the function has a rest (n,); the place of λ*_1; and at nodes the values of two fields, of their functions and of
+    their slopes (2, nodes).
+    """
+
+    omega: Array
+    weight: Array
+    which: NDArray[np.int64]
+    kink: Array
+    rest: Array
+    teacher: int
+    field: Array
+    value: Array
+    slope: Array
 
 
-student_value = student_slope = teacher_value = means = expanded = _unbound
-student_kink = teacher_kink = 0.0
-student_rest = teacher_rest = True
-orders = 0
-angles = angular = radii = radial = line = half = inner = inner_weights = arc = arc_weights = (0.0,)
+@inlined
+def fields_of(pair: Pair, p: int, k: int, nodes: int) -> Fields:
+    """Work arrays for p students and k teachers."""
+    ridges = len(pair.weights)
+    n = p + (ridges if ridges > 0 else k)
+    kink, rest, which = np.empty(n), np.empty(n), np.empty(n, np.int64)
+    for m in range(n):
+        which[m] = -1 if m < p else pair.which[m - p if ridges > 0 else 0]
+        kink[m], rest[m] = pair.kinks[which[m] + 1], pair.rests[which[m] + 1]
+    size, teacher = (n + k, n) if ridges > 0 else (n, p)
+    work = np.empty((2, nodes)), np.empty((2, nodes)), np.empty((2, nodes))
+    return Fields(np.empty((size, size)), np.empty(n), which, kink, rest, teacher, *work)
 
 
-def pair_means(
-    plane: Plane, count: int, scale: float, along: float, across: float, p: int, m: int
-) -> tuple[float, ...]:
-    """E[σ_i σ_m], E[σ'_i u_1 σ_m] and E[σ'_i u_2 σ_m] of z_i = scale u_1 and z_m = along u_1 + across u_2."""
+@inlined
+def fill_fields(pair: Pair, Q: Array, M: Array, P: Array, a: Array, a_star: Array, fields: Fields) -> None:
+    """Fill Ω and b of one system."""
+    p, k = M.shape
+    omega, weight, at = fields.omega, fields.weight, fields.teacher
+    for i in range(p):
+        weight[i] = -a[i] / p
+        for j in range(p):
+            omega[i, j] = Q[i, j]
+        for r in range(k):
+            omega[i, at + r] = omega[at + r, i] = M[i, r]
+    for r in range(k):
+        for s in range(k):
+            omega[at + r, at + s] = P[r, s]
+    ridges = len(pair.weights)
+    if ridges == 0:
+        for r in range(k):
+            weight[p + r] = a_star[r] / k
+    for e in range(ridges):
+        weight[p + e] = pair.weights[e]
+        for m in range(at + k):
+            if m < p or m >= at:
+                total = 0.0
+                for r in range(k):
+                    total += pair.directions[e, r] * omega[at + r, m]
+                omega[p + e, m] = omega[m, p + e] = total
+    for e in range(ridges):
+        for f in range(ridges):
+            total = 0.0
+            for r in range(k):
+                total += pair.directions[f, r] * omega[p + e, at + r]
+            omega[p + e, p + f] = total
+
+
+@inlined
+def fill_values(pair: Pair, which: int, x: Array, out: Array) -> None:
+    """Fill out with the target's function of this number at x, or with σ(x) for −1."""
+    if which < 0:
+        pair.student_value(x, out)
+    else:
+        pair.ridge_value(which, x, out)
+
+
+class Rules(NamedTuple):
+    """Nodes and weights (2, nodes), and the number of Hermite polynomials."""
+
+    angles: Array
+    radii: Array
+    line: Array
+    inner: Array
+    arc: Array
+    orders: int
+
+
+@inlined
+def rules_of(nodes: Array) -> Rules:
+    """The rules that `packed` has packed."""
+    counts = int(nodes[0]), int(nodes[1]), int(nodes[2]), int(nodes[3]), int(nodes[4])
+    first = 6
+    angles = nodes[first : first + 2 * counts[0]].reshape((2, counts[0]))
+    first += 2 * counts[0]
+    radii = nodes[first : first + 2 * counts[1]].reshape((2, counts[1]))
+    first += 2 * counts[1]
+    line = nodes[first : first + 2 * counts[2]].reshape((2, counts[2]))
+    first += 2 * counts[2]
+    inner = nodes[first : first + 2 * counts[3]].reshape((2, counts[3]))
+    first += 2 * counts[3]
+    return Rules(angles, radii, line, inner, nodes[first:].reshape((2, counts[4])), int(nodes[5]))
+
+
+def packed(rules: tuple[gauss.Rule, ...], orders: int) -> Array:
+    """The number of nodes of each rule, that of Hermite polynomials, then nodes and weights."""
+    parts = [part for rule in rules for part in rule]
+    return np.concatenate([[len(nodes) for nodes, _ in rules], [orders], *parts]).astype(float)
+
+
+@inlined
+def mean_of_product(pair: Pair, fields: Fields, plane: Plane, m: int, n: int) -> float:
+    """E[σ_m σ_n]."""
+    omega = fields.omega
+    scale, other = math.sqrt(omega[m, m]), math.sqrt(omega[n, n])
+    along = 0.0 if scale == 0.0 else omega[m, n] / scale
+    along = max(min(along, other), -other)
+    across = 0.0 if m == n else math.sqrt(max(other * other - along * along, 0.0))
+    if m == n:
+        count = on_a_line(plane)
+    else:
+        plane.lines[0], plane.lines[1] = 0.5 * math.pi, line_angle(along, across)
+        count = split_at(plane, 2)
+    for q in range(count):
+        fields.field[0, q] = scale * plane.first[q]
+        fields.field[1, q] = along * plane.first[q] + across * plane.second[q]
+    fill_values(pair, fields.which[m], fields.field[0, :count], fields.value[0, :count])
+    fill_values(pair, fields.which[n], fields.field[1, :count], fields.value[1, :count])
+    total = 0.0
+    for q in range(count):
+        total += plane.weight[q] * fields.value[0, q] * fields.value[1, q]
+    return total
+
+
+@without_references
+def take_lane(lane: int, many: Array, out: Array) -> None:
+    """Copy the matrix of one lane."""
+    for i in range(out.shape[0]):
+        for j in range(out.shape[1]):
+            out[i, j] = many[i, j, lane]
+
+
+def risk(pair: Pair, Q: Array, M: Array, P: Array, a: Array, a_star: Array, out: Array) -> None:
+    """R = ½ Σ_mn b_m b_n E[σ_m σ_n], every lane on its own."""
+    p, k, lanes = M.shape
+    rules = rules_of(pair.nodes)
+    plane = planes(rules.angles, rules.radii, rules.line, 2)
+    fields = fields_of(pair, p, k, len(plane.weight))
+    own, ours, theirs = np.empty((p, p)), np.empty((p, k)), np.empty((k, k))
+    layer, layer_star = np.empty(p), np.empty(k)
+    for lane in range(lanes):
+        take_lane(lane, Q, own)
+        take_lane(lane, M, ours)
+        take_lane(lane, P, theirs)
+        for i in range(p):
+            layer[i] = a[i, lane]
+        for r in range(k):
+            layer_star[r] = a_star[r, lane]
+        fill_fields(pair, own, ours, theirs, layer, layer_star, fields)
+        out[lane] = 0.0
+        for m in range(len(fields.weight)):
+            for n in range(m + 1):
+                factor = (0.5 if m == n else 1.0) * fields.weight[m] * fields.weight[n]
+                out[lane] += factor * mean_of_product(pair, fields, plane, m, n)
+
+
+@inlined
+def pair_means(pair: Pair, fields: Fields, plane: Plane, count: int, m: int) -> tuple[float, ...]:
+    """E[σ_i σ_m], E[σ'_i u_1 σ_m] and E[σ'_i u_2 σ_m] of the fields z_i and z_m (2, count)."""
+    own, value, slope = fields.field[0, :count], fields.value, fields.slope[0, :count]
+    pair.student_value(own, value[0, :count])
+    pair.student_slope(own, slope)
+    fill_values(pair, fields.which[m], fields.field[1, :count], value[1, :count])
     both, slope_first, slope_second = 0.0, 0.0, 0.0
     for q in range(count):
-        field, other = scale * plane.first[q], along * plane.first[q] + across * plane.second[q]
-        weighed = plane.weight[q] * (student_value(other) if m < p else teacher_value(other))
-        slope = student_slope(field) * weighed
-        both += student_value(field) * weighed
-        slope_first += slope * plane.first[q]
-        slope_second += slope * plane.second[q]
+        weighed = plane.weight[q] * value[1, q]
+        both += value[0, q] * weighed
+        slope_first += slope[q] * weighed * plane.first[q]
+        slope_second += slope[q] * weighed * plane.second[q]
     return both, slope_first, slope_second
 
 
-def expand(given: Given, p: int, first: Array, second: Array, u: float, v: float) -> None:
-    """Fill the means and the expansions of all fields at (u_1, u_2) = (u, v)."""
-    for m in range(len(first)):
+@inlined
+def expand(pair: Pair, given: Given, fields: Fields, first: Array, second: Array, u: float, v: float) -> None:
+    """Fill the means and the expansions of all functions at (u_1, u_2) = (u, v)."""
+    for m in range(len(fields.weight)):
         mean, scale, kink = first[m] * u + second[m] * v, given.scale[m], given.kink[m]
         given.mean[m] = mean
         if kink != 0.0:
             given.squares[1, m] = fill_rectified(mean, scale, given.rectified[m])
-        if student_rest if m < p else teacher_rest:
-            for q in range(1 if scale == 0.0 else len(given.nodes)):
-                field = mean + scale * given.nodes[q]
-                value = student_value(field) if m < p else teacher_value(field)
-                given.samples[q] = value - kink * max(field, 0.0)
+        if fields.rest[m] != 0.0:
+            count = 1 if scale == 0.0 else len(given.nodes)
+            field, samples = fields.field[0, :count], given.samples[:count]
+            for q in range(count):
+                field[q] = mean + scale * given.nodes[q]
             if scale == 0.0:
-                given.smooth[m] = 0.0
-                given.smooth[m, 0], given.squares[0, m] = given.samples[0], given.samples[0] ** 2
+                field[0] = mean
+            fill_values(pair, fields.which[m], field, samples)
+            for q in range(count):
+                samples[q] -= kink * max(field[q], 0.0)
+            if scale == 0.0:
+                for order in range(given.smooth.shape[1]):
+                    given.smooth[m, order] = 0.0
+                given.smooth[m, 0], given.squares[0, m] = samples[0], samples[0] ** 2
             else:
-                given.squares[0, m] = project(given.samples, given.table, given.smooth[m])
+                given.squares[0, m] = project(samples, given.table, given.smooth[m])
+
+
+@inlined
+def fill_slope_products(pair: Pair, fields: Fields, plane: Plane, count: int) -> None:
+    """Fill σ'_i σ'_j times the weights, from the fields z_i and z_j (2, count)."""
+    for side in range(2):
+        pair.student_slope(fields.field[side, :count], fields.slope[side, :count])
+    for q in range(count):
+        fields.slope[0, q] *= plane.weight[q] * fields.slope[1, q]
 
 
 def drifts(system: System, out: Drifts) -> None:
     """Ψ^a, Ψ^M and Ψ^GF by rules for two fields, Ψ^Var, at Ω times `stretch`, with expectations given both fields."""
-    a = system.a
+    a, pair = system.a, system.pair
     p, k = system.M.shape
-    n = p + k
-    omega, weight, kink = np.empty((n, n)), np.empty(n), np.empty(n)
-    fill_fields(system, omega, weight)
-    for m in range(n):
-        kink[m] = student_kink if m < p else teacher_kink
-    plane = planes(angles, angular, radii, radial, line, half, n if n > 1 else 2)
-    first, second, flow = np.empty(n), np.empty(n), np.zeros((p, n))
+    rules = rules_of(pair.nodes)
+    functions = p + k if len(pair.weights) == 0 else p + len(pair.weights)
+    plane = planes(rules.angles, rules.radii, rules.line, functions if functions > 1 else 2)
+    fields = fields_of(pair, p, k, max(len(plane.weight), rules.inner.shape[1]))
+    fill_fields(pair, system.Q, system.M, system.P, a, system.a_star, fields)
+    omega, size = fields.omega, len(fields.omega)
+    first, second, flow = np.empty(size), np.empty(size), np.zeros((p, size))
     for i in range(p):
         out.a[i] = 0.0
-        for m in range(n):
+        for m in range(functions):
             components(omega, i, m, first, second)
             plane.lines[0], plane.lines[1] = 0.5 * math.pi, line_angle(first[m], second[m])
             count = on_a_line(plane) if m == i else split_at(plane, 2)
-            both, slope_first, slope_second = means(plane, count, first[i], first[m], second[m], p, m)
-            out.a[i] += weight[m] * both
-            for j in range(n):
-                flow[i, j] += a[i] * weight[m] * (first[j] * slope_first + second[j] * slope_second)
+            for q in range(count):
+                fields.field[0, q] = first[i] * plane.first[q]
+                fields.field[1, q] = first[m] * plane.first[q] + second[m] * plane.second[q]
+            both, slope_first, slope_second = pair_means(pair, fields, plane, count, m)
+            out.a[i] += fields.weight[m] * both
+            for j in range(size):
+                flow[i, j] += a[i] * fields.weight[m] * (first[j] * slope_first + second[j] * slope_second)
         for r in range(k):
-            out.M[i, r] = flow[i, p + r]
+            out.M[i, r] = flow[i, fields.teacher + r]
 
-    omega *= system.stretch
-    given = givens(weight, kink, inner, inner_weights, orders, arc)
-    arcs = np.array(arc), np.array(arc_weights)
+    for m in range(size):
+        for n in range(size):
+            omega[m, n] *= system.stretch
+    given = givens(fields.weight, fields.kink, rules.inner, rules.orders, rules.arc.shape[1])
     for i in range(p):
         for j in range(i + 1):
             components(omega, i, j, first, second)
-            fill_residuals(given, omega, first, second, *arcs)
-            count = on_a_line(plane) if i == j else split_at(plane, fill_lines(plane, kink, i, j, first, second))
-            variance = 0.0 * omega.sum()  # NaN stays NaN where σ' is none of it
+            fill_residuals(given, omega, first, second, rules.arc)
+            count = on_a_line(plane) if i == j else split_at(plane, fill_lines(plane, given.kink, i, j, first, second))
             for q in range(count):
-                u, v = plane.first[q], plane.second[q]
-                factor = plane.weight[q] * student_slope(first[i] * u) * student_slope(first[j] * u + second[j] * v)
-                if factor != 0.0:
-                    expanded(given, p, first, second, u, v)
-                    variance += factor * (system.Delta + second_moment(given))
+                fields.field[0, q] = first[i] * plane.first[q]
+                fields.field[1, q] = first[j] * plane.first[q] + second[j] * plane.second[q]
+            fill_slope_products(pair, fields, plane, count)
+            variance = 0.0
+            for m in range(size):
+                variance += 0.0 * omega[m, m]  # NaN stays NaN where σ' is zero
+            for q in range(count):
+                if fields.slope[0, q] != 0.0:
+                    expand(pair, given, fields, first, second, plane.first[q], plane.second[q])
+                    variance += fields.slope[0, q] * (system.Delta + second_moment(given))
             out.GF[i, j] = out.GF[j, i] = flow[i, j] + flow[j, i]
             out.Var[i, j] = out.Var[j, i] = a[i] * a[j] * variance
 
 
 @cache
+def in_lanes() -> Any:
+    """The drifts of many systems, one after another."""
+    return bound(drifts_in_turn, drifts=specialised(drifts))
+
+
+@cache
 def pair_expectations(student: Activation, teacher: Activation) -> Expectations:
     """The expectations of any two activations."""
-    degree = max(len(side.hermite or ()) for side in (student, teacher))
-    rough, fine = _rules(1, degree), _rules(2, degree)
-    usual = _drifts(student, teacher, rough)
-    return Expectations(
-        f"{student.name}|{teacher.name}",
-        _risk(student, teacher, rough),
-        usual,
-        bound(drifts_in_turn, drifts=specialised(usual)),
-        _drifts(student, teacher, fine),
+    return of_ridges(student, (teacher,))
+
+
+def of_ridges(
+    student: Activation,
+    functions: tuple[Activation, ...],
+    ridges: Sequence[tuple[int, float, tuple[float, ...]]] = (),
+) -> Expectations:
+    """The expectations of an activation and Σ_r c_r τ_r(v_r·λ*).
+
+    `ridges` has the number of τ_r in `functions`, c_r and v_r of each r. Without ridges it is the committee of the one
+    function.
+    """
+    sides = (student, *functions)
+    degree = max(len(side.hermite or ()) for side in sides)
+
+    def pair(finer: int) -> Pair:
+        return Pair(
+            over_arrays(student.value),
+            over_arrays(student.derivative),
+            ridge_address(tuple(side.value for side in functions)),
+            np.array([which for which, _, _ in ridges] or [0], dtype=np.int64),
+            np.array([_kink(side) for side in sides]),
+            np.array([float(_has_rest(side)) for side in sides]),
+            np.array([direction for _, _, direction in ridges]) if ridges else np.empty((0, 1)),
+            np.array([weight for _, weight, _ in ridges]),
+            _nodes(finer, degree),
+        )
+
+    name = f"{student.name}|{'+'.join(side.name for side in functions)}"
+    usual, finer = (Expectations(name, risk, drifts, in_lanes(), partial(pair, nodes)) for nodes in (1, 2))
+    return replace(usual, finer=finer)
+
+
+@cache
+def _nodes(finer: int, degree: int) -> Array:
+    """The rules, of `finer` times as many nodes, and more for polynomials of high degree."""
+    rules = (
+        gauss.legendre(12 * finer + degree),
+        gauss.rayleigh(6 + 8 * finer + degree),
+        gauss.half_normal(12 + 12 * finer + degree),
+        gauss.trapezoidal(17 + 24 * finer, 0.6 - 0.15 * finer),
+        gauss.legendre(10 * finer),
     )
-
-
-def _rules(finer: int, degree: int) -> dict[str, Any]:
-    """The nodes, `finer` times as many, and more for polynomials of high degree."""
-    rules = {"orders": 8 + 16 * finer + degree}
-    pairs = {
-        ("angles", "angular"): gauss.legendre(12 * finer + degree),
-        ("radii", "radial"): gauss.rayleigh(6 + 8 * finer + degree),
-        ("line", "half"): gauss.half_normal(12 + 12 * finer + degree),
-        ("inner", "inner_weights"): gauss.trapezoidal(17 + 24 * finer, 0.6 - 0.15 * finer),
-        ("arc", "arc_weights"): gauss.legendre(10 * finer),
-    }
-    return rules | {name: part for names, rule in pairs.items() for name, part in zip(names, rule, strict=True)}
-
-
-def _risk(student: Activation, teacher: Activation, rules: dict[str, Any]) -> Any:
-    values = {"student_value": inlined(student.value), "teacher_value": inlined(teacher.value)}
-    square_mean = specialised(mean_products.mean_of_square, **values, **rules)
-    product_mean = specialised(mean_products.mean_of_product, **values, **rules)
-    return bound(mean_products.risk, square_mean=square_mean, product_mean=product_mean)
-
-
-def _drifts(student: Activation, teacher: Activation, rules: dict[str, Any]) -> Any:
-    functions = {
-        "student_value": inlined(student.value),
-        "student_slope": inlined(student.derivative),
-        "teacher_value": inlined(teacher.value),
-    }
-    kinks = {"student_kink": _kink(student), "teacher_kink": _kink(teacher)}
-    rests = {"student_rest": _has_rest(student), "teacher_rest": _has_rest(teacher)}
-    inner = {
-        "means": specialised(pair_means, **functions),
-        "expanded": specialised(expand, **functions, **rests),
-    }
-    return bound(drifts, **functions, **kinks, **rules, **inner)
+    return packed(rules, 8 + 16 * finer + degree)
 
 
 def _kink(activation: Activation) -> float:

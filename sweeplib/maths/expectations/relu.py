@@ -16,6 +16,7 @@ Fields within rounding of equal or opposite ones count as such. A unit without v
 """
 
 import math
+from dataclasses import replace
 from functools import cache
 from typing import Any
 
@@ -24,7 +25,7 @@ import numpy as np
 from sweeplib.maths.activations import Activation
 from sweeplib.maths.expectations.expectations import FAMILIES, Expectations, Family
 from sweeplib.maths.expectations.in_turn import drifts_in_turn
-from sweeplib.maths.expectations.system import Drifts, System
+from sweeplib.maths.expectations.system import Drifts, Pair, System
 from sweeplib.numerics.binding import bound
 from sweeplib.numerics.compiled import inlined, specialised, without_references
 
@@ -64,7 +65,7 @@ def product(rho: float) -> float:
     return (sine(rho) + rho * angle(rho)) / TWO_PI
 
 
-def risk(Q: Array, M: Array, P: Array, a: Array, a_star: Array, out: Array) -> None:
+def risk(pair: Pair, Q: Array, M: Array, P: Array, a: Array, a_star: Array, out: Array) -> None:
     """R = ½ Σ_mn β_m β_n E[u_m⁺ u_n⁺], every lane on its own."""
     p, k, lanes = M.shape
     for lane in range(lanes):
@@ -225,9 +226,13 @@ def pair_expectations(student: Activation, teacher: Activation) -> Expectations 
     """The expectations of relu with itself."""
     if not student.name == teacher.name == "relu":
         return None
-    usual = _drifts(NODES)
-    in_lanes = bound(drifts_in_turn, drifts=specialised(usual))
-    return Expectations("relu|relu", risk, usual, in_lanes, _drifts(2 * NODES), lipschitz=1.0)
+    usual, finer = _by_nodes(NODES), _by_nodes(2 * NODES)
+    return replace(usual, finer=finer)
+
+
+def _by_nodes(nodes: int) -> Expectations:
+    drifts = _drifts(nodes)
+    return Expectations("relu|relu", risk, drifts, bound(drifts_in_turn, drifts=specialised(drifts)), lipschitz=1.0)
 
 
 FAMILIES.register("relu", Family("relu", 30, pair_expectations))

@@ -13,13 +13,13 @@ import numpy as np
 
 from sweeplib.maths.activations import Activation
 from sweeplib.maths.expectations.expectations import FAMILIES, Expectations, Family
-from sweeplib.maths.expectations.system import Drifts, System
+from sweeplib.maths.expectations.system import Drifts, Pair, System
 from sweeplib.numerics.compiled import without_references
 
 Array = np.ndarray[Any, np.dtype[np.float64]]
 
 
-def risk(Q: Array, M: Array, P: Array, a: Array, a_star: Array, out: Array) -> None:
+def risk(pair: Pair, Q: Array, M: Array, P: Array, a: Array, a_star: Array, out: Array) -> None:
     """R = τ²/2 + tr(BΩ)², every lane on its own."""
     p, k, lanes = M.shape
     student, teacher = 1.0 / p, 1.0 / k

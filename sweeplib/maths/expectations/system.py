@@ -3,8 +3,35 @@
 from typing import Any, NamedTuple
 
 import numpy as np
+from numpy.typing import NDArray
 
 Array = np.ndarray[Any, np.dtype[np.float64]]
+
+
+class Pair(NamedTuple):
+    """What rules without closed forms need of a student's activation and a target; closed forms ignore it.
+
+    The target is Σ_r c_r τ_r(v_r·λ*), a committee of ridge functions. Without directions, v_r·λ* is λ*_r and c_r is
+    a*_r/k.
+
+    student_value, student_slope : addresses of functions (x, out) that fill out with σ(x), σ'(x); x, out (n,).
+    ridge_value : address of a function (which, x, out) that fills out with function number `which` of the target.
+    which (ridges,) : numbers of the functions τ_r; one for all without directions.
+    kinks, rests : the jumps of slope at zero of σ and of the target's functions, and whether each has more than (·)⁺ of
+        that slope.
+    directions (ridges, k), weights (ridges,) : v_r and c_r, or no rows.
+    nodes : nodes and weights of the rules of integration, one after another.
+    """
+
+    student_value: Any
+    student_slope: Any
+    ridge_value: Any
+    which: NDArray[np.int64]
+    kinks: Array
+    rests: Array
+    directions: Array
+    weights: Array
+    nodes: Array
 
 
 class System(NamedTuple):
@@ -14,6 +41,7 @@ class System(NamedTuple):
     a (p,), a* (k,) : second layers.
     Delta : label noise Δ.
     stretch : factor of Ω in Ψ^Var.
+    pair : the `Pair`, which has no lanes; callers of `Expectations` leave it out.
     """
 
     Q: Array
@@ -23,6 +51,7 @@ class System(NamedTuple):
     a_star: Array
     Delta: Any
     stretch: Any
+    pair: Any = None
 
 
 class Drifts(NamedTuple):

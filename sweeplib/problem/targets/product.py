@@ -5,6 +5,7 @@ expectations are therefore those of the student and a teacher of squares, at the
 back. The rotation O = [[1, 1], [1, −1]]/√2 is its own inverse.
 """
 
+from dataclasses import replace
 from functools import cache
 from typing import TYPE_CHECKING, Any
 
@@ -16,7 +17,7 @@ from sweeplib.problem.targets.target import TARGETS, Target
 
 if TYPE_CHECKING:
     from sweeplib.maths.expectations import Expectations
-    from sweeplib.maths.expectations.system import Drifts, System
+    from sweeplib.maths.expectations.system import Drifts, Pair, System
 
 Array = NDArray[np.float64]
 
@@ -68,15 +69,15 @@ def _signs(a_star: Array) -> Array:
     return out
 
 
-def _risk(Q: Array, M: Array, P: Array, a: Array, a_star: Array, out: Array) -> None:
+def _risk(pair: "Pair", Q: Array, M: Array, P: Array, a: Array, a_star: Array, out: Array) -> None:
     """See `Expectations.risk`."""
-    squares_risk(Q, rotated_M(M), rotated_P(P), a, signs(a_star), out)
+    squares_risk(pair, Q, rotated_M(M), rotated_P(P), a, signs(a_star), out)
 
 
 def _rotated(system: "System") -> "System":
     """The system of the squares."""
     M, P, a_star = rotated_M(system.M), rotated_P(system.P), signs(system.a_star)
-    return made(system.Q, M, P, system.a, a_star, system.Delta, system.stretch)
+    return made(system.Q, M, P, system.a, a_star, system.Delta, system.stretch, system.pair)
 
 
 def _drifts(system: "System", out: "Drifts") -> None:
@@ -97,7 +98,6 @@ def _of_student(activation: str) -> "Expectations":
     from sweeplib.maths.expectations.system import System
     from sweeplib.numerics.compiled import inlined
 
-    pair = expectations(activation, "square")
     rotations = {"rotated_M": inlined(_rotated_M), "rotated_P": inlined(_rotated_P), "signs": inlined(_signs)}
     rotations["rotated"] = inlined(bound(_rotated, made=System, **rotations))
 
@@ -107,16 +107,18 @@ def _of_student(activation: str) -> "Expectations":
     def of_many(rule: Any) -> Any:
         return bound(_in_lanes, squares_in_lanes=inlined(rule), **rotations)
 
-    return Expectations(
-        name=f"{activation}|lam1*lam2",
-        risk=bound(_risk, squares_risk=inlined(pair.risk), **rotations),
-        drifts=of_one(pair.drifts),
-        in_lanes=of_many(pair.in_lanes),
-        finer=None if pair.finer is None else of_one(pair.finer),
-        in_turn=None if pair.in_turn is None else of_many(pair.in_turn),
-        wide=pair.wide,
-        lipschitz=pair.lipschitz,
-    )
+    def of_pair(pair: Expectations) -> Expectations:
+        return replace(
+            pair,
+            name=f"{activation}|lam1*lam2",
+            risk=bound(_risk, squares_risk=inlined(pair.risk), **rotations),
+            drifts=of_one(pair.drifts),
+            in_lanes=of_many(pair.in_lanes),
+            finer=None if pair.finer is None else of_pair(pair.finer),
+            in_turn=None if pair.in_turn is None else of_many(pair.in_turn),
+        )
+
+    return of_pair(expectations(activation, "square"))
 
 
 def expectations(activation: str, teacher_activation: str) -> "Expectations":
