@@ -13,7 +13,7 @@ from pydantic import BaseModel, ConfigDict
 
 from sweeplib.dynamics.replicas import Replicas
 from sweeplib.errors import InputError, SweeplibError
-from sweeplib.problem import PROBLEM_FIELDS, STARTS, TARGETS, Problem, problem_expectations
+from sweeplib.problem import PROBLEM_FIELDS, STARTS, Problem, problem_expectations, target
 from sweeplib.registry import Registry
 from sweeplib.views import Lazy, OverlapView, View
 
@@ -144,9 +144,9 @@ class Dynamics(ABC):
     @classmethod
     def reads_of(cls, problem: Problem) -> frozenset[str]:
         """The fields of a problem that it, its target and its start depend on."""
-        target = TARGETS[problem.target].reads if "target" in cls.reads else frozenset()
+        taught = target(problem.target).reads if "target" in cls.reads else frozenset()
         start = STARTS[problem.student_start].reads if "start" in cls.reads else frozenset()
-        return cls.reads | target | start
+        return cls.reads | taught | start
 
     @classmethod  # noqa: B027 - most dynamics apply to every problem
     def check(cls, problem: Problem, options: NumericalOptions) -> None:

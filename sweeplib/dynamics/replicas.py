@@ -9,7 +9,7 @@ from numpy.typing import NDArray
 
 from sweeplib.maths.expectations import Expectations
 from sweeplib.maths.overlaps import Overlaps
-from sweeplib.problem.targets import TARGETS
+from sweeplib.problem.targets import target
 
 Array = NDArray[np.float64]
 
@@ -111,7 +111,7 @@ class Replicas:
     @cached_property
     def expectations(self) -> Expectations:
         """The Gaussian expectations of the target for the activations."""
-        return TARGETS[self.target].expectations(self.activation, self.teacher_activation)
+        return target(self.target).expectations(self.activation, self.teacher_activation)
 
     @cached_property
     def step_time(self) -> Array:

@@ -9,7 +9,7 @@ from sweeplib.maths.activations import activation
 from sweeplib.maths.expectations.addresses import lane_drifts_address, risk_address
 from sweeplib.maths.expectations.system import Drifts, System
 from sweeplib.numerics.compiled import over_arrays
-from sweeplib.problem import TARGETS
+from sweeplib.problem import target as target_of
 
 
 def no_drifts(filled: int, system: System, out: Drifts) -> None:
@@ -20,7 +20,7 @@ def no_drifts(filled: int, system: System, out: Drifts) -> None:
 def functions(student: str, target: str, teacher: str, lane_drifts: Callable[..., None] = no_drifts) -> Functions:
     """The addresses of the functions of a student's activation and of a target with the teacher's activation."""
     one = activation(student)
-    needed = TARGETS[target].expectations(student, teacher)
+    needed = target_of(target).expectations(student, teacher)
     return Functions(
         over_arrays(one.value),
         over_arrays(one.derivative),

@@ -7,7 +7,7 @@ from numba import types
 from numpy.typing import NDArray
 
 from sweeplib.numerics.compiled import called, pointer
-from sweeplib.problem import TARGETS
+from sweeplib.problem import target as target_of
 
 Array = NDArray[np.float64]
 
@@ -17,7 +17,7 @@ _LABELS = types.void(_FIELDS, _FIELDS, types.Array(types.float64, 1, "C"))
 
 def labels_address(target: str, teacher: str) -> Any:
     """The address of a target's function (λ* (k, n), a* (k, n), out (n,)) for teachers with this activation."""
-    return pointer(TARGETS[target].labels(teacher), _LABELS)
+    return pointer(target_of(target).labels(teacher), _LABELS)
 
 
 def labels(target: str, teacher: str, lam_star: Array, a_star: Array) -> Array:

@@ -3,7 +3,7 @@
 from sweeplib.problem.expectations import problem_expectations
 from sweeplib.problem.problem import DEFAULTS, NAMED_FIELDS, PROBLEM_FIELDS, Problem, checked_name
 from sweeplib.problem.starts import STARTS, Start
-from sweeplib.problem.targets import TARGETS, Target
+from sweeplib.problem.targets import TARGETS, Target, target
 
 __all__ = [
     "DEFAULTS",
@@ -16,4 +16,5 @@ __all__ = [
     "Target",
     "checked_name",
     "problem_expectations",
+    "target",
 ]

@@ -2,7 +2,7 @@
 
 from typing import TYPE_CHECKING
 
-from sweeplib.problem.targets import TARGETS
+from sweeplib.problem.targets import target
 
 if TYPE_CHECKING:
     from sweeplib.maths.expectations import Expectations
@@ -11,4 +11,4 @@ if TYPE_CHECKING:
 
 def problem_expectations(problem: "Problem") -> "Expectations":
     """The expectations of the problem's target for its activations; InputError where the target has none for them."""
-    return TARGETS[problem.target].expectations(problem.activation, problem.teacher)
+    return target(problem.target).expectations(problem.activation, problem.teacher)

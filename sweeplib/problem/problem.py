@@ -13,7 +13,8 @@ from pydantic.dataclasses import dataclass
 from sweeplib.errors import InputError
 from sweeplib.maths.activations.named import canonical_name
 from sweeplib.problem.starts import STARTS
-from sweeplib.problem.targets import TARGETS
+from sweeplib.problem.targets import canonical_target
+from sweeplib.problem.targets import target as target_of
 from sweeplib.problem.targets.target import TARGET_FIELDS
 from sweeplib.registry import Registry
 from sweeplib.validation import refusal
@@ -60,8 +61,8 @@ class Problem(_Fields):
     spherical : project each student row onto the sphere ‖w‖² = d after every step.
     a, a_star : second layers of student (at the start) and teacher; one number for all units, or one per unit.
     second_layer_rate : ε ≥ 0: a step trains the second layer by a_i += ε (γ/pd) σ(λ_i) E; 0 freezes it.
-    target : what the student learns, by name: `committee` is f* = (1/k) Σ a*_r σ*(λ*_r); `lam1*lam2` is λ*_1 λ*_2,
-        with k = 2.
+    target : what the student learns: `committee` is f* = (1/k) Σ a*_r σ*(λ*_r). A formula of the teacher's fields, such
+        as `lam1 + lam1*lam2 + he3(lam3)`, has + - * / ** and activations; k is the number of its highest field.
     start : law of the student's initial weights, by name: `gaussian` has N(0, 1) entries, `sphere` rows uniform on the
         sphere of radius √d, `warm` rows that have the cosine m0 with teacher rows; by default `sphere` for
         spherical students and where m0 is given, otherwise `gaussian`.
@@ -125,7 +126,7 @@ class Problem(_Fields):
     def _check_target(self) -> None:
         if self.target == DEFAULTS["target"]:
             return
-        target = TARGETS[self.target]
+        target = target_of(self.target)
         if target.k is not None and self.k != target.k:
             expected = f"{target.k}, for the target {self.target}"
             raise InputError("the target needs another teacher width", key="k", value=self.k, expected=expected)
@@ -201,7 +202,7 @@ def _registered(registry: Registry[Any]) -> Callable[[str], str]:
 NAMED_FIELDS: dict[str, Callable[[str], str]] = {
     "activation": canonical_name,
     "teacher_activation": canonical_name,
-    "target": _registered(TARGETS),
+    "target": canonical_target,
     "start": _registered(STARTS),
 }
 """The fields whose values are names, and functions that return the canonical spelling or raise InputError."""

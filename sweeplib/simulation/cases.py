@@ -5,7 +5,7 @@ import json
 import math
 from collections.abc import Callable, Hashable, Iterable
 from dataclasses import asdict, dataclass
-from functools import lru_cache
+from functools import lru_cache, partial
 from typing import Any
 
 import pydantic
@@ -20,6 +20,7 @@ from sweeplib.maths.activations import ACTIVATIONS, Activation, activation
 from sweeplib.numerics.random import checked_seed
 from sweeplib.observables import OBSERVABLES
 from sweeplib.problem import DEFAULTS, PROBLEM_FIELDS, STARTS, TARGETS, Problem, problem_expectations
+from sweeplib.problem import target as target_of
 from sweeplib.simulation.recording import Recording
 from sweeplib.simulation.variables import observable_of, recorded_variables
 from sweeplib.validation import refusal
@@ -183,6 +184,11 @@ def with_seed(but_seed: bytes, seed: int) -> bytes:
     return hashlib.blake2b(but_seed + seed.to_bytes(4, "little"), digest_size=16).digest()
 
 
+def _plain(function: Callable[..., Any]) -> Callable[..., Any]:
+    """The function of a partial one."""
+    return function.func if isinstance(function, partial) else function
+
+
 def _series(form: Activation) -> tuple[Any, Any]:
     """The coefficients of an activation, if it has a form with closed-form expectations."""
     return form.hermite, form.error_functions
@@ -213,16 +219,18 @@ def numerics_version(problem: Problem, dynamics: str, observables: Iterable[str]
 def _numerics_version(
     dynamics: str, student: str, teacher: str, target: str, start: str, observables: tuple[str, ...]
 ) -> str:
-    kind, wanted, law = DYNAMICS[dynamics], TARGETS[target], STARTS[start]
+    kind, wanted, law = DYNAMICS[dynamics], target_of(target), STARTS[start]
     pair, forms = wanted.expectations(student, teacher), (activation(student), activation(teacher))
     functions: list[Callable[..., Any] | None] = [
         *(function for form in forms for function in (form.value, form.derivative)),
         *(pair.risk, pair.drifts, pair.in_lanes, *((pair.finer.drifts,) if pair.finer else ())),
-        *(wanted.labels, wanted.expectations, law.weights),
+        *(_plain(wanted.labels), _plain(wanted.expectations), law.weights),
         *(OBSERVABLES[name].function_of(kind.view) for name in observables),
     ]
     modules = {"sweeplib.simulation.driver", kind.__module__, kind.view.__module__}
     modules |= {function.__module__ for function in functions if function is not None}
-    modules |= {DYNAMICS.origin(dynamics), TARGETS.origin(target), STARTS.origin(start)}
-    modules |= {ACTIVATIONS.origin(name) for name in (student, teacher) if name in ACTIVATIONS}
+    modules |= {DYNAMICS.origin(dynamics), STARTS.origin(start)}
+    modules |= {TARGETS.origin(target)} if target in TARGETS else set()
+    names = student, teacher, *wanted.activations
+    modules |= {ACTIVATIONS.origin(name) for name in names if name in ACTIVATIONS}
     return modules_digest(modules | {OBSERVABLES.origin(name) for name in observables})

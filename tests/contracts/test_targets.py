@@ -16,11 +16,21 @@ from sweeplib.maths.activations import ACTIVATIONS
 from sweeplib.maths.expectations.addresses import lane_drifts_of
 from sweeplib.maths.expectations.system import System
 from sweeplib.numerics.compiled import called, over_arrays
-from sweeplib.problem import TARGETS, problem_expectations
+from sweeplib.problem import TARGETS, problem_expectations, target
 from tests.plugged import nothing_left
 
 MEAN = Path(__file__).parents[1] / "workflow" / "own" / "mean_target.py"
-STUDENTS = [pytest.param("erf", marks=pytest.mark.long), "square"]  # an erf of squares takes 20 s to compile
+FORMULAS = {
+    "lam1*lam2": "square",
+    "lam1 + lam1*lam2 + he3(lam3)": "erf",
+    "0.5*erf(lam1) - 3*tanh(lam1 + lam2) + 1": "relu",
+    "relu(2*lam2 + 0.5)": "erf",
+}
+"""Formulas and an activation of a student: closed forms, and quadrature of polynomials, smooth functions and kinks."""
+OTHERS = ["lam1 + lam1*lam2 + lam1*lam2*lam3", "lam3**2 + 1", "relu(lam1) - relu(-lam2)", "he4(lam1)"]
+LONG = [(name, student) for name in (*FORMULAS, *OTHERS) for student in ("erf", "square", "he3", "relu")]
+CASES = [(name, "square") for name in (*TARGETS, "mean")] + list(FORMULAS.items())
+CASES += [pytest.param(*case, marks=pytest.mark.long) for case in LONG if case not in CASES]
 SAMPLES = 400_000
 A, DELTA = np.array([1.0, -0.7]), 0.3
 
@@ -33,13 +43,14 @@ def plugin():
 
 
 def made(name, activation):
-    """A problem of two teacher units that has the target."""
-    return Problem(gamma=0.1, p=2, k=2, d=20, Delta=DELTA, activation=activation, target=name)
+    """A problem of two students that has the target."""
+    return Problem(gamma=0.1, p=2, k=target(name).k or 2, d=20, Delta=DELTA, activation=activation, target=name)
 
 
-def overlaps():
-    """Q, M and P of fields none of which is independent of another, nor of variance one."""
-    factor = np.random.default_rng(3).normal(size=(4, 6)) * [[1.0], [0.9], [1.2], [0.8]] / math.sqrt(6)
+def overlaps(k):
+    """Ω, Q, M and P of fields none of which is independent of another, nor of variance one."""
+    scales = np.array([1.0, 0.9, 1.2, 0.8, 1.1])[: 2 + k, None]
+    factor = np.random.default_rng(3).normal(size=(2 + k, 6)) * scales / math.sqrt(6)
     omega = factor @ factor.T
     return omega, *(np.ascontiguousarray(part) for part in (omega[:2, :2], omega[:2, 2:], omega[2:, 2:]))
 
@@ -52,12 +63,12 @@ def values(function, fields):
 
 def samples(problem):
     """The risk, Ψ^M, Ψ^GF, Ψ^Var and Ψ^a of each sample, flat (entries, samples), label noise averaged."""
-    omega, *_ = overlaps()
-    fields = np.linalg.cholesky(omega) @ np.random.default_rng(8).normal(size=(4, SAMPLES))
+    omega, *_ = overlaps(problem.k)
+    fields = np.linalg.cholesky(omega) @ np.random.default_rng(8).normal(size=(2 + problem.k, SAMPLES))
     lam, lam_star = fields[:2], fields[2:]
     activation = ACTIVATIONS[problem.activation]
     value, slope = values(activation.value, lam), values(activation.derivative, lam)
-    error = labels(problem.target, problem.teacher, lam_star, np.ones(2)) - A @ value / 2
+    error = labels(problem.target, problem.teacher, lam_star, np.ones(problem.k)) - A @ value / 2
     pull = A[:, None] * slope * error
     flow = pull[:, None] * lam
     square = (A[:, None] * slope)[:, None] * (A[:, None] * slope) * (error**2 + DELTA)
@@ -67,15 +78,14 @@ def samples(problem):
 
 def expected(problem):
     """The same by the expectations."""
-    _, Q, M, P = overlaps()
-    found, ones = problem_expectations(problem), np.ones(2)
+    _, Q, M, P = overlaps(problem.k)
+    found, ones = problem_expectations(problem), np.ones(problem.k)
     risk = found.risks(*(part[None] for part in (Q, M, P, A, ones)))
     drifts = found.drifts_of(System(Q, M, P, A, ones, DELTA, 1.0))
     return np.concatenate([risk, *(part.ravel() for part in drifts)]), drifts
 
 
-@pytest.mark.parametrize("activation", STUDENTS)
-@pytest.mark.parametrize("name", [*TARGETS, "mean"])
+@pytest.mark.parametrize(("name", "activation"), CASES)
 def test_expectations_are_the_means_of_its_labels(name, activation):
     problem = made(name, activation)
     taken, (found, _) = samples(problem), expected(problem)
@@ -83,13 +93,12 @@ def test_expectations_are_the_means_of_its_labels(name, activation):
     assert np.abs(z).max() < 5.0
 
 
-@pytest.mark.parametrize("activation", STUDENTS)
-@pytest.mark.parametrize("name", [*TARGETS, "mean"])
+@pytest.mark.parametrize(("name", "activation"), CASES)
 def test_drifts_of_many_systems_are_those_of_one(name, activation):
     problem = made(name, activation)
-    _, Q, M, P = overlaps()
+    _, Q, M, P = overlaps(problem.k)
     _, drifts = expected(problem)
-    lanes = [np.repeat(part[..., None], 2, axis=-1) for part in (Q, M, P, A, np.ones(2), np.full((), DELTA))]
+    lanes = [np.repeat(part[..., None], 2, axis=-1) for part in (Q, M, P, A, np.ones(problem.k), np.full((), DELTA))]
     rules = problem_expectations(problem)
     for rule in filter(None, (rules.in_lanes, rules.in_turn)):
         out = lane_drifts_of(rule, System(*lanes, np.ones(2), rules.pair))
@@ -98,6 +107,6 @@ def test_drifts_of_many_systems_are_those_of_one(name, activation):
 
 
 def test_it_is_labelled():
-    for name, target in TARGETS.items():
-        assert target.name == name
-        assert target.label
+    for name in (*TARGETS, *FORMULAS):
+        assert target(name).name == name
+        assert target(name).label

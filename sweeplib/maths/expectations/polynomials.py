@@ -20,7 +20,7 @@ import numpy as np
 from sweeplib.maths.activations import Activation
 from sweeplib.maths.expectations.expectations import FAMILIES, Expectations, Family
 from sweeplib.maths.expectations.fields import fill_fields
-from sweeplib.maths.expectations.polynomials_in_lanes import drifts_in_lanes
+from sweeplib.maths.expectations.polynomials_in_lanes import drifts_in_lanes, teacher_weights
 from sweeplib.maths.expectations.system import Drifts, Pair, System
 from sweeplib.numerics.binding import bound
 from sweeplib.numerics.compiled import inlined, without_references
@@ -29,7 +29,7 @@ Array = np.ndarray[Any, np.dtype[np.float64]]
 Weights = tuple[float, ...]
 
 student: Weights = ()
-teacher: Weights = ()
+teachers: tuple[Weights, ...] = ((),)
 stride = 1
 
 
@@ -63,12 +63,14 @@ def risk(pair: Pair, Q: Array, M: Array, P: Array, a: Array, a_star: Array, out:
         for s in range(r + 1):
             factor = (0.5 if r == s else 1.0) / (k * k)
             for lane in range(lanes):
-                mean = mean_of_product(teacher, teacher, P[r, r, lane], P[s, s, lane], P[r, s, lane])
+                left, right = teacher_weights(teachers, r), teacher_weights(teachers, s)
+                mean = mean_of_product(left, right, P[r, r, lane], P[s, s, lane], P[r, s, lane])
                 out[lane] += factor * a_star[r, lane] * a_star[s, lane] * mean
     for i in range(p):
         for r in range(k):
             for lane in range(lanes):
-                mean = mean_of_product(student, teacher, Q[i, i, lane], P[r, r, lane], M[i, r, lane])
+                right = teacher_weights(teachers, r)
+                mean = mean_of_product(student, right, Q[i, i, lane], P[r, r, lane], M[i, r, lane])
                 out[lane] -= 1.0 / (p * k) * a[i, lane] * a_star[r, lane] * mean
         for j in range(i + 1):
             factor = (0.5 if i == j else 1.0) / (p * p)
@@ -78,14 +80,14 @@ def risk(pair: Pair, Q: Array, M: Array, P: Array, a: Array, a_star: Array, out:
 
 
 @without_references
-def fill_means(omega: Array, p: int, student: Weights, teacher: Weights, means: Array) -> None:
+def fill_means(omega: Array, p: int, student: Weights, teachers: tuple[Weights, ...], means: Array) -> None:
     """Fill F (order, field) of p students and of teachers; zero beyond the degree."""
     orders, n = means.shape
     for u in range(orders):
         for m in range(p):
             means[u, m] = derivative_mean(student, u, omega[m, m])
         for m in range(p, n):
-            means[u, m] = derivative_mean(teacher, u, omega[m, m])
+            means[u, m] = derivative_mean(teacher_weights(teachers, m - p), u, omega[m, m])
 
 
 @inlined
@@ -152,11 +154,11 @@ def drifts(system: System, out: Drifts) -> None:
     """Ψ^a from S[0, 0], Ψ^M and Ψ^GF from S[2, 0] and S[1, 1], Ψ^Var by the sum over pairings at Ω times `stretch`."""
     a, stretch = system.a, system.stretch
     p, k = system.M.shape
-    n, orders = p + k, max(len(student), len(teacher))
+    n, orders = p + k, max(len(student), len(teachers[0]))
     omega, weight = np.empty((n, n)), np.empty(n)
     means, products = np.empty((orders, n)), np.empty((orders, orders, n, n))
     fill_fields(system, omega, weight)
-    fill_means(omega, p, student, teacher, means)
+    fill_means(omega, p, student, teachers, means)
     fill_products(omega, means, products)
 
     flow = np.zeros((p, n))
@@ -176,7 +178,7 @@ def drifts(system: System, out: Drifts) -> None:
 
     if stretch != 1.0:
         omega *= stretch
-        fill_means(omega, p, student, teacher, means)
+        fill_means(omega, p, student, teachers, means)
         fill_products(omega, means, products)
     powers, rows = np.empty((len(student) - 1, len(student) - 1, n)), np.empty((2, n))
     for i in range(p):
@@ -193,14 +195,18 @@ def pair_expectations(student: Activation, teacher: Activation) -> Expectations 
     """The expectations of two Hermite series."""
     if student.hermite is None or teacher.hermite is None:
         return None
+    return of_series(f"{student.name}|{teacher.name}", student.hermite, (teacher.hermite,))
+
+
+def of_series(name: str, student: Weights, teachers: tuple[Weights, ...]) -> Expectations:
+    """The expectations of Hermite series, one for all teacher units or one for each."""
+    longest = max(map(len, teachers))
     bindings = {
-        "student": _weights(student.hermite),
-        "teacher": _weights(teacher.hermite),
-        "stride": 2 if _has_parity(student.hermite) else 1,
+        "student": _weights(student),
+        "teachers": tuple(_weights(teacher + (0.0,) * (longest - len(teacher))) for teacher in teachers),
+        "stride": 2 if _has_parity(student) else 1,
     }
-    name = f"{student.name}|{teacher.name}"
-    lanes = bound(drifts_in_lanes, **bindings)
-    return Expectations(name, bound(risk, **bindings), bound(drifts, **bindings), lanes)
+    return Expectations(name, bound(risk, **bindings), bound(drifts, **bindings), bound(drifts_in_lanes, **bindings))
 
 
 def _weights(coefficients: Weights) -> Weights:

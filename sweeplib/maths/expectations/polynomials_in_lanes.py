@@ -16,8 +16,14 @@ Flags = np.ndarray[Any, np.dtype[np.bool_]]
 Weights = tuple[float, ...]
 
 student: Weights = ()
-teacher: Weights = ()
+teachers: tuple[Weights, ...] = ((),)
 stride = 1
+
+
+@inlined
+def teacher_weights(teachers: tuple[Weights, ...], r: int) -> Weights:
+    """The weights of teacher unit r; those of a single entry are all units'."""
+    return teachers[min(r, len(teachers) - 1)]
 
 
 @without_references
@@ -64,7 +70,14 @@ def fill_product(u: int, w: int, present: Flags, means: Array, powers: Array, pr
 
 @inlined
 def fill_products(
-    omega: Array, p: int, student: Weights, teacher: Weights, few: bool, room: Array, powers: Array, products: Array
+    omega: Array,
+    p: int,
+    student: Weights,
+    teachers: tuple[Weights, ...],
+    few: bool,
+    room: Array,
+    powers: Array,
+    products: Array,
 ) -> None:
     """Fill S[u, w] (u, w, field, field, lanes) for u ≥ w, or only the `few` of them that Ψ^a, Ψ^M and Ψ^GF need."""
     orders, n, _, lanes = powers.shape
@@ -72,7 +85,7 @@ def fill_products(
     for m in range(p):
         fill_means(omega[m, m], student, room, means[m], present[m])
     for m in range(p, n):
-        fill_means(omega[m, m], teacher, room, means[m], present[m])
+        fill_means(omega[m, m], teacher_weights(teachers, m - p), room, means[m], present[m])
     fill_powers(omega, powers)
     for u in range(orders):
         for w in range(u + 1):
@@ -138,12 +151,12 @@ def drifts_in_lanes(filled: int, system: System, out: Drifts) -> None:
     """Ψ^a from S[0, 0], Ψ^M and Ψ^GF from S[2, 0] and S[1, 1], Ψ^Var by the sum over pairings at Ω times `stretch`."""
     a = system.a
     p, k, lanes = system.M.shape
-    n, orders, reach = p + k, max(len(student), len(teacher)), len(student) - 1
+    n, orders, reach = p + k, max(len(student), len(teachers[0])), len(student) - 1
     omega, weight, flow = np.empty((n, n, lanes)), np.empty((n, lanes)), np.zeros((p, n, lanes))
     powers, products = np.empty((orders, n, n, lanes)), np.empty((orders, orders, n, n, lanes))
     pair_powers, rows, total = np.empty((reach, reach, n, lanes)), np.empty((2, n, lanes)), np.empty(lanes)
     fill_fields_in_lanes(system, omega, weight)
-    fill_products(omega, p, student, teacher, True, total, powers, products)
+    fill_products(omega, p, student, teachers, True, total, powers, products)
     for i in range(p):
         out.a[i] = 0.0
         for m in range(n):
@@ -158,7 +171,7 @@ def drifts_in_lanes(filled: int, system: System, out: Drifts) -> None:
         for q in range(n):
             for lane in range(lanes):
                 omega[m, q, lane] *= system.stretch[lane]
-    fill_products(omega, p, student, teacher, False, total, powers, products)
+    fill_products(omega, p, student, teachers, False, total, powers, products)
     for i in range(p):
         for j in range(i + 1):
             fill_pair_powers(i, j, omega, weight, pair_powers)

@@ -328,10 +328,11 @@ def in_lanes() -> Any:
 @cache
 def pair_expectations(student: Activation, teacher: Activation) -> Expectations:
     """The expectations of any two activations."""
-    return of_ridges(student, (teacher,))
+    return of_ridges(f"{student.name}|{teacher.name}", student, (teacher,))
 
 
 def of_ridges(
+    name: str,
     student: Activation,
     functions: tuple[Activation, ...],
     ridges: Sequence[tuple[int, float, tuple[float, ...]]] = (),
@@ -357,7 +358,6 @@ def of_ridges(
             _nodes(finer, degree),
         )
 
-    name = f"{student.name}|{'+'.join(side.name for side in functions)}"
     usual, finer = (Expectations(name, risk, drifts, in_lanes(), partial(pair, nodes)) for nodes in (1, 2))
     return replace(usual, finer=finer)
 

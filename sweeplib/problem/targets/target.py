@@ -21,6 +21,7 @@ class Target:
     expectations : function (activation, teacher_activation) that returns the `Expectations` of a student with that
         activation, with f* in place of the committee.
     k : the required teacher width; None for any.
+    activations : names of the activations that f* is made of, in addition to the teacher's.
     reads : which of the fields `a_star` and `teacher_activation` f* depends on. A problem that sets the other one is
         refused.
     """
@@ -30,6 +31,7 @@ class Target:
     labels: Callable[[str], Callable[..., Any]]
     expectations: Callable[[str, str], "Expectations"]
     k: int | None = None
+    activations: tuple[str, ...] = ()
     reads: frozenset[str] = frozenset()
 
 

@@ -1,0 +1,346 @@
+"""Formulas of the fields lam1, lam2, ...: numbers, + - * /, powers, and registered activations of formulas.
+
+A formula is parsed as Python, and every part that is not one of these is refused with its position. No code of the text
+is run.
+"""
+
+import ast
+import math
+from collections.abc import Iterator
+from dataclasses import dataclass
+from functools import cache, cached_property
+
+from sweeplib.errors import InputError
+from sweeplib.maths.activations import ACTIVATIONS, Activation, activation
+
+MOST_FIELDS = 16
+MOST_CHARACTERS = 500
+MAX_POWER = 12
+ALLOWED = "numbers, the fields lam1, lam2, ..., + - * / **, and activations of these, as in `lam1*lam2 + he3(lam3)`"
+
+
+class Formula:
+    """A function of the fields λ_1, ..., λ_k; `str` is its one spelling."""
+
+    binding = 3
+    """How tightly it binds in text: 0 sum, 1 product, 2 power, 3 anything else."""
+
+    @property
+    def parts(self) -> tuple["Formula", ...]:
+        """The formulas that it is made of."""
+        return ()
+
+    def derivative(self, field: int) -> "Formula":
+        """The derivative with respect to the field of this number, counted from zero."""
+        raise NotImplementedError
+
+    def source(self, functions: dict[str, str]) -> str:
+        """The formula as Python; `functions` collects the Python names of what it calls, by activation and order."""
+        raise NotImplementedError
+
+    @cached_property
+    def width(self) -> int:
+        """The number of the highest field."""
+        return max((part.width for part in self.parts), default=0)
+
+    def within(self, binding: int) -> str:
+        """Its text as part of a formula that binds so tightly."""
+        return str(self) if self.binding >= binding else f"({self})"
+
+    def walk(self) -> Iterator["Formula"]:
+        """It and all formulas that it is made of."""
+        yield self
+        for part in self.parts:
+            yield from part.walk()
+
+
+@dataclass(frozen=True)
+class Number(Formula):
+    """A constant."""
+
+    value: float
+
+    @property
+    def binding(self) -> int:  # type: ignore[override]
+        """A negative number is like a product."""
+        return 3 if self.value >= 0.0 else 1
+
+    def __str__(self) -> str:
+        return repr(self.value).removesuffix(".0")
+
+    def derivative(self, field: int) -> Formula:
+        """Zero."""
+        return Number(0.0)
+
+    def source(self, functions: dict[str, str]) -> str:
+        """The number in parentheses."""
+        return f"({self.value!r})"
+
+
+@dataclass(frozen=True)
+class Field(Formula):
+    """The field of this number, counted from zero."""
+
+    index: int
+
+    @cached_property
+    def width(self) -> int:
+        """The number of the field, counted from one."""
+        return self.index + 1
+
+    def __str__(self) -> str:
+        return f"lam{self.index + 1}"
+
+    def derivative(self, field: int) -> Formula:
+        """One or zero."""
+        return Number(1.0 if field == self.index else 0.0)
+
+    def source(self, functions: dict[str, str]) -> str:
+        """The variable of the field."""
+        return str(self)
+
+
+@dataclass(frozen=True)
+class Sum(Formula):
+    """A sum."""
+
+    terms: tuple[Formula, ...]
+    binding = 0
+
+    @property
+    def parts(self) -> tuple[Formula, ...]:
+        """The terms."""
+        return self.terms
+
+    def __str__(self) -> str:
+        return " + ".join(term.within(1) for term in self.terms).replace("+ -", "- ")
+
+    def derivative(self, field: int) -> Formula:
+        """The sum of the derivatives."""
+        return added([term.derivative(field) for term in self.terms])
+
+    def source(self, functions: dict[str, str]) -> str:
+        """The sum in parentheses."""
+        return f"({' + '.join(term.source(functions) for term in self.terms)})"
+
+
+@dataclass(frozen=True)
+class Product(Formula):
+    """A product; a numerical factor comes first."""
+
+    factors: tuple[Formula, ...]
+    binding = 1
+
+    @property
+    def parts(self) -> tuple[Formula, ...]:
+        """The factors."""
+        return self.factors
+
+    def __str__(self) -> str:
+        first, *others = self.factors
+        if first == Number(-1.0):
+            return "-" + "*".join(factor.within(2) for factor in others)
+        return "*".join([first.within(1), *(factor.within(2) for factor in others)])
+
+    def derivative(self, field: int) -> Formula:
+        """The rule of products."""
+        terms = []
+        for n, factor in enumerate(self.factors):
+            terms.append(multiplied([*self.factors[:n], factor.derivative(field), *self.factors[n + 1 :]]))
+        return added(terms)
+
+    def source(self, functions: dict[str, str]) -> str:
+        """The product in parentheses."""
+        return f"({' * '.join(factor.source(functions) for factor in self.factors)})"
+
+
+@dataclass(frozen=True)
+class Power(Formula):
+    """A formula to a whole power of at least two."""
+
+    base: Formula
+    exponent: int
+    binding = 2
+
+    @property
+    def parts(self) -> tuple[Formula, ...]:
+        """The base."""
+        return (self.base,)
+
+    def __str__(self) -> str:
+        return f"{self.base.within(3)}**{self.exponent}"
+
+    def derivative(self, field: int) -> Formula:
+        """N b^(n−1) b'."""
+        lower = raised(self.base, self.exponent - 1)
+        return multiplied([Number(float(self.exponent)), lower, self.base.derivative(field)])
+
+    def source(self, functions: dict[str, str]) -> str:
+        """The power, by a constant exponent."""
+        return f"({self.base.source(functions)} ** {self.exponent})"
+
+
+@dataclass(frozen=True)
+class Applied(Formula):
+    """An activation, or its derivative (`order` 1), of a formula."""
+
+    name: str
+    argument: Formula
+    order: int = 0
+
+    @property
+    def parts(self) -> tuple[Formula, ...]:
+        """The argument."""
+        return (self.argument,)
+
+    @property
+    def activation(self) -> Activation:
+        """The activation."""
+        return activation(self.name)
+
+    def __str__(self) -> str:
+        primes = "'" * self.order
+        return f"{self.name}{primes}({self.argument})"
+
+    def derivative(self, field: int) -> Formula:
+        """The chain rule; activations have one derivative."""
+        if self.order:
+            raise NotImplementedError("second derivatives of activations")
+        return multiplied([Applied(self.name, self.argument, 1), self.argument.derivative(field)])
+
+    def source(self, functions: dict[str, str]) -> str:
+        """A call of a function."""
+        name = functions.setdefault(f"{self.name} {self.order}", f"function_{len(functions)}")
+        return f"{name}({self.argument.source(functions)})"
+
+
+def added(terms: list[Formula]) -> Formula:
+    """The sum of terms, numbers taken together as the last term."""
+    flat = [part for term in terms for part in (term.terms if isinstance(term, Sum) else (term,))]
+    constant = math.fsum(part.value for part in flat if isinstance(part, Number))
+    others = [part for part in flat if not isinstance(part, Number)]
+    if constant != 0.0 or not others:
+        others.append(Number(constant))
+    return others[0] if len(others) == 1 else Sum(tuple(others))
+
+
+def multiplied(factors: list[Formula]) -> Formula:
+    """The product of factors, numbers taken together as the first factor."""
+    flat = [part for factor in factors for part in (factor.factors if isinstance(factor, Product) else (factor,))]
+    constant = math.prod(part.value for part in flat if isinstance(part, Number))
+    others = [part for part in flat if not isinstance(part, Number)]
+    if constant == 0.0 or not others:
+        return Number(constant)
+    if constant != 1.0:
+        others.insert(0, Number(constant))
+    return others[0] if len(others) == 1 else Product(tuple(others))
+
+
+def raised(base: Formula, exponent: int) -> Formula:
+    """The base to a whole power of at least zero."""
+    if exponent == 0:
+        return Number(1.0)
+    if isinstance(base, Number):
+        return Number(base.value**exponent)
+    return base if exponent == 1 else Power(base, exponent)
+
+
+@cache
+def formula(text: str) -> Formula:
+    """The formula of a text; InputError, with the position, for anything else, and for a constant."""
+    if len(text) > MOST_CHARACTERS:
+        raise InputError("formula too long", value=text, expected=f"at most {MOST_CHARACTERS} characters")
+    try:
+        tree = ast.parse(text.strip(), mode="eval").body
+    except (SyntaxError, ValueError, RecursionError, MemoryError) as error:
+        where = f" at character {error.offset}" if isinstance(error, SyntaxError) and error.offset else ""
+        raise InputError(f"not a formula{where}", value=text, expected=ALLOWED) from None
+    try:
+        found = _Reader(text.strip()).read(tree)
+    except (OverflowError, RecursionError):
+        raise InputError("not a formula: too large", value=text, expected=ALLOWED) from None
+    if found.width == 0:
+        raise InputError("a constant is no target", value=text, expected="a formula of the fields lam1, lam2, ...")
+    return found
+
+
+class _Reader:
+    """Turns a syntax tree into a formula."""
+
+    def __init__(self, text: str) -> None:
+        self._text = text
+
+    def read(self, part: ast.expr) -> Formula:
+        """The formula of a tree."""
+        match part:
+            case ast.Constant(value=int() | float() as value) if not isinstance(value, bool) and math.isfinite(value):
+                return Number(float(value))
+            case ast.Name(id=name):
+                return Field(self._field(part, name))
+            case ast.UnaryOp(op=ast.USub(), operand=operand):
+                return multiplied([Number(-1.0), self.read(operand)])
+            case ast.UnaryOp(op=ast.UAdd(), operand=operand):
+                return self.read(operand)
+            case ast.BinOp(left=left, op=operation, right=right):
+                return self._binary(part, self.read(left), operation, right)
+            case ast.Call(func=function, args=[argument], keywords=[]):
+                return Applied(self._activation(function), self.read(argument))
+        raise self._refused(part, "not allowed in a formula")
+
+    def _binary(self, part: ast.expr, left: Formula, operation: ast.operator, right: ast.expr) -> Formula:
+        match operation:
+            case ast.Add():
+                return added([left, self.read(right)])
+            case ast.Sub():
+                return added([left, multiplied([Number(-1.0), self.read(right)])])
+            case ast.Mult():
+                return multiplied([left, self.read(right)])
+            case ast.Div():
+                return multiplied([left, Number(1.0 / self._divisor(right))])
+            case ast.Pow():
+                return self._power(left, right)
+        raise self._refused(part, "not allowed in a formula")
+
+    def _refused(self, part: ast.expr, problem: str, expected: str = ALLOWED) -> InputError:
+        source = ast.get_source_segment(self._text, part) or ast.unparse(part)
+        where = f"`{source}` at character {part.col_offset + 1}"
+        return InputError(f"{problem}: {where}", value=self._text, expected=expected)
+
+    def _field(self, part: ast.expr, name: str) -> int:
+        number = name.removeprefix("lam")
+        if name.startswith("lam") and number.isascii() and number.isdigit() and 1 <= int(number) <= MOST_FIELDS:
+            return int(number) - 1
+        if name in ACTIVATIONS:
+            raise self._refused(part, "an activation needs an argument", f"as in `{name}(lam1)`")
+        expected = f"a field, lam1 to lam{MOST_FIELDS}, or an activation as in `erf(lam1)`"
+        raise self._refused(part, "unknown name", expected)
+
+    def _divisor(self, part: ast.expr) -> float:
+        divisor = self.read(part)
+        if not isinstance(divisor, Number) or divisor.value == 0.0:
+            raise self._refused(part, "not a divisor", "a number other than zero")
+        return divisor.value
+
+    def _power(self, base: Formula, part: ast.expr) -> Formula:
+        exponent = self.read(part)
+        if not isinstance(exponent, Number):
+            raise self._refused(part, "not an exponent", "a number")
+        if isinstance(base, Number):
+            value = base.value**exponent.value
+            if isinstance(value, complex) or not math.isfinite(value):
+                raise self._refused(part, "not a real number", "a real power of a number")
+            return Number(value)
+        if exponent.value != int(exponent.value) or not 0 <= exponent.value <= MAX_POWER:
+            raise self._refused(part, "not an exponent", f"a whole number from 0 to {MAX_POWER}")
+        return raised(base, int(exponent.value))
+
+    def _activation(self, part: ast.expr) -> str:
+        name = ast.unparse(part)
+        try:
+            return activation(name).name
+        except InputError as error:
+            position = f" at character {part.col_offset + 1}"
+            choices = error.choices
+            raise InputError(
+                f"{error.problem}{position}", value=name, expected=error.expected, choices=choices
+            ) from None

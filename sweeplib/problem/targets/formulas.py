@@ -1,0 +1,98 @@
+"""Targets by name: a registered one, or a formula of the teacher's fields such as `lam1 + lam1*lam2 + he3(lam3)`."""
+
+from functools import cache, partial
+from typing import TYPE_CHECKING, Any
+
+from sweeplib.errors import InputError, UnknownNameError
+from sweeplib.maths.activations import activation
+from sweeplib.maths.formulas import Formula, formula
+from sweeplib.maths.formulas.formula import Applied
+from sweeplib.problem.targets.target import TARGETS, Target
+
+if TYPE_CHECKING:
+    from sweeplib.maths.expectations import Expectations
+
+POLYNOMIALS = "he1"
+"""An activation from the module of the Hermite series that polynomial ridge functions are."""
+
+EXAMPLE = "lam1*lam2"
+"""A formula among the choices of an error message."""
+
+
+def target(name: str) -> Target:
+    """The target of that name; formulas that differ in spacing or parentheses only give the same object.
+
+    Raises UnknownNameError for an unknown word, and InputError with the position for what is no formula.
+    """
+    return TARGETS[name] if name in TARGETS else _of_text(name)
+
+
+def canonical_target(name: str) -> str:
+    """The one spelling of a target's name."""
+    return target(name).name
+
+
+@cache
+def _of_text(text: str) -> Target:
+    if text.strip().isidentifier() and not text.strip().removeprefix("lam").isdigit():
+        raise UnknownNameError("unknown target", value=text, choices=(*TARGETS, EXAMPLE))
+    return _of_formula(formula(text))
+
+
+@cache
+def _of_formula(found: Formula) -> Target:
+    return Target(
+        str(found),
+        latex(found),
+        partial(_labels, found),
+        partial(_expectations, found),
+        k=found.width,
+        activations=tuple(sorted({part.name for part in found.walk() if isinstance(part, Applied)} | {POLYNOMIALS})),
+    )
+
+
+def latex(found: Formula) -> str:
+    """The formula as LaTeX without dollars."""
+    text = str(found)
+    for index in range(found.width, 0, -1):
+        text = text.replace(f"lam{index}", rf"\lambda^*_{{{index}}}")
+    return text.replace("**", "^").replace("*\\", r"\,\\").replace("\\\\", "\\").replace("*(", r"\,(")
+
+
+@cache
+def _labels(found: Formula, teacher_activation: str) -> Any:
+    """`fill` of the formula, which does not depend on the teacher's activation."""
+    return _filling("fill", [found], found.width, "out[n]")
+
+
+def _filling(name: str, formulas: list[Formula], width: int, *places: str) -> Any:
+    """A function (lam_star, a_star, out) that fills places of out with formulas of lam_star (k, n).
+
+    Its source is made of formulas alone, which contain names of fields, numbers and calls of activations.
+    """
+    from sweeplib.numerics.compiled import in_loops
+
+    calls: dict[str, str] = {}
+    sources = [part.source(calls) for part in formulas]
+    lines = [f"def {name}(lam_star, a_star, out):", "    for n in range(lam_star.shape[1]):"]
+    lines += [f"        lam{index + 1} = lam_star[{index}, n]" for index in range(width)]
+    lines += [f"        {place} = {source}" for place, source in zip(places, sources, strict=True)]
+    space: dict[str, Any] = {"__name__": __name__, "text": "; ".join(sources)}
+    for called, variable in calls.items():
+        activation_name, _, order = called.rpartition(" ")
+        form = activation(activation_name)
+        space[variable] = in_loops(form.derivative if order == "1" else form.value)
+    lines.append("    text")
+    exec(compile("\n".join(lines), __file__, "exec"), space)
+    return space[name]
+
+
+def _expectations(found: Formula, student: str, teacher_activation: str) -> "Expectations":
+    """The expectations for a student with this activation; the teacher's activation is not used."""
+    from sweeplib.maths.expectations.ridge_sums import of_formula
+
+    try:
+        return of_formula(student, found)
+    except InputError as error:
+        error.key = error.key or "target"
+        raise

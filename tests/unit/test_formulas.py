@@ -1,0 +1,125 @@
+"""Formulas of the teacher's fields: their meaning and spelling, what is refused, and their ridge functions."""
+
+import math
+
+import numpy as np
+import pytest
+
+from sweeplib import Problem
+from sweeplib.errors import InputError
+from sweeplib.kernels.labels import labels
+from sweeplib.maths.formulas import formula, ridges
+from sweeplib.maths.hermite import hermite_polynomials
+from sweeplib.problem import target
+
+MEANINGS = {
+    "lam1*lam2": lambda x, y, z: x * y,
+    "lam1 + lam1*lam2 + he3(lam3)": lambda x, y, z: x + x * y + (z**3 - 3 * z) / math.sqrt(6),
+    "lam1 - 2*(lam2 - lam3)**3/4": lambda x, y, z: x - (y - z) ** 3 / 2,
+    "-lam1**2*lam2 + 2**0.5": lambda x, y, z: -(x**2) * y + math.sqrt(2),
+    "square(lam1 + lam2)*lam3": lambda x, y, z: (x + y) ** 2 * z,
+    "hermite(0.5, 0, 1)(lam3 - 1)": lambda x, y, z: 0.5 + ((z - 1) ** 2 - 1) / math.sqrt(2),
+    "3*tanh(lam1 + 2*lam2) - relu(-lam3)": lambda x, y, z: 3 * np.tanh(x + 2 * y) - np.maximum(-z, 0),
+    "he2(he2(lam1))": lambda x, y, z: hermite_polynomials(hermite_polynomials(x, 2)[2], 2)[2],
+}
+FIELDS = np.random.default_rng(1).normal(size=(3, 200))
+
+
+@pytest.mark.parametrize("text", MEANINGS)
+def test_labels_are_the_formulas_values(text):
+    k = target(text).k
+    expected = MEANINGS[text](*FIELDS)
+    np.testing.assert_allclose(labels(text, "erf", FIELDS[:k], np.ones(k)), expected, rtol=1e-12, atol=1e-12)
+
+
+@pytest.mark.parametrize("text", MEANINGS)
+def test_ridge_functions_add_up_to_the_formula(text):
+    """Values of each ridge function by its plain Python."""
+    found = ridges(formula(text))
+    k = formula(text).width
+    for fields, expected in zip(FIELDS.T[:40], MEANINGS[text](*FIELDS)[:40], strict=True):
+        total = sum(ridge.weight * ridge.function.value(np.dot(ridge.direction, fields[:k])) for ridge in found)
+        assert total == pytest.approx(expected, rel=1e-11, abs=1e-11)
+    assert all(math.hypot(*ridge.direction) == pytest.approx(1.0) for ridge in found)
+
+
+@pytest.mark.parametrize("text", ["tanh(lam1*lam2)", "tanh(lam1)*lam2", "erf(lam1)**2", "he5(lam1)*lam2**4"])
+def test_other_formulas_have_no_ridge_functions(text):
+    assert ridges(formula(text)) is None
+
+
+@pytest.mark.parametrize(
+    ("text", "spelling"),
+    [
+        ("lam1 *  lam2", "lam1*lam2"),
+        ("(lam1)*(2*lam2)", "2*lam1*lam2"),
+        ("1 + lam1 + 2", "lam1 + 3"),
+        ("lam2/4 - -lam1", "0.25*lam2 + lam1"),
+        ("he3( lam1 )", "he3(lam1)"),
+        ("hermite(0,1,.50)(lam1)", "hermite(0, 1, 0.5)(lam1)"),
+        ("-(lam1 + lam2)", "-(lam1 + lam2)"),
+        ("(lam1**2)**3", "(lam1**2)**3"),
+    ],
+)
+def test_it_has_one_spelling(text, spelling):
+    """Texts of one meaning are one target, and the spelling is read as what it spells."""
+    assert str(formula(text)) == spelling
+    assert str(formula(spelling)) == spelling
+    assert target(text) is target(spelling)
+
+
+@pytest.mark.parametrize("text", ["lam1 + lam1*lam2**3", "2*erf(lam1*lam2)*lam2", "tanh(lam1 - relu(lam2))"])
+def test_derivatives_are_differences(text):
+    found, step = formula(text), 1e-6
+    at = {"lam1": 0.3, "lam2": 0.7}
+    for field, name in enumerate(at):
+        ends = (value_of(found, at | {name: at[name] + sign * step}) for sign in (1, -1))
+        high, low = ends
+        assert value_of(found.derivative(field), at) == pytest.approx((high - low) / (2 * step), rel=1e-7)
+
+
+def value_of(found, at):
+    from sweeplib.maths.activations import activation
+
+    calls = {}
+    source = found.source(calls)
+    functions = {}
+    for called, name in calls.items():
+        form, _, order = called.rpartition(" ")
+        functions[name] = activation(form).derivative if order == "1" else activation(form).value
+    return eval(source, functions | at)
+
+
+@pytest.mark.parametrize(
+    ("text", "parts"),
+    [
+        ("lam1 +", ["not a formula", "got 'lam1 +'"]),
+        ("lam1 + foo(lam2)", ["unknown activation at character 8", "got 'foo'"]),
+        ("he33(lam1)", ["did you mean 'he3'?"]),
+        ("lam0", ["unknown name: `lam0` at character 1", "lam1 to lam16"]),
+        ("lam1 + x", ["unknown name: `x` at character 8"]),
+        ("lam1/lam2", ["not a divisor: `lam2` at character 6"]),
+        ("lam1/0", ["not a divisor: `0` at character 6"]),
+        ("lam1**0.5", ["not an exponent: `0.5` at character 7", "from 0 to 12"]),
+        ("lam1**lam2", ["not an exponent: `lam2`"]),
+        ("lam1.real", ["not allowed in a formula: `lam1.real`"]),
+        ("__import__('os')", ["unknown activation", "__import__"]),
+        ("[lam1 for lam1 in (1,)]", ["not allowed in a formula"]),
+        ("lam1 if lam2 else 1", ["not allowed in a formula"]),
+        ("2 + 2", ["a constant is no target"]),
+        ("1e999*lam1", ["not allowed in a formula: `1e999`"]),
+        ("lam1" + " + lam1" * 100, ["formula too long"]),
+        ("commitee", ["unknown target", "did you mean 'committee'?"]),
+    ],
+)
+def test_what_is_no_formula_is_refused_with_its_position(text, parts):
+    with pytest.raises(InputError) as refused:
+        Problem(gamma=0.1, p=1, k=1, d=10, Delta=0, activation="erf", target=text)
+    assert refused.value.key == "target"
+    for part in parts:
+        assert part in str(refused.value)
+
+
+def test_deep_nesting_is_refused_not_a_crash():
+    with pytest.raises(InputError):
+        target("-(" * 240 + "lam1" + ")" * 10)
