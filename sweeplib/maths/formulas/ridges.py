@@ -225,7 +225,8 @@ def _central_differences(powers: tuple[int, ...]) -> list[tuple[float, tuple[int
 
 def _ridge(terms: list[float], direction: tuple[float, ...]) -> Ridge:
     """The ridge Σ_n s_n (v·λ)^n; the largest Hermite coefficient of its function is 1, so that few functions differ."""
-    coefficients = (np.polynomial.hermite_e.poly2herme(terms) * _norms(len(terms))).tolist()
+    series = np.polynomial.hermite_e.poly2herme(terms)
+    coefficients = (series * _norms(len(series))).tolist()
     largest = max(coefficients, key=abs)
     if largest == 0.0:
         return Ridge(0.0, ONE, direction)
