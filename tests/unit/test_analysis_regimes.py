@@ -7,7 +7,7 @@ import xarray as xr
 from sweeplib.analysis import ANALYSES
 from sweeplib.analysis.bootstrap import resampled_counts
 from sweeplib.analysis.exponents import exponents, interval, means, spreads
-from sweeplib.analysis.regime_samples import of_sgd, regime_samples
+from sweeplib.analysis.regime_samples import sgd_values, regime_samples
 from sweeplib.analysis.regimes import probabilities
 from sweeplib.errors import InputError
 from sweeplib.theory.regimes import REGIMES
@@ -129,7 +129,7 @@ def test_sgd_is_the_weights_where_the_chain_was_not_run():
     chain = ds.sel(dynamics=["sgd_chain"])
     both = xr.concat([chain.where(chain.d > 200), chain.assign_coords(dynamics=["sgd"]) + 1.0], "dynamics").risk
     run = both.isel(time=-1).notnull()
-    found = of_sgd(both.isel(time=-1), run) - chain.risk.isel(time=-1, dynamics=0)
+    found = sgd_values(both.isel(time=-1), run) - chain.risk.isel(time=-1, dynamics=0)
     np.testing.assert_allclose(found.mean("seed").squeeze(), [1.0, 1.0, 0.0, 0.0, 0.0, 0.0, 0.0], atol=1e-12)
 
 
