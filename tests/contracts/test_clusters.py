@@ -147,7 +147,7 @@ def test_a_sweep_without_workers_says_so_and_ends(tmp_path: Path, capsys: pytest
     with somebodys(tmp_path, workers=0, tls=False) as cluster:
         settings = cluster.settings("scheduler_file").model_copy(update={"wait_for_workers": 2.0})
         sweep = replace(troubled_sweep(seeds=6), runs={"calm": Run("calm")}, cluster=settings)
-        said = f"no workers at {re.escape(cluster.address)} for 0:00:02, or they die as they start; what is done"
+        said = f"no workers at {re.escape(cluster.address)} for 0:00:02, or they die as they start; finished cases"
         with pytest.raises(SweeplibError, match=said):
             run_sweep(sweep, tmp_path / "none")
         assert "waiting 0:00:02 for one" in capsys.readouterr().err
@@ -158,7 +158,7 @@ def test_a_scheduler_that_is_lost_ends_the_sweep_in_a_line(tmp_path: Path) -> No
     with somebodys(tmp_path, workers=1, tls=False) as cluster:
         sweep = replace(troubled_sweep(seeds=200), cluster=cluster.settings("address"))
         threading.Timer(3.0, cluster.scheduler.kill).start()
-        with pytest.raises(SweeplibError, match=r"the scheduler at tcp://\S+ was lost; what is done is stored"):
+        with pytest.raises(SweeplibError, match=r"the scheduler at tcp://\S+ was lost; finished cases are stored"):
             run_sweep(sweep, tmp_path / "lost", progress=False)
 
 

@@ -42,7 +42,7 @@ TROUBLES = {
 SAID = {
     RAISES: "ArithmeticError: a case that raises",
     KILLS: "its process died (SIGKILL)",
-    WEDGES: "no end in",
+    WEDGES: "not finished after",
     LEAVES: "SystemExit: a case that leaves",
     SHOUTS: "characters left out",
     MISSHAPES: "expected real numbers of shape (1, 1)",
