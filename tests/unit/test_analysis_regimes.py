@@ -7,7 +7,7 @@ import xarray as xr
 from sweeplib.analysis import ANALYSES
 from sweeplib.analysis.bootstrap import resampled_counts
 from sweeplib.analysis.exponents import exponents, interval, means, spreads
-from sweeplib.analysis.regime_samples import sgd_values, regime_samples
+from sweeplib.analysis.regime_samples import regime_samples, sgd_values
 from sweeplib.analysis.regimes import probabilities
 from sweeplib.errors import InputError
 from sweeplib.theory.regimes import REGIMES
