@@ -53,7 +53,7 @@ def checked_options(
 def _check(key: str, value: Any, function: Callable[..., Any], kind: str) -> None:
     plain = value.item() if isinstance(value, np.generic) else value
     try:
-        _adapter(function, key).validate_python(plain, strict=True)
+        option_type(function, key).validate_python(plain, strict=True)
     except pydantic.ValidationError as error:
         raise refusal(error, wrong=f"not a valid {kind}", named=lambda place: key + _places(place)) from None
 
@@ -64,8 +64,8 @@ def _places(location: Location) -> str:
 
 
 @cache
-def _adapter(function: Callable[..., Any], name: str) -> Any:
-    """Return the validator of an option; annotations of the other parameters are not evaluated."""
+def option_type(function: Callable[..., Any], name: str) -> Any:
+    """Return the pydantic adapter of an option's type; annotations of the other parameters are not evaluated."""
     function = inspect.unwrap(function)
     annotation = inspect.signature(function).parameters[name].annotation
     if annotation is inspect.Parameter.empty:

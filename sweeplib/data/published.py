@@ -83,7 +83,7 @@ def _text(name: str) -> str:
         reason = error.strerror if isinstance(error, OSError) else "not text in UTF-8"
         raise InputError(f"cannot be read: {reason}", value=path.name, expected="a CSV file") from None
     if len(content) > FILE_BYTES:
-        raise InputError("too large a file", value=path.name, expected=f"at most {FILE_BYTES} bytes")
+        raise InputError("file too large", value=path.name, expected=f"at most {FILE_BYTES} bytes")
     return text
 
 

@@ -12,11 +12,13 @@ import yaml
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
+from sweeplib.analysis import ANALYSES
 from sweeplib.config import load
 from sweeplib.config.models import DynamicsSection, Section, SweepConfig, Times
 from sweeplib.config.reference import generated, problem_meanings
 from sweeplib.config.strict_yaml import document, parsed, written
 from sweeplib.design.sweep import Run, Sweep
+from sweeplib.figures import FIGURES
 from sweeplib.problem import PROBLEM_FIELDS
 
 ROOT = Path(__file__).parents[2]
@@ -230,6 +232,15 @@ def test_every_key_is_explained_by_an_example() -> None:
             assert field.description, name
             assert field.examples, name
     assert all(problem_meanings()[name] for name in PROBLEM_FIELDS)
+
+
+def test_the_reference_explains_every_key() -> None:
+    rows = [line.split(" | ") for line in generated()["README.md"].splitlines() if line.startswith("| `")]
+    assert [row[0] for row in rows if len(row) != 5 or not row[-1].strip(" |")] == []
+    keys = {row[0].strip("| `") for row in rows}
+    assert {"cluster.tls_ca", "cluster.tls_cert", "cluster.tls_key"} < keys
+    options = [set(ANALYSES[name].check({})) for name in ANALYSES] + [set(FIGURES[name].check({})) for name in FIGURES]
+    assert set().union(*options) < keys
 
 
 def test_schema_knows_the_keys_and_the_fields() -> None:
