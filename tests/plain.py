@@ -1,8 +1,8 @@
-"""Closed forms of Gaussian expectations as the plain Python that they are written in.
+"""Closed forms of Gaussian expectations as plain Python, uncompiled.
 
-A system takes milliseconds, where a compiler takes seconds a pair of activations. That compiled code does the same is
-tested once a family, in `unit/test_expectations_compiled.py`. Quadrature in Python would take seconds a system: it is
-compiled.
+A system takes milliseconds, where the compiler takes seconds per pair of activations. Compiled and plain code are
+compared once per family, in `unit/test_expectations_compiled.py`. Quadrature stays compiled, because plain Python would
+take seconds per system.
 """
 
 import functools
@@ -22,7 +22,7 @@ Array = np.ndarray
 
 @functools.cache
 def plain(function: Callable[..., Any]) -> types.FunctionType:
-    """The function with all that it calls, none of it compiled."""
+    """Return the function with all functions that it calls, none of them compiled."""
     python = function.py_func if isinstance(function, Dispatcher) else function
     named = {name: python.__globals__.get(name) for name in python.__code__.co_names}
     called = {name: thing for name, thing in named.items() if isinstance(thing, Dispatcher | types.FunctionType)}
@@ -34,7 +34,7 @@ def is_quadrature(rule: Callable[..., None]) -> bool:
 
 
 def drifts(rule: Callable[..., None], *system: Any, compiled: bool | None = None, stretch: float = 1.0) -> Drifts:
-    """Ψ^M, Ψ^GF, Ψ^Var and Ψ^a of one system Q, M, P, a, a*, Δ: where not told, closed forms plain, others compiled."""
+    """Return Ψ^M, Ψ^GF, Ψ^Var and Ψ^a of one system Q, M, P, a, a*, Δ; by default only quadrature is compiled."""
     given = System(*map(_contiguous, system), stretch)
     if is_quadrature(rule) if compiled is None else compiled:
         return addresses.drifts_of(rule, given)
@@ -45,7 +45,7 @@ def drifts(rule: Callable[..., None], *system: Any, compiled: bool | None = None
 
 
 def many_drifts(rule: Callable[..., None], *systems: Any, compiled: bool | None = None) -> Drifts:
-    """The same of many systems Q, M, P, a, a*, Δ, stretch, the last axis of every array."""
+    """Return the same for many systems Q, M, P, a, a*, Δ, stretch, with the system as last axis of every array."""
     given = System(*map(_contiguous, systems))
     if is_quadrature(rule) if compiled is None else compiled:
         return addresses.lane_drifts_of(rule, given)
@@ -56,7 +56,7 @@ def many_drifts(rule: Callable[..., None], *systems: Any, compiled: bool | None 
 
 
 def risk(needed: Expectations, Q: Array, M: Array, P: Array, a: Array, a_star: Array) -> float:
-    """The population risk of one system."""
+    """Return the population risk of one system."""
     if is_quadrature(needed.drifts):
         return needed.risks(*(part[None] for part in (Q, M, P, a, a_star)))[0]
     out = np.empty(1)
@@ -66,7 +66,7 @@ def risk(needed: Expectations, Q: Array, M: Array, P: Array, a: Array, a_star: A
 
 
 def blocks(omega: Array, p: int) -> Iterator[Array]:
-    """Q, M and P in Ω."""
+    """Return Q, M and P of Ω."""
     return (np.ascontiguousarray(block) for block in (omega[:p, :p], omega[:p, p:], omega[p:, p:]))
 
 

@@ -1,6 +1,6 @@
-"""Every kind of cluster gives the same bytes, and leaves alone what it did not start.
+"""Every kind of cluster gives the same bytes, and does not stop schedulers and workers that it did not start.
 
-Schedulers and workers that somebody runs are processes of their own, as a user has them.
+Existing schedulers and workers are separate processes, as for a user.
 """
 
 import re
@@ -31,7 +31,7 @@ CERTIFICATES = {"tls_ca": "tls_ca_file", "tls_cert": "tls_client_cert", "tls_key
 
 @dataclass
 class Somebodys:
-    """A scheduler and its workers as processes, in a folder that has their files."""
+    """Start a scheduler and its workers as processes, in a folder with their files."""
 
     folder: Path
     tls: dict[str, Path]
@@ -46,7 +46,7 @@ class Somebodys:
         wait_until(self.file.exists)
 
     def settings(self, kind: str) -> ClusterSettings:
-        """The cluster by one of the kinds that connect to what runs."""
+        """Return the settings of a cluster that connects to a running one."""
         own = {"address": {"address": self.address}, "scheduler_file": {"path": self.file}}[kind]
         return CLUSTERS[kind](block_size=2, **own, **self.tls)
 
@@ -62,7 +62,7 @@ class Somebodys:
             yield client
 
     def add_worker(self) -> None:
-        """Another worker, whose death nobody makes good."""
+        """Start another worker; nothing restarts it when it dies."""
         own = ["--scheduler-file", self.file, "--no-nanny", "--nthreads", "1", "--no-dashboard"]
         self.workers.append(self._start("worker", *own))
 
@@ -77,7 +77,7 @@ class Somebodys:
 
 @contextmanager
 def somebodys(folder: Path, workers: int, *, tls: bool) -> Iterator[Somebodys]:
-    """A cluster that somebody runs, with a number of workers, until the context ends."""
+    """Return a running cluster with a number of workers, until the context ends."""
     found = {}
     if tls:
         security = Security.temporary()
@@ -96,7 +96,7 @@ def somebodys(folder: Path, workers: int, *, tls: bool) -> Iterator[Somebodys]:
 
 @pytest.fixture(scope="module")
 def existing(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Somebodys]:
-    """A cluster that talks TLS."""
+    """Return a running cluster that uses TLS."""
     with somebodys(tmp_path_factory.mktemp("cluster"), workers=2, tls=True) as cluster:
         yield cluster
 

@@ -1,6 +1,6 @@
-"""What every registered target keeps: its labels are those of its expectations, by Monte Carlo of both.
+"""Properties of every registered target: its labels agree with its expectations, by Monte Carlo.
 
-Of 4·10⁵ samples at fixed seeds, |z| < 5 for each of some 20 entries: beyond by chance with 10⁻⁵ for a fresh seed.
+With 4·10⁵ samples at fixed seeds, |z| < 5 for each of some 20 entries: a false alarm with 10⁻⁵ for a new seed.
 """
 
 import math
@@ -33,12 +33,12 @@ def plugin():
 
 
 def made(name, activation):
-    """A problem of two teacher units that has the target."""
+    """Return a problem of two teacher units with this target."""
     return Problem(gamma=0.1, p=2, k=2, d=20, Delta=DELTA, activation=activation, target=name)
 
 
 def overlaps():
-    """Q, M and P of fields none of which is independent of another, nor of variance one."""
+    """Return Q, M and P of fields that are all correlated and have variances other than one."""
     factor = np.random.default_rng(3).normal(size=(4, 6)) * [[1.0], [0.9], [1.2], [0.8]] / math.sqrt(6)
     omega = factor @ factor.T
     return omega, *(np.ascontiguousarray(part) for part in (omega[:2, :2], omega[:2, 2:], omega[2:, 2:]))
@@ -51,7 +51,7 @@ def values(function, fields):
 
 
 def samples(problem):
-    """The risk, Ψ^M, Ψ^GF, Ψ^Var and Ψ^a of each sample, flat (entries, samples), label noise averaged."""
+    """Return the risk, Ψ^M, Ψ^GF, Ψ^Var and Ψ^a of each sample, flat (entries, samples), label noise averaged."""
     omega, *_ = overlaps()
     fields = np.linalg.cholesky(omega) @ np.random.default_rng(8).normal(size=(4, SAMPLES))
     lam, lam_star = fields[:2], fields[2:]
@@ -66,7 +66,7 @@ def samples(problem):
 
 
 def expected(problem):
-    """The same by the expectations."""
+    """Return the same quantities by the expectations."""
     _, Q, M, P = overlaps()
     found, ones = problem_expectations(problem), np.ones(2)
     risk = found.risks(*(part[None] for part in (Q, M, P, A, ones)))

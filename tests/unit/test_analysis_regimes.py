@@ -1,4 +1,4 @@
-"""Regimes: what is found where the scaling is known, how often it is wrong, and what cannot be told."""
+"""Regimes: results for known scalings, error rates, and undecidable cases."""
 
 import numpy as np
 import pytest
@@ -19,12 +19,12 @@ LINE = tuple(np.linspace(-1.0, 1.0, 13))
 
 
 def line(s) -> xr.Dataset:
-    """The regimes along κ = 0, at these values of δ = κ + δ."""
+    """Return the regimes along κ = 0, at these values of δ = κ + δ."""
     return analysis(regime_dataset(s, (0.0,), D, seeds=32)).squeeze("kappa")
 
 
 def experiments(s) -> list[str]:
-    """The regimes that 60 experiments at δ = κ + δ = s find."""
+    """Return the regimes that 60 experiments find at δ = κ + δ = s."""
     parts = [regime_dataset([s], (0.0,), D, seeds=32, random_seed=seed) for seed in range(60)]
     ds = xr.concat(parts, "experiment", combine_attrs="override", coords="minimal", compat="override")
     return names(analysis(ds, resamples=500).regime.values.ravel())
@@ -59,7 +59,7 @@ def test_false_alarms_at_a_boundary(s, theory):
 
 @pytest.mark.parametrize("s", [0.06, -0.06, -0.44])
 def test_at_the_resolution_itself_either_answer_is_rare(s):
-    """60 experiments where an exponent is just what counts as zero: each answer has 5 %, more than 9 once in 10³."""
+    """60 experiments at the limit of what counts as zero: each answer has 5 %, more than 9 once in 10³."""
     found = experiments(s)
     for name in REGIMES[1:]:
         assert found.count(name) <= 9

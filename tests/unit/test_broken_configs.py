@@ -1,4 +1,4 @@
-"""Whatever is wrong with a config is said in one line: file, line, key, value, what was expected, the nearest name."""
+"""Every error in a config is reported in one line: file, line, key, value, expected values, the nearest name."""
 
 import math
 import subprocess
@@ -32,7 +32,7 @@ analyses: [exit_times]
 
 
 class Broken(NamedTuple):
-    """A line of the sound config, what stands there instead, and all that the message must say."""
+    """A line of the sound config, its replacement, and the parts that the message must have."""
 
     line: str
     instead: str

@@ -1,4 +1,4 @@
-"""A child process: what its tasks may do to it, and that the next one is none the worse."""
+"""A child process: the effects of its tasks on it, none of which affects the next task."""
 
 import ctypes
 import os

@@ -1,4 +1,4 @@
-"""A config says what it says: all keys, defaults, overrides; its complete text is the same sweep again."""
+"""Configs: all keys, defaults, overrides; the complete text of a config describes the same sweep."""
 
 import itertools
 import json
@@ -67,7 +67,7 @@ def test_quickstart_is_the_main_job() -> None:
 
 
 def test_a_config_is_checked_without_what_analyses_and_stores_import() -> None:
-    """A dry run imports what checks a config, figures' options included; each of these takes as long as all of it."""
+    """A dry run imports only what checks a config; each of these modules takes as long to import as all of that."""
     loading = "import sys, sweeplib.config; sweeplib.config.load(sys.argv[1]); print(*sys.modules)"
     command = [sys.executable, "-c", loading, str(QUICKSTART)]
     loaded = subprocess.run(command, capture_output=True, text=True, check=True).stdout.split()

@@ -1,4 +1,4 @@
-"""Compiled expectations are those of the plain Python, one pair of activations a family."""
+"""Compiled expectations equal those of the plain Python, for one pair of activations per family."""
 
 import numpy as np
 import pytest
@@ -19,7 +19,7 @@ SHAPES = {"relu|erf": (1, 1)}
 
 
 def systems(p, k):
-    """Ω, a, a* of p students and k teachers: regular, of rank two, and with a unit of zeros."""
+    """Return Ω, a, a* of p students and k teachers: regular, of rank two, and with a unit of zeros."""
     rng = np.random.default_rng(23)
     for kind in range(3):
         factor = rng.normal(size=(p + k, p + k + 2)) / np.sqrt(p + k + 2)
@@ -43,7 +43,7 @@ def test_compiled_is_plain(pair):
 
 
 def test_arrays_may_be_read_only():
-    """Of one unit a transposed array is no copy: what is read-only must not reach the compiled function as it is."""
+    """For one unit a transposed array is no copy: a read-only array must not reach the compiled function unchanged."""
     one, layer = np.ones((1, 1, 1)), np.ones((1, 1))
     for part in (one, layer):
         part.flags.writeable = False

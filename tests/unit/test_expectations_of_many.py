@@ -1,4 +1,4 @@
-"""The drifts of many systems at once: those of each alone, whatever stands beside it, and Ψ^Var at Ω times a factor."""
+"""The drifts of many systems at once equal those of each alone, whatever its neighbours; Ψ^Var at Ω times a factor."""
 
 import numpy as np
 import pytest
@@ -30,7 +30,7 @@ COMPILED = ["square|square", "erf|erf", "two terms", "he3|he3", "relu|relu"]
 
 
 def factor(kind, p, k, rng):
-    """F (p + k, n) of Ω = F Fᵀ."""
+    """Return F (p + k, n) of Ω = F Fᵀ."""
     F = rng.normal(size=(p + k, p + k + 3)) / np.sqrt(p + k + 3)
     if kind == "twins":
         F[: p - 1] = F[p - 1]
@@ -47,7 +47,7 @@ KINDS = ["regular", "twins", "rank 2", "a unit of zeros", "aligned"]
 
 
 def systems(p, k, count):
-    """Q, M, P, a, a*, Δ and the factors of `count` systems, the last axis, of all kinds in turn."""
+    """Return Q, M, P, a, a*, Δ and the factors of `count` systems, along the last axis, of all kinds in turn."""
     rng = np.random.default_rng(p + k)
     omega = np.stack([F @ F.T for F in (factor(KINDS[n % 5], p, k, rng) for n in range(count))], axis=-1)
     layers = rng.normal(size=(p, count)), rng.normal(size=(k, count))
@@ -56,12 +56,12 @@ def systems(p, k, count):
 
 
 def of_many(pair, p, parts, compiled=True):
-    """Ψ^M, Ψ^GF, Ψ^Var and Ψ^a, the last axis the system."""
+    """Return Ψ^M, Ψ^GF, Ψ^Var and Ψ^a, with the system as last axis."""
     return plain.many_drifts(of(pair).of_many(p), *parts, compiled=compiled)
 
 
 def of_one(pair, parts, n, factor):
-    """The same of system number n alone, with Ω times a factor, by `drifts`."""
+    """Return the same for system number n alone, with Ω times a factor, by `drifts`."""
     overlaps = (factor * part[..., n] for part in parts[:3])
     return plain.drifts(of(pair).drifts, *overlaps, parts[3][:, n], parts[4][:, n], parts[5][n])
 
@@ -76,7 +76,7 @@ EACH = [(pair, *shape) for pair in PAIRS for shape in SHAPES if pair != BY_QUADR
 
 @pytest.mark.parametrize(("pair", "p", "k"), EACH)
 def test_drifts_are_those_of_each_alone(pair, p, k):
-    """Of regular, singular and rank-deficient Ω; of 9 students error functions are taken in turn, not side by side."""
+    """For regular, singular and rank-deficient Ω; error functions of 9 students are computed one system at a time."""
     count = 10 if p == 9 else 33
     parts = systems(p, k, count)
     together = of_many(pair, p, parts, pair in COMPILED and p < FULL)
@@ -95,7 +95,7 @@ def test_students_of_few_terms_stand_side_by_side_and_others_take_turns():
 
 @pytest.mark.parametrize("pair", ["square|square", "erf|erf", "two terms", "he3|he3"])
 def test_no_bit_depends_on_the_systems_beside(pair):
-    """Groups of 16, 48 and 128: vector instructions, what is left over by them, and tiles of several pairs."""
+    """Groups of 16, 48 and 128: vector instructions, their remainders, and tiles of several pairs."""
     p, k = 2, 1
     parts = systems(p, k, 128)
     whole = of_many(pair, p, parts)

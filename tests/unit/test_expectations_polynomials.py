@@ -1,4 +1,4 @@
-"""Expectations of polynomials: against the square's own, exact quadrature, Monte Carlo, and in the corners."""
+"""Expectations of polynomials compared to those of the square, exact quadrature and Monte Carlo; special cases."""
 
 import numpy as np
 import pytest
@@ -19,19 +19,19 @@ def of(pair):
 
 
 def drifts(needed, omega, a, a_star):
-    """Ψ^M, Ψ^GF, Ψ^Var, Ψ^a."""
+    """Return Ψ^M, Ψ^GF, Ψ^Var, Ψ^a."""
     return plain.drifts(needed.drifts, *blocks(omega, len(a)), a, a_star, DELTA)
 
 
 def closed_forms(pair, omega, a, a_star):
-    """Risk and drifts, flat."""
+    """Return risk and drifts, flat."""
     needed = of(pair)
     risk = plain.risk(needed, *blocks(omega, len(a)), a, a_star)
     return np.concatenate([[risk], *map(np.ravel, drifts(needed, omega, a, a_star))])
 
 
 def moments(pair, fields, a, a_star):
-    """Samples (samples, entries) of what `closed_forms` are the means of; the label noise is averaged by hand."""
+    """Return samples (samples, entries) whose means are the `closed_forms`, averaged over the label noise."""
     student, teacher = map(activation, pair.split("|"))
     lam, lam_star = fields[:, : len(a)], fields[:, len(a) :]
     error = teacher.value(lam_star) @ a_star / len(a_star) - student.value(lam) @ a / len(a)
@@ -45,7 +45,7 @@ def moments(pair, fields, a, a_star):
 
 
 def factors():
-    """Factors F of Ω = F Fᵀ, p = 3, k = 2: random, nearly singular (two units 10⁻⁵ apart, one tiny), rank deficient."""
+    """Return factors F of Ω = F Fᵀ, p = 3, k = 2: random, nearly singular (two units 10⁻⁵ apart), rank deficient."""
     full = np.random.default_rng(17).normal(size=(5, 7)) / np.sqrt(7)
     near = full.copy()
     near[1] = near[0] + 1e-5 * near[1]
@@ -81,7 +81,7 @@ def test_equal_exact_quadrature(pair, rank):
 
 @pytest.mark.parametrize(("p", "k"), [(1, 1), (3, 2), (2, 4)])
 def test_the_square_by_its_own_formulas_is_the_same(p, k):
-    """The family of the square is another derivation, in traces of products of Ω."""
+    """The family of the square has a separate derivation, in traces of products of Ω."""
     rng = np.random.default_rng(p)
     factor, a, a_star = rng.normal(size=(p + k, 9)) / 3.0, rng.normal(size=p), rng.normal(size=k)
     omega = factor @ factor.T
@@ -96,7 +96,7 @@ def test_the_square_by_its_own_formulas_is_the_same(p, k):
 @pytest.mark.parametrize("scale", [0.0, 1e-300, 1e-8, 1.0, 1e6])
 @pytest.mark.parametrize("pair", ["he3|he3", "he6|he6", f"{SERIES}|he2"])
 def test_singular_covariances_of_any_scale_give_numbers(pair, scale):
-    """Rank one, p > d, zero variances: finite, and symmetric where it must be."""
+    """Rank one, p > d, zero variances: results are finite, and symmetric where they must be."""
     factor = np.array([[1.0], [1.0], [-1.0], [0.0], [1.0]])
     _, flow, variance, _ = results = drifts(of(pair), scale * factor @ factor.T, np.ones(3), np.ones(2))
     assert all(np.isfinite(result).all() for result in results)
@@ -108,7 +108,7 @@ def test_singular_covariances_of_any_scale_give_numbers(pair, scale):
 
 @pytest.mark.parametrize("pair", ["he2|he2", "he3|he3", f"{SERIES}|{SERIES}"])
 def test_a_perfect_student_is_at_rest(pair):
-    """With the teacher's weights and second layer only the label noise moves it: Ψ^Var = Δ a_i a_j E[σ'_i σ'_j]."""
+    """With the teacher's weights and second layer only the label noise acts: Ψ^Var = Δ a_i a_j E[σ'_i σ'_j]."""
     factor, a = np.random.default_rng(5).normal(size=(3, 6)) / 2.5, np.array([0.5, -1.0, 2.0])
     P = factor @ factor.T
     drift_M, drift_GF, drift_Var, drift_a = drifts(of(pair), np.block([[P, P], [P, P]]), a, a)

@@ -1,4 +1,4 @@
-"""The figures of the published pictures: what they draw is what was measured, and theory where it applies."""
+"""The figures of the published pictures show the measurements, and theory where it applies."""
 
 import numpy as np
 import pytest
@@ -15,7 +15,7 @@ from tests.datasets import sweep_dataset
 
 @pytest.fixture(scope="module")
 def widths():
-    """Two widths, the wider one four times as fast."""
+    """Return two widths, the wider one four times as fast."""
     narrow, wide = (sweep_dataset(seeds=32, dynamics=["ode", "sgd_chain"], random_seed=number) for number in (1, 2))
     wide["exit_steps"], wide["end_steps"] = wide.exit_steps / 4, wide.end_steps / 4
     ds = xr.concat([narrow.assign_coords(p=1), wide.assign_coords(p=8)], "p", coords=["p"], combine_attrs="override")
@@ -29,7 +29,7 @@ def ds():
 
 
 def lines(axes, count):
-    """The lines of that many points."""
+    """Return the lines with that many points."""
     return [line for line in axes.lines if len(line.get_xdata()) == count]
 
 

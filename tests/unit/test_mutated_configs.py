@@ -1,4 +1,4 @@
-"""Whatever is in a config, loading it takes two seconds and 500 MB at most, and raises nothing but an InputError."""
+"""Loading any config takes at most two seconds and 500 MB, and raises nothing but an InputError."""
 
 import json
 import os
@@ -63,7 +63,7 @@ BOMBS: dict[str, tuple[str, str | None]] = {
 
 @pytest.fixture(scope="module")
 def _sound(tmp_path_factory: pytest.TempPathFactory) -> None:
-    """What is mutated is sound, and all that loading imports is there."""
+    """The config that is mutated is valid, and all files that loading imports exist."""
     path = tmp_path_factory.mktemp("sound") / "sound.yaml"
     for text in sources():
         path.write_text(text)
@@ -81,7 +81,7 @@ def test_a_mutated_config_is_loaded_or_refused_in_one_line(seed: int, tmp_path: 
 
 
 def test_no_config_takes_long_or_much_memory(tmp_path: Path) -> None:
-    """Each in a child of one process, which has imported what loading needs."""
+    """Each config is loaded in a child of one process, which has imported what loading needs."""
     for number, (text, _) in enumerate(BOMBS.values()):
         (tmp_path / f"{number}.yaml").write_text(text)
     command = [sys.executable, "-m", "mutations", "--each", *(f"{number}.yaml" for number in range(len(BOMBS)))]
