@@ -32,8 +32,8 @@ PROBLEMS = {
 def columns(run, rng):
     """Return all overlaps, the second layer, risk and exit steps of each run, as columns that vary.
 
-    Missing values (the end of a diverged run, an exit) count as late. Exit steps get a uniform number added, because they
-    are whole: without ties p-values are uniform, and two distributions of steps are equal if these are.
+    Missing values (the end of a diverged run, an exit) count as late. A uniform number is added to exit
+    steps, which are whole: without ties p-values are uniform, and two distributions of steps are equal if these are.
     """
     last, late = run.isel(time=-1), 1e9
     continuous = np.hstack([last[name].fillna(late).values.reshape(len(run.seed), -1) for name in SHOWN])
