@@ -33,7 +33,6 @@ def deviation(
     seeds_paired: number of pairs used for these maxima; both runs have the status ok or were recorded up to `until`.
     seeds_lost: number of pairs in which a run diverged, timed out, failed or was killed before that. The maxima are
     NaN where these are more than the fraction `max_lost` of all pairs.
-    of which a run diverged, timed out, failed or was killed before. NaN where these are more than `max_lost` of all.
     """
     import xarray as xr
 

@@ -80,7 +80,7 @@ def deviation_scaling(
     for name, largest in found.largest().items():
         result |= _fits(name, ds, largest, over, cell_fit)
     scaling = xr.Dataset(result)
-    scaling["variable"] = labelled(scaling["variable"], "what the deviation scales with")
+    scaling["variable"] = labelled(scaling["variable"], "variable that the deviation scales with")
     return scaling.assign_attrs(reference=reference, confidence=confidence, over=" ".join(over))
 
 

@@ -89,7 +89,7 @@ def expected_laws(ds: xr.Dataset) -> xr.DataArray:
 
 
 def _same(values: xr.DataArray) -> xr.DataArray:
-    """Return where values do not depend on d."""
+    """Return a mask: where values do not depend on d."""
     return values.max("d") - values.min("d") < ROUNDING if "d" in values.dims else values.notnull()
 
 

@@ -51,7 +51,6 @@ def law_agreement(
     `seeds`: a seed has the same start in all dynamics. Samples of equal seeds are therefore similar, and their p-values
     too large. By default ("disjoint") even seeds of one dynamics are compared to odd seeds of the other; "shared"
     compares all seeds to all seeds.
-    large. So even seeds of one are compared to odd seeds of the other; "shared" compares all to all.
     """
     import xarray as xr
 

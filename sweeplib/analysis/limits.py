@@ -1,4 +1,4 @@
-"""Which of the limits that were run describes SGD: the simplest one that a single run cannot tell from SGD."""
+"""The limit that describes SGD: the simplest that differs from the mean of SGD by less than the scatter of its runs."""
 
 from __future__ import annotations
 

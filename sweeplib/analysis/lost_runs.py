@@ -2,7 +2,7 @@
 
 The reason that stops a run early (a crash, exhausted memory, a divergence, a time limit, its exit) may be related to
 the values that it would have had. The remaining runs are then not a random sample: their mean is biased by f x, where f
-is the fraction lost and x the difference of the means of lost and remaining runs. The data give f, but nothing gives x.
+is the fraction lost and x the difference of the means of lost and remaining runs. The data give f but not x.
 """
 
 from __future__ import annotations
@@ -22,7 +22,7 @@ Then lost runs whose mean differs by half change the mean by less than 1 %; one 
 
 
 def made(ds: xr.Dataset) -> xr.DataArray:
-    """Return where a run was requested and computed, with any result."""
+    """Return a mask: where a run was requested and computed, with any result."""
     return ~with_status(ds, "missing")
 
 
@@ -32,13 +32,13 @@ def recorded(ds: xr.Dataset, name: str) -> xr.DataArray:
 
 
 def without_value(values: xr.DataArray, run: xr.DataArray) -> xr.DataArray:
-    """Return where there was a `run` but any entry of `values` is missing at a time."""
+    """Return a mask: where there was a `run` but any entry of `values` is missing at a time."""
     inner = [dim for dim in values.dims if dim not in (*run.dims, "time")]
     return run & values.isnull().all(inner)
 
 
 def too_many(lost: xr.DataArray, run: xr.DataArray, max_lost: float) -> xr.DataArray:
-    """Return where more than the fraction `max_lost` of the runs made over `seed` is lost."""
+    """Return a mask: where more than the fraction `max_lost` of the runs made over `seed` is lost."""
     return lost.sum("seed") > max_lost * run.sum("seed") + 1e-9
 
 

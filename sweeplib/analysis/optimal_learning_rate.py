@@ -73,7 +73,7 @@ def scanned(ds: xr.Dataset, max_censored: float, max_lost: float) -> Scan:
 class Minima(NamedTuple):
     """γ of least mean steps and these steps, (1 + resamples,): of the sample, then of each resample; NaN if unknown.
 
-    `ends` are the smallest and largest learning rate used; the misfit has χ² over the degrees of freedom of the fit.
+    `ends` are the smallest and largest learning rate used; `reduced_chi2` is χ² over the degrees of freedom of the fit.
     """
 
     gamma: Array

@@ -77,7 +77,7 @@ class Passages:
         return pseudo.transpose(*values.dims)
 
     def censored(self) -> xr.DataArray:
-        """Return where a run is used and has not exited."""
+        """Return a mask: where a run is used and has not exited."""
         return self.used & ~self.reached
 
 

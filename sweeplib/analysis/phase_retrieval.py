@@ -27,18 +27,18 @@ UNIT_TEACHERS = ("orthogonal", "sphere")
 
 
 def floor_theory_holds(ds: xr.Dataset) -> xr.DataArray:
-    """Return where `asymptotic_risk` is the final risk of SGD and its ODE."""
+    """Return a mask: where `asymptotic_risk` is the final risk of SGD and its ODE."""
     return _setting(ds) & (field(ds, "p") == 1) & (field(ds, "m0", np.nan) != 0.0)
 
 
 def escape_theory_holds(ds: xr.Dataset) -> xr.DataArray:
-    """Return where `optimal_learning_rate`, `learnable_range` and `overparametrisation_gain` describe the escape."""
+    """Return a mask: where the closed forms of optimal learning rate, learnable range and gain describe the escape."""
     start = field(ds, "start", "sphere") == "sphere"
     return _setting(ds) & start & field(ds, "m0", np.nan).isnull()
 
 
 def exit_theory_holds(ds: xr.Dataset) -> xr.DataArray:
-    """Return where exit times and their distributions are those of linear theory."""
+    """Return a mask: where exit times and their distributions are those of linear theory."""
     p = field(ds, "p")
     return escape_theory_holds(ds) & ((p == 1) | (student_alignment_rate(field(ds, "gamma"), p) > 0.0))
 
@@ -59,7 +59,7 @@ def _setting(ds: xr.Dataset) -> xr.DataArray:
 
 
 def _ones(layer: xr.DataArray) -> xr.DataArray:
-    """Return where all units of a second layer have the weight 1, given as a number or the text of a list."""
+    """Return a mask: where all units of a second layer have the weight 1, given as a number or the text of a list."""
     import xarray as xr
 
     if layer.dtype.kind not in "OU":

@@ -101,7 +101,7 @@ def _table(name: str, text: str) -> Reference:
     for number, row in rows:
         if len(row) != len(names):
             problem = f"line {number} of {name}: {len(row)} values"
-            raise InputError(problem, value=",".join(row), expected=f"{len(names)}, one a column")
+            raise InputError(problem, value=",".join(row), expected=f"{len(names)}, one per column")
     columns = {column: _column([row[place] for _, row in rows]) for place, column in enumerate(names)}
     drawn = comments.get("drawn", DRAWN[0])
     if drawn not in DRAWN:

@@ -54,7 +54,7 @@ def _checked(name: str, values: Sequence[Any], key: str, indexed: bool) -> tuple
 def _refusal(name: str, value: Any, details: Any) -> InputError:
     problem = f"not a value of {name}"
     if name in ("a", "a_star"):
-        return InputError(problem, value=value, expected="a finite number, or a list of them, one a unit")
+        return InputError(problem, value=value, expected="a finite number, or a list of them, one per unit")
     if is_whole(name) and isinstance(value, float) and not value.is_integer():
         return InputError(problem, value=value, expected="a whole number")
     if name not in FIELD_TYPES and not isinstance(value, float):

@@ -46,7 +46,7 @@ LINES: dict[str, tuple[float, Any]] = {r"$\gamma/p=1/d$": (-1.0, "solid"), r"$\g
 def limits_diagram(
     ds: xr.Dataset, analyses: Mapping[str, xr.Dataset], *, where: Mapping[str, Any] | None = None
 ) -> Drawing:
-    """Return a figure of the limits over (γ/p, d), a panel a width p; other axes need a value in `where`."""
+    """Return a figure of the limits over (γ/p, d), with one panel per width p; other axes need a value in `where`."""
     split = _arranged(ds, analyses, where=where)
     found = split.selected(analyses["limits"])
     found = found.assign_coords(ratio=labelled(field(found, "gamma") / field(found, "p"), "", r"\gamma/p"))
@@ -90,7 +90,7 @@ def _panel(axes: Axes, part: xr.Dataset) -> None:
 
 
 def _was_run(found: xr.Dataset) -> xr.DataArray:
-    """Return where the compared dynamics were run, even if too many of their runs were lost."""
+    """Return a mask: where the compared dynamics were run, even if too many of their runs were lost."""
     return (found["bias"].notnull() | (found["seeds_lost"] > 0)).any("candidate")
 
 

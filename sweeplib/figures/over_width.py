@@ -27,7 +27,7 @@ STEP = 0.045
 def over_width(
     data: xr.Dataset | Outline, where: Mapping[str, Any] | None, panel: str | None, hue: str | None
 ) -> Facets:
-    """Return the facets of a figure against the width: by default a panel a dimension, a colour a noise.
+    """Return the facets of a figure against the width: by default one panel per dimension and one colour per noise.
 
     InputError if the widths vary along an axis other than p.
     """
