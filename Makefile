@@ -10,7 +10,7 @@ RESULTS ?= results
 PROFILE ?= workflow/profiles/local
 
 BIN := $(VENV)/bin
-# Bytecode is compiled where and when a module is first imported: at install it would take longer than all the rest.
+# Bytecode is compiled at the first import of a module: at installation it would take longer than everything else.
 unexport PYTHONDONTWRITEBYTECODE
 INSTALL := $(BIN)/python -m pip install --quiet --no-compile --disable-pip-version-check --constraint constraints.txt
 
@@ -19,7 +19,7 @@ INSTALL := $(BIN)/python -m pip install --quiet --no-compile --disable-pip-versi
 
 sweep plan: export PYTHONSAFEPATH := 1
 
-# No shell stays in between, as it would not pass on the signals that end a sweep.
+# No shell process remains in between: it would not pass on the signals that end a sweep.
 sweep: $(VENV)/.run
 	@exec $(BIN)/python workflow/start.py --profile $(PROFILE) --no-hooks --config sweep="$(CONFIG)" results="$(RESULTS)"
 	@exec $(BIN)/sweeplib summary "$(CONFIG)" --results "$(RESULTS)"
@@ -57,7 +57,7 @@ clean:
 	rm -rf $(VENV) .snakemake .pytest_cache .mypy_cache .ruff_cache .hypothesis
 	find . -name __pycache__ -not -path "./.git/*" -prune -exec rm -rf {} +
 
-# Each stamp is an installed set of extras, as old as the files that say what is in it.
+# Each stamp file records an installed set of extras and is compared in age to the files that list their contents.
 $(VENV)/.run: EXTRAS :=
 $(VENV)/.test: EXTRAS := [test]
 $(VENV)/.dev: EXTRAS := [dev]

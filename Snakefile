@@ -34,6 +34,6 @@ rule all:
     default_target: True
     input:
         f"{directory}/report/index.html",
-        expand("{directory}/{name}.done.json", directory=directory, name=made),  # also where the report is there
+        expand("{directory}/{name}.done.json", directory=directory, name=made),  # also if the report exists
     message:
         "done"

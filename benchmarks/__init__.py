@@ -1,1 +1,1 @@
-"""What sweeplib's speed is measured by: `make bench`."""
+"""Benchmarks of sweeplib: `make bench`."""

@@ -21,7 +21,7 @@ def main(
     turns: Annotated[int, typer.Option(help="how often each is timed, if that takes no longer than a minute")] = 15,
     json: Annotated[Path, typer.Option(help="where the measurements go")] = Path("benchmarks.json"),
 ) -> None:
-    """Time sweeplib against plain code that does the same, in the same run."""
+    """Time sweeplib against plain code that does the same work, in the same run."""
     rows = []
     console = Console(width=200)
     for benchmark in chosen(words or []):
@@ -32,7 +32,7 @@ def main(
 
 
 def chosen(words: list[str]) -> Iterator[Benchmark]:
-    """All benchmarks, or those whose name has one of the words."""
+    """Return all benchmarks, or those whose name contains one of the words."""
     known = {module.name for module in pkgutil.iter_modules(benchmarks.__path__)}
     for part in PARTS:
         if part in known:

@@ -1,4 +1,4 @@
-"""The overlap chain, a replica and step; 1024 replicas at once, as the driver runs them."""
+"""The overlap chain, per replica and step, with 1024 replicas at once, as the driver runs them."""
 
 from collections.abc import Iterator
 
@@ -21,7 +21,7 @@ def steps_of(
     thresholds: tuple[float, ...] = (),
     **options: float | str,
 ) -> Work:
-    """Work that takes the next steps with some replicas of a problem, and says how many."""
+    """Return work that takes the next steps with some replicas of a problem, and returns their number."""
     times = tuple(n * steps * problem.step_time() for n in range(1, STRETCHES + 1))
     recording = Recording(times, thresholds)
     given = tuple(sorted(options.items()))
@@ -51,7 +51,7 @@ def _committee(p: int, k: int, d: int = 1000) -> Problem:
 
 
 def _waiting(p: int, k: int, steps: int) -> Work:
-    """Steps while an exit is waited for that does not come, as on a plateau: each asks for the risk."""
+    """Return steps while an exit is pending that does not come, as on a plateau: each may need the risk."""
     return steps_of(_committee(p, k), "sgd_chain", 256, steps, thresholds=(1.0 - 1e-9,))
 
 

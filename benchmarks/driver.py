@@ -1,6 +1,6 @@
-"""What a sweep costs beside its simulations: processor time of the plan, the run's driver, status and finalise, a case.
+"""The cost of a sweep in addition to its simulations: processor time per case of plan, run, status and finalise.
 
-Simulations are left out: what a worker would write is written between, and not counted.
+Simulations are replaced: the results of workers are written between the timed stages.
 """
 
 import tempfile
@@ -34,20 +34,20 @@ _uncounted = 0.0
 
 
 class Nowhere(ClusterSettings):
-    """A cluster of no workers."""
+    """A cluster without workers."""
 
     def expected_workers(self, workers: int | None = None) -> int:
-        """None are there."""
+        """Return 0."""
         return 0
 
     @contextmanager
     def client(self, workers: int | None = None) -> Iterator[Any]:
-        """A client of nothing."""
+        """Return a context without a client."""
         yield SimpleNamespace(dashboard_link="")
 
 
 def written(_: Any, blocks: Iterable[Block]) -> Iterator[tuple[Block, BlockReport]]:
-    """The blocks as if they had been computed: every case done, all numbers missing."""
+    """Mark the blocks as computed: every case done, all numbers missing."""
     global _uncounted  # noqa: PLW0603 - the one number that the timing of a stage is lessened by
     for block in blocks:
         began = time.process_time()
@@ -59,7 +59,7 @@ def written(_: Any, blocks: Iterable[Block]) -> Iterator[tuple[Block, BlockRepor
 
 
 def sweep_of(points: int, seeds: int, times: int) -> Sweep:
-    """A sweep over so many points, whose learning rate is derived from two axes, and seeds."""
+    """Return a sweep over `points` points, whose learning rate is derived from two axes, and over seeds."""
     side = int(points**0.5)
     axes = {"ratio": np.linspace(0.3, 1.7, side), "Delta": np.linspace(0.0, 1.0, points // side)}
     grid = Grid(
@@ -73,12 +73,12 @@ def sweep_of(points: int, seeds: int, times: int) -> Sweep:
 
 
 def planned(sweep: Sweep, directory: Path) -> None:
-    """What the plan does before it measures."""
+    """Do the part of the plan that comes before the measurements."""
     inventory(sweep, DYNAMICS, RunStore(directory, DYNAMICS))
 
 
 def ran(sweep: Sweep, directory: Path) -> None:
-    """The run's driver."""
+    """Do the work of the run's driver."""
     with patch.object(run, "dispatched", written):
         run.run_sweep(sweep, directory, progress=False)
 
@@ -93,7 +93,7 @@ AFTER_A_RUN = ("status", "finalise")
 
 
 def stages(points: int, seeds: int, times: int, *counted: str) -> Work:
-    """Work that goes through all stages, counted in cases, of which only the time of some stages counts."""
+    """Return work that goes through all stages, in units of cases; only some of the stages are timed."""
 
     def work() -> float:
         began = time.perf_counter()

@@ -1,4 +1,4 @@
-"""Right-hand sides and whole solutions of the overlaps' ODE."""
+"""Right-hand sides and complete solutions of the overlaps' ODE."""
 
 import math
 
@@ -13,7 +13,7 @@ from sweeplib.maths.expectations.system import System, empty_drifts
 
 
 def committee(p: int, k: int) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
-    """Q, M, P of random weights at d = 2000."""
+    """Return Q, M, P of random weights at d = 2000."""
     stream = np.random.RandomState(0)
     W = stream.randn(p, 2000)
     W *= math.sqrt(2000) / np.linalg.norm(W, axis=1, keepdims=True)
@@ -29,7 +29,7 @@ def _called(drifts, calls, system, out):  # type: ignore[no-untyped-def]
 
 
 def right_hand_side(p: int, k: int, calls: int, activation: str = "erf") -> Work:
-    """Ours: the compiled drifts."""
+    """Return the compiled drifts."""
     drifts = drifts_address(expectations(activation).drifts)
     Q, M, P = (np.ascontiguousarray(part) for part in committee(p, k))
     system, out = System(Q, M, P, np.ones(p), np.ones(k), 1e-3, 1.0), empty_drifts(p, k)
@@ -42,7 +42,7 @@ def right_hand_side(p: int, k: int, calls: int, activation: str = "erf") -> Work
 
 
 def numpy_slope(P: np.ndarray, p: int, k: int, gamma: float, Delta: float):  # type: ignore[no-untyped-def]
-    """The right-hand side of an erf committee as one writes it in NumPy: all I3 and I4 by broadcasting."""
+    """Return the right-hand side of an erf committee in plain NumPy: all I3 and I4 by broadcasting."""
     b = np.concatenate([np.full(p, -1 / p), np.full(k, 1 / k)])
 
     def slope(_: float, state: np.ndarray) -> np.ndarray:
@@ -68,7 +68,7 @@ def numpy_slope(P: np.ndarray, p: int, k: int, gamma: float, Delta: float):  # t
 
 
 def numpy_right_hand_side(p: int, k: int, calls: int) -> Work:
-    """The same by NumPy."""
+    """Return the drifts computed by NumPy."""
     Q, M, P = committee(p, k)
     slope, state = numpy_slope(P, p, k, 8.0, 1e-3), np.concatenate([Q.ravel(), M.ravel()])
 

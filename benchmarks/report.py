@@ -1,4 +1,4 @@
-"""The table and the JSON of what was measured."""
+"""The table and the JSON file of the results."""
 
 import json
 import os
@@ -13,7 +13,7 @@ UNITS = ((1e-9, "ns"), (1e-6, "µs"), (1e-3, "ms"), (1.0, "s"))
 
 
 def table(rows: Sequence[Measured]) -> Any:
-    """A table for the terminal: one row per benchmark, with its baseline and floor."""
+    """Return a table for the terminal: one row per benchmark, with its baseline and floor."""
     from rich.table import Table
 
     made = Table(title="one thread; best of all turns, quotients are medians of paired turns")
@@ -45,7 +45,7 @@ def table(rows: Sequence[Measured]) -> Any:
 
 
 def duration(seconds: float | None) -> str:
-    """Seconds with three digits and a unit; nothing for None."""
+    """Return seconds with three digits and a unit; "" for None."""
     if seconds is None:
         return ""
     scale, unit = next(((scale, unit) for scale, unit in UNITS if seconds < 1000 * scale), UNITS[-1])
@@ -53,12 +53,12 @@ def duration(seconds: float | None) -> str:
 
 
 def number(value: float | None) -> str:
-    """A quotient with three digits; nothing for None."""
+    """Return a quotient with three digits; "" for None."""
     return "" if value is None else f"{value:.3g}"
 
 
 def written(rows: Sequence[Measured], path: Path) -> None:
-    """Write what was measured, and on what machine, as JSON."""
+    """Write the results, and a description of the machine, as JSON."""
     import numba
     import numpy as np
 

@@ -1,4 +1,4 @@
-"""The quick start on one worker and on two, beside two processes that share nothing but the machine."""
+"""The quick start on one worker and on two, compared to two independent processes."""
 
 import multiprocessing
 import tempfile
@@ -23,7 +23,7 @@ def _plan() -> bytes:
 
 
 def quick_start_on(workers: int) -> Work:
-    """Work that runs all cases of the quick start, of which there is nothing but the plan."""
+    """Return work that runs all cases of the quick start, for which only the plan exists."""
 
     def work() -> float:
         with tempfile.TemporaryDirectory() as folder:
@@ -49,7 +49,7 @@ def _pool(processes: int) -> ProcessPoolExecutor:
 
 
 def apart(processes: int) -> Work:
-    """Two halves of the chain's work in one process or in two, which are there from the first turn on."""
+    """Return the chain's work in one process or split between two, which are started before the first turn."""
 
     def work() -> float:
         list(_pool(processes).map(_half, range(2)))

@@ -1,4 +1,4 @@
-"""The SDE, a replica and step, beside the chain's own in the same run."""
+"""The SDE, per replica and step, compared to the chain in the same run."""
 
 from benchmarks.chain import steps_of
 from benchmarks.timing import Benchmark

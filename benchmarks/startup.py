@@ -1,4 +1,4 @@
-"""What a new process takes before it works."""
+"""The time that a new process needs before it works."""
 
 import subprocess
 import sys
@@ -18,7 +18,7 @@ print(time.perf_counter() - started)
 
 
 def process(*arguments: str) -> Work:
-    """Work that runs Python anew."""
+    """Return work that starts a new Python."""
 
     def work() -> float:
         subprocess.run([sys.executable, *arguments], check=True, stdout=subprocess.DEVNULL)
@@ -28,7 +28,7 @@ def process(*arguments: str) -> Work:
 
 
 def first_call() -> float:
-    """As many units as make the time of one that of the first call in a new process, its imports left out."""
+    """Return the number of processes whose time equals that of the first call in a new process, imports left out."""
     started = time.perf_counter()
     done = subprocess.run([sys.executable, "-c", FIRST_CALL], check=True, stdout=subprocess.PIPE, text=True)
     return (time.perf_counter() - started) / float(done.stdout)

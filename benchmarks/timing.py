@@ -1,4 +1,4 @@
-"""Paired timings: ours, the baseline and the floor take turns, so that a busy machine slows all alike."""
+"""Paired timings: sweeplib, the baseline and the floor take turns, so that other load slows all of them equally."""
 
 import statistics
 import time
@@ -17,9 +17,9 @@ Work = Callable[[], float]
 
 @dataclass(frozen=True)
 class Benchmark:
-    """A measurement: `ours` against a plain `baseline` doing the same, and the `floor` that none of the kind beats.
+    """A measurement: `ours` against a plain `baseline` that does the same, and a `floor`, a lower bound of the time.
 
-    `unit` is what one unit of the work is; `reach` what is asked for, in seconds a unit.
+    `unit` is one unit of the work; `reach` is the goal, in seconds per unit.
     """
 
     name: str
@@ -34,7 +34,7 @@ class Benchmark:
 
 @dataclass(frozen=True)
 class Measured:
-    """Seconds a unit, the best of all turns; `ratio` and `over_floor` are medians over turns of paired quotients."""
+    """Seconds per unit, the best of all turns; `ratio` and `over_floor` are medians over turns of paired quotients."""
 
     name: str
     unit: str
@@ -48,12 +48,12 @@ class Measured:
     over_floor: float | None
 
     def record(self) -> dict[str, object]:
-        """Everything, for JSON."""
+        """Return all values for JSON."""
         return asdict(self)
 
 
 def measured(benchmark: Benchmark, turns: int) -> Measured:
-    """The benchmark's seconds a unit, after one turn that does not count."""
+    """Return the benchmark's seconds per unit, after one turn that is not counted."""
     works = {"ours": benchmark.ours, "baseline": benchmark.baseline, "floor": benchmark.floor}
     there = {name: work for name, work in works.items() if work is not None}
     for work in there.values():
@@ -81,7 +81,7 @@ def measured(benchmark: Benchmark, turns: int) -> Measured:
 
 
 def _seconds(work: Work) -> float:
-    """The best of as many goes as take `TURN`: of short work, that of a moment when nothing else ran."""
+    """Return the best of the repetitions that fit into `TURN`; short work is thus timed when nothing else runs."""
     goes = []
     began = time.perf_counter()
     while not goes or time.perf_counter() - began < TURN:

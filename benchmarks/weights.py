@@ -1,4 +1,4 @@
-"""SGD on the weights, a step; against the loops that a user would write, and the two floors of its work."""
+"""SGD on the weights, per step, compared to the loops that a user would write, and the two floors of its work."""
 
 import importlib.util
 import math
@@ -18,7 +18,7 @@ def _problem(d: int, p: int, k: int) -> Problem:
 
 
 def numpy_loop(d: int, p: int, k: int, steps: int) -> Work:
-    """Plain NumPy, one sample at a time."""
+    """Take steps with plain NumPy, one sample at a time."""
     from scipy.special import erf
 
     stream = np.random.default_rng(0)
@@ -39,7 +39,7 @@ def numpy_loop(d: int, p: int, k: int, steps: int) -> Work:
 
 
 def torch_loop(d: int, p: int, k: int, steps: int) -> Work:
-    """PyTorch and its autograd, one sample at a time."""
+    """Take steps with PyTorch and its autograd, one sample at a time."""
     import torch
 
     torch.set_num_threads(1)

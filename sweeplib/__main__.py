@@ -1,10 +1,10 @@
-"""The command `sweeplib`, also as `python -m sweeplib`: Ctrl-C ends it in one line from its first moment on."""
+"""The command `sweeplib`, also as `python -m sweeplib`; Ctrl-C is reported in one line from the start."""
 
 from sweeplib.process.command import command, whole_process
 
 
 def main() -> None:
-    """Run the command as a process of its own."""
+    """Run the command; its exit status ends the process."""
     with whole_process(), command():
         from sweeplib.cli import app
 

@@ -18,14 +18,14 @@ if TYPE_CHECKING:
 
 
 _PASSING = (typer.Exit, typer.Abort, typer.BadParameter.__base__ or typer.BadParameter, BrokenPipeError)
-"""What typer itself handles."""
+"""Exceptions that typer handles itself."""
 
 
 class Commands(TyperGroup):
-    """The commands; what ends one early is said in one line, with exit status 2 where input is refused."""
+    """The commands; an error is reported in one line, with exit status 2 for refused input."""
 
     def invoke(self, ctx: Any) -> Any:
-        """Return what the command returns."""
+        """Return the result of the command."""
         with command(passing=_PASSING):
             return super().invoke(ctx)
 
@@ -44,14 +44,14 @@ Set = Annotated[
     list[str] | None, typer.Option("--set", metavar="KEY=VALUE", help="Give a key another value: grid.d=[300].")
 ]
 Results = Annotated[Path, typer.Option("--results", help="The folder that holds a folder for each sweep.")]
-Workers = Annotated[int | None, typer.Option("--workers", min=1, help="How many, instead of the config's number.")]
-Names = Annotated[list[str] | None, typer.Argument(metavar="NAME", help="Only these; by default all.")]
+Workers = Annotated[int | None, typer.Option("--workers", min=1, help="Number of workers, instead of the config's.")]
+Names = Annotated[list[str] | None, typer.Argument(metavar="NAME", help="Only these; all by default.")]
 RESULTS = Path("results")
 
 
 @app.command()
 def plan(config: Config, set_: Set = None, results: Results = RESULTS, workers: Workers = None) -> None:
-    """Show what there is to do, and what it will take here."""
+    """Show the cases to compute and their cost on this machine."""
     sweep, directory = _loaded(config, set_, results)
     from sweeplib.execution.plan import write_plan
     from sweeplib.storage.origin import record_origin
@@ -67,11 +67,11 @@ def run(
     set_: Set = None,
     results: Results = RESULTS,
     workers: Workers = None,
-    progress: Annotated[bool, typer.Option(help="Show how far it is.")] = True,
+    progress: Annotated[bool, typer.Option(help="Show the progress.")] = True,
 ) -> None:
-    """Simulate what is missing.
+    """Simulate missing cases.
 
-    Interrupted, it goes on where it stopped. Cases that fail are recorded, and stop nothing.
+    After an interrupt the same command continues. Failed cases are recorded and do not stop the run.
     """
     sweep, directory = _loaded(config, set_, results)
     chosen = _chosen(dynamics, sweep.runs, "dynamics of this sweep")
@@ -130,7 +130,7 @@ def analyse(config: Config, names: Names = None, set_: Set = None, results: Resu
     chosen = _chosen(names, sweep.analyses, "analysis of this sweep")
     from sweeplib.analysis import write_analysis
 
-    _told(write_analysis(sweep, name, directory) for name in chosen)
+    _report_attempts(write_analysis(sweep, name, directory) for name in chosen)
 
 
 @app.command()
@@ -140,7 +140,7 @@ def figures(config: Config, names: Names = None, set_: Set = None, results: Resu
     chosen = _chosen(names, sweep.figures, "figure of this sweep")
     from sweeplib.figures import write_figure
 
-    _told(write_figure(sweep, name, directory) for name in chosen)
+    _report_attempts(write_figure(sweep, name, directory) for name in chosen)
 
 
 @app.command()
@@ -159,7 +159,7 @@ def report(config: Config, set_: Set = None, results: Results = RESULTS) -> None
 
 @app.command()
 def summary(config: Config, set_: Set = None, results: Results = RESULTS) -> None:
-    """Say what became of a sweep, and where its results are.
+    """Show the outcome of a sweep and where its results are.
 
     The exit status is 1 if an analysis, a figure or a part of the report failed.
     """
@@ -212,8 +212,8 @@ def _chosen(names: list[str] | None, known: Iterable[str], kind: str) -> list[st
     return names or known
 
 
-def _told(attempts: "Iterable[Attempt]") -> None:
-    """Say what each attempt wrote or why it failed; exit status 1 at the end if one did."""
+def _report_attempts(attempts: "Iterable[Attempt]") -> None:
+    """Print what each attempt wrote or why it failed; exit with status 1 at the end if one failed."""
     failed = 0
     for attempt in attempts:
         if attempt.problem is None:

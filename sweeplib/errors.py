@@ -1,4 +1,4 @@
-"""The errors a user meets: one line each, that says what to change."""
+"""The errors that a user sees: one line each, with advice."""
 
 import difflib
 from collections.abc import Iterable
@@ -12,15 +12,15 @@ LONGEST_VALUE, LONGEST_PART, LONGEST_PATH = 80, 400, 1000
 
 
 class SweeplibError(Exception):
-    """Whatever sweeplib raises on purpose."""
+    """Base class of the errors that sweeplib raises."""
 
 
 class InputError(SweeplibError, ValueError):
     """Input refused before any work starts.
 
-    Parameters are the parts of the message, each optional but the first: what is wrong, the dotted `key` where it
-    stands, the offending `value`, what was `expected`, the `file`, and the valid `choices` among which the nearest to
-    the value is suggested. Raised with the same parts filled in later by `within`.
+    Parameters are the parts of the message, all optional but the first: the problem, the dotted `key`, the refused
+    `value`, what was `expected`, the `file`, and the valid `choices`, of which the nearest to the value is suggested.
+    `within` fills in parts later.
     """
 
     def __init__(
@@ -42,12 +42,12 @@ class InputError(SweeplibError, ValueError):
         super().__init__(problem)
 
     def __reduce__(self) -> tuple[Any, ...]:
-        """Pickled with all its parts, as errors travel between processes."""
+        """Pickle the error with all its parts, to send it between processes."""
         return _restored, (type(self), self.problem, {n: v for n, v in self.__dict__.items() if v is not _UNSET})
 
     @property
     def suggestion(self) -> str | None:
-        """The valid choice nearest to the value, or None when nothing is near."""
+        """Return the valid choice nearest to the value, None if none is near."""
         text = self.value if isinstance(self.value, str) else _shown(self.value)
         if self.value is _UNSET or len(text) > LONGEST_CHOICE:
             return None
@@ -56,7 +56,7 @@ class InputError(SweeplibError, ValueError):
         return near[0] if near else None
 
     def within(self, *, file: str | Path | None = None, prefix: str | None = None) -> "InputError":
-        """The same error, told where it happened: its file, and the keys above its own."""
+        """Return the same error with its file, and with the keys above its own."""
         self.file = file if file is not None else self.file
         if prefix:
             self.key = f"{prefix}.{self.key}" if self.key else prefix
@@ -79,7 +79,7 @@ class InputError(SweeplibError, ValueError):
 
 
 class UnknownNameError(InputError, KeyError):
-    """A name that a registry does not know."""
+    """A name that is not in a registry."""
 
 
 def _restored(kind: type[InputError], problem: str, parts: dict[str, Any]) -> InputError:
@@ -91,13 +91,13 @@ def _restored(kind: type[InputError], problem: str, parts: dict[str, Any]) -> In
 def _shown(value: Any) -> str:
     try:
         text = repr(value)
-    except (ValueError, RecursionError) as error:  # an integer of more digits than Python writes; a very deep list
+    except (ValueError, RecursionError) as error:  # an integer with too many digits for Python, or a very deep list
         text = f"a value that cannot be shown ({type(error).__name__})"
     return _cut(text, LONGEST_VALUE)
 
 
 def _listed(choices: Iterable[str]) -> str:
-    """The choices in order, of many the first."""
+    """Return the choices in order; of many, only the first."""
     ordered = sorted(choices)
     shown = ", ".join(_cut(choice, LONGEST_CHOICE) for choice in ordered[:MOST_CHOICES])
     left = len(ordered) - MOST_CHOICES
@@ -109,5 +109,5 @@ def _cut(text: str, longest: int = LONGEST_PART) -> str:
 
 
 def _printable(text: str) -> str:
-    """The text in one line that any terminal can show: what would not print is written as Python writes it."""
+    """Return the text in one printable line; other characters are written as Python escapes."""
     return text if text.isprintable() else "".join(c if c.isprintable() else repr(c)[1:-1] for c in text)

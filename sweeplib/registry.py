@@ -1,4 +1,4 @@
-"""Named things that plug in: a file registers what it defines in its last statement."""
+"""Registries of named objects; a file registers the objects that it defines in its last statement."""
 
 import importlib
 import inspect
@@ -13,13 +13,13 @@ from sweeplib.errors import SweeplibError, UnknownNameError
 T = TypeVar("T")
 
 REGISTRIES: "list[Registry[Any]]" = []
-"""All that there are."""
+"""All registries."""
 
 
 class Registry(Mapping[str, T], Generic[T]):
-    """A mapping from names to things of one `kind`, that says what it knows when asked for what it doesn't.
+    """A mapping from names to objects of one `kind`; an unknown name raises an error that lists the known ones.
 
-    `check(name, thing)` raises for what cannot be registered.
+    `check(name, thing)` raises an exception for an object that cannot be registered.
     """
 
     def __init__(self, kind: str, check: Callable[[str, T], None] | None = None) -> None:
@@ -30,7 +30,7 @@ class Registry(Mapping[str, T], Generic[T]):
         REGISTRIES.append(self)
 
     def register(self, name: str, thing: T) -> T:
-        """Return `thing`, from now on known as `name`. A name is taken once: SweeplibError otherwise."""
+        """Register `thing` as `name` and return it; SweeplibError if the name is taken."""
         if name in self._things:
             raise SweeplibError(f"{self.kind} {name!r} is registered twice")
         if self._check is not None:
@@ -40,7 +40,7 @@ class Registry(Mapping[str, T], Generic[T]):
         return thing
 
     def origin(self, name: str) -> str:
-        """The name of the module that registered the thing called `name`: the one that was being imported then."""
+        """Return the name of the module that was being imported when `name` was registered."""
         return self._origins[name]
 
     def __getitem__(self, name: str) -> T:
@@ -63,7 +63,7 @@ class Registry(Mapping[str, T], Generic[T]):
 
 
 def _calling_module() -> str:
-    """The module that calls `register`, be it through functions of others; where none is being imported, the caller."""
+    """Return the module being imported that calls `register`, directly or not; if none is, the calling module."""
     frame = inspect.currentframe()
     calls: list[FrameType] = []
     while frame is not None and (not calls or calls[-1].f_code.co_name != "<module>"):
@@ -74,6 +74,6 @@ def _calling_module() -> str:
 
 
 def import_modules(package: str, path: Iterable[str]) -> None:
-    """Import every module of `package`, so that each registers what it defines."""
+    """Import every module of `package`, so that each registers its objects."""
     for module in sorted(info.name for info in pkgutil.iter_modules(path)):
         importlib.import_module(f"{package}.{module}")

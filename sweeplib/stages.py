@@ -1,6 +1,6 @@
-"""The jobs of the workflow: each reads the sweep's file and makes one thing under the sweep's `directory`.
+"""The jobs of the workflow: each reads the sweep's file and writes one result under the sweep's `directory`.
 
-What ends one early is told in one line; the workflow itself says when it is interrupted.
+An error is reported in one line; the workflow itself reports interrupts.
 """
 
 from collections.abc import Iterator
@@ -15,7 +15,7 @@ if TYPE_CHECKING:
 
 
 def loaded(config: str, results: str) -> tuple["Sweep", str]:
-    """The sweep that a file describes, and its directory; InputError where that holds another file's sweep."""
+    """Return the sweep of a file, and its directory; InputError if that holds the results of another file's sweep."""
     from sweeplib.config import load
     from sweeplib.storage.origin import check_origin
 
@@ -26,7 +26,7 @@ def loaded(config: str, results: str) -> tuple["Sweep", str]:
 
 
 def plan(config: str, directory: str) -> None:
-    """Write the sweep's plan, and show it."""
+    """Write the sweep's plan and show it."""
     with _stage(config, directory) as sweep:
         from sweeplib.execution.plan import write_plan
 
@@ -34,7 +34,7 @@ def plan(config: str, directory: str) -> None:
 
 
 def simulate(config: str, directory: str, workers: int) -> None:
-    """Compute the cases that the run store does not have yet."""
+    """Compute the cases that are not in the run store."""
     with _stage(config, directory) as sweep:
         from sweeplib.execution.run import run_sweep
 
@@ -66,7 +66,7 @@ def figure(config: str, directory: str, name: str) -> None:
 
 
 def report(config: str, directory: str) -> None:
-    """Write the report: one page that says what was asked for, what ran, and what came out."""
+    """Write the report, one page about the config, the runs and the results."""
     with _stage(config, directory) as sweep:
         from sweeplib.report import write_report
 
@@ -75,7 +75,7 @@ def report(config: str, directory: str) -> None:
 
 @contextmanager
 def _stage(config: str, directory: str) -> Iterator["Sweep"]:
-    """The sweep that a file describes; what is raised within is told as of a command."""
+    """Return a context with the sweep of a file; exceptions raised within are reported as those of a command."""
     with whole_process(), command(Path(directory), interrupted=None):
         from sweeplib.config import load
         from sweeplib.storage.origin import record_origin

@@ -1,4 +1,4 @@
-"""What pydantic says of wrong input, as an InputError in a user's words: the one place that translates it."""
+"""Translation of pydantic's validation errors to InputErrors, in terms that a user understands."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ if TYPE_CHECKING:
 Location = Sequence[str | int]
 
 REFUSED = "sweeplib_refused"
-"""The type of an error of a validator of our own, of which the message says what was expected."""
+"""The error type of sweeplib's own validators, whose message says what was expected."""
 
 _UNKNOWN = ("extra_forbidden", "unexpected_keyword_argument")
 _MISSING = ("missing", "missing_argument")
@@ -56,11 +56,11 @@ def refusal(
     example: Callable[[Location], str | None] = lambda _: None,
     named: Callable[[Location], str] = key_path,
 ) -> InputError:
-    """Return the first thing that pydantic found wrong, a name misspelt before one that misses, as an InputError.
+    """Return the first error that pydantic found as an InputError; misspelt names come before missing ones.
 
-    `wrong`, `unknown` and `missing` are what is said of a value, of a name that there is not, and of one that misses;
-    `known` gives the names that there are beside the one at a location, `example` what is expected where one misses,
-    and `named` the key of a location. An InputError of a validator is returned itself, its key below the location's.
+    `wrong`, `unknown` and `missing` are the messages for a value, an unknown name and a missing name. `known` returns
+    the valid names at a location, `example` an example of what is missing there, `named` the key of a location. An
+    InputError raised by a validator is returned itself, with its key below that of the location.
     """
     details: Any = min(error.errors(), key=_order)
     location = details["loc"]
@@ -77,7 +77,7 @@ def refusal(
 
 
 def wanted(details: Any) -> dict[str, Any]:
-    """Return, of one entry of `ValidationError.errors()`, what was expected or, of a few words, the `choices`."""
+    """Return `expected` or `choices` of an InputError, from one entry of `ValidationError.errors()`."""
     if details["type"] == "literal_error":
         return {"choices": tuple(re.findall(r"'([^']*)'", details["ctx"]["expected"]))}
     return {"expected": _expected(details)}
@@ -88,8 +88,10 @@ def _expected(details: Any) -> str:
         return str(details["msg"])
     if isinstance(details.get("input"), str) and _is_number(details["input"]):
         return "a number without quotes"
-    words = _MESSAGES.get(details["type"])
-    return words.format(**details.get("ctx", {})) if words else str(details["msg"]).removeprefix("Input should be ")
+    template = _MESSAGES.get(details["type"])
+    return (
+        template.format(**details.get("ctx", {})) if template else str(details["msg"]).removeprefix("Input should be ")
+    )
 
 
 def _order(details: Any) -> int:

@@ -31,6 +31,6 @@ jaxtyping.install_import_hook([f"sweeplib.{floor}" for floor in CHECKED], "runti
 
 
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
-    """Put the folders whose files take longest first, so that no file is left to one process at the end."""
+    """Run the slowest folders first, so that no file is left to one process at the end."""
     places = {folder: place for place, folder in enumerate(LONGEST_FIRST)}
     items.sort(key=lambda item: places.get(item.path.relative_to(TESTS).parts[0], len(places)))

@@ -96,14 +96,14 @@ def sweep_dataset(
 
 
 def with_constants_as_attributes(ds: xr.Dataset) -> xr.Dataset:
-    """The dataset with its scalar coordinates, which are fields of the problem, as attributes."""
+    """Return the dataset with its scalar coordinates, which are fields of the problem, as attributes."""
     scalars = {str(name): variable.item() for name, variable in ds.coords.items() if not variable.ndim}
     kinds = {name: int(value) if isinstance(value, bool) else value for name, value in scalars.items()}
     return ds.drop_vars(scalars).assign_attrs(kinds)
 
 
 def timed_out(ds: xr.Dataset, steps: float) -> xr.Dataset:
-    """The dataset of runs that may take so many steps: later exits are not seen."""
+    """Return the dataset of runs limited to a number of steps: later exits are not observed."""
     late = (ds.exit_steps.isel(threshold=0, drop=True) > steps) | (
         ds.exit_steps.isel(threshold=0, drop=True).isnull() & (ds.end_steps > steps)
     )
@@ -118,7 +118,7 @@ def timed_out(ds: xr.Dataset, steps: float) -> xr.Dataset:
 
 
 def with_outcome(ds: xr.Dataset, outcome: str, where: xr.DataArray) -> xr.Dataset:
-    """The dataset with this status of the runs at `where`; nothing is known of those that failed or were killed."""
+    """Return the dataset with this status of the runs at `where`; failed and killed runs have no values."""
     status = ds.status.where(~where, STATUS[outcome]).astype(np.uint8).assign_attrs(FLAGS)
     if outcome in ("failed", "killed"):
         ds = ds.assign({name: ds[name].where(~where) for name in ds.data_vars if name != "status"})

@@ -1,4 +1,4 @@
-"""A cluster that is this process: what needs no crash to be tested needs no processes."""
+"""A cluster that is this process, for tests that need no crash and hence no other processes."""
 
 from collections.abc import Iterator
 from contextlib import contextmanager
@@ -11,7 +11,7 @@ if TYPE_CHECKING:
 
 
 class InProcess(ClusterSettings):
-    """One worker thread beside the test."""
+    """Run one worker thread beside the test."""
 
     def expected_workers(self, workers: int | None = None) -> int:
         return 1

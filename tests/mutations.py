@@ -1,7 +1,7 @@
-"""Configs with something wrong in them, by the thousand, and what loading each of them leads to.
+"""Thousands of configs with errors, and the outcome of loading each of them.
 
-`python -m mutations COUNT SEED FOLDER` prints what went wrong, as JSON, and the time and memory of the worst;
-`python -m mutations --each FILE ...` what loading each of the files says, and takes.
+`python -m mutations COUNT SEED FOLDER` prints the faults as JSON, and the largest time and memory;
+`python -m mutations --each FILE ...` prints the message, time and memory of loading each of the files.
 """
 
 import copy
@@ -61,7 +61,7 @@ plugins: []
 
 
 class Raw(str):
-    """Text that stands in a file as it is, and not as the YAML of a text."""
+    """Text that is written into a file as it is, not as a YAML text."""
 
     __slots__ = ()
 
@@ -89,19 +89,19 @@ NASTY: list[Any] = [
 
 
 class Found(NamedTuple):
-    """What loading a config led to: what was wrong with that, None if nothing, and the seconds it took."""
+    """The outcome of loading a config: the fault, None if there is none, and the seconds it took."""
 
     fault: str | None
     seconds: float
 
 
 def sources() -> list[str]:
-    """The texts of the configs that are mutated."""
+    """Return the texts of the configs that are mutated."""
     return [EVERYTHING, *(path.read_text() for path in sorted(CONFIGS.glob("*.yaml")))]
 
 
 def mutated(texts: list[str], generator: random.Random) -> bytes:
-    """A config with a few things changed in its text, or in what that says."""
+    """Return a config with a few changes in its text or in its data."""
     text = generator.choice(texts)
     if generator.random() < 0.3:
         return _bytes_changed(text.encode(), generator)
@@ -112,7 +112,7 @@ def mutated(texts: list[str], generator: random.Random) -> bytes:
 
 
 def found(content: bytes, folder: Path) -> Found:
-    """What loading a config with this content leads to: nothing, an error in one line, or a fault."""
+    """Return the outcome of loading a config with this content: nothing, an error of one line, or a fault."""
     path = folder / "mutated.yaml"
     path.write_bytes(content)
     start = time.process_time()
@@ -128,7 +128,7 @@ def found(content: bytes, folder: Path) -> Found:
 
 
 def report(count: int, seed: int, folder: Path) -> dict[str, Any]:
-    """The faults of so many mutated configs, each with its text, and the time and memory of the worst."""
+    """Return the faults of `count` mutated configs, each with its text, and the largest time and memory."""
     generator, texts = random.Random(seed), sources()
     for text in texts:  # imports what loading needs, which takes longer than all that is measured
         found(text.encode(), folder)
@@ -143,7 +143,7 @@ def report(count: int, seed: int, folder: Path) -> dict[str, Any]:
 
 
 def megabytes() -> float:
-    """The most memory that this process has had."""
+    """Return the largest memory use of this process."""
     return resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 1024
 
 
@@ -227,7 +227,7 @@ def _written(data: Any) -> bytes:
 
 
 def each(paths: list[Path]) -> list[tuple[str, float, float]]:
-    """What loading each of some configs says, the seconds of a processor and the megabytes that it takes."""
+    """Print the message of loading each config, and its processor seconds and megabytes."""
     load(CONFIGS / "quickstart.yaml")
     with get_context("fork").Pool(1, maxtasksperchild=1) as pool:
         return pool.map(_loaded, paths, chunksize=1)

@@ -1,4 +1,4 @@
-"""Plugins in tests: files that register things, and a process that afterwards knows nothing of them."""
+"""Plugins in tests: files that register objects, and a context that removes every trace of them."""
 
 import sys
 from collections.abc import Iterator
@@ -26,20 +26,20 @@ ACTIVATIONS.register("{name}", Activation("{name}", "x", value, derivative, 1))
 
 
 def written(path: Path, text: str) -> str:
-    """The path of a file with this text, in a folder made for it."""
+    """Return the path of a file with this text, in a folder made for it."""
     path.parent.mkdir(parents=True, exist_ok=True)
     path.write_text(text)
     return str(path)
 
 
 def activation(path: Path, name: str, *, imports: str = "", scale: str = "2.0") -> str:
-    """The path of a plugin that registers a linear activation."""
+    """Return the path of a plugin that registers a linear activation."""
     return written(path, ACTIVATION.format(name=name, imports=imports, scale=scale))
 
 
 @contextmanager
 def nothing_left() -> Iterator[None]:
-    """A context at whose end nothing is registered, imported or remembered that was not at its start."""
+    """Return a context that restores registries, imported modules and caches to their state at its start."""
     things = [(registry, dict(registry._things)) for registry in REGISTRIES]
     path, modules, loaded = list(sys.path), set(sys.modules), dict(plugins._plugins)
     yield

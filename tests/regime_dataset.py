@@ -1,4 +1,4 @@
-"""A synthetic dataset of SGD, its ODE and gradient flow over (δ, κ, d), whose exponents are those of theory."""
+"""A synthetic dataset of SGD, its ODE and gradient flow over (δ, κ, d), with the exponents of theory."""
 
 import numpy as np
 import xarray as xr

@@ -1,8 +1,8 @@
-"""The type checks of tests: beartype's, to whom an int is a float, as it is to static checkers (PEP 484).
+"""The type checks of tests: beartype's, which accepts an int for a float, as static checkers do (PEP 484).
 
-jaxtyping decides where they stand. Its own wrapper, which keeps the shapes of a call's arrays, takes twenty times as
-long as the checks: only functions whose annotations have shapes get it, and those with names that are not there at run
-time, which beartype alone refuses.
+jaxtyping decides which functions are checked. Its own wrapper, which compares the shapes of a call's arrays, takes
+twenty times as long as the checks: only functions whose annotations have shapes get it, and those with names that do
+not exist at run time, which beartype alone refuses.
 """
 
 import dataclasses
@@ -18,7 +18,7 @@ _jaxtyped = jaxtyping.jaxtyped
 
 
 def jaxtyped(thing: Any = None, *, typechecker: Callable[..., Any]) -> Any:
-    """A function, or the start of a dataclass, checked; in place of `jaxtyping.jaxtyped`."""
+    """Return a function, or the constructor of a dataclass, with type checks; it replaces `jaxtyping.jaxtyped`."""
     if thing is None:
         return partial(jaxtyped, typechecker=typechecker)
     if isinstance(thing, type):

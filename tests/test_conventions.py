@@ -1,4 +1,4 @@
-"""What holds for the tests themselves, and for every file of the library."""
+"""Conventions for the tests themselves, and for every file of the library."""
 
 import statistics
 from pathlib import Path

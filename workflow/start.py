@@ -1,4 +1,4 @@
-"""Snakemake with its arguments, as `make` starts it: it ends in one line from its first moment on."""
+"""Start Snakemake with its arguments, for `make`; errors and interrupts are reported in one line from the start."""
 
 import runpy
 

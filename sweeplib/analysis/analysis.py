@@ -19,14 +19,14 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True)
 class Analysis:
-    """An analysis: called with a dataset and its options, it returns a Dataset with every variable labelled.
+    """An analysis. Called with a dataset and its options, it returns a Dataset in which every variable is labelled.
 
-    function : function (ds, **options). Every option has a default and an annotation, its type. Constants of the
-        dataset are coordinates of `ds`.
+    function : function (ds, **options). Every option has a default and an annotation, which gives its type. Fields that
+        are the same at all points of the dataset are coordinates of `ds`.
     doc : one line that describes the result.
-    overlaps : whether it also reads the overlap matrices, if the dataset has them.
-    outline : function (ds, **options) that returns the outline of the result from that of a dataset, or raises
-        InputError if the analysis does not apply. It is called before anything runs. None: no check.
+    overlaps : whether the analysis reads the overlap matrices, if the dataset has them.
+    outline : function (ds, **options) that returns the outline of the result, given the outline of the dataset. It
+        raises InputError if the analysis does not apply. It is called before anything runs. None: no check.
     """
 
     name: str
@@ -36,19 +36,19 @@ class Analysis:
     outline: Callable[..., Outline] | None = None
 
     def __call__(self, ds: xr.Dataset, **options: Any) -> xr.Dataset:
-        """Return the labelled result; InputError for a wrong option, or an unsuitable dataset."""
+        """Return the labelled result; InputError for a wrong option or an unsuitable dataset."""
         self.outlined(outline_of(with_constants(ds)), options)
         result = without_constants(self.function(with_constants(ds), **options), ds)
         return result.assign_attrs(title=self.doc, analysis=self.name)
 
     def check(self, options: Mapping[str, Any]) -> dict[str, Any]:
-        """Return all options, given or not; InputError, naming the key, for an unknown one or one of a wrong type."""
+        """Return all options, defaults included; InputError, naming the key, for an unknown name or a wrong type."""
         return checked_options(self.function, f"option of the analysis {self.name!r}", options, arguments=1)
 
     def outlined(self, ds: Outline, options: Mapping[str, Any]) -> Outline | None:
         """Return the outline of the result, or None without `outline`; InputError if the analysis does not apply."""
-        whole = self.check(options)
-        return None if self.outline is None else self.outline(ds, **whole)
+        complete = self.check(options)
+        return None if self.outline is None else self.outline(ds, **complete)
 
 
 ANALYSES: Registry[Analysis] = Registry("analysis")

@@ -1,4 +1,4 @@
-"""Bootstrap over the seeds, resampled jointly for all points, so that it holds whether or not the runs were paired."""
+"""Bootstrap over the seeds: all points are resampled jointly, so intervals hold for paired and for unpaired runs."""
 
 import numpy as np
 from numpy.typing import NDArray
@@ -7,13 +7,13 @@ Array = NDArray[np.float64]
 
 
 def resampled_counts(seeds: int, resamples: int, random_seed: int) -> Array:
-    """How often each seed is drawn in each bootstrap resample, (resamples, seeds)."""
+    """Return how often each seed is drawn in each bootstrap resample, shape (resamples, seeds)."""
     generator = np.random.default_rng(random_seed)
     return generator.multinomial(seeds, np.full(seeds, 1.0 / seeds), size=resamples).astype(float)
 
 
 def resampled_means(draws: Array, values: Array) -> Array:
-    """The means (resamples, points) of values (seed, points), NaN where a seed is not observed."""
+    """Return the means (resamples, points) of values (seed, points); NaN marks a seed that was not observed."""
     observed = np.isfinite(values)
     with np.errstate(invalid="ignore"):
         means: Array = (draws @ np.where(observed, values, 0.0)) / (draws @ observed)

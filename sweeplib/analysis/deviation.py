@@ -1,4 +1,4 @@
-"""How far other dynamics are from a reference, the ODE by default, seed by seed."""
+"""The deviation of each dynamics from a reference dynamics (by default the ODE), seed by seed."""
 
 from __future__ import annotations
 
@@ -21,17 +21,18 @@ if TYPE_CHECKING:
 def deviation(
     ds: xr.Dataset, *, reference: str = "ode", until: Positive = np.inf, max_lost: LostPart = MOST_LOST
 ) -> xr.Dataset:
-    """Statistics over `seed` of x(t) − x_reference(t) for each observable x with a time axis, to the time `until`.
+    """Return statistics over `seed` of x(t) − x_reference(t), t ≤ `until`, for each observable x with a time axis.
 
-    x_deviation, _error, _z: at each time (and entry) the mean difference, its standard error, their ratio, which is a
-    standard normal where the means agree; NaN where the differences are but rounding, and where more than the fraction
-    `max_lost` of the pairs has no value, because a run stopped before, at its exit or for what reason ever: those that
-    go on are no sample of all.
-    x_sup_deviation, _error: mean and standard error of the largest |difference| over recorded times (and entries); the
-    same for `overlaps`, all recorded overlap matrices together: ‖Ω^ν − Ω(νγ/(pd))‖∞. Where runs stop at their exits, a
-    pair counts until the first of them has; `until` makes that the same for all.
-    seeds_paired: the pairs that count for these, both with the status ok or recorded up to `until`; seeds_lost: those
-    of which a run diverged, timed out, failed or was killed before. NaN where these are more than `max_lost` of all.
+    x_deviation, x_deviation_error, x_deviation_z: at each time (and entry) the mean difference, its standard error and
+    their ratio, which is standard normal if the means agree. NaN where the differences are only rounding errors, and
+    where more than the fraction `max_lost` of the pairs has no value because a run stopped earlier, at its exit or for
+    any other reason: the runs that continue are not a random sample.
+    x_sup_deviation, x_sup_deviation_error: mean and standard error of the largest |difference| over the recorded times
+    (and entries). overlaps_sup_deviation takes the largest over all recorded overlap matrices: ‖Ω^ν − Ω(νγ/(pd))‖∞.
+    Where runs stop at their exits, a pair is compared up to its first exit; `until` gives all pairs the same last time.
+    seeds_paired: number of pairs used for these maxima; both runs have the status ok or were recorded up to `until`.
+    seeds_lost: number of pairs in which a run diverged, timed out, failed or was killed before that. The maxima are
+    NaN where these are more than the fraction `max_lost` of all pairs.
     """
     import xarray as xr
 
@@ -45,20 +46,20 @@ def deviation(
 
 
 def mean_and_error(values: xr.DataArray) -> tuple[xr.DataArray, xr.DataArray]:
-    """The mean over `seed` of what is not NaN, and its standard error."""
+    """Return the mean over `seed` of the values that are not NaN, and its standard error."""
     count = values.count("seed")
     return values.mean("seed"), values.std("seed", ddof=1) / np.sqrt(count.where(count > 1))
 
 
 def _means(name: str, difference: xr.DataArray, reference: str) -> dict[str, xr.DataArray]:
     mean, error = mean_and_error(difference)
-    words = f"deviation of the {difference.attrs['long_name']} from {reference}"
+    title = f"deviation of the {difference.attrs['long_name']} from {reference}"
     x = difference.attrs.get("symbol", name)
     symbol, units = rf"\langle {x}-{x}'\rangle", difference.attrs.get("units", "1")
     return {
-        f"{name}_deviation": labelled(mean, f"mean {words}", symbol, units),
-        f"{name}_deviation_error": labelled(error, f"standard error of the mean {words}", rf"\mathrm{{se}}{symbol}"),
-        f"{name}_deviation_z": labelled(mean / error.where(error > 0.0), f"z-score of the {words}", "z"),
+        f"{name}_deviation": labelled(mean, f"mean {title}", symbol, units),
+        f"{name}_deviation_error": labelled(error, f"standard error of the mean {title}", rf"\mathrm{{se}}{symbol}"),
+        f"{name}_deviation_z": labelled(mean / error.where(error > 0.0), f"z-score of the {title}", "z"),
     }
 
 

@@ -1,4 +1,4 @@
-"""How the deviation from the ODE falls with γ/(pd), and with each of γ, d and p."""
+"""How the deviation from the ODE scales with γ/(pd), and with γ, d and p separately."""
 
 from __future__ import annotations
 
@@ -32,7 +32,7 @@ Fit = Callable[[Array, Array], "PowerLaw"]
 
 
 class PowerLaw(NamedTuple):
-    """Exponents (variables,) with their intervals, prefactor, χ²/n and scatter of the points of one fit."""
+    """One fit: exponents (variables,) with their intervals, prefactor, χ²/n and relative scatter of the points."""
 
     exponent: Array
     low: Array
@@ -53,17 +53,18 @@ def deviation_scaling(
     resamples: Resamples = 2000,
     random_seed: RandomSeed = 0,
 ) -> xr.Dataset:
-    """Exponents of the mean largest deviation from `reference`, per observable, dynamics and point of the other axes.
+    """Return exponents of the mean largest deviation from `reference`, per observable, dynamics and remaining axis.
 
-    Along `variable`: "coupling", a fit of C (γ/(pd))^x to all points; gamma, d, p: one fit of C γ^x d^y p^z, of those
-    that vary, NaN where they do not vary independently of each other. Least squares of logarithms, weighted by the
-    errors; intervals by bootstrap over the seeds, resampled jointly for all points. exponent_theory: those of the bound
+    Entries along `variable`: "coupling" is a fit of C (γ/(pd))^x to all points; gamma, d and p are the exponents of one
+    fit of C γ^x d^y p^z, with those variables that vary, NaN where they do not vary independently of each other. All
+    fits are least squares of logarithms, weighted by the errors, with intervals by a bootstrap over the seeds that
+    resamples all points jointly. exponent_theory: the exponents of the bound
     ‖Ω^ν − Ω(νγ/(pd))‖∞ ≤ e^{Ct} √(γ/(pd)) (arXiv 2302.05882).
-    Where the points lie farther from the power than their errors let expect, x_reduced_chi2 (χ² over the degrees of
-    freedom n) is above 1, x_scatter is the relative scatter that explains it, and the interval has that in it: wider by
-    √(χ²/n), and as Student's t of n is (`fits`). It then is one for points that scatter at random; a bend, as at
-    learning rates so large that SGD is elsewhere, is no power at all.
-    `over` in the attributes: the axes along which the points lie.
+    Where the points deviate from the power law by more than their errors, x_reduced_chi2 (χ² over the degrees of
+    freedom n) is above 1, x_scatter is the relative scatter that explains the excess, and the interval includes that
+    scatter: it is wider by √(χ²/n) and by Student's t of n (`fits`). The interval is valid for points that scatter at
+    random. It is not for a systematic bend, as at learning rates so large that SGD follows other dynamics.
+    The attribute `over` lists the axes along which the points lie.
     """
     import xarray as xr
 
@@ -72,32 +73,32 @@ def deviation_scaling(
     draws = resampled_counts(ds.sizes["seed"], resamples, random_seed)
     generator = np.random.default_rng(random_seed)
 
-    def of_cell(values: Array, logarithms: Array) -> PowerLaw:
+    def cell_fit(values: Array, logarithms: Array) -> PowerLaw:
         return power_law(values, logarithms, draws, confidence, generator)
 
     result = {"exponent_theory": _expected()}
     for name, largest in found.largest().items():
-        result |= _fits(name, ds, largest, over, of_cell)
+        result |= _fits(name, ds, largest, over, cell_fit)
     scaling = xr.Dataset(result)
-    scaling["variable"] = labelled(scaling["variable"], "what the deviation scales with")
+    scaling["variable"] = labelled(scaling["variable"], "variable that the deviation scales with")
     return scaling.assign_attrs(reference=reference, confidence=confidence, over=" ".join(over))
 
 
 def scaling_dims(ds: xr.Dataset | Outline) -> list[str]:
-    """The dims along which γ, d or p vary and nothing else of the problem does; InputError where there is none."""
+    """Return the dims along which γ, d or p vary and no other field does; InputError if there are none."""
     outline = outline_of(ds)
     varying = [dim for name in QUANTITIES for dim in outline.dims_of(name) if outline.sizes[dim] > 1]
     found = [dim for dim in outline.axes if dim in varying and (dim in QUANTITIES or dim not in PROBLEM_FIELDS)]
     if not found:
-        wanted = f"an axis of {', '.join(QUANTITIES)} in `grid`, or of what they are derived from"
-        raise InputError("nothing that the deviation scales with varies", expected=wanted)
+        expected = f"an axis of {', '.join(QUANTITIES)} in `grid`, or of what they are derived from"
+        raise InputError("nothing that the deviation scales with varies", expected=expected)
     return found
 
 
 def power_law(
     values: Array, logarithms: Array, draws: Array, confidence: float, generator: np.random.Generator
 ) -> PowerLaw:
-    """The fit of Π x_v^e_v to the means of `values` (seed, point); `logarithms` (variable, point) of the x_v."""
+    """Return the fit of Π x_v^e_v to the means of `values` (seed, point); `logarithms` (variable, point): log x_v."""
     unknown = np.full(len(logarithms), np.nan)
     mean = resampled_means(np.ones((1, len(values))), values)[0]
     counts = np.isfinite(values).sum(axis=0)
@@ -125,14 +126,14 @@ def _fits(name: str, ds: xr.Dataset, largest: xr.DataArray, over: list[str], fit
     sets = [coupling, {key: logs[key] for key in varying}]
     parts = [_fitted(largest, regressors, over, fit) for regressors in sets]
     fitted = xr.concat(parts, "variable", combine_attrs="override").reindex(variable=list(EXPECTED))
-    words = largest.attrs["long_name"]
+    quantity = largest.attrs["long_name"]
     labels = {
-        "exponent": (f"exponent of the {words}", "x"),
-        "exponent_low": (f"exponent of the {words}, lower bound", "x"),
-        "exponent_high": (f"exponent of the {words}, upper bound", "x"),
-        "prefactor": (f"prefactor of the {words}", "C"),
-        "reduced_chi2": (f"chi-squared over degrees of freedom of the fit to the {words}", r"\chi^2/n"),
-        "scatter": (f"relative scatter of the {words} around its power, besides the seeds'", r"\tau"),
+        "exponent": (f"exponent of the {quantity}", "x"),
+        "exponent_low": (f"exponent of the {quantity}, lower bound", "x"),
+        "exponent_high": (f"exponent of the {quantity}, upper bound", "x"),
+        "prefactor": (f"prefactor of the {quantity}", "C"),
+        "reduced_chi2": (f"chi-squared over degrees of freedom of the fit to the {quantity}", r"\chi^2/n"),
+        "scatter": (f"relative scatter of the {quantity} around its power, besides the seeds'", r"\tau"),
         "points": ("points of the fit",),
     }
     return {f"{name}_{part}": labelled(fitted[part], *label) for part, label in labels.items()}

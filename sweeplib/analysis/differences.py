@@ -1,4 +1,4 @@
-"""Differences between dynamics, seed by seed: the runs of one seed start at the same place under every dynamics."""
+"""Differences between dynamics, seed by seed: runs with the same seed have the same start in every dynamics."""
 
 from __future__ import annotations
 
@@ -18,50 +18,51 @@ if TYPE_CHECKING:
     from sweeplib.storage.outline import Outline
 
 ROUNDING = 1e-12
-"""Differences below this fraction of the largest value are rounding, and mean nothing."""
+"""Differences below this fraction of the largest value are rounding errors and are set to 0."""
 
 
 @dataclass(frozen=True)
 class Differences:
-    """X − x_reference of observables with a time axis, by name, NaN where either run has no value.
+    """X − x_reference of observables with a time axis, by name; NaN where either run has no value.
 
-    `paired` says where both runs of a pair were made, `whole` which pairs count for what is asked of a whole run: both
-    runs ended as they should, be it at their exits, or went on to the last time.
+    `paired` is true where both runs of a pair were computed. `complete` is true for the pairs used in statistics of
+    whole runs: both runs ended regularly (at the horizon or at their exits), or both have values up to the last time.
     """
 
     values: dict[str, xr.DataArray]
     paired: xr.DataArray
-    whole: xr.DataArray
+    complete: xr.DataArray
     max_lost: float
 
     @property
     def counts(self) -> dict[str, xr.DataArray]:
-        """How many pairs of whole runs there are, and how many of which one was lost on its way."""
-        lost = self.paired & ~self.whole
+        """Return the numbers of complete pairs and of pairs in which a run was lost before its end."""
+        lost = self.paired & ~self.complete
         return {
-            "seeds_paired": labelled(self.whole.sum("seed"), "pairs of runs used"),
+            "seeds_paired": labelled(self.complete.sum("seed"), "pairs of runs used"),
             "seeds_lost": labelled(lost.sum("seed"), "pairs of runs, one of which diverged, timed out or failed"),
         }
 
     def at_each_time(self) -> dict[str, xr.DataArray]:
-        """The differences, NaN for all seeds where too many pairs have no value any more, whatever stopped them."""
+        """Return the differences; NaN for all seeds at times at which too many pairs have no value, for any reason."""
         return {
             name: unless_lost(values, without_value(values, self.paired), self.paired, self.max_lost)
             for name, values in self.values.items()
         }
 
     def largest(self) -> dict[str, xr.DataArray]:
-        """The largest |x − x_reference| over recorded times and entries of whole runs; NaN where too many are not.
+        """Return the largest |x − x_reference| over recorded times and entries, of complete pairs.
 
-        With overlap matrices among the observables also that over the entries of all of them, `overlaps`.
+        NaN where too many pairs are incomplete. If overlap matrices are among the observables, `overlaps` is the
+        largest over the entries of all of them.
         """
         import xarray as xr
 
         found = {}
         for name, values in self.values.items():
             inner = [dim for dim in values.dims if dim not in self.paired.dims]
-            largest = abs(values).max(inner).where(self.whole)
-            largest = unless_lost(largest, self.paired & ~self.whole, self.paired, self.max_lost)
+            largest = abs(values).max(inner).where(self.complete)
+            largest = unless_lost(largest, self.paired & ~self.complete, self.paired, self.max_lost)
             found[name] = labelled(largest, *_sup_label(values))
         matrices = [largest for name, largest in found.items() if name.startswith("overlap_")]
         if matrices:
@@ -80,43 +81,43 @@ def check_reference(ds: xr.Dataset | Outline, reference: str) -> None:
 
 
 def deviations_outline(ds: Outline, reference: str) -> tuple[Outline, list[str]]:
-    """The outline of statistics over the seeds of the other dynamics, and the names of what deviates.
+    """Return the outline of statistics over the seeds of the other dynamics, and the names of the compared observables.
 
-    InputError for a reference that is not run, or without an observable over time.
+    InputError for a reference that is not run, and if no observable has a time axis.
     """
     check_reference(ds, reference)
     names = over_time(ds)
     if not names:
-        wanted = "one over time, such as risk, among the `observables`"
-        raise InputError("no observable is recorded over time", expected=wanted)
+        expected = "one over time, such as risk, among the `observables`"
+        raise InputError("no observable is recorded over time", expected=expected)
     others = [name for name in ds.axes["dynamics"] if name != reference]
     matrices = any(name.startswith("overlap_") for name in names)
     return ds.only("status").without("seed").along("dynamics", others), names + ["overlaps"] * matrices
 
 
 def differences(ds: xr.Dataset, reference: str, until: float, max_lost: float) -> Differences:
-    """The differences of each of the other dynamics from `reference`, up to the time `until`.
+    """Return the differences between each other dynamics and `reference`, up to the time `until`.
 
-    An observable with axes of its own, such as an overlap matrix, has them still.
+    Axes that an observable has of its own, such as those of an overlap matrix, are kept.
     """
     check_reference(ds, reference)
     others = (ds["dynamics"] != reference).values
 
-    def both(of_run: xr.DataArray) -> xr.DataArray:
-        pair: xr.DataArray = of_run.isel(dynamics=others) & of_run.sel(dynamics=reference, drop=True)
+    def paired_where(condition: xr.DataArray) -> xr.DataArray:
+        pair: xr.DataArray = condition.isel(dynamics=others) & condition.sel(dynamics=reference, drop=True)
         return pair
 
     ok = with_status(ds, "ok")
-    paired, whole = both(made(ds)), both(ok)
+    paired, complete = paired_where(made(ds)), paired_where(ok)
     found = {}
     for name in over_time(ds):
         values = recorded(ds, name).isel(time=ds["time"].values <= until)
         difference = values.isel(dynamics=others) - values.sel(dynamics=reference, drop=True)
-        scale = float(abs(values).where(ok).max())  # those that diverge may become as large as they like
+        scale = float(abs(values).where(ok).max())  # without runs that diverge, whose values may be arbitrarily large
         difference = difference.where(abs(difference) > ROUNDING * scale, 0.0 * difference).where(paired)
         found[name] = difference.assign_attrs(ds[name].attrs)
-        whole = whole | (paired & ~without_value(difference, paired).any("time"))
-    return Differences(found, paired, whole.transpose(*paired.dims), max_lost)
+        complete = complete | (paired & ~without_value(difference, paired).any("time"))
+    return Differences(found, paired, complete.transpose(*paired.dims), max_lost)
 
 
 def _sup_label(difference: xr.DataArray) -> tuple[str, str]:

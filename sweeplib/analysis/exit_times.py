@@ -25,20 +25,20 @@ QUANTITIES = {"steps": ("exit steps", r"\nu_{\mathrm{ext}}"), "time": ("exit tim
 
 
 def exit_times(ds: xr.Dataset, *, confidence: Confidence = 0.95, max_lost: LostPart = MOST_LOST) -> xr.Dataset:
-    """Statistics over `seed` of exit steps and exit times, per dynamics, point and threshold.
+    """Return statistics over `seed` of exit steps and exit times, per dynamics, point and threshold.
 
-    exited_fraction (_low, _high): Kaplan-Meier, by the last time seen, with Wilson's interval; of runs that all were
-    observed to one time it is the plain fraction.
-    exit_steps_median (_low, _high): Kaplan-Meier; NaN where fewer than half exited.
-    exit_steps_mean, _mean_error: mean and standard error of min(exit, horizon), exit_steps_horizon being the last time
-    seen; `restricted` says that runs were censored: then it is the restricted mean, a lower bound of the mean. Runs
-    censored before the horizon count as Kaplan and Meier have it.
-    The same for exit_time.
-    Counts of runs: seeds_used (those that ended well, diverged or timed out), seeds_censored (used, not exited: at the
-    end or at the time limit), seeds_diverged (never exit: as if censored at the horizon), seeds_timeout, seeds_lost
-    (failed or killed, so that nothing is known of them), seeds_missing (not asked for).
-    refused: more than the fraction `max_lost` of the runs was lost; then no run is used, and all statistics are NaN, as
-    what ended those may have to do with their exits.
+    exited_fraction (_low, _high): the Kaplan-Meier fraction at the last observed time, with Wilson's interval. If all
+    runs were observed up to the same time it is the plain fraction.
+    exit_steps_median (_low, _high): the Kaplan-Meier median; NaN where fewer than half of the runs exited.
+    exit_steps_mean, exit_steps_mean_error: mean and standard error of min(exit, horizon). exit_steps_horizon is the
+    last observed time. `restricted` says that runs were censored: then the mean is the restricted mean, a lower bound
+    of the mean. Runs censored before the horizon enter as in the Kaplan-Meier estimate.
+    The same statistics for exit_time.
+    Numbers of runs: seeds_used (ended regularly, diverged or timed out), seeds_censored (used, but without an exit
+    before their end or time limit), seeds_diverged (treated as runs that never exit: censored at the horizon),
+    seeds_timeout, seeds_lost (failed or killed; nothing is known about their exits), seeds_missing (not requested).
+    refused: more than the fraction `max_lost` of the runs was lost. Then no run is used and all statistics are NaN,
+    because the reason for the loss may be related to the exits.
     """
     import xarray as xr
 
@@ -76,12 +76,12 @@ def _counts(ds: xr.Dataset, sample: Passages) -> dict[str, xr.DataArray]:
 def _fraction(sample: Passages, confidence: float) -> dict[str, xr.DataArray]:
     import xarray as xr
 
-    def of_cell(exit_: np.ndarray, end: np.ndarray, used: np.ndarray) -> tuple[float, float]:
+    def in_cell(exit_: np.ndarray, end: np.ndarray, used: np.ndarray) -> tuple[float, float]:
         reached = np.isfinite(exit_)
         return fraction_exited(np.where(reached, exit_, end)[used], reached[used])
 
     exited, worth = xr.apply_ufunc(
-        of_cell, sample.exit, sample.end, sample.used, input_core_dims=[["seed"]] * 3, output_core_dims=[()] * 2,
+        in_cell, sample.exit, sample.end, sample.used, input_core_dims=[["seed"]] * 3, output_core_dims=[()] * 2,
         vectorize=True, output_dtypes=[float] * 2,
     )  # fmt: skip
     low, high = _proportion_interval(exited, worth, confidence)
@@ -96,7 +96,7 @@ def _fraction(sample: Passages, confidence: float) -> dict[str, xr.DataArray]:
 def _proportion_interval(
     fraction: xr.DataArray, total: xr.DataArray, confidence: float
 ) -> tuple[xr.DataArray, xr.DataArray]:
-    """Wilson's interval (low, high) for a fraction of `total` runs (1927, doi 10.1080/01621459.1927.10502953)."""
+    """Return Wilson's interval (low, high) of a fraction of `total` runs (1927, doi 10.1080/01621459.1927.10502953)."""
     from scipy.special import ndtri
 
     z2 = ndtri((1.0 + confidence) / 2.0) ** 2 / total
@@ -105,7 +105,7 @@ def _proportion_interval(
 
 
 def _statistics(sample: Passages, confidence: float) -> dict[str, tuple[xr.DataArray, tuple[str, str]]]:
-    """Each statistic with its long name and symbol, in which WHAT stands for the quantity's own."""
+    """Return each statistic with its long name and symbol; WHAT stands for the name or symbol of the quantity."""
     values = sample.restricted()
     error = values.std("seed", ddof=1) / np.sqrt(sample.used.sum("seed"))
     middle, low, high = _medians(sample, confidence)
@@ -123,12 +123,12 @@ def _statistics(sample: Passages, confidence: float) -> dict[str, tuple[xr.DataA
 def _medians(sample: Passages, confidence: float) -> tuple[xr.DataArray, ...]:
     import xarray as xr
 
-    def of_cell(exit_: np.ndarray, end: np.ndarray, used: np.ndarray) -> tuple[float, float, float]:
+    def in_cell(exit_: np.ndarray, end: np.ndarray, used: np.ndarray) -> tuple[float, float, float]:
         reached = np.isfinite(exit_)
         return median(exit_[used & reached], end[used & ~reached], confidence)
 
     result: tuple[xr.DataArray, ...] = xr.apply_ufunc(
-        of_cell, sample.exit, sample.end, sample.used, input_core_dims=[["seed"]] * 3, output_core_dims=[()] * 3,
+        in_cell, sample.exit, sample.end, sample.used, input_core_dims=[["seed"]] * 3, output_core_dims=[()] * 3,
         vectorize=True, output_dtypes=[float] * 3,
     )  # fmt: skip
     return result

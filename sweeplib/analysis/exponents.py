@@ -1,4 +1,4 @@
-"""Exponents of powers of d, with a posterior: what resampled seeds and small departures from a power leave open."""
+"""Exponents of powers of d, with a posterior from resampled seeds and small allowed departures from a power law."""
 
 from typing import NamedTuple
 
@@ -12,11 +12,11 @@ from sweeplib.errors import InputError
 Array = NDArray[np.float64]
 FEWEST_SEEDS = 3
 LEAST_SIGNAL = 2.0
-"""Means below so many standard errors are not measured, and left out."""
+"""Means below this number of standard errors count as not measured and are left out."""
 
 
 class Powers(NamedTuple):
-    """Logarithms of a quantity (d,), NaN where it is not measured, and of its resamples (resamples, d); its seeds."""
+    """Logarithms of a quantity (d,), NaN where not measured, and of its resamples (resamples, d); number of seeds."""
 
     values: Array
     resampled: Array
@@ -24,30 +24,30 @@ class Powers(NamedTuple):
 
 
 def means(sample: Array, draws: Array) -> Powers:
-    """Logarithms of the means of a sample (seed, d), where they are `LEAST_SIGNAL` standard errors above zero."""
+    """Return logarithms of the means of a sample (seed, d), NaN below `LEAST_SIGNAL` standard errors above zero."""
     mean = resampled_means(np.ones((1, len(sample))), sample)[0]
     error = _std(sample) / np.sqrt(np.maximum(_counts(sample), 1))
     return _logarithms(np.where(mean > LEAST_SIGNAL * error, mean, np.nan), resampled_means(draws, sample), sample)
 
 
 def spreads(sample: Array, draws: Array) -> Powers:
-    """Logarithms of the standard deviations over the seeds of a sample (seed, d)."""
+    """Return logarithms of the standard deviations over the seeds of a sample (seed, d)."""
     centred = sample - resampled_means(np.ones((1, len(sample))), sample)
     variance = resampled_means(draws, centred**2) - resampled_means(draws, centred) ** 2
     return _logarithms(_std(sample), np.sqrt(np.maximum(variance, 0.0)), sample)
 
 
 def minus(one: Powers, other: Powers) -> Powers:
-    """The logarithms of a quotient."""
+    """Return the logarithms of the quotient of two quantities."""
     return Powers(one.values - other.values, one.resampled - other.resampled, min(one.seeds, other.seeds))
 
 
 def exponents(powers: Powers, d: Array, tolerance: float, confidence: float, generator: np.random.Generator) -> Array:
-    """Draws (1 + resamples,) of the exponent x in C d^−x, the estimate first; NaN with fewer than two dimensions.
+    """Return draws (1 + resamples,) of the exponent x in C d^−x, the estimate first; NaN for fewer than two dimensions.
 
-    Weighted least squares of logarithms. Each point is given, beside its error, a relative departure `tolerance` from
-    the power: rounding of p, corrections to scaling. Where points scatter more, all draws have that in them (`fits`);
-    their central part of `confidence` is as wide as Student's t.
+    Weighted least squares of logarithms. The error of each point includes a relative departure `tolerance` from the
+    power law, for the rounding of p and corrections to scaling. Where the points scatter more, all draws include this
+    scatter (`fits`). The central part `confidence` of the draws is as wide as the interval of Student's t.
     """
     need_seeds(powers.seeds)
     known = np.isfinite(powers.values)
@@ -61,20 +61,20 @@ def exponents(powers: Powers, d: Array, tolerance: float, confidence: float, gen
 
 
 def interval(draws: Array, confidence: float) -> tuple[float, float, float]:
-    """The estimate and the bounds of its interval, from draws with the estimate first."""
+    """Return the estimate and the bounds of its interval, from draws with the estimate first."""
     low, high = np.quantile(draws[1:], [(1.0 - confidence) / 2.0, (1.0 + confidence) / 2.0])
     return float(draws[0]), float(low), float(high)
 
 
 def need_seeds(seeds: int) -> None:
-    """Raise InputError for fewer seeds than intervals can be told from."""
+    """Raise InputError if there are too few seeds to estimate errors."""
     if seeds < FEWEST_SEEDS:
         expected = f"{FEWEST_SEEDS} or more"
-        raise InputError("too few replicas to tell errors from", key="seeds", value=seeds, expected=expected)
+        raise InputError("too few replicas to estimate errors", key="seeds", value=seeds, expected=expected)
 
 
 def _std(sample: Array) -> Array:
-    """The standard deviation over the seeds; NaN of fewer than two."""
+    """Return the standard deviation over the seeds; NaN for fewer than two."""
     count, mean = _counts(sample), resampled_means(np.ones((1, len(sample))), sample)[0]
     with np.errstate(divide="ignore", invalid="ignore"):
         std: Array = np.sqrt(np.nansum((sample - mean) ** 2, axis=0) / (count - 1.0))
@@ -82,7 +82,7 @@ def _std(sample: Array) -> Array:
 
 
 def _counts(sample: Array) -> Array:
-    """The seeds at each dimension."""
+    """Return the number of seeds at each dimension."""
     return np.isfinite(sample).sum(axis=0).astype(float)
 
 

@@ -1,14 +1,14 @@
-"""Linear fits to points with errors that are known from seeds, and what is left of them where points scatter more.
+"""Linear fits to points whose errors are known from seeds, with an extra scatter where the points need one.
 
-A fit's interval from resampled seeds says where the fit would be with other seeds. Where the points lie farther from
-the law than their errors let expect, it does not say where the law is: more seeds make it narrower, and no truer. The
-model behind: each point lies off the law by a random scatter τ besides its error. τ is such that the residuals are as
-large as is to be expected (Paule and Mandel 1982, J. Res. Natl. Bur. Stand. 87, 377), errors being correlated where
-points share their seeds; it enters the weights, and is added to every resample; and as it is known from few points
-only, all is widened as Student's t (Knapp and Hartung 2003, doi 10.1002/sim.1482). Where all errors are equal that
-widens an interval by √(χ²/n) t_n, n the degrees of freedom.
+The interval of a fit from resampled seeds says where the fit would lie with other seeds. Where the points deviate from
+the fitted law by more than their errors, it does not say where the law lies: more seeds make it narrower but not more
+accurate. The model used here: each point deviates from the law by a random scatter τ in addition to its error. τ is
+chosen such that the residuals have their expected size (Paule and Mandel 1982, J. Res. Natl. Bur. Stand. 87, 377);
+errors are correlated where points share their seeds. τ enters the weights and is added to every resample. Because τ is
+estimated from few points, the interval is widened to that of Student's t (Knapp and Hartung 2003,
+doi 10.1002/sim.1482). If all errors are equal this widens an interval by √(χ²/n) t_n, with n degrees of freedom.
 
-A misfit that is no scatter but a bend is not mended by this, but seen.
+This does not correct a systematic bend, but χ²/n shows it.
 """
 
 from collections.abc import Callable
@@ -20,18 +20,18 @@ from numpy.typing import NDArray
 Array = NDArray[np.float64]
 
 SEEN_FROM = {1.0: 0.1, 2.0: 0.7, 3.0: 0.9, 4.0: 1.0}
-"""The χ²/n from which points are said to scatter more than their errors, by the degrees of freedom n.
+"""The χ²/n above which points are said to scatter more than their errors, by the degrees of freedom n.
 
-Of few residuals it is below 1 by luck too often. With these, 95 % intervals cover 93 to 98 % of truths whatever the
+With few residuals χ²/n is often below 1 by chance. With these limits, 95 % intervals cover 93 to 98 % of truths for any
 scatter, and up to 99 % at one degree of freedom and no scatter (`tests/unit/test_analysis_coverage.py`).
 """
 EXPECTED = 2.0
-"""The residuals that a scatter given beforehand counts for."""
+"""The number of residuals that a scatter given in advance counts for."""
 _ROUNDING = 1e-24
 
 
 class Misfit(NamedTuple):
-    """χ² over what the errors let expect, the scatter τ of points besides their errors, the degrees of freedom."""
+    """The ratio of χ² to its expected value, the scatter τ of points beyond their errors, the degrees of freedom."""
 
     ratio: float = np.nan
     scatter: float = 0.0
@@ -45,14 +45,14 @@ class Misfit(NamedTuple):
 
 
 class LineFit(NamedTuple):
-    """The coefficients (k,) of a fit, draws of them (resamples, k), and the misfit."""
+    """The coefficients (k,) of a fit, draws of the coefficients (resamples, k), and the misfit."""
 
     best: Array
     draws: Array
     misfit: Misfit
 
     def interval(self, confidence: float) -> Array:
-        """The ends (2, k) of the central intervals, of the `confidence` for which the draws were made."""
+        """Return the ends (2, k) of the central intervals, for the `confidence` with which the draws were made."""
         return np.asarray(np.quantile(self.draws, [(1.0 - confidence) / 2.0, (1.0 + confidence) / 2.0], axis=0))
 
 
@@ -60,10 +60,10 @@ def line_fit(
     values: Array, shifts: Array, seeds: float, design: Array, generator: np.random.Generator, confidence: float,
     departure: float = 0.0,
 ) -> LineFit:  # fmt: skip
-    """Least squares of `values` (n,) by the columns of `design` (n, k), with weights one over the variances.
+    """Return the least-squares fit of `values` (n,) by the columns of `design` (n, k), weights 1/variance.
 
-    `shifts` (resamples, n) are what bootstrap resamples of so many `seeds` change in the values. `departure` is a
-    scatter that points are expected to have: an error of each besides, known as if from `EXPECTED` residuals more.
+    `shifts` (resamples, n) are the changes of the values under bootstrap resamples of `seeds` seeds. `departure` is a
+    scatter that is expected in advance: it adds to the error of each point and counts as `EXPECTED` more residuals.
     """
     covariance = covariance_of(shifts, seeds) + departure**2 * np.eye(len(values))
     errors2 = np.diag(covariance)
@@ -83,11 +83,10 @@ def scattered(
     confidence: float,
     departure: float = 0.0,
 ) -> Array:
-    """Draws of the deviations (resamples, n) of points from their law, from their `shifts` under resampled seeds.
+    """Return draws (resamples, n) of the deviations of points from their law, from `shifts` under resampled seeds.
 
-    With the scatter of the points where it is seen. Their quantiles at `confidence` are those of Student's t, of the
-    degrees of freedom from which their size is known: those of the fit where a scatter is seen, else those of the
-    seeds.
+    The draws include the scatter of the points where one is seen. Their quantiles at `confidence` are those of
+    Student's t, with the degrees of freedom of the fit where a scatter is seen, otherwise those of the seeds.
     """
     noise = np.hypot(departure, found.scatter) * generator.standard_normal(shifts.shape)
     unbiased = shifts * np.sqrt(seeds / (seeds - 1.0))
@@ -99,26 +98,26 @@ def scattered(
 def misfit(
     values: Array, design: Array, covariance: Array, weights_of: Callable[[float], Array], expected: float = 0.0
 ) -> Misfit:
-    """The misfit of a linear fit to `values` (n,) of this error `covariance` (n, n).
+    """Return the misfit of a linear fit to `values` (n,) with the error covariance `covariance` (n, n).
 
-    `weights_of(τ²)` (n,) are the weights where points scatter by τ besides. The errors are known as if from `expected`
-    residuals more that are just as large as they say. Without degrees of freedom nothing is known.
+    `weights_of(τ²)` returns the weights (n,) for points with the scatter τ. `expected` is a number of additional
+    residuals that have exactly their expected size. Without degrees of freedom the misfit is unknown (NaN).
     """
     if len(values) <= design.shape[1]:
         return Misfit()
     weights, errors2, scatter2 = weights_of(0.0), np.diag(covariance), 0.0
-    found, due, each = _squares(values, design, covariance, weights)
+    found, due, slope = _squares(values, design, covariance, weights)
     if found <= _ROUNDING * np.sum(weights * values**2):
         return Misfit(0.0, 0.0, _freedom(design, weights, errors2) + expected)
     if found > due:
-        scatter2 = _root(lambda tried: _excess(values, design, covariance, weights_of, expected, tried), found / each)
+        scatter2 = _root(lambda tried: _excess(values, design, covariance, weights_of, expected, tried), found / slope)
     ratio = (found + expected) / (due + expected) if due + expected > 0.0 else np.inf
     freedom = _freedom(design, weights_of(scatter2), errors2 + scatter2) + expected
     return Misfit(ratio, float(np.sqrt(scatter2)), freedom)
 
 
 def _squares(values: Array, design: Array, covariance: Array, weights: Array) -> tuple[float, float, float]:
-    """The weighted sum of squared residuals, what it is expected to be, and what a scatter of 1 adds to that."""
+    """Return the weighted sum of squared residuals, its expected value, and its increase by a scatter of 1."""
     form = _residual_form(design, weights)
     residuals = values - design @ (_solution(design, weights) @ values)
     return float(np.sum(weights * residuals**2)), float(np.sum(form * covariance)), float(np.trace(form))
@@ -128,20 +127,20 @@ def _excess(
     values: Array, design: Array, covariance: Array, weights_of: Callable[[float], Array], expected: float,
     scatter2: float,
 ) -> float:  # fmt: skip
-    """The sum of squared residuals less what it is expected to be with this scatter."""
-    found, due, each = _squares(values, design, covariance, weights_of(scatter2))
+    """Return the sum of squared residuals minus its expected value with this scatter."""
+    found, due, slope = _squares(values, design, covariance, weights_of(scatter2))
     more = expected * scatter2 / (np.diag(covariance).mean() + scatter2) if expected else 0.0
-    return found - due - scatter2 * each - more
+    return found - due - scatter2 * slope - more
 
 
 def covariance_of(shifts: Array, seeds: float) -> Array:
-    """The covariance (n, n) of errors that resampling moves by these shifts (resamples, n)."""
+    """Return the covariance (n, n) of errors for which resampling gives these `shifts` (resamples, n)."""
     centred = shifts - shifts.mean(axis=0)
     return np.asarray(centred.T @ centred / len(shifts) * seeds / (seeds - 1.0))
 
 
 def _root(decreasing: Callable[[float], float], start: float) -> float:
-    """The zero of a function that falls from a positive number at 0."""
+    """Return the zero of a decreasing function that is positive at 0."""
     from scipy.optimize import brentq
 
     end = start
@@ -151,29 +150,29 @@ def _root(decreasing: Callable[[float], float], start: float) -> float:
 
 
 def _inverse(variances: Array) -> Array:
-    """Weights one over the variances; equal ones where a point has no variance."""
+    """Return the weights 1/variance; equal weights if a point has no variance."""
     return 1.0 / variances if (variances > 0.0).all() else np.ones_like(variances)
 
 
 def _solution(design: Array, weights: Array) -> Array:
-    """The matrix (k, n) that takes values to the coefficients of their weighted fit."""
+    """Return the matrix (k, n) that maps values to the coefficients of their weighted fit."""
     root = np.sqrt(weights)
     return np.asarray(np.linalg.pinv(design * root[:, None]) * root)
 
 
 def _residual_form(design: Array, weights: Array) -> Array:
-    """The matrix (n, n) of the weighted sum of squared residuals as a quadratic form of the values."""
+    """Return the matrix (n, n) of the weighted sum of squared residuals as a quadratic form of the values."""
     return np.asarray(weights[:, None] * (np.eye(len(weights)) - design @ _solution(design, weights)))
 
 
 def _freedom(design: Array, weights: Array, errors2: Array) -> float:
-    """The degrees of freedom of that sum (Satterthwaite): n − k for weights one over the variances."""
+    """Return the degrees of freedom of that sum (Satterthwaite): n − k for weights 1/variance."""
     part = _residual_form(design, weights) * (errors2 if errors2.any() else np.ones_like(errors2))
     return float(np.trace(part) ** 2 / np.sum(part * part.T))
 
 
 def _student(freedom: float, confidence: float) -> float:
-    """The quantile of Student's t of so many degrees of freedom over that of the normal law."""
+    """Return the quantile of Student's t with `freedom` degrees of freedom over that of the normal distribution."""
     from scipy.special import ndtri, stdtrit
 
     level = (1.0 + confidence) / 2.0

@@ -1,4 +1,4 @@
-"""How the steps to learn may grow with the dimension: n/d as 1, log d or a power of d, and which of them fits."""
+"""Laws for the number of samples n needed in d dimensions: n/d is constant, ∝ log d or a power of d; the best fit."""
 
 from typing import NamedTuple
 
@@ -11,7 +11,7 @@ FEWEST_LAWS = 4
 
 
 class LawFit(NamedTuple):
-    """Least squares of one law, offset + amplitude · g(d), to points with errors."""
+    """Least-squares fit of one law, offset + amplitude · g(d), to points with errors."""
 
     offset: float = np.nan
     amplitude: float = np.nan
@@ -19,14 +19,14 @@ class LawFit(NamedTuple):
 
 
 def laws(largest: float) -> tuple[int, ...]:
-    """The information exponents whose laws are tried where `largest` is the largest that is expected."""
+    """Return the information exponents whose laws are fitted if the largest expected exponent is `largest`."""
     return tuple(range(1, max(FEWEST_LAWS, int(np.nan_to_num(largest))) + 1))
 
 
 def growth(exponent: int, d: Array) -> Array:
-    """g(d) of n/d by the law of an information exponent κ (arXiv 2003.10409): 0, log d, d^(κ−2) for κ = 1, 2, ≥ 3.
+    """Return g(d) of n/d for an information exponent κ (arXiv 2003.10409): 0, log d, d^(κ−2) for κ = 1, 2, ≥ 3.
 
-    0 where n/d is but its offset. From κ = 3 on at learning rates γ ∝ d^−(κ−2)/2.
+    For κ = 1, n/d is the offset alone. For κ ≥ 3 the law holds at learning rates γ ∝ d^−(κ−2)/2.
     """
     if exponent == 1:
         return np.zeros_like(d)
@@ -34,16 +34,16 @@ def growth(exponent: int, d: Array) -> Array:
 
 
 def rate_exponent(exponent: Array) -> Array:
-    """The x of the learning rates γ ∝ d^−x at which the law of an information exponent κ holds: 0, 0, (κ−2)/2.
+    """Return x such that the law of an information exponent κ holds for learning rates γ ∝ d^−x: 0, 0, (κ−2)/2.
 
-    From m ~ d^−½ on, the drift m^(κ−1) has to outweigh the damping γ m by the noise; then t ~ d^((κ−2)/2) and
+    From m ~ d^−½ on, the drift m^(κ−1) must exceed the damping γ m by the noise; then t ~ d^((κ−2)/2) and
     n = t p d/γ ~ d^(κ−1).
     """
     return np.asarray(np.maximum(exponent - 2.0, 0.0) / 2.0)
 
 
 def law_fit(exponent: int, d: Array, values: Array, errors: Array) -> LawFit:
-    """The fit of n/d at three dimensions or more; the amplitude is not negative, that of the constant is 0."""
+    """Return the fit to n/d at three dimensions or more; the amplitude is not negative, and 0 for the constant law."""
     if len(d) < 3:
         return LawFit()
     g = growth(exponent, d)
@@ -57,10 +57,10 @@ def law_fit(exponent: int, d: Array, values: Array, errors: Array) -> LawFit:
 
 
 def best_law(fits: dict[int, LawFit], points: int) -> float:
-    """The information exponent whose law has the least χ²/c + 2 · its parameters; NaN where none was fitted.
+    """Return the information exponent whose law has the least χ²/c + 2 · (number of parameters); NaN if none is fitted.
 
-    c is the least χ² over the degrees of freedom of all laws, 1 at least: where no law describes the points within
-    their errors, these are too small to choose by (QAIC, Lebreton et al. 1992, doi 10.2307/2937171).
+    c is the smallest χ² per degree of freedom of all laws, at least 1: if no law describes the points within their
+    errors, the errors are too small for a choice (QAIC, Lebreton et al. 1992, doi 10.2307/2937171).
     """
     known = {exponent: fit for exponent, fit in fits.items() if np.isfinite(fit.chi2)}
     if not known:

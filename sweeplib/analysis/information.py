@@ -1,4 +1,4 @@
-"""The information exponent of each problem of a dataset, and the law of its steps where theory has one."""
+"""The information exponent of each problem of a dataset, and the exponent whose law of the steps theory predicts."""
 
 from __future__ import annotations
 
@@ -22,24 +22,24 @@ if TYPE_CHECKING:
 
 ON_THE_SPHERE = (1.0,)
 ANY_NORM = (0.7, 1.3)
-"""Variances of the field of a unit on the sphere, and two of one off it: a coefficient zero at both is zero at all."""
+"""Variances of a unit's field: one on the sphere, two off it. A coefficient zero at both of these is zero at all."""
 ROUNDING = 1e-6
 COMMITTEE = "committee"
 """The target whose information exponent is that of the pair of activations."""
 UNNAMED = ("", "None")
-"""Of a teacher with the activation of the student."""
+"""Values of `teacher_activation` for a teacher with the activation of the student."""
 
 
 def information_exponents(ds: xr.Dataset) -> xr.DataArray:
-    """The lowest order at which both student and teacher have a Hermite coefficient, along what they vary along.
+    """Return the lowest order at which student and teacher both have a Hermite coefficient, along the axes they vary.
 
-    Of students off the sphere coefficients change with their norm, and count where they do not vanish at every one:
-    σ = h₃ has a linear part at any norm but 1. NaN for another target than the committee, for an activation that is not
-    known, for a pair without a common order, and for a Gaussian teacher whose norm, off 1 by O(1/√d), makes the order
-    depend on d.
+    The coefficients of students off the sphere change with their norm; an order counts if its coefficient is not zero
+    at every norm. For example, σ = h₃ has a linear part at any norm but 1. NaN for a target other than the committee,
+    for an unknown activation, for a pair without a common order, and for a Gaussian teacher if its norm, which differs
+    from 1 by O(1/√d), makes the order depend on d.
 
-    With k > 1 units of the teacher it is the order by which students leave the start, whatever the directions of the
-    teacher that they then find; how these are told apart after that is another matter.
+    With k > 1 teacher units it is the order with which students leave the start, in any direction of the teacher. It
+    does not describe the later phase in which students separate the teacher's units.
     """
     import xarray as xr
 
@@ -53,7 +53,7 @@ def information_exponents(ds: xr.Dataset) -> xr.DataArray:
 
 
 def largest_exponent(ds: Outline) -> float:
-    """The largest information exponent of the problems of a dataset, from its outline; NaN where none is known."""
+    """Return the largest information exponent of the problems of a dataset, from its outline; NaN if none is known."""
     fields = {"activation": "", "teacher_activation": "", "spherical": False, "teacher_start": "orthogonal"}
     values = [ds.axes.get(name, [ds.attrs.get(name, default)]) for name, default in fields.items()]
     known = [
@@ -65,10 +65,10 @@ def largest_exponent(ds: Outline) -> float:
 
 
 def expected_laws(ds: xr.Dataset) -> xr.DataArray:
-    """The information exponent κ where its law of the steps is to be expected, else NaN.
+    """Return the information exponent κ where theory predicts its law of the steps, otherwise NaN.
 
-    That is for starts of overlap ∝ 1/√d, as random ones are, for widths that do not depend on d, and for learning rates
-    that do not for κ ≤ 2 and fall as d^−(κ−2)/2 for κ ≥ 3.
+    Theory needs start overlaps ∝ 1/√d (as random starts have), widths that do not depend on d, and learning rates that
+    do not depend on d for κ ≤ 2 and are ∝ d^−(κ−2)/2 for κ ≥ 3.
     """
     import xarray as xr
 
@@ -89,14 +89,14 @@ def expected_laws(ds: xr.Dataset) -> xr.DataArray:
 
 
 def _same(values: xr.DataArray) -> xr.DataArray:
-    """Where values do not depend on d."""
+    """Return a mask: where values do not depend on d."""
     return values.max("d") - values.min("d") < ROUNDING if "d" in values.dims else values.notnull()
 
 
 @cache
 def _exponent(student: str, teacher: str, spherical: bool, law: str) -> float:
     norms = ON_THE_SPHERE if spherical else ANY_NORM
-    found = {_of_pair(str(student), str(teacher), norms, of) for of in _teacher_norms(law)}
+    found = {_of_pair(str(student), str(teacher), norms, teacher_norms) for teacher_norms in _teacher_norms(law)}
     return found.pop() if len(found) == 1 else np.nan
 
 

@@ -9,7 +9,7 @@ if TYPE_CHECKING:
 
 
 def labelled(array: xr.DataArray, long_name: str, symbol: str = "", units: str = "1") -> xr.DataArray:
-    """The array with these labels and no other attributes."""
+    """Return the array with these labels and no other attributes."""
     array = array.copy(deep=False)
     array.attrs = {"long_name": long_name, "units": units} | ({"symbol": symbol} if symbol else {})
     return array

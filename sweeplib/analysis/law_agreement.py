@@ -1,4 +1,4 @@
-"""Whether dynamics agree in law: trajectories and exits compared as distributions over the seeds."""
+"""Tests of agreement in law: trajectories and exits of dynamics compared as distributions over the seeds."""
 
 from __future__ import annotations
 
@@ -29,26 +29,28 @@ if TYPE_CHECKING:
 
 Array = NDArray[np.float64]
 DIGITS = 9
-"""Values that agree to so many digits of the largest are equal: dynamics round differently."""
+"""Values that agree to this number of digits of the largest value count as equal: dynamics round differently."""
 HALVES = ("disjoint", "shared")
 
 
 def law_agreement(
     ds: xr.Dataset, *, reference: str | None = None, seeds: str = "disjoint", max_lost: LostPart = MOST_LOST
 ) -> xr.Dataset:
-    """Kolmogorov-Smirnov tests over `seed` of each dynamics against a stochastic `reference`, and ratios of spreads.
+    """Return Kolmogorov-Smirnov tests over `seed` of each dynamics against `reference`, and ratios of spreads.
 
-    `reference`: by default sgd_chain, which has the law of SGD, else sgd, else the first stochastic dynamics.
-    x_ks, x_ks_pvalue: at each time (and entry) of each observable x with a time axis; the same for exit_steps, per
-    threshold, on the steps until which all runs of both dynamics were observed: runs that exit later count as later,
-    whenever that was, so that the p-value is an upper bound where runs are censored. Runs that diverged never exit.
-    Runs that stopped at their exits are compared with each other while they last, as both dynamics stop them alike. NaN
-    where more than the fraction `max_lost` of the runs of either diverged, timed out, failed or was killed before
-    (seeds_lost: how many of both did); for exits, failed or was killed.
-    x_spread_ratio, _error: standard deviation over that of the reference, by all seeds, with its jackknife error; NaN
-    where either does not spread.
-    `seeds`: a seed has the same start under all dynamics, which makes samples of equal seeds alike and p-values too
-    large. So even seeds of one are compared to odd seeds of the other; "shared" compares all to all.
+    `reference`: a stochastic dynamics. By default sgd_chain, which has the law of SGD; if it is not run, sgd; otherwise
+    the first stochastic dynamics.
+    x_ks, x_ks_pvalue: at each time (and entry) of each observable x with a time axis. The same for exit_steps, per
+    threshold, over the steps at which all runs of both dynamics were still observed. Runs that exit after that count as
+    later exits without an order among them, so that the p-value is an upper bound where runs are censored. Runs that
+    diverged never exit. Runs that stopped at their exits are compared until they stop, because both dynamics stop them
+    in the same way. NaN where more than the fraction `max_lost` of the runs of either dynamics was lost: diverged,
+    timed out, failed or killed (seeds_lost: their number in both dynamics); for exits, failed or killed.
+    x_spread_ratio, x_spread_ratio_error: standard deviation over that of the reference, from all seeds, with its
+    jackknife error; NaN where either standard deviation is zero.
+    `seeds`: a seed has the same start in all dynamics. Samples of equal seeds are therefore similar, and their p-values
+    too large. By default ("disjoint") even seeds of one dynamics are compared to odd seeds of the other; "shared"
+    compares all seeds to all seeds.
     """
     import xarray as xr
 
@@ -57,20 +59,20 @@ def law_agreement(
     first_lost, second_lost = _pair((run & ~ok).sum("seed"), reference)
     result = {"seeds_lost": labelled(first_lost + second_lost, "runs of both that diverged, timed out or failed")}
     for name in over_time(ds):
-        words, values = ds[name].attrs["long_name"], recorded(ds, name)
+        quantity, values = ds[name].attrs["long_name"], recorded(ds, name)
         lost = without_value(values, run) & ~ok
         rounded = _rounded(_pair(values, reference), _pair(ok, reference))
         kept = _unless_lost(rounded, _pair(lost, reference), _pair(run, reference), max_lost)
-        result |= _tests(name, words, kept, seeds) | _spreads(name, words, kept)
+        result |= _tests(name, quantity, kept, seeds) | _spreads(name, quantity, kept)
     if "exit_steps" in ds:
         result |= _exits(ds, reference, seeds, max_lost)
     return xr.Dataset(result).assign_attrs(reference=reference, seeds=seeds, max_lost=max_lost)
 
 
 def kolmogorov_smirnov(first: Array, second: Array) -> tuple[Array, Array]:
-    """Two-sample statistics and p-values of samples (..., n) and (..., m), without those that are NaN.
+    """Return two-sample statistics and p-values of samples (..., n) and (..., m), ignoring NaN.
 
-    inf counts as later than all.
+    Values of inf count as later than all others.
     """
     n, m = (np.sum(~np.isnan(sample), axis=-1, keepdims=True) for sample in (first, second))
     pooled = np.concatenate([first, second], axis=-1)
@@ -86,7 +88,7 @@ def kolmogorov_smirnov(first: Array, second: Array) -> tuple[Array, Array]:
 
 
 def _pvalues(keys: NDArray[np.int64], first: Array, second: Array) -> Array:
-    """The p-values (...,), functions of the sizes and the statistic in `keys` (..., 3): each worked out once."""
+    """Return the p-values (...,), functions of the rows of `keys` (..., 3); each distinct row is computed once."""
     from scipy.stats import ks_2samp
 
     unique, where, back = np.unique(keys.reshape(-1, 3), axis=0, return_index=True, return_inverse=True)
@@ -101,16 +103,16 @@ def _pvalues(keys: NDArray[np.int64], first: Array, second: Array) -> Array:
 
 
 def spread_ratio(first: Array, second: Array) -> tuple[Array, Array]:
-    """The ratio of the standard deviations of samples (..., n), NaN left out, and its jackknife error.
+    """Return the ratio of the standard deviations of samples (..., n), ignoring NaN, and its jackknife error.
 
-    The seeds are left out of both at once: the error holds for paired samples too.
+    The jackknife removes a seed from both samples at once, so the error holds for paired samples too.
     """
-    both = ~np.isnan(first) & ~np.isnan(second)
-    n = both.sum(axis=-1, dtype=float)
+    in_both = ~np.isnan(first) & ~np.isnan(second)
+    n = in_both.sum(axis=-1, dtype=float)
     with np.errstate(divide="ignore", invalid="ignore"):
-        logs = [_log_deviations(np.where(both, sample, np.nan), n) for sample in (first, second)]
+        logs = [_log_deviations(np.where(in_both, sample, np.nan), n) for sample in (first, second)]
         ratio = np.exp(logs[0][0] - logs[1][0])
-        leave_one = np.where(both, logs[0][1] - logs[1][1], np.nan)
+        leave_one = np.where(in_both, logs[0][1] - logs[1][1], np.nan)
         centred = leave_one - np.nansum(leave_one, axis=-1, keepdims=True) / n[..., None]
         error = ratio * np.sqrt((n - 1) / n * np.nansum(centred**2, axis=-1))
     known = (n > 2) & np.isfinite(ratio) & (ratio > 0.0)
@@ -118,7 +120,7 @@ def spread_ratio(first: Array, second: Array) -> tuple[Array, Array]:
 
 
 def _log_deviations(sample: Array, n: Array) -> tuple[Array, Array]:
-    """Log of the standard deviation (...,), and with each of the values left out (..., n)."""
+    """Return the logarithm of the standard deviation (...,), and its values without one sample value (..., n)."""
     centred = sample - (np.nansum(sample, axis=-1) / n)[..., None]
     total = np.nansum(centred**2, axis=-1)
     total = np.where(total > 10.0 ** (-2 * DIGITS) * np.nansum(sample**2, axis=-1), total, 0.0)
@@ -141,7 +143,7 @@ def _pair(values: xr.DataArray, reference: str) -> Samples:
 
 
 def _rounded(samples: Samples, ok: Samples) -> Samples:
-    """The samples to DIGITS digits of the largest value in their cell of a run that ended well."""
+    """Return the samples rounded to DIGITS digits of the largest value in the cell, over runs that ended regularly."""
     import xarray as xr
 
     first, second = (abs(sample).where(well).max("seed") for sample, well in zip(samples, ok, strict=True))
@@ -151,27 +153,27 @@ def _rounded(samples: Samples, ok: Samples) -> Samples:
 
 
 def _unless_lost(samples: Samples, lost: Samples, run: Samples, max_lost: float) -> Samples:
-    """Both samples, NaN where too many runs of either are lost."""
+    """Return both samples, NaN where too many runs of either are lost."""
     refused = [too_many(gone, there, max_lost) for gone, there in zip(lost, run, strict=True)]
     return samples[0].where(~refused[0] & ~refused[1]), samples[1].where(~refused[0] & ~refused[1])
 
 
-def _tests(name: str, words: str, samples: Samples, seeds: str) -> dict[str, xr.DataArray]:
+def _tests(name: str, quantity: str, samples: Samples, seeds: str) -> dict[str, xr.DataArray]:
     first, second = samples
     step = 2 if seeds == "disjoint" else 1
     tested = first.isel(seed=slice(0, None, step)), second.isel(seed=slice(step - 1, None, step))
     statistic, pvalue = _over_seeds(kolmogorov_smirnov, tested)
     return {
-        f"{name}_ks": labelled(statistic, f"Kolmogorov-Smirnov statistic of the {words}", "D"),
-        f"{name}_ks_pvalue": labelled(pvalue, f"Kolmogorov-Smirnov p-value of the {words}", "P"),
+        f"{name}_ks": labelled(statistic, f"Kolmogorov-Smirnov statistic of the {quantity}", "D"),
+        f"{name}_ks_pvalue": labelled(pvalue, f"Kolmogorov-Smirnov p-value of the {quantity}", "P"),
     }
 
 
-def _spreads(name: str, words: str, samples: Samples) -> dict[str, xr.DataArray]:
+def _spreads(name: str, quantity: str, samples: Samples) -> dict[str, xr.DataArray]:
     ratio, error = _over_seeds(spread_ratio, samples)
     return {
-        f"{name}_spread_ratio": labelled(ratio, f"spread of the {words} over that of the reference", r"s/s'"),
-        f"{name}_spread_ratio_error": labelled(error, f"jackknife error of the ratio of spreads of the {words}"),
+        f"{name}_spread_ratio": labelled(ratio, f"spread of the {quantity} over that of the reference", r"s/s'"),
+        f"{name}_spread_ratio_error": labelled(error, f"jackknife error of the ratio of spreads of the {quantity}"),
     }
 
 
@@ -187,19 +189,19 @@ def _over_seeds(function: Callable[..., tuple[Array, Array]], samples: Samples) 
 
 
 def _exits(ds: xr.Dataset, reference: str, seeds: str, max_lost: float) -> dict[str, xr.DataArray]:
-    """Exits in whole steps, up to the steps until which every run of both dynamics was observed."""
+    """Return tests of exits in whole steps, up to the step at which every run of both dynamics was still observed."""
     import xarray as xr
 
     sample = passages(ds, "steps", max_lost)
     first, second = _pair(sample.watched, reference)
     horizon = xr.ufuncs.minimum(first, second)
-    whole = xr.ufuncs.ceil(sample.exit - 1e-6).fillna(np.inf).where(sample.used)
-    pair = _pair(whole, reference)
+    whole_steps = xr.ufuncs.ceil(sample.exit - 1e-6).fillna(np.inf).where(sample.used)
+    pair = _pair(whole_steps, reference)
     seen = tuple(exits.where((exits <= horizon) | exits.isnull(), np.inf) for exits in pair)
     restricted = tuple(exits.where((exits <= horizon) | exits.isnull(), horizon) for exits in pair)
-    words = ds["exit_steps"].attrs["long_name"]
-    found = _tests("exit_steps", words, (seen[0], seen[1]), seeds)
-    found |= _spreads("exit_steps", words, (restricted[0], restricted[1]))
+    quantity = ds["exit_steps"].attrs["long_name"]
+    found = _tests("exit_steps", quantity, (seen[0], seen[1]), seeds)
+    found |= _spreads("exit_steps", quantity, (restricted[0], restricted[1]))
     observed = labelled(horizon.where(horizon < np.inf), "steps until which all runs of both were observed")
     return found | {"exit_steps_horizon": observed}
 
@@ -210,8 +212,8 @@ def _outline(ds: Outline, *, reference: str | None, seeds: str, **_: Any) -> Out
     reference = _reference(ds) if reference is None else reference
     check_reference(ds, reference)
     if not over_time(ds) and "exit_steps" not in ds.variables:
-        wanted = "an observable over time, such as risk, or `thresholds`"
-        raise InputError("nothing is recorded that could agree in law", expected=wanted)
+        expected = "an observable over time, such as risk, or `thresholds`"
+        raise InputError("nothing is recorded that could agree in law", expected=expected)
     return ds.without("seed").along("dynamics", [name for name in ds.axes["dynamics"] if name != reference])
 
 

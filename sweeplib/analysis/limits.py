@@ -1,4 +1,4 @@
-"""Which limit describes SGD, of those that were run: the simplest from which it cannot be told by a single run."""
+"""The limit that describes SGD: the simplest that differs from the mean of SGD by less than the scatter of its runs."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from sweeplib.analysis.lost_runs import MOST_LOST, made, recorded, too_many, wit
 from sweeplib.analysis.needs import need_stochastic
 from sweeplib.analysis.options import Confidence, LostPart, Positive
 from sweeplib.analysis.recorded import require
-from sweeplib.analysis.regime_samples import of_sgd
+from sweeplib.analysis.regime_samples import sgd_values
 from sweeplib.errors import InputError
 
 if TYPE_CHECKING:
@@ -31,18 +31,20 @@ def limits(
     most_spread: Positive = 0.5,
     max_lost: LostPart = MOST_LOST,
 ) -> xr.Dataset:
-    """The first of the `candidates`, simplest first, that describes SGD at each point of the axes but the seeds.
+    """Return the first of the `candidates`, ordered from the simplest, that describes SGD, at each point.
 
-    For each candidate X, from the same starts:
-    bias: the largest |mean R_SGD − R_X| over the seed error, the standard deviation of R_SGD − R_X over the seeds, at
+    For each candidate X, with the same starts:
+    bias: the largest |mean R_SGD − R_X| over the seed error (the standard deviation of R_SGD − R_X over the seeds), at
     any recorded time; bias_error is its standard error.
     spread: the largest seed error over the largest |R_X − R_X(0)|.
-    X describes SGD where bias < 1 and spread < `most_spread`: the mean of SGD lies within what its runs scatter, and
-    that is little beside what is learned. `limit` is the place of the first such X in `candidates`, from 1, or of
-    "none" behind them; 0, undecided, where a bias that decides is within its interval of 1, or runs are missing.
-    seeds_lost: pairs of runs without a value at some time. Where at any time they are more than the fraction `max_lost`
-    of all, bias and spread are NaN and the limit is undecided: runs that diverge or time out are not like others.
-    Further limits, such as those of infinite width, take part once they are dynamics: name them in `candidates`.
+    X describes SGD where bias < 1 and spread < `most_spread`: the mean of SGD lies within the scatter of its runs, and
+    this scatter is small compared to the change of the risk. `limit` is the position of the first such X in
+    `candidates`, counted from 1; the next position means "none". It is 0, undecided, where 1 lies within the interval
+    of a bias that decides, or where runs are missing.
+    seeds_lost: number of pairs of runs without a value at some time. Where at any time these are more than the fraction
+    `max_lost` of all pairs, bias and spread are NaN and the limit is undecided: the runs that diverge or time out
+    differ systematically from the others.
+    Other limits take part if their dynamics are run and named in `candidates`.
     """
     import xarray as xr
 
@@ -58,8 +60,8 @@ def _discrepancy(ds: xr.Dataset, name: str, max_lost: float) -> xr.Dataset:
 
     run, risk = made(ds), recorded(ds, "risk")
     limit = risk.sel(dynamics=name, drop=True)
-    paired = of_sgd(run, run) & run.sel(dynamics=name, drop=True)
-    difference = (of_sgd(risk, run) - limit).where(paired).isel(time=slice(1, None))
+    paired = sgd_values(run, run) & run.sel(dynamics=name, drop=True)
+    difference = (sgd_values(risk, run) - limit).where(paired).isel(time=slice(1, None))
     lost = without_value(difference, paired)
     known = ~too_many(lost, paired, max_lost).any("time")
     count = difference.count("seed").min("time")
@@ -77,7 +79,7 @@ def _discrepancy(ds: xr.Dataset, name: str, max_lost: float) -> xr.Dataset:
 
 
 def _first(found: xr.Dataset, confidence: float, most_spread: float) -> xr.DataArray:
-    """The place of the first candidate that describes SGD, from 1; of none, one more; 0 where it is undecided."""
+    """Return the position of the first candidate that describes SGD, from 1; one more for none; 0 if undecided."""
     import xarray as xr
     from scipy.stats import norm
 

@@ -1,4 +1,4 @@
-"""What an analysis needs of a sweep: refused, where it is not there, before anything runs."""
+"""Requirements of analyses: an InputError before anything runs if the sweep does not meet them."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ def need_passages(ds: Outline) -> None:
 
 
 def passages_outline(ds: Outline) -> Outline:
-    """The outline of statistics over the seeds of first passages; InputError where the sweep does not record any."""
+    """Return the outline of statistics over the seeds of first passages; InputError if the sweep records none."""
     need_passages(ds)
     return ds.only("exit_steps").without("seed")
 
@@ -31,7 +31,7 @@ def need_axis(ds: Outline, name: str) -> None:
 
 
 def need_dynamics(ds: Outline, *names: str) -> None:
-    """Raise InputError for one of these dynamics that the sweep does not run."""
+    """Raise InputError if the sweep does not run one of these dynamics."""
     known = ds.axes["dynamics"]
     for name in names:
         if name not in known:

@@ -43,9 +43,9 @@ class Optimum(NamedTuple):
 
 
 class Scan(NamedTuple):
-    """The steps to the exit of each run of a scan, NaN at learning rates that do not count, and these.
+    """The steps to the exit of each run of a scan, and the learning rates; steps are NaN where a γ is left out.
 
-    `censored` says where too many runs did not exit, so that their mean is not known, `lost` where too many were lost.
+    `censored` is true where too many runs did not exit (their mean is unknown), `lost` where too many runs were lost.
     """
 
     steps: xr.DataArray
@@ -54,16 +54,16 @@ class Scan(NamedTuple):
     lost: xr.DataArray
 
     def left_out(self, dim: str) -> dict[str, xr.DataArray]:
-        """How many of the learning rates along `dim` do not count, and why."""
-        words = "learning rates left out, as too many runs"
+        """Return the numbers of learning rates along `dim` that are left out, by reason."""
+        left_out_because = "learning rates left out, as too many runs"
         return {
-            "gammas_censored": labelled(self.censored.sum(dim), f"{words} did not exit"),
-            "gammas_lost": labelled(self.lost.sum(dim), f"{words} failed or were killed"),
+            "gammas_censored": labelled(self.censored.sum(dim), f"{left_out_because} did not exit"),
+            "gammas_lost": labelled(self.lost.sum(dim), f"{left_out_because} failed or were killed"),
         }
 
 
 def scanned(ds: xr.Dataset, max_censored: float, max_lost: float) -> Scan:
-    """The scan of a dataset: without cells of which more than these fractions of the runs are censored, or lost."""
+    """Return the scan of a dataset, without cells in which more than these fractions of runs are censored or lost."""
     sample = passages(ds, "steps", max_lost)
     censored = sample.censored().sum("seed") > max_censored * sample.used.sum("seed") + 1e-9
     gamma = field(ds, "gamma").astype(float).broadcast_like(ds["status"].isel(seed=0, drop=True))
@@ -71,9 +71,9 @@ def scanned(ds: xr.Dataset, max_censored: float, max_lost: float) -> Scan:
 
 
 class Minima(NamedTuple):
-    """γ of least mean steps, and these, (1 + resamples,): of the sample, then of each resample, NaN where unknown.
+    """γ of least mean steps and these steps, (1 + resamples,): of the sample, then of each resample; NaN if unknown.
 
-    `ends` of the learning rates that count; χ² of the fit over its degrees of freedom.
+    `ends` are the smallest and largest learning rate used; `reduced_chi2` is χ² over the degrees of freedom of the fit.
     """
 
     gamma: Array
@@ -93,19 +93,20 @@ def optimal_learning_rate(
     max_lost: LostPart = MOST_LOST,
     along: str | None = None,
 ) -> xr.Dataset:
-    """γ of least mean exit steps per dynamics, threshold and point of the other axes, and what theory says of it.
+    """Return γ of least mean exit steps per dynamics, threshold and point of the other axes, and its theory.
 
-    gamma_opt is found by the fit of `speed_fit`; its interval by bootstrap over the seeds, resampled jointly for all
-    learning rates (so that it holds whether or not the runs were paired), widened for small samples as Student's t.
-    Where the means lie farther from the fit than their errors let expect (reduced_chi2), resamples scatter as much
-    (`fits`). exit_steps_min: the fitted mean exit steps there.
-    A γ at which more than `max_censored` of the runs did not exit, by their end or within their time limit, is left
-    out, as its restricted mean is too short (gammas_censored: how many); so is one at which more than `max_lost` failed
-    or were killed, whose exits are unknown (gammas_lost). With fewer than 5 left the optimum is NaN.
-    at_edge: the optimum or an end of its interval is at the end of the learning rates used, so that the true one may
-    lie beyond.
-    gamma_opt_theory: the optimum of annealed and of quenched theory alike; gamma_opt_noise_corrected: with the O(1)
-    shift of the exit time by the noise of SGD, which the ODE does not have. NaN where the theory does not hold
+    gamma_opt is the optimum of the fit of `speed_fit`. Its interval is from a bootstrap over the seeds that resamples
+    all learning rates jointly (so it holds for paired and unpaired runs), widened for small samples as Student's t.
+    Where the means deviate from the fit by more than their errors (reduced_chi2), the resamples include this scatter
+    (`fits`). exit_steps_min: the fitted mean exit steps at the optimum.
+    gammas_censored: number of learning rates left out because more than `max_censored` of the runs did not exit before
+    their end or time limit; their restricted mean is too short. gammas_lost: number left out because more than
+    `max_lost` failed or were killed; their exits are unknown. With fewer than 5 learning rates left, the optimum is
+    NaN.
+    at_edge: the optimum or an end of its interval is at the smallest or largest learning rate used, so that the true
+    optimum may lie beyond.
+    gamma_opt_theory: the optimum of both annealed and quenched theory; gamma_opt_noise_corrected: with the O(1) shift
+    of the exit time by the noise of SGD, which the ODE neglects. NaN where the hypotheses of the theory do not hold
     (`phase_retrieval`).
     """
     import xarray as xr
@@ -114,11 +115,11 @@ def optimal_learning_rate(
     scan = scanned(ds, max_censored, max_lost)
     draws, generator = resampled_counts(ds.sizes["seed"], resamples, random_seed), np.random.default_rng(random_seed)
 
-    def of_cell(cell: Array, gammas: Array) -> Optimum:
+    def cell_optimum(cell: Array, gammas: Array) -> Optimum:
         return optimum(cell, gammas, draws, confidence, generator)
 
     parts = xr.apply_ufunc(
-        of_cell, scan.steps, scan.gamma, input_core_dims=[["seed", dim], [dim]],
+        cell_optimum, scan.steps, scan.gamma, input_core_dims=[["seed", dim], [dim]],
         output_core_dims=[()] * len(Optimum._fields),
         vectorize=True, output_dtypes=[float] * 4 + [bool, float, int],
     )  # fmt: skip
@@ -127,7 +128,7 @@ def optimal_learning_rate(
 
 
 def optimum(steps: Array, gamma: Array, draws: Array, confidence: float, generator: np.random.Generator) -> Optimum:
-    """The optimum of one cell: `steps` (seed, gamma), NaN for runs left out; `draws` (resamples, seed)."""
+    """Return the optimum of one cell: `steps` (seed, gamma), NaN for runs left out; `draws` (resamples, seed)."""
     found = minima(steps, gamma, draws, confidence, generator)
     if not found.gammas_used:
         return Optimum(gammas_used=int((np.isfinite(steps).sum(axis=0) > 1).sum()))
@@ -137,7 +138,7 @@ def optimum(steps: Array, gamma: Array, draws: Array, confidence: float, generat
 
 
 def minima(steps: Array, gamma: Array, draws: Array, confidence: float, generator: np.random.Generator) -> Minima:
-    """The minima of one cell and of its bootstrap resamples; without `gammas_used` where fewer than FEWEST γ count.
+    """Return the minima of one cell and its bootstrap resamples; no `gammas_used` if fewer than FEWEST γ are left.
 
     The resamples are widened so that their central part of `confidence` is an interval.
     """
@@ -155,14 +156,14 @@ def minima(steps: Array, gamma: Array, draws: Array, confidence: float, generato
     found = speed_misfit(gamma, mean, weights, shifts[known], seeds)
     drawn = np.vstack([mean, mean * np.exp(scattered(shifts[known], seeds, found, generator, confidence))])
     best, least = np.full((2, 1 + len(shifts)), np.nan)
-    told = np.append(True, known)
-    best[told] = fastest(gamma, drawn, weights)
-    least[told] = least_steps(gamma, drawn, weights, best[told])
+    computed = np.append(True, known)
+    best[computed] = fastest(gamma, drawn, weights)
+    least[computed] = least_steps(gamma, drawn, weights, best[computed])
     return Minima(best, least, gamma[weights > 0][[0, -1]], found.ratio, len(order))
 
 
 def central(draws: Array, confidence: float) -> tuple[float, float]:
-    """The ends of the central part of draws, NaN left out; NaN where there are none."""
+    """Return the ends of the central part of draws, ignoring NaN; NaN if there are no draws."""
     known = draws[np.isfinite(draws)]
     if not known.size:
         return np.nan, np.nan

@@ -1,4 +1,4 @@
-"""Options of analyses and figures: which there are and of what type, by the signature of their function."""
+"""Options of analyses and figures; their names, defaults and types are in the signature of the function."""
 
 from __future__ import annotations
 
@@ -25,8 +25,9 @@ Tolerance = Annotated[float, Field(ge=0, le=10)]
 RandomSeed = Annotated[int, Field(ge=0, lt=2**63)]
 """Types of options that several analyses have.
 
-Of an interval, a fraction of all, the fraction of runs that may be lost, bootstrap resamples, a number that may be
-infinite, a departure from a power law or its exponent, the seed of random numbers.
+They are, in order: the confidence of an interval, a fraction, the fraction of runs that may be lost, the number of
+bootstrap resamples, a positive number (may be infinite), a departure from a power law or of its exponent, the seed of
+random numbers.
 """
 
 
@@ -35,9 +36,9 @@ def checked_options(
 ) -> dict[str, Any]:
     """Return the options with the defaults of those not given.
 
-    They are the parameters of `function` after its first `arguments`, and of the types that it says; one without a
-    type, or with one that only type checkers know, takes anything. InputError, its key the option, for an unknown one,
-    or one of another type.
+    The options are the parameters of `function` after its first `arguments`, with the types of its annotations. An
+    option without an annotation, or with one that cannot be evaluated, takes any value. InputError, with the option as
+    key, for an unknown name or a value of another type.
     """
     known = list(inspect.signature(function).parameters.values())[arguments:]
     named = {parameter.name: parameter for parameter in known}
@@ -45,26 +46,26 @@ def checked_options(
         if key not in named:
             raise InputError(f"unknown {kind}", key=key, value=key, choices=named)
         _check(key, value, function, kind)
-    given = {name: each.default for name, each in named.items() if each.default is not inspect.Parameter.empty}
-    return given | dict(options)
+    defaults = {name: p.default for name, p in named.items() if p.default is not inspect.Parameter.empty}
+    return defaults | dict(options)
 
 
 def _check(key: str, value: Any, function: Callable[..., Any], kind: str) -> None:
     plain = value.item() if isinstance(value, np.generic) else value
     try:
-        _adapter(function, key).validate_python(plain, strict=True)
+        option_type(function, key).validate_python(plain, strict=True)
     except pydantic.ValidationError as error:
         raise refusal(error, wrong=f"not a valid {kind}", named=lambda place: key + _places(place)) from None
 
 
 def _places(location: Location) -> str:
-    """Where in a list it is: [2] of ("list", 2); what else there is are pydantic's names of types."""
+    """Return the position of a value in a list: "[2]" for ("list", 2); other parts are pydantic's names of types."""
     return "".join(f"[{part}]" for part in location if isinstance(part, int))
 
 
 @cache
-def _adapter(function: Callable[..., Any], name: str) -> Any:
-    """Return what validates an option; the annotations of the other parameters are not looked at."""
+def option_type(function: Callable[..., Any], name: str) -> Any:
+    """Return the pydantic adapter of an option's type; annotations of the other parameters are not evaluated."""
     function = inspect.unwrap(function)
     annotation = inspect.signature(function).parameters[name].annotation
     if annotation is inspect.Parameter.empty:

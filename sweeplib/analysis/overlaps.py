@@ -1,4 +1,4 @@
-"""The dataset of a sweep with its overlap matrices, which are stored apart, a group a shape (p, k)."""
+"""The dataset of a sweep with its overlap matrices, which are stored in a group for each shape (p, k)."""
 
 from __future__ import annotations
 
@@ -13,10 +13,11 @@ if TYPE_CHECKING:
 
 
 def open_with_overlaps(path: Path) -> xr.Dataset:
-    """The dataset at `path` with all that is recorded of students, particles and teachers: NaN beyond those there are.
+    """Return the dataset at `path` with all matrices and vectors over students, particles and teachers.
 
-    In memory, unlike `open_dataset`: matrices of all sizes take the room of the largest. Without such records it is
-    what `open_dataset` gives.
+    Entries beyond the number of students, particles or teachers of a point are NaN. The matrices are in memory, unlike
+    those of `open_dataset`, and matrices of every shape are padded to the largest. Without such variables the result is
+    that of `open_dataset`.
     """
     from sweeplib.storage.dataset import open_dataset, shape_group, version_of
 

@@ -1,4 +1,4 @@
-"""How many times fewer steps wide students need than one unit, each at its own best learning rate."""
+"""The gain of overparametrisation: steps of one unit over steps of p units, each at its optimal learning rate."""
 
 from __future__ import annotations
 
@@ -38,15 +38,15 @@ def overparametrisation_gain(
     max_lost: LostPart = MOST_LOST,
     along: str | None = None,
 ) -> xr.Dataset:
-    """Least mean exit steps at p = 1 over those at p, per dynamics, threshold and point of the other axes.
+    """Return the least mean exit steps at p = 1 over those at p, per dynamics, threshold and point of the other axes.
 
-    gain, _low, _high: with its interval by bootstrap over the seeds, resampled jointly for all learning rates and
-    widths, and widened as those of the optima where the means scatter around their fits. at_edge: one of the two
-    optima is at the end of the learning rates used, so that the gain is a bound.
-    gammas_censored, gammas_lost: learning rates left out at p, as too many runs (more than `max_censored`,
-    `max_lost`) did not exit, or failed or were killed, as in `optimal_learning_rate`.
-    gain_limit: (12 + Δ) p²/(8 + 2p + (2 + Δ) p²), that of theory for d → ∞; gain_quenched: of the quenched exit times
-    at d; gain_noise_corrected: of the noise-corrected ones at their optima. NaN where the theory does not hold.
+    gain, gain_low, gain_high: the ratio with its interval from a bootstrap over the seeds that resamples all learning
+    rates and widths jointly, widened like those of the optima where the means scatter around their fits. at_edge: one
+    of the two optima is at an end of the learning rates used, so that the gain is a bound.
+    gammas_censored, gammas_lost: number of learning rates left out at p because more than `max_censored` of the runs
+    did not exit, or more than `max_lost` failed or were killed, as in `optimal_learning_rate`.
+    gain_limit: (12 + Δ) p²/(8 + 2p + (2 + Δ) p²), the theory for d → ∞; gain_quenched: from the quenched exit times at
+    d; gain_noise_corrected: from the noise-corrected exit times at their optima. NaN where the theory does not hold.
     """
     import xarray as xr
 
@@ -56,12 +56,12 @@ def overparametrisation_gain(
     scan = scanned(ds, max_censored, max_lost)
     draws, generator = resampled_counts(ds.sizes["seed"], resamples, random_seed), np.random.default_rng(random_seed)
 
-    def of_cell(cell: Array, gammas: Array) -> tuple[Array, bool]:
+    def cell_gain(cell: Array, gammas: Array) -> tuple[Array, bool]:
         found = minima(cell, gammas, draws, confidence, generator)
         return found.steps, bool(np.isclose(found.ends, found.gamma[0], rtol=1e-9).any())
 
     least, at_edge = xr.apply_ufunc(
-        of_cell, scan.steps, scan.gamma, input_core_dims=[["seed", dim], [dim]],
+        cell_gain, scan.steps, scan.gamma, input_core_dims=[["seed", dim], [dim]],
         output_core_dims=[["resample"], []], vectorize=True, output_dtypes=[float, bool],
     )  # fmt: skip
     narrow = {"p": 1, "drop": True}
@@ -100,11 +100,13 @@ def _theory(ds: xr.Dataset, dim: str) -> dict[str, xr.DataArray]:
             "gain of overparametrisation, noise-corrected theory",
         ),
     }
-    return {name: labelled(found.where(applies), words, r"\nu_1/\nu_p") for name, (found, words) in results.items()}
+    return {
+        name: labelled(found.where(applies), long_name, r"\nu_1/\nu_p") for name, (found, long_name) in results.items()
+    }
 
 
 def gain_of(kind: str, p: xr.DataArray, d: xr.DataArray, Delta: xr.DataArray, T: xr.DataArray) -> xr.DataArray:
-    """The gain of the `quenched` or `noise_corrected` exit times, each width at its best learning rate by them."""
+    """Return the gain for `quenched` or `noise_corrected` exit times, each width at its own optimal learning rate."""
     import xarray as xr
 
     best = {
@@ -124,8 +126,8 @@ def gain_of(kind: str, p: xr.DataArray, d: xr.DataArray, Delta: xr.DataArray, T:
 def _outline(ds: Outline, *, along: str | None, **_: Any) -> Outline:
     dim = scan_dim(ds, along)
     if "p" not in ds.axes and ds.dims_of("p"):
-        wanted = "an axis p in `grid`"
-        raise InputError("the widths have no axis of their own", key="p", value=ds.dims_of("p"), expected=wanted)
+        expected = "an axis p in `grid`"
+        raise InputError("the widths have no axis of their own", key="p", value=ds.dims_of("p"), expected=expected)
     widths = list(ds.axes.get("p", [ds.attrs.get("p")]))
     if 1 not in widths:
         raise InputError("no width to compare with", key="p", value=widths, expected="1 among them")

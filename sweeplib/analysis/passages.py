@@ -1,14 +1,13 @@
-"""First passages over seeds, with what was not observed told apart.
+"""First passages over seeds, with the runs that have none classified by reason.
 
 - A run that exited has a first passage.
-- One that ended, or ran out of time, without an exit is right-censored at its end: a time limit counts seconds, and
-  knows nothing of what a run would have done next, so that the others stand for it from there on.
-- One that diverged before exiting never exits, however long one waits. It must not be censored at its divergence: that
-  it diverged says when it would have exited (never), so it stays at risk for ever, as in the cumulative incidence of
-  competing risks.
-- One that failed or was killed is lost: nothing of it is known, and what ended it may have to do with its exit. The
-  others stand for it where few are lost (`lost_runs`); else no run of its cell is used: the cell has no statistics.
-- A missing one was not asked for.
+- A run that ended or timed out without an exit is right-censored at its end. A time limit counts seconds and does not
+  depend on the rest of the run, so the other runs represent it from there on.
+- A run that diverged before its exit never exits. It must not be censored at its divergence, because its exit time is
+  known (never): it stays at risk for ever, as in the cumulative incidence of competing risks.
+- A run that failed or was killed is lost: nothing is known about it, and the reason may be related to its exit. If few
+  runs are lost, the others represent them (`lost_runs`); otherwise the cell has no statistics.
+- A missing run was not requested.
 """
 
 from __future__ import annotations
@@ -31,9 +30,9 @@ if TYPE_CHECKING:
 class Passages:
     """First passages of one quantity, `steps` or `time`.
 
-    `exit` is NaN where not reached, `end` is when a run stopped being observed, inf for those that diverged; `refused`
-    tells, per cell, that too many runs were lost. All but that have the dims of `exit_steps`; `end` is of use only
-    where not `reached`.
+    `exit` is NaN where not reached. `end` is the time at which the observation of a run stopped, inf for runs that
+    diverged; it is meaningful only where not `reached`. `refused` is true for cells in which too many runs were lost.
+    All but `refused` have the dims of `exit_steps`.
     """
 
     exit: xr.DataArray
@@ -44,24 +43,24 @@ class Passages:
 
     @property
     def watched(self) -> xr.DataArray:
-        """Per cell, until when every run that is used was observed: the earliest censoring, inf where none is censored.
+        """Return, per cell, the time up to which all used runs were observed: the earliest censoring.
 
-        Where runs that diverged are the only ones that have not exited it is the last exit.
+        If only diverged runs have not exited, it is the last exit; if all runs exited, inf.
         """
         first = self.end.where(self.censored()).min("seed")
         return first.where(np.isfinite(first), self.horizon)
 
     @property
     def horizon(self) -> xr.DataArray:
-        """Per cell, the last time at which a run that is used was observed; inf where all exited."""
+        """Return, per cell, the last time at which a used run was observed; inf where all exited."""
         seen = self.exit.fillna(self.end).where(self.used)
         last = seen.where(np.isfinite(seen)).max("seed")
         return last.where(self.censored().any("seed"), np.inf)
 
     def restricted(self) -> xr.DataArray:
-        """min(first passage, horizon) per seed; NaN for runs that are not used.
+        """Return min(first passage, horizon) per seed; NaN for runs that are not used.
 
-        Where runs were censored before the horizon, pseudo-values in their place, whose mean is that of the
+        Where runs were censored before the horizon, the values are pseudo-values, whose mean is that of the
         Kaplan-Meier curve (`restricted_values`).
         """
         import xarray as xr
@@ -78,12 +77,12 @@ class Passages:
         return pseudo.transpose(*values.dims)
 
     def censored(self) -> xr.DataArray:
-        """Where a run is used and has not exited."""
+        """Return a mask: where a run is used and has not exited."""
         return self.used & ~self.reached
 
 
 def passages(ds: xr.Dataset, quantity: str, max_lost: float = MOST_LOST) -> Passages:
-    """The first passages of a dataset in `steps` or ODE `time`; none in cells where more than `max_lost` are lost."""
+    """Return the first passages in `steps` or ODE `time`; none in cells with more than the fraction `max_lost` lost."""
     exit_name, end_name = f"exit_{quantity}", f"end_{quantity}"
     require(ds, exit_name, end_name)
     exit_, diverged = ds[exit_name], with_status(ds, "diverged")

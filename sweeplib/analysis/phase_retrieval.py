@@ -1,13 +1,13 @@
-"""For which problems of a dataset the closed forms of phase retrieval (`sweeplib.theory`) hold: their hypotheses.
+"""The hypotheses of the closed forms of phase retrieval (`sweeplib.theory`): for which problems of a dataset they hold.
 
-- All: a committee learned from one fresh sample a step, σ = σ* = λ², one teacher unit with ‖w*‖² = d, spherical
-  students, a = a* = 1, a frozen second layer.
-- The floor of the risk: besides, one student unit, not started at m = 0, where the ODE stays. Any other start will do.
-- The optimal learning rate and the gain, which are those of the escape: besides, a start uniform on the sphere, so that
-  √d m_j ~ N(0, 1). A given m0 starts elsewhere.
-- Exit times, whose linear theory leaves the overlaps between students out: besides, for p > 1, a learning rate at which
-  these decay, γ < p²/8 (`student_alignment_rate`). At p = 2, Δ = 0, γ = .65 they grow, and SGD needs 3.98 ± .21 to the
-  exit at d = 30 000, T = .01, where the formula has 2.55.
+- All closed forms: a committee learned from one fresh sample a step, σ = σ* = λ², one teacher unit with ‖w*‖² = d,
+  spherical students, a = a* = 1, a frozen second layer.
+- The risk floor: in addition one student unit that does not start at m = 0, where the ODE stays. Any other start.
+- The optimal learning rate and the gain, which describe the escape: in addition a start uniform on the sphere, so that
+  √d m_j ~ N(0, 1). A given m0 violates this.
+- Exit times, whose linear theory neglects the overlaps between students: in addition, for p > 1, a learning rate at
+  which these decay, γ < p²/8 (`student_alignment_rate`). At p = 2, Δ = 0, γ = .65 they grow, and SGD needs 3.98 ± .21
+  to the exit at d = 30 000, T = .01, where the formula gives 2.55.
 """
 
 from __future__ import annotations
@@ -23,22 +23,22 @@ if TYPE_CHECKING:
     import xarray as xr
 
 UNIT_TEACHERS = ("orthogonal", "sphere")
-"""Laws of the teacher's weights whose rows have the norm √d; Gaussian ones scatter around it, by 1/√(2d) of it."""
+"""Laws of the teacher's weights whose rows have the norm √d. Norms of Gaussian rows scatter by the fraction 1/√(2d)."""
 
 
 def floor_theory_holds(ds: xr.Dataset) -> xr.DataArray:
-    """Where `asymptotic_risk` is the risk at which SGD and its ODE end up."""
+    """Return a mask: where `asymptotic_risk` is the final risk of SGD and its ODE."""
     return _setting(ds) & (field(ds, "p") == 1) & (field(ds, "m0", np.nan) != 0.0)
 
 
 def escape_theory_holds(ds: xr.Dataset) -> xr.DataArray:
-    """Where `optimal_learning_rate`, `learnable_range` and `overparametrisation_gain` are those of the escape."""
+    """Return a mask: where the closed forms of optimal learning rate, learnable range and gain describe the escape."""
     start = field(ds, "start", "sphere") == "sphere"
     return _setting(ds) & start & field(ds, "m0", np.nan).isnull()
 
 
 def exit_theory_holds(ds: xr.Dataset) -> xr.DataArray:
-    """Where exit times, and their laws, are those of linear theory."""
+    """Return a mask: where exit times and their distributions are those of linear theory."""
     p = field(ds, "p")
     return escape_theory_holds(ds) & ((p == 1) | (student_alignment_rate(field(ds, "gamma"), p) > 0.0))
 
@@ -59,7 +59,7 @@ def _setting(ds: xr.Dataset) -> xr.DataArray:
 
 
 def _ones(layer: xr.DataArray) -> xr.DataArray:
-    """Where all units of a second layer have the weight 1: a number, or the text of one number for each unit."""
+    """Return a mask: where all units of a second layer have the weight 1, given as a number or the text of a list."""
     import xarray as xr
 
     if layer.dtype.kind not in "OU":

@@ -1,4 +1,4 @@
-"""The problem of each point of a dataset, as analyses see it: its fields, over the dims along which they vary."""
+"""The fields of the problems of a dataset, as analyses read them: over the dims along which they vary."""
 
 from __future__ import annotations
 
@@ -12,10 +12,10 @@ if TYPE_CHECKING:
 
 
 def field(ds: xr.Dataset, name: str, default: Any = None) -> xr.DataArray:
-    """The field of the problem, over the dims along which it varies; `default` where the dataset does not have it.
+    """Return the field of the problem, over the dims along which it varies; `default` if the dataset does not have it.
 
-    A coordinate or, of a field that is the same in all of the dataset, an attribute. InputError where it is neither and
-    has no default.
+    The field is a coordinate or, if it is the same in all of the dataset, an attribute. InputError if it is neither and
+    there is no default.
     """
     import xarray as xr
 
@@ -31,9 +31,9 @@ def field(ds: xr.Dataset, name: str, default: Any = None) -> xr.DataArray:
 
 
 def constants(ds: xr.Dataset) -> dict[str, Any]:
-    """The fields of the problem, and other numbers of its grid, that are attributes of the dataset, by name.
+    """Return the attributes of the dataset that are fields of the problem or other numbers of its grid, by name.
 
-    They are the same in all of it.
+    Their values are the same at all points.
     """
     from sweeplib.storage.labels import named
 
@@ -42,11 +42,11 @@ def constants(ds: xr.Dataset) -> dict[str, Any]:
 
 
 def step_time(ds: xr.Dataset) -> xr.DataArray:
-    """The ODE time γ/(pd) of a step of SGD."""
+    """Return the ODE time γ/(pd) of a step of SGD."""
     return field(ds, "gamma") / (field(ds, "p") * field(ds, "d"))
 
 
 def one_pass_committee(ds: xr.Dataset) -> xr.DataArray:
-    """Where a committee is learned from one fresh sample a step, of which alone theory speaks."""
+    """Return a mask: where a committee is learned from one fresh sample a step, the only case that theory covers."""
     fresh = (field(ds, "batch_size", 1) == 1) & (field(ds, "samples", 0) == 0)
     return fresh & (field(ds, "target", "committee") == "committee")

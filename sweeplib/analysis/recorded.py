@@ -1,4 +1,4 @@
-"""What a dataset has recorded, and by what kind of dynamics."""
+"""The variables that a dataset has recorded, and the kind of dynamics that recorded them."""
 
 from __future__ import annotations
 
@@ -14,15 +14,15 @@ if TYPE_CHECKING:
 
 
 def require(ds: xr.Dataset | Outline, *names: str) -> None:
-    """Raise InputError when a variable that an analysis reads is not recorded."""
+    """Raise InputError if a variable that an analysis reads is not recorded."""
     for name in names:
         if name not in ds.variables:
-            wanted = "`thresholds`, such as [0.01]" if name.startswith("exit") else f"{name} among the `observables`"
-            raise InputError("not recorded in this sweep", value=name, expected=wanted)
+            expected = "`thresholds`, such as [0.01]" if name.startswith("exit") else f"{name} among the `observables`"
+            raise InputError("not recorded in this sweep", value=name, expected=expected)
 
 
 def over_time(ds: xr.Dataset | Outline) -> list[str]:
-    """The recorded observables that have a time axis, with or without axes of their own; not errors of others."""
+    """Return the recorded observables that have a time axis; not the errors of other observables."""
     outline = outline_of(ds)
     return [
         name for name, dims in outline.variables.items() if {"seed", "time"} <= set(dims) and name not in outline.errors
@@ -30,7 +30,7 @@ def over_time(ds: xr.Dataset | Outline) -> list[str]:
 
 
 def is_stochastic(dynamics: str) -> bool:
-    """Whether runs of the dynamics have noise of their own, beyond their start; those of an unknown one are said to."""
+    """Return whether runs of the dynamics are noisy beyond their start; true for an unknown dynamics."""
     from sweeplib.dynamics import DYNAMICS
 
     return dynamics not in DYNAMICS or getattr(DYNAMICS[dynamics], "stochastic", dynamics != "ode")

@@ -1,4 +1,4 @@
-"""What each run of SGD did by its horizon, beside gradient flow and the ODE from the same start."""
+"""The outcome of each run of SGD at the horizon, compared to gradient flow and the ODE from the same start."""
 
 from __future__ import annotations
 
@@ -18,11 +18,12 @@ LIMITS = ("gradient_flow", "ode")
 
 
 def regime_samples(ds: xr.Dataset, max_lost: float = MOST_LOST) -> xr.Dataset:
-    """Per seed and point: `excess` R_SGD − R_GF, `fall` R(0) − R_GF, and `growth` of log tr Q_SGD/tr Q_ODE.
+    """Return, per seed and point, `excess` R_SGD − R_GF, `fall` R(0) − R_GF, and `growth` of log tr Q_SGD/tr Q_ODE.
 
-    At the last recorded time. NaN for all seeds where more than the fraction `max_lost` of the runs made has no value
-    there, as those that diverged or timed out; `seeds_lost`, per point, how many have none. Where the ODE was run for
-    no seed of a point, `growth` is SGD's own: the spread of the starts is then left in it.
+    All are at the last recorded time. They are NaN for all seeds where more than the fraction `max_lost` of the runs
+    made has no value there, for example because they diverged or timed out; `seeds_lost` is the number of these runs
+    per point. Where the ODE was run for no seed of a point, `growth` is that of SGD alone, which includes the spread of
+    the starts.
     """
     import xarray as xr
 
@@ -30,14 +31,14 @@ def regime_samples(ds: xr.Dataset, max_lost: float = MOST_LOST) -> xr.Dataset:
     risk, norm = recorded(ds, "risk"), recorded(ds, "student_norm")
     final = risk.isel(time=-1)
     growth = xr.ufuncs.log(norm.isel(time=-1) / norm.isel(time=0))
-    sgd_run = of_sgd(run, run)
+    sgd_run = sgd_values(run, run)
     with_flow = sgd_run & run.sel(dynamics="gradient_flow", drop=True)
     ode_run = run.sel(dynamics="ode", drop=True)
     with_ode = sgd_run & (ode_run | ~ode_run.any("seed"))
     flow = final.sel(dynamics="gradient_flow", drop=True).where(with_flow)
     ode = growth.sel(dynamics="ode", drop=True).where(ode_run.any("seed"), 0.0)
-    sgd, start = of_sgd(final, run), of_sgd(risk.isel(time=0), run)
-    excess, own = sgd - flow, (of_sgd(growth, run) - ode).where(with_ode)
+    sgd, start = sgd_values(final, run), sgd_values(risk.isel(time=0), run)
+    excess, own = sgd - flow, (sgd_values(growth, run) - ode).where(with_ode)
     lost_excess, lost_growth = without_value(excess, with_flow), without_value(own, with_ode)
 
     def kept(values: xr.DataArray, long_name: str) -> xr.DataArray:
@@ -52,8 +53,8 @@ def regime_samples(ds: xr.Dataset, max_lost: float = MOST_LOST) -> xr.Dataset:
     return xr.Dataset(found).drop_vars("time", errors="ignore")
 
 
-def of_sgd(values: xr.DataArray, run: xr.DataArray) -> xr.DataArray:
-    """The values of SGD at each point, by the first of the stochastic dynamics of which a `run` was made there."""
+def sgd_values(values: xr.DataArray, run: xr.DataArray) -> xr.DataArray:
+    """Return the values of SGD at each point, from the first stochastic dynamics that has a `run` there."""
     names = [str(name) for name in values["dynamics"].values if is_stochastic(str(name))]
     found, there = values.sel(dynamics=names[0], drop=True), run.sel(dynamics=names[0], drop=True)
     for name in names[1:]:
@@ -63,7 +64,7 @@ def of_sgd(values: xr.DataArray, run: xr.DataArray) -> xr.DataArray:
 
 
 def need_samples(ds: Outline) -> None:
-    """Raise InputError where the sweep does not run or record what the samples are made of."""
+    """Raise InputError if the sweep does not run the dynamics or record the variables of the samples."""
     require(ds, "risk", "student_norm")
     need_dynamics(ds, *LIMITS)
     need_stochastic(ds)

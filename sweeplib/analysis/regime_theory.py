@@ -1,4 +1,4 @@
-"""What the theory of regimes says of the points of a dataset, where its hypotheses hold."""
+"""The regimes and exponents that theory predicts for the points of a dataset, where its hypotheses hold."""
 
 from __future__ import annotations
 
@@ -28,10 +28,10 @@ ROUNDING = 1e-6
 
 
 def scaling_holds(ds: xr.Dataset) -> xr.DataArray:
-    """Where the dataset is one of γ = γ0 d^−delta and p = p0 d^kappa rounded, of students that are free to grow.
+    """Return where γ = γ0 d^−delta, p = p0 d^kappa rounded, and the norms of the students are free.
 
-    Not on the sphere, which holds Q_ii at 1, with the second layer frozen, and of a committee learned from one fresh
-    sample a step.
+    This requires students off the sphere (on it Q_ii = 1), a frozen second layer, and a committee learned from one
+    fresh sample a step.
     """
     import xarray as xr
 
@@ -50,9 +50,9 @@ def scaling_holds(ds: xr.Dataset) -> xr.DataArray:
 
 
 def regimes_expected(ds: xr.Dataset) -> dict[str, xr.DataArray]:
-    """regime_theory and the exponents of theory at each (delta, kappa); where it does not hold 0, undecided, and NaN.
+    """Return regime_theory and the exponents of theory at each (delta, kappa); 0 (undecided) and NaN outside its range.
 
-    Empty where the exponents of learning rate and width are no coordinates.
+    Empty if the exponents of learning rate and width are not coordinates.
     """
     if not all(name in ds.coords or name in ds.attrs for name in PLANE):
         return {}

@@ -1,4 +1,4 @@
-"""In which regime SGD is, told from how what it does scales with the input dimension."""
+"""The regime of SGD at each point, classified by the scaling of its measures with the input dimension."""
 
 from __future__ import annotations
 
@@ -33,7 +33,7 @@ MEASURES = {
 
 
 class Outcome(NamedTuple):
-    """Of one point: exponents (measure, 3) with bounds, probabilities (regime,), levels and errors (measure, d)."""
+    """Of one point: exponents with bounds (measure, 3), probabilities (regime,), levels and errors (measure, d)."""
 
     exponents: Array
     probabilities: Array
@@ -51,21 +51,22 @@ def regimes(
     resamples: Resamples = 4000,
     random_seed: RandomSeed = 0,
 ) -> xr.Dataset:
-    """The regime of each point of the axes other than d, its probability, and the exponents in d that it is told from.
+    """Return the regime of each point of the axes other than d, its probability, and the exponents that decide it.
 
     Three measures of SGD at the horizon, at every d:
-    excess_risk: mean over the seeds of R_SGD − R_GF, gradient flow having the same start;
-    noise_weight: V = mean(R_SGD − R_GF)/mean(R(0) − R_GF), what Ψ^Var changed over what Ψ^GF did;
-    deviation: D, the standard deviation over the seeds of the growth of log tr Q beyond the ODE's of the same start.
-    Each has an exponent x, of a power d^−x, with a posterior of `resamples` draws (`exponents`). A draw says
-    no_ode where x_D ≤ r, r the `resolution`: SGD does not become deterministic; else
+    excess_risk: mean over the seeds of R_SGD − R_GF, where gradient flow has the same start;
+    noise_weight: V = mean(R_SGD − R_GF)/mean(R(0) − R_GF), the effect of Ψ^Var over that of Ψ^GF;
+    deviation: D, the standard deviation over the seeds of the growth of log tr Q beyond that of the ODE.
+    Each scales as d^−x, and its exponent x has a posterior of `resamples` draws (`exponents`). With r the `resolution`,
+    a draw says
+    no_ode where x_D ≤ r (SGD does not become deterministic); otherwise
     perfect_learning where x_V > r and x_R > r; plateau where |x_V| ≤ r and x_R ≤ r; bad_learning where x_V < −r and
-    x_R ≤ r; any other draw says nothing. `probability` is the fraction of draws, `regime` that which at least
-    `confidence` of them say, else undecided; `likeliest` the one that most say.
-    A dimension at which more than `max_lost` of the runs have no value at the horizon, as those that diverged or timed
-    out, is left out: the others are no sample of all. seeds_lost: how many.
-    Nothing is taken from the exponents δ and κ; where the dataset has these, *_theory is what theory says of plain
-    students with learning rates γ ∝ d^−δ and widths p ∝ d^κ, NaN or undecided where the problems are others.
+    x_R ≤ r; other draws are undecided. `probability` is the fraction of draws that say a regime. `regime` is the regime
+    said by at least `confidence` of the draws, otherwise undecided; `likeliest` is the regime of most draws.
+    A dimension at which more than `max_lost` of the runs have no value at the horizon, for example because they
+    diverged or timed out, is left out: the remaining runs are not a random sample. seeds_lost: number of these runs.
+    The classification does not use the exponents δ and κ. If the dataset has them, *_theory is the prediction of theory
+    for plain students with learning rates γ ∝ d^−δ and widths p ∝ d^κ, NaN or undecided for other problems.
     """
     import xarray as xr
 
@@ -73,19 +74,19 @@ def regimes(
     draws = resampled_counts(ds.sizes["seed"], resamples, random_seed)
     d = ds["d"].values.astype(float)
 
-    def of_cell(excess: Array, fall: Array, growth: Array) -> Outcome:
+    def cell_outcome(excess: Array, fall: Array, growth: Array) -> Outcome:
         return outcome(excess, fall, growth, d, draws, confidence, resolution, tolerance)
 
     core = ["seed", "d"]
     parts = xr.apply_ufunc(
-        of_cell, sample["excess"], sample["fall"], sample["growth"], input_core_dims=[core] * 3,
+        cell_outcome, sample["excess"], sample["fall"], sample["growth"], input_core_dims=[core] * 3,
         output_core_dims=[["measure", "bound"], ["candidate"], ["measure", "d"], ["measure", "d"]],
         vectorize=True, output_dtypes=[float] * 4,
     )  # fmt: skip
     found = _decided(parts[1], confidence) | _exponents(parts[0]) | _levels(parts[2], parts[3], ds["d"])
     found["seeds_lost"] = sample["seeds_lost"]
     result = xr.Dataset(found).assign_coords(candidate=("candidate", list(REGIMES[1:])))
-    result["candidate"] = labelled(result["candidate"], "regime that may be")
+    result["candidate"] = labelled(result["candidate"], "candidate regime")
     return _with_theory(result, ds).assign_attrs(
         confidence=confidence, resolution=resolution, tolerance=tolerance, max_lost=max_lost
     )
@@ -95,7 +96,7 @@ def outcome(
     excess: Array, fall: Array, growth: Array, d: Array, draws: Array, confidence: float, resolution: float,
     tolerance: float,
 ) -> Outcome:  # fmt: skip
-    """The outcome of one point, from its samples (seed, d), NaN where a run is missing."""
+    """Return the outcome of one point, from its samples (seed, d), NaN where a run is missing."""
     risk = means(excess, draws)
     powers = (risk, minus(risk, means(fall, draws)), spreads(growth, draws))
     generator = np.random.default_rng(len(d))
@@ -109,15 +110,15 @@ def outcome(
 
 
 def probabilities(risk: Array, weight: Array, deviation: Array, resolution: float) -> Array:
-    """The fractions of draws of the three exponents that say each of the regimes, in the order of `REGIMES[1:]`."""
+    """Return the fraction of draws of the three exponents that say each regime, in the order of `REGIMES[1:]`."""
     deterministic, falls = deviation > resolution, risk > resolution
-    said = [
+    regime_draws = [
         deterministic & (weight > resolution) & falls,
         deterministic & (abs(weight) <= resolution) & ~falls,
         deterministic & (weight < -resolution) & ~falls,
         deviation <= resolution,
     ]
-    return np.mean(said, axis=1)
+    return np.mean(regime_draws, axis=1)
 
 
 def _errors(power: Powers) -> Array:
@@ -141,33 +142,35 @@ def _decided(probability: xr.DataArray, confidence: float) -> dict[str, xr.DataA
 
 
 def flagged(codes: xr.DataArray, long_name: str) -> xr.DataArray:
-    """Codes of regimes with the flags that say what they mean (CF conventions)."""
+    """Return codes of regimes with flags that name them (CF conventions)."""
     attrs = {"long_name": long_name, "units": "1", "flag_values": list(range(len(REGIMES)))}
     return codes.astype(np.uint8).assign_attrs(attrs | {"flag_meanings": " ".join(REGIMES)})
 
 
 def _exponents(found: xr.DataArray) -> dict[str, xr.DataArray]:
     result = {}
-    for place, (name, (words, _, subscript)) in enumerate(MEASURES.items()):
+    for place, (name, (long_name, _, subscript)) in enumerate(MEASURES.items()):
         for bound, (suffix, more) in enumerate((("", ""), ("_low", ", lower bound"), ("_high", ", upper bound"))):
             values = found.isel(measure=place, bound=bound)
-            result[f"{name}_exponent{suffix}"] = labelled(values, f"exponent of the {words}{more}", f"x_{subscript}")
+            result[f"{name}_exponent{suffix}"] = labelled(
+                values, f"exponent of the {long_name}{more}", f"x_{subscript}"
+            )
     return result
 
 
 def _levels(levels: xr.DataArray, errors: xr.DataArray, d: xr.DataArray) -> dict[str, xr.DataArray]:
     result: dict[str, xr.DataArray] = {}
-    for place, (name, (words, symbol, _)) in enumerate(MEASURES.items()):
-        result[name] = labelled(levels.isel(measure=place), words, symbol)
-        result[f"{name}_error"] = labelled(errors.isel(measure=place), f"standard error of the {words}")
+    for place, (name, (long_name, symbol, _)) in enumerate(MEASURES.items()):
+        result[name] = labelled(levels.isel(measure=place), long_name, symbol)
+        result[f"{name}_error"] = labelled(errors.isel(measure=place), f"standard error of the {long_name}")
         used = d.where(result[name].notnull())
-        result[f"{name}_d_low"] = labelled(used.min("d"), f"smallest input dimension of the {words}", "d")
-        result[f"{name}_d_high"] = labelled(used.max("d"), f"largest input dimension of the {words}", "d")
+        result[f"{name}_d_low"] = labelled(used.min("d"), f"smallest input dimension of the {long_name}", "d")
+        result[f"{name}_d_high"] = labelled(used.max("d"), f"largest input dimension of the {long_name}", "d")
     return result
 
 
 def _with_theory(result: xr.Dataset, ds: xr.Dataset) -> xr.Dataset:
-    """With what theory says, where the exponents of learning rate and width are coordinates."""
+    """Return the result with the prediction of theory, if the exponents of learning rate and width are coordinates."""
     expected = regimes_expected(ds)
     if not expected:
         return result

@@ -1,4 +1,4 @@
-"""The risk at which runs end up: its mean over the last part of each run, beside the floor of theory."""
+"""The final risk of runs: the mean over the last part of each run, compared to the risk floor of theory."""
 
 from __future__ import annotations
 
@@ -23,13 +23,14 @@ if TYPE_CHECKING:
 
 
 def risk_floor(ds: xr.Dataset, *, last: Part = 0.5, max_lost: LostPart = MOST_LOST) -> xr.Dataset:
-    """Statistics over `seed` of the risk averaged over the `last` part of the recorded times, per dynamics and point.
+    """Return statistics over `seed` of the risk averaged over the `last` part of the recorded times.
 
-    risk_floor, _error: mean over the runs, and its standard error. risk_drift, _error: the mean over the second half of
-    that window less that over the first, far from zero where the floor is not reached. seeds_used: runs that count;
-    seeds_lost: those without a value somewhere in the window, as they stopped at their exit, diverged, timed out or
-    failed. NaN where more than the fraction `max_lost` of all is lost, as the others are no sample of all.
-    risk_floor_theory: γΔ/(1 − 6γ), that of phase retrieval by one unit under SGD and its ODE, NaN elsewhere.
+    risk_floor, risk_floor_error: mean over the runs and its standard error, per dynamics and point. risk_drift,
+    risk_drift_error: the mean over the second half of that window minus that over the first; far from zero where the
+    floor is not reached. seeds_used: number of runs used; seeds_lost: number of runs without a value somewhere in the
+    window, because they stopped at their exit, diverged, timed out or failed. NaN where more than the fraction
+    `max_lost` of all runs is lost: the remaining runs are not a random sample.
+    risk_floor_theory: γΔ/(1 − 6γ), the floor of phase retrieval by one unit under SGD and its ODE; NaN elsewhere.
     """
     import xarray as xr
 

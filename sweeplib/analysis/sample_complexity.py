@@ -1,4 +1,4 @@
-"""How many samples it takes to leave the start, as the dimension grows."""
+"""The number of samples needed to leave the start, as a function of the dimension."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ Array = NDArray[np.float64]
 
 
 class Growth(NamedTuple):
-    """What is known of n(d) in one cell; arrays over the laws."""
+    """The growth n(d) in one cell; arrays over the laws."""
 
     exponent: float
     low: float
@@ -51,18 +51,20 @@ def sample_complexity(
     max_lost: LostPart = MOST_LOST,
     tolerance: Part = 0.02,
 ) -> xr.Dataset:
-    """Growth of the mean exit steps n with d, per dynamics, threshold and point of the other axes.
+    """Return the growth of the mean exit steps n with d, per dynamics, threshold and point of the other axes.
 
-    steps_over_d, _error: n/d and its standard error. NaN, and left out of all fits, where more than `max_censored` of
-    the runs did not exit by their end or within their time limit (seeds_censored), or more than `max_lost` failed or
-    were killed (seeds_lost).
-    exponent (_low, _high): of n ∝ d^x, weighted least squares of logarithms; interval by bootstrap over the seeds, and
-    wider by √(χ²/n) and Student's t where the points scatter more than their errors (`fits`; reduced_chi2 is χ²/n).
+    steps_over_d, steps_over_d_error: n/d and its standard error. NaN, and left out of all fits, where more than
+    `max_censored` of the runs did not exit before their end or time limit (seeds_censored), or more than `max_lost`
+    failed or were killed (seeds_lost).
+    exponent (_low, _high): x of n ∝ d^x, weighted least squares of logarithms. The interval is from a bootstrap over
+    the seeds; it is wider by √(χ²/n) and Student's t where the points scatter more than their errors (`fits`;
+    reduced_chi2 is χ²/n).
     law_offset, law_amplitude, law_chi2, along `law`, an information exponent κ: fits of n/d = offset + amplitude g(d),
-    g being 0, log d or, from κ = 3 on, d^(κ−2); the errors of n/d have `tolerance` · n/d added in quadrature, for what
-    the laws neglect. best_law: the law of least χ² + 2 · parameters, from three dimensions on (`growth_laws`).
-    The coordinate information_exponent is that of student and teacher together; expected_law is the same where its law
-    is what theory predicts for these starts, widths and learning rates (arXiv 2003.10409; `information`).
+    where g is 0 (κ = 1), log d (κ = 2) or d^(κ−2) (κ ≥ 3). `tolerance` · n/d is added in quadrature to the errors of
+    n/d, for the terms that the laws neglect. best_law: the law of least χ² + 2 · (number of parameters), for three
+    dimensions or more (`growth_laws`).
+    The coordinate information_exponent is that of student and teacher together; expected_law is the same, where theory
+    predicts its law for these starts, widths and learning rates (arXiv 2003.10409; `information`).
     """
     import xarray as xr
 
@@ -73,11 +75,11 @@ def sample_complexity(
     exponent = information_exponents(ds)
     tried = laws(float(exponent.max()))
 
-    def of_cell(cell: Array, d: Array) -> Growth:
+    def cell_growth(cell: Array, d: Array) -> Growth:
         return growth_of(cell, d, draws, generator, confidence, tolerance, tried)
 
     parts = xr.apply_ufunc(
-        of_cell, ratio, ds["d"].astype(float), input_core_dims=[["seed", "d"], ["d"]],
+        cell_growth, ratio, ds["d"].astype(float), input_core_dims=[["seed", "d"], ["d"]],
         output_core_dims=[[]] * 5 + [["law"]] * 3, vectorize=True, output_dtypes=[float] * 8,
     )  # fmt: skip
     count = ratio.count("seed")
@@ -96,7 +98,7 @@ def growth_of(
     ratio: Array, d: Array, draws: Array, generator: np.random.Generator, confidence: float, tolerance: float,
     tried: Sequence[int],
 ) -> Growth:  # fmt: skip
-    """The growth of n/d, `ratio` (seed, d) with NaN for runs left out, by the laws that are `tried`."""
+    """Return the growth of n/d, `ratio` (seed, d) with NaN for runs left out, for the laws `tried`."""
     counts = np.isfinite(ratio).sum(axis=0)
     kept = counts > 1
     ratio, d, counts = ratio[:, kept], d[kept], counts[kept]

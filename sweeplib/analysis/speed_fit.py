@@ -1,10 +1,10 @@
-"""Where a mean number of steps, known with noise at several learning rates, has its minimum.
+"""The minimum over the learning rate of a mean number of steps that is known with noise at several learning rates.
 
 The escape rate r(γ) = 1/(γ · steps), exits per unit of gradient time, is nearly linear in γ (for phase retrieval it is
-∝ 1 − γ/(2 γ_opt) but for logarithms), where log steps against log γ is strongly skewed. So r is fitted by a parabola in
-γ, with weights that fall off with the distance from the optimum, and γ r(γ), the speed, is maximised in closed form.
-On synthetic exits (12 learning rates from 0.3 to 1.8 γ_opt, 128 seeds, d = 300 to 10⁵) its bias is below 1.5 % and
-below half its standard deviation, where a cubic of log steps in log γ is biased by 8 %.
+∝ 1 − γ/(2 γ_opt) up to logarithms), whereas log steps is a strongly skewed function of log γ. Therefore r is fitted by
+a parabola in γ, with weights that decrease with the distance from the optimum, and the speed γ r(γ) is maximised in
+closed form. On synthetic exits (12 learning rates from 0.3 to 1.8 γ_opt, 128 seeds, d = 300 to 10⁵) its bias is below
+1.5 % and below half its standard deviation; the bias of a cubic of log steps in log γ is 8 %.
 """
 
 import numpy as np
@@ -20,9 +20,9 @@ _ITERATIONS = 4
 
 
 def fastest(gamma: Array, steps: Array, weights: Array) -> Array:
-    """The γ of least steps within the range of `gamma`, its ends included, for each row of `steps` (n, gammas).
+    """Return the γ of least steps within the range of `gamma`, ends included, for each row of `steps` (n, gammas).
 
-    `weights` (gammas,) divide out the standard deviations of r; those that are zero leave their γ out.
+    `weights` (gammas,) are inverse standard deviations of r; a weight of zero leaves its γ out.
     """
     scale = gamma.max()
     x = gamma / scale
@@ -38,7 +38,7 @@ def fastest(gamma: Array, steps: Array, weights: Array) -> Array:
 
 
 def least_steps(gamma: Array, steps: Array, weights: Array, at: Array) -> Array:
-    """The fitted number of steps at the learning rates `at` (n,), one for each row of `steps`."""
+    """Return the fitted number of steps at the learning rates `at` (n,), one for each row of `steps`."""
     scale = gamma.max()
     a, b, c = _parabola(gamma / scale, steps, weights)
     x = at / scale
@@ -47,10 +47,11 @@ def least_steps(gamma: Array, steps: Array, weights: Array, at: Array) -> Array:
 
 
 def local_weights(gamma: Array, steps: Array, counts: Array) -> Array:
-    """Weights (gammas,) for `fastest`, from the mean steps and the numbers of seeds at each γ.
+    """Return weights (gammas,) for `fastest`, from the mean steps and the numbers of seeds at each γ.
 
-    √n/r, as the coefficient of variation of the exit steps hardly depends on γ, r smoothed by the fit itself, times a
-    tricube in γ/γ_opt of half width HALF_WIDTH, wider where fewer than FEWEST learning rates would count.
+    The weights are √n/r, because the coefficient of variation of the exit steps hardly depends on γ, with r smoothed by
+    the fit itself, times a tricube in γ/γ_opt of half width HALF_WIDTH, which is wider if fewer than FEWEST learning
+    rates would have a weight.
     """
     scale = gamma.max()
     x = gamma / scale
@@ -69,9 +70,9 @@ def local_weights(gamma: Array, steps: Array, counts: Array) -> Array:
 
 
 def speed_misfit(gamma: Array, steps: Array, weights: Array, shifts: Array, seeds: float) -> Misfit:
-    """How far the points are from the parabola besides their errors: of log steps, whose resamples are off by `shifts`.
+    """Return the misfit of the parabola to points whose log steps change by `shifts` under resampling.
 
-    `steps` (gammas,), `shifts` (resamples, gammas). Relative residuals of r, with the weights of the fit.
+    `steps` (gammas,), `shifts` (resamples, gammas). It uses relative residuals of r, with the weights of the fit.
     """
     counts = weights > 0.0
     x = gamma[counts] / gamma.max()
@@ -82,7 +83,7 @@ def speed_misfit(gamma: Array, steps: Array, weights: Array, shifts: Array, seed
 
 
 def _parabola(x: Array, steps: Array, weights: Array) -> tuple[Array, Array, Array]:
-    """The coefficients (n,) each of r = a + b x + c x², least squares of 1/(x steps) with these weights."""
+    """Return coefficients (n,) of r = a + b x + c x², weighted least squares of 1/(x steps)."""
     design = np.vander(x, 3, increasing=True)
     solution = np.linalg.pinv(design * weights[:, None]) * weights
     a, b, c = solution @ (1.0 / (x * steps)).T

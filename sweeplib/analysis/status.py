@@ -9,7 +9,7 @@ if TYPE_CHECKING:
 
 
 def with_status(ds: xr.Dataset, *meanings: str) -> xr.DataArray:
-    """Where the status of a case is one of `meanings`, by the flags that the dataset itself declares."""
+    """Return a mask: where the status of a case is one of `meanings`, by the flags that the dataset declares."""
     attrs = ds["status"].attrs
     codes = dict(zip(attrs["flag_meanings"].split(), attrs["flag_values"], strict=True))
     return ds["status"].isin([int(codes[meaning]) for meaning in meanings])

@@ -1,4 +1,4 @@
-"""Kaplan-Meier statistics of one sample of first passages; curves and their bands by scipy."""
+"""Kaplan-Meier statistics of one sample of first passages; scipy computes curves and bands."""
 
 import warnings
 
@@ -9,10 +9,11 @@ Array = NDArray[np.float64]
 
 
 def median(exits: Array, ends: Array, confidence: float) -> tuple[float, float, float]:
-    """The Kaplan-Meier median with its interval (median, low, high); NaN where the curve does not come down to ½.
+    """Return the Kaplan-Meier median and its interval (median, low, high); NaN if the curve stays above ½.
 
-    `exits` are the observed first passages, `ends` the censoring times of the others (inf: never). The interval holds
-    the times whose log-log band of the survival function contains ½ (Brookmeyer and Crowley 1982, doi 10.2307/2530286).
+    `exits` are the observed first passages, `ends` the censoring times of the others (inf: never). The interval
+    contains the times at which the log-log band of the survival function contains ½ (Brookmeyer and Crowley 1982,
+    doi 10.2307/2530286).
     """
     if not exits.size:
         return np.nan, np.nan, np.nan
@@ -22,7 +23,7 @@ def median(exits: Array, ends: Array, confidence: float) -> tuple[float, float, 
 
 
 def survival_curve(exits: Array, ends: Array, confidence: float) -> tuple[Array, Array, Array, Array]:
-    """The Kaplan-Meier curve: times, the fraction that has not exited after each, and its log-log band (low, high)."""
+    """Return the Kaplan-Meier curve: times, fraction not exited after each, its log-log band (low, high)."""
     from scipy.stats import CensoredData, ecdf
 
     latest = max(exits.max(), np.max(ends, where=np.isfinite(ends), initial=0.0))
@@ -35,11 +36,11 @@ def survival_curve(exits: Array, ends: Array, confidence: float) -> tuple[Array,
 
 
 def fraction_exited(seen: Array, reached: NDArray[np.bool_]) -> tuple[float, float]:
-    """The Kaplan-Meier fraction that exited by the last time seen, and the number of runs it is worth.
+    """Return the Kaplan-Meier fraction that exited by the last observed time, and the equivalent number of runs.
 
-    `seen` (n,) are the exits where `reached`, else the ends (inf: never exits). The number is that of uncensored runs
-    whose fraction has the same Greenwood variance (Rothman 1978, J. Chronic Dis. 31, 557): n where all that did
-    not exit were observed to the same time.
+    `seen` (n,) are the exits where `reached`, otherwise the ends (inf: never exits). The equivalent number is that of
+    uncensored runs whose fraction has the same Greenwood variance (Rothman 1978, J. Chronic Dis. 31, 557); it is n if
+    all runs without an exit were observed up to the same time.
     """
     if not len(seen):
         return np.nan, np.nan
@@ -57,11 +58,11 @@ def fraction_exited(seen: Array, reached: NDArray[np.bool_]) -> tuple[float, flo
 
 
 def restricted_values(seen: Array, reached: NDArray[np.bool_], horizon: float) -> Array:
-    """Pseudo-values (n,) of the mean of min(first passage, horizon); NaN in `seen` is no run, and stays NaN.
+    """Return pseudo-values (n,) of the mean of min(first passage, horizon); NaN in `seen` means no run, and stays NaN.
 
-    n θ − (n − 1) θ_(i), θ the area under the Kaplan-Meier curve to the horizon and θ_(i) that without run i: their mean
-    and standard error are those of θ (Andersen, Klein and Rosthøj 2003, doi 10.1093/biomet/90.1.15). Without censoring
-    before the horizon they are min(first passage, horizon).
+    They are n θ − (n − 1) θ_(i), where θ is the area under the Kaplan-Meier curve to the horizon and θ_(i) that area
+    without run i. Their mean and standard error are those of θ (Andersen, Klein and Rosthøj 2003,
+    doi 10.1093/biomet/90.1.15). Without censoring before the horizon they are min(first passage, horizon).
     """
     known = ~np.isnan(seen)
     times, exits = np.minimum(seen[known], horizon), reached[known]
@@ -74,18 +75,18 @@ def restricted_values(seen: Array, reached: NDArray[np.bool_], horizon: float) -
     lengths, exits = np.diff(times[order], prepend=0.0), exits[order]
     lengths = np.append(lengths, horizon - times[order[-1]])
     at_risk = np.arange(n, 0.0, -1.0)
-    whole = _area(lengths, 1.0 - exits / at_risk)
-    earlier = np.arange(n) < np.arange(n)[:, None]  # without run i there is one fewer at risk before it
+    full_area = _area(lengths, 1.0 - exits / at_risk)
+    earlier = np.arange(n) < np.arange(n)[:, None]  # without run i, one run fewer is at risk at earlier times
     factors = 1.0 - exits / (at_risk - earlier)
     np.fill_diagonal(factors, 1.0)
     pseudo = np.empty(n)
-    pseudo[order] = n * whole - (n - 1) * _area(lengths, factors)
+    pseudo[order] = n * full_area - (n - 1) * _area(lengths, factors)
     values[known] = pseudo
     return values
 
 
 def _area(lengths: Array, factors: Array) -> Array:
-    """The area under a curve that starts at 1 and is multiplied by each factor (..., n) after each of n + 1 lengths."""
+    """Return the area below a curve that starts at 1 and is multiplied by `factors` (..., n), one after each length."""
     curve = np.cumprod(factors, axis=-1)
     return np.asarray(lengths[0] + curve @ lengths[1:])
 

@@ -22,10 +22,10 @@ analysed(load("config.yaml"), {name!r}, ".")
 
 
 def write_analysis(sweep: "Sweep", name: str, directory: str | Path) -> "Attempt":
-    """The attempt at `analysis/<name>.zarr` in a sweep's directory, from its dataset.zarr; then its done.json.
+    """Write `analysis/<name>.zarr` from dataset.zarr in a sweep's directory, then its done.json; return the attempt.
 
-    An analysis that raises is described in `failures/`, and leaves nothing of an earlier attempt behind. InputError
-    where there is no dataset.
+    If the analysis raises, the failure is described in `failures/` and the result of an earlier attempt is removed.
+    InputError if there is no dataset.
     """
     from sweeplib.code.plugins import load_plugins
     from sweeplib.storage.attempts import attempted
@@ -49,7 +49,7 @@ def write_analysis(sweep: "Sweep", name: str, directory: str | Path) -> "Attempt
 
 
 def analysed(sweep: "Sweep", name: str, directory: str | Path) -> "xr.Dataset":
-    """One of a sweep's analyses of the dataset in its directory; whatever the analysis raises is passed on."""
+    """Return one analysis of the dataset in a sweep's directory; all exceptions of the analysis are passed on."""
     from sweeplib.analysis.overlaps import open_with_overlaps
     from sweeplib.storage.dataset import open_dataset
 
@@ -59,7 +59,7 @@ def analysed(sweep: "Sweep", name: str, directory: str | Path) -> "xr.Dataset":
 
 
 def analysis_failure(directory: str | Path, name: str) -> str | None:
-    """Why there is no analysis of this name in a sweep's directory, if it was tried there and failed."""
+    """Return why the analysis of this name failed in a sweep's directory; None if it did not."""
     from sweeplib.storage.files import read_json
 
     done = read_json(Path(directory) / "analysis" / f"{name}.done.json") or {}

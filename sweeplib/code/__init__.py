@@ -1,1 +1,1 @@
-"""Source code as data: what changes a number, what a plugin imports, where a user's modules are."""
+"""Source code as data: the code that affects a number, the imports of plugins, the location of a user's modules."""

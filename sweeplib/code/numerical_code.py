@@ -1,8 +1,8 @@
 """The part of a source file that can change a number of a result.
 
-Not in it are docstrings, comments, layout and annotations; labels; the words of exceptions; the bounds and defaults of
-numerical options, whose values a case's identity holds; and checks that only refuse input, as an InputError comes
-before any number.
+It does not include docstrings, comments, layout, annotations, labels and the texts of exceptions; the bounds and
+defaults of numerical options, whose values are in a case's identity; and checks that only refuse input, because an
+InputError comes before any number.
 """
 
 import ast
@@ -25,25 +25,25 @@ BY_VALUE = frozenset(
         "sweeplib.validation",
     }
 )
-"""Modules of which nothing counts: all that a run takes from them is in its identity, as values."""
+"""Modules that do not count at all: everything a run takes from them is in its identity, as values."""
 
 LABELS: dict[str, dict[str, int]] = {
     "Activation": {"label": 1},
     "Observable": {"long_name": 3, "symbol": 4, "units": 5},
 }
-"""The arguments, and their positions, by which these classes are told what a reader sees."""
+"""The arguments (with their positions) of these classes that are only labels for a reader."""
 
 REFUSALS = frozenset({"InputError", "UnknownNameError"})
 """Exceptions that refuse input."""
 
 OPTIONS = "NumericalOptions"
-"""The base of the classes of options."""
+"""The base class of numerical options."""
 
 _UNSEEN = frozenset({"annotation", "returns", "ctx", "simple", "kind", "type_comment", "type_ignores", "type_params"})
 
 
 def numerical_code(text: str) -> tuple[str, list[ast.stmt]]:
-    """The syntax tree of what counts in a source, in prefix notation, and its import statements."""
+    """Return the syntax tree of the code that counts, in prefix notation, and the import statements of the source."""
     imports: list[ast.stmt] = []
 
     def fields(node: ast.AST) -> Fields:
@@ -55,7 +55,7 @@ def numerical_code(text: str) -> tuple[str, list[ast.stmt]]:
 
 
 def _fields(node: ast.AST) -> Iterator[tuple[str, Any]]:
-    """The fields of a node, without what does not count."""
+    """Yield the fields of a node, without those that do not count."""
     match node:
         case ast.AnnAssign():
             yield from (("targets", [node.target]), ("value", node.value))
@@ -78,7 +78,7 @@ def _fields(node: ast.AST) -> Iterator[tuple[str, Any]]:
 
 
 def _counts(part: Any, parent: ast.AST) -> bool:
-    """Whether a part of a list in a syntax tree, if it is a statement, can change a number."""
+    """Return whether a part of a list in a syntax tree, if it is a statement, can change a number."""
     match part:
         case ast.If(test=ast.Name(id="TYPE_CHECKING"), orelse=[]):
             return False
@@ -91,13 +91,13 @@ def _counts(part: Any, parent: ast.AST) -> bool:
         case ast.AnnAssign(target=target, value=value) | ast.Assign(targets=[target], value=value):
             return not (isinstance(parent, ast.ClassDef) and _named(target) == "label" and _is_text(value))
         case ast.If(test=test, body=[*before, ast.Raise(exc=ast.Call(func=raised))], orelse=[]):
-            only = _named(raised) in REFUSALS and all(isinstance(each, ast.Assign | ast.AnnAssign) for each in before)
-            return not only or any(isinstance(each, ast.NamedExpr) for each in ast.walk(test))
+            only = _named(raised) in REFUSALS and all(isinstance(node, ast.Assign | ast.AnnAssign) for node in before)
+            return not only or any(isinstance(node, ast.NamedExpr) for node in ast.walk(test))
     return True
 
 
 def _raised(error: ast.expr | None) -> Iterator[tuple[str, Any]]:
-    """What counts of a raised exception: its class, and arguments that are no text: who catches it may use them."""
+    """Yield the parts of a raised exception that count: its class, and non-text arguments, which handlers may use."""
     if isinstance(error, ast.Call) and _named(error.func) not in REFUSALS:
         yield "exc", error.func
         yield "args", [argument for argument in error.args if not _is_text(argument)]

@@ -1,7 +1,7 @@
-"""Modules of the user's own, imported by the driver and by every worker, that register what they define.
+"""Plugins: modules of the user, imported by the driver and by every worker, that register what they define.
 
-A plugin is the name of a module, or the path of a `.py` file. The folder of a file is put at the end of Python's path,
-so that it can import the files beside it.
+A plugin is the name of a module, or the path of a `.py` file. The folder of the file is appended to Python's path, so
+that the file can import the files beside it.
 """
 
 import hashlib
@@ -20,17 +20,17 @@ from sweeplib.errors import InputError
 from sweeplib.registry import REGISTRIES
 
 STAGES = ("simulate", "analyse", "figure", "report")
-"""The stages of a sweep that call code of plugins, in their order."""
+"""The stages of a sweep that call code of plugins, in order."""
 
 MODULE = "a module that Python finds, or the path of a `.py` file"
 
 _FIRST_USED = {"analysis": 1, "figure": 2, "interactive plot": 3, "cluster": len(STAGES)}
-"""The first stage that uses a kind of thing; those that are not here are used from the first on."""
+"""The index of the first stage that uses a kind of registered object; for kinds that are not listed it is 0."""
 
 
 @dataclass(frozen=True)
 class _Plugin:
-    """An imported plugin: the name of its module, and the code of its own files as it was imported."""
+    """An imported plugin: the name of its module, and the code of its own files when it was imported."""
 
     module: str
     files: dict[Path, str]
@@ -42,8 +42,8 @@ _plugins: dict[str, _Plugin] = {}
 def load_plugins(plugins: Iterable[str]) -> None:
     """Import each plugin that is not imported yet.
 
-    InputError where it cannot be, where something else has the name of a file beside it that it imports, or where its
-    code has changed since it was imported, as what it registered is of the old code.
+    InputError if the import fails, if a file that it imports from its folder is hidden by another module of the same
+    name, or if its code has changed since it was imported (then its registered objects have the old code).
     """
     for plugin in plugins:
         import_plugins([plugin])
@@ -54,9 +54,9 @@ def load_plugins(plugins: Iterable[str]) -> None:
 
 
 def import_plugins(plugins: Iterable[str]) -> None:
-    """Import each plugin that is not imported yet, as `load_plugins` does, whatever became of the files of the others.
+    """Import each plugin that is not imported yet, without the check of `load_plugins` for changed files.
 
-    A worker calls this: it goes on with the code that the sweep began with.
+    Workers call this: they continue with the code with which the sweep began.
     """
     for plugin in plugins:
         if plugin not in _plugins:
@@ -65,17 +65,17 @@ def import_plugins(plugins: Iterable[str]) -> None:
                 _import(plugin, name)
             except KeyboardInterrupt:
                 raise
-            except BaseException as error:  # of a plugin that ends Python, too
+            except BaseException as error:  # includes SystemExit of a plugin
                 problem, expected = f"cannot be imported: {_reason(error)}", None if _is_file(plugin) else MODULE
                 raise InputError(problem, key="plugins", value=plugin, expected=expected) from error
             _plugins[plugin] = _Plugin(name, {path: code(path) for path in user_files([name])})
 
 
 def plugins_digest(plugins: Iterable[str], stage: str) -> str:
-    """A hash of the user's own code that one of the `STAGES` can call: of the plugins, and of what they import.
+    """Return a hash of the user's code that one of the `STAGES` can call: the plugins and the modules they import.
 
-    A plugin does not count if all that it registers is first used by a later stage. Comments, layout and the folders
-    of files do not count either.
+    A plugin is left out if a later stage is the first to use the objects that it registers. Comments, layout and the
+    folders of files do not change the hash.
     """
     modules = [_plugins[plugin].module for plugin in plugins if _first_used(plugin) <= STAGES.index(stage)]
     parts = sorted(f"{path.name}\0{code(path)}\0" for path in user_files(modules))
@@ -83,7 +83,7 @@ def plugins_digest(plugins: Iterable[str], stage: str) -> str:
 
 
 def _first_used(plugin: str) -> int:
-    """The first stage, by its number, that uses anything that a plugin and its own files register; 0 where none is."""
+    """Return the index of the first stage that uses an object registered by a plugin or its files; 0 if none."""
     own = {name for name in imported([_plugins[plugin].module]) if user_file(name)}
     kinds = {registry.kind for registry in REGISTRIES for name in registry if registry.origin(name) in own}
     return min((_FIRST_USED.get(kind, 0) for kind in kinds), default=0)
@@ -98,14 +98,14 @@ def _code(path: Path) -> str | None:
 
 
 def _name_of(path: Path) -> str:
-    """The name under which a file is imported: that of the file, or another one where Python finds something else."""
+    """Return the module name for a file: its stem, or another name if the stem is the name of another module."""
     if not path.is_file():
         beside = [other.name for other in path.parent.glob("*.py")]
         raise InputError(f"no such file: {path}", key="plugins", value=path.name, choices=beside)
     if str(path.parent) not in sys.path:
         sys.path.append(str(path.parent))
     importlib.invalidate_caches()
-    with suppress(SyntaxError, UnicodeDecodeError):  # the import itself says where
+    with suppress(SyntaxError, UnicodeDecodeError):  # the import raises these errors with their location
         _refuse_hidden(path)
     if path.stem.isidentifier() and _file_of(path.stem) == path:
         return path.stem
@@ -133,7 +133,7 @@ def _import(plugin: str, name: str) -> None:
 
 
 def _refuse_hidden(path: Path) -> None:
-    """Raise InputError where a file, or one beside it, imports another one there but Python finds something else."""
+    """Raise InputError if a file imports a module of its folder but Python finds another module of that name."""
     waiting, seen = [path], {path}
     while waiting:
         file = waiting.pop()
@@ -148,13 +148,13 @@ def _refuse_hidden(path: Path) -> None:
 
 
 def _beside(path: Path, name: str) -> Path | None:
-    """The file of the module `name` in the folder of `path`, if it is there."""
+    """Return the file of the module `name` in the folder of `path`, None if there is none."""
     files = path.with_name(f"{name}.py"), path.parent / name / "__init__.py"
     return next((file.resolve() for file in files if file.is_file()), None)
 
 
 def _reason(error: BaseException) -> str:
-    """What was raised, and where in the user's own code."""
+    """Return the exception as text, with its location in the user's code."""
     frames = [frame for frame in traceback.extract_tb(error.__traceback__) if not frame.filename.startswith("<")]
     ours = Path(__file__).parents[1]
     where = [frame for frame in frames if not Path(frame.filename).is_relative_to(ours)][-1:]

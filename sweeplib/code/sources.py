@@ -1,17 +1,18 @@
-"""Digests of source code: what decides whether a stored result is still the result of the code at hand.
+"""Digests of source code: they decide whether a stored result is still the result of the current code.
 
-There are three, as there are three things that code makes:
+There are three digests, for the three kinds of results of code:
 
-- `modules_digest`, of a *number*: the part of modules and of all that they import that can change a number
-  (`numerical_code`). It is in the identity of a case, which is computed again where it has changed.
-- `code`, of a *file of a stage* (figures, reports, plugins, `floors_digest` and `plugins_digest`): all but
-  docstrings, comments and layout, as labels and messages are seen there. It is in the params of rules, which run again.
-- of *machine code*, in `numerics/compiled.py`: the bytes of the files of a kernel and of the functions that it reaches,
-  with the values of constants that the compiler takes over. It is in the name of a compiled function. It follows
-  functions, not imports; numba's own cache is by file, so no part of a file is left out; and the numerics import
-  nothing of this room.
+- `modules_digest`, for *numbers*: it covers the code that can change a number (`numerical_code`), in modules and in all
+  their imports. It is part of the identity of a case, which is computed again when the digest changes.
+- `code`, for *files of a stage* (figures, reports, plugins, `floors_digest` and `plugins_digest`): it covers all code
+  but docstrings, comments and layout, because labels and messages are visible in these files. It is in the params of
+  rules, which run again when it changes.
+- for *machine code*, in `numerics/compiled.py`: it covers the bytes of the files of a kernel and of the functions that
+  the kernel reaches, with the values of constants that the compiler inserts. It is part of the name of a compiled
+  function. It follows functions, not imports. It covers complete files, as numba's own cache does, and is separate
+  because the numerics do not import this subpackage.
 
-The first two are texts of one syntax tree (`prefix_notation`), with other parts of it left out.
+The first two digest the text of one syntax tree (`prefix_notation`) and leave out different parts of it.
 """
 
 import ast
@@ -30,14 +31,14 @@ _WITH_DOCSTRING = (ast.Module, ast.ClassDef, ast.FunctionDef, ast.AsyncFunctionD
 
 
 def code(path: Path) -> str:
-    """What of a source file can change what it does: no comments, docstrings or layout where it is Python."""
+    """Return the text of a source file that can change its behaviour: without comments, docstrings and layout."""
     if path.suffix == ".py":
         return prefix_notation(path.read_text(encoding="utf-8"), _effective)
     return path.read_bytes().decode("latin-1")
 
 
 def _effective(node: ast.AST) -> Fields:
-    """All fields of a node, without docstrings."""
+    """Yield all fields of a node, without docstrings."""
     fields = [(name, getattr(node, name, None)) for name in node._fields]
     if isinstance(node, _WITH_DOCSTRING):
         return [(name, _undocumented(field) if name == "body" else field) for name, field in fields]
@@ -49,7 +50,7 @@ def _undocumented(body: Any) -> list[ast.stmt]:
 
 
 def modules_digest(modules: Iterable[str]) -> str:
-    """A hash of what can change a number in some modules and in all that they import (`imported`)."""
+    """Return a hash of the code that can change a number, in some modules and all that they import (`imported`)."""
     digest = hashlib.blake2b(digest_size=12)
     for part in sorted(f"{_label(name)}\0{_parsed(name)[0]}\0" for name in imported(modules)):
         digest.update(part.encode())
@@ -57,7 +58,7 @@ def modules_digest(modules: Iterable[str]) -> str:
 
 
 def imported(modules: Iterable[str]) -> set[str]:
-    """The modules and all that they import by a statement, however far, of this package and of the user's own."""
+    """Return the modules and all their direct and indirect imports from this package and the user's own modules."""
     found: set[str] = set()
     waiting = list(modules)
     while waiting:
@@ -70,19 +71,19 @@ def imported(modules: Iterable[str]) -> set[str]:
 
 
 def user_files(modules: Iterable[str]) -> list[Path]:
-    """The files of the user's own among some modules and all that they import, however far, in a fixed order."""
+    """Return the user's own files among some modules and all their direct and indirect imports, in a fixed order."""
     return sorted(path for name in imported(modules) if (path := user_file(name)) is not None)
 
 
 def absolute_imports(path: Path) -> frozenset[str]:
-    """What a Python file imports by statements that name it in full: modules, and names that may be modules."""
+    """Return the names that a Python file imports absolutely: modules, and attributes that may be modules."""
     nodes = ast.walk(ast.parse(path.read_text(encoding="utf-8")))
     return frozenset(name for node in nodes if not getattr(node, "level", 0) for name in _named(node, ""))
 
 
 @cache
 def _parsed(name: str) -> tuple[str, frozenset[str]]:
-    """The digest of a module's numerical code, and the modules that it imports and that count: all from one parse."""
+    """Return the digest of a module's numerical code, and the imported modules that count, from one parse."""
     if (path := _file(name)).suffix != ".py":
         return hashlib.blake2b(path.read_bytes(), digest_size=12).hexdigest(), frozenset()
     text, nodes = numerical_code(path.read_text(encoding="utf-8"))
@@ -93,7 +94,7 @@ def _parsed(name: str) -> tuple[str, frozenset[str]]:
 
 
 def _named(node: ast.AST, package: str) -> Iterator[str]:
-    """The names that a statement imports into a module of a package, none where it is no import."""
+    """Yield the names that a statement imports into a module of a package; nothing if it is no import."""
     if isinstance(node, ast.Import):
         yield from (alias.name for alias in node.names)
     elif isinstance(node, ast.ImportFrom):
@@ -105,7 +106,7 @@ def _named(node: ast.AST, package: str) -> Iterator[str]:
 
 @cache
 def _is_module(name: str) -> bool:
-    """Whether a name is that of a module below this package, by its file: importing it would take far longer."""
+    """Return whether a name is a module of this package, judged by its file because importing it would be slow."""
     if not name.startswith(PACKAGE + "."):
         return False
     path = _ROOT.joinpath(*name.split(".")[1:])
@@ -113,7 +114,7 @@ def _is_module(name: str) -> bool:
 
 
 def _label(name: str) -> str:
-    """What a module is called in a digest: one of the user's own outside of packages by the name of its file."""
+    """Return the name of a module in a digest: a user's module outside of packages is named by its file."""
     path = None if "." in name else user_file(name)
     return path.name if path is not None else name
 

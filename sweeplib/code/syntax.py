@@ -9,13 +9,13 @@ Fields = Iterable[tuple[str, Any]]
 
 
 def prefix_notation(text: str, fields: Callable[[ast.AST], Fields]) -> str:
-    """The syntax tree of a source in prefix notation, of each node the `fields` asked for, empty ones left out.
+    """Return the syntax tree of a source in prefix notation, with the `fields` of each node; empty ones are left out.
 
-    An assignment with an annotation is written as one without, but for its fields.
+    Annotated and plain assignments differ only in their fields.
     """
     parts: list[str] = []
     collecting = gc.isenabled()
-    gc.disable()  # a tree is all live objects: collecting among them takes as long as parsing
+    gc.disable()  # all objects of the tree are alive: a collection would take as long as the parsing
     try:
         _write(ast.parse(text), parts, fields)
     finally:
@@ -25,7 +25,7 @@ def prefix_notation(text: str, fields: Callable[[ast.AST], Fields]) -> str:
 
 
 def is_docstring(node: ast.AST) -> bool:
-    """Whether a statement is nothing but a text."""
+    """Return whether a statement consists of a string only."""
     return isinstance(node, ast.Expr) and isinstance(node.value, ast.Constant) and isinstance(node.value.value, str)
 
 

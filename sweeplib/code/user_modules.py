@@ -1,4 +1,4 @@
-"""Modules of the user's own: those that belong neither to Python, nor to this package, nor to what is installed."""
+"""The user's own modules: modules that are not part of Python, of this package, or of an installed package."""
 
 import importlib.util
 import os
@@ -12,7 +12,7 @@ _INSTALLED = {"site-packages", "dist-packages"}
 
 
 def user_file(name: str) -> Path | None:
-    """The file of a module of the user's own, found without importing it; None for all else that has this name."""
+    """Return the file of a user's module, found without importing it; None if the name is not a user's module."""
     spec = None if name.partition(".")[0] == PACKAGE else module_spec(name)
     if spec is None or not spec.has_location or spec.origin is None:
         return None
@@ -21,7 +21,7 @@ def user_file(name: str) -> Path | None:
 
 
 def module_spec(name: str) -> ModuleSpec | None:
-    """Where a module comes from, or would; None where there is none. Not even its parents are imported for it."""
+    """Return the spec of a module, found without importing anything, not even its parents; None if there is none."""
     if name in sys.modules:
         return sys.modules[name].__spec__
     parent, _, _ = name.rpartition(".")
@@ -33,12 +33,12 @@ def module_spec(name: str) -> ModuleSpec | None:
 
 
 def with_parents(name: str) -> list[str]:
-    """The packages that importing a module imports, outermost first, and the module."""
+    """Return the packages that importing a module imports, outermost first, and the module itself."""
     parts = name.split(".")
     return [".".join(parts[: end + 1]) for end in range(len(parts))]
 
 
 def package_of(name: str) -> str:
-    """The package from which a module's relative imports start, "" for a module outside of any."""
+    """Return the package to which a module's relative imports refer, "" for a module outside of any."""
     spec = module_spec(name)
     return spec.parent or "" if spec is not None else ""

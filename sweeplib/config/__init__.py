@@ -1,4 +1,4 @@
-"""The YAML file of a sweep, read into a `Sweep`: whatever is wrong with it is said here, before anything starts."""
+"""The YAML file of a sweep, read into a `Sweep`; everything wrong with it is an InputError before anything runs."""
 
 from collections.abc import Iterable
 from pathlib import Path
@@ -14,10 +14,10 @@ __all__ = ["load"]
 
 
 def load(path: str | Path, overrides: Iterable[str] = ()) -> "Sweep":
-    """Return the sweep that the file describes, with values overridden as `grid.d=[300]` says.
+    """Return the sweep that the file describes, with the `overrides`, such as `grid.d=[300]`.
 
-    Paths in the file, and in overrides, are relative to the file's folder. Its plugins are imported.
-    InputError, one line that names the file and line, the key, its value and what was expected, for anything wrong.
+    Paths in the file and in overrides are relative to the file's folder. The plugins of the file are imported.
+    InputError for anything wrong: one line that names the file and line, the key, its value and what was expected.
     """
     import pydantic
 
@@ -27,13 +27,13 @@ def load(path: str | Path, overrides: Iterable[str] = ()) -> "Sweep":
     from sweeplib.config.strict_yaml import document
 
     read = document(_text(Path(path)), path)
-    changes = [Override(each) for each in overrides]
+    changes = [Override(text) for text in overrides]
     data = {"name": Path(path).stem, **_mapping(read.data, path)}
     for change in changes:
         data = overridden(data, change)
     try:
         config = SweepConfig.model_validate(data)
-        from sweeplib.config.build import sweep_of  # here, as it loads the simulators
+        from sweeplib.config.build import sweep_of  # imported here because it loads the simulators
 
         return sweep_of(config, Path(path).parent)
     except pydantic.ValidationError as error:
@@ -45,7 +45,7 @@ def load(path: str | Path, overrides: Iterable[str] = ()) -> "Sweep":
 def _text(path: Path) -> str:
     content = _content(path)
     if len(content) > FILE_BYTES:
-        raise InputError("too large a file", file=path, expected=f"a sweep's YAML file, of at most {FILE_BYTES} bytes")
+        raise InputError("file too large", file=path, expected=f"a sweep's YAML file, of at most {FILE_BYTES} bytes")
     try:
         return content.decode("utf-8-sig")
     except UnicodeDecodeError as error:
@@ -55,13 +55,13 @@ def _text(path: Path) -> str:
 
 
 def _content(path: Path) -> bytes:
-    """The bytes of a file; of one that is too large, one more than it may have."""
+    """Return the bytes of a file, at most `FILE_BYTES` + 1."""
     try:
         with path.open("rb") as file:
             return file.read(FILE_BYTES + 1)
     except FileNotFoundError:
-        near = [str(other) for other in sorted(path.parent.glob("*.yaml"))]
-        raise InputError("no such file", value=str(path), expected="a sweep's YAML file", choices=near) from None
+        files = [str(other) for other in sorted(path.parent.glob("*.yaml"))]
+        raise InputError("no such file", value=str(path), expected="a sweep's YAML file", choices=files) from None
     except (OSError, ValueError) as error:
         reason = error.strerror if isinstance(error, OSError) else error
         raise InputError(f"cannot be read: {reason}", file=path, expected="a sweep's YAML file") from None

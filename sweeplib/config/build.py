@@ -1,4 +1,4 @@
-"""A validated config made a Sweep, its names checked against the grid and the registries."""
+"""Conversion of a validated config to a Sweep, with its names checked against the grid and the registries."""
 
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
@@ -35,7 +35,7 @@ MAX_SEED = 2**32
 
 @contextmanager
 def under(prefix: str) -> Iterator[None]:
-    """Put the errors raised within below the key `prefix`."""
+    """Add the key `prefix` in front of the keys of errors raised within."""
     try:
         yield
     except InputError as error:
@@ -43,7 +43,7 @@ def under(prefix: str) -> Iterator[None]:
 
 
 def sweep_of(config: SweepConfig, folder: Path) -> Sweep:
-    """Return the sweep that a config describes; InputError, its key the config's, for what cannot be.
+    """Return the sweep that a config describes; InputError, with the key in the config, if there is none.
 
     Paths in the config are relative to `folder`.
     """
@@ -82,12 +82,12 @@ def sweep_of(config: SweepConfig, folder: Path) -> Sweep:
 
 @contextmanager
 def _paths_at(key: str) -> Iterator[None]:
-    """Refuse, at a key, what the system does not take for a path."""
+    """Raise InputError, with this key, for a text that the system does not accept as a path."""
     try:
         yield
     except InputError:
         raise
-    except (OSError, ValueError, RuntimeError) as error:  # the last is of a user who has no home
+    except (OSError, ValueError, RuntimeError) as error:  # RuntimeError: `~` for a user without a home directory
         raise InputError(f"not a path: {error}", key=key) from None
 
 
@@ -112,9 +112,9 @@ def _refuse_unknown(expression: Expression, grid: Grid, key: str) -> None:
 
 
 def _refuse_many_values(grid: Mapping[str, Any]) -> None:
-    """Raise InputError where an axis, or all together, has too many values, before any is worked out."""
+    """Raise InputError if an axis, or all axes together, have too many values, before any value is computed."""
     zips = grid.get("zip", [])
-    linked = {f"grid.zip[{place}]": each for place, each in enumerate(zips)} if isinstance(zips, list) else {}
+    linked = {f"grid.zip[{place}]": zipped for place, zipped in enumerate(zips)} if isinstance(zips, list) else {}
     number = 0
     for key, axes in ({"grid": {name: spec for name, spec in grid.items() if name != "zip"}} | linked).items():
         for name, spec in axes.items() if isinstance(axes, dict) else ():
@@ -195,19 +195,21 @@ def _recording(config: SweepConfig) -> Recording:
 def _ascending(
     numbers: Sequence[Any], key: str, least: float, most: float | None, sort: bool = False
 ) -> tuple[float, ...]:
-    """Return numbers from `least`, in ascending order; with `most`, numbers strictly between the two."""
+    """Return finite numbers >= `least` in ascending order; with `most`, numbers strictly between `least` and `most`."""
     if not numbers and most is None:
         raise InputError("no times", key=key, value=list(numbers), expected="at least one")
     for place, number in enumerate(numbers):
         real = isinstance(number, int | float) and not isinstance(number, bool) and number - number == 0
         if not real or not (number >= least if most is None else least < number < most):
-            words = f"a finite number from {least:g}" if most is None else f"a number between {least:g} and {most:g}"
-            raise InputError("not a valid value", key=f"{key}[{place}]", value=number, expected=words)
+            requirement = (
+                f"a finite number from {least:g}" if most is None else f"a number between {least:g} and {most:g}"
+            )
+            raise InputError("not a valid value", key=f"{key}[{place}]", value=number, expected=requirement)
     ordered = sorted(numbers) if sort else list(numbers)
     for place in range(1, len(ordered)):
         if not ordered[place] > ordered[place - 1]:
-            words = f"more than {ordered[place - 1]}, the one before" if not sort else "different values"
-            raise InputError("not ascending", key=f"{key}[{place}]", value=ordered[place], expected=words)
+            requirement = f"more than {ordered[place - 1]}, the one before" if not sort else "different values"
+            raise InputError("not ascending", key=f"{key}[{place}]", value=ordered[place], expected=requirement)
     return tuple(map(float, ordered))
 
 
@@ -239,7 +241,8 @@ def _refuse_never(when: Expression, key: str, points: int) -> NoReturn:
     if points <= ASKED:
         raise InputError("true at no point of the grid", key=key, value=when.text)
     problem = f"true at none of {ASKED} points, evenly spread, of the {points} of the grid"
-    raise InputError(problem, key=key, value=when.text, expected="a part of the grid, which `where` or axes can say")
+    expected = "a condition that is true at some points; to select points, use `where` or other axes"
+    raise InputError(problem, key=key, value=when.text, expected=expected)
 
 
 def _where(axis: str, wanted: Any, seeds: tuple[int, ...]) -> tuple[Any, ...]:
@@ -256,7 +259,7 @@ def _where(axis: str, wanted: Any, seeds: tuple[int, ...]) -> tuple[Any, ...]:
 
 
 def _check_observables(sweep: Sweep) -> None:
-    """Refuse an observable that cannot be taken from a dynamics, or lies along other dimensions for two of them."""
+    """Raise InputError for an observable that a dynamics does not have, or that has other dims in two of them."""
     from sweeplib.dynamics import DYNAMICS
 
     for place, name in enumerate(sweep.recording.observables):
@@ -265,14 +268,14 @@ def _check_observables(sweep: Sweep) -> None:
             for dynamics in sweep.runs:
                 along[observable_of(name, dynamics).dims_of(DYNAMICS[dynamics].view)] = dynamics
             if len(along) > 1:
-                said = " and ".join(f"({', '.join(dims)}) for {dynamics}" for dims, dynamics in along.items())
-                expected = "dynamics with which it has the same dimensions, or a sweep for each"
-                raise InputError(f"one variable along {said}", value=name, expected=expected)
+                dimensions = " and ".join(f"({', '.join(dims)}) for {dynamics}" for dims, dynamics in along.items())
+                expected = "dynamics in which it has the same dimensions, or one sweep for each"
+                raise InputError(f"one variable along {dimensions}", value=name, expected=expected)
 
 
 @contextmanager
 def _at_key(key: str) -> Iterator[None]:
-    """Put the errors raised within at a key, instead of their own."""
+    """Replace the keys of errors raised within by this key."""
     try:
         yield
     except InputError as error:
@@ -281,7 +284,7 @@ def _at_key(key: str) -> Iterator[None]:
 
 
 def _check_points(sweep: Sweep, name: str) -> None:
-    """Refuse points to which a dynamics does not apply, and names of the grid that are names of results."""
+    """Raise InputError for points to which a dynamics does not apply, and grid names that are names of results."""
     pairs = set()
     for point, case in sweep.probed(name):
         pairs.add((case.problem.activation, case.problem.teacher, case.problem.target))
@@ -299,7 +302,7 @@ def _check_points(sweep: Sweep, name: str) -> None:
 
 
 def _refuse_bytes(case: Case) -> None:
-    """Raise InputError for a case whose results, overlaps or first weights take too much memory."""
+    """Raise InputError for a case whose results, overlaps or initial weights take too much memory."""
     problem = case.problem
     width = problem.p + problem.k
     instead = "smaller p, k and d, fewer times or observables"
@@ -315,14 +318,14 @@ def _at_point(error: InputError, name: str, point: Point) -> InputError:
 
 
 def _loaded_plugins(plugins: Sequence[str], folder: Path) -> tuple[str, ...]:
-    """Return the plugins, imported, with absolute paths."""
+    """Import the plugins; return them with absolute paths."""
     found = located(plugins, folder)
     load_plugins(found)
     return found
 
 
 def _with_source(sweep: Sweep, config: SweepConfig) -> Sweep:
-    """Return the sweep with its complete config: every key, every default, nothing left to know."""
+    """Return the sweep with its complete config as `source`: every key, with defaults written out."""
     from sweeplib.execution.clusters import cluster_of
 
     complete = config.model_dump(mode="json")

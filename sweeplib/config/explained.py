@@ -1,4 +1,4 @@
-"""A config's errors, in terms of its file: line, key path, value, what was expected."""
+"""Errors of a config, located in its file: line, key path, value, what was expected."""
 
 import re
 from collections.abc import Iterable, Sequence
@@ -22,12 +22,12 @@ def location_of(key: str) -> tuple[str | int, ...]:
 
 
 def explained(error: pydantic.ValidationError) -> InputError:
-    """Return the first thing that pydantic found wrong in a config, a key misspelt before one that misses."""
+    """Return the first error that pydantic found in a config; misspelt keys come before missing ones."""
     return refusal(error, known=_known, example=_example)
 
 
 def located(error: InputError, read: Document, file: str | Path, overrides: Sequence[Override]) -> InputError:
-    """Return the error, told the file and line of its key, or the override that gave it."""
+    """Return the error with the file and line of its key, or with the override that set it."""
     if error.file is not None:
         return error
     location = location_of(error.key or "")
@@ -39,12 +39,12 @@ def located(error: InputError, read: Document, file: str | Path, overrides: Sequ
 
 
 def _known(location: Location) -> Iterable[str]:
-    """The keys that there are beside one."""
+    """Return the valid keys at a location."""
     return _MODELS.get(tuple(map(str, location[:-1])), DynamicsSection).model_fields
 
 
 def _example(location: Location) -> str | None:
-    """What a key that misses could be."""
+    """Return an example for a missing key."""
     field: Any = SweepConfig.model_fields.get(str(location[0])) if len(location) == 1 else None
     return f"such as `{location[0]}: {_flow(field.examples[0])}`" if field is not None else None
 

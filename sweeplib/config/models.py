@@ -17,7 +17,7 @@ NAME = r"^[A-Za-z0-9][A-Za-z0-9._-]*$"
 
 
 def _mapping(value: Any) -> Any:
-    """The mapping from names to options, from a list of names or a mapping in which options may be null."""
+    """Return a mapping from names to options, from a list of names or a mapping in which options may be null."""
     if isinstance(value, dict):
         return {name: {} if options is None else options for name, options in value.items()}
     if not isinstance(value, list):
@@ -39,7 +39,7 @@ def _name(value: str) -> str:
 
 
 def _times(value: Any) -> Any:
-    """The times as `{values: ...}` where the values alone are given."""
+    """Return the times as `{values: ...}` if only the values are given."""
     return value if isinstance(value, dict) and {"values", "scale"} & set(value) else {"values": value}
 
 
@@ -77,7 +77,7 @@ class Axes(BaseModel):
 
 
 def _as_written(value: Any) -> Any:
-    """The value unchanged. Its type serves the JSON schema and the reference; `values` and `build` check it."""
+    """Return the value unchanged. Its type serves the JSON schema and the reference; `values` and `build` check it."""
     return value
 
 

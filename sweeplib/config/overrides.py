@@ -21,17 +21,17 @@ class Override:
 
     @property
     def location(self) -> tuple[str, ...]:
-        """The keys from the top of the config to the value."""
+        """Return the keys from the top of the config to the value."""
         return tuple(part.strip() for part in self.text.partition("=")[0].split("."))
 
     @property
     def value(self) -> Any:
-        """The value, read as YAML."""
+        """Return the value, read as YAML."""
         return parsed(self.text.partition("=")[2], file=f"--set {self.text}")
 
 
 def overridden(data: dict[str, Any], override: Override) -> dict[str, Any]:
-    """Return the config's `data` with one value replaced, or added; lists of names are mappings to it."""
+    """Return the config's `data` with one value replaced or added; a list of names is treated as a mapping."""
     data = copy.deepcopy(data)
     section = data
     *above, last = override.location

@@ -1,4 +1,4 @@
-"""What a config names in the registries: dynamics, analyses, figures, clusters, and their options."""
+"""The names in a config that refer to registries (dynamics, analyses, figures, clusters), and their options."""
 
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from contextlib import contextmanager
@@ -16,25 +16,25 @@ if TYPE_CHECKING:
 
 
 def run_options(name: str, options: Mapping[str, Any]) -> dict[str, Any]:
-    """Return the numerical options of the dynamics `name`, those not given at their defaults."""
+    """Return the numerical options of the dynamics `name`, with defaults for those not given."""
     from sweeplib.dynamics import DYNAMICS
 
     return _validated(_found(DYNAMICS, name, "dynamics").Options, options, f"dynamics.{name}").model_dump()
 
 
 def figure_options(figures: Mapping[str, Any]) -> dict[str, dict[str, Any]]:
-    """Return the options of each figure named."""
+    """Return the options of each named figure."""
     from sweeplib.figures import FIGURES
 
     return _plugged("figures", figures, FIGURES)
 
 
 def with_references(
-    figures: Mapping[str, Mapping[str, Any]], told: Callable[[Iterable[str]], Iterable[str]]
+    figures: Mapping[str, Mapping[str, Any]], convert: Callable[[Iterable[str]], Iterable[str]]
 ) -> dict[str, dict[str, Any]]:
-    """Return the options of figures with the files of published values, lists `reference`, as `told` has them."""
+    """Return the options of figures with `convert` applied to the lists `reference` of files of published values."""
     return {
-        name: {**options, "reference": list(told(options["reference"]))}
+        name: {**options, "reference": list(convert(options["reference"]))}
         if isinstance(options.get("reference"), list)
         else dict(options)
         for name, options in figures.items()
@@ -42,7 +42,7 @@ def with_references(
 
 
 def analysis_options(analyses: Mapping[str, Any], figures: Mapping[str, Any]) -> dict[str, dict[str, Any]]:
-    """Return the options of each analysis named, and of those that the figures need."""
+    """Return the options of each named analysis, and of those that the figures need."""
     from sweeplib.analysis import ANALYSES
     from sweeplib.figures import FIGURES
 
@@ -51,9 +51,9 @@ def analysis_options(analyses: Mapping[str, Any], figures: Mapping[str, Any]) ->
 
 
 def check_fit(sweep: "Sweep", listed: Iterable[str]) -> None:
-    """Refuse an analysis or a figure that does not fit what the dataset of the sweep will be: InputError at the first.
+    """Raise InputError for the first analysis or figure that does not fit the future dataset of the sweep.
 
-    What an analysis that is not `listed` lacks is said of the figure that draws it.
+    The error of an analysis that is not `listed` refers to the figure that needs it.
     """
     if not (sweep.analyses or sweep.figures):
         return
@@ -65,7 +65,7 @@ def check_fit(sweep: "Sweep", listed: Iterable[str]) -> None:
     made: dict[str, Outline | None] = {}
     for name, options in sweep.analyses.items():
         analysis = ANALYSES[name]
-        figure = next((each for each in sweep.figures if name in FIGURES[each].needs), None)
+        figure = next((drawing for drawing in sweep.figures if name in FIGURES[drawing].needs), None)
         with _refused_at(analysis, f"analyses.{name}", drawn_by=figure if name not in listed else None):
             made[name] = analysis.outlined(ds[analysis.overlaps], options)
     for name, options in sweep.figures.items():
@@ -75,7 +75,7 @@ def check_fit(sweep: "Sweep", listed: Iterable[str]) -> None:
 
 @contextmanager
 def _refused_at(thing: Any, key: str, drawn_by: str | None = None) -> Iterator[None]:
-    """Put errors at the option that they name of an analysis or figure, else at its key, or at the figure's."""
+    """Set the key of errors to the option of an analysis or figure, to its key, or to the key of the figure."""
     try:
         yield
     except InputError as error:
@@ -87,7 +87,7 @@ def _refused_at(thing: Any, key: str, drawn_by: str | None = None) -> Iterator[N
 
 
 def cluster_settings(settings: Mapping[str, Any]) -> "ClusterSettings":
-    """Return the settings of a cluster of the `kind` named."""
+    """Return the settings of a cluster of the named `kind`."""
     from sweeplib.execution.clusters import CLUSTERS
 
     if "kind" not in settings:
@@ -106,7 +106,7 @@ def _found(registry: Mapping[str, Any], name: Any, prefix: str, key: str | None 
 
 
 def _validated(model: type[pydantic.BaseModel], given: Mapping[str, Any], key: str) -> Any:
-    """Return the `model` made of the options given under `key`."""
+    """Return the `model` of the options given under `key`."""
     try:
         return model.model_validate(given)
     except pydantic.ValidationError as error:
@@ -118,7 +118,7 @@ def _validated(model: type[pydantic.BaseModel], given: Mapping[str, Any], key: s
 
 
 def _plugged(key: str, named: Mapping[str, Any], registry: Mapping[str, Any]) -> dict[str, dict[str, Any]]:
-    """Return the options of each thing named, all of them options that it has."""
+    """Return the checked options of each named object."""
     for name, options in named.items():
         thing = _found(registry, name, key)
         try:

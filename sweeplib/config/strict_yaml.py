@@ -1,7 +1,7 @@
-"""YAML read strictly: no key twice, numbers as YAML 1.2 writes them (1e-8 is a number, `on` is a word), in a budget.
+"""Strict YAML: no repeated keys, scalars of YAML 1.2 (1e-8 is a number, `on` is a text), limits on the size.
 
-There are the types of JSON and no others. What an alias stands for counts each time that it is used, so that a few
-lines cannot stand for gigabytes.
+Only the types of JSON are allowed. The content of an alias counts each time it is used, so that a few lines cannot
+expand to gigabytes.
 """
 
 import re
@@ -21,7 +21,7 @@ SHORTER = "spacings such as {range: [0, 1000]} are shorter than lists"
 
 
 class _Loader(yaml.SafeLoader):
-    """SafeLoader with the types of JSON and the scalars of YAML 1.2, that refuses a key given twice and all excess."""
+    """SafeLoader with the types of JSON and the scalars of YAML 1.2; it refuses repeated keys and too much content."""
 
     yaml_implicit_resolvers: ClassVar[dict[str, list[Any]]] = {}
     yaml_constructors: ClassVar[dict[str | None, Any]] = {}
@@ -32,13 +32,13 @@ class _Loader(yaml.SafeLoader):
         self._sizes: dict[yaml.Node, tuple[int, int]] = {}
 
     def compose_node(self, parent: Any, index: Any) -> yaml.Node:
-        """Return the next node; InputError where there is too much of them, or one is a part of itself."""
+        """Return the next node; InputError if there are too many, or if a node contains an alias of itself."""
         event = self.peek_event()
         line = event.start_mark.line + 1
         if isinstance(event, yaml.AliasEvent):
             node = super().compose_node(parent, index)
             if node not in self._sizes:
-                raise InputError("an alias of what it is a part of", file=f":{line}", value=f"*{event.anchor}")
+                raise InputError("an alias that contains itself", file=f":{line}", value=f"*{event.anchor}")
             self._count(*self._sizes[node], line)
             return node
         before = self._nodes, self._characters
@@ -52,7 +52,7 @@ class _Loader(yaml.SafeLoader):
         return node
 
     def construct_mapping(self, node: yaml.Node, deep: bool = False) -> dict[Hashable, Any]:
-        """Return a mapping, of which each key is one word and there only once."""
+        """Return a mapping; InputError for a key that is not a scalar or that is repeated."""
         seen: dict[Any, int] = {}
         for key_node, _ in node.value if isinstance(node, yaml.MappingNode) else ():
             key, line = key_node.value, key_node.start_mark.line + 1
@@ -74,7 +74,7 @@ class _Loader(yaml.SafeLoader):
 
 
 class _Dumper(yaml.SafeDumper):
-    """SafeDumper that quotes the words that YAML 1.1 or 1.2 would take for something else."""
+    """SafeDumper that quotes texts that YAML 1.1 or 1.2 would read as another type."""
 
     def ignore_aliases(self, data: Any) -> bool:
         return True
@@ -104,7 +104,7 @@ _FLOAT = (
 
 
 class _Kind(NamedTuple):
-    """A type of scalars: its tag, what it looks like, its first characters, what makes a value of it, its name."""
+    """A type of scalars: its tag, pattern, first characters, the conversion of a text to a value, and its name."""
 
     tag: str
     pattern: str
@@ -113,7 +113,7 @@ class _Kind(NamedTuple):
     called: str
 
     def constructed(self, loader: _Loader, node: yaml.Node) -> Any:
-        """Return the value of a node; ConstructorError where it is none of this type."""
+        """Return the value of a node; ConstructorError if it is not of this type."""
         text = BaseConstructor.construct_scalar(loader, node)
         try:
             if re.fullmatch(self.pattern, text, re.DOTALL):
@@ -142,13 +142,13 @@ _Loader.add_constructor(None, yaml.SafeLoader.construct_undefined)
 
 
 class Document(NamedTuple):
-    """What a YAML text says, and its nodes, which know their lines."""
+    """The data of a YAML text, and its nodes, which have line numbers."""
 
     data: Any
     root: yaml.Node | None
 
     def line_of(self, path: Path) -> int | None:
-        """Return the line, from 1, of the deepest part of `path` that is there; None where there is none."""
+        """Return the line, from 1, of the deepest existing part of `path`; None if no part exists."""
         node, line = self.root, None
         for step in path:
             mark, node = _child(node, step)
@@ -159,7 +159,7 @@ class Document(NamedTuple):
 
 
 def document(text: str, file: str | FilePath | None = None) -> Document:
-    """Return the YAML `text` as it was read; InputError naming `file` and line where it is none, or is too much."""
+    """Return the YAML `text` as a Document; InputError, naming `file` and line, if it is invalid or too large."""
     try:
         loader = _Loader(text)
     except yaml.reader.ReaderError as error:
@@ -176,17 +176,17 @@ def document(text: str, file: str | FilePath | None = None) -> Document:
         where = f"{file or 'YAML'}:{mark.line + 1}" if mark else file
         column = f" in column {mark.column + 1}" if mark else ""
         raise InputError(f"not YAML: {error.problem or error.context}{column}", file=where) from None
-    except (ValueError, OverflowError) as error:  # of escapes and versions with numbers that there are not
+    except (ValueError, OverflowError) as error:  # escapes and versions with invalid numbers
         raise InputError(f"not YAML: {error}", file=f"{file or 'YAML'}:{loader.line + 1}") from None
 
 
 def parsed(text: str, file: str | FilePath | None = None) -> Any:
-    """Return what the YAML `text` says; InputError as from `document`."""
+    """Return the data of the YAML `text`; InputError as from `document`."""
     return document(text, file).data
 
 
 def written(value: Any) -> str:
-    """Return `value` as YAML, in its own order, that `parsed` gives back."""
+    """Return `value` as YAML in its own order; `parsed` of the result is `value`."""
     return yaml.dump(value, Dumper=_Dumper, sort_keys=False, default_flow_style=None, allow_unicode=True, width=100)
 
 

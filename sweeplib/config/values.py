@@ -1,7 +1,7 @@
-"""The values of an axis: a list, or first, last and how many.
+"""The values of an axis: a list, or a spacing with first value, last value and count.
 
-Spaced values are worked out in decimal arithmetic and rounded to a double once: 0.03 + 0.01·k is 0.04 and never
-0.039999999999999994, on any machine, and a grid that grows keeps the values that it shares with the old one.
+Spaced values are computed in decimal arithmetic and rounded to a double once: 0.03 + 0.01·k is 0.04 and never
+0.039999999999999994, on any machine, and a larger grid keeps the values that it shares with a smaller one.
 """
 
 from collections.abc import Callable
@@ -17,7 +17,7 @@ _DIGITS, _TRUSTED = Context(prec=70), Context(prec=45)
 
 
 def linspace(first: Number, last: Number, count: int) -> list[Number]:
-    """Return `count` numbers from `first` to `last`, equally far apart."""
+    """Return `count` equally spaced numbers from `first` to `last`."""
     return _even(_exact(first), (_exact(last) - _exact(first)) / max(count - 1, 1), count)
 
 
@@ -28,7 +28,7 @@ def logspace(first: Number, last: Number, count: int) -> list[Number]:
 
 
 def geomspace(first: Number, last: Number, count: int) -> list[Number]:
-    """Return `count` numbers from `first` to `last`, each the same multiple of the one before."""
+    """Return `count` numbers from `first` to `last` with a constant ratio."""
     if first <= 0 or last <= 0:
         raise InputError("geomspace needs positive ends", value=[first, last, count])
     if count == 1:
@@ -38,7 +38,7 @@ def geomspace(first: Number, last: Number, count: int) -> list[Number]:
 
 
 def stepped(first: Number, last: Number, step: Number = 1) -> list[Number]:
-    """Return `first`, `first + step`, ... below `last`, as Python's range: `last` is not among them."""
+    """Return `first`, `first + step`, ... below `last`, which is excluded, as Python's range."""
     count = _steps(first, last, step)
     _refuse_count(count, [first, last, step], SEEDS)
     if all(isinstance(number, int) for number in (first, last, step)):
@@ -50,13 +50,13 @@ SPACINGS: dict[str, tuple[Callable[..., list[Number]], str]] = {
     "linspace": (linspace, "[first, last, count]"),
     "logspace": (logspace, "[first exponent, last exponent, count]"),
     "geomspace": (geomspace, "[first, last, count]"),
-    "range": (stepped, "[first, end, step], the end left out"),
+    "range": (stepped, "[first, end, step], end excluded"),
 }
 EXPECTED = "a list, or one of " + ", ".join(f"{{{name}: {usage}}}" for name, (_, usage) in SPACINGS.items())
 
 
 def count(spec: Any) -> int:
-    """Return how many values `spec` stands for, without working them out; 0 for what is neither list nor spacing."""
+    """Return the number of values of `spec` without computing them; 0 if it is neither a list nor a spacing."""
     if isinstance(spec, list):
         return len(spec)
     [(name, arguments)] = spec.items() if isinstance(spec, dict) and len(spec) == 1 else [("", [])]
@@ -68,7 +68,7 @@ def count(spec: Any) -> int:
 
 
 def values(spec: Any, key: str, most: int = VALUES) -> list[Any]:
-    """Return the values that `spec` stands for, `most` at most: those of a list as they are, or those of a spacing."""
+    """Return the values of `spec`, a list or a spacing, at most `most`; InputError, with `key`, if it is invalid."""
     if isinstance(spec, list):
         return spec
     if not isinstance(spec, dict):
@@ -102,19 +102,19 @@ def _spaced(name: str, arguments: Any, key: str, most: int) -> list[Number]:
         raise error.within(prefix=key) from None
 
 
-def _refuse_count(count: Any, said: Any, most: int, key: str | None = None) -> None:
+def _refuse_count(count: Any, shown: Any, most: int, key: str | None = None) -> None:
     if not isinstance(count, int) or not 1 <= count <= most:
         expected = f"a whole number of values, 1 to {most}"
-        raise InputError("wrong number of values", key=key, value=said, expected=expected)
+        raise InputError("wrong number of values", key=key, value=shown, expected=expected)
 
 
 def _is_number(value: Any) -> bool:
-    """Whether a value is a finite number."""
+    """Return whether a value is a finite number."""
     return isinstance(value, int | float) and not isinstance(value, bool) and value - value == 0
 
 
 def _steps(first: Number, last: Number, step: Number = 1) -> int:
-    """Return how many values a range has."""
+    """Return the number of values of a range."""
     if step == 0:
         raise InputError("range needs a step other than 0", value=[first, last, step])
     return max(0, -((_exact(first) - _exact(last)) // _exact(step)))
@@ -128,7 +128,7 @@ def _even(first: Fraction, step: Fraction, count: int) -> list[Number]:
 
 
 def _geometric(first: Decimal, ratio: Decimal, count: int) -> list[Number]:
-    """Return the doubles nearest to `first`, `first * ratio`, ...; of `_DIGITS`, rounding leaves `_TRUSTED` right."""
+    """Return the doubles nearest to `first`, `first * ratio`, ...; `_TRUSTED` digits of `_DIGITS` are correct."""
     found, value = [], first
     for _ in range(count):
         found.append(float(_TRUSTED.plus(value)))
@@ -137,7 +137,7 @@ def _geometric(first: Decimal, ratio: Decimal, count: int) -> list[Number]:
 
 
 def _exact(number: Number) -> Fraction:
-    """Return the decimal number that the shortest text of `number` says."""
+    """Return the decimal number in the shortest text of `number`, exactly."""
     return Fraction(repr(number))
 
 

@@ -83,7 +83,7 @@ def _text(name: str) -> str:
         reason = error.strerror if isinstance(error, OSError) else "not text in UTF-8"
         raise InputError(f"cannot be read: {reason}", value=path.name, expected="a CSV file") from None
     if len(content) > FILE_BYTES:
-        raise InputError("too large a file", value=path.name, expected=f"at most {FILE_BYTES} bytes")
+        raise InputError("file too large", value=path.name, expected=f"at most {FILE_BYTES} bytes")
     return text
 
 
@@ -95,14 +95,14 @@ def _table(name: str, text: str) -> Reference:
         raise InputError("no table", value=name, expected="a line with the names of the columns, then rows of values")
     cells = [(number, [cell.strip() for cell in next(csv.reader([line]))]) for number, line in numbered]
     [(_, names), *rows] = cells
-    repeated = next((each for each in names if names.count(each) > 1 or not each), None)
+    repeated = next((column for column in names if names.count(column) > 1 or not column), None)
     if repeated is not None:
         raise InputError("not the names of columns", value=repeated, expected="different names in the first line")
     for number, row in rows:
         if len(row) != len(names):
             problem = f"line {number} of {name}: {len(row)} values"
-            raise InputError(problem, value=",".join(row), expected=f"{len(names)}, one a column")
-    columns = {each: _column([row[place] for _, row in rows]) for place, each in enumerate(names)}
+            raise InputError(problem, value=",".join(row), expected=f"{len(names)}, one per column")
+    columns = {column: _column([row[place] for _, row in rows]) for place, column in enumerate(names)}
     drawn = comments.get("drawn", DRAWN[0])
     if drawn not in DRAWN:
         raise InputError(f"{name}: not a way to be drawn", value=drawn, choices=DRAWN)
@@ -110,8 +110,8 @@ def _table(name: str, text: str) -> Reference:
 
 
 def _comment(line: str) -> tuple[str, str]:
-    key, _, said = line.lstrip("# ").partition(":")
-    return key.strip(), said.strip()
+    key, _, value = line.lstrip("# ").partition(":")
+    return key.strip(), value.strip()
 
 
 def _column(cells: list[str]) -> tuple[Value, ...]:

@@ -1,1 +1,1 @@
-"""What a sweep asks for: its axes, expressions, grid, dynamics and analyses."""
+"""The design of a sweep: its axes, expressions, grid, dynamics and analyses."""

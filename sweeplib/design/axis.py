@@ -1,4 +1,4 @@
-"""Axis: the values that one dimension of a grid takes, with those that other names take along with them."""
+"""Axis: the values along one dimension of a grid, and the values of other names that vary with them."""
 
 import itertools
 import math
@@ -17,10 +17,10 @@ _SCALARS = int | float | str
 
 @dataclass(frozen=True)
 class Axis:
-    """The values of the dimension `name`, and those of the names `linked` to it, place by place.
+    """The values of the dimension `name`, and of the names `linked` to it, index by index.
 
-    Values are checked, told apart, and numbers put in ascending order, so that a grid does not depend on the order in
-    which it was written. InputError, its key `NAME[i]`, for a value that `name` cannot have or that is given twice.
+    Values are checked, must differ, and numbers are sorted, so that a grid does not depend on the order in the file.
+    InputError, with the key `NAME[i]`, for a value that `name` cannot have or that is repeated.
     """
 
     name: str
@@ -45,24 +45,24 @@ class Axis:
 
     @property
     def names(self) -> tuple[str, ...]:
-        """The dimension's name, then those linked to it."""
+        """Return the dimension's name, then the names linked to it."""
         return (self.name, *self.linked)
 
     def column(self, name: str) -> tuple[Any, ...]:
-        """Return the values of the axis, or of a name linked to it."""
+        """Return the values of the axis or of a name linked to it."""
         return self.values if name == self.name else self.linked[name]
 
     def at(self, place: int) -> dict[str, Any]:
-        """Return the value of each of `names` at this place of the axis."""
+        """Return the value of each of `names` at this index of the axis."""
         return {self.name: self.values[place]} | {name: values[place] for name, values in self.linked.items()}
 
     def places(self, name: str, wanted: Iterable[Any]) -> set[int]:
-        """Return where the `wanted` values of `name` are, numbers to 12 digits; InputError if one is not there."""
+        """Return the indices of the `wanted` values of `name`, numbers to 12 digits; InputError if one is missing."""
         return set().union(*places_in(self.column(name), name, wanted))
 
 
 def places_in(column: Sequence[Any], name: str, wanted: Iterable[Any]) -> list[list[int]]:
-    """Return where each value is in the `column` of an axis, numbers to 12 digits; InputError if one is not there."""
+    """Return the indices of each value in the `column` of an axis, numbers to 12 digits; InputError if one has none."""
     known: dict[Any, list[int]] = {}
     for place, value in enumerate(column):
         known.setdefault((isinstance(value, bool), value), []).append(place)
@@ -77,7 +77,7 @@ def places_in(column: Sequence[Any], name: str, wanted: Iterable[Any]) -> list[l
 
 
 def _near(numbers: list[tuple[bool, Any]], value: Any) -> list[tuple[bool, Any]]:
-    """Return those of the sorted numbers that are a number to 12 digits."""
+    """Return the sorted numbers that equal a number to 12 digits."""
     if not _are_numbers([value]):
         return []
     first = bisect_left(numbers, value - 2e-12 * abs(value), key=itemgetter(1))
@@ -97,11 +97,11 @@ def _refuse_absent(column: Sequence[Any], name: str, value: Any) -> NoReturn:
 
 
 class NearestError(InputError):
-    """An InputError that suggests the nearest number, whatever its text."""
+    """An InputError that suggests the nearest number instead of the most similar text."""
 
     @property
     def suggestion(self) -> str | None:
-        """The nearest value."""
+        """Return the nearest value."""
         return self.choices[0]
 
 

@@ -28,23 +28,23 @@ class ClusterSettings(pydantic.BaseModel, ABC):
     wait_for_workers: Annotated[float, Field(gt=0, allow_inf_nan=False)] = 300.0
 
     def located(self, folder: Path) -> "ClusterSettings":
-        """The same settings, with paths taken relative to `folder`."""
+        """Return the same settings, with paths relative to `folder` made absolute."""
         return self
 
     @abstractmethod
     def client(self, workers: int | None = None) -> AbstractContextManager["Client"]:
-        """A context manager that yields a client of the cluster; a cluster that it started ends with it.
+        """Return a context manager that yields a client of the cluster; a cluster that it started ends with it.
 
-        `workers`, where given, replaces the number of workers in the settings.
+        `workers`, if given, replaces the number of workers in the settings.
         """
 
     def worker_memory(self, workers: int | None = None) -> int:
-        """The bytes of memory that a worker may use on the machine that plans: by default half of the memory."""
+        """Return the bytes of memory that a worker may use on the machine that plans: by default half of the memory."""
         return int(psutil.virtual_memory().total // 2)
 
     @abstractmethod
     def expected_workers(self, workers: int | None = None) -> int | None:
-        """The number of workers; None where it is not known before the cluster runs."""
+        """Return the number of workers; None if it is not known before the cluster runs."""
 
 
 CLUSTERS: Registry[type[ClusterSettings]] = Registry("cluster")

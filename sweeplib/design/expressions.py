@@ -16,8 +16,8 @@ Number = int | float
 Function = Callable[[Mapping[str, Number]], Number]
 MAX_LENGTH = 500
 MAX_DEPTH = 50
-MAX_BITS = 1024  # the range of a double: a larger integer could only overflow
-MAX_DIGITS = 400  # more than a double has before or after the point
+MAX_BITS = 1024  # the range of a double: larger integers cannot be converted
+MAX_DIGITS = 400  # more than the digits of a double before or after the point
 
 ALLOWED = "numbers, names, + - * / // % **, comparisons, `a if c else b`, and " + ", ".join(
     ("abs", "ceil", "exp", "floor", "log", "max", "min", "round", "sqrt")
@@ -25,7 +25,7 @@ ALLOWED = "numbers, names, + - * / // % **, comparisons, `a if c else b`, and " 
 
 
 def power(base: Number, exponent: Number) -> Number:
-    """Return base**exponent as a real number, without ever building an integer that no double can hold."""
+    """Return base**exponent as a real number, without computing integers beyond the range of doubles."""
     if isinstance(base, int) and isinstance(exponent, int) and base.bit_length() * abs(exponent) > 2 * MAX_BITS:
         base = float(base)
     value: Any = base**exponent
@@ -35,7 +35,7 @@ def power(base: Number, exponent: Number) -> Number:
 
 
 def rounded(value: Number, digits: Number | None = None) -> Number:
-    """Return the value rounded to so many digits after the point, or before it where they are negative."""
+    """Return the value rounded to `digits` digits after the point, or before it if `digits` is negative."""
     if digits is None:
         return round(value)
     if abs(digits) > MAX_DIGITS:
@@ -85,9 +85,9 @@ _COMPARE: dict[type[ast.cmpop], Callable[[Number, Number], bool]] = {
 class Expression:
     """A formula over named numbers.
 
-    The text is parsed as Python and read by an interpreter that knows `ALLOWED` and nothing else: no attribute, no
-    index, no string, no other call. Parts without names are worked out at once, so that `9**9**9` or `1/0` is refused
-    here and not at some point of a sweep. InputError for anything else.
+    The text is parsed as Python and evaluated by an interpreter of `ALLOWED` only: no attributes, indices, strings or
+    other calls. Parts without names are evaluated at once, so that `9**9**9` or `1/0` is refused here and not at some
+    point of a sweep. InputError for anything else.
     """
 
     text: str
@@ -107,11 +107,11 @@ class Expression:
             self._value(_function(part), {})
 
     def evaluate(self, names: Mapping[str, Any]) -> Number:
-        """Return the value where `names` have these values; InputError unless it is a finite real number."""
+        """Return the value for these values of `names`; InputError unless it is a finite real number."""
         return self._value(self._function, {name: _operand(name, names, self.text) for name in self.names})
 
     def evaluated(self, columns: Mapping[str, Sequence[Any]], count: int) -> list[Number]:
-        """Return the values at `count` points, at which the names have the values in `columns`."""
+        """Return the values at `count` points, with the values of the names in `columns`."""
         names = sorted(self.names)
         rows = list(zip(*(columns[name] for name in names), strict=True)) if names else [()] * count
         for name in names:
@@ -142,12 +142,12 @@ class Expression:
         return self.text
 
     def __reduce__(self) -> tuple[Any, ...]:
-        """Pickled as its text."""
+        """Pickle the expression as its text."""
         return Expression, (self.text,)
 
 
 def is_symbol(name: str) -> bool:
-    """Whether an expression could use `name` as the name of a number."""
+    """Return whether an expression can use `name` as the name of a number."""
     reserved = keyword.iskeyword(name) or name in FUNCTIONS or name.startswith("_")
     return name.isidentifier() and not reserved and unicodedata.is_normalized("NFKC", name)
 
@@ -174,7 +174,7 @@ def _refuse_unknown(part: ast.expr, text: str, depth: int = 0) -> None:
 
 
 def _children(part: ast.expr, text: str) -> list[ast.expr]:
-    """Return the operands of `part`; InputError unless it is one of the few kinds that an expression is made of."""
+    """Return the operands of `part`; InputError unless it is one of the allowed kinds of parts."""
     match part:
         case ast.Constant(value=value) if type(value) in (int, float):
             return []
@@ -233,7 +233,7 @@ def _operand(name: str, names: Mapping[str, Any], text: str) -> Number:
 
 
 def _function(part: ast.expr) -> Function:
-    """Return what gives the value of a tree for named numbers; `_children` has let through all of its parts."""
+    """Return a function from named numbers to the value of a tree; all its parts have passed `_children`."""
     match part:
         case ast.Constant(value=int() | float() as value):
             return lambda _: value
@@ -257,7 +257,7 @@ def _function(part: ast.expr) -> Function:
 
 def _applied(operation: Callable[..., Number], *operands: ast.expr) -> Function:
     functions = list(map(_function, operands))
-    if len(functions) == 2:  # as most have: without a list of the operands' values
+    if len(functions) == 2:  # the common case, faster without a list of the operands' values
         first, second = functions
         return lambda names: _bounded(operation(first(names), second(names)))
     return lambda names: _bounded(operation(*[function(names) for function in functions]))
@@ -275,7 +275,7 @@ def _compared(comparisons: list[Callable[[Number, Number], bool]], operands: lis
 
 
 def _decided(functions: list[Function], by: bool) -> Function:
-    """Return what gives the first value that is true, or false, as `by` says, else the last: `or` and `and`."""
+    """Return a function for `or` (`by` true) or `and` (false): the first value with this truth value, or the last."""
 
     def decided(names: Mapping[str, Number]) -> Number:
         value: Number = not by

@@ -1,4 +1,4 @@
-"""What the names of a grid accept: fields of a Problem as their types say, symbols of expressions any number."""
+"""Valid values of the names of a grid: a Problem's field accepts its type, a symbol of expressions any number."""
 
 from collections.abc import Sequence
 from functools import cache
@@ -17,18 +17,18 @@ Symbol = int | Annotated[float, pydantic.Field(allow_inf_nan=False)]
 
 
 def field_value(name: str, value: Any) -> Any:
-    """Return `value` as the field or symbol `name` has it; InputError, its key the name, if it cannot be that."""
+    """Return `value` in the type of the field or symbol `name`; InputError, with the name as key, if it is invalid."""
     return _checked(name, (value,), key=name, indexed=False)[0]
 
 
 def field_values(name: str, values: Sequence[Any]) -> tuple[Any, ...]:
-    """Return `values` as the field or symbol `name` has them; InputError, its key `name[i]`, at the first wrong one."""
+    """Return `values` in the type of the field or symbol `name`; InputError, with key `name[i]`, if one is invalid."""
     return _checked(name, values, key=name, indexed=True)
 
 
 @cache
 def is_whole(name: str) -> bool:
-    """Whether the field `name` counts something."""
+    """Return whether the field `name` is a count, a whole number."""
     return int in (FIELD_TYPES.get(name), *get_args(FIELD_TYPES.get(name)))
 
 
@@ -54,7 +54,7 @@ def _checked(name: str, values: Sequence[Any], key: str, indexed: bool) -> tuple
 def _refusal(name: str, value: Any, details: Any) -> InputError:
     problem = f"not a value of {name}"
     if name in ("a", "a_star"):
-        return InputError(problem, value=value, expected="a finite number, or a list of them, one a unit")
+        return InputError(problem, value=value, expected="a finite number, or a list of them, one per unit")
     if is_whole(name) and isinstance(value, float) and not value.is_integer():
         return InputError(problem, value=value, expected="a whole number")
     if name not in FIELD_TYPES and not isinstance(value, float):
@@ -70,7 +70,7 @@ def _adapter(name: str) -> Any:
 
 
 def _prepared(value: Any, whole: bool) -> Any:
-    """Return 3 for 3.0 where a whole number is due, and a tuple for a list."""
+    """Return 3 for 3.0 if a whole number is required, and a tuple for a list."""
     if whole and isinstance(value, float) and value.is_integer():
         return int(value)
     return tuple(value) if isinstance(value, list) else value

@@ -1,4 +1,4 @@
-"""Grid: the points of a sweep, as axes, fixed values and the values derived from them."""
+"""Grid: the points of a sweep, from axes, fixed values and values derived from them."""
 
 import graphlib
 import itertools
@@ -36,7 +36,7 @@ RESERVED = (
     *VIEW_DIMS,
 )
 SHAPE_GROUP = re.compile(r"p\d+_k\d+")
-"""What the groups of a dataset are called that have the overlap matrices of students and teachers of one width each."""
+"""The names of the groups of a dataset that hold the overlap matrices of one pair of widths (p, k)."""
 BATCH = 4096
 
 Where = Mapping[str, Iterable[Any]]
@@ -44,7 +44,7 @@ Where = Mapping[str, Iterable[Any]]
 
 @dataclass(frozen=True)
 class Point:
-    """One point of a grid: its place along each dimension, its problem, and the values of all names there."""
+    """One point of a grid: its index along each dimension, its problem, and the values of all names."""
 
     index: tuple[int, ...]
     problem: Problem
@@ -53,14 +53,14 @@ class Point:
 
 @dataclass(frozen=True)
 class Batch:
-    """Some points of a grid: their places (points, dims), the columns of the values of all names, their problems."""
+    """Some points of a grid: their indices (points, dims), the columns of the values of all names, their problems."""
 
     places: np.ndarray
     columns: Mapping[str, list[Any]]
     problems: list[Problem]
 
     def points(self) -> Iterator[Point]:
-        """Yield them one by one."""
+        """Yield the points one by one."""
         rows = zip(*self.columns.values(), strict=True)
         for index, problem, row in zip(self.places.tolist(), self.problems, rows, strict=True):
             yield Point(tuple(index), problem, dict(zip(self.columns, row, strict=True)))
@@ -68,15 +68,15 @@ class Batch:
 
 @dataclass(frozen=True)
 class Grid:
-    """All combinations of the values of `axes`, with the `fixed` values, and those `derived` from both.
+    """All combinations of the values of `axes`, with the `fixed` values and those `derived` from both.
 
-    Names are the fields of a Problem and the symbols that expressions use; `used` are those used by expressions
-    elsewhere, such as the clock of a sweep. Axes are put in the order of the dataset.
+    Names are the fields of a Problem and the symbols of expressions; `used` are the names used by expressions outside
+    the grid, such as the clock of a sweep. Axes are sorted to the order of the dataset.
 
-    InputError, its key as in a config file, for a name that nothing knows or uses, or given twice; for a field
-    missing; for a cycle among the derived; for a point that is not a Problem, among the points of a small grid or, of
-    one with more than `PROBES`, its corners and as many others, each value of every axis among them; fewer where
-    expressions are long. InputError too for more names, axes or points than the budget has.
+    InputError, with the key of the config file, for a name that is unknown, unused or given twice; for a missing field;
+    for a cycle of derived names; for a point that is no valid Problem. All points of a small grid are checked. Of a
+    grid with more than `PROBES` points the corners and as many others are checked, which include each value of every
+    axis; fewer if expressions are long. InputError also for more names, axes or points than the limits.
     """
 
     axes: tuple[Axis, ...]
@@ -96,27 +96,27 @@ class Grid:
 
     @property
     def dims(self) -> tuple[str, ...]:
-        """The names of the dimensions, in the order of the dataset."""
+        """Return the names of the dimensions, in the order of the dataset."""
         return tuple(axis.name for axis in self.axes)
 
     @property
     def shape(self) -> tuple[int, ...]:
-        """The number of values along each dimension."""
+        """Return the number of values along each dimension."""
         return tuple(len(axis) for axis in self.axes)
 
     @property
     def size(self) -> int:
-        """The number of points."""
+        """Return the number of points."""
         return math.prod(self.shape)
 
     @property
     def names(self) -> tuple[str, ...]:
-        """Every name that has a value: swept, linked, fixed, derived."""
+        """Return every name that has a value: swept, linked, fixed, derived."""
         swept = (name for axis in self.axes for name in axis.names)
         return (*swept, *self.fixed, *self.derived)
 
     def dims_of(self, name: str) -> tuple[str, ...]:
-        """Return the dimensions on which the value of `name` depends; () where it is fixed."""
+        """Return the dimensions on which the value of `name` depends; () if it is fixed."""
         return self._dims_of[name]
 
     def values_of(self, name: str) -> tuple[Any, ...]:
@@ -125,29 +125,29 @@ class Grid:
         return tuple(value for places in _some(positions) for value in self._columns(places, (name,))[name])
 
     def origin(self, name: str) -> str:
-        """Return the key of a config that gives `name` its value."""
+        """Return the key of the config that gives `name` its value."""
         for axis in self.axes:
             if name in axis.names:
                 return "grid.zip" if axis.linked else f"grid.{name}"
         return f"derive.{name}" if name in self.derived else f"problem.{name}"
 
     def points(self, where: Where | None = None, when: Expression | None = None) -> Iterator[Point]:
-        """Yield the points in C order of `dims`: of those `where` the names of axes have one of the values given.
+        """Yield the points in C order of `dims`, with the names in `where` at one of the values given for them.
 
-        Only those at which the expression `when` is true, if there is one.
+        If `when` is given, only the points at which this expression is true.
         """
         for batch in self.batches(where, when):
             yield from batch.points()
 
     def batches(self, where: Where | None = None, when: Expression | None = None) -> Iterator["Batch"]:
-        """Yield the same points some thousands at a time, as columns."""
+        """Yield the same points as `points`, some thousands at a time, as columns."""
         for places in _some(self.positions(where)):
             yield self._batch(self._where_true(when, places))
 
     def probed(self, where: Where | None = None, when: Expression | None = None) -> Iterator[Point]:
-        """Yield the points that are left or, of many, the corners and some more before `when` is asked: see `probes`.
+        """Yield the points as `points` does, or, of many, the corners and some more before `when` is evaluated.
 
-        One at least, where `when` is true at one of those that are looked at: all, or of many `ASKED`, evenly spread.
+        At least one point, if `when` is true at one of those evaluated: all, or of many `ASKED`, evenly spread.
         """
         positions = self.positions(where)
         lengths = [len(along) for along in positions]
@@ -157,7 +157,7 @@ class Grid:
         return self._batch(found).points()
 
     def positions(self, where: Where | None = None) -> tuple[list[int], ...]:
-        """Return the places along each axis that `where` leaves, ascending; InputError if it leaves none."""
+        """Return the indices along each axis that `where` selects, ascending; InputError if it selects none."""
         where = where or {}
         swept = {name: axis for axis in self.axes for name in axis.names}
         for name in where:
@@ -168,11 +168,12 @@ class Grid:
             chosen = [axis.places(name, where[name]) for name in axis.names if name in where]
             kept.append(sorted(set(range(len(axis))).intersection(*chosen)))
         if where and not all(kept):
-            raise InputError("no point of the grid is there", value={name: list(v) for name, v in where.items()})
+            selected = {name: list(values) for name, values in where.items()}
+            raise InputError("no point of the grid has these values", value=selected)
         return tuple(kept)
 
     def size_where(self, where: Where | None = None, when: Expression | None = None) -> int:
-        """Return the number of points that `where` and `when` leave, asking `when` once for each value it can have."""
+        """Return the number of points that `where` and `when` select; `when` is evaluated once for each combination."""
         positions = self.positions(where)
         if when is None:
             return math.prod(map(len, positions))
@@ -182,10 +183,10 @@ class Grid:
         return others * sum(len(self._where_true(when, places)) for places in _some(asked))
 
     def _first_true(self, when: Expression, positions: Sequence[Sequence[int]]) -> np.ndarray:
-        """Return the place (1, dims) of a point at which `when` is true, (0, dims) if there is none among `ASKED`.
+        """Return the indices (1, dims) of a point at which `when` is true; (0, dims) if there is none among `ASKED`.
 
-        Numbers of points are multiples of one that has no divisor in common with their count, near the golden section
-        of it, so that they go everywhere.
+        The numbers of the points tried are multiples of a number near the golden section of the number of points, and
+        coprime to it, so that they are spread over the grid.
         """
         lengths = tuple(map(len, positions))
         size, most = math.prod(lengths), max(1, ASKED * self._most_probes // PROBES)
@@ -200,7 +201,7 @@ class Grid:
 
     @cached_property
     def _most_probes(self) -> int:
-        """How many probes of a large grid are looked at: `PROBES`, or fewer where its expressions are long."""
+        """Return the number of probes of a large grid: `PROBES`, or fewer if its expressions are long."""
         operations = sum(expression.operations for expression in self.derived.values())
         return max(1, min(PROBES, OPERATIONS // max(1, operations)))
 
@@ -214,7 +215,7 @@ class Grid:
         return dims
 
     def _where_true(self, when: Expression | None, places: np.ndarray) -> np.ndarray:
-        """Return those of the places at which `when` is true."""
+        """Return the points at which `when` is true."""
         if when is None:
             return places
         true = when.evaluated(self._columns(places, when.names), len(places))
@@ -225,7 +226,7 @@ class Grid:
         return Batch(places, columns, self._problems(columns, len(places)))
 
     def _columns(self, places: np.ndarray, names: Iterable[str]) -> dict[str, list[Any]]:
-        """Return the values of these names, and of those from which they are derived, at places (points, dims)."""
+        """Return the values of these names, and of those they are derived from, at the indices (points, dims)."""
         needed, count = self._needed(names), len(places)
         columns = {name: [value] * count for name, value in self.fixed.items() if name in needed}
         for axis, along in zip(self.axes, places.T.tolist(), strict=True):
@@ -238,7 +239,7 @@ class Grid:
         return columns
 
     def _needed(self, names: Iterable[str]) -> set[str]:
-        """Return the names and all those from which they are derived."""
+        """Return the names and all names from which they are derived."""
         needed, found = set(), list(names)
         while found:
             name = found.pop()
@@ -258,7 +259,7 @@ class Grid:
             raise
 
     def _refuse_derived(self, name: str, expression: Expression, where: Mapping[str, Any]) -> None:
-        """Raise InputError where the value derived from these is none of the name's."""
+        """Raise InputError if the value derived from these is not valid for the name."""
         try:
             field_value(name, expression.evaluate(where))
         except InputError as error:
@@ -274,7 +275,7 @@ class Grid:
             raise error.within(prefix="problem") from None
 
     def _problems(self, columns: Mapping[str, list[Any]], count: int) -> list[Problem]:
-        """Return the problems of some points, of which each value is valid for itself."""
+        """Return the problems of some points, whose values have been checked one by one."""
         fixed = {name: value for name, value in self.fixed.items() if name in PROBLEM_FIELDS}
         names = [name for name in columns if name in PROBLEM_FIELDS and name not in fixed]
         rows = zip(*(columns[name] for name in names), strict=True) if names else [()] * count
@@ -321,7 +322,7 @@ class Grid:
             seen[name] = key
 
     def _in_order(self) -> dict[str, Expression]:
-        """Return the derived names, each after those that it uses."""
+        """Return the derived names, each after the names that it uses."""
         known = set(self.names)
         for name, expression in self.derived.items():
             for used in sorted(expression.names - known):
@@ -353,7 +354,7 @@ class Grid:
 
 
 def _some(positions: Sequence[Sequence[int]]) -> Iterator[np.ndarray]:
-    """Yield the places (points, dims) that have these positions along each axis, in C order, thousands at a time."""
+    """Yield the indices (points, dims) with these positions along each axis, in C order, thousands at a time."""
     lengths = tuple(map(len, positions))
     for first in range(0, math.prod(lengths), BATCH):
         numbers = np.arange(first, min(first + BATCH, math.prod(lengths)))
@@ -362,7 +363,7 @@ def _some(positions: Sequence[Sequence[int]]) -> Iterator[np.ndarray]:
 
 
 def _at_positions(positions: Sequence[Sequence[int]], indices: np.ndarray) -> np.ndarray:
-    """Return the places (points, dims) that have these indices (points, dims) into the positions along each axis."""
+    """Return the positions (points, dims) along each axis that have these indices (points, dims)."""
     places = np.empty_like(indices)
     for axis, along in enumerate(positions):
         places[:, axis] = np.array(along, np.int64)[indices[:, axis]]
@@ -376,9 +377,9 @@ def _probes(lengths: Sequence[int], most: int) -> np.ndarray:
 
 
 def probes(lengths: Sequence[int], most: int = PROBES) -> Iterator[tuple[int, ...]]:
-    """Yield places of a grid of these lengths: all up to `most` of them, else its corners and `most` on its diagonal.
+    """Yield indices of points of a grid: all if at most `most`, otherwise its corners and `most` on its diagonal.
 
-    The diagonal meets each value of every axis, of axes no longer than `most`.
+    The diagonal meets each value of every axis that is no longer than `most`.
     """
     if math.prod(lengths) <= most:
         yield from itertools.product(*map(range, lengths))

@@ -1,4 +1,4 @@
-"""Sweep: a grid, seeds, the dynamics to run on them and what to make of the results."""
+"""Sweep: a grid, seeds, the dynamics to run on them, and the analyses and figures of the results."""
 
 import hashlib
 from collections.abc import Iterator, Mapping, Sequence
@@ -18,9 +18,9 @@ from sweeplib.simulation import Case, Recording
 
 @dataclass(frozen=True)
 class Run:
-    """One dynamics, the numerical options it runs with, and where it runs.
+    """One dynamics, its numerical options, and where it runs.
 
-    That is at the values of axes, or seeds, in `where`, and of these points at those at which `when` is true.
+    It runs at the values of axes, or seeds, in `where`, at those points at which `when` is true.
     """
 
     dynamics: str
@@ -31,12 +31,12 @@ class Run:
 
 @dataclass(frozen=True)
 class Sweep:
-    """All of a sweep: what a config file says, `source` its complete YAML.
+    """A complete sweep: the content of a config file; `source` is its complete YAML.
 
     `clock`, an expression over the names of the grid, multiplies the recording times point by point. `pair_by` names
-    the fields of a problem that tell random streams apart, all where None. `plugins` are modules of the user's own, or
-    absolute paths of files, which are imported here; `source` has the names of the files alone, as it is the same
-    wherever they lie. It runs on `cluster`, this machine where None.
+    the fields of a problem that distinguish random streams, all if None. `plugins` are the user's modules, or absolute
+    paths of files, and are imported here; `source` has only the file names, so that it does not depend on the folder.
+    The sweep runs on `cluster`, this machine if None.
     """
 
     name: str
@@ -59,16 +59,16 @@ class Sweep:
 
     @property
     def shape(self) -> tuple[int, ...]:
-        """The number of values along the dimensions of the grid, then of seeds."""
+        """Return the number of values along the dimensions of the grid, then of seeds."""
         return (*self.grid.shape, len(self.seeds))
 
     @cached_property
     def size(self) -> int:
-        """The number of cases of all dynamics."""
+        """Return the number of cases of all dynamics."""
         return sum(self.size_of(dynamics) for dynamics in self.runs)
 
     def size_of(self, dynamics: str) -> int:
-        """Return the number of cases of one dynamics, without going through them."""
+        """Return the number of cases of one dynamics, without enumerating them."""
         points = self.grid.size_where(self._where(dynamics), self.runs[dynamics].when)
         return points * len(self.seeds_of(dynamics))
 
@@ -81,11 +81,11 @@ class Sweep:
         return self.grid.points(self._where(dynamics), self.runs[dynamics].when)
 
     def batches(self, dynamics: str) -> Iterator[Batch]:
-        """Yield the same points some thousands at a time, as columns."""
+        """Yield the same points as `points`, some thousands at a time, as columns."""
         return self.grid.batches(self._where(dynamics), self.runs[dynamics].when)
 
     def seeds_of(self, dynamics: str) -> list[tuple[int, int]]:
-        """Return the places, among all seeds, and the values of those that one dynamics runs on."""
+        """Return the indices (among all seeds) and the values of the seeds that one dynamics runs on."""
         wanted = self._run(dynamics).where.get("seed", self.seeds)
         chosen, known = set(wanted), set(self.seeds)
         missing = next((seed for seed in wanted if seed not in known), None)
@@ -95,7 +95,7 @@ class Sweep:
         return [(place, checked_seed(seed)) for place, seed in enumerate(self.seeds) if seed in chosen]
 
     def shared(self, dynamics: str) -> dict[str, Any]:
-        """Return what the cases of one dynamics have in common: all but their problem, clock and seed."""
+        """Return the fields that all cases of one dynamics share: all but their problem, clock and seed."""
         return {
             "dynamics": dynamics,
             "recording": self.recording,
@@ -105,7 +105,7 @@ class Sweep:
         }
 
     def clocks(self, columns: Mapping[str, Sequence[Any]], count: int) -> list[float]:
-        """Return what the recording times are multiplied by at points; InputError unless it is positive."""
+        """Return the factors of the recording times at points; InputError unless they are positive."""
         if self.clock is None:
             return [1.0] * count
         try:
@@ -116,12 +116,12 @@ class Sweep:
         at = next((at for at, value in enumerate(values) if value <= 0), None)
         if at is not None:
             where = ", ".join(f"{name}={columns[name][at]}" for name in sorted(self.clock.names))
-            problem = f"the clock stands still: {self.clock} at {where}"
+            problem = f"the clock is not positive: {self.clock} at {where}"
             raise InputError(problem, key="times.scale", value=values[at], expected="a number greater than 0")
         return values
 
     def cases(self, dynamics: str) -> Iterator[tuple[tuple[int, ...], Case]]:
-        """Yield the index over (dimensions of the grid, seed) and the case, in C order, of all that a dynamics runs on.
+        """Yield the index over (dimensions of the grid, seed) and the case, in C order, of each case of a dynamics.
 
         The cases of one point share its Problem.
         """
@@ -133,7 +133,7 @@ class Sweep:
                     yield (*index, place), Case(problem=problem, seed=seed, clock=clock, **shared)
 
     def probed(self, dynamics: str) -> Iterator[tuple[Point, Case]]:
-        """Yield the points, of many a few, that a dynamics runs on, each with its first case: see `Grid.probed`."""
+        """Yield the probed points of a dynamics, each with its first case: see `Grid.probed`."""
         wanted, shared = self._run(dynamics).where.get("seed"), self.shared(dynamics)
         seed = self.seeds[0] if wanted is None else self.seeds_of(dynamics)[0][1]
         for point in self.grid.probed(self._where(dynamics), self.runs[dynamics].when):
@@ -141,9 +141,9 @@ class Sweep:
             yield point, Case(problem=point.problem, seed=seed, clock=clock, **shared)
 
     def numerics(self, dynamics: str) -> str:
-        """Return a hash of the identities of one dynamics' cases, at the probed points: what a stage that runs reads.
+        """Return a hash of the identities of one dynamics' cases, at the probed points; a workflow reruns on a change.
 
-        It changes with all that can change a number of a result, and with no message, label or check of input.
+        It changes with everything that can change a number of a result, not with messages, labels or input checks.
         """
         digest = hashlib.blake2b(digest_size=16)
         for _, case in self.probed(dynamics):
@@ -151,7 +151,7 @@ class Sweep:
         return digest.hexdigest()
 
     def drawing(self, figure: str) -> dict[str, Any]:
-        """Return the options of a figure, a hash of published values in place of their files: what draws it anew."""
+        """Return the options of a figure, with published values as a hash of their content: redraws depend on this."""
         options = self.figures[figure]
         files = options.get("reference")
         return {**options, "reference": references_digest(files)} if isinstance(files, list) else dict(options)
@@ -162,5 +162,5 @@ class Sweep:
         return self.runs[dynamics]
 
     def _where(self, dynamics: str) -> dict[str, tuple[Any, ...]]:
-        """Return where on the grid a dynamics runs."""
+        """Return the part of the grid where a dynamics runs."""
         return {name: values for name, values in self._run(dynamics).where.items() if name != "seed"}

@@ -1,1 +1,1 @@
-"""How a sweep runs: its plan, the cluster, the blocks of cases and their limits."""
+"""Execution of a sweep: its plan, the cluster, the blocks of cases and their limits."""

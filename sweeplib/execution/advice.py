@@ -1,4 +1,4 @@
-"""What a plan says of its cost: which dynamics takes most of it, and what would take less, as measured here."""
+"""Advice of a plan: which dynamics takes most of the time, and which alternative was measured to be cheaper here."""
 
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field, replace
@@ -14,7 +14,7 @@ if TYPE_CHECKING:
     from sweeplib.execution.plan import DynamicsPlan
 
 ADVISED_SECONDS = 60.0
-"""A sweep that takes less of one processor needs no advice."""
+"""CPU seconds below which a sweep gets no advice."""
 
 LEAST_SHARE, LEAST_FACTOR = 0.5, 2.0
 MEASURED_SECONDS = 0.5
@@ -22,9 +22,9 @@ MEASURED_SECONDS = 0.5
 
 @dataclass(frozen=True)
 class Alternative:
-    """A cheaper dynamics, or the same one with other options, that can take the place of the dynamics `replaced`.
+    """A cheaper dynamics, or the same dynamics with other options, that can replace the dynamics `replaced`.
 
-    `is_` says what the other dynamics is. Only cases whose options have the values in `when` are considered.
+    `is_` completes the sentence "DYNAMICS ... cheaper". Only cases whose options have the values `when` are considered.
     """
 
     replaced: str
@@ -34,7 +34,7 @@ class Alternative:
     when: Mapping[str, bool] = field(default_factory=dict)
 
     def case(self, case: Case) -> Case | None:
-        """The case to run instead; None where the alternative does not apply or changes nothing."""
+        """Return the alternative case; None if the alternative does not apply or changes nothing."""
         now = case.numerical_options().model_dump()
         if any(now[name] != value for name, value in self.when.items()):
             return None
@@ -49,10 +49,10 @@ class Alternative:
         return other
 
     def description(self, case: Case) -> str:
-        """The alternative to a case, in words."""
+        """Return the start of a sentence about the alternative to a case."""
         now = case.numerical_options().model_dump()
-        given = {name: "the default" if now[name] is None else _power(now[name]) for name in self.options}
-        changed = [f"{name} {_power(value)} instead of {given[name]}" for name, value in self.options.items()]
+        present = {name: "the default" if now[name] is None else _power(now[name]) for name in self.options}
+        changed = [f"{name} {_power(value)} instead of {present[name]}" for name, value in self.options.items()]
         return f"{self.dynamics} {self.is_}" if not changed else " and ".join(changed) + " is"
 
 
@@ -67,10 +67,10 @@ ALTERNATIVES = (
 
 @dataclass(frozen=True)
 class Advice:
-    """A dynamics takes this `share` of a sweep's time.
+    """The cost of a dynamics: its `share` of a sweep's time, and an alternative if there is one.
 
-    Where `sgd` is in the sweep too, a case takes `times_sgd` as long as one of it. Where an alternative was found, it
-    is `instead`, and `cheaper` so many times, at input dimensions from the first to the second of `d`.
+    If the sweep also has `sgd`, a case takes `times_sgd` as long as a case of `sgd`. `instead` describes an alternative
+    that is cheaper by the factor `cheaper`, at input dimensions from the first to the second entry of `d`.
     """
 
     dynamics: str
@@ -83,7 +83,7 @@ class Advice:
 
     @property
     def text(self) -> str:
-        """The advice in words."""
+        """Return the advice as a sentence."""
         beside = f", a case {_number(self.times_sgd)} times as long as one of {self.sgd}" if self.sgd else ""
         says = f"{self.dynamics} takes {100 * self.share:.0f} % of the time{beside}"
         if self.instead is None:
@@ -96,17 +96,17 @@ class Advice:
 def advice(
     parts: Mapping[str, "DynamicsPlan"], pilots: Mapping[str, Mapping[str, Pilot]], calibration: Calibration
 ) -> Iterator[Advice]:
-    """What is to be said of the parts of a plan, each with the pilots of its layouts; alternatives are measured."""
+    """Yield the advice for the parts of a plan, each with the pilots of its layouts; alternatives are measured."""
     total = sum(part.cpu_seconds for part in parts.values())
     for name, part in parts.items():
         if total >= ADVISED_SECONDS and part.cpu_seconds >= LEAST_SHARE * total:
-            found = _with_alternative(_of(name, parts, total), part, pilots[name], calibration)
+            found = _with_alternative(_cost_share(name, parts, total), part, pilots[name], calibration)
             if found.instead or len(parts) > 1:
                 yield found
 
 
-def _of(name: str, parts: Mapping[str, "DynamicsPlan"], total: float) -> Advice:
-    """What a dynamics takes, and what beside one of SGD where it is deterministic."""
+def _cost_share(name: str, parts: Mapping[str, "DynamicsPlan"], total: float) -> Advice:
+    """Return the share of a dynamics and, if it is deterministic, its cost relative to SGD."""
     part = parts[name]
     found = Advice(name, part.cpu_seconds / total)
     sgd = next((other for other in ("sgd_chain", "sgd") if other in parts and parts[other].todo), None)
@@ -118,7 +118,7 @@ def _of(name: str, parts: Mapping[str, "DynamicsPlan"], total: float) -> Advice:
 def _with_alternative(
     found: Advice, part: "DynamicsPlan", pilots: Mapping[str, Pilot], calibration: Calibration
 ) -> Advice:
-    """The advice with the cheapest alternative, if there is one, for the layout that takes most of the time."""
+    """Return the advice with the cheapest alternative, if any, for the layout that takes most of the time."""
     layout = max(part.layouts, key=lambda name: part.layouts[name].cpu_seconds)
     first, seconds = pilots[layout].cases[0], part.layouts[layout].seconds
     for alternative in ALTERNATIVES:
@@ -131,7 +131,7 @@ def _with_alternative(
 
 
 def _cost(alternative: Alternative, pilot: Pilot, calibration: Calibration) -> float | None:
-    """The seconds that a case of a pilot would take; None where it does not apply to all, or cannot be measured."""
+    """Return the seconds per case of an alternative; None if it does not apply to all cases or cannot be measured."""
     cases = [other for case in pilot.cases if (other := alternative.case(case))]
     if len(cases) < len(pilot.cases):
         return None

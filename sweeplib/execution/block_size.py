@@ -1,4 +1,4 @@
-"""How many cases a block has: some seconds of work, in whole groups of the lanes in which they are computed."""
+"""The number of cases per block: some seconds of work, in whole groups of the lanes in which they are computed."""
 
 import math
 
@@ -16,15 +16,15 @@ Lanes = tuple[int, int]
 
 
 def lanes_of(dynamics: str) -> Lanes:
-    """The widths, from the narrowest to the widest, of the groups in which a dynamics computes its cases."""
+    """Return the smallest and the largest number of cases that a dynamics computes in one group of lanes."""
     return DYNAMICS[dynamics].lanes
 
 
 def block_size(seconds: float, nbytes: int, lanes: Lanes = (1, 1)) -> int:
-    """Cases a block: about 2 s of work, in [16, 2048], a group of lanes at least, and whole groups only.
+    """Return the number of cases per block: about 2 s of work, from 16 to 2048, in whole groups of lanes.
 
-    Fewer where these take more than a minute or the chunk 64 MiB. A minute, as it is what a crash may cost a worker,
-    and what the last worker may keep the others waiting.
+    The number is smaller if these take more than a minute or the chunk exceeds 64 MiB. A minute is the work that a
+    crash may cost a worker, and the time for which the last worker may keep the others waiting.
     """
     least = max(FEWEST_CASES, lanes[1])
     cases = min(max(int(BLOCK_SECONDS / max(seconds, 1e-9)), least), MOST_CASES, max(1, BLOCK_BYTES // nbytes))
@@ -34,7 +34,7 @@ def block_size(seconds: float, nbytes: int, lanes: Lanes = (1, 1)) -> int:
 
 
 def even(size: int, cases: int, lanes: Lanes = (1, 1)) -> int:
-    """The block size that makes as many blocks of `cases` as `size` does, all but equal, of whole groups of lanes."""
+    """Return the block size that divides `cases` evenly into as many blocks as `size` does, in groups of lanes."""
     if not cases:
         return size
     equal = -(-cases // -(-cases // size))
@@ -43,7 +43,7 @@ def even(size: int, cases: int, lanes: Lanes = (1, 1)) -> int:
 
 
 def case_bytes(case: Case) -> int:
-    """The bytes of a case's results before compression, its status and index included."""
+    """Return the bytes of a case's results before compression, including its status and index."""
     return sum(map(_nbytes, recorded_variables(case).values())) + 33
 
 

@@ -1,4 +1,4 @@
-"""The worker's task: compute what is missing of one block, and commit it."""
+"""The task of a worker: compute the missing cases of one block and store them."""
 
 import os
 import socket
@@ -28,14 +28,14 @@ if TYPE_CHECKING:
     from distributed import Worker
 
 MEMORY_SHARE = 0.9
-"""Of what a worker may take, what a process of cases may: Dask ends a worker at 95 %."""
+"""The fraction of a worker's memory that a process of cases may take; Dask ends a worker at 95 %."""
 
 
 @dataclass(frozen=True)
 class Block:
-    """A block of the run store as a task: a few hundred bytes, as the cases themselves are read from the store.
+    """A block of the run store as a task of a few hundred bytes; the cases are read from the store.
 
-    `positions` are the rows within the block that the sweep wants, a range where it can be; each is expected to take
+    `positions` are the rows within the block that the sweep needs, a range if possible. Each is expected to take
     `seconds_a_case`, which was `measured` or is a guess. A case of a `suspect` block may end its process.
     """
 
@@ -52,22 +52,22 @@ class Block:
 
     @property
     def name(self) -> str:
-        """The block's name among those of its sweep."""
+        """Return the block's name, unique within its sweep."""
         return f"{self.dynamics}/{self.layout}/{self.number}"
 
     @property
     def seconds(self) -> float:
-        """The seconds that the block is expected to take."""
+        """Return the seconds that the block is expected to take."""
         return self.seconds_a_case * len(self.positions)
 
     def open(self) -> Layout:
-        """The layout of the block."""
+        """Return the layout of the block."""
         return Layout(Path(self.directory) / "runs.zarr" / self.dynamics / self.layout)
 
 
 @dataclass(frozen=True)
 class BlockReport:
-    """What a task did: how many cases it computed, by status, and how many it found done."""
+    """The report of a task: the number of cases it computed, by status, and the number it found done."""
 
     computed: dict[str, int]
     found: int
@@ -75,10 +75,10 @@ class BlockReport:
 
 
 def run_block(block: Block) -> BlockReport:
-    """What became of a block, whose wanted cases are all in the store from now on.
+    """Compute the missing cases of a block, store all results, and return the report.
 
-    Only missing cases are computed: here, or in a child process if the block is `suspect`, or was begun by a process
-    that did not live to finish it. Data are committed before their status, the status before the journal's line.
+    The cases run in this process, or in a child process if the block is `suspect` or a process died while computing it.
+    The data are written before the status, and the status before the line in the journal.
     """
     import_plugins(block.plugins)
     started = time.perf_counter()
@@ -99,7 +99,7 @@ def _missing(block: Block, layout: Layout) -> np.ndarray:
 
 
 def _cases(block: Block, layout: Layout, positions: np.ndarray) -> list[Case]:
-    """The cases of some rows of a block. SweeplibError unless their results would be the ones that were asked for."""
+    """Return the cases of some rows of a block; SweeplibError if this code would compute other results than planned."""
     rows = layout.block(block.number)
     ids = layout.stored_ids(rows)
     cases = cases_of(layout.shared, layout.rows(rows).at(positions))
@@ -111,7 +111,7 @@ def _cases(block: Block, layout: Layout, positions: np.ndarray) -> list[Case]:
 
 
 def _commit(block: Block, layout: Layout, missing: np.ndarray, *, apart: bool) -> dict[str, int]:
-    """Compute and write the missing cases; their number by status."""
+    """Compute and write the missing cases; return their number by status."""
     cases = _cases(block, layout, missing)
     data = {name: layout.empty(name, len(cases)) for name in layout.variables}
     status = np.empty(len(cases), np.uint8)
@@ -125,7 +125,7 @@ def _commit(block: Block, layout: Layout, missing: np.ndarray, *, apart: bool) -
 
 
 def _computed(block: Block, cases: list[Case], *, apart: bool) -> Records:
-    """The records of cases of one shape, with a description on disk of each that did not end well."""
+    """Return the records of cases of one shape; each case that did not end well is described on disk."""
     allowance = Allowance(block.timeout, block.seconds_a_case if block.measured else None, _memory())
 
     def failed(case: Case, status: Status, trouble: Trouble | None) -> None:
@@ -139,13 +139,13 @@ def _computed(block: Block, cases: list[Case], *, apart: bool) -> Records:
 
 
 def _may_end() -> bool:
-    """Whether this process is a worker of its own, whose end costs no more than what it is doing."""
+    """Return whether this process is a worker of its own, so that its death costs only its current block."""
     worker = _worker()
     return worker is not None and not worker.address.startswith("inproc:")
 
 
 def _memory() -> int | None:
-    """The bytes that a process of cases may take: what this worker may."""
+    """Return the bytes of memory that a process of cases may take: those of this worker."""
     worker = _worker()
     limit = worker.memory_manager.memory_limit if worker is not None else None
     return None if limit is None else int(MEMORY_SHARE * limit)
@@ -161,7 +161,7 @@ def _worker() -> "Worker | None":
 
 
 def _by_shape(cases: list[Case]) -> list[list[int]]:
-    """The places of the cases that can be run together."""
+    """Return the indices of the cases that can be run together."""
     places: dict[Hashable, list[int]] = {}
     for place, case in enumerate(cases):
         places.setdefault(case.shape, []).append(place)

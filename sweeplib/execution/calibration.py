@@ -1,7 +1,7 @@
-"""What a case costs on this machine: seconds measured on a few real cases, in a process of their own.
+"""The cost of a case on this machine, measured on a few real cases in a separate process.
 
-A case may kill its process, hang it or take all memory, in a pilot as anywhere: then the pilot is given up, its cost is
-extrapolated, and the run finds the case.
+A case may kill its process, hang, or take all memory, in a pilot as in the run. Then the pilot is given up and its cost
+is extrapolated; the run identifies the case.
 """
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
@@ -21,7 +21,7 @@ from sweeplib.simulation import Case, case_work
 PILOT_SECONDS = 1.5
 PILOT_CASES = 128
 PAIR = 2
-"""Cases of which a kernel sees arrays laid out as those of many: of one, it would be compiled for another layout."""
+"""The number of cases with which a kernel is compiled: arrays of a single case have another memory layout."""
 
 LEAST_SECONDS = 0.1
 HANG_SECONDS = 10.0
@@ -32,25 +32,25 @@ SECONDS_A_WORK_UNIT = 1e-10
 
 @dataclass(frozen=True)
 class Pilot:
-    """Cases of one layout that stand for all, the costliest first; `name` tells it from the other pilots."""
+    """Cases of one layout that represent it, the costliest first; `name` distinguishes it from the other pilots."""
 
     name: str
     cases: tuple[Case, ...]
 
     @property
     def dynamics(self) -> str:
-        """The dynamics of the cases."""
+        """Return the name of the dynamics of the cases."""
         return self.cases[0].dynamics
 
     @property
     def kind(self) -> tuple[str, ...]:
-        """What needs kernels of its own."""
+        """Return the properties that determine which kernels are compiled."""
         problem = self.cases[0].problem
         return (self.dynamics, problem.activation, problem.teacher, problem.target)
 
     @property
     def title(self) -> str:
-        """What it measures, for a reader."""
+        """Return a description of the measured cases."""
         problem = self.cases[0].problem
         taught = problem.teacher if problem.target == "committee" else problem.target
         pair = problem.activation if taught == problem.activation else f"{problem.activation} of {taught}"
@@ -58,23 +58,23 @@ class Pilot:
 
     @cached_property
     def work_a_case(self) -> float:
-        """The nominal work of a case of the layout."""
+        """Return the nominal work of a case of the layout."""
         return sum(map(case_work, self.cases)) / len(self.cases)
 
 
 @dataclass(frozen=True)
 class Cost:
-    """Seconds a case; `measured`, or extrapolated from other cases of the dynamics."""
+    """Seconds per case; `measured`, or extrapolated from other cases of the dynamics."""
 
     seconds: float
     measured: bool
 
 
 class Calibration:
-    """A process that measures; it starts with the context, so that its imports are done when the pilots are known.
+    """A process that measures costs; it starts with the context, so that its imports overlap with other work.
 
-    A pilot that takes more than `memory` bytes is ended, and one that takes `hang_seconds` longer than it is measured
-    for: ten, or the `timeout` of a case where that is less.
+    A pilot is ended if it takes more than `memory` bytes, or `hang_seconds` longer than its measurement: ten seconds,
+    or the `timeout` of a case if that is less.
     """
 
     def __init__(
@@ -98,13 +98,13 @@ class Calibration:
         return self
 
     def __exit__(self, *_: object) -> None:
-        """End it, whatever it does."""
+        """End the process, even while it computes."""
         self.child.close()
 
     def costs(self, pilots: Iterable[Pilot]) -> dict[str, Cost]:
-        """What a case costs, by the pilot's name, after about 1.5 s of measuring in all, or 0.1 s a pilot if more.
+        """Return the cost of a case by the pilot's name; measures for 1.5 s in total, and at least 0.1 s per pilot.
 
-        Compilation comes first and does not count; it leaves the kernels in numba's cache, where the workers find them.
+        Compilation comes first and is not counted; it leaves the kernels in numba's cache, where the workers find them.
         """
         ordered = sorted(pilots, key=lambda pilot: (pilot.kind, pilot.work_a_case))
         seconds = PILOT_SECONDS / max(1, len({pilot.dynamics for pilot in ordered}))
@@ -114,7 +114,7 @@ class Calibration:
         return _extrapolated(ordered, self._seconds, self._least)
 
     def _measure(self, pilots: Sequence[Pilot], seconds: float) -> None:
-        """Measure the pilots of a dynamics, until one's time is up: the costlier ones' would be, too."""
+        """Measure the pilots of a dynamics, the cheapest first, until one exceeds its time."""
         for _, group in groupby(pilots, key=lambda pilot: pilot.kind):
             some = list(group)
             others = f" and {len(some) - 1} more" if len(some) > 1 else ""
@@ -130,23 +130,23 @@ class Calibration:
                 continue
 
     def compile(self, pilot: Pilot) -> None:
-        """Let the process compile what a pilot needs, if it was not told to before. EndedError if that ends it."""
+        """Compile what a pilot needs in the process, unless that was done before. EndedError if the process ends."""
         if pilot.kind not in self._compiled:
             self._compiled.add(pilot.kind)
             with self.steps.step(f"compiling {pilot.title}"):
                 self._asked(pilot, self.setup_seconds, compiled, pilot.cases[:PAIR])
 
     def cost(self, pilot: Pilot, seconds: float) -> float:
-        """The seconds that a case of a pilot takes, measured for so long; EndedError if that ends the process.
+        """Return the seconds per case of a pilot, measured for `seconds`; EndedError if the process ends.
 
-        A line says so, and the next pilot is measured in a new process.
+        In that case a line is written, and the next pilot is measured in a new process.
         """
         self._asked(pilot, self.setup_seconds, compiled, pilot.cases[:PAIR])
         taken, done = self._asked(pilot, seconds + self.hang_seconds, measured, pilot.cases, seconds)
         return taken / done if done > 0 else taken
 
     def _asked(self, pilot: Pilot, seconds: float, task: Callable[..., Any], *args: Any) -> Any:
-        """What a task returns that may take so many seconds, compilation aside."""
+        """Return the result of a task that may take `seconds`, not counting compilation."""
         if self._deaths >= MOST_DEATHS:
             raise DiedError(Trouble("too many processes died"))
         try:
@@ -163,9 +163,9 @@ class Calibration:
 def _extrapolated(
     pilots: Sequence[Pilot], measured: Mapping[str, float], least: Mapping[str, float]
 ) -> dict[str, Cost]:
-    """What a case of each pilot costs: measured, or its work at the rate of its dynamics' costliest that is known.
+    """Return the cost of a case of each pilot: measured, or its work at the rate of the costliest known pilot.
 
-    Of some only what they cost at `least` is known.
+    Rates are per dynamics. `least` has lower bounds of the cost of pilots that exceeded their time.
     """
     rates: dict[str, float] = {}
     known = {**least, **measured}

@@ -1,8 +1,8 @@
-"""A child process that computes what may kill it, hang, or take all memory.
+"""A child process for computations that may kill it, hang, or take all memory.
 
-The child imports sweeplib and the plugins once, and forks. The fork is given one task after the other. Where a task
-ends it, the next one is given to a new fork, which costs milliseconds; where a task takes too long or too much memory,
-the fork is killed.
+The child imports sweeplib and the plugins once, and forks. The fork computes one task after the other. If a task ends
+the fork, the next task gets a new fork, which costs milliseconds; if a task takes too long or too much memory, the fork
+is killed.
 """
 
 import faulthandler
@@ -27,7 +27,7 @@ from sweeplib.execution.time_limit import ENDED, time_limit
 from sweeplib.process.troubles import MOST_OF_A_TRACEBACK, Trouble, bounded
 
 ONE_THREAD = ("OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS", "MKL_NUM_THREADS", "NUMBA_NUM_THREADS")
-"""The variables of the environment that give each process of many on a machine one thread."""
+"""The environment variables that limit a process to one thread."""
 
 STARTED = """\
 import sys
@@ -43,7 +43,7 @@ TICK = 0.02
 
 
 class RaisedError(Exception):
-    """A task raised something."""
+    """A task raised an exception."""
 
     def __init__(self, trouble: Trouble) -> None:
         super().__init__(trouble.exception)
@@ -51,7 +51,7 @@ class RaisedError(Exception):
 
 
 class EndedError(Exception):
-    """A task ended its process, or the process was ended for it; `trouble` says how, and where it was."""
+    """A task ended its process, or exceeded a limit; `trouble` describes how, and where it was."""
 
     def __init__(self, trouble: Trouble) -> None:
         super().__init__(trouble.exception)
@@ -63,32 +63,32 @@ class DiedError(EndedError):
 
 
 class TimeUpError(EndedError):
-    """The task took longer than it may."""
+    """The task exceeded its time limit."""
 
 
 class MemoryUpError(EndedError):
-    """The process took more memory than it may."""
+    """The process exceeded its memory limit."""
 
 
 class Limits(NamedTuple):
-    """What a task may take: seconds, which do not pass while numba compiles, and bytes of memory; None is no limit."""
+    """Limits of a task: seconds, without the time in which numba compiles, and bytes of memory; None is no limit."""
 
     seconds: float | None = None
     memory: int | None = None
 
 
 class Child:
-    """The process and its forks; it starts at once, so that its imports are done when there is a task."""
+    """The process and its forks; it starts at once, so that its imports are done before the first task."""
 
     def __init__(self, plugins: Sequence[str] = ()) -> None:
         self._plugins = tuple(plugins)
         self._start()
 
     def call(self, function: Callable[..., Any], *args: Any, limits: Limits = Limits()) -> Any:  # noqa: B008
-        """What `function(*args)` returns there; both are pickled.
+        """Return the result of `function(*args)` in the child; function, arguments and result are pickled.
 
-        Raises RaisedError where it raises, DiedError, TimeUpError or MemoryUpError where its process is ended, and
-        SweeplibError where the process cannot be started.
+        RaisedError if the function raises; DiedError, TimeUpError or MemoryUpError if the process ended; SweeplibError
+        if the process cannot be started.
         """
         if not self._ready:
             self._await()
@@ -105,7 +105,7 @@ class Child:
         return value
 
     def close(self) -> None:
-        """End the process, and with it its fork."""
+        """End the process and its fork."""
         self._connection.close()
         self.process.kill()
         self.process.wait()
@@ -123,27 +123,27 @@ class Child:
                 stderr=self._errors,
                 pass_fds=[theirs.fileno()],
                 env=os.environ | dict.fromkeys(ONE_THREAD, "1"),
-                start_new_session=True,  # an interrupt is the asker's to answer
+                start_new_session=True,  # Ctrl-C reaches only the asker, which decides
             )
-        with suppress(OSError):  # told when it is asked
+        with suppress(OSError):  # the error is raised when the first task is sent
             self._connection.send(sys.path)
             self._connection.send(self._plugins)
 
     def _await(self) -> None:
-        """Wait until the process is ready. SweeplibError where its imports fail, or do not come to an end."""
+        """Wait until the process is ready. SweeplibError if its imports fail or take too long."""
         try:
             if not self._connection.poll(START_SECONDS):
                 raise SweeplibError(f"a process for the cases is not ready: imports take over {START_SECONDS:g} s")
             self._ready = self._connection.recv()
         except (EOFError, OSError):
-            status = _said(self.process.wait())
+            status = _exit_description(self.process.wait())
             self._errors.seek(0)
-            lines = self._errors.read().decode("utf-8", "replace").strip().splitlines() or ["it says nothing"]
+            lines = self._errors.read().decode("utf-8", "replace").strip().splitlines() or ["it printed nothing"]
             raise SweeplibError(f"a process for the cases does not start ({status}): {lines[-1]}") from None
 
 
 def main(asker: Connection) -> None:
-    """Run the tasks that come through a connection until the asker is gone."""
+    """Run the tasks that arrive on a connection until the asker is gone."""
     import_plugins(asker.recv())
     asker.send(True)
     fork: _Fork | None = None
@@ -175,7 +175,7 @@ class _Fork:
         theirs.close()
 
     def answer(self, task: bytes, limits: Limits) -> bytes | tuple[type[EndedError], Trouble]:
-        """What the fork answers, or what came of it. Raises EOFError when the asker is gone."""
+        """Return the fork's pickled answer, or the reason why it ended. EOFError if the asker is gone."""
         end = None if limits.seconds is None else time.monotonic() + limits.seconds + COMPILE_SECONDS
         try:
             memory = psutil.Process(self.process.pid)
@@ -188,7 +188,8 @@ class _Fork:
                 if self.connection in ready:
                     return self.connection.recv_bytes()
                 if end is not None and time.monotonic() > end:
-                    return TimeUpError, Trouble(f"no end in {limits.seconds:g} s, and {COMPILE_SECONDS:g} s to compile")
+                    text = f"not finished after {limits.seconds:g} s plus {COMPILE_SECONDS:g} s for compilation"
+                    return TimeUpError, Trouble(text)
                 if limits.memory is not None and _bytes_of(memory) > limits.memory:
                     return MemoryUpError, Trouble(f"it took more than {limits.memory / 2**20:.0f} MiB of memory")
         except (EOFError, OSError, psutil.Error):
@@ -208,12 +209,12 @@ class _Fork:
         self.report.seek(0)
         where = bounded(self.report.read().decode("utf-8", "replace"), MOST_OF_A_TRACEBACK)
         if where.startswith(ENDED):
-            return TimeUpError, Trouble(f"no end in {limits.seconds:.3g} s", where)
-        return DiedError, Trouble(f"its process died ({_said(self.process.exitcode)})", where)
+            return TimeUpError, Trouble(f"not finished after {limits.seconds:.3g} s", where)
+        return DiedError, Trouble(f"its process died ({_exit_description(self.process.exitcode)})", where)
 
 
 def _compute(connection: Connection, report: IO[bytes], others: Sequence[Connection]) -> None:
-    """Compute tasks until there are no more. What crashes says where, in the report."""
+    """Compute tasks until there are no more. A crash writes its location to the report."""
     for other in others:
         other.close()
     faulthandler.enable(report)
@@ -239,7 +240,7 @@ def _bytes_of(process: psutil.Process) -> int:
         return 0
 
 
-def _said(exitcode: int | None) -> str:
+def _exit_description(exitcode: int | None) -> str:
     if exitcode is not None and exitcode < 0:
         with suppress(ValueError):
             return signal.Signals(-exitcode).name

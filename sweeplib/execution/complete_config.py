@@ -1,4 +1,4 @@
-"""The complete config of a sweep, beside its results."""
+"""The complete config of a sweep, written beside its results."""
 
 from collections.abc import Iterator, Sequence
 from pathlib import Path
@@ -14,9 +14,9 @@ if TYPE_CHECKING:
 
 
 def write_complete_config(sweep: "Sweep", directory: Path) -> Path:
-    """The path of config.yaml in a sweep's directory: the same sweep, loaded from there.
+    """Write config.yaml, which loads the same sweep, into a sweep's directory; return its path.
 
-    The paths of plugins and of published values are relative to it, so that a project can be moved, or copied, with its
+    The paths of plugins and published values are relative to it, so that a project can be moved or copied with its
     results.
     """
     files = {place: seen_from(names, directory) for place, names in _named_files(sweep) if names}
@@ -24,7 +24,7 @@ def write_complete_config(sweep: "Sweep", directory: Path) -> Path:
 
 
 def _named_files(sweep: "Sweep") -> Iterator[tuple[tuple[str, ...], Sequence[str]]]:
-    """The lists of files that a sweep names, under the keys of its config at which they stand."""
+    """Yield the lists of files that a sweep names, with the keys of its config under which they are."""
     yield ("plugins",), sweep.plugins
     for name, options in sweep.figures.items():
         if isinstance(options.get("reference"), list):
@@ -32,7 +32,7 @@ def _named_files(sweep: "Sweep") -> Iterator[tuple[tuple[str, ...], Sequence[str
 
 
 def _with_files(source: str, files: dict[tuple[str, ...], list[str]]) -> str:
-    """The same YAML, all else as it was written, with these lists of files."""
+    """Return the YAML text with these lists of files and everything else unchanged."""
     root = yaml.compose(source, yaml.SafeLoader)
     for place, names in files.items():
         if (node := _at(root, place)) is not None:
@@ -41,7 +41,7 @@ def _with_files(source: str, files: dict[tuple[str, ...], list[str]]) -> str:
 
 
 def _at(node: yaml.Node | None, place: tuple[str, ...]) -> yaml.Node | None:
-    """The node under some keys; None where there is none."""
+    """Return the node under some keys; None if there is none."""
     for key in place:
         node = next((value for found, value in node.value if found.value == key), None) if node is not None else None
     return node

@@ -1,4 +1,4 @@
-"""A cluster for the time of a run, which ends at once when the run is interrupted."""
+"""A cluster for the duration of a run; it ends at once when the run is interrupted."""
 
 import logging
 from collections.abc import Iterator
@@ -15,10 +15,10 @@ if TYPE_CHECKING:
 
 @contextmanager
 def connected(cluster: "ClusterSettings", workers: int | None) -> Iterator["Client"]:
-    """A client of the cluster, whose processes on this machine import nothing from the working directory.
+    """Yield a client of the cluster, whose processes on this machine import nothing from the working directory.
 
-    SweeplibError where the scheduler cannot be reached. Interrupted, the processes that were started are killed: no
-    result that is in the store is lost with them.
+    SweeplibError if the scheduler cannot be reached. On an interrupt the processes that were started are killed;
+    results in the store are not lost.
     """
     before = set(descendants())
     with nothing_imported_from_here(), ExitStack() as stack:
@@ -31,14 +31,14 @@ def connected(cluster: "ClusterSettings", workers: int | None) -> Iterator["Clie
             yield client
         except KeyboardInterrupt:
             for nanny in getattr(client.cluster, "workers", {}).values():
-                nanny.close_gracefully()  # else it starts another worker
+                nanny.close_gracefully()  # otherwise the nanny starts another worker
             end([process for process in descendants() if process not in before])
             raise
 
 
 @contextmanager
 def _said_once() -> Iterator[None]:
-    """A context within which a client does not say by itself that it has lost its scheduler."""
+    """Return a context in which a client does not log that it has lost its scheduler."""
     log = logging.getLogger("distributed.client")
     before = log.level
     log.setLevel(logging.CRITICAL)

@@ -1,4 +1,4 @@
-"""Blocks through Dask: a window of futures at a time, as long as there are workers to run them."""
+"""Blocks run through Dask: a limited number of futures at a time, as long as there are workers."""
 
 import asyncio
 import time
@@ -19,9 +19,9 @@ if TYPE_CHECKING:
 MOST_FUTURES = 10_000
 FUTURES_A_THREAD = 20
 MOST_LOSSES = 2
-"""How often Dask may give up a block, each time after several workers: its cases kill one at most (`blocks`)."""
+"""How often Dask may give up a block, each time after several lost workers: its cases kill at most one (`blocks`)."""
 STEADY_SECONDS = 30.0
-"""Seconds that workers have to live to count as back, unless a block is done before."""
+"""Seconds that workers must live to count as returned, unless a block is done earlier."""
 
 SECONDS_BETWEEN_LOOKS = 1.0
 SECONDS_BETWEEN_NEWS = 300.0
@@ -33,11 +33,11 @@ def dispatched(
     say: Callable[[str], None] = lambda _: None,
     patience: float = 60.0,
 ) -> Iterator[tuple[Block, BlockReport]]:
-    """Each block with its report, as it comes.
+    """Yield each block with its report, when it is done.
 
-    A block whose worker died with it is given to another worker, which computes it in a child process (`blocks`).
-    SweeplibError where there are no workers for `patience` seconds, or the scheduler is lost; a line is said before.
-    What a task raises is no case's fault (the disk, another version of sweeplib), and ends the run.
+    A block whose worker died is given to another worker, which computes it in a child process (`blocks`).
+    SweeplibError if there is no worker for `patience` seconds, or the scheduler is lost; `say` gets a line earlier.
+    An exception of a task ends the run: it is not caused by a case but by, say, the disk or the version of sweeplib.
     """
     running = _Running(client, say, patience)
     waiting = iter(blocks)
@@ -69,7 +69,7 @@ class _Running:
         return bool(self._blocks)
 
     def submit(self, block: Block) -> None:
-        """Give a block to the scheduler. Dask's dashboard has a row for keys that are equal up to the first dash."""
+        """Submit a block. Dask's dashboard groups keys by their part before the first dash."""
         from distributed import Future
         from distributed.client import ClosedClientError
 
@@ -82,7 +82,7 @@ class _Running:
         future.add_done_callback(self._done.put)
 
     def next(self) -> tuple[Block, BlockReport]:
-        """The next block that is done, once there is one."""
+        """Return the next block that is done; waits for it."""
         from distributed import KilledWorker
 
         while True:
@@ -111,7 +111,7 @@ class _Running:
                 self._workers.look()
             if time.monotonic() - last >= SECONDS_BETWEEN_NEWS:
                 last = time.monotonic()
-                self._say(f"nothing was done in the last {SECONDS_BETWEEN_NEWS:g} s; {len(self._blocks)} blocks to go")
+                self._say(f"no block was done in the last {SECONDS_BETWEEN_NEWS:g} s; {len(self._blocks)} blocks left")
 
 
 class _Workers:
@@ -124,11 +124,11 @@ class _Workers:
         self._steady: float | None = None
 
     def are_back(self) -> None:
-        """Forget that there were none."""
+        """Forget that there were no workers."""
         self._since = None
 
     def look(self) -> None:
-        """Say when the last worker is lost. SweeplibError when none came for too long, or the scheduler is lost."""
+        """Say when the last worker is lost. SweeplibError if no worker came for too long, or the scheduler is lost."""
         try:
             if self._client.status != "running":
                 raise self.lost()
@@ -146,8 +146,8 @@ class _Workers:
         elif now - self._since > self._patience:
             waited = timedelta(seconds=self._patience)
             problem = f"no workers at {self._address} for {waited}, or they die as they start"
-            raise SweeplibError(f"{problem}; what is done is stored: run again once there are some")
+            raise SweeplibError(f"{problem}; finished cases are stored: run again once there are workers")
 
     def lost(self) -> SweeplibError:
-        """The error that the scheduler cannot be reached any longer."""
-        return SweeplibError(f"the scheduler at {self._address} was lost; what is done is stored: run again")
+        """Return the error that the scheduler cannot be reached any longer."""
+        return SweeplibError(f"the scheduler at {self._address} was lost; finished cases are stored: run again")

@@ -1,7 +1,7 @@
-"""Cases computed so that one that raises, kills its process, hangs or takes all memory is found, and harms no other.
+"""Guarded computation of cases: one that raises, kills its process, hangs or takes all memory harms no other case.
 
-Here, in the process of the worker, what a case raises is caught. Cases under suspicion are computed in a child process,
-a group at a time, and each alone where the group ends the process.
+In the process of the worker, exceptions of a case are caught. Suspect cases are computed in a child process, a group at
+a time, and one by one if the group ends the process.
 """
 
 import threading
@@ -16,9 +16,9 @@ from sweeplib.process.troubles import Trouble
 from sweeplib.simulation import Case, Records, Status, run_cases
 
 GRACE = 1.0
-"""Seconds that cases may take longer than their time limit before their process is ended."""
+"""Seconds by which cases may exceed their time limit before their process is ended."""
 SLOWER = 3.0
-"""How many times longer than expected cases may take before one of them is suspected to hang."""
+"""The factor by which cases may exceed their expected time before they are suspected to hang."""
 
 Failed = Callable[[Case, Status, Trouble | None], None]
 Computed = Callable[[list[Case]], Records]
@@ -26,9 +26,9 @@ Computed = Callable[[list[Case]], Records]
 
 @dataclass(frozen=True)
 class Allowance:
-    """What cases may take: `timeout` seconds each (None: any time), and `memory` bytes of their process.
+    """Limits of cases: `timeout` seconds each (None: no limit), and `memory` bytes of their process.
 
-    `expected` are the seconds that a case was measured to take, None where it was not.
+    `expected` are the measured seconds per case, None if they were not measured.
     """
 
     timeout: float | None = None
@@ -36,13 +36,13 @@ class Allowance:
     memory: int | None = None
 
     def timeout_of(self, cases: Sequence[Case]) -> float | None:
-        """The seconds that each of some cases may take on average: a few take as long as a whole group of lanes."""
+        """Return the mean limit in seconds per case; a few cases take as long as a full group of lanes."""
         if self.timeout is None:
             return None
         return self.timeout * max(1.0, lanes_of(cases[0].dynamics)[1] / len(cases))
 
     def seconds(self, cases: Sequence[Case]) -> float | None:
-        """The seconds after which one of some cases that are computed together is suspected to hang."""
+        """Return the seconds after which one of some cases that are computed together is suspected to hang."""
         timeout = self.timeout_of(cases)
         if timeout is None:
             return None
@@ -52,22 +52,22 @@ class Allowance:
 
 
 def computed_here(cases: list[Case], allowance: Allowance, failed: Failed) -> Records:
-    """The records of cases of one shape; those that raise are told to `failed`, as all that do not end well."""
+    """Return the records of cases of one shape; `failed` is called for each case that does not end well."""
 
     def compute(some: list[Case]) -> Records:
         try:
             return run_cases(some, timeout=allowance.timeout)
-        except BaseException as error:  # SystemExit of a plugin, say: this is no main thread, nobody interrupts it
+        except BaseException as error:  # includes SystemExit of a plugin; Ctrl-C only reaches the main thread
             raise RaisedError(Trouble.from_exception(error)) from None
 
     return _guarded(cases, compute, failed)
 
 
 def computed_apart(cases: list[Case], plugins: Sequence[str], allowance: Allowance, failed: Failed) -> Records:
-    """The records of cases of one shape, computed in a child process.
+    """Return the records of cases of one shape, computed in a child process.
 
-    A case that ends its process is told to `failed`, as killed; where nobody ended the process for it, it has to die of
-    the same case twice.
+    `failed` is called with the status killed for a case that ends its process. If the process was not ended because of
+    a limit, it must die twice of the same case.
     """
 
     def compute(some: list[Case]) -> Records:
@@ -103,7 +103,7 @@ def _child(plugins: Sequence[str]) -> Child:
 
 
 def _guarded(cases: list[Case], compute: Computed, failed: Failed) -> Records:
-    """The records of cases, each computed alone where all together raise or end their process."""
+    """Return the records of cases; each case is computed alone if the group raises or ends its process."""
     outcome = _tried(cases, compute)
     if isinstance(outcome, DiedError) and len(cases) == 1:
         outcome = _tried(cases, compute)
@@ -127,7 +127,7 @@ def _tried(cases: list[Case], compute: Computed) -> Records | RaisedError | Ende
 
 
 def _joined(records: list[Records]) -> Records:
-    """Records of one or more cases each as one; NaN where there are no data."""
+    """Return records of one or more cases each as one; NaN where there are no data."""
     known = next((part.data for part in records if part.data), {})
     data = {
         name: np.concatenate([part.data[name] if part.data else _no_data(values, part) for part in records])

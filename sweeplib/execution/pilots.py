@@ -1,4 +1,4 @@
-"""What the process that measures is asked: what cases take, once all that they need is compiled."""
+"""The tasks of the process that measures costs: compile what cases need, then time the cases."""
 
 import time
 from collections.abc import Sequence
@@ -15,15 +15,15 @@ FEW_CASES = 16
 
 
 def compiled(cases: Sequence[Case]) -> None:
-    """Compile what cases need, or load it; numba's cache has it afterwards."""
+    """Compile what cases need, or load it from numba's cache, where it is afterwards."""
     _taken(list(map(shortened, cases)), np.inf)
 
 
 def measured(cases: Sequence[Case], limit: float) -> tuple[float, float]:
-    """The seconds that cases took, for about `limit` at most, and how many were done.
+    """Return the seconds that cases took, for at most about `limit` seconds, and how many were done.
 
-    Those given up count by the part of their way that they went. Where they are computed in lanes, all together, as in
-    a block; else first a few, then all if there is time.
+    A case that exceeded the limit counts by the fraction of its run that was done. Cases computed in lanes are all
+    measured together, as in a block; others are first measured for a few, then for all if there is time.
     """
     few = cases if lanes_of(cases[0].dynamics)[1] > 1 else cases[:: -(-len(cases) // FEW_CASES)]
     seconds, done = _taken(few, limit)
@@ -33,14 +33,14 @@ def measured(cases: Sequence[Case], limit: float) -> tuple[float, float]:
 
 
 def shortened(case: Case) -> Case:
-    """The same case, cut to its first own steps: what is compiled for it is what the case needs."""
+    """Return the case cut to its first steps; it compiles everything that the case needs."""
     step = DYNAMICS[case.dynamics].step_length(case.numerical_options()) * case.problem.step_time()
     last = case.recording.times[-1]
     return replace(case, clock=min(case.clock, 3 * step / last)) if last > 0 else case
 
 
 def _taken(cases: Sequence[Case], limit: float) -> tuple[float, float]:
-    """The seconds that some cases take, and how many were done. What they raise is the run's to report."""
+    """Return the seconds that some cases take, and how many were done; exceptions are ignored, the run reports them."""
     started, done = time.perf_counter(), float(len(cases))
     with suppress(BaseException):
         records = run_cases(cases, timeout=limit / len(cases))

@@ -1,4 +1,4 @@
-"""The plan of a sweep: what it wants, what is there already, what the rest will cost here."""
+"""The plan of a sweep: the cases it needs, those that exist, and the cost of the rest on this machine."""
 
 import sys
 from collections.abc import Mapping, Sequence
@@ -30,9 +30,9 @@ BLOCK_OVERHEAD = 0.03
 
 @dataclass(frozen=True)
 class LayoutPlan:
-    """Cases of one shape and cost: how many are `todo` in blocks of `block_size`, `seconds` and `bytes` each.
+    """Cases of one shape and cost: `todo` cases in blocks of `block_size`, with `seconds` and `bytes` per case.
 
-    Seconds are `measured`, or extrapolated.
+    The seconds are `measured` or extrapolated.
     """
 
     todo: int
@@ -43,18 +43,18 @@ class LayoutPlan:
 
     @property
     def blocks(self) -> int:
-        """The number of blocks that are not done."""
+        """Return the number of blocks that are not done."""
         return -(-self.todo // self.block_size)
 
     @property
     def cpu_seconds(self) -> float:
-        """The seconds of one processor that are left to do."""
+        """Return the CPU seconds that remain."""
         return self.todo * self.seconds + self.blocks * BLOCK_OVERHEAD
 
 
 @dataclass(frozen=True)
 class DynamicsPlan:
-    """What a sweep wants of one dynamics: points of the grid, cases, those done, and the layouts of the rest."""
+    """The cases of one dynamics: points of the grid, cases, finished cases, and the layouts of the rest."""
 
     points: int
     cases: int
@@ -63,38 +63,38 @@ class DynamicsPlan:
 
     @property
     def todo(self) -> int:
-        """The number of cases to compute."""
+        """Return the number of cases to compute."""
         return sum(layout.todo for layout in self.layouts.values())
 
     @property
     def blocks(self) -> int:
-        """The number of tasks."""
+        """Return the number of blocks, each one task."""
         return sum(layout.blocks for layout in self.layouts.values())
 
     @property
     def seconds_a_case(self) -> float:
-        """The seconds that a case to compute takes on average."""
+        """Return the mean seconds of a case to compute."""
         return sum(layout.todo * layout.seconds for layout in self.layouts.values()) / max(1, self.todo)
 
     @property
     def guessed(self) -> int:
-        """The number of cases to compute whose cost was not measured."""
+        """Return the number of cases to compute whose cost was not measured."""
         return sum(layout.todo for layout in self.layouts.values() if not layout.measured)
 
     @property
     def bytes(self) -> int:
-        """The bytes that the cases to compute will take on disk, before compression."""
+        """Return the bytes that the cases to compute will take on disk, before compression."""
         return sum(layout.todo * layout.bytes for layout in self.layouts.values())
 
     @property
     def cpu_seconds(self) -> float:
-        """The seconds of one processor that are left to do."""
+        """Return the CPU seconds that remain."""
         return sum((layout.cpu_seconds for layout in self.layouts.values()), 0.0)
 
 
 @dataclass(frozen=True)
 class Plan:
-    """The plan of a sweep, a part a dynamics, for `workers` workers (None where they are not known beforehand)."""
+    """The plan of a sweep by dynamics, for `workers` workers (None if their number is not known in advance)."""
 
     name: str
     workers: int | None
@@ -103,16 +103,16 @@ class Plan:
 
     @property
     def cpu_seconds(self) -> float:
-        """The seconds of one processor that are left to do."""
+        """Return the CPU seconds that remain."""
         return sum((part.cpu_seconds for part in self.dynamics.values()), 0.0)
 
     @property
     def wall_seconds(self) -> float | None:
-        """The seconds until all is done, if the workers share the work evenly."""
+        """Return the seconds until all is done if the workers share the work evenly; None for an unknown number."""
         return self.cpu_seconds / self.workers if self.workers else None
 
     def record(self) -> dict[str, Any]:
-        """The plan as plain values, totals included."""
+        """Return the plan as plain values, totals included."""
         totals = {"cpu_hours": self.cpu_seconds / 3600, "wall_seconds": self.wall_seconds}
         parts = {
             name: asdict(part) | {"todo": part.todo, "blocks": part.blocks, "bytes": part.bytes}
@@ -122,7 +122,7 @@ class Plan:
         return whole | totals
 
     def table(self) -> "Table":
-        """The plan for a reader, the advice below it."""
+        """Return the plan as a table, with the advice below it."""
         from rich.table import Table
 
         wall = "" if self.wall_seconds is None else f", {_duration(self.wall_seconds)} on {self.workers} workers"
@@ -138,7 +138,7 @@ class Plan:
         return table
 
     def show(self) -> None:
-        """Write the table on standard error."""
+        """Write the table to standard error."""
         from rich.console import Console
 
         Console(stderr=True, width=None if sys.stderr.isatty() else 120).print(self.table())
@@ -153,7 +153,7 @@ class Plan:
 
 @dataclass(frozen=True)
 class Demand:
-    """What an inventory says to a plan: cases to do in each layout, and a pilot for each."""
+    """The input of a plan from an inventory: cases to do in each layout, and a pilot for each."""
 
     points: int
     cases: int
@@ -163,10 +163,10 @@ class Demand:
 
 
 def write_plan(sweep: "Sweep", directory: Path, *, workers: int | None = None, progress: bool = True) -> Plan:
-    """The plan of a sweep under `directory`, written to its `plan.json`, beside the complete `config.yaml`.
+    """Write a sweep's plan to `plan.json` under `directory`, beside the complete `config.yaml`; return it.
 
-    The run takes its block sizes from there, and what they cost. Its done.json is the same for the same cases, whatever
-    is done of them already and however fast the machine is. With `progress`, each step is told as it begins.
+    The run uses its block sizes and costs. Its done.json is the same for the same cases, however many of them are done
+    and however fast the machine is. With `progress`, each step is reported when it begins.
     """
     steps = Steps(sweep.name if progress else None)
     memory = cluster_of(sweep).worker_memory(workers)
@@ -176,7 +176,7 @@ def write_plan(sweep: "Sweep", directory: Path, *, workers: int | None = None, p
         costs = calibration.costs(pilot for demand in demands.values() for pilot in demand.pilots.values())
         parts = {name: _dynamics_plan(sweep, demand, costs) for name, demand in demands.items()}
         found = advice(parts, {name: demand.pilots for name, demand in demands.items()}, calibration)
-        texts = tuple(each.text for each in found)
+        texts = tuple(item.text for item in found)
     plan = Plan(sweep.name, cluster_of(sweep).expected_workers(workers), parts, texts)
     write_complete_config(sweep, directory)
     write_json(directory / "plan.json", plan.record())
@@ -185,9 +185,9 @@ def write_plan(sweep: "Sweep", directory: Path, *, workers: int | None = None, p
 
 
 def planned_layouts(directory: Path, dynamics: str) -> dict[str, LayoutPlan]:
-    """The layouts of a dynamics in `plan.json`, as they were when it was written; {} without a plan.
+    """Return the layouts of a dynamics in `plan.json`, as they were when it was written; {} without a plan.
 
-    SweeplibError where the file is damaged.
+    SweeplibError if the file is damaged.
     """
     path = directory / "plan.json"
     plan = read_json(path)
@@ -201,12 +201,12 @@ def planned_layouts(directory: Path, dynamics: str) -> dict[str, LayoutPlan]:
 
 
 def planned_advice(directory: Path) -> tuple[str, ...]:
-    """The advice in `plan.json`."""
+    """Return the advice in `plan.json`."""
     return tuple((read_json(directory / "plan.json") or {}).get("advice", ()))
 
 
 def counted(sweep: "Sweep", wanted: Inventory) -> tuple[int, int]:
-    """The points of the grid, and the different cases, that an inventory has."""
+    """Return the number of points of the grid and of different cases in an inventory."""
     return len(np.unique(wanted.flat // len(sweep.seeds))), sum(wanted.counts().values())
 
 
@@ -228,7 +228,7 @@ def _dynamics_plan(sweep: "Sweep", demand: Demand, costs: Mapping[str, Cost]) ->
 
 
 def left(store: RunStore, wanted: Inventory) -> dict[str, int]:
-    """How many cases are left to do in each layout that has any."""
+    """Return the number of cases to do in each layout that has any."""
     todo = {name: len(wanted.missing_rows(number)) for number, name in enumerate(store.layouts)}
     for name, new in wanted.new.items():
         todo[name] = todo.get(name, 0) + len(new.ids)
@@ -236,7 +236,7 @@ def left(store: RunStore, wanted: Inventory) -> dict[str, int]:
 
 
 def _pilots(store: RunStore, wanted: Inventory) -> dict[str, Pilot]:
-    """A few cases of each layout that has any left to do, evenly from its costliest to its cheapest."""
+    """Return a few cases of each layout with cases to do, evenly spaced from its costliest to its cheapest."""
     pilots = {}
     for number, (name, layout) in enumerate(store.layouts.items()):
         missing = wanted.missing_rows(number)
@@ -253,7 +253,7 @@ def _pilot(store: RunStore, name: str, shared: dict[str, Any], rows: Sequence[Ro
 
 
 def _spread(things: Sequence[int] | np.ndarray) -> list[int]:
-    """At most `PILOT_CASES` of the things, evenly spread."""
+    """Return at most `PILOT_CASES` of the items, evenly spaced."""
     places = np.unique(np.linspace(0, len(things) - 1, PILOT_CASES).astype(int))
     return [int(things[place]) for place in places]
 

@@ -1,4 +1,4 @@
-"""What a run shows before and while it goes: a line a step, then a bar on a terminal or a line now and then."""
+"""Progress of a run: a line for each step, then a bar on a terminal, or a line every few seconds elsewhere."""
 
 import sys
 import time
@@ -15,7 +15,7 @@ SECONDS_BETWEEN_LINES = 5.0
 
 
 class Steps:
-    """What is told of the steps before a run, on standard error: a line each, as it begins, with the time it took.
+    """Lines on standard error about the steps before a run, each written when its step begins, then its time.
 
     Silent without a name.
     """
@@ -26,7 +26,7 @@ class Steps:
 
     @contextmanager
     def step(self, what: str) -> Iterator[None]:
-        """Tell of a step that goes on within the context."""
+        """Report a step that lasts as long as the context."""
         self._write(f"{self.name}: {what} ...")
         self._open, started = True, time.monotonic()
         try:
@@ -37,7 +37,7 @@ class Steps:
             self._open = False
 
     def say(self, news: str) -> None:
-        """Tell a line of news."""
+        """Write a line of news."""
         self._write(("\n" if self._open else "") + f"{self.name}: {news}\n")
         self._open = False
 
@@ -48,9 +48,9 @@ class Steps:
 
 
 class Progress:
-    """What is told of cases that are done, of those that failed or diverged, and of news; shows nothing.
+    """Counts of cases that are done, failed or diverged; this base class shows nothing.
 
-    Cases differ in cost: how long the rest will take is told from the part of the expected `seconds` that is done.
+    Cases differ in cost: the remaining time is estimated from the part of the expected `seconds` that is done.
     """
 
     def __init__(self, total: int = 0, seconds: float = 0.0) -> None:
@@ -60,26 +60,26 @@ class Progress:
         self.started = time.monotonic()
 
     def advance(self, done: int, seconds: float = 0.0, *, failed: int = 0, diverged: int = 0) -> None:
-        """Tell that `done` more cases are done, that were expected to take some seconds.
+        """Count `done` more cases, which were expected to take `seconds`.
 
-        `diverged` of them ended because their numbers grew without bound, a result; `failed` have none.
+        `diverged` of them ended because their numbers grew without bound, which is a result; `failed` have no result.
         """
         self.done, self.seconds_done = self.done + done, self.seconds_done + seconds
         self.failed, self.diverged = self.failed + failed, self.diverged + diverged
 
     def say(self, news: str) -> None:
-        """Tell a line of news."""
+        """Write a line of news."""
 
     def troubles(self) -> str:
-        """How many cases failed, and how many diverged where any did."""
+        """Return the number of failed cases, and of diverged cases if there are any."""
         return f"{self.failed} failed" + (f", {self.diverged} diverged" if self.diverged else "")
 
     def rate(self) -> float:
-        """Cases a second until now."""
+        """Return the mean number of cases per second."""
         return self.done / max(time.monotonic() - self.started, 1e-9)
 
     def left(self) -> float:
-        """The seconds that are left, if the rest goes as what is done did."""
+        """Return the estimated remaining seconds."""
         if self.done >= self.total:
             return 0.0
         share = self.seconds_done / self.seconds if self.seconds else self.done / self.total
@@ -110,7 +110,7 @@ class Lines(Progress):
 
 @contextmanager
 def shown_progress(name: str, total: int, seconds: float, *, show: bool = True) -> Iterator[Progress]:
-    """Progress over `total` cases, of `seconds` in all: silent unless `show`, a bar on a terminal, lines elsewhere."""
+    """Yield progress over `total` cases of `seconds` in all: silent unless `show`, a bar on a terminal, else lines."""
     if not show:
         yield Progress(total, seconds)
     elif sys.stderr.isatty():

@@ -1,4 +1,4 @@
-"""Run a sweep's dynamics: append what is new, compute what is missing, leave what is done."""
+"""Run a sweep's dynamics: append new cases, compute missing ones, keep finished ones."""
 
 import hashlib
 import shutil
@@ -43,7 +43,7 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True)
 class Summary:
-    """How many cases of a dynamics have each status, and how many this run computed."""
+    """The number of cases of a dynamics with each status, and the number computed by this run."""
 
     cases: dict[str, int]
     computed: int
@@ -57,11 +57,11 @@ def run_sweep(
     workers: int | None = None,
     progress: bool = True,
 ) -> dict[str, Summary]:
-    """What became of the cases of each dynamics (by default all), which are in the run store afterwards.
+    """Run the cases of each dynamics (by default all), store them in the run store, and return the summaries.
 
-    One cluster runs the blocks of all dynamics, the costliest first. Cases that fail are recorded, and no error.
-    Killed anywhere, the same call goes on where it stopped. InputError while another driver runs one of the dynamics.
-    Writes a `<dynamics>.done.json` each, with nothing of this run in it but the sweep's own digest and the counts.
+    One cluster runs the blocks of all dynamics, the costliest first. Failed cases are recorded and raise no error.
+    After a crash the same call continues. InputError if another driver runs one of the dynamics. Writes a
+    `<dynamics>.done.json` for each, which contains only the sweep's digest and the counts, nothing about this run.
     """
     load_plugins(sweep.plugins)
     names = list(sweep.runs if dynamics is None else dynamics)
@@ -79,7 +79,7 @@ def run_sweep(
 
 @dataclass(frozen=True)
 class _Part:
-    """The wanted cases of one dynamics, how many of them are missing, and what is planned of its layouts."""
+    """The needed cases of one dynamics, the number of missing ones, and the plans of its layouts."""
 
     store: RunStore
     wanted: Inventory
@@ -87,9 +87,9 @@ class _Part:
     plans: dict[str, LayoutPlan]
 
     def expected(self, layout: Layout) -> tuple[float, bool, bool]:
-        """The seconds that a case of a layout is expected to take, whether measured, and whether one may kill.
+        """Return the expected seconds per case of a layout, whether they were measured, and whether a case may kill.
 
-        What was planned without a measurement made its pilot's process end.
+        A planned cost is not measured only if the pilot ended its process.
         """
         plan = self.plans.get(layout.name)
         if plan is None:
@@ -98,7 +98,7 @@ class _Part:
 
 
 def _part(sweep: "Sweep", dynamics: str, directory: Path, workers: int | None, *, progress: bool) -> _Part:
-    """A dynamics as it stands before the run. A plan is made where there is none, or none of what the sweep is now."""
+    """Return the state of a dynamics before the run; a plan is written if there is none for the present sweep."""
     store = RunStore(directory, dynamics)
     wanted = inventory(sweep, dynamics, store)
     plans = planned_layouts(directory, dynamics)
@@ -109,7 +109,7 @@ def _part(sweep: "Sweep", dynamics: str, directory: Path, workers: int | None, *
 
 
 def _plan(sweep: "Sweep", directory: Path, parts: list[_Part], workers: int | None) -> Plan:
-    """What is left of the plan; where there is none, as the size of blocks is set, costs are a guess."""
+    """Return the plan of the remaining cases; if none was written because the block size is set, costs are guesses."""
     dynamics = {}
     for part in parts:
         todo = left(part.store, part.wanted)
@@ -129,12 +129,14 @@ def _layout(sweep: "Sweep", part: _Part, name: str) -> LayoutPlan:
 
 
 def _computed(sweep: "Sweep", parts: list[_Part], workers: int | None, *, show: bool) -> list[_Part]:
-    """The parts after a cluster has run all their blocks. New cases are appended to the store while it starts."""
+    """Run all blocks on a cluster and return the parts. New cases are appended to the store while it starts."""
     with ThreadPoolExecutor(1) as beside:
         appending = beside.submit(lambda: [_appended(sweep, part) for part in parts])
         with connected(cluster_of(sweep), workers) as client:
             parts = appending.result()
-            blocks = sorted((each for part in parts for each in _blocks(sweep, part)), key=lambda block: -block.seconds)
+            blocks = sorted(
+                (block for part in parts for block in _blocks(sweep, part)), key=lambda block: -block.seconds
+            )
             cases, seconds = sum(part.todo for part in parts), sum(block.seconds for block in blocks)
             with shown_progress(sweep.name, cases, seconds, show=show) as shown:
                 shown.say(f"dashboard: {client.dashboard_link}")
@@ -147,7 +149,7 @@ def _computed(sweep: "Sweep", parts: list[_Part], workers: int | None, *, show: 
 
 
 def _appended(sweep: "Sweep", part: _Part) -> _Part:
-    """The part with its new cases in the store, those of new layouts in blocks as set, else as planned."""
+    """Return the part with its new cases in the store; new layouts have the configured or the planned block size."""
     store = part.store
     for name, new in part.wanted.new.items():
         if name not in store.layouts:
@@ -160,7 +162,7 @@ def _appended(sweep: "Sweep", part: _Part) -> _Part:
 
 
 def _blocks(sweep: "Sweep", part: _Part) -> Iterator[Block]:
-    """The blocks with missing cases."""
+    """Yield the blocks with missing cases."""
     store = part.store
     for number, layout in enumerate(store.layouts.values()):
         rows = part.wanted.missing_rows(number)
@@ -179,14 +181,14 @@ def _blocks(sweep: "Sweep", part: _Part) -> Iterator[Block]:
 
 
 def _positions(inside: np.ndarray) -> range | tuple[int, ...]:
-    """Positions in a block as a range, which is small to send, where they are one."""
+    """Return positions in a block as a range, which is small to send, if they are contiguous."""
     positions = tuple(inside.tolist())
     contiguous = range(positions[0], positions[0] + len(positions)) if positions else range(0)
     return contiguous if positions == tuple(contiguous) else positions
 
 
 def _ended(sweep: "Sweep", part: _Part) -> Summary:
-    """What became of a part after the run, written to its `done.json`."""
+    """Write the `done.json` of a part after the run; return its summary."""
     store, wanted = part.store, part.wanted.located(part.store) if part.todo else part.wanted
     counts = wanted.counts()
     if counts["missing"]:

@@ -1,4 +1,4 @@
-"""Where a sweep stands, and how to have another go at what did not end well."""
+"""The status of a sweep's cases, and the reset of cases that did not end well."""
 
 from collections.abc import Iterable
 from pathlib import Path
@@ -18,20 +18,20 @@ if TYPE_CHECKING:
 
 RETRIED = ("failed", "killed", "timeout", "diverged")
 DAMAGED = "damaged"
-"""In place of a status: the cases of which something in the run store is lost, or is not what was written."""
+"""Used like a status: the cases of blocks of which a file in the run store is lost or damaged."""
 
 
 def sweep_status(sweep: "Sweep", directory: Path) -> dict[str, dict[str, int]]:
-    """How many cases of each dynamics of a sweep have each status. May be asked while the sweep runs."""
+    """Return the number of cases with each status, by dynamics. It may be called while the sweep runs."""
     return {name: inventory(sweep, name, RunStore(directory, name)).counts() for name in sweep.runs}
 
 
 def retry(sweep: "Sweep", directory: Path, statuses: Iterable[str] = RETRIED) -> dict[str, int]:
-    """How many cases of each dynamics are missing again, as they had one of the `statuses`; the next run computes them.
+    """Make the cases with one of the `statuses` missing again, so that the next run computes them; return their number.
 
-    `DAMAGED` among them stands for all cases of blocks of which something is damaged or lost. The dynamics' done.json
-    goes with them, so that a workflow sees there is something to do.
-    InputError for a status that cannot be had another go at, and while a driver runs.
+    `DAMAGED` selects all cases of blocks with a damaged or lost file. The done.json of their dynamics is removed, so
+    that a workflow runs it again. The number is by dynamics.
+    InputError for a status that cannot be retried, and while a driver runs.
     """
     names = list(statuses)
     chosen = [_status(name) for name in names if name != DAMAGED]

@@ -1,7 +1,7 @@
-"""A time limit for code that may never return to Python: when it is over, the process ends.
+"""A time limit for code that may never return to Python: when it expires, the process ends.
 
-`faulthandler` keeps the time in a thread of its own, which needs no interpreter lock. While numba compiles, no time
-passes.
+`faulthandler` keeps the time in a thread of its own, which does not need the interpreter lock. The clock stands still
+while numba compiles.
 """
 
 import faulthandler
@@ -14,14 +14,14 @@ from typing import IO, Any
 from numba.core import event
 
 ENDED = "Timeout ("
-"""How the description begins that a process leaves when its time is over."""
+"""The first characters of the description that a process leaves when its time has expired."""
 
 COMPILATION = "numba:compiler_lock"
 SOONEST = 0.001
 
 
 class _Clock(event.Listener):
-    """The one timer of this process, set to the earliest of the deadlines of its threads."""
+    """The only timer of this process, set to the earliest of the deadlines of its threads."""
 
     def __init__(self) -> None:
         self._lock = threading.RLock()
@@ -30,7 +30,7 @@ class _Clock(event.Listener):
         self._report: IO[Any] | None = None
 
     def begin(self, seconds: float, report: IO[Any]) -> object:
-        """A new deadline."""
+        """Return a token of a new deadline."""
         with self._lock:
             if not self._deadlines:
                 event.register(COMPILATION, self)
@@ -41,7 +41,7 @@ class _Clock(event.Listener):
             return token
 
     def end(self, token: object) -> None:
-        """Forget a deadline."""
+        """Remove a deadline."""
         with self._lock:
             del self._deadlines[token]
             if not self._deadlines:
@@ -50,7 +50,7 @@ class _Clock(event.Listener):
             self._set()
 
     def on_start(self, event: Any) -> None:
-        """Stop the clock."""
+        """Stop the clock while numba compiles."""
         with self._lock:
             self._compiling += 1
             if self._compiling == 1:
@@ -58,7 +58,7 @@ class _Clock(event.Listener):
                 self._set()
 
     def on_end(self, event: Any) -> None:
-        """Let it go on."""
+        """Restart the clock."""
         with self._lock:
             self._compiling = max(0, self._compiling - 1)
             if self._compiling == 0:
@@ -78,7 +78,7 @@ _clock = _Clock()
 
 @contextmanager
 def time_limit(seconds: float | None, report: IO[Any]) -> Iterator[None]:
-    """A context after `seconds` of which this process ends, with what it was doing written to `report`; None: never.
+    """Return a context that ends this process after `seconds` (None: never) and writes the stack to `report`.
 
     `report` is a file with a descriptor.
     """

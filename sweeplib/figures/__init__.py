@@ -1,7 +1,7 @@
-"""Figures: from the dataset of a sweep and its analyses to matplotlib Figures, one a file.
+"""Figures: functions from the dataset of a sweep and its analyses to matplotlib Figures, one per file.
 
 `sweeplib.figures.NAME(ds, **options)` draws the figure NAME of the registry `FIGURES`. matplotlib is imported at the
-first drawing, and no global state of pyplot is touched.
+first drawing; the global state of pyplot is not changed.
 """
 
 from sweeplib.figures.figure import FIGURES, Figure

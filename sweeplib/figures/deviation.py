@@ -1,4 +1,4 @@
-"""The largest deviation from the ODE against γ/(pd), the time of a step, with the fitted power."""
+"""The largest deviation from the ODE against γ/(pd), the ODE time of a step, with the fitted power law."""
 
 from __future__ import annotations
 
@@ -27,9 +27,9 @@ if TYPE_CHECKING:
     from sweeplib.storage.outline import Outline
 
 CAPTION = (
-    "Largest deviation of SGD from its ODE over the recorded times, paired by seed: the mean over the seeds with its "
-    "standard error, against the ODE time of a step. Solid: the power law fitted to all points, with its exponent and "
-    "95 % interval. Dashed: slope 1/2, that of the theoretical bound, shifted down."
+    "Mean over the seeds of the largest deviation of SGD from its ODE over the recorded times, paired by seed, with "
+    "its standard error, against the ODE time of a step. Solid: the power law fitted to all points, with its exponent "
+    "and 95 % interval. Dashed: slope 1/2 of the theoretical bound, shifted down."
 )
 SHIFT = 0.5
 GUIDE = (0, (5, 2))
@@ -47,10 +47,10 @@ def deviation(
     hue: str | None = None,
     observable: str = "risk",
 ) -> Drawing:
-    """A figure of the mean largest deviation of `observable` (or of all `overlaps`) against γ/(pd).
+    """Return a figure of the mean largest deviation of `observable` (or of all `overlaps`) against γ/(pd).
 
-    All points of the fit are drawn, coloured by `hue`, by default d; of other axes, two are panel and colour, the rest
-    stand at their middle.
+    All points of the fit are drawn, coloured by `hue`, by default d. Of the remaining axes, two become panels and
+    colours, the others are fixed at their middle value.
     """
     split = _arranged(ds, analyses, where=where, panel=panel, hue=hue, observable=observable)
     data = _data(analyses, observable, split)
@@ -92,7 +92,7 @@ def _arranged(
 
 
 def _data(analyses: Mapping[str, xr.Dataset], observable: str, split: Facets) -> xr.Dataset:
-    """Points and fits of the stochastic dynamics that deviate, of the part that is shown."""
+    """Return points and fits of the stochastic dynamics, for the selected part of the data."""
     import xarray as xr
 
     measured, fitted = analyses["deviation"], analyses["deviation_scaling"]
@@ -112,8 +112,8 @@ def _panel(axes: Axes, part: xr.Dataset, split: Facets) -> None:
     plain_ticks(axes.yaxis, (1.0, 3.0))
     for index, one in numbered_parts(part, split.hues(part)):
         for name in shown:
-            of = one.sel(dynamics=name)
-            step, mean, error = (array.values.ravel() for array in xr.broadcast(of["step"], of["mean"], of["error"]))
+            run = one.sel(dynamics=name)
+            step, mean, error = (array.values.ravel() for array in xr.broadcast(run["step"], run["mean"], run["error"]))
             style = dynamics_look(name, shown, look(index)) | {"linestyle": "none"}
             axes.errorbar(step, mean, error, elinewidth=0.8, **style)
     for place, name in enumerate(shown):
@@ -145,12 +145,14 @@ def _fit(axes: Axes, part: xr.Dataset, shown: list[str], place: int) -> None:
     if count > 1:
         mark = dynamics_look(name, shown, {"color": INK, "marker": "o"}) | {"transform": axes.transAxes}
         axes.plot(0.04, 0.955 - ROW * place, scalex=False, scaley=False, **mark)
-    words = text if count > 1 else f"exponent {text}"
-    axes.text(0.09 if count > 1 else 0.04, 0.98 - ROW * place, words, transform=axes.transAxes, va="top", fontsize=8)
+    exponent_text = text if count > 1 else f"exponent {text}"
+    axes.text(
+        0.09 if count > 1 else 0.04, 0.98 - ROW * place, exponent_text, transform=axes.transAxes, va="top", fontsize=8
+    )
 
 
 def _shown(part: xr.Dataset) -> list[str]:
-    """The dynamics with points in this part."""
+    """Return the dynamics that have points in this part."""
     names = part["dynamics"].values
     return dynamics_order(name for name in names if bool((part["mean"].sel(dynamics=name) > 0.0).any()))
 
@@ -172,7 +174,7 @@ def _legend(drawing: Drawing, data: xr.Dataset, split: Facets) -> None:
 
 
 def step_deviations(ds: xr.Dataset, analyses: Mapping[str, xr.Dataset]) -> xr.Dataset:
-    """The mean largest deviations of the risk, or of what else was recorded, over the ODE time of a step."""
+    """Return the mean largest deviations of the risk (or the first observable) over the ODE time of a step."""
     import xarray as xr
 
     found = analyses["deviation"]

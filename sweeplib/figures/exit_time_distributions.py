@@ -1,4 +1,4 @@
-"""The distribution of exit times over the seeds, beside the quenched law and that with the noise of SGD."""
+"""The distribution of exit times over the seeds, compared to the quenched and the noise-corrected law."""
 
 from __future__ import annotations
 
@@ -33,9 +33,9 @@ if TYPE_CHECKING:
     from sweeplib.storage.outline import Outline
 
 CAPTION = (
-    "Fraction of runs that have not exited yet against time: Kaplan-Meier curves over the seeds, with 95 % bands for "
-    "the first dynamics. Dashed: the quenched law, that of the random starts alone; dotted: with the noise of SGD; "
-    "triangles: the annealed exit time, that of the mean start."
+    "Fraction of runs that have not exited against time: Kaplan-Meier curves over the seeds, with 95 % bands for the "
+    "first dynamics. Dashed: the quenched law, which includes only the random starts; dotted: the law with the noise "
+    "of SGD; triangles: the annealed exit time, from the mean start."
 )
 LAWS: dict[str, Any] = {"quenched": (0, (4, 1.6)), "noise-corrected": (0, (1, 0.9))}
 STEPS = ("solid", (0, (6, 1.5, 1, 1.5)), (0, (10, 2)), (0, (6, 1.5, 1, 1.5, 1, 1.5)))
@@ -52,7 +52,7 @@ def exit_time_distributions(
     hue: str | None = None,
     confidence: Confidence = CONFIDENCE,
 ) -> Drawing:
-    """A figure of the survival functions of the exit time; other axes stand at `where`, or at their middle."""
+    """Return a figure of the survival functions of the exit time; other axes are fixed at `where` or their middle."""
     import xarray as xr
 
     split = _arranged(ds, analyses, where=where, panel=panel, hue=hue, confidence=confidence)
@@ -100,9 +100,9 @@ def _shown(data: xr.Dataset) -> list[str]:
 
 def _measured(axes: Axes, one: xr.Dataset, shown: list[str], index: int, confidence: float) -> None:
     for place, name in enumerate(shown):
-        of = one.sel(dynamics=name)
-        exits = of["exit"].values[of["used"].values]
-        ends = of["end"].values[of["used"].values]
+        run = one.sel(dynamics=name)
+        exits = run["exit"].values[run["used"].values]
+        ends = run["end"].values[run["used"].values]
         reached = np.isfinite(exits)
         if not reached.any():
             continue
@@ -114,7 +114,7 @@ def _measured(axes: Axes, one: xr.Dataset, shown: list[str], index: int, confide
 
 
 def _from_the_start(times: np.ndarray, *curves: np.ndarray) -> tuple[np.ndarray, ...]:
-    """The curves with the time 0, at which no run has exited, before all others."""
+    """Return the curves with the point (0, 1) in front: at time 0 no run has exited."""
     return np.concatenate([[0.0], times]), *(np.concatenate([[1.0], curve]) for curve in curves)
 
 
@@ -150,9 +150,9 @@ def _legend(drawing: Drawing, data: xr.Dataset, split: Facets, shown: list[str])
 
 
 def survival_curves(ds: xr.Dataset, analyses: Mapping[str, xr.Dataset]) -> xr.Dataset:
-    """Kaplan-Meier curves at `PLACES` times each up to the last exit, and beside them the law of theory.
+    """Return Kaplan-Meier curves at `PLACES` times up to the last exit, and the law of theory at these times.
 
-    That with the noise of SGD for stochastic dynamics, the quenched one for the ODE.
+    The law is noise-corrected for stochastic dynamics and quenched for the ODE.
     """
     import xarray as xr
 
@@ -166,16 +166,16 @@ def survival_curves(ds: xr.Dataset, analyses: Mapping[str, xr.Dataset]) -> xr.Da
         vectorize=True,
     )
     time, survival, low, high = parts
-    words = "fraction of runs that have not exited"
+    quantity = "fraction of runs that have not exited"
     found = xr.Dataset(
         {
-            "survival": labelled(survival, words),
-            "survival_low": labelled(low, f"lower end of the {words}"),
-            "survival_high": labelled(high, f"upper end of the {words}"),
+            "survival": labelled(survival, quantity),
+            "survival_low": labelled(low, f"lower end of the {quantity}"),
+            "survival_high": labelled(high, f"upper end of the {quantity}"),
         },
         {
             "passed": time.assign_attrs(ds["exit_time"].attrs),
-            "place": labelled(xr.DataArray(np.arange(PLACES), dims="place"), "place on the curve"),
+            "place": labelled(xr.DataArray(np.arange(PLACES), dims="place"), "position on the curve"),
         },
         {"confidence": CONFIDENCE},
     )
@@ -192,19 +192,19 @@ def survival_curves(ds: xr.Dataset, analyses: Mapping[str, xr.Dataset]) -> xr.Da
     return found.assign(survival_theory=labelled(law.where(applies), "law of theory"))
 
 
-def _law(law: Callable[..., xr.DataArray], time: xr.DataArray, *of: xr.DataArray) -> xr.DataArray:
-    """The law at the places of each curve."""
+def _law(law: Callable[..., xr.DataArray], time: xr.DataArray, *fields: xr.DataArray) -> xr.DataArray:
+    """Return the law of theory at the times of each curve."""
     import xarray as xr
 
     found: xr.DataArray = xr.apply_ufunc(
-        law, time, *(field.astype(float) for field in of), input_core_dims=[["place"], *([] for _ in of)],
+        law, time, *(field.astype(float) for field in fields), input_core_dims=[["place"], *([] for _ in fields)],
         output_core_dims=[["place"]], vectorize=True,
     )  # fmt: skip
     return found
 
 
 def _at_places(exits: np.ndarray, ends: np.ndarray) -> tuple[np.ndarray, ...]:
-    """Times, the survival curve there and its band; NaN where no run exited. NaN in `ends` is no run."""
+    """Return times, the survival curve and its band; NaN if no run exited. NaN in `ends` means no run."""
     reached = np.isfinite(exits)
     if not reached.any():
         return (np.full(PLACES, np.nan),) * 4

@@ -1,4 +1,4 @@
-"""The mean exit time against the input dimension, beside theory."""
+"""The mean exit time against the input dimension, compared to theory."""
 
 from __future__ import annotations
 
@@ -31,8 +31,8 @@ if TYPE_CHECKING:
 
 CAPTION = (
     "Mean exit time, in ODE time, against the input dimension, with standard errors over the seeds; points at which "
-    "runs did not exit are left out. Curves: annealed (dotted) and quenched (dashed) theory, and the latter with the "
-    "noise of SGD (solid)."
+    "runs did not exit are left out. Curves: annealed (dotted), quenched (dashed) and noise-corrected quenched theory "
+    "(solid)."
 )
 COLUMNS = ("d", "exit_time_mean")
 
@@ -46,7 +46,7 @@ def exit_time_scaling(
     hue: str | None = None,
     reference: Sequence[str] = (),
 ) -> Drawing:
-    """A figure of the mean exit time against d; axes neither at `where` nor panel nor colour stand at their middle."""
+    """Return a figure of the mean exit time against d; axes not selected or drawn are fixed at their middle."""
     split = _arranged(ds, analyses, where=where, panel=panel, hue=hue, reference=reference)
     data = split.selected(analyses["exit_times"].assign(applies=exit_theory_holds(ds)))
     parts = split.panels(data)
@@ -82,14 +82,14 @@ def _arranged(
 
 def _points(axes: Axes, one: xr.Dataset, shown: list[str], looks: dict[str, str]) -> None:
     for name in shown:
-        of = one.sel(dynamics=name)
+        run = one.sel(dynamics=name)
         style = dynamics_look(name, shown, looks) | {"linestyle": "none"}
-        axes.errorbar(of["d"], of["exit_time_mean"].where(~of["restricted"]), of["exit_time_mean_error"],
+        axes.errorbar(run["d"], run["exit_time_mean"].where(~run["restricted"]), run["exit_time_mean_error"],
                       elinewidth=0.8, **style)  # fmt: skip
 
 
 def _theory(axes: Axes, one: xr.Dataset, index: int) -> None:
-    """Curves between the dimensions, where γ is one at all of them; else one point at each, joined."""
+    """Draw curves between the dimensions if γ is the same at all of them; otherwise one joined point at each."""
     if not bool(one["applies"].all()):
         return
     d = one["d"].values.astype(float)
@@ -111,7 +111,7 @@ def _legend(drawing: Drawing, data: xr.Dataset, split: Facets, shown: list[str],
 
 
 def unrestricted(ds: xr.Dataset, analyses: Mapping[str, xr.Dataset]) -> xr.Dataset:
-    """Exit times without restricted means, and those that theory expects of each dynamics, where it holds."""
+    """Return exit times without restricted means, and the exit times of theory for each dynamics, where it holds."""
     exits = analyses["exit_times"]
     mean = exits["exit_time_mean"]
     time = exit_times_expected(exits).where(exit_theory_holds(ds))

@@ -1,4 +1,4 @@
-"""Which learning rates learn: the fraction of runs that came so far, against the learning rate."""
+"""The fraction of runs whose risk fell by the threshold, against the learning rate."""
 
 from __future__ import annotations
 
@@ -29,11 +29,11 @@ if TYPE_CHECKING:
 
 CAPTION = (
     "Fraction of the runs whose risk fell by the threshold T before the horizon, against the learning rate, with "
-    "Wilson intervals. Ticks on top: the end of the range where linear theory learns, the smaller of 2 γ_opt and, "
-    "for p > 1, p²/8; beyond the axis where there is no tick. Points at one learning rate stand side by side."
+    "Wilson intervals. Ticks on top: the largest learning rate at which linear theory learns, the smaller of 2 γ_opt "
+    "and, for p > 1, p²/8; without a tick it lies beyond the axis. Points at one learning rate are shifted sideways."
 )
 BESIDE = 0.012
-"""From one hue to the next, as a part of the range of learning rates."""
+"""The shift between points of consecutive hues, as a fraction of the range of learning rates."""
 
 
 def exited_fraction(
@@ -44,7 +44,7 @@ def exited_fraction(
     panel: str | None = None,
     hue: str | None = None,
 ) -> Drawing:
-    """A figure of the exited fraction against γ/γ_opt (γ where no theory applies); by default a panel a threshold."""
+    """Return a figure of the exited fraction against γ/γ_opt (γ without a theory); by default a panel per threshold."""
     split = _arranged(ds, analyses, where=where, panel=panel, hue=hue)
     data = split.selected(_data(ds, analyses["exit_times"]))
     parts = split.panels(data)
@@ -99,8 +99,8 @@ def _curve(axes: Axes, one: xr.Dataset, dim: str, shown: list[str], index: int, 
     x = (one["gamma"] / one["unit"]).transpose(dim)
     x = x + aside * float(x.max() - x.min())
     for name in shown:
-        of = one.sel(dynamics=name)
-        middle, low, high = (of[f"exited_fraction{end}"] for end in ("", "_low", "_high"))
+        run = one.sel(dynamics=name)
+        middle, low, high = (run[f"exited_fraction{end}"] for end in ("", "_low", "_high"))
         error = np.clip([middle - low, high - middle], 0.0, None)
         style = dynamics_look(name, shown, look(index)) | {"linewidth": 0.8}
         axes.errorbar(x, middle, error, elinewidth=0.8, clip_on=False, **style)

@@ -1,4 +1,4 @@
-"""What theory expects of each dynamics: SGD has noise, the ODE has none, gradient flow has not even a learning rate."""
+"""Predictions of theory by kind of dynamics: SGD is noisy, the ODE is not, gradient flow has no learning rate."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ if TYPE_CHECKING:
 
 
 def by_dynamics(data: xr.Dataset, noisy: xr.DataArray, ode: xr.DataArray, flow: xr.DataArray | float) -> xr.DataArray:
-    """For each dynamics of the data the theory of its kind; NaN of deterministic ones of one's own."""
+    """Return for each dynamics of the data the theory of its kind; NaN for deterministic dynamics of plugins."""
     import xarray as xr
 
     names = data["dynamics"]
@@ -26,7 +26,7 @@ def by_dynamics(data: xr.Dataset, noisy: xr.DataArray, ode: xr.DataArray, flow: 
 
 
 def exit_times_expected(data: xr.Dataset) -> xr.DataArray:
-    """Noise-corrected exit times for stochastic dynamics, quenched ones for the ODE and at γ → 0 for gradient flow."""
+    """Return exit times: noise-corrected for stochastic dynamics, quenched for the ODE, at γ → 0 for gradient flow."""
     gamma, *others = (field(data, name) for name in ("gamma", "p", "d", "Delta", "threshold"))
     return by_dynamics(
         data,
@@ -37,10 +37,10 @@ def exit_times_expected(data: xr.Dataset) -> xr.DataArray:
 
 
 def exit_steps_expected(data: xr.Dataset) -> xr.DataArray:
-    """The same in SGD steps."""
+    """Return the exit times of theory in SGD steps."""
     return exit_times_expected(data) / step_time(data)
 
 
 def optima_expected(optima: xr.Dataset) -> xr.DataArray:
-    """The noise-corrected optimal learning rate for stochastic dynamics, the plain one for the ODE."""
+    """Return the noise-corrected optimal learning rate for stochastic dynamics and the uncorrected one for the ODE."""
     return by_dynamics(optima, optima["gamma_opt_noise_corrected"], optima["gamma_opt_theory"], np.nan)

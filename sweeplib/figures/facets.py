@@ -1,6 +1,6 @@
-"""Which part of a dataset a figure shows, and which of its axes become panels and colours.
+"""The part of a dataset that a figure shows, and the axes that become panels and colours.
 
-All of it is told from the outline of a dataset, which is known before anything is computed.
+All choices depend only on the outline of a dataset, which is known before anything is computed.
 """
 
 from __future__ import annotations
@@ -22,7 +22,7 @@ if TYPE_CHECKING:
 PANELS_FIRST = ("Delta", "p", "k", "threshold", "activation")
 MOST_PANELS, MOST_HUES = 6, 6
 SELECTED = frozenset({"dynamics", "seed"})
-"""Axes that a figure draws, and for which `where` may still choose one value."""
+"""Axes that a figure draws but for which `where` may select one value."""
 
 
 @dataclass(frozen=True)
@@ -31,29 +31,29 @@ class Facets:
 
     at : the index or indices selected along some axes.
     panel, hue : the axes drawn as panels and as colours, or None.
-    told : the axes with several values of which the figure's title names the selected one.
+    titled : the axes with several values of which the figure's title gives the selected value.
     """
 
     at: Mapping[str, int | list[int]]
     panel: str | None = None
     hue: str | None = None
-    told: tuple[str, ...] = ()
+    titled: tuple[str, ...] = ()
 
     def selected(self, data: Array) -> Array:
-        """The data at the places `at`."""
+        """Return the data at the selected indices `at`."""
         return data.isel(self.at, missing_dims="ignore")
 
     def panels(self, data: xr.Dataset) -> list[dict[str, int]]:
-        """The selection (for isel) of each panel."""
+        """Return the selection (for isel) of each panel."""
         return _selections(data, self.panel)
 
     def hues(self, data: xr.Dataset) -> list[dict[str, int]]:
-        """The selection (for isel) of each colour."""
+        """Return the selection (for isel) of each colour."""
         return _selections(data, self.hue)
 
     def title(self, ds: xr.Dataset) -> str:
-        """The values selected along the axes that are not drawn: 'at $p$ = 4, $d$ = 300'."""
-        values = [value_label(self.selected(ds[dim]), digits=4) for dim in self.told]
+        """Return the values selected along the axes that are not drawn: 'at $p$ = 4, $d$ = 300'."""
+        values = [value_label(self.selected(ds[dim]), digits=4) for dim in self.titled]
         return f"at {', '.join(values)}" if values else ""
 
 
@@ -67,12 +67,12 @@ def arranged(
     spare: bool = True,
     most: int = 2,
 ) -> Facets:
-    """The facets of data of which the axes `drawn` lie along an axis of the figure.
+    """Return the facets of data in which the axes `drawn` lie along an axis of the figure.
 
-    Axes stand at the values of `where`; of those left, `panel` and `hue` become panels and colours, or where these are
-    None the shortest that can, noise, widths and thresholds rather panels, dimensions and rates colours. With `spare`,
-    further axes than `most` stand at their middle. InputError, with what to do, for an axis or a value that there is
-    not, for more values than can be told apart, and without `spare` for more axes than `most`.
+    `where` selects values of axes. Of the remaining axes, `panel` and `hue` become panels and colours. Where these are
+    None, the shortest suitable axes are taken, preferably noise, widths and thresholds as panels, dimensions and rates
+    as colours. With `spare`, axes beyond the number `most` are fixed at their middle value; without it they are an
+    InputError. InputError, with a remedy, for an unknown axis or value and for more values than are distinguishable.
     """
     outline = outline_of(data)
     at = _places(outline, drawn, where or {})
@@ -94,18 +94,18 @@ def arranged(
     _check_number(sizes, "hue", hue, MOST_HUES)
     at |= {dim: _middle(at.get(dim), outline.sizes[dim]) for dim in left}
     single = {dim: 0 for dim, size in sizes.items() if size == 1 and dim not in drawn}
-    told = [dim for dim in at if dim not in drawn and dim not in (panel, hue) and outline.sizes[dim] > 1]
-    return Facets(single | at, panel, hue, tuple(told))
+    titled = [dim for dim in at if dim not in drawn and dim not in (panel, hue) and outline.sizes[dim] > 1]
+    return Facets(single | at, panel, hue, tuple(titled))
 
 
 def free_axes(outline: Outline, where: Mapping[str, Any] | None) -> set[str]:
-    """The axes of more values than one that do not stand at a value of `where`."""
+    """Return the axes with more than one value that `where` does not fix at a single value."""
     fixed = {dim for dim, values in (where or {}).items() if not isinstance(values, list | tuple)}
     return {dim for dim, size in outline.sizes.items() if size > 1} - fixed
 
 
 def _places(outline: Outline, drawn: set[str], where: Mapping[str, Any]) -> dict[str, int | list[int]]:
-    """The place or places of the values of `where` along each axis; of a list, or of what is drawn, an axis is left."""
+    """Return the indices of the values of `where` along each axis; lists and values of drawn axes keep the axis."""
     found: dict[str, int | list[int]] = {}
     for axis, value in where.items():
         if axis not in outline.axes:
@@ -138,13 +138,13 @@ def _middle(places: int | list[int] | None, size: int) -> int:
 
 
 def _shortest(axes: list[str], sizes: Mapping[str, int], room: int) -> list[str]:
-    """The shortest axes that can be told apart, as many as there is room for."""
+    """Return the shortest axes whose values are distinguishable, at most `room` of them."""
     few = [dim for dim in sorted(axes, key=sizes.__getitem__) if sizes[dim] <= MOST_PANELS]
     return [dim for dim in axes if dim in few[:room]]
 
 
 def _assigned(axes: list[str], panel: str | None, hue: str | None) -> tuple[str | None, str | None]:
-    """The panel and hue axes, those not asked for among these."""
+    """Return the panel and hue axes; those that are None are chosen from `axes`."""
     rest = list(axes)
     if panel is None and hue is None and len(rest) == 1:
         return None, rest[0]
@@ -161,13 +161,13 @@ def _check_number(sizes: Mapping[str, int], key: str, dim: str | None, most: int
 
 
 def used_dynamics(data: xr.Dataset) -> list[str]:
-    """The dynamics with at least one used run (`seeds_used`) in this part, stochastic ones first."""
+    """Return the dynamics with at least one used run (`seeds_used`) in this part, stochastic ones first."""
     used = data["seeds_used"].sum([dim for dim in data["seeds_used"].dims if dim != "dynamics"]) > 0
     return dynamics_order(data["dynamics"].values[used.values])
 
 
 def numbered_parts(ds: xr.Dataset, selections: list[dict[str, int]]) -> Iterator[tuple[int, xr.Dataset]]:
-    """The number of each selection and the part of the dataset that it selects."""
+    """Yield the number of each selection and the part of the dataset that it selects."""
     for index, selection in enumerate(selections):
         yield index, ds.isel(selection)
 

@@ -1,4 +1,4 @@
-"""What is written in a figure, made to fit: labels broken into lines, tick labels left out where they would overlap."""
+"""Texts of a figure made to fit: long labels are broken into lines, overlapping tick labels are left out."""
 
 from __future__ import annotations
 
@@ -15,23 +15,23 @@ if TYPE_CHECKING:
     from matplotlib.transforms import Bbox
 
 APART = 2.0
-"""Between tick labels, at least, in points."""
+"""The least distance between tick labels, in points."""
 PASSES = 3
-"""Layouts, at most: labels in more lines make the axes smaller, whose labels may then need more lines."""
+"""The most layouts: labels in more lines make the axes smaller, whose labels may then need more lines."""
 INSIDE = 0.94
-"""Of the width of axes, for what is written in them."""
+"""The fraction of the width of axes that a text inside them may fill."""
 WORD = re.compile(r"(?:\$[^$]*\$|[^\s$])+")
 
 
 def renderer_of(figure: Figure) -> Any:
-    """What measures texts: Agg at the figure's own resolution."""
+    """Return the renderer that measures texts: Agg at the figure's own resolution."""
     from matplotlib.backends.backend_agg import FigureCanvasAgg
 
     return FigureCanvasAgg(figure).get_renderer()
 
 
 def fitted(figure: Figure) -> Figure:
-    """The figure, which, when it is drawn, has no label longer than its panel and no tick label over another."""
+    """Return the figure with a layout that keeps labels within their panels and tick labels apart when it is drawn."""
     from matplotlib.layout_engine import ConstrainedLayoutEngine
 
     if isinstance(figure.get_layout_engine(), ConstrainedLayoutEngine):
@@ -61,7 +61,7 @@ def _fitting_layout() -> LayoutEngine:
 
 
 def broken(text: str, room: float, length: Callable[[str], float]) -> str:
-    """The text in lines no longer than `room`, as far as its mathematics allows, which is not broken."""
+    """Return the text in lines no longer than `room`, if possible; mathematics is not broken."""
     lines = []
     for paragraph in text.split("\n"):
         line = ""
@@ -76,7 +76,7 @@ def broken(text: str, room: float, length: Callable[[str], float]) -> str:
 
 
 def _pieces(word: str, room: float, length: Callable[[str], float]) -> list[str]:
-    """The word, or the pieces of one that is too long for a line."""
+    """Return the word, or its pieces if it is too long for a line."""
     if "$" in word or len(word) < 2 or length(word) <= room:
         return [word]
     half = len(word) // 2
@@ -84,7 +84,7 @@ def _pieces(word: str, room: float, length: Callable[[str], float]) -> list[str]
 
 
 def _labels_with_room(figure: Figure) -> list[tuple[Text, float]]:
-    """Titles and labels, and how long each may be."""
+    """Return titles and labels, each with its largest length."""
     found = [(text, figure.bbox.width) for text in figure.texts]
     for axes in figure.axes:
         width, height = axes.bbox.width, axes.bbox.height
@@ -94,21 +94,21 @@ def _labels_with_room(figure: Figure) -> list[tuple[Text, float]]:
 
 
 def _broke(text: Text, room: float, renderer: Any) -> bool:
-    """Whether a text was too long, and is now in more lines."""
+    """Break a text into lines if it is too long; return whether it was."""
 
-    def length(words: str) -> float:
-        text.set_text(words)
+    def length(content: str) -> float:
+        text.set_text(content)
         box = text.get_window_extent(renderer)
         return float(box.height if text.get_rotation() == 90.0 else box.width)
 
-    words = text.get_text()
-    lines = broken(words, room, length) if length(words) > room else words
+    content = text.get_text()
+    lines = broken(content, room, length) if length(content) > room else content
     text.set_text(lines)
-    return lines != words
+    return lines != content
 
 
 def _thin(axis: Axis, renderer: Any) -> None:
-    """Leave out labels of major ticks, evenly, and of minor ones until none is over another."""
+    """Leave out labels of major ticks, evenly, and of minor ticks, until no label overlaps another."""
     labelled = {minor: _labels(axis, renderer, minor=minor) for minor in (False, True)}
     majors = _apart(labelled[False], axis)
     minors = [(place, box) for place, box in labelled[True] if not any(_near(box, other, axis) for _, other in majors)]
@@ -119,13 +119,13 @@ def _thin(axis: Axis, renderer: Any) -> None:
 
 
 def _labels(axis: Axis, renderer: Any, *, minor: bool) -> list[tuple[float, Bbox]]:
-    """The places of the ticks with a label that is seen, and the boxes of these labels."""
+    """Return the positions of the ticks with a visible label, and the boxes of these labels."""
     ticks = [tick for tick in _ticks(axis, minor=minor) if tick.label1.get_visible() and tick.label1.get_text()]
     return [(float(tick.get_loc()), tick.label1.get_window_extent(renderer)) for tick in ticks]
 
 
 def _ticks(axis: Axis, *, minor: bool) -> list[Tick]:
-    """The ticks within the axes, in ascending order."""
+    """Return the ticks within the axes, in ascending order."""
     low, high = sorted(axis.get_view_interval())
     slack = 1e-9 * (high - low)
     ticks = axis.get_minor_ticks() if minor else axis.get_major_ticks()
@@ -134,7 +134,7 @@ def _ticks(axis: Axis, *, minor: bool) -> list[Tick]:
 
 
 def _apart(labels: list[tuple[float, Bbox]], axis: Axis) -> list[tuple[float, Bbox]]:
-    """Every label, or every second, third, ..., so that none is over the next."""
+    """Return every label, or every second, third, ..., so that neighbours do not overlap."""
     for step in range(1, len(labels)):
         some = labels[::step]
         if not any(_near(one, other, axis) for (_, one), (_, other) in pairwise(some)):
@@ -148,7 +148,7 @@ def _near(one: Bbox, other: Bbox, axis: Axis) -> bool:
 
 
 def _keep(axis: Axis, places: list[float], *, minor: bool) -> None:
-    """Fix the ticks where they are, with labels at these places alone."""
+    """Fix the ticks at their positions, with labels only at `places`."""
     ticks = _ticks(axis, minor=minor)
     texts = [tick.label1.get_text() if tick.get_loc() in places else "" for tick in ticks]
     axis.set_ticks([tick.get_loc() for tick in ticks], labels=texts, minor=minor)

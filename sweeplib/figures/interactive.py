@@ -21,8 +21,8 @@ Line = tuple[float, float, str]
 class Interactive:
     """An interactive plot of `y` against `x` or, with `z`, a map of z over x and y.
 
-    Labels are the attributes of the variables. Where the data have y_error, or y_low and y_high, they are drawn as the
-    error or interval of y; the attribute `confidence` or `interval` of the data says what the interval is.
+    Labels are the attributes of the variables. If the data have y_error, or y_low and y_high, these are drawn as the
+    error or interval of y; the attribute `confidence` or `interval` of the data describes the interval.
 
     x, y, z : names of variables of the data.
     needs : the analyses that the plot needs. The data are the first one, unless `data` is given.
@@ -30,10 +30,10 @@ class Interactive:
     hover : other variables that are shown under the mouse.
     theory : a variable that is drawn as a curve.
     kind : points with error bars, or curves with a band.
-    hue : the axis of the colours, by default the first one that fits. All other axes become filters.
+    hue : the axis of the colours, by default the first suitable one. All other axes become filters.
     lines : lines (slope, intercept, name) over a map.
     colors : the colour of each class of a map.
-    figure : the static figure beside which the plot stands.
+    figure : the static figure that the report places beside the plot.
     """
 
     x: str
@@ -51,7 +51,7 @@ class Interactive:
     figure: str = ""
 
     def labelled(self, ds: xr.Dataset, analyses: Mapping[str, xr.Dataset]) -> xr.Dataset:
-        """The data of the plot, from a dataset and the analyses that it needs."""
+        """Return the data of the plot, from a dataset and the analyses that it needs."""
         whole = {name: with_constants(analysis) for name, analysis in analyses.items()}
         return whole[self.needs[0]] if self.data is None else self.data(with_constants(ds), whole)
 

@@ -1,4 +1,4 @@
-"""Words of the figures, all from the attributes of coordinates and variables."""
+"""Labels and numbers in figures, from the attributes of coordinates and variables."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ MINUS = "\N{MINUS SIGN}"
 
 
 def axis_label(array: xr.DataArray) -> str:
-    r"""Long name symbol (units), as far as the array has them: 'learning rate $\\gamma$'."""
+    r"""Return 'long name symbol (units)', as far as the array has them: 'learning rate $\\gamma$'."""
     attrs = array.attrs
     parts = [attrs.get("long_name", str(array.name)), _mathematics(array)]
     if attrs.get("units", "1") not in ("1", ""):
@@ -24,24 +24,24 @@ def axis_label(array: xr.DataArray) -> str:
 
 
 def wrapped_label(array: xr.DataArray, width: int = 32) -> str:
-    """The label of a long axis: the long name in lines of that width, its symbol at the end."""
+    """Return the label of a long axis: the long name in lines of that width, the symbol at the end."""
     lines = textwrap.wrap(array.attrs.get("long_name", str(array.name)), width)
     return "\n".join(lines) + " " + _mathematics(array)
 
 
 def symbol(array: xr.DataArray) -> str:
-    """The array's symbol in mathematics, or its name in words."""
+    """Return the array's symbol in mathematics, or its name if it has none."""
     return _mathematics(array) or str(array.name)
 
 
 def _mathematics(array: xr.DataArray) -> str:
-    """The symbol between dollars; "" where there is none, or where it is but the name of a user's own parameter."""
+    """Return the symbol between dollars; "" if there is none, or if it is just the name of a user's parameter."""
     found = array.attrs.get("symbol", "")
     return f"${found}$" if found and (found != array.name or len(found) == 1) else ""
 
 
 def value_label(coordinate: xr.DataArray, digits: int | None = None) -> str:
-    """A scalar coordinate and its value, of so many digits if it is a fraction: '$d$ = 3000'."""
+    """Return a scalar coordinate and its value, with `digits` significant digits for a fraction: '$d$ = 3000'."""
     value = coordinate.item()
     rounded = float(f"{value:.{digits}g}") if digits is not None and isinstance(value, float) else value
     text = number(rounded)
@@ -49,7 +49,7 @@ def value_label(coordinate: xr.DataArray, digits: int | None = None) -> str:
 
 
 def number(value: Any) -> str:
-    r"""A value as one writes it: 3000, 0.5, $10^{6}$, $2\times 10^{-5}$, square."""
+    r"""Return a value in usual notation: 3000, 0.5, $10^{6}$, $2\times 10^{-5}$, square."""
     if isinstance(value, str | bool):
         return str(value)
     mantissa, exponent = f"{value:.5e}".split("e")
@@ -61,12 +61,12 @@ def number(value: Any) -> str:
 
 
 def dynamics_label(name: str) -> str:
-    """What the dynamics is called in legends."""
+    """Return the name of the dynamics in legends."""
     from sweeplib.dynamics import DYNAMICS
 
     return DYNAMICS[name].label if name in DYNAMICS else name
 
 
 def dynamics_order(names: Iterable[str]) -> list[str]:
-    """The dynamics as they are listed: stochastic ones first, in the order in which they were asked for."""
+    """Return the dynamics in their order in legends: stochastic ones first, in the order of `names`."""
     return sorted(map(str, names), key=lambda name: not is_stochastic(name))

@@ -1,4 +1,4 @@
-"""Mean exit steps against the learning rate, with the optimum of SGD beside theory."""
+"""Mean exit steps against the learning rate, and the optimum of SGD compared to theory."""
 
 from __future__ import annotations
 
@@ -31,8 +31,8 @@ if TYPE_CHECKING:
 
 CAPTION = (
     "Mean number of steps to the exit against the learning rate, with standard errors over the seeds. Curves: theory. "
-    "Below: the learning rate of least steps with its bootstrap interval (an arrow where it ends at the edge of the "
-    "scan), the optimum of annealed and quenched theory (vertical line) and that corrected for the noise of SGD (bars)."
+    "Below: the learning rate of least steps with its bootstrap interval (an arrow where the interval reaches the end "
+    "of the scan), the optimum of annealed and quenched theory (vertical line) and the noise-corrected optimum (bars)."
 )
 COLUMNS = ("gamma", "exit_steps_mean")
 SCALES = {"d": "/d", "d log d": r"/(d\,\log d)", "1": ""}
@@ -48,9 +48,9 @@ def learning_rate_scan(
     scale: Literal["d", "d log d", "1"] = "d",
     reference: Sequence[str] = (),
 ) -> Drawing:
-    """A figure of mean exit steps over `scale` against γ/γ_opt (γ where no theory applies), and of the optima below.
+    """Return a figure of mean exit steps over `scale` against γ/γ_opt (γ if no theory applies), with the optima below.
 
-    `where` fixes axes at values; of the others, one becomes the panels and one the colours. Markers: filled for the
+    `where` fixes axes at values; of the other axes, one becomes the panels and one the colours. Markers: filled for the
     first stochastic dynamics, open for a second, crosses for deterministic ones.
     """
     split = _arranged(ds, analyses, where=where, panel=panel, hue=hue, scale=scale, reference=reference)
@@ -91,7 +91,7 @@ def _arranged(
 
 
 def _data(analyses: Mapping[str, xr.Dataset], split: Facets) -> xr.Dataset:
-    """Exit times and optima in one dataset, of the part that is shown; `unit` is γ_opt of theory or 1."""
+    """Return exit times and optima of the selected part, as one dataset; `unit` is γ_opt of theory or 1."""
     import xarray as xr
 
     merged = [analyses["exit_times"], analyses["optimal_learning_rate"]]
@@ -153,15 +153,15 @@ def _curves(above: Axes, one: xr.Dataset, scale: str, index: int) -> None:
 
 
 def _kinds(part: xr.Dataset) -> list[str]:
-    """The kinds of theory to draw: the ODE has no noise to correct for."""
+    """Return the kinds of theory to draw: the noise correction does not apply to the ODE."""
     kinds = list(THEORY_DASHES) if part.attrs["theory"] else []
     return kinds if _stochastic(part) else kinds[:2]
 
 
 def theory_steps(kind: str, gamma: np.ndarray, one: xr.Dataset) -> np.ndarray:
-    """Exit steps p d/γ times the annealed, quenched or noise-corrected exit time, at one point of the sweep.
+    """Return exit steps p d/γ times the annealed, quenched or noise-corrected exit time, at one point of the sweep.
 
-    NaN at learning rates at which students of several units align, for which these are not.
+    NaN at learning rates at which the units of a student align: the exit times do not hold there.
     """
     formula = getattr(theory, kind.replace("-", "_") + "_exit_time")
     p, d, Delta, T = (float(field(one, name)) for name in ("p", "d", "Delta", "threshold"))
@@ -197,7 +197,7 @@ def _optima(below: Axes, one: xr.Dataset, row: int, looks: dict[str, str]) -> No
 
 
 def _edges(scanned: np.ndarray, found: tuple[float, ...]) -> dict[float, str]:
-    """The numbers that lie on a scanned value, where the learning rates used end, with an arrow that points beyond."""
+    """Return the numbers at an end of the scanned learning rates, each with an arrow marker that points beyond."""
     middle = np.median(scanned)
     return {x: "<" if x < middle else ">" for x in found if np.isclose(scanned, x, rtol=1e-9, atol=0.0).any()}
 
@@ -227,7 +227,7 @@ def _legend(drawing: Drawing, data: xr.Dataset, split: Facets, published: list[E
 
 
 def exit_points(ds: xr.Dataset, analyses: Mapping[str, xr.Dataset]) -> xr.Dataset:
-    """Exit times without restricted means, and the exit steps that theory expects of each dynamics, where it holds."""
+    """Return exit times without restricted means, and the exit steps of theory for each dynamics, where it holds."""
     exits = analyses["exit_times"]
     mean = exits["exit_steps_mean"]
     steps = exit_steps_expected(exits).where(exit_theory_holds(ds))
@@ -237,7 +237,7 @@ def exit_points(ds: xr.Dataset, analyses: Mapping[str, xr.Dataset]) -> xr.Datase
 
 
 def optima(_: xr.Dataset, analyses: Mapping[str, xr.Dataset]) -> xr.Dataset:
-    """The optimal learning rates, and those that theory expects of each dynamics."""
+    """Return the optimal learning rates, measured and of theory for each dynamics."""
     found = analyses["optimal_learning_rate"]
     attrs = found["gamma_opt_theory"].attrs | {"long_name": "optimal learning rate of theory"}
     return found.assign(gamma_opt_expected=optima_expected(found).assign_attrs(attrs))

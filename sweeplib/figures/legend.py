@@ -1,4 +1,4 @@
-"""A legend below all panels, of what is drawn in them, in columns that each say one thing."""
+"""A legend below all panels that lists what they show, in one column per property."""
 
 from __future__ import annotations
 
@@ -22,20 +22,20 @@ if TYPE_CHECKING:
 
 Entry = tuple[dict[str, Any], str]
 FEWEST_ROWS = 3
-"""Rows that a legend may have before it is looked whether more would make it narrow enough."""
+"""The number of rows of the first arrangement that is tried; more rows make the legend narrower."""
 MARGIN = 0.06
-"""Left and right of a legend, at least, in inches."""
+"""The least margin left and right of a legend, in inches."""
 SMALLEST = 6.5
-"""The smallest text of a legend, in points."""
+"""The smallest font size of a legend, in points."""
 SPACING = {"columnspacing": 1.2, "handletextpad": 0.6, "handlelength": 2.0, "borderpad": 0.2, "borderaxespad": 0.3}
 
 
 def legend_below(figure: Figure, groups: list[list[Entry]]) -> None:
     """Draw a legend of groups of (line properties, label) below the panels; the figure grows by its height.
 
-    An entry whose properties have a `gid` is listed only if a line of that gid is seen in a panel; a line may have
-    several, with spaces between. Groups are columns, long ones several; where they are too wide together they get more
-    rows, then stand below each other, and at last labels are broken into lines and the text becomes smaller.
+    An entry whose properties have a `gid` is listed only if a line with that gid is visible in a panel; the gid of a
+    line may be several names with spaces between. Each group is one column, a long group several. If the legend is too
+    wide, columns get more rows; then groups are stacked; last, labels are broken into lines and the text gets smaller.
     """
     seen = _seen(figure)
     shown = [[entry for entry in group if "gid" not in entry[0] or entry[0]["gid"] in seen] for group in groups]
@@ -45,15 +45,15 @@ def legend_below(figure: Figure, groups: list[list[Entry]]) -> None:
     legend = _legend_that_fits(figure, shown)
     height = legend.get_window_extent(renderer_of(figure)).height / figure.dpi
     layout = figure.get_layout_engine()
-    padding = 2.0 * layout.get()["h_pad"] if layout is not None else 0.0  # what the layout adds to it
+    padding = 2.0 * layout.get()["h_pad"] if layout is not None else 0.0  # the layout pads the legend above and below
     figure.set_figheight(figure.get_figheight() + height + padding)
 
 
 def _seen(figure: Figure) -> set[str]:
-    """The gids of the lines of which something is seen; they are taken off them, as files want one thing of a gid."""
+    """Return the gids of the visible lines, and remove the gids: in files they would have to be unique."""
     found: set[str] = set()
     for axes in figure.axes:
-        axes.autoscale_view()  # now, as lines are transformed by the limits
+        axes.autoscale_view()  # here, because the transforms of lines depend on the limits
         for line in axes.lines:
             gids = (line.get_gid() or "").split()
             found.update(gids if _is_seen(line, axes.bbox) else ())
@@ -62,7 +62,7 @@ def _seen(figure: Figure) -> set[str]:
 
 
 def _is_seen(line: Line2D, box: Bbox) -> bool:
-    """Whether a point of a line with markers, or a stretch of another one, is within the box of its axes."""
+    """Return whether a marker or a stretch of the line lies within the box of its axes."""
     points = line.get_transform().transform(np.ma.filled(np.ma.asarray(line.get_xydata(), float), np.nan))
     points = points[np.isfinite(points).all(axis=1)]
     if not len(points):
@@ -92,7 +92,7 @@ def _legend_that_fits(figure: Figure, groups: list[list[Entry]]) -> Legend:
 
 
 def _arrangements(groups: list[list[Entry]]) -> Iterator[list[list[Entry]]]:
-    """Columns of the entries, from few rows to one column."""
+    """Yield columns of the entries, from arrangements with few rows to one column."""
     longest = max(map(len, groups))
     for rows in range(min(FEWEST_ROWS, longest), longest + 1):
         yield [part for group in groups for part in _split(group, rows)]
@@ -101,13 +101,13 @@ def _arrangements(groups: list[list[Entry]]) -> Iterator[list[list[Entry]]]:
 
 
 def _split(group: list[Entry], rows: int) -> list[list[Entry]]:
-    """A group as columns of even length, none longer than so many rows."""
+    """Return a group as columns of equal length, with at most `rows` rows."""
     even = -(-len(group) // -(-len(group) // rows))
     return [group[start : start + even] for start in range(0, len(group), even)]
 
 
 def _joined(groups: list[list[Entry]], count: int) -> list[list[Entry]]:
-    """So many columns of whole groups, the longest of them as short as can be."""
+    """Return `count` columns of whole groups, such that the longest is as short as possible."""
     cuts = ([0, *inner, len(groups)] for inner in combinations(range(1, len(groups)), count - 1))
     columns = [[list(chain(*groups[start:end])) for start, end in pairwise(cut)] for cut in cuts]
     return min(columns, key=lambda made: max(map(len, made)))
@@ -126,13 +126,13 @@ def _legend(figure: Figure, columns: list[list[Entry]], size: float | None = Non
 
 
 def _in_lines(figure: Figure, column: list[Entry], room: float, size: float) -> list[Entry]:
-    """The entries with their labels in lines that fit beside the handles."""
+    """Return the entries with their labels in lines that fit beside the handles."""
     beside = SPACING["handlelength"] + SPACING["handletextpad"] + 2.0 * SPACING["borderpad"]
     left = room - beside * size / 72.0 * figure.dpi
     renderer, text = renderer_of(figure), figure.text(0.0, 0.0, "", fontsize=size)
 
-    def length(words: str) -> float:
-        text.set_text(words)
+    def length(content: str) -> float:
+        text.set_text(content)
         return float(text.get_window_extent(renderer).width)
 
     lines = [(properties, broken(label, left, length)) for properties, label in column]
@@ -141,7 +141,7 @@ def _in_lines(figure: Figure, column: list[Entry], room: float, size: float) -> 
 
 
 def hue_entries(data: xr.Dataset, split: Facets, **line: Any) -> list[Entry]:
-    """What each colour stands for: its marker, without a line unless `line` says otherwise."""
+    """Return an entry per colour: its marker, without a line unless `line` says otherwise."""
     if split.hue is None:
         return []
     line = line or {"linestyle": "none"}
@@ -149,13 +149,13 @@ def hue_entries(data: xr.Dataset, split: Facets, **line: Any) -> list[Entry]:
 
 
 def dynamics_entries(shown: list[str]) -> list[Entry]:
-    """What each marker stands for, of the dynamics `shown`."""
+    """Return an entry per marker, for the dynamics `shown`."""
     blank = {"color": INK, "marker": "o"}
     return [(dynamics_look(name, shown, blank) | {"linestyle": "none"}, dynamics_label(name)) for name in shown]
 
 
 def theory_entries(kinds: Iterable[str]) -> list[Entry]:
-    """What each dash stands for, of these kinds of theory of exit times."""
+    """Return an entry per dash style, for these kinds of theory of exit times."""
     return [
         ({"color": INK, "linestyle": THEORY_DASHES[kind], "linewidth": 0.9, "gid": kind}, f"{kind} theory")
         for kind in kinds

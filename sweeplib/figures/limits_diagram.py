@@ -1,4 +1,4 @@
-"""Which limit describes SGD, over learning rate and dimension, a panel a width."""
+"""The limit that describes SGD, as a function of learning rate and dimension, in one panel per width."""
 
 from __future__ import annotations
 
@@ -28,9 +28,9 @@ if TYPE_CHECKING:
     from sweeplib.storage.outline import Outline
 
 CAPTION = (
-    "The simplest limit that describes SGD: the mean of SGD is off it by less than runs scatter, and these scatter by "
-    "less than half of what is learned. Open: undecided. Lines, of which theory has the slopes only: gradient flow is "
-    "off by γ/p, runs scatter by √(γ/(pd)); and one step moves Q by more than itself."
+    "The simplest limit that describes SGD: the mean of SGD deviates from it by less than the scatter of runs, and the "
+    "scatter is less than half of the change of the risk. Open: undecided. Lines, of which theory gives only the "
+    "slopes: gradient flow deviates by γ/p, runs scatter by √(γ/(pd)); and one step changes Q by more than Q itself."
 )
 LOOKS: tuple[dict[str, Any], ...] = (
     {"color": "#2b9a93", "marker": "o", "markersize": 4.6},
@@ -46,7 +46,7 @@ LINES: dict[str, tuple[float, Any]] = {r"$\gamma/p=1/d$": (-1.0, "solid"), r"$\g
 def limits_diagram(
     ds: xr.Dataset, analyses: Mapping[str, xr.Dataset], *, where: Mapping[str, Any] | None = None
 ) -> Drawing:
-    """A figure of the limits over (γ/p, d), a panel a width p; other axes need a value in `where`."""
+    """Return a figure of the limits over (γ/p, d), with one panel per width p; other axes need a value in `where`."""
     split = _arranged(ds, analyses, where=where)
     found = split.selected(analyses["limits"])
     found = found.assign_coords(ratio=labelled(field(found, "gamma") / field(found, "p"), "", r"\gamma/p"))
@@ -82,20 +82,20 @@ def _panel(axes: Axes, part: xr.Dataset) -> None:
     axes.set(xscale="log", yscale="log", ylim=ends, xlim=np.array([ratio.min(), ratio.max()]) * [0.6, 1.6])
     plain_ticks(axes.xaxis, (1.0, 2.0, 5.0))
     plain_ticks(axes.yaxis, (1.0, 3.0))
-    for words, (power, dash) in LINES.items():
-        axes.plot(ends**power, ends, color=INK, linewidth=0.9, linestyle=dash, zorder=1, gid=words)
+    for title, (power, dash) in LINES.items():
+        axes.plot(ends**power, ends, color=INK, linewidth=0.9, linestyle=dash, zorder=1, gid=title)
     for code, look in enumerate(_looks(part)):
         here = (limit.values == code) & run.values
         axes.plot(ratio.values[here], d.values[here], linestyle="none", zorder=3, gid=f"code-{code}", **look)
 
 
 def _was_run(found: xr.Dataset) -> xr.DataArray:
-    """Where the dynamics to compare were run, be it that too many of their runs were lost."""
+    """Return a mask: where the compared dynamics were run, even if too many of their runs were lost."""
     return (found["bias"].notnull() | (found["seeds_lost"] > 0)).any("candidate")
 
 
 def _looks(found: xr.Dataset) -> list[dict[str, Any]]:
-    """By code: undecided, the candidates, none of them."""
+    """Return the marker styles by code: undecided, the candidates, none of them."""
     return [OPEN, *LOOKS[: found.sizes["candidate"]], NONE]
 
 
@@ -105,14 +105,14 @@ def _entries(found: xr.Dataset) -> list[Entry]:
     return [(look | {"linestyle": "none", "gid": f"code-{code}"}, name) for code, (look, name) in looks]
 
 
-def _line(words: str) -> Entry:
-    return {"color": INK, "linestyle": LINES[words][1], "gid": words}, words
+def _line(title: str) -> Entry:
+    return {"color": INK, "linestyle": LINES[title][1], "gid": title}, title
 
 
 def limits_map(ds: xr.Dataset, analyses: Mapping[str, xr.Dataset]) -> xr.Dataset:
-    """The limits that were run, over logarithms of d and of γ/p, or of what is scanned where γ/p depends on more.
+    """Return the limits over the logarithms of d and γ/p, or of the scanned axis if γ/p depends on other axes too.
 
-    With the bias and the spread of each candidate as variables of their own.
+    The bias and the spread of each candidate are separate variables.
     """
     import xarray as xr
 
@@ -127,16 +127,16 @@ def limits_map(ds: xr.Dataset, analyses: Mapping[str, xr.Dataset]) -> xr.Dataset
     for name in found["candidate"].values:
         for measure in ("bias", "spread"):
             part = found[measure].sel(candidate=name, drop=True)
-            words = f"{measure} of {dynamics_label(str(name))}"
-            parts[f"{measure}_{name}"] = labelled(part, words)
+            title = f"{measure} of {dynamics_label(str(name))}"
+            parts[f"{measure}_{name}"] = labelled(part, title)
     over = {"log_x": _logarithm(x), "log_d": _logarithm(found["d"])}
     return xr.Dataset(parts).assign_coords(over | {"gamma": field(found, "gamma"), "p": field(found, "p")})
 
 
-def _logarithm(of: xr.DataArray) -> xr.DataArray:
+def _logarithm(quantity: xr.DataArray) -> xr.DataArray:
     import xarray as xr
 
-    return labelled(xr.apply_ufunc(np.log10, of), f"log₁₀ of {of.attrs.get('long_name', of.name)}")
+    return labelled(xr.apply_ufunc(np.log10, quantity), f"log₁₀ of {quantity.attrs.get('long_name', quantity.name)}")
 
 
 FIGURES.register(

@@ -1,4 +1,4 @@
-"""The optimal learning rate against the student width, with its intervals, beside theory."""
+"""The optimal learning rate against the student width, with its intervals, compared to theory."""
 
 from __future__ import annotations
 
@@ -38,8 +38,8 @@ if TYPE_CHECKING:
 
 CAPTION = (
     "The learning rate of least mean exit steps against the student width, with bootstrap intervals over the seeds; an "
-    "arrow where the interval goes on beyond the learning rates scanned. Dashed: theory for d → ∞; solid: theory with "
-    "the noise of SGD at this d, ending where it has no optimum. Below: the same over the dashed line."
+    "arrow where the interval extends beyond the scanned learning rates. Dashed: theory for d → ∞; solid: theory with "
+    "the noise of SGD at this d, up to the last width with an optimum. Below: the ratio to the dashed line."
 )
 COLUMNS = ("p", "gamma_opt")
 LIMIT: Any = THEORY_DASHES["quenched"]
@@ -54,9 +54,9 @@ def optimal_learning_rate(
     hue: str | None = None,
     reference: Sequence[str] = (),
 ) -> Drawing:
-    """A figure of γ_opt against p, and below, where theory applies, of its ratio to theory.
+    """Return a figure of γ_opt against p, and below, where theory applies, of its ratio to theory.
 
-    By default a panel for each d and a colour for each Δ; other axes stand at `where`, or at their middle.
+    By default there is a panel for each d and a colour for each Δ; other axes are fixed at `where` or their middle.
     """
     split = _arranged(ds, analyses, where=where, panel=panel, hue=hue, reference=reference)
     data = with_width(split.selected(analyses["optimal_learning_rate"]))

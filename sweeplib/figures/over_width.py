@@ -1,4 +1,4 @@
-"""Panels of a quantity against the student width, for figures that share this axis."""
+"""Panels of a quantity against the student width, for the figures that share this axis."""
 
 from __future__ import annotations
 
@@ -21,15 +21,15 @@ if TYPE_CHECKING:
 
 WIDTHS, ABOUT = 25, 1.2
 STEP = 0.045
-"""How far apart, in factors of the width, the colours stand."""
+"""The factor in width between the points of neighbouring colours."""
 
 
 def over_width(
     data: xr.Dataset | Outline, where: Mapping[str, Any] | None, panel: str | None, hue: str | None
 ) -> Facets:
-    """The facets of data of which the width lies along the figure: by default a panel a dimension, a colour a noise.
+    """Return the facets of a figure against the width: by default one panel per dimension and one colour per noise.
 
-    InputError where widths vary along another axis than their own.
+    InputError if the widths vary along an axis other than p.
     """
     outline = outline_of(data)
     if "p" not in outline.axes and outline.dims_of("p"):
@@ -41,17 +41,17 @@ def over_width(
 
 
 def with_width(data: xr.Dataset) -> xr.Dataset:
-    """The data with an axis p, of one width where it is the same everywhere."""
+    """Return the data with an axis p; a width that is the same everywhere becomes an axis of one value."""
     return data if "p" in data.dims else data.expand_dims("p")
 
 
 def dodged(p: np.ndarray, index: int, count: int) -> np.ndarray:
-    """The widths, moved a little to the side that colour number `index` of `count` has."""
+    """Return the widths, shifted sideways for colour number `index` of `count`."""
     return np.asarray(p, float) * np.exp(STEP * (index - (count - 1) / 2))
 
 
 def widths(p: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-    """Places on the axis, and the widths there, for curves of theory: between the widths, or about a single one."""
+    """Return axis positions and their widths for curves of theory: between the widths, or around a single one."""
     if p.min() < p.max():
         between = np.geomspace(float(p.min()), float(p.max()), WIDTHS)
         return between, between
@@ -59,7 +59,7 @@ def widths(p: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
 
 
 def width_axis(axes: Axes, p: np.ndarray) -> None:
-    """Give the axes a logarithmic axis with a tick at each width."""
+    """Make the horizontal axis logarithmic with a tick at each width."""
     from matplotlib.ticker import FixedLocator, FuncFormatter, NullLocator
 
     axes.set_xscale("log", base=2)
@@ -70,6 +70,6 @@ def width_axis(axes: Axes, p: np.ndarray) -> None:
 
 
 def measured_dynamics(data: xr.Dataset, name: str) -> list[str]:
-    """The dynamics for which the variable `name` was measured anywhere: stochastic ones, or all where there is none."""
+    """Return the dynamics with a value of the variable `name`: the stochastic ones, or all if there is none."""
     known = [kind for kind in data["dynamics"].values if bool(data[name].sel(dynamics=kind).notnull().any())]
     return dynamics_order([kind for kind in known if is_stochastic(kind)] or known)

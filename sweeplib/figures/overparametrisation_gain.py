@@ -1,4 +1,4 @@
-"""How many times fewer steps wide students need, each at its best learning rate, against their width."""
+"""The gain of overparametrisation against the width: steps of one unit over steps of p, each at its optimum."""
 
 from __future__ import annotations
 
@@ -27,8 +27,8 @@ if TYPE_CHECKING:
 
 CAPTION = (
     "The least mean exit steps of one student unit over those of p units, each at its own optimal learning rate, with "
-    "bootstrap intervals over the seeds; an arrow where an optimum lies beyond the learning rates scanned, so that the "
-    "gain is a bound. Dashed: theory for d → ∞, which ends at (12 + Δ)/(2 + Δ), the tick on the right; solid: theory "
+    "bootstrap intervals over the seeds; an arrow where an optimum lies beyond the scanned learning rates, so that the "
+    "gain is a bound. Dashed: theory for d → ∞, with the limit (12 + Δ)/(2 + Δ), the tick on the right; solid: theory "
     "with the noise of SGD at this d."
 )
 LIMIT: Any = THEORY_DASHES["quenched"]
@@ -43,7 +43,7 @@ def overparametrisation_gain(
     panel: str | None = None,
     hue: str | None = None,
 ) -> Drawing:
-    """A figure of the gain against p; by default a panel for each d and a colour for each Δ."""
+    """Return a figure of the gain against p; by default with a panel for each d and a colour for each Δ."""
     split = _arranged(ds, analyses, where=where, panel=panel, hue=hue)
     data = with_width(split.selected(analyses["overparametrisation_gain"]))
     known = bool(data["gain_limit"].notnull().all())

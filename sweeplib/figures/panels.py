@@ -14,14 +14,14 @@ if TYPE_CHECKING:
 
 MOST_IN_A_ROW = 5
 EACH_LABELLED = 3
-"""Panels in a row up to which each has the label of its horizontal axis; of more, one label stands below all."""
+"""The number of panels in a row up to which each has a label of its horizontal axis; with more, one label is shared."""
 NOTE_HEIGHT = 0.22
-"""Of a line above the panels, in inches."""
+"""The height of a line of text above the panels, in inches."""
 
 
 @dataclass(frozen=True)
 class Panels:
-    """A drawing and its panels, row by row: a stack of axes each, from the top."""
+    """A drawing and its panels, row by row; each panel is a stack of axes, from the top."""
 
     drawing: Drawing
     stacks: list[list[Axes]]
@@ -32,7 +32,7 @@ class Panels:
         self.stacks[panel][0].set_title(text)
 
     def xlabel(self, text: str) -> None:
-        """Write the label of the horizontal axes below the lowest panel of each column, or below all."""
+        """Write the label of the horizontal axes below the lowest panel of each column, or once below all panels."""
         if self.columns > EACH_LABELLED:
             self.drawing.supxlabel(text, fontsize="medium")
             return
@@ -40,7 +40,7 @@ class Panels:
             stack[-1].set_xlabel(text)
 
     def ylabel(self, text: str, level: int = 0) -> None:
-        """Write the label of the vertical axes of one level of the stacks, left of each row of panels."""
+        """Write the label of the vertical axes at one level of the stacks, left of each row of panels."""
         for stack in self.stacks[:: self.columns]:
             stack[level].set_ylabel(text)
 
@@ -60,11 +60,11 @@ def panel_grid(
     stack: tuple[float, ...] = (1.0,),
     share_x: bool = True,
 ) -> Panels:
-    """A new drawing of `count` panels.
+    """Return a new drawing of `count` panels.
 
-    `width` of each of several and `alone` of a single one, `height` of a row of them, in inches; legends and notes add
-    theirs. `stack` has the relative heights of the axes of a panel. Panels share the vertical axis of each level and,
-    with `share_x`, the horizontal one.
+    `width` is that of each of several panels, `alone` that of a single one, `height` that of a row, in inches; legends
+    and notes add their height. `stack` has the relative heights of the axes of a panel. Panels share the vertical axis
+    of each level and, with `share_x`, the horizontal axis.
     """
     from matplotlib.figure import Figure as Drawing
 

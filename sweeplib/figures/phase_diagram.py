@@ -1,4 +1,4 @@
-"""The regimes of SGD over the exponents δ and κ, as measured, and the exponents of d that they are told from."""
+"""The measured regimes of SGD over the exponents δ and κ, and the exponents of d that decide them."""
 
 from __future__ import annotations
 
@@ -26,9 +26,9 @@ if TYPE_CHECKING:
     from sweeplib.storage.outline import Outline
 
 CAPTION = (
-    "Regimes of SGD with γ = γ₀ d^−δ and p = p₀ d^κ. Left: the regime that SGD shows as d grows, by marker and colour; "
-    "open where none has the confidence asked for, in the shape of the likeliest. Lines and tints: theory. Right: the "
-    "measured exponents of d that decide, with their intervals, on the lines of theory; shaded, what counts as zero."
+    "Regimes of SGD with γ = γ₀ d^−δ and p = p₀ d^κ. Left: the measured regime, by marker and colour; open where no "
+    "regime has the requested confidence, with the marker of the likeliest. Lines and tints: theory. Right: the "
+    "measured exponents of d that decide, with their intervals, and the lines of theory; shaded: counted as zero."
 )
 LOOKS: dict[str, dict[str, Any]] = {
     "perfect_learning": {"color": "#2b9a93", "marker": "o", "markersize": 6.5},
@@ -41,15 +41,15 @@ TINTS = {"no_ode": "#dfe5ee", "bad_learning": "#fbe9e5", "perfect_learning": "#e
 DASHES: dict[float, Any] = {BOUNDARIES[0]: "solid", BOUNDARIES[1]: (0, (5, 2))}
 PLANE = ("delta", "kappa")
 CHARACTER = 0.0165
-"""Of the width of the diagram."""
+"""The width of a character, as a fraction of the width of the diagram."""
 MARGIN = 0.3
-"""Room above and below the theory of an exponent for its points; intervals may go beyond."""
+"""The room above and below the exponents of theory for points; intervals may extend beyond."""
 
 
 def phase_diagram(
     ds: xr.Dataset, analyses: Mapping[str, xr.Dataset], *, where: Mapping[str, Any] | None = None
 ) -> Drawing:
-    """A figure of the regimes over (δ, κ), and of the exponents over κ + δ; other axes need a value in `where`."""
+    """Return a figure of the regimes over (δ, κ), and the exponents over κ + δ; other axes need a value in `where`."""
     from matplotlib.figure import Figure as Drawing
 
     split = _arranged(ds, analyses, where=where)
@@ -87,14 +87,14 @@ def _plane(axes: Axes, found: xr.Dataset) -> None:
 
 
 def _limits(axis: xr.DataArray) -> tuple[float, float]:
-    """Half a step beyond the values of an axis."""
+    """Return limits half a step beyond the values of an axis."""
     values = axis.values.astype(float)
     margin = 0.5 * (values.max() - values.min()) / max(len(values) - 1, 1) or 0.5
     return float(values.min()) - margin, float(values.max()) + margin
 
 
 def _regions(axes: Axes, delta: tuple[float, float], kappa: tuple[float, float]) -> None:
-    """The regions of theory in tints, between the lines of its boundaries."""
+    """Draw the regions of theory in tints, between the lines of its boundaries."""
     ends = np.array(kappa)
     edges = [np.full(2, delta[0]), *(boundary - ends for boundary in sorted(BOUNDARIES)), np.full(2, delta[1])]
     for colour, left, right in zip(TINTS.values(), edges, edges[1:], strict=False):
@@ -104,7 +104,7 @@ def _regions(axes: Axes, delta: tuple[float, float], kappa: tuple[float, float])
 
 
 def _names(axes: Axes, found: xr.Dataset, delta: tuple[float, float]) -> None:
-    """The names of the regions between two rows of markers, where they have most room."""
+    """Write the names of the regions between two rows of markers, where there is most room."""
     rows = np.unique(found["kappa"].values.astype(float))
     gaps = sorted(0.5 * (rows[1:] + rows[:-1]), key=lambda kappa: abs(kappa - rows.mean()))
     edges = (delta[0], *sorted(BOUNDARIES), delta[1])
@@ -117,9 +117,9 @@ def _names(axes: Axes, found: xr.Dataset, delta: tuple[float, float]) -> None:
         if room:
             _, middle, kappa = max(room, key=lambda one: round(one[0], 9))
             style = {"color": LOOKS[name]["color"], "style": "italic", "ha": "center", "va": "center", "zorder": 3}
-            words = _words(name)
-            narrow = max(room)[0] < CHARACTER * len(words) * (delta[1] - delta[0])
-            axes.text(middle, kappa, words.replace(" ", "\n") if narrow else words, **style)
+            title = _region_title(name)
+            narrow = max(room)[0] < CHARACTER * len(title) * (delta[1] - delta[0])
+            axes.text(middle, kappa, title.replace(" ", "\n") if narrow else title, **style)
 
 
 def _exponents(axes: Axes, found: xr.Dataset, name: str) -> None:
@@ -153,17 +153,17 @@ def _points(found: xr.Dataset) -> list[xr.Dataset]:
 
 
 def _look(point: xr.Dataset) -> dict[str, Any]:
-    """Marker and colour of the regime; open, in grey, where it is undecided."""
+    """Return marker and colour of the regime; open and grey where it is undecided."""
     name, likeliest = REGIMES[point["regime"].item()], REGIMES[point["likeliest"].item()]
     return LOOKS[name] if name in LOOKS else LOOKS.get(likeliest, LOOKS["perfect_learning"]) | OPEN
 
 
 def _entry(name: str) -> Entry:
     look = LOOKS.get(name, LOOKS["perfect_learning"] | OPEN)
-    return look | {"linestyle": "none", "gid": name}, _words(name)
+    return look | {"linestyle": "none", "gid": name}, _region_title(name)
 
 
-def _words(name: str) -> str:
+def _region_title(name: str) -> str:
     return name.replace("_", " ").replace("ode", "ODE")
 
 

@@ -1,4 +1,4 @@
-"""Published values beside what was measured, in grey."""
+"""Published values in figures, drawn in grey."""
 
 from __future__ import annotations
 
@@ -26,14 +26,14 @@ if TYPE_CHECKING:
 MARKERS = ("D", "o", "s", "h")
 DASHES = ((0, (6, 1.5, 1, 1.5)), (0, (3, 1, 1, 1, 1, 1)), (0, (8, 2)), (0, (2, 2)))
 CLOSE = 1e-6
-"""Relative difference of two numbers, of a file and of a dataset, that are taken for the same."""
+"""Relative difference below which a number of a file and a number of a dataset are equal."""
 
 
 @dataclass(frozen=True)
 class References:
     """Published values of `y` against `x`, columns of each file.
 
-    Of its other columns those that are coordinates of a dataset say where a row stands: it is drawn where they agree.
+    Other columns that are coordinates of a dataset select rows: a row is drawn where it agrees with the coordinates.
     """
 
     files: tuple[Reference, ...]
@@ -41,7 +41,7 @@ class References:
     y: str
 
     def draw(self, axes: Axes, part: xr.Dataset, *, x_unit: float = 1.0, y_unit: float = 1.0) -> None:
-        """Draw the rows that stand in this part of a dataset, in these units; on an axis with limits, those within."""
+        """Draw the rows that agree with this part of a dataset, in these units, within the limits of the axes."""
         for place, file in enumerate(self.files):
             rows = _standing_in(file, part, self.x)
             low, high = (-np.inf, np.inf) if axes.get_autoscalex_on() else np.multiply(axes.get_xlim(), x_unit)
@@ -53,20 +53,20 @@ class References:
                 axes.errorbar(x / x_unit, y / y_unit, bars, elinewidth=0.9, **_look(file, place))
 
     def entries(self) -> list[Entry]:
-        """What each look stands for: the source of the file."""
+        """Return a legend entry per file: its marker and its source."""
         return [(_look(file, place), file.source) for place, file in enumerate(self.files)]
 
 
 def references(names: Sequence[str], x: str, y: str) -> References:
-    """The files of these names, for a figure of `y` against `x`.
+    """Return the files of these names, for a figure of `y` against `x`.
 
-    InputError, its key the place of the file, for one that cannot be read or that has no such columns.
+    InputError, whose key is the position in `names`, for a file that cannot be read or lacks these columns.
     """
     return References(tuple(_file(name, place, (x, y)) for place, name in enumerate(names)), x, y)
 
 
 def check_references(names: Sequence[str], x: str, y: str, data: xr.Dataset | Outline, split: Facets) -> None:
-    """Raise InputError for a file that has none of a figure's columns, one unknown to it, or no row for any panel."""
+    """Raise InputError for a file without the figure's columns, with a column unknown to it, or without rows for it."""
     outline = outline_of(data)
     for place, file in enumerate(references(names, x, y).files):
         known = {x, y, *PROBLEM_FIELDS, *outline.axes, *outline.variables, *outline.attrs}
@@ -92,7 +92,7 @@ def _file(name: str, place: int, columns: tuple[str, str]) -> Reference:
 
 
 def _drawn_values(outline: Outline, split: Facets) -> dict[str, list[Any]]:
-    """The values that a figure draws along each axis, and the constants of the dataset."""
+    """Return the values that a figure draws along each axis, and the constants of the dataset."""
     found = {name: [value] for name, value in outline.attrs.items() if name in PROBLEM_FIELDS}
     for axis, values in outline.axes.items():
         at = split.at.get(axis, list(range(len(values))))
@@ -101,20 +101,20 @@ def _drawn_values(outline: Outline, split: Facets) -> dict[str, list[Any]]:
 
 
 def _refuse_elsewhere(file: Reference, place: int, x: str, drawn: Mapping[str, list[Any]]) -> None:
-    """Raise InputError, naming the column that leaves no row, for a file of which nothing would be drawn."""
+    """Raise InputError, naming the column that excludes all rows, for a file of which nothing would be drawn."""
     rows = list(file.rows())
     for name in (name for name in file.columns if name != x and name in drawn):
         left = [row for row in rows if any(_same(row[name], value) for value in drawn[name])]
         if not left:
             problem = f"{file.name} has no row for this figure: its {name} is another"
-            said = ", ".join(dict.fromkeys(_said(row[name]) for row in rows))
+            values = ", ".join(dict.fromkeys(_written(row[name]) for row in rows))
             expected = f"{name} = " + ", ".join(map(str, drawn[name][:8]))
-            raise InputError(problem, key=f"reference[{place}]", value=said, expected=expected)
+            raise InputError(problem, key=f"reference[{place}]", value=values, expected=expected)
         rows = left
 
 
 def _standing_in(file: Reference, part: xr.Dataset, x: str) -> list[dict[str, Value]]:
-    """The rows for which somewhere in a part of a dataset all coordinates but that of `x` are those of the row."""
+    """Return the rows whose coordinates other than `x` agree with those of some point of a part of a dataset."""
     names = [name for name in file.columns if name != x and name in part.coords]
     known: dict[tuple[Value, ...], bool] = {}
     rows = []
@@ -138,7 +138,7 @@ def _same(published: Value, value: Any) -> bool:
     return str(published) == str(value)
 
 
-def _said(value: Value) -> str:
+def _written(value: Value) -> str:
     return f"{value:g}" if isinstance(value, float) else value
 
 

@@ -1,4 +1,4 @@
-"""Risk along the run, with the spread of the seeds, of every dynamics that was run."""
+"""The risk along runs of every dynamics that was run, with the spread over the seeds."""
 
 from __future__ import annotations
 
@@ -29,15 +29,15 @@ if TYPE_CHECKING:
 
 CAPTION = (
     "Population risk against time: the median over the seeds of each dynamics, with a band from the 10 % to the 90 % "
-    "quantile for stochastic ones; those without noise are thin and dark, on top. Curves end where more than 2 % of "
-    "the runs have no value any more, as they stopped at their exits, diverged or ran out of time."
+    "quantile for stochastic dynamics. Dynamics without noise: thin dark lines on top. Curves end where more than 2 % "
+    "of the runs have no value because they stopped at their exits, diverged or timed out."
 )
 DASHES = ("solid", (0, (4, 1.5)), (0, (1, 1)), (0, (5, 1, 1, 1)))
 COLUMNS = ("time", "risk")
 BAND = (0.1, 0.5, 0.9)
 DARKER, LIGHTER = 0.6, 0.55
 MARKS = 5
-"""On each curve."""
+"""The number of markers on each curve."""
 
 
 def risk_curves(
@@ -49,7 +49,7 @@ def risk_curves(
     hue: str | None = None,
     reference: Sequence[str] = (),
 ) -> Drawing:
-    """A figure of risk against time; axes neither fixed by `where` nor panel nor colour stand at their middle."""
+    """Return a figure of risk against time; axes that are not selected or drawn are fixed at their middle value."""
     split = _arranged(ds, analyses, where=where, panel=panel, hue=hue, reference=reference)
     data = split.selected(ds[["risk", "status"]])
     parts = split.panels(data)
@@ -85,15 +85,15 @@ def _arranged(
 
 
 def run_dynamics(data: xr.Dataset) -> list[str]:
-    """The dynamics with results, stochastic ones first."""
+    """Return the dynamics with results, stochastic ones first."""
     known = data["risk"].notnull().any([dim for dim in data["risk"].dims if dim != "dynamics"])
     return dynamics_order(data["dynamics"].values[known.values])
 
 
 def risk_quantiles(ds: xr.Dataset, levels: Sequence[float]) -> xr.DataArray:
-    """The quantiles of the risk over the seeds at `levels`, a dim `quantile`; NaN where too many runs have no value.
+    """Return quantiles of the risk over the seeds at `levels`, a dim `quantile`; NaN where too many runs have no value.
 
-    Those that go on are then no sample of all (`analysis.lost_runs`).
+    The remaining runs are then not a random sample (`analysis.lost_runs`).
     """
     run, risk = made(ds), recorded(ds, "risk")
     known = unless_lost(risk, without_value(risk, run), run, MOST_LOST)
@@ -103,13 +103,13 @@ def risk_quantiles(ds: xr.Dataset, levels: Sequence[float]) -> xr.DataArray:
 
 
 def geometric(times: np.ndarray) -> bool:
-    """Whether times, but for a start at 0, are spaced evenly on a logarithmic scale."""
+    """Return whether times, except a start at 0, are evenly spaced on a logarithmic scale."""
     gaps = np.diff(np.log(times[times > 0.0]))
     return bool(gaps.size > 1 and gaps.max() < 1.5 * gaps.min())
 
 
 def _curves(axes: Axes, one: xr.Dataset, shown: list[str], index: int, *, marked: bool) -> None:
-    """The curves of each dynamics; the first of them is `marked`, so that colours are told apart in grey, too."""
+    """Draw the curves of each dynamics; the first one has markers if `marked`, to distinguish colours in grey print."""
     marks = _marks(index, one.sizes["time"]) if marked else {}
     for place, name in enumerate(shown):
         low, middle, high = risk_quantiles(one.sel(dynamics=name), BAND)
@@ -123,7 +123,7 @@ def _curves(axes: Axes, one: xr.Dataset, shown: list[str], index: int, *, marked
 
 
 def _marks(index: int, times: int) -> dict[str, Any]:
-    """The marker of a hue at some of the times, each hue at others: what tells them apart without colours."""
+    """Return the marker of a hue, at other times than those of other hues, to distinguish them without colours."""
     step = max(times // MARKS, 1)
     return {
         "marker": look(index)["marker"],
@@ -136,7 +136,7 @@ def _marks(index: int, times: int) -> dict[str, Any]:
 
 
 def _line(name: str, place: int, colour: str) -> dict[str, Any]:
-    """A broad light line for the first of the stochastic dynamics; thin dark ones on top for those without noise."""
+    """Return a broad light line for the first stochastic dynamics, thin dark lines on top for those without noise."""
     from matplotlib.colors import to_rgb
 
     dashes = DASHES[place % len(DASHES)]
@@ -160,7 +160,7 @@ def _legend(drawing: Drawing, data: xr.Dataset, split: Facets, shown: list[str],
 
 
 def risk_bands(ds: xr.Dataset, _: Mapping[str, xr.Dataset]) -> xr.Dataset:
-    """Quantiles of the risk over the seeds, until too many runs stopped: risk, its ends, and how many have no value."""
+    """Return quantiles of the risk over the seeds until too many runs stopped, and the number of stopped runs."""
     import xarray as xr
 
     lost = without_value(recorded(ds, "risk"), made(ds)).sum("seed")

@@ -1,4 +1,4 @@
-"""How the runs of stochastic dynamics fan out, a panel a dynamics, over the path without noise."""
+"""The spread of runs of stochastic dynamics, in one panel per dynamics, and the path without noise."""
 
 from __future__ import annotations
 
@@ -29,8 +29,8 @@ if TYPE_CHECKING:
 
 CAPTION = (
     "Population risk against time for each stochastic dynamics: bands from the 5 % to the 95 % and from the 25 % to "
-    "the 75 % quantile over the seeds, their median, and some single runs. Dotted: those quantiles of the "
-    "first dynamics, to be compared with. Dashed: the median of the dynamics without noise."
+    "the 75 % quantile over the seeds, their median, and some single runs. Dotted: the quantiles of the first "
+    "dynamics, for comparison. Dashed: the median of the dynamics without noise."
 )
 BANDS = ((0.05, 0.95, 0.18), (0.25, 0.75, 0.32))
 LEVELS = (0.05, 0.25, 0.5, 0.75, 0.95)
@@ -45,7 +45,7 @@ def risk_fans(
     where: Mapping[str, Any] | None = None,
     runs: Annotated[int, Field(ge=0)] = 6,
 ) -> Drawing:
-    """A figure of the fan of `runs` and all their quantiles at one point; axes not in `where` stand at their middle."""
+    """Return a figure of `runs` single runs and the quantiles of all, at one point: `where`, or the middle of axes."""
     split = _arranged(ds, analyses, where=where, runs=runs)
     data = split.selected(ds[["risk", "status"]])
     names = run_dynamics(data)
@@ -81,7 +81,7 @@ def _arranged(
 
 
 def _without_noise(names: list[str]) -> dict[str, Any]:
-    """The dashes of each of the deterministic dynamics."""
+    """Return the dash style of each deterministic dynamics."""
     return {name: DASHES[place % len(DASHES)] for place, name in enumerate(n for n in names if not is_stochastic(n))}
 
 

@@ -1,4 +1,4 @@
-"""The risk at which runs end up, against the learning rate, beside the floor of theory."""
+"""The final risk of runs against the learning rate, compared to the risk floor of theory."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ if TYPE_CHECKING:
 
 CAPTION = (
     "Mean population risk over the last part of the runs against the learning rate, with standard errors over the "
-    "seeds. Solid: the floor γΔ/(1 − 6γ) of theory. Below: the ratio to it."
+    "seeds. Solid: the floor γΔ/(1 − 6γ) of theory. Below: the ratio to theory."
 )
 COLUMNS = ("gamma", "risk_floor")
 
@@ -42,7 +42,7 @@ def risk_floor(
     hue: str | None = None,
     reference: Sequence[str] = (),
 ) -> Drawing:
-    """A figure of the final risk against γ, and below, where theory applies, of its ratio to theory."""
+    """Return a figure of the final risk against γ, and below, where theory applies, of its ratio to theory."""
     split = _arranged(ds, analyses, where=where, panel=panel, hue=hue, reference=reference)
     data = split.selected(analyses["risk_floor"])
     parts = split.panels(data)
@@ -88,16 +88,16 @@ def _panel(grid: Any, part: xr.Dataset, split: Facets, shown: list[str]) -> None
             theory = one["risk_floor_theory"]
             unit = theory.where(theory > 0.0) if row else xr.ones_like(theory)
             for name in shown:
-                of = one.sel(dynamics=name)
+                run = one.sel(dynamics=name)
                 style = dynamics_look(name, shown, look(index)) | {"linestyle": "none"}
-                axes.errorbar(of["gamma"], of["risk_floor"] / unit, of["risk_floor_error"] / unit,
+                axes.errorbar(run["gamma"], run["risk_floor"] / unit, run["risk_floor_error"] / unit,
                               elinewidth=0.8, **style)  # fmt: skip
         if not row:
             _theory(axes, part, split)
 
 
 def _theory(axes: Axes, part: xr.Dataset, split: Facets) -> None:
-    """The floor for each colour; one dark line where it is the same for all."""
+    """Draw the floor for each colour; one dark line if it is the same for all."""
     one_for_all = not field(part, "Delta").dims
     for index, one in numbered_parts(part, split.hues(part)):
         if not bool((one["risk_floor_theory"] > 0.0).any()):

@@ -1,4 +1,4 @@
-"""Mean exit steps over d against d, with the growth that the information exponent makes expect."""
+"""Mean exit steps over d against d, with the growth that the information exponent predicts."""
 
 from __future__ import annotations
 
@@ -26,13 +26,13 @@ if TYPE_CHECKING:
 
 CAPTION = (
     "Mean number of steps to the exit over the input dimension, with standard errors over the seeds. Curves: the law "
-    "that the information exponent κ of student and teacher makes expect, where starts and learning rates scale as it "
-    "asks, fitted to the first dynamics with three dimensions."
+    "that the information exponent κ of student and teacher predicts, fitted to the first dynamics with three "
+    "dimensions; drawn only where starts and learning rates scale as the law requires."
 )
 DASHES: dict[int, Any] = {1: (0, (1, 1.2)), 2: (0, (5, 2)), 3: "solid"}
 HIGHER: Any = (0, (6, 1.5, 1, 1.5))
 DECADES = 20.0
-"""The range from which on steps have a logarithmic axis, and dimensions powers of ten for ticks."""
+"""The range above which steps have a logarithmic axis, and dimensions have powers of ten as ticks."""
 
 
 def sample_complexity(
@@ -43,7 +43,7 @@ def sample_complexity(
     panel: str | None = None,
     hue: str | None = None,
 ) -> Drawing:
-    """A figure of n/d against d; axes neither fixed by `where` nor panel nor colour stand at their middle."""
+    """Return a figure of n/d against d; axes that are not selected or drawn are fixed at their middle value."""
     split = _arranged(ds, analyses, where=where, panel=panel, hue=hue)
     data = split.selected(analyses["sample_complexity"])
     parts = split.panels(data)
@@ -68,10 +68,10 @@ def _panel(axes: Axes, part: xr.Dataset, split: Facets) -> None:
     shown = _shown(part)
     for index, one in numbered_parts(part, split.hues(part)):
         for name in shown:
-            of, style = one.sel(dynamics=name), dynamics_look(name, shown, look(index)) | {"linestyle": "none"}
+            run, style = one.sel(dynamics=name), dynamics_look(name, shown, look(index)) | {"linestyle": "none"}
             if not is_stochastic(name):
-                style |= {"markersize": 7.5}  # crosses lie below markers of the same place, and stick out
-            axes.errorbar(of["d"], of["steps_over_d"], of["steps_over_d_error"], elinewidth=0.8, **style)
+                style |= {"markersize": 7.5}  # larger, so that crosses are visible behind markers at the same position
+            axes.errorbar(run["d"], run["steps_over_d"], run["steps_over_d_error"], elinewidth=0.8, **style)
         fitted = next((name for name in shown if bool(one["law_offset"].sel(dynamics=name).notnull().any())), None)
         if fitted is not None:
             _law(axes, one.sel(dynamics=fitted), index)
@@ -81,9 +81,9 @@ def _law(axes: Axes, one: xr.Dataset, index: int) -> None:
     law = one["expected_law"].item()
     if not np.isfinite(law):
         return
-    exponent, of = int(law), one.sel(law=law)
+    exponent, fit = int(law), one.sel(law=law)
     d = np.geomspace(float(one["d"].min()), float(one["d"].max()), 200)
-    curve = of["law_offset"].item() + of["law_amplitude"].item() * growth(exponent, d)
+    curve = fit["law_offset"].item() + fit["law_amplitude"].item() * growth(exponent, d)
     line = line_look(index, f"law-{exponent}") | {"linestyle": _dashes(exponent)}
     axes.plot(d, np.where(curve > 0.0, curve, np.nan), zorder=1, **line)
 
@@ -92,7 +92,7 @@ def _dashes(exponent: int) -> Any:
     return DASHES.get(exponent, HIGHER)
 
 
-def _words(exponent: int) -> str:
+def _formula(exponent: int) -> str:
     return {1: "a", 2: r"a+b\,\log d", 3: r"a+b\,d"}.get(exponent, rf"a+b\,d^{exponent - 2}")
 
 
@@ -108,7 +108,7 @@ def _scales(axes: Axes, steps: xr.DataArray) -> None:
 
 
 def _shown(part: xr.Dataset) -> list[str]:
-    """The dynamics with points in this part, stochastic ones first."""
+    """Return the dynamics with points in this part, stochastic ones first."""
     names = part["dynamics"].values
     return dynamics_order(name for name in names if bool(part["steps_over_d"].sel(dynamics=name).notnull().any()))
 
@@ -119,7 +119,7 @@ def _legend(drawing: Drawing, data: xr.Dataset, split: Facets) -> None:
     kinds = dynamics_entries(shown)
     expected, kappa = np.unique(data["expected_law"].values), data["expected_law"].attrs["symbol"]
     laws = [
-        ({"color": INK, "linestyle": _dashes(found), "gid": f"law-{found}"}, rf"${kappa}={found}$: ${_words(found)}$")
+        ({"color": INK, "linestyle": _dashes(found), "gid": f"law-{found}"}, rf"${kappa}={found}$: ${_formula(found)}$")
         for found in expected[np.isfinite(expected)].astype(int).tolist()
     ]
     legend_below(drawing, [hues, kinds, laws])

@@ -1,4 +1,4 @@
-"""The one style of the figures: colour-blind safe, told apart in grey by lightness, marker and dash."""
+"""The style of all figures: colour-blind safe, distinguishable in grey by lightness, marker and dash."""
 
 from __future__ import annotations
 
@@ -55,12 +55,12 @@ COLUMN, TEXT_WIDTH = 3.4, 7.0
 
 MULTIPLES = ((1.0, 2.0, 5.0), (1.0, 2.0, 3.0, 5.0, 7.0), (1.0, 1.5, 2.0, 2.5, 3.0, 4.0, 5.0, 6.0, 7.0, 8.0, 9.0))
 FEWEST_TICKS = 3
-"""Ticks of a logarithmic axis, and of which multiples of powers of ten, where those asked for are fewer."""
+"""The least number of ticks of a logarithmic axis, and the multiples of powers of ten that are tried to reach it."""
 
 
 @contextmanager
 def styled() -> Iterator[None]:
-    """A context in which matplotlib has this style and nothing of the user's."""
+    """Return a context in which matplotlib has this style and none of the user's settings."""
     import matplotlib as mpl
 
     with mpl.rc_context():
@@ -70,7 +70,7 @@ def styled() -> Iterator[None]:
 
 
 def look(index: int) -> dict[str, Any]:
-    """The colour and marker of the value number `index` of a hue, and the gid by which legends know it."""
+    """Return the colour and marker of value number `index` of a hue, and the gid by which legends find it."""
     return {
         "color": COLOURS[index % len(COLOURS)],
         "marker": MARKERS[index % len(MARKERS)],
@@ -79,14 +79,14 @@ def look(index: int) -> dict[str, Any]:
 
 
 def line_look(index: int, *gids: str) -> dict[str, Any]:
-    """The colour of the value number `index` of a hue for a line that stands for `gids` in legends, too."""
+    """Return the colour of value number `index` of a hue, for a line that legends also list under `gids`."""
     return {"color": COLOURS[index % len(COLOURS)], "gid": " ".join((f"hue-{index}", *gids))}
 
 
 def dynamics_look(name: str, shown: list[str], looks: dict[str, Any]) -> dict[str, Any]:
-    """The marker of a dynamics: filled for the first that is `shown`, open for others, crosses for deterministic ones.
+    """Return the marker of a dynamics: filled for the first in `shown`, open for others, a cross if deterministic.
 
-    `shown` lists stochastic ones first; `looks` has colour, marker and gid of the hue.
+    `shown` lists stochastic dynamics first; `looks` has colour, marker and gid of the hue.
     """
     looks = looks | {"gid": f"{looks.get('gid', '')} dynamics-{name}".strip()}
     if not is_stochastic(name):
@@ -99,16 +99,16 @@ def dynamics_look(name: str, shown: list[str], looks: dict[str, Any]) -> dict[st
 
 
 def beyond_look(looks: dict[str, Any]) -> dict[str, Any]:
-    """An open arrow, in the colour of the hue, for what lies beyond the learning rates scanned."""
+    """Return an open arrow in the colour of the hue, for values beyond the scanned learning rates."""
     hue = [gid for gid in looks.get("gid", "").split() if gid.startswith("hue-")]
     gid = " ".join([*hue, "beyond"])
     return {"color": looks["color"], "marker": "^", "markersize": 5, "markerfacecolor": "white", "gid": gid}
 
 
 def plain_ticks(axis: Axis, multiples: tuple[float, ...]) -> None:
-    """Give a logarithmic axis ticks at these multiples of powers of ten, written out, or at more if they are too few.
+    """Give a logarithmic axis ticks at these multiples of powers of ten, written out, or at more if these are too few.
 
-    Fewer over three decades.
+    Axes over more than three decades keep their ticks.
     """
     from matplotlib.ticker import FuncFormatter, LogLocator, NullFormatter
 
@@ -124,7 +124,7 @@ def plain_ticks(axis: Axis, multiples: tuple[float, ...]) -> None:
 
 
 def save(figure: Figure, stem: Path) -> list[Path]:
-    """The paths of the figure written as PDF and as PNG at 300 dpi, laid out once; byte for byte reproducible."""
+    """Write the figure as PDF and as PNG at 300 dpi, laid out once and reproducible to the byte; return the paths."""
     stem.parent.mkdir(parents=True, exist_ok=True)
     metadata = {".pdf": {"CreationDate": None, "Producer": None, "Creator": None}, ".png": {"Software": None}}
     paths = []

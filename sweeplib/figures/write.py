@@ -25,10 +25,10 @@ MOST_LINES = 8
 
 
 def write_figure(sweep: "Sweep", name: str, directory: str | Path) -> "Attempt":
-    """The attempt at figures/<name>.pdf and .png, drawn from a sweep's dataset.zarr and analysis/*.zarr alone.
+    """Draw figures/<name>.pdf and .png from a sweep's dataset.zarr and analysis/*.zarr; return the attempt.
 
-    A figure that raises is described in `failures/`, and the two files say so in words. InputError where there is no
-    dataset, or an analysis that the figure needs has not been tried.
+    If the figure raises, the failure is described in `failures/` and both files show the reason as text. InputError if
+    there is no dataset, or an analysis that the figure needs has not been attempted.
     """
     from sweeplib.code.plugins import load_plugins
     from sweeplib.figures.style import save
@@ -50,7 +50,7 @@ def write_figure(sweep: "Sweep", name: str, directory: str | Path) -> "Attempt":
 
 
 def drawn(sweep: "Sweep", name: str, directory: str | Path) -> "Drawing":
-    """One of a sweep's figures, from the files in its directory; whatever the figure raises is passed on."""
+    """Return a figure of the sweep, from the files in its directory; all exceptions of the figure are passed on."""
     from sweeplib.storage.dataset import open_dataset
 
     directory = Path(directory)
@@ -63,7 +63,7 @@ def drawn(sweep: "Sweep", name: str, directory: str | Path) -> "Drawing":
 
 
 def _not_drawn(name: str, problem: str) -> "Drawing":
-    """A picture that says in words that there is none, and why."""
+    """Return a picture with a text that says that the figure could not be drawn, and why."""
     from matplotlib.figure import Figure as Drawing
 
     from sweeplib.figures.style import TEXT_WIDTH, styled
@@ -71,6 +71,6 @@ def _not_drawn(name: str, problem: str) -> "Drawing":
     lines = textwrap.wrap(problem, 80)[:MOST_LINES]
     with styled():
         drawing = Drawing(figsize=(TEXT_WIDTH, 0.6 + 0.2 * len(lines)))
-        said = "\n".join([f"The figure {name} could not be drawn:", "", *lines])
-        drawing.text(0.03, 0.9, said, va="top", fontsize=9, parse_math=False)
+        content = "\n".join([f"The figure {name} could not be drawn:", "", *lines])
+        drawing.text(0.03, 0.9, content, va="top", fontsize=9, parse_math=False)
     return drawing

@@ -1,1 +1,1 @@
-"""The running process and those it starts: commands, interrupts, messages, what is told of exceptions."""
+"""The running process and its child processes: commands, interrupts, messages, descriptions of exceptions."""

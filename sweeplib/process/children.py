@@ -1,4 +1,4 @@
-"""Processes that this one starts: what they may import, and how they end with it."""
+"""Child processes: what they may import, and how they end with this process."""
 
 import os
 import signal
@@ -11,18 +11,18 @@ import psutil
 
 @contextmanager
 def nothing_imported_from_here() -> Iterator[None]:
-    """A context within which a Python that is started does not look for modules in the working directory."""
+    """Return a context in which a new Python process does not look for modules in the working directory."""
     with _environment("PYTHONSAFEPATH", "1"):
         yield
 
 
 @contextmanager
 def no_interrupts_beyond_here() -> Iterator[None]:
-    """A context: threads that begin within it, and the processes that they start, never see a Ctrl-C.
+    """Return a context in which new threads, and the processes that they start, never receive Ctrl-C.
 
-    It reaches all processes of a terminal at once, and each would show where it was; what to do about it is for the
-    main thread of the first to decide. Multiprocessing's account of what is to be cleaned up is begun before, since
-    that lets signals through again, and does its work without a word.
+    A terminal sends Ctrl-C to all processes at once, and each would print a traceback; only the main thread of the
+    first process shall react. Multiprocessing's resource tracker is started beforehand, because starting it unblocks
+    signals, and its warnings are silenced.
     """
     with _environment("PYTHONWARNINGS", "ignore:resource_tracker:UserWarning"):
         resource_tracker.ensure_running()
@@ -35,7 +35,7 @@ def no_interrupts_beyond_here() -> Iterator[None]:
 
 @contextmanager
 def _environment(name: str, value: str) -> Iterator[None]:
-    """A context within which a variable of the environment has this value."""
+    """Set an environment variable within the context."""
     before = os.environ.get(name)
     os.environ[name] = value
     try:
@@ -48,9 +48,9 @@ def _environment(name: str, value: str) -> Iterator[None]:
 
 
 def descendants() -> list[psutil.Process]:
-    """The processes that this one started, and those that these started.
+    """Return the direct and indirect child processes of this process.
 
-    Without those in which multiprocessing keeps an account of what is to be cleaned up: they end by themselves.
+    Multiprocessing's resource trackers are left out: they end by themselves.
     """
     return [process for process in psutil.Process().children(recursive=True) if not _tracks_resources(process)]
 
@@ -63,7 +63,7 @@ def _tracks_resources(process: psutil.Process) -> bool:
 
 
 def end(processes: list[psutil.Process], grace: float = 0.0) -> None:
-    """End processes: with a `grace` of some seconds they are asked to first. They are gone at the return."""
+    """End processes and wait until they are gone; with a `grace` in seconds they are first asked to terminate."""
     if grace:
         for process in processes:
             with suppress(psutil.Error):

@@ -26,11 +26,11 @@ def command(
     interrupted: str | None = INTERRUPTED,
     passing: tuple[type[BaseException], ...] = (BrokenPipeError,),
 ) -> Iterator[None]:
-    """A context: an exception that leaves it is told on standard error in one line, then SystemExit is raised.
+    """Return a context that reports an exception in one line on standard error, then raises SystemExit.
 
-    The status is 2 for input that is refused, else 1. Interrupted, the process ends with `interrupted` as its last
-    line, silently where that is None. Exceptions of the types `passing` pass, and all, with their tracebacks, where the
-    environment has SWEEPLIB_TRACEBACK.
+    The status is 2 for refused input, otherwise 1. On an interrupt the process ends with `interrupted` as its last
+    line, silently if that is None. Exceptions of the types `passing` are not caught. If the environment has
+    SWEEPLIB_TRACEBACK, no exception is caught.
     """
     _directories.append(directory)
     try:
@@ -49,7 +49,7 @@ def command(
 
 @contextmanager
 def whole_process() -> Iterator[None]:
-    """A context: an exit status other than 0 that leaves it ends this process at once, and all that it started.
+    """Return a context that ends this process and its children at once if it is left with a non-zero exit status.
 
     Otherwise abandoned objects, such as the client of a scheduler that does not answer, could wait for ever.
     """
@@ -69,6 +69,6 @@ def writes_into(directory: Path) -> None:
 
 def _say(line: str | None) -> None:
     if line is not None:
-        with suppress(OSError):  # nobody reads any more
+        with suppress(OSError):  # the reader of standard error is gone
             sys.stderr.write(f"{line}\n")
             sys.stderr.flush()

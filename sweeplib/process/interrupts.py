@@ -24,11 +24,11 @@ class Interrupted(KeyboardInterrupt):
 
 @contextmanager
 def interruptible(say: Callable[[], None]) -> Iterator[None]:
-    """A context within which one of `SIGNALS` raises `Interrupted`; once that leaves the context, the process ends.
+    """Return a context in which one of `SIGNALS` raises `Interrupted`; the process ends when that leaves the context.
 
-    Last of all `say` is called, and all descendants are killed. If the main thread does not come so far in time, as it
-    is in machine code, or waits for a thread that is, another thread does the same. Does nothing outside the main
-    thread.
+    At the end `say` is called and all descendants are killed. If the main thread does not get there in time, because it
+    runs machine code or waits for a thread that does, another thread ends the process. Outside the main thread the
+    context does nothing.
     """
     if threading.current_thread() is not threading.main_thread():
         yield
@@ -52,24 +52,24 @@ def interruptible(say: Callable[[], None]) -> Iterator[None]:
         time.sleep(PATIENCE)
         finish(number)
 
-    handlers = {each: signal.signal(each, interrupted) for each in SIGNALS if signal.getsignal(each) != signal.SIG_IGN}
+    handlers = {sig: signal.signal(sig, interrupted) for sig in SIGNALS if signal.getsignal(sig) != signal.SIG_IGN}
     stop = watch(overdue)
     try:
         yield
     except BaseException:
-        if seen:  # whatever it has become on its way
+        if seen:  # also if code within the context replaced Interrupted by another exception
             finish(seen[0])
         raise
     finally:
         stop()
-        for each, handler in handlers.items():
-            signal.signal(each, handler)
+        for sig, handler in handlers.items():
+            signal.signal(sig, handler)
 
 
 def watch(act: Callable[[int], Any]) -> Callable[[], None]:
-    """What ends the watch: `act` is called with the first of `SIGNALS` that comes, at once, in a thread of its own.
+    """Call `act` in a separate thread as soon as one of `SIGNALS` arrives; return a function that stops the watch.
 
-    That holds whatever the main thread, from which this is called, does, and whoever handles the signal.
+    It works whatever the main thread does, from which `watch` is called, and whatever handlers are set.
     """
     reading, writing = os.pipe()
     os.set_blocking(writing, False)
@@ -92,23 +92,23 @@ def _watch(reading: int, act: Callable[[int], Any]) -> None:
 
 
 def silence() -> None:
-    """Let nothing be written any more by what falls apart now: no logs, no tracebacks."""
+    """Suppress all further output, such as logs and tracebacks of threads that fail during the shutdown."""
     logging.disable()
     for module, hook in ((sys, "excepthook"), (sys, "unraisablehook"), (threading, "excepthook")):
         setattr(module, hook, lambda *_: None)
 
 
 def ended(number: int) -> NoReturn:
-    """End this process by a signal's number, and all that it started; nothing more is cleaned up."""
+    """End this process by a signal's number, and its children, without further cleaning up."""
     _put_in_order()
     if threading.current_thread() is threading.main_thread():
-        signal.signal(number, signal.SIG_DFL)  # a shell's loop goes on to its next turn unless a signal ended this one
+        signal.signal(number, signal.SIG_DFL)  # a loop in a shell stops only if its command was ended by a signal
         os.kill(os.getpid(), number)
     os._exit(128 + number)
 
 
 def exit_now(status: int) -> NoReturn:
-    """End this process with an exit status, and all that it started; nothing more is cleaned up."""
+    """End this process with an exit status, and its children, without further cleaning up."""
     _put_in_order()
     os._exit(status)
 
@@ -116,5 +116,5 @@ def exit_now(status: int) -> NoReturn:
 def _put_in_order() -> None:
     end(descendants())
     for stream in (sys.stdout, sys.stderr):
-        with suppress(OSError, ValueError):  # a pipe that nobody reads any more, a stream that is closed
+        with suppress(OSError, ValueError):  # a pipe without a reader, or a closed stream
             stream.flush()

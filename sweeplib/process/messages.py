@@ -1,4 +1,4 @@
-"""The messages of the workflow on the terminal: one line per job, one for an early end. Its log has the rest."""
+"""The messages of the workflow on the terminal: one line per job, one for an early end. All messages are in its log."""
 
 import atexit
 import logging
@@ -29,15 +29,15 @@ CHATTER = (
 )
 JOB_ERRORS = ("job_error", "group_error")
 TOLD = (1, 2)
-"""The exit statuses of a script that said itself what ended it."""
+"""The exit statuses of a script that has already reported its error."""
 _DIED = re.compile(r"CalledProcessError .*/(\w+)\.smk.*(?:exit status (\d+)|died with <Signals.\w+: (\d+)>)", re.DOTALL)
 
 
 class Messages(logging.Filter):
-    """Lets those of Snakemake's messages pass that say something to a reader."""
+    """A filter for Snakemake's messages that keeps those that are useful to a reader."""
 
     def filter(self, record: logging.LogRecord) -> bool:
-        """Whether a message is shown. In place of one that a script was killed there is a line that says so."""
+        """Return whether a message is shown. The message that a script was killed is replaced by a one-line message."""
         text, event = str(record.msg), getattr(record, "event", None)
         if text.startswith(CHATTER) or getattr(event, "value", None) in JOB_ERRORS:
             return False
@@ -51,7 +51,7 @@ class Messages(logging.Filter):
 
 
 def _end_by(number: int) -> str:
-    """How a script ended: by the signal of this number, if there is one, else with an exit status of 128 more."""
+    """Return how a script ended: by the signal `number`, if there is one, else with an exit status of 128 more."""
     if number not in set(signal.Signals):
         return f"ended with exit status {number + 128}"
     why = ", as the system does when it is out of memory" if number == signal.SIGKILL else ""
@@ -59,9 +59,9 @@ def _end_by(number: int) -> str:
 
 
 def install(logger: logging.Logger) -> None:
-    """Show a reader what matters of the messages of Snakemake's `logger`, or all if it is verbose.
+    """Filter the messages of Snakemake's `logger`, unless it is verbose, and handle interrupts.
 
-    When it is interrupted, end this process with all that it started; that takes the main thread to call this.
+    On an interrupt this process ends with all its children; this requires a call from the main thread.
     """
     if logger.level > logging.DEBUG:
         for handler in logger.handlers:
@@ -78,7 +78,7 @@ def _interrupted(_number: int, _frame: FrameType | None) -> NoReturn:
 
 
 def _end(number: int) -> NoReturn:
-    """End what was started, then this process: its main thread has a moment to put things in order."""
+    """End the child processes, then this process; its main thread gets a moment to clean up."""
     silence()
     once = threading.Lock()
 

@@ -24,14 +24,14 @@ MOST_OF_A_TRACEBACK = 40_000
 
 @dataclass(frozen=True)
 class Trouble:
-    """An exception in a line or more, and its traceback; both may be shortened in their middle."""
+    """The text of an exception and its traceback; both may be shortened in the middle."""
 
     exception: str
     traceback: str = ""
 
     @classmethod
     def from_exception(cls, error: BaseException) -> "Trouble":
-        """The description of an exception."""
+        """Return the description of an exception."""
         message = "".join(traceback.format_exception_only(error)).strip()
         return cls(
             bounded(message, MOST_OF_A_MESSAGE),
@@ -40,7 +40,7 @@ class Trouble:
 
 
 def bounded(text: str, most: int) -> str:
-    """A text without what UTF-8 cannot encode, and without its middle where it is longer than `most` characters."""
+    """Return a text that UTF-8 can encode; if longer than `most` characters, its middle is replaced by a note."""
     if len(text) > most:
         left_out = len(text) - most
         text = f"{text[: most // 2]}\n... {left_out} characters left out ...\n{text[len(text) - most // 2 :]}"
@@ -48,22 +48,22 @@ def bounded(text: str, most: int) -> str:
 
 
 def in_one_line(error: BaseException, directory: Path | None = None) -> str:
-    """What is said of an error that ended a command which writes into `directory`: one line.
+    """Return one line about an error that ended a command which writes into `directory`.
 
-    The tracebacks of errors that nobody foresaw are appended to its `journal/errors.log`.
+    The tracebacks of unexpected errors are appended to its `journal/errors.log`.
     """
-    said = next(filter(None, (_foreseen(each, directory) for each in _causes(error))), None)
-    return " ".join((said or _unforeseen(error, directory)).split())
+    message = next(filter(None, (_foreseen(cause, directory) for cause in _causes(error))), None)
+    return " ".join((message or _unforeseen(error, directory)).split())
 
 
 def _causes(error: BaseException) -> Iterator[BaseException]:
-    """The error, what it was raised from, and so on."""
+    """Yield the error, its cause, the cause of that, and so on."""
     seen: list[BaseException] = []
-    each: BaseException | None = error
-    while each is not None and each not in seen:
-        seen.append(each)
-        yield each
-        each = each.__cause__
+    cause: BaseException | None = error
+    while cause is not None and cause not in seen:
+        seen.append(cause)
+        yield cause
+        cause = cause.__cause__
 
 
 def _foreseen(error: BaseException, directory: Path | None) -> str | None:
@@ -75,20 +75,20 @@ def _foreseen(error: BaseException, directory: Path | None) -> str | None:
     if isinstance(error, MemoryError):
         return f"{where}not enough memory: {error or 'none left'}; {GOES_ON}, best with fewer workers"
     if isinstance(error, json.JSONDecodeError) or type(error).__module__.partition(".")[0] == "zarr":
-        return f"{where}a damaged file: {error}; restore it from a copy, or remove what it belongs to and run again"
+        return f"{where}a damaged file: {error}; restore it from a copy, or delete it and run again"
     return None
 
 
 def _of_the_system(error: OSError, directory: Path | None) -> str:
-    """An error of the operating system; those of writing name no file, and are told of the directory."""
+    """Return the message of an operating-system error; write errors have no file name, so it names the directory."""
     path = os.fsdecode(error.filename) if isinstance(error.filename, str | bytes) else directory
     where = f"{path}: " if path is not None else ""
     what = error.strerror or str(error) or type(error).__name__
     if error.errno in _FULL:
         return f"{where}no room to write ({what}): free some space, and {GOES_ON}"
     if error.errno in _FORBIDDEN:
-        return f"{where}cannot be written or read ({what}): change that, or give another folder by --results"
-    return f"{where}{what}; once that is mended, {GOES_ON}"
+        return f"{where}cannot be written or read ({what}): make it accessible, or choose another folder with --results"
+    return f"{where}{what}; once this is fixed, {GOES_ON}"
 
 
 def _unforeseen(error: BaseException, directory: Path | None) -> str:
@@ -99,7 +99,7 @@ def _unforeseen(error: BaseException, directory: Path | None) -> str:
 
 
 def _logged(error: BaseException, directory: Path | None) -> Path | None:
-    """The file to which the traceback was appended; None where that cannot be."""
+    """Append the traceback to the log of errors and return its path; None if that is not possible."""
     if directory is None or not directory.is_dir():
         return None
     log = directory / "journal" / "errors.log"

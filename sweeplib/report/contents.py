@@ -1,4 +1,4 @@
-"""What the report makes of a sweep's dataset and analyses: interactive plots, tables."""
+"""Contents of the report from a sweep's dataset and analyses: interactive plots and tables."""
 
 from __future__ import annotations
 
@@ -33,7 +33,7 @@ Contents(load("config.yaml"), ".").{kind}({name!r})
 
 
 class Contents:
-    """The dataset in a sweep's directory, and its analyses but those that failed."""
+    """The dataset in a sweep's directory, and its analyses without those that failed."""
 
     def __init__(self, sweep: Sweep, directory: str | Path) -> None:
         self.sweep, self.directory = sweep, Path(directory)
@@ -45,7 +45,7 @@ class Contents:
         }
 
     def made(self) -> dict[str, Any]:
-        """All plots, tables and the table of optima; what raises is left out, and described in `failures/`."""
+        """Return all plots, tables and the table of optima; failed ones are left out and described in `failures/`."""
         for kind in IN_REPORT:
             forget_attempts(self.directory, kind)
         plots = [self._attempt("plot", name, self.plot) for name in INTERACTIVE if self._shows(name)]
@@ -57,7 +57,7 @@ class Contents:
         }
 
     def plot(self, name: str) -> Plot:
-        """One interactive plot."""
+        """Return one interactive plot."""
         declared = INTERACTIVE[name]
         options = self.sweep.figures.get(declared.figure, {})
         plot = interactive_plot(name, declared, self.dataset, self.analyses, options)
@@ -65,17 +65,17 @@ class Contents:
         return plot
 
     def table(self, name: str) -> list[Table]:
-        """The tables of one analysis."""
+        """Return the tables of one analysis."""
         tables = analysis_tables(name, self.analyses[name])
         json.dumps([table.json() for table in tables], allow_nan=False)
         return tables
 
     def optima(self, name: str) -> Optima:
-        """The table of optimal learning rates, made of the analysis `name`."""
+        """Return the table of optimal learning rates, from the analysis `name`."""
         return optima_table(self.analyses[name])
 
     def _shows(self, name: str) -> bool:
-        """Whether the sweep draws or analyses what an interactive plot shows."""
+        """Return whether the sweep has the figure or the analyses of an interactive plot."""
         declared = INTERACTIVE[name]
         wanted = declared.figure in self.sweep.figures if declared.figure else bool(declared.needs)
         return wanted and set(declared.needs) <= set(self.analyses)

@@ -1,4 +1,4 @@
-"""The cases that did not end well, what else failed, and what reproduces them."""
+"""Failures for the report: cases that did not end well, failed attempts, and code that reproduces them."""
 
 import json
 from dataclasses import dataclass
@@ -11,27 +11,27 @@ if TYPE_CHECKING:
     from sweeplib.design.sweep import Sweep
 
 IN_REPORT = ("plot", "table", "optima")
-"""What the report itself makes, and what may fail of it."""
+"""The kinds of attempts of the report itself."""
 
 MOST = 100
 
 
 @dataclass(frozen=True)
 class Failures:
-    """The first cases that failed, by file name, and how many there are in all."""
+    """The first failed cases, by file name, and the number of failed cases."""
 
     shown: list[dict[str, Any]]
     total: int
 
 
 def failures(directory: Path) -> Failures:
-    """What failures/*.json of a sweep's directory say of cases, whose files are named by one word."""
+    """Return the failed cases described in failures/*.json of a sweep's directory; their file names have no dot."""
     paths = sorted(path for path in (directory / "failures").glob("*.json") if "." not in path.stem)
     return Failures([_row(path) for path in paths[:MOST]], len(paths))
 
 
 def cards(sweep: "Sweep", directory: Path) -> list[dict[str, Any]]:
-    """The descriptions of what failed last of the analyses and figures of a sweep, and of what the report makes."""
+    """Return the descriptions of the failed analyses and figures of a sweep, and of failed parts of the report."""
     found = [
         *failed_attempts(directory, "analysis", sweep.analyses),
         *failed_attempts(directory, "figure", sweep.figures),
@@ -40,7 +40,7 @@ def cards(sweep: "Sweep", directory: Path) -> list[dict[str, Any]]:
 
 
 def report_cards(directory: Path) -> list[dict[str, Any]]:
-    """The descriptions of what failed when the report was made."""
+    """Return the descriptions of what failed when the report was written."""
     return [card for kind in IN_REPORT for card in failed_attempts(directory, kind)]
 
 

@@ -1,4 +1,4 @@
-"""Colours, markers and dashes of interactive plots: those of the figures, and of a map's classes."""
+"""Colours, markers and dashes of interactive plots, from the figures and from the classes of maps."""
 
 from __future__ import annotations
 
@@ -32,7 +32,7 @@ DASH_ARRAYS = {"solid": "", "dashed": "5 3", "dotted": "2 2", "dotdash": "2 2 5 
 
 @dataclass(frozen=True)
 class Look:
-    """How one level is told apart; None where the level says nothing of that."""
+    """The look of one level: colour, marker and dashes, each None if the level does not set it."""
 
     color: str | None = None
     marker: str | None = None
@@ -40,16 +40,16 @@ class Look:
     dash: str | None = None
 
     def json(self) -> dict[str, Any]:
-        """Return what the page's script reads."""
+        """Return the object for the page's script."""
         return {key: value for key, value in asdict(self).items() if value is not None}
 
     def over(self, hue: Look) -> Look:
-        """Return this look in the colour of a hue, and with its marker where this one has none."""
+        """Return this look with the colour of a hue, and with the hue's marker if this look has none."""
         return replace(self, color=hue.color, marker=self.marker or hue.marker)
 
     @property
     def swatch(self) -> dict[str, str]:
-        """The attributes of the SVG path that stands for it in a legend."""
+        """Return the attributes of the SVG path that represents the look in a legend."""
         colour = self.color or INK
         shape = "line" if self.dash or self.marker == "line" else self.marker or "circle"
         open_ = self.filled is False or shape in ("x", "cross", "line")
@@ -58,7 +58,7 @@ class Look:
 
 
 def hue_looks(names: Sequence[str], kind: str, colors: Mapping[str, str]) -> list[Look]:
-    """The looks of the values of a hue: the `colors` they have, else the figures' and their markers, or a sequence."""
+    """Return the looks of the values of a hue: from `colors`, else the figures' looks, else a sequence."""
     number = len(names)
     if set(names) <= set(colors):
         return [Look(colors[name], _marker(kind, "circle")) for name in names]
@@ -68,7 +68,7 @@ def hue_looks(names: Sequence[str], kind: str, colors: Mapping[str, str]) -> lis
 
 
 def sequence(number: int) -> list[str]:
-    """So many colours from dark to light, which keep their order in grey: SHADES, and between them linearly."""
+    """Return `number` colours from dark to light, distinguishable in grey: SHADES, linearly interpolated."""
     places = np.linspace(0.0, len(SHADES) - 1.0, number)
     channels = [[int(shade[at : at + 2], 16) for shade in SHADES] for at in (1, 3, 5)]
     mixed = np.rint([np.interp(places, range(len(SHADES)), channel) for channel in channels]).astype(int)
@@ -80,9 +80,9 @@ def _marker(kind: str, marker: str) -> str:
 
 
 def dynamics_looks(names: Sequence[str], kind: str) -> list[Look]:
-    """The looks of dynamics: filled for the first stochastic one, then open; deterministic ones are crosses.
+    """Return the looks of dynamics: filled for the first stochastic one, open for others, crosses if deterministic.
 
-    Of curves: dashes, in the same order.
+    For curves they are dashes, in the same order.
     """
     order = dynamics_order(names)
     if kind == "curves":

@@ -1,4 +1,4 @@
-"""LaTeX symbols as plain text, for places that typeset nothing: menus, tooltips, tables, axes of interactive plots."""
+"""LaTeX symbols as plain text, for menus, tooltips, tables and the axes of interactive plots."""
 
 import re
 from typing import Any
@@ -47,7 +47,7 @@ LOWERED = str.maketrans("0123456789+-", "₀₁₂₃₄₅₆₇₈₉₊₋")
 
 
 def plain(latex: str) -> str:
-    r"""The text as near as plain characters come: '⟨ν_ext⟩/d' for \\langle\\nu_{\\mathrm{ext}}\\rangle/d, '10⁶'."""
+    r"""Return LaTeX as plain characters: '⟨ν_ext⟩/d' for \\langle\\nu_{\\mathrm{ext}}\\rangle/d, '10⁶'."""
     text = re.sub(r"\\(?:mathrm|mathcal|mathbf|text)\s*\{((?:[^{}])*)\}", r"\1", latex.replace("$", ""))
     text = re.sub(r"\\(?:mathrm|mathcal|mathbf)\b\s*", "", text)
     text = re.sub(r"\\hat\s*(\\?[A-Za-z]+)", "\\1\u0302", text)
@@ -68,7 +68,7 @@ def _script(found: re.Match[str]) -> str:
 
 
 def array_label(array: xr.DataArray) -> str:
-    """Long name, symbol and units of an array, as far as it has them: 'learning rate γ'."""
+    """Return long name, symbol and units of an array, as far as it has them: 'learning rate γ'."""
     name = str(array.attrs.get("long_name", array.name))
     found = plain(array.attrs.get("symbol", ""))
     parts = [name, found if found not in (name, plain(str(array.name))) or len(found) == 1 else ""]
@@ -77,7 +77,7 @@ def array_label(array: xr.DataArray) -> str:
 
 
 def value_text(raw: Any) -> str:
-    """A value of an axis as one writes it: '3000', '10⁶', 'erf', 'yes'."""
+    """Return a value of an axis as text: '3000', '10⁶', 'erf', 'yes'."""
     if isinstance(raw, bool):
         return "yes" if raw else "no"
     return raw if isinstance(raw, str) else plain(number(raw))

@@ -14,7 +14,7 @@ THEORY = {"gamma_opt_theory": "Annealed and quenched theory", "gamma_opt_noise_c
 
 @dataclass(frozen=True)
 class Table:
-    """Headings and rows of cells, of which the first `axes` name the point; `fixed` is what all points share."""
+    """Headings and rows of cells; the first `axes` cells name the point; `fixed` lists what all points share."""
 
     headings: list[str]
     rows: list[list[str]]
@@ -25,7 +25,7 @@ class Table:
 
 
 def optima_table(optima: xr.Dataset) -> Table:
-    """One row a point, one column a dynamics ('value [low, high]', marked † at the edge of the scan), then theory's."""
+    """Return a table with a row per point and a column per dynamics ('value [low, high]', † at the scan's edge)."""
     every = [str(dim) for dim in optima["gamma_opt"].dims if dim != "dynamics"]
     dims = [dim for dim in every if optima.sizes[dim] > 1]
     fixed = [
@@ -47,7 +47,7 @@ def optima_table(optima: xr.Dataset) -> Table:
 
 
 def _found(optima: xr.Dataset) -> list[str]:
-    """The dynamics with an optimum, stochastic ones first."""
+    """Return the dynamics with an optimum, stochastic ones first."""
     names = optima["dynamics"].values
     return dynamics_order(name for name in names if optima["gamma_opt"].sel(dynamics=name).notnull().any())
 
@@ -60,7 +60,7 @@ def _measured(one: xr.Dataset) -> str:
 
 
 def _digits(best: float, low: float, high: float) -> Iterator[str]:
-    """The three numbers with two digits of the interval's width, but no more than five of their own."""
+    """Yield the three numbers, rounded to two digits of the interval's width and at most five digits of their own."""
     digits = np.floor(np.log10([max(high - low, np.finfo(float).tiny), best])).astype(int)
     decimals = max(0, min(1 - digits[0], 4 - digits[1]))
     return (f"{value:.{decimals}f}" for value in (best, low, high))

@@ -1,4 +1,4 @@
-"""What a sweep is and where it comes from, in words."""
+"""Overview and provenance of a sweep as text."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ MOST_VALUES = 12
 
 @dataclass(frozen=True)
 class Overview:
-    """A sentence, numbers to see first, the processor time by dynamics (None where no journal says), what is fixed."""
+    """A sentence, the main numbers, the processor time by dynamics (None without a journal), the fixed fields."""
 
     lead: str
     facts: list[tuple[str, str]]
@@ -29,7 +29,7 @@ class Overview:
 
 
 def overview(dataset: xr.Dataset, counts: list[tuple[str, dict[str, int]]], journals: Iterable[Journal]) -> Overview:
-    """The overview of a sweep, from its dataset, its `case_counts` and the journals of its dynamics."""
+    """Return the overview of a sweep, from its dataset, its `case_counts` and the journals of its dynamics."""
     dims = [str(dim) for dim in dataset["status"].dims]
     varied = [f"{array_label(dataset[dim])} ({dataset.sizes[dim]})" for dim in dims if dim not in ("dynamics", "seed")]
     total = sum(sum(cases.values()) for _, cases in counts)
@@ -43,7 +43,7 @@ def overview(dataset: xr.Dataset, counts: list[tuple[str, dict[str, int]]], jour
         ("seeds", str(dataset.sizes["seed"])),
     ]
     facts += [("processor time", duration(sum(seconds)))] * any(seconds)
-    costs = [duration(each) for each in seconds] if any(seconds) else None
+    costs = [duration(value) for value in seconds] if any(seconds) else None
     lead = (
         f"A sweep of one-pass SGD and its limits over {_listed(varied)}."
         if varied
@@ -57,27 +57,27 @@ def _listed(parts: list[str]) -> str:
 
 
 def _fixed(dataset: xr.Dataset) -> list[str]:
-    """The fields of the problem that have one value everywhere."""
-    whole = with_constants(dataset)
-    one = [name for name in PROBLEM_FIELDS if name in whole.coords and not whole[name].dims]
-    return [f"{array_label(whole[name])} = {value_text(whole[name].item())}" for name in one]
+    """Return the fields of the problem that have the same value everywhere, as text."""
+    with_coordinates = with_constants(dataset)
+    constant = [name for name in PROBLEM_FIELDS if name in with_coordinates.coords and not with_coordinates[name].dims]
+    return [f"{array_label(with_coordinates[name])} = {value_text(with_coordinates[name].item())}" for name in constant]
 
 
 def axes(dataset: xr.Dataset) -> list[dict[str, str]]:
-    """What each axis of the dataset is, and its values, shortened."""
+    """Return the name, size and shortened values of each axis of the dataset."""
     rows = []
     for name in dataset["status"].dims:
-        values = [value_text(each) for each in dataset[name].values.tolist()]
+        values = [value_text(value) for value in dataset[name].values.tolist()]
         shown = values if len(values) <= MOST_VALUES else [*values[:3], "…", *values[-1:]]
-        what, size = dataset[name].attrs["long_name"], str(len(values))
-        rows.append({"name": str(name), "what": what, "size": size, "values": ", ".join(shown)})
+        long_name, size = dataset[name].attrs["long_name"], str(len(values))
+        rows.append({"name": str(name), "what": long_name, "size": size, "values": ", ".join(shown)})
     return rows
 
 
 def provenance(
     dataset: xr.Dataset, journals: Iterable[Journal], settings: Mapping[str, Any], directory: Path
 ) -> list[tuple[str, str]]:
-    """What is known of how a dataset was made, in pairs; `settings` are those of the sweep, such as its root seed."""
+    """Return the provenance of a dataset as (name, text) pairs; `settings` are settings such as the root seed."""
     attrs = dataset.attrs
     known = [
         ("Commit of sweeplib", attrs.get("git_commit")),
@@ -86,7 +86,7 @@ def provenance(
         ("Workers", _workers(list(journals))),
         ("Digest of the numbers", attrs.get("digest")),
         ("Dataset written", _written(directory / "dataset.done.json")),
-        *((key, str(each)) for key, each in settings.items()),
+        *((key, str(value)) for key, value in settings.items()),
     ]
     return [(label, str(text)) for label, text in known if text]
 

@@ -1,4 +1,4 @@
-"""Interactive plots: from a declaration and labelled data to what the page needs, all of it on the reader's side."""
+"""Interactive plots: conversion of a declaration and labelled data to the data of the page."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ FEW_TICKS = 5
 
 @dataclass(frozen=True)
 class Control:
-    """A filter: chips, which are the legend too, or a menu, of the `labels` of the levels of a column."""
+    """A filter of a column: chips, which also serve as legend, or a menu, with the `labels` of its levels."""
 
     column: str
     label: str
@@ -35,7 +35,7 @@ class Control:
 
 @dataclass(frozen=True)
 class Plot:
-    """An interactive plot: its data as a table, its controls, what it is drawn by in the browser."""
+    """An interactive plot: its data as a table, its controls, and the specification for the page's script."""
 
     name: str
     title: str
@@ -46,7 +46,7 @@ class Plot:
 
     @property
     def json(self) -> dict[str, Any]:
-        """What the page's script reads."""
+        """Return the object for the page's script."""
         return {"table": self.table.json(), "spec": self.spec}
 
 
@@ -57,7 +57,7 @@ def interactive_plot(
     analyses: Mapping[str, xr.Dataset],
     options: Mapping[str, Any],
 ) -> Plot:
-    """The plot of what is `declared`; `options` of its figure choose the colours and where the filters start."""
+    """Return the plot of a declaration; `options` of its figure choose the colours and the initial filters."""
     data = declared.labelled(dataset, analyses)
     data = data.expand_dims([name for name in (declared.x, declared.y) if name in data.coords and not data[name].dims])
     value = declared.z or declared.y
@@ -84,13 +84,13 @@ def interactive_plot(
 
 
 def _drawn(data: xr.Dataset, declared: Interactive) -> list[str]:
-    """The axes along which the points of one series lie, x's last."""
+    """Return the axes along which the points of one series lie, that of x last."""
     along = [_axis(data, declared.x)]
     return along if declared.z is None else [_axis(data, declared.y), *along]
 
 
 def _axis(data: xr.Dataset, name: str) -> str:
-    """The axis of a coordinate: itself, or of a derived one preferably an axis that is no field of the problem."""
+    """Return the axis of a coordinate: itself; for a derived one an axis, if possible no field of the problem."""
     if name in data.dims:
         return name
     dims = sorted(map(str, data[name].dims), key=lambda dim: (dim in PROBLEM_FIELDS, -data.sizes[dim]))
@@ -98,7 +98,7 @@ def _axis(data: xr.Dataset, name: str) -> str:
 
 
 def _thinned(data: xr.Dataset, dims: list[str], x: str) -> tuple[xr.Dataset, list[str]]:
-    """The data with so few values along `x` that they fit the page, at least 40, and a note where that is not all."""
+    """Return the data thinned along `x` to fit the page, with at least 40 values, and a note if any are left out."""
     size = data.sizes[x]
     stride = int(np.ceil(np.prod([data.sizes[dim] for dim in dims]) * 12 / MOST_CELLS))
     stride = min(stride, max(1, size // 40))
@@ -110,7 +110,7 @@ def _thinned(data: xr.Dataset, dims: list[str], x: str) -> tuple[xr.Dataset, lis
 
 
 def _names(data: xr.Dataset, declared: Interactive, dims: list[str]) -> list[str]:
-    """The variables that a plot holds, as far as the data have them with no other axes."""
+    """Return the variables of a plot that the data have without further axes."""
     wanted = [declared.x] + ([declared.y] if declared.z else [])
     for name in (declared.z or declared.y, *declared.hover, *([declared.theory] if declared.theory else [])):
         wanted += [name, f"{name}_error", f"{name}_low", f"{name}_high"]
@@ -120,13 +120,13 @@ def _names(data: xr.Dataset, declared: Interactive, dims: list[str]) -> list[str
 
 
 def _kept(data: xr.Dataset, value: str) -> tuple[np.ndarray, int]:
-    """Which points have a value, and how many have none though there are runs."""
+    """Return which points have a value, and the number of points that have runs but no value."""
     known = data[value] != "" if data[value].dtype.kind == "U" else data[value].notnull()
     return known.values.ravel(), int((~known & (data["runs"] != "none")).sum())
 
 
 def _key(data: xr.Dataset, declared: Interactive, names: list[str], kind: str) -> list[str]:
-    """What bars, bands and dashed curves mean."""
+    """Return the meaning of bars, bands and dashed curves."""
     ends, notes = [f"{declared.y}_low", f"{declared.y}_high"], []
     drawn = "Band" if kind == "curves" else "Bars"
     if kind != "map" and set(ends) <= set(names):
@@ -140,13 +140,13 @@ def _key(data: xr.Dataset, declared: Interactive, names: list[str], kind: str) -
 
 
 def _interval(data: xr.Dataset) -> str:
-    """What the interval of the data is: the attribute `interval`, or one of their `confidence`."""
+    """Return the meaning of the interval of the data: the attribute `interval`, or the `confidence`."""
     confidence = data.attrs.get("confidence")
     return str(data.attrs.get("interval", "interval" if confidence is None else f"{100 * confidence:g} % interval"))
 
 
 def _hue(data: xr.Dataset, declared: Interactive, free: list[str], options: Mapping[str, Any]) -> str | None:
-    """The column of the colours: what a map shows; else the axis asked for, or the first that figures colour by."""
+    """Return the column of the colours: the quantity of a map, the requested axis, or the figures' first axis."""
     if declared.z:
         return declared.z
     free = [dim for dim in free if dim != "dynamics" and 1 < data.sizes[dim] <= MOST_CHIPS]
@@ -229,12 +229,12 @@ def _spec(
 
 
 def _layered(controls: list[Control]) -> list[Control]:
-    """The controls with looks, the dynamics last: their markers replace those of the colours."""
+    """Return the controls with looks, the dynamics last: their markers replace those of the colours."""
     return sorted((control for control in controls if control.looks), key=lambda control: control.column == "dynamics")
 
 
 def _cells(data: xr.Dataset, declared: Interactive) -> dict[str, float]:
-    """The width and height of a map's cells."""
+    """Return the width and height of a map's cells."""
     sizes = {}
     for axis, name in (("x", declared.x), ("y", declared.y)):
         values = np.unique(data[name].values.astype(float))
@@ -243,7 +243,7 @@ def _cells(data: xr.Dataset, declared: Interactive) -> dict[str, float]:
 
 
 def _ticks(values: xr.DataArray) -> list[float] | None:
-    """The few values themselves as ticks, where they are few."""
+    """Return the values as ticks if there are few of them; otherwise None."""
     found = np.unique(values.values)
     return found.tolist() if len(found) <= FEW_TICKS else None
 
@@ -253,7 +253,7 @@ def _range(numbers: xr.DataArray) -> list[float] | None:
 
 
 def _logarithmic(data: xr.Dataset, name: str, kind: str) -> bool:
-    """Whether the numbers are positive and span most of a decade; those of an axis, whether no even steps do."""
+    """Return whether an axis is logarithmic: positive numbers over most of a decade that are not evenly spaced."""
     values = data[name].values
     if kind == "map" or values.dtype.kind not in "fiu" or not np.isfinite(values).any():
         return False
@@ -262,7 +262,7 @@ def _logarithmic(data: xr.Dataset, name: str, kind: str) -> bool:
 
 
 def _even(values: np.ndarray) -> bool:
-    """Whether the steps between three values or more are more even than those between their logarithms."""
+    """Return whether three or more values are more evenly spaced than their logarithms."""
     found = np.unique(values[np.isfinite(values)].astype(float))
     steps, ratios = np.diff(found), np.diff(np.log(found))
     return len(steps) > 1 and float(np.std(steps) / np.mean(steps)) < float(np.std(ratios) / np.mean(ratios))

@@ -1,4 +1,4 @@
-"""What became of the runs: counts by status at each point of a sweep, and what they cost."""
+"""The outcome of the runs: counts by status at each point of a sweep, and the processor time."""
 
 from __future__ import annotations
 
@@ -11,9 +11,9 @@ import xarray as xr
 
 
 def run_counts(dataset: xr.Dataset, data: xr.Dataset) -> xr.DataArray:
-    """In words the runs at each point of `data`, which came from `dataset`: '128 ok', '120 ok, 8 diverged', 'none'.
+    """Return the outcomes at each point of `data`, derived from `dataset`, as text: '120 ok, 8 diverged', 'none'.
 
-    Axes that `data` has no more are summed over; where a run was not asked for it is not counted.
+    Counts are summed over axes that `data` no longer has; runs that were not requested are not counted.
     """
     status = dataset["status"]
     kept = [dim for dim in status.dims if dim in data.dims and dim != "seed"]
@@ -39,14 +39,14 @@ def _text(numbers: list[int], meanings: list[str]) -> str:
 
 @dataclass(frozen=True)
 class Journal:
-    """What the journal of a dynamics says: the processor time of its blocks, one core each, and who computed them."""
+    """The content of a dynamics' journal: the processor time of its blocks, one core each, and their workers."""
 
     seconds: float
     workers: frozenset[str]
 
 
 def journals(directory: Path, dynamics: Iterable[str]) -> list[Journal]:
-    """The journals of some dynamics in a sweep's directory; empty ones where there is no file."""
+    """Return the journals of some dynamics in a sweep's directory; empty ones if there is no file."""
     return [_journal(directory / "journal" / f"{name}.jsonl") for name in dynamics]
 
 
@@ -59,7 +59,7 @@ def _journal(path: Path) -> Journal:
 
 
 def duration(seconds: float) -> str:
-    """A time as one says it: '26 s', '4.5 min', '3.2 h'."""
+    """Return a time as text: '26 s', '4.5 min', '3.2 h'."""
     for unit, size in (("h", 3600.0), ("min", 60.0)):
         if seconds >= 1.5 * size:
             return f"{seconds / size:.3g} {unit}"

@@ -1,4 +1,4 @@
-"""What became of a sweep, in the few lines that a command ends with."""
+"""The summary of a sweep: the last lines of a command."""
 
 from collections import Counter
 from dataclasses import dataclass
@@ -23,9 +23,9 @@ class Summary:
 
 
 def summary(sweep: "Sweep", directory: str | Path) -> Summary:
-    """What the files in a sweep's directory say of it: cases by status, where the results are, what failed.
+    """Return the summary from the files in a sweep's directory: cases by status, paths of results, failures.
 
-    Cases that ended badly are results like others, and no failure in this sense.
+    Cases that ended badly are results and do not count as failures.
     """
     directory = Path(directory)
     failed = cards(sweep, directory)

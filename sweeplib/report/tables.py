@@ -1,4 +1,4 @@
-"""Labelled datasets as tables: a column an axis or variable, a row a point, as the page holds them."""
+"""Labelled datasets as tables of the page: a column per axis or variable, a row per point."""
 
 from __future__ import annotations
 
@@ -14,12 +14,12 @@ from sweeplib.report.mathematics import array_label, value_text
 
 DIGITS = 9
 MOST_CELLS = 150_000
-"""Numbers in one table of the page: about a megabyte."""
+"""The largest number of cells in one table of the page: about a megabyte."""
 
 
 @dataclass(frozen=True)
 class Column:
-    """A column: `values` of the rows; where `levels` are given, these are numbers of levels, which `labels` name."""
+    """A column: the `values` of the rows; with `levels`, the values are indices of levels, which `labels` name."""
 
     name: str
     label: str
@@ -28,14 +28,14 @@ class Column:
     labels: list[str] | None = None
 
     def json(self) -> dict[str, Any]:
-        """Return what the page's script reads."""
+        """Return the object for the page's script."""
         coded = {} if self.levels is None else {"levels": self.levels, "labels": self.labels}
         return {"name": self.name, "label": self.label, "values": self.values} | coded
 
 
 @dataclass(frozen=True)
 class Table:
-    """Columns of equal length; without any where there are `rows` too many for a page."""
+    """Columns of equal length; without columns if there are too many `rows` for a page."""
 
     name: str
     title: str
@@ -43,21 +43,21 @@ class Table:
     columns: list[Column] = field(default_factory=list)
 
     def json(self) -> dict[str, Any]:
-        """Return what the page's script reads."""
+        """Return the object for the page's script."""
         return {"name": self.name, "rows": self.rows, "columns": [column.json() for column in self.columns]}
 
 
 def analysis_tables(name: str, analysis: xr.Dataset) -> list[Table]:
-    """The variables of an analysis, in a table for each of the `_tabulated` sets of axes.
+    """Return the variables of an analysis as tables, one for each of the `_tabulated` sets of axes.
 
-    Variables of fewer axes stand in the first table that has all of theirs. Rows without any number are left out.
+    A variable with fewer axes is in the first table that has all of its axes. Rows without any number are left out.
     """
-    axes = {str(each): {str(dim) for dim in array.dims} for each, array in analysis.data_vars.items()}
+    axes = {str(variable): {str(dim) for dim in array.dims} for variable, array in analysis.data_vars.items()}
     unique = _tabulated(list(axes.values()))
     tables, left = [], list(axes)
     for dims in sorted(unique, key=len):
-        names = [each for each in left if axes[each] <= dims]
-        left = [each for each in left if each not in names]
+        names = [variable for variable in left if axes[variable] <= dims]
+        left = [variable for variable in left if variable not in names]
         order = [str(dim) for dim in analysis.dims if dim in dims]
         suffix = "_".join(["", *sorted(dim for dim in dims if not all(dim in other for other in unique))])
         tables.append(_table(name + suffix, analysis, order, names))
@@ -65,7 +65,7 @@ def analysis_tables(name: str, analysis: xr.Dataset) -> list[Table]:
 
 
 def _tabulated(sets: list[set[str]]) -> list[set[str]]:
-    """The sets that no other contains, and those that several of them do, which would be repeated in each."""
+    """Return the maximal sets, and the sets contained in several of them, which would be repeated in each."""
     unique = [dims for place, dims in enumerate(sets) if dims not in sets[:place]]
     largest = [dims for dims in unique if not any(dims < other for other in unique)]
     return [dims for dims in unique if dims in largest or sum(dims < other for other in largest) > 1]
@@ -76,14 +76,14 @@ def _table(name: str, analysis: xr.Dataset, dims: list[str], names: list[str]) -
     cells = int(np.prod([analysis.sizes[dim] for dim in dims])) * (len(dims) + len(names))
     if cells > MOST_CELLS:
         return Table(name, title, cells // (len(dims) + len(names)))
-    floats = [xr.ufuncs.isfinite(analysis[each]) for each in names if analysis[each].dtype.kind == "f"]
+    floats = [xr.ufuncs.isfinite(analysis[variable]) for variable in names if analysis[variable].dtype.kind == "f"]
     kept = _spread(sum(floats, xr.DataArray(False)) > 0, analysis, dims) if floats else None
     found = columns(analysis, dims, names, kept)
     return Table(name, title, len(found[0].values) if found else 0, found)
 
 
 def columns(ds: xr.Dataset, dims: Sequence[str], names: Iterable[str], kept: np.ndarray | None = None) -> list[Column]:
-    """The axes `dims` and the variables `names` as columns of the points in C order, of those that are `kept`."""
+    """Return the axes `dims` and the variables `names` as columns over the points in C order, for those in `kept`."""
     return [*(_axis(ds, dim, dims, kept) for dim in dims), *(_variable(ds, name, dims, kept) for name in names)]
 
 
@@ -106,12 +106,12 @@ def _variable(ds: xr.Dataset, name: str, dims: Sequence[str], kept: np.ndarray |
 
 
 def heading(array: xr.DataArray) -> str:
-    """Name, symbol and units of an array, where they begin a line."""
+    """Return name, symbol and units of an array, with a capital letter."""
     return _capital(array_label(array))
 
 
 def name_of(array: xr.DataArray) -> str:
-    """The name of an array, and its units if it has any, where they begin a line."""
+    """Return the name of an array, and its units if it has any, with a capital letter."""
     return _capital(array_label(array.assign_attrs(symbol="")))
 
 
@@ -120,7 +120,7 @@ def _capital(text: str) -> str:
 
 
 def _spread(array: xr.DataArray, ds: xr.Dataset, dims: Sequence[str]) -> np.ndarray:
-    """The values at every point of `dims`, flat."""
+    """Return the values at every point of `dims`, flat."""
     shape = [ds.sizes[dim] for dim in dims]
     own = [dim for dim in dims if dim in array.dims]
     index = tuple(slice(None) if dim in own else None for dim in dims)
@@ -128,7 +128,7 @@ def _spread(array: xr.DataArray, ds: xr.Dataset, dims: Sequence[str]) -> np.ndar
 
 
 def _levels(array: xr.DataArray, levels: list[Any]) -> tuple[list[Any], list[str]]:
-    """The levels of a column, as data and as words."""
+    """Return the levels of a column, as data and as labels."""
     attrs = array.attrs
     if "flag_meanings" in attrs:
         meanings = dict(zip(attrs["flag_values"], attrs["flag_meanings"].split(), strict=True))
@@ -139,5 +139,5 @@ def _levels(array: xr.DataArray, levels: list[Any]) -> tuple[list[Any], list[str
 
 
 def _rounded(values: np.ndarray) -> list[float | None]:
-    """The numbers with DIGITS digits; None for what is no finite number, which JSON does not have."""
+    """Return the numbers with DIGITS digits; None for infinite numbers and NaN, which JSON does not have."""
     return [float(f"{number:.{DIGITS}g}") if np.isfinite(number) else None for number in values.tolist()]

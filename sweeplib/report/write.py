@@ -16,9 +16,9 @@ if TYPE_CHECKING:
 
 
 def write_report(sweep: Sweep, directory: str | Path) -> Path:
-    """The path of report/index.html in a sweep's directory, made of the files of the other stages alone.
+    """Write report/index.html in a sweep's directory from the files of the other stages; return its path.
 
-    What failed, of the analyses, the figures and the page's own plots and tables, has a card that says so.
+    Failed analyses, figures, plots and tables have a card each that describes the failure.
     """
     from sweeplib.code.plugins import load_plugins
     from sweeplib.report.contents import Contents
@@ -47,7 +47,7 @@ def write_report(sweep: Sweep, directory: str | Path) -> Path:
 
 
 def page(**contents: Any) -> str:
-    """The HTML page; everything in `contents` is escaped."""
+    """Return the HTML page; everything in `contents` is escaped."""
     import jinja2
     from markupsafe import Markup
 
@@ -69,7 +69,7 @@ def page(**contents: Any) -> str:
 
 
 def _bokeh() -> list[str]:
-    """BokehJS and its interface, once for all plots of the page; Bokeh itself is not imported."""
+    """Return BokehJS and its interface, once for all plots of the page; Bokeh itself is not imported."""
     from importlib.util import find_spec
 
     found = find_spec("bokeh")
@@ -81,7 +81,7 @@ def _bokeh() -> list[str]:
 
 
 def case_counts(sweep: Sweep, directory: Path) -> list[tuple[str, dict[str, int]]]:
-    """For each dynamics its label and the number of cases with each status that occurs in the sweep."""
+    """Return for each dynamics its label and the number of cases with each status that occurs in the sweep."""
     from sweeplib.figures.labels import dynamics_label
     from sweeplib.storage.files import read_json
 
@@ -97,12 +97,12 @@ def case_counts(sweep: Sweep, directory: Path) -> list[tuple[str, dict[str, int]
 def _settings(sweep: Sweep) -> dict[str, Any]:
     seeds = sweep.seeds
     consecutive = list(seeds) == list(range(seeds[0], seeds[0] + len(seeds)))
-    said = f"{seeds[0]} to {seeds[-1]}" if consecutive and len(seeds) > 1 else ", ".join(map(str, seeds))
-    return {"Seeds": f"{said}; root seed {sweep.root_seed}"}
+    seed_text = f"{seeds[0]} to {seeds[-1]}" if consecutive and len(seeds) > 1 else ", ".join(map(str, seeds))
+    return {"Seeds": f"{seed_text}; root seed {sweep.root_seed}"}
 
 
 def _figure(name: str, directory: Path, failed: list[dict[str, Any]]) -> dict[str, Any]:
-    """A figure as the page shows it: its picture, or why there is none."""
+    """Return a figure for the page: its picture, or the reason why there is none."""
     from sweeplib.figures import FIGURES, INTERACTIVE
 
     shown = {
@@ -111,7 +111,7 @@ def _figure(name: str, directory: Path, failed: list[dict[str, Any]]) -> dict[st
         "caption": FIGURES[name].caption,
         "plots": [plot for plot in INTERACTIVE if INTERACTIVE[plot].figure == name],
         "problem": next(
-            (each["exception"] for each in failed if (each["kind"], each["name"]) == ("figure", name)), None
+            (card["exception"] for card in failed if (card["kind"], card["name"]) == ("figure", name)), None
         ),
     }
     if shown["problem"] is None:

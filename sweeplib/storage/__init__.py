@@ -6,7 +6,7 @@ __all__ = ["open_dataset"]
 
 
 def __getattr__(name: str) -> Any:
-    """`open_dataset`, imported when it is asked for: xarray and zarr are slow to load."""
+    """Return `open_dataset`, imported at the first access because xarray and zarr are slow to load."""
     if name == "open_dataset":
         from sweeplib.storage.dataset import open_dataset
 

@@ -1,7 +1,7 @@
-"""What the stages after the simulation make, one thing at a time: one that fails is described, and stops no other.
+"""Attempts of the stages after the simulation (analyses, figures, report); a failed one does not stop the others.
 
-The description is `failures/<kind>.<name>.json`, which the report shows as a card. The journal counts how often a thing
-has failed, so that a workflow can tell that it is to be tried again.
+A failure is described in `failures/<kind>.<name>.json`, which the report shows as a card. A journal counts the failures
+of each attempt, so that a workflow notices a new failure and tries again.
 """
 
 import platform
@@ -20,7 +20,7 @@ from sweeplib.storage.provenance import versions
 
 @dataclass
 class Attempt:
-    """Something that a stage makes: an analysis, say, and its name; `paths` of what was written, or the `problem`."""
+    """An attempt: its kind (for example "analysis"), its name, and the `paths` it wrote or its `problem`."""
 
     kind: str
     name: str
@@ -33,9 +33,9 @@ class Attempt:
 
 @contextmanager
 def attempted(directory: Path, kind: str, name: str, reproduce: str) -> Iterator[Attempt]:
-    """An attempt; what is raised within is its problem, described in a sweep's directory, and goes no further.
+    """Yield an attempt; an exception raised within becomes its problem, is described on disk, and is not passed on.
 
-    `reproduce` is code that raises it again, run in that directory.
+    `reproduce` is code that raises the exception again when run in the sweep's directory.
     """
     attempt = Attempt(kind, name)
     try:
@@ -49,7 +49,7 @@ def attempted(directory: Path, kind: str, name: str, reproduce: str) -> Iterator
 
 
 def failed_attempts(directory: Path, kind: str, names: Iterable[str] | None = None) -> list[dict[str, Any]]:
-    """The descriptions of the attempts of a kind that failed when they were made last: all, or those with the names."""
+    """Return the descriptions of the attempts of a kind whose last run failed: all, or those with the names."""
     if names is None:
         names = sorted(path.name[len(kind) + 1 : -len(".json")] for path in (directory / "failures").glob(f"{kind}.*"))
     found = (read_json(_path(directory, kind, name)) for name in names)
@@ -57,13 +57,13 @@ def failed_attempts(directory: Path, kind: str, names: Iterable[str] | None = No
 
 
 def forget_attempts(directory: Path, kind: str) -> None:
-    """Remove the descriptions of all attempts of a kind; the journal keeps their number."""
+    """Remove the descriptions of all attempts of a kind; the journal keeps their number of failures."""
     for path in (directory / "failures").glob(f"{kind}.*.json"):
         path.unlink()
 
 
 def past_failures(directory: Path) -> Counter[tuple[str, str]]:
-    """How often each (kind, name) has failed until now."""
+    """Return how often each (kind, name) has failed."""
     lines = read_lines(_journal(directory))
     return Counter((line["kind"], line["name"]) for line in lines if {"kind", "name"} <= line.keys())
 
@@ -89,5 +89,5 @@ def _description(attempt: Attempt, error: BaseException, reproduce: str) -> dict
 
 
 def _in_a_line(error: BaseException) -> str:
-    said = str(error) if isinstance(error, SweeplibError) else Trouble.from_exception(error).exception
-    return " ".join(said.split())
+    message = str(error) if isinstance(error, SweeplibError) else Trouble.from_exception(error).exception
+    return " ".join(message.split())

@@ -1,6 +1,6 @@
-"""What is in a dataset on disk, in its `contents.json`: the size of each chunk, a digest of each zarr.json.
+"""The inventory of a dataset on disk, `contents.json`: the size of each chunk and a digest of each zarr.json.
 
-Chunks have checksums of their own; that one is lost, or that metadata have changed, is told by these.
+Each chunk has its own checksum; `contents.json` additionally detects lost chunks and changed metadata.
 """
 
 import hashlib
@@ -13,19 +13,19 @@ NAME = "contents.json"
 
 
 def has_contents(dataset: Path) -> bool:
-    """Whether a dataset says what is in it; those of other writers do not."""
+    """Return whether a dataset has a `contents.json`; datasets of other writers have none."""
     return (dataset / NAME).exists()
 
 
 def write_contents(dataset: Path) -> None:
-    """Write down what is in a dataset."""
+    """Write the `contents.json` of a dataset."""
     files = (file for file in dataset.rglob("*") if file.is_file())
     entries = {file.relative_to(dataset).as_posix(): _entry(file) for file in files}
     write_sealed(dataset / NAME, {"files": entries}, "files")
 
 
 def check_contents(dataset: Path, remedy: str) -> None:
-    """DamageError naming a file that is lost, has another size or, of metadata, another content."""
+    """Raise DamageError, naming the file, for a file that is lost, has another size, or is metadata that changed."""
     for name, entry in read_sealed(dataset / NAME, remedy, "files")["files"].items():
         file = dataset / name
         if not file.exists():

@@ -21,7 +21,7 @@ Constant = int | float | str
 
 @dataclass(frozen=True)
 class Coordinate:
-    """A coordinate: its values over `dims`, worked out by `column` when they are asked for, and its attributes."""
+    """A coordinate: its dimensions `dims`, a function `column` that computes its values, and its attributes."""
 
     name: str
     dims: tuple[str, ...]
@@ -30,11 +30,11 @@ class Coordinate:
 
     @cached_property
     def values(self) -> np.ndarray:
-        """The values over `dims`."""
+        """Return the values over `dims`."""
         return np.asarray(self.column())
 
     def at(self, places: Mapping[str, np.ndarray]) -> "Coordinate":
-        """The coordinate at some places along some dimensions."""
+        """Return the coordinate at some indices along some dimensions."""
         index = np.ix_(
             *(places.get(dim, np.arange(size)) for dim, size in zip(self.dims, self.values.shape, strict=True))
         )
@@ -42,9 +42,9 @@ class Coordinate:
 
 
 def coordinates(sweep: "Sweep", problem: Problem) -> list[Coordinate]:
-    """The coordinates of a sweep's dataset: what varies over the sweep, or along the axes of its results.
+    """Return the coordinates of a sweep's dataset: fields that vary over the sweep, and the axes of its results.
 
-    `problem`, any of its problems, has the defaults of what is not given.
+    `problem`, any problem of the sweep, gives the defaults of fields that the sweep does not set.
     """
     found = [field for field in _fields(sweep, problem) if field.dims]
     found += [
@@ -58,9 +58,9 @@ def coordinates(sweep: "Sweep", problem: Problem) -> list[Coordinate]:
 
 
 def constants(sweep: "Sweep", problem: Problem) -> dict[str, Constant]:
-    """The fields of the problem that are the same everywhere, and numbers that expressions use, by name.
+    """Return the fields and numbers of expressions that are the same at all points, by name.
 
-    Those without a value are left out; true and false are 1 and 0, a list is its text.
+    Fields without a value are left out; true and false are stored as 1 and 0, a list as its text.
     """
     found = {field.name: field.column() for field in _fields(sweep, problem) if not field.dims}
     return {name: _plain(value) for name, value in found.items() if value is not None}
@@ -73,7 +73,7 @@ def _plain(value: Any) -> Constant:
 
 
 def _fields(sweep: "Sweep", problem: Problem) -> list[Coordinate]:
-    """All names of the grid, the other fields of a problem, and the clock."""
+    """Return all names of the grid, the other fields of a problem, and the clock."""
     grid = sweep.grid
     found = [_coordinate(name, grid.dims_of(name), grid.values_of, sweep) for name in grid.names]
     found += [_default(sweep, problem, name) for name in PROBLEM_FIELDS if name not in grid.names]
@@ -93,7 +93,7 @@ def _coordinate(
 
 
 def _default(sweep: "Sweep", problem: Problem, name: str) -> Coordinate:
-    """A field that the sweep does not give, resolved where it follows another one; None where it has no value."""
+    """Return a field that the sweep does not set, with its default resolved; None if it has no value."""
     grid = sweep.grid
     if name == "teacher_activation":
         return _coordinate(name, grid.dims_of("activation"), lambda _: grid.values_of("activation"), sweep)
@@ -104,7 +104,7 @@ def _default(sweep: "Sweep", problem: Problem, name: str) -> Coordinate:
 
 
 def _starts(spherical: Sequence[bool]) -> list[str]:
-    return ["sphere" if each else "gaussian" for each in spherical]
+    return ["sphere" if is_spherical else "gaussian" for is_spherical in spherical]
 
 
 def _time_attributes(sweep: "Sweep") -> dict[str, Any]:
@@ -114,7 +114,7 @@ def _time_attributes(sweep: "Sweep") -> dict[str, Any]:
 
 
 def _clock(grid: "Grid", clock: "Expression") -> Coordinate:
-    """The unit of the recording times at each point."""
+    """Return the unit of the recording times at each point."""
     dims = tuple(dim for dim in grid.dims if any(dim in grid.dims_of(name) for name in clock.names))
     return Coordinate("clock", dims, lambda: _clock_values(grid, clock, dims), label("clock") | {"formula": clock.text})
 

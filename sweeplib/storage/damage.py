@@ -1,4 +1,4 @@
-"""Files that do not hold what was written into them."""
+"""Errors for stored files that are lost or whose content changed after they were written."""
 
 from pathlib import Path
 
@@ -6,14 +6,14 @@ from sweeplib.errors import SweeplibError
 
 
 class DamageError(SweeplibError):
-    """A stored file that is lost, or holds something else than was written: which one, and what to do."""
+    """A stored file is lost, or its content is not what was written; the message names the file and a remedy."""
 
 
 def damaged(path: Path, remedy: str) -> DamageError:
-    """The error for a file whose content is not what was written."""
+    """Return the error for a file whose content is not what was written."""
     return DamageError(f"{path}: damaged, it holds something else than was written; {remedy}")
 
 
 def lost(path: Path, remedy: str) -> DamageError:
-    """The error for a file that is no longer there."""
+    """Return the error for a file that is lost."""
     return DamageError(f"{path}: lost, the file is no longer there; {remedy}")

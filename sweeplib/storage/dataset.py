@@ -1,4 +1,4 @@
-"""Labelled datasets on disk: zarr v3 that plain `xarray.open_zarr` understands, the same bytes for the same content."""
+"""Labelled datasets on disk: zarr v3 for plain `xarray.open_zarr`; the same content always gives the same bytes."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ if TYPE_CHECKING:
     import xarray as xr
 
 CHUNK_BYTES = 16 * 2**20
-"""Arrays up to this size are one chunk, and one file."""
+"""Arrays up to this number of bytes are one chunk, and one file."""
 FILE_BYTES = 2**20
 """Reading this number of bytes takes about as long as opening a file."""
 
@@ -50,7 +50,7 @@ class GroupWriter:
         dtype: Any,
         attributes: Mapping[str, Any],
     ) -> Any:
-        """The array of a new variable, to be filled; NaN is its fill value, and is written like any other."""
+        """Return the array of a new variable, to be filled; its fill value is NaN, and NaN is written explicitly."""
         dtype = np.dtype(dtype)
         return self.group.create_array(
             name,
@@ -73,7 +73,7 @@ class GroupWriter:
         attributes: Mapping[str, Any],
         parts: Iterable[np.ndarray],
     ) -> None:
-        """Write a new variable, whose `parts` lie along its first dimension: of a large one, one part is in memory."""
+        """Write a new variable from `parts` along its first dimension; of a large variable one part is in memory."""
         array = self.variable(name, dims, shape, dtype, attributes)
         if array.chunks[0] > 1:
             array[...] = np.stack(list(parts))
@@ -82,7 +82,7 @@ class GroupWriter:
             array[place] = part
 
     def finish(self, attributes: Mapping[str, Any]) -> None:
-        """Write the group's attributes, and which of its arrays are coordinates without a dimension of their own."""
+        """Write the group's attributes, including the list of coordinates that are not dimensions."""
         coordinates = {"coordinates": " ".join(sorted(self._coordinates))} if self._coordinates else {}
         self.group.update_attributes(dict(attributes) | coordinates)
 
@@ -91,7 +91,7 @@ class GroupWriter:
 def written_dataset(
     path: Path, place: Callable[[Path], AbstractContextManager[Path]] = swapped_in
 ) -> Iterator[zarr.Group]:
-    """The root group of a new dataset, which takes its `place` at `path` whole and consolidated."""
+    """Yield the root group of a new dataset, which appears at `path`, complete and consolidated, at the end."""
     with place(path) as partial:
         root = zarr.create_group(partial)
         yield root
@@ -116,12 +116,12 @@ def write_dataset(dataset: xr.Dataset, path: Path) -> Path:
 
 
 def open_dataset(path: str | Path, shape: tuple[int, int] | None = None) -> xr.Dataset:
-    """The dataset of a sweep or an analysis, lazily: what `xarray.open_zarr` gives, with numpy's own strings.
+    """Return the dataset of a sweep or an analysis, lazily, as `xarray.open_zarr` does, with numpy strings.
 
-    `path` is the dataset, or the directory of a sweep that was finalised. With `shape` = (p, k), the overlap matrices
-    of the cases of that shape. What is read later is of the version that was opened, whatever is written meanwhile.
-    InputError where there is none, DamageError where a file is lost or is not what was written, also when that is found
-    by reading from the dataset.
+    `path` is the dataset, or the directory of a finalised sweep. `shape` = (p, k) selects the overlap matrices of the
+    cases of that shape. Later reads are from the version that was opened, even if a new version is written meanwhile.
+    InputError if there is no dataset; DamageError if a file is lost or damaged, which may also be raised by later
+    reads from the dataset.
     """
     path = Path(path)
     path = path / "dataset.zarr" if (path / "dataset.zarr").exists() else path
@@ -135,18 +135,18 @@ def open_dataset(path: str | Path, shape: tuple[int, int] | None = None) -> xr.D
 
 
 def version_of(path: Path) -> Path:
-    """Where a dataset is that may be a link, which leads elsewhere when a sweep is finalised again."""
+    """Return the directory of a dataset; resolves a link, which may lead elsewhere when a sweep is finalised again."""
     return path.resolve() if path.is_symlink() else path
 
 
 def _opened(version: Path, path: Path, shape: tuple[int, int] | None) -> xr.Dataset:
     import xarray as xr
 
-    remedy = f"delete {path}, and the command that made it makes it again"
+    remedy = f"delete {path} and repeat the command that wrote it"
     store: Path | CheckedStore = version
     if has_contents(version):
         check_contents(version, remedy)
-        store = CheckedStore(version, read_only=True, remedy=remedy, whole=True)
+        store = CheckedStore(version, read_only=True, remedy=remedy, complete=True)
     group = None if shape is None else shape_group(*shape)
     if not (version / (group or "") / "zarr.json").exists():
         raise InputError("no dataset here" if group is None else f"no dataset of shape {group} here", file=path)
@@ -157,35 +157,36 @@ def _opened(version: Path, path: Path, shape: tuple[int, int] | None) -> xr.Data
 
 
 def _plain(strings: xr.DataArray) -> tuple[tuple[Hashable, ...], np.ndarray, dict[str, Any]]:
-    """The strings in numpy's own type, which all of xarray and pandas takes."""
+    """Return strings in numpy's own type, which all of xarray and pandas accepts."""
     return strings.dims, strings.values.astype(object).astype("U"), strings.attrs
 
 
 def shape_group(p: int, k: int) -> str:
-    """The name of the group of overlap matrices of students of width p and teachers of width k."""
+    """Return the name of the group of overlap matrices of students of width p and teachers of width k."""
     return f"p{p}_k{k}"
 
 
 def stored(values: np.ndarray) -> np.ndarray:
-    """The values in a type that zarr v3 specifies: strings have variable length."""
+    """Return the values in a type that zarr v3 specifies: strings get variable length."""
     return values.astype(np.dtypes.StringDType()) if values.dtype.kind in "UO" else values
 
 
 def chunks_of(shape: Sequence[int], itemsize: int) -> tuple[int, ...]:
-    """The chunks of an array: along each dimension all places, or one.
+    """Return the chunks of an array: along each dimension the whole length, or 1.
 
-    Whatever a reader selects is then made of whole chunks, which xarray asks for where it is written again. An array of
-    more than `CHUNK_BYTES` has single places along its first dimension, and along those others for which a point takes
-    least to read: `FILE_BYTES` times the number of chunks of one place of the first, and the bytes of a chunk.
+    Every selection then consists of whole chunks, which xarray requires for writing it again. An array of more than
+    `CHUNK_BYTES` has chunks of length 1 along its first dimension, and along those other dimensions for which reading
+    one point costs least. The cost is `FILE_BYTES` times the number of chunks at one index of the first dimension, plus
+    the bytes of a chunk.
     """
     sizes = [max(1, size) for size in shape]
     if math.prod(sizes) * itemsize <= CHUNK_BYTES:
         return tuple(sizes)
     first, *rest = sizes
     several = [(size, 1) if size > 1 else (1,) for size in rest]
-    whole = math.prod(rest)
+    row_items = math.prod(rest)
 
     def cost(chunk: Sequence[int]) -> int:
-        return FILE_BYTES * whole // math.prod(chunk) + math.prod(chunk) * itemsize
+        return FILE_BYTES * row_items // math.prod(chunk) + math.prod(chunk) * itemsize
 
     return (1 if rest else first, *min(itertools.product(*several), key=cost))

@@ -1,4 +1,4 @@
-"""What reproduces a case that did not end well: `failures/<identity>.json`."""
+"""Descriptions of cases that did not end well, with code that reproduces them: `failures/<identity>.json`."""
 
 import platform
 from collections.abc import Sequence
@@ -23,14 +23,14 @@ print(records.status, records.data)
 
 
 def failure_path(directory: Path, identity: bytes) -> Path:
-    """Where the failure of a case is described."""
+    """Return the path of the description of a failed case."""
     return directory / "failures" / f"{identity.hex()}.json"
 
 
 def write_failure(
     directory: Path, case: Case, status: Status, plugins: Sequence[str] = (), trouble: Trouble | None = None
 ) -> Path:
-    """The path of the description of a case that ended with `status`: the case, its trouble, how to see it again."""
+    """Describe a case that ended with `status`: the case, its trouble, code that reproduces it; return the path."""
     record: dict[str, Any] = {
         "status": status.name,
         "problem": case.problem.canonical(),

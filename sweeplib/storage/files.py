@@ -1,4 +1,4 @@
-"""Small files that are either whole or absent, and lines that many processes append."""
+"""Small files that appear complete or not at all, and files of lines that many processes append to."""
 
 import hashlib
 import json
@@ -14,7 +14,7 @@ from sweeplib.storage.damage import damaged
 
 
 def write_text(path: Path, text: str) -> Path:
-    """The path of a file with this text, written in one rename: a reader sees the old file or the new one."""
+    """Write a file with this text in one rename, so that readers see the old or the new file; return the path."""
     path.parent.mkdir(parents=True, exist_ok=True)
     beside = partial(path)
     try:
@@ -27,7 +27,7 @@ def write_text(path: Path, text: str) -> Path:
 
 
 def partial(path: Path) -> Path:
-    """A new temporary name next to `path`, for a file that will replace it."""
+    """Return a new temporary name next to `path`, for a file that will replace it."""
     return path.with_name(f".{path.name}.{uuid4().hex}.partial")
 
 
@@ -38,7 +38,7 @@ def remove_partials(path: Path) -> None:
 
 
 def remove(path: Path) -> None:
-    """Remove a file, a link or a folder with all that is in it."""
+    """Remove a file, a link, or a folder with its contents."""
     if path.is_dir() and not path.is_symlink():
         shutil.rmtree(path, ignore_errors=True)
     else:
@@ -46,12 +46,12 @@ def remove(path: Path) -> None:
 
 
 def write_json(path: Path, value: Any) -> Path:
-    """The path of `value` written as JSON, in one rename."""
+    """Write `value` as JSON in one rename; return the path."""
     return write_text(path, json.dumps(value, indent=1, sort_keys=True, default=str) + "\n")
 
 
 def read_json(path: Path) -> dict[str, Any] | None:
-    """The object in a JSON file, None where there is no file; DamageError where it holds none."""
+    """Return the object in a JSON file, None if there is no file; DamageError if the file is no JSON object."""
     if not path.exists():
         return None
     try:
@@ -75,7 +75,7 @@ def append_line(path: Path, record: dict[str, Any]) -> None:
 
 
 def read_lines(path: Path) -> list[dict[str, Any]]:
-    """The records of a file of JSON lines, [] where there is no file; lines cut short or damaged are left out."""
+    """Return the records of a file of JSON lines, [] if there is no file; damaged or truncated lines are left out."""
     lines = path.read_bytes().splitlines() if path.exists() else []
     return [record for record in map(_parsed, lines) if record is not None]
 
@@ -90,7 +90,7 @@ def _parsed(line: bytes) -> dict[str, Any] | None:
 
 @contextmanager
 def swapped_in(path: Path) -> Iterator[Path]:
-    """A directory beside `path` to write in, which takes its place on success and leaves it untouched on failure.
+    """Yield a directory beside `path` to write in; it replaces `path` on success, and `path` is unchanged on failure.
 
     A second writer waits for the first.
     """
@@ -115,7 +115,7 @@ def swapped_in(path: Path) -> Iterator[Path]:
 
 
 def files_digest(path: Path) -> str:
-    """A hash of all files below a directory, and of their names."""
+    """Return a hash of the names and contents of all files below a directory."""
     digest = hashlib.blake2b(digest_size=16)
     for file in sorted(file for file in path.rglob("*") if file.is_file()):
         digest.update(f"{file.relative_to(path).as_posix()}\0".encode())

@@ -1,4 +1,4 @@
-"""From rows to a labelled dataset: `runs.zarr` -> `dataset.zarr`, the same bytes whatever the way that led there."""
+"""Conversion of the run store `runs.zarr` to the labelled dataset `dataset.zarr`, reproducible to the byte."""
 
 import hashlib
 from collections.abc import Mapping, Sequence
@@ -25,23 +25,25 @@ EXECUTION_KEYS = ("cluster", "timeout")
 
 
 def finalise(sweep: "Sweep", directory: Path) -> Path:
-    """The path of the sweep's dataset under `directory`, complete: a link to its new version (`versions`).
+    """Write the sweep's dataset under `directory`; return its path, a link to the new version (`versions`).
 
-    InputError while a case is missing, DamageError where one cannot be read. The dataset's bytes depend on what was
-    asked for and on the numerics alone: not on block sizes, workers, crashes, or the order in which the sweep grew. One
-    variable of one dynamics is in memory at a time.
+    InputError if a case is missing, DamageError if a case cannot be read. The bytes of the dataset depend only on the
+    config and on the numerics, not on block sizes, workers, crashes, or the order in which the sweep grew. One variable
+    of one dynamics is in memory at a time.
     """
     results = {dynamics: results_of(sweep, dynamics, directory) for dynamics in sweep.runs}
     problem = next(case.problem for dynamics in sweep.runs for _, case in sweep.cases(dynamics))
     every, fixed = coordinates(sweep, problem), constants(sweep, problem)
-    said = fixed | {"fixed": meanings(fixed)}
+    fixed_attributes = fixed | {"fixed": meanings(fixed)}
     path = directory / "dataset.zarr"
     with written_dataset(path, new_version) as root:
-        _write_shared(GroupWriter(root), sweep, results, every, said | _attributes(sweep, directory, results))
+        _write_shared(
+            GroupWriter(root), sweep, results, every, fixed_attributes | _attributes(sweep, directory, results)
+        )
         for shape in sorted(set().union(*(part.shapes() for part in results.values()))):
             title = {"title": f"{sweep.name}, p = {shape[0]}, k = {shape[1]}"}
             group = root.create_group(shape_group(*shape))
-            _write_shape(GroupWriter(group), sweep, results, every, said | title, shape)
+            _write_shape(GroupWriter(group), sweep, results, every, fixed_attributes | title, shape)
     counts = {dynamics: part.wanted.counts() for dynamics, part in results.items()}
     write_marker(path, {"cases": counts})
     return path
@@ -54,7 +56,7 @@ def _write_shared(
     every: Sequence[Coordinate],
     attributes: Mapping[str, Any],
 ) -> None:
-    """Write what does not depend on p and k, over the whole grid."""
+    """Write the variables whose shape does not depend on p and k, over the whole grid."""
     region = region_of(sweep)
     for coordinate in every:
         writer.coordinate(coordinate.name, coordinate.dims, coordinate.values, coordinate.attributes)
@@ -73,7 +75,7 @@ def _write_shape(
     attributes: Mapping[str, Any],
     shape: Shape,
 ) -> None:
-    """Write what belongs to one (p, k), over the smallest part of the grid that has all of its cases."""
+    """Write the variables of one shape (p, k), over the smallest part of the grid that has all of its cases."""
     region = region_of(sweep, [part.cases_of(shape) for part in results.values()])
     there = {name: part for name, part in results.items() if part.variables(shape)}
     dynamics = np.array([number for number, name in enumerate(results) if name in there])
@@ -87,7 +89,7 @@ def _write_shape(
 
 
 def _write_variables(writer: GroupWriter, region: Region, results: Mapping[str, Results], shape: Shape | None) -> None:
-    """Write the variables of one shape, or those of all, each filled up to the longest of its dimensions."""
+    """Write the variables of one shape (or the shared ones), padded to the largest length of each dimension."""
     every = {name: variable for part in results.values() for name, variable in part.variables(shape).items()}
     longest: dict[str, int] = {}
     for dim, size in (found for part in results.values() for found in part.inner_sizes(shape)):
@@ -101,7 +103,7 @@ def _write_variables(writer: GroupWriter, region: Region, results: Mapping[str, 
 
 
 def _attributes(sweep: "Sweep", directory: Path, results: Mapping[str, Results]) -> dict[str, Any]:
-    """Where the dataset comes from; nothing that changes from one run of it to the next."""
+    """Return the attributes that say where the dataset comes from; they are the same for repeated runs."""
     digest = hashlib.blake2b(digest_size=16)
     for part in results.values():
         digest.update(part.wanted.ids.tobytes())
@@ -119,7 +121,7 @@ def _attributes(sweep: "Sweep", directory: Path, results: Mapping[str, Results])
 
 
 def _physics(source: str) -> str:
-    """The text of a config without the keys that only say how it is run."""
+    """Return the text of a config without the keys that only affect how it is run."""
     config = yaml.safe_load(source)
     if not isinstance(config, dict):
         return source

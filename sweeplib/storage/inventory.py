@@ -1,4 +1,4 @@
-"""What a sweep wants of one dynamics, and what the run store has of it. A million cases are streamed, never kept."""
+"""Inventory: the cases of one dynamics that a sweep needs, and their state in the run store. Cases are streamed."""
 
 from collections.abc import Hashable, Iterator
 from dataclasses import dataclass, replace
@@ -19,7 +19,7 @@ BATCH = 8192
 
 
 class NewCases(NamedTuple):
-    """Cases of one layout that the run store does not know, the costliest first; `shared` is what they share."""
+    """Cases of one layout that are not in the run store, the costliest first; `shared` are their common fields."""
 
     ids: np.ndarray
     rows: Rows
@@ -29,10 +29,10 @@ class NewCases(NamedTuple):
 
 @dataclass(frozen=True)
 class Inventory:
-    """The wanted cases of one dynamics, in the sweep's order.
+    """The cases of one dynamics that a sweep needs, in the sweep's order.
 
-    `flat` is the flat index over (grid dims, seed), `layout` and `row` say where the store has the case (-1: nowhere),
-    `status` what became of it, `new` holds the unknown ones by the layout they will join.
+    `flat` is the flat index over (grid dims, seed); `layout` and `row` give the position in the store (-1: not there);
+    `status` is the status; `new` holds the cases that are not in the store, by the layout they will be added to.
     """
 
     ids: np.ndarray
@@ -43,23 +43,23 @@ class Inventory:
     new: dict[str, NewCases]
 
     def counts(self) -> dict[str, int]:
-        """How many different cases have each status."""
+        """Return the number of different cases with each status."""
         _, first = np.unique(self.ids, return_index=True)
         numbers = np.bincount(self.status[first], minlength=len(Status))
         return {status.name: int(numbers[status]) for status in Status}
 
     def located(self, store: RunStore) -> "Inventory":
-        """The same cases in the store as it is now, which knows them all."""
+        """Return the same cases with their positions in the current store, which must contain all of them."""
         layout, row = store.locate(self.ids)
         return replace(self, layout=layout, row=row, status=_status(store, layout, row), new={})
 
     def missing_rows(self, layout: int) -> np.ndarray:
-        """The rows of a layout that are wanted and missing, sorted."""
+        """Return the rows of a layout whose cases are needed and missing, sorted."""
         return np.unique(self.row[(self.layout == layout) & (self.status == Status.missing)])
 
 
 def inventory(sweep: "Sweep", dynamics: str, store: RunStore) -> Inventory:
-    """The inventory of a sweep's cases of one dynamics."""
+    """Return the inventory of a sweep's cases of one dynamics."""
     shared = sweep.shared(dynamics)
     places, seeds = (np.array(column) for column in zip(*sweep.seeds_of(dynamics), strict=True))
     made, columns = identities(**shared), _Columns(shared, seeds)
@@ -71,7 +71,7 @@ def inventory(sweep: "Sweep", dynamics: str, store: RunStore) -> Inventory:
 
 
 class _Points(NamedTuple):
-    """Some points: the flat index of the first seed at each, its problem, its clock."""
+    """Some points: the flat index of the first seed at each point, its problem, its clock."""
 
     flat: np.ndarray
     problems: list[Problem]
@@ -79,7 +79,7 @@ class _Points(NamedTuple):
 
 
 def _points(sweep: "Sweep", dynamics: str, most: int) -> Iterator[_Points]:
-    """At most so many points at a time of those that a dynamics runs on."""
+    """Yield the points that a dynamics runs on, at most `most` at a time."""
     for batch in sweep.batches(dynamics):
         count = len(batch.problems)
         index = (*batch.places.T, np.zeros(count, np.int64))
@@ -90,9 +90,9 @@ def _points(sweep: "Sweep", dynamics: str, most: int) -> Iterator[_Points]:
 
 
 def _ids(but_seeds: list[bytes], seeds: np.ndarray) -> np.ndarray:
-    """The identities of all seeds at each of some points, point by point."""
-    whole = seeds.tolist()
-    return np.frombuffer(b"".join([with_seed(but_seed, seed) for but_seed in but_seeds for seed in whole]), "S16")
+    """Return the identities of all seeds at each point, point by point."""
+    seed_list = seeds.tolist()
+    return np.frombuffer(b"".join([with_seed(but_seed, seed) for but_seed in but_seeds for seed in seed_list]), "S16")
 
 
 def _status(store: RunStore, layout: np.ndarray, row: np.ndarray) -> np.ndarray:
@@ -104,7 +104,7 @@ def _status(store: RunStore, layout: np.ndarray, row: np.ndarray) -> np.ndarray:
 
 
 class _NewPoints(NamedTuple):
-    """Points with unknown cases, one of them `case`: their places among all points, their problems, clocks and work."""
+    """Points with new cases: one example `case`, the indices, problems, clocks and work of the points."""
 
     case: Case
     places: list[int]
@@ -114,7 +114,7 @@ class _NewPoints(NamedTuple):
 
 
 class _Columns:
-    """The columns of an inventory while it is made, and the points of new cases by the layout they will join."""
+    """The columns of an inventory under construction, and the points of new cases by layout."""
 
     def __init__(self, shared: dict[str, Any], seeds: np.ndarray) -> None:
         self._shared, self._seeds = shared, seeds
@@ -147,14 +147,14 @@ class _Columns:
         return tuple(np.concatenate(parts) for parts in zip(*self._parts, strict=True))
 
     def new_cases(self, ids: np.ndarray, layout: np.ndarray) -> dict[str, NewCases]:
-        """The new cases by layout, of all identities and the layouts in which they are, -1 where there is none."""
+        """Return the new cases by layout, from all identities and their layouts (-1: not in the store)."""
         seeds = np.broadcast_to(self._seeds, (self._count, len(self._seeds)))
         ids, unknown = ids.reshape(seeds.shape), (layout < 0).reshape(seeds.shape)
         return {name: _new_cases(new, ids, seeds, unknown) for name, new in sorted(self._new.items())}
 
 
 def _new_cases(new: _NewPoints, ids: np.ndarray, seeds: np.ndarray, unknown: np.ndarray) -> NewCases:
-    """The new cases of a layout, each once, the costliest first, equal costs in the sweep's order."""
+    """Return the new cases of a layout without duplicates, the costliest first, ties in the sweep's order."""
     here = unknown[new.places]
     point = np.repeat(np.arange(len(here)), here.sum(axis=1))
     ids, seeds, work = ids[new.places][here], seeds[new.places][here], np.array(new.work)[point]

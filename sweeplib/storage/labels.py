@@ -1,4 +1,4 @@
-"""What the coordinates of a dataset are called: names of Problem fields, of exponents, of the axes of results."""
+"""Long names, units and symbols of the coordinates of a dataset."""
 
 import re
 from collections.abc import Iterable
@@ -21,7 +21,7 @@ LABELS: dict[str, tuple[str, str]] = {
     "start": ("law of the student's first weights", ""),
     "teacher_start": ("law of the teacher's weights", ""),
     "batch_size": ("samples of a step", "b"),
-    "samples": ("samples that are used again and again", "n"),
+    "samples": ("size of the reused data set", "n"),
     "gamma0": ("prefactor of the learning rate", r"\gamma_0"),
     "p0": ("prefactor of the student width", "p_0"),
     "delta": ("exponent of the learning rate", r"\delta"),
@@ -35,21 +35,21 @@ LABELS: dict[str, tuple[str, str]] = {
 
 
 def label(name: str) -> dict[str, Any]:
-    """The `long_name`, `units` and `symbol` (LaTeX without the dollars) of a coordinate; its own name if unknown."""
+    """Return the `long_name`, `units` and `symbol` (LaTeX without dollars) of a coordinate; its name if unknown."""
     unknown = name, rf"\mathrm{{{name}}}".replace("_", r"\_")
     long_name, symbol = LABELS.get(name, unknown)
     return {"long_name": long_name, "units": "1", "symbol": symbol}
 
 
 ATTRIBUTES = ("Conventions", "config", "digest", "fixed", "git_commit", "processors", "title", "versions")
-"""The attributes of a sweep's dataset beside its constants, whose names are hence taken."""
+"""The attributes of a sweep's dataset other than its constants; constants cannot have these names."""
 
 
 def meanings(names: Iterable[str]) -> str:
-    """What constants mean, for the attribute `fixed`: 'k: teacher width; p: student width'."""
+    """Return the meaning of constants, for the attribute `fixed`: 'k: teacher width; p: student width'."""
     return "; ".join(f"{name}: {label(name)['long_name']}" for name in sorted(names))
 
 
 def named(fixed: str) -> list[str]:
-    """The names of the constants that the attribute `fixed` explains."""
+    """Return the names of the constants that the attribute `fixed` explains."""
     return re.findall(r"(?:^|; )(\w+): ", fixed)

@@ -36,14 +36,14 @@ INDEX = {"problem": "string", "seed": "int64", "clock": "float64", "case_id": "u
 
 
 def cost_class(work: float) -> int:
-    """floor(log4(work)), by the exponent's bits: the same on every machine."""
+    """Return floor(log4(work)), from the exponent's bits, so that all machines agree."""
     return max(0, math.frexp(work)[1] - 1) // 2
 
 
 def layout_name(case: Case, work: float | None = None) -> str:
-    """The name of the layout that a new case of this work belongs to: readable, then a hash of what all in it share.
+    """Return the name of the layout for a new case of this work: a readable part and a hash of the shared fields.
 
-    Shared are the names, dimensions, shapes and types of what is recorded, too.
+    The shared fields include the names, dimensions, shapes and types of the recorded variables.
     """
     work = case_work(case) if work is None else work
     variables = [
@@ -58,8 +58,9 @@ def layout_name(case: Case, work: float | None = None) -> str:
 class Layout:
     """An open layout.
 
-    `path` is its zarr group, `block_size` its rows a block, `work` the order of a case's work, `shape` = (p, k),
-    `shared` what its cases have in common, `variables` the dims of what is recorded, without the case.
+    `path` is its zarr group, `block_size` the number of rows per block, `work` the order of magnitude of a case's work,
+    `shape` = (p, k), `shared` the fields that all cases share, `variables` the dims of the recorded variables without
+    the case dimension.
     """
 
     def __init__(self, path: Path) -> None:
@@ -77,11 +78,11 @@ class Layout:
 
     @cached_property
     def ids(self) -> np.ndarray:
-        """The identities of the rows, 16 bytes each."""
+        """Return the identities of the rows, 16 bytes each."""
         return self.stored_ids(slice(None))
 
     def stored_ids(self, rows: slice) -> np.ndarray:
-        """The identities of some rows."""
+        """Return the identities of some rows."""
         return np.ascontiguousarray(self._index("case_id", rows)).view("S16").ravel()
 
     def __len__(self) -> int:
@@ -89,20 +90,20 @@ class Layout:
 
     @property
     def n_blocks(self) -> int:
-        """The number of blocks that hold the rows."""
+        """Return the number of blocks that hold the rows."""
         return -(-len(self) // self.block_size)
 
     def status(self, rows: slice = slice(None)) -> np.ndarray:
-        """The status of the rows, uint8."""
+        """Return the status of the rows, uint8."""
         status: np.ndarray = self.array("status")[slice(*rows.indices(len(self)))]
         return status
 
     def rows(self, rows: slice) -> Rows:
-        """The `Rows` at these places."""
+        """Return the fields of some rows."""
         return Rows(*(self._index(name, rows) for name in Rows._fields))
 
     def data(self, variable: str) -> np.ndarray:
-        """A recorded variable of all rows, (case, ...)."""
+        """Return a recorded variable of all rows, (case, ...)."""
         for number in self._begun:
             self._refuse_lost(variable, number, RETRY)
         values: np.ndarray = self.array(variable)[: len(self)]
@@ -110,11 +111,11 @@ class Layout:
 
     @cached_property
     def _begun(self) -> list[int]:
-        """The blocks of which a row has another status than missing, and which hence have all their chunks."""
+        """Return the blocks in which a row has a status other than missing; these blocks have all their chunks."""
         return [int(number) for number in np.unique(np.flatnonzero(self.status()) // self.block_size)]
 
     def array(self, name: str) -> Any:
-        """The zarr array of this name."""
+        """Return the zarr array of this name."""
         if name not in self._opened:
             remedy = self._deletion if name in INDEX else RETRY
             metadata = read_sealed(self.path / name / "zarr.json", self._deletion)
@@ -123,25 +124,25 @@ class Layout:
         return self._opened[name]
 
     def block(self, number: int) -> slice:
-        """The rows of a block."""
+        """Return the rows of a block."""
         return slice(number * self.block_size, min((number + 1) * self.block_size, len(self)))
 
     def write(self, number: int, positions: np.ndarray, data: dict[str, np.ndarray], status: np.ndarray) -> None:
-        """Write results into `positions` of a block: the data first, then `status`. For the block's one writer."""
+        """Write results into `positions` of a block, first the data, then `status`. Only for the block's writer."""
         merge = bool(self.status(self.block(number)).any())
         for name in self.variables:
             self._put(name, number, positions, data[name], merge=merge)
         self._put("status", number, positions, status, merge=True)
 
     def write_status(self, number: int, positions: np.ndarray, status: np.ndarray) -> None:
-        """Write the status of `positions` of a block, and no data. For the block's one writer."""
+        """Write the status of `positions` of a block, and no data. Only for the block's writer."""
         if not self.status(self.block(number)).any():
             for name in self.variables:
                 self._put(name, number, positions, self.empty(name, len(positions)), merge=False)
         self._put("status", number, positions, status, merge=True)
 
     def empty(self, variable: str, cases: int) -> np.ndarray:
-        """Values of a variable for some cases, all still at its fill value."""
+        """Return an array of a variable for `cases` cases, filled with its fill value."""
         array = self.array(variable)
         return np.full((cases, *array.shape[1:]), array.fill_value, array.dtype)
 
@@ -155,7 +156,7 @@ class Layout:
         self.__dict__.pop("_begun", None)
 
     def reset(self, rows: np.ndarray) -> None:
-        """Make these rows missing again. For the driver, while no worker runs."""
+        """Make these rows missing again. Only for the driver, while no worker runs."""
         for number in np.unique(rows // self.block_size):
             inside = rows[rows // self.block_size == number] - number * self.block_size
             self.write_status(int(number), inside, np.full(len(inside), Status.missing, np.uint8))
@@ -163,7 +164,7 @@ class Layout:
     def forget_damaged(self) -> np.ndarray:
         """Make the rows of damaged blocks missing again, delete the damaged files, and return these rows.
 
-        For the driver, while no worker runs. DamageError if the index or the metadata are damaged.
+        Only for the driver, while no worker runs. DamageError if the index or the metadata are damaged.
         """
         self.check_index()
         numbers = [number for number in range(self.n_blocks) if self._is_damaged(number)]
@@ -183,7 +184,7 @@ class Layout:
         return any(not is_intact(chunk.read_bytes()) if chunk.exists() else done for chunk in chunks)
 
     def append(self, ids: np.ndarray, rows: Rows) -> None:
-        """Append cases, all missing, in one atomic step. For the driver."""
+        """Append cases, all missing, in one atomic step. Only for the driver."""
         start, stop = len(self), len(self) + len(ids)
         for name in INDEX:
             self._index(name, slice(start - 1, start))
@@ -210,7 +211,7 @@ class Layout:
         self.__dict__.pop("ids", None)
 
     def check_index(self) -> None:
-        """Raise DamageError if something of the index is damaged or lost, also where it is not to be read."""
+        """Raise DamageError if any part of the index is damaged or lost."""
         for name in INDEX:
             self.array(name)
             for number in range(-(-len(self) // INDEX_ROWS)):
@@ -220,7 +221,7 @@ class Layout:
                     raise damaged(chunk, self._deletion)
 
     def _index(self, name: str, rows: slice) -> np.ndarray:
-        """An index array at some rows, all of whose chunks were written."""
+        """Return an index array at some rows; all its chunks must exist."""
         start, stop, _ = rows.indices(len(self))
         for number in range(start // INDEX_ROWS, -(-stop // INDEX_ROWS)):
             self._refuse_lost(name, number, self._deletion)
@@ -233,14 +234,14 @@ class Layout:
             raise lost(chunk, remedy)
 
     def _chunk(self, name: str, number: int) -> Path:
-        """The file of a chunk, all of whose places along the other dimensions are in it."""
+        """Return the file of a chunk; along the other dimensions, a chunk spans the whole array."""
         array = self.array(name)
         key: str = array.metadata.encode_chunk_key((number, *(0 for _ in array.shape[1:])))
         return Path(f"{self.path}/{name}/{key}")
 
 
 def create_layout(path: Path, case: Case, block_size: int) -> Layout:
-    """A new, empty layout for cases like `case`; it appears at `path` complete or not at all. For the driver."""
+    """Create an empty layout for cases like `case`, which appears at `path` complete or not at all. For the driver."""
     remove_partials(path)
     variables = recorded_variables(case)
     attributes: dict[str, Any] = {
@@ -258,8 +259,8 @@ def create_layout(path: Path, case: Case, block_size: int) -> Layout:
             _create(group, name, variable.dtype, variable.shape, variable.dims, block_size, dict(variable.attrs))
         _create(group, "status", "uint8", (), (), block_size, STATUS_LABELS)
         for name, dtype in INDEX.items():
-            words = name == "case_id"
-            _create(group, name, dtype, (2,) if words else (), ("word",) if words else (), INDEX_ROWS, {})
+            is_identity = name == "case_id"
+            _create(group, name, dtype, (2,) if is_identity else (), ("word",) if is_identity else (), INDEX_ROWS, {})
         for file in (new / "zarr.json", *new.glob("*/zarr.json")):
             write_sealed(file, json.loads(file.read_bytes()))
         new.rename(path)
@@ -269,7 +270,7 @@ def create_layout(path: Path, case: Case, block_size: int) -> Layout:
 
 
 def _create(group: Any, name: str, dtype: Any, shape: Any, dims: Any, rows: int, attributes: dict[str, Any]) -> None:
-    """Create an array of no rows yet; all-NaN chunks are written too, as they are results."""
+    """Create an array without rows; all-NaN chunks will be written, because NaN can be a result."""
     floating = dtype != "string" and np.issubdtype(np.dtype(dtype), np.floating)
     group.create_array(
         name,
@@ -285,6 +286,6 @@ def _create(group: Any, name: str, dtype: Any, shape: Any, dims: Any, rows: int,
 
 
 def layouts(directory: Path) -> Iterator[Layout]:
-    """The layouts of one dynamics, in the order of their names."""
+    """Yield the layouts of one dynamics, ordered by name."""
     for path in sorted(directory.glob("p*_k*_w*-????????????")):
         yield Layout(path)

@@ -35,7 +35,7 @@ def driver_lock(directory: Path, dynamics: str) -> Iterator[None]:
 
 
 def _acquired(lock: FileLock, holder: Path, dynamics: str, directory: Path) -> AbstractContextManager[Any]:
-    told = False
+    reported = False
     while True:
         try:
             return lock.acquire(timeout=PATIENCE)
@@ -45,10 +45,12 @@ def _acquired(lock: FileLock, holder: Path, dynamics: str, directory: Path) -> A
             if not _orphaned(who):
                 wait = "one command at a time: wait for it, or end it"
                 raise InputError(f"{dynamics} is being run by {name}", file=directory, expected=wait) from None
-            if not told:
-                sys.stderr.write(f"{directory}: waiting for {name}, which outlived its command and runs {dynamics}\n")
+            if not reported:
+                sys.stderr.write(
+                    f"{directory}: waiting for {name}, which still runs {dynamics} although its command has ended\n"
+                )
                 sys.stderr.flush()
-                told = True
+                reported = True
 
 
 def _orphaned(who: dict[str, Any] | None) -> bool:

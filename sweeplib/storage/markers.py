@@ -1,7 +1,7 @@
-"""`<name>.done.json` beside each `<name>.zarr` that a stage makes: what a workflow knows it by.
+"""Marker files `<name>.done.json` beside the datasets `<name>.zarr` of stages; a workflow tracks the markers.
 
-It has a digest of the content, so that a copy of the same content is the same. `<name>.files.json` has sizes and times
-of the files, by which a change is noticed without reading them.
+A marker has a digest of the content, so that equal contents have equal markers. `<name>.files.json` has the sizes and
+times of the files, so that changes are noticed without reading the files.
 """
 
 from collections.abc import Mapping
@@ -14,15 +14,15 @@ from sweeplib.storage.files import files_digest, read_json, write_json
 
 
 def write_marker(dataset: Path, done: Mapping[str, Any]) -> None:
-    """Write that a dataset is made, with a digest of what is in it beside what is to be said of it."""
+    """Write the marker of a finished dataset: the content of `done`, and a digest of the dataset."""
     write_json(dataset.with_suffix(".files.json"), _files(dataset))
     write_json(dataset.with_suffix(".done.json"), {**done, "digest": files_digest(dataset)})
 
 
 def remove_stale_markers(directory: Path) -> None:
-    """Remove the markers in a sweep's directory whose dataset is gone, or is not the one that was made."""
+    """Remove the markers in a sweep's directory whose dataset is gone or was changed."""
     for marker in (directory / "dataset.done.json", *directory.glob("analysis/*.done.json")):
-        with suppress(OSError):  # where nothing can be removed, nothing could be made again
+        with suppress(OSError):  # a read-only directory: no stage could be repeated there
             if marker.exists() and not _is_true(marker):
                 marker.unlink()
 
@@ -47,6 +47,6 @@ def _is_true(marker: Path) -> bool:
 
 
 def _files(dataset: Path) -> dict[str, list[int]]:
-    """The size and the time of each file of a dataset; none where there is no dataset."""
+    """Return the size and time of each file of a dataset; {} if there is no dataset."""
     found = {file.relative_to(dataset).as_posix(): file.stat() for file in dataset.rglob("*") if file.is_file()}
     return {name: [stat.st_size, stat.st_mtime_ns] for name, stat in sorted(found.items())}

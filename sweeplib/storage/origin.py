@@ -1,7 +1,7 @@
-"""Whose results a folder holds: the file that describes the sweep, so that another of the same name is told from it.
+"""The origin of a results folder: the config file of its sweep, which detects two sweeps with the same name.
 
-The file may change and grow, be renamed, and move with its results. What is refused is a second file that is there at
-the same time, has the same name for its sweep, and says something else.
+The file may change, grow, be renamed, and move together with its results. It is refused only if a second file exists at
+the same time, has the same sweep name, and has other content.
 """
 
 import os
@@ -17,25 +17,25 @@ ORIGIN = "origin.json"
 
 
 def check_origin(config: Path, directory: Path) -> None:
-    """Raise InputError where a sweep's directory holds the results of another file's sweep of this name."""
+    """Raise InputError if a sweep's directory holds the results of another config file with the same sweep name."""
     other = _recorded(directory)
     if other is None or not other.is_file() or _is_own(config, directory):
         return
     if other.samefile(config) or other.read_bytes() == config.read_bytes() or _name(other) != directory.name:
         return
-    problem = f"{directory} has the results of {other.resolve()}, whose sweep is called {directory.name!r} as well"
-    expected = f"another `name`, another --results, or no {directory / ORIGIN} for this file to take over"
+    problem = f"{directory} has the results of {other.resolve()}, whose sweep is also called {directory.name!r}"
+    expected = f"another `name`, another --results, or no file {directory / ORIGIN} (then this file takes over)"
     raise InputError(problem, file=config, expected=expected)
 
 
 def record_origin(config: Path, directory: Path) -> None:
-    """Write down, in a sweep's directory, the file that describes it; relative to it, as both may be moved."""
+    """Record a sweep's config file in its directory, relative to the directory because both may be moved."""
     if not _is_own(config, directory) and not _is(_recorded(directory), config):
         write_json(directory / ORIGIN, {"config": os.path.relpath(config.resolve(), directory.resolve())})
 
 
 def _is_own(config: Path, directory: Path) -> bool:
-    """Whether it is the complete config that is written beside the results."""
+    """Return whether the config is the complete config that was written beside the results."""
     return config.resolve() == directory.resolve() / "config.yaml"
 
 
@@ -44,15 +44,15 @@ def _is(other: Path | None, config: Path) -> bool:
 
 
 def _recorded(directory: Path) -> Path | None:
-    said: dict[str, Any] = read_json(directory / ORIGIN) or {}
-    config = said.get("config")
+    content: dict[str, Any] = read_json(directory / ORIGIN) or {}
+    config = content.get("config")
     return directory.resolve() / config if isinstance(config, str) else None
 
 
 def _name(config: Path) -> str | None:
-    """The name of the sweep that a file describes; None where it describes none any more."""
+    """Return the name of the sweep that a file describes; None if it no longer describes one."""
     try:
-        said = yaml.safe_load(config.read_text(encoding="utf-8"))
+        content = yaml.safe_load(config.read_text(encoding="utf-8"))
     except (OSError, ValueError, yaml.YAMLError):
         return None
-    return str(said.get("name", config.stem)) if isinstance(said, dict) else None
+    return str(content.get("name", config.stem)) if isinstance(content, dict) else None

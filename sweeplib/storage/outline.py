@@ -1,4 +1,4 @@
-"""Outline: what is known of a dataset before it is computed, enough to say whether an analysis or a figure fits it."""
+"""Outline: the structure of a dataset, known before it is computed; it decides whether analyses and figures apply."""
 
 from __future__ import annotations
 
@@ -21,10 +21,10 @@ SHARED_DIMS = frozenset({"time", "threshold"})
 
 @dataclass(frozen=True)
 class Outline:
-    """The axes of a dataset with their values, the axes along which each of its variables lies, its attributes.
+    """The axes of a dataset with their values, the axes of each variable, and the attributes.
 
-    Coordinates are variables too; `errors` names those variables that are errors of others. Axes are in the order of a
-    sweep's grid, however they are given.
+    Coordinates are variables too; `errors` names the variables that are errors of others. Axes have the order of a
+    sweep's grid, in whatever order they are given.
     """
 
     axes: Mapping[str, Sequence[Any]]
@@ -37,11 +37,11 @@ class Outline:
 
     @property
     def sizes(self) -> dict[str, int]:
-        """The number of values along each axis."""
+        """Return the number of values along each axis."""
         return {name: len(values) for name, values in self.axes.items()}
 
     def dims_of(self, name: str) -> tuple[str, ...]:
-        """The axes along which a variable or a constant varies; InputError for what the dataset does not have."""
+        """Return the axes along which a variable or a constant varies; InputError if the dataset does not have it."""
         if name in self.variables:
             return self.variables[name]
         if name in self.attrs:
@@ -49,24 +49,24 @@ class Outline:
         raise InputError("the dataset does not say", value=name, choices=[*self.variables, *self.attrs])
 
     def without(self, *axes: str) -> Outline:
-        """The outline of what is left when these axes are reduced, or selected from."""
+        """Return the outline after these axes are reduced or one value is selected."""
         kept = {name: values for name, values in self.axes.items() if name not in axes}
         left = {name: dims for name, dims in self.variables.items() if name not in axes}
         left = {name: tuple(dim for dim in dims if dim in kept) for name, dims in left.items()}
         return replace(self, axes=kept, variables=left)
 
     def only(self, *names: str) -> Outline:
-        """The outline of some variables, with the coordinates along their axes."""
+        """Return the outline of some variables, with the coordinates along their axes."""
         axes = {dim for name in names for dim in self.dims_of(name)}
         kept = {name: dims for name, dims in self.variables.items() if axes.issuperset(dims)}
         return replace(self, axes={name: values for name, values in self.axes.items() if name in axes}, variables=kept)
 
     def along(self, axis: str, values: Sequence[Any]) -> Outline:
-        """The outline with one more axis, or other values along one that it has."""
+        """Return the outline with one more axis, or with other values along an existing one."""
         return replace(self, axes={**self.axes, axis: values})
 
     def with_variables(self, variables: Mapping[str, tuple[str, ...]], **attrs: Any) -> Outline:
-        """The outline with more variables and attributes."""
+        """Return the outline with more variables and attributes."""
         return replace(self, variables={**self.variables, **variables}, attrs={**self.attrs, **attrs})
 
 
@@ -75,7 +75,7 @@ def _place(name: str) -> tuple[int, str]:
 
 
 def outline_of(ds: xr.Dataset | Outline) -> Outline:
-    """The outline of a dataset; an outline is its own."""
+    """Return the outline of a dataset; an outline is returned unchanged."""
     if isinstance(ds, Outline):
         return ds
     axes = {str(dim): ds[dim].values.tolist() if dim in ds.coords else range(size) for dim, size in ds.sizes.items()}
@@ -86,7 +86,7 @@ def outline_of(ds: xr.Dataset | Outline) -> Outline:
 
 
 def planned_outline(sweep: Sweep, *, overlaps: bool = False) -> Outline:
-    """The outline of the dataset that a sweep will have; with what has a place for each unit, if `overlaps`."""
+    """Return the outline of the dataset that a sweep will produce; including variables over units if `overlaps`."""
     cases = [next(iter(sweep.probed(dynamics)))[1] for dynamics in sweep.runs]
     held = coordinates(sweep, cases[0].problem)
     outer = ("dynamics", *sweep.grid.dims, "seed")
@@ -95,7 +95,7 @@ def planned_outline(sweep: Sweep, *, overlaps: bool = False) -> Outline:
     axes: dict[str, Sequence[Any]] = {axis.name: axis.values for axis in sweep.grid.axes}
     axes |= {"dynamics": list(sweep.runs), "seed": sweep.seeds, "time": sweep.recording.times}
     axes |= {"threshold": sweep.recording.thresholds} if sweep.recording.thresholds else {}
-    axes |= {dim: range(n) for each in kept.values() for dim, n in zip(each.dims, each.shape, strict=True)
+    axes |= {dim: range(n) for variable in kept.values() for dim, n in zip(variable.dims, variable.shape, strict=True)
              if dim not in SHARED_DIMS}  # fmt: skip
     variables = {coordinate.name: coordinate.dims for coordinate in held} | {"status": outer}
     variables |= {name: (*outer, *variable.dims) for name, variable in kept.items()}

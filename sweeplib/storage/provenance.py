@@ -1,4 +1,4 @@
-"""Where a result comes from: the sources, the versions, the commit."""
+"""The origin of a result: digests of sources, versions of libraries, the git commit, the processor."""
 
 import hashlib
 import importlib.metadata
@@ -15,9 +15,9 @@ LIBRARIES = ("numpy", "scipy", "numba", "xarray", "zarr", "dask", "distributed")
 
 
 def floors_digest(*floors: str) -> str:
-    """A hash of the sources of some floors of sweeplib, such as "maths" or "simulate", that only code changes.
+    """Return a hash of the sources of some subpackages of sweeplib, such as "maths" or "simulate".
 
-    Comments, docstrings and layout do not count. Raises ValueError for a floor that is not there.
+    Comments, docstrings and layout do not change it. ValueError for an unknown subpackage.
     """
     digest = hashlib.blake2b(digest_size=12)
     for floor in sorted(set(floors)):
@@ -37,7 +37,7 @@ def _sources(floor: str) -> list[Path]:
 
 @cache
 def versions() -> dict[str, str]:
-    """The versions of Python and of the libraries that a result depends on."""
+    """Return the versions of Python and of the libraries that a result depends on."""
     own = {"sweeplib": sweeplib.__version__, "python": platform.python_version()}
     return own | {name: _version(name) for name in LIBRARIES}
 
@@ -51,7 +51,7 @@ def _version(name: str) -> str:
 
 @cache
 def git_commit() -> str | None:
-    """The commit of sweeplib's own checkout, with "-dirty" where its files differ; None when it is not in one."""
+    """Return the commit of sweeplib's own checkout, with "-dirty" if files differ; None outside a checkout."""
     if _git("ls-files", "--error-unmatch", "__init__.py") is None:
         return None
     dirty = _git("status", "--porcelain", "--untracked-files=no", ".")
@@ -70,7 +70,7 @@ def _git(*arguments: str) -> str | None:
 
 @cache
 def cpu_model() -> str:
-    """The type of this machine's processor: another one may change the last bits of a result."""
+    """Return the type of this machine's processor; another type may change the last bits of a result."""
     try:
         lines = Path("/proc/cpuinfo").read_text(encoding="utf-8").splitlines()
     except OSError:

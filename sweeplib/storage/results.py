@@ -1,4 +1,4 @@
-"""The rows that a sweep wants, put in their places on its grid."""
+"""The results of a sweep, read from the run store and arranged on its grid."""
 
 from collections.abc import Iterable, Mapping
 from contextlib import suppress
@@ -25,7 +25,7 @@ Shape = tuple[int, int]
 
 @dataclass(frozen=True)
 class Variable:
-    """A recorded variable as the run store describes it; `dims` and `sizes` without the case."""
+    """A recorded variable as the run store describes it; `dims` and `sizes` are without the case dimension."""
 
     dims: tuple[str, ...]
     sizes: tuple[int, ...]
@@ -35,28 +35,28 @@ class Variable:
 
     @property
     def is_shared(self) -> bool:
-        """Whether its shape is the same for all p and k."""
+        """Return whether the shape is the same for all p and k."""
         return SHARED_DIMS.issuperset(self.dims)
 
 
 @dataclass(frozen=True)
 class Results:
-    """The rows of one dynamics that a sweep wants, all of them done."""
+    """The rows of one dynamics that a sweep needs, all of them done."""
 
     layouts: list[Layout]
     wanted: Inventory
 
     @cached_property
     def used(self) -> list[tuple[int, Layout]]:
-        """The layouts with a wanted row, and their numbers."""
+        """Return the layouts that have a needed row, with their numbers."""
         return [(int(number), self.layouts[number]) for number in np.unique(self.wanted.layout)]
 
     def shapes(self) -> set[Shape]:
-        """The (p, k) of which something is recorded whose shape depends on them."""
+        """Return the shapes (p, k) that have a variable whose shape depends on p and k."""
         return {layout.shape for _, layout in self.used if not all(map(_is_shared, layout.variables.values()))}
 
     def variables(self, shape: Shape | None) -> dict[str, Variable]:
-        """The recorded variables: those that all shapes share, or the others of one shape."""
+        """Return the recorded variables: those that all shapes share, or the others of one shape."""
         found = {}
         for _, layout in self.used:
             for name in layout.variables:
@@ -66,14 +66,14 @@ class Results:
         return found
 
     def inner_sizes(self, shape: Shape | None) -> set[tuple[str, int]]:
-        """The dimensions of `variables`, each with every length that it has: particles may be more or fewer."""
+        """Return the dimensions of `variables` with every length that occurs; the number of particles may vary."""
         names = self.variables(shape)
         layouts = [layout for _, layout in self.used if shape in (None, layout.shape)]
         arrays = [(layout.variables[name], layout.array(name)) for layout in layouts for name in names]
         return {found for dims, array in arrays for found in zip(dims, array.shape[1:], strict=True)}
 
     def cases_of(self, shape: Shape | None) -> np.ndarray:
-        """The flat indices over (grid, seed) of the cases of one shape, or of all."""
+        """Return the flat indices over (grid, seed) of the cases of one shape, or of all."""
         numbers = [number for number, layout in self.used if shape in (None, layout.shape)]
         flat: np.ndarray = self.wanted.flat[np.isin(self.wanted.layout, numbers)]
         return flat
@@ -81,7 +81,7 @@ class Results:
 
 @dataclass(frozen=True)
 class Region:
-    """A part of a sweep's (grid, seed) of the given `shape`: some `places` along each of `dims`."""
+    """A part of a sweep's (grid, seed) array of the given `shape`: the indices `places` along each of `dims`."""
 
     dims: tuple[str, ...]
     shape: tuple[int, ...]
@@ -89,11 +89,11 @@ class Region:
 
     @property
     def sizes(self) -> tuple[int, ...]:
-        """The number of places along each dimension."""
+        """Return the number of indices along each dimension."""
         return tuple(len(self.places[dim]) for dim in self.dims)
 
     def inside(self, flat: np.ndarray) -> np.ndarray:
-        """Flat indices over the whole as flat indices over the region."""
+        """Return the indices in the region of flat indices over the whole array."""
         index = np.unravel_index(flat, self.shape)
         local = [np.searchsorted(self.places[dim], at) for dim, at in zip(self.dims, index, strict=True)]
         inside: np.ndarray = np.ravel_multi_index(local, self.sizes)
@@ -102,9 +102,10 @@ class Region:
     def values(
         self, part: Results, name: str, variable: Variable, shape: Shape | None, sizes: tuple[int, ...]
     ) -> np.ndarray:
-        """A variable of one dynamics, of the cases of one shape or all, at its fill value where there is no case.
+        """Return a variable of one dynamics, for the cases of one shape or all, over this region.
 
-        Along its own dimensions it has these `sizes`, its fill value beyond what a case has.
+        The array has these `sizes` along the variable's own dimensions. It has the fill value where there is no case,
+        and beyond the length of a case's own dimensions.
         """
         values = np.full((int(np.prod(self.sizes)), *sizes), variable.fill_value, variable.dtype)
         for number, layout in part.used:
@@ -116,16 +117,16 @@ class Region:
         return values.reshape(*self.sizes, *sizes)
 
     def status(self, part: Results) -> np.ndarray:
-        """The status of each case of one dynamics over the whole, missing where there is no case."""
+        """Return the status of each case of one dynamics over the region; missing where there is no case."""
         status = np.full(self.sizes, Status.missing, np.uint8)
         status.flat[part.wanted.flat] = part.wanted.status
         return status
 
 
 def results_of(sweep: "Sweep", dynamics: str, directory: Path) -> Results:
-    """The results of one dynamics; InputError while a case is missing.
+    """Return the results of one dynamics; InputError if a case is missing.
 
-    A done.json that says otherwise goes, so that a workflow runs the dynamics again.
+    In that case an existing done.json is removed, so that a workflow runs the dynamics again.
     """
     try:
         store = RunStore(directory, dynamics)
@@ -144,12 +145,12 @@ def results_of(sweep: "Sweep", dynamics: str, directory: Path) -> Results:
 
 
 def _not_done(directory: Path, dynamics: str) -> None:
-    with suppress(OSError):  # where nothing can be removed, nothing can be run again
+    with suppress(OSError):  # a read-only directory: nothing could be run again there
         (directory / f"{dynamics}.done.json").unlink()
 
 
 def region_of(sweep: "Sweep", cases: Iterable[np.ndarray] | None = None) -> Region:
-    """The whole of a sweep's (grid, seed), or the smallest region that has all `cases`, arrays of flat indices."""
+    """Return the region of the whole (grid, seed) array, or the smallest one that contains the flat indices `cases`."""
     dims, shape = (*sweep.grid.dims, "seed"), sweep.shape
     if cases is None:
         return Region(dims, shape, {dim: np.arange(size) for dim, size in zip(dims, shape, strict=True)})

@@ -1,4 +1,4 @@
-"""A case as a row of the run store: what its layout shares, and what is its own."""
+"""A case as a row of the run store: the fields that its layout shares, and its own fields."""
 
 import dataclasses
 import json
@@ -14,7 +14,7 @@ OWN_FIELDS = ("problem", "seed", "clock")
 
 
 class Row(NamedTuple):
-    """The part of a case that is its own: its canonical problem as JSON, its seed, and its clock."""
+    """The fields of a case that are not shared: its canonical problem as JSON, its seed, and its clock."""
 
     problem: str
     seed: int
@@ -29,24 +29,24 @@ class Rows(NamedTuple):
     clock: np.ndarray
 
     def at(self, places: np.ndarray | Sequence[int]) -> list[Row]:
-        """The rows at some places."""
+        """Return the rows at some indices."""
         columns = (column[places].tolist() for column in self)
         return [Row(*parts) for parts in zip(*columns, strict=True)]
 
 
 def row_of(case: Case) -> Row:
-    """The row of a case."""
+    """Return the row of a case."""
     return Row(case.problem.text, case.seed, case.clock)
 
 
 def rows_of(cases: Iterable[Case]) -> Rows:
-    """The rows of some cases."""
+    """Return the rows of some cases."""
     problems, seeds, clocks = zip(*map(row_of, cases), strict=True)
     return Rows(np.array(problems, object), np.array(seeds, np.int64), np.array(clocks, float))
 
 
 def shared_fields(case: Case) -> dict[str, Any]:
-    """Everything of a case that its whole layout shares, as plain JSON values."""
+    """Return all fields of a case that its layout shares, as plain JSON values."""
     fields = {field.name: getattr(case, field.name) for field in dataclasses.fields(case)}
     shared = {name: value for name, value in fields.items() if name not in OWN_FIELDS}
     shared["recording"] = dataclasses.asdict(case.recording)
@@ -55,7 +55,7 @@ def shared_fields(case: Case) -> dict[str, Any]:
 
 
 def cases_of(shared: dict[str, Any], rows: Iterable[Row]) -> list[Case]:
-    """The cases that `shared_fields` and `row_of` took apart; those of one problem share it, and all the recording."""
+    """Return the cases of a layout from `shared_fields` and `row_of`; equal problems and recordings are one object."""
     others = {name: _tuples(value) for name, value in shared.items() if name != "recording"}
     recording = Recording(**{name: _tuples(value) for name, value in shared["recording"].items()})
     problems: dict[str, Problem] = {}

@@ -1,6 +1,6 @@
-"""The run store of a sweep, `runs.zarr`: a group a dynamics, a layout a shape and cost, a row a case.
+"""The run store of a sweep, `runs.zarr`: a group per dynamics, a layout per shape and cost, a row per case.
 
-A row takes 8 bytes a recorded number before compression, and about 25 bytes of index (docs/scaling.md).
+A row takes 8 bytes per recorded number before compression, and about 25 bytes of index (docs/scaling.md).
 """
 
 from pathlib import Path
@@ -35,7 +35,7 @@ class RunStore:
         self._row = np.concatenate([np.arange(len(part)) for part in parts]) if parts else np.empty(0, np.int64)
 
     def locate(self, ids: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-        """The number of the layout (in `layouts`' order) and the row of each identity, -1 and -1 where unknown."""
+        """Return the layout number (in the order of `layouts`) and the row of each identity; -1 and -1 if unknown."""
         if not len(self._sorted):
             return np.full(len(ids), -1), np.full(len(ids), -1)
         place = np.minimum(np.searchsorted(self._sorted, ids), len(self._sorted) - 1)
@@ -43,7 +43,7 @@ class RunStore:
         return np.where(found, self._layout[at], -1), np.where(found, self._row[at], -1)
 
     def create(self, name: str, case: Case, block_size: int) -> Layout:
-        """The layout `name`, created for cases like `case`."""
+        """Return the new layout `name`, created for cases like `case`."""
         for group in self._groups:
             if not group.exists():
                 write_sealed(group, {"attributes": {}, "node_type": "group", "zarr_format": 3})
@@ -51,9 +51,9 @@ class RunStore:
         return self.layouts[name]
 
     def statuses(self) -> list[np.ndarray]:
-        """The status of every row, an array a layout, in `layouts`' order."""
+        """Return the status of every row, one array per layout, in the order of `layouts`."""
         return [layout.status() for layout in self.layouts.values()]
 
     def refreshed(self) -> "RunStore":
-        """The store as it is now on disk."""
+        """Return the current store on disk."""
         return RunStore(self.directory, self.dynamics)

@@ -1,4 +1,4 @@
-"""JSON files that carry a checksum of their own content, in a part of it that may hold anything: attributes, say."""
+"""JSON files with a checksum of their own content, stored in a part that accepts any key, such as `attributes`."""
 
 import hashlib
 import json
@@ -12,12 +12,12 @@ CHECKSUM = "checksum"
 
 
 def write_sealed(path: Path, content: dict[str, Any], part: str = "attributes") -> Path:
-    """The path of a JSON file with this content and, in a part of it, its checksum, written in one rename."""
+    """Write a JSON file with this content and its checksum in `part`, in one rename; return the path."""
     return write_text(path, _sealed(content, part))
 
 
 def read_sealed(path: Path, remedy: str, part: str = "attributes") -> dict[str, Any]:
-    """The content of a JSON file, without its checksum. DamageError if a single bit of the file has changed."""
+    """Return the content of a JSON file without its checksum. DamageError if any bit of the file has changed."""
     try:
         text = path.read_bytes().decode("utf-8")
         content = json.loads(text)

@@ -1,7 +1,7 @@
-"""`dataset.zarr` as a link to one of the versions in `datasets/`, which takes a new version's place in one step.
+"""Versions of a dataset in `datasets/`; `dataset.zarr` is a link to one of them and is replaced in one step.
 
-A reader that resolves the link when it opens the dataset keeps that version, whatever is written meanwhile. A version
-is named by a digest of its content. The current one and the one before are kept.
+A reader that resolves the link when it opens the dataset keeps that version while new versions are written. A version
+is named by a digest of its content. The current version and the previous one are kept.
 """
 
 import os
@@ -21,10 +21,10 @@ _VERSION = re.compile(r"[0-9a-f]{32}\.zarr")
 
 @contextmanager
 def new_version(path: Path) -> Iterator[Path]:
-    """A directory to write in, to which the link `path` leads on success; on failure it is removed.
+    """Yield a directory to write in; on success the link `path` leads to it, on failure it is removed.
 
-    A version that has the content of the current one changes nothing. A second writer waits for the first. A directory
-    that is no link, of an earlier version of sweeplib, is replaced; InputError for another link, or a file.
+    A version with the content of the current one changes nothing. A second writer waits for the first. A directory
+    instead of the link, from an earlier version of sweeplib, is replaced; InputError for a foreign link or a file.
     """
     _refuse_foreign(path)
     lock, versions = path.parent / "locks" / f"{path.name}.lock", path.parent / FOLDER
@@ -37,7 +37,7 @@ def new_version(path: Path) -> Iterator[Path]:
         try:
             yield new
             version = versions / f"{files_digest(new)}.zarr"
-            if not _is_whole(version):
+            if not _is_complete(version):
                 _replace(version, new, partial(versions / path.name))
         finally:
             remove(new)
@@ -57,23 +57,23 @@ def _refuse_foreign(path: Path) -> None:
     elif path.exists() and not path.is_dir():
         problem = "is a file, which sweeplib did not make"
     if problem:
-        raise InputError(problem, file=path, expected="another name for it, or none: the dataset is to stand there")
+        raise InputError(problem, file=path, expected="another name or place for it: the dataset is written here")
 
 
 def _target(path: Path) -> str | None:
-    """The name of the version to which a link leads; None where it is no link to a version."""
+    """Return the name of the version to which a link leads; None if it is no link to a version."""
     if not path.is_symlink():
         return None
     folder, _, name = os.fspath(path.readlink()).rpartition("/")
     return name if folder == FOLDER and _VERSION.fullmatch(name) else None
 
 
-def _is_whole(version: Path) -> bool:
+def _is_complete(version: Path) -> bool:
     return version.is_dir() and files_digest(version) == version.stem
 
 
 def _replace(version: Path, new: Path | None, old: Path) -> None:
-    """Put a new directory, or nothing, in the place of one, by way of `old`: a reader finds all of it, or none."""
+    """Replace the directory `version` by `new`, or by nothing; readers see a complete directory or none."""
     if version.exists():
         version.rename(old)
     if new is not None:

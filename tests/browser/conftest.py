@@ -1,4 +1,4 @@
-"""A report on disk, and a headless Chromium that opens it as a reader would: by double click, without a server."""
+"""A report on disk, and a headless Chromium that opens it from the file, without a server."""
 
 import shutil
 from collections.abc import Iterator
@@ -28,7 +28,7 @@ NAMES = ("chromium", "chromium-browser", "google-chrome", "chrome", "msedge")
 
 @pytest.fixture(scope="session")
 def browser() -> Iterator[Any]:
-    """Chromium of the system, or else Playwright's own."""
+    """Return the Chromium of the system, otherwise Playwright's own."""
     sync_api = pytest.importorskip("playwright.sync_api", reason="Playwright is not installed")
     found = next(filter(None, map(shutil.which, NAMES)), None)
     with sync_api.sync_playwright() as playwright:
@@ -52,7 +52,7 @@ def exits(ds: xr.Dataset) -> xr.Dataset:
 
 @pytest.fixture(scope="session")
 def report(ds: xr.Dataset, exits: xr.Dataset, tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """The path of a report with every kind of plot: points, curves, a map; with a failure, tables, and a figure."""
+    """Return the path of a report with every kind of plot (points, curves, a map), a failure, tables, and a figure."""
     folder = tmp_path_factory.mktemp("report")
     analyses = {"exit_times": exits, "optimal_learning_rate": ANALYSES["optimal_learning_rate"](ds, resamples=100)}
     shown = {name: INTERACTIVE[name] for name in ("exit_steps", "optimal_learning_rates", "risk_bands")}
@@ -122,7 +122,7 @@ def _card(kind: str, name: str) -> dict[str, str]:
 
 
 def _regimes() -> tuple[Interactive, xr.Dataset]:
-    """A map of classes over two exponents."""
+    """Return a map of classes over two exponents."""
     coords = {"delta": np.linspace(-1.0, 1.0, 5), "kappa": np.linspace(0.0, 0.5, 3)}
     names = np.resize(["plateau", "no_ode"], (5, 3))
     data = xr.Dataset({"regime": (tuple(coords), names, {"long_name": "regime"})}, coords)
@@ -142,14 +142,14 @@ def _desktop(browser: Any, report: Path) -> Opened:
 
 @pytest.fixture
 def opened(_desktop: Opened) -> Opened:
-    """The report in a window of a desktop, every plot drawn, as if just opened."""
+    """Return the report in a desktop window, with every plot drawn, as if just opened."""
     _desktop.reset()
     return _desktop
 
 
 @pytest.fixture(scope="session")
 def phone(browser: Any, report: Path) -> Opened:
-    """The report on a phone 390 pixels wide."""
+    """Return the report on a phone 390 pixels wide."""
     screen = {"width": 390, "height": 844}
     context = browser.new_context(viewport=screen, has_touch=True, is_mobile=True, reduced_motion="reduce")
     return Opened(context.new_page(), report)

@@ -1,4 +1,4 @@
-"""A report opened in a browser, and what a test asks of it."""
+"""A report opened in a browser, and what tests read from it."""
 
 import csv
 import io
@@ -27,7 +27,7 @@ PLACE = """([name, row]) => {
 
 
 class Opened:
-    """A page with all its plots drawn; what went wrong while it was open stands in `troubles` and `warnings`."""
+    """A page with all its plots drawn; `troubles` and `warnings` list the errors of the page."""
 
     def __init__(self, page: Any, path: Path) -> None:
         self.page = page
@@ -45,7 +45,7 @@ class Opened:
         page.wait_for_function("!document.querySelector('section.plot:not([data-ready])')")
 
     def reset(self) -> None:
-        """Put every control back to where it is when the page opens."""
+        """Reset every control to its initial value."""
         self.page.emulate_media(color_scheme="light")
         self.page.evaluate(RESET)
 
@@ -59,14 +59,14 @@ class Opened:
         return found
 
     def hover(self, name: str, row: int) -> str:
-        """The text of the tooltip at a point, with the mouse brought there."""
+        """Return the text of the tooltip at a point, with the mouse moved there."""
         x, y = self._place(name, row)
         self.page.mouse.move(x - 30, y - 30)
         self.page.mouse.move(x, y, steps=3)
         return self._tooltip()
 
     def tap(self, name: str, row: int) -> str:
-        """The text of the tooltip at a point that a finger touched."""
+        """Return the text of the tooltip at a point that was tapped."""
         self.page.touchscreen.tap(*self._place(name, row))
         return self._tooltip()
 
@@ -81,7 +81,7 @@ class Opened:
         return str(tooltip.inner_text())
 
     def downloaded(self, section: Any) -> list[dict[str, str]]:
-        """The rows of the CSV file that the section's button saves."""
+        """Return the rows of the CSV file that the section's button saves."""
         with self.page.expect_download() as download:
             section.locator("button.csv").click()
         text = Path(download.value.path()).read_text(encoding="utf-8-sig")

@@ -1,4 +1,4 @@
-"""The report as its readers have it: opened from a file, in Chromium."""
+"""The report as readers see it: opened from a file, in Chromium."""
 
 import math
 import re
@@ -142,7 +142,7 @@ def test_a_tap_shows_the_tooltip_on_a_phone(phone):
 
 @pytest.mark.parametrize("scheme", ["light", "dark"])
 def test_it_is_accessible(opened, scheme):
-    """axe-core finds nothing against WCAG 2.1 A and AA: names, roles, order, contrast of 4.5 and more."""
+    """axe-core finds no violation of WCAG 2.1 A and AA: names, roles, order, contrast of 4.5 and more."""
     axe = pytest.importorskip("axe_playwright_python.sync_playwright", reason="axe is not installed").Axe()
     opened.page.emulate_media(color_scheme=scheme)
     opened.plot("optimal_learning_rates").locator("summary").click()

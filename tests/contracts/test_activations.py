@@ -1,13 +1,13 @@
-"""What every activation and every pair with Gaussian expectations promises, checked by independent routes.
+"""Properties of every activation and every pair with Gaussian expectations, checked by independent routes.
 
-Monte Carlo of risk, Ψ^M, Ψ^GF, Ψ^Var and Ψ^a, about 20 different entries a pair and covariance. Half of the samples are
-drawn twice as wide and all weighed by the ratio of densities, as high polynomials live in the tails. Seeds are fixed;
-what a fresh one would do:
+Monte Carlo of risk, Ψ^M, Ψ^GF, Ψ^Var and Ψ^a, about 20 different entries per pair and covariance. Half of the samples
+are drawn with twice the width and all are weighted by the ratio of densities, because high polynomials are dominated by
+the tails. Seeds are fixed; with a new seed:
 
-- short: 2·10⁵ samples, |z| < 5, every activation with itself and with the next: beyond by chance with 6·10⁻⁷ an entry,
-  that is about 10⁻³ for the file;
-- long: 10⁷ samples, |z| < 4, every pair. One entry in 16 000 is beyond by chance, and there are some 10⁴; what is
-  beyond is judged by another 10⁷ samples: beyond twice with 4·10⁻⁹ an entry, that is about 4·10⁻⁵ for the file.
+- short: 2·10⁵ samples, |z| < 5, every activation with itself and with the next: a false alarm with 6·10⁻⁷ per entry,
+  about 10⁻³ for the file;
+- long: 10⁷ samples, |z| < 4, every pair. One entry in 16 000 is beyond by chance, and there are some 10⁴; such entries
+  are tested with another 10⁷ samples: both beyond with 4·10⁻⁹ per entry, about 4·10⁻⁵ for the file.
 """
 
 import functools
@@ -36,14 +36,14 @@ def every_pair():
 
 
 def neighbours():
-    """Every activation with itself, and as a student of the next."""
+    """Return every activation paired with itself, and as a student of the next activation."""
     names = list(ACTIVATIONS)
     return sorted({f"{names[i]}|{names[(i + step) % len(names)]}" for i in range(len(names)) for step in (0, 1)})
 
 
 @pytest.fixture
 def softplus(tmp_path):
-    """A throw-away activation, known by its value and derivative alone, from one file that registers it."""
+    """Register a temporary activation, defined in one file by its value and derivative only."""
     plugin = tmp_path / "softplus.py"
     plugin.write_text(
         """
@@ -102,7 +102,7 @@ def test_promise(name, promise):
 
 
 def factors(p, k):
-    """Factors F of Ω = F Fᵀ: random, nearly singular (two units 10⁻⁵ apart, one tiny), rank deficient (p > d)."""
+    """Return factors F of Ω = F Fᵀ: random, nearly singular (two units 10⁻⁵ apart, one tiny), rank deficient, p > d."""
     rng = np.random.default_rng(17)
     full = rng.normal(size=(p + k, p + k + 2)) / np.sqrt(p + k)
     near = full.copy()
@@ -168,7 +168,7 @@ def moments(pairs, samples, a, a_star, Delta):
 
 
 def drawn(factor, chunks, seed):
-    """Chunks of fields F g with weights, half of the g twice as wide as they are in truth."""
+    """Yield chunks of fields F g with weights; half of the g have twice their true width."""
     dimension = factor.shape[1]
     for chunk in range(chunks):
         g = np.random.default_rng([seed, chunk]).normal(size=(CHUNK, dimension))
@@ -178,14 +178,14 @@ def drawn(factor, chunks, seed):
 
 
 def computed(pair, omega, p, a, a_star, Delta):
-    """Risk and drifts by the rules as they are written, uncompiled."""
+    """Return risk and drifts by the rules in plain Python, uncompiled."""
     needed, system = expectations(*pair.split("|")), (*plain.blocks(omega, p), a, a_star)
     found = plain.drifts(needed, *system, Delta)
     return np.concatenate([[plain.risk(needed, *system)], *map(np.ravel, found)])
 
 
 def scores(pairs, kind, samples, seed=1):
-    """The largest |z| of each pair."""
+    """Return the largest |z| of each pair."""
     factor = factors(3, 2)[kind]
     found = moments(pairs, drawn(factor, samples // CHUNK, seed), A, A_STAR, DELTA)
     results = {}
@@ -232,7 +232,7 @@ def test_expectations_equal_another_quadrature():
 
 
 def test_an_activation_from_one_file_keeps_every_promise(softplus):
-    """With nothing but its value and derivative: alone, and as the teacher of another."""
+    """An activation defined by value and derivative only: alone, and as the teacher of another."""
     for promise in PROMISES:
         promise(softplus)
     pairs = ["softplus|softplus", "relu|softplus"]

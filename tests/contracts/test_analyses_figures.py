@@ -1,7 +1,7 @@
 """Every registered analysis and figure runs on a tiny dataset and labels what it returns.
 
-One that needs other axes or dynamics than a dataset has must refuse it, in the words in which it refuses the outline of
-that dataset before anything runs, and take another of them.
+If it needs other axes or dynamics than a dataset has, it must refuse the dataset with the same message with which it
+refuses the outline before anything runs, and accept another of the datasets.
 """
 
 from functools import cache
@@ -30,7 +30,7 @@ BEFORE = {words: ds.copy(deep=True) for words, ds in TINY.items()}
 
 
 def or_refusal(make, *arguments):
-    """What a call returns, or the InputError that it raises."""
+    """Return the result of a call, or the InputError that it raises."""
     try:
         return make(*arguments)
     except InputError as refusal:
@@ -43,31 +43,31 @@ def first_refusal(analyses):
 
 @cache
 def analysed(name, words):
-    """What an analysis makes of a dataset, or what it says instead."""
+    """Return the result of an analysis of a dataset, or the message of its InputError."""
     return or_refusal(ANALYSES[name], TINY[words])
 
 
 @cache
 def drawn(name, words):
-    """The figure of a dataset, or what it, or an analysis that it draws, says instead."""
+    """Return the figure of a dataset, or the message of its InputError or of an analysis that it needs."""
     analyses = {need: analysed(need, words) for need in FIGURES[name].needs}
     return first_refusal(analyses) or or_refusal(FIGURES[name], TINY[words], analyses)
 
 
 def foreseen(name, words):
-    """The outline of an analysis, from that of a dataset, or what is said instead."""
+    """Return the outline of an analysis from that of a dataset, or the message of its InputError."""
     return or_refusal(ANALYSES[name].outlined, outline_of(with_constants(TINY[words])), {})
 
 
 def fits(name, words):
-    """What a figure says of the outlines of a dataset and its analyses; None where it can be drawn."""
+    """Return the message with which a figure refuses the outlines of a dataset and its analyses; None if it is fine."""
     analyses = {need: foreseen(need, words) for need in FIGURES[name].needs}
     ds = outline_of(with_constants(TINY[words]))
     return first_refusal(analyses) or or_refusal(FIGURES[name].check_fit, ds, analyses, {})
 
 
 def taken(made, name):
-    """What is made of each dataset that is taken, by its words: of one at least."""
+    """Return the results by dataset, for the datasets that are accepted: at least one."""
     every = {words: made(name, words) for words in TINY}
     found = {words: each for words, each in every.items() if not isinstance(each, InputError)}
     assert found, f"{name} takes no dataset: {every}"
@@ -75,7 +75,7 @@ def taken(made, name):
 
 
 def refused(made, name):
-    """What is said of each dataset that is refused."""
+    """Return the messages by dataset, for the datasets that are refused."""
     return {words: str(made(name, words)) for words in TINY if words not in taken(made, name)}
 
 
@@ -110,7 +110,7 @@ def test_analysis_averages_over_seeds_and_measures_something(name):
 
 @pytest.fixture(scope="module")
 def on_disk(tmp_path_factory):
-    """The datasets, written and opened again."""
+    """Return the datasets, written to disk and opened again."""
     directory = tmp_path_factory.mktemp("tiny")
     return {words: open_dataset(write_dataset(ds, directory / f"{words}.zarr")) for words, ds in TINY.items()}
 
@@ -134,7 +134,7 @@ def test_analysis_leaves_its_input_alone(name):
 
 @pytest.mark.parametrize("name", FIGURES)
 def test_figure_labels_its_axes_from_the_attributes(name):
-    """Long names or symbols of the dataset or its analyses stand on the axes, and none of its raw variable names."""
+    """Axis labels contain long names or symbols of the dataset or its analyses, and no raw variable names."""
     for words, drawing in taken(drawn, name).items():
         written = [label for axes in drawing.axes for label in (axes.get_xlabel(), axes.get_ylabel()) if label]
         assert written, words

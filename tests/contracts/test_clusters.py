@@ -1,6 +1,6 @@
-"""Every kind of cluster gives the same bytes, and leaves alone what it did not start.
+"""Every kind of cluster gives the same bytes, and does not stop schedulers and workers that it did not start.
 
-Schedulers and workers that somebody runs are processes of their own, as a user has them.
+Existing schedulers and workers are separate processes, as for a user.
 """
 
 import re
@@ -31,7 +31,7 @@ CERTIFICATES = {"tls_ca": "tls_ca_file", "tls_cert": "tls_client_cert", "tls_key
 
 @dataclass
 class Somebodys:
-    """A scheduler and its workers as processes, in a folder that has their files."""
+    """Start a scheduler and its workers as processes, in a folder with their files."""
 
     folder: Path
     tls: dict[str, Path]
@@ -46,7 +46,7 @@ class Somebodys:
         wait_until(self.file.exists)
 
     def settings(self, kind: str) -> ClusterSettings:
-        """The cluster by one of the kinds that connect to what runs."""
+        """Return the settings of a cluster that connects to a running one."""
         own = {"address": {"address": self.address}, "scheduler_file": {"path": self.file}}[kind]
         return CLUSTERS[kind](block_size=2, **own, **self.tls)
 
@@ -62,7 +62,7 @@ class Somebodys:
             yield client
 
     def add_worker(self) -> None:
-        """Another worker, whose death nobody makes good."""
+        """Start another worker; nothing restarts it when it dies."""
         own = ["--scheduler-file", self.file, "--no-nanny", "--nthreads", "1", "--no-dashboard"]
         self.workers.append(self._start("worker", *own))
 
@@ -77,7 +77,7 @@ class Somebodys:
 
 @contextmanager
 def somebodys(folder: Path, workers: int, *, tls: bool) -> Iterator[Somebodys]:
-    """A cluster that somebody runs, with a number of workers, until the context ends."""
+    """Return a running cluster with a number of workers, until the context ends."""
     found = {}
     if tls:
         security = Security.temporary()
@@ -96,7 +96,7 @@ def somebodys(folder: Path, workers: int, *, tls: bool) -> Iterator[Somebodys]:
 
 @pytest.fixture(scope="module")
 def existing(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Somebodys]:
-    """A cluster that talks TLS."""
+    """Return a running cluster that uses TLS."""
     with somebodys(tmp_path_factory.mktemp("cluster"), workers=2, tls=True) as cluster:
         yield cluster
 
@@ -147,7 +147,7 @@ def test_a_sweep_without_workers_says_so_and_ends(tmp_path: Path, capsys: pytest
     with somebodys(tmp_path, workers=0, tls=False) as cluster:
         settings = cluster.settings("scheduler_file").model_copy(update={"wait_for_workers": 2.0})
         sweep = replace(troubled_sweep(seeds=6), runs={"calm": Run("calm")}, cluster=settings)
-        said = f"no workers at {re.escape(cluster.address)} for 0:00:02, or they die as they start; what is done"
+        said = f"no workers at {re.escape(cluster.address)} for 0:00:02, or they die as they start; finished cases"
         with pytest.raises(SweeplibError, match=said):
             run_sweep(sweep, tmp_path / "none")
         assert "waiting 0:00:02 for one" in capsys.readouterr().err
@@ -158,7 +158,7 @@ def test_a_scheduler_that_is_lost_ends_the_sweep_in_a_line(tmp_path: Path) -> No
     with somebodys(tmp_path, workers=1, tls=False) as cluster:
         sweep = replace(troubled_sweep(seeds=200), cluster=cluster.settings("address"))
         threading.Timer(3.0, cluster.scheduler.kill).start()
-        with pytest.raises(SweeplibError, match=r"the scheduler at tcp://\S+ was lost; what is done is stored"):
+        with pytest.raises(SweeplibError, match=r"the scheduler at tcp://\S+ was lost; finished cases are stored"):
             run_sweep(sweep, tmp_path / "lost", progress=False)
 
 

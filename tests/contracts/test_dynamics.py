@@ -1,4 +1,4 @@
-"""What every registered dynamics keeps, over the registry and a plugin with particles: by the view that it gives."""
+"""Properties that every registered dynamics, and a plugin with particles, must have, by the kind of its view."""
 
 from pathlib import Path
 
@@ -124,7 +124,7 @@ def test_the_same_seed_gives_the_same_bits(run, problem, dynamics):
 
 
 def test_records_do_not_change_the_run_in_law(problem, dynamics):
-    """Recording oftener gives the same run, to rounding."""
+    """Recording more often gives the same run, up to rounding."""
     names = recordable(dynamics)
     often = simulate(problem, dynamics, times=np.linspace(0, 2, 9), seeds=[1], observables=names)
     rarely = simulate(problem, dynamics, times=[2.0], seeds=[1], observables=names)
@@ -135,7 +135,7 @@ def test_records_do_not_change_the_run_in_law(problem, dynamics):
 
 @pytest.mark.parametrize("name", ["sde", "sgd_chain"])
 def test_kernels_are_compiled_once_whatever_is_recorded(problem, name):
-    """One recording time or three, some thresholds or none: arrays of one memory layout, one signature."""
+    """One recording time or three, thresholds or none: arrays have the same memory layout, kernels one signature."""
     for times, thresholds in (((0.1,), ()), ((0.1, 0.2, 0.3), (0.1, 0.2)), ((0.1, 0.2), ())):
         simulate(problem, name, times=times, thresholds=thresholds, seeds=range(2))
     case = Case(problem, name, 0, Recording((0.1,)))

@@ -1,6 +1,6 @@
-"""What does not fit a grid is refused when the config is loaded, and only that: what is accepted, can be drawn.
+"""A sweep that does not fit is refused when its config is loaded, and no other sweep is refused.
 
-Each figure and analysis is asked of some sweeps, all of which are run: loading must say of each what doing it says.
+Each figure and analysis is tested on some sweeps, all of which are run: loading must give the message of the run.
 """
 
 from dataclasses import dataclass, replace
@@ -77,13 +77,13 @@ INNER = {"time", "student", "student_2", "teacher", "teacher_2"}
 
 @dataclass(frozen=True)
 class Made:
-    """A config, and the dataset that the sweep in it has become."""
+    """Return a config, and the dataset of its sweep."""
 
     config: Path
     directory: Path
 
     def loads(self, extra: str) -> InputError | None:
-        """Whether the config with these lines is accepted; what is said, if not."""
+        """Return whether the config with these lines is accepted, and the message if not."""
         config = self.config.with_name("asked.yaml")
         config.write_text(self.config.read_text() + extra)
         try:
@@ -94,13 +94,13 @@ class Made:
 
     @cached_property
     def datasets(self) -> dict[bool, xr.Dataset]:
-        """The dataset without overlap matrices, and with them."""
+        """Return the dataset without and with overlap matrices."""
         path = self.directory / "dataset.zarr"
         return {False: open_dataset(path).load(), True: open_with_overlaps(path).load()}
 
     @cached_property
     def analyses(self) -> dict[str, xr.Dataset | InputError]:
-        """Each analysis, or what is said instead of it."""
+        """Return the result of each analysis, or its message."""
         return {name: self._done(name) for name in ANALYSES}
 
     def _done(self, name: str) -> xr.Dataset | InputError:
@@ -110,7 +110,7 @@ class Made:
             return refusal
 
     def drawn(self, name: str) -> bool:
-        """Whether the figure, and before it its analyses, are made of the dataset."""
+        """Return whether the figure, and the analyses that it needs, can be made from the dataset."""
         analyses = {need: self.analyses[need] for need in FIGURES[name].needs}
         if any(isinstance(analysis, InputError) for analysis in analyses.values()):
             return False
@@ -123,7 +123,7 @@ class Made:
 
 @pytest.fixture(scope="module", autouse=True)
 def unfitted():
-    """Drawings are not fitted to a page, which takes most of their time and refuses nothing."""
+    """Drawings are not fitted to a page: fitting takes most of their time and refuses nothing."""
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr("sweeplib.figures.fit.fitted", lambda drawing: drawing)
         yield
@@ -197,7 +197,7 @@ def test_the_outline_of_an_analysis_is_that_of_its_result(name, every):
 
 
 def test_a_plugin_without_a_check_is_loaded(every, tmp_path, monkeypatch):
-    """Its options are checked all the same, by their annotations."""
+    """The options of such a plugin are still checked, by their annotations."""
     from sweeplib.figures.figure import Figure
 
     def bare(ds, analyses, *, width: float = 1.0, odd: "Unknown" = None):  # noqa: F821

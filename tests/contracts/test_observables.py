@@ -1,4 +1,4 @@
-"""What every registered observable keeps, over the registry."""
+"""Properties that every registered observable must have."""
 
 import tracemalloc
 
@@ -41,7 +41,7 @@ def test_it_is_labelled(observable, recorded):
 
 
 def test_what_is_recorded_once_is_constant(observable):
-    """A constant observable is the same whenever the run is looked at first."""
+    """A constant observable has the same value at every time of the run."""
     if observable.over_time:
         return
     early, late = (
@@ -51,7 +51,7 @@ def test_what_is_recorded_once_is_constant(observable):
 
 
 def arrays(lengths):
-    """Random arrays of three replicas, by name, with these lengths of their other axes."""
+    """Return random arrays of three replicas, by name, with these lengths of their other axes."""
     rng = np.random.default_rng(4)
     return {name: rng.random((3, *shape)) for name, shape in lengths.items()}
 
@@ -108,7 +108,7 @@ def test_what_a_view_is_not_asked_for_is_not_made():
 
 
 def test_ten_thousand_students_start_without_their_overlaps():
-    """Their Q would take 0.8 GB, and the check of it minutes."""
+    """Their Q would take 0.8 GB, and its check minutes."""
     wide = Problem(gamma=0.1, p=10_000, d=20, k=1, Delta=0.0, activation="erf")
     tracemalloc.start()
     run = simulate(wide, "sgd", times=[0.0], observables=["student_norm", "overlap_M", "overlap_P"])

@@ -1,4 +1,4 @@
-"""What a dynamics says it reads of a problem, over the registry: all that changes its numbers, and no more."""
+"""The `reads` of every registered dynamics: they contain every field that changes its numbers, and no other."""
 
 import dataclasses
 import json
@@ -37,7 +37,7 @@ RECORDED = [("risk",), tuple(name for name in OBSERVABLES if OBSERVABLES[name].i
 
 
 def case(problem: Problem, dynamics: str, observables: tuple[str, ...], pair_by: tuple[str, ...] | None = ()) -> Case:
-    """A case whose samples are those of all others: numbers differ by what the dynamics reads, not by its stream."""
+    """Return a case with the same samples as all others: numbers then differ by the fields read, not by the stream."""
     return Case(problem, dynamics, 0, Recording((0.0, 0.5), (0.01,), observables), pair_by=pair_by)
 
 
@@ -46,7 +46,7 @@ def numbers(one: Case) -> dict[str, np.ndarray]:
 
 
 def same(one: Case, other: Case) -> bool:
-    """Whether all recorded numbers of two cases agree to the bit."""
+    """Return whether all recorded numbers of two cases agree to the bit."""
     first, second = numbers(one), numbers(other)
     return all(np.array_equal(first[name], second[name], equal_nan=True) for name in first | second)
 
@@ -60,7 +60,7 @@ def test_every_field_is_tried() -> None:
 
 
 def pair(field: str) -> tuple[Problem, Problem]:
-    """Two problems that differ in a field."""
+    """Return two problems that differ in a field."""
     one = TWO if field == "target" else PROBLEM
     return one, dataclasses.replace(one, **{field: OTHERS[field]})
 
@@ -93,7 +93,7 @@ def test_numbers_change_with_what_is_read_and_with_nothing_else(
 
 @pytest.mark.parametrize(("dynamics", "field"), REFUSED)
 def test_a_field_that_is_not_read_is_refused_unless_it_has_its_default(dynamics: str, field: str) -> None:
-    """With its value, its default, and the dynamics that would act on it."""
+    """The message has the value, its default, and the dynamics that act on the field."""
     _, other = pair(field)
     with pytest.raises(InputError) as caught:
         case(other, dynamics, ("risk",)).check()
@@ -108,14 +108,14 @@ def test_a_field_that_is_not_read_is_refused_unless_it_has_its_default(dynamics:
 
 @pytest.mark.parametrize("dynamics", built_in())
 def test_samples_are_read_where_seeds_part(dynamics: str) -> None:
-    """Which problems share their samples is nothing to a dynamics without samples."""
+    """`pair_by` does not change the results of a dynamics without samples."""
     one, other = (case(PROBLEM, dynamics, ("risk",), pair_by) for pair_by in (("d",), ("d", "gamma")))
     assert same(one, other) == (not DYNAMICS[dynamics].stochastic)
     assert (one.identity() == other.identity()) == (not DYNAMICS[dynamics].stochastic)
 
 
 def test_the_error_of_drifts_that_gradient_flow_does_not_use_is_not_recorded() -> None:
-    """By quadrature drifts have an error, and that of the variance term, which label noise is in, is none of it."""
+    """Drifts by quadrature have an error; the recorded one leaves out the variance term, which contains Δ."""
     noisy, silent = (
         case(Problem(gamma=0.2, p=1, k=1, d=40, Delta=Delta, activation="relu"), "gradient_flow", ("risk",))
         for Delta in (0.0, 1.0)

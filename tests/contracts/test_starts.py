@@ -1,4 +1,4 @@
-"""What every registered start keeps, over the registry and a plugin."""
+"""Properties that every registered start, and a plugin, must have."""
 
 from pathlib import Path
 
@@ -30,7 +30,7 @@ def problem(request):
 
 
 def started(name, **fields):
-    """A problem that starts so."""
+    """Return a problem with this start."""
     common = {"gamma": 0.1, "p": 3, "k": 2, "d": 30, "Delta": 0.0, "activation": "erf", "start": name}
     return Problem(**(common | ({"m0": 0.4} if name == "warm" else {}) | fields))
 

@@ -1,4 +1,4 @@
-"""The command `sweeplib` as a user starts it: a process in a session of its own, as of a terminal."""
+"""The command `sweeplib` as a user starts it: a process in a session of its own, as in a terminal."""
 
 import os
 import signal
@@ -30,18 +30,18 @@ LONGEST = 5.0
 
 @dataclass(frozen=True)
 class Started:
-    """A command under way; what it says is in the file `said`."""
+    """A running command; its output is in the file `said`."""
 
     process: subprocess.Popen[bytes]
     said: Path
 
     def until_it_says(self, words: str) -> None:
-        """Return once these words are in its output."""
+        """Wait until these words are in the output."""
         wait_until(lambda: words in self.said.read_text() or self.process.poll() is not None)
         assert words in self.said.read_text()
 
     def interrupted(self, number: int, *, whole_session: bool = False) -> list[str]:
-        """The lines that it said, once a signal has ended it, with all its processes."""
+        """Return the lines of output after a signal has ended the command and all its processes."""
         started = time.monotonic()
         if whole_session:
             os.killpg(self.process.pid, number)
@@ -53,7 +53,7 @@ class Started:
         return self.said.read_text().splitlines()
 
     def left(self) -> list[psutil.Process]:
-        """The processes of its session that are there and not zombies."""
+        """Return the living processes of the session, without zombies."""
         return [process for process in psutil.process_iter() if self._is_of_this(process)]
 
     def _is_of_this(self, process: psutil.Process) -> bool:
@@ -63,14 +63,14 @@ class Started:
             return False
 
     def killed(self) -> None:
-        """End what a failed test may have left."""
+        """End the processes that a failed test may have left."""
         for process in self.left():
             os.kill(process.pid, signal.SIGKILL)
         self.process.wait()
 
 
 def started(command: list[str], folder: Path) -> Started:
-    """A command started in a folder."""
+    """Return a command started in a folder."""
     said = folder / "said"
     with said.open("wb") as file:
         process = subprocess.Popen(command, cwd=folder, stdout=file, stderr=file, start_new_session=True)

@@ -1,4 +1,4 @@
-"""The undisturbed run that every other must equal."""
+"""The undisturbed run, to which every other run must be equal."""
 
 from dataclasses import replace
 from pathlib import Path
@@ -13,7 +13,7 @@ from tests.in_process import InProcess
 
 @pytest.fixture(scope="session")
 def undisturbed(tmp_path_factory: pytest.TempPathFactory) -> dict[str, bytes]:
-    """The files of the dataset of a run that nothing happened to, in one block."""
+    """Return the files of the dataset of an undisturbed run, in one block."""
     directory: Path = tmp_path_factory.mktemp("undisturbed")
     sweep = replace(troubled_sweep(), cluster=InProcess(block_size=128))
     run_sweep(sweep, directory, progress=False)

@@ -1,4 +1,4 @@
-"""Sweeps of the troubled dynamics, their drivers as processes, and what they leave behind."""
+"""Sweeps of the troubled dynamics, their drivers as processes, and the files they leave."""
 
 import json
 import os
@@ -31,7 +31,7 @@ def troubled_sweep(
     timeout: float | None = None,
     memory_limit: str = "auto",
 ) -> Sweep:
-    """A sweep over γ and seeds; workers and block size must not change a bit of what comes out."""
+    """Return a sweep over γ and seeds; workers and block size must not change a bit of its result."""
     load_plugins([PLUGIN])
     return Sweep(
         "troubled",
@@ -49,27 +49,27 @@ def troubled_sweep(
 
 
 def started_driver(directory: Path, **options: object) -> subprocess.Popen[bytes]:
-    """A process that runs the sweep."""
+    """Return a process that runs the sweep."""
     return subprocess.Popen([sys.executable, "-m", "tests.faults.sweeps", str(directory), json.dumps(options)])
 
 
 def journal(directory: Path) -> list[dict]:
-    """What the workers wrote down."""
+    """Return the lines of the journal."""
     return read_lines(directory / "journal" / f"{DYNAMICS}.jsonl")
 
 
 def computed(directory: Path) -> int:
-    """How many cases the workers say they computed."""
+    """Return the number of cases that the workers report as computed."""
     return sum(sum(entry["computed"].values()) for entry in journal(directory))
 
 
 def worker_of(entry: dict) -> int:
-    """The process that wrote a line of the journal."""
+    """Return the process that wrote a line of the journal."""
     return int(entry["worker"].rpartition(":")[2])
 
 
 def is_alive(process: int) -> bool:
-    """Whether a process is there and not a zombie."""
+    """Return whether a process is alive and not a zombie."""
     try:
         os.kill(process, 0)
     except ProcessLookupError:
@@ -78,7 +78,7 @@ def is_alive(process: int) -> bool:
 
 
 def wait_until(condition: Callable[[], bool], seconds: float = 60.0) -> None:
-    """Return once the condition holds; an AssertionError when it takes too long."""
+    """Wait until the condition holds; AssertionError if it takes too long."""
     end = time.monotonic() + seconds
     while not condition():
         assert time.monotonic() < end, "waited too long"
@@ -86,7 +86,7 @@ def wait_until(condition: Callable[[], bool], seconds: float = 60.0) -> None:
 
 
 def files(directory: Path) -> dict[str, bytes]:
-    """The bytes of all files below a directory."""
+    """Return the bytes of all files below a directory."""
     found = (path for path in directory.rglob("*") if path.is_file())
     return {path.relative_to(directory).as_posix(): path.read_bytes() for path in found}
 

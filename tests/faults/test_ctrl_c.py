@@ -1,4 +1,4 @@
-"""Ctrl-C, or being asked to end: soon over, in one line that says how to go on, and no process is left."""
+"""Ctrl-C and SIGTERM: the end comes soon, in one line with the way to continue, and no process is left."""
 
 import signal
 import sys
@@ -19,7 +19,7 @@ STUCK = SWEEP.replace("[troubled]", "[stuck]").replace(", block_size: 8", "")
 
 @pytest.fixture
 def commands(tmp_path: Path) -> Iterator[list[Started]]:
-    """The commands that a test starts; what is left of them at its end is killed."""
+    """Start commands for a test; the remaining ones are killed at its end."""
     (tmp_path / "slow.yaml").write_text(SWEEP)
     found: list[Started] = []
     yield found
@@ -33,7 +33,7 @@ def run(command: list[str], folder: Path, commands: list[Started]) -> Started:
 
 
 def check(lines: list[str]) -> None:
-    """Nothing but the one line follows what was said before."""
+    """Only the one line follows the earlier output."""
     assert [line for line in lines if not line.startswith("make:")][-1].endswith(INTERRUPTED)
     assert sum(INTERRUPTED in line for line in lines) == 1
     assert not [line for line in lines if "Traceback" in line or "Error" in line or "Warning" in line]
@@ -60,7 +60,7 @@ def test_sigint_to_snakemake_alone_while_it_measures(tmp_path: Path, commands: l
 @pytest.mark.parametrize("whole_session", [False, True])
 @pytest.mark.parametrize("words", ["block", "dashboard"])
 def test_run(words: str, number: int, whole_session: bool, tmp_path: Path, commands: list[Started]) -> None:
-    """While the cluster starts, and while it computes."""
+    """An interrupt while the cluster starts, and while it computes."""
     command = run([SWEEPLIB, "run", "slow.yaml"], tmp_path, commands)
     command.until_it_says(words)
     check(command.interrupted(number, whole_session=whole_session))

@@ -1,4 +1,4 @@
-"""Files of results that are damaged or lost are named, never read as other numbers; the same commands then go on."""
+"""Damaged or lost files of results are named, never read as other numbers; the same commands then continue."""
 
 import random
 import shutil
@@ -41,7 +41,7 @@ FLIPS = [pytest.param(12, id="12"), pytest.param(50, id="50", marks=pytest.mark.
 
 
 def sweep_in(root: Path) -> tuple[Sweep, Path, Path]:
-    """A sweep of small blocks that runs in this process, its config, and the folder of its results."""
+    """Return a sweep of small blocks that runs in this process, its config, and the folder of its results."""
     config = root / "damaged.yaml"
     config.write_text(CONFIG)
     return replace(load(config), cluster=InProcess(block_size=4)), config, root / "results" / "damaged"
@@ -49,7 +49,7 @@ def sweep_in(root: Path) -> tuple[Sweep, Path, Path]:
 
 @pytest.fixture(scope="module")
 def done(tmp_path_factory: pytest.TempPathFactory) -> tuple[Sweep, Path, Path]:
-    """A sweep that has run, and has a dataset."""
+    """Return a sweep that has run and been finalised."""
     sweep, config, directory = sweep_in(tmp_path_factory.mktemp("damaged"))
     run_sweep(sweep, directory, progress=False)
     finalise(sweep, directory)
@@ -58,7 +58,7 @@ def done(tmp_path_factory: pytest.TempPathFactory) -> tuple[Sweep, Path, Path]:
 
 @pytest.fixture
 def again(done: tuple[Sweep, Path, Path]) -> Iterator[tuple[Sweep, Path, Path]]:
-    """The same, which in the end has all that it had, to the bit."""
+    """Yield the finalised sweep; at the end it must have the same dataset, to the bit."""
     sweep, _, directory = done
     before = files(directory / "dataset.zarr")
     yield done
@@ -69,7 +69,7 @@ def again(done: tuple[Sweep, Path, Path]) -> Iterator[tuple[Sweep, Path, Path]]:
 
 
 def told(config: Path, *arguments: str) -> tuple[int, str]:
-    """The exit status of a command, and what it says."""
+    """Return the exit status of a command, and its output."""
     command, *rest = arguments
     result = CliRunner().invoke(app, [command, str(config), *rest, "--results", str(config.parent / "results")])
     return result.exit_code, result.stdout + result.stderr
@@ -77,7 +77,7 @@ def told(config: Path, *arguments: str) -> tuple[int, str]:
 
 @contextmanager
 def flipped(file: Path, bit: int) -> Iterator[None]:
-    """One bit of a file is another one."""
+    """Flip one bit of a file."""
     intact = file.read_bytes()
     changed = bytearray(intact)
     changed[bit // 8] ^= 1 << bit % 8
@@ -87,7 +87,7 @@ def flipped(file: Path, bit: int) -> Iterator[None]:
 
 
 def random_flips(folder: Path, count: int) -> Iterator[tuple[Path, int]]:
-    """Bits of all the files below a folder, each as likely as the next."""
+    """Return bits of all files below a folder, drawn uniformly."""
     found = sorted(path for path in folder.rglob("*") if path.is_file())
     sizes = [path.stat().st_size for path in found]
     rng = random.Random(count)
@@ -105,7 +105,7 @@ def test_no_flipped_bit_of_the_run_store_goes_into_a_dataset(again: tuple[Sweep,
 
 
 def everything(directory: Path) -> list[xr.Dataset]:
-    """All that a reader finds in a dataset."""
+    """Return everything that a reader finds in a dataset."""
     return [open_dataset(directory, shape=shape).load() for shape in (None, (1, 1), (2, 1))]
 
 
@@ -119,7 +119,7 @@ def test_no_flipped_bit_of_a_dataset_is_read(again: tuple[Sweep, Path, Path], co
 
 
 def chunk(directory: Path, name: str) -> Path:
-    """The first chunk of an array of the run store."""
+    """Return the first chunk of an array of the run store."""
     [layout, *_] = RunStore(directory, "calm").layouts.values()
     return next(path for path in sorted((layout.path / name / "c").rglob("*")) if path.is_file())
 

@@ -1,4 +1,4 @@
-"""Killed anywhere, the same call finishes: nothing twice, nothing lost, the same bytes."""
+"""A run killed at any point is finished by the same call: nothing twice, nothing lost, the same bytes."""
 
 import os
 import signal
@@ -35,7 +35,7 @@ KILLED = 3  # both workers, by their driver's death, and one alone
 
 
 def finished_blocks(directory: Path) -> set[str]:
-    """The blocks whose every row has its result in the store, named as in the journal."""
+    """Return the blocks whose rows all have results in the store, named as in the journal."""
     return {
         f"{layout.name}/{number}"
         for layout in RunStore(directory, DYNAMICS).layouts.values()
@@ -45,7 +45,7 @@ def finished_blocks(directory: Path) -> set[str]:
 
 
 def chunks(directory: Path, blocks: set[str]) -> dict[Path, tuple[int, int]]:
-    """Which files hold the results of blocks, and when they were written."""
+    """Return the files with the results of blocks, and when they were written."""
     found = [path for block in blocks for name in VARIABLES for path in _chunk(directory, block, name)]
     return {path: (path.stat().st_ino, path.stat().st_mtime_ns) for path in found}
 
@@ -57,7 +57,7 @@ def _chunk(directory: Path, block: str, variable: str) -> list[Path]:
 
 
 def test_driver_then_worker_killed(tmp_path: Path, undisturbed: dict[str, bytes]) -> None:
-    """A block is committed before it gets its line in the journal: each process killed may leave one without."""
+    """A block is stored before its line in the journal is written: each killed process may leave one without a line."""
     sweep = troubled_sweep(**SMALL)
     driver = started_driver(tmp_path, **SMALL)
     wait_until(lambda: len(journal(tmp_path)) >= 3)
@@ -88,7 +88,7 @@ def test_driver_then_worker_killed(tmp_path: Path, undisturbed: dict[str, bytes]
 
 
 def test_grown_in_seeds_and_between_values(tmp_path: Path, undisturbed: dict[str, bytes]) -> None:
-    """16 more seeds, and a γ between two: exactly the new cases, and the dataset of a run made whole."""
+    """With 16 more seeds and a γ between two, exactly the new cases run, and the dataset is that of one run of all."""
     small = troubled_sweep(gammas=(GAMMAS[0], GAMMAS[2]), seeds=SEEDS - 16)
     small = replace(small, cluster=InProcess(block_size=64))
     assert run_sweep(small, tmp_path, progress=False)[DYNAMICS].computed == 2 * (SEEDS - 16)

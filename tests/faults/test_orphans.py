@@ -1,4 +1,4 @@
-"""A driver whose parent was killed goes on, and is waited for; one whose parent lives is not disturbed."""
+"""A driver whose parent was killed continues, and a second one waits; one whose parent lives is not disturbed."""
 
 import os
 import signal
@@ -22,7 +22,7 @@ START = "import subprocess, sys; subprocess.run([sys.executable, '-c', *sys.argv
 
 @pytest.fixture
 def parent(tmp_path):
-    """A process whose child holds the driver's lock for four seconds."""
+    """Return a process whose child holds the driver's lock for four seconds."""
     process = subprocess.Popen([sys.executable, "-c", START, HOLD, str(tmp_path), "4"])
     while not (tmp_path / "locks" / "ode.holder.json").exists():
         time.sleep(0.05)

@@ -1,4 +1,4 @@
-"""A case that ends badly has a status of its own and what reproduces it; all others are done."""
+"""A case that ends badly has its own status and a description that reproduces it; all other cases are computed."""
 
 import json
 import signal
@@ -42,7 +42,7 @@ TROUBLES = {
 SAID = {
     RAISES: "ArithmeticError: a case that raises",
     KILLS: "its process died (SIGKILL)",
-    WEDGES: "no end in",
+    WEDGES: "not finished after",
     LEAVES: "SystemExit: a case that leaves",
     SHOUTS: "characters left out",
     MISSHAPES: "expected real numbers of shape (1, 1)",
@@ -118,7 +118,7 @@ def test_retried_cases_are_missing_again(directory: Path, summary: Summary) -> N
 
 @pytest.mark.long
 def test_workers_that_die_as_they_start_end_the_run(tmp_path: Path) -> None:
-    """By the command, with a plugin that its author never tried in a worker."""
+    """The same through the command, with a plugin that was never tried in a worker."""
     (tmp_path / "deadly_import.py").write_text(
         "import multiprocessing, os\n"
         "if multiprocessing.current_process().name.startswith('Dask Worker'):\n"

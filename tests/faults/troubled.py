@@ -1,4 +1,4 @@
-"""A plugin for tests: a dynamics of cheap numbers, whose γ says what trouble a case makes."""
+"""A plugin for tests: a dynamics of cheap numbers, in which γ selects the trouble that a case makes."""
 
 import os
 import re
@@ -32,7 +32,7 @@ class Troubled(OverlapDynamics):
         self._end = np.zeros(len(replicas))
 
     def advance(self, to: int, deadline: float = np.inf) -> None:
-        """Go to a recording time, or into trouble."""
+        """Advance to a recording time, or make trouble."""
         if self._in_trouble(RAISES).any():
             raise ArithmeticError("a case that raises")
         if self._in_trouble(KILLS).any():
@@ -61,24 +61,24 @@ class Troubled(OverlapDynamics):
 
     @property
     def exit_steps(self) -> Array:
-        """Steps of the exits, NaN for those in trouble; for one as if there were no thresholds."""
+        """Return the steps of the exits, NaN for replicas in trouble; for one kind of trouble in a wrong shape."""
         if self._in_trouble(MISSHAPES).any():
             return np.zeros(len(self.replicas))
         return np.where(self.running[:, None], self._exits, np.nan)
 
     @property
     def end_steps(self) -> Array:
-        """The last step."""
+        """Return the last step."""
         return np.rint(self._end / self.replicas.step_time)
 
     @staticmethod
     def work(problem: Problem, time: float) -> float:
-        """As SGD."""
+        """Return the step length of SGD."""
         return time / problem.step_time()
 
 
 class Calm(Troubled):
-    """The same under another name, and at once."""
+    """The same dynamics under another name, without delay."""
 
     name = "calm"
     label = "Calm"
@@ -86,7 +86,7 @@ class Calm(Troubled):
 
 
 class Stuck(Calm):
-    """The same, but more than two replicas never end, and those of the troubled γ never begin."""
+    """The same, but groups of more than two replicas never end, and those with the troubled γ never begin."""
 
     name = "stuck"
     label = "Stuck"
@@ -97,14 +97,14 @@ class Stuck(Calm):
             time.sleep(3600)
 
     def advance(self, to: int, deadline: float = np.inf) -> None:
-        """Go to a recording time, or nowhere."""
+        """Advance to a recording time, or hang."""
         if len(self.replicas) > 2:
             time.sleep(3600)
         super().advance(to, deadline)
 
 
 class Deadly(Calm):
-    """The same, but of the killing γ every 25th seed kills its process."""
+    """The same, but at the killing γ every 25th seed kills its process."""
 
     name = "deadly"
     label = "Deadly"

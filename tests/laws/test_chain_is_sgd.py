@@ -30,10 +30,10 @@ PROBLEMS = {
 
 
 def columns(run, rng):
-    """All overlaps, the second layer, risk and exit steps of each run, as columns that vary.
+    """Return all overlaps, the second layer, risk and exit steps of each run, as columns that vary.
 
-    What did not come (the end of a diverged run, an exit) counts as late. Exit steps have a uniform number added,
-    whole steps apart: without ties p-values are uniform, and two laws of steps are equal where these are.
+    Missing values (the end of a diverged run, an exit) count as late. A uniform number is added to exit
+    steps, which are whole: without ties p-values are uniform, and two distributions of steps are equal if these are.
     """
     last, late = run.isel(time=-1), 1e9
     continuous = np.hstack([last[name].fillna(late).values.reshape(len(run.seed), -1) for name in SHOWN])
@@ -53,7 +53,7 @@ def test_overlaps_second_layer_and_exits_agree_in_law(name):
 
 
 def test_exit_steps_agree_in_law():
-    """Phase retrieval at d = 300, γ near the optimum: the check that the quick start draws."""
+    """Phase retrieval at d = 300 and γ near the optimum, as drawn by the quick start."""
     problem = Problem(gamma=0.08, p=1, k=1, d=300, Delta=0.5, activation="square", spherical=True)
     common = {"times": [0.0, 12.0], "thresholds": [0.01, 0.5], "stop": "exit", "root_seed": 3}
     weights = simulate(problem, "sgd", seeds=range(400), **common)
@@ -71,7 +71,7 @@ RUNS, RUNS_OF_CHAIN = 397, 1009
 
 
 def repeats(problem):
-    """p-values of each repeat, one for each column that varies."""
+    """Return the p-values of each repeat, one for each column that varies."""
     common = {"times": [0.0, 0.4], "observables": SHOWN, "thresholds": (0.1,), "root_seed": 11}
     seeds, rng = REPEATS * RUNS, np.random.default_rng(problem.p)
     weights = columns(simulate(problem, "sgd", seeds=range(seeds), **common), rng)
@@ -84,7 +84,7 @@ def repeats(problem):
 
 @pytest.mark.long
 def test_p_values_are_uniform_over_all_kinds_of_problems():
-    """48 kinds of problems, five independent repeats each: 240 p-values, one a repeat, of a statistic taken in turn.
+    """48 kinds of problems, five independent repeats each: 240 p-values, one per repeat, of the statistics in turn.
 
     They are uniform (Kolmogorov-Smirnov at 1e-3), and no p-value of any statistic is below Bonferroni's bound at 1e-3:
     two false alarms in 1000 changes of the random numbers.

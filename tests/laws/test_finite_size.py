@@ -1,6 +1,6 @@
-"""With `finite_d` the ODE gives the means of SGD to first order in 1/d, which its limit d → ∞ does not.
+"""With `finite_d` the ODE gives the means of SGD to first order in 1/d, which its limit d → ∞ neglects.
 
-All against the exact chain of overlaps from one fixed start, whose seeds differ in their samples only.
+It is compared to the exact chain of overlaps from one fixed start; the seeds differ in their samples only.
 """
 
 import numpy as np
@@ -43,7 +43,7 @@ BIASED = ("square, sphere", "square", "two squares")
 
 
 def z_scores(problem, start, times, count, seed=0, options=FINITE):
-    """Of the ODE against the mean of `count` seeds of the chain: the largest over entries, by observable (times,)."""
+    """Return the z-scores of the ODE against the mean of `count` seeds of the chain: largest over entries (times,)."""
     shown = {"times": times, "observables": MEANS, "initial": start, "root_seed": seed}
     chain = simulate(problem, "sgd_chain", seeds=range(count), **shown)
     ode = simulate(problem, "ode", seeds=[0], options=options, **shown).isel(seed=0)
@@ -72,9 +72,9 @@ def test_it_gives_the_means_of_sgd(name):
 
 
 def test_drift_and_covariance_are_those_of_a_step():
-    """10⁶ exact steps of one square unit on the sphere at d = 10⁴, with a normal ‖x‖²: |z| < 4.5 (10⁻⁵ in all).
+    """10⁶ exact steps of one square unit on the sphere at d = 10⁴, with a normal ‖x‖²: |z| < 4.5 (10⁻⁵ in total).
 
-    The drift beyond that of the ODE is told by the difference of each step to its own first order, whose mean is known.
+    The drift beyond that of the ODE is estimated by the difference of each step to its own first order, of known mean.
     """
     m, d, count = 0.4, 10_000, 1_000_000
     problem = Problem(gamma=0.05, p=1, k=1, d=d, Delta=0.1, activation="square", spherical=True)
@@ -93,7 +93,7 @@ def test_drift_and_covariance_are_those_of_a_step():
 
 
 def errors(problem, time, count):
-    """Error of the mean risk at a time by the ODE and by its correction, and the standard error of the chain's."""
+    """Return the error of the mean risk by the ODE and by its correction, and the standard error by the chain."""
     common = {"times": [time], "initial": ONE}
     parts = [range(first, first + 20_000) for first in range(0, count, 20_000)]
     risks = np.concatenate([simulate(problem, "sgd_chain", seeds=part, **common).risk.values for part in parts])
@@ -103,9 +103,10 @@ def errors(problem, time, count):
 
 @pytest.mark.long
 def test_its_error_is_of_second_order():
-    """At d = 25, 50, 100 by 10⁵ seeds: the ODE's falls as d^−1 (± .1) at t = .4, the other's as d^−2 or faster at .8.
+    """At d = 25, 50, 100 by 10⁵ seeds: the error of the ODE falls as d^−1 (± .1) at t = .4, that of the correction as
+    d^−2 or faster at t = .8.
 
-    The exponents come out with standard errors of .02 and .1.
+    The standard errors of the exponents are .02 and .1.
     """
     widths = (25, 50, 100)
     problems = [Problem(gamma=0.05, p=1, k=1, d=d, Delta=0.1, activation="square", spherical=True) for d in widths]
@@ -121,7 +122,7 @@ def test_its_error_is_of_second_order():
 def test_observables_are_means():
     """E[R] = 2 (1 − E[m²]), not 2 (1 − E[m]²), for one unit; the variance of m by 4000 seeds, |z| < 4.5 (10⁻⁵).
 
-    At d = 1000, where what the variance has beyond its first order is of the size of its standard error.
+    At d = 1000, where the error of the variance beyond first order is of the size of its standard error.
     """
     problem = Problem(gamma=0.05, p=1, k=1, d=1000, Delta=0.1, activation="square", spherical=True)
     shown = {"times": [0.3], "initial": ONE, "observables": ("risk", "test_error", "overlap_M", "overlap_Q")}
@@ -134,7 +135,7 @@ def test_observables_are_means():
 
 
 def test_it_is_the_ode_at_large_d():
-    """At d = 10⁹, where the corrections are of order 10⁻⁸."""
+    """At d = 10⁹ the corrections are of order 10⁻⁸."""
     problem = Problem(gamma=0.3, p=2, k=2, d=10**9, Delta=0.1, activation="erf")
     one, other = (
         simulate(problem, "ode", times=[1.0, 5.0], seeds=[0], initial=TWO_OF_TWO, options=options, observables=MEANS)
@@ -154,7 +155,7 @@ def test_an_exit_is_where_the_mean_risk_comes_to_its_target():
 
 
 def test_its_error_is_estimated():
-    """The recorded error is above that to a finer solution, and small."""
+    """The recorded error is at least the difference to a more accurate solution, and small."""
     runs = [
         simulate(SQUARE, "ode", times=[1.0], seeds=[0], initial=ONE, options=FINITE | one)
         for one in ({"rtol": 1e-4}, {})

@@ -1,4 +1,4 @@
-"""The published and analytic numbers that must come out: those of `data/reference`."""
+"""The published and analytic numbers of `data/reference` are reproduced."""
 
 import numpy as np
 import pytest
@@ -9,19 +9,19 @@ from sweeplib.problem import PROBLEM_FIELDS
 
 
 def published(name):
-    """The rows of a file, each with its problem and its other values."""
+    """Return the rows of a file, each with its problem and its other values."""
     rows = list(reference(name).rows())
     return [({key: row[key] for key in row if key in PROBLEM_FIELDS}, row) for row in rows]
 
 
 def problem_of(fields, **others):
-    """The problem of a row; what a file has as a float is a whole number, or true or false."""
+    """Return the problem of a row; floats of the file become whole numbers or truth values where fields need them."""
     kinds = {"p": int, "k": int, "d": int, "spherical": bool}
     return Problem(**{key: kinds.get(key, lambda value: value)(value) for key, value in (fields | others).items()})
 
 
 def test_saad_solla_risk_of_an_erf_committee():
-    """arXiv 2302.05882's setting; every printed digit, at time t = ν/d as γ = p."""
+    """The setting of arXiv 2302.05882: every printed digit, at time t = ν/d as γ = p."""
     stream = np.random.RandomState(0)
     W = stream.randn(8, 2000)
     W *= np.sqrt(2000) / np.linalg.norm(W, axis=1, keepdims=True)

@@ -28,7 +28,7 @@ def sample():
 
 
 def test_their_law_is_normal(sample):
-    """Kolmogorov-Smirnov over all 10^8."""
+    """Kolmogorov-Smirnov test of all 10^8 numbers."""
     below = special.ndtr(np.sort(sample))
     rank = np.arange(sample.size + 1) / sample.size
     distance = max((rank[1:] - below).max(), (below - rank[:-1]).max())
@@ -62,7 +62,7 @@ NEIGHBOURS = {
 @pytest.mark.parametrize("name", NEIGHBOURS)
 @pytest.mark.parametrize("power", [1, 2, 3])
 def test_neighbours_do_not_know_of_each_other(name, power):
-    """Correlations of x^power, 10^7 pairs at the same index in two streams, seeds or steps."""
+    """Return correlations of x^power between 10^7 pairs at the same index in two streams, seeds or steps."""
     sides = []
     for key, seed, shift in NEIGHBOURS[name]:
         side = np.empty((100, DRAWS))
@@ -75,7 +75,7 @@ def test_neighbours_do_not_know_of_each_other(name, power):
 
 @pytest.mark.parametrize("lag", [1, 2, DRAWS // 4, DRAWS // 2])
 def test_neighbours_within_a_step_do_not_know_of_each_other(sample, lag):
-    """Lags that join the four numbers of a block among them: of the numbers and of their squares."""
+    """Correlations at lags within a block of four numbers: of the numbers and of their squares."""
     rows = sample[: 100 * DRAWS].reshape(100, DRAWS)
     for part in (rows, rows**2):
         z = np.corrcoef(part[:, lag:].ravel(), part[:, :-lag].ravel())[0, 1] * np.sqrt(part[:, lag:].size)

@@ -62,7 +62,7 @@ def test_multipliers_of_short_steps_have_the_covariance_and_become_symmetric(ste
 
 
 class Alike:
-    """The starts of replicas that all start from the same overlaps."""
+    """Return the starts of replicas that all have the same overlaps."""
 
     def __init__(self, start):
         self._start = start
@@ -75,7 +75,7 @@ class Alike:
 
 
 def first_steps(problem, dynamics, start, count):
-    """The changes (count, entries) of M and Q in one step from `start`, over γ/(pd)."""
+    """Return the changes (count, entries) of M and Q in one step from `start`, over γ/(pd)."""
     case = Case(problem, dynamics, 0, Recording((problem.step_time(),)))
     one = replicas_of([case], start)
     many = {f.name: getattr(one, f.name) for f in fields(one) if f.name != "thresholds"}
@@ -88,7 +88,7 @@ def first_steps(problem, dynamics, start, count):
 
 
 def limit(problem, start):
-    """The change of M and Q over γ/(pd) as d → ∞: the ODE's right-hand side."""
+    """Return the change of M and Q over γ/(pd) as d → ∞: the ODE's right-hand side."""
     p, k = start.M.shape
     pair = expectations(problem.activation, problem.teacher)
     drifts = pair.drifts_of(System(start.Q, start.M, start.P, np.ones(p), np.ones(k), problem.Delta, 1.0))
@@ -114,9 +114,9 @@ MEANS = {
 
 @pytest.mark.parametrize("name", MEANS)
 def test_the_mean_of_a_step_is_that_of_the_chain(name):
-    """400,000 steps of each: no mean is off by 4.5 standard errors (16 of them: one false alarm in 10⁴ changes).
+    """400,000 steps of each: no mean differs by 4.5 standard errors (16 of them: one false alarm in 10⁴ changes).
 
-    That of the chain is off its limit by more than 5: the terms of order 1/d are there to be seen.
+    The mean of the chain differs from its limit by more than 5: the terms of order 1/d are visible.
     """
     problem, start = MEANS[name]
     ours, chain = (first_steps(problem, dynamics, start, 400_000) for dynamics in ("sde", "sgd_chain"))
@@ -128,10 +128,10 @@ def test_the_mean_of_a_step_is_that_of_the_chain(name):
 
 
 def law(problem, dynamics, seeds, until, thresholds, **options):
-    """What is compared of each run: overlaps, second layer and risk in the end, and exit steps.
+    """Return the compared quantities of each run: overlaps, second layer and risk at the end, and exit steps.
 
-    Exits that did not come, and the ends of runs that diverged, count as late. Exit steps have a uniform number added:
-    without ties p-values are uniform.
+    Missing exits, and the ends of runs that diverged, count as late. A uniform number is added to exit steps: without
+    ties p-values are uniform.
     """
     shown = ("overlap_M", "overlap_Q", "second_layer", "risk")
     recorded = {"observables": shown, "thresholds": thresholds, "root_seed": 5, "options": options}
@@ -142,7 +142,7 @@ def law(problem, dynamics, seeds, until, thresholds, **options):
 
 
 def p_values(problem, until, thresholds, count, **options):
-    """Of all columns that vary, the same number of runs of each."""
+    """Return the same number of runs of each dynamics, of all columns that vary."""
     ours = law(problem, "sde", range(count), until, thresholds, **options)
     chain = law(problem, "sgd_chain", range(count, 2 * count), until, thresholds)
     pairs = [(x, y) for x, y in zip(ours, chain, strict=True) if np.ptp(y) > 1e-9]
@@ -150,7 +150,7 @@ def p_values(problem, until, thresholds, count, **options):
 
 
 def committee(activation, teacher, gamma, p, d, spherical):
-    """γ/p as given, from one overlap."""
+    """Return a problem with this γ/p and one start overlap."""
     pair = {"activation": activation, "teacher_activation": teacher}
     return Problem(gamma=gamma * p, p=p, k=1, d=d, Delta=0.5, spherical=spherical, m0=0.2, **pair)
 
@@ -238,7 +238,7 @@ def test_no_path_leaves_the_covariances(activation, spherical):
 
 
 def test_without_label_noise_no_run_stays_at_the_teacher():
-    """Where the noise vanishes with the risk, runs reflected at Ω ≥ 0 go on as SGD's do: no risk is 0."""
+    """Where the noise vanishes with the risk, runs reflected at Ω ≥ 0 continue as those of SGD: no risk is 0."""
     problem = Problem(gamma=0.08, p=1, k=1, d=30, Delta=0.0, activation="square", spherical=True, m0=0.3)
     common = {"times": [4.0], "observables": ("risk",)}
     ours, chain = (

@@ -1,6 +1,6 @@
-"""SGD follows its ODE up to fluctuations of order √(γ/(pd)) (arXiv 2302.05882, theorem 3.1), no closer and no farther.
+"""SGD follows its ODE up to fluctuations of order √(γ/(pd)) (arXiv 2302.05882, theorem 3.1).
 
-Paired starts: SGD and the ODE of one seed begin at the same overlaps.
+Starts are paired: SGD and the ODE of one seed have the same initial overlaps.
 """
 
 import dataclasses
@@ -16,7 +16,7 @@ COMMITTEE = Problem(gamma=0.1, p=2, k=2, d=400, Delta=0.1, activation="erf")
 
 
 def sup_deviations(problem, seeds):
-    """‖Ω^ν − Ω(νδt)‖∞ over the times, for each seed."""
+    """Return ‖Ω^ν − Ω(νδt)‖∞ over the times, for each seed."""
     sgd, ode = (
         simulate(problem, dynamics, times=TIMES, seeds=seeds, observables=OVERLAPS) for dynamics in ("sgd", "ode")
     )
@@ -27,7 +27,7 @@ def sup_deviations(problem, seeds):
 
 
 def exponent(problems, scales):
-    """The slope of log E sup-deviation against log scale, and its standard error, from 24 seeds a problem."""
+    """Return the slope of log E sup-deviation against log scale, and its standard error, from 24 seeds per problem."""
     samples = [sup_deviations(problem, range(24)) for problem in problems]
     means = np.array([sample.mean() for sample in samples])
     errors = np.array([sample.std(ddof=1) / np.sqrt(24) for sample in samples]) / means
@@ -40,7 +40,7 @@ def exponent(problems, scales):
     ("axis", "values"), [("d", (100, 400, 1600)), ("gamma", (0.025, 0.1, 0.4))], ids=["in d", "in gamma"]
 )
 def test_deviations_scale_as_the_root_of_the_step(axis, values):
-    """Exponent of γ/(pd) within .5 ± .08; its own error is some .03."""
+    """The exponent of γ/(pd) is within .5 ± .08; its standard error is about .03."""
     problems = [dataclasses.replace(COMMITTEE, **{axis: value}) for value in values]
     slope, error = exponent(problems, [problem.step_time() for problem in problems])
     assert abs(slope - 0.5) < 0.08

@@ -1,4 +1,4 @@
-"""What a plan says of its costs: data, made of what was measured."""
+"""Advice of a plan about its costs, made from the measurements."""
 
 from collections.abc import Mapping
 from dataclasses import replace
@@ -20,14 +20,14 @@ from tests.in_process import InProcess
 
 
 class Measured(Calibration):
-    """A calibration whose costs are given, by the dynamics and its options."""
+    """A calibration with given costs, by dynamics and options."""
 
     def __init__(self, costs: Mapping[object, float | Exception]) -> None:
         super().__init__()
         self.given = costs
 
     def compile(self, pilot: Pilot) -> None:
-        """Nothing to compile."""
+        """Do nothing."""
 
     def cost(self, pilot: Pilot, seconds: float) -> float:
         cost = self.given[pilot.dynamics, pilot.cases[0].options]
@@ -46,7 +46,7 @@ def said(
     todo: int = 1000,
     **changes: object,
 ) -> list[Advice]:
-    """The advice on dynamics that take so many seconds a case."""
+    """Return the advice for dynamics that take these seconds per case."""
     problem = Problem(**{"gamma": 0.1, "p": 1, "k": 1, "d": 300, "Delta": 0.0, "activation": "erf", **changes})
     parts, pilots = {}, {}
     for name, cost in seconds.items():
@@ -87,7 +87,7 @@ def test_a_looser_tolerance_is_told_of_where_an_ode_dominates() -> None:
 
 
 def test_the_chain_is_told_of_where_means_at_finite_d_dominate() -> None:
-    """They take seconds a run where p + k is beyond 4, relu sooner; without them the ODE is cheaper than the chain."""
+    """Such runs take seconds if p + k exceeds 4, for relu earlier; otherwise the ODE is cheaper than the chain."""
     loose = ("ode", (("finite_d", True), ("rtol", 1e-6)))
     [found] = said({"ode": 24.0}, {CHAIN: 0.1, loose: 20.0}, (("finite_d", True),), p=6, k=2)
     assert found.text == (
@@ -119,7 +119,7 @@ def test_an_alternative_is_a_case_that_runs(alternative: module.Alternative) -> 
 
 
 def test_a_plan_measures_what_it_advises(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """The SDE beside the chain at p = 1, where nothing but measuring tells how much the chain is cheaper."""
+    """The SDE and the chain at p = 1, where only a measurement shows how much cheaper the chain is."""
     monkeypatch.setattr(module, "ADVISED_SECONDS", 0.0)
     monkeypatch.setattr(module, "LEAST_FACTOR", 1.1)
     fixed = {"p": 1, "k": 1, "gamma": 0.05, "Delta": 0.0, "activation": "square", "spherical": True}

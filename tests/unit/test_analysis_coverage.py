@@ -1,8 +1,8 @@
-"""How often intervals of fits hold the truth, where points lie on the law and where they scatter around it by 10 %.
+"""The coverage of intervals of fits, for points on the law and points that scatter around it by 10 %.
 
-Truth is the law around which the points lie: each point's mean is off it by its own factor exp(τ g), g ~ N(0, 1), τ the
-misfit; the seeds scatter around that. Experiments lie along one axis of a dataset, so that one call of an analysis
-does them all.
+The truth is the law around which the points lie: each point's mean deviates from it by a factor exp(τ g), g ~ N(0, 1),
+with the misfit τ; the seeds scatter around that. Experiments lie along one axis of a dataset, so that one call of an
+analysis covers all of them.
 """
 
 import numpy as np
@@ -26,7 +26,7 @@ TRUTH = {"coupling": 0.5, "gamma": 0.5, "d": -0.5, "p": -0.5}
 
 
 def factors(ds: xr.Dataset, dims: tuple[str, ...], misfit: float, random_seed: int) -> xr.DataArray:
-    """The factor of each point by which it lies off its law."""
+    """Return the factor by which each point deviates from its law."""
     noise = np.random.default_rng(1000 + random_seed).standard_normal([ds.sizes[dim] for dim in dims])
     return xr.DataArray(np.exp(misfit * noise), dims=dims)
 
@@ -34,9 +34,9 @@ def factors(ds: xr.Dataset, dims: tuple[str, ...], misfit: float, random_seed: i
 def deviations(
     points, *, seeds: int, misfit: float, shared: float, noise, experiments: int, random_seed=0
 ) -> xr.Dataset:
-    """Runs whose largest deviation from the ODE is √(γ/(pd)) but for misfit and log-normal noise.
+    """Return runs whose largest deviation from the ODE is √(γ/(pd)) times misfit and log-normal noise.
 
-    A part of the latter is `shared` by the runs of a seed at all points.
+    A part of the noise is `shared` by the runs of a seed at all points.
     """
     rng = np.random.default_rng(random_seed)
     axes = {
@@ -57,7 +57,7 @@ def deviations(
 
 
 def covered_powers(points, resamples=500, **options) -> dict[str, float]:
-    """The coverage of the exponents of `deviation_scaling`, by variable."""
+    """Return the coverage of the exponents of `deviation_scaling`, by variable."""
     found = analysis.deviation_scaling(deviations(points, **options), resamples=resamples).squeeze("dynamics")
     held = {
         name: (found.risk_exponent_low <= truth) & (truth <= found.risk_exponent_high) for name, truth in TRUTH.items()
@@ -67,7 +67,7 @@ def covered_powers(points, resamples=500, **options) -> dict[str, float]:
 
 
 def covered_growth(*, seeds: int, misfit: float, experiments: int, d, random_seed=0) -> float:
-    """The coverage of the exponent of n ∝ d² by `sample_complexity`."""
+    """Return the coverage of the exponent of n ∝ d² by `sample_complexity`."""
     ds = exits(3, 0.0, 0.05, d=d, seeds=seeds * experiments, random_seed=random_seed).isel(gamma_ratio=0, Delta=0)
     ds = ds.coarsen(seed=seeds).construct(seed=("experiment", "seed"))
     off = factors(ds, ("experiment", "d"), misfit, random_seed)
@@ -78,7 +78,7 @@ def covered_growth(*, seeds: int, misfit: float, experiments: int, d, random_see
 
 
 def covered_regimes(*, seeds: int, misfit: float, experiments: int, d, random_seed=0) -> dict[str, float]:
-    """The coverage of the exponents that `regimes` tells δ = ½ from."""
+    """Return the coverage of the exponents with which `regimes` classifies δ = ½."""
     parts = [
         regime_dataset([0.5], (0.0,), d, seeds=seeds, random_seed=random_seed + number) for number in range(experiments)
     ]
@@ -102,7 +102,7 @@ def covered_regimes(*, seeds: int, misfit: float, experiments: int, d, random_se
 
 
 def optima(*, seeds: int, misfit: float, experiments: int, rates: int, random_seed=0) -> xr.Dataset:
-    """Scans of the learning rate at d = 30 000, each rate's steps off their law by the misfit."""
+    """Return scans of the learning rate at d = 30 000, with steps that deviate from their law by the misfit."""
     ratios = np.linspace(0.4, 1.6, rates)
     ds = sweep_dataset(
         ratios=ratios, d=[30_000], Delta=np.arange(experiments) * 1e-9, seeds=seeds, dynamics=["sgd_chain"],
@@ -118,14 +118,14 @@ def optima(*, seeds: int, misfit: float, experiments: int, rates: int, random_se
 
 
 def covered_optima(**options) -> float:
-    """The coverage of the optimum by `optimal_learning_rate`."""
+    """Return the coverage of the optimum by `optimal_learning_rate`."""
     found = analysis.optimal_learning_rate(optima(**options), resamples=400).squeeze()
     truth = true_optimum(30_000, 0.0)
     return float(((found.gamma_opt_low <= truth) & (truth <= found.gamma_opt_high)).mean())
 
 
 def covered_gains(*, misfit: float, random_seed=0, **options) -> float:
-    """The coverage of a gain of 3 by `overparametrisation_gain`."""
+    """Return the coverage of a gain of 3 by `overparametrisation_gain`."""
     narrow, wide = (optima(misfit=misfit, random_seed=random_seed + number, **options) for number in (0, 1))
     wide["exit_steps"], wide["end_steps"] = wide.exit_steps / 3.0, wide.end_steps / 3.0
     ds = xr.concat([narrow.assign_coords(p=1), wide.assign_coords(p=4)], "p", coords=["p"], combine_attrs="override")
@@ -171,7 +171,7 @@ def test_intervals_of_exponents_of_regimes_cover():
 @pytest.mark.timeout(3600)
 @pytest.mark.parametrize("misfit", [0.0, 0.03, 0.1, 0.3])
 def test_intervals_cover_whatever_the_misfit(misfit):
-    """4000 experiments each, coverage known to .0034: 92.5 to 98.5 %, or as is said."""
+    """4000 experiments each, coverage known to .0034: 92.5 to 98.5 %, unless stated otherwise."""
     uneven = {"seeds": 32, "noise": xr.DataArray([0.1, 0.2, 0.4], dims="d"), "shared": 0.0}
     for options in (*SEEDS.values(), {"seeds": 64, "noise": 0.3, "shared": 0.0}):
         for name, points in POINTS.items():

@@ -1,4 +1,4 @@
-"""Deviations from the ODE: exact on differences that are known, and power laws found with intervals that cover."""
+"""Deviations from the ODE: exact for known differences; power laws with intervals that cover."""
 
 import numpy as np
 import pytest
@@ -17,7 +17,7 @@ TIMES = np.linspace(0.0, 2.0, 5)
 
 
 def runs(risk, status=None, **others) -> xr.Dataset:
-    """A dataset of an ODE and SGD with these risks (dynamics, seed, time)."""
+    """Return a dataset of an ODE and SGD with these risks (dynamics, seed, time)."""
     risk = np.asarray(risk, dtype=float)
     dims = ("dynamics", "seed", "time")
     labels = {"long_name": "population risk", "units": "1", "symbol": r"\mathcal{R}"}
@@ -45,7 +45,7 @@ def test_rounding_is_no_deviation():
 
 
 def test_pairs_need_both_runs_and_count_as_far_as_both_went():
-    """A run that stopped at its exit, one that diverged, one without its ODE: the first counts, the others are lost."""
+    """A run stopped at its exit, one diverged, one without its ODE: the first counts, the others are lost."""
     risk = np.ones((2, 3, 4))
     risk[1] = [[1, 1.1, 1.2, np.nan], [1, 1, 5, np.nan], [1, 9, 9, 9]]
     ds = runs(risk, status=[[1, 1, 3], [1, 2, 1]])
@@ -94,7 +94,7 @@ def test_overlaps_deviate_by_their_largest_entry():
 
 
 def test_overlaps_of_all_shapes_are_read_together(tmp_path):
-    """p = 1 and p = 2 in groups of their own: entries beyond p are NaN, and no deviation."""
+    """p = 1 and p = 2 are in separate groups: entries beyond p are NaN, and no deviation."""
     labels = {"long_name": "student-student overlap", "units": "1", "symbol": "Q"}
     dims = ("dynamics", "p", "seed", "time", "student", "student_2")
     whole = runs(np.ones((2, 3, 2))).expand_dims(p=[1, 2]).assign_coords(k=1)
@@ -120,7 +120,7 @@ def write(writer: GroupWriter, ds: xr.Dataset) -> None:
 
 
 def scaling_dataset(exponents, seeds=64, noise=0.3, **axes) -> xr.Dataset:
-    """Runs whose largest deviations are γ^a d^b p^c times log-normal noise."""
+    """Return runs whose largest deviations are γ^a d^b p^c times log-normal noise."""
     rng = np.random.default_rng(1)
     axes = {"gamma": [0.05, 0.1, 0.2], "d": [100, 400, 1600], "p": [1]} | axes
     arrays = {name: xr.DataArray(values, dims=name) for name, values in axes.items()}
@@ -154,7 +154,7 @@ def test_what_does_not_vary_has_no_exponent():
 
 
 def test_learning_rates_tied_to_the_dimension_leave_one_exponent():
-    """γ = 10/d: the coupling's exponent is told, those of γ and d are not."""
+    """γ = 10/d: the exponent of the coupling is determined, those of γ and d are not."""
     ds = scaling_dataset({"d": -1.0}, gamma=[1.0]).squeeze("gamma", drop=True)
     ds = ds.assign_coords(gamma=10.0 / ds.d)
     found = scaling(ds, resamples=100).squeeze()

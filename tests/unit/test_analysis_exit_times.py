@@ -1,4 +1,4 @@
-"""Exit times over the seeds: what each kind of run counts for."""
+"""Exit times over the seeds: the contribution of each kind of run."""
 
 import numpy as np
 import pytest
@@ -14,7 +14,7 @@ OK, DIVERGED, FAILED, KILLED, TIMEOUT, MISSING = 1, 2, 3, 4, 5, 0
 
 
 def one_cell(exits: list[float], ends: list[float], status: list[int], **options: float) -> xr.Dataset:
-    """The statistics of one cell with these runs."""
+    """Return the statistics of one cell with these runs."""
     ds = sweep_dataset(ratios=[1.0], d=[300], Delta=[0.0], seeds=len(exits), dynamics=["sgd_chain"])
     shape = ds["exit_steps"].shape
     ds["exit_steps"] = ds["exit_steps"].copy(data=np.reshape(exits, shape))
@@ -54,7 +54,7 @@ def test_the_mean_under_unequal_censoring_is_the_area_under_the_kaplan_meier_cur
 
 
 def test_diverged_runs_never_exit():
-    """Censored at its divergence, the early diverged run would leave a median of 20 out of three exits."""
+    """Censoring at the divergence would give a median of 20 from three exits."""
     found = one_cell(
         [10.0, 20.0, 30.0, np.nan, np.nan, np.nan, np.nan], [30.0] * 3 + [1.0] * 4, [OK] * 3 + [DIVERGED] * 4
     )
@@ -71,7 +71,7 @@ def test_a_run_that_exited_and_then_diverged_has_exited():
 
 
 def test_a_run_that_timed_out_is_censored_where_it_came():
-    """Dropped, it would leave a mean of 20 and no word of it."""
+    """Dropping the run would give a mean of 20 without a warning."""
     found = one_cell([10.0, 30.0, np.nan, np.nan], [50.0, 50.0, 50.0, 50.0], [OK, OK, TIMEOUT, TIMEOUT])
     assert found.restricted
     assert found.seeds_censored == found.seeds_timeout == 2

@@ -1,4 +1,4 @@
-"""The fields of the problem, which a dataset has as coordinates or, where they are constant, as attributes."""
+"""Fields of the problem in a dataset: coordinates, or attributes if they are constant."""
 
 import numpy as np
 import pytest
@@ -15,7 +15,7 @@ from tests.datasets import sweep_dataset, with_constants_as_attributes
 
 @pytest.fixture(scope="module")
 def layouts() -> tuple[xr.Dataset, xr.Dataset]:
-    """One dataset with its constant fields as coordinates, and as attributes."""
+    """Return one dataset with its constant fields as coordinates, and as attributes."""
     ds = sweep_dataset(seeds=8, Delta=[1.0]).squeeze("Delta")
     return with_constants(ds), with_constants_as_attributes(ds)
 

@@ -13,14 +13,14 @@ DESIGN = np.vstack([X, np.ones(9)]).T
 
 
 def points(errors, scatter, seed=0, resamples=4000):
-    """Points 2x + 1, their errors with resamples of them, and their scatter."""
+    """Return points 2x + 1, their errors with resamples, and their scatter."""
     rng = np.random.default_rng(seed)
     values = 2.0 * X + 1.0 + errors * rng.standard_normal(9) + scatter * rng.standard_normal(9)
     return values, errors * rng.standard_normal((resamples, 9))
 
 
 def test_with_large_scatter_it_is_plain_regression():
-    """Its interval is that of scipy's least squares with Student's t, to the 3 % of 4000 resamples."""
+    """The interval is that of scipy's least squares with Student's t, to the 3 % of 4000 resamples."""
     values, shifts = points(0.01, 1.0)
     fit, plain = line_fit(values, shifts, 1e6, DESIGN, np.random.default_rng(1), 0.95), linregress(X, values)
     low, high = fit.interval(0.95)[:, 0]
@@ -30,7 +30,7 @@ def test_with_large_scatter_it_is_plain_regression():
 
 
 def test_without_scatter_it_is_weighted_regression():
-    """The errors of numpy's weighted fit, whose covariance is not scaled."""
+    """The errors are those of numpy's weighted fit with unscaled covariance."""
     errors = np.linspace(0.05, 0.5, 9)
     values, shifts = points(errors, 0.0, seed=0)
     fit = line_fit(values, shifts, 1e6, DESIGN, np.random.default_rng(1), 0.95)
@@ -54,7 +54,7 @@ def test_the_scatter_makes_the_residuals_what_they_are_expected_to_be():
 
 
 def test_errors_that_all_points_share_are_no_scatter():
-    """A shift of all points by 1, known as such, leaves residuals to be explained that its size alone would hide."""
+    """A common shift of all points by 1, known as such, does not hide residuals that need an explanation."""
     errors = np.full(9, 0.05)
     values, _ = points(errors, 0.3)
     covariance = np.diag(errors**2) + 1.0

@@ -1,4 +1,4 @@
-"""Agreement in law: p-values uniform where laws agree, small where not, censoring and pairing respected."""
+"""Agreement in law: p-values are uniform if laws agree, small if not; censoring and pairing are respected."""
 
 import numpy as np
 import pytest
@@ -16,7 +16,7 @@ LABELS = {"long_name": "population risk", "units": "1", "symbol": r"\mathcal{R}"
 
 
 def runs(values) -> xr.Dataset:
-    """A dataset of the chain and the SDE with these risks (dynamics, seed, time)."""
+    """Return a dataset of the chain and the SDE with these risks (dynamics, seed, time)."""
     variables = {"risk": (DIMS, values, LABELS), "status": (DIMS[:2], np.ones(values.shape[:2], np.uint8), FLAGS)}
     coords = {"dynamics": ["sgd_chain", "sde"], "seed": np.arange(values.shape[1]), "time": np.arange(values.shape[2])}
     return xr.Dataset(variables, coords)
@@ -82,7 +82,7 @@ def test_a_common_start_agrees_up_to_rounding():
 
 
 def test_exits_are_compared_until_both_were_observed():
-    """The chain is observed to 50 steps: what the other does later makes no difference."""
+    """The chain is observed to 50 steps: later exits of the other dynamics do not matter."""
     ds = sweep_dataset(ratios=[1.0], d=[300], Delta=[0.0], seeds=40, dynamics=["sgd_chain", "sgd"])
     steps = np.arange(1.0, 41.0)
     late = np.where(steps > 20, steps + 1e4, steps)

@@ -1,4 +1,4 @@
-"""Which limit describes SGD: the simplest whose bias its runs hide, and none where they scatter too much."""
+"""Which limit describes SGD: the simplest whose bias is hidden by the runs' scatter, none if they scatter too much."""
 
 import numpy as np
 import pytest
@@ -12,7 +12,7 @@ analysis = ANALYSES["limits"]
 
 
 def runs(flow_bias: float, ode_bias: float, spread: float, *, seeds: int = 64, random_seed: int = 0) -> xr.Dataset:
-    """A risk that falls by .2; SGD has this spread, gradient flow and the ODE are off by these biases."""
+    """Return a risk that falls by .2; SGD has this spread, gradient flow and the ODE these biases."""
     noise = spread * np.random.default_rng(random_seed).standard_normal((seeds, 1))
     time = np.array([0.0, 0.5, 1.0])
     sgd = 0.3 - 0.2 * time + noise * time

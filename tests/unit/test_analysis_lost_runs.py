@@ -1,4 +1,4 @@
-"""Runs that time out, diverge, fail or are killed: no statistic is that of the runs that are left, without a word."""
+"""Runs that time out, diverge, fail or are killed: no statistic silently becomes that of the remaining runs."""
 
 import numpy as np
 import pytest
@@ -25,7 +25,7 @@ def optimum(ds: xr.Dataset) -> xr.Dataset:
 
 
 def test_runs_that_time_out_do_not_move_the_optimum(scan):
-    """Half of the runs cannot take the steps they need. Without them the optimum would be 1.60/12, of fast runs."""
+    """Half of the runs are cut off before their exit. Without them the optimum would be 1.60/12, that of fast runs."""
     whole, cut = optimum(scan), optimum(timed_out(scan, float(scan.exit_steps.median())))
     assert 12 * whole.gamma_opt == pytest.approx(1.10, abs=0.05)
     assert np.isnan(cut.gamma_opt)
@@ -34,14 +34,14 @@ def test_runs_that_time_out_do_not_move_the_optimum(scan):
 
 
 def test_learning_rates_whose_runs_time_out_are_left_out_of_the_optimum(scan):
-    """At a limit that 1.5 % of all runs exceed, the outer rates lose too many."""
+    """At a limit that 1.5 % of all runs exceed, the outer rates lose too many runs."""
     whole, cut = optimum(scan), optimum(timed_out(scan, float(scan.exit_steps.quantile(0.985))))
     assert 0 < cut.gammas_censored == 13 - cut.gammas_used
     assert whole.gamma_opt_low < cut.gamma_opt < whole.gamma_opt_high
 
 
 def test_an_early_time_limit_of_one_run_does_not_restrict_the_others(scan):
-    """One run in 128 is cut off at once, at each learning rate: it says nothing, and takes nothing from the others."""
+    """One run in 128 is cut off at once, at each learning rate: it gives no information and changes no other run."""
     cut = scan.seed == 7
     early = with_outcome(scan, "timeout", cut.broadcast_like(scan.status))
     early["exit_steps"] = early.exit_steps.where(~cut)
@@ -71,7 +71,7 @@ def test_the_gain_does_without_learning_rates_of_which_little_is_known(scan):
 
 
 def test_distributions_are_those_of_all_runs(scan):
-    """The curve ends at the fraction that the time limit leaves, not at zero."""
+    """The curve ends at the fraction left by the time limit, not at zero."""
     steps = float(scan.exit_steps.median())
     where = {"gamma_ratio": 0.8}
     cut = timed_out(scan, steps)
@@ -102,9 +102,9 @@ def test_dimensions_whose_runs_time_out_are_left_out_of_the_sample_complexity():
 
 
 def test_exits_agree_in_law_whatever_the_time_limits():
-    """Exits of one law, the chain's cut off at the median: p-values of shared runs would be 1e-10 without the cut ones.
+    """Exits of one distribution, the chain's cut off at the median: without the cut runs p-values would be 1e-10.
 
-    2·64 runs, 40 scans of 8 rates: fewer than 5 of the 320 p-values below .001 but once in 10⁵.
+    2·64 runs, 40 scans of 8 rates: fewer than 5 of the 320 p-values are below .001, except once in 10⁵.
     """
     ds = sweep_dataset(ratios=np.linspace(0.4, 1.2, 8), d=[3000], Delta=np.zeros(40), seeds=128, dynamics=["sgd_chain"])
     chain = timed_out(ds, float(ds.exit_steps.median()))
@@ -119,7 +119,7 @@ def test_exits_agree_in_law_whatever_the_time_limits():
 
 
 def stopped(ds: xr.Dataset, outcome: str, fraction: float) -> xr.Dataset:
-    """The dataset, of whose stochastic runs the fraction with the largest risk at the end has no value after half."""
+    """Return the dataset without values after half time for the fraction of stochastic runs of largest final risk."""
     last = ds.risk.isel(time=-1)
     gone = (last > last.quantile(1 - fraction, "seed")) & ds.dynamics.isin(["sgd", "sgd_chain"])
     late = ds.time > ds.time.mean()
@@ -143,7 +143,7 @@ def test_the_floor_of_runs_that_are_left_is_no_floor(outcome):
 
 @pytest.mark.parametrize("outcome", OUTCOMES)
 def test_deviations_of_runs_that_are_left_are_no_deviations(outcome):
-    """Until runs are lost the mean is that of all; the largest deviation of a run needs all of it."""
+    """Before runs are lost the mean is that of all runs; the largest deviation of a run needs all its times."""
     ds = scaling_dataset({"gamma": 0.5, "d": -0.5}, seeds=20)
     whole, found = analysis.deviation(ds), analysis.deviation(stopped(ds, outcome, 0.2))
     expected = [False, True] if outcome != "failed" else [True, True]
@@ -187,7 +187,7 @@ def test_a_limit_that_lost_runs_leave_undecided_is_drawn_open():
 
 @pytest.mark.parametrize("outcome", OUTCOMES)
 def test_regimes_are_told_from_dimensions_without_lost_runs(outcome):
-    """Without the 3 of 16 runs that noise takes farthest the noise would seem to weigh less."""
+    """Without the 3 of 16 runs with the most noise, the weight of the noise would be underestimated."""
     ds = regime_dataset([-0.25], (0.0,))
     found = analysis.regimes(stopped(ds, outcome, 0.2).where(ds.d > 300, ds)).squeeze()
     assert found.noise_weight.isnull().values.tolist() == [False] * 2 + [True] * 4

@@ -1,4 +1,4 @@
-"""The optimal learning rate: exact where the fit is, unbiased and covering on synthetic exits, honest at edges."""
+"""The optimal learning rate: exact if the fit is, unbiased and covering on synthetic exits, marked at edges."""
 
 import numpy as np
 import pytest
@@ -17,7 +17,7 @@ analysis = ANALYSES["optimal_learning_rate"]
 
 
 def true_optimum(d: float, Delta: float) -> float:
-    """The minimum of the mean exit steps of the law of `sweep_dataset`, by quadrature over χ²_1."""
+    """Return the minimum of the mean exit steps of the law of `sweep_dataset`, by quadrature over χ²_1."""
     mu = chi2.ppf((np.arange(4000) + 0.5) / 4000, 1)
 
     def steps(gamma: float) -> float:
@@ -64,7 +64,7 @@ def test_the_ode_has_its_optimum_where_theory_says():
 
 
 def test_pairing_narrows_the_interval():
-    """The starts are shared along γ, as with pair_by: the resampling must see it (widths differ by a third)."""
+    """The starts are shared along γ, as with pair_by: the resampling must account for it (widths differ by a third)."""
     widths = []
     for paired in (False, True):
         ds = sweep_dataset(
@@ -88,7 +88,7 @@ def test_a_scan_around_the_optimum_is_not_flagged():
 
 
 def test_censored_learning_rates_are_left_out():
-    """The slowest rates, at both ends of the scan, do not exit in time; what is left tells the same optimum."""
+    """The slowest rates, at both ends of the scan, do not exit in time; the others give the same optimum."""
     options = {"ratios": RATIOS, "d": [3000], "Delta": [0.0], "seeds": 64, "dynamics": ["ode"]}
     datasets = (sweep_dataset(**options, horizon=horizon) for horizon in (np.inf, 3.0))
     whole, cut = (analysis(ds, resamples=300).squeeze() for ds in datasets)

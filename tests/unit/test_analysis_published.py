@@ -1,4 +1,4 @@
-"""The gain of overparametrisation, the floor of the risk and the law of exit times, where the truth is known."""
+"""The gain of overparametrisation, the risk floor and the law of exit times, for known truths."""
 
 import numpy as np
 import pytest
@@ -18,7 +18,7 @@ RATIOS = np.linspace(0.4, 1.6, 8)
 
 
 def two_widths(factor, seeds=64):
-    """Students of 1 and of 4 units, the latter `factor` times as fast; independent runs of the same law."""
+    """Return students of 1 and of 4 units, the latter `factor` times as fast; independent runs of the same law."""
     kinds = {"ratios": RATIOS, "d": [3000], "Delta": [0.0], "dynamics": ["sgd_chain"], "seeds": seeds}
     narrow, wide = (sweep_dataset(random_seed=number, **kinds) for number in (3, 4))
     wide["exit_steps"], wide["end_steps"] = wide.exit_steps / factor, wide.end_steps / factor
@@ -43,7 +43,7 @@ def test_gain_without_a_single_unit_is_refused():
 
 
 def test_gain_of_theory_tends_to_its_limit():
-    """Its finite-d forms approach it as 1/log d: within 3 % at T d = 10^40."""
+    """Its finite-d forms approach the limit as 1/log d: within 3 % at T d = 10^40."""
     p, d, Delta, T = (xr.DataArray(value) for value in (4.0, 1e42, 0.5, 0.01))
     limit = float(theory.overparametrisation_gain(4.0, 0.5))
     for kind in ("quenched", "noise_corrected"):
@@ -72,7 +72,7 @@ def test_floor_that_is_not_reached_drifts():
 
 
 def test_floor_is_refused_where_runs_stopped_early():
-    """The mean of the others would be 1.5, that of all 8/3."""
+    """The mean of the remaining runs would be 1.5, that of all runs 8/3."""
     ds = stationary([1.0, 2.0, 5.0])
     ds["risk"] = ds.risk.where((ds.seed != 2) | (ds.time < 1.0))
     found, others = floor(ds).isel(dynamics=0), floor(ds, max_lost=0.5).isel(dynamics=0)
@@ -101,7 +101,7 @@ def test_quenched_law_has_the_quenched_mean(p):
 
 
 def test_noise_corrected_law_has_the_noise_corrected_mean_at_large_d():
-    """They differ by O(1/(T d)) of the time: the former knows that noise needs time to gather."""
+    """The two differ by O(1/(T d)) of the time: the former accounts for the time in which the noise accumulates."""
     mean = quad(lambda t: theory.noise_corrected_survival(t, 0.05, 1, 1e7, 0.0, 0.01), 0.0, 30.0, limit=400)[0]
     assert mean == pytest.approx(theory.noise_corrected_exit_time(0.05, 1, 1e7, 0.0, 0.01), rel=1e-3)
 

@@ -1,4 +1,4 @@
-"""Regimes: what is found where the scaling is known, how often it is wrong, and what cannot be told."""
+"""Regimes: results for known scalings, error rates, and undecidable cases."""
 
 import numpy as np
 import pytest
@@ -7,7 +7,7 @@ import xarray as xr
 from sweeplib.analysis import ANALYSES
 from sweeplib.analysis.bootstrap import resampled_counts
 from sweeplib.analysis.exponents import exponents, interval, means, spreads
-from sweeplib.analysis.regime_samples import of_sgd, regime_samples
+from sweeplib.analysis.regime_samples import regime_samples, sgd_values
 from sweeplib.analysis.regimes import probabilities
 from sweeplib.errors import InputError
 from sweeplib.theory.regimes import REGIMES
@@ -19,12 +19,12 @@ LINE = tuple(np.linspace(-1.0, 1.0, 13))
 
 
 def line(s) -> xr.Dataset:
-    """The regimes along κ = 0, at these values of δ = κ + δ."""
+    """Return the regimes along κ = 0, at these values of δ = κ + δ."""
     return analysis(regime_dataset(s, (0.0,), D, seeds=32)).squeeze("kappa")
 
 
 def experiments(s) -> list[str]:
-    """The regimes that 60 experiments at δ = κ + δ = s find."""
+    """Return the regimes that 60 experiments find at δ = κ + δ = s."""
     parts = [regime_dataset([s], (0.0,), D, seeds=32, random_seed=seed) for seed in range(60)]
     ds = xr.concat(parts, "experiment", combine_attrs="override", coords="minimal", compat="override")
     return names(analysis(ds, resamples=500).regime.values.ravel())
@@ -59,7 +59,7 @@ def test_false_alarms_at_a_boundary(s, theory):
 
 @pytest.mark.parametrize("s", [0.06, -0.06, -0.44])
 def test_at_the_resolution_itself_either_answer_is_rare(s):
-    """60 experiments where an exponent is just what counts as zero: each answer has 5 %, more than 9 once in 10³."""
+    """60 experiments at the limit of what counts as zero: each answer has 5 %, more than 9 once in 10³."""
     found = experiments(s)
     for name in REGIMES[1:]:
         assert found.count(name) <= 9
@@ -129,7 +129,7 @@ def test_sgd_is_the_weights_where_the_chain_was_not_run():
     chain = ds.sel(dynamics=["sgd_chain"])
     both = xr.concat([chain.where(chain.d > 200), chain.assign_coords(dynamics=["sgd"]) + 1.0], "dynamics").risk
     run = both.isel(time=-1).notnull()
-    found = of_sgd(both.isel(time=-1), run) - chain.risk.isel(time=-1, dynamics=0)
+    found = sgd_values(both.isel(time=-1), run) - chain.risk.isel(time=-1, dynamics=0)
     np.testing.assert_allclose(found.mean("seed").squeeze(), [1.0, 1.0, 0.0, 0.0, 0.0, 0.0, 0.0], atol=1e-12)
 
 

@@ -1,4 +1,4 @@
-"""Sample complexity: the exponent and the law of known growths, and what cannot be told."""
+"""Sample complexity: exponent and law of known growths, and undecidable cases."""
 
 import numpy as np
 import pytest
@@ -17,7 +17,7 @@ DIMENSIONS = [100, 300, 1000, 3000, 10_000, 30_000, 100_000]
 
 
 def exits(law: int, offset: float, amplitude: float, *, d=DIMENSIONS, seeds=64, random_seed=0) -> xr.Dataset:
-    """Runs whose mean exit steps are d (offset + amplitude g(d)), scattered by a third."""
+    """Return runs whose mean exit steps are d (offset + amplitude g(d)), with a scatter of a third."""
     ds = sweep_dataset(ratios=[1.0], d=d, Delta=[0.0], seeds=seeds, dynamics=["sgd_chain"])
     steps = ds.d * (offset + amplitude * xr.DataArray(growth(law, np.array(d, float)), dims="d"))
     rng = np.random.default_rng(random_seed)
@@ -29,7 +29,7 @@ def exits(law: int, offset: float, amplitude: float, *, d=DIMENSIONS, seeds=64, 
 
 @pytest.mark.parametrize(("law", "offset", "amplitude"), [(1, 7.0, 0.0), (2, -4.0, 1.5), (3, 2.0, 0.05)])
 def test_the_law_of_a_known_growth_is_found(law, offset, amplitude):
-    """Ten samples each: a constant is taken for a law of two parameters in 16 % of cases, in 6 or more once in 300."""
+    """Ten samples each: a constant is classified as a law of two parameters in 16 % of cases, 6 times once in 300."""
     found = [
         analysis(exits(law, offset, amplitude, random_seed=seed), resamples=20).squeeze().best_law for seed in range(10)
     ]
@@ -102,7 +102,7 @@ PAIRS = [
 
 @pytest.mark.parametrize(("student", "teacher", "expected"), PAIRS)
 def test_the_information_exponent_is_that_of_the_pair(student, teacher, expected):
-    """Not the teacher's alone: to h₂ + h₃ an odd student has 3, not 2, and to erf a cubic one 3, not 1."""
+    """The exponent is not the teacher's: for h₂ + h₃ an odd student has 3, not 2; for erf a cubic one has 3, not 1."""
     fields = {"activation": student} | ({"teacher_activation": teacher} if teacher else {})
     found = analysis(exits(2, 1.0, 1.0, d=DIMENSIONS[:3], seeds=4).assign_coords(fields), resamples=20)
     np.testing.assert_equal(found.information_exponent.item(), expected)
@@ -171,7 +171,7 @@ def test_a_law_is_expected_where_starts_widths_and_rates_scale(change, expected)
 
 @pytest.mark.parametrize("law", [4, 5, 6])
 def test_laws_of_high_information_exponents_are_found(law):
-    """Amplitudes such that both terms weigh alike at d = 1000; ten samples, as above."""
+    """Amplitudes with equal contributions of both terms at d = 1000; ten samples, as above."""
     teacher = {"activation": f"he{law}"}
     found = [
         analysis(exits(law, 5.0, 5.0 / 1000.0 ** (law - 2), random_seed=seed).assign_coords(teacher), resamples=20)
@@ -185,7 +185,7 @@ def test_laws_of_high_information_exponents_are_found(law):
 
 
 def test_points_that_fit_no_law_choose_none_for_sure():
-    """Of 100 scans with 20 % of scatter around a constant, the constant is chosen as often as by chance of 2 in χ²."""
+    """100 scans with 20 % scatter around a constant: the constant is chosen in most, and exponents cover 1."""
     rng, fields = np.random.default_rng(5), {"Delta": np.arange(100.0)}
     ds = exits(1, 7.0, 0.0).isel(Delta=0, drop=True).expand_dims(fields)
     scatter = xr.DataArray(np.exp(0.2 * rng.standard_normal((100, len(DIMENSIONS)))), dims=("Delta", "d"))

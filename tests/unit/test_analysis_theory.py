@@ -1,4 +1,4 @@
-"""Theory beside results: it stands where all of its hypotheses hold, and nowhere else."""
+"""Theory in results: it is given where all of its hypotheses hold, and nowhere else."""
 
 import numpy as np
 import pytest
@@ -62,7 +62,7 @@ def test_learning_rates_are_in_units_of_theory_where_it_stands(ds, fields, stand
 
 
 def test_exit_times_are_no_theory_where_the_students_align(ds):
-    """p = 2: from γ = p²/8 on, here at .8 and 1.2 times that."""
+    """p = 2: the formula holds below γ = p²/8, tested at .8 and 1.2 times that."""
     wide = ds.assign_coords(p=2, gamma=("gamma_ratio", np.linspace(0.8, 1.2, 8) * 0.5), Delta=[0.0])
     exits = {"exit_times": analysis.exit_times(wide), "optimal_learning_rate": analysis.optimal_learning_rate(wide)}
     drawn = INTERACTIVE["exit_steps"].labelled(wide, exits).exit_steps_theory.sel(dynamics="ode", d=3000)
@@ -74,7 +74,7 @@ def test_exit_times_are_no_theory_where_the_students_align(ds):
 
 
 def test_each_dynamics_has_its_own_theory(ds):
-    """SGD that with its noise, the ODE that without, gradient flow that of γ → 0, another one of one's own none."""
+    """SGD has the theory with noise, the ODE that without, gradient flow that of γ → 0, dynamics of plugins none."""
     names = ["sgd_chain", "ode", "gradient_flow"]
     runs = xr.concat([ds.sel(dynamics=name) for name in ("sgd_chain", "ode", "ode")], "dynamics")
     runs = runs.assign_coords(dynamics=names, Delta=ds.Delta, gamma=ds.gamma)

@@ -1,4 +1,4 @@
-"""A sweep whose runs may not take as long as they need: from its file to its analyses, beside runs without a limit."""
+"""A sweep whose runs have too short a time limit, from its file to its analyses, compared to runs without a limit."""
 
 from dataclasses import replace
 from itertools import count
@@ -34,7 +34,7 @@ OVER = 5
 
 @pytest.fixture(scope="module")
 def directory(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """The directory of the sweep; its clock counts how often it is looked at, so that the same runs are always over."""
+    """Return the directory of the sweep; its clock counts calls, so that always the same runs time out."""
     folder = tmp_path_factory.mktemp("limited")
     (folder / "limited.yaml").write_text(SWEEP)
     sweep = replace(load(folder / "limited.yaml"), cluster=InProcess(block_size=64))
@@ -51,7 +51,7 @@ def directory(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 @pytest.fixture(scope="module")
 def unlimited() -> xr.DataArray:
-    """The exits of the same runs, who may take as long as they need."""
+    """Return the exits of the same runs without a time limit."""
     options = {"times": np.linspace(0, 8, 9), "seeds": range(64), "thresholds": [0.5], "stop": "exit"}
     runs = [sweeplib.simulate(PROBLEM, name, **options) for name in ("sgd_chain", "sgd")]
     return xr.concat([run.exit_steps for run in runs], "dynamics").squeeze("threshold")
@@ -66,7 +66,7 @@ def result(directory: Path, name: str) -> xr.Dataset:
 
 
 def test_a_run_over_its_time_limit_is_censored_where_it_came(directory, unlimited):
-    """Every run that made its exit made it as without a limit; the others say until when they had not."""
+    """Every exit is that of the run without a limit; runs without an exit had none before their end."""
     ds = dataset(directory)
     over = (ds.status == OVER).values
     assert (over.sum(axis=1) > 8).all()
@@ -77,7 +77,7 @@ def test_a_run_over_its_time_limit_is_censored_where_it_came(directory, unlimite
 
 
 def test_means_count_the_runs_over_their_limit(directory, unlimited):
-    """The chain's are cut off together: its mean is that of min(exit, limit), of the exits of runs without a limit."""
+    """The chain's runs are cut off at one limit: their mean is that of min(exit, limit) of runs without a limit."""
     ds, found = dataset(directory), result(directory, "exit_times")
     over = ds.status == OVER
     assert found.restricted.all()

@@ -1,4 +1,4 @@
-"""The arc sine against NumPy's, and weighted sums of it."""
+"""The arc sine compared to NumPy's, and weighted sums of it."""
 
 import numpy as np
 import pytest
@@ -37,7 +37,7 @@ def test_a_weighted_sum_of_them(n):
 
 
 def test_added_to_an_array_each_is_as_if_alone():
-    """Rows of near numbers take the short way, mixed ones the long: to the bit the same."""
+    """Rows of small arguments use the short polynomial, mixed rows the long one: with the same bits."""
     stream = np.random.default_rng(3)
     near = np.concatenate([stream.uniform(-0.5, 0.5, 9994), [0.5, -0.5, 0.0, 1e-300, np.nextafter(0.5, 0), -1e-9]])
     weights, out = stream.normal(size=(2, near.size)), np.zeros((2, 2 * near.size))

@@ -1,4 +1,4 @@
-"""Analyses, figures and parts of the report that fail: described, told of, in nobody's way, and tried again."""
+"""Failed analyses, figures and parts of the report are described and reported, block nothing, and are tried again."""
 
 import json
 from collections.abc import Iterator
@@ -37,7 +37,7 @@ def breaking(ds):
 
 
 def odd(ds):
-    """An analysis that computes, and that no table can hold: flags without their meanings."""
+    """An analysis that computes, but whose result no table can show: flags without meanings."""
     counts = ds[["status"]].max("seed")
     counts["status"].attrs = {"long_name": "status", "units": "1", "flag_meanings": "one two", "flag_values": [1]}
     return counts
@@ -115,7 +115,7 @@ def test_the_code_of_a_card_raises_again_what_was_raised(
 
 
 def test_a_failing_figure_leaves_pictures_that_say_so(sweep: Sweep, directory: Path) -> None:
-    """A $ or a < in the message is no markup, and a figure of a failed analysis says which."""
+    """A $ or a < in the message is not interpreted as markup, and the figure of a failed analysis names it."""
     write_analysis(sweep, "breaking", directory)
     attempts = {name: write_figure(sweep, name, directory) for name in sweep.figures}
     assert attempts["risk_curves"].problem is None

@@ -1,4 +1,4 @@
-"""Batches of fresh samples: the step against NumPy, a batch of one against plain SGD, and exits."""
+"""Batches of fresh samples: the step compared to NumPy, a batch of one compared to plain SGD, and exits."""
 
 import numpy as np
 import pytest
@@ -13,7 +13,7 @@ FIELDS = {"gamma": 0.3, "p": 3, "k": 2, "d": 50, "Delta": 0.2, "activation": "sq
 
 
 def steps_by_numpy(case, count):
-    """W after some steps w_i += (γ/p)(1/n_b) Σ a_i σ'(λ_i) E x, x the samples of the stream in their order."""
+    """Return W after some steps w_i += (γ/p)(1/n_b) Σ a_i σ'(λ_i) E x, with the samples x of the stream in order."""
     problem, (W, W_star) = case.problem, replicas_of([case]).weights(0)
     W, key, n_b, d = W.copy(), samples_key(case), problem.batch_size, problem.d
     layer = np.full(problem.p, problem.a)

@@ -1,4 +1,4 @@
-"""Whatever is wrong with a config is said in one line: file, line, key, value, what was expected, the nearest name."""
+"""Every error in a config is reported in one line: file, line, key, value, expected values, the nearest name."""
 
 import math
 import subprocess
@@ -32,7 +32,7 @@ analyses: [exit_times]
 
 
 class Broken(NamedTuple):
-    """A line of the sound config, what stands there instead, and all that the message must say."""
+    """A line of the sound config, its replacement, and the parts that the message must have."""
 
     line: str
     instead: str
@@ -248,7 +248,7 @@ BROKEN = {
     "clock that stands still": Broken(
         TIMES,
         "times: {values: [0, 1], scale: Delta}",
-        (":10: times.scale: the clock stands still", "Delta=0.0; got 0.0"),
+        (":10: times.scale: the clock is not positive", "Delta=0.0; got 0.0"),
     ),
     "threshold 0": Broken(
         "thresholds: [0.01]", "thresholds: [0]", (":11: thresholds[0]: ", "got 0", "a number between 0 and 1")
@@ -415,7 +415,7 @@ def test_the_sound_config_is_sound(tmp_path: Path) -> None:
         (b"a: 1\nb: \0", ":2: not YAML: character number 0 is not allowed"),
         (b'a: "\\UFFFFFFFF"', "not YAML: "),
         (b"%YAML " + b"1" * 5000 + b".0\n---\na: 1", "not YAML: "),
-        (b"a: &a [*a]\n", ":1: an alias of what it is a part of; got '*a'"),
+        (b"a: &a [*a]\n", ":1: an alias that contains itself; got '*a'"),
         (b"grid: {d: " + b"[" * 1000, ":1: lists or mappings too deep; expected at most 32 levels"),
     ],
 )

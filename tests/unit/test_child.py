@@ -1,4 +1,4 @@
-"""A child process: what its tasks may do to it, and that the next one is none the worse."""
+"""A child process: the effects of its tasks on it, none of which affects the next task."""
 
 import ctypes
 import os
@@ -68,7 +68,7 @@ def test_what_a_task_does_to_its_process_is_told_and_the_next_is_computed(child)
     with pytest.raises(DiedError, match="SIGSEGV") as crash:
         child.call(crashes)
     assert "in crashes" in crash.value.trouble.traceback
-    with pytest.raises(TimeUpError, match=r"no end in 0\.2 s") as hang:
+    with pytest.raises(TimeUpError, match=r"not finished after 0\.2 s") as hang:
         child.call(wedged, limits=Limits(seconds=0.2))
     assert "in wedged" in hang.value.trouble.traceback
     with pytest.raises(MemoryUpError, match="more than 1024 MiB"):

@@ -1,4 +1,4 @@
-"""The command line: quick to answer, one stage a command, errors in one line."""
+"""The command line: fast, one stage per command, errors in one line."""
 
 import subprocess
 import sys
@@ -42,7 +42,7 @@ def config(tmp_path: Path) -> Path:
 
 @pytest.fixture
 def calls(monkeypatch: pytest.MonkeyPatch) -> list[tuple[Any, ...]]:
-    """Record the calls of every stage, instead of what they do."""
+    """Record the calls of every stage instead of executing them."""
     seen: list[tuple[Any, ...]] = []
 
     def stage(module: str, name: str, result: Callable[..., Any]) -> None:

@@ -1,4 +1,4 @@
-"""Specialised kernels: each its own code, whatever else was compiled from the same template before."""
+"""Specialised kernels: each has its own code, independent of other kernels compiled from the same template."""
 
 import contextlib
 import json
@@ -43,12 +43,12 @@ def whole(x):
 
 
 def composed(one, other):
-    """The template with `one` two levels down and `other` one level down."""
+    """Return the template with `one` two levels down and `other` one level down."""
     return specialised(whole, outer=bound(part_of, inner=inlined(other)), part=bound(part_of, inner=inlined(one)))
 
 
 def test_functions_bound_at_different_depths_are_told_apart():
-    """Both have the same set of (name, function) pairs; only where they stand differs."""
+    """Both have the same set of (name, function) pairs at different depths."""
     kernels = composed(first, second), composed(second, first)
     assert kernels[0].__name__ != kernels[1].__name__
     assert [kernel(3.0) for kernel in kernels] == [41.0, 32.0]
@@ -106,7 +106,7 @@ print(json.dumps([value(float(number)) for number in sys.argv[1:]]))
 
 
 def test_kernels_from_the_cache_do_not_take_each_others_functions(tmp_path: Path) -> None:
-    """Each compiled in a process of its own, where the compiler counts alike, then both loaded in one."""
+    """Two kernels compiled in separate processes, whose compilers count alike, then loaded in one process."""
     (tmp_path / "kernels.py").write_text(MODULE)
     environment = os.environ | {"NUMBA_CACHE_DIR": str(tmp_path / "cache")}
 
@@ -139,7 +139,7 @@ def test_an_unbound_name_is_an_error():
 
 
 def test_processes_that_save_at_once_keep_their_own_code(monkeypatch, tmp_path):
-    """Two caches of one kernel save the codes of two signatures, each slowly, as two processes would."""
+    """Two caches of one kernel save the codes of two signatures slowly, as two processes would."""
     monkeypatch.setattr(numba.config, "CACHE_DIR", str(tmp_path))
     together = threading.Barrier(2)
 
@@ -160,7 +160,7 @@ def test_processes_that_save_at_once_keep_their_own_code(monkeypatch, tmp_path):
 
 
 def times(factor):
-    """A function that holds its factor in a closure."""
+    """Return a function that holds its factor in a closure."""
 
     def value(x):
         return factor * x
@@ -170,7 +170,7 @@ def times(factor):
 
 @pytest.mark.parametrize("factors", [(2.0, 5.0), (5.0, 2.0), (5.0, 5.0)])
 def test_closures_of_one_function_are_told_apart(factors):
-    """They have one source file and one code; only what they hold differs."""
+    """The functions have the same source file and code; only their closures differ."""
     one, other = map(times, factors)
     assert specialised(whole, outer=one, part=other)(1.0) == factors[0] * factors[1] + 1.0
 
@@ -197,7 +197,7 @@ print(*(specialised(kernels.kernel, inner=function)(1.0) for function in functio
 
 
 def test_machine_code_is_not_older_than_the_constants_of_another_file(tmp_path):
-    """What stands in a file that the function's own file imports: the compiler takes it for constant."""
+    """The compiler treats constants of an imported file as constants."""
     (tmp_path / "beside.py").write_text(BESIDE)
     (tmp_path / "kernels.py").write_text("inner = None\n\ndef kernel(x):\n    return inner(x) + 1.0\n")
     for factor in (2.0, 31.0):

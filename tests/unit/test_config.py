@@ -1,4 +1,4 @@
-"""A config says what it says: all keys, defaults, overrides; its complete text is the same sweep again."""
+"""Configs: all keys, defaults, overrides; the complete text of a config describes the same sweep."""
 
 import itertools
 import json
@@ -12,11 +12,13 @@ import yaml
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
+from sweeplib.analysis import ANALYSES
 from sweeplib.config import load
 from sweeplib.config.models import DynamicsSection, Section, SweepConfig, Times
 from sweeplib.config.reference import generated, problem_meanings
 from sweeplib.config.strict_yaml import document, parsed, written
 from sweeplib.design.sweep import Run, Sweep
+from sweeplib.figures import FIGURES
 from sweeplib.problem import PROBLEM_FIELDS
 
 ROOT = Path(__file__).parents[2]
@@ -65,7 +67,7 @@ def test_quickstart_is_the_main_job() -> None:
 
 
 def test_a_config_is_checked_without_what_analyses_and_stores_import() -> None:
-    """A dry run imports what checks a config, figures' options included; each of these takes as long as all of it."""
+    """A dry run imports only what checks a config; each of these modules takes as long to import as all of that."""
     loading = "import sys, sweeplib.config; sweeplib.config.load(sys.argv[1]); print(*sys.modules)"
     command = [sys.executable, "-c", loading, str(QUICKSTART)]
     loaded = subprocess.run(command, capture_output=True, text=True, check=True).stdout.split()
@@ -230,6 +232,15 @@ def test_every_key_is_explained_by_an_example() -> None:
             assert field.description, name
             assert field.examples, name
     assert all(problem_meanings()[name] for name in PROBLEM_FIELDS)
+
+
+def test_the_reference_explains_every_key() -> None:
+    rows = [line.split(" | ") for line in generated()["README.md"].splitlines() if line.startswith("| `")]
+    assert [row[0] for row in rows if len(row) != 5 or not row[-1].strip(" |")] == []
+    keys = {row[0].strip("| `") for row in rows}
+    assert {"cluster.tls_ca", "cluster.tls_cert", "cluster.tls_key"} < keys
+    options = [set(ANALYSES[name].check({})) for name in ANALYSES] + [set(FIGURES[name].check({})) for name in FIGURES]
+    assert set().union(*options) < keys
 
 
 def test_schema_knows_the_keys_and_the_fields() -> None:

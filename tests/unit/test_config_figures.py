@@ -1,4 +1,4 @@
-"""Figures and analyses that do not fit the grid are refused, before any work, by a line that says what to change."""
+"""Figures and analyses that do not fit the grid are refused, before any work, in a line with the remedy."""
 
 import subprocess
 import sys
@@ -125,7 +125,7 @@ def test_an_override_is_named_where_it_is_at_fault(tmp_path: Path) -> None:
 
 
 def test_a_large_sweep_is_checked_at_once_and_without_its_libraries(tmp_path: Path) -> None:
-    """Two million points, four figures: in a tenth of a second, importing nothing that draws or stores."""
+    """Two million points, four figures: in a tenth of a second, without imports for drawing or storing."""
     grid = "  d: {range: [100, 10100, 100]}\n  Delta: {linspace: [0, 1, 100]}\n  gamma: {geomspace: [1.0e-3, 1, 200]}\n"
     text = SOUND[: SOUND.index("  d:")] + grid + SOUND[SOUND.index("seeds") :]
     figures = (

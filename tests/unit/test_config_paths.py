@@ -1,4 +1,4 @@
-"""Paths in a config are relative to its file, and the complete config beside the results is the same sweep again."""
+"""Paths in a config are relative to its file, and the complete config beside the results describes the same sweep."""
 
 import shutil
 import sys
@@ -28,7 +28,7 @@ def _as_before() -> Iterator[None]:
 
 
 def project(folder: Path, name: str) -> Path:
-    """The path of a sweep's file in a folder, with a plugin in another one below it."""
+    """Return the path of a sweep's file in a folder, with a plugin in another folder below it."""
     activation(folder / "parts" / f"{name}.py", name)
     path = folder / "sweep.yaml"
     path.write_text(SWEEP + f"grid: {{activation: [{name}]}}\nplugins: [parts/{name}.py]\n")
@@ -57,7 +57,7 @@ def test_the_config_beside_the_results_is_the_same_sweep_wherever_the_project_li
 
 
 def test_what_a_dataset_says_of_its_config_does_not_depend_on_the_folder(tmp_path: Path) -> None:
-    """Nor on whether the plugin was named by an absolute path, or the sweep read from beside its results."""
+    """Nor does it depend on absolute paths of plugins, or on whether the complete config was read."""
     path = project(tmp_path / "here", "plugged_twice")
     first = load(path)
     case = next(case for _, case in first.cases("ode"))

@@ -1,4 +1,4 @@
-"""Elementary functions against those of SciPy and NumPy."""
+"""Elementary functions compared to those of SciPy and NumPy."""
 
 import math
 import re

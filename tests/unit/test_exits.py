@@ -1,4 +1,4 @@
-"""Exits of the chain, whose risk is computed only when it can have come to its target: they are those of every step."""
+"""Exits of the chain, whose risk is computed only when it may have reached its target, are those of every step."""
 
 import numpy as np
 import pytest

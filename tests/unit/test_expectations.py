@@ -1,4 +1,4 @@
-"""Gaussian expectations in the corners: identities, singular covariances, lanes, divergence."""
+"""Gaussian expectations in special cases: identities, singular covariances, lanes, divergence."""
 
 import numpy as np
 import pytest
@@ -54,7 +54,7 @@ def test_square_equals_the_published_matrices(p, k):
 
 @pytest.mark.parametrize("pair", ALIKE)
 def test_a_perfect_student_is_at_rest(pair):
-    """With the teacher's weights, second layer and no noise, every drift is zero; noise enters Ψ^Var alone."""
+    """With the teacher's weights and second layer and no noise, every drift is zero; noise enters Ψ^Var alone."""
     P = wishart(np.random.default_rng(5), 3, 6)
     a = np.array([0.5, -1.0, 2.0])
     omega = np.block([[P, P], [P, P]])
@@ -66,7 +66,7 @@ def test_a_perfect_student_is_at_rest(pair):
 
 @pytest.mark.parametrize("pair", PAIRS)
 def test_splitting_units_changes_nothing(pair):
-    """A student with every unit doubled is the same network, and its units drift alike (rank-deficient Ω)."""
+    """A student with every unit doubled is the same network, and its units have the same drifts (rank-deficient Ω)."""
     rng = np.random.default_rng(2)
     omega, a, a_star = wishart(rng, 3, 5), rng.normal(size=2), rng.normal(size=1)
     doubled = [0, 0, 1, 1, 2]
@@ -82,7 +82,7 @@ def test_splitting_units_changes_nothing(pair):
 @pytest.mark.parametrize("pair", PAIRS)
 @pytest.mark.parametrize("scale", [0.0, 1e-300, 1e-8, 1.0, 1e6])
 def test_singular_covariances_of_any_scale_give_numbers(pair, scale):
-    """Rank one, p > d, zero variances: finite, and symmetric where it must be."""
+    """Rank one, p > d, zero variances: results are finite, and symmetric where they must be."""
     factor = np.array([[1.0], [1.0], [-1.0], [0.0], [1.0]])
     omega = scale * factor @ factor.T
     results = drifts(pair, omega, 3, np.ones(3), np.ones(2), 0.1)
@@ -115,7 +115,7 @@ def test_teacher_activation_defaults_to_the_students():
 @pytest.mark.parametrize("rank", [7, 3, 2])
 @pytest.mark.parametrize("pair", ["erf|erf", "relu|relu"])
 def test_quadrature_equals_closed_forms_as_nearly_as_it_says(pair, rank):
-    """Two routes to the same numbers, of singular Ω too; the finer rule tells the error of the usual one."""
+    """Two routes to the same numbers, also for singular Ω; the finer rule gives the error of the usual one."""
     quadrature = FAMILIES["quadrature"].pair_expectations(*map(activation, pair.split("|")))
     system = wishart(np.random.default_rng(3), 5, rank), 3, np.array([1.0, -0.7, 1.3]), np.array([0.8, 1.5]), 0.3
     exact, usual, finer = (filled(rule, *system) for rule in (of(pair), quadrature, quadrature.finer))
@@ -146,7 +146,7 @@ def test_drifts_are_smooth_along_a_path(pair):
 
 
 def test_relu_units_equal_opposite_or_without_weights():
-    """σ'_i σ'_j σ² of opposite units is never positive at once; a unit without weights rests; twins drift alike."""
+    """σ'_i σ'_j σ² of opposite units is never positive; a unit without weights has no drift; equal units' are equal."""
     factor = np.array([[1.0, 0.2], [-1.0, -0.2], [0.0, 0.0], [1.0, 0.2], [0.3, 0.8]])
     drift_M, drift_GF, drift_Var, drift_a = drifts("relu|relu", factor @ factor.T, 4, np.ones(4), np.ones(1), 0.1)
     assert drift_Var[0, 1] == 0.0 and (drift_Var[2] == 0.0).all()
@@ -156,7 +156,7 @@ def test_relu_units_equal_opposite_or_without_weights():
 
 
 def test_functions_bound_differently_have_names_of_their_own():
-    """Cached machine code is linked by name: two functions of one name, loaded together, become one of them."""
+    """Cached machine code is linked by name: two functions with one name, loaded together, become one of them."""
     known = {}
     for pair in ("erf|erf", "tanh|erf", "he3|he3", "relu|relu"):
         for function in (of(pair).risk, of(pair).drifts, (of(pair).finer or of(pair)).drifts):

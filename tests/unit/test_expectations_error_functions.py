@@ -1,4 +1,4 @@
-"""Mixtures of error functions: how close to tanh and the logistic function, and exact where they are exact."""
+"""Mixtures of error functions: their distance from tanh and the logistic function, and exact special cases."""
 
 import itertools
 
@@ -23,7 +23,7 @@ def flat(pair, omega, p, a, a_star, Delta):
 
 @pytest.mark.parametrize("name", NAMES)
 def test_the_mixture_is_the_activation(name):
-    """Uniformly over the line; the slope to 2.4·10⁻⁸ of its scale."""
+    """The approximation is uniform over the line; the slope is exact to 2.4·10⁻⁸ of its scale."""
     z = np.linspace(-60, 60, 200_001)
     offset, terms = activation(name).error_functions
     value = offset + sum(weight * erf(slope * z / np.sqrt(2)) for weight, slope in terms)
@@ -34,7 +34,7 @@ def test_the_mixture_is_the_activation(name):
 
 
 def published(c, p, a, a_star, Delta):
-    """The drifts of erf by the integrals I2, I3, I4 and J2 as printed by Saad and Solla, appendix A, one at a time."""
+    """Return the drifts of erf by the integrals I2, I3, I4 and J2 as printed by Saad and Solla, appendix A."""
     k = len(c) - p
     b = np.concatenate([-a / p, a_star / k])
     one = 1 + np.diag(c)
@@ -73,7 +73,7 @@ def published(c, p, a, a_star, Delta):
 
 @pytest.mark.parametrize(("p", "k"), [(1, 1), (3, 2), (2, 4), (11, 2)])
 def test_erf_equals_the_published_integrals(p, k):
-    """Of 11 students there are more pairs than stand side by side."""
+    """With 11 students there are more pairs than are computed side by side."""
     rng = np.random.default_rng(p + k)
     factor = rng.normal(size=(p + k, p + k + 2)) / np.sqrt(p + k)
     arguments = factor @ factor.T, p, rng.normal(size=p), rng.normal(size=k), 0.4
@@ -85,7 +85,7 @@ def test_erf_equals_the_published_integrals(p, k):
     ("student", "teacher"), [pair for pair in itertools.product(NAMES, NAMES) if pair != ("erf", "erf")]
 )
 def test_one_unit_equals_quadrature_of_the_true_functions(student, teacher):
-    """p = k = 1 by 120 x 120 Gauss-Hermite nodes with tanh and the logistic function themselves: to 3·10⁻⁷."""
+    """p = k = 1 by 120 x 120 Gauss-Hermite nodes with the exact tanh and logistic function: to 3·10⁻⁷."""
     factor = np.array([[0.7, 0.0], [0.4, 0.8]])
     nodes, weights = np.polynomial.hermite_e.hermegauss(120)
     fields = np.stack([part.ravel() for part in np.meshgrid(nodes, nodes)], axis=1) @ factor.T

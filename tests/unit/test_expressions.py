@@ -1,4 +1,4 @@
-"""Expressions give what Python would for arithmetic, and refuse everything else."""
+"""Expressions give the values of Python's arithmetic, and refuse everything else."""
 
 import math
 import pickle

@@ -1,4 +1,4 @@
-"""Figures: legible, reproducible, and clear about what they cannot draw."""
+"""Figures: legible, reproducible, and with clear errors if they cannot be drawn."""
 
 import subprocess
 import sys
@@ -22,7 +22,7 @@ def ds():
 
 
 def texts(drawing):
-    """All that is written on a figure."""
+    """Return all texts of a figure."""
     return [text.get_text() for text in drawing.findobj(lambda artist: hasattr(artist, "get_text"))]
 
 

@@ -1,4 +1,4 @@
-"""Nothing of a figure is outside it, no text over another, and its legend lists what is drawn, as Agg measures it."""
+"""Everything in a figure is inside it, texts do not overlap, and the legend lists what is drawn, as Agg measures it."""
 
 from collections.abc import Sequence
 from contextlib import suppress
@@ -28,20 +28,20 @@ LONG = "a dynamics of a plugin whose author gave it a rather long name"
 
 @pytest.fixture(autouse=True)
 def in_style():
-    """As the figure stage draws, which matters for the ticks that matplotlib chooses."""
+    """Use the style of the figure stage, which affects the ticks that matplotlib chooses."""
     with styled():
         yield
 
 
 def drawn(drawing: Drawing) -> Drawing:
-    """The figure, laid out for Agg, which measures its texts."""
+    """Return the figure, laid out for Agg, which measures its texts."""
     FigureCanvasAgg(drawing)
     drawing.draw_without_rendering()
     return drawing
 
 
 def written(drawing: Drawing) -> list[Text]:
-    """All that is written outside the axes or on them, legends apart."""
+    """Return all texts outside the axes or on them, except legends."""
     inside = {id(text) for legend in drawing.legends for text in legend.get_texts()}
     texts = drawing.findobj(lambda artist: isinstance(artist, Text) and artist.get_text() and artist.get_visible())
     for axes in drawing.axes:  # ticks beyond the ends of an axis exist, and are not drawn
@@ -144,7 +144,7 @@ def test_tick_labels_leave_each_other_room(scale: str) -> None:
 
 @cache
 def datasets() -> dict[str, xr.Dataset]:
-    """A small grid, a large one, one with widths, one of limits, one of exponents."""
+    """Return a small grid, a large one, one with widths, one of limits, one of exponents."""
     many = {"d": (100, 1000, 30_000), "Delta": (0.0, 0.2, 0.5, 1.0, 2.0, 4.0)}
     every = ("ode", "sgd", "sgd_chain")
     parts = [sweep_dataset(seeds=6, dynamics=("ode", "sgd_chain"), random_seed=p) for p in (1, 2, 3, 4, 12, 16)]
@@ -199,7 +199,7 @@ PANELS = {
     ],
 )
 def test_every_figure_fits_with_one_panel_and_with_many(name: str, panels: str) -> None:
-    """One that is not named in PANELS is drawn, by default, of the first dataset that it fits."""
+    """A figure that is not named in PANELS is drawn with default options from the first dataset that it fits."""
     words, where = PANELS[name][panels] if name in PANELS else (first_that_fits(name), {})
     drawing = figure(name, words, **({"where": where} if where else {}))
     assert_it_fits(drawing)
@@ -215,7 +215,7 @@ def first_that_fits(name: str) -> str:
 
 
 def assert_the_legend_lists_the_colours(drawing: Drawing) -> None:
-    """As far as colours tell: those of the lines are those of the legend, where it has any; no gid is left."""
+    """The colours of the lines are those of the legend, if it has any; no gid is left."""
     seen = {line.get_color() for axes in drawing.axes for line in axes.lines if finite(line)} & set(COLOURS)
     legend = next(iter(drawing.legends), None)
     if legend is None:

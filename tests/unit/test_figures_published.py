@@ -1,4 +1,4 @@
-"""The figures of the published pictures: what they draw is what was measured, and theory where it applies."""
+"""The figures of the published pictures show the measurements, and theory where it applies."""
 
 import numpy as np
 import pytest
@@ -15,7 +15,7 @@ from tests.datasets import sweep_dataset
 
 @pytest.fixture(scope="module")
 def widths():
-    """Two widths, the wider one four times as fast."""
+    """Return two widths, the wider one four times as fast."""
     narrow, wide = (sweep_dataset(seeds=32, dynamics=["ode", "sgd_chain"], random_seed=number) for number in (1, 2))
     wide["exit_steps"], wide["end_steps"] = wide.exit_steps / 4, wide.end_steps / 4
     ds = xr.concat([narrow.assign_coords(p=1), wide.assign_coords(p=8)], "p", coords=["p"], combine_attrs="override")
@@ -29,7 +29,7 @@ def ds():
 
 
 def lines(axes, count):
-    """The lines of that many points."""
+    """Return the lines with that many points."""
     return [line for line in axes.lines if len(line.get_xdata()) == count]
 
 
@@ -42,7 +42,7 @@ def test_values_of_an_axis_may_be_chosen(ds):
     drawn = {"dynamics", "seed", "time", "gamma_ratio", "threshold"}
     split = arranged(ds, drawn, {"d": [3000, 300], "Delta": 1.0})
     assert split.selected(ds).d.values.tolist() == [3000, 300]
-    assert (split.hue, split.told) == ("d", ("Delta",))
+    assert (split.hue, split.titled) == ("d", ("Delta",))
     with pytest.raises(InputError, match=r"where\.d: not a value of the axis d; got 400; .*did you mean '300'"):
         arranged(ds, drawn, {"d": [300, 400]})
 

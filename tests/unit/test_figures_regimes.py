@@ -1,4 +1,4 @@
-"""The phase diagram draws every point, its interval and the boundaries; what it cannot draw it refuses."""
+"""The phase diagram draws every point, its interval and the boundaries; it refuses what it cannot draw."""
 
 import numpy as np
 import pytest

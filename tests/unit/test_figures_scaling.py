@@ -1,4 +1,4 @@
-"""Figures of the deviation from the ODE and of the sample complexity: every point, its error, and the law beside it."""
+"""Figures of the deviation from the ODE and of the sample complexity: every point, its error, and the fitted law."""
 
 import numpy as np
 import pytest
@@ -25,7 +25,7 @@ def ds():
 
 
 def texts(drawing):
-    """All that is written on a figure."""
+    """Return all texts of a figure."""
     return [text.get_text() for text in drawing.findobj(lambda artist: hasattr(artist, "get_text"))]
 
 

@@ -1,4 +1,4 @@
-"""The dataset of a sweep: axes, coordinates, statuses and results in their places."""
+"""The dataset of a sweep: axes, coordinates, statuses and results are at their places."""
 
 import warnings
 from pathlib import Path
@@ -74,7 +74,7 @@ def test_everything_is_labelled(dataset: xr.Dataset) -> None:
 
 
 def test_what_does_not_vary_is_an_attribute_and_explained(dataset: xr.Dataset, path: Path) -> None:
-    """Scalar coordinates would stand in the title of every plot that xarray makes."""
+    """Scalar coordinates would be in the title of every plot that xarray makes."""
     fixed = {"k": 1, "a": 2.0, "spherical": 0, "activation": "square", "teacher_activation": "square"}
     assert fixed.items() <= dataset.attrs.items()
     assert dataset.attrs["start"] == "gaussian"

@@ -1,4 +1,4 @@
-"""A grid has all combinations of its axes, in the dataset's order, and grows without moving what it has."""
+"""A grid has all combinations of its axes, in the dataset's order, and keeps the order of its points when it grows."""
 
 import itertools
 import math
@@ -210,7 +210,7 @@ def test_linspace_has_its_ends_and_is_even(first: float, last: float, count: int
 @QUICK
 @given(st.integers(0, 1000), st.integers(1, 500), st.integers(2, 100), st.integers(1, 50))
 def test_linspace_prints_short_decimals_and_grows(first: int, step: int, count: int, more: int) -> None:
-    """Thousandths are the nearest doubles to what one would write, whatever the length of the grid."""
+    """Thousandths are the doubles nearest to the decimal numbers, for any length of the grid."""
     written = [float(f"{first + i * step}e-3") for i in range(count + more)]
     assert linspace(written[0], written[count - 1], count) == written[:count]
     assert linspace(written[0], written[-1], count + more) == written
@@ -219,7 +219,7 @@ def test_linspace_prints_short_decimals_and_grows(first: int, step: int, count: 
 @settings(max_examples=10, deadline=None)
 @given(st.integers(1, 9), st.integers(2, 12), st.integers(1, 12))
 def test_geomspace_and_logspace_grow(first: int, count: int, more: int) -> None:
-    """Twelve values a decade, as far as one likes: those of the shorter grid are in the longer one, to the last bit."""
+    """Twelve values per decade over any range: those of the shorter grid are in the longer one, to the last bit."""
     short, long = 12 * count + 1, 12 * (count + more) + 1
     assert geomspace(first, first * 10**count, short) == geomspace(first, first * 10 ** (count + more), long)[:short]
     assert logspace(0, count, short) == logspace(0, count + more, long)[:short]
@@ -249,7 +249,7 @@ def test_range_is_pythons(first: int, last: int, step: int) -> None:
 @QUICK
 @given(st.integers(-300, 300), st.integers(-300, 300), st.integers(1, 60))
 def test_spaced_values_are_rounded_once(spacing: Any, first: int, last: int, count: int) -> None:
-    """Those of products over the axis are those worked out each for itself, with more digits."""
+    """Values by products along the axis equal those computed one by one with more digits."""
     ends = (first / 64, last / 64) if spacing is not geomspace else (abs(first) / 64 + 1, abs(last) / 64 + 1)
     values = spacing(*ends, count)
     exact, parts = [Fraction(repr(end)) for end in ends], max(count - 1, 1)

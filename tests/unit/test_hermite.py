@@ -1,4 +1,4 @@
-"""Hermite coefficients against their analytic values, and the error estimate against the true error."""
+"""Hermite coefficients compared to their analytic values, and the error estimate to the true error."""
 
 import math
 

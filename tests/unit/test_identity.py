@@ -1,4 +1,4 @@
-"""What is in a case's identity: all that can change one of its numbers, and nothing that cannot."""
+"""A case's identity contains everything that can change one of its numbers, and nothing else."""
 
 import dataclasses
 import json
@@ -27,7 +27,7 @@ NONE: set[str] = set()
 
 
 class Edit(NamedTuple):
-    """A file of the package, what is replaced in it by what, the cases whose identity this changes."""
+    """A file of the package, a replacement of a text in it, and the cases whose identity this changes."""
 
     path: str
     old: str
@@ -124,7 +124,7 @@ print(json.dumps(found))
 
 @pytest.fixture(scope="module")
 def identities(tmp_path_factory: pytest.TempPathFactory) -> dict[str, list[str]]:
-    """The identities of the cases after each edit of a copy of the package, made in processes that import the copy."""
+    """Return the identities of the cases after each edit of a copy of the package, from processes that import it."""
     root = tmp_path_factory.mktemp("edited")
     shutil.copytree(Path(sweeplib.__file__).parent, root / "sweeplib", ignore=shutil.ignore_patterns("*.nb?"))
     environment = os.environ | {"PYTHONPATH": str(root), "PYTHONDONTWRITEBYTECODE": "1"}
@@ -208,7 +208,7 @@ def test_labels_are_arguments_at_their_places(kind: Any) -> None:
 
 
 class HeldProblem(Problem):
-    """What an identity holds of a problem, as values: its fields that are not at their defaults, and the defaults."""
+    """The values of a problem in an identity: its fields that are not at their defaults, and the defaults."""
 
     text = student_start = teacher = canonical = step_time = _check = None
 
@@ -229,7 +229,7 @@ class HeldProblem(Problem):
 
 
 class HeldCase(Case):
-    """What an identity holds of a case, as values: nothing of `Case` and `Problem` is there to be called."""
+    """The values of a case in an identity; `Case` and `Problem` have no methods here that could be called."""
 
     shape = check = identity = numerical_options = None
 

@@ -1,4 +1,4 @@
-"""What a sweep wants of a run store, and what it takes to know: a time a case, whatever the case."""
+"""The cases that a sweep needs of a run store; the time per case does not depend on the case."""
 
 import time
 from pathlib import Path
@@ -17,7 +17,7 @@ FIXED = {"p": 1, "k": 1, "d": 1000, "activation": "square", "spherical": True}
 
 
 def sweep_of(points: int = 1, seeds: int = 1, times: int = 10, dynamics: str = "sgd_chain") -> Sweep:
-    """A sweep over points that differ in γ, derived, and in Δ."""
+    """Return a sweep over points that differ in γ, which is derived, and in Δ."""
     axes = (
         Axis("ratio", tuple(np.linspace(0.3, 1.7, -(-points // 5)).tolist())),
         Axis("Delta", tuple(np.linspace(0.0, 1.0, min(points, 5)).tolist())),
@@ -50,7 +50,7 @@ def test_it_is_that_of_the_cases_one_by_one(sweep: Sweep, tmp_path: Path) -> Non
 
 
 def seconds(sweep: Sweep, directory: Path) -> float:
-    """Processor time of an inventory, the best of three."""
+    """Return the processor time of an inventory, the best of three."""
     taken = []
     for _ in range(3):
         began = time.process_time()

@@ -1,4 +1,4 @@
-"""Dask on this machine: nothing listens to the network unless asked to, and its dashboard is read by dynamics."""
+"""Dask on this machine: nothing listens to the network by default, and the dashboard groups tasks by dynamics."""
 
 import socket
 from collections.abc import Iterator
@@ -24,7 +24,7 @@ if TYPE_CHECKING:
 
 
 def listening() -> set[str]:
-    """The addresses at which this process and its children can be reached."""
+    """Return the addresses at which this process and its children can be reached."""
     processes = [psutil.Process(), *psutil.Process().children(recursive=True)]
     found = (connection for process in processes for connection in process.net_connections())
     return {connection.laddr.ip for connection in found if connection.status == psutil.CONN_LISTEN}
@@ -47,7 +47,7 @@ async def answered(address: str, security: Security) -> bool:
 
 
 def test_only_who_holds_the_certificates_of_the_run_is_answered() -> None:
-    """Other users of the machine reach the ports, but nothing that runs code for them."""
+    """Other users of the machine reach the ports, but cannot run code through them."""
     with CLUSTERS["local"](workers=1, dashboard_address=":0").client() as client:
         workers = client.scheduler_info()["workers"].items()
         addresses = [
@@ -76,7 +76,7 @@ def test_another_port_is_taken_where_the_wanted_one_is_not_free() -> None:
 
 
 class Watched(InProcess):
-    """A cluster that says, when it ends, under which names Dask summed up its tasks."""
+    """A cluster that records, at its end, the names under which Dask grouped its tasks."""
 
     @contextmanager
     def client(self, workers: int | None = None) -> Iterator["Client"]:

@@ -1,4 +1,4 @@
-"""The ODE against closed forms, the laws it must keep, and its own tolerance."""
+"""The ODE compared to closed forms, conservation laws, and its own tolerance."""
 
 import dataclasses
 
@@ -45,7 +45,7 @@ def test_it_ends_at_the_last_exit_when_told_to():
 
 
 def test_an_exit_after_the_last_record_is_censored():
-    """Whatever the integrator's last step overshoots."""
+    """The integrator's last step may end beyond the exit, which is later than the last record."""
     exit_time = float(theory.exact_exit_time(0.1, 0.05, 0.5, 0.3))
     for fraction, seen in ((0.999, False), (1.001, True)):
         result = simulate(RETRIEVAL, "ode", times=(fraction * exit_time,), initial=one_unit(0.1), thresholds=(0.3,))
@@ -106,7 +106,7 @@ def test_error_falls_with_the_tolerance():
 
 
 def plain_slope(problem, P):
-    """The right-hand side of plain students by NumPy alone, on the state (Q, M) with nothing packed."""
+    """Return the right-hand side of plain students by NumPy alone, on the full state (Q, M)."""
     p, k, pair = problem.p, problem.k, expectations(problem.activation, problem.teacher)
     a, a_star = np.broadcast_to(problem.a, p) * 1.0, np.broadcast_to(problem.a_star, k) * 1.0
 
@@ -133,7 +133,7 @@ def test_it_agrees_with_scipys_integrators(method):
 
 
 def test_it_takes_the_steps_of_scipys_dop853():
-    """Same coefficients, same control: times and states at the ends of the steps agree to rounding."""
+    """Same coefficients, same step control: times and states at the ends of the steps agree up to rounding."""
     start = Overlaps([[0.9]], [[0.2]], [[1.0]])
     problem = Problem(gamma=0.05, p=1, k=1, d=40, Delta=0.1, activation="square")
     theirs = DOP853(plain_slope(problem, start.P), 0.0, np.array([0.9, 0.2]), 100.0, rtol=1e-7, atol=1e-10)
@@ -202,7 +202,7 @@ def test_a_trained_second_layer_descends_too():
 
 
 def test_symmetric_committee_keeps_its_symmetry():
-    """Equal units stay equal: the drifts have no preferred unit."""
+    """Equal units stay equal: the drifts treat all units alike."""
     Q, M = np.full((3, 3), 0.4) + 0.6 * np.eye(3), np.full((3, 1), 0.2)
     problem = Problem(gamma=0.4, p=3, k=1, d=100, Delta=0.1, activation="square", spherical=True)
     result = simulate(problem, "ode", times=(2.0,), initial=Overlaps(Q, M, [[1.0]]), observables=("overlap_M", "risk"))

@@ -24,7 +24,7 @@ LEARNED = Overlaps(
 
 
 class Setting(NamedTuple):
-    """A problem, the dynamics, the recording times, and a start if it is not the problem's own."""
+    """A problem, the dynamics, the recording times, and a start that replaces the problem's."""
 
     problem: Problem
     dynamics: str
@@ -65,7 +65,7 @@ def replicas(name):
 
 
 def parts(name, states):
-    """Q, M and a of states (..., p² + pk + p), rows of spherical students normalised."""
+    """Return Q, M and a of states (..., p² + pk + p), with the rows of spherical students normalised."""
     p, k = SETTINGS[name].problem.p, SETTINGS[name].problem.k
     Q, M, a = np.split(states, [p * p, p * (p + k)], axis=-1)
     Q, M = Q.reshape(*a.shape[:-1], p, p), M.reshape(*a.shape[:-1], p, k)
@@ -76,7 +76,7 @@ def parts(name, states):
 
 
 def slope(name):
-    """The right-hand side on (Q, M, a), all entries, and a list that gets an item for each evaluation."""
+    """Return the right-hand side on (Q, M, a), all entries, and a list with an item for each evaluation."""
     problem, dynamics, _, _ = SETTINGS[name]
     start, calls = replicas(name), []
     pair = expectations(problem.activation)
@@ -105,7 +105,7 @@ def first_state(name):
 
 @cache
 def reference(name):
-    """The risks at the recording times."""
+    """Return the risks at the recording times."""
     problem, _, times, _ = SETTINGS[name]
     start, (right_hand_side, _) = replicas(name), slope(name)
     tightest = 1e-12 if name == "wide flow" else 1e-13
@@ -144,7 +144,7 @@ def test_a_learned_state_is_told_in_relative_terms(options, relative):
 @pytest.mark.parametrize("rtol", [1e-6, 1e-8, 1e-10])
 @pytest.mark.parametrize("name", STIFF)
 def test_stiff_solutions_take_few_right_hand_sides(name, rtol):
-    """Three times those of LSODA for one solution, which both solutions that are integrated share."""
+    """At most three times those of LSODA for one solution; both integrated solutions are counted."""
     problem, dynamics, times, _ = SETTINGS[name]
     case = Case(problem, dynamics, 3, Recording(times), options=(("rtol", rtol),))
     run = DYNAMICS[dynamics](replicas(name), case.numerical_options())
@@ -176,7 +176,7 @@ def test_late_exits_are_found(threshold):
 
 
 def test_a_state_that_rests_is_no_work():
-    """Once it is learned to rounding, a noiseless student stays where it is: a longer time costs nothing."""
+    """A noiseless student that has learned up to rounding stays at rest: a longer time costs nothing."""
     problem = Problem(gamma=0.5, p=2, k=2, d=1000, Delta=0.0, activation="erf")
     evaluations = []
     for end in (3e3, 1e9):

@@ -1,4 +1,4 @@
-"""Of two files whose sweeps have one name the second is refused; one file may change, grow and move."""
+"""Of two files whose sweeps have the same name the second is refused; one file may change, grow and move."""
 
 import shutil
 from pathlib import Path
@@ -22,7 +22,7 @@ times: [0, 1]
 
 @pytest.fixture
 def first(tmp_path: Path) -> Path:
-    """The file of a sweep that has results."""
+    """Return the file of a sweep that has results."""
     path = tmp_path / "config" / "first.yaml"
     path.parent.mkdir()
     path.write_text(TEXT)

@@ -1,4 +1,4 @@
-"""Overlaps, their factor, and weights made of them."""
+"""Overlaps, their factor, and weights constructed from them."""
 
 import numpy as np
 import pytest

@@ -1,4 +1,4 @@
-"""The plan: what there is to do, what is done, what it costs."""
+"""The plan: cases to do, cases done, and costs."""
 
 import json
 import math
@@ -55,7 +55,7 @@ def test_even_blocks_fill_the_lanes(size: int, cases: int, expected: int) -> Non
 
 
 def test_lanes_are_those_of_the_kernels() -> None:
-    """Of 65 replicas a group has 80 lanes, so that they take as long as 80."""
+    """A group of 65 replicas has 80 lanes, so it takes as long as 80."""
     assert [group_width.py_func(left) for left in (1, 65, 10_000)] == [LANES[0], 80, LANES[1]]
     assert {name: kind.lanes for name, kind in DYNAMICS.items() if kind.lanes != (1, 1)} == {
         "sgd_chain": LANES,
@@ -102,7 +102,7 @@ def test_a_pilot_that_hangs_is_given_up_once_and_the_others_are_measured(
     monkeypatch: pytest.MonkeyPatch,
     capsys: pytest.CaptureFixture,
 ) -> None:
-    """Whether in its start, where memory is taken, or on its way: a time limit is no death, and is not tried again."""
+    """At its start, where memory is taken, or later: a time limit is no death, and the pilot is not repeated."""
     monkeypatch.setattr(calibration, "HANG_SECONDS", 1.0)
     monkeypatch.setattr(calibration, "SETUP_SECONDS", 2.0)
     axis = replace(calm.grid.axes[0], values=(0.01, gamma))
@@ -116,7 +116,7 @@ def test_a_pilot_that_hangs_is_given_up_once_and_the_others_are_measured(
     assert len(plan.dynamics["stuck"].layouts) == 2
     assert not any(layout.measured for layout in plan.dynamics["stuck"].layouts.values())
     said = capsys.readouterr().err
-    assert said.count("no end in") == 1 and "died" not in said
+    assert said.count("not finished after") == 1 and "died" not in said
     plan.show()
     assert "stuck: the cost of 8 cases is extrapolated" in capsys.readouterr().err
 
@@ -148,14 +148,14 @@ def test_a_run_shows_what_is_left_of_the_plan(calm: Sweep, tmp_path: Path, capsy
 
 @pytest.mark.parametrize("step", [1.0, 150.0])
 def test_a_shortened_case_takes_a_few_steps_of_its_own(step: float) -> None:
-    """Else its kernel would be compiled while it is measured."""
+    """Otherwise its kernel would be compiled while it is measured."""
     problem = Problem(gamma=0.1, p=1, k=1, d=300, Delta=0.0, activation="square", spherical=True)
     case = Case(problem, "sde", 0, Recording((0.0, 4.0)), options=(("step", step),))
     assert run_cases([shortened(case)]).data["end_steps"] == pytest.approx(3 * step)
 
 
 def test_cases_given_up_count_by_the_part_of_their_way() -> None:
-    """Of two that run for as long, and one that runs for a hundred times as long, all given the same time."""
+    """Two kinds of cases: of one run length, and a hundred times as long with the same time for the measurement."""
     problem = Problem(gamma=0.1, p=1, k=1, d=300, Delta=0.0, activation="square", spherical=True)
     whole = [Case(problem, "sgd_chain", seed, Recording((0.0, 100.0))) for seed in range(16)]
     measured(list(map(shortened, whole)), 1.0)

@@ -1,4 +1,4 @@
-"""Plugins: found, imported with what lies beside them, refused in one line, and counted where their code counts."""
+"""Plugins: found, imported with the files beside them, refused in one line, and part of digests where used."""
 
 import shutil
 import sys
@@ -72,7 +72,7 @@ def test_a_plugin_may_import_another(tmp_path: Path) -> None:
 
 
 def test_two_files_of_one_name_beside_two_plugins_are_refused(tmp_path: Path) -> None:
-    """Python knows one module a name: the second plugin would get the file of the first."""
+    """Python has one module per name: the second plugin would get the file of the first."""
     found = []
     for part in ("one", "two"):
         written(tmp_path / part / "constants_of_both.py", "SCALE = 1.0\n")
@@ -142,7 +142,7 @@ def test_an_edit_after_the_import_is_refused_by_the_driver_and_ignored_by_worker
 
 
 def test_the_process_that_measures_finds_what_the_driver_finds(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """A module on the driver's path alone: what the driver's own imports found there is found again."""
+    """A module found only on the driver's path is found by the processes that it starts."""
     activation(tmp_path / "found_by_path.py", "found_by_path")
     monkeypatch.syspath_prepend(tmp_path)
     load_plugins(["found_by_path"])
@@ -172,7 +172,7 @@ def test_a_package_counts_by_what_is_imported_of_it(tmp_path: Path, monkeypatch:
 
 
 def digest(folder: Path) -> str:
-    """Of the code behind an activation whose file imports another one, as a fresh Python would tell."""
+    """Return the digest of the code behind an activation whose file imports another one, in a new Python."""
     load_plugins([str(folder / "counted.py")])
     found = modules_digest([ACTIVATIONS["counted"].value.__module__])
     del ACTIVATIONS._things["counted"]
@@ -205,7 +205,7 @@ def registered(name, scale):
 
 
 def test_what_another_file_registers_for_a_plugin_is_the_plugins(tmp_path: Path) -> None:
-    """The number that makes the activation stands in the plugin, the code in the other file."""
+    """The number that makes the activation is in the plugin, the code in the other file."""
     written(tmp_path / "maker.py", MAKER)
     load_plugins([written(tmp_path / "made.py", "import maker\n\nmaker.registered('made', 2.0)\n")])
     assert ACTIVATIONS["made"].value.__module__ == "maker"

@@ -1,4 +1,4 @@
-"""Problem: what is the same problem, and what is none."""
+"""Problem: equality, defaults and refused values."""
 
 import dataclasses
 

@@ -1,4 +1,4 @@
-"""What a run tells of its progress."""
+"""The progress messages of a run."""
 
 import pytest
 
@@ -23,7 +23,7 @@ def clock(monkeypatch: pytest.MonkeyPatch) -> Clock:
 
 
 def test_what_is_left_is_told_from_expected_seconds_not_from_the_number_of_cases(clock: Clock) -> None:
-    """Half of the work in a tenth of the cases."""
+    """Half of the work is in a tenth of the cases."""
     shown = Progress(total=100, seconds=40.0)
     clock.now += 30
     shown.advance(10, 20.0)

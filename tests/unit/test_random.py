@@ -1,4 +1,4 @@
-"""Philox against its published test vectors; the laws of what is made of it."""
+"""Philox compared to its published test vectors, and the distributions of the numbers made from it."""
 
 import itertools
 
@@ -69,7 +69,7 @@ ENDS = (0, 1, 2**20 - 1, 2**20, 2**31, 2**32 - 1)
 
 @pytest.mark.parametrize("seed", range(3))
 def test_normals_are_made_of_their_bits(seed):
-    """64 bits are the length of four, 24 its part in the first two, 20 each the angles: also where all are 0 or 1."""
+    """64 bits give the length of four normals, 24 the share of the first two, 20 each angle; also all zeros or ones."""
     drawn = np.random.default_rng(seed).integers(0, 2**32, (4, 4000), dtype=np.uint64)
     ends = np.array(list(itertools.product(ENDS, repeat=4)), np.uint64).T
     w = np.concatenate([ends, drawn], axis=1)

@@ -1,4 +1,4 @@
-"""What a reader does with a dataset by xarray alone, no warning allowed: select, reduce, join, and write it again."""
+"""Plain xarray, without warnings, can select, reduce, join and write a dataset."""
 
 import warnings
 from collections.abc import Callable, Iterator
@@ -37,7 +37,7 @@ OPERATIONS: dict[str, Operation] = {
 
 
 def finalised(directory: Path, d: tuple[int, ...]) -> Path:
-    """The dataset of a sweep over these dimensions."""
+    """Return the dataset of a sweep over these dimensions."""
     axes = (Axis("gamma", (0.1, 0.2, 0.3)), Axis("d", d), Axis("Delta", (0.0, 1.0)))
     sweep = Sweep(
         "read",
@@ -54,7 +54,7 @@ def finalised(directory: Path, d: tuple[int, ...]) -> Path:
 
 @pytest.fixture(scope="module", params=[storage.CHUNK_BYTES, 4096], ids=["one chunk", "many chunks"])
 def paths(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory) -> Iterator[tuple[Path, Path]]:
-    """Two sweeps, their arrays each in one chunk, or in many as those of large sweeps."""
+    """Return two sweeps, with arrays in one chunk each, or in many as those of large sweeps."""
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(storage, "CHUNK_BYTES", request.param)
         patch.setattr(storage, "FILE_BYTES", request.param // 16)
@@ -63,7 +63,7 @@ def paths(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFacto
 
 @pytest.fixture(autouse=True)
 def strict() -> Iterator[None]:
-    """Warnings are errors but for the one that xarray gives for whatever it writes in zarr's third format."""
+    """Treat warnings as errors, except the one that xarray gives for every file in zarr's third format."""
     with warnings.catch_warnings():
         warnings.simplefilter("error")
         warnings.filterwarnings("ignore", "Consolidated metadata is currently not part in the Zarr format 3")
@@ -81,7 +81,7 @@ def test_what_a_reader_makes_of_it_can_be_written_and_read(name: str, paths: tup
 
 @pytest.mark.parametrize("name", ["copy", "sel", "isel of a range", "mean"])
 def test_and_as_netcdf(name: str, paths: tuple[Path, Path], tmp_path: Path) -> None:
-    """By scipy, in the oldest of the formats, which knows no booleans and no long integers."""
+    """By scipy, in the oldest format, which has no booleans and no long integers."""
     made = OPERATIONS[name](*map(xr.open_zarr, paths))
     made.to_netcdf(tmp_path / "made.nc", engine="scipy")
     again = xr.open_dataset(tmp_path / "made.nc", engine="scipy")

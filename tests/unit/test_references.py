@@ -54,7 +54,7 @@ def test_every_file_says_where_it_comes_from(name):
 
 
 def test_a_sweep_draws_them_beside_its_runs(project, monkeypatch):
-    """By the command line, from the config to the picture; and the complete config finds the file from its folder."""
+    """From the config to the picture through the command line; the complete config finds the file from its folder."""
     drawn = []
     monkeypatch.setattr("sweeplib.figures.style.save", lambda drawing, stem: drawn.append(drawing) or [stem])
     path = config(project, "phase_retrieval_floors, own.csv")
@@ -91,7 +91,7 @@ def test_a_sweep_draws_them_beside_its_runs(project, monkeypatch):
         ("own.csv", "gamma,risk_floor,Dleta\n1,2,0.1\n", "got 'Dleta'; expected one of Delta, "),
         ("own.csv", "gamma,risk_floor,Delta\n1,2,0.7\n", "its Delta is another; got '0.7'; expected Delta = 0.1, 1"),
         ("own.csv", "gamma,risk_floor\n1,x\n", "own has no numbers to draw in this figure"),
-        ("own.csv", "gamma,risk_floor\n1\n", "line 2 of own: 1 values; got '1'; expected 2, one a column"),
+        ("own.csv", "gamma,risk_floor\n1\n", "line 2 of own: 1 values; got '1'; expected 2, one per column"),
         ("own.csv", "gamma,gamma\n1,2\n", "not the names of columns; got 'gamma'"),
         ("own.csv", "", "no table; got 'own'"),
         ("own.csv", "# drawn: bars\ngamma,risk_floor\n1,2\n", "own: not a way to be drawn; got 'bars'"),
@@ -129,7 +129,7 @@ def test_a_digest_changes_with_the_file_and_not_with_its_place(project):
 
 
 def test_rows_stand_where_all_their_columns_agree(tmp_path):
-    """In units of the axes; a row of another noise than the panel's is in the panel of its own alone."""
+    """Values are in units of the axes; a row with another noise is only in the panel of that noise."""
     path = tmp_path / "steps.csv"
     path.write_text("Delta,gamma,d,exit_steps_mean,exit_steps_mean_error\n1,0.05,3000,30000,600\n7,0.05,3000,1,1\n")
     drawing = figures.learning_rate_scan(sweep_dataset(seeds=4), reference=[str(path)])

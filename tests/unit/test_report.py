@@ -1,4 +1,4 @@
-"""The report: one self-contained, escaped, accessible page that says what ran and what failed."""
+"""The report: one self-contained, escaped, accessible page about the runs and the failures."""
 
 import json
 import re
@@ -39,7 +39,7 @@ HOSTILE = "</script><script>alert(2)</script>"
 
 
 class Outline(HTMLParser):
-    """Tags with their attributes, in order."""
+    """Return the tags with their attributes, in order."""
 
     def __init__(self, html: str) -> None:
         super().__init__()

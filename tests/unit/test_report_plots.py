@@ -1,4 +1,4 @@
-"""Interactive plots and tables: what is drawn, what is left out, and that it is said."""
+"""Interactive plots and tables: what is drawn, what is left out, and the notes about it."""
 
 import contextlib
 import json
@@ -33,12 +33,12 @@ def analyses(ds):
 
 
 def analysed(ds):
-    """All analyses that take the dataset."""
+    """Return all analyses that apply to the dataset."""
     return {name: analysis(ds) for name, analysis in ANALYSES.items() if fits(analysis, outline_of(with_constants(ds)))}
 
 
 def fits(analysis, outline):
-    """Whether an analysis says that it takes a dataset with this outline."""
+    """Return whether an analysis accepts a dataset with this outline."""
     with contextlib.suppress(InputError):
         analysis.outlined(outline, {})
         return True
@@ -54,13 +54,13 @@ def plot_of(declared, ds, data=None, **options):
 
 
 def values(table, name):
-    """A column as data."""
+    """Return a column as data."""
     [column] = [column for column in table.columns if column.name == name]
     return [column.levels[value] for value in column.values] if column.levels else column.values
 
 
 def regimes():
-    """A classified (δ, κ) diagram, as an analysis would have it."""
+    """Return a classified (δ, κ) diagram, as an analysis returns it."""
     shape = {"delta": np.linspace(-1, 1, 5), "kappa": [0.0, 0.25, 0.5]}
     found = xr.DataArray(np.resize(REGIMES, (5, 3)), dims=tuple(shape), coords=shape, attrs={"long_name": "regime"})
     confidence = xr.full_like(found, 0.9, float).assign_attrs(long_name="confidence")

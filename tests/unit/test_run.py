@@ -25,7 +25,7 @@ SEEDS = 6
 
 @pytest.fixture
 def sweep() -> Sweep:
-    """A chain that is cheap at one d and dear at another, and the ODE."""
+    """Return a sweep of a chain that is cheap at one d and expensive at another, and the ODE."""
     return Sweep(
         "mixed",
         Grid((Axis("d", (40, 4000)),), {"p": 1, "k": 1, "gamma": 0.05, "Delta": 0.0, "activation": "square"}),
@@ -74,7 +74,7 @@ def test_one_dynamics_under_another_driver_leaves_all_alone(
 def test_the_costliest_blocks_of_all_dynamics_go_first(
     sweep: Sweep, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """The plan knows what is costly: here the chain, which the sweep names last."""
+    """The plan knows the costly dynamics: here the chain, which the sweep names last."""
     run_sweep(sweep, tmp_path / "first", progress=False)
     plan = {}
     for name, seconds in {"ode": 1.0, "sgd_chain": 10.0}.items():
@@ -99,7 +99,7 @@ def test_the_costliest_blocks_of_all_dynamics_go_first(
 
 
 def test_points_that_differ_in_what_a_dynamics_does_not_read_are_one_case(sweep: Sweep, tmp_path: Path) -> None:
-    """Gradient flow knows no label noise: it runs once for all values, and has its numbers at each."""
+    """Gradient flow does not depend on the label noise: it runs once for all values, and has its result at each."""
     fixed = {name: value for name, value in sweep.grid.fixed.items() if name != "Delta"}
     flow = replace(sweep, grid=Grid((Axis("d", (40,)), Axis("Delta", (0.0, 0.5, 1.0))), fixed), runs={})
     flow = replace(flow, runs={name: Run(name) for name in ("gradient_flow", "ode")}, cluster=InProcess())

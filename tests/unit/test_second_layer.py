@@ -1,4 +1,4 @@
-"""One step of both layers: the update itself, in the two simulators of SGD."""
+"""One step of both layers: the update itself, in both simulators of SGD."""
 
 import dataclasses
 
@@ -19,7 +19,7 @@ SHOWN = ("overlap_Q", "overlap_M", "second_layer")
 
 
 def response(problem, a, lam, lam_star, z):
-    """(σ(λ), σ'(λ), E) at local fields λ, λ* and label noise z."""
+    """Return (σ(λ), σ'(λ), E) at local fields λ, λ* and label noise z."""
     student = activation(problem.activation)
     value, slope, target = (
         np.array([function(field) for field in fields])
@@ -29,7 +29,7 @@ def response(problem, a, lam, lam_star, z):
 
 
 def step_in_numpy(problem, W, W_star, a, sample):
-    """(W, a) after one step on the sample (√d x, z), both layers from what they were before it."""
+    """Return (W, a) after one step on the sample (√d x, z), where both layers use their values before it."""
     x = sample[:-1] / np.sqrt(problem.d)
     value, slope, displacement = response(problem, a, W @ x, W_star @ x, sample[-1])
     moved = W + problem.gamma / problem.p * np.outer(a * slope, x) * displacement
@@ -39,7 +39,7 @@ def step_in_numpy(problem, W, W_star, a, sample):
 
 
 def samples_of(case, seed, step):
-    """The numbers of a step: d of the sample, and one of the noise."""
+    """Return the numbers of a step: d of the sample, and one of the noise."""
     out = np.empty(MULTIPLE * (case.problem.d // MULTIPLE + 1))
     fill_normals(np.uint64(samples_key(case)), np.uint64(seed), np.uint64(step), out)
     return out[: case.problem.d + 1]
@@ -51,7 +51,7 @@ def samples_of(case, seed, step):
 @pytest.mark.parametrize("d", [21, 1100])
 @pytest.mark.parametrize("shown", [(0, 1, 2, 3), (0, 11)], ids=["step by step", "blocks"])
 def test_sgd_takes_the_steps_written_down(shown, d, rate, spherical, thresholds):
-    """With the same samples, to rounding, whether or not the overlaps are carried along for exits."""
+    """With the same samples the results agree up to rounding, with and without overlaps for exits."""
     problem = dataclasses.replace(COMMITTEE, d=d, second_layer_rate=rate, spherical=spherical)
     rng = np.random.default_rng(0)
     W, W_star, a = rng.normal(size=(3, d)), rng.normal(size=(2, d)), np.array(problem.a)
@@ -71,7 +71,7 @@ def test_sgd_takes_the_steps_written_down(shown, d, rate, spherical, thresholds)
 
 @pytest.mark.parametrize("seed", range(8))
 def test_the_chain_takes_the_step_written_down(seed):
-    """One step with the same normals: a and M to rounding, and Q up to ‖x‖², the same in all its entries."""
+    """One step with the same normals: a and M up to rounding, and Q up to ‖x‖², the same in all its entries."""
     a, rate = np.array(COMMITTEE.a), COMMITTEE.step_time()
     Q, M = np.eye(3) + 0.3 * (1 - np.eye(3)), np.full((3, 2), [0.4, -0.2])
     case = Case(COMMITTEE, "sgd_chain", seed, Recording((rate,), observables=SHOWN))
@@ -90,7 +90,7 @@ def test_the_chain_takes_the_step_written_down(seed):
 
 
 def test_bits_of_a_case_with_both_layers_depend_on_no_other():
-    """Any subset, in any order, of cases that differ in γ, ε, d and seed."""
+    """Any subset, in any order, of cases that differ in γ, ε, d and seed gives the same result."""
     problems = [
         dataclasses.replace(COMMITTEE, gamma=gamma, second_layer_rate=rate, d=d)
         for gamma in (0.5, 2.0)

@@ -1,4 +1,4 @@
-"""SGD on weights takes its steps in blocks; what happens within one happens at its step."""
+"""SGD on weights takes its steps in blocks; an event within a block is recorded at its step."""
 
 import numpy as np
 import pytest
@@ -12,7 +12,7 @@ UNSTABLE = Problem(gamma=0.5, p=3, k=2, d=20, Delta=0.0, activation="he3")
 
 
 def both(problem, steps, **arguments):
-    """The run recorded once, which takes whole blocks, and recorded at every step, which takes them one by one."""
+    """Return the run recorded once, which takes full blocks, and recorded at every step, which takes single steps."""
     times = np.arange(steps + 1) * problem.step_time()
     return (simulate(problem, "sgd", times=shown, seeds=range(40), **arguments) for shown in (times[[-1]], times))
 

@@ -1,4 +1,4 @@
-"""The driver: what a case is, what is recorded, when a run stops."""
+"""The driver: the identity of cases, the records, the end of runs."""
 
 import dataclasses
 
@@ -88,7 +88,7 @@ def test_a_run_that_does_not_exit_is_censored_at_its_end():
 
 @pytest.mark.parametrize("dynamics", STEPPERS)
 def test_what_diverges_is_said_to_and_harms_no_neighbour(dynamics):
-    """Phase retrieval without projection at a learning rate far too large, beside runs that are well."""
+    """Phase retrieval without projection at a far too large learning rate, next to runs that do not diverge."""
     good = Problem(gamma=0.01, p=1, k=1, d=60, Delta=0.0, activation="square")
     bad = Problem(gamma=2.0, p=1, k=1, d=60, Delta=0.0, activation="square")
     recording = {"times": (0.0, 1.0, 10.0)}
@@ -102,7 +102,7 @@ def test_what_diverges_is_said_to_and_harms_no_neighbour(dynamics):
 
 
 def test_bits_of_a_case_depend_on_no_other():
-    """Any subset of cases that differ in γ, Δ, d and seed, in any order, gives each the same bits."""
+    """Any subset of cases that differ in γ, Δ, d and seed, in any order, gives each case the same bits."""
     problems = [
         Problem(gamma=gamma, p=2, k=1, d=d, Delta=Delta, activation="square", spherical=True)
         for gamma in (0.05, 0.2)
@@ -118,7 +118,7 @@ def test_bits_of_a_case_depend_on_no_other():
 
 
 def test_pairs_share_their_samples():
-    """With pair_by d, problems that differ in Δ only by nothing see the same samples; without, others."""
+    """With pair_by d, problems that differ slightly in γ have the same samples; without it they do not."""
     twin = Problem(gamma=0.0800000001, p=1, k=1, d=200, Delta=0.1, activation="square", spherical=True)
     free = [run_cases([case(problem)]).data["risk"] for problem in (RETRIEVAL, twin)]
     paired = [run_cases([case(problem, pair_by=("d",))]).data["risk"] for problem in (RETRIEVAL, twin)]
@@ -134,7 +134,7 @@ def test_a_run_past_its_time_is_given_up():
 
 @pytest.mark.parametrize("dynamics", ["sgd", "sgd_chain", "sde", "ode"])
 def test_a_run_past_its_time_ends_where_it_came(dynamics, monkeypatch):
-    """Its exit is censored there, in steps and in time, and it has a value at every time that it reached."""
+    """Its exit is censored at its end, in steps and in time, and it has a value at every time that it reached."""
     monkeypatch.setattr("sweeplib.numerics.integrators.integration.STEPS_A_ROUND", 3)
     problems = [
         Problem(gamma=gamma, p=1, k=1, d=200, Delta=0.5, activation="square", spherical=True) for gamma in (0.08, 1e-3)
@@ -155,7 +155,7 @@ def test_a_run_past_its_time_ends_where_it_came(dynamics, monkeypatch):
 
 
 def test_weights_of_a_run_that_came_to_a_time_are_those_of_that_time(monkeypatch):
-    """The first run is done when the time of both is up; the second is not."""
+    """The first run is done when the time limit of both is reached; the second is not."""
     recording = Recording((0.0, 1.0), (), ("risk",))
     fast, slow = (Case(Problem(gamma=gamma, p=1, k=1, d=1000, Delta=0, activation="erf"), "sgd", 0, recording)
                   for gamma in (0.1, 1e-3))  # fmt: skip
@@ -216,7 +216,7 @@ def test_the_chain_refuses_more_units_than_dimensions():
 
 
 def test_weights_in_single_precision_follow_those_in_double():
-    """10,000 steps of the same samples, a rounding of 3e-8 each: overlaps apart by less than 2e-6, and not equal."""
+    """10,000 steps on the same samples, each with a rounding of 3e-8: overlaps differ by less than 2e-6, but differ."""
     problem = Problem(gamma=0.5, p=3, k=2, d=100, Delta=0.1, activation="erf")
     shown = {"times": [0.0, 16.0], "observables": ("overlap_Q", "overlap_M"), "seeds": range(2)}
     double, single = (
@@ -234,7 +234,7 @@ def test_weights_in_single_precision_follow_those_in_double():
     [("sgd", {}, 2.0**62), ("sgd_chain", {}, 2.0**62), ("sde", {"step": 4.0}, 4 * 2.0**62)],
 )
 def test_more_steps_than_can_be_counted_are_refused(dynamics, options, most):
-    """Beyond 2^63 they would wrap to a negative number, and the run end where it began, with status ok."""
+    """Beyond 2^63 they would wrap to a negative number, and the run would end at its start with status ok."""
     last = most * RETRIEVAL.step_time()
     long = case(dynamics=dynamics, options=tuple(options.items()), recording={"times": (0.0, 0.999 * last)})
     long.check()

@@ -1,4 +1,4 @@
-"""The run store: rows survive an append that is cut short anywhere, results go where they belong."""
+"""The run store: rows survive an append that is interrupted anywhere, results are stored at their rows."""
 
 from collections.abc import Iterator
 from dataclasses import replace
@@ -55,7 +55,7 @@ def test_cost_class_is_the_logarithm_to_base_four(work: float, expected: int) ->
 
 
 def test_a_variable_of_other_dims_belongs_to_another_layout(monkeypatch: pytest.MonkeyPatch) -> None:
-    """An edit of a plugin's observable, say: its arrays would not have the results' shape."""
+    """For example after an edit of a plugin's observable: its arrays would not have the shape of the results."""
     [case] = cases(1)
     before = layout_name(case)
     other = replace(OBSERVABLES["overlap_M"], dims=("teacher", "student"))
@@ -70,7 +70,7 @@ class CrashError(Exception):
 
 
 def crashing(monkeypatch: pytest.MonkeyPatch, after: int) -> Iterator[int]:
-    """Let the writes of arrays and of metadata fail from number `after` on."""
+    """Let writes of arrays and metadata fail from number `after` on."""
     count = 0
 
     def wrapped(owner: object, name: str) -> None:
@@ -90,7 +90,7 @@ def crashing(monkeypatch: pytest.MonkeyPatch, after: int) -> Iterator[int]:
 
 
 def test_append_cut_short_anywhere_is_repaired(layout: Layout, monkeypatch: pytest.MonkeyPatch) -> None:
-    """However many writes an append got through, all its rows are there or none, and the next append adds them."""
+    """However many writes of an append succeeded, all its rows are there or none, and the next append adds them."""
     everything = cases(9)
     append(layout, everything[:3])
     crashes = 0

@@ -1,4 +1,4 @@
-"""Datasets on disk: what goes in comes out, in a form that plain xarray reads without a warning."""
+"""Datasets on disk: values are read back as written, in a form that plain xarray reads without a warning."""
 
 import warnings
 from pathlib import Path

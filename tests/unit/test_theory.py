@@ -1,4 +1,4 @@
-"""The closed forms against independent routes: drifts, simulations of their own assumptions, minimisation, the ODE."""
+"""The closed forms compared to independent routes: drifts, simulations, minimisation, the ODE."""
 
 import numpy as np
 import pytest

@@ -1,4 +1,4 @@
-"""docs/theory.md names what exists, and all that the theory has."""
+"""docs/theory.md names only functions that exist, and all functions of the theory."""
 
 import re
 from pathlib import Path

@@ -1,4 +1,4 @@
-"""Regimes of theory: their boundaries, and exponents that fit together on them."""
+"""Regimes of theory: their boundaries, and exponents that agree at the boundaries."""
 
 import numpy as np
 import pytest

@@ -1,4 +1,4 @@
-"""What ends a command is said in one line: where, what, what to do."""
+"""An error that ends a command is reported in one line: place, problem, remedy."""
 
 import errno
 import json

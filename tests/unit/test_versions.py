@@ -1,4 +1,4 @@
-"""A dataset that is written again while it is read: a reader has one version of it, and writers wait for each other."""
+"""A dataset that is written again while it is read: a reader sees one version, and writers wait for each other."""
 
 import os
 import subprocess
@@ -34,14 +34,14 @@ for number in range(int(sys.argv[2]), int(sys.argv[2]) + 12):
 
 
 def numbered(number: int) -> xr.Dataset:
-    """A dataset that grows with its number, which is in all of it."""
+    """Return a dataset whose size and values depend on its number."""
     size = 3 + number % 5
     values = np.full(size, float(number))
     return xr.Dataset({"risk": ("seed", values)}, coords={"seed": np.arange(size) + number})
 
 
 def written(path: Path, number: int) -> Path:
-    """The path of the dataset of a sweep after it was finalised."""
+    """Return the path of the dataset of a sweep after it was finalised."""
     from sweeplib.storage.dataset import GroupWriter
 
     ds = numbered(number)
@@ -76,7 +76,7 @@ def test_a_lazy_reader_keeps_its_version_and_two_are_kept(tmp_path: Path) -> Non
 
 
 def test_a_reader_of_a_version_that_is_gone_is_told_so(tmp_path: Path) -> None:
-    """Plain zarr would take what is not there for NaN."""
+    """Plain zarr would read NaN for a missing chunk."""
     path = written(tmp_path / "dataset.zarr", 1)
     first = sweeplib.open(path)
     for number in (2, 3):
@@ -170,7 +170,7 @@ def test_a_directory_of_an_earlier_version_is_replaced(tmp_path: Path) -> None:
 
 
 def test_readers_see_one_version_each_while_two_processes_write(tmp_path: Path) -> None:
-    """Opened lazily, then read: coordinates and values of one version, or a line that says that it is gone."""
+    """Opened lazily, then read: coordinates and values of one version, or an error that it is gone."""
     path, seen = written(tmp_path / "dataset.zarr", 0), set()
     writers = [subprocess.Popen([sys.executable, "-c", WRITER, path, str(first)]) for first in (1, 100)]
     while any(writer.poll() is None for writer in writers):
@@ -188,7 +188,7 @@ def test_readers_see_one_version_each_while_two_processes_write(tmp_path: Path) 
 
 
 def _marked(path: Path) -> Path:
-    """The marker of a dataset just written."""
+    """Return the marker of a dataset that was just written."""
     write_marker(written(path, 1), {"cases": 3})
     return path.with_suffix(".done.json")
 

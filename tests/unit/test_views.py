@@ -1,4 +1,4 @@
-"""Views, and what depends on them: plugins that do not say enough, particles of any number, theory's hypotheses."""
+"""Views and what depends on them: incomplete plugins, particles of any number, hypotheses of theory."""
 
 from dataclasses import replace
 from pathlib import Path
@@ -109,7 +109,7 @@ def test_cases_of_other_sizes_are_not_run_together(plugins):
 
 
 def test_dynamics_of_other_numbers_of_particles_share_a_dataset(plugins):
-    """At one (p, k): 4 or 6 particles by d, and 3; beyond its own number a dynamics has none."""
+    """At one (p, k) there are 4 or 6 particles, by d, or 3; entries beyond a dynamics' own number are missing."""
     written(plugins / "sweep.yaml", SWEEP)
     sweep = replace(load(plugins / "sweep.yaml"), cluster=InProcess(block_size=100))
     run_sweep(sweep, plugins, progress=False)

@@ -12,7 +12,7 @@ from tests.workflow.project import Project, copied, project_in
 
 @pytest.fixture(scope="session")
 def forks() -> Iterator[Forks]:
-    """What Snakemake is forked from."""
+    """The process from which Snakemake is forked."""
     forks = Forks()
     yield forks
     forks.close()
@@ -20,13 +20,13 @@ def forks() -> Iterator[Forks]:
 
 @pytest.fixture
 def project(tmp_path: Path, forks: Forks) -> Project:
-    """A fresh copy, nothing run yet."""
+    """A new copy in which nothing has run."""
     return project_in(tmp_path, forks)
 
 
 @pytest.fixture(scope="session")
 def _finished(tmp_path_factory: pytest.TempPathFactory, forks: Forks) -> Path:
-    """Run by a Snakemake that is started as a user starts it."""
+    """A copy run by a Snakemake that is started as a user starts it."""
     finished = project_in(tmp_path_factory.mktemp("finished"), forks)
     started = finished.start("--config", "sweep=tiny.yaml")
     _, errors = started.communicate()
@@ -36,6 +36,6 @@ def _finished(tmp_path_factory: pytest.TempPathFactory, forks: Forks) -> Path:
 
 @pytest.fixture
 def finished(_finished: Path, tmp_path: Path, forks: Forks) -> Project:
-    """A copy in which the whole workflow has run once."""
+    """A copy in which the complete workflow has run once."""
     shutil.copytree(_finished, tmp_path, copy_function=copied, dirs_exist_ok=True)
     return Project(tmp_path, forks)

@@ -1,7 +1,7 @@
-"""Snakemake in children of one process that has imported the libraries, but nothing of sweeplib: half of a dry run.
+"""Snakemake in forks of one process that has imported the libraries but nothing of sweeplib: saves half of a dry run.
 
-`python -m tests.workflow.forks` reads a line of JSON a run, [folder, root, arguments, file of output, file of errors],
-and answers with its exit status.
+`python -m tests.workflow.forks` reads a line of JSON per run, [folder, root, arguments, file of output, file of
+errors], and answers with its exit status.
 """
 
 import importlib
@@ -29,13 +29,13 @@ ROOT = Path(__file__).parents[2]
 
 
 class Forks:
-    """The process that forks; its children import sweeplib anew, each from the tree that it is told."""
+    """The process that forks; its children import sweeplib from the tree that they are given."""
 
     def __init__(self) -> None:
         self._process = _started()
 
     def snakemake(self, folder: Path, root: Path, arguments: list[str]) -> subprocess.CompletedProcess[str]:
-        """Snakemake run in a folder to its end, with the sweeplib of the tree `root`."""
+        """Run Snakemake in a folder to its end, with the sweeplib of the tree `root`."""
         files = [root / f".{name}" for name in ("output", "errors")]
         if self._process.poll() is not None:
             self._process = _started()
@@ -65,7 +65,7 @@ def _pipe(pipe: IO[str] | None) -> IO[str]:
 
 
 def _run(folder: str, root: str, arguments: list[str], output: str, errors: str) -> NoReturn:
-    """Be Snakemake, as `python -m snakemake` in this folder with PYTHONPATH=root would be."""
+    """Run Snakemake as `python -m snakemake` in this folder with PYTHONPATH=root would."""
     os.chdir(folder)
     os.environ["PYTHONPATH"] = root
     sys.path[:] = [folder, root, *(path for path in sys.path if path != str(ROOT))]

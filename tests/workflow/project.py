@@ -44,33 +44,33 @@ WORKFLOW = ("--snakefile", "../Snakefile", "--profile", "../workflow/profiles/lo
 
 @dataclass(frozen=True)
 class Project:
-    """The copy in `root`, and beside it the user's own folder, from which Snakemake is started."""
+    """The copy in `root`, and beside it the user's own folder, in which Snakemake is started."""
 
     root: Path
     forks: Forks
 
     @property
     def desk(self) -> Path:
-        """The user's own folder."""
+        """Return the user's own folder."""
         return self.root / "desk"
 
     @property
     def results(self) -> Path:
-        """The folder of the sweep's results."""
+        """Return the folder of the sweep's results."""
         return self.desk / "results" / "tiny"
 
     def start(self, *arguments: str) -> subprocess.Popen[str]:
-        """Snakemake started in the user's folder, on its own copy of sweeplib."""
+        """Run Snakemake in the user's folder, with its own copy of sweeplib."""
         return self._started("snakemake", *WORKFLOW, *arguments)
 
     def sweeplib(self, *arguments: str) -> None:
-        """The command `sweeplib` run in the user's folder, which must go well."""
+        """Run the command `sweeplib` in the user's folder; it must succeed."""
         process = self._started("sweeplib", *arguments)
         _, errors = process.communicate()
         assert process.returncode == 0, errors
 
     def make(self, *arguments: str) -> subprocess.CompletedProcess[str]:
-        """`make` run in the tree, with what is installed already."""
+        """Run `make` in the tree, with the installed environment."""
         installed = Path(sys.prefix) / ".run"
         command = ["make", "--no-print-directory", f"--old-file={installed}", f"VENV={sys.prefix}", *arguments]
         environment = os.environ | {"PYTHONPATH": str(self.root)}
@@ -84,18 +84,18 @@ class Project:
         )
 
     def snakemake(self, *arguments: str) -> subprocess.CompletedProcess[str]:
-        """Snakemake run to its end, in a process that need not import the libraries."""
+        """Run Snakemake to its end, in a process that need not import the libraries."""
         return self.forks.snakemake(self.desk, self.root, [*WORKFLOW, *arguments])
 
     def planned(self) -> dict[str, int]:
-        """How many jobs of each rule a dry run wants."""
+        """Return the number of jobs of each rule in a dry run."""
         done = self.snakemake("--dry-run", "--quiet", "host", "--config", "sweep=tiny.yaml")
         assert done.returncode == 0, done.stderr
         stats = done.stdout.rpartition("Job stats:")[2].partition("total")[0]
         return {rule: int(count) for rule, count in re.findall(r"^(\w+) +(\d+)$", stats, flags=re.MULTILINE)}
 
     def edit(self, path: str, old: str, new: str) -> None:
-        """Replace the one place that says `old` in a file of the tree."""
+        """Replace the only occurrence of `old` in a file of the tree."""
         text = (self.root / path).read_text()
         assert text.count(old) == 1, f"{path} says {old!r} {text.count(old)} times"
         (self.root / path).write_text(text.replace(old, new))
@@ -107,7 +107,7 @@ class Project:
 
 
 def copied(source: str | Path, target: str | Path) -> None:
-    """Copy a file; compiled code, which is replaced and never written into, is linked instead where that can be."""
+    """Copy a file; compiled code, which is replaced and never modified, is linked instead if possible."""
     if Path(source).suffix in {".pyc", ".nbc", ".nbi"}:
         with contextlib.suppress(OSError):
             os.link(source, target)
@@ -116,7 +116,7 @@ def copied(source: str | Path, target: str | Path) -> None:
 
 
 def project_in(root: Path, forks: Forks) -> Project:
-    """The project copied to `root`, with the compiled kernels it may have."""
+    """Copy the project to `root`, with its compiled kernels."""
     for part in ("sweeplib", "workflow"):
         shutil.copytree(ROOT / part, root / part, copy_function=copied)
     for file in ("Snakefile", "Makefile"):

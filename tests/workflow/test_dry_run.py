@@ -1,4 +1,4 @@
-"""A dry run of a million points takes the memory of one of two."""
+"""A dry run of a million points takes as much memory as one of two points."""
 
 import json
 import os

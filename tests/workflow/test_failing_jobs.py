@@ -1,4 +1,4 @@
-"""Results that cannot be written: one line says so, and then the same command goes on."""
+"""Results that cannot be written are reported in one line, and afterwards the same command continues."""
 
 import errno
 import os
@@ -32,7 +32,7 @@ SIZES = (4, 60, 200, 300)
 
 @pytest.fixture
 def small(tmp_path: Path) -> Iterator[Path]:
-    """A file system that holds next to nothing."""
+    """A file system with very little space."""
     folder = tmp_path / "small"
     folder.mkdir()
     mounted = subprocess.run(["mount", "-t", "tmpfs", "-o", "size=4k", "tmpfs", str(folder)], check=False)
@@ -64,7 +64,7 @@ def datasets(folder: Path, results: Path) -> dict[str, bytes]:
 
 @pytest.mark.long
 def test_a_full_disk_and_more_room(tmp_path: Path, small: Path) -> None:
-    """At four sizes the command says so in a line; with room it goes on, to the same bytes."""
+    """At four sizes the command reports it in one line; with space it continues, to the same bytes."""
     (tmp_path / "full.yaml").write_text(SWEEP)
     for kilobytes in SIZES:
         remount(small, f"size={kilobytes}k")
@@ -102,7 +102,7 @@ def test_a_file_where_the_results_should_be(tmp_path: Path) -> None:
 
 @pytest.mark.long
 def test_a_full_disk_under_snakemake(project: Project, small: Path) -> None:
-    """Two lines after the title of the job: what went wrong, and where Snakemake's log is."""
+    """Two lines after the title of the job: the problem, and the path of Snakemake's log."""
     for kilobytes in (4, 60):
         remount(small, f"size={kilobytes}k")
         done = project.snakemake("--config", "sweep=tiny.yaml", f"results={small}")

@@ -1,10 +1,10 @@
-"""Snakemake, given a broken config: one line and exit status 2, before anything starts."""
+"""Snakemake with a broken config: one line and exit status 2, before anything starts."""
 
 from tests.workflow.project import Project
 
 
 def test_a_broken_config_gets_one_line(project: Project) -> None:
-    """What is said of each kind of mistake is tested where configs are loaded."""
+    """The messages for each kind of mistake are tested where configs are loaded."""
     project.edit("desk/tiny.yaml", "square, scaled]", "sqare, scaled]")
     _is_refused(project, "sweep=tiny.yaml", "tiny.yaml", "square")
 

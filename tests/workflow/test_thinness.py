@@ -1,4 +1,4 @@
-"""The workflow says what runs when; what it does is in the library."""
+"""The workflow defines what runs when; the work is done in the library."""
 
 import ast
 import re

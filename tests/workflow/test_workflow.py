@@ -1,6 +1,6 @@
-"""The workflow, run for real on a tiny sweep with plugins, from a folder other than the project's.
+"""The real workflow on a tiny sweep with plugins, from a folder other than the project's.
 
-Then what a dry run would do again after each kind of edit.
+Then the jobs that a dry run would run again after each kind of edit.
 """
 
 import json
@@ -41,7 +41,7 @@ def test_every_stage_leaves_its_results(finished: Project) -> None:
 
 
 def test_what_plugins_register_works_in_every_stage(finished: Project) -> None:
-    """One of each kind, among them particles with a state and a view of their own, a target, a start, two views."""
+    """One plugin of each kind: particles with their own state and view, a target, a start, an observable."""
     assert last_overlaps(finished) == {2.0 * LAST}
     overlaps = open_with_overlaps(finished.results / "dataset.zarr")
     cloud = overlaps.sel(dynamics="cloud", activation="scaled").isel(teacher=0)
@@ -76,7 +76,7 @@ def test_a_second_driver_is_refused_in_one_line(finished: Project) -> None:
 
 
 def test_more_seeds_other_code_beside_a_plugin_and_a_figure_that_fails(finished: Project) -> None:
-    """All in one run: the dataset grows, what depends on the code is computed again, and the figure stops nothing."""
+    """All edits in one run: the dataset grows, changed code is run again, and a failed figure stops nothing."""
     finished.edit("desk/tiny.yaml", "seeds: 2", "seeds: 3")
     finished.edit("desk/own/constants.py", "2.0", "3.0")
     finished.edit("desk/own/figures.py", "drawing = Drawing()", "drawing = Drawing(1 / 0)")
@@ -105,13 +105,13 @@ def test_more_seeds_other_code_beside_a_plugin_and_a_figure_that_fails(finished:
 
 
 def computed(project: Project, dynamics: str) -> int:
-    """How many cases of a dynamics were computed until now."""
+    """Return the number of cases of a dynamics that were computed so far."""
     lines = (project.results / "journal" / f"{dynamics}.jsonl").read_text().splitlines()
     return sum(sum(json.loads(line)["computed"].values()) for line in lines)
 
 
 def last_overlaps(project: Project) -> set[float]:
-    """The values of the plugin's own analysis, made of those of its own dynamics, activation and observable."""
+    """Return the values of the plugin's analysis, computed from its dynamics, activation and observable."""
     analysis = xr.open_zarr(project.results / "analysis/last_overlap.zarr")
     return set(analysis.mean_overlap.values.ravel().tolist())
 
@@ -126,7 +126,7 @@ def test_a_deleted_dataset_is_made_again(finished: Project) -> None:
 
 
 def test_after_a_finished_run_nothing_is_left_to_do_and_make_says_what_became_of_the_sweep(finished: Project) -> None:
-    """Nothing, not even here, where it did not run: this is a copy of the project."""
+    """Nothing runs again, not even here, in a copy of the project."""
     done = finished.make("sweep", "CONFIG=desk/tiny.yaml", "RESULTS=desk/results")
     assert done.returncode == 0, done.stderr
     assert "Nothing to be done" in done.stderr

@@ -1,4 +1,4 @@
-"""Modules that lie in the working directory are never imported, whatever they are called."""
+"""Modules in the working directory are never imported, whatever their name."""
 
 import importlib.metadata
 import os
@@ -27,7 +27,7 @@ cluster: {kind: local, workers: 1, dashboard_address: ":0"}
 
 @pytest.fixture
 def folder(tmp_path: Path) -> Path:
-    """A folder: `here` has a sweep, and for every library a file that leaves one in `marks` when it is imported."""
+    """Return a folder: `here` has a sweep, and for every library a file that leaves a mark in `marks` when imported."""
     here = tmp_path / "here"
     here.mkdir()
     (tmp_path / "marks").mkdir()
@@ -53,7 +53,7 @@ def run(folder: Path, *command: str) -> None:
 
 
 def test_plan_and_run(folder: Path) -> None:
-    """They start processes: the one that measures, and Dask's."""
+    """The commands start processes: the one that measures, and Dask's."""
     run(folder, str(BIN / "sweeplib"), "run", "tiny.yaml")
 
 

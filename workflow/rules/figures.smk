@@ -1,5 +1,5 @@
 def caption(wildcards):
-    import sweeplib.figures  # only where there is a figure: it takes a dry run a quarter of a second
+    import sweeplib.figures  # only if there is a figure: the import adds a quarter of a second to a dry run
 
     return sweeplib.figures.FIGURES[wildcards.name].caption
 

@@ -1,4 +1,4 @@
-# The run store is no output of this rule: Snakemake deletes the outputs of failed jobs, the library resumes in the store.
+# The run store is not an output of this rule: Snakemake deletes the outputs of failed jobs, the library resumes the store.
 rule simulate:
     input:
         f"{directory}/plan.done.json",

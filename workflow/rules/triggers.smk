@@ -1,5 +1,5 @@
-# What reruns a stage, in its `params`: the part of the config that it reads, a digest of the code that it calls, and how
-# often it has failed, so that what failed is tried again.
+# The `params` that make a stage run again: the part of the config that it reads, a digest of the code that it calls, and
+# the number of its failures, so that failed attempts are repeated.
 import pathlib
 
 import yaml
@@ -17,7 +17,7 @@ failures = sweeplib.storage.attempts.past_failures(pathlib.Path(directory))
 
 
 def code(stage, *floors):
-    """The digests of some floors of the library, and of what a stage calls of the sweep's own plugins."""
+    """Return the digests of subpackages of the library and of the code of plugins that a stage calls."""
     return [
         sweeplib.storage.provenance.floors_digest(*floors),
         sweeplib.code.plugins.plugins_digest(sweep.plugins, stage),

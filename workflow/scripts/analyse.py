@@ -1,4 +1,4 @@
-"""One analysis of the dataset."""
+"""Write one analysis of the dataset."""
 
 import sweeplib.stages
 

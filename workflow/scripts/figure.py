@@ -1,4 +1,4 @@
-"""One figure of the dataset and its analyses."""
+"""Draw one figure of the dataset and its analyses."""
 
 import sweeplib.stages
 

@@ -1,4 +1,4 @@
-"""The labelled dataset of a finished sweep."""
+"""Write the labelled dataset of a finished sweep."""
 
 import sweeplib.stages
 

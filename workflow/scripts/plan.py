@@ -1,4 +1,4 @@
-"""The sweep's plan: its blocks and what they cost."""
+"""Write the plan of a sweep: its blocks and their cost."""
 
 import sweeplib.stages
 

@@ -1,4 +1,4 @@
-"""The report: one page that says what was asked for, what ran, and what came out."""
+"""Write the report, one page about the config, the runs and the results."""
 
 import sweeplib.stages
 

@@ -1,6 +1,6 @@
-"""The cases that the run store does not have yet."""
+"""Compute the cases that are not in the run store."""
 
 import sweeplib.stages
 
-if __name__ == "__main__":  # Dask's workers import this file, too
+if __name__ == "__main__":  # Dask's workers import this file too
     sweeplib.stages.simulate(snakemake.config["sweep"], snakemake.params.directory, workers=snakemake.threads)

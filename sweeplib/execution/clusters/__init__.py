@@ -10,5 +10,5 @@ import_modules(__name__, __path__)
 
 
 def cluster_of(sweep: Sweep) -> ClusterSettings:
-    """The settings of the cluster of a sweep: by default this machine with all of its cores."""
+    """Return the cluster settings of a sweep: by default this machine with all of its cores."""
     return sweep.cluster or CLUSTERS["local"]()

@@ -14,14 +14,13 @@ class Address(Existing):
     """An existing scheduler at `address`, such as "tcp://10.0.0.1:8786"; its workers must see the results' directory.
 
     address : address of the scheduler.
-    tls_ca, tls_cert, tls_key : PEM files for a scheduler whose address begins with tls://.
     """
 
     kind: Literal["address"] = "address"
     address: str
 
     def client(self, workers: int | None = None) -> AbstractContextManager["Client"]:
-        """A client of the scheduler; only the client is closed. SweeplibError if the scheduler does not answer."""
+        """Return a client of the scheduler; only the client is closed. SweeplibError if there is no answer."""
         return self.connected(self.address, address=self.address)
 
 

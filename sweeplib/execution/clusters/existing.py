@@ -1,4 +1,4 @@
-"""Base of the kinds of clusters that connect to a running scheduler."""
+"""Base class of the kinds of clusters that connect to a running scheduler."""
 
 from collections.abc import Iterator
 from contextlib import contextmanager
@@ -18,8 +18,10 @@ TLS_FILES = ("tls_ca", "tls_cert", "tls_key")
 class Existing(ClusterSettings):
     """A running scheduler. It is not stopped; its workers must see the results' directory.
 
-    tls_ca, tls_cert, tls_key : PEM files of the certificate authority, and of this side's certificate and its key, for
-        a scheduler whose address begins with tls://; paths in a sweep's YAML file are relative to that file.
+    tls_ca : PEM file of the certificate authority, for a scheduler whose address begins with tls://; all three PEM
+        files are needed, or none. In a sweep's YAML file, relative to the YAML file.
+    tls_cert : PEM file of the certificate of this client.
+    tls_key : PEM file of the private key of this client.
     """
 
     tls_ca: Path | None = None
@@ -27,7 +29,7 @@ class Existing(ClusterSettings):
     tls_key: Path | None = None
 
     def located(self, folder: Path) -> ClusterSettings:
-        """The same settings with absolute paths. InputError where some of the PEM files are missing."""
+        """Return the same settings with absolute paths; InputError if some of the PEM files are missing."""
         paths = {name: value for name in type(self).model_fields if isinstance(value := getattr(self, name), Path)}
         absolute = {name: (folder / path.expanduser()).resolve() for name, path in paths.items()}
         for name in TLS_FILES if not absolute.keys().isdisjoint(TLS_FILES) else ():
@@ -38,11 +40,11 @@ class Existing(ClusterSettings):
         return self.model_copy(update=absolute)
 
     def expected_workers(self, workers: int | None = None) -> None:
-        """Unknown before connecting."""
+        """Return None: the number of workers is unknown before connecting."""
 
     @contextmanager
     def connected(self, where: str, **how: Any) -> Iterator["Client"]:
-        """A client; only the client is closed. SweeplibError that names `where` if no scheduler answers."""
+        """Yield a client; only the client is closed. SweeplibError that names `where` if no scheduler answers."""
         from distributed import Client
 
         try:

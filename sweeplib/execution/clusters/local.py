@@ -25,7 +25,7 @@ LEAST_MEMORY, LARGEST_PORT = 2**27, 2**16 - 1
 
 
 def _memory(limit: str) -> str:
-    """The limit, as Dask reads it; an error where it cannot, or where no worker would fit in."""
+    """Return the limit if Dask can read it; an error if it cannot, or if no worker would fit in."""
     if limit == "auto":
         return limit
     from dask.utils import parse_bytes
@@ -45,7 +45,7 @@ def _number(text: str) -> float:
 
 
 def _address(address: str) -> str:
-    """The address; an error unless it is HOST:PORT, :PORT or PORT."""
+    """Return the address; an error unless it is HOST:PORT, :PORT or PORT."""
     host, _, port = address.rpartition(":")
     if not re.fullmatch(r"[0-9]{1,5}", port) or int(port) > LARGEST_PORT or not re.fullmatch(r"[\w.:\[\]-]*", host):
         raise PydanticCustomError(REFUSED, "HOST:PORT, such as '127.0.0.1:8787'")
@@ -66,13 +66,13 @@ class Local(ClusterSettings):
     dashboard_address: Annotated[str, AfterValidator(_address)] = f"{THIS_MACHINE}:8787"
 
     def expected_workers(self, workers: int | None = None) -> int:
-        """The requested number, or one per processor."""
+        """Return the requested number of workers, or one per processor."""
         from dask.system import CPU_COUNT
 
         return workers or self.workers or int(CPU_COUNT)
 
     def worker_memory(self, workers: int | None = None) -> int:
-        """The bytes that Dask grants a worker: the limit that is set, or its share of the machine."""
+        """Return the bytes that Dask grants a worker: the configured limit, or its share of the machine."""
         from dask.system import CPU_COUNT
         from dask.utils import parse_bytes
 
@@ -84,12 +84,12 @@ class Local(ClusterSettings):
 
     @contextmanager
     def client(self, workers: int | None = None) -> Iterator["Client"]:
-        """A client of a cluster that ends with the context, or when this process ends in any way."""
+        """Yield a client of a cluster that ends with the context, or when this process ends in any way."""
         import dask
         from distributed import Client, LocalCluster, Security
 
         settings: dict[str, Any] = {f"distributed.nanny.pre-spawn-environ.{name}": 1 for name in ONE_THREAD}
-        # Without this, Dask closes a nanny for good if its worker dies again within this time.
+        # Without this, Dask closes a nanny permanently if its worker dies again within this time.
         settings["distributed.deploy.lost-worker-timeout"] = NEVER
         with (
             dask.config.set(settings),
@@ -109,7 +109,7 @@ class Local(ClusterSettings):
 
 
 def _free(address: str) -> str:
-    """The address, with this machine as default host, and with a free port if its own is taken."""
+    """Return the address, with this machine as default host, and with a free port if its own is taken."""
     host, _, port = address.rpartition(":")
     host = host or THIS_MACHINE
     with socket.socket() as probe:

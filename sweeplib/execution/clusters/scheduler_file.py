@@ -15,15 +15,14 @@ if TYPE_CHECKING:
 class SchedulerFile(Existing):
     """An existing scheduler that was started with `--scheduler-file path`.
 
-    path : path of that file; in a sweep's YAML file, relative to the YAML file.
-    tls_ca, tls_cert, tls_key : PEM files for a scheduler whose address begins with tls://.
+    path : path of the scheduler file; in a sweep's YAML file, relative to the YAML file.
     """
 
     kind: Literal["scheduler_file"] = "scheduler_file"
     path: Path
 
     def client(self, workers: int | None = None) -> AbstractContextManager["Client"]:
-        """A client of the scheduler; only the client is closed. InputError if there is no such file."""
+        """Return a client of the scheduler; only the client is closed. InputError if there is no such file."""
         if not self.path.exists():
             raise InputError("no scheduler file", key="cluster.path", value=str(self.path))
         return self.connected(str(self.path), scheduler_file=str(self.path))

@@ -1,3 +1,3 @@
-"""What the plugin beside it imports."""
+"""A module that the plugin beside it imports."""
 
 SCALE = 2.0

@@ -1,4 +1,4 @@
-"""A plugin for tests: an activation with a number of another file, and a dynamics whose M is the activation."""
+"""A plugin for tests: an activation with a number from another file, and a dynamics whose M is the activation."""
 
 import constants
 import numpy as np
@@ -26,23 +26,23 @@ class ReadOff(OverlapDynamics):
     replicas_at_once = 64
 
     def advance(self, to: int, deadline: float = np.inf) -> None:
-        """Go to a recording time."""
+        """Advance to a recording time."""
         self.time = self.replicas.times[:, to]
         self.M[:, 0, 0] = [ACTIVATIONS[self.replicas.activation].value(time) for time in self.time]
 
     @property
     def exit_steps(self) -> Array:
-        """None."""
+        """Return no exits."""
         return np.full((len(self.replicas), len(self.replicas.thresholds)), np.nan)
 
     @property
     def end_steps(self) -> Array:
-        """The last step."""
+        """Return the last step."""
         return np.rint(self.time / self.replicas.step_time)
 
     @staticmethod
     def work(problem: Problem, time: float) -> float:
-        """As SGD."""
+        """Return the step length of SGD."""
         return time / problem.step_time()
 
 

@@ -1,4 +1,4 @@
-"""A plugin for tests: particles that relax to the teacher, with a state, a view and a diagnostic of their own."""
+"""A plugin for tests: particles that relax to the teacher, with their own state, view and diagnostic."""
 
 from dataclasses import dataclass
 
@@ -13,7 +13,7 @@ from sweeplib.views import ParticleView, View
 
 
 class CloudOptions(NumericalOptions):
-    """How many particles there are."""
+    """Number of particles."""
 
     particles: int = Field(default=3, ge=1)
 
@@ -26,7 +26,7 @@ class CloudView(ParticleView):
 
 
 class Cloud(Dynamics):
-    """N particles m (n, N, k), q (n, N) of the start's law, N an option, whatever p; m goes to that of the teacher."""
+    """Return N particles m (n, N, k), q (n, N) from the start's law, N an option; m relaxes to that of the teacher."""
 
     name = "cloud"
     label = "Cloud of particles"
@@ -44,14 +44,14 @@ class Cloud(Dynamics):
         self._end = np.zeros(len(replicas))
 
     def advance(self, to: int, deadline: float = np.inf) -> None:
-        """Go to a recording time."""
+        """Advance to a recording time."""
         past = self.replicas.times[:, to] - self._end
         ones = np.einsum("nrr->nr", self.replicas.P)[:, None, :]
         self._m = ones + (self._m - ones) * np.exp(-past)[:, None, None]
         self._end = self.replicas.times[:, to]
 
     def look(self) -> list[tuple[Array, View]]:
-        """The particles, all of one weight and age."""
+        """Return the particles, all with the same weight and age."""
         replicas, (count, N) = self.replicas, self._q.shape
         weight, age = np.full((count, N), 1.0 / N), np.repeat(self._end[:, None], N, axis=1)
         view = CloudView(
@@ -61,7 +61,7 @@ class Cloud(Dynamics):
 
     @classmethod
     def sizes(cls, problem: Problem, options: NumericalOptions) -> dict[str, int]:
-        """N is the option."""
+        """Return N from the options."""
         assert isinstance(options, CloudOptions)
         return super().sizes(problem, options) | {"particle": options.particles}
 
@@ -71,22 +71,22 @@ class Cloud(Dynamics):
         return {"largest_m": Diagnostic(("particle",), {"long_name": "largest overlap of a particle", "units": "1"})}
 
     def diagnosed(self) -> dict[str, Array]:
-        """The largest overlap of each particle now."""
+        """Return the current largest overlap of each particle."""
         return {"largest_m": self._m.max(axis=2)}
 
     @property
     def exit_steps(self) -> Array:
-        """None."""
+        """Return no exits."""
         return np.full((len(self.replicas), len(self.replicas.thresholds)), np.nan)
 
     @property
     def end_steps(self) -> Array:
-        """The last step."""
+        """Return the last step."""
         return np.rint(self._end / self.replicas.step_time)
 
     @staticmethod
     def work(problem: Problem, time: float) -> float:
-        """As time goes by."""
+        """Return a nominal work proportional to time."""
         return 1.0 + time
 
 
