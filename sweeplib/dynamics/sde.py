@@ -68,7 +68,7 @@ class Sde(LaneDynamics):
         self.a = unrolled(self.state[p * (p + k) :], p)
 
     @staticmethod
-    def step_length(options: NumericalOptions) -> float:
+    def step_length(problem: Problem | Replicas, options: NumericalOptions) -> float:
         """The option `step`."""
         return options.step if isinstance(options, SdeOptions) else 1.0
 
