@@ -67,7 +67,7 @@ class Functions(NamedTuple):
 
 
 class Constants(NamedTuple):
-    """The constants of replicas (last axis): L* (k, k), a* (k,), γ/p, T = γ/(pd), ε, Δ and d."""
+    """The constants of replicas (last axis): L* (k, k), a* (k,), γ/(p n_b), T = γ/(pd), ε, Δ and d."""
 
     L_star: Array
     a_star: Array
