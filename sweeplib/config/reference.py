@@ -41,6 +41,7 @@ EXAMPLES = {
     "start": "sphere",
     "teacher_start": "gaussian",
     "batch_size": 10,
+    "repeats": 3,
 }
 
 

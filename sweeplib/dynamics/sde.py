@@ -11,8 +11,8 @@ third cumulants are those of SGD steps. A step that violates Ω ≥ 0 is reflect
 
 With batches of n_b samples, the factor γ of ‖x‖² c_i c_j is γ/n_b. The noise has the covariance of one sample's
 increment over n_b, and its third cumulants over n_b². The products of different samples of a batch add
-T² (1 − 1/n_b) E[c uᵀ] E[c uᵀ]ᵀ to the mean step of Q, with u the coordinates of a sample in the frame of all weights. This
-term is estimated without bias from pairs of the samples of the noise.
+T² (1 − 1/n_b) E[c uᵀ] E[c uᵀ]ᵀ to the mean step of Q, with u the coordinates of a sample in the frame of all weights.
+This term is estimated without bias from pairs of the samples of the noise.
 """
 
 import math

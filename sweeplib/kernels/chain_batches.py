@@ -30,6 +30,7 @@ from sweeplib.kernels.chain import (
     project,
 )
 from sweeplib.kernels.lanes import (
+    FEWEST_LANES,
     Array,
     Constants,
     Network,
@@ -46,6 +47,9 @@ from sweeplib.numerics.random import gamma_constants
 
 LARGE = 32
 """From this size on, the lanes are the samples of a batch."""
+
+WIDE = 16
+"""Students of more units have the fewest lanes: in more, the factors of all lanes would not stay in the cache."""
 
 
 class Sums(NamedTuple):
@@ -172,7 +176,8 @@ def batch_work(settings, state, constants):  # type: ignore[no-untyped-def]
     chain = chain_work(settings, state, constants)
     lanes = chain.B.shape[2]
     sums = empty_sums(p, k, lanes)
-    samples = of_samples(settings, group_width(n_b)) if n_b >= LARGE else of_replicas(settings, chain, sums)
+    width = group_width(n_b) if p <= WIDE else FEWEST_LANES
+    samples = of_samples(settings, width) if n_b >= LARGE else of_replicas(settings, chain, sums)
     of_S = np.empty((3, p, lanes))
     for j in range(p):
         for lane in range(lanes):
