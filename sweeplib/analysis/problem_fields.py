@@ -48,5 +48,5 @@ def step_time(ds: xr.Dataset) -> xr.DataArray:
 
 def one_pass_committee(ds: xr.Dataset) -> xr.DataArray:
     """Return a mask: where a committee is learned from one fresh sample a step, the only case that theory covers."""
-    fresh = (field(ds, "batch_size", 1) == 1) & (field(ds, "samples", 0) == 0)
+    fresh = (field(ds, "batch_size", 1) == 1) & (field(ds, "repeats", 1) == 1) & (field(ds, "samples", 0) == 0)
     return fresh & (field(ds, "target", "committee") == "committee")

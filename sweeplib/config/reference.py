@@ -43,6 +43,7 @@ EXAMPLES = {
     "start": "sphere",
     "teacher_start": "gaussian",
     "batch_size": 10,
+    "repeats": 3,
 }
 
 ANALYSIS_OPTIONS = {

@@ -125,7 +125,7 @@ class Dynamics(ABC):
         """Nominal floating-point operations to ODE time `time`, the same on every machine."""
 
     @staticmethod
-    def step_length(options: NumericalOptions) -> float:
+    def step_length(problem: Problem | Replicas, options: NumericalOptions) -> float:
         """The number of SGD steps per step of the dynamics; `work` is divided by it."""
         return 1.0
 
@@ -216,7 +216,7 @@ class OverlapDynamics(Dynamics):
         return {"drift_error": self._drift_error}
 
 
-ONE_PASS = frozenset(PROBLEM_FIELDS) - {"batch_size", "samples"}
+ONE_PASS = frozenset(PROBLEM_FIELDS) - {"batch_size", "repeats", "samples"}
 """The fields read by dynamics that take one fresh sample per step, and by their limits."""
 
 

@@ -18,7 +18,7 @@ class GradientFlow(Ode):
 
     name = "gradient_flow"
     label = "gradient flow"
-    reads = Ode.reads - {"Delta"}
+    reads = Ode.reads - {"Delta", "batch_size"}
     Options = IntegrationOptions
 
     def __init__(self, replicas: Replicas, options: IntegrationOptions) -> None:

@@ -33,7 +33,7 @@ class LaneDynamics(StepDynamics):
             Constants(
                 np.moveaxis(L_star, 0, -1),
                 given.a_star.T,
-                given.gamma / given.p,
+                given.gamma / (given.p * given.batch_size),
                 given.step_time,
                 given.second_layer_rate,
                 given.Delta,

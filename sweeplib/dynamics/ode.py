@@ -1,6 +1,7 @@
 """The deterministic limit of one-pass SGD for d → ∞ at fixed γ/p: the ODE of Saad and Solla (arXiv 2302.05882, eq. 7).
 
-Ṁ = Ψ^M(Ω), Q̇ = Ψ^GF(Ω) + (γ/p) Ψ^Var(Ω), ȧ = ε Ψ^a(Ω) in time t = νγ/(pd), projected for spherical students.
+Ṁ = Ψ^M(Ω), Q̇ = Ψ^GF(Ω) + (γ/(p n_b)) Ψ^Var(Ω), ȧ = ε Ψ^a(Ω) in time t = νγ/(pd), projected for spherical students,
+with n_b fresh samples in a batch.
 It is integrated twice: the solution at a tenth of the tolerance is recorded, and its difference to a companion solution
 at ten times the tolerance estimates its error. With `finite_d`, the means of SGD at finite d are integrated instead, to
 first order in 1/d (`finite_size`).
@@ -66,7 +67,7 @@ class Ode(OverlapDynamics):
     label = "ODE"
     replicas_at_once = 256
     stochastic = False
-    reads = ONE_PASS
+    reads = ONE_PASS | {"batch_size"}
     uses_drifts = True
     Options: ClassVar[type[IntegrationOptions]] = OdeOptions
     options: IntegrationOptions
@@ -111,7 +112,7 @@ class Ode(OverlapDynamics):
 
     def _noise(self) -> Array:
         """The factor (n,) of Ψ^Var."""
-        return self.replicas.gamma / self.replicas.p
+        return self.replicas.gamma / (self.replicas.p * self.replicas.batch_size)
 
     def _constants(self) -> Systems:
         replicas = self.replicas

@@ -36,9 +36,10 @@ class Starts(Protocol):
 
 @dataclass(frozen=True, eq=False)
 class Replicas:
-    """n runs of problems that share p, k, activations, target and geometry; γ, Δ, d, seed and start may differ.
+    """n runs of problems that share p, k, activations, target, geometry and batches; γ, Δ, d, seed, start may differ.
 
-    gamma, Delta, d, batch_size, second_layer_rate (n,) : fields of the problems.
+    batch_size, repeats : samples of a batch, and steps that use it.
+    gamma, Delta, d, second_layer_rate (n,) : fields of the problems.
     a (n, p), a_star (n, k) : second layers at the start.
     starts : the initial states, as weights, overlaps or particles; only the requested form is computed.
     keys, seeds (n,) uint64 : names of the streams of random numbers.
@@ -51,10 +52,11 @@ class Replicas:
     teacher_activation: str
     target: str
     spherical: bool
+    batch_size: int
+    repeats: int
     gamma: Array
     Delta: Array
     d: NDArray[np.int64]
-    batch_size: NDArray[np.int64]
     a: Array
     a_star: Array
     second_layer_rate: Array

@@ -8,6 +8,11 @@ The mean of a step is SGD's to relative order 1/d: E[‖x‖² c_i c_j] is Ψ^Va
 are divided by their norms after the step, noise included, which yields Itô's terms. The noise is a sum over a few fresh
 samples of their increments minus the mean, each times a Gaussian number. Its covariance is σσᵀ without bias, and its
 third cumulants are those of SGD steps. A step that violates Ω ≥ 0 is reflected.
+
+With batches of n_b samples, the factor γ of ‖x‖² c_i c_j is γ/n_b. The noise has the covariance of one sample's
+increment over n_b, and its third cumulants over n_b². The products of different samples of a batch add
+T² (1 − 1/n_b) E[c uᵀ] E[c uᵀ]ᵀ to the mean step of Q, with u the coordinates of a sample in the frame of all weights.
+This term is estimated without bias from pairs of the samples of the noise.
 """
 
 import math
@@ -18,6 +23,7 @@ from pydantic import Field
 from sweeplib.dynamics.dynamics import DYNAMICS, NumericalOptions
 from sweeplib.dynamics.lane_dynamics import LaneDynamics, rows, trained, unrolled
 from sweeplib.dynamics.replicas import Replicas
+from sweeplib.errors import InputError
 from sweeplib.kernels.lanes import round_of
 from sweeplib.kernels.sde import Settings, reflection, sde_network, sde_prepare, sde_step, sde_work
 from sweeplib.maths.overlaps import lower_factors, on_sphere
@@ -41,6 +47,7 @@ class Sde(LaneDynamics):
     name = "sde"
     label = "SDE"
     uses_drifts = True
+    reads = LaneDynamics.reads | {"batch_size"}
     Options = SdeOptions
     options: SdeOptions
 
@@ -48,8 +55,9 @@ class Sde(LaneDynamics):
         super().__init__(replicas, options)
         p, k = replicas.p, replicas.k
         shape = p, k, replicas.spherical, trained(replicas)
-        factors = multiplier(options.step, options.samples)
-        self.settings = Settings(*shape, options.step, options.samples, *factors, reflection())
+        n_b = replicas.batch_size
+        share, spread = multiplier(n_b * options.step, options.samples)
+        self.settings = Settings(*shape, options.step, options.samples, share / n_b, spread / n_b, n_b, reflection())
         self.called = self.functions(replicas.expectations.of_many(p))
         self.round = round_of(sde_work, prepare=sde_prepare, take_step=sde_step, fill_network=sde_network)
         L_star = lower_factors(replicas.Q, replicas.M, replicas.P)[:, :k, :k]
@@ -68,9 +76,18 @@ class Sde(LaneDynamics):
         self.a = unrolled(self.state[p * (p + k) :], p)
 
     @staticmethod
-    def step_length(options: NumericalOptions) -> float:
+    def step_length(problem: Problem | Replicas, options: NumericalOptions) -> float:
         """The option `step`."""
         return options.step if isinstance(options, SdeOptions) else 1.0
+
+    @classmethod
+    def check(cls, problem: Problem, options: NumericalOptions) -> None:
+        """Raise InputError for batches with a single sample in the noise, which has no pairs."""
+        if problem.batch_size > 1 and isinstance(options, SdeOptions) and options.samples < 2:
+            expected = "at least 2, for steps of SGD with a batch"
+            raise InputError(
+                "the noise of the sde has no pairs of samples", key="samples", value=options.samples, expected=expected
+            )
 
     @staticmethod
     def work(problem: Problem, time: float) -> float:
@@ -82,8 +99,8 @@ class Sde(LaneDynamics):
 def multiplier(step: float, samples: int) -> tuple[float, float]:
     """(α, β) of the factor η = α + β ξ, ξ ~ N(0, 1), of a sample's increment minus its mean.
 
-    The sum over the samples has the covariance and the third cumulants of `step` SGD steps where E η² = r and E η³ = r,
-    r = step/samples: α² + β² = r and 3 r α − 2 α³ = r, whose smallest root is α = √(2r) sin φ,
+    The sum over the samples has the covariance and the third cumulants of `step` steps of one sample where E η² = r and
+    E η³ = r, r = step/samples: α² + β² = r and 3 r α − 2 α³ = r, whose smallest root is α = √(2r) sin φ,
     sin 3φ = 1/√(2r). For r < ½ there is no root; 3φ = π/2 then gives the largest possible part of the third
     cumulants, √(2r).
     """

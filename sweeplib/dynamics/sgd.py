@@ -1,6 +1,7 @@
 """One-pass SGD on the weights: w_i += (γ/p) a_i σ'(λ_i) E x, a fresh Gaussian sample x at every step.
 
-With `batch_size` n_b, a step takes the mean gradient of n_b fresh samples.
+With `batch_size` n_b, a step takes the mean gradient of n_b samples. With `repeats` r, r steps in a row take the same
+samples; exits are then at the resolution of r steps.
 
 The state consists of all p x d weights. While an exit is pending, Q and M follow their exact update, for the risk at
 every step; they are computed from the weights at every record. Weights in float32 halve the memory and its traffic.
@@ -46,7 +47,7 @@ class Sgd(StepDynamics):
     name = "sgd"
     label = "SGD"
     replicas_at_once = 8
-    reads = StepDynamics.reads | {"batch_size"}
+    reads = StepDynamics.reads | {"batch_size", "repeats"}
     Options = SgdOptions
     options: SgdOptions
 
@@ -71,8 +72,9 @@ class Sgd(StepDynamics):
 
     def _take(self, i: int, until: int) -> None:
         W, W_star = self._weights[i]
-        given, batch_size, step = self.replicas, int(self.replicas.batch_size[i]), int(self.step[i])
-        blocks = max(1, int(WORK_A_ROUND / (BLOCK * batch_size * W.size)))
+        given, step = self.replicas, int(self.step[i])
+        batch_size, repeats = given.batch_size, given.repeats
+        blocks = max(1, int(WORK_A_ROUND / (BLOCK * batch_size * repeats * W.size)))
         count = min(until - step, BLOCK * blocks)
         replica = Replica(
             W,
@@ -87,10 +89,10 @@ class Sgd(StepDynamics):
             given.seeds[i],
         )
         exits = Exits(self.targets[i], self.exits[i], given.stop_at_exit, *self._carried(i))
-        if batch_size == 1:
+        if batch_size == repeats == 1:
             taken, fate = specialised(sgd_steps)(count, step, replica, self._called, exits)
         else:
-            taken, fate = specialised(batch_steps)(count, step, batch_size, replica, self._called, exits)
+            taken, fate = specialised(batch_steps)(count, step, batch_size, repeats, replica, self._called, exits)
         self.step[i] += taken
         if fate == DIVERGED:
             self.failed[i] = self.step[i]
@@ -131,8 +133,9 @@ class Sgd(StepDynamics):
 
     @staticmethod
     def work(problem: Problem, time: float) -> float:
-        """The number of steps times the work of the draws and products of one step."""
-        return time / problem.step_time() * problem.batch_size * problem.d * (16.0 + 2.0 * problem.p + problem.k)
+        """The number of steps times the work of the draws and products of all uses of a batch."""
+        uses = time / problem.step_time() * problem.repeats
+        return uses * problem.batch_size * problem.d * (16.0 + 2.0 * problem.p + problem.k)
 
 
 DYNAMICS.register("sgd", Sgd)

@@ -7,6 +7,8 @@ c_i = (γ/(pd)) a_i σ'(λ_i) E a step is A += c u*ᵀ and B ← a lower triangu
 divides rows by their norms. M = A L*ᵀ and Q = A Aᵀ + B Bᵀ; neither is ever factorised, so units may align.
 """
 
+from collections.abc import Callable
+
 import numpy as np
 
 from sweeplib.dynamics.dynamics import DYNAMICS, NumericalOptions
@@ -14,9 +16,14 @@ from sweeplib.dynamics.lane_dynamics import LaneDynamics, rows, trained, unrolle
 from sweeplib.dynamics.replicas import Replicas
 from sweeplib.errors import InputError
 from sweeplib.kernels.chain import Settings, chain_network, chain_prepare, chain_step, chain_work
+from sweeplib.kernels.chain_batches import batch_network, batch_step, batch_work
+from sweeplib.kernels.chain_reuse import reuse_network, reuse_step, reuse_work
 from sweeplib.kernels.lanes import round_of
 from sweeplib.maths.overlaps import lower_factors
 from sweeplib.problem import Problem
+
+LARGEST_REUSED = 128
+"""The largest batch that is used several times: the chain keeps the Gram matrix of its samples, one per lane."""
 
 
 class SgdChain(LaneDynamics):
@@ -24,17 +31,33 @@ class SgdChain(LaneDynamics):
 
     name = "sgd_chain"
     label = "SGD (overlap chain)"
+    reads = LaneDynamics.reads | {"batch_size", "repeats"}
 
     def __init__(self, replicas: Replicas, options: NumericalOptions) -> None:
         super().__init__(replicas, options)
         p, k = replicas.p, replicas.k
-        self.settings = Settings(p, k, replicas.spherical, trained(replicas))
+        self.settings = Settings(p, k, replicas.spherical, trained(replicas), replicas.batch_size, replicas.repeats)
         self.called = self.functions()
-        self.round = round_of(chain_work, prepare=chain_prepare, take_step=chain_step, fill_network=chain_network)
+        self.round = self._round()
         factor = lower_factors(replicas.Q, replicas.M, replicas.P)
         self._L_star = factor[:, :k, :k]
         parts = factor[:, k:, :k], factor[:, k:, k:], replicas.a
         self.begin(np.concatenate([rows(part) for part in parts]), self._L_star)
+
+    def _round(self) -> Callable[..., None]:
+        """The kernel for steps with one fresh sample, with a fresh batch, or with a batch used in several steps."""
+        if self.replicas.repeats > 1:
+            return round_of(reuse_work, prepare=chain_prepare, take_step=reuse_step, fill_network=reuse_network)
+        if self.replicas.batch_size > 1:
+            return round_of(batch_work, prepare=chain_prepare, take_step=batch_step, fill_network=batch_network)
+        return round_of(chain_work, prepare=chain_prepare, take_step=chain_step, fill_network=chain_network)
+
+    @property
+    def steps_a_round(self) -> int:
+        """The number of steps of a round, smaller for large batches."""
+        most = super().steps_a_round
+        samples = self.replicas.batch_size * self.replicas.repeats * len(self.replicas)
+        return min(most, max(1, most * self.replicas_at_once // samples))
 
     def observe(self) -> None:
         """Take Q = A Aᵀ + B Bᵀ, M = A L*ᵀ and a from the state."""
@@ -47,9 +70,10 @@ class SgdChain(LaneDynamics):
 
     @staticmethod
     def work(problem: Problem, time: float) -> float:
-        """The number of steps times the work of the draws, fields and rotations of one step."""
-        width = problem.p + problem.k
-        return time / problem.step_time() * (20.0 * (width + 3) + 8.0 * problem.p * width)
+        """The number of steps times the work of the draws, fields and rotations of all samples and uses of a batch."""
+        width = problem.p + problem.k + (problem.batch_size if problem.repeats > 1 else 0)
+        of_sample = 20.0 * (width + 3) + 8.0 * problem.p * width * problem.repeats
+        return time / problem.step_time() * problem.batch_size * of_sample
 
     @classmethod
     def check(cls, problem: Problem, options: NumericalOptions) -> None:
@@ -57,6 +81,11 @@ class SgdChain(LaneDynamics):
         if problem.d < problem.p + problem.k:
             expected = f"at least p + k = {problem.p + problem.k} for sgd_chain (sgd has no such bound)"
             raise InputError("no overlap chain", key="d", value=problem.d, expected=expected)
+        if problem.repeats > 1 and problem.batch_size > LARGEST_REUSED:
+            expected = f"at most {LARGEST_REUSED} with repeats > 1 in sgd_chain (sgd has no such bound)"
+            raise InputError(
+                "batch too large to be reused", key="batch_size", value=problem.batch_size, expected=expected
+            )
 
 
 DYNAMICS.register("sgd_chain", SgdChain)

@@ -9,12 +9,13 @@ from sweeplib.dynamics.dynamics import ONE_PASS, Array, NumericalOptions, Overla
 from sweeplib.dynamics.replicas import Replicas
 from sweeplib.kernels.functions import functions, no_drifts
 from sweeplib.kernels.lanes import Functions
+from sweeplib.problem import Problem
 
 
 class StepDynamics(OverlapDynamics):
     """State of dynamics that take steps.
 
-    stride : number of SGD steps per step.
+    stride : number of SGD steps per step, those that use a batch, unless the dynamics has steps of its own.
     step (n,) : number of the next step.
     until (n, n_times) : steps nearest to the recording times.
     exits (n, thresholds) : steps of the exits, negative before.
@@ -26,7 +27,7 @@ class StepDynamics(OverlapDynamics):
 
     def __init__(self, replicas: Replicas, options: NumericalOptions) -> None:
         super().__init__(replicas, options)
-        self.stride = self.step_length(options)
+        self.stride = self.step_length(replicas, options)
         self.until = np.rint(replicas.times / (self.stride * replicas.step_time[:, None])).astype(np.int64)
         count = len(replicas)
         self.step = np.zeros(count, dtype=np.int64)
@@ -36,6 +37,11 @@ class StepDynamics(OverlapDynamics):
         if replicas.thresholds.size:
             start = (replicas.Q, replicas.M, replicas.P, replicas.a, replicas.a_star)
             self.targets = (1.0 - replicas.thresholds) * replicas.expectations.risks(*start)[:, None]
+
+    @staticmethod
+    def step_length(problem: Problem | Replicas, options: NumericalOptions) -> float:
+        """The number of steps that use a batch."""
+        return float(problem.repeats)
 
     def functions(self, lane_drifts: Callable[..., None] = no_drifts) -> Functions:
         """The addresses of the functions of activations and target that kernels call."""

@@ -4,6 +4,9 @@ Over its time T = γ/(pd) a step changes the overlaps by X_M,ir = c_i λ*_r and
 X_Q,ij = c_i λ_j + c_j λ_i + (γ/p) ‖x‖² c_i c_j, the second layer by X_a,i = ε σ(λ_i) E, with c_i = a_i σ'(λ_i) E. The
 fields are L u with u ~ N(0, I_{p+k}), and given u the mean of ‖x‖² is 1 + (|u|² − p − k)/d. The moments of X are sums
 over a fixed set of nodes: values of u and of the label noise z.
+
+The increments of a batch of n_b samples are the mean over the samples of X, with γ/n_b in place of γ, and
+T (1 − 1/n_b) gᵢ·gⱼ in X_Q,ij, gᵢ = E[c_i u], from the products of different samples.
 """
 
 from functools import cache
@@ -76,7 +79,8 @@ class StepMoments:
         self._student = activation(replicas.activation)
         self._target, self._teacher = replicas.target, replicas.teacher_activation
         self._spherical, self._trained = replicas.spherical, trained
-        self._noise_factor = float(replicas.gamma[i] / replicas.p)
+        self._noise_factor = float(replicas.gamma[i] / (replicas.p * replicas.batch_size))
+        self._share = 1.0 / replicas.batch_size
         self._rate, self._P, self._a_star = replicas.second_layer_rate[i], replicas.P[i], replicas.a_star[i]
         self._u, z, self._weights = nodes(
             replicas.p + replicas.k, self._nodes_an_axis(replicas.p + replicas.k), noisy=bool(replicas.Delta[i] > 0)
@@ -113,7 +117,10 @@ class StepMoments:
             else np.empty((0, c.shape[1]))
         )
         excess = (self._u**2).sum(axis=0) - len(self._u)
-        drift_Q, drift_M = squares @ (self._weights * excess), np.zeros(M.size)
+        gradient = (c * self._weights) @ self._u.T
+        drift_Q = self._share * squares @ (self._weights * excess)
+        drift_Q += (1.0 - self._share) * (gradient @ gradient.T)[rows, columns]
+        drift_M = np.zeros(M.size)
         if self._spherical:
             second_Q, second_M = self._second_order(Q, M, X_Q, X_M)
             X_Q, X_M = self._projected(Q, M, X_Q, X_M)
@@ -121,7 +128,7 @@ class StepMoments:
             drift_Q, drift_M = drift_Q + second_Q, drift_M + second_M
         X = np.concatenate([X_Q[self._kept], X_M, X_a])
         mean = X @ self._weights
-        covariance = (X * self._weights) @ X.T - np.outer(mean, mean)
+        covariance = self._share * ((X * self._weights) @ X.T - np.outer(mean, mean))
         return np.concatenate([drift_Q[self._kept], drift_M, np.zeros(len(X_a))]), covariance
 
     def _fields(self, Q: Array, M: Array, a: Array) -> tuple[Array, Array, Array]:
@@ -140,14 +147,27 @@ class StepMoments:
         return X_Q, X_M - 0.5 * M.reshape(-1, 1) * np.repeat(norms, k, axis=0)
 
     def _second_order(self, Q: Array, M: Array, X_Q: Array, X_M: Array) -> tuple[Array, Array]:
-        """The means of the second-order terms of the projection, over T²: for Q's upper triangle and for M."""
+        """The means of the second-order terms of the projection, over T²: for Q's upper triangle and for M.
+
+        Different samples of a batch are independent: the mean of a product of their increments is that of the means.
+        """
+        of_one = (terms @ self._weights for terms in self._products_of(Q, M, X_Q, X_M))
+        means = ((X @ self._weights)[:, None] for X in (X_Q, X_M))
+        of_two = (terms[:, 0] for terms in self._products_of(Q, M, *means))
+        second_Q, second_M = (
+            self._share * one + (1.0 - self._share) * two for one, two in zip(of_one, of_two, strict=True)
+        )
+        return second_Q, second_M
+
+    def _products_of(self, Q: Array, M: Array, X_Q: Array, X_M: Array) -> tuple[Array, Array]:
+        """The second-order terms (·, n) of the projection after increments (·, n)."""
         rows, columns, k = self._rows, self._columns, M.shape[1]
         norms = X_Q[rows == columns]
         one, other, of_M = norms[rows], norms[columns], np.repeat(norms, k, axis=0)
         second_Q = -0.5 * X_Q * (one + other)
         second_Q += Q[rows, columns][:, None] * (0.375 * (one**2 + other**2) + 0.25 * one * other)
         second_M = -0.5 * X_M * of_M + 0.375 * M.reshape(-1, 1) * of_M**2
-        return second_Q @ self._weights, second_M @ self._weights
+        return second_Q, second_M
 
 
 def _values(function, fields: Array) -> Array:  # type: ignore[no-untyped-def]

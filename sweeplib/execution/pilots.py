@@ -34,7 +34,7 @@ def measured(cases: Sequence[Case], limit: float) -> tuple[float, float]:
 
 def shortened(case: Case) -> Case:
     """Return the case cut to its first steps; it compiles everything that the case needs."""
-    step = DYNAMICS[case.dynamics].step_length(case.numerical_options()) * case.problem.step_time()
+    step = DYNAMICS[case.dynamics].step_length(case.problem, case.numerical_options()) * case.problem.step_time()
     last = case.recording.times[-1]
     return replace(case, clock=min(case.clock, 3 * step / last)) if last > 0 else case
 

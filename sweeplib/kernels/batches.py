@@ -1,10 +1,10 @@
-"""The steps of SGD on the weights of one replica with the mean gradient of a batch of fresh samples."""
+"""The steps of SGD on the weights of one replica with the mean gradient of a batch, used once or in several steps."""
 
 import math
 
 import numpy as np
 
-from sweeplib.kernels.lanes import OVERFLOW, allocating
+from sweeplib.kernels.lanes import OVERFLOW, allocating, loops
 from sweeplib.kernels.weights import (
     BLOCK,
     DIVERGED,
@@ -19,44 +19,54 @@ from sweeplib.kernels.weights import (
 )
 
 
-def batch_steps(count, step, batch_size, replica, functions, exits):  # type: ignore[no-untyped-def]
-    """Take up to `count` steps from number `step` on; return their number and the fate of the run.
+def batch_steps(count, step, batch_size, repeats, replica, functions, exits):  # type: ignore[no-untyped-def]
+    """Take up to `count` rounds from number `step` on; return their number and the fate of the run.
 
-    Sample s of step ν is sample ν n_b + s of the stream: with n_b = 1 the samples are those of `sgd_steps`.
+    A round is `repeats` steps with one batch, whose samples are drawn again for each of them. Sample s of round ν is
+    sample ν n_b + s of the stream: with n_b = 1 the samples are those of `sgd_steps`.
     """
-    p, d = replica.W.shape
-    room, moves, layer_moves = room_of(replica), np.empty((p, d)), np.empty(p)
-    share, root = 1.0 / batch_size, 1.0 / math.sqrt(d)
+    room, moves, layer_moves = room_of(replica), np.empty(replica.W.shape), np.empty(len(replica.a))
     for taken in range(count):
-        moves[:], layer_moves[:] = 0.0, 0.0
-        for first in range(0, batch_size, BLOCK):
-            filled = min(BLOCK, batch_size - first)
-            draw_block(filled, (step + taken) * batch_size + first, replica, functions, 0, room)
-            for s in range(filled):
-                for i in range(p):
-                    room.lam[i] = root * room.along[s, i]
-                E = displacement(replica.a, room.label[s], functions, room)
-                if not abs(E) < OVERFLOW:
-                    return taken, DIVERGED
-                fill_moves(replica, share * E, replica.T, functions, room)
-                for i in range(p):
-                    layer_moves[i] += share * E * replica.epsilon * replica.T * room.value[i]
-                    for j in range(d):
-                        moves[i, j] += room.c[i] / root * room.normals[0, s, j]
-        for i in range(p):
-            replica.a[i] += layer_moves[i]
-            square = 0.0
-            for j in range(d):
-                replica.W[i, j] += moves[i, j]
-                square += replica.W[i, j] * replica.W[i, j]
-            if replica.spherical:
-                for j in range(d):
-                    replica.W[i, j] /= math.sqrt(square / d)
+        for _ in range(repeats):
+            if not take_step((step + taken) * batch_size, batch_size, replica, functions, moves, layer_moves, room):
+                return taken, DIVERGED
         if is_waiting(exits):
             fill_overlaps(replica.W, replica.W_star, exits.Q, exits.M)
             if note_exits(replica, exits, functions, step + taken + 1, room):
                 return taken + 1, STOPPED
     return count, GOING
+
+
+@loops
+def take_step(first, batch_size, replica, functions, moves, layer_moves, room):  # type: ignore[no-untyped-def]
+    """Take a step with the samples from number `first` on; return False if it diverged."""
+    p, d = replica.W.shape
+    share, root = 1.0 / batch_size, 1.0 / math.sqrt(d)
+    moves[:], layer_moves[:] = 0.0, 0.0
+    for drawn in range(0, batch_size, BLOCK):
+        filled = min(BLOCK, batch_size - drawn)
+        draw_block(filled, first + drawn, replica, functions, 0, room)
+        for s in range(filled):
+            for i in range(p):
+                room.lam[i] = root * room.along[s, i]
+            E = displacement(replica.a, room.label[s], functions, room)
+            if not abs(E) < OVERFLOW:
+                return False
+            fill_moves(replica, share * E, replica.T, functions, room)
+            for i in range(p):
+                layer_moves[i] += share * E * replica.epsilon * replica.T * room.value[i]
+                for j in range(d):
+                    moves[i, j] += room.c[i] / root * room.normals[0, s, j]
+    for i in range(p):
+        replica.a[i] += layer_moves[i]
+        square = 0.0
+        for j in range(d):
+            replica.W[i, j] += moves[i, j]
+            square += replica.W[i, j] * replica.W[i, j]
+        if replica.spherical:
+            for j in range(d):
+                replica.W[i, j] /= math.sqrt(square / d)
+    return True
 
 
 @allocating

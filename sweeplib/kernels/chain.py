@@ -26,22 +26,22 @@ from sweeplib.numerics.random import attempt_words, chi_square, chi_square_propo
 
 
 class Settings(NamedTuple):
-    """The settings of a run: widths, geometry, and whether the second layer is trained."""
+    """The settings of a run: widths, geometry, whether the second layer is trained, samples and uses of a batch."""
 
     p: int
     k: int
     spherical: bool
     trained: bool
+    batch_size: int
+    repeats: int
 
 
-class Sample(NamedTuple):
-    """A sample in the frame of the weights, and room to draw it.
+class Length(NamedTuple):
+    """The length s (lanes,) of a sample's component outside the span of the weights, s² ~ χ²(degrees).
 
-    z (k + p + 2, lanes) : normals; first u* and w, then those of the label and of s.
-    s (lanes,) : length of the component outside the span of the weights, s² ~ χ²(degrees).
+    Also the constants of the sampler of χ², and room for it.
     """
 
-    z: Array
     s: Array
     degrees: Array
     scale: Array
@@ -71,13 +71,17 @@ class Rotations(NamedTuple):
 
 
 class Chain(NamedTuple):
-    """The data of a group: the state A, B, a, the constants, and work arrays of a step."""
+    """The data of a group: the state A, B, a, the constants, and work arrays of a step.
+
+    z (k + p + 2, lanes) : normals of a sample; first u* and w, then those of the label and of its length.
+    """
 
     A: Array
     B: Array
     a: Array
     constants: Constants
-    sample: Sample
+    z: Array
+    length: Length
     fields: Fields
     rotations: Rotations
     network: Network
@@ -92,10 +96,10 @@ def chain_work(settings, state, constants):  # type: ignore[no-untyped-def]
     given = constants_of(constants, k)
     rows = np.empty((10, lanes))
     z, sure, four = np.empty((4 * ((p + k + 5) // 4), lanes)), np.empty(lanes, np.bool_), np.empty((4, 1))
-    sample = Sample(z, rows[0], rows[1], rows[2], rows[3], sure, four)
+    length = Length(rows[0], rows[1], rows[2], rows[3], sure, four)
     for lane in range(lanes):
-        sample.degrees[lane], rows[9, lane] = given.d[lane] - p - k, math.sqrt(given.Delta[lane])
-        sample.scale[lane], sample.width[lane] = gamma_constants(sample.degrees[lane])
+        length.degrees[lane], rows[9, lane] = given.d[lane] - p - k, math.sqrt(given.Delta[lane])
+        length.scale[lane], length.width[lane] = gamma_constants(length.degrees[lane])
     wide, teacher = np.empty((3, p, lanes)), np.empty((k, lanes))
     Q, M, P = np.empty((p, p, lanes)), np.empty((p, k, lanes)), np.empty((k, k, lanes))
     a = state[ends[1] :].reshape((p, lanes))
@@ -106,7 +110,8 @@ def chain_work(settings, state, constants):  # type: ignore[no-untyped-def]
         state[ends[0] : ends[1]].reshape((p, p, lanes)),
         a,
         given,
-        sample,
+        z,
+        length,
         Fields(wide[0], teacher, wide[1], wide[2], rows[4], rows[9]),
         Rotations(rows[5], rows[6], rows[7], rows[8]),
         network,
@@ -119,15 +124,15 @@ def chain_prepare(settings, functions, work, broken):  # type: ignore[no-untyped
 
 
 @loops
-def draw_outside(stream, sample, normal):  # type: ignore[no-untyped-def]
-    """Fill s of each sample from a normal number (lanes,) and its lane's stream."""
+def draw_length(stream, length, normal):  # type: ignore[no-untyped-def]
+    """Fill s from a normal number (lanes,) and the stream of each lane."""
     step, seed, key = stream.step, stream.seed, stream.key
-    degrees, sure, out = sample.degrees, sample.sure, sample.s
+    degrees, sure, out = length.degrees, length.sure, length.s
     lanes = out.shape[0]
     certain = True
     for lane in range(lanes):
         word, _, _, _ = attempt_words(step[lane], seed[lane], key[lane])
-        square, accepted = chi_square_proposal(sample.scale[lane], sample.width[lane], normal[lane], word)
+        square, accepted = chi_square_proposal(length.scale[lane], length.width[lane], normal[lane], word)
         sure[lane] = accepted & (degrees[lane] >= 2.0)
         out[lane] = math.sqrt(square)
     for lane in range(lanes):
@@ -135,7 +140,7 @@ def draw_outside(stream, sample, normal):  # type: ignore[no-untyped-def]
     if not certain:
         for lane in range(lanes):
             if not sure[lane]:
-                square = chi_square(degrees[lane], normal[lane], step[lane], seed[lane], key[lane], sample.four)
+                square = chi_square(degrees[lane], normal[lane], step[lane], seed[lane], key[lane], length.four)
                 out[lane] = math.sqrt(square)
 
 
@@ -256,23 +261,31 @@ def chain_network(work):  # type: ignore[no-untyped-def]
 
 
 @kernel
+def needs_slack(settings, lipschitz, network):  # type: ignore[no-untyped-def]
+    """Whether a target is pending and the change of f is bounded by that of the weights; if only the first, no slack.
+
+    There is no bound if no Lipschitz constant is known, or if the second layer is trained.
+    """
+    bounded = lipschitz < np.inf and not settings.trained
+    if network.waiting[0] and not bounded:
+        network.slack[:] = 0.0
+    return network.waiting[0] and bounded
+
+
+@kernel
 def shorten_slack(settings, lipschitz, work):  # type: ignore[no-untyped-def]
     """Subtract from the slack a bound of the change of f: (L/p) Σ_i |a_i c_i| |x| √d, twice that on the sphere.
 
-    A projection moves a row by no more than the step did. The slack is zero if no Lipschitz constant L is known, or if
-    the second layer is trained.
+    A projection moves a row by no more than the step did.
     """
-    a, c, z, slack = work.a, work.fields.c, work.sample.z, work.network.slack
-    if not work.network.waiting[0]:
-        return
-    if not lipschitz < np.inf or settings.trained:
-        slack[:] = 0.0
+    a, c, z, slack = work.a, work.fields.c, work.z, work.network.slack
+    if not needs_slack(settings, lipschitz, work.network):
         return
     p, lanes = c.shape
     factor = (2.0 if settings.spherical else 1.0) * lipschitz / p
     square, moved = work.rotations.cosine, work.rotations.sine
     for lane in range(lanes):
-        square[lane], moved[lane] = work.sample.s[lane] * work.sample.s[lane], 0.0
+        square[lane], moved[lane] = work.length.s[lane] * work.length.s[lane], 0.0
     for row in range(p + settings.k):
         for lane in range(lanes):
             square[lane] += z[row, lane] * z[row, lane]
@@ -284,23 +297,31 @@ def shorten_slack(settings, lipschitz, work):  # type: ignore[no-untyped-def]
 
 
 @kernel
-def chain_step(settings, functions, stream, work, broken):  # type: ignore[no-untyped-def]
-    """A step: A += c u*ᵀ, B a factor of [B + c wᵀ, s c], a += ε T σ(λ) E, with c_i = T a_i σ'(λ_i) E; project."""
-    p, k = settings.p, settings.k
-    A, a, constants, z = work.A, work.a, work.constants, work.sample.z
-    lam, lam_star, value, c, E, deviation = work.fields
-    lanes = E.shape[0]
-    draw_normals(stream.step, stream.seed, stream.key, z)
-    draw_outside(stream, work.sample, z[k + p + 1])
-    fields(A, work.B, constants.L_star, z, lam, lam_star)
-    functions.labels(lam_star, constants.a_star, E)
-    for lane in range(lanes):
-        E[lane] += deviation[lane] * z[k + p, lane]
+def displace(functions, a, fields, broken):  # type: ignore[no-untyped-def]
+    """Subtract f from the labels in E; fill σ(λ), and c with σ'(λ). Set `broken` (lanes,) where E overflows."""
+    lam, _, value, c, E, _ = fields
+    p, lanes = lam.shape
     functions.value(lam.reshape(p * lanes), value.reshape(p * lanes))
     add_mean(-1.0 / p, a, value, E)
     for lane in range(lanes):
         broken[lane] |= not abs(E[lane]) < OVERFLOW
     functions.slope(lam.reshape(p * lanes), c.reshape(p * lanes))
+
+
+@kernel
+def chain_step(settings, functions, stream, work, broken):  # type: ignore[no-untyped-def]
+    """A step: A += c u*ᵀ, B a factor of [B + c wᵀ, s c], a += ε T σ(λ) E, with c_i = T a_i σ'(λ_i) E; project."""
+    p, k = settings.p, settings.k
+    A, a, constants, z = work.A, work.a, work.constants, work.z
+    lam, lam_star, value, c, E, deviation = work.fields
+    lanes = E.shape[0]
+    draw_normals(stream.step, stream.seed, stream.key, z)
+    draw_length(stream, work.length, z[k + p + 1])
+    fields(A, work.B, constants.L_star, z, lam, lam_star)
+    functions.labels(lam_star, constants.a_star, E)
+    for lane in range(lanes):
+        E[lane] += deviation[lane] * z[k + p, lane]
+    displace(functions, a, work.fields, broken)
     for i in range(p):
         for lane in range(lanes):
             c[i, lane] *= constants.T[lane] * a[i, lane] * E[lane]
@@ -312,6 +333,6 @@ def chain_step(settings, functions, stream, work, broken):  # type: ignore[no-un
             for lane in range(lanes):
                 a[i, lane] += constants.epsilon[lane] * constants.T[lane] * value[i, lane] * E[lane]
     shorten_slack(settings, functions.lipschitz, work)
-    refactor(work.B, c, z[k : k + p], work.sample.s, work.rotations)
+    refactor(work.B, c, z[k : k + p], work.length.s, work.rotations)
     if settings.spherical:
         project(A, work.B, work.rotations.cosine)

@@ -40,6 +40,7 @@ class Settings(NamedTuple):
     samples : number of fresh samples s in the noise T Σ_s η_s (X_s − E X) of a step. X_s is the mean increment of an
         SGD step over T, given the fields of the sample.
     share, spread : η_s = share + spread ξ_s, ξ_s ~ N(0, 1).
+    batch_size : number n_b of samples in the batch of an SGD step.
     reflect : address of `reflect`, which allocates.
     """
 
@@ -51,11 +52,12 @@ class Settings(NamedTuple):
     samples: int
     share: float
     spread: float
+    batch_size: int
     reflect: Any
 
 
 class Fields(NamedTuple):
-    """Normals z; λ, σ(λ), c (p, lanes); λ* (k, lanes); E, η, Σ η, γ/p times the mean of ‖x‖², √Δ and 1/d (lanes,)."""
+    """Normals z; λ, σ(λ), c (p, lanes); λ* (k, lanes); E, η, Σ η, the factor of c c in X_Q, √Δ and 1/d (lanes,)."""
 
     z: Array
     lam: Array
@@ -68,6 +70,14 @@ class Fields(NamedTuple):
     square: Array
     deviation: Array
     per_dimension: Array
+
+
+class Pairs(NamedTuple):
+    """Sums over samples s of c_s u_sᵀ (p, k + p, lanes), and over pairs s ≠ s' of c_s c_s'ᵀ u_s·u_s' (p, p, lanes)."""
+
+    gradient: Array
+    products: Array
+    along: Array
 
 
 class Step(NamedTuple):
@@ -89,6 +99,7 @@ class Diffusion(NamedTuple):
     system: System
     drifts: Drifts
     fields: Fields
+    pairs: Pairs
     step: Step
     network: Network
 
@@ -110,6 +121,7 @@ def sde_work(settings, state, constants):  # type: ignore[no-untyped-def]
     z = np.empty((4 * ((settings.samples * (p + k + 2) + 3) // 4), lanes))
     matrices, teacher = np.zeros((3, p, p, lanes)), np.empty((k, lanes))
     tall = np.zeros((2, p, k, lanes))
+    pairs = Pairs(np.empty((p, k + p, lanes)), np.empty((p, p, lanes)), np.empty((p, lanes)))
     return Diffusion(
         a,
         given,
@@ -119,6 +131,7 @@ def sde_work(settings, state, constants):  # type: ignore[no-untyped-def]
         System(Q, M, P, a, given.a_star, given.Delta, stretch, None),
         Drifts(tall[0], matrices[0], matrices[1], wide[0]),
         Fields(z, wide[1], teacher, wide[2], wide[3], rows[1], rows[2], rows[3], rows[4], rows[7], rows[8]),
+        pairs,
         Step(tall[1], matrices[2], np.empty((p, lanes))),
         Network(Q, M, P, a, given.a_star, rows[5], rows[6], np.zeros(1, np.bool_)),
     )
@@ -332,8 +345,36 @@ def draw_sample(u, settings, functions, work):  # type: ignore[no-untyped-def]
 
 
 @kernel
+def add_pairs(u, c, pairs):  # type: ignore[no-untyped-def]
+    """Add the pairs of a sample and the earlier ones: c_s c_s'ᵀ u_s·u_s' and its transpose."""
+    gradient, products, along = pairs
+    p, width, lanes = gradient.shape
+    along[:] = 0.0
+    for i in range(p):
+        for s in range(width):
+            for lane in range(lanes):
+                along[i, lane] += gradient[i, s, lane] * u[s, lane]
+                gradient[i, s, lane] += c[i, lane] * u[s, lane]
+    for i in range(p):
+        for j in range(i + 1):
+            for lane in range(lanes):
+                products[i, j, lane] += along[i, lane] * c[j, lane] + along[j, lane] * c[i, lane]
+
+
+@kernel
+def add_products_of_means(settings, T, pairs, drifts):  # type: ignore[no-untyped-def]
+    """Add T (1 − 1/n_b) E[c uᵀ] E[c uᵀ]ᵀ, estimated without bias from the pairs, to the drift of Q."""
+    p, _, lanes = pairs.gradient.shape
+    share = (1.0 - 1.0 / settings.batch_size) / (settings.samples * (settings.samples - 1))
+    for i in range(p):
+        for j in range(i + 1):
+            for lane in range(lanes):
+                drifts.GF[i, j, lane] += share * T[lane] * pairs.products[i, j, lane]
+
+
+@kernel
 def add_noise(settings, work):  # type: ignore[no-untyped-def]
-    """Add η X of the sample to the step: X_M = c λ*, X_Q = c λ + λ c + (γ/p) ‖x‖² c c, X_a = σ(λ) E."""
+    """Add η X of the sample to the step: X_M = c λ*, X_Q = c λ + λ c + (γ/(p n_b)) ‖x‖² c c, X_a = σ(λ) E."""
     _, lam, lam_star, value, c, E, eta, _, square, _, _ = work.fields
     step = work.step
     p, k, lanes = step.M.shape
@@ -367,15 +408,21 @@ def sde_step(settings, functions, stream, work, broken):  # type: ignore[no-unty
     width = p + settings.k + 2
     draw_normals(stream.step, stream.seed, stream.key, sample.z)
     step.M[:], step.Q[:], step.a[:], sample.total[:] = 0.0, 0.0, 0.0, 0.0
+    if settings.batch_size > 1:
+        work.pairs.gradient[:], work.pairs.products[:] = 0.0, 0.0
     for s in range(settings.samples):
         draw_sample(sample.z[s * width : (s + 1) * width], settings, functions, work)
         add_noise(settings, work)
+        if settings.batch_size > 1:
+            add_pairs(sample.z[s * width : (s + 1) * width], sample.c, work.pairs)
     functions.drifts(filled_lanes(broken), with_pair(system, functions.pair), drifts)
     for i in range(p):
         for j in range(i + 1):
             for lane in range(lanes):
                 drifts.GF[i, j, lane] += constants.noise[lane] * drifts.Var[i, j, lane]
     add_drifts(sample.total, -1.0, drifts, step)
+    if settings.batch_size > 1:
+        add_products_of_means(settings, constants.T, work.pairs, drifts)
     if settings.spherical:
         project_drifts(system, constants.T, drifts, step, sample.c)
     add_drifts(constants.T, settings.length, drifts, step)

@@ -42,6 +42,7 @@ class _Fields:
     m0: Annotated[float, Field(gt=-1, lt=1)] | None = None
     teacher_start: Literal["orthogonal", "gaussian", "sphere"] = "orthogonal"
     batch_size: Width = 1
+    repeats: Width = 1
     samples: Width | None = None
 
 
@@ -69,7 +70,8 @@ class Problem(_Fields):
     m0 : the cosine in (−1, 1) of every student row with the single teacher row (k = 1) or, in a warm start, of row i
         with teacher row i mod k; the directions are otherwise uniform. By default the cosine is random.
     teacher_start : law of the teacher's weights; by default `orthogonal` rows of norm √d.
-    batch_size : number of samples over whose gradients a step averages.
+    batch_size : number n_b of samples over whose gradients a step averages.
+    repeats : number r of steps in a row, each of the time γ/(pd), that use a batch before the next is drawn.
     samples : size of a data set whose samples steps reuse; by default every step takes a fresh sample.
 
     Raises InputError, which names the field, for invalid values.

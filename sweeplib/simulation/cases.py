@@ -64,7 +64,7 @@ class Case:
         self._check_reads()
         kind.check(self.problem, options)
         problem_expectations(self.problem)
-        self._check_steps(kind.step_length(options))
+        self._check_steps(kind.step_length(self.problem, options))
 
     def _check_reads(self) -> None:
         """Raise InputError for a field that differs from its default and that the dynamics does not read."""
@@ -95,7 +95,8 @@ class Case:
         """Equal for cases that can be run in one batch."""
         problem = self.problem
         functions = (problem.activation, problem.teacher, problem.target)
-        kind = (problem.p, problem.k, problem.spherical, problem.second_layer_rate > 0)
+        sample = (problem.batch_size, problem.repeats)
+        kind = (problem.p, problem.k, problem.spherical, problem.second_layer_rate > 0, *sample)
         sizes = DYNAMICS[self.dynamics].sizes(problem, self.numerical_options())
         return (self.dynamics, self.options, self.recording, *kind, *functions, *sizes.items())
 

@@ -53,7 +53,7 @@ def case_work(case: Case) -> float:
     """Nominal floating-point operations of a case that runs to its last recording time."""
     kind = DYNAMICS[case.dynamics]
     last = case.clock * case.recording.times[-1]
-    return kind.work(case.problem, last) / kind.step_length(case.numerical_options())
+    return kind.work(case.problem, last) / kind.step_length(case.problem, case.numerical_options())
 
 
 def _run(cases: Sequence[Case], timeout: float | None, initial: Initial) -> Records:
@@ -139,7 +139,8 @@ def replicas_of(cases: Sequence[Case], initial: Initial = None) -> Replicas:
         gamma=np.array([case.problem.gamma for case in cases]),
         Delta=np.array([case.problem.Delta for case in cases]),
         d=np.array([case.problem.d for case in cases], dtype=np.int64),
-        batch_size=np.array([case.problem.batch_size for case in cases], dtype=np.int64),
+        batch_size=problem.batch_size,
+        repeats=problem.repeats,
         a=np.array([np.broadcast_to(case.problem.a, problem.p) for case in cases], dtype=float),
         a_star=np.array([np.broadcast_to(case.problem.a_star, problem.k) for case in cases], dtype=float),
         second_layer_rate=np.array([case.problem.second_layer_rate for case in cases]),

@@ -31,6 +31,7 @@ OTHERS: dict[str, object] = {
     "m0": 0.3,
     "teacher_start": "gaussian",
     "batch_size": 3,
+    "repeats": 2,
     "samples": 1000,
 }
 RECORDED = [("risk",), tuple(name for name in OBSERVABLES if OBSERVABLES[name].is_of(OverlapView))]

@@ -36,10 +36,24 @@ SETTINGS = {
         TWO,
         6.0,
     ),
+    "batches": (Problem(gamma=0.4, p=2, k=1, d=50, Delta=0.1, activation="square", batch_size=7), TWO, 1.5),
+    "batches, sphere": (
+        Problem(gamma=0.2, p=1, k=1, d=50, Delta=0.1, activation="square", spherical=True, batch_size=7),
+        ONE,
+        1.5,
+    ),
+    "batches larger than d": (
+        Problem(gamma=10.0, p=2, k=2, d=50, Delta=0.5, activation="erf", batch_size=100),
+        TWO_OF_TWO,
+        6.0,
+    ),
 }
-"""Problem, start, and the last of 15 times."""
-BIASED = ("square, sphere", "square", "two squares")
+"""Problem, start, and the last of 15 times, multiples of the time of a step."""
+BIASED = ("square, sphere", "square", "two squares", "batches", "batches larger than d")
 """Where the ODE itself is off by more than ten standard errors of 4000 seeds; elsewhere by 5 to 10."""
+
+
+LONG = ("batches, sphere", "batches larger than d")
 
 
 def z_scores(problem, start, times, count, seed=0, options=FINITE):
@@ -57,7 +71,9 @@ def z_scores(problem, start, times, count, seed=0, options=FINITE):
     return scores
 
 
-@pytest.mark.parametrize("name", SETTINGS)
+@pytest.mark.parametrize(
+    "name", [pytest.param(name, marks=pytest.mark.long if name in LONG else ()) for name in SETTINGS]
+)
 def test_it_gives_the_means_of_sgd(name):
     """4000 seeds at d = 50: |z| < 4.5 at all of 15 times, for all means.
 

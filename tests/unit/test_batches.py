@@ -1,24 +1,25 @@
-"""Batches of fresh samples: the step compared to NumPy, a batch of one compared to plain SGD, and exits."""
+"""Batches, fresh and used in several steps: the step against NumPy, a batch of one against plain SGD, and exits."""
 
 import numpy as np
 import pytest
 
 from sweeplib import InputError, Problem, simulate
-from sweeplib.dynamics import DYNAMICS
 from sweeplib.numerics.random import normals
 from sweeplib.simulation import Case, Recording
 from sweeplib.simulation.driver import replicas_of, samples_key
 
 FIELDS = {"gamma": 0.3, "p": 3, "k": 2, "d": 50, "Delta": 0.2, "activation": "square"}
+SHOWN = ("overlap_Q", "overlap_M", "second_layer")
 
 
 def steps_by_numpy(case, count):
-    """Return W after some steps w_i += (γ/p)(1/n_b) Σ a_i σ'(λ_i) E x, with the samples x of the stream in order."""
+    """Return Q, M, a after some steps w_i += (γ/p)(1/n_b) Σ a_i σ'(λ_i) E x, x the samples of the stream in order."""
     problem, (W, W_star) = case.problem, replicas_of([case]).weights(0)
     W, key, n_b, d = W.copy(), samples_key(case), problem.batch_size, problem.d
     layer = np.full(problem.p, problem.a)
     for step in range(count):
-        draws = np.array([normals(key, case.seed, step * n_b + s, 32 * (d // 32 + 1)) for s in range(n_b)])
+        first = step // problem.repeats * n_b
+        draws = np.array([normals(key, case.seed, first + s, 32 * (d // 32 + 1)) for s in range(n_b)])
         x, z = draws[:, :d], draws[:, d]
         lam, lam_star = x @ W.T / np.sqrt(d), x @ W_star.T / np.sqrt(d)
         error = (lam_star**2).mean(axis=1) + np.sqrt(problem.Delta) * z - lam**2 @ layer / problem.p
@@ -29,27 +30,39 @@ def steps_by_numpy(case, count):
     return W @ W.T / d, W @ W_star.T / d, layer
 
 
-@pytest.mark.parametrize("batch_size", [2, 4, 7])
+@pytest.mark.parametrize("batches", [(2, 1), (4, 1), (7, 1), (1, 4), (7, 2)], ids=str)
 @pytest.mark.parametrize("more", [{}, {"spherical": True}, {"second_layer_rate": 0.5}], ids=["plain", "sphere", "both"])
-def test_a_step_moves_by_the_mean_over_the_batch(batch_size, more):
-    problem = Problem(batch_size=batch_size, **FIELDS, **more)
-    case = Case(problem, "sgd", 3, Recording((20 * problem.step_time(),), (), ("overlap_Q", "overlap_M")))
-    ds = simulate(problem, "sgd", times=case.recording.times, seeds=[3], observables=case.recording.observables)
-    Q, M, _ = steps_by_numpy(case, 20)
-    np.testing.assert_allclose(ds.overlap_Q[0, 0], Q, rtol=1e-9)
-    np.testing.assert_allclose(ds.overlap_M[0, 0], M, rtol=1e-9, atol=1e-12)
+def test_a_step_moves_by_the_mean_over_the_batch(batches, more):
+    problem = Problem(batch_size=batches[0], repeats=batches[1], **FIELDS, **more)
+    case = Case(problem, "sgd", 3, Recording((20 * problem.step_time(),), (), SHOWN))
+    ds = simulate(problem, "sgd", times=case.recording.times, seeds=[3], observables=SHOWN)
+    for name, expected in zip(SHOWN, steps_by_numpy(case, 20), strict=True):
+        np.testing.assert_allclose(ds[name][0, 0], expected, rtol=1e-9, atol=1e-12)
+    assert ds.end_steps == 20
 
 
+BATCHES = [
+    ("sgd", {"batch_size": 5}),
+    ("sgd", {"batch_size": 5, "repeats": 3}),
+    ("sgd_chain", {"batch_size": 5}),
+    ("sgd_chain", {"batch_size": 40}),
+    ("sgd_chain", {"repeats": 3}),
+    ("sgd_chain", {"batch_size": 5, "repeats": 3}),
+]
+
+
+@pytest.mark.parametrize(("dynamics", "batches"), BATCHES, ids=str)
 @pytest.mark.parametrize("spherical", [False, True])
-def test_exits_are_those_of_the_risks_of_each_step(spherical):
-    problem = Problem(batch_size=5, spherical=spherical, **FIELDS | {"activation": "erf"})
-    times = np.arange(800) * problem.step_time()
-    every = simulate(problem, "sgd", times=times, seeds=range(3))
-    exits = simulate(problem, "sgd", times=times[-1:], seeds=range(3), thresholds=[0.1, 0.2])
+def test_exits_are_those_of_the_risks_of_each_step(dynamics, batches, spherical):
+    """Of each batch, if it is used in several."""
+    problem = Problem(spherical=spherical, **FIELDS | {"activation": "erf", "gamma": 0.6}, **batches)
+    times = np.arange(400) * problem.repeats * problem.step_time()
+    every = simulate(problem, dynamics, times=times, seeds=range(3))
+    exits = simulate(problem, dynamics, times=times[-1:], seeds=range(3), thresholds=[0.1, 0.2])
     for place, threshold in enumerate((0.1, 0.2)):
         below = every.risk.values <= (1 - threshold) * every.risk.values[:, :1]
         assert below.any(axis=1).all()
-        np.testing.assert_array_equal(exits.exit_steps[:, place], below.argmax(axis=1))
+        np.testing.assert_array_equal(exits.exit_steps[:, place], problem.repeats * below.argmax(axis=1))
 
 
 def test_larger_batches_scatter_less():
@@ -67,7 +80,43 @@ def test_larger_batches_scatter_less():
     assert abs(one - 16 * many) < 5 * np.hypot(one_error, 16 * many_error) < 0.5 * one
 
 
-def test_dynamics_of_single_samples_refuse_it():
-    for name in set(DYNAMICS) & {"sgd_chain", "ode", "sde", "gradient_flow"}:
-        with pytest.raises(InputError, match="batch_size"):
-            simulate(Problem(batch_size=2, **FIELDS), name, times=[0.1])
+@pytest.mark.parametrize("batches", [batches for dynamics, batches in BATCHES if dynamics == "sgd_chain"], ids=str)
+def test_a_replica_of_the_chain_does_not_depend_on_others(batches):
+    """Alone, in a group, and in the second of two groups of other widths."""
+    problem = Problem(**FIELDS | {"activation": "erf"}, **batches)
+    common = {"times": [12 * problem.step_time()], "observables": SHOWN}
+    alone, many = (simulate(problem, "sgd_chain", seeds=seeds, **common) for seeds in ([140], range(150)))
+    for name in SHOWN:
+        np.testing.assert_array_equal(alone[name][0], many[name][140])
+
+
+@pytest.mark.parametrize("batches", [batches for _, batches in BATCHES[2:]], ids=str)
+def test_units_that_are_equal_stay_equal_in_the_chain(batches):
+    """To rounding: an Ω without full rank is no trouble."""
+    problem = Problem(**FIELDS | {"activation": "erf"}, **batches)
+    W = np.random.default_rng(0).normal(size=(5, problem.d))
+    W[1] = W[0]
+    common = {"times": [60 * problem.step_time()], "seeds": range(4), "observables": SHOWN, "initial": (W[:3], W[3:])}
+    Q = simulate(problem, "sgd_chain", **common).overlap_Q.values[:, 0]
+    difference = Q[:, 0, 0] - 2 * Q[:, 0, 1] + Q[:, 1, 1]
+    np.testing.assert_allclose(difference, 0.0, atol=1e-13)
+
+
+@pytest.mark.parametrize("batches", [batches for _, batches in BATCHES[2:]], ids=str)
+@pytest.mark.parametrize("dynamics", ["sgd", "sgd_chain"])
+def test_a_rate_that_is_too_large_ends_as_a_divergence(dynamics, batches):
+    problem = Problem(**FIELDS | {"gamma": 1e6}, **batches)
+    run = simulate(problem, dynamics, times=[300 * problem.step_time()], seeds=range(3))
+    assert (run.status == 2).all()
+    assert (run.end_steps < 300).all()
+    assert (run.end_steps % problem.repeats == 0).all()
+
+
+def test_the_chain_refuses_to_reuse_a_batch_of_which_it_cannot_keep_the_gram_matrix():
+    with pytest.raises(InputError, match=r"batch_size: .* got 129; expected at most 128 with repeats > 1 in sgd_chain"):
+        simulate(Problem(batch_size=129, repeats=2, **FIELDS), "sgd_chain", times=[0.1])
+
+
+def test_the_sde_refuses_a_batch_without_pairs_of_samples():
+    with pytest.raises(InputError, match=r"samples: .* got 1; expected at least 2"):
+        simulate(Problem(batch_size=2, **FIELDS), "sde", times=[0.1], options={"samples": 1})

@@ -86,9 +86,14 @@ BROKEN = {
         (":9: dynamics.sgd_chain: sgd_chain does not act on samples at ", "got 1000", "expected null, its default; or"),
     ),
     "batch that another dynamics acts on": Broken(
+        "seeds: 4\ndynamics:\n  sgd_chain:",
+        "  repeats: [4]\nseeds: 4\ndynamics:\n  ode:",
+        (":9: dynamics.ode: ode does not act on repeats at ", "got 4", "acts on it: ", "sgd, sgd_chain", "`where`"),
+    ),
+    "large batch that is reused": Broken(
         PROBLEM,
-        "problem: {p: 1, k: 2, activation: square, spherical: true, batch_size: 4}",
-        ("dynamics.sgd_chain: sgd_chain does not act on batch_size at ", "got 4", "acts on it: ", "sgd", "`where`"),
+        "problem: {p: 1, k: 1, activation: square, spherical: true, batch_size: 200, repeats: 2}",
+        ("dynamics.sgd_chain: batch too large to be reused at ", "got 200", "at most 128 with repeats > 1"),
     ),
     "dimension of a view": Broken(GAMMA, f"  particle: [1]{DERIVED % 'particle/d'}", (":5: grid.particle: ",)),
     "negative d": Broken(D, "  d: [300, -1]", (":3: grid.d[1]: not a value of d; got -1", "at least 1")),

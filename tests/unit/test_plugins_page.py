@@ -82,7 +82,7 @@ SWARM_REFUSED = [
     ("target: mean", "target: mean, a_star: 2.0", "the target mean does not act on a_star"),
     ("start: opposed", "start: opposed, m0: 0.5", "start on the sphere"),
     ("{particles: 20}", "{particles: many}", r"dynamics\.swarm\.particles"),
-    ("target: mean", "target: mean, batch_size: 2", "ode does not act on batch_size"),
+    ("target: mean", "target: mean, repeats: 2", "ode does not act on repeats"),
 ]
 
 
