@@ -169,7 +169,7 @@ class OverlapDynamics(Dynamics):
     They are initialised on first use, from the starts of the replicas.
     """
 
-    view = OverlapView
+    view: ClassVar[type[View]] = OverlapView
     uses_drifts: ClassVar[bool] = False
     """Whether the dynamics uses the drifts of the overlaps; then the error of their quadrature is recorded."""
 

@@ -14,6 +14,7 @@ from typing import Literal
 import numpy as np
 from numpy.typing import NDArray
 
+from sweeplib.budget import CASE_BYTES, refuse_more
 from sweeplib.dynamics.dynamics import DYNAMICS, NumericalOptions
 from sweeplib.dynamics.replicas import Replicas
 from sweeplib.dynamics.step_dynamics import StepDynamics
@@ -184,6 +185,13 @@ class Sgd(StepDynamics):
         if problem.samples is None:
             return steps * problem.batch_size * d * (16.0 + 2.0 * p + k)
         return steps * d * (problem.batch_size * (4.0 + 2.0 * p) + 2.0 * p) + problem.samples * d * (16.0 + k)
+
+    @classmethod
+    def check(cls, problem: Problem, options: NumericalOptions) -> None:
+        """Raise InputError for a training set that is too large for any machine."""
+        if problem.samples is not None:
+            needed = cls.memory(problem, options)
+            refuse_more("bytes of a training set", needed, CASE_BYTES, key="samples", instead="fewer samples")
 
     @staticmethod
     def memory(problem: Problem, options: NumericalOptions) -> int:

@@ -59,6 +59,11 @@ def case_work(case: Case) -> float:
     return kind.work(case.problem, last) / kind.step_length(case.numerical_options())
 
 
+def case_steps(case: Case) -> float:
+    """The number of SGD steps to the last recording time of a case."""
+    return case.clock * case.recording.times[-1] / case.problem.step_time()
+
+
 def case_memory(case: Case) -> int:
     """The bytes of the large arrays that a case has in memory while it runs."""
     return DYNAMICS[case.dynamics].memory(case.problem, case.numerical_options())
