@@ -199,7 +199,7 @@ class Sgd(StepDynamics):
         assert isinstance(options, SgdOptions)
         size = np.dtype(options.weights).itemsize
         n, p, k, d = problem.samples or 0, problem.p, problem.k, problem.d
-        return (size * p + 8 * k) * d + n * (size * d + 8 * (k + 4))
+        return (size * p + 8 * k) * d + n * (size * d + 8 * (2 * k + 4))
 
 
 DYNAMICS.register("sgd", Sgd)

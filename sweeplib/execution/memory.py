@@ -20,6 +20,6 @@ def refuse_large_cases(sweep: "Sweep", dynamics: str, workers: int | None = None
     needed, most = case_memory(case), int(MEMORY_SHARE * limit)
     if needed > most:
         point = ", ".join(f"{name}={getattr(case.problem, name)}" for name in ("p", "k", "d", "samples"))
-        problem = f"a case needs more bytes of memory than a worker may take, at {point}"
+        problem = f"a case of {sweep.name} needs more bytes of memory than a worker may take, at {point}"
         expected = f"at most {most}: fewer samples, a smaller d, or workers with more memory"
         raise InputError(problem, key=f"dynamics.{dynamics}", value=needed, expected=expected)

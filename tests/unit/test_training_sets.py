@@ -1,20 +1,32 @@
 """Finite training sets: steps against NumPy, the choice of batches, limits, what is recorded, what is refused."""
 
 import itertools
+import json
+import re
+import subprocess
+import sys
 from collections import Counter
+from pathlib import Path
 
 import numpy as np
 import pytest
 from scipy.special import erf
 from scipy.stats import chisquare, ks_2samp
+from typer.testing import CliRunner
 
 from sweeplib import InputError, Problem, simulate
+from sweeplib.cli import app
+from sweeplib.config import load
 from sweeplib.dynamics import DYNAMICS
+from sweeplib.execution.plan import write_plan
 from sweeplib.kernels.training_set import TrainingSet, choose
 from sweeplib.numerics.compiled import specialised
 from sweeplib.numerics.random import normals, stream_key
 from sweeplib.simulation import Case, Recording, run_cases
 from sweeplib.simulation.driver import replicas_of, samples_key
+from sweeplib.storage.dataset import open_dataset
+from sweeplib.storage.finalise import finalise
+from tests.plugged import nothing_left
 
 FIELDS = {"gamma": 3.0, "p": 3, "k": 2, "d": 50, "Delta": 0.2, "activation": "erf"}
 RECORDED = ("overlap_Q", "overlap_M", "second_layer", "training_risk", "generalisation_gap", "noise_trace")
@@ -322,3 +334,89 @@ def test_memory_and_work_count_the_training_set():
     assert kind.memory(finite, kind.Options()) - kind.memory(fresh, kind.Options()) > 8 * 50 * 10**6
     assert 4 * 50 * 10**6 < kind.memory(finite, half) < 8 * 50 * 10**6
     assert kind.work(fresh, 1.0) < kind.work(finite, 1.0) < kind.work(full, 1.0)
+
+
+SWEEP = """\
+problem: {p: 2, k: 2, d: 50, Delta: 0.1, activation: erf}
+grid: {zip: [{samples: [20, 30], batch_size: [20, 7]}], gamma: [2.0], sampling: [random, epochs]}
+seeds: 3
+dynamics: [sgd]
+times: [0, 1, 2]
+observables: [risk, training_risk, generalisation_gap, noise_trace]
+cluster: {kind: one_thread, block_size: 5}
+plugins: [one_thread.py]
+"""
+ONE_THREAD = """\
+from contextlib import contextmanager
+from typing import Literal
+
+from distributed import Client, LocalCluster
+
+from sweeplib.design.cluster import CLUSTERS, ClusterSettings
+
+
+class OneThread(ClusterSettings):
+    kind: Literal["one_thread"] = "one_thread"
+
+    def expected_workers(self, workers=None):
+        return 1
+
+    @contextmanager
+    def client(self, workers=None):
+        options = {"n_workers": 1, "threads_per_worker": 1, "processes": False, "dashboard_address": ":0"}
+        with LocalCluster(**options) as cluster, Client(cluster) as client:
+            yield client
+
+
+CLUSTERS.register("one_thread", OneThread)
+"""
+
+
+@pytest.fixture
+def config(tmp_path):
+    (tmp_path / "one_thread.py").write_text(ONE_THREAD)
+    path = tmp_path / "reuse.yaml"
+    path.write_text(SWEEP)
+    with nothing_left():
+        yield path
+
+
+def commanded(command, config):
+    """What a command of the command line does, as a process of its own, in the folder of a config."""
+    line = [Path(sys.executable).parent / "sweeplib", command, config.name]
+    return subprocess.run(line, cwd=config.parent, capture_output=True, text=True, check=False)
+
+
+def test_a_sweep_over_training_sets(config):
+    """Runs of full batches are one for both samplings; all are those that `simulate` returns."""
+    done = commanded("run", config)
+    assert done.returncode == 0, done.stderr
+    assert "9/9 cases, 0 failed" in done.stderr
+    ds = open_dataset(finalise(load(config), config.parent / "results" / "reuse")).isel(dynamics=0, gamma=0)
+    assert (ds.status == 1).all()
+    whole = ds.sel(samples=20)
+    np.testing.assert_array_equal(*(whole.training_risk.sel(sampling=name) for name in ("random", "epochs")))
+    np.testing.assert_array_equal(whole.noise_trace, 0.0)
+    np.testing.assert_allclose(ds.generalisation_gap, ds.risk + 0.05 - ds.training_risk, rtol=1e-12)
+    fields = {"gamma": 2.0, "p": 2, "k": 2, "d": 50, "Delta": 0.1, "activation": "erf", "samples": 30, "batch_size": 7}
+    passes = Problem(sampling="epochs", **fields)
+    alone = simulate(passes, "sgd", times=[0, 1, 2], seeds=range(3), observables=["training_risk"])
+    np.testing.assert_array_equal(ds.training_risk.sel(samples=30, sampling="epochs"), alone.training_risk)
+
+
+def test_the_plan_states_memory_and_the_time_of_a_step(config, capsys):
+    write_plan(load(config), config.parent, progress=False).show()
+    said = " ".join(capsys.readouterr().err.split())
+    assert re.search(r"sgd: a case takes up to 16 kB of memory, a step [0-9.]+ (µs|ms)", said), said
+    layouts = json.loads((config.parent / "plan.json").read_text())["dynamics"]["sgd"]["layouts"]
+    assert max(layout["memory"] for layout in layouts.values()) == 50 * 8 * (30 + 4) + 30 * 8 * 8
+
+
+@pytest.mark.parametrize("command", ["plan", "run"])
+def test_a_training_set_that_no_worker_has_the_memory_for_is_refused_in_one_line(command, config):
+    large = SWEEP.replace("[20, 30], batch", "[20, 1_000_000], batch")
+    config.write_text(large.replace("{kind: one_thread,", '{kind: local, memory_limit: "300MB",'))
+    ran = CliRunner().invoke(app, [command, str(config), "--results", str(config.parent)])
+    assert ran.exit_code == 2
+    said = "dynamics.sgd: a case of reuse needs more bytes of memory than a worker may take, at p=2, k=2, d=50, "
+    assert f"{said}samples=1000000; got 464001600; expected at most 270000000: fewer samples" in ran.output
