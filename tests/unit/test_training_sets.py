@@ -7,6 +7,7 @@ import subprocess
 import sys
 from collections import Counter
 from pathlib import Path
+from typing import Literal
 
 import numpy as np
 import pytest
@@ -18,7 +19,7 @@ from sweeplib import InputError, Problem, simulate
 from sweeplib.cli import app
 from sweeplib.config import load
 from sweeplib.dynamics import DYNAMICS
-from sweeplib.execution.plan import write_plan
+from sweeplib.execution.clusters import CLUSTERS
 from sweeplib.kernels.training_set import TrainingSet, choose
 from sweeplib.numerics.compiled import specialised
 from sweeplib.numerics.random import normals, stream_key
@@ -26,6 +27,7 @@ from sweeplib.simulation import Case, Recording, run_cases
 from sweeplib.simulation.driver import replicas_of, samples_key
 from sweeplib.storage.dataset import open_dataset
 from sweeplib.storage.finalise import finalise
+from tests.in_process import InProcess
 from tests.plugged import nothing_left
 
 FIELDS = {"gamma": 3.0, "p": 3, "k": 2, "d": 50, "Delta": 0.2, "activation": "erf"}
@@ -282,6 +284,13 @@ def test_too_large_a_step_diverges():
     assert np.isnan(ds.training_risk[0, 1])
 
 
+def test_a_run_that_takes_too_long_is_given_up():
+    problem = Problem(samples=20, batch_size=20, **FIELDS)
+    ds = simulate(problem, "sgd", times=[0, 1e12], observables=["training_risk"], seeds=range(2), timeout=0.05)
+    assert (ds.status == 5).all()
+    assert (ds.end_steps > 0).all()
+
+
 def test_problems_that_share_their_samples_have_nested_training_sets():
     """With `pair_by`, the first samples of the larger set are the smaller one."""
     one, other = (a_case(Problem(samples=n, **FIELDS), pair_by=("d",)) for n in (4, 9))
@@ -343,56 +352,35 @@ seeds: 3
 dynamics: [sgd]
 times: [0, 1, 2]
 observables: [risk, training_risk, generalisation_gap, noise_trace]
-cluster: {kind: one_thread, block_size: 5}
-plugins: [one_thread.py]
+cluster: {kind: in_process}
 """
-ONE_THREAD = """\
-from contextlib import contextmanager
-from typing import Literal
-
-from distributed import Client, LocalCluster
-
-from sweeplib.design.cluster import CLUSTERS, ClusterSettings
 
 
-class OneThread(ClusterSettings):
-    kind: Literal["one_thread"] = "one_thread"
+class RegisteredInProcess(InProcess):
+    """The cluster in this process, for configs."""
 
-    def expected_workers(self, workers=None):
-        return 1
-
-    @contextmanager
-    def client(self, workers=None):
-        options = {"n_workers": 1, "threads_per_worker": 1, "processes": False, "dashboard_address": ":0"}
-        with LocalCluster(**options) as cluster, Client(cluster) as client:
-            yield client
-
-
-CLUSTERS.register("one_thread", OneThread)
-"""
+    kind: Literal["in_process"] = "in_process"
 
 
 @pytest.fixture
 def config(tmp_path):
-    (tmp_path / "one_thread.py").write_text(ONE_THREAD)
     path = tmp_path / "reuse.yaml"
     path.write_text(SWEEP)
     with nothing_left():
+        CLUSTERS.register("in_process", RegisteredInProcess)
         yield path
 
 
-def commanded(command, config):
-    """What a command of the command line does, as a process of its own, in the folder of a config."""
-    line = [Path(sys.executable).parent / "sweeplib", command, config.name]
-    return subprocess.run(line, cwd=config.parent, capture_output=True, text=True, check=False)
-
-
 def test_a_sweep_over_training_sets(config):
-    """Runs of full batches are one for both samplings; all are those that `simulate` returns."""
-    done = commanded("run", config)
-    assert done.returncode == 0, done.stderr
-    assert "9/9 cases, 0 failed" in done.stderr
-    ds = open_dataset(finalise(load(config), config.parent / "results" / "reuse")).isel(dynamics=0, gamma=0)
+    """The plan states memory and time; runs of full batches are one for both samplings; all are `simulate`'s."""
+    done = CliRunner().invoke(app, ["run", str(config), "--results", str(config.parent)])
+    assert done.exit_code == 0, done.output
+    assert "9/9 cases, 0 failed" in done.output
+    assert re.search(r"sgd: a case takes up to 16 kB of memory, a step [0-9.]+ (µs|ms)", done.output)
+    directory = config.parent / "reuse"
+    layouts = json.loads((directory / "plan.json").read_text())["dynamics"]["sgd"]["layouts"]
+    assert max(layout["memory"] for layout in layouts.values()) == 50 * 8 * (30 + 4) + 30 * 8 * 8
+    ds = open_dataset(finalise(load(config), directory)).isel(dynamics=0, gamma=0)
     assert (ds.status == 1).all()
     whole = ds.sel(samples=20)
     np.testing.assert_array_equal(*(whole.training_risk.sel(sampling=name) for name in ("random", "epochs")))
@@ -404,19 +392,16 @@ def test_a_sweep_over_training_sets(config):
     np.testing.assert_array_equal(ds.training_risk.sel(samples=30, sampling="epochs"), alone.training_risk)
 
 
-def test_the_plan_states_memory_and_the_time_of_a_step(config, capsys):
-    write_plan(load(config), config.parent, progress=False).show()
-    said = " ".join(capsys.readouterr().err.split())
-    assert re.search(r"sgd: a case takes up to 16 kB of memory, a step [0-9.]+ (µs|ms)", said), said
-    layouts = json.loads((config.parent / "plan.json").read_text())["dynamics"]["sgd"]["layouts"]
-    assert max(layout["memory"] for layout in layouts.values()) == 50 * 8 * (30 + 4) + 30 * 8 * 8
-
-
-@pytest.mark.parametrize("command", ["plan", "run"])
-def test_a_training_set_that_no_worker_has_the_memory_for_is_refused_in_one_line(command, config):
+def test_a_training_set_that_no_worker_has_the_memory_for_is_refused_in_one_line(config):
+    """Whether there is a plan to make, as in a process of its own, or not."""
     large = SWEEP.replace("[20, 30], batch", "[20, 1_000_000], batch")
-    config.write_text(large.replace("{kind: one_thread,", '{kind: local, memory_limit: "300MB",'))
-    ran = CliRunner().invoke(app, [command, str(config), "--results", str(config.parent)])
-    assert ran.exit_code == 2
+    config.write_text(large.replace("in_process}", 'local, memory_limit: "300MB"}'))
     said = "dynamics.sgd: a case of reuse needs more bytes of memory than a worker may take, at p=2, k=2, d=50, "
-    assert f"{said}samples=1000000; got 464001600; expected at most 270000000: fewer samples" in ran.output
+    said += "samples=1000000; got 464001600; expected at most 270000000: "
+    said += "fewer samples, a smaller d, or workers with more memory"
+    program = Path(sys.executable).parent / "sweeplib"
+    done = subprocess.run([program, "plan", config], cwd=config.parent, capture_output=True, text=True, check=False)
+    assert (done.returncode, done.stderr.splitlines()[-1]) == (2, said)
+    planned = ["--set", "cluster.block_size=5", "--results", str(config.parent)]
+    ran = CliRunner().invoke(app, ["run", str(config), *planned])
+    assert (ran.exit_code, ran.output.strip()) == (2, said)
