@@ -245,6 +245,17 @@ def test_the_noise_of_a_large_training_set_is_that_of_fresh_samples(fields):
     np.testing.assert_allclose(chain.noise_trace, 4 * one[:1].values[:, None], rtol=1e-9)
 
 
+def test_the_noise_of_linear_units_has_a_closed_form():
+    """E = v·x + √Δ z, so that E‖∇L‖² = |a|² ((d + 2)|v|²/d² + Δ)/p² and ‖∇R‖² = |a|² |v|²/(pd)²."""
+    rng, p, k, d, Delta = np.random.default_rng(3), 3, 2, 6, 0.3
+    W, W_star, a, a_star = rng.normal(size=(p, d)), rng.normal(size=(k, d)), (1.0, 0.5, -2.0), (2.0, -0.7)
+    problem = Problem(gamma=0.1, p=p, k=k, d=d, Delta=Delta, activation="linear", a=a, a_star=a_star, batch_size=4)
+    v = np.array(a_star) @ W_star / k - np.array(a) @ W / p
+    expected = np.square(a).sum() / p**2 * ((d + 1) * (v @ v) / d**2 + Delta) / 4
+    ds = simulate(problem, "sgd", times=[0.0], initial=(W, W_star), observables=["noise_trace"])
+    assert ds.noise_trace.item() == pytest.approx(expected, rel=1e-9)
+
+
 def test_the_trace_is_that_of_all_batches():
     """Of the gradients of the 15 pairs among 6 samples."""
     case = a_case(Problem(samples=6, batch_size=2, **FIELDS), observables=("noise_trace",))
