@@ -2,6 +2,7 @@
 
 import importlib.util
 import math
+from dataclasses import replace
 
 import numpy as np
 
@@ -78,6 +79,31 @@ def draws_and_products(d: int, p: int, k: int, steps: int) -> Work:
     return work
 
 
+def two_products(n: int, d: int, p: int, steps: int) -> Work:
+    """The two BLAS products of a step with the full batch, X Wᵀ and Cᵀ X."""
+    stream = np.random.default_rng(0)
+    X, W, C = stream.normal(size=(n, d)), stream.normal(size=(p, d)), stream.normal(size=(n, p))
+
+    def work() -> float:
+        for _ in range(steps):
+            np.matmul(X, W.T)
+            np.matmul(C.T, X)
+        return steps
+
+    return work
+
+
+def _training_sets() -> list[Benchmark]:
+    n, d, p, k = 2000, 1000, 4, 2
+    full, small = (replace(_problem(d, p, k), samples=n, batch_size=size) for size in (n, 1))
+    of_full, of_small = steps_of(full, "sgd", 1, 40), steps_of(small, "sgd", 1, 4000)
+    size, products = f"n = {n}, d = {d}, p = {p}", two_products(n, d, p, 40)
+    return [
+        Benchmark(f"weights, full batch of {size}", "a step", of_full, floor=products, floor_is="two BLAS products"),
+        Benchmark(f"weights, one sample of {size}", "a step", of_small),
+    ]
+
+
 def _sizes() -> list[Benchmark]:
     made = []
     for d, p, k, steps, reach in ((1000, 4, 2, 1000, 2.5e-6), (40, 800, 1, 4000, None), (100, 1000, 1, 4000, None)):
@@ -108,7 +134,7 @@ def _sizes() -> list[Benchmark]:
                 "PyTorch autograd loop",
             )
         )
-    return made
+    return [*made, *_training_sets()]
 
 
 BENCHMARKS = _sizes()

@@ -36,6 +36,7 @@ class OverlapView(View):
     a (n, p), a_star (n, k) : second layers.
     Delta (n,) : label-noise variance.
     expectations : the Gaussian expectations of the problem.
+    d (n,), batch_size : input dimension, infinite unless given, and samples of a step, one unless given.
     """
 
     dims = ("student", "student_2", "teacher", "teacher_2")
@@ -50,9 +51,13 @@ class OverlapView(View):
         Delta: Array,
         expectations: "Expectations",
         q: Lazy | None = None,
+        d: NDArray[Any] | None = None,
+        batch_size: int = 1,
     ) -> None:
         self._Q, self._M, self._q = Q, M, q
         self.P, self.a, self.a_star, self.Delta, self.expectations = P, a, a_star, Delta, expectations
+        self.d = np.full(len(a), np.inf) if d is None else d
+        self.batch_size = batch_size
 
     @classmethod
     def sizes(cls, problem: "Problem") -> dict[str, int]:
@@ -73,6 +78,29 @@ class OverlapView(View):
     def q(self) -> Array:
         """The diagonal of Q (n, p); computed from Q unless it was given."""
         return np.einsum("nii->ni", self.Q) if self._q is None else _made(self._q)
+
+
+class TrainingView(OverlapView):
+    """The overlaps of students that may have a training set, and means over its samples, computed on first use.
+
+    samples (n,) : sizes of the training sets; zero where samples are fresh, in which case the means are undefined.
+    training_risk (n,) : ½ mean of (y − f)², y the noisy labels.
+    gradient_variance (n,) : mean over the samples of ‖∇L − mean of ∇L‖², L = ½ (y − f)², ∇ with respect to W.
+    """
+
+    def __init__(self, overlaps: OverlapView, samples: NDArray[np.int64], risk: Lazy, variance: Lazy) -> None:
+        vars(self).update(vars(overlaps))
+        self.samples, self._risk, self._variance = samples, risk, variance
+
+    @cached_property
+    def training_risk(self) -> Array:
+        """The training risks (n,)."""
+        return _made(self._risk)
+
+    @cached_property
+    def gradient_variance(self) -> Array:
+        """The variances of the gradients of samples (n,)."""
+        return _made(self._variance)
 
 
 @dataclass(frozen=True, eq=False)

@@ -42,6 +42,10 @@ class ClusterSettings(pydantic.BaseModel, ABC):
         """Return the bytes of memory that a worker may use on the machine that plans: by default half of the memory."""
         return int(psutil.virtual_memory().total // 2)
 
+    def known_memory(self, workers: int | None = None) -> int | None:
+        """The bytes of memory of a worker; None where it is not known before the cluster runs."""
+        return None
+
     @abstractmethod
     def expected_workers(self, workers: int | None = None) -> int | None:
         """Return the number of workers; None if it is not known before the cluster runs."""

@@ -125,6 +125,11 @@ class Dynamics(ABC):
         """Nominal floating-point operations to ODE time `time`, the same on every machine."""
 
     @staticmethod
+    def memory(problem: Problem, options: NumericalOptions) -> int:
+        """The bytes of the large arrays that a replica has in memory; by default none that count."""
+        return 0
+
+    @staticmethod
     def step_length(problem: Problem | Replicas, options: NumericalOptions) -> float:
         """The number of SGD steps per step of the dynamics; `work` is divided by it."""
         return 1.0
@@ -164,7 +169,7 @@ class OverlapDynamics(Dynamics):
     They are initialised on first use, from the starts of the replicas.
     """
 
-    view = OverlapView
+    view: ClassVar[type[View]] = OverlapView
     uses_drifts: ClassVar[bool] = False
     """Whether the dynamics uses the drifts of the overlaps; then the error of their quadrature is recorded."""
 
@@ -194,7 +199,8 @@ class OverlapDynamics(Dynamics):
     def overlap_view(self, Q: Lazy, M: Lazy, a: Array, q: Lazy | None = None) -> OverlapView:
         """The view of the given overlaps of the replicas."""
         replicas = self.replicas
-        return OverlapView(Q, M, replicas.P, a, replicas.a_star, replicas.Delta, replicas.expectations, q)
+        of_problem = replicas.Delta, replicas.expectations
+        return OverlapView(Q, M, replicas.P, a, replicas.a_star, *of_problem, q, replicas.d, replicas.batch_size)
 
     @classmethod
     def diagnostics(
@@ -216,7 +222,7 @@ class OverlapDynamics(Dynamics):
         return {"drift_error": self._drift_error}
 
 
-ONE_PASS = frozenset(PROBLEM_FIELDS) - {"batch_size", "repeats", "samples"}
+ONE_PASS = frozenset(PROBLEM_FIELDS) - {"batch_size", "repeats", "samples", "sampling"}
 """The fields read by dynamics that take one fresh sample per step, and by their limits."""
 
 

@@ -40,6 +40,8 @@ class Replicas:
 
     batch_size, repeats : samples of a batch, and steps that use it.
     gamma, Delta, d, second_layer_rate (n,) : fields of the problems.
+    samples (n,) : sizes of the training sets; zero where samples are fresh, in all problems or in none.
+    epochs (n,) : whether batches are passes through the training set.
     a (n, p), a_star (n, k) : second layers at the start.
     starts : the initial states, as weights, overlaps or particles; only the requested form is computed.
     keys, seeds (n,) uint64 : names of the streams of random numbers.
@@ -57,6 +59,8 @@ class Replicas:
     gamma: Array
     Delta: Array
     d: NDArray[np.int64]
+    samples: NDArray[np.int64]
+    epochs: NDArray[np.bool_]
     a: Array
     a_star: Array
     second_layer_rate: Array

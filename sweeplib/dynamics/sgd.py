@@ -1,11 +1,13 @@
-"""One-pass SGD on the weights: w_i += (γ/p) a_i σ'(λ_i) E x, a fresh Gaussian sample x at every step.
+"""SGD on the weights: w_i += (γ/p) a_i σ'(λ_i) E x, a fresh Gaussian sample x at every step.
 
-With `batch_size` n_b, a step takes the mean gradient of n_b samples. With `repeats` r, r steps in a row take the same
-samples; exits are then at the resolution of r steps.
+With `batch_size` n_b, a step takes the mean gradient of n_b samples. They are fresh, or from a training set: the first
+n = `samples` of the stream, drawn when a run begins and not stored in results. With `repeats` r, r steps in a row take
+the same batch; exits are then at the resolution of r steps.
 
 The state consists of all p x d weights. While an exit is pending, Q and M follow their exact update, for the risk at
 every step; they are computed from the weights at every record. Weights in float32 halve the memory and its traffic.
-Arithmetic is in float64, so a block of steps rounds a weight once, by 3e-8 of it.
+Arithmetic is in float64, so a block of steps rounds a weight once, by 3e-8 of it. The inputs of a training set have the
+precision of the weights.
 """
 
 from typing import Literal
@@ -13,14 +15,18 @@ from typing import Literal
 import numpy as np
 from numpy.typing import NDArray
 
+from sweeplib.budget import CASE_BYTES, refuse_more
 from sweeplib.dynamics.dynamics import DYNAMICS, NumericalOptions
 from sweeplib.dynamics.replicas import Replicas
 from sweeplib.dynamics.step_dynamics import StepDynamics
 from sweeplib.kernels.batches import batch_steps
+from sweeplib.kernels.labels import labels
+from sweeplib.kernels.training_set import Means, TrainingSet, draw_samples, training_means, training_steps
 from sweeplib.kernels.weights import BLOCK, DIVERGED, Exits, Replica, sgd_steps
 from sweeplib.numerics.compiled import specialised
+from sweeplib.numerics.random import stream_key
 from sweeplib.problem import Problem
-from sweeplib.views import View
+from sweeplib.views import TrainingView, View
 
 Array = NDArray[np.float64]
 
@@ -35,7 +41,7 @@ _OF_DIVERGED = np.errstate(over="ignore", invalid="ignore")
 class SgdOptions(NumericalOptions):
     """Options of SGD.
 
-    weights : precision of the stored weights; float32 saves memory.
+    weights : precision of the stored weights, and of a training set; float32 saves memory.
     """
 
     weights: Literal["float64", "float32"] = "float64"
@@ -47,7 +53,8 @@ class Sgd(StepDynamics):
     name = "sgd"
     label = "SGD"
     replicas_at_once = 8
-    reads = StepDynamics.reads | {"batch_size", "repeats"}
+    view = TrainingView
+    reads = StepDynamics.reads | {"batch_size", "repeats", "samples", "sampling"}
     Options = SgdOptions
     options: SgdOptions
 
@@ -56,6 +63,7 @@ class Sgd(StepDynamics):
         self._called = self.functions()
         starts = (replicas.weights(i) for i in range(len(replicas)))
         self._weights = [(W.astype(options.weights), W_star.copy()) for W, W_star in starts]
+        self._training_sets: dict[int, TrainingSet] = {}
 
     def advance(self, to: int, deadline: float = np.inf) -> None:
         """Take the steps up to recording time number `to`, each replica in turn."""
@@ -71,12 +79,27 @@ class Sgd(StepDynamics):
                 self.Q[i], self.M[i] = self._overlaps(int(i))
 
     def _take(self, i: int, until: int) -> None:
-        W, W_star = self._weights[i]
         given, step = self.replicas, int(self.step[i])
         batch_size, repeats = given.batch_size, given.repeats
-        blocks = max(1, int(WORK_A_ROUND / (BLOCK * batch_size * repeats * W.size)))
-        count = min(until - step, BLOCK * blocks)
-        replica = Replica(
+        replica, block = self._replica(i), 1 if given.samples[i] else BLOCK
+        blocks = max(1, int(WORK_A_ROUND / (block * batch_size * repeats * replica.W.size)))
+        count = min(until - step, block * blocks)
+        exits = Exits(self.targets[i], self.exits[i], given.stop_at_exit, *self._carried(i))
+        if given.samples[i]:
+            batches, data = (batch_size, repeats), self._training_set(i)
+            taken, fate = specialised(training_steps)(count, step, *batches, replica, self._called, exits, data)
+        elif batch_size == repeats == 1:
+            taken, fate = specialised(sgd_steps)(count, step, replica, self._called, exits)
+        else:
+            taken, fate = specialised(batch_steps)(count, step, batch_size, repeats, replica, self._called, exits)
+        self.step[i] += taken
+        if fate == DIVERGED:
+            self.failed[i] = self.step[i]
+
+    def _replica(self, i: int) -> Replica:
+        """The state and the constants of a replica, for kernels."""
+        given, (W, W_star) = self.replicas, self._weights[i]
+        return Replica(
             W,
             self.a[i],
             W_star,
@@ -88,14 +111,31 @@ class Sgd(StepDynamics):
             given.keys[i],
             given.seeds[i],
         )
-        exits = Exits(self.targets[i], self.exits[i], given.stop_at_exit, *self._carried(i))
-        if batch_size == repeats == 1:
-            taken, fate = specialised(sgd_steps)(count, step, replica, self._called, exits)
-        else:
-            taken, fate = specialised(batch_steps)(count, step, batch_size, repeats, replica, self._called, exits)
-        self.step[i] += taken
-        if fate == DIVERGED:
-            self.failed[i] = self.step[i]
+
+    def _training_set(self, i: int) -> TrainingSet:
+        """The training set of a replica, drawn on first use."""
+        if i not in self._training_sets:
+            self._training_sets[i] = self._drawn(i)
+        return self._training_sets[i]
+
+    def _drawn(self, i: int) -> TrainingSet:
+        given, (W, W_star) = self.replicas, self._weights[i]
+        n, key = int(given.samples[i]), given.keys[i]
+        x, lam_star, z = np.empty((n, W.shape[1]), W.dtype), np.empty((len(W_star), n)), np.empty(n)
+        specialised(draw_samples)(key, given.seeds[i], W_star, x, lam_star, z)
+        y = labels(given.target, given.teacher_activation, lam_star, given.a_star[i]) + np.sqrt(given.Delta[i]) * z
+        choices = np.uint64(stream_key(int(key), "batches"))
+        numbers = np.arange(n), np.empty(n, np.int64), np.full(1, -1)
+        return TrainingSet(x, y, *numbers, choices, bool(given.epochs[i]))
+
+    def _training_means(self, i: int, *, with_gradient: bool) -> tuple[float, float]:
+        """The training risk of a replica and, with the gradient, the variance of the gradients of the samples."""
+        replica = self._replica(i)
+        p, d = replica.W.shape
+        out = Means(np.empty(1), np.empty(1), np.empty((p, d)))
+        specialised(training_means)(replica, self._called, self._training_set(i), with_gradient, out)
+        variance = max(out.square[0] - (out.gradient**2).sum() / d, 0.0) / p**2
+        return out.loss[0], variance
 
     def _carried(self, i: int) -> tuple[Array, Array, Array]:
         """Q (p, p, 1), M (p, k, 1) and P (k, k, 1) for the kernel, which uses them while an exit is pending."""
@@ -121,21 +161,47 @@ class Sgd(StepDynamics):
         return W @ W_star.T / W.shape[1]
 
     def look(self) -> list[tuple[Array, View]]:
-        """The overlaps of the current weights; Q is computed only if an observable needs more than its diagonal."""
+        """The overlaps of the current weights, and means over training sets, each computed only if it is needed.
+
+        Q is computed only if an observable needs more than its diagonal.
+        """
         count = range(len(self.replicas))
-        view = self.overlap_view(
+        overlaps = self.overlap_view(
             Q=lambda: np.array([self._overlaps(i)[0] for i in count]),
             M=lambda: np.array([self._teacher_overlaps(i) for i in count]),
             a=self.a,
             q=lambda: np.array([self._norms(i) for i in count]),
         )
+        view = TrainingView(
+            overlaps,
+            self.replicas.samples,
+            risk=lambda: np.array([self._training_means(i, with_gradient=False)[0] for i in count]),
+            variance=lambda: np.array([self._training_means(i, with_gradient=True)[1] for i in count]),
+        )
         return [(np.ones(len(self.replicas)), view)]
 
     @staticmethod
     def work(problem: Problem, time: float) -> float:
-        """The number of steps times the work of the draws and products of all uses of a batch."""
-        uses = time / problem.step_time() * problem.repeats
-        return uses * problem.batch_size * problem.d * (16.0 + 2.0 * problem.p + problem.k)
+        """The number of steps times the work of the draws and products of one step; a training set is drawn once."""
+        steps, p, k, d = time / problem.step_time() * problem.repeats, problem.p, problem.k, problem.d
+        if problem.samples is None:
+            return steps * problem.batch_size * d * (16.0 + 2.0 * p + k)
+        return steps * d * (problem.batch_size * (4.0 + 2.0 * p) + 2.0 * p) + problem.samples * d * (16.0 + k)
+
+    @classmethod
+    def check(cls, problem: Problem, options: NumericalOptions) -> None:
+        """Raise InputError for a training set that is too large for any machine."""
+        if problem.samples is not None:
+            needed = cls.memory(problem, options)
+            refuse_more("bytes of a training set", needed, CASE_BYTES, key="samples", instead="fewer samples")
+
+    @staticmethod
+    def memory(problem: Problem, options: NumericalOptions) -> int:
+        """The bytes of the weights and of the training set, whose inputs have the precision of the weights."""
+        assert isinstance(options, SgdOptions)
+        size = np.dtype(options.weights).itemsize
+        n, p, k, d = problem.samples or 0, problem.p, problem.k, problem.d
+        return (size * p + 8 * k) * d + n * (size * d + 8 * (2 * k + 4))
 
 
 DYNAMICS.register("sgd", Sgd)

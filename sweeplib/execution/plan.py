@@ -13,7 +13,9 @@ from sweeplib.execution.block_size import block_size, case_bytes, even, lanes_of
 from sweeplib.execution.calibration import PILOT_CASES, Calibration, Cost, Pilot
 from sweeplib.execution.clusters import cluster_of
 from sweeplib.execution.complete_config import write_complete_config
+from sweeplib.execution.memory import refuse_large_cases
 from sweeplib.execution.progress import Steps
+from sweeplib.simulation import case_memory, case_steps
 from sweeplib.storage.damage import damaged
 from sweeplib.storage.files import read_json, write_json
 from sweeplib.storage.inventory import Inventory, inventory
@@ -32,7 +34,8 @@ BLOCK_OVERHEAD = 0.03
 class LayoutPlan:
     """Cases of one shape and cost: `todo` cases in blocks of `block_size`, with `seconds` and `bytes` per case.
 
-    The seconds are `measured` or extrapolated.
+    The seconds are `measured` or extrapolated. A case takes `steps` SGD steps on average, and its weights and training
+    set up to `memory` bytes of memory.
     """
 
     todo: int
@@ -40,6 +43,8 @@ class LayoutPlan:
     seconds: float
     bytes: int
     measured: bool = True
+    steps: float = 0.0
+    memory: int = 0
 
     @property
     def blocks(self) -> int:
@@ -80,6 +85,17 @@ class DynamicsPlan:
     def guessed(self) -> int:
         """Return the number of cases to compute whose cost was not measured."""
         return sum(layout.todo for layout in self.layouts.values() if not layout.measured)
+
+    @property
+    def memory(self) -> int:
+        """The bytes of memory that a case to compute takes at most, for its weights and its training set."""
+        return max((layout.memory for layout in self.layouts.values() if layout.todo), default=0)
+
+    @property
+    def seconds_a_step(self) -> float:
+        """The seconds that an SGD step takes on average; 0 where the number of steps is not known."""
+        steps = sum(layout.todo * layout.steps for layout in self.layouts.values())
+        return self.seconds_a_case * self.todo / steps if steps else 0.0
 
     @property
     def bytes(self) -> int:
@@ -148,6 +164,10 @@ class Plan:
         notes = [
             f"{name}: the cost of {count:,} cases is extrapolated, not measured" for name, count in guessed.items()
         ]
+        for name, part in self.dynamics.items():
+            if part.memory:
+                step = f", a step {_short_duration(part.seconds_a_step)}" if part.seconds_a_step else ""
+                notes.append(f"{name}: a case takes up to {_size(part.memory)} of memory{step}")
         return [*notes, *self.advice]
 
 
@@ -173,6 +193,9 @@ def write_plan(sweep: "Sweep", directory: Path, *, workers: int | None = None, p
     with Calibration(sweep.plugins, steps, memory, sweep.timeout) as calibration:
         with steps.step(f"planning {sweep.size:,} cases"):
             demands = {name: _demand(sweep, name, directory) for name in sweep.runs}
+            for name, demand in demands.items():
+                if demand.todo:
+                    refuse_large_cases(sweep, name, workers)
         costs = calibration.costs(pilot for demand in demands.values() for pilot in demand.pilots.values())
         parts = {name: _dynamics_plan(sweep, demand, costs) for name, demand in demands.items()}
         found = advice(parts, {name: demand.pilots for name, demand in demands.items()}, calibration)
@@ -223,7 +246,9 @@ def _dynamics_plan(sweep: "Sweep", demand: Demand, costs: Mapping[str, Cost]) ->
         cost, nbytes, lanes = costs[pilot.name], case_bytes(pilot.cases[0]), lanes_of(pilot.dynamics)
         measured = even(block_size(cost.seconds, nbytes, lanes), demand.todo[name], lanes)
         size = demand.existing.get(name) or cluster_of(sweep).block_size or measured
-        layouts[name] = LayoutPlan(demand.todo[name], size, cost.seconds, nbytes, cost.measured)
+        taken = float(np.mean([case_steps(case) for case in pilot.cases]))
+        memory = max(map(case_memory, pilot.cases))
+        layouts[name] = LayoutPlan(demand.todo[name], size, cost.seconds, nbytes, cost.measured, taken, memory)
     return DynamicsPlan(demand.points, demand.cases, demand.cases - sum(demand.todo.values()), layouts)
 
 
@@ -262,6 +287,12 @@ def _duration(seconds: float) -> str:
     if seconds < 100:
         return f"{seconds:.0f} s"
     return f"{seconds / 60:.0f} min" if seconds < 6000 else f"{seconds / 3600:.1f} h"
+
+
+def _short_duration(seconds: float) -> str:
+    if seconds < 1e-3:
+        return f"{1e6 * seconds:.2g} µs"
+    return f"{1e3 * seconds:.2g} ms" if seconds < 0.1 else _duration(seconds)
 
 
 def _size(nbytes: float) -> str:

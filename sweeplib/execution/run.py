@@ -19,6 +19,7 @@ from sweeplib.execution.clusters import cluster_of
 from sweeplib.execution.complete_config import write_complete_config
 from sweeplib.execution.connected import connected
 from sweeplib.execution.dispatch import dispatched
+from sweeplib.execution.memory import refuse_large_cases
 from sweeplib.execution.plan import (
     DynamicsPlan,
     LayoutPlan,
@@ -101,11 +102,14 @@ def _part(sweep: "Sweep", dynamics: str, directory: Path, workers: int | None, *
     """Return the state of a dynamics before the run; a plan is written if there is none for the present sweep."""
     store = RunStore(directory, dynamics)
     wanted = inventory(sweep, dynamics, store)
+    missing = wanted.counts()["missing"]
+    if missing:
+        refuse_large_cases(sweep, dynamics, workers)
     plans = planned_layouts(directory, dynamics)
     if wanted.new.keys() - store.layouts.keys() - plans.keys() and not cluster_of(sweep).block_size:
         write_plan(sweep, directory, workers=workers, progress=progress)
         plans = planned_layouts(directory, dynamics)
-    return _Part(store, wanted, wanted.counts()["missing"], plans)
+    return _Part(store, wanted, missing, plans)
 
 
 def _plan(sweep: "Sweep", directory: Path, parts: list[_Part], workers: int | None) -> Plan:

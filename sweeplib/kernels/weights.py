@@ -93,10 +93,11 @@ def products(w, x0, x1, x2, x3):  # type: ignore[no-untyped-def]
     """The inner products of a row of weights with four samples."""
     t0, t1, t2, t3 = 0.0, 0.0, 0.0, 0.0
     for j in range(w.shape[0]):
-        t0 += w[j] * x0[j]
-        t1 += w[j] * x1[j]
-        t2 += w[j] * x2[j]
-        t3 += w[j] * x3[j]
+        a = np.float64(w[j])
+        t0 += a * np.float64(x0[j])
+        t1 += a * np.float64(x1[j])
+        t2 += a * np.float64(x2[j])
+        t3 += a * np.float64(x3[j])
     return t0, t1, t2, t3
 
 
@@ -140,7 +141,7 @@ def inner_product(x, y):  # type: ignore[no-untyped-def]
     """Σ x_j y_j."""
     total = 0.0
     for j in range(x.shape[0]):
-        total += x[j] * y[j]
+        total += np.float64(x[j]) * np.float64(y[j])
     return total
 
 

@@ -46,7 +46,7 @@ def checked_seed(seed: int) -> int:
     return int(seed)
 
 
-_20, _8, _7, _1 = (np.uint64(n) for n in (20, 8, 7, 1))
+_21, _20, _11, _8, _7, _1 = (np.uint64(n) for n in (21, 20, 11, 8, 7, 1))
 _LOW_18, _SIGN = np.uint64((1 << 18) - 1), np.uint64(1 << 63)
 _FIRST_12, _SECOND_12 = np.uint64(0xFFF << 40), np.uint64(0xFFF << 28)
 _FIRST_SIGN, _SECOND_SIGN = np.uint64(63 - 18), np.uint64(63 - 19)
@@ -188,6 +188,13 @@ def make_fours(f0, f1, f2, f3):  # type: ignore[no-untyped-def]
 def uniform(word):  # type: ignore[no-untyped-def]
     """A number uniform on (0, 1), end points excluded, from a 32-bit word."""
     return (_exact_float(word) + 0.5) / 4294967296.0
+
+
+@_compiled
+def whole_number(end, high, low):  # type: ignore[no-untyped-def]
+    """A whole number uniform on [0, end), end < 2^53, from two 32-bit words: to 2^-53 of its range."""
+    fraction = np.float64(((high & _LOW) << _21) | (low >> _11)) * 0.5**53
+    return min(np.int64(fraction * end), end - 1)
 
 
 @numba.njit(error_model="numpy", fastmath={"contract"}, nogil=True, cache=True)

@@ -27,6 +27,7 @@ class Observable:
     symbol : LaTeX without dollars.
     over_time : whether it is recorded at every time or, if constant, once.
     reads : the fields of a problem that it depends on; by default all.
+    needs : the optional fields that a problem has to set, such as `samples`.
     """
 
     name: str
@@ -37,6 +38,7 @@ class Observable:
     units: str = "1"
     over_time: bool = True
     reads: frozenset[str] = frozenset(PROBLEM_FIELDS)
+    needs: frozenset[str] = frozenset()
 
     @property
     def views(self) -> tuple[type[View], ...]:

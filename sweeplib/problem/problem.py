@@ -44,6 +44,7 @@ class _Fields:
     batch_size: Width = 1
     repeats: Width = 1
     samples: Width | None = None
+    sampling: Literal["random", "epochs"] = "random"
 
 
 class Problem(_Fields):
@@ -72,7 +73,11 @@ class Problem(_Fields):
     teacher_start : law of the teacher's weights; by default `orthogonal` rows of norm √d.
     batch_size : number n_b of samples over whose gradients a step averages.
     repeats : number r of steps in a row, each of the time γ/(pd), that use a batch before the next is drawn.
-    samples : size of a data set whose samples steps reuse; by default every step takes a fresh sample.
+    samples : number n of samples of a finite training set, labels with noise, from which all batches are taken; by
+        default every batch is of fresh samples. With n = `batch_size`, every step takes the full batch.
+    sampling : how a batch is chosen from the training set: `random` takes distinct samples uniformly at random,
+        independently at every step; `epochs` passes through the set in a new random order each time. The last batch of
+        a pass has the samples that are left, over which the step averages.
 
     Raises InputError, which names the field, for invalid values.
     """
@@ -112,6 +117,7 @@ class Problem(_Fields):
                 raise InputError("wrong length", key=key, value=layer, expected=f"{width} numbers, one a unit")
         self._check_start()
         self._check_target()
+        self._check_samples()
         if self.teacher_start == "orthogonal" and self.k > self.d:
             raise InputError("no orthogonal teacher", key="k", value=self.k, expected=f"at most d = {self.d}")
 
@@ -139,6 +145,15 @@ class Problem(_Fields):
                     expected = f"{json.dumps(DEFAULTS[name])}, its default; or `target: committee`"
                     problem = f"the target {self.target} does not act on {name}"
                     raise InputError(problem, key=name, value=given[name], expected=expected)
+
+    def _check_samples(self) -> None:
+        if self.samples is None:
+            if self.sampling != DEFAULTS["sampling"]:
+                expected = "`samples` beside it, the size of the training set"
+                raise InputError("no training set to sample", key="sampling", value=self.sampling, expected=expected)
+        elif self.batch_size > self.samples:
+            size, expected = self.batch_size, f"at most {self.samples}, its `samples`"
+            raise InputError("a batch larger than the training set", key="batch_size", value=size, expected=expected)
 
     @property
     def teacher(self) -> str:
@@ -176,6 +191,8 @@ class Problem(_Fields):
             del values["teacher_activation"]
         if values.get("start") == self._default_start:
             del values["start"]
+        if self.samples == self.batch_size:
+            values.pop("sampling", None)
         return values
 
     @cached_property

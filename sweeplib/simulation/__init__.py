@@ -3,7 +3,7 @@
 from typing import Any
 
 from sweeplib.simulation.cases import Case, identities, with_seed
-from sweeplib.simulation.driver import Records, case_work, run_cases
+from sweeplib.simulation.driver import Records, case_memory, case_steps, case_work, run_cases
 from sweeplib.simulation.recording import Recording, Status
 from sweeplib.simulation.variables import Variable, recorded_variables
 
@@ -13,6 +13,8 @@ __all__ = [
     "Records",
     "Status",
     "Variable",
+    "case_memory",
+    "case_steps",
     "case_work",
     "identities",
     "recorded_variables",

@@ -56,12 +56,13 @@ class Case:
         """Raise InputError if the dynamics, its options or its expectations do not apply to the problem.
 
         Also if the problem sets a field that the dynamics does not read, if an observable does not support the view of
-        the dynamics, or if the number of steps is too large.
+        the dynamics or needs a field that the problem does not set, or if the number of steps is too large.
         """
         kind, options = DYNAMICS[self.dynamics], self.numerical_options()
         for name in self.recording.observables:
             observable_of(name, self.dynamics)
         self._check_reads()
+        self._check_needs()
         kind.check(self.problem, options)
         problem_expectations(self.problem)
         self._check_steps(kind.step_length(self.problem, options))
@@ -76,6 +77,14 @@ class Case:
                 expected = f"{json.dumps(DEFAULTS[name])}, its default; or a dynamics that acts on it: {others}"
                 expected += " (`where` gives each dynamics its part of a grid)"
                 raise InputError(f"{self.dynamics} does not act on {name}", key=name, value=value, expected=expected)
+
+    def _check_needs(self) -> None:
+        """Raise InputError for an observable that needs a field of the problem that is not set."""
+        for name in self.recording.observables:
+            for field in sorted(OBSERVABLES[name].needs):
+                if getattr(self.problem, field) == DEFAULTS[field]:
+                    expected = f"`{field}` in the problem, or an observable without a training set"
+                    raise InputError(f"{name} needs {field}", key="observables", value=name, expected=expected)
 
     def _check_steps(self, length: float) -> None:
         """Raise InputError if there are too many steps, of `length` SGD steps each, for an integer or a float."""
@@ -95,7 +104,7 @@ class Case:
         """Equal for cases that can be run in one batch."""
         problem = self.problem
         functions = (problem.activation, problem.teacher, problem.target)
-        sample = (problem.batch_size, problem.repeats)
+        sample = (problem.batch_size, problem.repeats, problem.samples is not None)
         kind = (problem.p, problem.k, problem.spherical, problem.second_layer_rate > 0, *sample)
         sizes = DYNAMICS[self.dynamics].sizes(problem, self.numerical_options())
         return (self.dynamics, self.options, self.recording, *kind, *functions, *sizes.items())

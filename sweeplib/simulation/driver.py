@@ -23,6 +23,9 @@ from sweeplib.views import View
 Array = NDArray[np.float64]
 States = Sequence[tuple[Array, View]]
 
+BYTES_AT_ONCE = 2**26
+"""Of the large arrays of cases that are run together."""
+
 
 @dataclass(frozen=True, eq=False)
 class Records:
@@ -43,7 +46,7 @@ def run_cases(cases: Sequence[Case], *, timeout: float | None = None, initial: I
         raise SweeplibError("cases of different shapes cannot be run together")
     for case in cases:
         case.check()
-    size = DYNAMICS[cases[0].dynamics].replicas_at_once
+    size = _cases_at_once(cases)
     parts = [_run(cases[first : first + size], timeout, initial) for first in range(0, len(cases), size)]
     data = {name: np.concatenate([part.data[name] for part in parts]) for name in parts[0].data}
     return Records(data, np.concatenate([part.status for part in parts]))
@@ -54,6 +57,22 @@ def case_work(case: Case) -> float:
     kind = DYNAMICS[case.dynamics]
     last = case.clock * case.recording.times[-1]
     return kind.work(case.problem, last) / kind.step_length(case.problem, case.numerical_options())
+
+
+def case_steps(case: Case) -> float:
+    """The number of SGD steps to the last recording time of a case."""
+    return case.clock * case.recording.times[-1] / case.problem.step_time()
+
+
+def case_memory(case: Case) -> int:
+    """The bytes of the large arrays that a case has in memory while it runs."""
+    return DYNAMICS[case.dynamics].memory(case.problem, case.numerical_options())
+
+
+def _cases_at_once(cases: Sequence[Case]) -> int:
+    """The number of cases to run together: what the dynamics asks for, or fewer if these take too much memory."""
+    most = max(map(case_memory, cases))
+    return max(1, min(DYNAMICS[cases[0].dynamics].replicas_at_once, BYTES_AT_ONCE // max(1, most)))
 
 
 def _run(cases: Sequence[Case], timeout: float | None, initial: Initial) -> Records:
@@ -141,6 +160,8 @@ def replicas_of(cases: Sequence[Case], initial: Initial = None) -> Replicas:
         d=np.array([case.problem.d for case in cases], dtype=np.int64),
         batch_size=problem.batch_size,
         repeats=problem.repeats,
+        samples=np.array([case.problem.samples or 0 for case in cases], dtype=np.int64),
+        epochs=np.array([case.problem.sampling == "epochs" for case in cases]),
         a=np.array([np.broadcast_to(case.problem.a, problem.p) for case in cases], dtype=float),
         a_star=np.array([np.broadcast_to(case.problem.a_star, problem.k) for case in cases], dtype=float),
         second_layer_rate=np.array([case.problem.second_layer_rate for case in cases]),

@@ -40,7 +40,8 @@ def dynamics(request):
 
 
 def recordable(dynamics):
-    return [name for name, observable in OBSERVABLES.items() if observable.is_of(DYNAMICS[dynamics].view)]
+    view = DYNAMICS[dynamics].view
+    return [name for name, observable in OBSERVABLES.items() if observable.is_of(view) and not observable.needs]
 
 
 @pytest.fixture

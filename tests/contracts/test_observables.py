@@ -1,31 +1,34 @@
 """Properties that every registered observable must have."""
 
 import tracemalloc
+from dataclasses import replace
 
 import numpy as np
 import pytest
 
 from sweeplib import OBSERVABLES, Problem, simulate
 from sweeplib.maths.expectations import expectations
-from sweeplib.views import OverlapView, ParticleView, TwoTimeView, View
+from sweeplib.views import OverlapView, ParticleView, TrainingView, TwoTimeView, View
 
 PROBLEM = Problem(gamma=0.2, p=3, k=2, d=40, Delta=0.1, activation="erf")
+REUSED = replace(PROBLEM, samples=20)
 SIZES = {"seed": 2, "time": 3, "student": 3, "student_2": 3, "teacher": 2, "teacher_2": 2}
 
 
-@pytest.fixture(params=[name for name in OBSERVABLES if OBSERVABLES[name].is_of(OverlapView)])
+@pytest.fixture(params=[name for name in OBSERVABLES if OBSERVABLES[name].is_of(TrainingView)])
 def observable(request):
     return OBSERVABLES[request.param]
 
 
 @pytest.fixture
 def recorded(observable):
-    ds = simulate(PROBLEM, "sgd_chain", times=[0.0, 0.5, 1.0], seeds=range(2), observables=[observable.name])
+    problem, dynamics = (PROBLEM, "sgd_chain") if observable.is_of(OverlapView) else (REUSED, "sgd")
+    ds = simulate(problem, dynamics, times=[0.0, 0.5, 1.0], seeds=range(2), observables=[observable.name])
     return ds[observable.name]
 
 
 def test_its_array_has_the_dims_it_declares(observable, recorded):
-    dims = ("seed", *(("time",) if observable.over_time else ()), *observable.dims_of(OverlapView))
+    dims = ("seed", *(("time",) if observable.over_time else ()), *observable.dims_of(TrainingView))
     assert recorded.dims == dims
     assert recorded.shape == tuple(SIZES[dim] for dim in dims)
     assert np.isfinite(recorded).all()
@@ -63,6 +66,12 @@ def overlap_view():
     return OverlapView(Q, M, P, expectations=expectations("erf"), **given), {"student": 4, "teacher": 4}
 
 
+def training_view():
+    overlaps, sizes = overlap_view()
+    means = arrays({"risk": (), "variance": ()})
+    return TrainingView(overlaps, np.array([5, 6, 7]), **means), sizes
+
+
 def particle_view():
     shapes = {"m": (5, 2), "q": (5,), "a": (5,), "weight": (5,), "P": (2, 2), "a_star": (2,), "Delta": ()}
     return ParticleView(**arrays(shapes)), {"particle": 5, "teacher": 2}
@@ -72,7 +81,12 @@ def two_time_view():
     return TwoTimeView(**arrays({"C": (7, 7), "R": (7, 7), "m": (7, 2)})), {"instant": 7, "teacher": 2}
 
 
-VIEWS = {OverlapView: overlap_view, ParticleView: particle_view, TwoTimeView: two_time_view}
+VIEWS = {
+    OverlapView: overlap_view,
+    TrainingView: training_view,
+    ParticleView: particle_view,
+    TwoTimeView: two_time_view,
+}
 
 
 @pytest.mark.parametrize("view", VIEWS)

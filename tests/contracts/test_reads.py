@@ -14,6 +14,8 @@ from sweeplib.views import OverlapView
 PROBLEM = Problem(gamma=0.2, p=2, k=1, d=40, Delta=0.1, activation="square", second_layer_rate=0.1)
 TWO = Problem(gamma=0.2, p=2, k=2, d=40, Delta=0.1, activation="square", second_layer_rate=0.1)
 """For what needs a second unit of the teacher."""
+REUSED = dataclasses.replace(PROBLEM, samples=20)
+"""For what needs a training set."""
 OTHERS: dict[str, object] = {
     "gamma": 0.1,
     "p": 3,
@@ -33,6 +35,7 @@ OTHERS: dict[str, object] = {
     "batch_size": 3,
     "repeats": 2,
     "samples": 1000,
+    "sampling": "epochs",
 }
 RECORDED = [("risk",), tuple(name for name in OBSERVABLES if OBSERVABLES[name].is_of(OverlapView))]
 
@@ -62,7 +65,7 @@ def test_every_field_is_tried() -> None:
 
 def pair(field: str) -> tuple[Problem, Problem]:
     """Return two problems that differ in a field."""
-    one = TWO if field == "target" else PROBLEM
+    one = {"target": TWO, "sampling": REUSED}.get(field, PROBLEM)
     return one, dataclasses.replace(one, **{field: OTHERS[field]})
 
 
@@ -95,11 +98,13 @@ def test_numbers_change_with_what_is_read_and_with_nothing_else(
 @pytest.mark.parametrize(("dynamics", "field"), REFUSED)
 def test_a_field_that_is_not_read_is_refused_unless_it_has_its_default(dynamics: str, field: str) -> None:
     """The message has the value, its default, and the dynamics that act on the field."""
-    _, other = pair(field)
+    one, other = pair(field)
+    if field == "sampling":  # `samples` is refused first, without which there is none
+        field, other = "samples", one
     with pytest.raises(InputError) as caught:
         case(other, dynamics, ("risk",)).check()
     assert caught.value.key == field
-    assert caught.value.value == OTHERS[field]
+    assert caught.value.value == getattr(other, field)
     said = str(caught.value)
     assert f"{dynamics} does not act on {field}" in said
     assert f"expected {json.dumps(DEFAULTS[field])}, its default; or a dynamics that acts on it: " in said

@@ -82,6 +82,10 @@ class Local(ClusterSettings):
         part = _number(self.memory_limit)
         return int(part * whole if part <= 1 else min(whole, parse_bytes(self.memory_limit)))
 
+    def known_memory(self, workers: int | None = None) -> int:
+        """The bytes that Dask grants a worker."""
+        return self.worker_memory(workers)
+
     @contextmanager
     def client(self, workers: int | None = None) -> Iterator["Client"]:
         """Yield a client of a cluster that ends with the context, or when this process ends in any way."""

@@ -1,0 +1,24 @@
+"""Generalisation gap: the test error on noisy labels, R + Δ/2, minus the training risk."""
+
+from sweeplib.observables.observable import OBSERVABLES, Array, Observable
+from sweeplib.observables.test_error import test_error
+from sweeplib.observables.training_risk import NEEDS
+from sweeplib.views import TrainingView
+
+
+def generalisation_gap(now: TrainingView) -> Array:
+    """The expected loss on a fresh noisy sample minus the mean loss on the training set (n,)."""
+    return test_error(now) - now.training_risk
+
+
+OBSERVABLES.register(
+    "generalisation_gap",
+    Observable(
+        "generalisation_gap",
+        {TrainingView: generalisation_gap},
+        (),
+        "generalisation gap",
+        r"\mathcal{R} + \Delta/2 - \hat{\mathcal{R}}_n",
+        needs=NEEDS,
+    ),
+)

@@ -1,0 +1,18 @@
+"""Training risk: half the mean squared error on the training set, with its noisy labels."""
+
+from sweeplib.observables.observable import OBSERVABLES, Observable
+from sweeplib.views import TrainingView
+
+NEEDS = frozenset({"samples"})
+
+OBSERVABLES.register(
+    "training_risk",
+    Observable(
+        "training_risk",
+        {TrainingView: lambda now: now.training_risk},
+        (),
+        "training risk",
+        r"\hat{\mathcal{R}}_n",
+        needs=NEEDS,
+    ),
+)
