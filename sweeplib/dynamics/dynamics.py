@@ -101,8 +101,8 @@ class Dynamics(ABC):
         A view is valid until the state is advanced again. Most dynamics return one view with weight one.
         """
 
-    def diagnosed(self) -> dict[str, Array]:
-        """The current values (n, *dims) of the `diagnostics`."""
+    def diagnosed(self) -> Mapping[str, Array]:
+        """The current values (n, *dims) of the `diagnostics`, and possibly of others, which are not recorded."""
         return {}
 
     def reached(self, to: int) -> NDArray[np.bool_]:
@@ -130,8 +130,13 @@ class Dynamics(ABC):
         return 1.0
 
     @classmethod
+    def most_steps(cls, problem: Problem, options: NumericalOptions) -> float:
+        """The largest number of its steps to the last recording time; a run of more is refused."""
+        return np.inf
+
+    @classmethod
     def sizes(cls, problem: Problem, options: NumericalOptions) -> dict[str, int]:
-        """The lengths of the dimensions of its view; by default those that the view determines."""
+        """The lengths of the dimensions of its view, other than `instant`; by default those that the view determines."""
         return cls.view.sizes(problem)
 
     @classmethod

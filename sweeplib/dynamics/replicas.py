@@ -38,7 +38,8 @@ class Starts(Protocol):
 class Replicas:
     """n runs of problems that share p, k, activations, target and geometry; γ, Δ, d, seed and start may differ.
 
-    gamma, Delta, d, batch_size, second_layer_rate (n,) : fields of the problems.
+    gamma, Delta, d, batch_size, samples, second_layer_rate (n,) : fields of the problems; samples is 0 if there is
+        no data set.
     a (n, p), a_star (n, k) : second layers at the start.
     starts : the initial states, as weights, overlaps or particles; only the requested form is computed.
     keys, seeds (n,) uint64 : names of the streams of random numbers.
@@ -55,6 +56,7 @@ class Replicas:
     Delta: Array
     d: NDArray[np.int64]
     batch_size: NDArray[np.int64]
+    samples: NDArray[np.int64]
     a: Array
     a_star: Array
     second_layer_rate: Array

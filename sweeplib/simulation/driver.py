@@ -140,6 +140,7 @@ def replicas_of(cases: Sequence[Case], initial: Initial = None) -> Replicas:
         Delta=np.array([case.problem.Delta for case in cases]),
         d=np.array([case.problem.d for case in cases], dtype=np.int64),
         batch_size=np.array([case.problem.batch_size for case in cases], dtype=np.int64),
+        samples=np.array([case.problem.samples or 0 for case in cases], dtype=np.int64),
         a=np.array([np.broadcast_to(case.problem.a, problem.p) for case in cases], dtype=float),
         a_star=np.array([np.broadcast_to(case.problem.a_star, problem.k) for case in cases], dtype=float),
         second_layer_rate=np.array([case.problem.second_layer_rate for case in cases]),
