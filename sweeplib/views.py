@@ -38,7 +38,7 @@ class OverlapView(View):
     expectations : the Gaussian expectations of the problem.
     """
 
-    dims = ("student", "student_2", "teacher", "teacher_2")
+    dims: ClassVar[tuple[str, ...]] = ("student", "student_2", "teacher", "teacher_2")
 
     def __init__(
         self,

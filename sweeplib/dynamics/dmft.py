@@ -226,7 +226,7 @@ class Dmft(StepDynamics):
 
 
 class _Errors(Mapping[str, Array]):
-    """Standard errors (n, ...) of the means over the batches of functions' values (n, batches, ...), by `name_error`."""
+    """Standard errors (n, ...) of means over the batches, from functions for the batches' values (n, batches, ...)."""
 
     def __init__(self, samples: Mapping[str, Callable[[], Array]]) -> None:
         self._samples = {f"{name}_error": function for name, function in samples.items()}

@@ -136,7 +136,7 @@ class Dynamics(ABC):
 
     @classmethod
     def sizes(cls, problem: Problem, options: NumericalOptions) -> dict[str, int]:
-        """The lengths of the dimensions of its view, other than `instant`; by default those that the view determines."""
+        """The lengths of its view's dimensions other than `instant`; by default those that the view determines."""
         return cls.view.sizes(problem)
 
     @classmethod
@@ -169,7 +169,7 @@ class OverlapDynamics(Dynamics):
     They are initialised on first use, from the starts of the replicas.
     """
 
-    view = OverlapView
+    view: ClassVar[type[View]] = OverlapView
     uses_drifts: ClassVar[bool] = False
     """Whether the dynamics uses the drifts of the overlaps; then the error of their quadrature is recorded."""
 
@@ -211,7 +211,7 @@ class OverlapDynamics(Dynamics):
         rule = {"comment": "largest at a recording time, over the largest drift; estimated by a finer rule"}
         return {"drift_error": Diagnostic((), {"long_name": "error of the drifts", "units": "1"} | rule, False)}
 
-    def diagnosed(self) -> dict[str, Array]:
+    def diagnosed(self) -> Mapping[str, Array]:
         """The largest error of the drifts so far, if they have no closed form."""
         replicas = self.replicas
         if not (self.uses_drifts and replicas.expectations.finer):

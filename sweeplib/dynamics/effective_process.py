@@ -1,9 +1,10 @@
 """The effective process of full-batch gradient descent on a reused data set, for d → ∞ at fixed α = n/d.
 
-With T = γ/(pd) the time of a step, a step is w^{t+1} = w^t + (T/α) Σ_μ g^{t,μ} x^μ, g_i = a_i σ'(λ_i) E. Let e* (k), e_0,
-e_1, ... (p each) be orthonormal directions of R^d: those of the teacher, of the students at the start, and of what each
-further step adds. Let h_1, h_2, ... (p each) be the orthonormal functions of a sample that g^0, g^1, ... become by Gram
-and Schmidt's procedure, g^t = Σ_{s≤t} G(t,s) h_{s+1}, E[h h^T] = 1. The components of a sample along the directions are
+With T = γ/(pd) the time of a step, a step is w^{t+1} = w^t + (T/α) Σ_μ g^{t,μ} x^μ, g_i = a_i σ'(λ_i) E. Let e* (k),
+e_0, e_1, ... (p each) be orthonormal directions of R^d: those of the teacher, of the students at the start, and of what
+each further step adds. Let h_1, h_2, ... (p each) be the orthonormal functions of a sample that g^0, g^1, ... become by
+Gram and Schmidt's procedure, g^t = Σ_{s≤t} G(t,s) h_{s+1}, E[h hᵀ] = 1. The components of a sample along the directions
+are
 
     x·e* = ζ*,    x·e_0 = ζ_0,    x·e_q = V_q = ζ_q + h_q/√α,    ζ*, ζ_0, ζ_1, ... independent and N(0, 1),
 

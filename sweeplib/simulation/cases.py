@@ -86,7 +86,9 @@ class Case:
             raise InputError("more steps than can be counted", key="times", value=steps, expected=expected)
         largest = DYNAMICS[self.dynamics].most_steps(self.problem, self.numerical_options())
         if steps >= largest + 0.5:
-            expected = f"at most {largest:g} for {self.dynamics} with these options: a smaller last time, or larger steps"
+            expected = (
+                f"at most {largest:g} of {self.dynamics} with its options: a smaller last time, or a larger gamma/(p d)"
+            )
             raise InputError("too many steps", key="times", value=round(steps), expected=expected)
 
     def numerical_options(self) -> NumericalOptions:
