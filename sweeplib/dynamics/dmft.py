@@ -21,8 +21,8 @@ from sweeplib.problem import Problem
 from sweeplib.views import TwoTimeView, View
 
 BATCHES = 16
-SAMPLES_A_DIRECTION = 16
-"""The fewest samples of a batch per direction of the weights: of fewer, the batch's own fluctuations matter."""
+SAMPLES_A_DIRECTION = 32
+"""The fewest samples of a batch per direction of the weights; the mean over batches has a bias of order 1/samples."""
 MOST_BYTES = 2**31
 """Of the samples of a batch."""
 
@@ -42,7 +42,7 @@ ERRORS = {
 class DmftOptions(NumericalOptions):
     """Options of the effective process.
 
-    paths : number of its samples, best a power of two; errors fall between its square root and its first power.
+    paths : number of its samples, best a power of two; errors fall at least as its square root.
     """
 
     paths: int = Field(default=2**18, ge=2**12, le=2**24)
@@ -212,7 +212,7 @@ class Dmft(StepDynamics):
         assert isinstance(options, DmftOptions)
         batch = options.paths // BATCHES
         directions = min(batch // SAMPLES_A_DIRECTION, MOST_BYTES // (16 * batch))
-        return max(0, directions - 2 * problem.p - problem.k) // problem.p
+        return max(0, directions - problem.p - problem.k) // problem.p
 
     @classmethod
     def check(cls, problem: Problem, options: NumericalOptions) -> None:

@@ -8,12 +8,15 @@ are
 
     x·e* = ζ*,    x·e_0 = ζ_0,    x·e_q = V_q = ζ_q + h_q/√α,    ζ*, ζ_0, ζ_1, ... independent and N(0, 1),
 
-because h_q, which the data have already been multiplied with, is correlated with e_q. Hence λ^t = U_t V for
-w^t = U_t e, and a step is
+because the step along e_q is the one that h_q made. Hence λ^t = U_t V for w^t = U_t e, and a step is
 
     U_{t+1} = U_t + T E[g^t Vᵀ] on the directions so far,    T G(t,t)/√α on the new one.
 
 Means over samples are all it needs. The response of λ^t to g^s is R(t,s) = Σ_q U_t,q (G⁻¹)_{q−1,s}/√α.
+
+The means are those over the samples at hand, and ζ_q is made orthogonal to h_1, ..., h_q. As a data matrix keeps these
+relations exactly, the process of N samples is gradient descent in N/α dimensions but for the fluctuations of norms: it
+is stable wherever that is, however many steps it takes.
 """
 
 import math
@@ -143,7 +146,9 @@ class _Process:
             U /= np.sqrt(np.einsum("im,im->i", U, U))[:, None]
         if not (np.abs(U).max() < OVERFLOW and np.abs(a).max() < OVERFLOW):
             return False
-        self.V[known : known + p] += self.h[t * p : (t + 1) * p] / math.sqrt(setting.alpha)
+        new, h = self.V[known : known + p], self.h[: known - self.k]
+        new -= combinations(means(new, h), h)
+        new += h[-p:] / math.sqrt(setting.alpha)
         self.step, self.U[t + 1], self.a[t + 1] = t + 1, U, a
         if not self._observe():
             self.step = t
@@ -157,8 +162,11 @@ class _Process:
         """
         done, p = self.step * self.p, self.p
         rows = slice(done, done + p)
-        self.G[rows, :done] = means(g, self.h[:done])
-        rest = g - combinations(self.G[rows, :done], self.h[:done])
+        rest = g
+        for _ in range(2):  # once would lose the orthogonality where steps are nearly parallel
+            known = means(rest, self.h[:done])
+            self.G[rows, :done] += known
+            rest = rest - combinations(known, self.h[:done])
         sizes, axes = np.linalg.eigh(_finite(means(rest, rest)))
         scale = float(np.trace(means(g, g)))
         kept = sizes > ALIGNED**2 * scale
