@@ -20,7 +20,8 @@ from sweeplib.maths.overlaps import lower_factors
 from sweeplib.problem import Problem
 from sweeplib.views import TwoTimeView, View
 
-BATCHES = 16
+BATCHES = 32
+"""Enough for errors of skewed means, such as those of high polynomials."""
 SAMPLES_A_DIRECTION = 32
 """The fewest samples of a batch per direction of the weights; the mean over batches has a bias of order 1/samples."""
 MOST_BYTES = 2**31
@@ -45,7 +46,7 @@ class DmftOptions(NumericalOptions):
     paths : number of its samples, best a power of two; errors fall at least as its square root.
     """
 
-    paths: int = Field(default=2**18, ge=2**12, le=2**24)
+    paths: int = Field(default=2**19, ge=2**13, le=2**24)
 
 
 class Dmft(StepDynamics):

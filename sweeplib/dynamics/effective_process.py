@@ -87,7 +87,7 @@ def effective_history(
     stream : the key, the seed and the number of the batch of random numbers.
     """
     with np.errstate(over="ignore", invalid="ignore"):
-        process = _Process(setting, steps, paths, stream)
+        process = EffectiveProcess(setting, steps, paths, stream)
         for _ in range(steps):
             if not process.advance():
                 break
@@ -96,8 +96,15 @@ def effective_history(
         return process.history()
 
 
-class _Process:
-    """The samples and the weights: V, h (rows, n), labels y (n,), U (S+1, p, k + (S+1)p), G (S p, S p)."""
+class EffectiveProcess:
+    """Samples of the process and the weights that they lead to, after `step` of S steps.
+
+    V (k + (S+1)p, n), h (S p, n) : components along the directions, and the orthonormal parts of g.
+    y (n,) : labels.
+    U (S+1, p, k + (S+1)p) : the weights after each step.
+    G, G_inverse (S p, S p) : g in terms of h, and the inverse.
+    a (S+1, p), training_risk (S+1,) : as in `History`.
+    """
 
     def __init__(self, setting: Setting, steps: int, paths: int, stream: tuple[int, int, int]) -> None:
         self.setting, self.steps, self.step = setting, steps, 0

@@ -11,8 +11,6 @@ from functools import lru_cache
 
 import numpy as np
 from numpy.typing import NDArray
-from scipy.special import ndtri
-from scipy.stats import qmc
 
 from sweeplib.numerics.compiled import specialised
 from sweeplib.numerics.random import random_words
@@ -30,6 +28,8 @@ def sobol_points(dimensions: int, count: int) -> Integers:
 
     More dimensions leave the coordinates of the first ones as they are.
     """
+    from scipy.stats import qmc
+
     engine = qmc.Sobol(dimensions, scramble=False, bits=_SOBOL_BITS)
     points = engine.random_base2(math.ceil(math.log2(count)))[:count]
     return np.ascontiguousarray((points.T * 2.0**BITS).astype(np.uint32))
@@ -40,6 +40,8 @@ def low_discrepancy_normals(key: int, seed: int, batch: int, dimensions: int, co
 
     Batches, replicas and streams are independent of each other.
     """
+    from scipy.special import ndtri
+
     points = sobol_points(dimensions, count)
     words = np.empty_like(points)
     specialised(_fill_randomised)(points, np.uint64(key), np.uint64(seed), np.uint64(batch), words)

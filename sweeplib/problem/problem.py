@@ -69,7 +69,8 @@ class Problem(_Fields):
         with teacher row i mod k; the directions are otherwise uniform. By default the cosine is random.
     teacher_start : law of the teacher's weights; by default `orthogonal` rows of norm √d.
     batch_size : number of samples over whose gradients a step averages.
-    samples : size of a data set whose samples steps reuse; by default every step takes a fresh sample.
+    samples : size of a data set whose samples steps reuse; by default every step takes a fresh sample. Of both, equal
+        and proportional to d, `dmft` is the limit d → ∞ with γ proportional to d.
 
     Raises InputError, which names the field, for invalid values.
     """

@@ -23,7 +23,7 @@ BUILT_IN = sorted(name for name in DYNAMICS if DYNAMICS.origin(name).startswith(
 TRIED = [*BUILT_IN, "cloud"]
 
 
-OPTIONS = {"dmft": {"paths": 2**14}}
+OPTIONS = {"dmft": {"paths": 2**15}}
 
 
 def suited(problem, dynamics):

@@ -38,7 +38,7 @@ RECORDED = [("risk",), tuple(name for name in OBSERVABLES if OBSERVABLES[name].i
 
 def case(problem: Problem, dynamics: str, observables: tuple[str, ...], pair_by: tuple[str, ...] | None = ()) -> Case:
     """A case whose samples are those of all others: numbers differ by what the dynamics reads, not by its stream."""
-    options = (("paths", 2**14),) if dynamics == "dmft" else ()
+    options = (("paths", 2**15),) if dynamics == "dmft" else ()
     return Case(problem, dynamics, 0, Recording((0.0, 0.5), (0.01,), observables), options=options, pair_by=pair_by)
 
 
