@@ -24,7 +24,7 @@ BATCHES = 32
 """Enough for errors of skewed means, such as those of high polynomials."""
 SAMPLES_A_DIRECTION = 32
 """The fewest samples of a batch per direction of the weights; the mean over batches has a bias of order 1/samples."""
-MOST_BYTES = 2**31
+MOST_BYTES = 2**30
 """Of the samples of a batch."""
 
 TWO_TIMES = ("instant", "student", "student_2")

@@ -38,7 +38,7 @@ Array = NDArray[np.float64]
 OVERFLOW = 1e50
 """A larger displacement or coefficient, or NaN, is a divergence; overlaps are finite below it."""
 ALIGNED = 1e-10
-"""Relative size below which what g^t adds to g^0, ..., g^{t-1} in a direction is rounding."""
+"""Relative size below which what a row of g adds to earlier ones is rounding."""
 
 
 @dataclass(frozen=True)
@@ -165,25 +165,20 @@ class EffectiveProcess:
     def _orthonormalise(self, g: Array) -> Array:
         """Fill h_{t+1} and row t of G and of G⁻¹; return G(t,t).
 
-        Directions in which g adds nothing to earlier steps have h = 0, and the pseudo-inverse of G(t,t).
+        Where a row of g adds nothing to earlier rows and steps, its h is 0, and so is its row of G⁻¹.
         """
-        done, p = self.step * self.p, self.p
-        rows = slice(done, done + p)
-        rest = g
-        for _ in range(2):  # once would lose the orthogonality where steps are nearly parallel
-            known = means(rest, self.h[:done])
-            self.G[rows, :done] += known
-            rest = rest - combinations(known, self.h[:done])
-        sizes, axes = np.linalg.eigh(_finite(means(rest, rest)))
-        scale = float(np.trace(means(g, g)))
-        kept = sizes > ALIGNED**2 * scale
-        lengths = np.sqrt(np.where(kept, sizes, 0.0))
-        inverses = np.divide(1.0, lengths, out=np.zeros(p), where=kept & (lengths > 0.0))
-        self.G[rows, rows] = (axes * lengths) @ axes.T
-        inverse = (axes * inverses) @ axes.T
-        self.h[rows] = combinations(inverse, rest)
-        self.G_inverse[rows, rows] = inverse
-        self.G_inverse[rows, :done] = -inverse @ self.G[rows, :done] @ self.G_inverse[:done, :done]
+        done, sizes = self.step * self.p, np.sqrt([float(means(row[None], row[None])[0, 0]) for row in g])
+        rows = slice(done, done + self.p)
+        rest, self.G[rows, :done] = _rest(g, self.h[:done])
+        for i, place in enumerate(range(done, done + self.p)):
+            own, known = _rest(rest[i : i + 1], self.h[done:place])
+            length = math.sqrt(float(means(own, own)[0, 0]))
+            self.G[place, done:place] = known[0]
+            self.h[place] = 0.0
+            if length > ALIGNED * sizes[i]:
+                self.h[place], self.G[place, place] = own[0] / length, length
+                inverse = -self.G[place, :place] @ self.G_inverse[:place, :place]
+                self.G_inverse[place, :place], self.G_inverse[place, place] = inverse / length, 1.0 / length
         return self.G[rows, rows]
 
     def history(self) -> History:
@@ -199,6 +194,14 @@ class EffectiveProcess:
         return History(np.einsum("ttij->tij", C).copy(), M, self.a[:count], C, R, self.training_risk[:count])
 
 
-def _finite(matrix: Array) -> Array:
-    """The matrix, or zeros if an entry is not finite: eigenvalues of others are not computed."""
-    return matrix if np.isfinite(matrix).all() else np.zeros_like(matrix)
+def _rest(rows: Array, h: Array) -> tuple[Array, Array]:
+    """Rows (p, n) without their components along orthonormal ones (m, n), and these components (p, m).
+
+    They are taken out twice: once would lose the orthogonality of small rests.
+    """
+    components = np.zeros((len(rows), len(h)))
+    for _ in range(2):
+        found = means(rows, h)
+        components += found
+        rows = rows - combinations(found, h)
+    return rows, components

@@ -22,7 +22,7 @@ BITS = 32
 _SOBOL_BITS = 30
 
 
-@lru_cache(maxsize=4)
+@lru_cache(maxsize=1)
 def sobol_points(dimensions: int, count: int) -> Integers:
     """The first `count` points, not yet randomised, as integers (dimensions, count) of 32 bits.
 

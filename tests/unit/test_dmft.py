@@ -180,6 +180,22 @@ def test_units_that_agree_are_one_unit():
         assert (np.abs(two[name][:, 0, 0] - one[name][:, 0, 0]) < 5 * errors + 1e-9).all()
 
 
+def test_units_that_nearly_agree_part_as_fast_as_others():
+    """Differences grow alike from 10⁻⁴ and 10⁻¹¹: what they add to a step is far below the step, and no rounding."""
+    growth = []
+    for difference in (1e-4, 1e-11):
+        L = np.array([[1.0, 0.0, 0.0], [0.2, 0.9, 0.0], [0.2, 0.9, difference]])
+        setting = Setting("erf", "erf", "committee", False, 2.0, 2.0, 0.0, 0.1, np.ones(2), np.ones(1), L)
+        process = EffectiveProcess(setting, 8, 1024, (0, 0, 0))
+        while process.step < process.steps:
+            assert process.advance()
+        apart = process.U[:, 0] - process.U[:, 1]
+        growth.append(np.linalg.norm(apart, axis=1) / difference)
+    assert growth[0][-1] > 2.0
+    np.testing.assert_allclose(growth[1][:3], growth[0][:3], rtol=1e-2)
+    assert growth[1][-1] < 2.0 * growth[0][-1]
+
+
 def test_its_errors_are_those_of_its_means():
     """Over 30 seeds the mean squares of deviations over errors are about one, 31 degrees of freedom each."""
     times = np.arange(5) * made().step_time()
