@@ -181,9 +181,9 @@ def test_units_that_agree_are_one_unit():
 
 
 def test_units_that_nearly_agree_part_as_fast_as_others():
-    """Differences grow alike from 10⁻⁴ and 10⁻¹¹: what they add to a step is far below the step, and no rounding."""
+    """Differences grow alike from 10⁻⁴ and 10⁻⁸: what they add to a step is far below the step, and no rounding."""
     growth = []
-    for difference in (1e-4, 1e-11):
+    for difference in (1e-4, 1e-8):
         L = np.array([[1.0, 0.0, 0.0], [0.2, 0.9, 0.0], [0.2, 0.9, difference]])
         setting = Setting("erf", "erf", "committee", False, 2.0, 2.0, 0.0, 0.1, np.ones(2), np.ones(1), L)
         process = EffectiveProcess(setting, 8, 1024, (0, 0, 0))
@@ -192,8 +192,7 @@ def test_units_that_nearly_agree_part_as_fast_as_others():
         apart = process.U[:, 0] - process.U[:, 1]
         growth.append(np.linalg.norm(apart, axis=1) / difference)
     assert growth[0][-1] > 2.0
-    np.testing.assert_allclose(growth[1][:3], growth[0][:3], rtol=1e-2)
-    assert growth[1][-1] < 2.0 * growth[0][-1]
+    np.testing.assert_allclose(growth[1], growth[0], rtol=1e-2)
 
 
 def test_its_errors_are_those_of_its_means():
