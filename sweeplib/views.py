@@ -39,7 +39,7 @@ class OverlapView(View):
     d (n,), batch_size : input dimension, infinite unless given, and samples of a step, one unless given.
     """
 
-    dims = ("student", "student_2", "teacher", "teacher_2")
+    dims: ClassVar[tuple[str, ...]] = ("student", "student_2", "teacher", "teacher_2")
 
     def __init__(
         self,
@@ -130,25 +130,31 @@ class ParticleView(View):
         return {"particle": problem.p, "teacher": problem.k, "teacher_2": problem.k}
 
 
-@dataclass(frozen=True, eq=False)
-class TwoTimeView(View):
-    """The functions of a response theory at T instants up to the present; the dynamics determines T.
+class TwoTimeView(OverlapView):
+    """The overlaps now, and the functions of a response theory of now and of T instants: the recording times.
 
-    C (n, T, T) : correlations of a student at two instants, the later one first.
-    R (n, T, T) : responses at two instants, the later one first.
-    m (n, T, k) : overlaps with the teacher.
+    C (n, T, p, p) : correlations W W'ᵀ/d of the students now with those at an instant, NaN at later ones; may be given
+        as a function, called on first use.
+    R (n, T, p, p) : responses of the students now to a force on them at an instant, likewise.
+    training_risk (n,) : the mean loss over the data set, with its label noise.
+    Other arguments are those of `OverlapView`.
     """
 
-    dims = ("instant", "instant_2", "teacher")
+    dims = (*OverlapView.dims, "instant")
 
-    C: Array
-    R: Array
-    m: Array
+    def __init__(self, *overlaps: Any, C: Lazy, R: Lazy, training_risk: Array, **more: Any) -> None:
+        super().__init__(*overlaps, **more)
+        self._C, self._R, self.training_risk = C, R, training_risk
 
-    @classmethod
-    def sizes(cls, problem: "Problem") -> dict[str, int]:
-        """The teacher width; the dynamics adds T."""
-        return {"teacher": problem.k}
+    @cached_property
+    def C(self) -> Array:
+        """The correlations with earlier students (n, T, p, p)."""
+        return _made(self._C)
+
+    @cached_property
+    def R(self) -> Array:
+        """The responses to earlier forces (n, T, p, p)."""
+        return _made(self._R)
 
 
 VIEW_DIMS = tuple(dict.fromkeys(dim for view in (OverlapView, ParticleView, TwoTimeView) for dim in view.dims))

@@ -101,8 +101,8 @@ class Dynamics(ABC):
         A view is valid until the state is advanced again. Most dynamics return one view with weight one.
         """
 
-    def diagnosed(self) -> dict[str, Array]:
-        """The current values (n, *dims) of the `diagnostics`."""
+    def diagnosed(self) -> Mapping[str, Array]:
+        """The current values (n, *dims) of the `diagnostics`, and possibly of others, which are not recorded."""
         return {}
 
     def reached(self, to: int) -> NDArray[np.bool_]:
@@ -135,8 +135,13 @@ class Dynamics(ABC):
         return 1.0
 
     @classmethod
+    def most_steps(cls, problem: Problem, options: NumericalOptions) -> float:
+        """The largest number of its steps to the last recording time; a run of more is refused."""
+        return np.inf
+
+    @classmethod
     def sizes(cls, problem: Problem, options: NumericalOptions) -> dict[str, int]:
-        """The lengths of the dimensions of its view; by default those that the view determines."""
+        """The lengths of its view's dimensions other than `instant`; by default those that the view determines."""
         return cls.view.sizes(problem)
 
     @classmethod
@@ -212,7 +217,7 @@ class OverlapDynamics(Dynamics):
         rule = {"comment": "largest at a recording time, over the largest drift; estimated by a finer rule"}
         return {"drift_error": Diagnostic((), {"long_name": "error of the drifts", "units": "1"} | rule, False)}
 
-    def diagnosed(self) -> dict[str, Array]:
+    def diagnosed(self) -> Mapping[str, Array]:
         """The largest error of the drifts so far, if they have no closed form."""
         replicas = self.replicas
         if not (self.uses_drifts and replicas.expectations.finer):

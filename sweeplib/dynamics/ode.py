@@ -7,7 +7,7 @@ at ten times the tolerance estimates its error. With `finite_d`, the means of SG
 first order in 1/d (`finite_size`).
 """
 
-from collections.abc import Collection
+from collections.abc import Collection, Mapping
 from typing import ClassVar
 
 import numpy as np
@@ -192,9 +192,9 @@ class Ode(OverlapDynamics):
             found["risk_error"] = Diagnostic((), labels | {"error_of": "risk", "comment": comment})
         return found
 
-    def diagnosed(self) -> dict[str, Array]:
+    def diagnosed(self) -> Mapping[str, Array]:
         """The errors of the drifts and of the risk."""
-        return super().diagnosed() | {"risk_error": self.risk_error}
+        return {**super().diagnosed(), "risk_error": self.risk_error}
 
     def _unpacked(self, states: Array) -> tuple[Array, Array, Array]:
         """Q (n, p, p), M (n, p, k) and a (n, p) of flat states."""

@@ -3,7 +3,7 @@
 import numpy as np
 
 from sweeplib.observables.observable import OBSERVABLES, Array, Observable
-from sweeplib.views import OverlapView, ParticleView, TwoTimeView
+from sweeplib.views import OverlapView, ParticleView
 
 
 def of_units(now: OverlapView) -> Array:
@@ -16,16 +16,11 @@ def of_particles(now: ParticleView) -> Array:
     return np.einsum("ni,ni->n", now.weight, now.q)
 
 
-def of_correlations(now: TwoTimeView) -> Array:
-    """The correlation at equal times, now (n,)."""
-    return now.C[:, -1, -1]
-
-
 OBSERVABLES.register(
     "student_norm",
     Observable(
         "student_norm",
-        {OverlapView: of_units, ParticleView: of_particles, TwoTimeView: of_correlations},
+        {OverlapView: of_units, ParticleView: of_particles},
         (),
         "mean squared norm of the students",
         r"\mathrm{tr}Q/p",

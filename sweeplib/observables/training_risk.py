@@ -1,7 +1,7 @@
 """Training risk: half the mean squared error on the training set, with its noisy labels."""
 
 from sweeplib.observables.observable import OBSERVABLES, Observable
-from sweeplib.views import TrainingView
+from sweeplib.views import TrainingView, TwoTimeView
 
 NEEDS = frozenset({"samples"})
 
@@ -9,7 +9,7 @@ OBSERVABLES.register(
     "training_risk",
     Observable(
         "training_risk",
-        {TrainingView: lambda now: now.training_risk},
+        {TrainingView: lambda now: now.training_risk, TwoTimeView: lambda now: now.training_risk},
         (),
         "training risk",
         r"\hat{\mathcal{R}}_n",

@@ -74,7 +74,8 @@ class Problem(_Fields):
     batch_size : number n_b of samples over whose gradients a step averages.
     repeats : number r of steps in a row, each of the time γ/(pd), that use a batch before the next is drawn.
     samples : number n of samples of a finite training set, labels with noise, from which all batches are taken; by
-        default every batch is of fresh samples. With n = `batch_size`, every step takes the full batch.
+        default every batch is of fresh samples. With n = `batch_size`, every step takes the full batch; with n also
+        proportional to d, as γ, `dmft` is its limit d → ∞.
     sampling : how a batch is chosen from the training set: `random` takes distinct samples uniformly at random,
         independently at every step; `epochs` passes through the set in a new random order each time. The last batch of
         a pass has the samples that are left, over which the step averages.

@@ -94,6 +94,12 @@ class Case:
         if not steps <= most:
             expected = f"at most {said}: a smaller last time, or a larger gamma/(p d)"
             raise InputError("more steps than can be counted", key="times", value=steps, expected=expected)
+        largest = DYNAMICS[self.dynamics].most_steps(self.problem, self.numerical_options())
+        if steps >= largest + 0.5:
+            expected = (
+                f"at most {largest:g} of {self.dynamics} with its options: a smaller last time, or a larger gamma/(p d)"
+            )
+            raise InputError("too many steps", key="times", value=round(steps), expected=expected)
 
     def numerical_options(self) -> NumericalOptions:
         """The dynamics' options, the given ones checked, the others at their defaults."""

@@ -12,7 +12,7 @@ from sweeplib.simulation.cases import Case, numerics_version
 from sweeplib.simulation.driver import run_cases
 from sweeplib.simulation.initial import Initial
 from sweeplib.simulation.recording import Recording
-from sweeplib.simulation.variables import STATUS_LABELS, STEP_LABELS, TIME_LABELS, recorded_variables
+from sweeplib.simulation.variables import INSTANT_LABELS, STATUS_LABELS, STEP_LABELS, TIME_LABELS, recorded_variables
 
 
 def simulate(
@@ -76,6 +76,8 @@ def simulate(
     if recording.thresholds:
         labels = {"long_name": "exit threshold", "units": "1", "symbol": "T"}
         coords["threshold"] = xr.IndexVariable("threshold", np.array(recording.thresholds), labels)
+    if any("instant" in variable.dims for variable in variables.values()):
+        coords["instant"] = xr.IndexVariable("instant", np.array(recording.times), INSTANT_LABELS)
     version = numerics_version(problem, dynamics, recording.observables)
     fields = {name: value for name in PROBLEM_FIELDS if (value := getattr(problem, name)) is not None}
     attrs = {"dynamics": dynamics, "root_seed": root_seed, "numerics_version": version}

@@ -14,6 +14,7 @@ if TYPE_CHECKING:
     from sweeplib.simulation.cases import Case
 
 TIME_LABELS = {"long_name": "ODE time", "units": "1", "symbol": "t"}
+INSTANT_LABELS = {"long_name": "earlier ODE time", "units": "1", "symbol": "t'"}
 STEP_LABELS = {"long_name": "SGD steps", "units": "steps", "symbol": r"\nu"}
 STATUS_LABELS = {
     "long_name": "status of the case",
@@ -36,7 +37,7 @@ def recorded_variables(case: "Case") -> dict[str, Variable]:
     """The variables that a case records, by name, without the dimension of the cases."""
     kind, recording = DYNAMICS[case.dynamics], case.recording
     options = case.numerical_options()
-    sizes = kind.sizes(case.problem, options) | {"time": len(recording.times)}
+    sizes = kind.sizes(case.problem, options) | dict.fromkeys(("time", "instant"), len(recording.times))
     found = {
         "end_steps": Variable((), (), {**STEP_LABELS, "long_name": "last step simulated"}),
         "end_time": Variable((), (), {**TIME_LABELS, "long_name": "last ODE time simulated"}),

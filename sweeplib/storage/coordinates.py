@@ -57,6 +57,13 @@ def coordinates(sweep: "Sweep", problem: Problem) -> list[Coordinate]:
     return found
 
 
+def instants(sweep: "Sweep") -> Coordinate:
+    """The recording times as the earlier one of two times, for variables with the dimension `instant`."""
+    attributes = _time_attributes(sweep)
+    more = {"long_name": f"earlier {attributes['long_name']}", "symbol": "t'"}
+    return Coordinate("instant", ("instant",), lambda: sweep.recording.times, attributes | more)
+
+
 def constants(sweep: "Sweep", problem: Problem) -> dict[str, Constant]:
     """Return the fields and numbers of expressions that are the same at all points, by name.
 

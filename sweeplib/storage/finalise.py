@@ -9,7 +9,7 @@ import numpy as np
 import yaml
 
 from sweeplib.simulation.variables import STATUS_LABELS
-from sweeplib.storage.coordinates import Coordinate, constants, coordinates
+from sweeplib.storage.coordinates import Coordinate, constants, coordinates, instants
 from sweeplib.storage.dataset import GroupWriter, shape_group, written_dataset
 from sweeplib.storage.files import read_lines
 from sweeplib.storage.labels import meanings
@@ -80,7 +80,7 @@ def _write_shape(
     there = {name: part for name, part in results.items() if part.variables(shape)}
     dynamics = np.array([number for number, name in enumerate(results) if name in there])
     inner = {dim for part in there.values() for variable in part.variables(shape).values() for dim in variable.dims}
-    for coordinate in every:
+    for coordinate in (*every, instants(sweep)) if "instant" in inner else every:
         if inner.issuperset(SHARED_DIMS.intersection(coordinate.dims)):
             part = coordinate.at({**region.places, "dynamics": dynamics})
             writer.coordinate(part.name, part.dims, part.values, part.attributes)

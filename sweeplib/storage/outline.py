@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 from sweeplib.design.grid import FIRST_DIMS
 from sweeplib.errors import InputError
 from sweeplib.simulation import recorded_variables
-from sweeplib.storage.coordinates import constants, coordinates
+from sweeplib.storage.coordinates import constants, coordinates, instants
 
 if TYPE_CHECKING:
     import xarray as xr
@@ -97,6 +97,9 @@ def planned_outline(sweep: Sweep, *, overlaps: bool = False) -> Outline:
     axes |= {"threshold": sweep.recording.thresholds} if sweep.recording.thresholds else {}
     axes |= {dim: range(n) for variable in kept.values() for dim, n in zip(variable.dims, variable.shape, strict=True)
              if dim not in SHARED_DIMS}  # fmt: skip
+    if "instant" in axes:
+        held.append(instants(sweep))
+        axes["instant"] = sweep.recording.times
     variables = {coordinate.name: coordinate.dims for coordinate in held} | {"status": outer}
     variables |= {name: (*outer, *variable.dims) for name, variable in kept.items()}
     errors = frozenset(name for name, variable in kept.items() if "error_of" in variable.attrs)

@@ -78,7 +78,12 @@ def particle_view():
 
 
 def two_time_view():
-    return TwoTimeView(**arrays({"C": (7, 7), "R": (7, 7), "m": (7, 2)})), {"instant": 7, "teacher": 2}
+    given, sizes = vars(overlap_view()[0]), {"student": 4, "teacher": 4}
+    overlaps = {name.lstrip("_"): value for name, value in given.items()}
+    return TwoTimeView(**overlaps, **arrays({"C": (7, 4, 4), "R": (7, 4, 4), "training_risk": ()})), {
+        "instant": 7,
+        **sizes,
+    }
 
 
 VIEWS = {

@@ -42,7 +42,8 @@ RECORDED = [("risk",), tuple(name for name in OBSERVABLES if OBSERVABLES[name].i
 
 def case(problem: Problem, dynamics: str, observables: tuple[str, ...], pair_by: tuple[str, ...] | None = ()) -> Case:
     """Return a case with the same samples as all others: numbers then differ by the fields read, not by the stream."""
-    return Case(problem, dynamics, 0, Recording((0.0, 0.5), (0.01,), observables), pair_by=pair_by)
+    options = (("paths", 2**15),) if dynamics == "dmft" else ()
+    return Case(problem, dynamics, 0, Recording((0.0, 0.5), (0.01,), observables), options=options, pair_by=pair_by)
 
 
 def numbers(one: Case) -> dict[str, np.ndarray]:
@@ -63,10 +64,19 @@ def test_every_field_is_tried() -> None:
     assert OTHERS.keys() == set(PROBLEM_FIELDS)
 
 
-def pair(field: str) -> tuple[Problem, Problem]:
-    """Return two problems that differ in a field."""
-    one = {"target": TWO, "sampling": REUSED}.get(field, PROBLEM)
-    return one, dataclasses.replace(one, **{field: OTHERS[field]})
+def suited(problem: Problem, dynamics: str) -> Problem:
+    """Return the problem, with a data set and long steps for the dynamics that needs these."""
+    if dynamics != "dmft":
+        return problem
+    return dataclasses.replace(problem, gamma=8.0, batch_size=80, samples=80)
+
+
+def pair(field: str, dynamics: str) -> tuple[Problem, Problem]:
+    """Return two problems that differ in a field; in both of a full batch if they differ in one of these."""
+    one = suited({"target": TWO, "sampling": REUSED}.get(field, PROBLEM), dynamics)
+    both = ("batch_size", "samples") if dynamics == "dmft" and field in ("batch_size", "samples") else (field,)
+    value = 4.0 if dynamics == "dmft" and field == "gamma" else OTHERS[field]
+    return one, dataclasses.replace(one, **dict.fromkeys(both, value))
 
 
 def acts_on(dynamics: str, field: str) -> bool:
@@ -89,7 +99,7 @@ ACCEPTED = [
 def test_numbers_change_with_what_is_read_and_with_nothing_else(
     dynamics: str, field: str, observables: tuple[str, ...]
 ) -> None:
-    one, other = (case(problem, dynamics, observables) for problem in pair(field))
+    one, other = (case(problem, dynamics, observables) for problem in pair(field, dynamics))
     reads = DYNAMICS[dynamics].reads.union(*(OBSERVABLES[name].reads for name in observables))
     assert same(one, other) == (field not in reads)
     assert (one.identity() == other.identity()) == (field not in reads)
@@ -98,7 +108,7 @@ def test_numbers_change_with_what_is_read_and_with_nothing_else(
 @pytest.mark.parametrize(("dynamics", "field"), REFUSED)
 def test_a_field_that_is_not_read_is_refused_unless_it_has_its_default(dynamics: str, field: str) -> None:
     """The message has the value, its default, and the dynamics that act on the field."""
-    one, other = pair(field)
+    one, other = pair(field, dynamics)
     if field == "sampling":  # `samples` is refused first, without which there is none
         field, other = "samples", one
     with pytest.raises(InputError) as caught:
@@ -115,7 +125,8 @@ def test_a_field_that_is_not_read_is_refused_unless_it_has_its_default(dynamics:
 @pytest.mark.parametrize("dynamics", built_in())
 def test_samples_are_read_where_seeds_part(dynamics: str) -> None:
     """`pair_by` does not change the results of a dynamics without samples."""
-    one, other = (case(PROBLEM, dynamics, ("risk",), pair_by) for pair_by in (("d",), ("d", "gamma")))
+    problem = suited(PROBLEM, dynamics)
+    one, other = (case(problem, dynamics, ("risk",), pair_by) for pair_by in (("d",), ("d", "gamma")))
     assert same(one, other) == (not DYNAMICS[dynamics].stochastic)
     assert (one.identity() == other.identity()) == (not DYNAMICS[dynamics].stochastic)
 

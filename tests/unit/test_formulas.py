@@ -68,28 +68,6 @@ def test_it_has_one_spelling(text, spelling):
     assert target(text) is target(spelling)
 
 
-@pytest.mark.parametrize("text", ["lam1 + lam1*lam2**3", "2*erf(lam1*lam2)*lam2", "tanh(lam1 - relu(lam2))"])
-def test_derivatives_are_differences(text):
-    found, step = formula(text), 1e-6
-    at = {"lam1": 0.3, "lam2": 0.7}
-    for field, name in enumerate(at):
-        ends = (value_of(found, at | {name: at[name] + sign * step}) for sign in (1, -1))
-        high, low = ends
-        assert value_of(found.derivative(field), at) == pytest.approx((high - low) / (2 * step), rel=1e-7)
-
-
-def value_of(found, at):
-    from sweeplib.maths.activations import activation
-
-    calls = {}
-    source = found.source(calls)
-    functions = {}
-    for called, name in calls.items():
-        form, _, order = called.rpartition(" ")
-        functions[name] = activation(form).derivative if order == "1" else activation(form).value
-    return eval(source, functions | at)
-
-
 @pytest.mark.parametrize(
     ("text", "parts"),
     [

@@ -30,12 +30,8 @@ class Formula:
         """The formulas that it is made of."""
         return ()
 
-    def derivative(self, field: int) -> "Formula":
-        """The derivative with respect to the field of this number, counted from zero."""
-        raise NotImplementedError
-
     def source(self, functions: dict[str, str]) -> str:
-        """The formula as Python; `functions` collects the Python names of what it calls, by activation and order."""
+        """The formula as Python; `functions` collects the Python names of activations."""
         raise NotImplementedError
 
     @cached_property
@@ -68,10 +64,6 @@ class Number(Formula):
     def __str__(self) -> str:
         return repr(self.value).removesuffix(".0")
 
-    def derivative(self, field: int) -> Formula:
-        """Zero."""
-        return Number(0.0)
-
     def source(self, functions: dict[str, str]) -> str:
         """The number in parentheses."""
         return f"({self.value!r})"
@@ -90,10 +82,6 @@ class Field(Formula):
 
     def __str__(self) -> str:
         return f"lam{self.index + 1}"
-
-    def derivative(self, field: int) -> Formula:
-        """One or zero."""
-        return Number(1.0 if field == self.index else 0.0)
 
     def source(self, functions: dict[str, str]) -> str:
         """The variable of the field."""
@@ -114,10 +102,6 @@ class Sum(Formula):
 
     def __str__(self) -> str:
         return " + ".join(term.within(1) for term in self.terms).replace("+ -", "- ")
-
-    def derivative(self, field: int) -> Formula:
-        """The sum of the derivatives."""
-        return added([term.derivative(field) for term in self.terms])
 
     def source(self, functions: dict[str, str]) -> str:
         """The sum in parentheses."""
@@ -142,13 +126,6 @@ class Product(Formula):
             return "-" + "*".join(factor.within(2) for factor in others)
         return "*".join([first.within(1), *(factor.within(2) for factor in others)])
 
-    def derivative(self, field: int) -> Formula:
-        """The rule of products."""
-        terms = []
-        for n, factor in enumerate(self.factors):
-            terms.append(multiplied([*self.factors[:n], factor.derivative(field), *self.factors[n + 1 :]]))
-        return added(terms)
-
     def source(self, functions: dict[str, str]) -> str:
         """The product in parentheses."""
         return f"({' * '.join(factor.source(functions) for factor in self.factors)})"
@@ -170,11 +147,6 @@ class Power(Formula):
     def __str__(self) -> str:
         return f"{self.base.within(3)}**{self.exponent}"
 
-    def derivative(self, field: int) -> Formula:
-        """N b^(n−1) b'."""
-        lower = raised(self.base, self.exponent - 1)
-        return multiplied([Number(float(self.exponent)), lower, self.base.derivative(field)])
-
     def source(self, functions: dict[str, str]) -> str:
         """The power, by a constant exponent."""
         return f"({self.base.source(functions)} ** {self.exponent})"
@@ -182,11 +154,10 @@ class Power(Formula):
 
 @dataclass(frozen=True)
 class Applied(Formula):
-    """An activation, or its derivative (`order` 1), of a formula."""
+    """An activation of a formula."""
 
     name: str
     argument: Formula
-    order: int = 0
 
     @property
     def parts(self) -> tuple[Formula, ...]:
@@ -199,18 +170,11 @@ class Applied(Formula):
         return activation(self.name)
 
     def __str__(self) -> str:
-        primes = "'" * self.order
-        return f"{self.name}{primes}({self.argument})"
-
-    def derivative(self, field: int) -> Formula:
-        """The chain rule; activations have one derivative."""
-        if self.order:
-            raise NotImplementedError("second derivatives of activations")
-        return multiplied([Applied(self.name, self.argument, 1), self.argument.derivative(field)])
+        return f"{self.name}({self.argument})"
 
     def source(self, functions: dict[str, str]) -> str:
         """A call of a function."""
-        name = functions.setdefault(f"{self.name} {self.order}", f"function_{len(functions)}")
+        name = functions.setdefault(self.name, f"function_{len(functions)}")
         return f"{name}({self.argument.source(functions)})"
 
 

@@ -148,7 +148,7 @@ def _polynomial(formula: Formula, k: int) -> Polynomial | None:
         case Power(base, exponent):
             polynomial = _polynomial(base, k)
             return None if polynomial is None else _composed((0.0,) * exponent + (1.0,), polynomial, zero)
-        case Applied(_, argument, 0) if formula.activation.hermite is not None:
+        case Applied(_, argument) if formula.activation.hermite is not None:
             polynomial = _polynomial(argument, k)
             powers = _powers(formula.activation.hermite)
             return None if polynomial is None else _composed(powers, polynomial, zero)

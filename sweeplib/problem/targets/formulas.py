@@ -61,30 +61,20 @@ def latex(found: Formula) -> str:
 
 @cache
 def _labels(found: Formula, teacher_activation: str) -> Any:
-    """`fill` of the formula, which does not depend on the teacher's activation."""
-    return _filling("fill", [found], found.width, "out[n]")
+    """`fill` of the formula, which does not depend on the teacher's activation.
 
-
-def _filling(name: str, formulas: list[Formula], width: int, *places: str) -> Any:
-    """A function (lam_star, a_star, out) that fills places of out with formulas of lam_star (k, n).
-
-    Its source is made of formulas alone, which contain names of fields, numbers and calls of activations.
+    Its source is made of names of fields, numbers and calls of activations alone.
     """
     from sweeplib.numerics.compiled import in_loops
 
     calls: dict[str, str] = {}
-    sources = [part.source(calls) for part in formulas]
-    lines = [f"def {name}(lam_star, a_star, out):", "    for n in range(lam_star.shape[1]):"]
-    lines += [f"        lam{index + 1} = lam_star[{index}, n]" for index in range(width)]
-    lines += [f"        {place} = {source}" for place, source in zip(places, sources, strict=True)]
-    space: dict[str, Any] = {"__name__": __name__, "text": "; ".join(sources)}
-    for called, variable in calls.items():
-        activation_name, _, order = called.rpartition(" ")
-        form = activation(activation_name)
-        space[variable] = in_loops(form.derivative if order == "1" else form.value)
-    lines.append("    text")
-    exec(compile("\n".join(lines), __file__, "exec"), space)
-    return space[name]
+    source = found.source(calls)
+    fields = [f"        lam{index + 1} = lam_star[{index}, n]" for index in range(found.width)]
+    lines = ["def fill(lam_star, a_star, out):", "    text", "    for n in range(out.shape[0]):", *fields]
+    space: dict[str, Any] = {"__name__": __name__, "text": source}
+    space |= {variable: in_loops(activation(name).value) for name, variable in calls.items()}
+    exec(compile("\n".join([*lines, f"        out[n] = {source}"]), __file__, "exec"), space)
+    return space["fill"]
 
 
 def _expectations(found: Formula, student: str, teacher_activation: str) -> "Expectations":

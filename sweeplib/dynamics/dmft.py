@@ -1,0 +1,245 @@
+"""Full-batch gradient descent on a reused data set in the limit d → ∞ at fixed α = n/d: dynamical mean-field theory.
+
+`batch_size` and `samples` are n; α = n/d and the length γ/(pd) of a step are all that depends on d, apart from the
+start, which is that of the replica. A sample obeys an effective process (`effective_process`), which is simulated. The
+samples are `BATCHES` independent sets of randomised Sobol' points, each with the feedback of its own overlaps. The mean
+over the batches is recorded, and its standard error.
+"""
+
+from collections.abc import Callable, Collection, Iterator, Mapping
+
+import numpy as np
+from pydantic import Field
+
+from sweeplib.dynamics.dynamics import DYNAMICS, ONE_PASS, Array, Diagnostic, NumericalOptions
+from sweeplib.dynamics.effective_process import History, Setting, effective_history
+from sweeplib.dynamics.replicas import Replicas
+from sweeplib.dynamics.step_dynamics import StepDynamics
+from sweeplib.errors import InputError
+from sweeplib.maths.overlaps import lower_factors
+from sweeplib.problem import Problem
+from sweeplib.views import TwoTimeView, View
+
+BATCHES = 32
+"""Enough for errors of skewed means, such as those of high polynomials."""
+SAMPLES_A_DIRECTION = 32
+"""The fewest samples of a batch per direction of the weights; the mean over batches has a bias of order 1/samples."""
+MOST_BYTES = 2**30
+"""Of the samples of a batch."""
+
+TWO_TIMES = ("instant", "student", "student_2")
+ERRORS = {
+    "overlap_Q": (("student", "student_2"), "student-student overlap"),
+    "overlap_M": (("student", "teacher"), "student-teacher overlap"),
+    "second_layer": (("student",), "second layer of the student"),
+    "risk": ((), "population risk"),
+    "training_risk": ((), "training risk"),
+    "correlation": (TWO_TIMES, "correlation of the students at two times"),
+    "response": (TWO_TIMES, "response of the students"),
+}
+"""The observables whose errors are recorded with them: dimensions and name."""
+
+
+class DmftOptions(NumericalOptions):
+    """Options of the effective process.
+
+    paths : number of its samples, best a power of two; errors fall at least as its square root.
+    """
+
+    paths: int = Field(default=2**19, ge=2**13, le=2**24)
+
+
+class Dmft(StepDynamics):
+    """The deterministic trajectory of each replica, by samples of its effective process."""
+
+    name = "dmft"
+    label = "DMFT"
+    view = TwoTimeView
+    replicas_at_once = 1
+    reads = ONE_PASS | {"batch_size", "samples"}
+    Options = DmftOptions
+    options: DmftOptions
+
+    def __init__(self, replicas: Replicas, options: DmftOptions) -> None:
+        super().__init__(replicas, options)
+        self._batches: list[list[History]] = [[] for _ in range(len(replicas))]
+        self._found_exits = np.full_like(self.exits, -1)
+
+    def advance(self, to: int, deadline: float = np.inf) -> None:
+        """Compute each replica's whole trajectory at the first call, and go to recording time number `to`."""
+        for i in np.flatnonzero(self.running):
+            if not self._batches[i]:
+                self._compute(int(i), deadline)
+        for i in np.flatnonzero(self.running):
+            end = self._last(int(i))
+            self.step[i] = min(self.until[i, to], end)
+            self.failed[i] = end if end < self.until[i, to] else -1
+            self.exits[i] = np.where(self._found_exits[i] <= self.step[i], self._found_exits[i], -1)
+        self.stop()
+
+    def _compute(self, i: int, deadline: float) -> None:
+        """Compute the history of each batch of replica i, and its exits; give up at the deadline."""
+        given = self.replicas
+        setting = Setting(
+            given.activation,
+            given.teacher_activation,
+            given.target,
+            given.spherical,
+            float(given.samples[i] / given.d[i]),
+            float(given.step_time[i]),
+            float(given.second_layer_rate[i]),
+            float(given.Delta[i]),
+            given.a[i],
+            given.a_star[i],
+            lower_factors(given.Q[i], given.M[i], given.P[i]),
+        )
+        steps, paths = int(self.until[i, -1]), self.options.paths // BATCHES
+        histories: list[History] = []
+        for batch in range(BATCHES):
+            stream = int(given.keys[i]), int(given.seeds[i]), batch
+            history = effective_history(setting, steps, paths, stream, lambda: self.clock() > deadline)
+            if history is None or (self.clock() > deadline and batch < BATCHES - 1):
+                self.timed_out[i], self.running[i] = True, False
+                return
+            histories.append(history)
+        self._batches[i] = histories
+        if given.thresholds.size:
+            self._find_exits(i)
+
+    def _find_exits(self, i: int) -> None:
+        below = self._risks(i, slice(None))[:, None] <= self.targets[i]
+        self._found_exits[i] = np.where(below.any(axis=0), below.argmax(axis=0), -1)
+
+    def _last(self, i: int) -> int:
+        """The last step of replica i that no batch failed to reach."""
+        return min(len(history.a) for history in self._batches[i]) - 1
+
+    def _stacked(self, i: int, name: str) -> Array:
+        """An array of the histories of replica i (batches, steps, ...), or NaN for a replica that timed out."""
+        p, k, last = self.replicas.p, self.replicas.k, 0
+        if self._batches[i]:
+            last = self._last(i)
+            return np.array([getattr(history, name)[: last + 1] for history in self._batches[i]])
+        shapes = {"Q": (p, p), "M": (p, k), "a": (p,), "training_risk": ()}
+        return np.full((BATCHES, 1, *shapes[name]), np.nan)
+
+    def _risks(self, i: int, steps: slice) -> Array:
+        """The population risks of replica i at the mean overlaps after some steps."""
+        Q, M, a = (self._stacked(i, name)[:, steps].mean(axis=0) for name in ("Q", "M", "a"))
+        return self._risks_of(i, Q, M, a)
+
+    def _risks_of(self, i: int, Q: Array, M: Array, a: Array) -> Array:
+        """The population risks (n,) of replica i at n overlaps."""
+        P, a_star = (np.repeat(part[i : i + 1], len(Q), axis=0) for part in (self.replicas.P, self.replicas.a_star))
+        return self.replicas.expectations.risks(Q, M, P, a, a_star)
+
+    def _now(self, name: str) -> Array:
+        """An array of all batches after the present steps (n, batches, ...)."""
+        return np.array([self._stacked(i, name)[:, step] for i, step in enumerate(self.step)])
+
+    def _two_times(self, name: str) -> Array:
+        """C or R of all batches now and at the recording times (n, batches, times, p, p), NaN at later ones."""
+        p, (count, times) = self.replicas.p, self.until.shape
+        out = np.full((count, BATCHES, times, p, p), np.nan)
+        for i, step in enumerate(self.step):
+            past = self.until[i] <= step
+            for batch, history in enumerate(self._batches[i]):
+                out[i, batch, past] = getattr(history, name)[step, self.until[i, past]]
+        return out
+
+    def reached(self, to: int) -> np.ndarray:
+        """Which replicas (n,) took all steps to recording time number `to`."""
+        return super().reached(to) & ~self.timed_out
+
+    def look(self) -> list[tuple[Array, View]]:
+        """The means over the batches, with weight one."""
+        given = self.replicas
+        Q, M, a = (self._now(name).mean(axis=1) for name in ("Q", "M", "a"))
+        view = TwoTimeView(
+            Q,
+            M,
+            given.P,
+            a,
+            given.a_star,
+            given.Delta,
+            given.expectations,
+            C=lambda: self._two_times("C").mean(axis=1),
+            R=lambda: self._two_times("R").mean(axis=1),
+            training_risk=self._now("training_risk").mean(axis=1),
+        )
+        return [(np.ones(len(given)), view)]
+
+    @classmethod
+    def diagnostics(
+        cls, problem: Problem, options: NumericalOptions, observables: Collection[str]
+    ) -> dict[str, Diagnostic]:
+        """The standard errors of what is recorded, from the scatter of the batches."""
+        wanted = {"risk" if name == "test_error" else name for name in observables}
+        rule = {"units": "1", "comment": f"standard error, from {BATCHES} independent batches of samples"}
+        return {
+            f"{name}_error": Diagnostic(dims, {"long_name": f"error of the {said}", "error_of": name} | rule)
+            for name, (dims, said) in ERRORS.items()
+            if name in wanted
+        }
+
+    def diagnosed(self) -> Mapping[str, Array]:
+        """The standard errors now, computed when asked for."""
+        return _Errors(
+            {
+                "overlap_Q": lambda: self._now("Q"),
+                "overlap_M": lambda: self._now("M"),
+                "second_layer": lambda: self._now("a"),
+                "risk": self._risks_now,
+                "training_risk": lambda: self._now("training_risk"),
+                "correlation": lambda: self._two_times("C"),
+                "response": lambda: self._two_times("R"),
+            }
+        )
+
+    def _risks_now(self) -> Array:
+        """The population risks of all batches after the present steps (n, batches)."""
+        parts = zip(*(self._now(name) for name in ("Q", "M", "a")), strict=True)
+        return np.array([self._risks_of(i, Q, M, a) for i, (Q, M, a) in enumerate(parts)])
+
+    @staticmethod
+    def work(problem: Problem, time: float) -> float:
+        """The work of all samples of all steps: activations, and products with the directions so far."""
+        steps, p = time / problem.step_time() + 1.0, problem.p
+        return DmftOptions().paths * (60.0 * (p + problem.k) + steps * p * (60.0 + 6.0 * problem.k + 4.0 * p * steps))
+
+    @classmethod
+    def most_steps(cls, problem: Problem, options: NumericalOptions) -> float:
+        """The number of steps for which the samples of a batch fit into memory and outnumber the directions."""
+        assert isinstance(options, DmftOptions)
+        batch = options.paths // BATCHES
+        directions = min(batch // SAMPLES_A_DIRECTION, MOST_BYTES // (16 * batch))
+        return max(0, directions - problem.p - problem.k) // problem.p
+
+    @classmethod
+    def check(cls, problem: Problem, options: NumericalOptions) -> None:
+        """Raise InputError unless every step takes all samples of a data set."""
+        if problem.samples is None:
+            expected = "a number, the same as `batch_size`: dmft reuses a data set of n = α d samples"
+            raise InputError("no data set", key="samples", value=None, expected=expected)
+        if problem.batch_size != problem.samples:
+            expected = f"{problem.samples}, as `samples`: a step of dmft takes the whole data set"
+            raise InputError("no full batch", key="batch_size", value=problem.batch_size, expected=expected)
+
+
+class _Errors(Mapping[str, Array]):
+    """Standard errors (n, ...) of means over the batches, from functions for the batches' values (n, batches, ...)."""
+
+    def __init__(self, samples: Mapping[str, Callable[[], Array]]) -> None:
+        self._samples = {f"{name}_error": function for name, function in samples.items()}
+
+    def __getitem__(self, name: str) -> Array:
+        return np.asarray(self._samples[name]().std(axis=1, ddof=1) / np.sqrt(BATCHES))
+
+    def __iter__(self) -> Iterator[str]:
+        return iter(self._samples)
+
+    def __len__(self) -> int:
+        return len(self._samples)
+
+
+DYNAMICS.register("dmft", Dmft)

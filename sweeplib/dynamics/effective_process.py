@@ -1,0 +1,207 @@
+"""The effective process of full-batch gradient descent on a reused data set, for d → ∞ at fixed α = n/d.
+
+With T = γ/(pd) the time of a step, a step is w^{t+1} = w^t + (T/α) Σ_μ g^{t,μ} x^μ, g_i = a_i σ'(λ_i) E. Let e* (k),
+e_0, e_1, ... (p each) be orthonormal directions of R^d: those of the teacher, of the students at the start, and of what
+each further step adds. Let h_1, h_2, ... (p each) be the orthonormal functions of a sample that g^0, g^1, ... become by
+Gram and Schmidt's procedure, g^t = Σ_{s≤t} G(t,s) h_{s+1}, E[h hᵀ] = 1. The components of a sample along the directions
+are
+
+    x·e* = ζ*,    x·e_0 = ζ_0,    x·e_q = V_q = ζ_q + h_q/√α,    ζ*, ζ_0, ζ_1, ... independent and N(0, 1),
+
+because the step along e_q is the one that h_q made. Hence λ^t = U_t V for w^t = U_t e, and a step is
+
+    U_{t+1} = U_t + T E[g^t Vᵀ] on the directions so far,    T G(t,t)/√α on the new one.
+
+Means over samples are all it needs. The response of λ^t to g^s is R(t,s) = Σ_q U_t,q (G⁻¹)_{q−1,s}/√α.
+
+The means are those over the samples at hand, and ζ_q is made orthogonal to h_1, ..., h_q. As a data matrix keeps these
+relations exactly, the process of N samples is gradient descent in N/α dimensions but for the fluctuations of norms: it
+is stable wherever that is, however many steps it takes.
+"""
+
+import math
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+
+from sweeplib.kernels.labels import labels
+from sweeplib.kernels.paths import combinations, means
+from sweeplib.maths.activations import activation
+from sweeplib.numerics.compiled import called, over_arrays
+from sweeplib.numerics.low_discrepancy import low_discrepancy_normals
+
+Array = NDArray[np.float64]
+
+OVERFLOW = 1e50
+"""A larger displacement or coefficient, or NaN, is a divergence; overlaps are finite below it."""
+ALIGNED = 1e-10
+"""Relative size below which what a row of g adds to earlier ones is rounding."""
+
+
+@dataclass(frozen=True)
+class Setting:
+    """What a process of one replica depends on, with the names of `Problem`.
+
+    alpha : samples over dimensions, n/d.
+    step_time : γ/(pd).
+    L (k+p, k+p) : factor of the initial overlaps, see `lower_factors`.
+    """
+
+    activation: str
+    teacher_activation: str
+    target: str
+    spherical: bool
+    alpha: float
+    step_time: float
+    second_layer_rate: float
+    Delta: float
+    a: Array
+    a_star: Array
+    L: Array
+
+
+class History(NamedTuple):
+    """What a process went through: steps 0 to S, S the last one before a divergence or the last one.
+
+    Q (S+1, p, p), M (S+1, p, k), a (S+1, p) : overlaps and second layer.
+    C, R (S+1, S+1, p, p) : correlations w^t w^sᵀ/d of the students, and responses of λ^t to g^s.
+    training_risk (S+1,) : ½ E[E²] over the samples of the data set, with their noise.
+    """
+
+    Q: Array
+    M: Array
+    a: Array
+    C: Array
+    R: Array
+    training_risk: Array
+
+
+def effective_history(
+    setting: Setting, steps: int, paths: int, stream: tuple[int, int, int], late: Callable[[], bool]
+) -> History | None:
+    """The history of `steps` steps by so many samples of the process; None where it was `late` after a step.
+
+    stream : the key, the seed and the number of the batch of random numbers.
+    """
+    with np.errstate(over="ignore", invalid="ignore"):
+        process = EffectiveProcess(setting, steps, paths, stream)
+        for _ in range(steps):
+            if not process.advance():
+                break
+            if late():
+                return None
+        return process.history()
+
+
+class EffectiveProcess:
+    """Samples of the process and the weights that they lead to, after `step` of S steps.
+
+    V (k + (S+1)p, n), h (S p, n) : components along the directions, and the orthonormal parts of g.
+    y (n,) : labels.
+    U (S+1, p, k + (S+1)p) : the weights after each step.
+    G, G_inverse (S p, S p) : g in terms of h, and the inverse.
+    a (S+1, p), training_risk (S+1,) : as in `History`.
+    """
+
+    def __init__(self, setting: Setting, steps: int, paths: int, stream: tuple[int, int, int]) -> None:
+        self.setting, self.steps, self.step = setting, steps, 0
+        (self.p, self.k), width = (len(setting.a), len(setting.a_star)), len(setting.L)
+        z, self.V = np.split(low_discrepancy_normals(*stream, 1 + width + steps * self.p, paths), [1])
+        self.h = np.empty((steps * self.p, paths))
+        teacher = setting.L[: self.k, : self.k]
+        lam_star = combinations(teacher, self.V[: self.k])
+        self.y = labels(setting.target, setting.teacher_activation, lam_star, setting.a_star)
+        self.y += math.sqrt(setting.Delta) * z[0]
+        self.U = np.zeros((steps + 1, self.p, len(self.V)))
+        self.U[0, :, :width] = setting.L[self.k :]
+        self.G = np.zeros((steps * self.p, steps * self.p))
+        self.G_inverse = np.zeros_like(self.G)
+        self.a = np.repeat(setting.a[None], steps + 1, axis=0)
+        self.training_risk = np.full(steps + 1, np.nan)
+        self._observe()
+
+    def _known(self, step: int) -> int:
+        """The number of directions that w^step may have components along."""
+        return self.k + (step + 1) * self.p
+
+    def _observe(self) -> bool:
+        """Compute the fields, displacements and training risk of the present weights; false if they diverged."""
+        known, activated = self._known(self.step), activation(self.setting.activation)
+        lam = combinations(self.U[self.step, :, :known], self.V[:known])
+        self.value, self.slope = np.empty_like(lam), np.empty_like(lam)
+        for function, out in ((activated.value, self.value), (activated.derivative, self.slope)):
+            called(over_arrays(function), lam.reshape(-1), out.reshape(-1))
+        self.E = self.y - combinations(self.a[self.step][None] / self.p, self.value)[0]
+        if not np.abs(self.E).max() < OVERFLOW:
+            return False
+        self.training_risk[self.step] = 0.5 * float(means(self.E[None], self.E[None])[0, 0])
+        return True
+
+    def advance(self) -> bool:
+        """Take a step; false if it diverged, when the state is that before it."""
+        setting, t, p = self.setting, self.step, self.p
+        known, T = self._known(t), setting.step_time
+        g = self.a[t][:, None] * self.slope * self.E
+        U, a = self.U[t].copy(), self.a[t].copy()
+        U[:, :known] += T * means(g, self.V[:known])
+        U[:, known : known + p] = T / math.sqrt(setting.alpha) * self._orthonormalise(g)
+        a += setting.second_layer_rate * T * means(self.value, self.E[None])[:, 0]
+        if setting.spherical:
+            U /= np.sqrt(np.einsum("im,im->i", U, U))[:, None]
+        if not (np.abs(U).max() < OVERFLOW and np.abs(a).max() < OVERFLOW):
+            return False
+        new, h = self.V[known : known + p], self.h[: known - self.k]
+        new -= combinations(means(new, h), h)
+        new += h[-p:] / math.sqrt(setting.alpha)
+        self.step, self.U[t + 1], self.a[t + 1] = t + 1, U, a
+        if not self._observe():
+            self.step = t
+            return False
+        return True
+
+    def _orthonormalise(self, g: Array) -> Array:
+        """Fill h_{t+1} and row t of G and of G⁻¹; return G(t,t).
+
+        Where a row of g adds nothing to earlier rows and steps, its h is 0, and so is its row of G⁻¹.
+        """
+        done, sizes = self.step * self.p, np.sqrt([float(means(row[None], row[None])[0, 0]) for row in g])
+        rows = slice(done, done + self.p)
+        rest, self.G[rows, :done] = _rest(g, self.h[:done])
+        for i, place in enumerate(range(done, done + self.p)):
+            own, known = _rest(rest[i : i + 1], self.h[done:place])
+            length = math.sqrt(float(means(own, own)[0, 0]))
+            self.G[place, done:place] = known[0]
+            self.h[place] = 0.0
+            if length > ALIGNED * sizes[i]:
+                self.h[place], self.G[place, place] = own[0] / length, length
+                inverse = -self.G[place, :place] @ self.G_inverse[:place, :place]
+                self.G_inverse[place, :place], self.G_inverse[place, place] = inverse / length, 1.0 / length
+        return self.G[rows, rows]
+
+    def history(self) -> History:
+        """The history up to the present."""
+        count, p, k = self.step + 1, self.p, self.k
+        U = self.U[:count, :, : self._known(self.step)]
+        C = np.einsum("tim,sjm->tsij", U, U, optimize=True)
+        R = np.zeros((count, count, p, p))
+        done = self.step * p
+        responses = U[:, :, k + p :] @ self.G_inverse[:done, :done] / math.sqrt(self.setting.alpha)
+        R[:, : self.step] = responses.reshape(count, p, self.step, p).swapaxes(1, 2)
+        M = U[:, :, :k] @ self.setting.L[:k, :k].T
+        return History(np.einsum("ttij->tij", C).copy(), M, self.a[:count], C, R, self.training_risk[:count])
+
+
+def _rest(rows: Array, h: Array) -> tuple[Array, Array]:
+    """Rows (p, n) without their components along orthonormal ones (m, n), and these components (p, m).
+
+    They are taken out twice: once would lose the orthogonality of small rests.
+    """
+    components = np.zeros((len(rows), len(h)))
+    for _ in range(2):
+        found = means(rows, h)
+        components += found
+        rows = rows - combinations(found, h)
+    return rows, components

@@ -1,0 +1,16 @@
+"""Correlations W(t) W(t')ᵀ/d of the students at a time with those at an earlier instant."""
+
+from sweeplib.observables.observable import OBSERVABLES, Observable
+from sweeplib.views import TwoTimeView
+
+OBSERVABLES.register(
+    "correlation",
+    Observable(
+        "correlation",
+        {TwoTimeView: lambda now: now.C},
+        ("instant", "student", "student_2"),
+        "correlation with the students at an instant",
+        "C(t, t')",
+        reads=frozenset(),
+    ),
+)

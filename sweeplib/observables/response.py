@@ -1,0 +1,16 @@
+"""Responses R(t, t') of the students: a force g on a sample at t' changes its fields at t by R(t, t') g."""
+
+from sweeplib.observables.observable import OBSERVABLES, Observable
+from sweeplib.views import TwoTimeView
+
+OBSERVABLES.register(
+    "response",
+    Observable(
+        "response",
+        {TwoTimeView: lambda now: now.R},
+        ("instant", "student", "student_2"),
+        "response to a force at an instant",
+        "R(t, t')",
+        reads=frozenset(),
+    ),
+)
