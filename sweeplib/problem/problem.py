@@ -70,7 +70,8 @@ class Problem(_Fields):
         with teacher row i mod k; the directions are otherwise uniform. By default the cosine is random.
     teacher_start : law of the teacher's weights; by default `orthogonal` rows of norm √d.
     batch_size : number n_b of samples over whose gradients a step averages.
-    repeats : number r of steps in a row, each of the time γ/(pd), that use a batch before the next is drawn.
+    repeats : number r of steps in a row, each of the time γ/(pd), that use a batch before the next is drawn; records
+        and exits are at the end of such a round.
     samples : size of a data set whose samples steps reuse; by default every step takes a fresh sample.
 
     Raises InputError, which names the field, for invalid values.
