@@ -5,7 +5,7 @@ import math
 import numpy as np
 import pytest
 
-from sweeplib import Problem
+from sweeplib import Problem, simulate
 from sweeplib.errors import InputError
 from sweeplib.kernels.labels import labels
 from sweeplib.maths.formulas import formula, ridges
@@ -96,6 +96,19 @@ def test_what_is_no_formula_is_refused_with_its_position(text, parts):
     assert refused.value.key == "target"
     for part in parts:
         assert part in str(refused.value)
+
+
+@pytest.mark.parametrize(
+    ("student", "text", "expected"),
+    [
+        ("relu", "tanh(lam1*lam2)", "a smooth activation, or a target that is a sum of polynomials"),
+        ("erf", "tanh(lam1*lam2*lam3*lam4*lam5*lam6*lam7)", "at most 6 fields in it"),
+    ],
+)
+def test_targets_without_expectations_are_refused_before_a_run(student, text, expected):
+    problem = Problem(gamma=0.1, p=2, k=target(text).k, d=20, Delta=0, activation=student, target=text)
+    with pytest.raises(InputError, match=expected):
+        simulate(problem, "ode", times=[1.0])
 
 
 def test_deep_nesting_is_refused_not_a_crash():

@@ -24,6 +24,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from sweeplib.maths.activations import Activation
+from sweeplib.maths.activations.activation import kink
 from sweeplib.maths.expectations import gauss
 from sweeplib.maths.expectations.addresses import ridge_address
 from sweeplib.maths.expectations.conditional import (
@@ -50,6 +51,15 @@ from sweeplib.numerics.binding import bound
 from sweeplib.numerics.compiled import inlined, over_arrays, specialised, without_references
 
 Array = np.ndarray[Any, np.dtype[np.float64]]
+
+RULES = 7
+"""The number of rules in `Rules`."""
+
+NO_RULE: gauss.Rule = ((0.0,), (1.0,))
+"""In place of a rule that is not needed."""
+
+MOST_NODES = 4096
+"""About the number of nodes for λ*."""
 
 
 class Fields(NamedTuple):
@@ -129,30 +139,44 @@ def fill_values(pair: Pair, which: int, x: Array, out: Array) -> None:
 
 
 class Rules(NamedTuple):
-    """Nodes and weights (2, nodes), and the number of Hermite polynomials."""
+    """Nodes and weights (2, nodes), and the number of Hermite polynomials.
+
+    `teacher` and `student` are rules for λ* and for students given λ*, which `given_teacher` needs.
+    """
 
     angles: Array
     radii: Array
     line: Array
     inner: Array
     arc: Array
+    teacher: Array
+    student: Array
     orders: int
+
+
+@inlined
+def rule_at(nodes: Array, number: int) -> Array:
+    """Rule number `number` (2, nodes) of those that `packed` has packed."""
+    first = RULES + 1
+    for before in range(number):
+        first += 2 * int(nodes[before])
+    count = int(nodes[number])
+    return nodes[first : first + 2 * count].reshape((2, count))
 
 
 @inlined
 def rules_of(nodes: Array) -> Rules:
     """The rules that `packed` has packed."""
-    counts = int(nodes[0]), int(nodes[1]), int(nodes[2]), int(nodes[3]), int(nodes[4])
-    first = 6
-    angles = nodes[first : first + 2 * counts[0]].reshape((2, counts[0]))
-    first += 2 * counts[0]
-    radii = nodes[first : first + 2 * counts[1]].reshape((2, counts[1]))
-    first += 2 * counts[1]
-    line = nodes[first : first + 2 * counts[2]].reshape((2, counts[2]))
-    first += 2 * counts[2]
-    inner = nodes[first : first + 2 * counts[3]].reshape((2, counts[3]))
-    first += 2 * counts[3]
-    return Rules(angles, radii, line, inner, nodes[first:].reshape((2, counts[4])), int(nodes[5]))
+    return Rules(
+        rule_at(nodes, 0),
+        rule_at(nodes, 1),
+        rule_at(nodes, 2),
+        rule_at(nodes, 3),
+        rule_at(nodes, 4),
+        rule_at(nodes, 5),
+        rule_at(nodes, 6),
+        int(nodes[RULES]),
+    )
 
 
 def packed(rules: tuple[gauss.Rule, ...], orders: int) -> Array:
@@ -351,11 +375,11 @@ def of_ridges(
             over_arrays(student.derivative),
             ridge_address(tuple(side.value for side in functions)),
             np.array([which for which, _, _ in ridges] or [0], dtype=np.int64),
-            np.array([_kink(side) for side in sides]),
+            np.array([kink(side) for side in sides]),
             np.array([float(_has_rest(side)) for side in sides]),
             np.array([direction for _, _, direction in ridges]) if ridges else np.empty((0, 1)),
             np.array([weight for _, weight, _ in ridges]),
-            _nodes(finer, degree),
+            nodes_of(finer, degree),
         )
 
     usual, finer = (Expectations(name, risk, drifts, in_lanes(), partial(pair, nodes)) for nodes in (1, 2))
@@ -363,28 +387,29 @@ def of_ridges(
 
 
 @cache
-def _nodes(finer: int, degree: int) -> Array:
-    """The rules, of `finer` times as many nodes, and more for polynomials of high degree."""
+def nodes_of(finer: int, degree: int, k: int = 0) -> Array:
+    """The rules, of `finer` times as many nodes, and more for polynomials of high degree; those given λ* for k > 0."""
     rules = (
         gauss.legendre(12 * finer + degree),
         gauss.rayleigh(6 + 8 * finer + degree),
         gauss.half_normal(12 + 12 * finer + degree),
         gauss.trapezoidal(17 + 24 * finer, 0.6 - 0.15 * finer),
         gauss.legendre(10 * finer),
+        gauss.normal(_nodes_of_teacher(k) * (1 + finer) // 2) if k else NO_RULE,
+        gauss.normal(12 + 12 * finer + degree) if k else NO_RULE,
     )
     return packed(rules, 8 + 16 * finer + degree)
 
 
-def _kink(activation: Activation) -> float:
-    """κ, the jump of the slope at zero."""
-    jump = activation.derivative(1e-9) - activation.derivative(-1e-9)
-    return jump if abs(jump) > 1e-6 else 0.0
+def _nodes_of_teacher(k: int) -> int:
+    """The number of nodes for each of k fields: fewer for more fields."""
+    return max(4, min(48, round(MOST_NODES ** (1.0 / k))))
 
 
 def _has_rest(activation: Activation) -> bool:
     """Whether the activation is more than κ (·)⁺."""
-    kink = _kink(activation)
-    return any(abs(activation.value(z) - kink * max(z, 0.0)) > 1e-12 for z in np.linspace(-3.7, 3.7, 40).tolist())
+    jump = kink(activation)
+    return any(abs(activation.value(z) - jump * max(z, 0.0)) > 1e-12 for z in np.linspace(-3.7, 3.7, 40).tolist())
 
 
 FAMILIES.register("quadrature", Family("quadrature", 100, pair_expectations))
