@@ -28,8 +28,6 @@ FORMULAS = {
 }
 """Formulas and an activation of a student: closed forms, and quadrature of ridge functions."""
 OTHERS = [
-    "tanh(lam1*lam2)",
-    "he5(lam1)*lam2**4/50",
     "lam1 + lam1*lam2 + lam1*lam2*lam3",
     "lam3**2 + 1",
     "relu(lam1) - relu(-lam2)",
