@@ -9,6 +9,7 @@ from sweeplib import Problem, simulate
 from sweeplib.errors import InputError
 from sweeplib.kernels.labels import labels
 from sweeplib.maths.formulas import formula, ridges
+from sweeplib.maths.formulas.exponents import information_exponent, leap_exponent
 from sweeplib.maths.hermite import hermite_polynomials
 from sweeplib.problem import target
 
@@ -114,3 +115,25 @@ def test_targets_without_expectations_are_refused_before_a_run(student, text, ex
 def test_deep_nesting_is_refused_not_a_crash():
     with pytest.raises(InputError):
         target("-(" * 240 + "lam1" + ")" * 10)
+
+
+@pytest.mark.parametrize(
+    ("text", "information", "leap"),
+    [
+        ("lam1 + lam1*lam2 + lam1*lam2*lam3", 1, 1),
+        ("lam1*lam2", 2, 2),
+        ("he3(lam1)", 3, 3),
+        ("lam1 + he3(lam2)", 1, 3),
+        ("lam1*lam2 + lam1*lam2*lam3", 2, 2),
+        ("lam1 + lam1*lam2*lam3", 1, 2),
+        ("lam1**2*lam2 + he2(lam1)", 1, 2),
+        ("tanh(lam1)*he2(lam2) + relu(lam1)", 1, 2),
+        ("he4(lam1) + 3", 4, 4),
+        ("lam1*lam2*lam3*lam4", 4, 4),
+        ("lam1 + lam2 + lam3 + lam4 + lam5", None, None),
+    ],
+)
+def test_exponents_are_those_of_the_terms(text, information, leap):
+    """By hand from the Hermite terms; λ1² λ2 = √2 h2(λ1) h1(λ2) + h1(λ2)."""
+    assert information_exponent(formula(text)) == information
+    assert leap_exponent(formula(text)) == leap

@@ -48,6 +48,7 @@ def _of_formula(found: Formula) -> Target:
         partial(_labels, found),
         partial(_expectations, found),
         k=found.width,
+        exponents=partial(_exponents, found),
         activations=tuple(sorted({part.name for part in found.walk() if isinstance(part, Applied)} | {POLYNOMIALS})),
     )
 
@@ -58,6 +59,13 @@ def latex(found: Formula) -> str:
     for index in range(found.width, 0, -1):
         text = text.replace(f"lam{index}", rf"\lambda^*_{{{index}}}")
     return text.replace("**", "^").replace("*\\", r"\,\\").replace("\\\\", "\\").replace("*(", r"\,(")
+
+
+def _exponents(found: Formula) -> tuple[int | None, int | None]:
+    """The information exponent and the leap exponent of the formula."""
+    from sweeplib.maths.formulas.exponents import information_exponent, leap_exponent
+
+    return information_exponent(found), leap_exponent(found)
 
 
 @cache
