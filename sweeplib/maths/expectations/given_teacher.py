@@ -21,8 +21,8 @@ from sweeplib.maths.expectations import quadrature
 from sweeplib.maths.expectations.addresses import fields_address
 from sweeplib.maths.expectations.expectations import Expectations
 from sweeplib.maths.expectations.in_turn import drifts_in_turn
+from sweeplib.maths.expectations.nodes import nodes_of, rules_of
 from sweeplib.maths.expectations.plane import components
-from sweeplib.maths.expectations.quadrature import rules_of
 from sweeplib.maths.expectations.system import Drifts, Pair, System
 from sweeplib.numerics.binding import bound
 from sweeplib.numerics.compiled import inlined, over_arrays, specialised, without_references
@@ -282,7 +282,7 @@ def of_labels(name: str, student: Activation, labels: Callable[..., None], k: in
             rests=np.ones(2),
             directions=np.ones((1, k)),
             weights=np.zeros(1),
-            nodes=quadrature.nodes_of(finer, len(student.hermite or ()), k),
+            nodes=nodes_of(finer, len(student.hermite or ()), k),
         )
 
     in_lanes = bound(drifts_in_turn, drifts=specialised(drifts))

@@ -25,7 +25,6 @@ from numpy.typing import NDArray
 
 from sweeplib.maths.activations import Activation
 from sweeplib.maths.activations.activation import kink
-from sweeplib.maths.expectations import gauss
 from sweeplib.maths.expectations.addresses import ridge_address
 from sweeplib.maths.expectations.conditional import (
     Given,
@@ -37,6 +36,7 @@ from sweeplib.maths.expectations.conditional import (
 )
 from sweeplib.maths.expectations.expectations import FAMILIES, Expectations, Family
 from sweeplib.maths.expectations.in_turn import drifts_in_turn
+from sweeplib.maths.expectations.nodes import nodes_of, rules_of
 from sweeplib.maths.expectations.plane import (
     Plane,
     components,
@@ -51,15 +51,6 @@ from sweeplib.numerics.binding import bound
 from sweeplib.numerics.compiled import inlined, over_arrays, specialised, without_references
 
 Array = np.ndarray[Any, np.dtype[np.float64]]
-
-RULES = 7
-"""The number of rules in `Rules`."""
-
-NO_RULE: gauss.Rule = ((0.0,), (1.0,))
-"""In place of a rule that is not needed."""
-
-MOST_NODES = 4096
-"""About the number of nodes for λ*."""
 
 
 class Fields(NamedTuple):
@@ -136,53 +127,6 @@ def fill_values(pair: Pair, which: int, x: Array, out: Array) -> None:
         pair.student_value(x, out)
     else:
         pair.ridge_value(which, x, out)
-
-
-class Rules(NamedTuple):
-    """Nodes and weights (2, nodes), and the number of Hermite polynomials.
-
-    `teacher` and `student` are rules for λ* and for students given λ*, which `given_teacher` needs.
-    """
-
-    angles: Array
-    radii: Array
-    line: Array
-    inner: Array
-    arc: Array
-    teacher: Array
-    student: Array
-    orders: int
-
-
-@inlined
-def rule_at(nodes: Array, number: int) -> Array:
-    """Rule number `number` (2, nodes) of those that `packed` has packed."""
-    first = RULES + 1
-    for before in range(number):
-        first += 2 * int(nodes[before])
-    count = int(nodes[number])
-    return nodes[first : first + 2 * count].reshape((2, count))
-
-
-@inlined
-def rules_of(nodes: Array) -> Rules:
-    """The rules that `packed` has packed."""
-    return Rules(
-        rule_at(nodes, 0),
-        rule_at(nodes, 1),
-        rule_at(nodes, 2),
-        rule_at(nodes, 3),
-        rule_at(nodes, 4),
-        rule_at(nodes, 5),
-        rule_at(nodes, 6),
-        int(nodes[RULES]),
-    )
-
-
-def packed(rules: tuple[gauss.Rule, ...], orders: int) -> Array:
-    """The number of nodes of each rule, that of Hermite polynomials, then nodes and weights."""
-    parts = [part for rule in rules for part in rule]
-    return np.concatenate([[len(nodes) for nodes, _ in rules], [orders], *parts]).astype(float)
 
 
 @inlined
@@ -384,26 +328,6 @@ def of_ridges(
 
     usual, finer = (Expectations(name, risk, drifts, in_lanes(), partial(pair, nodes)) for nodes in (1, 2))
     return replace(usual, finer=finer)
-
-
-@cache
-def nodes_of(finer: int, degree: int, k: int = 0) -> Array:
-    """The rules, of `finer` times as many nodes, and more for polynomials of high degree; those given λ* for k > 0."""
-    rules = (
-        gauss.legendre(12 * finer + degree),
-        gauss.rayleigh(6 + 8 * finer + degree),
-        gauss.half_normal(12 + 12 * finer + degree),
-        gauss.trapezoidal(17 + 24 * finer, 0.6 - 0.15 * finer),
-        gauss.legendre(10 * finer),
-        gauss.normal(_nodes_of_teacher(k) * (1 + finer) // 2) if k else NO_RULE,
-        gauss.normal(12 + 12 * finer + degree) if k else NO_RULE,
-    )
-    return packed(rules, 8 + 16 * finer + degree)
-
-
-def _nodes_of_teacher(k: int) -> int:
-    """The number of nodes for each of k fields: fewer for more fields."""
-    return max(4, min(48, round(MOST_NODES ** (1.0 / k))))
 
 
 def _has_rest(activation: Activation) -> bool:
