@@ -35,7 +35,7 @@ def is_quadrature(needed: Expectations) -> bool:
 
 def drifts(needed: Expectations, *system: Any, compiled: bool = False) -> Drifts:
     """Ψ^M, Ψ^GF, Ψ^Var and Ψ^a of one system Q, M, P, a, a*, Δ: closed forms plain unless `compiled`."""
-    given = System(*map(_contiguous, system), 1.0)
+    given = System(*map(_contiguous, system), 1.0, needed.pair)
     if compiled or is_quadrature(needed):
         return needed.drifts_of(given)
     out = empty_drifts(*given.M.shape)
@@ -61,7 +61,7 @@ def risk(needed: Expectations, Q: Array, M: Array, P: Array, a: Array, a_star: A
         return needed.risks(*(part[None] for part in (Q, M, P, a, a_star)))[0]
     out = np.empty(1)
     with np.errstate(all="ignore"):
-        plain(needed.risk)(None, *(part[..., None] for part in (Q, M, P, a, a_star)), out)
+        plain(needed.risk)(needed.pair, *(part[..., None] for part in (Q, M, P, a, a_star)), out)
     return out[0]
 
 

@@ -30,6 +30,7 @@ _PAIR = types.NamedTuple(
         *[_LINE] * 2,
         _matrices(2),
         *[_LINE] * 2,
+        _matrices(2),
     ],
     Pair,
 )
@@ -124,7 +125,8 @@ def no_functions() -> Pair:
     """The `Pair` of closed forms, which do not read it."""
     nothing = over_arrays(_same)
     empty, rows = np.empty(0), np.empty((0, 1))
-    return Pair(nothing, nothing, ridge_address((_same,)), np.zeros(1, np.int64), empty, empty, rows, empty, empty)
+    which = np.zeros(1, np.int64)
+    return Pair(nothing, nothing, ridge_address((_same,)), which, empty, empty, rows, empty, empty, np.empty((0, 0)))
 
 
 def _same(x: float) -> float:

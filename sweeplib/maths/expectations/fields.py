@@ -1,41 +1,43 @@
-"""Students' and teacher's fields under one index: z = (λ, λ*) ~ N(0, Ω), E = Σ_m b_m σ_m(z_m) + √Δ ζ.
+"""The fields of students and target under one index: z ~ N(0, Ω), E = Σ_m b_m σ_m(z_m) + √Δ ζ.
 
-With b = (−a/p, a*/k).
+With z = (λ, λ*) and b = (−a/p, a*/k) for a committee, z = (λ, Vλ*, λ*) and b = (−a/p, c) for Σ_e c_e τ_e(v_e·λ*).
 """
 
 from typing import Any
 
 import numpy as np
 
-from sweeplib.maths.expectations.system import System
-from sweeplib.numerics.compiled import without_references
+from sweeplib.maths.expectations.system import Pair
+from sweeplib.numerics.compiled import inlined, without_references
 
 Array = np.ndarray[Any, np.dtype[np.float64]]
 
 
-@without_references
-def fill_fields(system: System, omega: Array, weight: Array) -> None:
-    """Fill Ω (n, n) and b (n,), n = p + k."""
-    Q, M, P, a, a_star = system.Q, system.M, system.P, system.a, system.a_star
-    p, k = M.shape
-    for i in range(p):
-        weight[i] = -a[i] / p
-        for j in range(p):
-            omega[i, j] = Q[i, j]
-        for r in range(k):
-            omega[i, p + r] = M[i, r]
-            omega[p + r, i] = M[i, r]
-    for r in range(k):
-        weight[p + r] = a_star[r] / k
-        for s in range(k):
-            omega[p + r, p + s] = P[r, s]
+@inlined
+def counts(pair: Pair, p: int, k: int) -> tuple[int, int]:
+    """The number of functions, of students and ridges, and that of fields.
+
+    The last k fields are λ*: additional ones if the target is a sum of ridge functions, else those of the committee.
+    """
+    ridges = len(pair.weights)
+    return (p + ridges, p + ridges + k) if ridges > 0 else (p + k, p + k)
+
+
+@inlined
+def function_number(pair: Pair, p: int, m: int) -> int:
+    """Zero for a student, else one more than the number of the target's function of field m."""
+    if m < p:
+        return 0
+    return 1 + pair.which[m - p if len(pair.weights) > 0 else 0]
 
 
 @without_references
-def fill_fields_in_lanes(system: System, omega: Array, weight: Array) -> None:
-    """Fill Ω (n, n, lanes) and b (n, lanes) of many systems, the last axis of all arrays."""
-    Q, M, P, a, a_star = system.Q, system.M, system.P, system.a, system.a_star
+def fill_ridge_fields(
+    pair: Pair, Q: Array, M: Array, P: Array, a: Array, a_star: Array, omega: Array, weight: Array
+) -> None:
+    """Fill Ω of all fields and b of the functions, lanes last: students, ridges, λ* (`counts`)."""
     p, k, lanes = M.shape
+    ridges, at = len(pair.weights), len(omega) - k
     for i in range(p):
         for lane in range(lanes):
             weight[i, lane] = -a[i, lane] / p
@@ -44,11 +46,31 @@ def fill_fields_in_lanes(system: System, omega: Array, weight: Array) -> None:
                 omega[i, j, lane] = Q[i, j, lane]
         for r in range(k):
             for lane in range(lanes):
-                omega[i, p + r, lane] = M[i, r, lane]
-                omega[p + r, i, lane] = M[i, r, lane]
+                omega[i, at + r, lane] = M[i, r, lane]
+                omega[at + r, i, lane] = M[i, r, lane]
     for r in range(k):
-        for lane in range(lanes):
-            weight[p + r, lane] = a_star[r, lane] / k
         for s in range(k):
             for lane in range(lanes):
-                omega[p + r, p + s, lane] = P[r, s, lane]
+                omega[at + r, at + s, lane] = P[r, s, lane]
+        if ridges == 0:
+            for lane in range(lanes):
+                weight[p + r, lane] = a_star[r, lane] / k
+    for e in range(ridges):
+        for lane in range(lanes):
+            weight[p + e, lane] = pair.weights[e]
+        for m in range(len(omega)):
+            if m < p or m >= at:
+                for lane in range(lanes):
+                    omega[p + e, m, lane] = 0.0
+                for r in range(k):
+                    for lane in range(lanes):
+                        omega[p + e, m, lane] += pair.directions[e, r] * omega[at + r, m, lane]
+                for lane in range(lanes):
+                    omega[m, p + e, lane] = omega[p + e, m, lane]
+    for e in range(ridges):
+        for f in range(ridges):
+            for lane in range(lanes):
+                omega[p + e, p + f, lane] = 0.0
+            for r in range(k):
+                for lane in range(lanes):
+                    omega[p + e, p + f, lane] += pair.directions[f, r] * omega[p + e, at + r, lane]

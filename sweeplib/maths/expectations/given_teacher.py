@@ -283,6 +283,7 @@ def of_labels(name: str, student: Activation, labels: Callable[..., None], k: in
             directions=np.ones((1, k)),
             weights=np.zeros(1),
             nodes=nodes_of(finer, len(student.hermite or ()), k),
+            series=np.empty((0, 0)),
         )
 
     in_lanes = bound(drifts_in_turn, drifts=specialised(drifts))

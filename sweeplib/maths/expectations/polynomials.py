@@ -12,29 +12,26 @@ Nothing is divided by a variance: singular Ω and zero variances need no care.
 """
 
 import math
-from functools import cache
+from collections.abc import Sequence
+from functools import cache, partial
 from typing import Any
 
 import numpy as np
 
 from sweeplib.maths.activations import Activation
+from sweeplib.maths.expectations.addresses import no_functions
 from sweeplib.maths.expectations.expectations import FAMILIES, Expectations, Family
-from sweeplib.maths.expectations.fields import fill_fields
-from sweeplib.maths.expectations.polynomials_in_lanes import drifts_in_lanes, teacher_weights
+from sweeplib.maths.expectations.fields import counts, fill_ridge_fields, function_number
+from sweeplib.maths.expectations.polynomials_in_lanes import drifts_in_lanes, length_of, risk, stride_of
 from sweeplib.maths.expectations.system import Drifts, Pair, System
-from sweeplib.numerics.binding import bound
 from sweeplib.numerics.compiled import inlined, without_references
 
 Array = np.ndarray[Any, np.dtype[np.float64]]
 Weights = tuple[float, ...]
 
-student: Weights = ()
-teachers: tuple[Weights, ...] = ((),)
-stride = 1
 
-
-@inlined
-def derivative_mean(weights: Weights, order: int, variance: float) -> float:
+@without_references
+def derivative_mean(weights: Array, order: int, variance: float) -> float:
     """F[order] of the polynomial whose c_n √n! are the weights."""
     power, total = 1.0, 0.0
     for t in range((len(weights) - order + 1) // 2):
@@ -44,50 +41,14 @@ def derivative_mean(weights: Weights, order: int, variance: float) -> float:
     return total
 
 
-@inlined
-def mean_of_product(left: Weights, right: Weights, variance: float, other: float, covariance: float) -> float:
-    """E[σ(z) τ(z')] of two polynomials."""
-    power, total = 1.0, 0.0
-    for order in range(min(len(left), len(right))):
-        total += power * derivative_mean(left, order, variance) * derivative_mean(right, order, other)
-        power *= covariance / (order + 1)
-    return total
-
-
-def risk(pair: Pair, Q: Array, M: Array, P: Array, a: Array, a_star: Array, out: Array) -> None:
-    """R = ½ Σ_mn b_m b_n S_mn[0, 0], every lane on its own."""
-    p, k, lanes = M.shape
-    for lane in range(lanes):
-        out[lane] = 0.0
-    for r in range(k):
-        for s in range(r + 1):
-            factor = (0.5 if r == s else 1.0) / (k * k)
-            for lane in range(lanes):
-                left, right = teacher_weights(teachers, r), teacher_weights(teachers, s)
-                mean = mean_of_product(left, right, P[r, r, lane], P[s, s, lane], P[r, s, lane])
-                out[lane] += factor * a_star[r, lane] * a_star[s, lane] * mean
-    for i in range(p):
-        for r in range(k):
-            for lane in range(lanes):
-                right = teacher_weights(teachers, r)
-                mean = mean_of_product(student, right, Q[i, i, lane], P[r, r, lane], M[i, r, lane])
-                out[lane] -= 1.0 / (p * k) * a[i, lane] * a_star[r, lane] * mean
-        for j in range(i + 1):
-            factor = (0.5 if i == j else 1.0) / (p * p)
-            for lane in range(lanes):
-                mean = mean_of_product(student, student, Q[i, i, lane], Q[j, j, lane], Q[i, j, lane])
-                out[lane] += factor * a[i, lane] * a[j, lane] * mean
-
-
 @without_references
-def fill_means(omega: Array, p: int, student: Weights, teachers: tuple[Weights, ...], means: Array) -> None:
-    """Fill F (order, field) of p students and of teachers; zero beyond the degree."""
+def fill_means(pair: Pair, p: int, omega: Array, means: Array) -> None:
+    """Fill F (order, field) of students and ridges; zero beyond the degree."""
     orders, n = means.shape
-    for u in range(orders):
-        for m in range(p):
-            means[u, m] = derivative_mean(student, u, omega[m, m])
-        for m in range(p, n):
-            means[u, m] = derivative_mean(teacher_weights(teachers, m - p), u, omega[m, m])
+    for m in range(n):
+        weights = pair.series[function_number(pair, p, m)]
+        for u in range(orders):
+            means[u, m] = derivative_mean(weights, u, omega[m, m])
 
 
 @inlined
@@ -152,35 +113,48 @@ def second_moment(slopes: Array, powers: Array, products: Array, stride: int, ro
 
 def drifts(system: System, out: Drifts) -> None:
     """Ψ^a from S[0, 0], Ψ^M and Ψ^GF from S[2, 0] and S[1, 1], Ψ^Var by the sum over pairings at Ω times `stretch`."""
-    a, stretch = system.a, system.stretch
+    a, stretch, pair = system.a, system.stretch, system.pair
     p, k = system.M.shape
-    n, orders = p + k, max(len(student), len(teachers[0]))
-    omega, weight = np.empty((n, n)), np.empty(n)
+    n, size = counts(pair, p, k)
+    degrees, stride, orders = length_of(pair.series[0]), stride_of(pair.series[0]), pair.series.shape[1]
+    omega, weight = np.empty((size, size)), np.empty(n)
     means, products = np.empty((orders, n)), np.empty((orders, orders, n, n))
-    fill_fields(system, omega, weight)
-    fill_means(omega, p, student, teachers, means)
+    fill_ridge_fields(
+        pair,
+        system.Q.reshape((p, p, 1)),
+        system.M.reshape((p, k, 1)),
+        system.P.reshape((k, k, 1)),
+        a.reshape((p, 1)),
+        system.a_star.reshape((k, 1)),
+        omega.reshape((size, size, 1)),
+        weight.reshape((n, 1)),
+    )
+    fill_means(pair, p, omega, means)
     fill_products(omega, means, products)
 
-    flow = np.zeros((p, n))
+    flow = np.zeros((p, size))
     for i in range(p):
         out.a[i], curvature = 0.0, 0.0
         for m in range(n):
             out.a[i] += weight[m] * products[0, 0, i, m]
-            if len(student) > 2:
+            if degrees > 2:
                 curvature += weight[m] * products[2, 0, i, m]
-        for j in range(n):
+        for j in range(size):
             flow[i, j] = curvature * omega[i, j]
             for m in range(n):
                 flow[i, j] += weight[m] * omega[j, m] * products[1, 1, i, m]
             flow[i, j] *= a[i]
         for r in range(k):
-            out.M[i, r] = flow[i, p + r]
+            out.M[i, r] = flow[i, size - k + r]
 
     if stretch != 1.0:
-        omega *= stretch
-        fill_means(omega, p, student, teachers, means)
+        for m in range(size):
+            for q in range(size):
+                omega[m, q] *= stretch
+        fill_means(pair, p, omega, means)
         fill_products(omega, means, products)
-    powers, rows = np.empty((len(student) - 1, len(student) - 1, n)), np.empty((2, n))
+    reach = max(degrees - 1, 0)
+    powers, rows = np.empty((reach, reach, n)), np.empty((2, n))
     for i in range(p):
         for j in range(i + 1):
             fill_powers(i, j, omega, weight, powers)
@@ -198,25 +172,33 @@ def pair_expectations(student: Activation, teacher: Activation) -> Expectations 
     return of_series(f"{student.name}|{teacher.name}", student.hermite, (teacher.hermite,))
 
 
-def of_series(name: str, student: Weights, teachers: tuple[Weights, ...]) -> Expectations:
-    """The expectations of Hermite series, one for all teacher units or one for each."""
-    longest = max(map(len, teachers))
-    bindings = {
-        "student": _weights(student),
-        "teachers": tuple(_weights(teacher + (0.0,) * (longest - len(teacher))) for teacher in teachers),
-        "stride": 2 if _has_parity(student) else 1,
-    }
-    return Expectations(name, bound(risk, **bindings), bound(drifts, **bindings), bound(drifts_in_lanes, **bindings))
+def of_series(
+    name: str,
+    student: Weights,
+    functions: tuple[Weights, ...],
+    ridges: Sequence[tuple[int, float, tuple[float, ...]]] = (),
+) -> Expectations:
+    """The expectations of Hermite series and Σ_r c_r τ_r(v_r·λ*).
+
+    `ridges` has the number of τ_r in `functions`, c_r and v_r of each r. Without ridges it is the committee of the one
+    function.
+    """
+    return Expectations(name, risk, drifts, drifts_in_lanes, partial(_pair, student, functions, tuple(ridges)))
 
 
-def _weights(coefficients: Weights) -> Weights:
-    """c_n √n!."""
-    return tuple(c * math.sqrt(math.factorial(n)) for n, c in enumerate(coefficients))
-
-
-def _has_parity(coefficients: Weights) -> bool:
-    """Whether the series is even or odd."""
-    return not any(coefficients[::2]) or not any(coefficients[1::2])
+def _pair(
+    student: Weights, functions: tuple[Weights, ...], ridges: tuple[tuple[int, float, tuple[float, ...]], ...]
+) -> Pair:
+    orders = max(map(len, (student, *functions)), default=1)
+    series = np.zeros((1 + len(functions), max(orders, 2)))
+    for row, coefficients in zip(series, (student, *functions), strict=True):
+        row[: len(coefficients)] = [c * math.sqrt(math.factorial(n)) for n, c in enumerate(coefficients)]
+    return no_functions()._replace(
+        which=np.array([which for which, _, _ in ridges] or [0], dtype=np.int64),
+        directions=np.array([direction for _, _, direction in ridges]) if ridges else np.empty((0, 1)),
+        weights=np.array([weight for _, weight, _ in ridges]),
+        series=series,
+    )
 
 
 FAMILIES.register("polynomials", Family("polynomials", 10, pair_expectations))

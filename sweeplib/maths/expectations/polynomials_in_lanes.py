@@ -1,4 +1,4 @@
-"""The drifts of polynomials for many systems in lanes, by the sums over pairings of `polynomials`, which binds them.
+"""The risk and the drifts of polynomials for many systems in lanes, by the sums over pairings of `polynomials`.
 
 Arrays have the system as last axis. As S_mq[u, w] = S_qm[w, u], only u ≥ w is kept.
 """
@@ -7,27 +7,36 @@ from typing import Any
 
 import numpy as np
 
-from sweeplib.maths.expectations.fields import fill_fields_in_lanes
-from sweeplib.maths.expectations.system import Drifts, System
+from sweeplib.maths.expectations.fields import counts, fill_ridge_fields, function_number
+from sweeplib.maths.expectations.system import Drifts, Pair, System
 from sweeplib.numerics.compiled import inlined, without_references
 
 Array = np.ndarray[Any, np.dtype[np.float64]]
 Flags = np.ndarray[Any, np.dtype[np.bool_]]
-Weights = tuple[float, ...]
-
-student: Weights = ()
-teachers: tuple[Weights, ...] = ((),)
-stride = 1
-
-
-@inlined
-def teacher_weights(teachers: tuple[Weights, ...], r: int) -> Weights:
-    """The weights of teacher unit r; those of a single entry are all units'."""
-    return teachers[min(r, len(teachers) - 1)]
 
 
 @without_references
-def fill_means(variance: Array, weights: Weights, power: Array, means: Array, present: Flags) -> None:
+def length_of(weights: Array) -> int:
+    """The number of coefficients up to the last one that is not zero."""
+    length = len(weights)
+    while length > 1 and weights[length - 1] == 0.0:
+        length -= 1
+    return length
+
+
+@without_references
+def stride_of(weights: Array) -> int:
+    """Two for an even or odd series, else one."""
+    even, odd = False, False
+    for n in range(0, len(weights), 2):
+        even |= weights[n] != 0.0
+    for n in range(1, len(weights), 2):
+        odd |= weights[n] != 0.0
+    return 1 if even and odd else 2
+
+
+@without_references
+def fill_means(variance: Array, weights: Array, power: Array, means: Array, present: Flags) -> None:
     """Fill F (order, lanes) of a field, and which of them are `present` (order,): not zero at all variances."""
     lanes = means.shape[1]
     means[:], power[:], present[:] = 0.0, 1.0, False
@@ -69,23 +78,12 @@ def fill_product(u: int, w: int, present: Flags, means: Array, powers: Array, pr
 
 
 @inlined
-def fill_products(
-    omega: Array,
-    p: int,
-    student: Weights,
-    teachers: tuple[Weights, ...],
-    few: bool,
-    room: Array,
-    powers: Array,
-    products: Array,
-) -> None:
+def fill_products(pair: Pair, p: int, few: bool, omega: Array, room: Array, powers: Array, products: Array) -> None:
     """Fill S[u, w] (u, w, field, field, lanes) for u ≥ w, or only the `few` of them that Ψ^a, Ψ^M and Ψ^GF need."""
     orders, n, _, lanes = powers.shape
     means, present = np.empty((n, orders, lanes)), np.empty((n, orders), np.bool_)
-    for m in range(p):
-        fill_means(omega[m, m], student, room, means[m], present[m])
-    for m in range(p, n):
-        fill_means(omega[m, m], teacher_weights(teachers, m - p), room, means[m], present[m])
+    for m in range(n):
+        fill_means(omega[m, m], pair.series[function_number(pair, p, m)], room, means[m], present[m])
     fill_powers(omega, powers)
     for u in range(orders):
         for w in range(u + 1):
@@ -97,7 +95,7 @@ def fill_products(
 def add_flow(i: int, omega: Array, weight: Array, products: Array, curved: bool, flow: Array) -> None:
     """Add E[σ'_i z_j E] to flow (field j, lanes); `curved` says whether σ'' is there."""
     n, lanes = weight.shape
-    for j in range(n):
+    for j in range(len(flow)):
         for m in range(n):
             for lane in range(lanes):
                 flow[j, lane] += weight[m, lane] * omega[j, m, lane] * products[1, 1, i, m, lane]
@@ -149,29 +147,31 @@ def add_second_moment(i: int, j: int, stride: int, powers: Array, products: Arra
 
 def drifts_in_lanes(filled: int, system: System, out: Drifts) -> None:
     """Ψ^a from S[0, 0], Ψ^M and Ψ^GF from S[2, 0] and S[1, 1], Ψ^Var by the sum over pairings at Ω times `stretch`."""
-    a = system.a
+    a, pair = system.a, system.pair
     p, k, lanes = system.M.shape
-    n, orders, reach = p + k, max(len(student), len(teachers[0])), len(student) - 1
-    omega, weight, flow = np.empty((n, n, lanes)), np.empty((n, lanes)), np.zeros((p, n, lanes))
+    n, size = counts(pair, p, k)
+    degrees, stride = length_of(pair.series[0]), stride_of(pair.series[0])
+    orders, reach = pair.series.shape[1], max(degrees - 1, 0)
+    omega, weight, flow = np.empty((size, size, lanes)), np.empty((n, lanes)), np.zeros((p, size, lanes))
     powers, products = np.empty((orders, n, n, lanes)), np.empty((orders, orders, n, n, lanes))
     pair_powers, rows, total = np.empty((reach, reach, n, lanes)), np.empty((2, n, lanes)), np.empty(lanes)
-    fill_fields_in_lanes(system, omega, weight)
-    fill_products(omega, p, student, teachers, True, total, powers, products)
+    fill_ridge_fields(pair, system.Q, system.M, system.P, a, system.a_star, omega, weight)
+    fill_products(pair, p, True, omega, total, powers, products)
     for i in range(p):
         out.a[i] = 0.0
         for m in range(n):
             for lane in range(lanes):
                 out.a[i, lane] += weight[m, lane] * products[0, 0, i, m, lane]
-        add_flow(i, omega, weight, products, len(student) > 2, flow[i])
+        add_flow(i, omega, weight, products, degrees > 2, flow[i])
         for r in range(k):
             for lane in range(lanes):
-                out.M[i, r, lane] = a[i, lane] * flow[i, p + r, lane]
+                out.M[i, r, lane] = a[i, lane] * flow[i, size - k + r, lane]
 
-    for m in range(n):
-        for q in range(n):
+    for m in range(size):
+        for q in range(size):
             for lane in range(lanes):
                 omega[m, q, lane] *= system.stretch[lane]
-    fill_products(omega, p, student, teachers, False, total, powers, products)
+    fill_products(pair, p, False, omega, total, powers, products)
     for i in range(p):
         for j in range(i + 1):
             fill_pair_powers(i, j, omega, weight, pair_powers)
@@ -182,3 +182,43 @@ def drifts_in_lanes(filled: int, system: System, out: Drifts) -> None:
                 flows = a[i, lane] * flow[i, j, lane] + a[j, lane] * flow[j, i, lane]
                 out.GF[i, j, lane] = out.GF[j, i, lane] = flows
                 out.Var[i, j, lane] = out.Var[j, i, lane] = a[i, lane] * a[j, lane] * total[lane]
+
+
+def risk(pair: Pair, Q: Array, M: Array, P: Array, a: Array, a_star: Array, out: Array) -> None:
+    """R = ½ Σ_mn b_m b_n S_mn[0, 0], every lane on its own."""
+    p, k, lanes = M.shape
+    n, size = counts(pair, p, k)
+    orders = pair.series.shape[1]
+    omega, weight, power = np.empty((size, size, lanes)), np.empty((n, lanes)), np.empty(lanes)
+    means, present = np.empty((n, orders, lanes)), np.empty((n, orders), np.bool_)
+    fill_ridge_fields(pair, Q, M, P, a, a_star, omega, weight)
+    for m in range(n):
+        fill_means(omega[m, m], pair.series[function_number(pair, p, m)], power, means[m], present[m])
+    out[:] = 0.0
+    for m in range(n):
+        for q in range(m + 1):
+            add_products(0.5 if m == q else 1.0, m, q, omega, weight, means, present, power, out)
+
+
+@without_references
+def add_products(
+    factor: float,
+    m: int,
+    q: int,
+    omega: Array,
+    weight: Array,
+    means: Array,
+    present: Flags,
+    power: Array,
+    out: Array,
+) -> None:
+    """Add `factor` b_m b_q S_mq[0, 0] to out (lanes,)."""
+    lanes = len(out)
+    for lane in range(lanes):
+        power[lane] = factor * weight[m, lane] * weight[q, lane]
+    for order in range(means.shape[1]):
+        if present[m, order] and present[q, order]:
+            for lane in range(lanes):
+                out[lane] += power[lane] * means[m, order, lane] * means[q, order, lane]
+        for lane in range(lanes):
+            power[lane] *= omega[m, q, lane] / (order + 1)

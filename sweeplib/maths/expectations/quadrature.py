@@ -35,6 +35,7 @@ from sweeplib.maths.expectations.conditional import (
     second_moment,
 )
 from sweeplib.maths.expectations.expectations import FAMILIES, Expectations, Family
+from sweeplib.maths.expectations.fields import counts, fill_ridge_fields, function_number
 from sweeplib.maths.expectations.in_turn import drifts_in_turn
 from sweeplib.maths.expectations.nodes import nodes_of, rules_of
 from sweeplib.maths.expectations.plane import (
@@ -75,49 +76,22 @@ class Fields(NamedTuple):
 @inlined
 def fields_of(pair: Pair, p: int, k: int, nodes: int) -> Fields:
     """Work arrays for p students and k teachers."""
-    ridges = len(pair.weights)
-    n = p + (ridges if ridges > 0 else k)
+    n, size = counts(pair, p, k)
     kink, rest, which = np.empty(n), np.empty(n), np.empty(n, np.int64)
     for m in range(n):
-        which[m] = -1 if m < p else pair.which[m - p if ridges > 0 else 0]
-        kink[m], rest[m] = pair.kinks[which[m] + 1], pair.rests[which[m] + 1]
-    size, teacher = (n + k, n) if ridges > 0 else (n, p)
+        number = function_number(pair, p, m)
+        which[m], kink[m], rest[m] = number - 1, pair.kinks[number], pair.rests[number]
     work = np.empty((2, nodes)), np.empty((2, nodes)), np.empty((2, nodes))
-    return Fields(np.empty((size, size)), np.empty(n), which, kink, rest, teacher, *work)
+    return Fields(np.empty((size, size)), np.empty(n), which, kink, rest, size - k, *work)
 
 
 @inlined
 def fill_fields(pair: Pair, Q: Array, M: Array, P: Array, a: Array, a_star: Array, fields: Fields) -> None:
     """Fill Ω and b of one system."""
     p, k = M.shape
-    omega, weight, at = fields.omega, fields.weight, fields.teacher
-    for i in range(p):
-        weight[i] = -a[i] / p
-        for j in range(p):
-            omega[i, j] = Q[i, j]
-        for r in range(k):
-            omega[i, at + r] = omega[at + r, i] = M[i, r]
-    for r in range(k):
-        for s in range(k):
-            omega[at + r, at + s] = P[r, s]
-    ridges = len(pair.weights)
-    if ridges == 0:
-        for r in range(k):
-            weight[p + r] = a_star[r] / k
-    for e in range(ridges):
-        weight[p + e] = pair.weights[e]
-        for m in range(at + k):
-            if m < p or m >= at:
-                total = 0.0
-                for r in range(k):
-                    total += pair.directions[e, r] * omega[at + r, m]
-                omega[p + e, m] = omega[m, p + e] = total
-    for e in range(ridges):
-        for f in range(ridges):
-            total = 0.0
-            for r in range(k):
-                total += pair.directions[f, r] * omega[p + e, at + r]
-            omega[p + e, p + f] = total
+    n, size = len(fields.weight), len(fields.omega)
+    lanes = Q.reshape((p, p, 1)), M.reshape((p, k, 1)), P.reshape((k, k, 1)), a.reshape((p, 1)), a_star.reshape((k, 1))
+    fill_ridge_fields(pair, *lanes, fields.omega.reshape((size, size, 1)), fields.weight.reshape((n, 1)))
 
 
 @inlined
@@ -241,7 +215,7 @@ def drifts(system: System, out: Drifts) -> None:
     a, pair = system.a, system.pair
     p, k = system.M.shape
     rules = rules_of(pair.nodes)
-    functions = p + k if len(pair.weights) == 0 else p + len(pair.weights)
+    functions, _ = counts(pair, p, k)
     plane = planes(rules.angles, rules.radii, rules.line, functions if functions > 1 else 2)
     fields = fields_of(pair, p, k, max(len(plane.weight), rules.inner.shape[1]))
     fill_fields(pair, system.Q, system.M, system.P, a, system.a_star, fields)
@@ -324,6 +298,7 @@ def of_ridges(
             np.array([direction for _, _, direction in ridges]) if ridges else np.empty((0, 1)),
             np.array([weight for _, weight, _ in ridges]),
             nodes_of(finer, degree),
+            np.empty((0, 0)),
         )
 
     usual, finer = (Expectations(name, risk, drifts, in_lanes(), partial(pair, nodes)) for nodes in (1, 2))

@@ -9,7 +9,7 @@ Array = np.ndarray[Any, np.dtype[np.float64]]
 
 
 class Pair(NamedTuple):
-    """What rules without closed forms need of a student's activation and a target; closed forms ignore it.
+    """What the rules for any activations and targets need of them: quadrature, and polynomials; others ignore it.
 
     The target is Σ_r c_r τ_r(v_r·λ*), a committee of ridge functions. Without directions, v_r·λ* is λ*_r and c_r is
     a*_r/k.
@@ -22,6 +22,7 @@ class Pair(NamedTuple):
         that slope.
     directions (ridges, k), weights (ridges,) : v_r and c_r, or no rows.
     nodes : nodes and weights of the rules of integration, one after another.
+    series (functions, orders) : the c_n √n! of σ and of the target's functions, if these are Σ c_n He_n/√n!.
     """
 
     student_value: Any
@@ -33,6 +34,7 @@ class Pair(NamedTuple):
     directions: Array
     weights: Array
     nodes: Array
+    series: Array
 
 
 class System(NamedTuple):
