@@ -22,7 +22,7 @@ from sweeplib.dynamics.step_dynamics import StepDynamics
 from sweeplib.kernels.lanes import OVERFLOW
 from sweeplib.maths.expectations.addresses import lane_drifts_of
 from sweeplib.maths.expectations.system import Drifts, System
-from sweeplib.maths.mean_gradients import RESOLUTION, mean_gradient_products
+from sweeplib.maths.mean_gradients import mean_gradient_products, resolution_of
 from sweeplib.maths.overlaps import nearest_covariances, on_sphere
 from sweeplib.problem import Problem
 
@@ -40,10 +40,8 @@ class OverlapMap(StepDynamics):
     def __init__(self, replicas: Replicas, options: NumericalOptions) -> None:
         super().__init__(replicas, options)
         self._rule = replicas.expectations.of_many(replicas.p)
-        self._resolution = np.full(len(replicas), RESOLUTION)
-        if replicas.expectations.finer:
-            start = (replicas.Q, replicas.M, replicas.P, replicas.a, replicas.a_star, replicas.Delta)
-            self._resolution = np.fmax(RESOLUTION, replicas.expectations.drift_errors(*start))
+        start = replicas.Q, replicas.M, replicas.P, replicas.a, replicas.a_star, replicas.Delta
+        self._resolution = resolution_of(replicas.expectations, *start)
 
     def advance(self, to: int, deadline: float = np.inf) -> None:
         """Take steps until every running replica is at recording time number `to`."""

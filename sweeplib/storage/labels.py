@@ -24,6 +24,8 @@ LABELS: dict[str, tuple[str, str]] = {
     "repeats": ("steps that use a batch", "r"),
     "samples": ("size of the training set", "n"),
     "sampling": ("choice of batches from the training set", ""),
+    "second_layer_samples": ("fresh samples of the regression of the second layer", "m"),
+    "ridge": ("penalty of the regression of the second layer", r"\lambda"),
     "gamma0": ("prefactor of the learning rate", r"\gamma_0"),
     "p0": ("prefactor of the student width", "p_0"),
     "delta": ("exponent of the learning rate", r"\delta"),
