@@ -74,7 +74,7 @@ class OverlapMap(StepDynamics):
         """The drifts of the replicas in `order`, as the first axis."""
         given, stretch = self.replicas, 1.0 + 2.0 / self.replicas.d[order]
         parts = (Q, M, P, a, given.a_star[order], given.Delta[order], stretch)
-        lanes = System(*(np.moveaxis(part, 0, -1) for part in parts), pair=given.expectations.pair)
+        lanes = System(*(np.moveaxis(part, 0, -1) for part in parts))._replace(pair=given.expectations.pair)
         return Drifts(*(np.moveaxis(drift, -1, 0) for drift in lane_drifts_of(self._rule, lanes)))
 
     def _note(self, order: NDArray[np.intp]) -> None:

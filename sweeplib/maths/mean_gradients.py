@@ -36,7 +36,7 @@ def mean_gradient_products(drift_M: Array, drift_GF: Array, Q: Array, M: Array, 
     inverse = np.linalg.pinv(P, hermitian=True)
     inside, along = (_products(part @ inverse, M) for part in (M, drift_M))
     outside = Q - inside
-    finite = np.isfinite(outside).all(axis=(1, 2))[:, None, None]
+    finite = np.isfinite(outside).all(axis=(1, 2), keepdims=True)
     variances, axes = np.linalg.eigh(np.where(finite, outside, 0.0))
     variances = np.maximum(variances, 0.0)
     moments = axes.transpose(0, 2, 1) @ (drift_GF - along - along.transpose(0, 2, 1)) @ axes

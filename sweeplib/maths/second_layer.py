@@ -17,28 +17,23 @@ def population_moments(expectations: Expectations, Q: Array, M: Array, P: Array,
     R = ½ E[(f* − f)²] is quadratic in a, so they are differences of the risks of students of one unit at a = 0, ±1, and
     of two units at (±1, ±1). Q (n, p, p), M (n, p, k), P (n, k, k), a* (n, k).
     """
-    n, p, _ = M.shape
+    p = M.shape[1]
 
-    def risks(units: Array, a: tuple[float, ...]) -> Array:
-        """The risks (n, m) of m students with some of the units (m, width)."""
-        m = len(units)
-        teachers = (np.repeat(part, m, axis=0) for part in (P, a_star))
-        own_Q, own_M = Q[:, units[:, :, None], units[:, None, :]], M[:, units]
-        student = (part.reshape(n * m, *part.shape[2:]) for part in (own_Q, own_M))
-        found_P, found_a_star = teachers
-        layers = np.tile(np.array(a), (n * m, 1))
-        return expectations.risks(*student, found_P, layers, found_a_star).reshape(n, m)
+    def risks(units: NDArray[np.intp], *layer: float) -> Array:
+        """The risks (n, m) of m students with some of the units (m, width) and this second layer."""
+        n, m = len(M), len(units)
+        students = Q[:, units[:, :, None], units[:, None, :]], M[:, units]
+        teachers = (np.repeat(part[:, None], m, axis=1) for part in (P, a_star))
+        own_Q, own_M, own_P, own_a_star = (part.reshape(n * m, *part.shape[2:]) for part in (*students, *teachers))
+        return expectations.risks(own_Q, own_M, own_P, np.tile(layer, (n * m, 1)), own_a_star).reshape(n, m)
 
-    one = np.arange(p)[:, None]
-    zero, plus, minus = (risks(one, (a,)) for a in (0.0, 1.0, -1.0))
-    squares = np.empty((n, p, p))
-    squares[:, one[:, 0], one[:, 0]] = plus + minus - 2.0 * zero
-    rows, columns = np.triu_indices(p, 1)
-    if p > 1:
-        two = np.stack([rows, columns], axis=1)
-        signs = ((1.0, 1.0), (-1.0, -1.0), (1.0, -1.0), (-1.0, 1.0))
-        same, opposite, other, another = (risks(two, a) for a in signs)
-        squares[:, rows, columns] = squares[:, columns, rows] = same + opposite - other - another
+    units, (rows, columns) = np.arange(p), np.triu_indices(p, 1)
+    one, two = units[:, None], np.stack([rows, columns], axis=1)
+    zero, plus, minus = (risks(one, a) for a in (0.0, 1.0, -1.0))
+    squares = np.empty((len(M), p, p))
+    squares[:, units, units] = plus + minus - 2.0 * zero
+    equal, opposite = (risks(two, 1.0, sign) + risks(two, -1.0, -sign) for sign in (1.0, -1.0))
+    squares[:, rows, columns] = squares[:, columns, rows] = equal - opposite
     return squares, 0.5 * (minus - plus)
 
 
@@ -48,11 +43,11 @@ def ridge_regression(squares: Array, products: Array, ridge: Array) -> Array:
     squares (n, p, p) is ⟨σσᵀ⟩, products (n, p) is ⟨σ y⟩ and ridge (n,) is λ ≥ 0. Directions in which the matrix is
     singular have a = 0. Non-finite systems have NaN.
     """
-    finite = np.isfinite(squares).all(axis=(1, 2)) & np.isfinite(products).all(axis=1)
-    values, vectors = np.linalg.eigh(np.where(finite[:, None, None], squares, 0.0) / squares.shape[1])
+    finite = np.isfinite(squares).all(axis=(1, 2), keepdims=True)
+    values, vectors = np.linalg.eigh(np.where(finite, squares, 0.0) / squares.shape[1])
     values = np.maximum(values, 0.0)
     total = values + ridge[:, None]
     kept = total > LEAST * values.max(axis=1, keepdims=True)
     inside = (vectors.transpose(0, 2, 1) @ products[:, :, None])[:, :, 0]
-    slopes = np.where(kept, inside / np.where(kept, total, 1.0), 0.0)
-    return np.where(finite[:, None], (vectors @ slopes[:, :, None])[:, :, 0], np.nan)
+    along = np.where(kept, inside / np.where(kept, total, 1.0), 0.0)
+    return np.where(finite, vectors @ along[:, :, None], np.nan)[:, :, 0]
