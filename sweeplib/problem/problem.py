@@ -73,7 +73,8 @@ class Problem(_Fields):
     m0 : the cosine in (−1, 1) of every student row with the single teacher row (k = 1) or, in a warm start, of row i
         with teacher row i mod k; the directions are otherwise uniform. By default the cosine is random.
     teacher_start : law of the teacher's weights; by default `orthogonal` rows of norm √d.
-    batch_size : number n_b of samples over whose gradients a step averages.
+    batch_size : number n_b of samples over whose gradients a step averages. With n_b and γ proportional to d,
+        `overlap_map` is the limit d → ∞ of fresh batches.
     repeats : number r of steps in a row, each of the time γ/(pd), that use a batch before the next is drawn.
     samples : number n of samples of a finite training set, labels with noise, from which all batches are taken; by
         default every batch is of fresh samples. With n = `batch_size`, every step takes the full batch; with n also
