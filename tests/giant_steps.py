@@ -62,16 +62,17 @@ def descent(problem, overlaps, target, steps, seed):
     rows[:, : k + p] = math.sqrt(d) * lower_factors(overlaps.Q, overlaps.M, overlaps.P)
     W_star, W, a = rows[:k], rows[k:], np.broadcast_to(problem.a, p).astype(float)
     X = rng.standard_normal((n, d)) / math.sqrt(d)
-    y = target(W_star @ X.T) + math.sqrt(problem.Delta) * rng.standard_normal(n)
+    y = target(np.einsum("rd,nd->rn", W_star, X)) + math.sqrt(problem.Delta) * rng.standard_normal(n)
     weights, M, C, risk, layers = [W], [], np.full((steps + 1, steps + 1, p, p), np.nan), [], []
     for t in range(steps + 1):
-        lam = W @ X.T
+        lam = np.einsum("id,nd->in", W, X)  # in one thread, as other tests run beside it
         E = y - a @ value(lam) / p
         M.append(W @ W_star.T / d)
         C[t, : t + 1] = [W @ earlier.T / d for earlier in weights]
         risk.append(0.5 * np.mean(E * E))
         layers.append(a)
-        W = W + problem.gamma / (p * n) * (a[:, None] * slope(lam) * E) @ X
+        g = a[:, None] * slope(lam) * E
+        W = W + problem.gamma / (p * n) * np.einsum("in,nd->id", g, X)
         a = a + problem.second_layer_rate * problem.step_time() * (value(lam) @ E) / n
         if problem.spherical:
             W = W * math.sqrt(d) / np.linalg.norm(W, axis=1, keepdims=True)

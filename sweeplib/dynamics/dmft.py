@@ -40,6 +40,11 @@ ERRORS = {
 """The observables whose errors are recorded with them: dimensions and name."""
 
 
+def path_work(p: int, k: int, steps: float, step: float) -> float:
+    """The work of a sample up to a step: normal numbers of all steps, activations, products with directions so far."""
+    return 350.0 * (1 + k + p * (steps + 1)) + (step + 1) * p * (200.0 + 4.0 * k) + 8.0 * (p * step) ** 2
+
+
 class DmftOptions(NumericalOptions):
     """Options of the effective process.
 
@@ -64,6 +69,7 @@ class Dmft(StepDynamics):
         super().__init__(replicas, options)
         self._batches: list[list[History]] = [[] for _ in range(len(replicas))]
         self._found_exits = np.full_like(self.exits, -1)
+        self._done = np.zeros(len(replicas))
 
     def advance(self, to: int, deadline: float = np.inf) -> None:
         """Compute each replica's whole trajectory at the first call, and go to recording time number `to`."""
@@ -95,10 +101,16 @@ class Dmft(StepDynamics):
         )
         steps, paths = int(self.until[i, -1]), self.options.paths // BATCHES
         histories: list[History] = []
+
+        def late(step: int) -> bool:
+            part = path_work(given.p, given.k, steps, step) / path_work(given.p, given.k, steps, steps)
+            self._done[i] = (len(histories) + part) / BATCHES
+            return self.clock() > deadline
+
         for batch in range(BATCHES):
             stream = int(given.keys[i]), int(given.seeds[i]), batch
-            history = effective_history(setting, steps, paths, stream, lambda: self.clock() > deadline)
-            if history is None or (self.clock() > deadline and batch < BATCHES - 1):
+            history = effective_history(setting, steps, paths, stream, late)
+            if history is None or (late(steps) and batch < BATCHES - 1):
                 self.timed_out[i], self.running[i] = True, False
                 return
             histories.append(history)
@@ -150,6 +162,11 @@ class Dmft(StepDynamics):
     def reached(self, to: int) -> np.ndarray:
         """Which replicas (n,) took all steps to recording time number `to`."""
         return super().reached(to) & ~self.timed_out
+
+    @property
+    def end_steps(self) -> Array:
+        """Steps taken by each replica (n,); of one that timed out, the part of its work that was done, in steps."""
+        return np.where(self.timed_out, self._done * self.until[:, -1], super().end_steps)
 
     def look(self) -> list[tuple[Array, View]]:
         """The means over the batches, with weight one."""
@@ -204,9 +221,9 @@ class Dmft(StepDynamics):
 
     @staticmethod
     def work(problem: Problem, time: float) -> float:
-        """The work of all samples of all steps: activations, and products with the directions so far."""
-        steps, p = time / problem.step_time() + 1.0, problem.p
-        return DmftOptions().paths * (60.0 * (p + problem.k) + steps * p * (60.0 + 6.0 * problem.k + 4.0 * p * steps))
+        """The work of all samples of all steps."""
+        steps = time / problem.step_time()
+        return DmftOptions().paths * path_work(problem.p, problem.k, steps, steps)
 
     @classmethod
     def most_steps(cls, problem: Problem, options: NumericalOptions) -> float:

@@ -80,9 +80,9 @@ class History(NamedTuple):
 
 
 def effective_history(
-    setting: Setting, steps: int, paths: int, stream: tuple[int, int, int], late: Callable[[], bool]
+    setting: Setting, steps: int, paths: int, stream: tuple[int, int, int], late: Callable[[int], bool]
 ) -> History | None:
-    """The history of `steps` steps by so many samples of the process; None where it was `late` after a step.
+    """The history of `steps` steps by so many samples of the process; None where `late(step)` is true after a step.
 
     stream : the key, the seed and the number of the batch of random numbers.
     """
@@ -91,7 +91,7 @@ def effective_history(
         for _ in range(steps):
             if not process.advance():
                 break
-            if late():
+            if late(process.step):
                 return None
         return process.history()
 

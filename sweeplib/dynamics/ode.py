@@ -1,7 +1,7 @@
 """The deterministic limit of one-pass SGD for d → ∞ at fixed γ/p: the ODE of Saad and Solla (arXiv 2302.05882, eq. 7).
 
 Ṁ = Ψ^M(Ω), Q̇ = Ψ^GF(Ω) + (γ/(p n_b)) Ψ^Var(Ω), ȧ = ε Ψ^a(Ω) in time t = νγ/(pd), projected for spherical students,
-with n_b fresh samples in a batch.
+with n_b fresh samples in a batch, for d → ∞ at fixed n_b and γ.
 It is integrated twice: the solution at a tenth of the tolerance is recorded, and its difference to a companion solution
 at ten times the tolerance estimates its error. With `finite_d`, the means of SGD at finite d are integrated instead, to
 first order in 1/d (`finite_size`).

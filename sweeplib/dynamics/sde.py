@@ -24,8 +24,9 @@ from sweeplib.dynamics.dynamics import DYNAMICS, NumericalOptions
 from sweeplib.dynamics.lane_dynamics import LaneDynamics, rows, trained, unrolled
 from sweeplib.dynamics.replicas import Replicas
 from sweeplib.errors import InputError
+from sweeplib.kernels.factors import reflection
 from sweeplib.kernels.lanes import round_of
-from sweeplib.kernels.sde import Settings, reflection, sde_network, sde_prepare, sde_step, sde_work
+from sweeplib.kernels.sde import Settings, sde_network, sde_prepare, sde_step, sde_work
 from sweeplib.maths.overlaps import lower_factors, on_sphere
 from sweeplib.problem import Problem
 

@@ -5,6 +5,9 @@ L = [[L*, 0], [A, B]] with B lower triangular. In the frame of its rows a sample
 out of their span, a component of length s, s² ~ χ²(d−p−k). The local fields are L (u*, w); with
 c_i = (γ/(pd)) a_i σ'(λ_i) E a step is A += c u*ᵀ and B ← a lower triangular factor of [B + c wᵀ, s c]. Projection
 divides rows by their norms. M = A L*ᵀ and Q = A Aᵀ + B Bᵀ; neither is ever factorised, so units may align.
+
+With batches the components out of the span add a Wishart matrix (`kernels/chain_batches`). If a batch is used in
+several steps, a step of the dynamics is all of these (`kernels/chain_reuse`), and exits are found after its last use.
 """
 
 from collections.abc import Callable

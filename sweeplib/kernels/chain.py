@@ -17,11 +17,11 @@ from sweeplib.kernels.lanes import (
     allocating,
     constants_of,
     draw_normals,
-    fields,
     fill_teacher_overlaps,
     kernel,
     loops,
 )
+from sweeplib.kernels.local_fields import fields
 from sweeplib.numerics.random import attempt_words, chi_square, chi_square_proposal, gamma_constants
 
 

@@ -12,9 +12,10 @@ from typing import NamedTuple
 
 import numpy as np
 
+from sweeplib.kernels.batch_sums import absorb, empty_stream
 from sweeplib.kernels.chain import Chain, Length, chain_network, chain_work, displace, draw_length, needs_slack
-from sweeplib.kernels.chain_batches import absorb, empty_stream
-from sweeplib.kernels.lanes import Array, Network, Stream, allocating, draw_normals, kernel, loops, teacher_fields
+from sweeplib.kernels.lanes import Array, Network, Stream, allocating, draw_normals, kernel, loops
+from sweeplib.kernels.local_fields import teacher_fields
 from sweeplib.numerics.random import gamma_constants
 
 

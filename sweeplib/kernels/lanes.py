@@ -205,34 +205,6 @@ def draw_normals(step, seed, key, z):  # type: ignore[no-untyped-def]
 
 
 @kernel
-def teacher_fields(L_star, z, lam_star):  # type: ignore[no-untyped-def]
-    """Fill λ* = L* u*, with u* the first k rows of z."""
-    k, lanes = lam_star.shape
-    for r in range(k):
-        for lane in range(lanes):
-            lam_star[r, lane] = L_star[r, 0, lane] * z[0, lane]
-        for s in range(1, r + 1):
-            for lane in range(lanes):
-                lam_star[r, lane] += L_star[r, s, lane] * z[s, lane]
-
-
-@kernel
-def fields(A, B, L_star, z, lam, lam_star):  # type: ignore[no-untyped-def]
-    """Fill λ* = L* u* and λ = A u* + B w, with (u*, w) the first k + p rows of z."""
-    p, k, lanes = A.shape
-    teacher_fields(L_star, z, lam_star)
-    for i in range(p):
-        for lane in range(lanes):
-            lam[i, lane] = B[i, 0, lane] * z[k, lane]
-        for s in range(k):
-            for lane in range(lanes):
-                lam[i, lane] += A[i, s, lane] * z[s, lane]
-        for j in range(1, i + 1):
-            for lane in range(lanes):
-                lam[i, lane] += B[i, j, lane] * z[k + j, lane]
-
-
-@kernel
 def add_mean(factor, weights, values, out):  # type: ignore[no-untyped-def]
     """Add factor · Σ_i weights_i values_i, a sum over rows, to out."""
     rows, lanes = values.shape

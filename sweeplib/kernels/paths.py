@@ -21,6 +21,22 @@ def inner_product(x, y):  # type: ignore[no-untyped-def]
     return total
 
 
+@numba.njit(error_model="numpy", fastmath={"contract"})
+def add_one(out, row, weight):  # type: ignore[no-untyped-def]
+    """Add a row times its weight to out (n,)."""
+    for n in range(out.shape[0]):
+        out[n] += weight * row[n]
+
+
+@numba.njit(error_model="numpy", fastmath={"contract"})
+def add_four(out, rows, weights):  # type: ignore[no-untyped-def]
+    """Add four rows times their weights to out (n,), which is read and written once."""
+    r0, r1, r2, r3 = rows
+    w0, w1, w2, w3 = weights[0], weights[1], weights[2], weights[3]
+    for n in range(out.shape[0]):
+        out[n] = out[n] + w0 * r0[n] + w1 * r1[n] + w2 * r2[n] + w3 * r3[n]
+
+
 def means(one: Array, other: Array) -> Array:
     """The means (p, m) over n samples of the products of rows (p, n) and rows (m, n)."""
     out = np.empty((len(one), len(other)))
@@ -42,10 +58,12 @@ def combinations(coefficients: Array, rows: Array) -> Array:
 
 
 def _add_combinations(coefficients, rows, out):  # type: ignore[no-untyped-def]
+    last_four = rows.shape[0] // 4 * 4
     for first in range(0, rows.shape[1], BLOCK):
-        last = min(first + BLOCK, rows.shape[1])
-        for j in range(rows.shape[0]):
-            for i in range(out.shape[0]):
-                weight = coefficients[i, j]
-                for n in range(first, last):
-                    out[i, n] += weight * rows[j, n]
+        part = slice(first, min(first + BLOCK, rows.shape[1]))
+        for i in range(out.shape[0]):
+            for j in range(0, last_four, 4):
+                four = rows[j, part], rows[j + 1, part], rows[j + 2, part], rows[j + 3, part]
+                add_four(out[i, part], four, coefficients[i, j : j + 4])
+            for j in range(last_four, rows.shape[0]):
+                add_one(out[i, part], rows[j, part], coefficients[i, j])

@@ -3,10 +3,10 @@
 from sweeplib.observables.observable import OBSERVABLES, Array, Observable
 from sweeplib.observables.test_error import test_error
 from sweeplib.observables.training_risk import NEEDS
-from sweeplib.views import TrainingView
+from sweeplib.views import TrainingView, TwoTimeView
 
 
-def generalisation_gap(now: TrainingView) -> Array:
+def generalisation_gap(now: TrainingView | TwoTimeView) -> Array:
     """The expected loss on a fresh noisy sample minus the mean loss on the training set (n,)."""
     return test_error(now) - now.training_risk
 
@@ -15,7 +15,7 @@ OBSERVABLES.register(
     "generalisation_gap",
     Observable(
         "generalisation_gap",
-        {TrainingView: generalisation_gap},
+        {TrainingView: generalisation_gap, TwoTimeView: generalisation_gap},
         (),
         "generalisation gap",
         r"\mathcal{R} + \Delta/2 - \hat{\mathcal{R}}_n",

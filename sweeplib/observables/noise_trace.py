@@ -24,7 +24,7 @@ from sweeplib.maths.expectations.system import Drifts, System
 from sweeplib.maths.mean_gradients import mean_gradient_products, resolution_of
 from sweeplib.observables.observable import OBSERVABLES, Array, Observable
 from sweeplib.observables.risk import READS
-from sweeplib.views import OverlapView, TrainingView
+from sweeplib.views import OverlapView, TrainingView, TwoTimeView
 
 
 @np.errstate(over="ignore", invalid="ignore")  # in runs that diverged
@@ -48,11 +48,16 @@ def of_training_set(now: TrainingView) -> Array:
     return left * now.gradient_variance / now.batch_size
 
 
+def of_full_batch(now: TwoTimeView) -> Array:
+    """The trace (n,) for the full batch of a training set: zero."""
+    return np.zeros(len(now.a))
+
+
 OBSERVABLES.register(
     "noise_trace",
     Observable(
         "noise_trace",
-        {OverlapView: of_fresh_samples, TrainingView: of_training_set},
+        {OverlapView: of_fresh_samples, TrainingView: of_training_set, TwoTimeView: of_full_batch},
         (),
         "trace of the covariance of the effective noise",
         r"\mathrm{tr}\,\mathrm{Cov}\,\varepsilon",

@@ -1,6 +1,8 @@
 """simulate: runs of one problem as a labelled Dataset."""
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Hashable, Iterable, Mapping
+from dataclasses import dataclass, field
+from functools import lru_cache
 from typing import Any, Literal
 
 import numpy as np
@@ -62,14 +64,41 @@ def simulate(
     cases = [Case(problem, dynamics, seed, recording, **shared) for seed in replicas]
     with compilation_told(f"{dynamics} for {problem.activation}"):
         records = run_cases(cases, timeout=timeout, initial=initial)
+    frame = _frame(_Frame(cases[0], replicas, cases[0].shape, problem.step_time()))
+    ds = frame.copy(data=records.data | {"status": records.status})
+    version = numerics_version(problem, dynamics, recording.observables)
+    fields = {name: value for name in PROBLEM_FIELDS if (value := getattr(problem, name)) is not None}
+    attrs = {"dynamics": dynamics, "root_seed": root_seed, "numerics_version": version}
+    ds.attrs = {name: _storable(value) for name, value in (fields | attrs).items()}
+    return ds
+
+
+@dataclass(frozen=True)
+class _Frame:
+    """What the variables and coordinates of a dataset depend on: seeds, shape of the cases and time of a step."""
+
+    case: Case = field(compare=False)
+    seeds: tuple[int, ...]
+    shape: Hashable
+    step_time: float
+
+
+@lru_cache(maxsize=64)
+def _frame(given: _Frame) -> xr.Dataset:
+    """A dataset with the variables and coordinates of such runs, whose data are to be replaced.
+
+    To build one takes as long as a short run. Its coordinates are shared by all datasets made from it.
+    """
+    recording = given.case.recording
     variables: dict[str, Any] = {
-        name: xr.Variable(("seed", *variable.dims), records.data[name], variable.attrs)
-        for name, variable in recorded_variables(cases[0]).items()
+        name: xr.Variable(("seed", *variable.dims), np.empty((len(given.seeds), *variable.shape)), variable.attrs)
+        for name, variable in recorded_variables(given.case).items()
     }
-    variables["status"] = xr.Variable("seed", records.status, STATUS_LABELS)
-    steps = np.rint(np.array(recording.times) / problem.step_time())
+    variables["status"] = xr.Variable("seed", np.empty(len(given.seeds), np.uint8), STATUS_LABELS)
+    steps = np.rint(np.array(recording.times) / given.step_time)
+    steps.flags.writeable = False
     coords: dict[str, Any] = {
-        "seed": xr.IndexVariable("seed", np.array(replicas), {"long_name": "replica", "units": "1"}),
+        "seed": xr.IndexVariable("seed", np.array(given.seeds), {"long_name": "replica", "units": "1"}),
         "time": xr.IndexVariable("time", np.array(recording.times), TIME_LABELS),
         "steps": xr.Variable("time", steps, STEP_LABELS),
     }
@@ -78,10 +107,7 @@ def simulate(
         coords["threshold"] = xr.IndexVariable("threshold", np.array(recording.thresholds), labels)
     if any("instant" in variable.dims for variable in variables.values()):
         coords["instant"] = xr.IndexVariable("instant", np.array(recording.times), INSTANT_LABELS)
-    version = numerics_version(problem, dynamics, recording.observables)
-    fields = {name: value for name in PROBLEM_FIELDS if (value := getattr(problem, name)) is not None}
-    attrs = {"dynamics": dynamics, "root_seed": root_seed, "numerics_version": version}
-    return xr.Dataset(variables, coords, {name: _storable(value) for name, value in (fields | attrs).items()})
+    return xr.Dataset(variables, coords)
 
 
 def _storable(value: Any) -> Any:

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from sweeplib.problem import PROBLEM_FIELDS, Problem
+from sweeplib.problem import PROBLEM_FIELDS, Problem, target
 from sweeplib.storage.labels import label
 
 if TYPE_CHECKING:
@@ -52,6 +52,7 @@ def coordinates(sweep: "Sweep", problem: Problem) -> list[Coordinate]:
         Coordinate("seed", ("seed",), lambda: sweep.seeds, label("seed")),
         Coordinate("time", ("time",), lambda: sweep.recording.times, _time_attributes(sweep)),
     ]
+    found += [exponent for exponent in _target_exponents(sweep, problem) if exponent.dims]
     if sweep.recording.thresholds:
         found.append(Coordinate("threshold", ("threshold",), lambda: sweep.recording.thresholds, label("threshold")))
     return found
@@ -69,7 +70,8 @@ def constants(sweep: "Sweep", problem: Problem) -> dict[str, Constant]:
 
     Fields without a value are left out; true and false are stored as 1 and 0, a list as its text.
     """
-    found = {field.name: field.column() for field in _fields(sweep, problem) if not field.dims}
+    fields = _fields(sweep, problem) + _target_exponents(sweep, problem)
+    found = {field.name: field.column() for field in fields if not field.dims}
     return {name: _plain(value) for name, value in found.items() if value is not None}
 
 
@@ -108,6 +110,23 @@ def _default(sweep: "Sweep", problem: Problem, name: str) -> Coordinate:
         return _coordinate(name, grid.dims_of("spherical"), lambda _: _starts(grid.values_of("spherical")), sweep)
     value = problem.student_start if name == "start" else getattr(problem, name)
     return Coordinate(name, (), lambda: value, label(name))
+
+
+def _target_exponents(sweep: "Sweep", problem: Problem) -> list[Coordinate]:
+    """Return the information and leap exponents of targets that are formulas, NaN for others; none without formulas."""
+    grid, name = sweep.grid, "target"
+    targets = list(grid.values_of(name)) if name in grid.names else [problem.target]
+    exponents = {text: target(text).exponents() for text in dict.fromkeys(targets)}
+    if all(known is None for pair in exponents.values() for known in pair):
+        return []
+    dims = grid.dims_of(name) if name in grid.names else ()
+
+    def column(which: int) -> Callable[[], Any]:
+        values = [np.nan if (known := exponents[text][which]) is None else known for text in targets]
+        return lambda: np.array(values, dtype=float) if dims else values[0]
+
+    names = ("target_information_exponent", "target_leap_exponent")
+    return [Coordinate(name, dims, column(which), label(name)) for which, name in enumerate(names)]
 
 
 def _starts(spherical: Sequence[bool]) -> list[str]:

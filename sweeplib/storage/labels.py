@@ -22,6 +22,8 @@ LABELS: dict[str, tuple[str, str]] = {
     "teacher_start": ("law of the teacher's weights", ""),
     "batch_size": ("samples of a step", "n_b"),
     "repeats": ("steps that use a batch", "r"),
+    "target_information_exponent": ("information exponent of the target", ""),
+    "target_leap_exponent": ("leap exponent of the target", ""),
     "samples": ("size of the training set", "n"),
     "sampling": ("choice of batches from the training set", ""),
     "second_layer_samples": ("fresh samples of the regression of the second layer", "m"),

@@ -88,13 +88,14 @@ def acts_on(dynamics: str, field: str) -> bool:
 REFUSED = [
     (name, field) for name in built_in() for field in DEFAULTS if not acts_on(name, field) | (field in OBSERVED_FIELDS)
 ]
+REFUSED.remove(("dmft", "sampling"))  # the choice of batches is nothing to a full batch, which has one
 ACCEPTED = [
     pytest.param(
         name, field, marks=pytest.mark.long if field == "teacher_activation" else ()
     )  # its kernels take a minute
     for name in built_in()
     for field in PROBLEM_FIELDS
-    if (name, field) not in REFUSED and field not in OBSERVED_FIELDS
+    if acts_on(name, field)
 ]
 
 

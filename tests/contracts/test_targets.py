@@ -26,9 +26,17 @@ FORMULAS = {
     "0.5*erf(lam1) - 3*tanh(lam1 + lam2) + 1": "relu",
     "relu(2*lam2 + 0.5)": "erf",
 }
-"""Formulas and an activation of a student: closed forms, and quadrature of polynomials, smooth functions and kinks."""
-OTHERS = ["lam1 + lam1*lam2 + lam1*lam2*lam3", "lam3**2 + 1", "relu(lam1) - relu(-lam2)", "he4(lam1)"]
-LONG = [(name, student) for name in (*FORMULAS, *OTHERS) for student in ("erf", "square", "he3", "relu")]
+"""Formulas and an activation of a student: closed forms, and quadrature of ridge functions."""
+OTHERS = [
+    "lam1 + lam1*lam2 + lam1*lam2*lam3",
+    "lam3**2 + 1",
+    "relu(lam1) - relu(-lam2)",
+    "he4(lam1)",
+]
+LONG = [(name, student) for name in (*FORMULAS, *OTHERS) for student in ("erf", "square", "he3", "relu", "tanh")]
+SMOOTH = ["erf(lam1)*lam2", "tanh(lam1*lam2)", "he5(lam1)*lam2**4/50"]
+"""Formulas that are no sums of ridge functions: quadrature given the teacher's fields."""
+LONG += [(name, student) for name in SMOOTH for student in ("erf", "square", "he3", "tanh")]
 CASES = [(name, "square") for name in (*TARGETS, "mean")] + list(FORMULAS.items())
 CASES += [pytest.param(*case, marks=pytest.mark.long) for case in LONG if case not in CASES]
 SAMPLES = 400_000

@@ -79,7 +79,7 @@ def test_it_has_the_law_of_sgd_in_numpy(name):
 
 
 REPEATS = 4
-RUNS, RUNS_OF_CHAIN = 397, 1009
+RUNS, RUNS_OF_CHAIN = 251, 601
 """Without a common divisor: with equally many, p-values come in jumps, not uniform for that alone."""
 
 

@@ -57,9 +57,10 @@ def test_exits_are_those_of_the_risks_of_each_step(dynamics, batches, spherical)
     """Of each batch, if it is used in several."""
     problem = Problem(spherical=spherical, **FIELDS | {"activation": "erf", "gamma": 0.6}, **batches)
     times = np.arange(400) * problem.repeats * problem.step_time()
-    every = simulate(problem, dynamics, times=times, seeds=range(3))
-    exits = simulate(problem, dynamics, times=times[-1:], seeds=range(3), thresholds=[0.1, 0.2])
-    for place, threshold in enumerate((0.1, 0.2)):
+    thresholds = [0.02, 0.04, 0.06, 0.08, 0.1, 0.15, 0.2]
+    every = simulate(problem, dynamics, times=times, seeds=range(4))
+    exits = simulate(problem, dynamics, times=times[-1:], seeds=range(4), thresholds=thresholds)
+    for place, threshold in enumerate(thresholds):
         below = every.risk.values <= (1 - threshold) * every.risk.values[:, :1]
         assert below.any(axis=1).all()
         np.testing.assert_array_equal(exits.exit_steps[:, place], problem.repeats * below.argmax(axis=1))

@@ -55,9 +55,9 @@ def assert_within(ds, name, expected, errors=5.0, more=1e-10):
 
 
 def test_published_numbers_of_a_single_index_teacher():
-    """Mean of 40 runs at d = 2000, with the scatter of a mean of 40 runs over the whole of 16 of dmft."""
+    """They are means of 40 runs at d = 2000; the margins are a few of their errors."""
     problem = made(length=1.5, d=2000, target="erf and he3")
-    ds = run(problem, 6, options={}).isel(time=[1, 2, 3, 6])
+    ds = run(problem, 6, options={"paths": 2**18}).isel(time=[1, 2, 3, 6])
     expected = {
         "overlap_M": [0.6059, 0.6368, 0.6358, 0.6328],
         "overlap_Q": [1.0738, 0.8971, 0.7852, 0.6680],
@@ -131,8 +131,8 @@ def largest_z(name, *, d, steps, runs, options):
 
 @pytest.mark.parametrize("name", SIMULATED)
 def test_it_is_the_mean_of_gradient_descent(name):
-    """20 runs at d = 1000."""
-    assert largest_z(name, d=1000, steps=4, runs=20, options=FEW) < 4.5
+    """20 runs at d = 600."""
+    assert largest_z(name, d=600, steps=4, runs=20, options=FEW) < 4.5
 
 
 @pytest.mark.long
@@ -196,13 +196,13 @@ def test_units_that_nearly_agree_part_as_fast_as_others():
 
 
 def test_its_errors_are_those_of_its_means():
-    """Over 30 seeds the mean squares of deviations over errors are about one, 31 degrees of freedom each."""
+    """Over 20 seeds the mean squares of deviations over errors are about one, 31 degrees of freedom each."""
     times = np.arange(5) * made().step_time()
     ds = simulate(
         made(p=2, k=2),
         "dmft",
         times=times,
-        seeds=range(30),
+        seeds=range(20),
         initial=TWO,
         observables=["overlap_M", "overlap_Q", "training_risk"],
         options={"paths": 2**15},
@@ -210,7 +210,7 @@ def test_its_errors_are_those_of_its_means():
     for name in ("overlap_M", "overlap_Q", "training_risk"):
         last = ds[name].isel(time=-1)
         ratio = last.var("seed", ddof=1) / (ds[f"{name}_error"].isel(time=-1) ** 2).mean("seed")
-        assert ((ratio > 0.4) & (ratio < 2.2)).all(), name
+        assert ((ratio > 0.3) & (ratio < 2.5)).all(), name
 
 
 def test_later_steps_and_records_change_no_bit():
@@ -267,6 +267,7 @@ def test_a_run_without_time_is_a_timeout():
     ds = run(made(), 2, timeout=1e-9)
     assert ds.status == Status.timeout
     assert np.isnan(ds.overlap_Q).all() and np.isnan(ds.correlation).all()
+    assert 0 < ds.end_steps < 2 / BATCHES, "a part of the work of the first batch"
 
 
 @pytest.mark.parametrize(

@@ -1,16 +1,23 @@
 """Formulas of the teacher's fields: their meaning and spelling, what is refused, and their ridge functions."""
 
+import dataclasses
 import math
 
 import numpy as np
 import pytest
+import xarray as xr
 
-from sweeplib import Problem
+from sweeplib import Problem, simulate
+from sweeplib.config import load
 from sweeplib.errors import InputError
+from sweeplib.execution.run import run_sweep
 from sweeplib.kernels.labels import labels
 from sweeplib.maths.formulas import formula, ridges
+from sweeplib.maths.formulas.exponents import information_exponent, leap_exponent
 from sweeplib.maths.hermite import hermite_polynomials
 from sweeplib.problem import target
+from sweeplib.storage.finalise import finalise
+from tests.in_process import InProcess
 
 MEANINGS = {
     "lam1*lam2": lambda x, y, z: x * y,
@@ -98,6 +105,75 @@ def test_what_is_no_formula_is_refused_with_its_position(text, parts):
         assert part in str(refused.value)
 
 
+@pytest.mark.parametrize(
+    ("student", "text", "expected"),
+    [
+        ("relu", "tanh(lam1*lam2)", "a smooth activation, or a target that is a sum of polynomials"),
+        ("erf", "tanh(lam1*lam2*lam3*lam4*lam5*lam6*lam7)", "at most 6 fields in it"),
+    ],
+)
+def test_targets_without_expectations_are_refused_before_a_run(student, text, expected):
+    problem = Problem(gamma=0.1, p=2, k=target(text).k, d=20, Delta=0, activation=student, target=text)
+    with pytest.raises(InputError, match=expected):
+        simulate(problem, "ode", times=[1.0])
+
+
 def test_deep_nesting_is_refused_not_a_crash():
     with pytest.raises(InputError):
         target("-(" * 240 + "lam1" + ")" * 10)
+
+
+@pytest.mark.parametrize(
+    ("text", "information", "leap"),
+    [
+        ("lam1 + lam1*lam2 + lam1*lam2*lam3", 1, 1),
+        ("lam1*lam2", 2, 2),
+        ("he3(lam1)", 3, 3),
+        ("lam1 + he3(lam2)", 1, 3),
+        ("lam1*lam2 + lam1*lam2*lam3", 2, 2),
+        ("lam1 + lam1*lam2*lam3", 1, 2),
+        ("lam1**2*lam2 + he2(lam1)", 1, 2),
+        ("tanh(lam1)*he2(lam2) + relu(lam1)", 1, 2),
+        ("he4(lam1) + 3", 4, 4),
+        ("lam1*lam2*lam3*lam4", 4, 4),
+        ("lam1 + lam2 + lam3 + lam4 + lam5", None, None),
+    ],
+)
+def test_exponents_are_those_of_the_terms(text, information, leap):
+    """By hand from the Hermite terms; λ1² λ2 = √2 h2(λ1) h1(λ2) + h1(λ2)."""
+    assert information_exponent(formula(text)) == information
+    assert leap_exponent(formula(text)) == leap
+
+
+CONFIG = """
+name: formulas
+problem: {p: 2, k: 2, d: 20, Delta: 0, activation: square}
+grid: {gamma: [0.01], target: [committee, "lam1 *lam2"]}
+seeds: 2
+times: [0, 0.1]
+dynamics: [sgd_chain, sgd]
+"""
+
+
+def test_formulas_are_values_of_an_axis(tmp_path):
+    """The dataset has their one spelling, and their exponents as coordinates; the committee has none."""
+    path = tmp_path / "sweep.yaml"
+    path.write_text(CONFIG)
+    sweep = dataclasses.replace(load(path), cluster=InProcess())
+    run_sweep(sweep, tmp_path, progress=False)
+    ds = xr.open_zarr(finalise(sweep, tmp_path), chunks=None)
+    assert ds.target.values.tolist() == ["committee", "lam1*lam2"]
+    assert ds.target_information_exponent.dims == ("target",)
+    np.testing.assert_array_equal(ds.target_information_exponent, [np.nan, 2.0])
+    np.testing.assert_array_equal(ds.target_leap_exponent, [np.nan, 2.0])
+    assert (ds.risk.isel(time=0).sel(dynamics="sgd") > 0.0).all()
+
+
+def test_a_wrong_formula_of_a_config_is_refused_with_its_place(tmp_path):
+    path = tmp_path / "sweep.yaml"
+    path.write_text(CONFIG.replace("lam1 *lam2", "lam1*lam3"))
+    with pytest.raises(InputError, match=r"sweep\.yaml:3: problem\.k: .*another teacher width.*got 2; expected 3"):
+        load(path)
+    path.write_text(CONFIG.replace("lam1 *lam2", "lam1*mal2"))
+    with pytest.raises(InputError, match=r"sweep\.yaml:4: grid\.target\[1\]: unknown name: `mal2` at character 6"):
+        load(path)

@@ -330,13 +330,13 @@ def test_problems_that_make_no_sense_are_refused(fields, said):
 def test_observables_of_a_training_set_need_one(name):
     with pytest.raises(InputError, match=f"{name} needs samples; got '{name}'; expected `samples` in the problem"):
         simulate(Problem(**FIELDS), "sgd", times=[0.0], observables=[name])
-    with pytest.raises(InputError, match="one of these dynamics: sgd"):
+    with pytest.raises(InputError, match="one of these dynamics: dmft, sgd"):
         simulate(Problem(**FIELDS), "ode", times=[0.0], observables=[name])
 
 
 @pytest.mark.parametrize("dynamics", ["sgd_chain", "ode", "sde", "gradient_flow"])
 def test_dynamics_of_fresh_samples_refuse_a_training_set(dynamics):
-    with pytest.raises(InputError, match=f"{dynamics} does not act on samples.*acts on it: sgd"):
+    with pytest.raises(InputError, match=f"{dynamics} does not act on samples.*acts on it: dmft, sgd"):
         simulate(Problem(samples=100, **FIELDS), dynamics, times=[0.1])
 
 

@@ -29,4 +29,10 @@ class Activation:
     error_functions: tuple[float, tuple[tuple[float, float], ...]] | None = None
 
 
+def kink(activation: Activation) -> float:
+    """The jump of the slope at zero."""
+    jump = activation.derivative(1e-9) - activation.derivative(-1e-9)
+    return jump if abs(jump) > 1e-6 else 0.0
+
+
 ACTIVATIONS: Registry[Activation] = Registry("activation")

@@ -75,6 +75,11 @@ def ridge_address(functions: tuple[Callable[[float], float], ...]) -> Any:
     return pointer(_fill_ridge, types.void(types.int64, _LINE, _LINE), fill=filled)
 
 
+def fields_address(labels: Callable[..., None]) -> Any:
+    """A function (k, x, out) that fills out (n,) with `labels(lam_star, a_star, out)` at λ* (k, n), x its flat form."""
+    return pointer(_fill_labels, types.void(types.int64, _LINE, _LINE), labels=labels)
+
+
 @cache
 def _filled(function: Callable[[float], float]) -> Callable[..., None]:
     return bound(_fill_all, function=in_loops(function))
@@ -89,12 +94,17 @@ def _unbound(*_: Any) -> Any:
     raise NotImplementedError("bound by `ridge_address`")
 
 
-function = fill = first = others = _unbound
+function = fill = first = others = labels = _unbound
 number = 0
 
 
 def _fill_ridge(which, x, out):  # type: ignore[no-untyped-def]
     fill(which, x, out)
+
+
+def _fill_labels(k, x, out):  # type: ignore[no-untyped-def]
+    lam_star = x.reshape((k, out.shape[0]))
+    labels(lam_star, lam_star, out)
 
 
 def _fill_all(which, x, out):  # type: ignore[no-untyped-def]

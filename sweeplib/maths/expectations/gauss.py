@@ -34,6 +34,12 @@ def rayleigh(nodes: int) -> Rule:
     return _half_range(nodes, 1)
 
 
+def normal(nodes: int) -> Rule:
+    """Nodes and weights of E[f(g)], g ~ N(0, 1), of Gauss and Hermite."""
+    x, weights = np.polynomial.hermite_e.hermegauss(nodes)
+    return tuple(x.tolist()), tuple((weights / weights.sum()).tolist())
+
+
 def _half_range(nodes: int, power: int) -> Rule:
     """The Gauss rule of the density ∝ x^power exp(−x²/2) on x > 0.
 

@@ -24,7 +24,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from sweeplib.maths.activations import Activation
-from sweeplib.maths.expectations import gauss
+from sweeplib.maths.activations.activation import kink
 from sweeplib.maths.expectations.addresses import ridge_address
 from sweeplib.maths.expectations.conditional import (
     Given,
@@ -36,6 +36,7 @@ from sweeplib.maths.expectations.conditional import (
 )
 from sweeplib.maths.expectations.expectations import FAMILIES, Expectations, Family
 from sweeplib.maths.expectations.in_turn import drifts_in_turn
+from sweeplib.maths.expectations.nodes import nodes_of, rules_of
 from sweeplib.maths.expectations.plane import (
     Plane,
     components,
@@ -126,39 +127,6 @@ def fill_values(pair: Pair, which: int, x: Array, out: Array) -> None:
         pair.student_value(x, out)
     else:
         pair.ridge_value(which, x, out)
-
-
-class Rules(NamedTuple):
-    """Nodes and weights (2, nodes), and the number of Hermite polynomials."""
-
-    angles: Array
-    radii: Array
-    line: Array
-    inner: Array
-    arc: Array
-    orders: int
-
-
-@inlined
-def rules_of(nodes: Array) -> Rules:
-    """The rules that `packed` has packed."""
-    counts = int(nodes[0]), int(nodes[1]), int(nodes[2]), int(nodes[3]), int(nodes[4])
-    first = 6
-    angles = nodes[first : first + 2 * counts[0]].reshape((2, counts[0]))
-    first += 2 * counts[0]
-    radii = nodes[first : first + 2 * counts[1]].reshape((2, counts[1]))
-    first += 2 * counts[1]
-    line = nodes[first : first + 2 * counts[2]].reshape((2, counts[2]))
-    first += 2 * counts[2]
-    inner = nodes[first : first + 2 * counts[3]].reshape((2, counts[3]))
-    first += 2 * counts[3]
-    return Rules(angles, radii, line, inner, nodes[first:].reshape((2, counts[4])), int(nodes[5]))
-
-
-def packed(rules: tuple[gauss.Rule, ...], orders: int) -> Array:
-    """The number of nodes of each rule, that of Hermite polynomials, then nodes and weights."""
-    parts = [part for rule in rules for part in rule]
-    return np.concatenate([[len(nodes) for nodes, _ in rules], [orders], *parts]).astype(float)
 
 
 @inlined
@@ -351,40 +319,21 @@ def of_ridges(
             over_arrays(student.derivative),
             ridge_address(tuple(side.value for side in functions)),
             np.array([which for which, _, _ in ridges] or [0], dtype=np.int64),
-            np.array([_kink(side) for side in sides]),
+            np.array([kink(side) for side in sides]),
             np.array([float(_has_rest(side)) for side in sides]),
             np.array([direction for _, _, direction in ridges]) if ridges else np.empty((0, 1)),
             np.array([weight for _, weight, _ in ridges]),
-            _nodes(finer, degree),
+            nodes_of(finer, degree),
         )
 
     usual, finer = (Expectations(name, risk, drifts, in_lanes(), partial(pair, nodes)) for nodes in (1, 2))
     return replace(usual, finer=finer)
 
 
-@cache
-def _nodes(finer: int, degree: int) -> Array:
-    """The rules, of `finer` times as many nodes, and more for polynomials of high degree."""
-    rules = (
-        gauss.legendre(12 * finer + degree),
-        gauss.rayleigh(6 + 8 * finer + degree),
-        gauss.half_normal(12 + 12 * finer + degree),
-        gauss.trapezoidal(17 + 24 * finer, 0.6 - 0.15 * finer),
-        gauss.legendre(10 * finer),
-    )
-    return packed(rules, 8 + 16 * finer + degree)
-
-
-def _kink(activation: Activation) -> float:
-    """κ, the jump of the slope at zero."""
-    jump = activation.derivative(1e-9) - activation.derivative(-1e-9)
-    return jump if abs(jump) > 1e-6 else 0.0
-
-
 def _has_rest(activation: Activation) -> bool:
     """Whether the activation is more than κ (·)⁺."""
-    kink = _kink(activation)
-    return any(abs(activation.value(z) - kink * max(z, 0.0)) > 1e-12 for z in np.linspace(-3.7, 3.7, 40).tolist())
+    jump = kink(activation)
+    return any(abs(activation.value(z) - jump * max(z, 0.0)) > 1e-12 for z in np.linspace(-3.7, 3.7, 40).tolist())
 
 
 FAMILIES.register("quadrature", Family("quadrature", 100, pair_expectations))

@@ -9,7 +9,6 @@ from typing import Any
 
 import numpy as np
 
-from sweeplib.errors import InputError
 from sweeplib.maths.activations import activation
 from sweeplib.maths.expectations import polynomials, quadrature
 from sweeplib.maths.expectations.expectations import Expectations
@@ -23,12 +22,11 @@ Array = np.ndarray[Any, np.dtype[np.float64]]
 
 
 @cache
-def of_formula(student: str, formula: Formula) -> Expectations:
-    """The expectations for a student's activation; InputError for formulas that are no sum of ridge functions."""
+def of_formula(student: str, formula: Formula) -> Expectations | None:
+    """The expectations for a student's activation, for formulas that are sums of ridge functions; else None."""
     found = ridges(formula)
     if found is None:
-        expected = "a sum of polynomials, up to degree 8, and of activations of linear forms"
-        raise InputError("no expectations for this formula", value=str(formula), expected=expected)
+        return None
     form = activation(student)
     name = f"{student}|{formula}"
     if form.hermite is not None and all(ridge.function.hermite is not None for ridge in found):

@@ -15,7 +15,8 @@ class Pair(NamedTuple):
     a*_r/k.
 
     student_value, student_slope : addresses of functions (x, out) that fill out with σ(x), σ'(x); x, out (n,).
-    ridge_value : address of a function (which, x, out) that fills out with function number `which` of the target.
+    ridge_value : address of a function (which, x, out) that fills out with function number `which` of the target, or,
+        for a target that is no sum of ridge functions, (k, x, out) that fills out (n,) with it at λ* (k, n), x (k n,).
     which (ridges,) : numbers of the functions τ_r; one for all without directions.
     kinks, rests : the jumps of slope at zero of σ and of the target's functions, and whether each has more than (·)⁺ of
         that slope.

@@ -5,6 +5,7 @@ from typing import TYPE_CHECKING, Any
 
 from sweeplib.errors import InputError, UnknownNameError
 from sweeplib.maths.activations import activation
+from sweeplib.maths.activations.activation import kink
 from sweeplib.maths.formulas import Formula, formula
 from sweeplib.maths.formulas.formula import Applied
 from sweeplib.problem.targets.target import TARGETS, Target
@@ -47,6 +48,7 @@ def _of_formula(found: Formula) -> Target:
         partial(_labels, found),
         partial(_expectations, found),
         k=found.width,
+        exponents=partial(_exponents, found),
         activations=tuple(sorted({part.name for part in found.walk() if isinstance(part, Applied)} | {POLYNOMIALS})),
     )
 
@@ -57,6 +59,13 @@ def latex(found: Formula) -> str:
     for index in range(found.width, 0, -1):
         text = text.replace(f"lam{index}", rf"\lambda^*_{{{index}}}")
     return text.replace("**", "^").replace("*\\", r"\,\\").replace("\\\\", "\\").replace("*(", r"\,(")
+
+
+def _exponents(found: Formula) -> tuple[int | None, int | None]:
+    """The information exponent and the leap exponent of the formula."""
+    from sweeplib.maths.formulas.exponents import information_exponent, leap_exponent
+
+    return information_exponent(found), leap_exponent(found)
 
 
 @cache
@@ -79,10 +88,25 @@ def _labels(found: Formula, teacher_activation: str) -> Any:
 
 def _expectations(found: Formula, student: str, teacher_activation: str) -> "Expectations":
     """The expectations for a student with this activation; the teacher's activation is not used."""
+    from sweeplib.maths.expectations import given_teacher
     from sweeplib.maths.expectations.ridge_sums import of_formula
 
-    try:
-        return of_formula(student, found)
-    except InputError as error:
-        error.key = error.key or "target"
-        raise
+    if (expectations := of_formula(student, found)) is not None:
+        return expectations
+    form = activation(student)
+    if kink(form) != 0.0:
+        expected = "a smooth activation, or a target that is a sum of polynomials and activations of linear forms"
+        raise InputError(
+            f"no expectations of {student} for this target", key="target", value=str(found), expected=expected
+        )
+    if found.width > given_teacher.MOST_FIELDS:
+        expected = f"at most {given_teacher.MOST_FIELDS} fields in it, or a sum of ridge functions"
+        raise InputError("no expectations for this target", key="target", value=str(found), expected=expected)
+    return _given_teacher(student, found)
+
+
+@cache
+def _given_teacher(student: str, found: Formula) -> "Expectations":
+    from sweeplib.maths.expectations.given_teacher import of_labels
+
+    return of_labels(f"{student}|{found}", activation(student), _labels(found, student), found.width)

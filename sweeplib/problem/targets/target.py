@@ -22,6 +22,7 @@ class Target:
         activation, with f* in place of the committee.
     k : the required teacher width; None for any.
     activations : names of the activations that f* is made of, in addition to the teacher's.
+    exponents : function that returns the information exponent and the leap exponent, None where unknown.
     reads : which of the fields `a_star` and `teacher_activation` f* depends on. A problem that sets the other one is
         refused.
     """
@@ -32,6 +33,7 @@ class Target:
     expectations: Callable[[str, str], "Expectations"]
     k: int | None = None
     activations: tuple[str, ...] = ()
+    exponents: Callable[[], tuple[int | None, int | None]] = lambda: (None, None)
     reads: frozenset[str] = frozenset()
 
 
