@@ -37,6 +37,7 @@ class OverlapView(View):
     Delta (n,) : label-noise variance.
     expectations : the Gaussian expectations of the problem.
     d (n,), batch_size : input dimension, infinite unless given, and samples of a step, one unless given.
+    refit : function of the view that returns the second layers of `refitted`; by default the minimum of the risk.
     """
 
     dims: ClassVar[tuple[str, ...]] = ("student", "student_2", "teacher", "teacher_2")
@@ -53,11 +54,13 @@ class OverlapView(View):
         q: Lazy | None = None,
         d: NDArray[Any] | None = None,
         batch_size: int = 1,
+        refit: "Callable[[OverlapView], Array] | None" = None,
     ) -> None:
         self._Q, self._M, self._q = Q, M, q
         self.P, self.a, self.a_star, self.Delta, self.expectations = P, a, a_star, Delta, expectations
         self.d = np.full(len(a), np.inf) if d is None else d
         self.batch_size = batch_size
+        self._refit = refit
 
     @classmethod
     def sizes(cls, problem: "Problem") -> dict[str, int]:
@@ -78,6 +81,16 @@ class OverlapView(View):
     def q(self) -> Array:
         """The diagonal of Q (n, p); computed from Q unless it was given."""
         return np.einsum("nii->ni", self.Q) if self._q is None else _made(self._q)
+
+    @cached_property
+    def refitted(self) -> Array:
+        """The second layers (n, p) of a ridge regression on fresh samples, at the first layer of the view."""
+        if self._refit is not None:
+            return self._refit(self)
+        from sweeplib.maths.second_layer import population_moments, ridge_regression
+
+        moments = population_moments(self.expectations, self.Q, self.M, self.P, self.a_star)
+        return ridge_regression(*moments, np.zeros(len(self.P)))
 
 
 class TrainingView(OverlapView):

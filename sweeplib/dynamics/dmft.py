@@ -183,6 +183,7 @@ class Dmft(StepDynamics):
             C=lambda: self._two_times("C").mean(axis=1),
             R=lambda: self._two_times("R").mean(axis=1),
             training_risk=self._now("training_risk").mean(axis=1),
+            refit=given.refitted,
         )
         return [(np.ones(len(given)), view)]
 

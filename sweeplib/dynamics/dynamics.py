@@ -13,7 +13,7 @@ from pydantic import BaseModel, ConfigDict
 
 from sweeplib.dynamics.replicas import Replicas
 from sweeplib.errors import InputError, SweeplibError
-from sweeplib.problem import PROBLEM_FIELDS, STARTS, Problem, problem_expectations, target
+from sweeplib.problem import OBSERVED_FIELDS, PROBLEM_FIELDS, STARTS, Problem, problem_expectations, target
 from sweeplib.registry import Registry
 from sweeplib.views import Lazy, OverlapView, View
 
@@ -205,7 +205,8 @@ class OverlapDynamics(Dynamics):
         """The view of the given overlaps of the replicas."""
         replicas = self.replicas
         of_problem = replicas.Delta, replicas.expectations
-        return OverlapView(Q, M, replicas.P, a, replicas.a_star, *of_problem, q, replicas.d, replicas.batch_size)
+        steps = replicas.d, replicas.batch_size
+        return OverlapView(Q, M, replicas.P, a, replicas.a_star, *of_problem, q, *steps, replicas.refitted)
 
     @classmethod
     def diagnostics(
@@ -227,7 +228,7 @@ class OverlapDynamics(Dynamics):
         return {"drift_error": self._drift_error}
 
 
-ONE_PASS = frozenset(PROBLEM_FIELDS) - {"batch_size", "repeats", "samples", "sampling"}
+ONE_PASS = frozenset(PROBLEM_FIELDS) - {"batch_size", "repeats", "samples", "sampling"} - OBSERVED_FIELDS
 """The fields read by dynamics that take one fresh sample per step, and by their limits."""
 
 

@@ -7,9 +7,11 @@ from typing import Protocol
 import numpy as np
 from numpy.typing import NDArray
 
+from sweeplib.dynamics.second_layers import Regression, second_layers
 from sweeplib.maths.expectations import Expectations
 from sweeplib.maths.overlaps import Overlaps
 from sweeplib.problem.targets import target
+from sweeplib.views import OverlapView
 
 Array = NDArray[np.float64]
 
@@ -42,6 +44,7 @@ class Replicas:
     gamma, Delta, d, second_layer_rate (n,) : fields of the problems.
     samples (n,) : sizes of the training sets; zero where samples are fresh, in all problems or in none.
     epochs (n,) : whether batches are passes through the training set.
+    regression : how observables fit the second layer to fresh samples.
     a (n, p), a_star (n, k) : second layers at the start.
     starts : the initial states, as weights, overlaps or particles; only the requested form is computed.
     keys, seeds (n,) uint64 : names of the streams of random numbers.
@@ -61,6 +64,7 @@ class Replicas:
     d: NDArray[np.int64]
     samples: NDArray[np.int64]
     epochs: NDArray[np.bool_]
+    regression: Regression
     a: Array
     a_star: Array
     second_layer_rate: Array
@@ -118,6 +122,11 @@ class Replicas:
     def expectations(self) -> Expectations:
         """The Gaussian expectations of the target for the activations."""
         return target(self.target).expectations(self.activation, self.teacher_activation)
+
+    def refitted(self, now: OverlapView) -> Array:
+        """The second layers (n, p) of ridge regressions on fresh samples, at the overlaps of a view of the replicas."""
+        functions = self.activation, self.target, self.teacher_activation
+        return second_layers(now, self.regression, self.seeds, *functions)
 
     @cached_property
     def step_time(self) -> Array:

@@ -15,48 +15,29 @@ which is zero for the full batch, and as n → ∞ that of fresh samples. In pas
 is the same of a single batch; that the batches of a pass exclude each other is not in it.
 
 v is a function of the overlaps. E[c_i² ‖x‖²] is Ψ^Var_ii at Ω (1 + 2/d), up to terms of order 1/d² (docs/theory.md,
-"The length of a sample"; Ψ^Var: arXiv 2302.05882, eq. 10). Gradient flow, Ẇ = −pd ∇R, has Q̇ = Ψ^GF, Ṁ = Ψ^M and
-Ṙ = −pd ‖∇R‖²: this gives ‖∇R‖² as −1/(pd) times the derivative of R in the direction (Ψ^GF, Ψ^M), which is a central
-difference.
+"The length of a sample"; Ψ^Var: arXiv 2302.05882, eq. 10), and ‖∇R‖² = (1/p²) Σ_i ‖E[c_i x]‖² (`mean_gradients`).
 """
 
 import numpy as np
 
 from sweeplib.maths.expectations.system import Drifts, System
+from sweeplib.maths.mean_gradients import mean_gradient_products, resolution_of
 from sweeplib.observables.observable import OBSERVABLES, Array, Observable
 from sweeplib.observables.risk import READS
 from sweeplib.views import OverlapView, TrainingView, TwoTimeView
 
-DISPLACEMENT = 1e-5
-"""The largest change of an overlap in the central difference, relative to the largest overlap."""
 
-
+@np.errstate(over="ignore", invalid="ignore")  # in runs that diverged
 def of_fresh_samples(now: OverlapView) -> Array:
     """The trace (n,) for batches of fresh samples."""
-    p, d = now.a.shape[1], np.asarray(now.d, dtype=float)
+    d = np.asarray(now.d, dtype=float)
     systems = map(System, now.Q, now.M, now.P, now.a, now.a_star, now.Delta, 1.0 + 2.0 / d)
-    drifts = [now.expectations.drifts_of(system) for system in systems]
-    second_moment = np.array([np.trace(each.Var) for each in drifts]) / p**2
-    return np.maximum(second_moment - _squared_gradients(now, drifts), 0.0) / now.batch_size
-
-
-def _squared_gradients(now: OverlapView, drifts: list[Drifts]) -> Array:
-    """‖∇R‖² (n,)."""
-    steps = np.empty(len(drifts))
-    for i, each in enumerate(drifts):
-        largest = max(np.abs(now.Q[i]).max(), np.abs(now.M[i]).max())
-        steps[i] = DISPLACEMENT * largest / max(np.abs(each.GF).max(), np.abs(each.M).max(), np.finfo(float).tiny)
-    ahead, behind = (_risks(now, drifts, sign * steps) for sign in (1.0, -1.0))
-    return (behind - ahead) / (2.0 * steps * now.a.shape[1] * now.d)
-
-
-def _risks(now: OverlapView, drifts: list[Drifts], steps: Array) -> Array:
-    """The risks (n,) at the overlaps that gradient flow has after these times, to first order."""
-    Q, M = (
-        np.array([value + step * drift for value, step, drift in zip(values, steps, parts, strict=True)])
-        for values, parts in ((now.Q, [each.GF for each in drifts]), (now.M, [each.M for each in drifts]))
-    )
-    return now.expectations.risks(Q, M, now.P, now.a, now.a_star)
+    drifts = Drifts(*map(np.array, zip(*(now.expectations.drifts_of(system) for system in systems), strict=True)))
+    state = now.Q, now.M, now.P
+    resolution = resolution_of(now.expectations, *state, now.a, now.a_star, now.Delta)
+    products = mean_gradient_products(drifts.M, drifts.GF, *state, resolution)
+    second_moment, square = (np.einsum("nii->n", part) / now.a.shape[1] ** 2 for part in (drifts.Var, products))
+    return np.maximum(second_moment - square / d, 0.0) / now.batch_size
 
 
 def of_training_set(now: TrainingView) -> Array:

@@ -7,7 +7,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from sweeplib.problem import PROBLEM_FIELDS
+from sweeplib.problem import OBSERVED_FIELDS, PROBLEM_FIELDS
 from sweeplib.registry import Registry
 from sweeplib.views import OverlapView, View
 
@@ -26,7 +26,7 @@ class Observable:
         `{OverlapView: ("student",), ParticleView: ("particle",)}`.
     symbol : LaTeX without dollars.
     over_time : whether it is recorded at every time or, if constant, once.
-    reads : the fields of a problem that it depends on; by default all.
+    reads : the fields of a problem that it depends on; by default all that dynamics may read.
     needs : the optional fields that a problem has to set, such as `samples`.
     """
 
@@ -37,7 +37,7 @@ class Observable:
     symbol: str
     units: str = "1"
     over_time: bool = True
-    reads: frozenset[str] = frozenset(PROBLEM_FIELDS)
+    reads: frozenset[str] = frozenset(PROBLEM_FIELDS) - OBSERVED_FIELDS
     needs: frozenset[str] = frozenset()
 
     @property

@@ -45,6 +45,8 @@ class _Fields:
     repeats: Width = 1
     samples: Width | None = None
     sampling: Literal["random", "epochs"] = "random"
+    second_layer_samples: Annotated[int, Field(ge=1, le=10**8)] | None = None
+    ridge: Annotated[float, Field(ge=0, allow_inf_nan=False)] = 0.0
 
 
 class Problem(_Fields):
@@ -71,7 +73,8 @@ class Problem(_Fields):
     m0 : the cosine in (−1, 1) of every student row with the single teacher row (k = 1) or, in a warm start, of row i
         with teacher row i mod k; the directions are otherwise uniform. By default the cosine is random.
     teacher_start : law of the teacher's weights; by default `orthogonal` rows of norm √d.
-    batch_size : number n_b of samples over whose gradients a step averages.
+    batch_size : number n_b of samples over whose gradients a step averages. With n_b and γ proportional to d,
+        `overlap_map` is the limit d → ∞ of fresh batches.
     repeats : number r of steps in a row, each of the time γ/(pd), that use a batch before the next is drawn; records
         and exits are at the end of such a round.
     samples : number n of samples of a finite training set, labels with noise, from which all batches are taken; by
@@ -80,6 +83,9 @@ class Problem(_Fields):
     sampling : how a batch is chosen from the training set: `random` takes distinct samples uniformly at random,
         independently at every step; `epochs` passes through the set in a new random order each time. The last batch of
         a pass has the samples that are left, over which the step averages.
+    second_layer_samples : number m of fresh samples, labels with noise, for the ridge regression of `refitted_risk`; by
+        default infinitely many. Only observables read it, and `ridge`.
+    ridge : λ ≥ 0 of this regression: (λ/2p) Σ a_i² is added to half the mean squared error.
 
     Raises InputError, which names the field, for invalid values.
     """
@@ -231,6 +237,8 @@ NAMED_FIELDS: dict[str, Callable[[str], str]] = {
 PROBLEM_FIELDS: tuple[str, ...] = tuple(field.name for field in fields(_Fields))
 DEFAULTS: dict[str, Any] = {field.name: field.default for field in fields(_Fields) if field.default is not MISSING}
 """The optional fields of a problem and their default values."""
+OBSERVED_FIELDS = frozenset({"second_layer_samples", "ridge"})
+"""The fields that only observables read. They are refused where no recorded observable reads them."""
 
 _NO_DEFAULT = object()
 _IN_ORDER = [(name, DEFAULTS.get(name, _NO_DEFAULT)) for name in sorted(PROBLEM_FIELDS)]

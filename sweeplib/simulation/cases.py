@@ -19,7 +19,7 @@ from sweeplib.errors import InputError
 from sweeplib.maths.activations import ACTIVATIONS, Activation, activation
 from sweeplib.numerics.random import checked_seed
 from sweeplib.observables import OBSERVABLES
-from sweeplib.problem import DEFAULTS, PROBLEM_FIELDS, STARTS, TARGETS, Problem, problem_expectations
+from sweeplib.problem import DEFAULTS, OBSERVED_FIELDS, PROBLEM_FIELDS, STARTS, TARGETS, Problem, problem_expectations
 from sweeplib.problem import target as target_of
 from sweeplib.simulation.recording import Recording
 from sweeplib.simulation.variables import observable_of, recorded_variables
@@ -68,15 +68,27 @@ class Case:
         self._check_steps(kind.step_length(self.problem, options))
 
     def _check_reads(self) -> None:
-        """Raise InputError for a field that differs from its default and that the dynamics does not read."""
+        """Raise InputError for a field that differs from its default and that the dynamics does not read.
+
+        Fields that only observables read need one of these among the recorded ones.
+        """
         problem, kind = self.problem, DYNAMICS[self.dynamics]
         for name, value in problem.canonical().items():
-            if name not in kind.reads and name in DEFAULTS and name not in kind.reads_of(problem):
+            if name in OBSERVED_FIELDS:
+                self._check_observed(name, value)
+            elif name not in kind.reads and name in DEFAULTS and name not in kind.reads_of(problem):
                 acting = [other for other in DYNAMICS if name in DYNAMICS[other].reads_of(problem)]
                 others = ", ".join(acting) or "none yet"
                 expected = f"{json.dumps(DEFAULTS[name])}, its default; or a dynamics that acts on it: {others}"
                 expected += " (`where` gives each dynamics its part of a grid)"
                 raise InputError(f"{self.dynamics} does not act on {name}", key=name, value=value, expected=expected)
+
+    def _check_observed(self, name: str, value: Any) -> None:
+        """Raise InputError for a field that no recorded observable reads."""
+        if not any(name in OBSERVABLES[observable].reads for observable in self.recording.observables):
+            reading = ", ".join(other for other in OBSERVABLES if name in OBSERVABLES[other].reads)
+            expected = f"{json.dumps(DEFAULTS[name])}, its default; or an observable that reads it: {reading}"
+            raise InputError(f"no recorded observable reads {name}", key=name, value=value, expected=expected)
 
     def _check_needs(self) -> None:
         """Raise InputError for an observable that needs a field of the problem that is not set."""

@@ -1,6 +1,7 @@
 """The driver: starts replicas, advances them between recording times, records the observables."""
 
 import hashlib
+import json
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from functools import lru_cache
@@ -10,10 +11,11 @@ import numpy as np
 from numpy.typing import NDArray
 
 from sweeplib.dynamics import DYNAMICS, Replicas
+from sweeplib.dynamics.second_layers import Regression
 from sweeplib.errors import SweeplibError
 from sweeplib.numerics.random import stream_key
 from sweeplib.observables import OBSERVABLES, Observable
-from sweeplib.problem import Problem
+from sweeplib.problem import OBSERVED_FIELDS, Problem
 from sweeplib.simulation.cases import Case
 from sweeplib.simulation.initial import CaseStarts, Initial
 from sweeplib.simulation.recording import Status
@@ -162,6 +164,11 @@ def replicas_of(cases: Sequence[Case], initial: Initial = None) -> Replicas:
         repeats=problem.repeats,
         samples=np.array([case.problem.samples or 0 for case in cases], dtype=np.int64),
         epochs=np.array([case.problem.sampling == "epochs" for case in cases]),
+        regression=Regression(
+            np.array([case.problem.second_layer_samples or 0 for case in cases], dtype=np.int64),
+            np.array([case.problem.ridge for case in cases]),
+            np.array([stream_key(case.root_seed, "second layer") for case in cases], dtype=np.uint64),
+        ),
         a=np.array([np.broadcast_to(case.problem.a, problem.p) for case in cases], dtype=float),
         a_star=np.array([np.broadcast_to(case.problem.a_star, problem.k) for case in cases], dtype=float),
         second_layer_rate=np.array([case.problem.second_layer_rate for case in cases]),
@@ -182,7 +189,13 @@ def samples_key(case: Case) -> int:
 @lru_cache(maxsize=4096)
 def _samples_key(problem: Problem, dynamics: str, root_seed: int, pair_by: tuple[str, ...] | None) -> int:
     if pair_by is None:
-        own = hashlib.blake2b(problem.text.encode(), digest_size=16).hexdigest()
+        own = hashlib.blake2b(_text_of_dynamics(problem).encode(), digest_size=16).hexdigest()
         return stream_key(root_seed, "samples", dynamics, own)
     shared = {name: getattr(problem, name) for name in pair_by if name != "seed"}
     return stream_key(root_seed, "samples", dynamics, shared)
+
+
+def _text_of_dynamics(problem: Problem) -> str:
+    """The text of a problem without the fields that only observables read."""
+    values = json.loads(problem.text)
+    return json.dumps({name: value for name, value in values.items() if name not in OBSERVED_FIELDS})

@@ -26,6 +26,8 @@ LABELS: dict[str, tuple[str, str]] = {
     "target_leap_exponent": ("leap exponent of the target", ""),
     "samples": ("size of the training set", "n"),
     "sampling": ("choice of batches from the training set", ""),
+    "second_layer_samples": ("fresh samples of the regression of the second layer", "m"),
+    "ridge": ("penalty of the regression of the second layer", r"\lambda"),
     "gamma0": ("prefactor of the learning rate", r"\gamma_0"),
     "p0": ("prefactor of the student width", "p_0"),
     "delta": ("exponent of the learning rate", r"\delta"),

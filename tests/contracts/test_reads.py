@@ -7,7 +7,7 @@ import numpy as np
 import pytest
 
 from sweeplib import DYNAMICS, OBSERVABLES, InputError, Problem
-from sweeplib.problem import DEFAULTS, PROBLEM_FIELDS
+from sweeplib.problem import DEFAULTS, OBSERVED_FIELDS, PROBLEM_FIELDS
 from sweeplib.simulation import Case, Recording, run_cases
 from sweeplib.views import OverlapView
 
@@ -36,6 +36,8 @@ OTHERS: dict[str, object] = {
     "repeats": 2,
     "samples": 1000,
     "sampling": "epochs",
+    "second_layer_samples": 30,
+    "ridge": 0.5,
 }
 RECORDED = [("risk",), tuple(name for name in OBSERVABLES if OBSERVABLES[name].is_of(OverlapView))]
 
@@ -83,7 +85,9 @@ def acts_on(dynamics: str, field: str) -> bool:
     return field in DYNAMICS[dynamics].reads
 
 
-REFUSED = [(name, field) for name in built_in() for field in DEFAULTS if not acts_on(name, field)]
+REFUSED = [
+    (name, field) for name in built_in() for field in DEFAULTS if not acts_on(name, field) | (field in OBSERVED_FIELDS)
+]
 REFUSED.remove(("dmft", "sampling"))  # the choice of batches is nothing to a full batch, which has one
 ACCEPTED = [
     pytest.param(
@@ -140,3 +144,17 @@ def test_the_error_of_drifts_that_gradient_flow_does_not_use_is_not_recorded() -
     )
     assert "drift_error" in numbers(noisy)
     assert same(noisy, silent)
+
+
+@pytest.mark.parametrize("field", sorted(OBSERVED_FIELDS))
+@pytest.mark.parametrize("dynamics", built_in())
+def test_a_field_of_observables_needs_one_that_reads_it(dynamics: str, field: str) -> None:
+    """It changes the observable, and the identity, but not the run."""
+    one, other = pair(field, dynamics)
+    with pytest.raises(InputError, match=r"no recorded observable reads .*; or an observable that reads it: refitted"):
+        case(other, dynamics, ("risk", "noise_trace")).check()
+    cases = [case(problem, dynamics, ("risk", "refitted_risk"), None) for problem in (one, other)]
+    first, second = (numbers(each) for each in cases)
+    np.testing.assert_array_equal(first["risk"], second["risk"])
+    assert (first["refitted_risk"] != second["refitted_risk"]).all()
+    assert cases[0].identity() != cases[1].identity()

@@ -1,0 +1,100 @@
+"""The deterministic map of the overlaps by steps of SGD with fresh batches: the limit d → ∞ at fixed n_b/d and γ/d.
+
+A step of length T = γ/(pd) with n_b fresh samples has the mean
+
+    ΔM = T Ψ^M,    ΔQ = T Ψ^GF + T² [(d/n_b) Ψ^Var + (1 − 1/n_b) DΩDᵀ],    Δa = ε T Ψ^a,
+
+exact up to a relative error of order 1/d² for plain students, with Ψ^Var at Ω (1 + 2/d) and the products DΩDᵀ of the
+mean gradients, from pairs of different samples (`mean_gradients`). Spherical students are divided by their norms after
+each step. Every step starts from the mean of the one before. This neglects the fluctuations of the overlaps, of
+relative order 1/√min(n_b, d); they would change the means by the square of that.
+
+For n_b → ∞ it is gradient descent on the population risk at a finite rate. For T → 0 at fixed γ/n_b its steps are
+those of the Euler method for the ODE: `ode` is then faster.
+"""
+
+import numpy as np
+from numpy.typing import NDArray
+
+from sweeplib.dynamics.dynamics import DYNAMICS, ONE_PASS, Array, NumericalOptions
+from sweeplib.dynamics.replicas import Replicas
+from sweeplib.dynamics.step_dynamics import StepDynamics
+from sweeplib.kernels.lanes import OVERFLOW
+from sweeplib.maths.expectations.addresses import lane_drifts_of
+from sweeplib.maths.expectations.system import Drifts, System
+from sweeplib.maths.mean_gradients import mean_gradient_products, resolution_of
+from sweeplib.maths.overlaps import nearest_covariances, on_sphere
+from sweeplib.problem import Problem
+
+
+class OverlapMap(StepDynamics):
+    """Replicas of the map, all of which take a step at a time."""
+
+    name = "overlap_map"
+    label = "overlap map"
+    replicas_at_once = 256
+    stochastic = False
+    uses_drifts = True
+    reads = ONE_PASS | {"batch_size"}
+
+    def __init__(self, replicas: Replicas, options: NumericalOptions) -> None:
+        super().__init__(replicas, options)
+        self._rule = replicas.expectations.of_many(replicas.p)
+        start = replicas.Q, replicas.M, replicas.P, replicas.a, replicas.a_star, replicas.Delta
+        self._resolution = resolution_of(replicas.expectations, *start)
+
+    def advance(self, to: int, deadline: float = np.inf) -> None:
+        """Take steps until every running replica is at recording time number `to`."""
+        while (order := self.behind(to)).size:
+            self._take(order)
+            self.stop()
+            if self.clock() > deadline:
+                self.give_up()
+        self.Q = nearest_covariances(self.Q, self.M, self.replicas.P)
+
+    @np.errstate(over="ignore", invalid="ignore")  # in runs that diverge
+    def _take(self, order: NDArray[np.intp]) -> None:
+        """Take a step of the replicas in `order`; note exits and divergences."""
+        given, Q, M, P, a = self.replicas, self.Q[order], self.M[order], self.replicas.P[order], self.a[order]
+        T, n_b = given.step_time[order], given.batch_size
+        drifts = self._drifts(order, Q, M, P, a)
+        products = mean_gradient_products(drifts.M, drifts.GF, Q, M, P, self._resolution[order])
+        noise = (given.d[order] / n_b)[:, None, None] * drifts.Var
+        long, square = T[:, None, None], (T * T)[:, None, None]
+        M = M + long * drifts.M
+        Q = Q + long * drifts.GF + square * (noise + (1.0 - 1.0 / n_b) * products)
+        if given.spherical:
+            Q, M = on_sphere(Q, M)
+        self.a[order] = a + (given.second_layer_rate[order] * T)[:, None] * drifts.a
+        self.Q[order], self.M[order] = 0.5 * (Q + Q.transpose(0, 2, 1)), M
+        self.step[order] += 1
+        self._note(order)
+
+    def _drifts(self, order: NDArray[np.intp], Q: Array, M: Array, P: Array, a: Array) -> Drifts:
+        """The drifts of the replicas in `order`, as the first axis."""
+        given, stretch = self.replicas, 1.0 + 2.0 / self.replicas.d[order]
+        parts = (Q, M, P, a, given.a_star[order], given.Delta[order], stretch)
+        lanes = System(*(np.moveaxis(part, 0, -1) for part in parts))._replace(pair=given.expectations.pair)
+        return Drifts(*(np.moveaxis(drift, -1, 0) for drift in lane_drifts_of(self._rule, lanes)))
+
+    def _note(self, order: NDArray[np.intp]) -> None:
+        """Note the exits and the divergences of the last step of the replicas in `order`."""
+        largest = [np.abs(part[order]).reshape(len(order), -1).max(axis=1) for part in (self.Q, self.M, self.a)]
+        kept = (np.array(largest) < OVERFLOW).all(axis=0)
+        self.failed[order[~kept]] = self.step[order[~kept]]
+        waiting = order[kept & (self.exits[order] < 0).any(axis=1)]
+        if waiting.size:
+            given = self.replicas
+            state = self.Q[waiting], self.M[waiting], given.P[waiting], self.a[waiting], given.a_star[waiting]
+            reached = given.expectations.risks(*state)[:, None] <= self.targets[waiting]
+            found = reached & (self.exits[waiting] < 0)
+            self.exits[waiting] = np.where(found, self.step[waiting, None], self.exits[waiting])
+
+    @staticmethod
+    def work(problem: Problem, time: float) -> float:
+        """The number of steps times the entries of the fourth moments, and the factorisations."""
+        p, width = problem.p, problem.p + problem.k
+        return time / problem.step_time() * (50_000.0 + 10.0 * p**2 * width**2 + 60.0 * p**3)
+
+
+DYNAMICS.register("overlap_map", OverlapMap)
