@@ -12,6 +12,7 @@ from pydantic.dataclasses import dataclass
 
 from sweeplib.errors import InputError
 from sweeplib.maths.activations.named import canonical_name
+from sweeplib.maths.formulas import canonical_schedule
 from sweeplib.problem.starts import STARTS
 from sweeplib.problem.targets import canonical_target
 from sweeplib.problem.targets import target as target_of
@@ -21,6 +22,8 @@ from sweeplib.validation import refusal
 
 PositiveFloat = Annotated[float, Field(gt=0, allow_inf_nan=False)]
 Width = Annotated[int, Field(ge=1, lt=2**63)]
+CONSTANT_RATE = "1"
+"""The schedule that is none."""
 SecondLayer = Annotated[float, Field(allow_inf_nan=False)] | tuple[Annotated[float, Field(allow_inf_nan=False)], ...]
 
 
@@ -45,6 +48,7 @@ class _Fields:
     repeats: Width = 1
     samples: Width | None = None
     sampling: Literal["random", "epochs"] = "random"
+    schedule: str | None = None
 
 
 class Problem(_Fields):
@@ -80,6 +84,9 @@ class Problem(_Fields):
     sampling : how a batch is chosen from the training set: `random` takes distinct samples uniformly at random,
         independently at every step; `epochs` passes through the set in a new random order each time. The last batch of
         a pass has the samples that are left, over which the step averages.
+    schedule : the factor ξ(t) ≥ 0 of the learning rate, γ(t) = γ ξ(t), a formula of t with + - * / **, exp, log, sqrt,
+        min and max, such as `1/(1 + t)` or `min(1, t/5)`; t is the ODE time ν γ/(pd), at the rate γ itself. Steps take
+        ξ at the middle of their time. By default the rate is constant.
 
     Raises InputError, which names the field, for invalid values.
     """
@@ -163,6 +170,11 @@ class Problem(_Fields):
         return self.teacher_activation or self.activation
 
     @property
+    def rates(self) -> str | None:
+        """The schedule, None for a constant rate."""
+        return None if self.schedule == CONSTANT_RATE else self.schedule
+
+    @property
     def student_start(self) -> str:
         """The law of the student's initial weights, with the default resolved."""
         return self.start or self._default_start
@@ -195,6 +207,8 @@ class Problem(_Fields):
             del values["start"]
         if self.samples == self.batch_size:
             values.pop("sampling", None)
+        if values.get("schedule") == CONSTANT_RATE:
+            del values["schedule"]
         return values
 
     @cached_property
@@ -225,6 +239,7 @@ NAMED_FIELDS: dict[str, Callable[[str], str]] = {
     "teacher_activation": canonical_name,
     "target": canonical_target,
     "start": _registered(STARTS),
+    "schedule": canonical_schedule,
 }
 """The fields whose values are names, and functions that return the canonical spelling or raise InputError."""
 

@@ -36,6 +36,7 @@ OTHERS: dict[str, object] = {
     "repeats": 2,
     "samples": 1000,
     "sampling": "epochs",
+    "schedule": "1/(1 + t)",
 }
 RECORDED = [("risk",), tuple(name for name in OBSERVABLES if OBSERVABLES[name].is_of(OverlapView))]
 
