@@ -235,9 +235,7 @@ def _checked(name: str, kind: type[Dynamics]) -> None:
     """Raise SweeplibError for a dynamics without `reads` or `view`."""
     reads = getattr(kind, "reads", None)
     if not isinstance(reads, frozenset):
-        wanted = (
-            "`reads = frozenset({...})`, or `reads = ONE_PASS`, all but those of batches, reused samples and schedules"
-        )
+        wanted = "`reads = frozenset({...})`, or `reads = ONE_PASS`, all but batches, reused samples and schedules"
         raise SweeplibError(f"dynamics {name!r} must name the fields of a problem that it acts on: {wanted}")
     if unknown := sorted(reads.difference(PROBLEM_FIELDS)):
         raise InputError(f"dynamics {name!r} reads no field of a problem", value=unknown[0], choices=PROBLEM_FIELDS)

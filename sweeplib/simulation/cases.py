@@ -112,18 +112,14 @@ class Case:
         Dynamics that take steps, of `length` SGD steps each, do not need it at time zero.
         """
         in_steps = issubclass(DYNAMICS[self.dynamics], StepDynamics)
-        first, last = (
-            0.5 * length * self.problem.step_time() if in_steps else 0.0,
-            self.clock * self.recording.times[-1],
-        )
-        refused = _refused_time(text, first, max(first, last))
+        first = 0.5 * length * self.problem.step_time() if in_steps else 0.0
+        last = max(first, self.clock * self.recording.times[-1])
+        refused = _refused_time(text, first, last)
         if refused is None:
             return
         expected = "zero or more, and finite, at all times of the run"
         if refused == 0.0 and _refused_time(later := schedule(text).at_later_times, first, last) is None:
-            expected = (
-                f"a schedule that is finite at time zero, such as `{later}`; or steps of SGD (sgd, sgd_chain, sde)"
-            )
+            expected = f"a schedule that is finite at time zero, such as `{later}`; or sgd, sgd_chain or sde"
         raise InputError(f"no learning rate at t = {refused:.6g}", key="schedule", value=text, expected=expected)
 
     def numerical_options(self) -> NumericalOptions:

@@ -3,11 +3,11 @@
 import dataclasses
 
 import numpy as np
+import plain
 import pytest
 from scipy import stats
 from scipy.integrate import solve_ivp
 
-import plain
 from sweeplib import InputError, Problem, simulate
 from sweeplib.maths.formulas import schedule
 from sweeplib.numerics.compiled import called, over_arrays
@@ -108,12 +108,12 @@ def test_rates_that_are_negative_or_not_finite_are_refused_before_a_run(dynamics
 
 def test_the_ode_at_finite_d_refuses_a_schedule():
     problem = dataclasses.replace(COMMITTEE, schedule="1/(1 + t)")
-    with pytest.raises(InputError, match="no equations at finite d.*schedule.*constant rate"):
+    with pytest.raises(InputError, match=r"schedule: no equations at finite d.*constant rate"):
         simulate(problem, "ode", times=[1.0], options={"finite_d": True})
 
 
 def steps_by_numpy(case, count):
-    """Q, M and a of SGD for square after some rounds, at the rate in the middle of each, with the samples of the case."""
+    """Q, M and a of SGD for square after some rounds, with the samples of the case and the rate in the middle of each."""
     problem, (W, W_star) = case.problem, replicas_of([case]).weights(0)
     W, key, n_b, d, repeats = W.copy(), samples_key(case), problem.batch_size, problem.d, problem.repeats
     layer = np.full(problem.p, problem.a)
@@ -175,14 +175,14 @@ def solved_by_scipy(problem, text, times, *, noise=True):
 
     def slope(t, state):
         Q, M, a = (part.reshape(shape) for part, shape in zip(np.split(state, ends), shapes, strict=True))
-        Psi = plain.drifts(needed, Q, M, start.P[0], a, start.a_star[0], problem.Delta)
+        drifts = plain.drifts(needed, Q, M, start.P[0], a, start.a_star[0], problem.Delta)
         [rate] = xi.values(np.array([t]))
-        Phi = rate * Psi.GF + rate**2 * problem.gamma / (p * problem.batch_size) * Psi.Var * noise
-        drift_M = rate * Psi.M
+        flow = rate * drifts.GF + rate**2 * problem.gamma / (p * problem.batch_size) * drifts.Var * noise
+        drift_M = rate * drifts.M
         if problem.spherical:
-            drift_M = drift_M - M * np.diag(Phi)[:, None] / 2
-            Phi = Phi - Q * (np.diag(Phi)[:, None] + np.diag(Phi)) / 2
-        return np.concatenate([Phi.ravel(), drift_M.ravel(), rate * problem.second_layer_rate * Psi.a])
+            drift_M = drift_M - M * np.diag(flow)[:, None] / 2
+            flow = flow - Q * (np.diag(flow)[:, None] + np.diag(flow)) / 2
+        return np.concatenate([flow.ravel(), drift_M.ravel(), rate * problem.second_layer_rate * drifts.a])
 
     state = np.concatenate([start.Q[0].ravel(), start.M[0].ravel(), start.a[0]])
     found = solve_ivp(slope, (0, times[-1]), state, t_eval=times, method="DOP853", rtol=1e-9, atol=1e-11, max_step=0.5)

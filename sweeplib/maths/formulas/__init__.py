@@ -1,4 +1,7 @@
-"""Formulas: of several fields, such as `lam1 + lam1*lam2 + he3(lam3)`, with equal sums of ridge functions; of the time."""
+"""Formulas of several fields, such as `lam1 + lam1*lam2 + he3(lam3)`, and sums of ridge functions equal to them.
+
+Also those of the time, schedules of the learning rate.
+"""
 
 from sweeplib.maths.formulas.formula import Formula, formula
 from sweeplib.maths.formulas.ridges import Ridge, ridges
