@@ -47,7 +47,7 @@ def step_time(ds: xr.Dataset) -> xr.DataArray:
 
 
 def one_pass_committee(ds: xr.Dataset) -> xr.DataArray:
-    """Return a mask: where a committee learns at a constant rate from one fresh sample a step, the case of the theory."""
+    """Return a mask: where a committee learns at a constant rate from a fresh sample a step, the case of the theory."""
     constant = field(ds, "schedule", "").isin(["", "None", CONSTANT_RATE])
     fresh = (field(ds, "batch_size", 1) == 1) & (field(ds, "repeats", 1) == 1) & (field(ds, "samples", 0) == 0)
     return constant & fresh & (field(ds, "target", "committee") == "committee")

@@ -113,7 +113,7 @@ def test_the_ode_at_finite_d_refuses_a_schedule():
 
 
 def steps_by_numpy(case, count):
-    """Q, M and a of SGD for square after some rounds, with the samples of the case and the rate in the middle of each."""
+    """Q, M and a of SGD for square after some rounds, with the samples of the case."""
     problem, (W, W_star) = case.problem, replicas_of([case]).weights(0)
     W, key, n_b, d, repeats = W.copy(), samples_key(case), problem.batch_size, problem.d, problem.repeats
     layer = np.full(problem.p, problem.a)
@@ -148,7 +148,7 @@ def test_a_constant_schedule_is_none(dynamics):
     for text in (None, "1", "max(1, 0*t)"):
         problem = dataclasses.replace(COMMITTEE, schedule=text, second_layer_rate=0.5)
         found.append(simulate(problem, dynamics, times=[0, 1.0], seeds=range(2), thresholds=[0.3], pair_by=["d"]))
-    assert found[0].identical(found[1].assign_attrs(found[0].attrs))
+    assert found[0].equals(found[1])
     for name in ("risk", "exit_time"):
         rounding = 1e-8 if dynamics in ("ode", "gradient_flow") else 0.0
         np.testing.assert_allclose(found[2][name], found[0][name], rtol=rounding)
@@ -211,14 +211,14 @@ def test_gradient_flow_changes_its_time():
 
 @pytest.mark.parametrize("more", [{}, {"batch_size": 4, "repeats": 2, "spherical": True}])
 def test_the_chain_has_the_law_of_sgd(more):
-    """KS over 300 seeds; a true one fails in 10⁻⁴ of cases, a rate off by a tenth of it is seen."""
+    """KS over 120 seeds each; the chain without the schedule fails it by far, the same law in 10⁻⁴ of cases."""
     problem = dataclasses.replace(COMMITTEE, gamma=4.0, schedule="min(1, t)*t**-0.25", second_layer_rate=0.5, **more)
     found = [
-        simulate(problem, name, times=[1.2], seeds=range(300), observables=("risk", "overlap_M"), root_seed=seed)
+        simulate(problem, name, times=[1.2], seeds=range(120), observables=("risk", "overlap_M"), root_seed=seed)
         for name, seed in (("sgd", 0), ("sgd_chain", 1))
     ]
     for values in ("risk", "overlap_M"):
-        one, other = (ds[values].values.reshape(300, -1)[:, 0] for ds in found)
+        one, other = (ds[values].values.reshape(120, -1)[:, 0] for ds in found)
         assert stats.ks_2samp(one, other).pvalue > 1e-4
 
 
