@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any
 
 from sweeplib.errors import InputError
-from sweeplib.problem import PROBLEM_FIELDS
+from sweeplib.problem import CONSTANT_RATE, PROBLEM_FIELDS
 
 if TYPE_CHECKING:
     import xarray as xr
@@ -47,6 +47,7 @@ def step_time(ds: xr.Dataset) -> xr.DataArray:
 
 
 def one_pass_committee(ds: xr.Dataset) -> xr.DataArray:
-    """Return a mask: where a committee is learned from one fresh sample a step, the only case that theory covers."""
+    """Return a mask: where a committee learns at a constant rate from a fresh sample a step, the case of the theory."""
+    constant = field(ds, "schedule", "").isin(["", "None", CONSTANT_RATE])
     fresh = (field(ds, "batch_size", 1) == 1) & (field(ds, "repeats", 1) == 1) & (field(ds, "samples", 0) == 0)
-    return fresh & (field(ds, "target", "committee") == "committee")
+    return constant & fresh & (field(ds, "target", "committee") == "committee")

@@ -44,6 +44,7 @@ EXAMPLES = {
     "teacher_start": "gaussian",
     "batch_size": 10,
     "repeats": 3,
+    "schedule": "1/(1 + t)",
 }
 
 ANALYSIS_OPTIONS = {

@@ -228,15 +228,15 @@ class OverlapDynamics(Dynamics):
         return {"drift_error": self._drift_error}
 
 
-ONE_PASS = frozenset(PROBLEM_FIELDS) - {"batch_size", "repeats", "samples", "sampling"} - OBSERVED_FIELDS
-"""The fields read by dynamics that take one fresh sample per step, and by their limits."""
+ONE_PASS = frozenset(PROBLEM_FIELDS) - {"batch_size", "repeats", "samples", "sampling", "schedule"} - OBSERVED_FIELDS
+"""The fields read by dynamics that take one fresh sample per step at a constant rate, and by their limits."""
 
 
 def _checked(name: str, kind: type[Dynamics]) -> None:
     """Raise SweeplibError for a dynamics without `reads` or `view`."""
     reads = getattr(kind, "reads", None)
     if not isinstance(reads, frozenset):
-        wanted = "`reads = frozenset({...})`, or `reads = ONE_PASS`, all but those of batches and reused samples"
+        wanted = "`reads = frozenset({...})`, or `reads = ONE_PASS`, all but batches, reused samples and schedules"
         raise SweeplibError(f"dynamics {name!r} must name the fields of a problem that it acts on: {wanted}")
     if unknown := sorted(reads.difference(PROBLEM_FIELDS)):
         raise InputError(f"dynamics {name!r} reads no field of a problem", value=unknown[0], choices=PROBLEM_FIELDS)

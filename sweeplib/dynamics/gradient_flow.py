@@ -13,7 +13,8 @@ from sweeplib.views import Lazy, OverlapView
 class GradientFlow(Ode):
     """Gradient flow on the population risk: Ṁ = Ψ^M, Q̇ = Ψ^GF, ȧ = ε Ψ^a, in the time t = νγ/(pd).
 
-    The label noise does not enter and is set to zero, also in the error of the drifts.
+    With a schedule all three have the factor ξ(t). The label noise does not enter and is set to zero, also in the error
+    of the drifts.
     """
 
     name = "gradient_flow"

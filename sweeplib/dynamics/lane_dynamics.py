@@ -10,6 +10,7 @@ from sweeplib.dynamics.dynamics import Array
 from sweeplib.dynamics.replicas import Replicas
 from sweeplib.dynamics.step_dynamics import StepDynamics
 from sweeplib.kernels.lanes import LANES, Constants, Functions, Progress, constants_block
+from sweeplib.kernels.schedules import rates
 
 STEPS_A_ROUND = 512
 """Number of steps after which stopped replicas leave their lanes and the clock is read."""
@@ -28,6 +29,7 @@ class LaneDynamics(StepDynamics):
     def begin(self, state: Array, L_star: Array) -> None:
         """Start from a block of states, with L* (n, k, k)."""
         given = self.replicas
+        self._rates = rates(given.schedule, self.stride)
         self.state = np.ascontiguousarray(state)
         self._constants = constants_block(
             Constants(
@@ -47,7 +49,8 @@ class LaneDynamics(StepDynamics):
         streams = self.replicas.keys, self.replicas.seeds
         progress = Progress(self.step, until, self.targets, self.exits, self.failed, *streams)
         while (order := self.behind(to)).size:
-            self.round(order, self.steps_a_round, self.settings, self.called, self.state, self._constants, progress)
+            called = self.settings, self.called, self._rates
+            self.round(order, self.steps_a_round, *called, self.state, self._constants, progress)
             self.stop()
             if self.clock() > deadline:
                 self.give_up()

@@ -1,7 +1,8 @@
 """The deterministic limit of one-pass SGD for d → ∞ at fixed γ/p: the ODE of Saad and Solla (arXiv 2302.05882, eq. 7).
 
 Ṁ = Ψ^M(Ω), Q̇ = Ψ^GF(Ω) + (γ/(p n_b)) Ψ^Var(Ω), ȧ = ε Ψ^a(Ω) in time t = νγ/(pd), projected for spherical students,
-with n_b fresh samples in a batch, for d → ∞ at fixed n_b and γ.
+with n_b fresh samples in a batch, for d → ∞ at fixed n_b and γ. With a schedule γ ξ(t) all three have the factor ξ, and
+γ in front of Ψ^Var is γ ξ.
 It is integrated twice: the solution at a tenth of the tolerance is recorded, and its difference to a companion solution
 at ten times the tolerance estimates its error. With `finite_d`, the means of SGD at finite d are integrated instead, to
 first order in 1/d (`finite_size`).
@@ -18,8 +19,9 @@ from sweeplib.dynamics.dynamics import DYNAMICS, ONE_PASS, Array, Diagnostic, Nu
 from sweeplib.dynamics.finite_size import FINEST, MeanIntegration, MeanSystem
 from sweeplib.dynamics.replicas import Replicas
 from sweeplib.dynamics.step_moments import StepMoments
-from sweeplib.errors import SweeplibError
+from sweeplib.errors import InputError, SweeplibError
 from sweeplib.kernels.overlap_flow import Systems, pack, pointers, unpack, work_space
+from sweeplib.kernels.schedules import rates
 from sweeplib.maths.expectations.addresses import drifts_address, risk_address
 from sweeplib.maths.overlaps import nearest_covariances, on_sphere
 from sweeplib.numerics.integrators.dop853 import Equations
@@ -67,7 +69,7 @@ class Ode(OverlapDynamics):
     label = "ODE"
     replicas_at_once = 256
     stochastic = False
-    reads = ONE_PASS | {"batch_size"}
+    reads = ONE_PASS | {"batch_size", "schedule"}
     uses_drifts = True
     Options: ClassVar[type[IntegrationOptions]] = OdeOptions
     options: IntegrationOptions
@@ -88,7 +90,9 @@ class Ode(OverlapDynamics):
         """The replicas' solutions at the relative tolerances (n,)."""
         replicas = self.replicas
         equations = Equations(*pointers(), self._constants(), work_space(replicas.p, replicas.k))
-        starts = pack(replicas.Q, replicas.M, replicas.a, replicas.spherical, self._trained)
+        starts = pack(
+            replicas.Q, replicas.M, replicas.a, replicas.spherical, self._trained, replicas.schedule is not None
+        )
         ends, rtol = np.ascontiguousarray(replicas.times[:, -1]), np.maximum(rtol, LEAST_RTOL)
         asked = {"rtol": rtol, "atol": np.full(len(replicas), atol), "targets": targets}
         most = self.options.max_steps
@@ -120,7 +124,9 @@ class Ode(OverlapDynamics):
         noise, Delta, epsilon, P, a, a_star = map(np.ascontiguousarray, arrays)
         needed = replicas.expectations
         rules = needed.pair, drifts_address(needed.drifts), risk_address(needed.risk)
-        return Systems(replicas.spherical, self._trained, noise, Delta, epsilon, P, a, a_star, *rules)
+        scheduled, xi, _ = rates(replicas.schedule)
+        of_time = scheduled, xi, np.ascontiguousarray(replicas.times[:, -1])
+        return Systems(replicas.spherical, self._trained, noise, Delta, epsilon, P, a, a_star, *rules, *of_time)
 
     def advance(self, to: int, deadline: float = np.inf) -> None:
         """Integrate each running replica to recording time number `to`."""
@@ -236,6 +242,13 @@ class Ode(OverlapDynamics):
     def end_steps(self) -> Array:
         """The last time in SGD steps, t p d/γ, not rounded."""
         return self._times / self.replicas.step_time
+
+    @classmethod
+    def check(cls, problem: Problem, options: NumericalOptions) -> None:
+        """Raise InputError for a schedule with `finite_d`."""
+        if problem.rates is not None and isinstance(options, OdeOptions) and options.finite_d:
+            expected = "a constant rate with finite_d; or `finite_d: false`"
+            raise InputError("no equations at finite d", key="schedule", value=problem.schedule, expected=expected)
 
     @staticmethod
     def work(problem: Problem, time: float) -> float:

@@ -38,9 +38,10 @@ class Starts(Protocol):
 
 @dataclass(frozen=True, eq=False)
 class Replicas:
-    """n runs of problems that share p, k, activations, target, geometry and batches; γ, Δ, d, seed, start may differ.
+    """n runs of problems that share p, k, functions, geometry, batches and schedule; γ, Δ, d, seed, start may differ.
 
     batch_size, repeats : samples of a batch, and steps that use it.
+    schedule : formula of the factor ξ(t) of the learning rate, None if it is constant.
     gamma, Delta, d, second_layer_rate (n,) : fields of the problems.
     samples (n,) : sizes of the training sets; zero where samples are fresh, in all problems or in none.
     epochs (n,) : whether batches are passes through the training set.
@@ -59,6 +60,7 @@ class Replicas:
     spherical: bool
     batch_size: int
     repeats: int
+    schedule: str | None
     gamma: Array
     Delta: Array
     d: NDArray[np.int64]

@@ -13,6 +13,9 @@ With batches of n_b samples, the factor γ of ‖x‖² c_i c_j is γ/n_b. The n
 increment over n_b, and its third cumulants over n_b². The products of different samples of a batch add
 T² (1 − 1/n_b) E[c uᵀ] E[c uᵀ]ᵀ to the mean step of Q, with u the coordinates of a sample in the frame of all weights.
 This term is estimated without bias from pairs of the samples of the noise.
+
+With a schedule, γ is γ ξ(t) in T of the mean and the noise and in the factor of ‖x‖² c_i c_j: in the time of the rate
+γ, dΩ = (ξ Ψ^GF + ξ² (γ/(p n_b)) Ψ^Var) dt + ξ √T σ dB for Q, with γ ξ in σ.
 """
 
 import math
@@ -48,7 +51,7 @@ class Sde(LaneDynamics):
     name = "sde"
     label = "SDE"
     uses_drifts = True
-    reads = LaneDynamics.reads | {"batch_size"}
+    reads = LaneDynamics.reads | {"batch_size", "schedule"}
     Options = SdeOptions
     options: SdeOptions
 

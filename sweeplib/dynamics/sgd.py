@@ -21,6 +21,7 @@ from sweeplib.dynamics.replicas import Replicas
 from sweeplib.dynamics.step_dynamics import StepDynamics
 from sweeplib.kernels.batches import batch_steps
 from sweeplib.kernels.labels import labels
+from sweeplib.kernels.schedules import rates
 from sweeplib.kernels.training_set import Means, TrainingSet, draw_samples, training_means, training_steps
 from sweeplib.kernels.weights import BLOCK, DIVERGED, Exits, Replica, sgd_steps
 from sweeplib.numerics.compiled import specialised
@@ -54,13 +55,13 @@ class Sgd(StepDynamics):
     label = "SGD"
     replicas_at_once = 8
     view = TrainingView
-    reads = StepDynamics.reads | {"batch_size", "repeats", "samples", "sampling"}
+    reads = StepDynamics.reads | {"batch_size", "repeats", "samples", "sampling", "schedule"}
     Options = SgdOptions
     options: SgdOptions
 
     def __init__(self, replicas: Replicas, options: SgdOptions) -> None:
         super().__init__(replicas, options)
-        self._called = self.functions()
+        self._called, self._rates = self.functions(), rates(replicas.schedule, self.stride)
         starts = (replicas.weights(i) for i in range(len(replicas)))
         self._weights = [(W.astype(options.weights), W_star.copy()) for W, W_star in starts]
         self._training_sets: dict[int, TrainingSet] = {}
@@ -85,13 +86,14 @@ class Sgd(StepDynamics):
         blocks = max(1, int(WORK_A_ROUND / (block * batch_size * repeats * replica.W.size)))
         count = min(until - step, block * blocks)
         exits = Exits(self.targets[i], self.exits[i], given.stop_at_exit, *self._carried(i))
+        called = replica, self._rates, self._called, exits
         if given.samples[i]:
-            batches, data = (batch_size, repeats), self._training_set(i)
-            taken, fate = specialised(training_steps)(count, step, *batches, replica, self._called, exits, data)
+            data = self._training_set(i)
+            taken, fate = specialised(training_steps)(count, step, batch_size, repeats, *called, data)
         elif batch_size == repeats == 1:
-            taken, fate = specialised(sgd_steps)(count, step, replica, self._called, exits)
+            taken, fate = specialised(sgd_steps)(count, step, *called)
         else:
-            taken, fate = specialised(batch_steps)(count, step, batch_size, repeats, replica, self._called, exits)
+            taken, fate = specialised(batch_steps)(count, step, batch_size, repeats, *called)
         self.step[i] += taken
         if fate == DIVERGED:
             self.failed[i] = self.step[i]

@@ -34,7 +34,7 @@ class SgdChain(LaneDynamics):
 
     name = "sgd_chain"
     label = "SGD (overlap chain)"
-    reads = LaneDynamics.reads | {"batch_size", "repeats"}
+    reads = LaneDynamics.reads | {"batch_size", "repeats", "schedule"}
 
     def __init__(self, replicas: Replicas, options: NumericalOptions) -> None:
         super().__init__(replicas, options)

@@ -5,6 +5,7 @@ import math
 import numpy as np
 
 from sweeplib.kernels.lanes import OVERFLOW, allocating, loops
+from sweeplib.kernels.schedules import step_time
 from sweeplib.kernels.weights import (
     BLOCK,
     DIVERGED,
@@ -19,16 +20,18 @@ from sweeplib.kernels.weights import (
 )
 
 
-def batch_steps(count, step, batch_size, repeats, replica, functions, exits):  # type: ignore[no-untyped-def]
+def batch_steps(count, step, batch_size, repeats, replica, rates, functions, exits):  # type: ignore[no-untyped-def]
     """Take up to `count` rounds from number `step` on; return their number and the fate of the run.
 
     A round is `repeats` steps with one batch, whose samples are drawn again for each of them. Sample s of round ν is
     sample ν n_b + s of the stream: with n_b = 1 the samples are those of `sgd_steps`.
     """
     room, moves, layer_moves = room_of(replica), np.empty(replica.W.shape), np.empty(len(replica.a))
+    clock = np.empty((2, 1))
     for taken in range(count):
+        T, first = step_time(step + taken, replica.T, rates, clock), (step + taken) * batch_size
         for _ in range(repeats):
-            if not take_step((step + taken) * batch_size, batch_size, replica, functions, moves, layer_moves, room):
+            if not take_step(first, batch_size, T, replica, functions, moves, layer_moves, room):
                 return taken, DIVERGED
         if is_waiting(exits):
             fill_overlaps(replica.W, replica.W_star, exits.Q, exits.M)
@@ -38,8 +41,8 @@ def batch_steps(count, step, batch_size, repeats, replica, functions, exits):  #
 
 
 @loops
-def take_step(first, batch_size, replica, functions, moves, layer_moves, room):  # type: ignore[no-untyped-def]
-    """Take a step with the samples from number `first` on; return False if it diverged."""
+def take_step(first, batch_size, T, replica, functions, moves, layer_moves, room):  # type: ignore[no-untyped-def]
+    """Take a step at the rate of T with the samples from number `first` on; return False if it diverged."""
     p, d = replica.W.shape
     share, root = 1.0 / batch_size, 1.0 / math.sqrt(d)
     moves[:], layer_moves[:] = 0.0, 0.0
@@ -52,9 +55,9 @@ def take_step(first, batch_size, replica, functions, moves, layer_moves, room): 
             E = displacement(replica.a, room.label[s], functions, room)
             if not abs(E) < OVERFLOW:
                 return False
-            fill_moves(replica, share * E, replica.T, functions, room)
+            fill_moves(replica, share * E, T, functions, room)
             for i in range(p):
-                layer_moves[i] += share * E * replica.epsilon * replica.T * room.value[i]
+                layer_moves[i] += share * E * replica.epsilon * T * room.value[i]
                 for j in range(d):
                     moves[i, j] += room.c[i] / root * room.normals[0, s, j]
     for i in range(p):

@@ -119,6 +119,33 @@ class Group(NamedTuple):
     target: Array
 
 
+class Rates(NamedTuple):
+    """The schedule of a run.
+
+    given : whether there is one.
+    rates : address of ξ, (t (n,), out (n,)).
+    stride : number of SGD steps of a step of the dynamics.
+    """
+
+    given: bool
+    rates: Any
+    stride: float
+
+
+class Clock(NamedTuple):
+    """The rates of a group: T and γ/(p n_b) of the present step, among its constants, and those of ξ = 1 (lanes,).
+
+    times, factors (lanes,) : the middle of the step, and ξ there.
+    """
+
+    T: Array
+    noise: Array
+    base_T: Array
+    base_noise: Array
+    times: Array
+    factors: Array
+
+
 class Network(NamedTuple):
     """The overlaps and second layers of a group, as arguments of the risk, and an array for the risk (lanes,).
 
@@ -238,6 +265,24 @@ def begin(order, first, progress, lanes):  # type: ignore[no-untyped-def]
     return stream
 
 
+@allocating
+def clock_of(constants):  # type: ignore[no-untyped-def]
+    """The rates of a group; it changes T and γ/(p n_b) of the constants."""
+    T, noise = constants.T, constants.noise
+    return Clock(T, noise, T.copy(), noise.copy(), np.empty_like(T), np.empty_like(T))
+
+
+@kernel
+def set_rates(rates, step, clock):  # type: ignore[no-untyped-def]
+    """Set T and γ/(p n_b) to those in the middle of the step of each lane."""
+    for lane in range(clock.T.shape[0]):
+        clock.times[lane] = (np.float64(step[lane]) + 0.5) * rates.stride * clock.base_T[lane]
+    rates.rates(clock.times, clock.factors)
+    for lane in range(clock.T.shape[0]):
+        clock.T[lane] = clock.factors[lane] * clock.base_T[lane]
+        clock.noise[lane] = clock.factors[lane] * clock.base_noise[lane]
+
+
 @kernel
 def steps_to_take(order, first, progress, most):  # type: ignore[no-untyped-def]
     """The number of steps that all lanes of the next group can take."""
@@ -324,13 +369,15 @@ def _unbound(*arguments):  # type: ignore[no-untyped-def]
 work_space = prepare = take_step = fill_network = steps = _unbound
 
 
-def take_steps(count, settings, functions, stream, work, group):  # type: ignore[no-untyped-def]
+def take_steps(count, settings, functions, rates, clock, stream, work, group):  # type: ignore[no-untyped-def]
     """Take `count` steps with all lanes of a group, and record exits and divergences."""
     network, broken, target, progress = work.network, group.broken, group.target, group.progress
     order, first = group.order, group.first
     network.waiting[0] = next_targets(order, first, progress, target)
     prepare(settings, functions, work, broken)
     for _ in range(count):
+        if rates.given:
+            set_rates(rates, stream.step, clock)
         take_step(settings, functions, stream, work, broken)
         if any_of(broken):
             note_divergences(order, first, broken, stream.step, progress.failed)
@@ -344,7 +391,7 @@ def take_steps(count, settings, functions, stream, work, group):  # type: ignore
             fill_slack(network.risk, target, network.slack)
 
 
-def lanes_round(order, chunk, settings, functions, state, constants, progress):  # type: ignore[no-untyped-def]
+def lanes_round(order, chunk, settings, functions, rates, state, constants, progress):  # type: ignore[no-untyped-def]
     """Take up to `chunk` steps, not beyond `until`, with each replica in `order`; state and progress change in place.
 
     `state` and `constants` are blocks (rows, n). `round_of` binds these functions of a dynamics:
@@ -361,12 +408,14 @@ def lanes_round(order, chunk, settings, functions, state, constants, progress): 
         gather(state, order, first, own)
         gather(constants, order, first, given)
         work = work_space(settings, own.reshape(own.size), given.reshape(given.size))
+        clock = clock_of(constants_of(given.reshape(given.size), settings.k))
         work.network.slack[:] = 0.0
         stream, broken = begin(order, first, progress, lanes), np.zeros(lanes, np.bool_)
         for lane in range(lanes):
             broken[lane] = first + lane >= order.shape[0]
         group = Group(order, first, progress, broken, np.empty(lanes))
-        steps(steps_to_take(order, first, progress, chunk), settings, functions, stream, work, group)
+        count = steps_to_take(order, first, progress, chunk)
+        steps(count, settings, functions, rates, clock, stream, work, group)
         scatter(own, order, first, state)
         for lane in range(min(lanes, order.shape[0] - first)):
             progress.taken[order[first + lane]] = stream.step[lane]

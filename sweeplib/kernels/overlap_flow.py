@@ -1,7 +1,7 @@
 """The right-hand side of the overlaps' ODE on a flat state, compiled.
 
 The state is the upper triangle of Q row by row, then M, then a where the second layer is trained; for spherical
-students the triangle is strict, because Q_ii = 1.
+students the triangle is strict, because Q_ii = 1. With a schedule the last variable is the time.
 """
 
 from functools import cache
@@ -11,6 +11,7 @@ import numba
 import numpy as np
 from numpy.typing import NDArray
 
+from sweeplib.kernels.schedules import rates
 from sweeplib.maths.expectations import expectations
 from sweeplib.maths.expectations.addresses import drifts_address, risk_address
 from sweeplib.maths.expectations.system import Drifts, Pair, System, empty_drifts
@@ -24,7 +25,8 @@ class Systems(NamedTuple):
     """The constants of n systems.
 
     They are: the factor `noise` (n,) of Ψ^Var, γ/p in the Saad-Solla ODE; Δ (n,), ε (n,), P (n, k, k); the second
-    layers a (n, p) at the start, and a* (n, k); the `pair` of the rules for drifts and risk, and their addresses.
+    layers a (n, p) at the start, and a* (n, k); the `pair` of the rules for drifts and risk, and their addresses;
+    whether the learning rate has a schedule, the address of ξ, and the last times (n,) at which it is needed.
     """
 
     spherical: bool
@@ -38,21 +40,25 @@ class Systems(NamedTuple):
     pair: Pair
     drifts: Any
     risk: Any
+    scheduled: bool
+    rates: Any
+    end: Array
 
 
 class Work(NamedTuple):
-    """Work arrays of one system: Q (p, p), M (p, k), a (p,), their drifts, and a risk (1,)."""
+    """Work arrays of one system: Q (p, p), M (p, k), a (p,), their drifts, a risk (1,), a time and ξ there (2, 1)."""
 
     Q: Array
     M: Array
     a: Array
     drifts: Drifts
     risk: Array
+    clock: Array
 
 
 def work_space(p: int, k: int) -> Work:
     """Work arrays for systems of this shape."""
-    return Work(np.empty((p, p)), np.empty((p, k)), np.empty(p), empty_drifts(p, k), np.empty(1))
+    return Work(np.empty((p, p)), np.empty((p, k)), np.empty(p), empty_drifts(p, k), np.empty(1), np.empty((2, 1)))
 
 
 def _unbound(*_: Any) -> None:
@@ -68,7 +74,7 @@ def pointers() -> tuple[Any, Any]:
     one, rule = np.ones(1), expectations("square")
     layers = np.ones((1, 1, 1)), np.ones((1, 1)), np.ones((1, 1))
     addresses = drifts_address(rule.drifts), risk_address(rule.risk)
-    systems = Systems(False, False, one, one, one, *layers, rule.pair, *addresses)
+    systems = Systems(False, False, one, one, one, *layers, rule.pair, *addresses, *rates(None)[:2], one)
     given = numba.types.int64, numba.typeof(one), numba.typeof(systems), numba.typeof(work_space(1, 1))
     slope = pointer(fill_slope, numba.void(*given, numba.typeof(one)), unpacked=unpack)
     return slope, pointer(state_risk, numba.float64(*given), unpacked=unpack)
@@ -93,31 +99,37 @@ def unpack(state: Array, spherical: bool, trained: bool, Q: Array, M: Array, a: 
             a[i] = state[at + i]
 
 
-def pack(Q: Array, M: Array, a: Array, spherical: bool, trained: bool) -> Array:
-    """The flat states (n, size) of n systems; rows of spherical students are normalised first."""
+def pack(Q: Array, M: Array, a: Array, spherical: bool, trained: bool, scheduled: bool = False) -> Array:
+    """The flat states (n, size) of n systems at time zero; rows of spherical students are normalised first."""
     if spherical:
         Q, M = on_sphere(Q, M)
     rows, columns = np.triu_indices(Q.shape[1], 1 if spherical else 0)
     parts = [Q[:, rows, columns], M.reshape(len(M), -1), *([a] if trained else [])]
+    parts += [np.zeros((len(M), 1))] if scheduled else []
     return np.concatenate(parts, axis=1)
 
 
 def fill_slope(i: int, state: Array, systems: Systems, work: Work, slope: Array) -> None:
     """The time derivative: Ṁ = Ψ^M, Q̇ = Ψ^GF + (γ/p) Ψ^Var (arXiv 2302.05882, eq. 7), ȧ = ε Ψ^a.
 
+    With a schedule all of Ṁ, Q̇, ȧ have the factor ξ(t), and so has γ/p. Past the last time, ξ is that of the last time.
     For Φ = Q̇, spherical students have Ṁ_ir −= M_ir Φ_ii/2 and Q̇_ij −= Q_ij (Φ_ii + Φ_jj)/2.
     """
-    Q, M, a, drifts, _ = work
+    Q, M, a, drifts, _, clock = work
     spherical, trained = systems.spherical, systems.trained
     p, k = M.shape
     for j in range(p):
         a[j] = systems.a[i, j]
     unpacked(state, spherical, trained, Q, M, a)
     systems.drifts(System(Q, M, systems.P[i], a, systems.a_star[i], systems.Delta[i], 1.0, systems.pair), drifts)
-    flow = drifts.GF
+    flow, rate = drifts.GF, 1.0
+    if systems.scheduled:
+        clock[0, 0] = min(state[state.shape[0] - 1], systems.end[i])
+        systems.rates(clock[0], clock[1])
+        rate = clock[1, 0]
     for j in range(p):
         for l in range(p):  # noqa: E741
-            flow[j, l] += systems.noise[i] * drifts.Var[j, l]
+            flow[j, l] += rate * systems.noise[i] * drifts.Var[j, l]
     first, pull = (1, 0.5) if spherical else (0, 0.0)
     at = 0
     for j in range(p):
@@ -131,11 +143,15 @@ def fill_slope(i: int, state: Array, systems: Systems, work: Work, slope: Array)
     if trained:
         for j in range(p):
             slope[at + j] = systems.epsilon[i] * drifts.a[j]
+    if systems.scheduled:
+        for v in range(slope.shape[0]):
+            slope[v] *= rate
+        slope[slope.shape[0] - 1] = 1.0
 
 
 def state_risk(i: int, state: Array, systems: Systems, work: Work) -> float:
     """The population risk of the state."""
-    Q, M, a, _, risk = work
+    Q, M, a, _, risk, _ = work
     p, k = M.shape
     for j in range(p):
         a[j] = systems.a[i, j]

@@ -29,6 +29,10 @@ LEAST_SQUARE = 0.25
 """The least Q_ii by which a projection divides; a step of the SDE, unlike one of SGD, can make Q_ii negative."""
 
 
+LEAST_TIME = 1e-300
+"""In place of T = 0, the time of a step at the rate zero of a schedule."""
+
+
 class Settings(NamedTuple):
     """The settings of a run of the SDE.
 
@@ -170,12 +174,12 @@ def project_drifts(system, T, drifts, step, inverse):  # type: ignore[no-untyped
         for r in range(k):
             for lane in range(lanes):
                 mean = (M[i, r, lane] + T[lane] * drift_M[i, r, lane]) * inverse[i, lane]
-                drift_M[i, r, lane] = (mean - M[i, r, lane]) / T[lane]
+                drift_M[i, r, lane] = (mean - M[i, r, lane]) / max(T[lane], LEAST_TIME)
                 step_M[i, r, lane] *= inverse[i, lane]
         for j in range(i + 1):
             for lane in range(lanes):
                 mean = (Q[i, j, lane] + T[lane] * drift_Q[i, j, lane]) * inverse[i, lane] * inverse[j, lane]
-                drift_Q[i, j, lane] = (mean - Q[i, j, lane]) / T[lane]
+                drift_Q[i, j, lane] = (mean - Q[i, j, lane]) / max(T[lane], LEAST_TIME)
                 step_Q[i, j, lane] *= inverse[i, lane] * inverse[j, lane]
         for lane in range(lanes):
             drift_Q[i, i, lane] = 0.0

@@ -12,6 +12,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from sweeplib.kernels.lanes import OVERFLOW, Array
+from sweeplib.kernels.schedules import step_time
 from sweeplib.kernels.weights import DIVERGED, GOING, MULTIPLE, STOPPED, inner_product, is_waiting, note_exits, products
 from sweeplib.numerics.random import fill_normals, random_words, whole_number
 
@@ -251,14 +252,14 @@ def chunk_of(replica, n):  # type: ignore[no-untyped-def]
 
 
 @_kernel
-def move(batch, replica, functions, data, chunk, moves, layer_moves):  # type: ignore[no-untyped-def]
-    """Take a step with the samples of these numbers; return whether all their E are finite, else nothing moves.
+def move(batch, T, replica, functions, data, chunk, moves, layer_moves):  # type: ignore[no-untyped-def]
+    """Take a step at the rate of T with these samples; return whether all their E are finite, else nothing moves.
 
     A few samples are added to W itself; more are first added up in `moves` (p, d), so that a step rounds a weight once.
     """
     W, a, size, most = replica.W, replica.a, len(batch), len(chunk.E)
     p, d = W.shape
-    scale, layer_scale = math.sqrt(d) * replica.T / size, replica.epsilon * replica.T / size
+    scale, layer_scale = math.sqrt(d) * T / size, replica.epsilon * T / size
     few = size <= min(FOUR, most)
     layer_moves[:] = 0.0
     if not few:
@@ -283,18 +284,19 @@ def move(batch, replica, functions, data, chunk, moves, layer_moves):  # type: i
     return True
 
 
-def training_steps(count, step, batch_size, repeats, replica, functions, exits, data):  # type: ignore[no-untyped-def]
+def training_steps(count, step, batch_size, repeats, replica, rates, functions, exits, data):  # type: ignore[no-untyped-def]
     """Take up to `count` rounds from number `step` on; return their number and the fate of the run.
 
     A round is `repeats` steps with one batch. W, a, the exits and the order of the training set change in place.
     """
     p, d = replica.W.shape
     chunk, batch = chunk_of(replica, batch_size), np.empty(batch_size, np.int64)
-    moves, layer_moves = np.empty((p, d)), np.empty(p)
+    moves, layer_moves, clock = np.empty((p, d)), np.empty(p), np.empty((2, 1))
     for taken in range(count):
+        T = step_time(step + taken, replica.T, rates, clock)
         size = choose(step + taken, batch_size, replica.seed, data, batch)
         for _ in range(repeats):
-            if not move(batch[:size], replica, functions, data, chunk, moves, layer_moves):
+            if not move(batch[:size], T, replica, functions, data, chunk, moves, layer_moves):
                 return taken, DIVERGED
             if replica.spherical:
                 project(replica.W)

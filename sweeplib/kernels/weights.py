@@ -8,6 +8,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from sweeplib.kernels.lanes import OVERFLOW, Array
+from sweeplib.kernels.schedules import step_time
 from sweeplib.numerics.random import fill_normals
 
 BLOCK = 4
@@ -293,8 +294,8 @@ def shrink_rows(square, room):  # type: ignore[no-untyped-def]
 
 
 @_kernel
-def take_step(s, samples, step, replica, functions, exits, room):  # type: ignore[no-untyped-def]
-    """Take step s of a block, number `step` of the run; return the fate of the run."""
+def take_step(s, samples, step, T, replica, functions, exits, room):  # type: ignore[no-untyped-def]
+    """Take step s of a block, number `step` of the run, at the rate of T; return the fate of the run."""
     x, lam, factors, norm = room.normals[samples][s], room.lam, room.factors, room.norm
     p, d = replica.W.shape
     root = 1.0 / math.sqrt(d)
@@ -308,10 +309,10 @@ def take_step(s, samples, step, replica, functions, exits, room):  # type: ignor
         return DIVERGED
     waiting = is_waiting(exits)
     square = inner_product(x[:d], x[:d]) if replica.spherical or waiting else 0.0
-    fill_moves(replica, E, replica.T, functions, room)
+    fill_moves(replica, E, T, functions, room)
     for i in range(p):
         factors[s, i] = room.c[i] / (norm[i] * root)
-    train_second_layer(replica, E, replica.T, room)
+    train_second_layer(replica, E, T, room)
     if replica.spherical:
         shrink_rows(square, room)
     if waiting:
@@ -339,7 +340,7 @@ def finish(replica, before, room):  # type: ignore[no-untyped-def]
             W[i, j] *= room.norm[i]
 
 
-def sgd_steps(count, step, replica, functions, exits):  # type: ignore[no-untyped-def]
+def sgd_steps(count, step, replica, rates, functions, exits):  # type: ignore[no-untyped-def]
     """Take up to `count` steps from number `step` on; return their number and the fate of the run.
 
     W, a, Q, M and the exits change in place. Steps are taken in blocks. W and W* are multiplied with the samples of all
@@ -348,7 +349,7 @@ def sgd_steps(count, step, replica, functions, exits):  # type: ignore[no-untype
     read and written once per block. Projection is deferred too: `norm` holds a row's factor, which is applied at the
     end.
     """
-    room = room_of(replica)
+    room, clock = room_of(replica), np.empty((2, 1))
     if replica.spherical:
         fill_squared_norms(replica.W, room.squared_norm)
     taken, fate, samples = 0, GOING, 0
@@ -356,7 +357,8 @@ def sgd_steps(count, step, replica, functions, exits):  # type: ignore[no-untype
         fresh = min(BLOCK, count - taken)
         draw_block(fresh, step + taken, replica, functions, samples, room)
         for s in range(fresh):
-            fate = take_step(s, samples, step + taken, replica, functions, exits, room)
+            T = step_time(step + taken, replica.T, rates, clock)
+            fate = take_step(s, samples, step + taken, T, replica, functions, exits, room)
             if fate != DIVERGED:
                 taken += 1
             if fate != GOING:

@@ -12,6 +12,7 @@ from pydantic.dataclasses import dataclass
 
 from sweeplib.errors import InputError
 from sweeplib.maths.activations.named import canonical_name
+from sweeplib.maths.formulas import canonical_schedule
 from sweeplib.problem.starts import STARTS
 from sweeplib.problem.targets import canonical_target
 from sweeplib.problem.targets import target as target_of
@@ -21,6 +22,8 @@ from sweeplib.validation import refusal
 
 PositiveFloat = Annotated[float, Field(gt=0, allow_inf_nan=False)]
 Width = Annotated[int, Field(ge=1, lt=2**63)]
+CONSTANT_RATE = "1"
+"""The schedule that is none."""
 SecondLayer = Annotated[float, Field(allow_inf_nan=False)] | tuple[Annotated[float, Field(allow_inf_nan=False)], ...]
 
 
@@ -47,6 +50,7 @@ class _Fields:
     sampling: Literal["random", "epochs"] = "random"
     second_layer_samples: Annotated[int, Field(ge=1, le=10**8)] | None = None
     ridge: Annotated[float, Field(ge=0, allow_inf_nan=False)] = 0.0
+    schedule: str | None = None
 
 
 class Problem(_Fields):
@@ -86,6 +90,9 @@ class Problem(_Fields):
     second_layer_samples : number m of fresh samples, labels with noise, for the ridge regression of `refitted_risk`; by
         default infinitely many. Only observables read it, and `ridge`.
     ridge : λ ≥ 0 of this regression: (λ/2p) Σ a_i² is added to half the mean squared error.
+    schedule : the factor ξ(t) ≥ 0 of the learning rate, γ(t) = γ ξ(t), a formula of t with + - * / **, exp, log, sqrt,
+        min and max, such as `1/(1 + t)` or `min(1, t/5)`; t is the ODE time ν γ/(pd), at the rate γ itself. Steps take
+        ξ at the middle of their time. By default the rate is constant.
 
     Raises InputError, which names the field, for invalid values.
     """
@@ -169,6 +176,11 @@ class Problem(_Fields):
         return self.teacher_activation or self.activation
 
     @property
+    def rates(self) -> str | None:
+        """The schedule, None for a constant rate."""
+        return None if self.schedule == CONSTANT_RATE else self.schedule
+
+    @property
     def student_start(self) -> str:
         """The law of the student's initial weights, with the default resolved."""
         return self.start or self._default_start
@@ -201,6 +213,8 @@ class Problem(_Fields):
             del values["start"]
         if self.samples == self.batch_size:
             values.pop("sampling", None)
+        if values.get("schedule") == CONSTANT_RATE:
+            del values["schedule"]
         return values
 
     @cached_property
@@ -231,6 +245,7 @@ NAMED_FIELDS: dict[str, Callable[[str], str]] = {
     "teacher_activation": canonical_name,
     "target": canonical_target,
     "start": _registered(STARTS),
+    "schedule": canonical_schedule,
 }
 """The fields whose values are names, and functions that return the canonical spelling or raise InputError."""
 

@@ -17,6 +17,7 @@ from sweeplib.dynamics.dynamics import NumericalOptions
 from sweeplib.dynamics.step_dynamics import StepDynamics
 from sweeplib.errors import InputError
 from sweeplib.maths.activations import ACTIVATIONS, Activation, activation
+from sweeplib.maths.formulas import schedule
 from sweeplib.numerics.random import checked_seed
 from sweeplib.observables import OBSERVABLES
 from sweeplib.problem import DEFAULTS, OBSERVED_FIELDS, PROBLEM_FIELDS, STARTS, TARGETS, Problem, problem_expectations
@@ -56,7 +57,8 @@ class Case:
         """Raise InputError if the dynamics, its options or its expectations do not apply to the problem.
 
         Also if the problem sets a field that the dynamics does not read, if an observable does not support the view of
-        the dynamics or needs a field that the problem does not set, or if the number of steps is too large.
+        the dynamics or needs a field that the problem does not set, if the number of steps is too large, or if the
+        schedule is negative or not finite at a time of the run.
         """
         kind, options = DYNAMICS[self.dynamics], self.numerical_options()
         for name in self.recording.observables:
@@ -65,7 +67,10 @@ class Case:
         self._check_needs()
         kind.check(self.problem, options)
         problem_expectations(self.problem)
-        self._check_steps(kind.step_length(self.problem, options))
+        length = kind.step_length(self.problem, options)
+        self._check_steps(length)
+        if self.problem.rates is not None:
+            self._check_schedule(self.problem.rates, length)
 
     def _check_reads(self) -> None:
         """Raise InputError for a field that differs from its default and that the dynamics does not read.
@@ -113,6 +118,22 @@ class Case:
             )
             raise InputError("too many steps", key="times", value=round(steps), expected=expected)
 
+    def _check_schedule(self, text: str, length: float) -> None:
+        """Raise InputError if the schedule is negative or not finite at a time of the run.
+
+        Dynamics that take steps, of `length` SGD steps each, do not need it at time zero.
+        """
+        in_steps = issubclass(DYNAMICS[self.dynamics], StepDynamics)
+        first = 0.5 * length * self.problem.step_time() if in_steps else 0.0
+        last = max(first, self.clock * self.recording.times[-1])
+        refused = _refused_time(text, first, last)
+        if refused is None:
+            return
+        expected = "zero or more, and finite, at all times of the run"
+        if refused == 0.0 and _refused_time(later := schedule(text).at_later_times, first, last) is None:
+            expected = f"a schedule that is finite at time zero, such as `{later}`; or sgd, sgd_chain or sde"
+        raise InputError(f"no learning rate at t = {refused:.6g}", key="schedule", value=text, expected=expected)
+
     def numerical_options(self) -> NumericalOptions:
         """The dynamics' options, the given ones checked, the others at their defaults."""
         return numerical_options(self.dynamics, self.options)
@@ -121,7 +142,7 @@ class Case:
     def shape(self) -> Hashable:
         """Equal for cases that can be run in one batch."""
         problem = self.problem
-        functions = (problem.activation, problem.teacher, problem.target)
+        functions = (problem.activation, problem.teacher, problem.target, problem.rates)
         sample = (problem.batch_size, problem.repeats, problem.samples is not None)
         kind = (problem.p, problem.k, problem.spherical, problem.second_layer_rate > 0, *sample)
         sizes = DYNAMICS[self.dynamics].sizes(problem, self.numerical_options())
@@ -220,6 +241,12 @@ def _plain(function: Callable[..., Any]) -> Callable[..., Any]:
 def _series(form: Activation) -> tuple[Any, Any]:
     """The coefficients of an activation, if it has a form with closed-form expectations."""
     return form.hermite, form.error_functions
+
+
+@lru_cache(maxsize=4096)
+def _refused_time(text: str, first: float, last: float) -> float | None:
+    """The first time at which a schedule is negative or not finite, of those that are looked at."""
+    return schedule(text).first_refused(first, last)
 
 
 @lru_cache(maxsize=64)

@@ -162,6 +162,7 @@ def replicas_of(cases: Sequence[Case], initial: Initial = None) -> Replicas:
         d=np.array([case.problem.d for case in cases], dtype=np.int64),
         batch_size=problem.batch_size,
         repeats=problem.repeats,
+        schedule=problem.rates,
         samples=np.array([case.problem.samples or 0 for case in cases], dtype=np.int64),
         epochs=np.array([case.problem.sampling == "epochs" for case in cases]),
         regression=Regression(

@@ -22,6 +22,7 @@ LABELS: dict[str, tuple[str, str]] = {
     "teacher_start": ("law of the teacher's weights", ""),
     "batch_size": ("samples of a step", "n_b"),
     "repeats": ("steps that use a batch", "r"),
+    "schedule": ("schedule of the learning rate", r"\xi(t)"),
     "target_information_exponent": ("information exponent of the target", ""),
     "target_leap_exponent": ("leap exponent of the target", ""),
     "samples": ("size of the training set", "n"),

@@ -38,6 +38,7 @@ OTHERS: dict[str, object] = {
     "sampling": "epochs",
     "second_layer_samples": 30,
     "ridge": 0.5,
+    "schedule": "1/(1 + t)",
 }
 RECORDED = [("risk",), tuple(name for name in OBSERVABLES if OBSERVABLES[name].is_of(OverlapView))]
 
