@@ -32,6 +32,8 @@ DECADES = 20.0
 MOST_MARKS = 12
 """The number of points of a curve above which only every second, third, ... of them has a marker and an error bar."""
 
+MOST_TICKS = 5
+
 
 @dataclass(frozen=True)
 class Curves:
@@ -89,10 +91,10 @@ def drawn_curves(found: xr.Dataset, curves: Curves, x: str, *, guide: float | No
             _guide(panels.stacks[place][0], part[curves.observable], part[x], guide)
         if split.panel:
             panels.title(place, value_label(part[split.panel]))
-    panels.xlabel(wrapped_label(data[x]))
+    panels.xlabel(wrapped_label(data[x], 24), once=False)
     panels.ylabel(wrapped_label(data[curves.observable], 26))
     panels.note(_note(data, split))
-    _plain(axes)
+    _ticks(axes, np.unique(data[x].values))
     legend_below(panels.drawing, _entries(data, curves, shown, guide))
     return panels.drawing
 
@@ -124,8 +126,8 @@ def _curve(axes: Axes, one: xr.Dataset, curves: Curves, x: str, place: tuple[str
     every = max(1, -(-len(where) // MOST_MARKS))
     style = dynamics_look(name, shown, look(index))
     style |= {"linestyle": DASHES[dash], "linewidth": 1.0, "gid": f"{style['gid']} line-{dash}"}
-    if dash and is_stochastic(name):
-        style |= {"markerfacecolor": "white"}
+    if not is_stochastic(name) and is_stochastic(shown[0]):
+        style |= {"linestyle": "none", "gid": f"hue-{index} dynamics-{name}", "zorder": 5}
     axes.errorbar(where, height, bar, elinewidth=0.8, markevery=every, errorevery=every, **style)
 
 
@@ -149,10 +151,15 @@ def _scales(axes: Axes, data: xr.Dataset, curves: Curves, x: str) -> None:
         axes.set_yscale("log")
 
 
-def _plain(axes: Axes) -> None:
+def _ticks(axes: Axes, where: np.ndarray) -> None:
+    """Give logarithmic axes plain ticks: at the values of a horizontal axis that has few of them."""
+    from matplotlib.ticker import FixedLocator
+
     for axis in (axes.xaxis, axes.yaxis):
         if axis.get_scale() == "log":
             plain_ticks(axis, (1.0, 2.0, 5.0))
+    if axes.get_xscale() == "log" and len(where) <= MOST_TICKS and where[-1] <= 1e3 * where[0]:
+        axes.xaxis.set_major_locator(FixedLocator(where))
 
 
 def _entries(data: xr.Dataset, curves: Curves, shown: list[str], guide: float | None) -> list[list[Entry]]:

@@ -24,6 +24,7 @@ LABELS: dict[str, tuple[str, str]] = {
     "repeats": ("steps that use a batch", "r"),
     "samples": ("size of the training set", "n"),
     "sampling": ("choice of batches from the training set", ""),
+    "alpha": ("samples over the dimension", r"\alpha"),
     "gamma0": ("prefactor of the learning rate", r"\gamma_0"),
     "p0": ("prefactor of the student width", "p_0"),
     "delta": ("exponent of the learning rate", r"\delta"),
