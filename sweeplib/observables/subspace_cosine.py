@@ -11,12 +11,15 @@ from sweeplib.views import OverlapView
 ROUNDING = 1e-9
 """Eigenvalues of Q below this fraction of the largest count as zero: students that agree span one direction."""
 
+SMALLEST = 1e-300
+"""Eigenvalues below this have no finite inverse."""
+
 
 def of_units(now: OverlapView) -> Array:
     """The cosines (n, k); NaN for overlaps that are not finite."""
     finite = np.isfinite(now.Q).all(axis=(1, 2)) & np.isfinite(now.M).all(axis=(1, 2))
     values, vectors = np.linalg.eigh(np.where(finite[:, None, None], now.Q, 0.0))
-    floor = ROUNDING * np.maximum(values[:, -1:], np.finfo(float).tiny)
+    floor = np.maximum(ROUNDING * values[:, -1:], SMALLEST)
     inverse = np.where(values > floor, 1.0 / np.maximum(values, floor), 0.0)
     along = np.einsum("nij,nir->njr", vectors, np.where(finite[:, None, None], now.M, np.nan))
     squares = np.einsum("nj,njr->nr", inverse, along**2) / np.einsum("nrr->nr", now.P)
