@@ -43,7 +43,7 @@ def batch_tradeoff(
     confidence: Confidence = 0.95,
     resamples: Resamples = 2000,
     random_seed: RandomSeed = 0,
-    until: Positive = np.inf,
+    largest_batch: Positive = np.inf,
     max_censored: Part = 0.02,
     max_lost: LostPart = MOST_LOST,
 ) -> xr.Dataset:
@@ -52,7 +52,7 @@ def batch_tradeoff(
     steps, steps_error: mean exit steps ν and its standard error. samples, samples_error: the same of ν n_b/r, the
     number of fresh samples, where each batch is used r times. NaN where more than `max_censored` of the runs did not
     exit before their end or time limit (seeds_censored), or more than `max_lost` failed or were killed (seeds_lost).
-    exponent (_low, _high): x of ν ∝ n_b^x over the batch sizes up to `until`, weighted least squares of logarithms.
+    exponent (_low, _high): x of ν ∝ n_b^x for batches up to `largest_batch`, weighted least squares of logarithms.
     That of the samples is x + 1. The interval is from a bootstrap over the seeds, wider by √(χ²/n) and Student's t
     where the points scatter more than their errors (`fits`; reduced_chi2 is χ²/n). prefactor: ν at n_b = 1 of the fit.
     NaN for fewer than two batch sizes with two exits.
@@ -66,7 +66,7 @@ def batch_tradeoff(
     draws, generator = resampled_counts(ds.sizes["seed"], resamples, random_seed), np.random.default_rng(random_seed)
 
     def cell_slope(cell: Array, sizes: Array) -> Slope:
-        return slope_of(cell[:, sizes <= until], sizes[sizes <= until], draws, generator, confidence)
+        return slope_of(cell[:, sizes <= largest_batch], sizes[sizes <= largest_batch], draws, generator, confidence)
 
     parts = xr.apply_ufunc(
         cell_slope, steps, ds["batch_size"].astype(float), input_core_dims=[["seed", "batch_size"], ["batch_size"]],
@@ -78,7 +78,7 @@ def batch_tradeoff(
     found["seeds_censored"] = labelled(sample.censored().sum("seed"), "runs used that did not exit")
     found["seeds_lost"] = labelled(with_status(ds, "failed", "killed").sum("seed"), "runs failed or killed")
     exponent = information_exponents(ds)
-    attrs = {"confidence": confidence, "until": until, "max_lost": max_lost}
+    attrs = {"confidence": confidence, "largest_batch": largest_batch, "max_lost": max_lost}
     return xr.Dataset(found).assign_coords(information_exponent=exponent).assign_attrs(attrs)
 
 

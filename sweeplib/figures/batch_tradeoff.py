@@ -53,7 +53,7 @@ def batch_tradeoff(
             for axes, level in zip(panels.stacks[place], LEVELS, strict=True):
                 _points(axes, one, level, shown, index)
                 if shown:
-                    _fit(axes, one.sel(dynamics=shown[0]), level, index, found.attrs["until"])
+                    _fit(axes, one.sel(dynamics=shown[0]), level, index, found.attrs["largest_batch"])
         if split.panel:
             panels.title(place, value_label(part[split.panel]))
     for axes in panels.stacks[0]:
@@ -74,11 +74,12 @@ def _arranged(_: xr.Dataset | Outline, analyses: Mapping[str, xr.Dataset | Outli
 def _points(axes: Axes, one: xr.Dataset, level: str, shown: list[str], index: int) -> None:
     for name in shown:
         run, style = one.sel(dynamics=name), dynamics_look(name, shown, look(index)) | {"linestyle": "none"}
-        axes.errorbar(run["batch_size"], run[level], run[f"{level}_error"], elinewidth=0.8, **style)
+        heights, errors = (run[part].values for part in (level, f"{level}_error"))
+        axes.errorbar(run["batch_size"].values, heights, np.nan_to_num(errors), elinewidth=0.8, **style)
 
 
-def _fit(axes: Axes, one: xr.Dataset, level: str, index: int, until: float) -> None:
-    sizes = one["batch_size"].values[(one["steps"].notnull() & (one["batch_size"] <= until)).values].astype(float)
+def _fit(axes: Axes, one: xr.Dataset, level: str, index: int, largest: float) -> None:
+    sizes = one["batch_size"].values[(one["steps"].notnull() & (one["batch_size"] <= largest)).values].astype(float)
     if not len(sizes) or not np.isfinite(one["exponent"].item()):
         return
     repeats = float(one["repeats"]) if "repeats" in one.coords else 1.0

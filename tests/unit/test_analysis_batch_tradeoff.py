@@ -38,9 +38,9 @@ def test_samples_that_are_used_again_count_once():
 def test_the_fit_can_end_before_a_bend():
     ds = giant_steps_dataset(seeds=64)
     bent = ds.assign(exit_steps=ds.exit_steps.clip(min=500.0).assign_attrs(ds.exit_steps.attrs))
-    np.testing.assert_allclose(analysis(bent, until=10.0, resamples=100).exponent, -1.0, atol=0.05)
+    np.testing.assert_allclose(analysis(bent, largest_batch=10.0, resamples=100).exponent, -1.0, atol=0.05)
     assert (analysis(bent, resamples=100).exponent > -0.6).all()
-    assert analysis(bent, until=1.0, resamples=20).exponent.isnull().all()
+    assert analysis(bent, largest_batch=1.0, resamples=20).exponent.isnull().all()
 
 
 def test_intervals_cover():
