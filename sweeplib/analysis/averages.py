@@ -70,7 +70,7 @@ def numbered(values: xr.DataArray) -> xr.DataArray:
 def steps_at_times(ds: xr.Dataset) -> xr.DataArray:
     """Return the number of steps until each recorded time."""
     steps = ds["time"] * field(ds, "clock", 1.0) / step_time(ds)
-    return labelled(np.rint(steps), "steps", r"\nu")
+    return labelled(steps.round(), "steps", r"\nu")
 
 
 def _outline(ds: Outline, **_: Any) -> Outline:

@@ -78,8 +78,8 @@ def learning_steps(ds: xr.Dataset, threshold: float, max_lost: float) -> Passage
     used = known.any("time") & with_status(ds, "ok", "timeout", "diverged") & ~refused
     end = steps.where(known).max("time").where(~diverged, np.inf)
     order = [dim for dim in cosine.dims if dim != "time"]
-    parts = [part.transpose(*order) for part in (first, end, used, first.notnull() & used)]
-    return Passages(*parts, refused=refused)
+    first, end, used = (part.transpose(*order) for part in (first, end, used))
+    return Passages(first, end, used, first.notnull() & used, refused)
 
 
 def _outline(ds: Outline, **_: Any) -> Outline:

@@ -28,6 +28,8 @@ CAPTION = (
     "over the batch sizes of the fit. Points with too many runs without an exit are left out."
 )
 LEVELS = ("steps", "samples")
+NARROW = 0.05
+"""The width of an interval below which a slope is written with three digits."""
 
 
 def batch_tradeoff(
@@ -59,8 +61,8 @@ def batch_tradeoff(
     for axes in panels.stacks[0]:
         plain_ticks(axes.yaxis, (1.0, 2.0, 5.0))
     panels.xlabel(axis_label(data["batch_size"]))
-    for level, name in enumerate(LEVELS):
-        panels.ylabel(wrapped_label(data[name], 22), level=level)
+    for number, name in enumerate(LEVELS):
+        panels.ylabel(wrapped_label(data[name], 22), level=number)
     panels.note(split.title(data))
     kinds = dynamics_entries(shown) if len(shown) > 1 else []
     legend_below(panels.drawing, [_hues(data, split, shown), kinds])
@@ -105,7 +107,8 @@ def _slope(one: xr.Dataset) -> str:
     exponent, low, high = (one[name].item() for name in ("exponent", "exponent_low", "exponent_high"))
     if not np.isfinite(exponent):
         return ""
-    return f"slope {exponent:.2f} [{low:.2f}, {high:.2f}]".replace("-", MINUS)
+    digits = 2 if high - low > NARROW else 3
+    return f"slope {exponent:.{digits}f} [{low:.{digits}f}, {high:.{digits}f}]".replace("-", MINUS)
 
 
 FIGURES.register(

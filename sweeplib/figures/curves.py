@@ -90,7 +90,7 @@ def drawn_curves(found: xr.Dataset, curves: Curves, x: str, *, guide: float | No
         if guide is not None:
             _guide(panels.stacks[place][0], part[curves.observable], part[x], guide)
         if split.panel:
-            panels.title(place, value_label(part[split.panel]))
+            panels.title(place, _title(part, split.panel))
     panels.xlabel(wrapped_label(data[x], 24), once=False)
     panels.ylabel(wrapped_label(data[curves.observable], 26))
     panels.note(_note(data, split))
@@ -107,11 +107,20 @@ def measured_dynamics(data: xr.Dataset, name: str) -> list[str]:
 
 def _note(data: xr.Dataset, split: Facets) -> str:
     """Return the values along the axes that are not drawn; a time as its number of steps, if that is one number."""
-    steps = np.unique(data["steps"].values)
-    if "time" not in split.titled or len(steps) > 1:
+    if "time" not in split.titled or not (steps := _steps(data)):
         return split.title(data)
     others = replace(split, titled=tuple(dim for dim in split.titled if dim != "time")).title(data)
-    return f"after {number(steps.item())} steps {others}".strip()
+    return f"{steps} {others}".strip()
+
+
+def _title(part: xr.Dataset, panel: str) -> str:
+    return (panel == "time" and _steps(part)) or value_label(part[panel])
+
+
+def _steps(data: xr.Dataset) -> str:
+    """Return 'after 3 steps' for data at one time, "" if its number of steps varies."""
+    steps = np.unique(data["steps"].values)
+    return f"after {number(steps[0])} step{'s' * bool(steps[0] != 1)}" if len(steps) == 1 else ""
 
 
 def _curve(axes: Axes, one: xr.Dataset, curves: Curves, x: str, place: tuple[str, list[str], int, int]) -> None:
@@ -159,7 +168,7 @@ def _ticks(axes: Axes, where: np.ndarray) -> None:
         if axis.get_scale() == "log":
             plain_ticks(axis, (1.0, 2.0, 5.0))
     if axes.get_xscale() == "log" and len(where) <= MOST_TICKS and where[-1] <= 1e3 * where[0]:
-        axes.xaxis.set_major_locator(FixedLocator(where))
+        axes.xaxis.set_major_locator(FixedLocator(where.tolist()))
 
 
 def _entries(data: xr.Dataset, curves: Curves, shown: list[str], guide: float | None) -> list[list[Entry]]:

@@ -41,8 +41,9 @@ def observable_scan(
     Times are those of `where`, otherwise the last. Other axes that are not selected or drawn are fixed at their middle
     value.
     """
-    options = {"where": where, "panel": panel, "hue": hue, "line": line, "observable": observable, "guide": guide}
-    along, curves = _arranged(ds, analyses, x=x, **options)
+    along, curves = _arranged(
+        ds, analyses, x=x, where=where, panel=panel, hue=hue, line=line, observable=observable, guide=guide
+    )
     return drawn_curves(analyses["averages"], curves, along, guide=guide)
 
 

@@ -17,11 +17,11 @@ SMALLEST = 1e-300
 
 def of_units(now: OverlapView) -> Array:
     """The cosines (n, k); NaN for overlaps that are not finite."""
-    finite = np.isfinite(now.Q).all(axis=(1, 2)) & np.isfinite(now.M).all(axis=(1, 2))
-    values, vectors = np.linalg.eigh(np.where(finite[:, None, None], now.Q, 0.0))
+    finite = np.isfinite(now.Q.sum(axis=(1, 2)) + now.M.sum(axis=(1, 2)))[:, None, None]
+    values, vectors = np.linalg.eigh(np.where(finite, now.Q, 0.0))
     floor = np.maximum(ROUNDING * values[:, -1:], SMALLEST)
     inverse = np.where(values > floor, 1.0 / np.maximum(values, floor), 0.0)
-    along = np.einsum("nij,nir->njr", vectors, np.where(finite[:, None, None], now.M, np.nan))
+    along = np.einsum("nij,nir->njr", vectors, np.where(finite, now.M, np.nan))
     squares = np.einsum("nj,njr->nr", inverse, along**2) / np.einsum("nrr->nr", now.P)
     return np.sqrt(np.minimum(squares, 1.0))
 

@@ -109,7 +109,7 @@ def planned_outline(sweep: Sweep, *, overlaps: bool = False) -> Outline:
 
 def _cases(sweep: Sweep, *, every_shape: bool) -> list[Case]:
     """Return a case of each dynamics or, if `every_shape`, of each of its widths (p, k) among the probed points."""
-    found = []
+    found: list[Case] = []
     for dynamics in sweep.runs:
         shapes: dict[tuple[int, int], Case] = {}
         for _, case in sweep.probed(dynamics):
