@@ -27,6 +27,8 @@ LABELS = {
     "risk": ("population risk", r"\mathcal{R}"),
     "exit_steps": ("steps to the exit", r"\nu_{\mathrm{ext}}"),
     "exit_time": ("exit time", r"t_{\mathrm{ext}}"),
+    "batch_size": ("samples of a step", "n_b"),
+    "subspace_cosine": ("cosine of teacher direction and student subspace", r"\cos\vartheta_r"),
     "end_steps": ("last step simulated", r"\nu_{\mathrm{end}}"),
     "end_time": ("last time simulated", r"t_{\mathrm{end}}"),
 }
@@ -138,3 +140,43 @@ def _labelled(ds: xr.Dataset) -> xr.Dataset:
         variable.attrs |= {"long_name": long_name, "units": "1"} | ({"symbol": symbol} if symbol else {})
     ds["status"].attrs = FLAGS
     return ds.assign_attrs(title="synthetic")
+
+
+def giant_steps_dataset(
+    *,
+    batch_size: Sequence[int] = (1, 10, 100, 1000),
+    seeds: int = 8,
+    steps: int = 6,
+    directions: int = 3,
+    slope: float = -1.0,
+    dynamics: Sequence[str] = ("sgd", "dmft"),
+    random_seed: int = 0,
+) -> xr.Dataset:
+    """A sweep over the batch size in which direction r is learned at step r, and exits take 10⁴ n_b^slope steps.
+
+    The last direction stays at its first cosine, about 0.05. Times are numbers of steps.
+    """
+    rng = np.random.default_rng(random_seed)
+    names = ("dynamics", "batch_size", "seed", "time", "teacher")
+    when, r = np.meshgrid(np.arange(steps + 1), np.arange(1, directions + 1), indexing="ij")
+    learned = (when >= r) & (r < directions)
+    shape = (len(dynamics), len(batch_size), seeds, *learned.shape)
+    cosine = np.where(learned, 0.8, 0.05) * (1.0 + 0.1 * rng.standard_normal(shape))
+    exits = 1e4 * np.array(batch_size, float)[:, None] ** slope * rng.gamma(25.0, 1 / 25.0, shape[:3])
+    risk = cosine[..., 0] ** 2
+    ds = xr.Dataset(
+        {
+            "exit_steps": ((*names[:3], "threshold"), exits[..., None]),
+            "exit_time": ((*names[:3], "threshold"), exits[..., None]),
+            "end_steps": (names[:3], exits),
+            "end_time": (names[:3], exits),
+            "risk": (names[:4], risk),
+            "subspace_cosine": (names, cosine),
+            "status": (names[:3], np.ones(shape[:3], np.uint8)),
+        },
+        coords={
+            "dynamics": list(dynamics), "batch_size": list(batch_size), "seed": np.arange(seeds),
+            "time": np.arange(steps + 1.0), "threshold": [0.5],
+        },
+    ).assign_attrs(FIXED | {"d": 1000, "gamma": 1000.0, "Delta": 0.0, "k": directions})  # fmt: skip
+    return _labelled(ds)

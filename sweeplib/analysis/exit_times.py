@@ -43,7 +43,7 @@ def exit_times(ds: xr.Dataset, *, confidence: Confidence = 0.95, max_lost: LostP
     import xarray as xr
 
     sample = passages(ds, "steps", max_lost)
-    variables = _counts(ds, sample) | _fraction(sample, confidence)
+    variables = _counts(ds, sample) | exited_fractions(sample, confidence)
     for name, (steps, wording) in _statistics(sample, confidence).items():
         for quantity, unit in (("steps", 1.0), ("time", step_time(ds))):
             long_name, symbol = QUANTITIES[quantity]
@@ -73,7 +73,8 @@ def _counts(ds: xr.Dataset, sample: Passages) -> dict[str, xr.DataArray]:
     }
 
 
-def _fraction(sample: Passages, confidence: float) -> dict[str, xr.DataArray]:
+def exited_fractions(sample: Passages, confidence: float) -> dict[str, xr.DataArray]:
+    """Return the Kaplan-Meier fraction at the last observed time, with Wilson's interval, as labelled variables."""
     import xarray as xr
 
     def in_cell(exit_: np.ndarray, end: np.ndarray, used: np.ndarray) -> tuple[float, float]:
@@ -108,7 +109,7 @@ def _statistics(sample: Passages, confidence: float) -> dict[str, tuple[xr.DataA
     """Return each statistic with its long name and symbol; WHAT stands for the name or symbol of the quantity."""
     values = sample.restricted()
     error = values.std("seed", ddof=1) / np.sqrt(sample.used.sum("seed"))
-    middle, low, high = _medians(sample, confidence)
+    middle, low, high = exit_medians(sample, confidence)
     median_symbol = r"\mathrm{med}\,WHAT"
     return {
         "mean": (values.mean("seed"), ("mean WHAT", r"\langle WHAT\rangle")),
@@ -120,7 +121,8 @@ def _statistics(sample: Passages, confidence: float) -> dict[str, tuple[xr.DataA
     }
 
 
-def _medians(sample: Passages, confidence: float) -> tuple[xr.DataArray, ...]:
+def exit_medians(sample: Passages, confidence: float) -> tuple[xr.DataArray, ...]:
+    """Return the Kaplan-Meier median and the bounds of its interval; NaN where fewer than half of the runs exited."""
     import xarray as xr
 
     def in_cell(exit_: np.ndarray, end: np.ndarray, used: np.ndarray) -> tuple[float, float, float]:

@@ -29,7 +29,10 @@ def open_with_overlaps(path: Path) -> xr.Dataset:
     inner = {str(dim) for part in parts for dim in part.dims} - set(map(str, ds.dims))
     sizes = {dim: max(part.sizes.get(dim, 0) for part in parts) for dim in inner}
     padded = [part.pad({dim: (0, sizes[dim] - part.sizes[dim]) for dim in inner if dim in part.dims}) for part in parts]
-    return ds.merge(reduce(lambda one, other: one.combine_first(other), padded)) if padded else ds
+    if not padded:
+        return ds
+    whole = reduce(lambda one, other: one.combine_first(other), padded)  # it may sort the axes' values
+    return ds.merge(whole.reindex({dim: ds[dim] for dim in whole.dims if dim in ds.dims}), join="exact")
 
 
 def _shapes(ds: xr.Dataset) -> list[tuple[int, int]]:

@@ -33,4 +33,4 @@ def is_stochastic(dynamics: str) -> bool:
     """Return whether runs of the dynamics are noisy beyond their start; true for an unknown dynamics."""
     from sweeplib.dynamics import DYNAMICS
 
-    return dynamics not in DYNAMICS or getattr(DYNAMICS[dynamics], "stochastic", dynamics != "ode")
+    return dynamics not in DYNAMICS or (DYNAMICS[dynamics].stochastic and not DYNAMICS[dynamics].sampled)

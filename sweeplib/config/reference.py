@@ -51,6 +51,7 @@ ANALYSIS_OPTIONS = {
     "along": "the axis that scans the learning rate; needed only if several axes do.",
     "candidates": "the dynamics that may describe SGD, from the simplest.",
     "confidence": "the confidence of intervals and decisions.",
+    "largest_batch": "the largest batch size of the fit.",
     "last": "the last fraction of the recorded times, over which the risk is averaged.",
     "max_censored": "the fraction of runs without an exit above which a point is left out.",
     "max_lost": "the fraction of lost runs (failed or killed; for values at a time also diverged or timed out) above "
@@ -61,6 +62,7 @@ ANALYSIS_OPTIONS = {
     "resamples": "the number of bootstrap resamples or draws.",
     "resolution": "the exponent of d below which a quantity counts as constant.",
     "seeds": "`disjoint` compares even seeds with odd seeds, `shared` all seeds with all seeds.",
+    "threshold": "the cosine from which on a direction counts as learned, above that of random students, √(p/d).",
     "tolerance": "relative deviation of each point from the fitted law that is allowed in addition to its error.",
     "until": "the last ODE time of the comparison.",
 }
@@ -68,12 +70,15 @@ ANALYSIS_OPTIONS = {
 
 FIGURE_OPTIONS = {
     "confidence": "the confidence of bands.",
+    "guide": "the slope of a line to compare with, on logarithmic axes.",
     "hue": "the axis drawn as colours; by default chosen from the axes.",
-    "observable": "the observable whose deviation is drawn; `overlaps` for all overlap matrices.",
+    "line": "an axis drawn as dashes.",
+    "observable": "the observable that is drawn; for `deviation`, `overlaps` is that of all overlap matrices.",
     "panel": "the axis drawn as panels; by default chosen from the axes.",
     "reference": "published values to draw: names of files of sweeplib, or paths of CSV files.",
     "runs": "the number of single runs that are drawn.",
     "scale": "the unit of the exit steps.",
+    "x": "the horizontal axis; by default the longest one of numbers.",
     "where": "values at which axes are fixed, such as `{d: 300}`; a list selects several values.",
 }
 """The meaning of each option of the figures."""

@@ -60,6 +60,7 @@ class Dmft(StepDynamics):
     name = "dmft"
     label = "DMFT"
     view = TwoTimeView
+    sampled = True
     replicas_at_once = 1
     reads = ONE_PASS | {"batch_size", "samples"}
     Options = DmftOptions

@@ -67,6 +67,8 @@ class Dynamics(ABC):
     Options: ClassVar[type[NumericalOptions]] = NumericalOptions
     stochastic: ClassVar[bool] = True
     """Whether two seeds with the same start may differ."""
+    sampled: ClassVar[bool] = False
+    """Whether it is a path without noise, computed with random samples: then seeds differ by its errors only."""
 
     running: NDArray[np.bool_]
     diverged: NDArray[np.bool_]

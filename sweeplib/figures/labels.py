@@ -17,7 +17,7 @@ MINUS = "\N{MINUS SIGN}"
 def axis_label(array: xr.DataArray) -> str:
     r"""Return 'long name symbol (units)', as far as the array has them: 'learning rate $\\gamma$'."""
     attrs = array.attrs
-    parts = [attrs.get("long_name", str(array.name)), _mathematics(array)]
+    parts = [attrs.get("long_name", str(array.name)), _beside_name(array)]
     if attrs.get("units", "1") not in ("1", ""):
         parts.append(f"({attrs['units']})")
     return " ".join(part for part in parts if part)
@@ -26,7 +26,7 @@ def axis_label(array: xr.DataArray) -> str:
 def wrapped_label(array: xr.DataArray, width: int = 32) -> str:
     """Return the label of a long axis: the long name in lines of that width, the symbol at the end."""
     lines = textwrap.wrap(array.attrs.get("long_name", str(array.name)), width)
-    return "\n".join(lines) + " " + _mathematics(array)
+    return ("\n".join(lines) + " " + _beside_name(array)).strip()
 
 
 def symbol(array: xr.DataArray) -> str:
@@ -38,6 +38,13 @@ def _mathematics(array: xr.DataArray) -> str:
     """Return the symbol between dollars; "" if there is none, or if it is just the name of a user's parameter."""
     found = array.attrs.get("symbol", "")
     return f"${found}$" if found and (found != array.name or len(found) == 1) else ""
+
+
+def _beside_name(array: xr.DataArray) -> str:
+    """Return the symbol between dollars, but "" if it only repeats the long name."""
+    name = array.attrs.get("long_name", str(array.name))
+    spelled = array.attrs.get("symbol", "").replace(r"\_", "_") == rf"\mathrm{{{name}}}"
+    return "" if spelled else _mathematics(array)
 
 
 def value_label(coordinate: xr.DataArray, digits: int | None = None) -> str:

@@ -31,9 +31,9 @@ class Panels:
         """Write a title above a panel."""
         self.stacks[panel][0].set_title(text)
 
-    def xlabel(self, text: str) -> None:
-        """Write the label of the horizontal axes below the lowest panel of each column, or once below all panels."""
-        if self.columns > EACH_LABELLED:
+    def xlabel(self, text: str, *, once: bool = True) -> None:
+        """Write the label of the horizontal axes below each column or, if there are many and `once`, below all."""
+        if once and self.columns > EACH_LABELLED:
             self.drawing.supxlabel(text, fontsize="medium")
             return
         for stack in self.stacks[-self.columns :]:

@@ -29,6 +29,7 @@ LABELS: dict[str, tuple[str, str]] = {
     "sampling": ("choice of batches from the training set", ""),
     "second_layer_samples": ("fresh samples of the regression of the second layer", "m"),
     "ridge": ("penalty of the regression of the second layer", r"\lambda"),
+    "alpha": ("samples over the dimension", r"\alpha"),
     "gamma0": ("prefactor of the learning rate", r"\gamma_0"),
     "p0": ("prefactor of the student width", "p_0"),
     "delta": ("exponent of the learning rate", r"\delta"),

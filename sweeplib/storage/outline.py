@@ -15,6 +15,8 @@ if TYPE_CHECKING:
     import xarray as xr
 
     from sweeplib.design.sweep import Sweep
+    from sweeplib.simulation.cases import Case
+    from sweeplib.simulation.variables import Variable
 
 SHARED_DIMS = frozenset({"time", "threshold"})
 
@@ -87,7 +89,7 @@ def outline_of(ds: xr.Dataset | Outline) -> Outline:
 
 def planned_outline(sweep: Sweep, *, overlaps: bool = False) -> Outline:
     """Return the outline of the dataset that a sweep will produce; including variables over units if `overlaps`."""
-    cases = [next(iter(sweep.probed(dynamics)))[1] for dynamics in sweep.runs]
+    cases = _cases(sweep, every_shape=overlaps)
     held = coordinates(sweep, cases[0].problem)
     outer = ("dynamics", *sweep.grid.dims, "seed")
     found = {name: variable for case in cases for name, variable in recorded_variables(case).items()}
@@ -95,8 +97,7 @@ def planned_outline(sweep: Sweep, *, overlaps: bool = False) -> Outline:
     axes: dict[str, Sequence[Any]] = {axis.name: axis.values for axis in sweep.grid.axes}
     axes |= {"dynamics": list(sweep.runs), "seed": sweep.seeds, "time": sweep.recording.times}
     axes |= {"threshold": sweep.recording.thresholds} if sweep.recording.thresholds else {}
-    axes |= {dim: range(n) for variable in kept.values() for dim, n in zip(variable.dims, variable.shape, strict=True)
-             if dim not in SHARED_DIMS}  # fmt: skip
+    axes |= {dim: range(n) for dim, n in _inner_sizes(cases, kept).items()}
     if "instant" in axes:
         held.append(instants(sweep))
         axes["instant"] = sweep.recording.times
@@ -104,3 +105,27 @@ def planned_outline(sweep: Sweep, *, overlaps: bool = False) -> Outline:
     variables |= {name: (*outer, *variable.dims) for name, variable in kept.items()}
     errors = frozenset(name for name, variable in kept.items() if "error_of" in variable.attrs)
     return Outline(axes, variables, constants(sweep, cases[0].problem), errors)
+
+
+def _cases(sweep: Sweep, *, every_shape: bool) -> list[Case]:
+    """Return a case of each dynamics or, if `every_shape`, of each of its widths (p, k) among the probed points."""
+    found: list[Case] = []
+    for dynamics in sweep.runs:
+        shapes: dict[tuple[int, int], Case] = {}
+        for _, case in sweep.probed(dynamics):
+            shapes.setdefault((case.problem.p, case.problem.k), case)
+            if not every_shape:
+                break
+        found += shapes.values()
+    return found
+
+
+def _inner_sizes(cases: Sequence[Case], kept: Mapping[str, Variable]) -> dict[str, int]:
+    """Return the largest length of each dimension that the variables `kept` have of their own."""
+    sizes: dict[str, int] = {}
+    for case in cases:
+        for name, variable in recorded_variables(case).items():
+            for dim, length in zip(variable.dims, variable.shape, strict=True):
+                if name in kept and dim not in SHARED_DIMS:
+                    sizes[dim] = max(length, sizes.get(dim, 0))
+    return sizes

@@ -61,6 +61,15 @@ seeds: 3
 dynamics: [sgd_chain, gradient_flow, ode]
 times: [0, 1]
 """,
+    "batches": """
+problem: {p: 2, k: 2, d: 20, Delta: 0, gamma: 1, activation: erf}
+grid: {batch_size: [1, 2, 4]}
+seeds: 3
+dynamics: [sgd_chain]
+times: [0, 0.1, 0.2]
+thresholds: [0.01]
+observables: [subspace_cosine]
+""",
     "many axes of many values": """
 problem: {activation: erf, k: 1}
 grid: {gamma: [0.1, 0.2], Delta: {linspace: [0, 1, 7]}, p: [1, 2], d: [9, 10]}

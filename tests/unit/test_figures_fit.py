@@ -20,7 +20,7 @@ from sweeplib.figures.fit import fitted
 from sweeplib.figures.legend import legend_below
 from sweeplib.figures.panels import panel_grid
 from sweeplib.figures.style import COLOURS, styled
-from tests.datasets import sweep_dataset
+from tests.datasets import giant_steps_dataset, sweep_dataset
 from tests.regime_dataset import regime_dataset
 
 LONG = "a dynamics of a plugin whose author gave it a rather long name"
@@ -144,7 +144,7 @@ def test_tick_labels_leave_each_other_room(scale: str) -> None:
 
 @cache
 def datasets() -> dict[str, xr.Dataset]:
-    """Return a small grid, a large one, one with widths, one of limits, one of exponents."""
+    """Return a small grid, a large one, one with widths, one of limits, one of exponents, one of batch sizes."""
     many = {"d": (100, 1000, 30_000), "Delta": (0.0, 0.2, 0.5, 1.0, 2.0, 4.0)}
     every = ("ode", "sgd", "sgd_chain")
     parts = [sweep_dataset(seeds=6, dynamics=("ode", "sgd_chain"), random_seed=p) for p in (1, 2, 3, 4, 12, 16)]
@@ -158,6 +158,7 @@ def datasets() -> dict[str, xr.Dataset]:
         "widths": xr.concat(named, "p", coords=["p"], combine_attrs="override").assign_attrs(fixed),
         "limits": sweep_dataset(seeds=6, derived=False, Delta=(0.0,), dynamics=("ode", "gradient_flow", "sgd_chain")),
         "exponents": regime_dataset((-1.0, 0.0, 1.0), (0.0, 0.5), (100, 1000), seeds=6),
+        "giant steps": giant_steps_dataset(steps=40),
     }
 
 
@@ -174,12 +175,15 @@ def figure(name: str, words: str, **options) -> Drawing:
 
 ONE = {"Delta": 1.0, "d": 3000}
 PANELS = {
+    "batch_tradeoff": {"one": ("giant steps", {})},
     "deviation": {"one": ("small", {"Delta": 1.0}), "many": ("large", {})},
     "exit_time_distributions": {"one": ("small", ONE | {"gamma_ratio": 0.9}), "many": ("large", {})},
     "exit_time_scaling": {"one": ("small", {"Delta": 1.0, "gamma_ratio": 0.9}), "many": ("large", {})},
     "exited_fraction": {"one": ("small", ONE), "many": ("large", {})},
     "learning_rate_scan": {"one": ("small", ONE), "many": ("large", {})},
     "limits_diagram": {"one": ("limits", {})},
+    "observable_curves": {"one": ("giant steps", {"batch_size": 10}), "many": ("giant steps", {})},
+    "observable_scan": {"one": ("giant steps", {})},
     "optimal_learning_rate": {"one": ("widths", ONE), "many": ("widths", {})},
     "overparametrisation_gain": {"one": ("widths", ONE), "many": ("widths", {})},
     "phase_diagram": {"one": ("exponents", {})},

@@ -1,0 +1,94 @@
+"""Means over the seeds of recorded observables, with the steps at which they were recorded."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from sweeplib.analysis.analysis import ANALYSES, Analysis
+from sweeplib.analysis.labels import labelled
+from sweeplib.analysis.lost_runs import MOST_LOST, made, recorded, unless_lost, without_value
+from sweeplib.analysis.options import LostPart
+from sweeplib.analysis.problem_fields import field, step_time
+from sweeplib.analysis.recorded import over_time
+from sweeplib.errors import InputError
+from sweeplib.storage.outline import outline_of
+
+if TYPE_CHECKING:
+    import xarray as xr
+
+    from sweeplib.storage.outline import Outline
+
+INNER = ("teacher",)
+"""The dimensions that an averaged observable may have of its own."""
+
+
+def averages(ds: xr.Dataset, *, max_lost: LostPart = MOST_LOST) -> xr.Dataset:
+    """Return means over `seed` of each observable over time that is one number, or one per teacher direction.
+
+    NAME, NAME_error: mean and standard error over the seeds, per dynamics, point and time; NaN where more than the
+    fraction `max_lost` of the runs has no value at that time, for any reason. NAME_error is NaN for a single run.
+    runs: the number of runs with a value of the first observable. The coordinate steps is the number of steps until
+    each time; `teacher` numbers the teacher directions from 1.
+    """
+    import xarray as xr
+
+    run, found = made(ds), {}
+    for name in averaged(ds):
+        values = numbered(recorded(ds, name))
+        kept = unless_lost(values, without_value(values, run), run, max_lost)
+        count, attrs = kept.count("seed"), ds[name].attrs
+        symbol, units = attrs.get("symbol", ""), attrs.get("units", "1")
+        found[name] = labelled(kept.mean("seed"), attrs["long_name"], symbol, units)
+        error = kept.std("seed", ddof=1) / np.sqrt(count.where(count > 1))
+        found[f"{name}_error"] = labelled(error, f"standard error of the {attrs['long_name']}", "", units)
+        if "runs" not in found:
+            some = count.max([dim for dim in INNER if dim in count.dims])
+            found["runs"] = labelled(some, "runs with a value")
+    attrs = {"max_lost": max_lost, "averaged": " ".join(averaged(ds))}
+    return xr.Dataset(found).assign_coords(steps=steps_at_times(ds)).assign_attrs(attrs)
+
+
+def averaged(ds: xr.Dataset | Outline) -> list[str]:
+    """Return the observables over time that are one number, or one per teacher direction."""
+    outline = outline_of(ds)
+    outer = {*outline.variables["status"], "time", *INNER}
+    return [name for name in over_time(outline) if outer.issuperset(outline.variables[name])]
+
+
+def numbered(values: xr.DataArray) -> xr.DataArray:
+    """Return the values with a labelled coordinate `teacher`, counted from 1 like lam1, lam2, ... of a formula."""
+    import xarray as xr
+
+    if "teacher" not in values.dims:
+        return values
+    directions = xr.DataArray(np.arange(1, values.sizes["teacher"] + 1), dims="teacher")
+    return values.assign_coords(teacher=labelled(directions, "teacher direction", "r"))
+
+
+def steps_at_times(ds: xr.Dataset) -> xr.DataArray:
+    """Return the number of steps until each recorded time."""
+    steps = ds["time"] * field(ds, "clock", 1.0) / step_time(ds)
+    return labelled(steps.round(), "steps", r"\nu")
+
+
+def _outline(ds: Outline, **_: Any) -> Outline:
+    names = averaged(ds)
+    if not names:
+        expected = "one over time that is a number or has a value per teacher unit, such as risk or subspace_cosine"
+        raise InputError("no such observable is recorded", key="observables", expected=expected)
+    directions = range(1, len(ds.axes.get("teacher", ())) + 1)
+    found = ds.along("teacher", directions) if directions else ds
+    clock = [ds.variables.get(name, ()) for name in ("clock", "gamma", "p", "d")]
+    steps = tuple(dict.fromkeys(dim for dims in (*clock, ("time",)) for dim in dims))
+    return found.only(*names).without("seed").with_variables({"steps": steps}, averaged=" ".join(names))
+
+
+ANALYSES.register(
+    "averages",
+    Analysis(
+        "averages", averages, "Observables averaged over the seeds, with standard errors", overlaps=True,
+        outline=_outline,
+    ),
+)  # fmt: skip

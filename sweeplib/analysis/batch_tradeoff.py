@@ -1,0 +1,130 @@
+"""Steps and samples needed to leave the start, as functions of the batch size."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any, NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+
+from sweeplib.analysis.analysis import ANALYSES, Analysis
+from sweeplib.analysis.bootstrap import resampled_counts, resampled_means
+from sweeplib.analysis.fits import line_fit
+from sweeplib.analysis.information import information_exponents
+from sweeplib.analysis.labels import labelled
+from sweeplib.analysis.lost_runs import MOST_LOST
+from sweeplib.analysis.needs import need_axis, passages_outline
+from sweeplib.analysis.options import Confidence, LostPart, Part, Positive, RandomSeed, Resamples
+from sweeplib.analysis.passages import passages
+from sweeplib.analysis.problem_fields import field
+from sweeplib.analysis.status import with_status
+
+if TYPE_CHECKING:
+    import xarray as xr
+
+    from sweeplib.storage.outline import Outline
+
+Array = NDArray[np.float64]
+
+
+class Slope(NamedTuple):
+    """The fit of log steps by log n_b in one cell: exponent with its interval, χ² over freedom, prefactor."""
+
+    exponent: float = np.nan
+    low: float = np.nan
+    high: float = np.nan
+    reduced_chi2: float = np.nan
+    prefactor: float = np.nan
+
+
+def batch_tradeoff(
+    ds: xr.Dataset,
+    *,
+    confidence: Confidence = 0.95,
+    resamples: Resamples = 2000,
+    random_seed: RandomSeed = 0,
+    largest_batch: Positive = np.inf,
+    max_censored: Part = 0.02,
+    max_lost: LostPart = MOST_LOST,
+) -> xr.Dataset:
+    """Return mean exit steps and samples against the batch size n_b, per dynamics, threshold and point.
+
+    steps, steps_error: mean exit steps ν and its standard error. samples, samples_error: the same of ν n_b/r, the
+    number of fresh samples, where each batch is used r times. NaN where more than `max_censored` of the runs did not
+    exit before their end or time limit (seeds_censored), or more than `max_lost` failed or were killed (seeds_lost).
+    exponent (_low, _high): x of ν ∝ n_b^x for batches up to `largest_batch`, weighted least squares of logarithms.
+    That of the samples is x + 1. The interval is from a bootstrap over the seeds, wider by √(χ²/n) and Student's t
+    where the points scatter more than their errors (`fits`; reduced_chi2 is χ²/n). prefactor: ν at n_b = 1 of the fit.
+    NaN for fewer than two batch sizes with two exits.
+    The coordinate information_exponent is that of student and teacher together.
+    """
+    import xarray as xr
+
+    sample = passages(ds, "steps", max_lost)
+    kept = sample.censored().sum("seed") <= max_censored * sample.used.sum("seed") + 1e-9
+    steps = sample.restricted().where(kept)
+    draws, generator = resampled_counts(ds.sizes["seed"], resamples, random_seed), np.random.default_rng(random_seed)
+
+    def cell_slope(cell: Array, sizes: Array) -> Slope:
+        return slope_of(cell[:, sizes <= largest_batch], sizes[sizes <= largest_batch], draws, generator, confidence)
+
+    parts = xr.apply_ufunc(
+        cell_slope, steps, ds["batch_size"].astype(float), input_core_dims=[["seed", "batch_size"], ["batch_size"]],
+        output_core_dims=[[]] * 5, vectorize=True, output_dtypes=[float] * 5,
+    )  # fmt: skip
+    fresh = ds["batch_size"] / field(ds, "repeats", 1)
+    found = _measured(steps, "exit steps", r"\nu_{\mathrm{ext}}", "steps")
+    found |= _measured(steps * fresh, "samples until the exit", r"n_{\mathrm{ext}}", "samples") | _fitted(*parts)
+    found["seeds_censored"] = labelled(sample.censored().sum("seed"), "runs used that did not exit")
+    found["seeds_lost"] = labelled(with_status(ds, "failed", "killed").sum("seed"), "runs failed or killed")
+    exponent = information_exponents(ds)
+    attrs = {"confidence": confidence, "largest_batch": largest_batch, "max_lost": max_lost}
+    return xr.Dataset(found).assign_coords(information_exponent=exponent).assign_attrs(attrs)
+
+
+def slope_of(steps: Array, sizes: Array, draws: Array, generator: np.random.Generator, confidence: float) -> Slope:
+    """Return the power of `sizes` that the means of `steps` (seed, size) follow; NaN marks runs that are left out."""
+    counts = np.isfinite(steps).sum(axis=0)
+    kept = counts > 1
+    steps, sizes, counts = steps[:, kept], sizes[kept], counts[kept]
+    if len(sizes) < 2:
+        return Slope()
+    mean = resampled_means(np.ones((1, len(steps))), steps)[0]
+    shifts = np.log(resampled_means(draws, steps) / mean)
+    shifts = shifts[np.isfinite(shifts).all(axis=1)]
+    fit = line_fit(np.log(mean), shifts, float(counts.min()), np.vander(np.log(sizes), 2), generator, confidence)
+    low, high = fit.interval(confidence)[:, 0]
+    return Slope(fit.best[0], low, high, fit.misfit.ratio, float(np.exp(fit.best[1])))
+
+
+def _measured(values: xr.DataArray, name: str, symbol: str, variable: str) -> dict[str, xr.DataArray]:
+    count = values.count("seed")
+    error = values.std("seed", ddof=1) / np.sqrt(count.where(count > 1))
+    return {
+        variable: labelled(values.mean("seed"), f"mean {name}", rf"\langle {symbol}\rangle"),
+        f"{variable}_error": labelled(error, f"standard error of the mean {name}", rf"\mathrm{{se}}\,{symbol}"),
+    }
+
+
+def _fitted(*parts: xr.DataArray) -> dict[str, xr.DataArray]:
+    labels = {
+        "exponent": ("exponent of the steps in the batch size", "x"),
+        "exponent_low": ("exponent of the steps in the batch size, lower bound", "x"),
+        "exponent_high": ("exponent of the steps in the batch size, upper bound", "x"),
+        "reduced_chi2": ("chi-squared over degrees of freedom of the fitted power", r"\chi^2/n"),
+        "prefactor": ("steps of the fitted power at one sample a step",),
+    }
+    return {name: labelled(part, *label) for (name, label), part in zip(labels.items(), parts, strict=True)}
+
+
+def _outline(ds: Outline, **_: Any) -> Outline:
+    need_axis(ds, "batch_size")
+    return passages_outline(ds)
+
+
+ANALYSES.register(
+    "batch_tradeoff",
+    Analysis(
+        "batch_tradeoff", batch_tradeoff, "Steps and samples to the exit against the batch size", outline=_outline
+    ),
+)

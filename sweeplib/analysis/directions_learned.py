@@ -1,0 +1,100 @@
+"""The step at which each teacher direction is learned: the first passage of its cosine with the students' span."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Annotated, Any
+
+import numpy as np
+from pydantic import Field
+
+from sweeplib.analysis.analysis import ANALYSES, Analysis
+from sweeplib.analysis.averages import numbered, steps_at_times
+from sweeplib.analysis.exit_times import exit_medians, exited_fractions
+from sweeplib.analysis.labels import labelled
+from sweeplib.analysis.lost_runs import MOST_LOST, made, recorded, too_many
+from sweeplib.analysis.options import Confidence, LostPart
+from sweeplib.analysis.passages import Passages
+from sweeplib.analysis.recorded import require
+from sweeplib.analysis.status import with_status
+
+if TYPE_CHECKING:
+    import xarray as xr
+
+    from sweeplib.storage.outline import Outline
+
+Cosine = Annotated[float, Field(gt=0, lt=1)]
+
+
+def directions_learned(
+    ds: xr.Dataset, *, threshold: Cosine = 0.2, confidence: Confidence = 0.95, max_lost: LostPart = MOST_LOST
+) -> xr.Dataset:
+    """Return when each teacher direction is learned: statistics over `seed` of the first steps with a large cosine.
+
+    A direction is learned at the first recorded step at which subspace_cosine is at least `threshold`, which has to be
+    above √(p/d), the cosine of random students. Runs in which it is not are censored at their last recorded step, and
+    runs that diverge before never learn it. Steps between recorded ones are not seen: record every step, or read the
+    result as that of the recorded steps.
+    learned_fraction (_low, _high): the Kaplan-Meier fraction at the last observed step, with Wilson's interval.
+    learned_steps_median (_low, _high): the Kaplan-Meier median; NaN where fewer than half of the runs learned it.
+    seeds_used, seeds_censored: runs used, and those of them that did not learn the direction. NaN where more than
+    `max_lost` of the runs failed or were killed, and for directions beyond the teacher width of a point.
+    """
+    import xarray as xr
+
+    sample = learning_steps(ds, threshold, max_lost)
+    counted = sample.used.sum("seed")
+    fractions = {
+        name.replace("exited", "learned"): labelled(
+            part.where(counted > 0),
+            part.attrs["long_name"].replace("exited", "learned the direction"),
+            r"f_{\mathrm{learned}}",
+        )
+        for name, part in exited_fractions(sample, confidence).items()
+    }
+    symbol = r"\mathrm{med}\,\nu_r"
+    medians = {
+        f"learned_steps_median{end}": labelled(part, f"median step at which the direction is learned{said}", symbol)
+        for (end, said), part in zip(
+            {"": "", "_low": ", lower bound", "_high": ", upper bound"}.items(),
+            exit_medians(sample, confidence),
+            strict=True,
+        )
+    }
+    counts = {
+        "seeds_used": labelled(counted, "runs used"),
+        "seeds_censored": labelled(sample.censored().sum("seed"), "runs used that did not learn the direction"),
+    }
+    attrs = {"threshold": threshold, "confidence": confidence, "max_lost": max_lost}
+    return xr.Dataset(fractions | medians | counts).assign_attrs(attrs)
+
+
+def learning_steps(ds: xr.Dataset, threshold: float, max_lost: float) -> Passages:
+    """Return, per seed and teacher direction, the first recorded steps at which the cosine is at least `threshold`."""
+    cosine = numbered(recorded(ds, "subspace_cosine"))
+    steps, diverged = steps_at_times(ds), with_status(ds, "diverged")
+    first = steps.where(cosine >= threshold).min("time")
+    refused = too_many(with_status(ds, "failed", "killed"), made(ds), max_lost)
+    known = cosine.notnull()
+    used = known.any("time") & with_status(ds, "ok", "timeout", "diverged") & ~refused
+    end = steps.where(known).max("time").where(~diverged, np.inf)
+    order = [dim for dim in cosine.dims if dim != "time"]
+    first, end, used = (part.transpose(*order) for part in (first, end, used))
+    return Passages(first, end, used, first.notnull() & used, refused)
+
+
+def _outline(ds: Outline, **_: Any) -> Outline:
+    require(ds, "subspace_cosine")
+    directions = range(1, len(ds.axes["teacher"]) + 1)
+    return ds.along("teacher", directions).only("subspace_cosine").without("seed", "time")
+
+
+ANALYSES.register(
+    "directions_learned",
+    Analysis(
+        "directions_learned",
+        directions_learned,
+        "The step at which each teacher direction is learned",
+        overlaps=True,
+        outline=_outline,
+    ),
+)

@@ -1,0 +1,117 @@
+"""Figures of averages against steps and axes, and of the batch size: points, errors, fits, choices, refusals."""
+
+import numpy as np
+import pytest
+
+from sweeplib.analysis import ANALYSES
+from sweeplib.analysis.constants import with_constants
+from sweeplib.errors import InputError
+from sweeplib.figures import FIGURES
+from sweeplib.storage.outline import outline_of
+from tests.datasets import giant_steps_dataset, with_outcome
+
+curves, scan, tradeoff = FIGURES["observable_curves"], FIGURES["observable_scan"], FIGURES["batch_tradeoff"]
+
+
+@pytest.fixture(scope="module")
+def ds():
+    return giant_steps_dataset()
+
+
+@pytest.fixture(scope="module")
+def averages(ds):
+    return {"averages": ANALYSES["averages"](ds)}
+
+
+def heights(axes):
+    return [container.lines[0].get_ydata() for container in axes.containers]
+
+
+def texts(drawing):
+    return [text.get_text() for text in drawing.findobj(lambda artist: hasattr(artist, "get_text"))]
+
+
+def test_curves_are_the_averages_with_their_errors(ds, averages):
+    drawing = curves(ds, averages, where={"batch_size": 10, "dynamics": "sgd"}, hue="teacher")
+    [axes], mean = drawing.axes, averages["averages"].subspace_cosine.sel(batch_size=10, dynamics="sgd")
+    np.testing.assert_allclose(heights(axes), mean.transpose("teacher", "time"))
+    assert all(container.has_yerr for container in axes.containers)
+    assert (axes.get_xscale(), axes.get_xlabel()) == ("linear", r"steps $\nu$")
+
+
+def test_dynamics_without_noise_are_crosses_without_lines(ds, averages):
+    [axes] = curves(ds, averages, where={"batch_size": 10}, hue="teacher").axes
+    looks = [container.lines[0] for container in axes.containers]
+    assert [line.get_marker() for line in looks] == ["o", "x", "s", "x", "^", "x"]
+    assert [line.get_linestyle() for line in looks] == ["-", "None"] * 3
+
+
+def test_an_axis_can_be_drawn_as_dashes(ds, averages):
+    chosen = {"where": {"batch_size": [1, 100], "dynamics": "sgd"}, "hue": "teacher", "line": "batch_size"}
+    drawing = curves(ds, averages, **chosen)
+    assert len(drawing.axes[0].containers) == 6
+    assert {"$n_b$ = 1", "$n_b$ = 100"} <= set(texts(drawing))
+
+
+def test_a_scan_is_at_the_last_time_unless_told(ds, averages):
+    mean = averages["averages"].subspace_cosine.sel(dynamics="sgd").transpose("teacher", "batch_size", "time")
+    drawing = scan(ds, averages, where={"dynamics": "sgd"})
+    np.testing.assert_allclose(heights(drawing.axes[0]), mean.isel(time=-1))
+    assert "after 6 steps" in texts(drawing)
+    early = scan(ds, averages, where={"dynamics": "sgd", "time": 1})
+    np.testing.assert_allclose(heights(early.axes[0]), mean.sel(time=1))
+    panels = scan(ds, averages, where={"time": [0, 2]}, panel="time").axes
+    assert len(panels) == 2
+    assert panels[0].get_xscale() == "log"
+
+
+def test_a_guide_has_its_slope():
+    ds = giant_steps_dataset(dynamics=["sgd"])
+    ds["risk"] = ds.risk.copy(data=np.broadcast_to(3.0 / ds.batch_size.values[:, None, None], ds.risk.shape))
+    [axes] = scan(ds, observable="risk", guide=-1).axes
+    line = next(line for line in axes.lines if line.get_linestyle() not in ("-", "None") and len(line.get_xdata()) == 4)
+    np.testing.assert_allclose(np.diff(np.log(line.get_ydata())) / np.diff(np.log(line.get_xdata())), -1.0)
+    assert (line.get_ydata() < 3.0 / ds.batch_size.values).all()
+
+
+def test_points_without_enough_runs_are_left_out(ds):
+    lost = with_outcome(ds, "diverged", ds.batch_size == 10)
+    lost = lost.assign(subspace_cosine=ds.subspace_cosine.where((ds.batch_size != 10) | (ds.time < 3)))
+    [axes] = curves(lost, where={"batch_size": 10, "dynamics": "sgd"}, hue="teacher").axes
+    assert [len(line) for line in heights(axes)] == [3, 3, 3]
+    [axes] = curves(with_outcome(ds, "failed", ds.batch_size == 10), where={"batch_size": 10}, hue="teacher").axes
+    assert not axes.containers
+
+
+def test_the_batch_size_has_steps_above_and_samples_below(ds):
+    drawing, found = tradeoff(ds), ANALYSES["batch_tradeoff"](ds)
+    steps, samples = drawing.axes
+    np.testing.assert_allclose(heights(steps)[0], found.steps.sel(dynamics="sgd").values.ravel())
+    np.testing.assert_allclose(heights(samples)[0], found.samples.sel(dynamics="sgd").values.ravel())
+    assert any(text.startswith(("slope −0.9", "slope −1.0")) for text in texts(drawing))
+    one = tradeoff(giant_steps_dataset(seeds=1))
+    assert not any(text.startswith("slope") for text in texts(one))
+    nothing = tradeoff(ds.assign(exit_steps=ds.exit_steps.where(False)))
+    assert not nothing.axes[0].containers
+
+
+REFUSED = [
+    (curves, {"observable": "rsik"}, "observable: no such average; got 'rsik'; .*did you mean 'risk'"),
+    (curves, {"line": "seed"}, "line: no such axis to draw; got 'seed'"),
+    (curves, {"line": "batch_size"}, "line: too many values of batch_size; got 4; expected at most 3"),
+    (curves, {"where": {"time": 2}}, "where.time: the figure draws this axis"),
+    (curves, {"observable": "risk", "hue": "teacher"}, "hue: no such axis to draw; got 'teacher'"),
+    (scan, {"x": "dynamics"}, "x: no such axis of numbers; got 'dynamics'"),
+    (scan, {"x": "batch_size", "where": {"batch_size": 10}}, "where.batch_size: the figure draws this axis"),
+    (tradeoff, {"hue": "teacher"}, "hue: no such axis to draw"),
+]
+
+
+@pytest.mark.parametrize(("figure", "options", "message"), REFUSED)
+def test_wrong_choices_are_refused_before_anything_runs(ds, figure, options, message):
+    outlines = {need: ANALYSES[need].outlined(outline_of(with_constants(ds)), {}) for need in figure.needs}
+    with pytest.raises(InputError, match=message) as foreseen:
+        figure.check_fit(outline_of(with_constants(ds)), outlines, options)
+    with pytest.raises(InputError) as drawn:
+        figure(ds, **options)
+    assert str(drawn.value) == str(foreseen.value)
