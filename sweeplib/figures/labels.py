@@ -50,9 +50,22 @@ def _beside_name(array: xr.DataArray) -> str:
 def value_label(coordinate: xr.DataArray, digits: int | None = None) -> str:
     """Return a scalar coordinate and its value, with `digits` significant digits for a fraction: '$d$ = 3000'."""
     value = coordinate.item()
+    if coordinate.name == "target":
+        return f"{symbol(coordinate)} = {target_label(value)}"
     rounded = float(f"{value:.{digits}g}") if digits is not None and isinstance(value, float) else value
     text = number(rounded)
     return f"{symbol(coordinate)} = {text if isinstance(value, str) else text.replace('-', MINUS)}"
+
+
+def target_label(name: str) -> str:
+    """Return a target in mathematics if it is a formula, else its name."""
+    from sweeplib.errors import InputError
+    from sweeplib.problem import TARGETS, target
+
+    try:
+        return name if name in TARGETS else f"${target(name).label}$"
+    except InputError:  # a target or an activation of a plugin that is not loaded
+        return name
 
 
 def number(value: Any) -> str:

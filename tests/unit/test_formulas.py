@@ -11,6 +11,7 @@ from sweeplib import Problem, simulate
 from sweeplib.config import load
 from sweeplib.errors import InputError
 from sweeplib.execution.run import run_sweep
+from sweeplib.figures.labels import target_label
 from sweeplib.kernels.labels import labels
 from sweeplib.maths.formulas import formula, ridges
 from sweeplib.maths.formulas.exponents import information_exponent, leap_exponent
@@ -177,3 +178,12 @@ def test_a_wrong_formula_of_a_config_is_refused_with_its_place(tmp_path):
     path.write_text(CONFIG.replace("lam1 *lam2", "lam1*mal2"))
     with pytest.raises(InputError, match=r"sweep\.yaml:4: grid\.target\[1\]: unknown name: `mal2` at character 6"):
         load(path)
+
+
+def test_labels_are_in_mathematics():
+    """In titles and legends; names of other targets, and formulas of plugins that are not loaded, stay text."""
+    assert target("2*lam1 - lam2**2*he3(lam1)").label == (
+        r"2\,\lambda^*_{1} - (\lambda^*_{2})^{2}\,\mathrm{he}_{3}(\lambda^*_{1})"
+    )
+    assert target_label("tanh(lam1)") == r"$\mathrm{tanh}(\lambda^*_{1})$"
+    assert [target_label(name) for name in ("committee", "bent(lam1)")] == ["committee", "bent(lam1)"]

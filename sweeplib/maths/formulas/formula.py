@@ -30,6 +30,14 @@ class Formula:
         """The formulas that it is made of."""
         return ()
 
+    def latex(self) -> str:
+        """The formula as LaTeX without dollars."""
+        raise NotImplementedError
+
+    def latex_within(self, binding: int) -> str:
+        """Its LaTeX as part of a formula that binds so tightly."""
+        return self.latex() if self.binding >= binding else f"({self.latex()})"
+
     def source(self, functions: dict[str, str]) -> str:
         """The formula as Python; `functions` collects the Python names of activations."""
         raise NotImplementedError
@@ -64,6 +72,10 @@ class Number(Formula):
     def __str__(self) -> str:
         return repr(self.value).removesuffix(".0")
 
+    def latex(self) -> str:
+        """Its text."""
+        return str(self)
+
     def source(self, functions: dict[str, str]) -> str:
         """The number in parentheses."""
         return f"({self.value!r})"
@@ -82,6 +94,10 @@ class Field(Formula):
 
     def __str__(self) -> str:
         return f"lam{self.index + 1}"
+
+    def latex(self) -> str:
+        """λ* with its number."""
+        return rf"\lambda^*_{{{self.index + 1}}}"
 
     def source(self, functions: dict[str, str]) -> str:
         """The variable of the field."""
@@ -102,6 +118,10 @@ class Sum(Formula):
 
     def __str__(self) -> str:
         return " + ".join(term.within(1) for term in self.terms).replace("+ -", "- ")
+
+    def latex(self) -> str:
+        """The terms with their signs."""
+        return " + ".join(term.latex_within(1) for term in self.terms).replace("+ -", "- ")
 
     def source(self, functions: dict[str, str]) -> str:
         """The sum in parentheses."""
@@ -126,6 +146,13 @@ class Product(Formula):
             return "-" + "*".join(factor.within(2) for factor in others)
         return "*".join([first.within(1), *(factor.within(2) for factor in others)])
 
+    def latex(self) -> str:
+        """The factors side by side."""
+        first, *others = self.factors
+        if first == Number(-1.0):
+            return "-" + r"\,".join(factor.latex_within(2) for factor in others)
+        return r"\,".join([first.latex_within(1), *(factor.latex_within(2) for factor in others)])
+
     def source(self, functions: dict[str, str]) -> str:
         """The product in parentheses."""
         return f"({' * '.join(factor.source(functions) for factor in self.factors)})"
@@ -146,6 +173,10 @@ class Power(Formula):
 
     def __str__(self) -> str:
         return f"{self.base.within(3)}**{self.exponent}"
+
+    def latex(self) -> str:
+        """The base in parentheses with its exponent."""
+        return f"({self.base.latex()})^{{{self.exponent}}}"
 
     def source(self, functions: dict[str, str]) -> str:
         """The power, by a constant exponent."""
@@ -171,6 +202,12 @@ class Applied(Formula):
 
     def __str__(self) -> str:
         return f"{self.name}({self.argument})"
+
+    def latex(self) -> str:
+        """The name in upright letters, the number of a Hermite polynomial as index."""
+        number = self.name.removeprefix("he")
+        name = rf"\mathrm{{he}}_{{{number}}}" if number.isdigit() else rf"\mathrm{{{self.name}}}"
+        return f"{name}({self.argument.latex()})"
 
     def source(self, functions: dict[str, str]) -> str:
         """A call of a function."""

@@ -44,21 +44,13 @@ def _of_text(text: str) -> Target:
 def _of_formula(found: Formula) -> Target:
     return Target(
         str(found),
-        latex(found),
+        found.latex(),
         partial(_labels, found),
         partial(_expectations, found),
         k=found.width,
         exponents=partial(_exponents, found),
         activations=tuple(sorted({part.name for part in found.walk() if isinstance(part, Applied)} | {POLYNOMIALS})),
     )
-
-
-def latex(found: Formula) -> str:
-    """The formula as LaTeX without dollars."""
-    text = str(found)
-    for index in range(found.width, 0, -1):
-        text = text.replace(f"lam{index}", rf"\lambda^*_{{{index}}}")
-    return text.replace("**", "^").replace("*\\", r"\,\\").replace("\\\\", "\\").replace("*(", r"\,(")
 
 
 def _exponents(found: Formula) -> tuple[int | None, int | None]:
