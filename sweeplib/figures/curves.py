@@ -135,6 +135,8 @@ def _curve(axes: Axes, one: xr.Dataset, curves: Curves, x: str, place: tuple[str
     every = max(1, -(-len(where) // MOST_MARKS))
     style = dynamics_look(name, shown, look(index))
     style |= {"linestyle": DASHES[dash], "linewidth": 1.0, "gid": f"{style['gid']} line-{dash}"}
+    if dash and sum(map(is_stochastic, shown)) == 1:
+        style |= {"markerfacecolor": "white"}  # crosses of dynamics without noise are visible on it
     if not is_stochastic(name) and is_stochastic(shown[0]):
         style |= {"linestyle": "none", "gid": f"hue-{index} dynamics-{name}", "zorder": 5}
     axes.errorbar(where, height, bar, elinewidth=0.8, markevery=every, errorevery=every, **style)

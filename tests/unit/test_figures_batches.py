@@ -2,11 +2,14 @@
 
 import numpy as np
 import pytest
+import xarray as xr
 
 from sweeplib.analysis import ANALYSES
 from sweeplib.analysis.constants import with_constants
 from sweeplib.errors import InputError
 from sweeplib.figures import FIGURES
+from sweeplib.figures.labels import axis_label
+from sweeplib.storage.labels import label
 from sweeplib.storage.outline import outline_of
 from tests.datasets import giant_steps_dataset, with_outcome
 
@@ -93,6 +96,12 @@ def test_the_batch_size_has_steps_above_and_samples_below(ds):
     assert not any(text.startswith("slope") for text in texts(one))
     nothing = tradeoff(ds.assign(exit_steps=ds.exit_steps.where(False)))
     assert not nothing.axes[0].containers
+
+
+def test_a_number_of_the_user_is_named_once():
+    named = (xr.DataArray(1.0, name=name, attrs=label(name)) for name in ("passes", "gamma_ratio", "alpha"))
+    expected = ["passes", "gamma_ratio", r"samples over the dimension $\alpha$"]
+    assert [axis_label(one) for one in named] == expected
 
 
 REFUSED = [
