@@ -170,7 +170,7 @@ def _extrapolated(
     rates: dict[str, float] = {}
     known = {**least, **measured}
     for pilot in sorted(pilots, key=lambda pilot: pilot.work_a_case):
-        if pilot.name in known:
+        if pilot.name in known and pilot.work_a_case > 0.0:  # no work: a run of no step
             rates[pilot.dynamics] = known[pilot.name] / pilot.work_a_case
     return {
         pilot.name: Cost(

@@ -9,6 +9,7 @@ from pathlib import Path
 
 import pytest
 
+from sweeplib.config import load
 from sweeplib.design.sweep import Run, Sweep
 from sweeplib.dynamics import DYNAMICS
 from sweeplib.execution import calibration
@@ -164,3 +165,16 @@ def test_cases_given_up_count_by_the_part_of_their_way() -> None:
     longer, some = measured([replace(case, clock=1000.0) for case in whole], max(0.05, seconds))
     assert 0 < some < 8
     assert longer / some == pytest.approx(1000 * seconds / done, rel=0.9)
+
+
+def test_a_sweep_without_a_step_has_a_plan(tmp_path: Path) -> None:
+    """The starts alone, `times: [0]`: a run has no work, so no rate follows from it."""
+    path = tmp_path / "starts.yaml"
+    path.write_text(
+        "name: starts\nproblem: {p: 1, k: 1, d: 20, Delta: 0, activation: square}\ngrid: {gamma: [0.1]}\n"
+        "seeds: 2\ntimes: [0]\ndynamics: [sgd_chain, ode]\n"
+    )
+    sweep = replace(load(path), cluster=InProcess())
+    assert sum(part.todo for part in write_plan(sweep, tmp_path).dynamics.values()) == 4
+    run_sweep(sweep, tmp_path, progress=False)
+    assert sum(part.todo for part in write_plan(sweep, tmp_path).dynamics.values()) == 0
