@@ -200,6 +200,14 @@ def test_the_ode_is_that_of_scipy(text, more):
         np.testing.assert_allclose(ds[name][0], expected, rtol=1e-6, atol=1e-7)
 
 
+def test_a_short_pulse_is_not_missed():
+    """It takes the time of its integral, 4/30; before it the state rests, and steps could be of any length."""
+    pulse = dataclasses.replace(COMMITTEE, schedule="max(0, 1 - 100*(t - 5)**2)")
+    found = simulate(pulse, "gradient_flow", times=[4.0, 10.0]).risk[0]
+    after = simulate(COMMITTEE, "gradient_flow", times=[0.0, 4 / 30]).risk[0]
+    np.testing.assert_allclose(found, after.values, rtol=1e-8)
+
+
 def test_gradient_flow_changes_its_time():
     """With ξ = 1/(1 + t) it is at log(1 + t) of the constant rate."""
     decaying = dataclasses.replace(COMMITTEE, schedule="1/(1 + t)")
