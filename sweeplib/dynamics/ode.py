@@ -36,6 +36,9 @@ COARSEST = 1e-4
 DEFAULT_RTOL, LARGEST_DEFAULT_RTOL = 1e-10, 1e-5
 LEAST_RTOL = 5e-14
 """The smallest relative tolerance above rounding."""
+STEPS_OF_A_SCHEDULE, SHORTEST = 200, 1e-12
+"""The least number of steps with a schedule, which could be non-zero within one long step alone; the least such step.
+"""
 ROUNDING = 1e-14
 """The rounding error of a risk relative to its terms."""
 
@@ -97,7 +100,8 @@ class Ode(OverlapDynamics):
         asked = {"rtol": rtol, "atol": np.full(len(replicas), atol), "targets": targets}
         most = self.options.max_steps
         if not self._finite_d:
-            return Integration(equations, starts, ends, **asked, max_steps=most)
+            longest = None if replicas.schedule is None else np.maximum(ends / STEPS_OF_A_SCHEDULE, SHORTEST)
+            return Integration(equations, starts, ends, **asked, max_steps=most, longest=longest)
         systems = [
             MeanSystem(equations, i, StepMoments(replicas, i, trained=self._trained), step_time)
             for i, step_time in enumerate(replicas.step_time.tolist())

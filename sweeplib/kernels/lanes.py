@@ -15,6 +15,7 @@ import numba
 import numpy as np
 from numpy.typing import NDArray
 
+from sweeplib.kernels.schedules import clock_of, set_rates
 from sweeplib.maths.expectations.system import Pair
 from sweeplib.numerics.binding import bound
 from sweeplib.numerics.compiled import OneSignature, inlined
@@ -117,33 +118,6 @@ class Group(NamedTuple):
     progress: Progress
     broken: NDArray[np.bool_]
     target: Array
-
-
-class Rates(NamedTuple):
-    """The schedule of a run.
-
-    given : whether there is one.
-    rates : address of ξ, (t (n,), out (n,)).
-    stride : number of SGD steps of a step of the dynamics.
-    """
-
-    given: bool
-    rates: Any
-    stride: float
-
-
-class Clock(NamedTuple):
-    """The rates of a group: T and γ/(p n_b) of the present step, among its constants, and those of ξ = 1 (lanes,).
-
-    times, factors (lanes,) : the middle of the step, and ξ there.
-    """
-
-    T: Array
-    noise: Array
-    base_T: Array
-    base_noise: Array
-    times: Array
-    factors: Array
 
 
 class Network(NamedTuple):
@@ -263,24 +237,6 @@ def begin(order, first, progress, lanes):  # type: ignore[no-untyped-def]
         stream.key[lane], stream.seed[lane] = progress.keys[replica], progress.seeds[replica]
         stream.step[lane] = progress.taken[replica]
     return stream
-
-
-@allocating
-def clock_of(constants):  # type: ignore[no-untyped-def]
-    """The rates of a group; it changes T and γ/(p n_b) of the constants."""
-    T, noise = constants.T, constants.noise
-    return Clock(T, noise, T.copy(), noise.copy(), np.empty_like(T), np.empty_like(T))
-
-
-@kernel
-def set_rates(rates, step, clock):  # type: ignore[no-untyped-def]
-    """Set T and γ/(p n_b) to those in the middle of the step of each lane."""
-    for lane in range(clock.T.shape[0]):
-        clock.times[lane] = (np.float64(step[lane]) + 0.5) * rates.stride * clock.base_T[lane]
-    rates.rates(clock.times, clock.factors)
-    for lane in range(clock.T.shape[0]):
-        clock.T[lane] = clock.factors[lane] * clock.base_T[lane]
-        clock.noise[lane] = clock.factors[lane] * clock.base_noise[lane]
 
 
 @kernel

@@ -4,18 +4,50 @@ A step takes the rate at the middle of its time, as does a round of steps with o
 of the time integral to second order in the step, and t = 0 itself is never asked for.
 """
 
-from typing import Any
+from typing import Any, NamedTuple
 
 import numba
+import numpy as np
+from numpy.typing import NDArray
 
-from sweeplib.kernels.lanes import Rates
 from sweeplib.maths.formulas import schedule
 from sweeplib.numerics.compiled import over_arrays
 
+Array = NDArray[np.float64]
+
 _OPTIONS: dict[str, Any] = {"error_model": "numpy", "no_cpython_wrapper": True, "no_cfunc_wrapper": True}
 _kernel = numba.njit(fastmath={"contract"}, _nrt=False, **_OPTIONS)
+_inlined = numba.njit(fastmath={"contract"}, _nrt=False, forceinline=True, **_OPTIONS)
+_allocating = numba.njit(fastmath={"contract"}, **_OPTIONS)
 
 CONSTANT = "1"
+
+
+class Rates(NamedTuple):
+    """The schedule of a run.
+
+    given : whether there is one.
+    rates : address of ξ, (t (n,), out (n,)).
+    stride : number of SGD steps of a step of the dynamics.
+    """
+
+    given: bool
+    rates: Any
+    stride: float
+
+
+class Clock(NamedTuple):
+    """The rates of a group: T and γ/(p n_b) of the present step, among its constants, and those of ξ = 1 (lanes,).
+
+    times, factors (lanes,) : the middle of the step, and ξ there.
+    """
+
+    T: Array
+    noise: Array
+    base_T: Array
+    base_noise: Array
+    times: Array
+    factors: Array
 
 
 def rates(text: str | None, stride: float = 1.0) -> Rates:
@@ -31,3 +63,21 @@ def step_time(step, T, rates, clock):  # type: ignore[no-untyped-def]
     clock[0, 0] = (step + 0.5) * rates.stride * T
     rates.rates(clock[0], clock[1])
     return T * clock[1, 0]
+
+
+@_allocating
+def clock_of(constants):  # type: ignore[no-untyped-def]
+    """The rates of a group; it changes T and γ/(p n_b) of the constants."""
+    T, noise = constants.T, constants.noise
+    return Clock(T, noise, T.copy(), noise.copy(), np.empty_like(T), np.empty_like(T))
+
+
+@_inlined
+def set_rates(rates, step, clock):  # type: ignore[no-untyped-def]
+    """Set T and γ/(p n_b) to those in the middle of the step of each lane."""
+    for lane in range(clock.T.shape[0]):
+        clock.times[lane] = (np.float64(step[lane]) + 0.5) * rates.stride * clock.base_T[lane]
+    rates.rates(clock.times, clock.factors)
+    for lane in range(clock.T.shape[0]):
+        clock.T[lane] = clock.factors[lane] * clock.base_T[lane]
+        clock.noise[lane] = clock.factors[lane] * clock.base_noise[lane]

@@ -75,6 +75,7 @@ class Solutions(NamedTuple):
     """The progress of n solutions of `size` variables, changed in place by `explicit.advance`.
 
     end (n,) : last time that will be requested.
+    longest (n,) : the longest step.
     time, step (n,) : end of the last step, length of the next.
     state, slope (n, size) : at `time`.
     before, length (n,) : beginning and length of the last step.
@@ -90,6 +91,7 @@ class Solutions(NamedTuple):
     atol: Array
     targets: Array
     end: Array
+    longest: Array
     time: Array
     step: Array
     state: Array
@@ -107,14 +109,17 @@ class Solutions(NamedTuple):
     passages: Array
 
 
-def solutions(states: Array, end: Array, rtol: Array, atol: Array, targets: Array, max_steps: int) -> Solutions:
-    """Solutions at time zero with these states (n, size) and ends (n,), not begun (step zero)."""
+def solutions(
+    states: Array, end: Array, longest: Array, rtol: Array, atol: Array, targets: Array, max_steps: int
+) -> Solutions:
+    """Solutions at time zero with these states (n, size), ends (n,) and longest steps (n,), not begun (step zero)."""
     n, size = states.shape
     return Solutions(
         rtol=rtol,
         atol=atol,
         targets=targets,
         end=end,
+        longest=longest,
         time=np.zeros(n),
         step=np.zeros(n),
         state=states.copy(),
@@ -210,7 +215,7 @@ def begin(i, equations, solutions, room):  # type: ignore[no-untyped-def]
     curvature = math.sqrt(scaled_square(scratch, state, rtol, atol)) / step
     largest = max(size_of_slope, curvature)
     other = max(1e-6, step * 1e-3) if largest <= 1e-15 else (0.01 / largest) ** 0.125
-    solutions.step[i] = min(100.0 * step, other)
+    solutions.step[i] = min(100.0 * step, other, solutions.longest[i])
     at_start = level(i, equations, state)
     for t in range(targets.shape[1]):
         if at_start <= targets[i, t]:
@@ -246,7 +251,7 @@ def stepped(i, equations, tableau, solutions, room):  # type: ignore[no-untyped-
             solutions.before[i], solutions.length[i] = time, length
             solutions.time[i] = time + length
             following = length * (min(1.0, factor) if rejected else factor)
-            solutions.step[i] = min(following, stable)
+            solutions.step[i] = min(following, stable, solutions.longest[i])
             count_stiffness(i, following > stable, solutions)
             copy(state, solutions.start[i])
             copy(slope, solutions.start_slope[i])

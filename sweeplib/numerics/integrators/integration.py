@@ -32,7 +32,8 @@ class Integration:
     """n solutions from time zero on, each with its own tolerance.
 
     `states` (n, size) and `times` (n,) are where they came; `failed` (n,) says which could take no further step. `ends`
-    (n,) are the last times that will be asked for, `targets` (n, T) the levels whose passages are noted.
+    (n,) are the last times that will be asked for, `targets` (n, T) the levels whose passages are noted. No step is
+    longer than `longest` (n,), if it is given.
     """
 
     def __init__(
@@ -45,9 +46,11 @@ class Integration:
         atol: Array,
         targets: Array,
         max_steps: int,
+        longest: Array | None = None,
     ) -> None:
+        longest = np.full(len(states), np.inf) if longest is None else longest
         self._equations, self._rtol, self._atol, self._targets = equations, rtol, atol, targets
-        self._solutions = dop853.solutions(states, ends, rtol, atol, targets, max_steps)
+        self._solutions = dop853.solutions(states, ends, longest, rtol, atol, targets, max_steps)
         self._stiff: dict[int, StiffSolution] = {}
         self._flows: dict[int, LinearFlow] = {}
         self._called: dict[int, System] = {}
@@ -126,7 +129,7 @@ class Integration:
         """The implicit continuation of solution i from a state on."""
         found = self._solutions
         tolerance, targets = (self._rtol[i], self._atol[i]), (self._targets[i], found.passages[i])
-        return StiffSolution(self._system(i), time, state, found.end[i], *tolerance, *targets)
+        return StiffSolution(self._system(i), time, state, found.end[i], *tolerance, *targets, found.longest[i])
 
     def _system(self, i: int) -> System:
         if i not in self._called:

@@ -74,7 +74,7 @@ class StiffSolution:
     """A solution from `time` on, to the time `end` at the latest.
 
     `targets` (T,) are the levels whose passages to note, `passages` (T,) when, inf where it has not been: filled in.
-    `steps` counts its steps; `failed` says that it can take no further one.
+    No step is longer than `longest`. `steps` counts its steps; `failed` says that it can take no further one.
     """
 
     def __init__(
@@ -87,10 +87,11 @@ class StiffSolution:
         atol: float,
         targets: Array,
         passages: Array,
+        longest: float = np.inf,
     ) -> None:
         self.system, self.targets, self.passages = system, targets, passages
         self.steps, self.failed = 0, False
-        self._tolerances, self._end = {"rtol": rtol, "atol": atol}, end
+        self._tolerances, self._end = {"rtol": rtol, "atol": atol, "max_step": longest}, end
         self._solver, self._last_start = self._started(time, state), 0
         self._level = system.level(state)
 
