@@ -8,6 +8,7 @@ from sweeplib import Problem, simulate
 SETTINGS = {
     "erf": {"activation": "erf", "p": 3, "k": 2},
     "erf on the sphere": {"activation": "erf", "p": 2, "k": 1, "spherical": True},
+    "a formula": {"activation": "erf", "p": 2, "k": 2, "target": "lam1 + lam1*lam2"},
     "large steps": {"activation": "erf", "p": 2, "k": 1, "spherical": True, "gamma": 4.0, "d": 12},
     "relu, one unit": {"activation": "relu", "p": 1, "k": 1},
     "both layers": {"activation": "erf", "p": 2, "k": 2, "second_layer_rate": 0.5, "a": (0.5, -1.0)},

@@ -1,5 +1,6 @@
 """Activation: an activation function with its properties."""
 
+import math
 from collections.abc import Callable
 from dataclasses import dataclass
 
@@ -27,6 +28,14 @@ class Activation:
     information_exponent: int
     hermite: tuple[float, ...] | None = None
     error_functions: tuple[float, tuple[tuple[float, float], ...]] | None = None
+
+
+def lipschitz(activation: Activation) -> float:
+    """A bound of |σ'|, infinite if none is known."""
+    if activation.error_functions is not None:
+        _, terms = activation.error_functions
+        return math.sqrt(2.0 / math.pi) * sum(abs(weight * slope) for weight, slope in terms)
+    return 1.0 if activation.name == "relu" else math.inf
 
 
 def kink(activation: Activation) -> float:

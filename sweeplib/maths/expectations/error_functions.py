@@ -20,6 +20,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from sweeplib.maths.activations import Activation
+from sweeplib.maths.activations.activation import lipschitz
 from sweeplib.maths.expectations.error_functions_in_lanes import drifts_in_lanes
 from sweeplib.maths.expectations.expectations import FAMILIES, Expectations, Family
 from sweeplib.maths.expectations.in_turn import drifts_in_turn
@@ -318,7 +319,7 @@ def pair_expectations(student: Activation, teacher: Activation) -> Expectations 
         bound(drifts_in_lanes, **constants),
         in_turn=bound(drifts_in_turn, drifts=specialised(usual)),
         wide=-(-FULL // len(own)),
-        lipschitz=math.sqrt(2.0 / math.pi) * sum(abs(weight * slope) for weight, slope in own),
+        lipschitz=lipschitz(student),
     )
 
 

@@ -24,7 +24,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from sweeplib.maths.activations import Activation
-from sweeplib.maths.activations.activation import kink
+from sweeplib.maths.activations.activation import kink, lipschitz
 from sweeplib.maths.expectations.addresses import ridge_address
 from sweeplib.maths.expectations.conditional import (
     Given,
@@ -302,7 +302,7 @@ def of_ridges(
         )
 
     usual, finer = (Expectations(name, risk, drifts, in_lanes(), partial(pair, nodes)) for nodes in (1, 2))
-    return replace(usual, finer=finer)
+    return replace(usual, finer=finer, lipschitz=lipschitz(student))
 
 
 def _has_rest(activation: Activation) -> bool:
