@@ -92,7 +92,7 @@ def test_dims_are_ordered_as_in_the_dataset() -> None:
 @pytest.mark.parametrize("name", PROBLEM_FIELDS)
 def test_every_field_of_a_problem_can_be_fixed_and_swept(name: str) -> None:
     value = getattr(Problem(**FIXED), name)
-    sizes = {"samples": 100, "second_layer_samples": 100}
+    sizes = {"samples": 100, "second_layer_samples": 100, "schedule": "1 / (1 + t)"}
     value = {"teacher_activation": "erf", "start": "sphere", "m0": 0.1, **sizes}.get(name, value)
     [point] = grid_of({name: [value]}).points()
     assert getattr(point.problem, name) == point.values[name] == value
