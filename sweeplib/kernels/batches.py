@@ -4,7 +4,7 @@ import math
 
 import numpy as np
 
-from sweeplib.kernels.lanes import OVERFLOW, allocating, loops
+from sweeplib.kernels.lanes import OVERFLOW, loops
 from sweeplib.kernels.schedules import step_time
 from sweeplib.kernels.weights import (
     BLOCK,
@@ -14,6 +14,7 @@ from sweeplib.kernels.weights import (
     displacement,
     draw_block,
     fill_moves,
+    fill_overlaps,
     is_waiting,
     note_exits,
     room_of,
@@ -34,7 +35,7 @@ def batch_steps(count, step, batch_size, repeats, replica, rates, functions, exi
             if not take_step(first, batch_size, T, replica, functions, moves, layer_moves, room):
                 return taken, DIVERGED
         if is_waiting(exits):
-            fill_overlaps(replica.W, replica.W_star, exits.Q, exits.M)
+            fill_overlaps(replica, exits)
             if note_exits(replica, exits, functions, step + taken + 1, room):
                 return taken + 1, STOPPED
     return count, GOING
@@ -70,14 +71,3 @@ def take_step(first, batch_size, T, replica, functions, moves, layer_moves, room
             for j in range(d):
                 replica.W[i, j] /= math.sqrt(square / d)
     return True
-
-
-@allocating
-def fill_overlaps(W, W_star, Q, M):  # type: ignore[no-untyped-def]
-    """Fill Q = WWᵀ/d (p, p, 1) and M = WW*ᵀ/d (p, k, 1)."""
-    d = W.shape[1]
-    for i in range(W.shape[0]):
-        for j in range(i + 1):
-            Q[i, j, 0] = Q[j, i, 0] = (W[i] * W[j]).sum() / d
-        for r in range(W_star.shape[0]):
-            M[i, r, 0] = (W[i] * W_star[r]).sum() / d

@@ -13,7 +13,17 @@ from numpy.typing import NDArray
 
 from sweeplib.kernels.lanes import OVERFLOW, Array
 from sweeplib.kernels.schedules import step_time
-from sweeplib.kernels.weights import DIVERGED, GOING, MULTIPLE, STOPPED, inner_product, is_waiting, note_exits, products
+from sweeplib.kernels.weights import (
+    DIVERGED,
+    GOING,
+    MULTIPLE,
+    STOPPED,
+    fill_overlaps,
+    inner_product,
+    is_waiting,
+    note_exits,
+    products,
+)
 from sweeplib.numerics.random import fill_normals, random_words, whole_number
 
 FOUR = 4
@@ -217,19 +227,6 @@ def choose(step, batch_size, seed, data, batch):  # type: ignore[no-untyped-def]
         place = data.swaps[s]
         order[s], order[place] = order[place], order[s]
     return batch_size
-
-
-@_kernel
-def fill_overlaps(replica, exits):  # type: ignore[no-untyped-def]
-    """Fill Q = WWᵀ/d and M = WW*ᵀ/d."""
-    W, W_star = replica.W, replica.W_star
-    p, d = W.shape
-    for i in range(p):
-        for j in range(i + 1):
-            exits.Q[i, j, 0] = inner_product(W[i], W[j]) / d
-            exits.Q[j, i, 0] = exits.Q[i, j, 0]
-        for r in range(len(W_star)):
-            exits.M[i, r, 0] = inner_product(W[i], W_star[r]) / d
 
 
 @_kernel

@@ -272,6 +272,19 @@ def note_exits(replica, exits, functions, step, room):  # type: ignore[no-untype
 
 
 @_kernel
+def fill_overlaps(replica, exits):  # type: ignore[no-untyped-def]
+    """Fill Q = WWᵀ/d and M = WW*ᵀ/d."""
+    W, W_star = replica.W, replica.W_star
+    p, d = W.shape
+    for i in range(p):
+        for j in range(i + 1):
+            exits.Q[i, j, 0] = inner_product(W[i], W[j]) / d
+            exits.Q[j, i, 0] = exits.Q[i, j, 0]
+        for r in range(len(W_star)):
+            exits.M[i, r, 0] = inner_product(W[i], W_star[r]) / d
+
+
+@_kernel
 def update_overlaps(exits, lam_star, square, room):  # type: ignore[no-untyped-def]
     """Q += c λ + λ c + c c ‖x‖² and M += c λ*, then shrink row i by its factor; `square` is ‖x‖²."""
     Q, M, lam, c, shrink = exits.Q, exits.M, room.lam, room.c, room.shrink

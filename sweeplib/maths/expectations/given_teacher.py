@@ -182,10 +182,9 @@ def fill_network(system: System, rule: Array, C: Array, count: int, mean: Array,
 
 @inlined
 def variance_term(
-    system: System, rule: Array, C: Array, i: int, j: int, mean: Array, target: float, pairs: Pairs
+    system: System, rule: Array, C: Array, i: int, j: int, mean: Array, target: float, count: int, pairs: Pairs
 ) -> float:
-    """f*² E'[σ'_i σ'_j] − 2 f* E'[σ'_i σ'_j f] at one node of λ*; the covariances and nodes of the pair are given."""
-    count = rule.shape[1] ** 2 if i != j and pairs.second[j] != 0.0 else rule.shape[1]
+    """f*² E'[σ'_i σ'_j] − 2 f* E'[σ'_i σ'_j f] at one node of λ*, by the `count` nodes of the pair."""
     fill_slopes(system, count, 0, i, mean, pairs)
     fill_slopes(system, count, 1, j, mean, pairs)
     fill_network(system, rule, C, count, mean, pairs)
@@ -228,11 +227,11 @@ def drifts(system: System, out: Drifts) -> None:
         for j in range(i + 1):
             total = 0.0
             components(C, i, j, pairs.first, pairs.second)
-            fill_grid(rules.student, i != j and pairs.second[j] != 0.0, pairs)
+            nodes = fill_grid(rules.student, i != j and pairs.second[j] != 0.0, pairs)
             for n in range(count):
                 for m in range(p):
                     centre[m] = mean[m, n]
-                total += weight[n] * variance_term(system, rules.student, C, i, j, centre, target[n], pairs)
+                total += weight[n] * variance_term(system, rules.student, C, i, j, centre, target[n], nodes, pairs)
             out.Var[i, j] += a[i] * a[j] * total
             out.GF[i, j] += flow[i, j] + flow[j, i]
             if i != j:

@@ -12,7 +12,6 @@ Nothing is divided by a variance: singular Ω and zero variances need no care.
 """
 
 import math
-from collections.abc import Sequence
 from functools import cache, partial
 from typing import Any
 
@@ -23,7 +22,7 @@ from sweeplib.maths.expectations.addresses import no_functions
 from sweeplib.maths.expectations.expectations import FAMILIES, Expectations, Family
 from sweeplib.maths.expectations.fields import counts, fill_ridge_fields, function_number
 from sweeplib.maths.expectations.polynomials_in_lanes import drifts_in_lanes, length_of, risk, stride_of
-from sweeplib.maths.expectations.system import Drifts, Pair, System
+from sweeplib.maths.expectations.system import Drifts, Pair, Ridges, System, ridge_arrays
 from sweeplib.numerics.compiled import inlined, without_references
 
 Array = np.ndarray[Any, np.dtype[np.float64]]
@@ -176,29 +175,21 @@ def of_series(
     name: str,
     student: Weights,
     functions: tuple[Weights, ...],
-    ridges: Sequence[tuple[int, float, tuple[float, ...]]] = (),
+    ridges: Ridges = (),
 ) -> Expectations:
     """The expectations of Hermite series and Σ_r c_r τ_r(v_r·λ*).
 
-    `ridges` has the number of τ_r in `functions`, c_r and v_r of each r. Without ridges it is the committee of the one
-    function.
+    Without ridges it is the committee of the one function.
     """
-    return Expectations(name, risk, drifts, drifts_in_lanes, partial(_pair, student, functions, tuple(ridges)))
+    return Expectations(name, risk, drifts, drifts_in_lanes, partial(_pair, student, functions, ridges))
 
 
-def _pair(
-    student: Weights, functions: tuple[Weights, ...], ridges: tuple[tuple[int, float, tuple[float, ...]], ...]
-) -> Pair:
+def _pair(student: Weights, functions: tuple[Weights, ...], ridges: Ridges) -> Pair:
     orders = max(map(len, (student, *functions)), default=1)
     series = np.zeros((1 + len(functions), max(orders, 2)))
     for row, coefficients in zip(series, (student, *functions), strict=True):
         row[: len(coefficients)] = [c * math.sqrt(math.factorial(n)) for n, c in enumerate(coefficients)]
-    return no_functions()._replace(
-        which=np.array([which for which, _, _ in ridges] or [0], dtype=np.int64),
-        directions=np.array([direction for _, _, direction in ridges]) if ridges else np.empty((0, 1)),
-        weights=np.array([weight for _, weight, _ in ridges]),
-        series=series,
-    )
+    return no_functions()._replace(**ridge_arrays(ridges), series=series)
 
 
 FAMILIES.register("polynomials", Family("polynomials", 10, pair_expectations))

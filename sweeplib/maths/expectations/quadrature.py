@@ -15,7 +15,6 @@ field's standard deviation and away from zero, cost more: finer nodes tell.
 """
 
 import math
-from collections.abc import Sequence
 from dataclasses import replace
 from functools import cache, partial
 from typing import Any, NamedTuple
@@ -47,7 +46,7 @@ from sweeplib.maths.expectations.plane import (
     planes,
     split_at,
 )
-from sweeplib.maths.expectations.system import Drifts, Pair, System
+from sweeplib.maths.expectations.system import Drifts, Pair, Ridges, System, ridge_arrays
 from sweeplib.numerics.binding import bound
 from sweeplib.numerics.compiled import inlined, over_arrays, specialised, without_references
 
@@ -277,12 +276,11 @@ def of_ridges(
     name: str,
     student: Activation,
     functions: tuple[Activation, ...],
-    ridges: Sequence[tuple[int, float, tuple[float, ...]]] = (),
+    ridges: Ridges = (),
 ) -> Expectations:
     """The expectations of an activation and Σ_r c_r τ_r(v_r·λ*).
 
-    `ridges` has the number of τ_r in `functions`, c_r and v_r of each r. Without ridges it is the committee of the one
-    function.
+    Without ridges it is the committee of the one function.
     """
     sides = (student, *functions)
     degree = max(len(side.hermite or ()) for side in sides)
@@ -292,13 +290,11 @@ def of_ridges(
             over_arrays(student.value),
             over_arrays(student.derivative),
             ridge_address(tuple(side.value for side in functions)),
-            np.array([which for which, _, _ in ridges] or [0], dtype=np.int64),
-            np.array([kink(side) for side in sides]),
-            np.array([float(_has_rest(side)) for side in sides]),
-            np.array([direction for _, _, direction in ridges]) if ridges else np.empty((0, 1)),
-            np.array([weight for _, weight, _ in ridges]),
-            nodes_of(finer, degree),
-            np.empty((0, 0)),
+            **ridge_arrays(ridges),
+            kinks=np.array([kink(side) for side in sides]),
+            rests=np.array([float(_has_rest(side)) for side in sides]),
+            nodes=nodes_of(finer, degree),
+            series=np.empty((0, 0)),
         )
 
     usual, finer = (Expectations(name, risk, drifts, in_lanes(), partial(pair, nodes)) for nodes in (1, 2))

@@ -1,5 +1,6 @@
 """System and Drifts: arguments and results of rules for Gaussian expectations, as NamedTuples for compiled code."""
 
+from collections.abc import Sequence
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -35,6 +36,19 @@ class Pair(NamedTuple):
     weights: Array
     nodes: Array
     series: Array
+
+
+Ridges = Sequence[tuple[int, float, tuple[float, ...]]]
+"""Of each ridge function c_r τ_r(v_r·λ*): the number of τ_r in a list of functions, c_r and v_r."""
+
+
+def ridge_arrays(ridges: Ridges) -> dict[str, Any]:
+    """The fields `which`, `directions` and `weights` of a `Pair`; without ridges those of a committee."""
+    return {
+        "which": np.array([which for which, _, _ in ridges] or [0], dtype=np.int64),
+        "directions": np.array([direction for _, _, direction in ridges]) if ridges else np.empty((0, 1)),
+        "weights": np.array([weight for _, weight, _ in ridges]),
+    }
 
 
 class System(NamedTuple):

@@ -12,9 +12,9 @@ from functools import cache, cached_property
 
 from sweeplib.errors import InputError
 from sweeplib.maths.activations import ACTIVATIONS, Activation, activation
+from sweeplib.maths.formulas.reader import Reader
 
 MOST_FIELDS = 16
-MOST_CHARACTERS = 500
 MAX_POWER = 12
 ALLOWED = "numbers, the fields lam1, lam2, ..., + - * / **, and activations of these, as in `lam1*lam2 + he3(lam3)`"
 
@@ -249,15 +249,9 @@ def raised(base: Formula, exponent: int) -> Formula:
 @cache
 def formula(text: str) -> Formula:
     """The formula of a text; InputError, with the position, for anything else, and for a constant."""
-    if len(text) > MOST_CHARACTERS:
-        raise InputError("formula too long", value=text, expected=f"at most {MOST_CHARACTERS} characters")
+    reader = _Reader(text)
     try:
-        tree = ast.parse(text.strip(), mode="eval").body
-    except (SyntaxError, ValueError, RecursionError, MemoryError) as error:
-        where = f" at character {error.offset}" if isinstance(error, SyntaxError) and error.offset else ""
-        raise InputError(f"not a formula{where}", value=text, expected=ALLOWED) from None
-    try:
-        found = _Reader(text.strip()).read(tree)
+        found = reader.read(reader.tree)
     except (OverflowError, RecursionError):
         raise InputError("not a formula: too large", value=text, expected=ALLOWED) from None
     if found.width == 0:
@@ -265,11 +259,10 @@ def formula(text: str) -> Formula:
     return found
 
 
-class _Reader:
+class _Reader(Reader):
     """Turns a syntax tree into a formula."""
 
-    def __init__(self, text: str) -> None:
-        self._text = text
+    allowed = ALLOWED
 
     def read(self, part: ast.expr) -> Formula:
         """The formula of a tree."""
@@ -286,7 +279,7 @@ class _Reader:
                 return self._binary(part, self.read(left), operation, right)
             case ast.Call(func=function, args=[argument], keywords=[]):
                 return Applied(self._activation(function), self.read(argument))
-        raise self._refused(part, "not allowed in a formula")
+        raise self.refused(part, "not allowed in a formula")
 
     def _binary(self, part: ast.expr, left: Formula, operation: ast.operator, right: ast.expr) -> Formula:
         match operation:
@@ -300,39 +293,34 @@ class _Reader:
                 return multiplied([left, Number(1.0 / self._divisor(right))])
             case ast.Pow():
                 return self._power(left, right)
-        raise self._refused(part, "not allowed in a formula")
-
-    def _refused(self, part: ast.expr, problem: str, expected: str = ALLOWED) -> InputError:
-        source = ast.get_source_segment(self._text, part) or ast.unparse(part)
-        where = f"`{source}` at character {part.col_offset + 1}"
-        return InputError(f"{problem}: {where}", value=self._text, expected=expected)
+        raise self.refused(part, "not allowed in a formula")
 
     def _field(self, part: ast.expr, name: str) -> int:
         number = name.removeprefix("lam")
         if name.startswith("lam") and number.isascii() and number.isdigit() and 1 <= int(number) <= MOST_FIELDS:
             return int(number) - 1
         if name in ACTIVATIONS:
-            raise self._refused(part, "an activation needs an argument", f"as in `{name}(lam1)`")
+            raise self.refused(part, "an activation needs an argument", f"as in `{name}(lam1)`")
         expected = f"a field, lam1 to lam{MOST_FIELDS}, or an activation as in `erf(lam1)`"
-        raise self._refused(part, "unknown name", expected)
+        raise self.refused(part, "unknown name", expected)
 
     def _divisor(self, part: ast.expr) -> float:
         divisor = self.read(part)
         if not isinstance(divisor, Number) or divisor.value == 0.0:
-            raise self._refused(part, "not a divisor", "a number other than zero")
+            raise self.refused(part, "not a divisor", "a number other than zero")
         return divisor.value
 
     def _power(self, base: Formula, part: ast.expr) -> Formula:
         exponent = self.read(part)
         if not isinstance(exponent, Number):
-            raise self._refused(part, "not an exponent", "a number")
+            raise self.refused(part, "not an exponent", "a number")
         if isinstance(base, Number):
             value = base.value**exponent.value
             if isinstance(value, complex) or not math.isfinite(value):
-                raise self._refused(part, "not a real number", "a real power of a number")
+                raise self.refused(part, "not a real number", "a real power of a number")
             return Number(value)
         if exponent.value != int(exponent.value) or not 0 <= exponent.value <= MAX_POWER:
-            raise self._refused(part, "not an exponent", f"a whole number from 0 to {MAX_POWER}")
+            raise self.refused(part, "not an exponent", f"a whole number from 0 to {MAX_POWER}")
         return raised(base, int(exponent.value))
 
     def _activation(self, part: ast.expr) -> str:

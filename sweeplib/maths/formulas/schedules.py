@@ -18,10 +18,10 @@ import numpy as np
 from numpy.typing import NDArray
 
 from sweeplib.errors import InputError
+from sweeplib.maths.formulas.reader import Reader
 
 Array = NDArray[np.float64]
 
-MOST_CHARACTERS = 500
 FUNCTIONS = ("exp", "log", "sqrt")
 EXTREMES = ("max", "min")
 ALLOWED = "numbers, the time t, + - * / **, exp, log, sqrt, min, max, as in `1/(1 + t)` or `min(1, t/5)`"
@@ -85,15 +85,9 @@ class Schedule:
 @cache
 def schedule(text: str) -> Schedule:
     """The schedule of a text; InputError, with the position, for anything else."""
-    if len(text) > MOST_CHARACTERS:
-        raise InputError("schedule too long", value=text, expected=f"at most {MOST_CHARACTERS} characters")
+    reader = _Reader(text)
     try:
-        tree = ast.parse(text.strip(), mode="eval").body
-    except (SyntaxError, ValueError, RecursionError, MemoryError) as error:
-        where = f" at character {error.offset}" if isinstance(error, SyntaxError) and error.offset else ""
-        raise InputError(f"not a schedule{where}", value=text, expected=ALLOWED) from None
-    try:
-        return _of_text(ast.unparse(_Reader(text.strip()).read(tree)))
+        return _of_text(ast.unparse(reader.read(reader.tree)))
     except RecursionError:
         raise InputError("not a schedule: too large", value=text, expected=ALLOWED) from None
 
@@ -123,11 +117,11 @@ def _smallest(*numbers: Any) -> Any:
     return functools.reduce(np.minimum, numbers)
 
 
-class _Reader:
+class _Reader(Reader):
     """Builds the tree of a schedule again, from what is allowed; numbers are put together."""
 
-    def __init__(self, text: str) -> None:
-        self._text = text
+    kind = "schedule"
+    allowed = ALLOWED
 
     def read(self, part: ast.expr) -> ast.expr:
         """The tree of a part."""
@@ -138,7 +132,7 @@ class _Reader:
                 return ast.Name("t")
             case ast.Name(id=name):
                 expected = f"as in `{name}(t)`" if name in FUNCTIONS + EXTREMES else ALLOWED
-                raise self._refused(part, "unknown name", expected)
+                raise self.refused(part, "unknown name", expected)
             case ast.UnaryOp(op=ast.USub(), operand=operand):
                 return self._negative(part, self.read(operand))
             case ast.UnaryOp(op=ast.UAdd(), operand=operand):
@@ -147,7 +141,7 @@ class _Reader:
                 return self._binary(part, self.read(left), operation, self.read(right))
             case ast.Call(func=ast.Name(id=name), args=arguments, keywords=[]) if name in FUNCTIONS + EXTREMES:
                 return self._call(part, name, arguments)
-        raise self._refused(part, "not allowed in a schedule")
+        raise self.refused(part, "not allowed in a schedule")
 
     def _number(self, part: ast.expr, value_of: Callable[[], float]) -> ast.expr:
         try:
@@ -155,7 +149,7 @@ class _Reader:
         except ArithmeticError:
             value = math.nan
         if isinstance(value, complex) or not math.isfinite(value):
-            raise self._refused(part, "not a finite number")
+            raise self.refused(part, "not a finite number")
         size = ast.Constant(int(abs(value)) if value == int(value) and abs(value) < 1e16 else abs(value))
         return ast.UnaryOp(ast.USub(), size) if value < 0.0 else size
 
@@ -171,15 +165,10 @@ class _Reader:
 
     def _call(self, part: ast.expr, name: str, arguments: list[ast.expr]) -> ast.expr:
         if name in FUNCTIONS and len(arguments) != 1:
-            raise self._refused(part, "wrong number of arguments", f"one, as in `{name}(t)`")
+            raise self.refused(part, "wrong number of arguments", f"one, as in `{name}(t)`")
         if name in EXTREMES and len(arguments) < 2:
-            raise self._refused(part, "wrong number of arguments", f"two or more, as in `{name}(1, t)`")
+            raise self.refused(part, "wrong number of arguments", f"two or more, as in `{name}(1, t)`")
         return ast.Call(ast.Name(name), [self.read(argument) for argument in arguments], [])
-
-    def _refused(self, part: ast.expr, problem: str, expected: str = ALLOWED) -> InputError:
-        source = ast.get_source_segment(self._text, part) or ast.unparse(part)
-        where = f"`{source}` at character {part.col_offset + 1}"
-        return InputError(f"{problem}: {where}", value=self._text, expected=expected)
 
 
 def _value(part: ast.expr) -> float | None:
