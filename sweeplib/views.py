@@ -143,6 +143,16 @@ class ParticleView(View):
         return {"particle": problem.p, "teacher": problem.k, "teacher_2": problem.k}
 
 
+@dataclass(frozen=True, eq=False)
+class NetworkView(ParticleView):
+    """Particles of a dynamics that computes the population risk of their network.
+
+    risk (n,) : ½ E[(f* − f)²].
+    """
+
+    risk: Array
+
+
 class TwoTimeView(OverlapView):
     """The overlaps now, and the functions of a response theory of now and of T instants: the recording times.
 

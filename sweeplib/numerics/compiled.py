@@ -83,9 +83,9 @@ class OneSignature:
     def __call__(self, *arguments: Any) -> Any:
         """The result of the function."""
         if self._entry is None:
-            self.compiled.compile(tuple(map(numba.typeof, arguments)))
-            [code] = self.compiled.overloads.values()
-            self._entry = code.entry_point
+            types = tuple(map(numba.typeof, arguments))
+            self.compiled.compile(types)
+            self._entry = self.compiled.overloads[types].entry_point
         return self._entry(*arguments)
 
 

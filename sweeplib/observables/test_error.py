@@ -2,15 +2,15 @@
 
 from sweeplib.observables.observable import OBSERVABLES, Array, Observable
 from sweeplib.observables.risk import READS, risk
-from sweeplib.views import OverlapView
+from sweeplib.views import NetworkView, OverlapView
 
 
-def test_error(now: OverlapView) -> Array:
+def test_error(now: OverlapView | NetworkView) -> Array:
     """The expected loss on a fresh noisy sample (n,)."""
     return risk(now) + now.Delta / 2.0
 
 
 OBSERVABLES.register(
     "test_error",
-    Observable("test_error", test_error, (), "test error", r"\mathcal{R} + \Delta/2", reads=READS | {"Delta"}),
+    Observable("test_error", {OverlapView: test_error, NetworkView: test_error}, (), "test error", r"\mathcal{R} + \Delta/2", reads=READS | {"Delta"}),
 )

@@ -21,10 +21,13 @@ STEPS_A_ROUND = 200
 """Steps of each solution after which the clock is looked at."""
 FEWEST_STEPS = 100
 """The linearised flow is tried where it spares more steps than these, and one a variable."""
+MOST_VARIABLES = 2000
+"""Larger systems have no Jacobian: they go on with explicit steps, however many stability asks for."""
 
 
 @cache
-def _advance() -> OneSignature:
+def _advance(systems: type) -> OneSignature:
+    """`explicit.advance` for equations with this class of systems."""
     return OneSignature(explicit.advance)
 
 
@@ -33,7 +36,7 @@ class Integration:
 
     `states` (n, size) and `times` (n,) are where they came; `failed` (n,) says which could take no further step. `ends`
     (n,) are the last times that will be asked for, `targets` (n, T) the levels whose passages are noted. No step is
-    longer than `longest` (n,), if it is given.
+    longer than `longest` (n,), if it is given. After `steps_a_round` steps of each the clock is looked at.
     """
 
     def __init__(
@@ -47,8 +50,10 @@ class Integration:
         targets: Array,
         max_steps: int,
         longest: Array | None = None,
+        steps_a_round: int = STEPS_A_ROUND,
     ) -> None:
         longest = np.full(len(states), np.inf) if longest is None else longest
+        self._steps_a_round, self._explicit = steps_a_round, states.shape[1] > MOST_VARIABLES
         self._equations, self._rtol, self._atol, self._targets = equations, rtol, atol, targets
         self._solutions = dop853.solutions(states, ends, longest, rtol, atol, targets, max_steps)
         self._stiff: dict[int, StiffSolution] = {}
@@ -86,24 +91,26 @@ class Integration:
         One that `stops` goes no further than its last passage. `late` says that the time is up; it is asked often.
         """
         while (order := order[~self._round(order, until, stops=stops)]).size and not late():
-            for i in order.tolist():
+            for i in order.tolist() if not self._explicit else ():
                 self._linearise(i)
 
     def _round(self, order: NDArray[np.intp], until: Array, *, stops: bool) -> NDArray[np.bool_]:
         """Take some steps; say which of `order` came as far as they will."""
         found = self._solutions
         implicit = np.isin(order, [*self._stiff, *self._flows])
-        _advance()(
+        _advance(type(self._equations.systems))(
             self._equations,
             order[~implicit],
             until,
-            STEPS_A_ROUND,
+            self._steps_a_round,
             stops,
             dop853.tableau(),
             found,
             self.states,
             self.times,
         )
+        if self._explicit:
+            found.stiff[:] = False
         for i in order.tolist():
             if i in self._flows:
                 self._follow(i, until[i])
@@ -118,7 +125,7 @@ class Integration:
         if i not in self._stiff:
             self._stiff[i] = self._implicit(i, found.time[i], found.state[i].copy())
         solution, before = self._stiff[i], self._stiff[i].steps
-        solution.advance(until, min(STEPS_A_ROUND, int(found.left[i])), stops=stops)
+        solution.advance(until, min(self._steps_a_round, int(found.left[i])), stops=stops)
         found.left[i] -= solution.steps - before
         found.failed[i] = solution.failed
         end = found.passages[i].max(initial=-np.inf) if stops and found.passages.shape[1] else np.inf

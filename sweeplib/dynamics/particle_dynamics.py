@@ -1,0 +1,290 @@
+"""Deterministic dynamics of p particles, integrated with error control: the base of the mean-field limits.
+
+A particle is a student unit with coordinates u along the teacher's span, or in all of space, and a squared norm q of
+the rest. `kernels/particle_flow.py` has the equations, `maths/particles` the law of the input. A step costs p times the
+number of nodes of that law, and no p × p array.
+"""
+
+from abc import abstractmethod
+from collections.abc import Collection, Mapping
+from typing import Any, ClassVar, Literal
+
+import numpy as np
+from numpy.typing import NDArray
+from pydantic import Field
+
+from sweeplib.dynamics.dynamics import ONE_PASS, Array, Diagnostic, Dynamics, NumericalOptions
+from sweeplib.dynamics.replicas import Replicas
+from sweeplib.errors import SweeplibError
+from sweeplib.kernels.particle_flow import LABEL_NOISE, NO_NOISE, WHOLE_NOISE, Flow, pack, pointers, room, unpack
+from sweeplib.kernels.schedules import rates
+from sweeplib.maths.activations import activation
+from sweeplib.maths.particles import rules
+from sweeplib.maths.particles.inputs import accuracy, inputs, parity
+from sweeplib.maths.particles.smoothing import smoothing
+from sweeplib.numerics.compiled import OneSignature, over_arrays, specialised
+from sweeplib.numerics.integrators.dop853 import Equations
+from sweeplib.numerics.integrators.integration import Integration
+from sweeplib.problem import Problem
+from sweeplib.problem.targets import target
+from sweeplib.views import NetworkView, View
+
+NOISES = {"none": NO_NOISE, "labels": LABEL_NOISE, "whole": WHOLE_NOISE}
+DEFAULT_RTOL, LARGEST_DEFAULT_RTOL = 1e-8, 1e-3
+LINE = 48
+"""Number of nodes for one Gaussian number."""
+STEPS_OF_A_SCHEDULE, SHORTEST = 200, 1e-12
+WORK_A_LOOK = 2e8
+"""Nominal operations after which the clock is read."""
+
+
+class ParticleOptions(NumericalOptions):
+    """Options of the integration of particles.
+
+    rtol : relative tolerance; by default 1e-8, or the error of the drifts at the start if that is larger.
+    atol : absolute tolerance.
+    max_steps : number of steps after which a run has failed.
+    """
+
+    rtol: float | None = Field(default=None, ge=1e-13, le=1e-2)
+    atol: float = Field(default=1e-10, ge=1e-300, le=1e-2)
+    max_steps: int = Field(default=1_000_000, ge=1, lt=2**63)
+
+
+class NoiseOptions(ParticleOptions):
+    """Options of the integration, and of the equations.
+
+    noise : the part of the noise of SGD, of order γ/p, that the norms feel: `none`, that of the `labels`, or `whole`.
+    """
+
+    noise: Literal["none", "labels", "whole"] = "none"
+
+
+class Start:
+    """A replica's particles at the start, u (κ, p) and q (p,), and its teacher: λ* = L* g, L* (k, κ).
+
+    D : dimension of the rest of the input; None if it is infinite.
+    """
+
+    def __init__(self, u: Array, q: Array, L_star: Array, D: int | None) -> None:
+        self.u, self.q, self.L_star, self.D = np.ascontiguousarray(u), q, np.ascontiguousarray(L_star), D
+
+
+class ParticleDynamics(Dynamics):
+    """Replicas of the particles; exit steps are real numbers. Subclasses define `start_of`."""
+
+    replicas_at_once = 16
+    stochastic = False
+    view: ClassVar[type[View]] = NetworkView
+    reads = ONE_PASS | {"batch_size", "schedule"}
+    rest: ClassVar[bool] = True
+    """Whether the input has a rest beyond the coordinates u."""
+    Options: ClassVar[type[ParticleOptions]] = NoiseOptions
+    options: ParticleOptions
+
+    def __init__(self, replicas: Replicas, options: ParticleOptions) -> None:
+        super().__init__(replicas, options)
+        count = len(replicas)
+        self._trained = bool((replicas.second_layer_rate > 0).any())
+        self._starts = [self.start_of(i) for i in range(count)]
+        self._flows = [self._flow(i, finer=False) for i in range(count)]
+        self._finer = [self._flow(i, finer=True) for i in range(count)]
+        self._rooms = [room(replicas.p, len(start.u), flow) for start, flow in self._flowing()]
+        self._solutions = [self._solution(i) for i in range(count)]
+        self._error = np.full(count, np.nan)
+
+    @abstractmethod
+    def start_of(self, i: int) -> Start:
+        """The start of replica i."""
+
+    def _flowing(self) -> list[tuple[Start, Flow]]:
+        return list(zip(self._starts, self._flows, strict=True))
+
+    def _flow(self, i: int, *, finer: bool) -> Flow:
+        """The constants of replica i, by finer rules to estimate the error."""
+        given, start = self.replicas, self._starts[i]
+        noise = self.options.noise if isinstance(self.options, NoiseOptions) else "none"
+        student = activation(given.activation)
+        committee = given.teacher_activation if given.target == "committee" else None
+        fine = accuracy(given.activation, committee, len(start.u), rest=self.rest, whole=noise == "whole", finer=finer)
+        rule = target(given.target).labels(given.teacher_activation)
+        scheduled, xi, _ = rates(given.schedule)
+        return Flow(
+            given.spherical,
+            self._trained,
+            self.rest,
+            NOISES[noise],
+            float(given.gamma[i] / (given.p * given.batch_size)),
+            float(given.Delta[i]),
+            float(given.second_layer_rate[i]),
+            np.ascontiguousarray(given.a[i]),
+            inputs(
+                start.L_star,
+                start.D,
+                lambda lam_star, a_star: _labels(rule, lam_star, a_star),
+                given.a_star[i],
+                parity(given.activation),
+                fine,
+                rest=self.rest,
+            ),
+            smoothing(student, start.D, fine.omega) if self.rest else smoothing(student, None, 1),
+            over_arrays(student.value),
+            over_arrays(student.derivative),
+            rules.line(LINE * (2 if finer else 1), kinked=student.hermite is None),
+            rules.coordinates(start.D, fine.omega),
+            scheduled,
+            xi,
+            float(given.times[i, -1]),
+        )
+
+    def _solution(self, i: int) -> Integration:
+        given, flow, start = self.replicas, self._flows[i], self._starts[i]
+        equations = Equations(*pointers(), flow, self._rooms[i])
+        state = pack(start.u, start.q, given.a[i], flow)[None]
+        level = specialised(_risk)(equations, state[0])
+        targets = (1.0 - given.thresholds)[None] * level
+        ends = np.ascontiguousarray(given.times[i : i + 1, -1])
+        longest = None if given.schedule is None else np.maximum(ends / STEPS_OF_A_SCHEDULE, SHORTEST)
+        rtol = self.options.rtol or np.clip(self._drift_error(i, state[0]), DEFAULT_RTOL, LARGEST_DEFAULT_RTOL)
+        tolerances = {"rtol": np.full(1, rtol), "atol": np.full(1, self.options.atol)}
+        steps = max(1, int(WORK_A_LOOK / (12.0 * _operations(given.p, flow))))
+        return Integration(
+            equations,
+            state,
+            ends,
+            **tolerances,
+            targets=targets,
+            max_steps=self.options.max_steps,
+            longest=longest,
+            steps_a_round=steps,
+        )
+
+    def advance(self, to: int, deadline: float = np.inf) -> None:
+        """Integrate each running replica to recording time number `to`."""
+
+        def late() -> bool:
+            return self.clock() > deadline
+
+        until, only = self.replicas.times[:, to], np.zeros(1, dtype=np.intp)
+        for i in np.flatnonzero(self.running).tolist():
+            found = self._solutions[i]
+            found.advance(only, until[i : i + 1].copy(), stops=self.replicas.stop_at_exit, late=late)
+            if found.spent[0] and found.times[0] < until[i] and not found.failed[0]:
+                at = f"it is at time {found.times[0]:.6g}"
+                raise SweeplibError(f"{self.name} needs more than max_steps steps; {at}")
+        self.diverged = np.array([found.failed[0] for found in self._solutions])
+        behind = self.end_time < until
+        exited = np.isfinite(self.exit_time).all(axis=1) & self.replicas.stop_at_exit
+        self.timed_out |= self.running & behind & ~self.diverged & ~exited
+        self.running &= ~behind & ~self.diverged
+
+    def _particles(self, i: int) -> tuple[Array, Array, Array]:
+        """u (κ, p), q (p,) and a (p,) of replica i now."""
+        u, q, a = np.empty_like(self._starts[i].u), np.empty(self.replicas.p), np.empty(self.replicas.p)
+        specialised(_unpack)(self._solutions[i].states[0], self._flows[i], u, q, a)
+        return u, q, a
+
+    def look(self) -> list[tuple[Array, View]]:
+        """The particles now, with weight one."""
+        given, count = self.replicas, len(self.replicas)
+        m, q, a = np.empty((count, given.p, given.k)), np.empty((count, given.p)), np.empty((count, given.p))
+        risk = np.empty(count)
+        for i, start in enumerate(self._starts):
+            u, rest, a[i] = self._particles(i)
+            m[i] = (start.L_star @ u).T
+            q[i] = np.einsum("ri,ri->i", u, u) + rest
+            equations = Equations(*pointers(), self._flows[i], self._rooms[i])
+            risk[i] = specialised(_risk)(equations, self._solutions[i].states[0])
+        weight = np.full((count, given.p), 1.0 / given.p)
+        return [(np.ones(count), NetworkView(m, q, a, weight, given.P, given.a_star, given.Delta, risk))]
+
+    @classmethod
+    def diagnostics(
+        cls, problem: Problem, options: NumericalOptions, observables: Collection[str]
+    ) -> dict[str, Diagnostic]:
+        """`drift_error`, of the rules of integration over inputs."""
+        rule = {"comment": "largest at a recording time, over the largest drift; estimated by a finer rule"}
+        return {"drift_error": Diagnostic((), {"long_name": "error of the drifts", "units": "1"} | rule, False)}
+
+    def diagnosed(self) -> Mapping[str, Array]:
+        """The largest error of the drifts so far."""
+        for i, found in enumerate(self._solutions):
+            self._error[i] = np.fmax(self._error[i], self._drift_error(i, found.states[0]))
+        return {"drift_error": self._error}
+
+    def _drift_error(self, i: int, state: Array) -> float:
+        """The error of the drifts of a state of replica i, over the largest drift, by the finer rules."""
+        coarse, fine = (self._slope(i, flow, state) for flow in (self._flows[i], self._finer[i]))
+        return float(np.abs(fine - coarse).max() / max(np.abs(fine).max(), np.finfo(float).tiny))
+
+    def _slope(self, i: int, flow: Flow, state: Array) -> Array:
+        """The time derivative of a state of replica i."""
+        out = np.empty_like(state)
+        equations = Equations(*pointers(), flow, room(self.replicas.p, len(self._starts[i].u), flow))
+        specialised(_slope)(equations, state, out)
+        return out
+
+    @property
+    def exit_time(self) -> Array:
+        """ODE times of the exits (n, thresholds), NaN where there was none."""
+        passages = np.array([found.passages[0] for found in self._solutions])
+        return np.where(passages <= self.end_time[:, None], passages, np.nan)
+
+    @property
+    def exit_steps(self) -> Array:
+        """The exits in SGD steps, t p d/γ, not rounded."""
+        return self.exit_time / self.replicas.step_time[:, None]
+
+    @property
+    def end_time(self) -> Array:
+        """The last ODE time (n,): of the last record, exit or divergence."""
+        return np.array([found.times[0] for found in self._solutions])
+
+    @property
+    def end_steps(self) -> Array:
+        """The last time in SGD steps, t p d/γ, not rounded."""
+        return self.end_time / self.replicas.step_time
+
+    @property
+    def evaluations(self) -> NDArray[np.int64]:
+        """The number of right-hand sides evaluated so far (n,)."""
+        return np.array([found.evaluations[0] for found in self._solutions])
+
+    @classmethod
+    def dimensions(cls, problem: Problem) -> int:
+        """The number κ of coordinates u."""
+        return problem.k
+
+    @classmethod
+    def work(cls, problem: Problem, time: float) -> float:  # type: ignore[override]
+        """Right-hand sides, twelve a step, five steps a unit of time, of p units at all nodes of the input."""
+        committee = problem.teacher if problem.target == "committee" else None
+        fine = accuracy(problem.activation, committee, cls.dimensions(problem), rest=cls.rest)
+        closed = activation(problem.activation).hermite is not None
+        nodes = float(fine.g) ** cls.dimensions(problem) * fine.rho * (1 if closed else fine.omega)
+        return (60.0 * time + 120.0) * problem.p * nodes * 20.0
+
+
+def _labels(rule: Any, lam_star: Array, a_star: Array) -> Array:
+    """f* (n,) of fields λ* (k, n) and second layers a* (k, n)."""
+    out = np.empty(lam_star.shape[1])
+    OneSignature(rule)(np.ascontiguousarray(lam_star), np.ascontiguousarray(a_star), out)
+    return out
+
+
+def _operations(p: int, flow: Flow) -> float:
+    """Nominal operations of a right-hand side."""
+    nodes = max(1, flow.smoothing.omega.shape[1], flow.omega.shape[1] if flow.noise_kind == WHOLE_NOISE else 1)
+    return 20.0 * p * (len(flow.inputs.weight) * nodes + flow.line.shape[1])
+
+
+def _slope(equations, state, out):  # type: ignore[no-untyped-def]
+    equations.slope_of(0, state, equations.systems, equations.work, out)
+
+
+def _risk(equations, state):  # type: ignore[no-untyped-def]
+    return equations.level_of(0, state, equations.systems, equations.work)
+
+
+def _unpack(state, flow, u, q, a):  # type: ignore[no-untyped-def]
+    unpack(state, flow, u, q, a)

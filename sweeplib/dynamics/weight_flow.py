@@ -1,0 +1,46 @@
+"""Gradient flow on the weights, ẇ_i = −p d ∇_i R in time t = νγ/(pd): the classical limit γ/p → 0 for small d.
+
+Its solutions are those of `gradient_flow`, whose overlaps have p² entries; this one has p d coordinates and integrates
+over all d coordinates of the input. Second layers follow ȧ_i = ε E[σ(λ_i) E].
+"""
+
+import numpy as np
+
+from sweeplib.dynamics.dynamics import DYNAMICS, NumericalOptions
+from sweeplib.dynamics.particle_dynamics import ParticleDynamics, ParticleOptions, Start
+from sweeplib.errors import InputError
+from sweeplib.problem import Problem
+
+MOST_DIMENSIONS = 16
+"""With more, low-discrepancy points of the input give no drift to be relied on."""
+
+
+class WeightFlow(ParticleDynamics):
+    """The weights W (p, d), as particles without a rest of the input."""
+
+    name = "weight_flow"
+    label = "weight flow"
+    rest = False
+    reads = ParticleDynamics.reads - {"batch_size"}
+    Options = ParticleOptions
+
+    def start_of(self, i: int) -> Start:
+        """The weights over √d."""
+        W, W_star = self.replicas.weights(i)
+        scale = np.sqrt(W.shape[1])
+        return Start(W.T / scale, np.zeros(len(W)), W_star / scale, None)
+
+    @classmethod
+    def dimensions(cls, problem: Problem) -> int:
+        """All d of them."""
+        return problem.d
+
+    @classmethod
+    def check(cls, problem: Problem, options: NumericalOptions) -> None:
+        """Raise InputError for more dimensions than can be integrated over."""
+        if problem.d > MOST_DIMENSIONS:
+            expected = f"at most {MOST_DIMENSIONS}; `gradient_flow` follows the overlaps instead"
+            raise InputError("too many dimensions", key="d", value=problem.d, expected=expected)
+
+
+DYNAMICS.register("weight_flow", WeightFlow)

@@ -1,0 +1,377 @@
+"""The time derivative and the risk of p particles, compiled: student units with λ_i = u_i·g + √q_i ρ ω_i.
+
+The state is u (κ, p) coordinate by coordinate, then q (p,), then a (p,) if the second layer is trained, then the time
+with a schedule. Without a rest of the input there is no q. Spherical particles have none either: q_i = 1 − |u_i|².
+
+At a node (g, ρ) of the law of the input, units i ≠ l are independent: E σ_l and E σ'_i are means over one ω each
+(`smoothing`). With F = (1/p) Σ_l a_l E σ_l and the residual r_i = f* − F + (a_i/p) E σ_i, without the unit itself,
+
+    u̇_i = a_i E[σ'_i g r_i] − (a_i²/p) u_i s_i,    q̇_i = 2 a_i E[σ'_i √q_i ρω r_i] − 2 (a_i²/p) q_i s_i + noise,
+    ȧ_i = ε (E[σ_i r_i] − (a_i/p) E[σ_i²]),    s_i = E[σ_i σ'_i λ_i]/E[λ_i²],
+
+where the terms of the unit with itself are means over one Gaussian number λ_i. Noise is none; (γ/(p n_b)) a_i² Δ
+E[σ'_i²] of the labels; or (γ/(p n_b)) a_i² E[σ'_i² E²], E the whole displacement.
+"""
+
+import math
+from functools import cache
+from typing import Any, NamedTuple
+
+import numba
+import numpy as np
+from numpy.typing import NDArray
+
+from sweeplib.kernels.schedules import rates
+from sweeplib.maths.activations import activation
+from sweeplib.maths.particles.inputs import Inputs
+from sweeplib.maths.particles.smoothing import Means, Smoothing, fill_means, means, smoothing
+from sweeplib.numerics.compiled import over_arrays, pointer, without_references
+
+Array = NDArray[np.float64]
+
+NO_NOISE, LABEL_NOISE, WHOLE_NOISE = 0, 1, 2
+SMALLEST_NORM = 1e-20
+"""The least E[λ_i²] of which s_i is computed; u_i and q_i, its factors, are smaller below."""
+
+
+class Flow(NamedTuple):
+    """The constants of p particles.
+
+    rest : whether the input has coordinates beyond g.
+    noise_kind, noise : what noise there is, and γ/(p n_b).
+    a (p,) : the second layer at the start.
+    value, slope : addresses of σ and σ' (x, out).
+    line, omega (2, n) : nodes and weights of a N(0, 1) number and of ω.
+    scheduled, rates, end : whether the learning rate has a schedule, the address of ξ, and the last time of the run.
+    """
+
+    spherical: bool
+    trained: bool
+    rest: bool
+    noise_kind: int
+    noise: float
+    Delta: float
+    epsilon: float
+    a: Array
+    inputs: Inputs
+    smoothing: Smoothing
+    value: Any
+    slope: Any
+    line: Array
+    omega: Array
+    scheduled: bool
+    rates: Any
+    end: float
+
+
+class Room(NamedTuple):
+    """Work arrays: u (κ, p), q (p,), a (p,) and their slopes; means of each unit; squares (5, p); x, σ, σ' (p nodes,).
+
+    squares : E[σ²], E[σσ'λ]/E[λ²] and E[σ'²] of each unit over all inputs; then, for the whole noise, sums of units.
+    """
+
+    u: Array
+    q: Array
+    a: Array
+    u_slope: Array
+    q_slope: Array
+    a_slope: Array
+    means: Means
+    self_value: Array
+    self_slope: Array
+    self_steep: Array
+    moments: Array
+    x: Array
+    value: Array
+    slope: Array
+    clock: Array
+
+
+def room(p: int, dimensions: int, flow: Flow) -> Room:
+    """Work arrays for p particles with coordinates in this many dimensions."""
+    size = p * max(flow.line.shape[1], flow.omega.shape[1])
+    parts = [np.empty(p) for _ in range(7)]
+    return Room(
+        np.empty((dimensions, p)),
+        parts[0],
+        parts[1],
+        np.empty((dimensions, p)),
+        parts[2],
+        parts[3],
+        means(p, flow.smoothing),
+        parts[4],
+        parts[5],
+        parts[6],
+        np.empty((4, p)),
+        np.empty(size),
+        np.empty(size),
+        np.empty(size),
+        np.empty((2, 1)),
+    )
+
+
+@cache
+def pointers() -> tuple[Any, Any]:
+    """Pointers to `fill_slope` and `state_risk` for an integrator, compiled once for all activations."""
+    one, line, square = np.ones(1), np.ones((2, 1)), activation("square")
+    functions = over_arrays(square.value), over_arrays(square.derivative)
+    inputs = Inputs(np.ones((1, 1)), one, one, one)
+    rule = smoothing(square, 3, 1)
+    flow = Flow(
+        False, False, True, 0, 1.0, 1.0, 1.0, one, inputs, rule, *functions, line, line, *rates(None)[:2], 1.0
+    )
+    given = numba.types.int64, numba.typeof(one), numba.typeof(flow), numba.typeof(room(1, 1, flow))
+    return (
+        pointer(fill_slope, numba.void(*given, numba.typeof(one))),
+        pointer(state_risk, numba.float64(*given)),
+    )
+
+
+def pack(u: Array, q: Array, a: Array, flow: Flow) -> Array:
+    """The flat state (size,) at time zero of u (κ, p), q (p,) and a (p,)."""
+    parts = [u.ravel()]
+    parts += [q] if flow.rest and not flow.spherical else []
+    parts += [a] if flow.trained else []
+    parts += [np.zeros(1)] if flow.scheduled else []
+    return np.concatenate(parts)
+
+
+@without_references
+def unpack(state: Array, flow: Flow, u: Array, q: Array, a: Array) -> None:
+    """Fill u (κ, p), q (p,) and a (p,) from the flat state; spherical particles are put on their sphere."""
+    dimensions, p = u.shape
+    for r in range(dimensions):
+        for i in range(p):
+            u[r, i] = state[r * p + i]
+    at = dimensions * p
+    for i in range(p):
+        q[i] = 0.0
+    if flow.spherical:
+        for r in range(dimensions):
+            for i in range(p):
+                q[i] += u[r, i] * u[r, i]
+        for i in range(p):
+            norm = math.sqrt(q[i]) if not flow.rest or q[i] > 1.0 else 1.0
+            q[i] = max(1.0 - q[i], 0.0) if flow.rest else 0.0
+            for r in range(dimensions):
+                u[r, i] /= norm
+    elif flow.rest:
+        for i in range(p):
+            q[i] = max(state[at + i], 0.0)
+        at += p
+    for i in range(p):
+        a[i] = state[at + i] if flow.trained else flow.a[i]
+
+
+@without_references
+def fill_fields(n: int, flow: Flow, room: Room) -> None:
+    """Fill b = u·g and s = √q ρ at node n, and the means there."""
+    g, rho, b, s = flow.inputs.g, flow.inputs.rho[n], room.means.b, room.means.s
+    dimensions, p = room.u.shape
+    for i in range(p):
+        b[i] = 0.0
+        s[i] = rho * math.sqrt(room.q[i])
+    for r in range(dimensions):
+        for i in range(p):
+            b[i] += room.u[r, i] * g[r, n]
+    fill_means(flow.smoothing, room.means)
+
+
+@without_references
+def output(room: Room) -> float:
+    """F = (1/p) Σ_i a_i E σ_i at the node of the means."""
+    total = 0.0
+    for i in range(room.a.shape[0]):
+        total += room.a[i] * room.means.value[i]
+    return total / room.a.shape[0]
+
+
+@without_references
+def fill_self_terms(flow: Flow, room: Room, slopes: bool) -> None:
+    """Fill E[σ_i²] and, with `slopes`, s_i and E[σ'_i²], over λ_i ~ N(0, |u_i|² + q_i); zero without a rest."""
+    p, nodes = room.a.shape[0], flow.line.shape[1]
+    norm, square, mixed, steep = room.means.work, room.self_value, room.self_slope, room.self_steep
+    for i in range(p):
+        square[i], mixed[i], steep[i], norm[i] = 0.0, 0.0, 0.0, room.q[i]
+    if not flow.rest:
+        return
+    for r in range(room.u.shape[0]):
+        for i in range(p):
+            norm[i] += room.u[r, i] * room.u[r, i]
+    x, value, slope = room.x[: p * nodes], room.value[: p * nodes], room.slope[: p * nodes]
+    for n in range(nodes):
+        for i in range(p):
+            x[n * p + i] = math.sqrt(norm[i]) * flow.line[0, n]
+    flow.value(x, value)
+    for n in range(nodes):
+        for i in range(p):
+            square[i] += flow.line[1, n] * value[n * p + i] * value[n * p + i]
+    if slopes:
+        flow.slope(x, slope)
+        for n in range(nodes):
+            for i in range(p):
+                at = n * p + i
+                mixed[i] += flow.line[1, n] * value[at] * slope[at] * x[at]
+                steep[i] += flow.line[1, n] * slope[at] * slope[at]
+        for i in range(p):
+            mixed[i] = mixed[i] / norm[i] if norm[i] > SMALLEST_NORM else 0.0
+
+
+@without_references
+def add_node(n: int, flow: Flow, room: Room) -> None:
+    """Add node n to the sums over inputs of u̇, of q̇ over 2√q a and of ȧ, all without the unit itself."""
+    inputs, means, a, p = flow.inputs, room.means, room.a, room.a.shape[0]
+    residual, own = inputs.label[n] - output(room), (1.0 if flow.rest else 0.0) / p
+    weight, rho, u_slope, q_slope, a_slope, push = (
+        inputs.weight[n],
+        inputs.rho[n],
+        room.u_slope,
+        room.q_slope,
+        room.a_slope,
+        means.work,
+    )
+    for i in range(p):
+        left = weight * (residual + own * a[i] * means.value[i])
+        q_slope[i] += left * rho * means.along[i]
+        a_slope[i] += left * means.value[i]
+        push[i] = left * a[i] * means.slope[i]
+    for r in range(u_slope.shape[0]):
+        g = inputs.g[r, n]
+        for i in range(p):
+            u_slope[r, i] += g * push[i]
+
+
+@without_references
+def fill_moments(flow: Flow, room: Room) -> None:
+    """Fill E[σ'²], E[σσ'²], E[σ²σ'²] and E[σ²] over ω of each unit at the node of the means (4, p)."""
+    p, nodes, moments, b, s = room.a.shape[0], flow.omega.shape[1], room.moments, room.means.b, room.means.s
+    x, value, slope = room.x[: p * nodes], room.value[: p * nodes], room.slope[: p * nodes]
+    for n in range(nodes):
+        for i in range(p):
+            x[n * p + i] = b[i] + s[i] * flow.omega[0, n]
+    flow.value(x, value)
+    flow.slope(x, slope)
+    for row in range(4):
+        for i in range(p):
+            moments[row, i] = 0.0
+    for n in range(nodes):
+        for i in range(p):
+            at = n * p + i
+            steep = flow.omega[1, n] * slope[at] * slope[at]
+            moments[0, i] += steep
+            moments[1, i] += steep * value[at]
+            moments[2, i] += steep * value[at] * value[at]
+            moments[3, i] += flow.omega[1, n] * value[at] * value[at]
+
+
+@without_references
+def add_whole_noise(n: int, flow: Flow, room: Room) -> None:
+    """Add E[σ'_i² E²] at node n to self_steep, the displacement with its scatter over all units and with label noise."""
+    a, p, moments = room.a, room.a.shape[0], room.moments
+    fill_moments(flow, room)
+    scatter = 0.0
+    for i in range(p):
+        scatter += (a[i] / p) ** 2 * (moments[3, i] - room.means.value[i] ** 2)
+    residual, weight = flow.inputs.label[n] - output(room), flow.inputs.weight[n]
+    for i in range(p):
+        own, share = room.means.value[i], a[i] / p
+        left = residual + share * own
+        others = scatter - share * share * (moments[3, i] - own * own)
+        whole = (left * left + others + flow.Delta) * moments[0, i] - 2.0 * left * share * moments[1, i]
+        room.self_steep[i] += weight * (whole + share * share * moments[2, i])
+
+
+def fill_slope(i: int, state: Array, flow: Flow, room: Room, slope: Array) -> None:
+    """Fill the time derivative of the state."""
+    u, q, a, u_slope, q_slope, a_slope = room.u, room.q, room.a, room.u_slope, room.q_slope, room.a_slope
+    dimensions, p = u.shape
+    unpack(state, flow, u, q, a)
+    fill_self_terms(flow, room, True)
+    for j in range(p):
+        q_slope[j], a_slope[j] = 0.0, 0.0
+        if flow.noise_kind == WHOLE_NOISE:
+            room.self_steep[j] = 0.0
+    for r in range(dimensions):
+        for j in range(p):
+            u_slope[r, j] = 0.0
+    for n in range(flow.inputs.weight.shape[0]):
+        fill_fields(n, flow, room)
+        if flow.noise_kind == WHOLE_NOISE:
+            add_whole_noise(n, flow, room)
+        add_node(n, flow, room)
+    add_self_terms(flow, room)
+    rate = 1.0
+    if flow.scheduled:
+        room.clock[0, 0] = min(state[state.shape[0] - 1], flow.end)
+        flow.rates(room.clock[0], room.clock[1])
+        rate = room.clock[1, 0]
+    add_noise(rate, flow, room)
+    write_slope(rate, flow, room, slope)
+
+
+@without_references
+def add_self_terms(flow: Flow, room: Room) -> None:
+    """Complete u̇ and ȧ with the terms of each unit with itself, and make q̇ of its sum."""
+    u, q, a, p = room.u, room.q, room.a, room.a.shape[0]
+    for j in range(p):
+        own = a[j] * a[j] / p * room.self_slope[j]
+        room.q_slope[j] = 2.0 * (a[j] * math.sqrt(q[j]) * room.q_slope[j] - own * q[j])
+        room.a_slope[j] -= a[j] / p * room.self_value[j]
+    for r in range(u.shape[0]):
+        for j in range(p):
+            room.u_slope[r, j] -= a[j] * a[j] / p * room.self_slope[j] * u[r, j]
+
+
+@without_references
+def add_noise(rate: float, flow: Flow, room: Room) -> None:
+    """Add the noise to q̇; its factor γ is that of the schedule's rate."""
+    if flow.noise_kind != NO_NOISE:
+        strength = rate * flow.noise * (flow.Delta if flow.noise_kind == LABEL_NOISE else 1.0)
+        for j in range(room.a.shape[0]):
+            room.q_slope[j] += strength * room.a[j] * room.a[j] * room.self_steep[j]
+
+
+@without_references
+def write_slope(rate: float, flow: Flow, room: Room, slope: Array) -> None:
+    """Write the flat slope; spherical particles lose u_i Φ_i/2 with Φ_i the derivative of |u_i|² + q_i."""
+    u, u_slope, growth = room.u, room.u_slope, room.means.work
+    dimensions, p = u.shape
+    if flow.spherical:
+        for j in range(p):
+            growth[j] = 0.5 * room.q_slope[j]
+        for r in range(dimensions):
+            for j in range(p):
+                growth[j] += u[r, j] * u_slope[r, j]
+        for r in range(dimensions):
+            for j in range(p):
+                u_slope[r, j] -= growth[j] * u[r, j]
+    for r in range(dimensions):
+        for j in range(p):
+            slope[r * p + j] = rate * u_slope[r, j]
+    at = dimensions * p
+    if flow.rest and not flow.spherical:
+        for j in range(p):
+            slope[at + j] = rate * room.q_slope[j]
+        at += p
+    if flow.trained:
+        for j in range(p):
+            slope[at + j] = rate * flow.epsilon * room.a_slope[j]
+    if flow.scheduled:
+        slope[slope.shape[0] - 1] = 1.0
+
+
+def state_risk(i: int, state: Array, flow: Flow, room: Room) -> float:
+    """The population risk ½ E[(f* − f)²] of the state."""
+    a, p = room.a, room.a.shape[0]
+    unpack(state, flow, room.u, room.q, a)
+    fill_self_terms(flow, room, False)
+    total, scatter = 0.0, 0.0
+    for j in range(p):
+        scatter += (a[j] / p) ** 2 * room.self_value[j]
+    for n in range(flow.inputs.weight.shape[0]):
+        fill_fields(n, flow, room)
+        total += flow.inputs.weight[n] * (flow.inputs.label[n] - output(room)) ** 2
+        if flow.rest:
+            for j in range(p):
+                scatter -= flow.inputs.weight[n] * (a[j] / p * room.means.value[j]) ** 2
+    return 0.5 * (total + scatter)

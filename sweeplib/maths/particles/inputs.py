@@ -1,0 +1,125 @@
+"""Nodes of the law of an input as student units see it: the teacher's fields, the length of the rest, the label.
+
+With an orthonormal basis of the span of the teacher's rows, or of any space that contains it, √d x has N(0, 1)
+coordinates g along it, and a rest of length ρ, ρ² ~ χ²(D), and uniform direction. A mean over inputs is a sum over
+nodes (g, ρ), with the label at each. Where student units and label are all even or all odd in g, half the nodes do.
+"""
+
+import math
+from typing import Any, NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+
+from sweeplib.maths.activations import activation
+from sweeplib.maths.particles import rules
+
+Array = NDArray[np.float64]
+
+MOST_TENSOR = 12_000
+"""The number of nodes of g up to which all combinations of a rule's nodes are taken."""
+FEWEST, MOST_IN_LINE = 5, 40
+"""The least and the largest number of nodes in each direction, in such combinations."""
+WITH_A_REST = {1: 32, 2: 20, 3: 14}
+"""The number where each node of g has its own nodes of the rest."""
+POINTS = 2**13
+"""Number of low-discrepancy points of g beyond that, doubled for each refinement."""
+
+
+class Inputs(NamedTuple):
+    """Nodes g (κ, n), lengths ρ (n,) of the rest, labels f* (n,) and weights (n,), whose sum is one."""
+
+    g: Array
+    rho: Array
+    label: Array
+    weight: Array
+
+
+class Accuracy(NamedTuple):
+    """How fine the rules are: nodes in each direction of g, for ρ and for ω, and the factor of low-discrepancy points.
+
+    kinked : whether the label may have a kink at g = 0.
+    """
+
+    g: int
+    rho: int
+    omega: int
+    finer: int
+    kinked: bool
+
+
+def accuracy(
+    student: str, teacher: str | None, dimensions: int, *, rest: bool = True, whole: bool = False, finer: bool = False
+) -> Accuracy:
+    """The rules for a student's activation and a committee's, None for other targets, with g of some dimensions.
+
+    They are exact for two polynomials: of degrees n and m the slope has terms of degree n + max(n, m) in g, the whole
+    noise of degree 2(n − 1) + 2 max(n, m), and even powers of ρ and ω alone enter.
+    """
+    ours, theirs = (None if name is None else activation(name) for name in (student, teacher))
+    degrees = [None if side is None or side.hermite is None else len(side.hermite) - 1 for side in (ours, theirs)]
+    n, m = degrees
+    factor = 1.5 if finer else 1.0
+    most = max(FEWEST, min(MOST_IN_LINE, math.floor(MOST_TENSOR ** (1.0 / max(dimensions, 1)))))
+    usual = min(most, WITH_A_REST.get(dimensions, most)) if rest else most
+    g, rho, omega = round(usual * factor), round(10 * factor), round(20 * factor)
+    if n is not None:
+        rho, omega = (n + 1, 2 * n + 1) if whole else (n // 2 + 1, n + 1)
+        if m is not None:
+            g = 2 * max(n, m) + 1 if whole else max(n, m) + 2
+    kinked = dimensions == 1 and (n is None or m is None)
+    return Accuracy(g if dimensions else 1, rho, omega, 2 if finer else 1, kinked)
+
+
+def inputs(
+    L_star: Array, D: int | None, labels: Any, a_star: Array, student_parity: int, fine: Accuracy, *, rest: bool = True
+) -> Inputs:
+    """The nodes for a teacher with fields λ* = L* g, L* (k, κ).
+
+    D : dimension of the rest of the input, None for infinitely many, where ρ is one. Without a `rest` ρ is zero.
+    labels : function of λ* (k, n) and a* (k, n) that returns f* (n,).
+    student_parity : +1 or -1 for an even or odd activation, 0 for others.
+    """
+    g, weight = _fields(L_star.shape[1], fine)
+    label = labels(L_star @ g, np.repeat(a_star[:, None], g.shape[1], axis=1))
+    mirrored = labels(-L_star @ g, np.repeat(a_star[:, None], g.shape[1], axis=1))
+    if student_parity and len(g) and np.allclose(mirrored, student_parity * label, rtol=1e-12, atol=1e-14):
+        g, label, weight = _half(g, label, weight)
+    lengths = np.array([[1.0 if rest else 0.0], [1.0]]) if D is None or not rest else rules.lengths(D, fine.rho)
+    count = lengths.shape[1]
+    return Inputs(
+        np.ascontiguousarray(np.repeat(g, count, axis=1)),
+        np.tile(lengths[0], len(weight)),
+        np.repeat(label, count),
+        np.outer(weight, lengths[1]).ravel(),
+    )
+
+
+def parity(name: str) -> int:
+    """+1 for an even activation, -1 for an odd one, 0 for others."""
+    value, looks = activation(name).value, np.linspace(0.05, 4.0, 37).tolist()
+    forth, back = (np.array([value(sign * x) for x in looks]) for sign in (1.0, -1.0))
+    return next((sign for sign in (1, -1) if np.allclose(forth, sign * back, rtol=1e-12, atol=1e-14)), 0)
+
+
+def _fields(dimensions: int, fine: Accuracy) -> tuple[Array, Array]:
+    """Nodes g (dimensions, n) and weights (n,)."""
+    if dimensions == 0 or fine.g**dimensions <= 3 * MOST_TENSOR:
+        return rules.tensor(rules.line(fine.g, kinked=fine.kinked), dimensions)
+    from scipy.special import ndtri
+    from scipy.stats import qmc
+
+    points = qmc.Sobol(dimensions, scramble=True, seed=0).random(POINTS * fine.finer)
+    half = ndtri(points).T
+    return np.concatenate([half, -half], axis=1), np.full(2 * len(points), 0.5 / len(points))
+
+
+def _half(g: Array, label: Array, weight: Array) -> tuple[Array, Array, Array]:
+    """Of each pair ±g one node with the weight of both; of g = 0 itself the one."""
+    order = np.lexsort(g[::-1])
+    middle = len(order) // 2
+    kept = order[middle:]
+    weights = weight[kept] * 2.0
+    if len(order) % 2:
+        weights[0] = weight[kept[0]]
+    return g[:, kept], label[kept], weights

@@ -1,0 +1,71 @@
+"""Rules of integration for the length and for one coordinate of a Gaussian vector, in few and in very many dimensions.
+
+A vector of D independent N(0, 1) numbers has a length ρ, ρ² ~ χ²(D), and a direction that is uniform on the sphere and
+independent of it. One coordinate ω of the direction has the density ∝ (1 − ω²)^((D−3)/2). For D → ∞ the products ρω of
+independent directions are independent N(0, 1) numbers.
+"""
+
+import math
+
+import numpy as np
+from numpy.typing import NDArray
+
+from sweeplib.maths.expectations.gauss import half_normal, normal
+
+Array = NDArray[np.float64]
+
+
+def lengths(D: int, count: int) -> Array:
+    """Gauss nodes and weights (2, count) of ρ, exact for polynomials in ρ² of degrees below 2 count.
+
+    The polynomials are those of Laguerre in ρ²/2, with α = D/2 − 1.
+    """
+    n = np.arange(count)
+    squares, weights = _gauss(2.0 * n + 0.5 * D, np.sqrt(n[1:] * (n[1:] + 0.5 * D - 1.0)))
+    return np.array([np.sqrt(2.0 * squares), weights])
+
+
+def coordinates(D: int | None, count: int) -> Array:
+    """Gauss nodes and weights (2, count) of ω, or of a N(0, 1) number for D = None.
+
+    The polynomials are those of Gegenbauer with parameter D/2 − 1, or of Hermite.
+    """
+    if D is None:
+        return np.array(normal(count))
+    n = np.arange(2.0, count)
+    beside = np.concatenate([[1.0 / D][: count - 1], 0.25 * n * (n + D - 3.0) / ((n + 0.5 * D - 1) * (n + 0.5 * D - 2))])
+    return np.array(_gauss(np.zeros(count), np.sqrt(beside)))
+
+
+def moments(D: int | None, most: int) -> Array:
+    """E[ω^j] for j = 0, ..., most, or those of a N(0, 1) number for D = None."""
+    found = np.zeros(most + 1)
+    found[0] = 1.0
+    for j in range(2, most + 1, 2):
+        found[j] = found[j - 2] * (j - 1) / (1 if D is None else D + j - 2)
+    return found
+
+
+def line(count: int, *, kinked: bool) -> Array:
+    """Nodes and weights (2, n) of a N(0, 1) number; with a kink at zero the halves of the line are apart."""
+    if not kinked:
+        return np.array(normal(count))
+    x, weights = map(np.array, half_normal(math.ceil(count / 2)))
+    return np.array([np.concatenate([-x[::-1], x]), 0.5 * np.concatenate([weights[::-1], weights])])
+
+
+def tensor(rule: Array, dimensions: int) -> tuple[Array, Array]:
+    """Nodes (dimensions, n) and weights (n,) of independent numbers, each with the same rule (2, count)."""
+    if dimensions == 0:
+        return np.empty((0, 1)), np.ones(1)
+    nodes = np.meshgrid(*[rule[0]] * dimensions, indexing="ij")
+    weights = np.meshgrid(*[rule[1]] * dimensions, indexing="ij")
+    return np.array([part.ravel() for part in nodes]), np.prod([part.ravel() for part in weights], axis=0)
+
+
+def _gauss(diagonal: Array, beside: Array) -> tuple[Array, Array]:
+    """Nodes and weights of the Jacobi matrix with these entries (Golub and Welsch)."""
+    from scipy.linalg import eigh_tridiagonal
+
+    nodes, vectors = eigh_tridiagonal(diagonal, beside)
+    return nodes, vectors[0] ** 2

@@ -1,0 +1,268 @@
+"""Means of an activation over one coordinate ω of a random direction: E σ(b + sω), E σ'(b + sω) and E ω σ'(b + sω).
+
+ω is a coordinate of a direction that is uniform on the sphere of D dimensions, or N(0, 1). Closed forms: polynomials
+for every D, and sums of error functions for N(0, 1), E erf((b + sω) c/√2) = erf(b c'/√2) with c' = c/√(1 + s²c²).
+Other activations are κ_j (x − c_j)⁺ summed over their knots, closed but for two functions of one number that are
+tabulated, and a smooth rest by a Gauss rule.
+"""
+
+import math
+from collections.abc import Callable
+from typing import Any, NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+
+from sweeplib.maths.activations.activation import Activation, kink
+from sweeplib.maths.activations.hermite import power_coefficients
+from sweeplib.maths.particles.rules import coordinates, moments
+from sweeplib.numerics.arc_sine import arc_sine
+from sweeplib.numerics.binding import bound
+from sweeplib.numerics.compiled import over_arrays, without_references
+from sweeplib.numerics.elementary import error_function, exponential
+
+Array = NDArray[np.float64]
+
+POLYNOMIAL, ERROR_FUNCTIONS, NODES = 0, 1, 2
+TABLE = 4096
+"""Intervals of the tables."""
+REACH = 9.0
+"""Standard deviations of ω that they reach."""
+NEGLIGIBLE = 1e-300
+
+
+class Smoothing(NamedTuple):
+    """A rule for the means of an activation.
+
+    kind : POLYNOMIAL, ERROR_FUNCTIONS or NODES.
+    powers (3, J, n) : of each of the three means Σ_jm powers[., j, m] s^j b^m, for polynomials.
+    offset, errors (terms, 2) : of σ = offset + Σ weight · erf(slope · x/√2).
+    omega (2, nodes) : nodes and weights of ω.
+    value, slope : addresses of functions (x, out) for the rest of σ and of σ'.
+    knots (2, J) : places c_j and jumps κ_j of the slope.
+    table (4, TABLE + 1) : P(ω > −y), E[ω 1(ω > −y)] and their slopes times the interval, at equally spaced places
+        between −reach and reach: y, or arcsin y on a sphere.
+    """
+
+    kind: int
+    powers: Array
+    offset: float
+    errors: Array
+    omega: Array
+    value: Any
+    slope: Any
+    knots: Array
+    table: Array
+    reach: float
+    angular: bool
+
+
+class Means(NamedTuple):
+    """The arguments b and s (p,) of p particles, their means (p,), and work arrays (p,) and (p nodes,)."""
+
+    b: Array
+    s: Array
+    value: Array
+    slope: Array
+    along: Array
+    work: Array
+    x: Array
+    out: Array
+
+
+def smoothing(activation: Activation, D: int | None, nodes: int) -> Smoothing:
+    """The rule for an activation in D dimensions, or for N(0, 1) with D = None; `nodes` of ω where they are needed."""
+    kind = NODES
+    powers, offset, errors = np.zeros((3, 1, 1)), 0.0, np.empty((0, 2))
+    if activation.hermite is not None:
+        kind, powers = POLYNOMIAL, _powers(power_coefficients(activation.hermite), D)
+    elif activation.error_functions is not None and D is None:
+        kind, (offset, terms) = ERROR_FUNCTIONS, activation.error_functions
+        errors = np.array(terms, dtype=float).reshape(-1, 2)
+    knots = np.array(knots_of(activation)).reshape(-1, 2).T.copy()
+    rest = without_knots(activation, knots)
+    needs_nodes = kind == NODES and rest is not None
+    value, slope = rest or (activation.value, activation.derivative)
+    omega = coordinates(D, nodes) if needs_nodes else np.empty((2, 0))
+    return Smoothing(
+        kind, powers, offset, errors, omega, over_arrays(value), over_arrays(slope), knots, *_table(D), D is not None
+    )
+
+
+def means(p: int, rule: Smoothing) -> Means:
+    """Uninitialised means of p particles."""
+    size = p * rule.omega.shape[1]
+    return Means(*(np.empty(p) for _ in range(6)), np.empty(size), np.empty(size))
+
+
+def knots_of(activation: Activation) -> tuple[tuple[float, float], ...]:
+    """The places where the slope of an activation jumps, and the jumps."""
+    jump = kink(activation)
+    return ((0.0, jump),) if jump else ()
+
+
+Function = Callable[[float], float]
+
+
+def without_knots(activation: Activation, knots: Array) -> tuple[Function, Function] | None:
+    """The smooth rest of σ and of σ' without the terms of the knots (2, J); None where it vanishes."""
+    if not knots.size:
+        return activation.value, activation.derivative
+    places, jumps = (tuple(part.tolist()) for part in knots)
+    of_sigma = {"function": activation.value, "places": places, "jumps": jumps}
+    of_slope = {"function": activation.derivative, "places": places, "jumps": jumps}
+    value, slope = bound(_without_ramps, **of_sigma), bound(_without_steps, **of_slope)
+    looks = np.linspace(-3.7, 3.7, 40).tolist()
+    return (value, slope) if any(abs(value(z)) > 1e-12 or abs(slope(z)) > 1e-12 for z in looks) else None
+
+
+def _unbound(x: float) -> float:
+    raise NotImplementedError("bound by `without_knots`")
+
+
+function = _unbound
+places: tuple[float, ...] = (0.0,)
+jumps: tuple[float, ...] = (0.0,)
+
+
+def _without_ramps(x: float) -> float:
+    total = function(x)
+    for j in range(len(places)):
+        total -= jumps[j] * max(x - places[j], 0.0)
+    return total
+
+
+def _without_steps(x: float) -> float:
+    total = function(x)
+    for j in range(len(places)):
+        total -= jumps[j] if x > places[j] else 0.0
+    return total
+
+
+def _powers(coefficients: tuple[float, ...], D: int | None) -> Array:
+    """The terms of the three means of Σ_n coefficients[n] x^n."""
+    degree = len(coefficients) - 1
+    mu, powers = moments(D, degree + 1), np.zeros((3, degree + 1, degree + 1))
+    for n, coefficient in enumerate(coefficients):
+        for j in range(n + 1):
+            powers[0, j, n - j] += coefficient * math.comb(n, j) * mu[j]
+        for j in range(n):
+            powers[1, j, n - 1 - j] += n * coefficient * math.comb(n - 1, j) * mu[j]
+            powers[2, j, n - 1 - j] += n * coefficient * math.comb(n - 1, j) * mu[j + 1]
+    return powers
+
+
+def _table(D: int | None) -> tuple[Array, float]:
+    """The table of the knots, and its reach."""
+    from scipy.special import betainc, gammaln, ndtr
+
+    reach = REACH if D is None else min(0.5 * math.pi, REACH / math.sqrt(D))
+    at = np.linspace(-reach, reach, TABLE + 1)
+    interval = at[1] - at[0]
+    if D is None:
+        density = np.exp(-0.5 * at * at) / math.sqrt(2.0 * math.pi)
+        return np.array([ndtr(at), density, interval * density, -interval * at * density]), reach
+    scale = math.exp(gammaln(0.5 * D) - gammaln(0.5 * (D - 1))) / math.sqrt(math.pi)
+    sine, cosine = np.sin(at), np.cos(at)
+    above = 0.5 + 0.5 * np.sign(at) * betainc(0.5, 0.5 * (D - 1), np.minimum(sine * sine, 1.0))
+    density = scale * cosine ** (D - 2)
+    return np.array([above, density * cosine / (D - 1), interval * density, -interval * sine * density]), reach
+
+
+@without_references
+def fill_means(rule: Smoothing, means: Means) -> None:
+    """Fill the means of the particles from their b and s."""
+    if rule.kind == POLYNOMIAL:
+        fill_polynomial(rule.powers[0], means, means.value)
+        fill_polynomial(rule.powers[1], means, means.slope)
+        fill_polynomial(rule.powers[2], means, means.along)
+    elif rule.kind == ERROR_FUNCTIONS:
+        fill_error_functions(rule, means)
+    else:
+        fill_by_nodes(rule, means)
+
+
+@without_references
+def fill_polynomial(powers: Array, means: Means, out: Array) -> None:
+    """Fill out with Σ_jm powers[j, m] s^j b^m, by Horner's rule in both."""
+    b, s, inner = means.b, means.s, means.work
+    for i in range(out.shape[0]):
+        out[i] = 0.0
+    for j in range(powers.shape[0] - 1, -1, -1):
+        last = powers.shape[1] - 1 - j
+        for i in range(out.shape[0]):
+            inner[i] = powers[j, max(last, 0)]
+        for m in range(last - 1, -1, -1):
+            for i in range(out.shape[0]):
+                inner[i] = inner[i] * b[i] + powers[j, m]
+        for i in range(out.shape[0]):
+            out[i] = out[i] * s[i] + inner[i]
+
+
+@without_references
+def fill_error_functions(rule: Smoothing, means: Means) -> None:
+    """Fill the means of a sum of error functions for ω ~ N(0, 1)."""
+    b, s, value, slope, along = means.b, means.s, means.value, means.slope, means.along
+    for i in range(b.shape[0]):
+        value[i], slope[i], along[i] = rule.offset, 0.0, 0.0
+    for term in range(rule.errors.shape[0]):
+        weight, c = rule.errors[term, 0], rule.errors[term, 1]
+        for i in range(b.shape[0]):
+            smaller = c / math.sqrt(1.0 + (c * s[i]) ** 2)
+            x = smaller * b[i]
+            value[i] += weight * error_function(math.sqrt(0.5) * x)
+            steep = weight * math.sqrt(2.0 / math.pi) * smaller * exponential(-0.5 * x * x)
+            slope[i] += steep
+            along[i] -= steep * smaller * x * s[i]
+
+
+@without_references
+def fill_by_nodes(rule: Smoothing, means: Means) -> None:
+    """Fill the means by nodes for the smooth rest, and with the terms of the knots."""
+    b, s, value, slope, along, x, out = means.b, means.s, means.value, means.slope, means.along, means.x, means.out
+    p, nodes = b.shape[0], rule.omega.shape[1]
+    for i in range(p):
+        value[i], slope[i], along[i] = 0.0, 0.0, 0.0
+    for n in range(nodes):
+        for i in range(p):
+            x[n * p + i] = b[i] + s[i] * rule.omega[0, n]
+    if nodes:
+        rule.value(x, out)
+        for n in range(nodes):
+            for i in range(p):
+                value[i] += rule.omega[1, n] * out[n * p + i]
+        rule.slope(x, out)
+        for n in range(nodes):
+            weight, weighted = rule.omega[1, n], rule.omega[1, n] * rule.omega[0, n]
+            for i in range(p):
+                slope[i] += weight * out[n * p + i]
+                along[i] += weighted * out[n * p + i]
+    for j in range(rule.knots.shape[1]):
+        add_knot(rule, rule.knots[0, j], rule.knots[1, j], means)
+
+
+@without_references
+def add_knot(rule: Smoothing, place: float, jump: float, means: Means) -> None:
+    """Add the means of jump · (x − place)⁺, read from the table by cubic interpolation."""
+    b, s, value, slope, along, y, table = means.b, means.s, means.value, means.slope, means.along, means.work, rule.table
+    last = table.shape[1] - 1
+    scale = last / (2.0 * rule.reach)
+    for i in range(b.shape[0]):
+        y[i] = (b[i] - place) / max(s[i], NEGLIGIBLE)
+    if rule.angular:
+        for i in range(b.shape[0]):
+            y[i] = arc_sine(y[i])
+    for i in range(b.shape[0]):
+        at = (min(max(y[i], -rule.reach), rule.reach) + rule.reach) * scale
+        cell = min(int(at), last - 1) if at == at else 0
+        t = at - cell
+        rest = 1.0 - t
+        own, following = (1.0 + 2.0 * t) * rest * rest, t * t * (3.0 - 2.0 * t)
+        rising, falling = t * rest * rest, -t * t * rest
+        above = own * table[0, cell] + following * table[0, cell + 1]
+        above += rising * table[2, cell] + falling * table[2, cell + 1]
+        first = own * table[1, cell] + following * table[1, cell + 1]
+        first += rising * table[3, cell] + falling * table[3, cell + 1]
+        value[i] += jump * ((b[i] - place) * above + s[i] * first)
+        slope[i] += jump * above
+        along[i] += jump * first
