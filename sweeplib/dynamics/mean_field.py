@@ -9,6 +9,8 @@ Given the teacher's fields and the length of the rest of the input, units with i
 so a right-hand side costs p times the number of nodes of this law, for every activation and target.
 """
 
+import math
+
 import numpy as np
 
 from sweeplib.dynamics.dynamics import DYNAMICS, Array, NumericalOptions
@@ -33,7 +35,7 @@ class MeanField(ParticleDynamics):
         u = np.linalg.pinv(L_star) @ m.T
         return Start(u, np.maximum(norm - np.einsum("ri,ri->i", u, u), 0.0), L_star, self._dimension(i, L_star))
 
-    def _dimension(self, i: int, L_star: Array) -> int | None:
+    def _dimension(self, i: int, L_star: Array) -> float:
         """The dimension of the rest of the input."""
         return int(self.replicas.d[i]) - L_star.shape[1]
 
@@ -51,8 +53,8 @@ class MeanFieldHighDimensional(MeanField):
     name = "mean_field_hd"
     label = "mean field, d → ∞"
 
-    def _dimension(self, i: int, L_star: Array) -> int | None:
-        return None
+    def _dimension(self, i: int, L_star: Array) -> float:
+        return math.inf
 
     @classmethod
     def check(cls, problem: Problem, options: NumericalOptions) -> None:

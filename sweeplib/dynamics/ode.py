@@ -9,7 +9,7 @@ first order in 1/d (`finite_size`).
 """
 
 from collections.abc import Collection, Mapping
-from typing import ClassVar
+from typing import Any, ClassVar
 
 import numpy as np
 from numpy.typing import NDArray
@@ -97,7 +97,7 @@ class Ode(OverlapDynamics):
             replicas.Q, replicas.M, replicas.a, replicas.spherical, self._trained, replicas.schedule is not None
         )
         ends, rtol = np.ascontiguousarray(replicas.times[:, -1]), np.maximum(rtol, LEAST_RTOL)
-        asked = {"rtol": rtol, "atol": np.full(len(replicas), atol), "targets": targets}
+        asked: dict[str, Any] = {"rtol": rtol, "atol": np.full(len(replicas), atol), "targets": targets}
         most = self.options.max_steps
         if not self._finite_d:
             longest = None if replicas.schedule is None else np.maximum(ends / STEPS_OF_A_SCHEDULE, SHORTEST)

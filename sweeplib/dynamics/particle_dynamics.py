@@ -5,6 +5,7 @@ the rest. `kernels/particle_flow.py` has the equations, `maths/particles` the la
 number of nodes of that law, and no p × p array.
 """
 
+import math
 from abc import abstractmethod
 from collections.abc import Collection, Mapping
 from typing import Any, ClassVar, Literal
@@ -19,8 +20,9 @@ from sweeplib.errors import SweeplibError
 from sweeplib.kernels.particle_flow import LABEL_NOISE, NO_NOISE, WHOLE_NOISE, Flow, pack, pointers, room, unpack
 from sweeplib.kernels.schedules import rates
 from sweeplib.maths.activations import activation
+from sweeplib.maths.activations.activation import kink
 from sweeplib.maths.particles import rules
-from sweeplib.maths.particles.inputs import accuracy, inputs, parity
+from sweeplib.maths.particles.inputs import Label, accuracy, inputs, parity
 from sweeplib.maths.particles.smoothing import smoothing
 from sweeplib.numerics.compiled import OneSignature, over_arrays, specialised
 from sweeplib.numerics.integrators.dop853 import Equations
@@ -31,7 +33,7 @@ from sweeplib.views import NetworkView, View
 
 NOISES = {"none": NO_NOISE, "labels": LABEL_NOISE, "whole": WHOLE_NOISE}
 DEFAULT_RTOL, LARGEST_DEFAULT_RTOL = 1e-8, 1e-3
-LINE = 48
+LINE = 40
 """Number of nodes for one Gaussian number."""
 STEPS_OF_A_SCHEDULE, SHORTEST = 200, 1e-12
 WORK_A_LOOK = 2e8
@@ -63,10 +65,10 @@ class NoiseOptions(ParticleOptions):
 class Start:
     """A replica's particles at the start, u (κ, p) and q (p,), and its teacher: λ* = L* g, L* (k, κ).
 
-    D : dimension of the rest of the input; None if it is infinite.
+    D : dimension of the rest of the input, which may be infinite; 0 if there is none.
     """
 
-    def __init__(self, u: Array, q: Array, L_star: Array, D: int | None) -> None:
+    def __init__(self, u: Array, q: Array, L_star: Array, D: float) -> None:
         self.u, self.q, self.L_star, self.D = np.ascontiguousarray(u), q, np.ascontiguousarray(L_star), D
 
 
@@ -77,8 +79,6 @@ class ParticleDynamics(Dynamics):
     stochastic = False
     view: ClassVar[type[View]] = NetworkView
     reads = ONE_PASS | {"batch_size", "schedule"}
-    rest: ClassVar[bool] = True
-    """Whether the input has a rest beyond the coordinates u."""
     Options: ClassVar[type[ParticleOptions]] = NoiseOptions
     options: ParticleOptions
 
@@ -105,14 +105,14 @@ class ParticleDynamics(Dynamics):
         given, start = self.replicas, self._starts[i]
         noise = self.options.noise if isinstance(self.options, NoiseOptions) else "none"
         student = activation(given.activation)
-        committee = given.teacher_activation if given.target == "committee" else None
-        fine = accuracy(given.activation, committee, len(start.u), rest=self.rest, whole=noise == "whole", finer=finer)
+        label = _label(given.target, given.teacher_activation)
+        fine = accuracy(given.activation, label, len(start.u), start.D, whole=noise == "whole", finer=finer)
         rule = target(given.target).labels(given.teacher_activation)
         scheduled, xi, _ = rates(given.schedule)
         return Flow(
             given.spherical,
             self._trained,
-            self.rest,
+            start.D > 0,
             NOISES[noise],
             float(given.gamma[i] / (given.p * given.batch_size)),
             float(given.Delta[i]),
@@ -125,17 +125,24 @@ class ParticleDynamics(Dynamics):
                 given.a_star[i],
                 parity(given.activation),
                 fine,
-                rest=self.rest,
             ),
-            smoothing(student, start.D, fine.omega) if self.rest else smoothing(student, None, 1),
+            smoothing(student, start.D, fine.omega),
             over_arrays(student.value),
             over_arrays(student.derivative),
-            rules.line(LINE * (2 if finer else 1), kinked=student.hermite is None),
-            rules.coordinates(start.D, fine.omega),
+            self._line(finer=finer),
+            rules.coordinates(start.D or math.inf, fine.omega),
             scheduled,
             xi,
             float(given.times[i, -1]),
         )
+
+    def _line(self, *, finer: bool) -> Array:
+        """Nodes of a Gaussian number for the mean of a unit's σ², σσ'λ and σ'²; exact for polynomials."""
+        name = self.replicas.activation
+        form, even = activation(name).hermite, parity(name) != 0
+        if form is not None:
+            return rules.line(len(form), polynomial=True, even=even)
+        return rules.line(LINE * (2 if finer else 1), kinked=True, even=even)
 
     def _solution(self, i: int) -> Integration:
         given, flow, start = self.replicas, self._flows[i], self._starts[i]
@@ -179,7 +186,7 @@ class ParticleDynamics(Dynamics):
         self.running &= ~behind & ~self.diverged
 
     def _particles(self, i: int) -> tuple[Array, Array, Array]:
-        """u (κ, p), q (p,) and a (p,) of replica i now."""
+        """U (κ, p), q (p,) and a (p,) of replica i now."""
         u, q, a = np.empty_like(self._starts[i].u), np.empty(self.replicas.p), np.empty(self.replicas.p)
         specialised(_unpack)(self._solutions[i].states[0], self._flows[i], u, q, a)
         return u, q, a
@@ -256,13 +263,21 @@ class ParticleDynamics(Dynamics):
         return problem.k
 
     @classmethod
-    def work(cls, problem: Problem, time: float) -> float:  # type: ignore[override]
+    def work(cls, problem: Problem, time: float) -> float:
         """Right-hand sides, twelve a step, five steps a unit of time, of p units at all nodes of the input."""
-        committee = problem.teacher if problem.target == "committee" else None
-        fine = accuracy(problem.activation, committee, cls.dimensions(problem), rest=cls.rest)
-        closed = activation(problem.activation).hermite is not None
-        nodes = float(fine.g) ** cls.dimensions(problem) * fine.rho * (1 if closed else fine.omega)
+        dimensions = cls.dimensions(problem)
+        fine = accuracy(problem.activation, _label(problem.target, problem.teacher), dimensions, problem.d - dimensions)
+        nodes = float(fine.g) ** dimensions * fine.rho * (1 if fine.even else fine.omega)
         return (60.0 * time + 120.0) * problem.p * nodes * 20.0
+
+
+def _label(name: str, teacher_activation: str) -> Label:
+    """The degree and the kinks of a target."""
+    found = target(name)
+    own = {teacher_activation} if "teacher_activation" in found.reads else set()
+    kinked = any(kink(activation(part)) != 0.0 for part in own.union(found.activations))
+    form = activation(teacher_activation).hermite if name == "committee" else None
+    return Label(None if form is None else len(form) - 1, kinked)
 
 
 def _labels(rule: Any, lam_star: Array, a_star: Array) -> Array:

@@ -20,7 +20,6 @@ class WeightFlow(ParticleDynamics):
 
     name = "weight_flow"
     label = "weight flow"
-    rest = False
     reads = ParticleDynamics.reads - {"batch_size"}
     Options = ParticleOptions
 
@@ -28,7 +27,7 @@ class WeightFlow(ParticleDynamics):
         """The weights over √d."""
         W, W_star = self.replicas.weights(i)
         scale = np.sqrt(W.shape[1])
-        return Start(W.T / scale, np.zeros(len(W)), W_star / scale, None)
+        return Start(W.T / scale, np.zeros(len(W)), W_star / scale, 0)
 
     @classmethod
     def dimensions(cls, problem: Problem) -> int:

@@ -65,9 +65,12 @@ class Flow(NamedTuple):
 
 
 class Room(NamedTuple):
-    """Work arrays: u (κ, p), q (p,), a (p,) and their slopes; means of each unit; squares (5, p); x, σ, σ' (p nodes,).
+    """Work arrays: u (κ, p), q (p,), a (p,), their slopes, and the means at a node of the input.
 
-    squares : E[σ²], E[σσ'λ]/E[λ²] and E[σ'²] of each unit over all inputs; then, for the whole noise, sums of units.
+    self_value, self_slope, self_steep (p,) : E[σ²], E[σσ'λ]/E[λ²] and E[σ'²], or E[σ'²E²] for the whole noise.
+    moments (4, p) : means of products at a node of the input.
+    x, value, slope (p nodes,) : arguments, σ and σ' at nodes of one number.
+    clock (2, 1) : a time, and ξ there.
     """
 
     u: Array
@@ -117,9 +120,7 @@ def pointers() -> tuple[Any, Any]:
     functions = over_arrays(square.value), over_arrays(square.derivative)
     inputs = Inputs(np.ones((1, 1)), one, one, one)
     rule = smoothing(square, 3, 1)
-    flow = Flow(
-        False, False, True, 0, 1.0, 1.0, 1.0, one, inputs, rule, *functions, line, line, *rates(None)[:2], 1.0
-    )
+    flow = Flow(False, False, True, 0, 1.0, 1.0, 1.0, one, inputs, rule, *functions, line, line, *rates(None)[:2], 1.0)
     given = numba.types.int64, numba.typeof(one), numba.typeof(flow), numba.typeof(room(1, 1, flow))
     return (
         pointer(fill_slope, numba.void(*given, numba.typeof(one))),
@@ -266,7 +267,7 @@ def fill_moments(flow: Flow, room: Room) -> None:
 
 @without_references
 def add_whole_noise(n: int, flow: Flow, room: Room) -> None:
-    """Add E[σ'_i² E²] at node n to self_steep, the displacement with its scatter over all units and with label noise."""
+    """Add E[σ'_i² E²] at node n to self_steep, E the displacement with the scatter of all units and label noise."""
     a, p, moments = room.a, room.a.shape[0], room.moments
     fill_moments(flow, room)
     scatter = 0.0

@@ -18,4 +18,7 @@ def risk(now: OverlapView | NetworkView) -> Array:
 
 READS = frozenset({"activation", "teacher_activation", "a_star", "target"})
 
-OBSERVABLES.register("risk", Observable("risk", {OverlapView: risk, NetworkView: risk}, (), "population risk", r"\mathcal{R}", reads=READS))
+OBSERVABLES.register(
+    "risk",
+    Observable("risk", {OverlapView: risk, NetworkView: risk}, (), "population risk", r"\mathcal{R}", reads=READS),
+)

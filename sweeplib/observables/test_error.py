@@ -12,5 +12,12 @@ def test_error(now: OverlapView | NetworkView) -> Array:
 
 OBSERVABLES.register(
     "test_error",
-    Observable("test_error", {OverlapView: test_error, NetworkView: test_error}, (), "test error", r"\mathcal{R} + \Delta/2", reads=READS | {"Delta"}),
+    Observable(
+        "test_error",
+        {OverlapView: test_error, NetworkView: test_error},
+        (),
+        "test error",
+        r"\mathcal{R} + \Delta/2",
+        reads=READS | {"Delta"},
+    ),
 )

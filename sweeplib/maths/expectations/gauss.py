@@ -26,12 +26,12 @@ def trapezoidal(nodes: int, step: float) -> Rule:
 
 def half_normal(nodes: int) -> Rule:
     """Nodes and weights of E[f(|g|)], g ~ N(0, 1)."""
-    return _half_range(nodes, 0)
+    return half_range(nodes, 0)
 
 
 def rayleigh(nodes: int) -> Rule:
     """Nodes and weights of E[f(r)] for the length r of a standard Gaussian vector in the plane."""
-    return _half_range(nodes, 1)
+    return half_range(nodes, 1)
 
 
 def normal(nodes: int) -> Rule:
@@ -40,8 +40,8 @@ def normal(nodes: int) -> Rule:
     return tuple(x.tolist()), tuple((weights / weights.sum()).tolist())
 
 
-def _half_range(nodes: int, power: int) -> Rule:
-    """The Gauss rule of the density ∝ x^power exp(−x²/2) on x > 0.
+def half_range(nodes: int, power: int) -> Rule:
+    """The Gauss rule of the density ∝ x^power exp(−x²/2) on x > 0, for powers up to 200.
 
     Stieltjes' procedure on a fine grid gives the Jacobi matrix, Golub and Welsch's its rule (Gautschi 2004, 2.2.3).
     """

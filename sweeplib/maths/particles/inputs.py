@@ -12,6 +12,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from sweeplib.maths.activations import activation
+from sweeplib.maths.activations.activation import kink
 from sweeplib.maths.particles import rules
 
 Array = NDArray[np.float64]
@@ -20,8 +21,10 @@ MOST_TENSOR = 12_000
 """The number of nodes of g up to which all combinations of a rule's nodes are taken."""
 FEWEST, MOST_IN_LINE = 5, 40
 """The least and the largest number of nodes in each direction, in such combinations."""
-WITH_A_REST = {1: 32, 2: 20, 3: 14}
+WITH_A_REST = {1: 24, 2: 18, 3: 13}
 """The number where each node of g has its own nodes of the rest."""
+LENGTHS, COSINES = ((8.0, 8), (math.nan, 6)), ((4.0, 14), (10.0, 20), (math.nan, 32))
+"""Numbers of nodes for ρ and for ω, each up to a dimension of the rest."""
 POINTS = 2**13
 """Number of low-discrepancy points of g beyond that, doubled for each refinement."""
 
@@ -38,45 +41,58 @@ class Inputs(NamedTuple):
 class Accuracy(NamedTuple):
     """How fine the rules are: nodes in each direction of g, for ρ and for ω, and the factor of low-discrepancy points.
 
-    kinked : whether the label may have a kink at g = 0.
+    exact : whether student and label are polynomials, for which the rules are exact.
+    even : whether the student is a polynomial, whose means are polynomials in ρ².
+    kinked : whether the integrand may have a kink at g = 0.
     """
 
     g: int
     rho: int
     omega: int
     finer: int
+    exact: bool
+    even: bool
+    kinked: bool
+
+
+class Label(NamedTuple):
+    """What rules need of a label f*(λ*): its degree if it is a polynomial, else None, and whether it has kinks."""
+
+    degree: int | None
     kinked: bool
 
 
 def accuracy(
-    student: str, teacher: str | None, dimensions: int, *, rest: bool = True, whole: bool = False, finer: bool = False
+    student: str, label: Label, dimensions: int, D: float, *, whole: bool = False, finer: bool = False
 ) -> Accuracy:
-    """The rules for a student's activation and a committee's, None for other targets, with g of some dimensions.
+    """The rules for a student's activation and a label, with g of some dimensions and a rest of D; none for D = 0.
 
     They are exact for two polynomials: of degrees n and m the slope has terms of degree n + max(n, m) in g, the whole
-    noise of degree 2(n − 1) + 2 max(n, m), and even powers of ρ and ω alone enter.
+    noise of degree 2(n − 1) + 2 max(n, m).
     """
-    ours, theirs = (None if name is None else activation(name) for name in (student, teacher))
-    degrees = [None if side is None or side.hermite is None else len(side.hermite) - 1 for side in (ours, theirs)]
-    n, m = degrees
+    form = activation(student)
+    kinked, m = dimensions == 1 and (label.kinked or kink(form) != 0.0), label.degree
     factor = 1.5 if finer else 1.0
     most = max(FEWEST, min(MOST_IN_LINE, math.floor(MOST_TENSOR ** (1.0 / max(dimensions, 1)))))
-    usual = min(most, WITH_A_REST.get(dimensions, most)) if rest else most
-    g, rho, omega = round(usual * factor), round(10 * factor), round(20 * factor)
-    if n is not None:
+    g = round(factor * (min(most, WITH_A_REST.get(dimensions, most)) if D else most))
+    rho, omega = (
+        round(factor * next(count for below, count in counts if not below <= D)) for counts in (LENGTHS, COSINES)
+    )
+    if form.hermite is not None:
+        n = len(form.hermite) - 1
         rho, omega = (n + 1, 2 * n + 1) if whole else (n // 2 + 1, n + 1)
         if m is not None:
-            g = 2 * max(n, m) + 1 if whole else max(n, m) + 2
-    kinked = dimensions == 1 and (n is None or m is None)
-    return Accuracy(g if dimensions else 1, rho, omega, 2 if finer else 1, kinked)
+            g = max(n, m) + (n if whole else 1)
+    exact = form.hermite is not None and m is not None
+    return Accuracy(
+        g if dimensions else 1, rho, omega, 2 if finer else 1, exact, form.hermite is not None, kinked and not exact
+    )
 
 
-def inputs(
-    L_star: Array, D: int | None, labels: Any, a_star: Array, student_parity: int, fine: Accuracy, *, rest: bool = True
-) -> Inputs:
+def inputs(L_star: Array, D: float, labels: Any, a_star: Array, student_parity: int, fine: Accuracy) -> Inputs:
     """The nodes for a teacher with fields λ* = L* g, L* (k, κ).
 
-    D : dimension of the rest of the input, None for infinitely many, where ρ is one. Without a `rest` ρ is zero.
+    D : dimension of the rest of the input; if it is infinite ρ is one, without a rest, for 0, it is zero.
     labels : function of λ* (k, n) and a* (k, n) that returns f* (n,).
     student_parity : +1 or -1 for an even or odd activation, 0 for others.
     """
@@ -85,7 +101,8 @@ def inputs(
     mirrored = labels(-L_star @ g, np.repeat(a_star[:, None], g.shape[1], axis=1))
     if student_parity and len(g) and np.allclose(mirrored, student_parity * label, rtol=1e-12, atol=1e-14):
         g, label, weight = _half(g, label, weight)
-    lengths = np.array([[1.0 if rest else 0.0], [1.0]]) if D is None or not rest else rules.lengths(D, fine.rho)
+    single = D == 0 or math.isinf(D)
+    lengths = np.array([[float(D > 0)], [1.0]]) if single else rules.lengths(int(D), fine.rho, even=fine.even)
     count = lengths.shape[1]
     return Inputs(
         np.ascontiguousarray(np.repeat(g, count, axis=1)),
@@ -105,7 +122,7 @@ def parity(name: str) -> int:
 def _fields(dimensions: int, fine: Accuracy) -> tuple[Array, Array]:
     """Nodes g (dimensions, n) and weights (n,)."""
     if dimensions == 0 or fine.g**dimensions <= 3 * MOST_TENSOR:
-        return rules.tensor(rules.line(fine.g, kinked=fine.kinked), dimensions)
+        return rules.tensor(rules.line(fine.g, kinked=fine.kinked, polynomial=fine.exact), dimensions)
     from scipy.special import ndtri
     from scipy.stats import qmc
 

@@ -10,48 +10,71 @@ import math
 import numpy as np
 from numpy.typing import NDArray
 
-from sweeplib.maths.expectations.gauss import half_normal, normal
+from sweeplib.maths.expectations.gauss import half_normal, half_range, normal, trapezoidal
 
 Array = NDArray[np.float64]
 
 
-def lengths(D: int, count: int) -> Array:
-    """Gauss nodes and weights (2, count) of ρ, exact for polynomials in ρ² of degrees below 2 count.
+HALF_RANGE = 200
+"""The largest D for which ρ has a rule in polynomials of ρ itself."""
+REACH = 7.0
+"""Where rules of equal steps end, in standard deviations."""
 
-    The polynomials are those of Laguerre in ρ²/2, with α = D/2 − 1.
+FEWEST_EQUAL = 16
+"""With fewer nodes a Gauss rule is more accurate than equal steps."""
+
+
+def lengths(D: int, count: int, *, even: bool) -> Array:
+    """Gauss nodes and weights (2, count) of ρ; of polynomials in ρ² for `even` ones, else in ρ, up to 2 count − 1.
+
+    Those in ρ² are Laguerre's in ρ²/2, with α = D/2 − 1. Functions with poles are met better by those in ρ.
     """
-    n = np.arange(count)
+    if not even and D <= HALF_RANGE:
+        return np.array(half_range(count, D - 1))
+    n = np.arange(float(count))
     squares, weights = _gauss(2.0 * n + 0.5 * D, np.sqrt(n[1:] * (n[1:] + 0.5 * D - 1.0)))
     return np.array([np.sqrt(2.0 * squares), weights])
 
 
-def coordinates(D: int | None, count: int) -> Array:
-    """Gauss nodes and weights (2, count) of ω, or of a N(0, 1) number for D = None.
+def coordinates(D: float, count: int) -> Array:
+    """Gauss nodes and weights (2, count) of ω, or equally spaced ones of a N(0, 1) number for D = ∞.
 
-    The polynomials are those of Gegenbauer with parameter D/2 − 1, or of Hermite.
+    The polynomials are those of Gegenbauer with parameter D/2 − 1.
     """
-    if D is None:
-        return np.array(normal(count))
+    if math.isinf(D):
+        return np.array(trapezoidal(count, 2.0 * REACH / max(count - 1, 1)))
     n = np.arange(2.0, count)
-    beside = np.concatenate([[1.0 / D][: count - 1], 0.25 * n * (n + D - 3.0) / ((n + 0.5 * D - 1) * (n + 0.5 * D - 2))])
+    beside = np.concatenate(
+        [[1.0 / D][: count - 1], 0.25 * n * (n + D - 3.0) / ((n + 0.5 * D - 1) * (n + 0.5 * D - 2))]
+    )
     return np.array(_gauss(np.zeros(count), np.sqrt(beside)))
 
 
-def moments(D: int | None, most: int) -> Array:
-    """E[ω^j] for j = 0, ..., most, or those of a N(0, 1) number for D = None."""
+def moments(D: float, most: int) -> Array:
+    """E[ω^j] for j = 0, ..., most, or those of a N(0, 1) number for D = ∞."""
     found = np.zeros(most + 1)
     found[0] = 1.0
     for j in range(2, most + 1, 2):
-        found[j] = found[j - 2] * (j - 1) / (1 if D is None else D + j - 2)
+        found[j] = found[j - 2] * (j - 1) / (1.0 if math.isinf(D) else D + j - 2)
     return found
 
 
-def line(count: int, *, kinked: bool) -> Array:
-    """Nodes and weights (2, n) of a N(0, 1) number; with a kink at zero the halves of the line are apart."""
-    if not kinked:
-        return np.array(normal(count))
-    x, weights = map(np.array, half_normal(math.ceil(count / 2)))
-    return np.array([np.concatenate([-x[::-1], x]), 0.5 * np.concatenate([weights[::-1], weights])])
+def line(count: int, *, kinked: bool = False, polynomial: bool = False, even: bool = False) -> Array:
+    """Nodes and weights (2, n) of a N(0, 1) number.
+
+    Gauss rules for polynomials, for few nodes and, of half the line, for a kink at zero; else equally spaced nodes. For
+    `even` functions the nodes are those of one half.
+    """
+    if kinked:
+        x, weights = map(np.array, half_normal(math.ceil(count / 2)))
+        if even:
+            return np.array([x, weights])
+        return np.array([np.concatenate([-x[::-1], x]), 0.5 * np.concatenate([weights[::-1], weights])])
+    nodes = np.array(normal(count)) if polynomial or count < FEWEST_EQUAL else coordinates(math.inf, count)
+    if even:
+        nodes = nodes[:, count // 2 :]
+        nodes[1] *= np.where(nodes[0] > 1e-12, 2.0, 1.0)
+    return np.ascontiguousarray(nodes)
 
 
 def tensor(rule: Array, dimensions: int) -> tuple[Array, Array]:
@@ -68,4 +91,4 @@ def _gauss(diagonal: Array, beside: Array) -> tuple[Array, Array]:
     from scipy.linalg import eigh_tridiagonal
 
     nodes, vectors = eigh_tridiagonal(diagonal, beside)
-    return nodes, vectors[0] ** 2
+    return nodes, np.asarray(vectors[0] ** 2)

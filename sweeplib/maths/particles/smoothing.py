@@ -70,29 +70,32 @@ class Means(NamedTuple):
     out: Array
 
 
-def smoothing(activation: Activation, D: int | None, nodes: int) -> Smoothing:
-    """The rule for an activation in D dimensions, or for N(0, 1) with D = None; `nodes` of ω where they are needed."""
-    kind = NODES
+def smoothing(activation: Activation, D: float, nodes: int) -> Smoothing:
+    """The rule for an activation in D dimensions, N(0, 1) for D = ∞ and ω = 0 for D = 0; `nodes` of ω if needed."""
+    angular, kind = 0.0 < D < math.inf, NODES
+    law = D if angular else math.inf
     powers, offset, errors = np.zeros((3, 1, 1)), 0.0, np.empty((0, 2))
     if activation.hermite is not None:
-        kind, powers = POLYNOMIAL, _powers(power_coefficients(activation.hermite), D)
-    elif activation.error_functions is not None and D is None:
+        kind, powers = POLYNOMIAL, _powers(power_coefficients(activation.hermite), law)
+    elif activation.error_functions is not None and math.isinf(D):
         kind, (offset, terms) = ERROR_FUNCTIONS, activation.error_functions
         errors = np.array(terms, dtype=float).reshape(-1, 2)
     knots = np.array(knots_of(activation)).reshape(-1, 2).T.copy()
     rest = without_knots(activation, knots)
-    needs_nodes = kind == NODES and rest is not None
     value, slope = rest or (activation.value, activation.derivative)
-    omega = coordinates(D, nodes) if needs_nodes else np.empty((2, 0))
+    omega = np.empty((2, 0))
+    if kind == NODES and rest is not None:
+        omega = coordinates(law, nodes) if D else np.array([[0.0], [1.0]])
     return Smoothing(
-        kind, powers, offset, errors, omega, over_arrays(value), over_arrays(slope), knots, *_table(D), D is not None
+        kind, powers, offset, errors, omega, over_arrays(value), over_arrays(slope), knots, *_table(law), angular
     )
 
 
 def means(p: int, rule: Smoothing) -> Means:
     """Uninitialised means of p particles."""
     size = p * rule.omega.shape[1]
-    return Means(*(np.empty(p) for _ in range(6)), np.empty(size), np.empty(size))
+    b, s, value, slope, along, work = (np.empty(p) for _ in range(6))
+    return Means(b, s, value, slope, along, work, np.empty(size), np.empty(size))
 
 
 def knots_of(activation: Activation) -> tuple[tuple[float, float], ...]:
@@ -139,7 +142,7 @@ def _without_steps(x: float) -> float:
     return total
 
 
-def _powers(coefficients: tuple[float, ...], D: int | None) -> Array:
+def _powers(coefficients: tuple[float, ...], D: float) -> Array:
     """The terms of the three means of Σ_n coefficients[n] x^n."""
     degree = len(coefficients) - 1
     mu, powers = moments(D, degree + 1), np.zeros((3, degree + 1, degree + 1))
@@ -152,14 +155,14 @@ def _powers(coefficients: tuple[float, ...], D: int | None) -> Array:
     return powers
 
 
-def _table(D: int | None) -> tuple[Array, float]:
+def _table(D: float) -> tuple[Array, float]:
     """The table of the knots, and its reach."""
     from scipy.special import betainc, gammaln, ndtr
 
-    reach = REACH if D is None else min(0.5 * math.pi, REACH / math.sqrt(D))
+    reach = REACH if math.isinf(D) else min(0.5 * math.pi, REACH / math.sqrt(D))
     at = np.linspace(-reach, reach, TABLE + 1)
     interval = at[1] - at[0]
-    if D is None:
+    if math.isinf(D):
         density = np.exp(-0.5 * at * at) / math.sqrt(2.0 * math.pi)
         return np.array([ndtr(at), density, interval * density, -interval * at * density]), reach
     scale = math.exp(gammaln(0.5 * D) - gammaln(0.5 * (D - 1))) / math.sqrt(math.pi)
@@ -244,7 +247,15 @@ def fill_by_nodes(rule: Smoothing, means: Means) -> None:
 @without_references
 def add_knot(rule: Smoothing, place: float, jump: float, means: Means) -> None:
     """Add the means of jump · (x − place)⁺, read from the table by cubic interpolation."""
-    b, s, value, slope, along, y, table = means.b, means.s, means.value, means.slope, means.along, means.work, rule.table
+    b, s, value, slope, along, y, table = (
+        means.b,
+        means.s,
+        means.value,
+        means.slope,
+        means.along,
+        means.work,
+        rule.table,
+    )
     last = table.shape[1] - 1
     scale = last / (2.0 * rule.reach)
     for i in range(b.shape[0]):
@@ -254,7 +265,7 @@ def add_knot(rule: Smoothing, place: float, jump: float, means: Means) -> None:
             y[i] = arc_sine(y[i])
     for i in range(b.shape[0]):
         at = (min(max(y[i], -rule.reach), rule.reach) + rule.reach) * scale
-        cell = min(int(at), last - 1) if at == at else 0
+        cell = 0 if math.isnan(at) else min(int(at), last - 1)
         t = at - cell
         rest = 1.0 - t
         own, following = (1.0 + 2.0 * t) * rest * rest, t * t * (3.0 - 2.0 * t)

@@ -26,8 +26,8 @@ MOST_VARIABLES = 2000
 
 
 @cache
-def _advance(systems: type) -> OneSignature:
-    """`explicit.advance` for equations with this class of systems."""
+def _advance(systems: str) -> OneSignature:
+    """`explicit.advance` for equations whose systems have a class of this name."""
     return OneSignature(explicit.advance)
 
 
@@ -98,7 +98,7 @@ class Integration:
         """Take some steps; say which of `order` came as far as they will."""
         found = self._solutions
         implicit = np.isin(order, [*self._stiff, *self._flows])
-        _advance(type(self._equations.systems))(
+        _advance(type(self._equations.systems).__qualname__)(
             self._equations,
             order[~implicit],
             until,
