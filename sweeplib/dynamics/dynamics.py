@@ -154,8 +154,8 @@ class Dynamics(ABC):
         return {}
 
     @classmethod
-    def reads_of(cls, problem: Problem) -> frozenset[str]:
-        """The fields of a problem that it, its target and its start depend on."""
+    def reads_of(cls, problem: Problem, options: NumericalOptions) -> frozenset[str]:
+        """The fields of a problem that it, with these options, its target and its start depend on."""
         taught = target(problem.target).reads if "target" in cls.reads else frozenset()
         start = STARTS[problem.student_start].reads if "start" in cls.reads else frozenset()
         return cls.reads | taught | start

@@ -78,7 +78,7 @@ class ParticleDynamics(Dynamics):
     replicas_at_once = 16
     stochastic = False
     view: ClassVar[type[View]] = NetworkView
-    reads = ONE_PASS | {"batch_size", "schedule"}
+    reads = (ONE_PASS - {"Delta"}) | {"schedule"}
     Options: ClassVar[type[ParticleOptions]] = NoiseOptions
     options: ParticleOptions
 
@@ -256,6 +256,12 @@ class ParticleDynamics(Dynamics):
     def evaluations(self) -> NDArray[np.int64]:
         """The number of right-hand sides evaluated so far (n,)."""
         return np.array([found.evaluations[0] for found in self._solutions])
+
+    @classmethod
+    def reads_of(cls, problem: Problem, options: NumericalOptions) -> frozenset[str]:
+        """The fields that it depends on; with noise also those of the noise."""
+        noisy = isinstance(options, NoiseOptions) and options.noise != "none"
+        return super().reads_of(problem, options) | ({"Delta", "batch_size"} if noisy else set())
 
     @classmethod
     def dimensions(cls, problem: Problem) -> int:

@@ -20,7 +20,6 @@ class WeightFlow(ParticleDynamics):
 
     name = "weight_flow"
     label = "weight flow"
-    reads = ParticleDynamics.reads - {"batch_size"}
     Options = ParticleOptions
 
     def start_of(self, i: int) -> Start:

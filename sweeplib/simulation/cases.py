@@ -78,11 +78,12 @@ class Case:
         Fields that only observables read need one of these among the recorded ones.
         """
         problem, kind = self.problem, DYNAMICS[self.dynamics]
+        reads = kind.reads_of(problem, self.numerical_options())
         for name, value in problem.canonical().items():
             if name in OBSERVED_FIELDS:
                 self._check_observed(name, value)
-            elif name not in kind.reads and name in DEFAULTS and name not in kind.reads_of(problem):
-                acting = [other for other in DYNAMICS if name in DYNAMICS[other].reads_of(problem)]
+            elif name not in reads and name in DEFAULTS:
+                acting = [other for other, its in DYNAMICS.items() if name in its.reads_of(problem, its.Options())]
                 others = ", ".join(acting) or "none yet"
                 expected = f"{json.dumps(DEFAULTS[name])}, its default; or a dynamics that acts on it: {others}"
                 expected += " (`where` gives each dynamics its part of a grid)"
@@ -198,7 +199,7 @@ class Identities:
         Unread fields are those without a default; other fields have their default if they are not read.
         """
         case = Case(problem, **self._case)
-        reads = self._observed | self._kind.reads_of(problem)
+        reads = self._observed | self._kind.reads_of(problem, case.numerical_options())
         values = self._values | {
             "defaults": {name: default for name, default in DEFAULTS.items() if name in reads},
             "numerics": numerics_version(problem, case.dynamics, case.recording.observables),

@@ -8,7 +8,7 @@ import pytest
 
 from sweeplib import OBSERVABLES, Problem, simulate
 from sweeplib.maths.expectations import expectations
-from sweeplib.views import OverlapView, ParticleView, TrainingView, TwoTimeView, View
+from sweeplib.views import NetworkView, OverlapView, ParticleView, TrainingView, TwoTimeView, View
 
 PROBLEM = Problem(gamma=0.2, p=3, k=2, d=40, Delta=0.1, activation="erf")
 REUSED = replace(PROBLEM, samples=20)
@@ -77,6 +77,11 @@ def particle_view():
     return ParticleView(**arrays(shapes)), {"particle": 5, "teacher": 2}
 
 
+def network_view():
+    particles, sizes = particle_view()
+    return NetworkView(**vars(particles), **arrays({"risk": ()})), sizes
+
+
 def two_time_view():
     given, sizes = vars(overlap_view()[0]), {"student": 4, "teacher": 4}
     overlaps = {name.lstrip("_"): value for name, value in given.items()}
@@ -90,6 +95,7 @@ VIEWS = {
     OverlapView: overlap_view,
     TrainingView: training_view,
     ParticleView: particle_view,
+    NetworkView: network_view,
     TwoTimeView: two_time_view,
 }
 
