@@ -57,6 +57,15 @@ def _arranged(
     **choice: Any,
 ) -> tuple[str, Curves]:
     outline = outline_of(analyses["averages"])
+    along = scanned_axis(outline, x)
+    timed = "time" in (along, choice.get("panel"), choice.get("hue"), choice.get("line"))
+    if not timed and "time" not in (where or {}):
+        where = {**(where or {}), "time": outline.axes["time"][-1]}
+    return along, chosen_curves(outline, {along}, where=where, **choice)
+
+
+def scanned_axis(outline: Outline, x: str | None) -> str:
+    """Return the axis x, by default the longest axis of numbers; InputError if there is none."""
     numeric = [name for name, values in outline.axes.items() if not any(isinstance(value, str) for value in values)]
     fits = [name for name in numeric if outline.sizes[name] > 1]
     if x is not None and x not in fits:
@@ -64,11 +73,7 @@ def _arranged(
     candidates = [name for name in fits if name not in NO_AXIS]
     if x is None and not candidates:
         raise InputError("no axis to draw against", expected="an axis of numbers in `grid`, of two values or more")
-    along = x or max(candidates, key=outline.sizes.__getitem__)
-    timed = "time" in (along, choice.get("panel"), choice.get("hue"), choice.get("line"))
-    if not timed and "time" not in (where or {}):
-        where = {**(where or {}), "time": outline.axes["time"][-1]}
-    return along, chosen_curves(outline, {along}, where=where, **choice)
+    return x or max(candidates, key=outline.sizes.__getitem__)
 
 
 FIGURES.register(
