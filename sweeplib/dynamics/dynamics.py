@@ -67,6 +67,8 @@ class Dynamics(ABC):
     Options: ClassVar[type[NumericalOptions]] = NumericalOptions
     stochastic: ClassVar[bool] = True
     """Whether two seeds with the same start may differ."""
+    uses_drifts: ClassVar[bool] = False
+    """Whether the dynamics uses the drifts of the overlaps; then the error of their quadrature is recorded."""
     sampled: ClassVar[bool] = False
     """Whether it is a path without noise, computed with random samples: then seeds differ by its errors only."""
 
@@ -177,8 +179,6 @@ class OverlapDynamics(Dynamics):
     """
 
     view: ClassVar[type[View]] = OverlapView
-    uses_drifts: ClassVar[bool] = False
-    """Whether the dynamics uses the drifts of the overlaps; then the error of their quadrature is recorded."""
 
     def __init__(self, replicas: Replicas, options: NumericalOptions) -> None:
         super().__init__(replicas, options)

@@ -62,5 +62,6 @@ OBSERVABLES.register(
         "trace of the covariance of the effective noise",
         r"\mathrm{tr}\,\mathrm{Cov}\,\varepsilon",
         reads=READS | {"Delta", "d", "batch_size", "samples"},
+        uses_drifts=True,
     ),
 )

@@ -63,8 +63,8 @@ class Problem(_Fields):
     k : teacher width.
     d : input dimension; inputs are x ~ N(0, I_d/d).
     Delta : label-noise variance Δ ≥ 0.
-    activation : the student's activation function, by name or as a Hermite series `hermite(c_0, c_1, ...)`, that is
-        σ = Σ c_n He_n/√n!.
+    activation : the student's activation function, by name, as a Hermite series `hermite(c_0, c_1, ...)`, that is
+        σ = Σ c_n He_n/√n!, or by its knots, `piecewise(x_1, y_1, x_2, y_2, ...)`: linear between, constant outside.
     teacher_activation : the teacher's activation function; the student's unless given.
     spherical : project each student row onto the sphere ‖w‖² = d after every step.
     a, a_star : second layers of student (at the start) and teacher; one number for all units, or one per unit.

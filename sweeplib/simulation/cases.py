@@ -66,7 +66,7 @@ class Case:
         self._check_reads()
         self._check_needs()
         kind.check(self.problem, options)
-        problem_expectations(self.problem)
+        self._check_drifts()
         length = kind.step_length(self.problem, options)
         self._check_steps(length)
         if self.problem.rates is not None:
@@ -102,6 +102,20 @@ class Case:
                 if getattr(self.problem, field) == DEFAULTS[field]:
                     expected = f"`{field}` in the problem, or an observable without a training set"
                     raise InputError(f"{name} needs {field}", key="observables", value=name, expected=expected)
+
+    def _check_drifts(self) -> None:
+        """Raise InputError if the dynamics or an observable uses drifts that the expectations do not resolve."""
+        if problem_expectations(self.problem).resolved:
+            return
+        for name in self.recording.observables:
+            if OBSERVABLES[name].uses_drifts:
+                expected = "an observable that does not use the drifts of the overlaps"
+                raise InputError("kinks off zero have no drifts", key="observables", value=name, expected=expected)
+        if DYNAMICS[self.dynamics].uses_drifts:
+            others = ", ".join(other for other in DYNAMICS if not DYNAMICS[other].uses_drifts)
+            expected = f"one without kinks off zero, or a dynamics that does not use drifts: {others}"
+            value = self.problem.activation
+            raise InputError("kinks off zero have no drifts", key="activation", value=value, expected=expected)
 
     def _check_steps(self, length: float) -> None:
         """Raise InputError if there are too many steps, of `length` SGD steps each, for an integer or a float."""
@@ -238,9 +252,9 @@ def _plain(function: Callable[..., Any]) -> Callable[..., Any]:
     return function.func if isinstance(function, partial) else function
 
 
-def _series(form: Activation) -> tuple[Any, Any]:
+def _series(form: Activation) -> tuple[Any, ...]:
     """The coefficients of an activation, if it has a form with closed-form expectations."""
-    return form.hermite, form.error_functions
+    return form.hermite, form.error_functions, form.hinges
 
 
 @lru_cache(maxsize=4096)

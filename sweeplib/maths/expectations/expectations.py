@@ -39,6 +39,7 @@ class Expectations:
     finer : the same by a finer rule, to estimate the error of the drifts; None for closed forms.
     in_turn : an `in_lanes` that is faster for `wide` or more student units.
     lipschitz : a bound of |σ'| of the student, if known.
+    resolved : whether the drifts are accurate. Dynamics and observables that use drifts are refused otherwise.
     """
 
     name: str
@@ -50,6 +51,7 @@ class Expectations:
     in_turn: Callable[..., None] | None = None
     wide: int = 1
     lipschitz: float = math.inf
+    resolved: bool = True
 
     @cached_property
     def pair(self) -> Pair:
