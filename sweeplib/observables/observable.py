@@ -29,6 +29,7 @@ class Observable:
     reads : the fields of a problem that it depends on; by default all that dynamics may read.
     needs : the optional fields that a problem has to set, such as `samples`.
     uses_drifts : whether it uses the drifts of the overlaps, which not all activations have.
+    needs_teacher : whether it needs a teacher, as all do that have a dimension of it.
     """
 
     name: str
@@ -41,6 +42,7 @@ class Observable:
     reads: frozenset[str] = frozenset(PROBLEM_FIELDS) - OBSERVED_FIELDS
     needs: frozenset[str] = frozenset()
     uses_drifts: bool = False
+    needs_teacher: bool = False
 
     @property
     def views(self) -> tuple[type[View], ...]:

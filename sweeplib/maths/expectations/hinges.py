@@ -143,6 +143,12 @@ def pair_expectations(student: Activation, teacher: Activation) -> Expectations 
     return replace(plain, risk=risk, functions=functions, resolved=False)
 
 
+def hinge_means(form: Activation, scales: Array) -> Array:
+    """E[σ(s u)], u ~ N(0, 1), for each s of an array."""
+    [series] = _series((form,))
+    return np.array([mean_of(scale, series) for scale in scales.ravel().tolist()]).reshape(scales.shape)
+
+
 def _series(sides: tuple[Activation, ...]) -> Array:
     """The offset, and each knot and jump in turn, of every function; hinges without a jump fill up the shorter."""
     rows = []
