@@ -154,7 +154,7 @@ class Problem(_Fields):
         for name in sorted(DATA_FIELDS):
             value = getattr(self, name)
             if name in law.reads and value is None:
-                raise InputError(f"{self.data} needs it", key=name, value=value, expected=f"a number: {name} in (0, 1)")
+                raise InputError(f"{self.data} needs it", key=name, value=value, expected="a number in (0, 1)")
             if name not in law.reads and value is not None:
                 reading = ", ".join(other for other in DATA if name in DATA[other].reads)
                 problem, expected = f"{self.data} does not act on {name}", f"null, its default; or `data`: {reading}"

@@ -89,7 +89,8 @@ class Case:
         Fields that only observables read need one of these among the recorded ones.
         """
         problem, kind = self.problem, DYNAMICS[self.dynamics]
-        for name, value in problem.canonical().items():
+        given = problem.canonical()
+        for name, value in sorted(given.items(), key=lambda item: item[0] != "data"):  # before the fields of the law
             if name in OBSERVED_FIELDS:
                 self._check_observed(name, value)
             elif name not in kind.reads and name in DEFAULTS and name not in kind.reads_of(problem):
