@@ -234,6 +234,7 @@ def test_a_sweep_over_the_contrast(tmp_path):
     assert ds.contrast.attrs["long_name"] == "contrast of the two classes"
     assert (ds.data, ds.k, ds.start_scale) == ("two_gaussians", 0, 0.8)
     assert {"teacher", "teacher_2"}.isdisjoint(ds.dims)
+    assert {"target", "a_star", "teacher_start", "teacher_activation"}.isdisjoint({*ds.attrs, *ds.coords})
     problem = Problem(
         p=4, k=0, d=15, Delta=0, gamma=0.5, start_scale=0.8, activation=DIP, data="two_gaussians", contrast=0.8
     )
