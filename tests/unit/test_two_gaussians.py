@@ -239,6 +239,7 @@ def test_a_sweep_over_the_contrast(tmp_path):
         p=4, k=0, d=15, Delta=0, gamma=0.5, start_scale=0.8, activation=DIP, data="two_gaussians", contrast=0.8
     )
     alone = simulate(problem, "sgd", times=[0.0, 1.0], seeds=range(2))
+    assert {"target", "a_star", "teacher_start", "teacher_activation"}.isdisjoint(alone.attrs)
     np.testing.assert_array_equal(ds.risk.sel(activation=DIP, contrast=0.8, dynamics="sgd"), alone.risk)
     assert np.isfinite(ds.risk).all()
 

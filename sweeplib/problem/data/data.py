@@ -1,6 +1,6 @@
 """DataLaw: the law of the inputs x, and of the part of the label y that comes with the input."""
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
@@ -45,3 +45,8 @@ TEACHER_FIELDS = ("target", "teacher_activation", "a_star", "teacher_start", "m0
 """The fields of a problem that describe a teacher, or a start relative to it."""
 
 DATA: Registry[DataLaw] = Registry("data law")
+
+
+def meaningless_fields(laws: Iterable[str]) -> frozenset[str]:
+    """The fields of a teacher if none of these laws has one, else no field."""
+    return frozenset() if any(DATA[law].teacher for law in laws) else frozenset(TEACHER_FIELDS)
