@@ -17,6 +17,7 @@ from sweeplib.dynamics.dynamics import NumericalOptions
 from sweeplib.dynamics.step_dynamics import StepDynamics
 from sweeplib.errors import InputError
 from sweeplib.maths.activations import ACTIVATIONS, Activation, activation
+from sweeplib.maths.activations.activation import bends_off_zero
 from sweeplib.maths.formulas import schedule
 from sweeplib.numerics.random import checked_seed
 from sweeplib.observables import OBSERVABLES, Observable
@@ -142,8 +143,9 @@ class Case:
         if DYNAMICS[self.dynamics].uses_drifts:
             others = ", ".join(other for other in DYNAMICS if not DYNAMICS[other].uses_drifts)
             expected = f"one without kinks off zero, or a dynamics that does not use drifts: {others}"
-            value = self.problem.activation
-            raise InputError("kinks off zero have no drifts", key="activation", value=value, expected=expected)
+            key = "activation" if bends_off_zero(activation(self.problem.activation)) else "teacher_activation"
+            value = getattr(self.problem, key)
+            raise InputError("kinks off zero have no drifts", key=key, value=value, expected=expected)
 
     def _check_steps(self, length: float) -> None:
         """Raise InputError if there are too many steps, of `length` SGD steps each, for an integer or a float."""

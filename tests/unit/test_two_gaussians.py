@@ -252,3 +252,35 @@ def test_the_identity_has_the_law_and_its_contrast():
 def test_the_scale_of_a_start():
     one, other = (drawn_weights(made(start_scale=scale), root_seed=1, seed=2)[0] for scale in (1.0, 0.8))
     np.testing.assert_array_equal(0.8 * one, other)
+
+
+@pytest.mark.parametrize("batch_size", [1, 4])
+def test_the_norm_of_a_linear_unit_follows_its_exact_mean(batch_size):
+    """E q' = q (1 − 2γ m_2/d + γ² (m_4 (d + 2)/n_b + m_2² (1 − 1/n_b))/d²) + γ² (1 + Δ) m_2/(d n_b), q = 1 at first.
+
+    m_n = E (1 + y c)^n.
+    """
+    problem, steps = made(activation="linear", p=1, d=12, gamma=0.8, batch_size=batch_size), 30
+    gamma, d, c = problem.gamma, problem.d, problem.contrast
+    second, fourth = 1.0 + c**2, 1.0 + 6.0 * c**2 + c**4
+    square = (fourth * (d + 2) / batch_size + second**2 * (1.0 - 1.0 / batch_size)) / d**2
+    q = 1.0
+    for _ in range(steps):
+        noise = gamma**2 * (1.0 + problem.Delta) * second / (d * batch_size)
+        q = q * (1.0 - 2.0 * gamma * second / d + gamma**2 * square) + noise
+    times = [steps * problem.step_time()]
+    found = simulate(problem, "sgd", times=times, seeds=range(600), observables=["student_norm"]).student_norm.values
+    assert abs(found.mean() - q) < 4 * found.std() / np.sqrt(found.size)
+
+
+def test_the_activation_that_dips_fails_from_small_weights():
+    """Small weights shrink to zero, where R = ½(1 + 2.5²); larger ones learn (arXiv 1804.06561)."""
+    common = {"activation": DIP, "Delta": 0.0, "p": 100, "d": 40, "gamma": 0.16, "contrast": 0.8}
+    small, large = (
+        simulate(made(**common, start_scale=scale), "sgd", times=[0.0, 0.3], observables=["risk", "student_norm"])
+        for scale in (0.1, 0.4)
+    )
+    assert small.student_norm[0, 1] < 0.1 * small.student_norm[0, 0]
+    assert small.risk[0, 1].item() == pytest.approx(0.5 * (1.0 + 2.5**2), rel=0.05)
+    assert large.student_norm[0, 1] > 3.0 * large.student_norm[0, 0]
+    assert large.risk[0, 1] < 0.5 * large.risk[0, 0]
