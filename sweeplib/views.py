@@ -9,7 +9,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 if TYPE_CHECKING:
-    from sweeplib.maths.expectations import Expectations
+    from sweeplib.maths.expectations import Risks
     from sweeplib.problem import Problem
 
 Array = NDArray[np.float64]
@@ -35,7 +35,8 @@ class OverlapView(View):
     q (n, p) : the diagonal of Q; may be given as a function, so that Q need not be computed.
     a (n, p), a_star (n, k) : second layers.
     Delta (n,) : label-noise variance.
-    expectations : the Gaussian expectations of the problem.
+    expectations : the expectations of the problem: Gaussian ones, or those of a data law without a teacher, which have
+        `risks` alone.
     d (n,), batch_size : input dimension, infinite unless given, and samples of a step, one unless given.
     refit : function of the view that returns the second layers of `refitted`; by default the minimum of the risk.
     """
@@ -50,7 +51,7 @@ class OverlapView(View):
         a: Array,
         a_star: Array,
         Delta: Array,
-        expectations: "Expectations",
+        expectations: "Risks",
         q: Lazy | None = None,
         d: NDArray[Any] | None = None,
         batch_size: int = 1,

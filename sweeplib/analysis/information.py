@@ -10,7 +10,7 @@ import numpy as np
 
 from sweeplib.analysis.growth_laws import rate_exponent
 from sweeplib.analysis.labels import labelled
-from sweeplib.analysis.problem_fields import field, one_pass_committee
+from sweeplib.analysis.problem_fields import TEACHER, field, one_pass_committee
 from sweeplib.errors import SweeplibError
 from sweeplib.maths.activations import activation
 from sweeplib.maths.hermite import pair_information_exponent
@@ -48,7 +48,7 @@ def information_exponents(ds: xr.Dataset) -> xr.DataArray:
     named = student.where(teacher.isin(UNNAMED), teacher)
     spherical, law = field(ds, "spherical", False).astype(bool), field(ds, "teacher_start", "orthogonal")
     exponent = xr.apply_ufunc(_exponent, student, named, spherical, law, vectorize=True, output_dtypes=[float])
-    exponent = exponent.where(field(ds, "target", COMMITTEE) == COMMITTEE)
+    exponent = exponent.where((field(ds, "target", COMMITTEE) == COMMITTEE) & (field(ds, "data", TEACHER) == TEACHER))
     return labelled(exponent, "information exponent of student and teacher", r"\kappa")
 
 
@@ -61,7 +61,8 @@ def largest_exponent(ds: Outline) -> float:
         for student, teacher, spherical, law in product(*values)
     ]
     targets = ds.axes.get("target", [ds.attrs.get("target", COMMITTEE)])
-    return float(np.fmax.reduce(known)) if COMMITTEE in targets else np.nan
+    laws = ds.axes.get("data", [ds.attrs.get("data", TEACHER)])
+    return float(np.fmax.reduce(known)) if COMMITTEE in targets and TEACHER in laws else np.nan
 
 
 def expected_laws(ds: xr.Dataset) -> xr.DataArray:

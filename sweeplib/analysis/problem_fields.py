@@ -11,6 +11,10 @@ if TYPE_CHECKING:
     import xarray as xr
 
 
+TEACHER = "teacher_student"
+"""The data law that the theory is for."""
+
+
 def field(ds: xr.Dataset, name: str, default: Any = None) -> xr.DataArray:
     """Return the field of the problem, over the dims along which it varies; `default` if the dataset does not have it.
 
@@ -50,4 +54,5 @@ def one_pass_committee(ds: xr.Dataset) -> xr.DataArray:
     """Return a mask: where a committee learns at a constant rate from a fresh sample a step, the case of the theory."""
     constant = field(ds, "schedule", "").isin(["", "None", CONSTANT_RATE])
     fresh = (field(ds, "batch_size", 1) == 1) & (field(ds, "repeats", 1) == 1) & (field(ds, "samples", 0) == 0)
-    return constant & fresh & (field(ds, "target", "committee") == "committee")
+    taught = (field(ds, "target", "committee") == "committee") & (field(ds, "data", TEACHER) == TEACHER)
+    return constant & fresh & taught

@@ -13,7 +13,8 @@ from pydantic import BaseModel, ConfigDict
 
 from sweeplib.dynamics.replicas import Replicas
 from sweeplib.errors import InputError, SweeplibError
-from sweeplib.problem import OBSERVED_FIELDS, PROBLEM_FIELDS, STARTS, Problem, problem_expectations, target
+from sweeplib.problem import DATA, OBSERVED_FIELDS, PROBLEM_FIELDS, STARTS, Problem, problem_expectations, target
+from sweeplib.problem.data.data import DATA_FIELDS
 from sweeplib.registry import Registry
 from sweeplib.views import Lazy, OverlapView, View
 
@@ -54,8 +55,8 @@ class Dynamics(ABC):
     reads: ClassVar[frozenset[str]]
     """The fields of a problem that the dynamics depends on. A problem that sets another field is refused.
 
-    Problems that differ only in fields that neither the dynamics nor an observable reads are one case. If `target` and
-    `start` are included, so are the fields that the problem's target and start read.
+    Problems that differ only in fields that neither the dynamics nor an observable reads are one case. If `target`,
+    `start` and `data` are included, so are the fields that the problem's target, start and data law read.
     """
     replicas_at_once: ClassVar[int]
     """The number of replicas that one instance advances."""
@@ -67,6 +68,8 @@ class Dynamics(ABC):
     Options: ClassVar[type[NumericalOptions]] = NumericalOptions
     stochastic: ClassVar[bool] = True
     """Whether two seeds with the same start may differ."""
+    uses_drifts: ClassVar[bool] = False
+    """Whether the dynamics uses the drifts of the overlaps; then the error of their quadrature is recorded."""
     sampled: ClassVar[bool] = False
     """Whether it is a path without noise, computed with random samples: then seeds differ by its errors only."""
 
@@ -155,10 +158,11 @@ class Dynamics(ABC):
 
     @classmethod
     def reads_of(cls, problem: Problem, options: NumericalOptions) -> frozenset[str]:
-        """The fields of a problem that it, with these options, its target and its start depend on."""
+        """The fields of a problem that it, with these options, its target, its start and its data law depend on."""
         taught = target(problem.target).reads if "target" in cls.reads else frozenset()
         start = STARTS[problem.student_start].reads if "start" in cls.reads else frozenset()
-        return cls.reads | taught | start
+        data = DATA[problem.data].reads if "data" in cls.reads else frozenset()
+        return cls.reads | taught | start | data
 
     @classmethod  # noqa: B027 - most dynamics apply to every problem
     def check(cls, problem: Problem, options: NumericalOptions) -> None:
@@ -177,8 +181,6 @@ class OverlapDynamics(Dynamics):
     """
 
     view: ClassVar[type[View]] = OverlapView
-    uses_drifts: ClassVar[bool] = False
-    """Whether the dynamics uses the drifts of the overlaps; then the error of their quadrature is recorded."""
 
     def __init__(self, replicas: Replicas, options: NumericalOptions) -> None:
         super().__init__(replicas, options)
@@ -206,7 +208,7 @@ class OverlapDynamics(Dynamics):
     def overlap_view(self, Q: Lazy, M: Lazy, a: Array, q: Lazy | None = None) -> OverlapView:
         """The view of the given overlaps of the replicas."""
         replicas = self.replicas
-        of_problem = replicas.Delta, replicas.expectations
+        of_problem = replicas.Delta, replicas.population
         steps = replicas.d, replicas.batch_size
         return OverlapView(Q, M, replicas.P, a, replicas.a_star, *of_problem, q, *steps, replicas.refitted)
 
@@ -230,15 +232,22 @@ class OverlapDynamics(Dynamics):
         return {"drift_error": self._drift_error}
 
 
-ONE_PASS = frozenset(PROBLEM_FIELDS) - {"batch_size", "repeats", "samples", "sampling", "schedule"} - OBSERVED_FIELDS
-"""The fields read by dynamics that take one fresh sample per step at a constant rate, and by their limits."""
+ONE_PASS = (
+    frozenset(PROBLEM_FIELDS)
+    - {"batch_size", "repeats", "samples", "sampling", "schedule", "data"}
+    - DATA_FIELDS
+    - OBSERVED_FIELDS
+)
+"""The fields read by dynamics that take a fresh sample of a teacher a step at a constant rate, and by their limits."""
 
 
 def _checked(name: str, kind: type[Dynamics]) -> None:
     """Raise SweeplibError for a dynamics without `reads` or `view`."""
     reads = getattr(kind, "reads", None)
     if not isinstance(reads, frozenset):
-        wanted = "`reads = frozenset({...})`, or `reads = ONE_PASS`, all but batches, reused samples and schedules"
+        wanted = (
+            "`reads = frozenset({...})`, or `reads = ONE_PASS`, all but batches, reused samples, schedules, data laws"
+        )
         raise SweeplibError(f"dynamics {name!r} must name the fields of a problem that it acts on: {wanted}")
     if unknown := sorted(reads.difference(PROBLEM_FIELDS)):
         raise InputError(f"dynamics {name!r} reads no field of a problem", value=unknown[0], choices=PROBLEM_FIELDS)

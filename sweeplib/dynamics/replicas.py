@@ -8,8 +8,9 @@ import numpy as np
 from numpy.typing import NDArray
 
 from sweeplib.dynamics.second_layers import Regression, second_layers
-from sweeplib.maths.expectations import Expectations
+from sweeplib.maths.expectations import Expectations, Risks
 from sweeplib.maths.overlaps import Overlaps
+from sweeplib.problem.data import DATA
 from sweeplib.problem.targets import target
 from sweeplib.views import OverlapView
 
@@ -38,13 +39,17 @@ class Starts(Protocol):
 
 @dataclass(frozen=True, eq=False)
 class Replicas:
-    """n runs of problems that share p, k, functions, geometry, batches and schedule; γ, Δ, d, seed, start may differ.
+    """n runs of problems that share p, k, functions, geometry, batches, schedule and data law, not its parameters.
+
+    γ, Δ, d, seed and start may differ too.
 
     batch_size, repeats : samples of a batch, and steps that use it.
     schedule : formula of the factor ξ(t) of the learning rate, None if it is constant.
     gamma, Delta, d, second_layer_rate (n,) : fields of the problems.
     samples (n,) : sizes of the training sets; zero where samples are fresh, in all problems or in none.
     epochs (n,) : whether batches are passes through the training set.
+    data : the data law.
+    contrast (n,) : its contrast; zero without one.
     regression : how observables fit the second layer to fresh samples.
     a (n, p), a_star (n, k) : second layers at the start.
     starts : the initial states, as weights, overlaps or particles; only the requested form is computed.
@@ -66,6 +71,8 @@ class Replicas:
     d: NDArray[np.int64]
     samples: NDArray[np.int64]
     epochs: NDArray[np.bool_]
+    data: str
+    contrast: Array
     regression: Regression
     a: Array
     a_star: Array
@@ -124,6 +131,11 @@ class Replicas:
     def expectations(self) -> Expectations:
         """The Gaussian expectations of the target for the activations."""
         return target(self.target).expectations(self.activation, self.teacher_activation)
+
+    @cached_property
+    def population(self) -> Risks:
+        """The expectations over the inputs of the data law, as observables read them."""
+        return DATA[self.data].expectations(self.activation, self.expectations, self.contrast)
 
     def refitted(self, now: OverlapView) -> Array:
         """The second layers (n, p) of ridge regressions on fresh samples, at the overlaps of a view of the replicas."""

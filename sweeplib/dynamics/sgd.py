@@ -1,4 +1,4 @@
-"""SGD on the weights: w_i += (γ/p) a_i σ'(λ_i) E x, a fresh Gaussian sample x at every step.
+"""SGD on the weights: w_i += (γ/p) a_i σ'(λ_i) E x, a fresh sample x of the data law at every step.
 
 With `batch_size` n_b, a step takes the mean gradient of n_b samples. They are fresh, or from a training set: the first
 n = `samples` of the stream, drawn when a run begins and not stored in results. With `repeats` r, r steps in a row take
@@ -20,6 +20,7 @@ from sweeplib.dynamics.dynamics import DYNAMICS, NumericalOptions
 from sweeplib.dynamics.replicas import Replicas
 from sweeplib.dynamics.step_dynamics import StepDynamics
 from sweeplib.kernels.batches import batch_steps
+from sweeplib.kernels.inputs import inputs_address
 from sweeplib.kernels.labels import labels
 from sweeplib.kernels.schedules import rates
 from sweeplib.kernels.training_set import Means, TrainingSet, draw_samples, training_means, training_steps
@@ -55,7 +56,7 @@ class Sgd(StepDynamics):
     label = "SGD"
     replicas_at_once = 8
     view = TrainingView
-    reads = StepDynamics.reads | {"batch_size", "repeats", "samples", "sampling", "schedule"}
+    reads = StepDynamics.reads | {"batch_size", "repeats", "samples", "sampling", "schedule", "data", "contrast"}
     Options = SgdOptions
     options: SgdOptions
 
@@ -112,6 +113,9 @@ class Sgd(StepDynamics):
             given.spherical,
             given.keys[i],
             given.seeds[i],
+            inputs_address(given.data),
+            given.contrast[i],
+            np.uint64(stream_key(int(given.keys[i]), "data", given.data)),
         )
 
     def _training_set(self, i: int) -> TrainingSet:
@@ -123,9 +127,11 @@ class Sgd(StepDynamics):
     def _drawn(self, i: int) -> TrainingSet:
         given, (W, W_star) = self.replicas, self._weights[i]
         n, key = int(given.samples[i]), given.keys[i]
-        x, lam_star, z = np.empty((n, W.shape[1]), W.dtype), np.empty((len(W_star), n)), np.empty(n)
-        specialised(draw_samples)(key, given.seeds[i], W_star, x, lam_star, z)
-        y = labels(given.target, given.teacher_activation, lam_star, given.a_star[i]) + np.sqrt(given.Delta[i]) * z
+        x, lam_star = np.empty((n, W.shape[1]), W.dtype), np.empty((len(W_star), n))
+        shift, z = np.empty(n), np.empty(n)
+        specialised(draw_samples)(self._replica(i), x, lam_star, shift, z)
+        y = labels(given.target, given.teacher_activation, lam_star, given.a_star[i]) + shift
+        y += np.sqrt(given.Delta[i]) * z
         choices = np.uint64(stream_key(int(key), "batches"))
         numbers = np.arange(n), np.empty(n, np.int64), np.full(1, -1)
         return TrainingSet(x, y, *numbers, choices, bool(given.epochs[i]))

@@ -327,16 +327,17 @@ def training_means(replica, functions, data, with_gradient, out):  # type: ignor
     out.loss[0], out.square[0] = loss, square
 
 
-def draw_samples(key, seed, W_star, x, lam_star, z):  # type: ignore[no-untyped-def]
-    """Fill the inputs (n, d) times √d, the teacher's fields (k, n) and the label noise (n,) of a training set.
+def draw_samples(replica, x, lam_star, shift, z):  # type: ignore[no-untyped-def]
+    """Fill the inputs (n, d) times √d, the teacher's fields (k, n), and two parts of the labels (n,): shift and noise.
 
-    They are those of the first n samples of the stream.
+    The shift comes with the inputs, by the data law. They are those of the first n samples of the stream.
     """
     n, d = x.shape
     draws = np.zeros(MULTIPLE * (d // MULTIPLE + 1))
     for m in range(n):
-        fill_normals(key, seed, np.uint64(m), draws)
+        fill_normals(replica.key, replica.seed, np.uint64(m), draws)
+        shift[m] = replica.inputs(replica.contrast, replica.law_key, replica.seed, np.uint64(m), draws[:d])
         x[m, :] = draws[:d]
         z[m] = draws[d]
-        for r in range(len(W_star)):
-            lam_star[r, m] = inner_product(W_star[r], draws[:d]) / math.sqrt(d)
+        for r in range(len(replica.W_star)):
+            lam_star[r, m] = inner_product(replica.W_star[r], draws[:d]) / math.sqrt(d)

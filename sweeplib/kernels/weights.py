@@ -35,6 +35,7 @@ class Replica(NamedTuple):
     W (p, d), a (p,) : the state.
     W* (k, d), a* (k,), T = γ/(pd), ε, Δ, geometry : the constants.
     key, seed : the name of the stream of its samples.
+    inputs, contrast, law_key : the function of the data law, its parameter, and the name of a stream of its own.
     """
 
     W: Array
@@ -47,6 +48,9 @@ class Replica(NamedTuple):
     spherical: bool
     key: Any
     seed: Any
+    inputs: Any
+    contrast: float
+    law_key: Any
 
 
 class Exits(NamedTuple):
@@ -69,7 +73,7 @@ class Room(NamedTuple):
 
     Of the block and the one before: normals (2, BLOCK, padded).
     Of the samples: factors of the updates (BLOCK, p), products with W (BLOCK, p) and W* (k, BLOCK), labels (BLOCK,),
-    products with each other (BLOCK, BLOCK).
+    the part of these that comes with the inputs (BLOCK,), products with each other (BLOCK, BLOCK).
     Of one step: λ, σ(λ), c (p,), and the factors by which projection shrinks rows, in this step and in total.
     """
 
@@ -79,6 +83,7 @@ class Room(NamedTuple):
     along_star: Array
     a_star: Array
     label: Array
+    shift: Array
     gram: Array
     lam: Array
     value: Array
@@ -186,6 +191,7 @@ def room_of(replica):  # type: ignore[no-untyped-def]
         np.empty((k, BLOCK)),
         a_star,
         np.empty(BLOCK),
+        np.empty(BLOCK),
         np.empty((BLOCK, BLOCK)),
         rows[0],
         rows[1],
@@ -206,6 +212,7 @@ def draw_block(count, step, replica, functions, samples, room):  # type: ignore[
     x = room.normals[samples]
     for s in range(count):
         fill_normals(replica.key, replica.seed, np.uint64(step + s), x[s])
+        room.shift[s] = replica.inputs(replica.contrast, replica.law_key, replica.seed, np.uint64(step + s), x[s][:d])
     for s in range(BLOCK):
         for i in range(room.along.shape[1]):
             room.along[s, i] = 0.0
@@ -221,6 +228,7 @@ def draw_block(count, step, replica, functions, samples, room):  # type: ignore[
             room.along_star[r, s] *= root
     functions.labels(room.along_star, room.a_star, room.label)
     for s in range(count):
+        room.label[s] += room.shift[s]
         room.label[s] += math.sqrt(replica.Delta) * x[s, d]
     for s in range(BLOCK):
         for i in range(room.factors.shape[1]):

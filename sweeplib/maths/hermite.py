@@ -36,15 +36,18 @@ def hermite_polynomials(z: Array, degree: int) -> Array:
     return values
 
 
-def hermite_series(function: Callable[[float], float], degree: int = 20) -> HermiteSeries:
+def hermite_series(
+    function: Callable[[float], float], degree: int = 20, knots: tuple[float, ...] = ()
+) -> HermiteSeries:
     """The coefficients c_n = E[σ(z) h_n(z)], z ~ N(0, 1), for n = 0..degree.
 
-    Gauss-Legendre quadrature on the unit panels between the integers of [−14, 14]: exact to rounding for smooth
-    functions and for those with a kink at an integer, where Gauss-Hermite quadrature converges only as one over the
+    Gauss-Legendre quadrature on the panels between the integers of [−14, 14] and the `knots`: exact to rounding for
+    smooth functions and for those with kinks at these, where Gauss-Hermite quadrature converges only as one over the
     number of nodes. The error is the difference to the rule with half the nodes, plus the rounding.
     """
-    fine = _panel_coefficients(function, degree, _NODES_PER_PANEL)
-    coarse = _panel_coefficients(function, degree, _NODES_PER_PANEL // 2)
+    ends = np.unique([*np.arange(-_REACH, _REACH + 1), *(knot for knot in knots if abs(knot) < _REACH)])
+    fine = _panel_coefficients(function, degree, _NODES_PER_PANEL, ends)
+    coarse = _panel_coefficients(function, degree, _NODES_PER_PANEL // 2, ends)
     rounding = 64 * np.finfo(float).eps * np.max(np.abs(fine))
     return HermiteSeries(fine, np.abs(fine - coarse) + rounding)
 
@@ -54,9 +57,10 @@ def hermite_orders(activation: Activation, variances: tuple[float, ...] = (1.0,)
 
     Zero means below ten times its error estimate.
     """
+    knots = [] if activation.hinges is None else [knot for knot, _ in activation.hinges[1]]
 
     def orders(root: float) -> list[int]:
-        series = hermite_series(_stretched(activation.value, root), degree)
+        series = hermite_series(_stretched(activation.value, root), degree, tuple(knot / root for knot in knots))
         return [int(n) for n in np.flatnonzero(np.abs(series.coefficients) > 10 * series.errors)]
 
     return frozenset(n for variance in variances for n in orders(math.sqrt(variance)) if n > 0)
@@ -98,10 +102,11 @@ def _stretched(function: Callable[[float], float], root: float) -> Callable[[flo
     return lambda z: function(root * z)
 
 
-def _panel_coefficients(function: Callable[[float], float], degree: int, nodes: int) -> Array:
+def _panel_coefficients(function: Callable[[float], float], degree: int, nodes: int, ends: Array) -> Array:
     offsets, weights = np.polynomial.legendre.leggauss(nodes)
-    z = (np.arange(-_REACH, _REACH)[:, None] + 0.5 * (offsets + 1.0)).ravel()
-    density = np.tile(0.5 * weights, 2 * _REACH) * np.exp(-0.5 * z * z) / math.sqrt(2.0 * math.pi)
+    lengths = np.diff(ends)[:, None]
+    z = (ends[:-1, None] + lengths * (0.5 * (offsets + 1.0))).ravel()
+    density = (lengths * (0.5 * weights)).ravel() * np.exp(-0.5 * z * z) / math.sqrt(2.0 * math.pi)
     values = np.array([function(float(field)) for field in z])
     coefficients: Array = hermite_polynomials(z, degree) @ (density * values)
     return coefficients

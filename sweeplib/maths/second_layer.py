@@ -3,7 +3,7 @@
 import numpy as np
 from numpy.typing import NDArray
 
-from sweeplib.maths.expectations import Expectations
+from sweeplib.maths.expectations import Risks
 
 Array = NDArray[np.float64]
 
@@ -11,7 +11,7 @@ LEAST = 1e-10
 """Eigenvalues of the regression matrix below this fraction of the largest one count as zero."""
 
 
-def population_moments(expectations: Expectations, Q: Array, M: Array, P: Array, a_star: Array) -> tuple[Array, Array]:
+def population_moments(expectations: Risks, Q: Array, M: Array, P: Array, a_star: Array) -> tuple[Array, Array]:
     """E[σ(λ_i) σ(λ_j)] (n, p, p) and E[σ(λ_i) f*] (n, p) of n systems, for any activation and target.
 
     R = ½ E[(f* − f)²] is quadratic in a, so they are differences of the risks of students of one unit at a = 0, ±1, and

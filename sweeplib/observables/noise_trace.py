@@ -20,6 +20,7 @@ v is a function of the overlaps. E[c_i² ‖x‖²] is Ψ^Var_ii at Ω (1 + 2/d)
 
 import numpy as np
 
+from sweeplib.maths.expectations import Expectations
 from sweeplib.maths.expectations.system import Drifts, System
 from sweeplib.maths.mean_gradients import mean_gradient_products, resolution_of
 from sweeplib.observables.observable import OBSERVABLES, Array, Observable
@@ -31,6 +32,7 @@ from sweeplib.views import OverlapView, TrainingView, TwoTimeView
 def of_fresh_samples(now: OverlapView) -> Array:
     """The trace (n,) for batches of fresh samples."""
     d = np.asarray(now.d, dtype=float)
+    assert isinstance(now.expectations, Expectations)  # there is a teacher
     systems = map(System, now.Q, now.M, now.P, now.a, now.a_star, now.Delta, 1.0 + 2.0 / d)
     drifts = Drifts(*map(np.array, zip(*(now.expectations.drifts_of(system) for system in systems), strict=True)))
     state = now.Q, now.M, now.P
@@ -62,5 +64,7 @@ OBSERVABLES.register(
         "trace of the covariance of the effective noise",
         r"\mathrm{tr}\,\mathrm{Cov}\,\varepsilon",
         reads=READS | {"Delta", "d", "batch_size", "samples"},
+        uses_drifts=True,
+        needs_teacher=True,
     ),
 )

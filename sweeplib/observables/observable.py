@@ -28,6 +28,8 @@ class Observable:
     over_time : whether it is recorded at every time or, if constant, once.
     reads : the fields of a problem that it depends on; by default all that dynamics may read.
     needs : the optional fields that a problem has to set, such as `samples`.
+    uses_drifts : whether it uses the drifts of the overlaps, which not all activations have.
+    needs_teacher : whether it needs a teacher, as all do that have a dimension of it.
     """
 
     name: str
@@ -39,6 +41,8 @@ class Observable:
     over_time: bool = True
     reads: frozenset[str] = frozenset(PROBLEM_FIELDS) - OBSERVED_FIELDS
     needs: frozenset[str] = frozenset()
+    uses_drifts: bool = False
+    needs_teacher: bool = False
 
     @property
     def views(self) -> tuple[type[View], ...]:

@@ -26,5 +26,6 @@ OBSERVABLES.register(
         "population risk with the second layer fitted to fresh samples",
         r"\mathcal{R}_{\mathrm{refit}}",
         reads=READS | {"Delta", "second_layer_samples", "ridge"},
+        needs_teacher=True,
     ),
 )

@@ -1,4 +1,4 @@
-"""Population risk R = ½ E[(f* − f)²], without the noise floor Δ/2."""
+"""Population risk R = ½ E[(y − f)²] of labels without noise, that is without the floor Δ/2; y = f* with a teacher."""
 
 import numpy as np
 
@@ -16,7 +16,7 @@ def risk(now: OverlapView | NetworkView) -> Array:
     return np.maximum(now.expectations.risks(now.Q, now.M, now.P, now.a, now.a_star), 0.0)
 
 
-READS = frozenset({"activation", "teacher_activation", "a_star", "target"})
+READS = frozenset({"activation", "teacher_activation", "a_star", "target", "data", "contrast"})
 
 OBSERVABLES.register(
     "risk",

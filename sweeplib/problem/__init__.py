@@ -1,5 +1,6 @@
-"""Problem, one point of a sweep; targets and starts, one per file."""
+"""Problem, one point of a sweep; data laws, targets and starts, one per file."""
 
+from sweeplib.problem.data import DATA, DataLaw
 from sweeplib.problem.expectations import problem_expectations
 from sweeplib.problem.problem import (
     CONSTANT_RATE,
@@ -15,12 +16,14 @@ from sweeplib.problem.targets import TARGETS, Target, target
 
 __all__ = [
     "CONSTANT_RATE",
+    "DATA",
     "DEFAULTS",
     "NAMED_FIELDS",
     "OBSERVED_FIELDS",
     "PROBLEM_FIELDS",
     "STARTS",
     "TARGETS",
+    "DataLaw",
     "Problem",
     "Start",
     "Target",

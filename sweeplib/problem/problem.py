@@ -13,6 +13,8 @@ from pydantic.dataclasses import dataclass
 from sweeplib.errors import InputError
 from sweeplib.maths.activations.named import canonical_name
 from sweeplib.maths.formulas import canonical_schedule
+from sweeplib.problem.data import DATA
+from sweeplib.problem.data.data import DATA_FIELDS, TEACHER_FIELDS
 from sweeplib.problem.starts import STARTS
 from sweeplib.problem.targets import canonical_target
 from sweeplib.problem.targets import target as target_of
@@ -31,7 +33,7 @@ SecondLayer = Annotated[float, Field(allow_inf_nan=False)] | tuple[Annotated[flo
 class _Fields:
     gamma: PositiveFloat
     p: Width
-    k: Width
+    k: Annotated[int, Field(ge=0, lt=2**63)]
     d: Width
     Delta: Annotated[float, Field(ge=0, allow_inf_nan=False)]
     activation: str
@@ -41,7 +43,10 @@ class _Fields:
     a_star: SecondLayer = 1.0
     second_layer_rate: Annotated[float, Field(ge=0, allow_inf_nan=False)] = 0.0
     target: str = "committee"
+    data: str = "teacher_student"
+    contrast: Annotated[float, Field(gt=0, lt=1)] | None = None
     start: str | None = None
+    start_scale: PositiveFloat = 1.0
     m0: Annotated[float, Field(gt=-1, lt=1)] | None = None
     teacher_start: Literal["orthogonal", "gaussian", "sphere"] = "orthogonal"
     batch_size: Width = 1
@@ -56,24 +61,31 @@ class _Fields:
 class Problem(_Fields):
     """A student f = (1/p) Σ a_i σ(w_i·x) that learns y = f* + √Δ z by SGD; f* is a function of the fields w*_r·x.
 
+    Other laws of the data have inputs of another law, or other labels.
+
     Parameters
     ----------
     gamma : learning rate γ > 0.
     p : student width, the number of its hidden units.
-    k : teacher width.
-    d : input dimension; inputs are x ~ N(0, I_d/d).
+    k : teacher width; 0 for data without a teacher.
+    d : input dimension; inputs are x ~ N(0, I_d/d) unless `data` is another law.
     Delta : label-noise variance Δ ≥ 0.
-    activation : the student's activation function, by name or as a Hermite series `hermite(c_0, c_1, ...)`, that is
-        σ = Σ c_n He_n/√n!.
+    activation : the student's activation function, by name, as a Hermite series `hermite(c_0, c_1, ...)`, that is
+        σ = Σ c_n He_n/√n!, or by its knots, `piecewise(x_1, y_1, x_2, y_2, ...)`: linear between, constant outside.
     teacher_activation : the teacher's activation function; the student's unless given.
     spherical : project each student row onto the sphere ‖w‖² = d after every step.
     a, a_star : second layers of student (at the start) and teacher; one number for all units, or one per unit.
     second_layer_rate : ε ≥ 0: a step trains the second layer by a_i += ε (γ/pd) σ(λ_i) E; 0 freezes it.
     target : what the student learns: `committee` is f* = (1/k) Σ a*_r σ*(λ*_r). A formula of the teacher's fields, such
         as `lam1 + lam1*lam2 + he3(lam3)`, has + - * / ** and activations; k is the number of its highest field.
-    start : law of the student's initial weights, by name: `gaussian` has N(0, 1) entries, `sphere` rows uniform on the
-        sphere of radius √d, `warm` rows that have the cosine m0 with teacher rows; by default `sphere` for
-        spherical students and where m0 is given, otherwise `gaussian`.
+    data : law of the data. `teacher_student` has Gaussian inputs and the labels of the target. `two_gaussians` has
+        labels y = ±1 + √Δ z of two classes of equal odds, whose inputs are x ~ N(0, (1 ± c)² I_d/d), c the `contrast`,
+        and no teacher: k = 0.
+    contrast : c in (0, 1) of `two_gaussians`.
+    start : law of the student's initial weights, by name: `gaussian` has N(0, s²) entries, s the `start_scale`,
+        `sphere` rows uniform on the sphere of radius √d, `warm` rows that have the cosine m0 with teacher rows; by
+        default `sphere` for spherical students and where m0 is given, otherwise `gaussian`.
+    start_scale : s > 0 of a `gaussian` start.
     m0 : the cosine in (−1, 1) of every student row with the single teacher row (k = 1) or, in a warm start, of row i
         with teacher row i mod k; the directions are otherwise uniform. By default the cosine is random.
     teacher_start : law of the teacher's weights; by default `orthogonal` rows of norm √d.
@@ -130,13 +142,43 @@ class Problem(_Fields):
             layer = getattr(self, key)
             if isinstance(layer, tuple) and len(layer) != width:
                 raise InputError("wrong length", key=key, value=layer, expected=f"{width} numbers, one a unit")
+        self._check_data()
         self._check_start()
         self._check_target()
         self._check_samples()
         if self.teacher_start == "orthogonal" and self.k > self.d:
             raise InputError("no orthogonal teacher", key="k", value=self.k, expected=f"at most d = {self.d}")
 
+    def _check_data(self) -> None:
+        law = DATA[self.data]
+        for name in sorted(DATA_FIELDS):
+            value = getattr(self, name)
+            if name in law.reads and value is None:
+                raise InputError(f"{self.data} needs it", key=name, value=value, expected="a number in (0, 1)")
+            if name not in law.reads and value is not None:
+                reading = ", ".join(other for other in DATA if name in DATA[other].reads)
+                problem, expected = f"{self.data} does not act on {name}", f"null, its default; or `data`: {reading}"
+                raise InputError(problem, key=name, value=value, expected=expected)
+        if law.teacher:
+            if self.k == 0:
+                without = ", ".join(other for other in DATA if not DATA[other].teacher)
+                expected = f"1 or more; or `data` without a teacher: {without}"
+                raise InputError("a teacher without units", key="k", value=0, expected=expected)
+            return
+        if self.k != 0:
+            raise InputError(f"{self.data} has no teacher", key="k", value=self.k, expected="0")
+        given = self.canonical()
+        for name in TEACHER_FIELDS:
+            if name in given:
+                expected = f"{json.dumps(DEFAULTS[name])}, its default"
+                raise InputError(f"{self.data} has no teacher", key=name, value=given[name], expected=expected)
+
     def _check_start(self) -> None:
+        if self.start_scale != 1.0 and "start_scale" not in STARTS[self.student_start].reads:
+            scaled = ", ".join(name for name in STARTS if "start_scale" in STARTS[name].reads)
+            expected = f"1, its default; or `start`: {scaled}"
+            problem = f"the start {self.student_start} does not act on start_scale"
+            raise InputError(problem, key="start_scale", value=self.start_scale, expected=expected)
         if self.start is None and self.m0 is None:
             return
         start = STARTS[self.student_start]
@@ -244,6 +286,7 @@ NAMED_FIELDS: dict[str, Callable[[str], str]] = {
     "activation": canonical_name,
     "teacher_activation": canonical_name,
     "target": canonical_target,
+    "data": _registered(DATA),
     "start": _registered(STARTS),
     "schedule": canonical_schedule,
 }

@@ -33,6 +33,8 @@ def teacher_weights(problem: Problem, *, root_seed: int, seed: int) -> Array:
     uniformly random orthogonal rows of norm √d (k ≤ d).
     """
     rows = _normals("teacher", problem.teacher_start, problem.k, problem.d, root_seed, seed)
+    if problem.k == 0:
+        return rows
     if problem.teacher_start == "gaussian":
         return rows
     return rows_on_sphere(rows) if problem.teacher_start == "sphere" else _orthogonal(rows)
@@ -57,7 +59,7 @@ def weights_of_overlaps(overlaps: Overlaps, d: int, *, root_seed: int, seed: int
 def _normals(role: str, law: str, rows: int, columns: int, root_seed: int, seed: int) -> Array:
     """N(0, 1) numbers (rows, columns) of a replica for a role and a law."""
     key = stream_key(root_seed, "weights", role, law, rows, columns)
-    return np.stack([normals(key, seed, row, columns) for row in range(rows)])
+    return np.array([normals(key, seed, row, columns) for row in range(rows)]).reshape(rows, columns)
 
 
 def _orthogonal(rows: Array) -> Array:

@@ -17,14 +17,25 @@ from sweeplib.dynamics.dynamics import NumericalOptions
 from sweeplib.dynamics.step_dynamics import StepDynamics
 from sweeplib.errors import InputError
 from sweeplib.maths.activations import ACTIVATIONS, Activation, activation
+from sweeplib.maths.activations.activation import bends_off_zero
 from sweeplib.maths.formulas import schedule
 from sweeplib.numerics.random import checked_seed
-from sweeplib.observables import OBSERVABLES
-from sweeplib.problem import DEFAULTS, OBSERVED_FIELDS, PROBLEM_FIELDS, STARTS, TARGETS, Problem, problem_expectations
+from sweeplib.observables import OBSERVABLES, Observable
+from sweeplib.problem import (
+    DATA,
+    DEFAULTS,
+    OBSERVED_FIELDS,
+    PROBLEM_FIELDS,
+    STARTS,
+    TARGETS,
+    Problem,
+    problem_expectations,
+)
 from sweeplib.problem import target as target_of
 from sweeplib.simulation.recording import Recording
 from sweeplib.simulation.variables import observable_of, recorded_variables
 from sweeplib.validation import refusal
+from sweeplib.views import View
 
 
 @dataclass(frozen=True)
@@ -65,8 +76,9 @@ class Case:
             observable_of(name, self.dynamics)
         self._check_reads()
         self._check_needs()
+        self._check_teacher()
         kind.check(self.problem, options)
-        problem_expectations(self.problem)
+        self._check_drifts()
         length = kind.step_length(self.problem, options)
         self._check_steps(length)
         if self.problem.rates is not None:
@@ -78,8 +90,8 @@ class Case:
         Fields that only observables read need one of these among the recorded ones.
         """
         problem, kind = self.problem, DYNAMICS[self.dynamics]
-        reads = kind.reads_of(problem, self.numerical_options())
-        for name, value in problem.canonical().items():
+        reads, given = kind.reads_of(problem, self.numerical_options()), problem.canonical()
+        for name, value in sorted(given.items(), key=lambda item: item[0] != "data"):  # before the fields of the law
             if name in OBSERVED_FIELDS:
                 self._check_observed(name, value)
             elif name not in reads and name in DEFAULTS:
@@ -103,6 +115,37 @@ class Case:
                 if getattr(self.problem, field) == DEFAULTS[field]:
                     expected = f"`{field}` in the problem, or an observable without a training set"
                     raise InputError(f"{name} needs {field}", key="observables", value=name, expected=expected)
+
+    def _check_teacher(self) -> None:
+        """Raise InputError if an observable or a threshold needs a teacher that the data law does not have."""
+        law, view = DATA[self.problem.data], DYNAMICS[self.dynamics].view
+        if law.teacher:
+            return
+        if self.recording.thresholds:
+            value, expected = list(self.recording.thresholds), "[], no exits"
+            raise InputError(f"no exits of {law.name}", key="thresholds", value=value, expected=expected)
+        for name in self.recording.observables:
+            if _needs_teacher(OBSERVABLES[name], view):
+                suited = (other for other, known in OBSERVABLES.items() if known.is_of(view))
+                expected = "one of " + ", ".join(
+                    other for other in suited if not _needs_teacher(OBSERVABLES[other], view)
+                )
+                raise InputError(f"{law.name} has no teacher", key="observables", value=name, expected=expected)
+
+    def _check_drifts(self) -> None:
+        """Raise InputError if the dynamics or an observable uses drifts that the expectations do not resolve."""
+        if problem_expectations(self.problem).resolved:
+            return
+        for name in self.recording.observables:
+            if OBSERVABLES[name].uses_drifts:
+                expected = "an observable that does not use the drifts of the overlaps"
+                raise InputError("kinks off zero have no drifts", key="observables", value=name, expected=expected)
+        if DYNAMICS[self.dynamics].uses_drifts:
+            others = ", ".join(other for other in DYNAMICS if not DYNAMICS[other].uses_drifts)
+            expected = f"one without kinks off zero, or a dynamics that does not use drifts: {others}"
+            key = "activation" if bends_off_zero(activation(self.problem.activation)) else "teacher_activation"
+            value = getattr(self.problem, key)
+            raise InputError("kinks off zero have no drifts", key=key, value=value, expected=expected)
 
     def _check_steps(self, length: float) -> None:
         """Raise InputError if there are too many steps, of `length` SGD steps each, for an integer or a float."""
@@ -143,7 +186,7 @@ class Case:
     def shape(self) -> Hashable:
         """Equal for cases that can be run in one batch."""
         problem = self.problem
-        functions = (problem.activation, problem.teacher, problem.target, problem.rates)
+        functions = (problem.activation, problem.teacher, problem.target, problem.data, problem.rates)
         sample = (problem.batch_size, problem.repeats, problem.samples is not None)
         kind = (problem.p, problem.k, problem.spherical, problem.second_layer_rate > 0, *sample)
         sizes = DYNAMICS[self.dynamics].sizes(problem, self.numerical_options())
@@ -187,13 +230,13 @@ class Identities:
 
     def but_seed(self, problem: Problem, clock: float) -> bytes:
         """32 bytes that identify a case except for its seed."""
-        names = problem.activation, problem.teacher, problem.target, problem.student_start
+        names = problem.activation, problem.teacher, problem.target, problem.student_start, problem.data
         shared, unread = self._shared.get(names) or self._shared.setdefault(names, self._of_names(problem))
         own = f"{_text(problem, unread)} {problem.student_start} {clock!r}"
         return hashlib.blake2b(shared + own.encode(), digest_size=32).digest()
 
     def _of_names(self, problem: Problem) -> tuple[bytes, frozenset[str]]:
-        """The digest and the unread fields of cases with the problem's activations, target and start.
+        """The digest and the unread fields of cases with the problem's activations, target, start and data law.
 
         The digest covers the code, the defaults of the fields that are read, and the names of the recorded variables.
         Unread fields are those without a default; other fields have their default if they are not read.
@@ -234,14 +277,19 @@ def with_seed(but_seed: bytes, seed: int) -> bytes:
     return hashlib.blake2b(but_seed + seed.to_bytes(4, "little"), digest_size=16).digest()
 
 
+def _needs_teacher(observable: Observable, view: type[View]) -> bool:
+    """Whether an observable needs a teacher, by itself or for a dimension."""
+    return observable.needs_teacher or not {"teacher", "teacher_2"}.isdisjoint(observable.dims_of(view))
+
+
 def _plain(function: Callable[..., Any]) -> Callable[..., Any]:
     """The function of a partial one."""
     return function.func if isinstance(function, partial) else function
 
 
-def _series(form: Activation) -> tuple[Any, Any]:
+def _series(form: Activation) -> tuple[Any, ...]:
     """The coefficients of an activation, if it has a form with closed-form expectations."""
-    return form.hermite, form.error_functions
+    return form.hermite, form.error_functions, form.hinges
 
 
 @lru_cache(maxsize=4096)
@@ -265,27 +313,28 @@ def numerical_options(dynamics: str, options: tuple[tuple[str, Any], ...]) -> Nu
 def numerics_version(problem: Problem, dynamics: str, observables: Iterable[str]) -> str:
     """A digest of the code that computes results of the problem.
 
-    It covers the driver, the dynamics, activations, target, start and observables.
+    It covers the driver, the dynamics, activations, target, start, data law and observables.
     """
-    names = problem.activation, problem.teacher, problem.target, problem.student_start
+    names = problem.activation, problem.teacher, problem.target, problem.student_start, problem.data
     return _numerics_version(dynamics, *names, tuple(observables))
 
 
 @lru_cache(maxsize=1024)
 def _numerics_version(
-    dynamics: str, student: str, teacher: str, target: str, start: str, observables: tuple[str, ...]
+    dynamics: str, student: str, teacher: str, target: str, start: str, data: str, observables: tuple[str, ...]
 ) -> str:
-    kind, wanted, law = DYNAMICS[dynamics], target_of(target), STARTS[start]
+    kind, wanted, law, samples = DYNAMICS[dynamics], target_of(target), STARTS[start], DATA[data]
     pair, forms = wanted.expectations(student, teacher), (activation(student), activation(teacher))
     functions: list[Callable[..., Any] | None] = [
         *(function for form in forms for function in (form.value, form.derivative)),
         *(pair.risk, pair.drifts, pair.in_lanes, *((pair.finer.drifts,) if pair.finer else ())),
         *(_plain(wanted.labels), _plain(wanted.expectations), law.weights),
+        *(samples.inputs, samples.expectations),
         *(OBSERVABLES[name].function_of(kind.view) for name in observables),
     ]
     modules = {"sweeplib.simulation.driver", kind.__module__, kind.view.__module__}
     modules |= {function.__module__ for function in functions if function is not None}
-    modules |= {DYNAMICS.origin(dynamics), STARTS.origin(start)}
+    modules |= {DYNAMICS.origin(dynamics), STARTS.origin(start), DATA.origin(data)}
     modules |= {TARGETS.origin(target)} if target in TARGETS else set()
     names = student, teacher, *wanted.activations
     modules |= {ACTIVATIONS.origin(name) for name in names if name in ACTIVATIONS}

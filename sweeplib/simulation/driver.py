@@ -165,6 +165,8 @@ def replicas_of(cases: Sequence[Case], initial: Initial = None) -> Replicas:
         schedule=problem.rates,
         samples=np.array([case.problem.samples or 0 for case in cases], dtype=np.int64),
         epochs=np.array([case.problem.sampling == "epochs" for case in cases]),
+        data=problem.data,
+        contrast=np.array([case.problem.contrast or 0.0 for case in cases]),
         regression=Regression(
             np.array([case.problem.second_layer_samples or 0 for case in cases], dtype=np.int64),
             np.array([case.problem.ridge for case in cases]),

@@ -10,6 +10,7 @@ import xarray as xr
 
 from sweeplib.numerics.compiled import compilation_told
 from sweeplib.problem import PROBLEM_FIELDS, Problem
+from sweeplib.problem.data import meaningless_fields
 from sweeplib.simulation.cases import Case, numerics_version
 from sweeplib.simulation.driver import run_cases
 from sweeplib.simulation.initial import Initial
@@ -67,7 +68,8 @@ def simulate(
     frame = _frame(_Frame(cases[0], replicas, cases[0].shape, problem.step_time()))
     ds = frame.copy(data=records.data | {"status": records.status})
     version = numerics_version(problem, dynamics, recording.observables)
-    fields = {name: value for name in PROBLEM_FIELDS if (value := getattr(problem, name)) is not None}
+    named = [name for name in PROBLEM_FIELDS if name not in meaningless_fields([problem.data])]
+    fields = {name: value for name in named if (value := getattr(problem, name)) is not None}
     attrs = {"dynamics": dynamics, "root_seed": root_seed, "numerics_version": version}
     ds.attrs = {name: _storable(value) for name, value in (fields | attrs).items()}
     return ds

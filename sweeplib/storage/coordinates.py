@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from sweeplib.problem import PROBLEM_FIELDS, Problem, target
+from sweeplib.problem.data import meaningless_fields
 from sweeplib.storage.labels import label
 
 if TYPE_CHECKING:
@@ -82,10 +83,12 @@ def _plain(value: Any) -> Constant:
 
 
 def _fields(sweep: "Sweep", problem: Problem) -> list[Coordinate]:
-    """Return all names of the grid, the other fields of a problem, and the clock."""
+    """Return all names of the grid, the other fields of a problem but those of no teacher, and the clock."""
     grid = sweep.grid
+    meaningless = meaningless_fields(grid.values_of("data") if "data" in grid.names else [problem.data])
     found = [_coordinate(name, grid.dims_of(name), grid.values_of, sweep) for name in grid.names]
-    found += [_default(sweep, problem, name) for name in PROBLEM_FIELDS if name not in grid.names]
+    others = (name for name in PROBLEM_FIELDS if name not in grid.names and name not in meaningless)
+    found += [_default(sweep, problem, name) for name in others]
     return found + ([] if sweep.clock is None else [_clock(grid, sweep.clock)])
 
 

@@ -19,12 +19,19 @@ import numpy as np
 import pytest
 
 from sweeplib.code.plugins import load_plugins
-from sweeplib.maths.activations import ACTIVATIONS
+from sweeplib.maths.activations import ACTIVATIONS, activation
 from sweeplib.maths.expectations import expectations
 from sweeplib.maths.hermite import information_exponent
 from sweeplib.numerics.compiled import specialised
 from tests import plain
 
+FORMED = [
+    "hermite(0, 0, 0.3, -1)",
+    "piecewise(0.5, -2.5, 1.5, 7.5)",
+    "piecewise(0, -2.5, 0.5, -4, 1.5, 7.5)",
+    "piecewise(-0.5, 0, 0, 1, 0.5, 0)",
+]
+"""Activations of each form with numbers in its name."""
 KINDS = ["random", "nearly singular", "rank deficient"]
 CHUNK = 100_000
 WIDE = 2.0
@@ -65,20 +72,20 @@ ACTIVATIONS.register("softplus", Activation("softplus", r"\\\\log(1 + e^\\\\lamb
 
 
 def derivative_is_the_slope(name):
-    """Central differences at h = 10⁻⁵, away from the integers, where an activation may have a kink."""
-    activation, step = ACTIVATIONS[name], 1e-5
+    """Central differences at h = 10⁻⁵, away from halves of integers, where an activation may have a kink."""
+    form, step = activation(name), 1e-5
     for field in np.arange(-3.95, 4.0, 0.3):
-        slope = (activation.value(field + step) - activation.value(field - step)) / (2 * step)
-        assert activation.derivative(field) == pytest.approx(slope, rel=1e-7, abs=1e-8)
+        slope = (form.value(field + step) - form.value(field - step)) / (2 * step)
+        assert form.derivative(field) == pytest.approx(slope, rel=1e-7, abs=1e-8)
 
 
 def information_exponent_is_that_of_the_hermite_coefficients(name):
-    assert information_exponent(ACTIVATIONS[name]) == ACTIVATIONS[name].information_exponent
+    assert information_exponent(activation(name)) == activation(name).information_exponent
 
 
 def compiled_and_plain_agree(name):
-    activation = ACTIVATIONS[name]
-    for function in (activation.value, activation.derivative):
+    form = activation(name)
+    for function in (form.value, form.derivative):
         compiled = specialised(function)
         assert [compiled(z) for z in (-1.7, 0.0, 0.4)] == pytest.approx([function(z) for z in (-1.7, 0.0, 0.4)])
 
@@ -96,7 +103,7 @@ PROMISES = [
 
 
 @pytest.mark.parametrize("promise", PROMISES)
-@pytest.mark.parametrize("name", ACTIVATIONS)
+@pytest.mark.parametrize("name", [*ACTIVATIONS, *FORMED])
 def test_promise(name, promise):
     promise(name)
 

@@ -16,6 +16,10 @@ TWO = Problem(gamma=0.2, p=2, k=2, d=40, Delta=0.1, activation="square", second_
 """For what needs a second unit of the teacher."""
 REUSED = dataclasses.replace(PROBLEM, samples=20)
 """For what needs a training set."""
+CLASSES = Problem(
+    gamma=0.2, p=2, k=0, d=40, Delta=0.1, activation="square", second_layer_rate=0.1, data="two_gaussians", contrast=0.3
+)
+"""For what only a data law reads."""
 OTHERS: dict[str, object] = {
     "gamma": 0.1,
     "p": 3,
@@ -29,7 +33,10 @@ OTHERS: dict[str, object] = {
     "a_star": 0.5,
     "second_layer_rate": 0.2,
     "target": "lam1*lam2",
+    "data": "two_gaussians",
+    "contrast": 0.6,
     "start": "sphere",
+    "start_scale": 0.8,
     "m0": 0.3,
     "teacher_start": "gaussian",
     "batch_size": 3,
@@ -42,10 +49,16 @@ OTHERS: dict[str, object] = {
 }
 
 
-def case(problem: Problem, dynamics: str, observables: tuple[str, ...], pair_by: tuple[str, ...] | None = ()) -> Case:
+def case(
+    problem: Problem,
+    dynamics: str,
+    observables: tuple[str, ...],
+    pair_by: tuple[str, ...] | None = (),
+    thresholds: tuple[float, ...] = (0.01,),
+) -> Case:
     """Return a case with the same samples as all others: numbers then differ by the fields read, not by the stream."""
     options = (("paths", 2**15),) if dynamics == "dmft" else ()
-    return Case(problem, dynamics, 0, Recording((0.0, 0.5), (0.01,), observables), options=options, pair_by=pair_by)
+    return Case(problem, dynamics, 0, Recording((0.0, 0.5), thresholds, observables), options=options, pair_by=pair_by)
 
 
 def numbers(one: Case) -> dict[str, np.ndarray]:
@@ -66,6 +79,11 @@ def test_every_field_is_tried() -> None:
     assert OTHERS.keys() == set(PROBLEM_FIELDS)
 
 
+def needs_teacher(observable: str) -> bool:
+    known = OBSERVABLES[observable]
+    return known.needs_teacher or "teacher" in known.dims_of(OverlapView)
+
+
 def suited(problem: Problem, dynamics: str) -> Problem:
     """Return the problem, in few dimensions, or with a data set and long steps, for the dynamics that needs these."""
     if dynamics == "weight_flow":
@@ -77,7 +95,9 @@ def suited(problem: Problem, dynamics: str) -> Problem:
 
 def pair(field: str, dynamics: str) -> tuple[Problem, Problem]:
     """Return two problems that differ in a field; in both of a full batch if they differ in one of these."""
-    one = suited({"target": TWO, "sampling": REUSED}.get(field, PROBLEM), dynamics)
+    one = suited({"target": TWO, "sampling": REUSED, "contrast": CLASSES}.get(field, PROBLEM), dynamics)
+    if field == "data":
+        return one, CLASSES
     both = ("batch_size", "samples") if dynamics == "dmft" and field in ("batch_size", "samples") else (field,)
     value = {("dmft", "gamma"): 4.0, ("weight_flow", "d"): 4}.get((dynamics, field), OTHERS[field])
     return one, dataclasses.replace(one, **dict.fromkeys(both, value))
@@ -110,8 +130,11 @@ def recorded(dynamics: str, which: str) -> tuple[str, ...]:
 @pytest.mark.parametrize("which", ["risk", "all"])
 @pytest.mark.parametrize(("dynamics", "field"), ACCEPTED)
 def test_numbers_change_with_what_is_read_and_with_nothing_else(dynamics: str, field: str, which: str) -> None:
-    observables = recorded(dynamics, which)
-    one, other = (case(problem, dynamics, observables) for problem in pair(field, dynamics))
+    observables, thresholds = recorded(dynamics, which), (0.01,)
+    if field in ("data", "contrast"):  # without a teacher
+        thresholds, observables = (), tuple(name for name in observables if not needs_teacher(name))
+    problems = pair(field, dynamics)
+    one, other = (case(problem, dynamics, observables, thresholds=thresholds) for problem in problems)
     reads = DYNAMICS[dynamics].reads.union(*(OBSERVABLES[name].reads for name in observables))
     assert same(one, other) == (field not in reads)
     assert (one.identity() == other.identity()) == (field not in reads)
@@ -121,8 +144,8 @@ def test_numbers_change_with_what_is_read_and_with_nothing_else(dynamics: str, f
 def test_a_field_that_is_not_read_is_refused_unless_it_has_its_default(dynamics: str, field: str) -> None:
     """The message has the value, its default, and the dynamics that act on the field."""
     one, other = pair(field, dynamics)
-    if field == "sampling":  # `samples` is refused first, without which there is none
-        field, other = "samples", one
+    if field in ("sampling", "contrast"):  # that without which there is none is refused first
+        field, other = {"sampling": "samples", "contrast": "data"}[field], one
     with pytest.raises(InputError) as caught:
         case(other, dynamics, ("risk",)).check()
     assert caught.value.key == field

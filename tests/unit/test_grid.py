@@ -93,10 +93,11 @@ def test_dims_are_ordered_as_in_the_dataset() -> None:
 def test_every_field_of_a_problem_can_be_fixed_and_swept(name: str) -> None:
     value = getattr(Problem(**FIXED), name)
     sizes = {"samples": 100, "second_layer_samples": 100, "schedule": "1 / (1 + t)"}
-    value = {"teacher_activation": "erf", "start": "sphere", "m0": 0.1, **sizes}.get(name, value)
-    [point] = grid_of({name: [value]}).points()
+    value = {"teacher_activation": "erf", "start": "sphere", "m0": 0.1, "contrast": 0.5, **sizes}.get(name, value)
+    fixed = FIXED | ({"data": "two_gaussians", "k": 0} if name == "contrast" else {})
+    [point] = Grid((Axis(name, (value,)),), {key: fixed[key] for key in fixed if key != name}).points()
     assert getattr(point.problem, name) == point.values[name] == value
-    [point] = Grid((), FIXED | {name: value}).points()
+    [point] = Grid((), fixed | {name: value}).points()
     assert getattr(point.problem, name) == value
 
 

@@ -8,6 +8,7 @@ import pytest
 
 from sweeplib import Problem, simulate
 from sweeplib.analysis import ANALYSES
+from sweeplib.code.plugins import load_plugins
 from sweeplib.config import load
 from sweeplib.errors import InputError
 from sweeplib.figures import FIGURES
@@ -48,7 +49,7 @@ def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
 def test_every_kind_of_thing_that_can_be_registered_has_an_example(folder: Path) -> None:
     code = "".join(path.read_text() for path in folder.glob("*.py"))
     kinds = set(re.findall(r"^\|.*`([A-Z]+)\.register", PAGE.read_text(), re.MULTILINE))
-    assert len(kinds) == 11
+    assert len(kinds) == 12
     assert set(re.findall(r"^([A-Z]+)\.register", code, re.MULTILINE)) == kinds - {"FORMS"}
 
 
@@ -104,3 +105,15 @@ def test_the_second_example_is_a_sweep_of_targets_starts_views_clusters_and_expe
         assert problem_expectations(problem).name.startswith("hermite(")
         with sweep.cluster.client() as client:
             assert client.submit(sum, [1, 2]).result() == 3
+
+
+def test_the_data_law_of_the_page_has_its_inputs(folder: Path) -> None:
+    """In one dimension x² = 1: a linear student approaches a linear teacher by the factor 1 − γ a step."""
+    with nothing_left():
+        load_plugins([str(folder / "signs.py")])
+        problem = Problem(p=1, k=1, d=1, Delta=0, activation="linear", gamma=0.25, data="signs")
+        run = simulate(problem, "sgd", times=[0.0, 1.0], observables=["risk"])
+        assert run.end_steps.item() == 4.0
+        assert run.risk.values[0, 1] == pytest.approx(run.risk.values[0, 0] * 0.75**8)
+        with pytest.raises(InputError, match="ode does not act on data"):
+            simulate(problem, "ode", times=[1.0])

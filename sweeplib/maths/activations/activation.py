@@ -3,6 +3,7 @@
 import math
 from collections.abc import Callable
 from dataclasses import dataclass
+from itertools import accumulate
 
 from sweeplib.registry import Registry
 
@@ -17,8 +18,10 @@ class Activation:
     information_exponent : order of the first non-zero Hermite coefficient of σ(z), z ~ N(0, 1), beyond the constant.
     hermite : the coefficients c_0, c_1, ... of a polynomial σ(z) = Σ c_n He_n(z)/√n!.
     error_functions : (offset, ((weight, slope), ...)) of σ(z) = offset + Σ weight · erf(slope · z/√2).
+    hinges : (offset, ((knot, jump), ...)) of σ(z) = offset + Σ jump · max(z − knot, 0), knots ascending.
 
-    `hermite` or `error_functions` gives Gaussian expectations in closed form; without them quadrature is used.
+    `hermite` or `error_functions` gives Gaussian expectations in closed form, `hinges` those of two fields; otherwise
+    quadrature is used.
     """
 
     name: str
@@ -28,6 +31,7 @@ class Activation:
     information_exponent: int
     hermite: tuple[float, ...] | None = None
     error_functions: tuple[float, tuple[tuple[float, float], ...]] | None = None
+    hinges: tuple[float, tuple[tuple[float, float], ...]] | None = None
 
 
 def lipschitz(activation: Activation) -> float:
@@ -35,13 +39,21 @@ def lipschitz(activation: Activation) -> float:
     if activation.error_functions is not None:
         _, terms = activation.error_functions
         return math.sqrt(2.0 / math.pi) * sum(abs(weight * slope) for weight, slope in terms)
-    return 1.0 if activation.name == "relu" else math.inf
+    if activation.hinges is not None:
+        _, hinges = activation.hinges
+        return max(map(abs, accumulate(jump for _, jump in hinges)))
+    return math.inf
 
 
 def kink(activation: Activation) -> float:
     """The jump of the slope at zero."""
     jump = activation.derivative(1e-9) - activation.derivative(-1e-9)
     return jump if abs(jump) > 1e-6 else 0.0
+
+
+def bends_off_zero(activation: Activation) -> bool:
+    """Whether the slope is known to jump elsewhere than at zero, which quadrature does not resolve."""
+    return activation.hinges is not None and any(knot != 0.0 for knot, _ in activation.hinges[1])
 
 
 ACTIVATIONS: Registry[Activation] = Registry("activation")

@@ -4,6 +4,7 @@ import math
 from collections.abc import Callable
 from dataclasses import dataclass
 from functools import cache, cached_property
+from typing import Protocol
 
 import numpy as np
 from numpy.typing import NDArray
@@ -14,6 +15,14 @@ from sweeplib.maths.expectations.system import Drifts, Pair, System
 from sweeplib.registry import Registry
 
 Array = NDArray[np.float64]
+
+
+class Risks(Protocol):
+    """What gives the population risk of overlaps."""
+
+    def risks(self, Q: Array, M: Array, P: Array, a: Array, a_star: Array) -> Array:
+        """The population risk of n systems (n,): Q (n, p, p), M (n, p, k), P (n, k, k), a (n, p), a_star (n, k)."""
+        ...
 
 
 @dataclass(frozen=True)
@@ -39,6 +48,7 @@ class Expectations:
     finer : the same by a finer rule, to estimate the error of the drifts; None for closed forms.
     in_turn : an `in_lanes` that is faster for `wide` or more student units.
     lipschitz : a bound of |σ'| of the student, if known.
+    resolved : whether the drifts are accurate. Dynamics and observables that use drifts are refused otherwise.
     """
 
     name: str
@@ -50,6 +60,7 @@ class Expectations:
     in_turn: Callable[..., None] | None = None
     wide: int = 1
     lipschitz: float = math.inf
+    resolved: bool = True
 
     @cached_property
     def pair(self) -> Pair:

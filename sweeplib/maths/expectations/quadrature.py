@@ -22,8 +22,9 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
+from sweeplib.errors import InputError
 from sweeplib.maths.activations import Activation
-from sweeplib.maths.activations.activation import kink, lipschitz
+from sweeplib.maths.activations.activation import bends_off_zero, kink, lipschitz
 from sweeplib.maths.expectations.addresses import ridge_address
 from sweeplib.maths.expectations.conditional import (
     Given,
@@ -268,7 +269,7 @@ def in_lanes() -> Any:
 
 @cache
 def pair_expectations(student: Activation, teacher: Activation) -> Expectations:
-    """The expectations of any two activations."""
+    """The expectations of any two activations; InputError for knots elsewhere than at zero."""
     return of_ridges(f"{student.name}|{teacher.name}", student, (teacher,))
 
 
@@ -280,8 +281,21 @@ def of_ridges(
 ) -> Expectations:
     """The expectations of an activation and Σ_r c_r τ_r(v_r·λ*).
 
-    Without ridges it is the committee of the one function.
+    Without ridges it is the committee of the one function. InputError for knots elsewhere than at zero.
     """
+    if bent := next((side for side in (student, *functions) if bends_off_zero(side)), None):
+        expected = "both the student's and the teacher's activation piecewise linear, for a committee"
+        raise InputError(f"no expectations of {name}", value=bent.name, expected=expected)
+    return of_any(name, student, functions, ridges)
+
+
+def of_any(
+    name: str,
+    student: Activation,
+    functions: tuple[Activation, ...],
+    ridges: Ridges = (),
+) -> Expectations:
+    """The same for any activations, with the errors that knots elsewhere than at zero cause."""
     sides = (student, *functions)
     degree = max(len(side.hermite or ()) for side in sides)
 

@@ -23,7 +23,8 @@ class Pair(NamedTuple):
         that slope.
     directions (ridges, k), weights (ridges,) : v_r and c_r, or no rows.
     nodes : nodes and weights of the rules of integration, one after another.
-    series (functions, orders) : the c_n √n! of σ and of the target's functions, if these are Σ c_n He_n/√n!.
+    series (functions, numbers) : the c_n √n! of σ and of the target's functions, if these are Σ c_n He_n/√n!; the
+        offset, knots and jumps in turn, if these are piecewise linear.
     """
 
     student_value: Any

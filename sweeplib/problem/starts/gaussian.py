@@ -1,4 +1,4 @@
-"""Weights with N(0, 1) entries."""
+"""Weights with N(0, s²) entries, s the `start_scale`."""
 
 from typing import TYPE_CHECKING
 
@@ -10,7 +10,7 @@ if TYPE_CHECKING:
 
 def weights(problem: "Problem", W_star: Array, normals: Normals) -> Array:
     """W (p, d)."""
-    return normals(problem.p, problem.d)
+    return problem.start_scale * normals(problem.p, problem.d)
 
 
-STARTS.register("gaussian", Start("gaussian", weights))
+STARTS.register("gaussian", Start("gaussian", weights, frozenset({"start_scale"})))

@@ -1,0 +1,16 @@
+"""The inputs of a data law, called by address, one sample after another."""
+
+from typing import Any
+
+from numba import types
+
+from sweeplib.numerics.compiled import pointer
+from sweeplib.problem import DATA
+
+_NUMBERS = types.Array(types.float64, 1, "C")
+_INPUTS = types.float64(types.float64, types.uint64, types.uint64, types.uint64, _NUMBERS)
+
+
+def inputs_address(data: str) -> Any:
+    """The address of a law's function (contrast, key, seed, number, x (d,)), which returns a part of the label."""
+    return pointer(DATA[data].inputs, _INPUTS)

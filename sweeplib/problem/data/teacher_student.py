@@ -1,0 +1,21 @@
+"""Gaussian inputs x ~ N(0, I_d/d) and the labels of a target, y = f* + √Δ z."""
+
+from typing import TYPE_CHECKING, Any
+
+from sweeplib.problem.data.data import DATA, Array, DataLaw
+
+if TYPE_CHECKING:
+    from sweeplib.maths.expectations import Expectations
+
+
+def inputs(contrast: float, key: Any, seed: Any, number: Any, x: Array) -> float:
+    """Leave the inputs as they are; no part of the label comes with them."""
+    return 0.0
+
+
+def expectations(activation: str, of_target: "Expectations", contrast: Array) -> "Expectations":
+    """Those of the target."""
+    return of_target
+
+
+DATA.register("teacher_student", DataLaw("teacher_student", r"x \sim \mathcal{N}(0, I_d/d)", inputs, expectations))

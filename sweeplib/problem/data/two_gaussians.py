@@ -1,0 +1,46 @@
+"""Two isotropic Gaussians of equal odds: s = ±1 and x ~ N(0, (1 + s c)² I_d/d), c the contrast; y = s + √Δ z.
+
+The example of Mei, Montanari and Nguyen (arXiv 1804.06561, "centered isotropic Gaussians"), whose Δ is the contrast
+here. Their step w_i += 2 s_k (y − f) σ'(w_i·x) x for x ~ N(0, (1 ± Δ)² I_d) is that of sgd for √d w_i and x/√d with
+a_i = 1 and γ ξ/(pd) = 2 s_k, so that the ODE time is 2 Σ_k s_k; their risk is twice ours.
+"""
+
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from sweeplib.numerics.random import random_words
+from sweeplib.problem.data.data import DATA, Array, DataLaw
+
+if TYPE_CHECKING:
+    from sweeplib.maths.expectations import Expectations
+    from sweeplib.maths.expectations.classes import ClassExpectations
+
+
+def inputs(contrast: float, key: Any, seed: Any, number: Any, x: Array) -> float:
+    """Scale the input by 1 + s c, and return s: the lowest bit of the first word of the sample."""
+    bits, _, _, _ = random_words(np.uint64(0), number, seed, key)
+    label = 1.0 if bits & np.uint64(1) else -1.0
+    for j in range(x.shape[0]):
+        x[j] *= 1.0 + label * contrast
+    return label
+
+
+def expectations(activation: str, of_target: "Expectations", contrast: Array) -> "ClassExpectations":
+    """Those of the two classes."""
+    from sweeplib.maths.expectations.classes import ClassExpectations
+
+    return ClassExpectations(activation, (-1.0, 1.0), (1.0 - contrast, 1.0 + contrast))
+
+
+DATA.register(
+    "two_gaussians",
+    DataLaw(
+        "two_gaussians",
+        r"y = \pm 1,\; x \sim \mathcal{N}(0, (1 + y c)^2 I_d/d)",
+        inputs,
+        expectations,
+        teacher=False,
+        reads=frozenset({"contrast"}),
+    ),
+)

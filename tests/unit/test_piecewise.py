@@ -1,0 +1,141 @@
+"""Piecewise linear activations: their values, their expectations by independent quadrature, and what they refuse."""
+
+import math
+
+import numpy as np
+import pytest
+
+from sweeplib import InputError, Problem, simulate
+from sweeplib.maths.activations import activation
+from sweeplib.maths.activations.activation import lipschitz
+from sweeplib.maths.expectations import expectations, hinges, relu
+from sweeplib.problem import problem_expectations
+
+RAMP, DIP = "piecewise(0.5, -2.5, 1.5, 7.5)", "piecewise(0, -2.5, 0.5, -4, 1.5, 7.5)"
+KNOTS = {RAMP: (0.5, 1.5), DIP: (0.0, 0.5, 1.5), "relu": (0.0,)}
+GOOD = {"gamma": 0.1, "p": 2, "k": 1, "d": 30, "Delta": 0.0}
+
+
+def interpolated(name, z):
+    """Return the activation by NumPy's interpolation."""
+    if name == "relu":
+        return np.maximum(z, 0.0)
+    numbers = [float(part) for part in name.partition("(")[2].removesuffix(")").split(",")]
+    return np.interp(z, numbers[::2], numbers[1::2])
+
+
+@pytest.mark.parametrize("name", [RAMP, DIP])
+def test_it_is_linear_between_its_knots_and_constant_outside(name):
+    form, z = activation(name), np.linspace(-3.0, 3.0, 121)
+    np.testing.assert_allclose([form.value(at) for at in z.tolist()], interpolated(name, z), rtol=0, atol=1e-14)
+    assert math.isnan(form.value(math.nan))
+    for knot in KNOTS[name]:
+        assert form.derivative(knot) == pytest.approx(float(interpolated(name, knot + 0.1) - form.value(knot)) * 10)
+    assert lipschitz(form) == pytest.approx(max(abs(form.derivative(at)) for at in z.tolist()))
+
+
+@pytest.mark.parametrize(
+    ("name", "told"),
+    [
+        ("piecewise(1)", "expected 2 to 32 knots, each with its value: piecewise(x1, y1, x2, y2, ...)"),
+        ("piecewise(0, 1, 2)", "expected 2 to 32 knots"),
+        ("piecewise(0, 1, 0, 2)", "expected ascending knots"),
+        ("piecewise(0, 1, 2, 1)", "expected values that differ"),
+        ("piecewise(0, 1, 1e-320, 1e300)", "finite slopes"),
+        ("piecewise(0, one)", "expected piecewise(c0, c1, ...) with finite numbers"),
+        ("piecwise(0, 0, 1, 1)", "unknown activation"),
+    ],
+)
+def test_numbers_that_make_none_are_refused_in_one_line(name, told):
+    with pytest.raises(InputError) as caught:
+        Problem(**GOOD, activation=name)
+    assert str(caught.value).startswith("activation: ")
+    assert told in str(caught.value)
+    assert "\n" not in str(caught.value)
+
+
+def product_mean(student, teacher, s, t, rho):
+    """E[σ σ*] of fields of deviations s, t: panels over λ, and within each the mean of σ* given λ, over panels too.
+
+    Panels end at the knots, and at distances from them in units of the deviation given the other field.
+    """
+    across, scaled = math.sqrt(max(1.0 - rho * rho, 0.0)), 40.0
+    nodes, weights = np.polynomial.legendre.leggauss(24)
+
+    def panels(ends):
+        lengths = np.diff(np.unique(np.clip(ends, -12.0, 12.0)))[:, None]
+        starts = np.unique(np.clip(ends, -12.0, 12.0))[:-1, None]
+        x = (starts + 0.5 * lengths * (1.0 + nodes)).ravel()
+        return x, (0.5 * lengths * weights).ravel() * np.exp(-0.5 * x * x) / math.sqrt(2.0 * math.pi)
+
+    near = [knot / (t * rho) + n * across / abs(rho) for knot in KNOTS[teacher] for n in range(-8, 9)] if rho else []
+    u, share = panels([*range(-12, 13), *(knot / s for knot in KNOTS[student]), *near])
+    total = 0.0
+    for at, weight in zip(u, share, strict=True):
+        knots = [(knot / t - rho * at) / across for knot in KNOTS[teacher]] if across > 1.0 / scaled**4 else []
+        v, inner = panels([*range(-12, 13), *knots])
+        total += weight * interpolated(student, s * at) * inner @ interpolated(teacher, t * (rho * at + across * v))
+    return total
+
+
+@pytest.mark.parametrize("rho", [0.0, 0.1, -0.299, 0.31, 0.76, -0.95, 0.9999, 1.0, -1.0])
+@pytest.mark.parametrize("pair", [(DIP, RAMP), (RAMP, "relu"), (RAMP, RAMP)])
+def test_means_of_products_are_those_of_another_quadrature(pair, rho):
+    """By polarisation of the risk, R(a, a*) = ½ E[(a* σ* − a σ)²]."""
+    for s, t in ((0.8, 0.8), (0.1, 1.2), (3.0, 0.5)):
+        blocks = [np.array([[[value]]]) for value in (s * s, rho * s * t, t * t)]
+        layers = np.array([[1.0], [0.0]])
+
+        def risk(i, j, blocks=blocks, layers=layers):
+            return expectations(*pair).risks(*blocks, layers[[i]], layers[[j]])[0]
+
+        expected = product_mean(*pair, s, t, rho)
+        assert risk(0, 1) + risk(1, 0) - risk(0, 0) == pytest.approx(expected, rel=1e-10, abs=1e-10)
+
+
+def test_the_hinge_of_relu_has_the_closed_form_of_relu():
+    """Through the rule for piecewise linear functions, with a second knot that has no jump."""
+    of_hinges = expectations(RAMP, "relu")
+    pair = of_hinges.pair._replace(series=np.array([[0.0, 0.0, 1.0, 0.7, 0.0], [0.0, 0.0, 1.0, 0.0, 0.0]]))
+    rng = np.random.default_rng(2)
+    factor = rng.normal(size=(5, 6)) / 2.0
+    omega = (factor @ factor.T)[:, :, None]
+    arguments = omega[:3, :3], omega[:3, 3:], omega[3:, 3:], rng.normal(size=(3, 1)), rng.normal(size=(2, 1))
+    arguments = tuple(np.ascontiguousarray(part) for part in arguments)
+    found = np.empty((2, 1))
+    for rule, out in zip((hinges.risk, relu.risk), found, strict=True):
+        rule(pair, *arguments, out)
+    assert found[0, 0] == pytest.approx(found[1, 0], rel=1e-12)
+
+
+def test_units_without_weights_and_diverged_ones():
+    of_pair = expectations(RAMP)
+    M, P, layers = np.zeros((1, 1, 1)), np.ones((1, 1, 1)), (np.ones((1, 1)), np.zeros((1, 1)))
+    assert of_pair.risks(np.zeros((1, 1, 1)), M, P, *layers) == pytest.approx(0.5 * 2.5**2)
+    assert of_pair.risks(np.full((1, 1, 1), 1e-300), M, P, *layers) == pytest.approx(0.5 * 2.5**2)
+    assert np.isnan(of_pair.risks(np.full((1, 1, 1), np.nan), M, P, *layers)).all()
+
+
+@pytest.mark.parametrize(
+    ("fields", "dynamics", "observables", "said"),
+    [
+        ({"activation": RAMP}, "ode", ["risk"], "a dynamics that does not use drifts: dmft, sgd, sgd_chain"),
+        ({"activation": "relu", "teacher_activation": RAMP}, "sde", ["risk"], "teacher_activation: kinks off zero"),
+        ({"activation": RAMP}, "sgd", ["noise_trace"], "an observable that does not use the drifts"),
+        ({"activation": RAMP, "teacher_activation": "erf"}, "sgd", ["risk"], "piecewise linear, for a committee"),
+        ({"activation": RAMP, "target": "lam1"}, "sgd", ["risk"], "piecewise linear, for a committee"),
+        ({"activation": RAMP, "target": "erf(lam1)*lam2", "k": 2}, "sgd", ["risk"], "a smooth activation"),
+    ],
+)
+def test_what_has_no_accurate_expectations_is_refused(fields, dynamics, observables, said):
+    with pytest.raises(InputError) as caught:
+        simulate(Problem(**(GOOD | fields)), dynamics, times=[0.0], observables=observables)
+    assert said in str(caught.value)
+
+
+def test_sgd_and_its_chain_run_and_start_at_the_same_risk():
+    problem = Problem(**GOOD | {"p": 4, "k": 2}, activation=DIP)
+    runs = [simulate(problem, name, times=[0.0, 0.01], observables=["risk"]) for name in ("sgd", "sgd_chain")]
+    first, other = (run.risk.isel(seed=0, time=0).item() for run in runs)
+    assert first == pytest.approx(other, rel=1e-12)
+    assert problem_expectations(problem).name == f"{DIP}|{DIP}"
