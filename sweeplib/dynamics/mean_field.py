@@ -63,6 +63,8 @@ class MeanFieldHighDimensional(MeanField):
 
 def root(P: Array) -> Array:
     """L* (k, κ) with L* L*ᵀ = P (k, k), κ the rank of P."""
+    if not P.size:
+        return P
     values, vectors = np.linalg.eigh(P)
     kept = values > SINGULAR * values[-1]
     found: Array = vectors[:, kept] * np.sqrt(values[kept])

@@ -7,8 +7,8 @@ number of nodes of that law, and no p × p array.
 
 import math
 from abc import abstractmethod
-from collections.abc import Collection, Mapping
-from typing import Any, ClassVar, Literal
+from collections.abc import Callable, Collection, Mapping
+from typing import ClassVar, Literal
 
 import numpy as np
 from numpy.typing import NDArray
@@ -22,19 +22,18 @@ from sweeplib.kernels.schedules import rates
 from sweeplib.maths.activations import activation
 from sweeplib.maths.activations.activation import kink
 from sweeplib.maths.particles import rules
-from sweeplib.maths.particles.inputs import Label, accuracy, inputs, parity
+from sweeplib.maths.particles.inputs import Label, accuracy, inputs, parity_of
+from sweeplib.maths.particles.self_terms import self_rule
 from sweeplib.maths.particles.smoothing import smoothing
-from sweeplib.numerics.compiled import OneSignature, over_arrays, specialised
+from sweeplib.numerics.compiled import OneSignature, specialised
 from sweeplib.numerics.integrators.dop853 import Equations
 from sweeplib.numerics.integrators.integration import Integration
-from sweeplib.problem import Problem
+from sweeplib.problem import DATA, Problem
 from sweeplib.problem.targets import target
 from sweeplib.views import NetworkView, View
 
 NOISES = {"none": NO_NOISE, "labels": LABEL_NOISE, "whole": WHOLE_NOISE}
 DEFAULT_RTOL, LARGEST_DEFAULT_RTOL = 1e-8, 1e-3
-LINE = 40
-"""Number of nodes for one Gaussian number."""
 STEPS_OF_A_SCHEDULE, SHORTEST = 200, 1e-12
 WORK_A_LOOK = 2e8
 """Nominal operations after which the clock is read."""
@@ -78,7 +77,7 @@ class ParticleDynamics(Dynamics):
     replicas_at_once = 16
     stochastic = False
     view: ClassVar[type[View]] = NetworkView
-    reads = (ONE_PASS - {"Delta"}) | {"schedule"}
+    reads = (ONE_PASS - {"Delta"}) | {"schedule", "data", "contrast"}
     Options: ClassVar[type[ParticleOptions]] = NoiseOptions
     options: ParticleOptions
 
@@ -105,9 +104,10 @@ class ParticleDynamics(Dynamics):
         given, start = self.replicas, self._starts[i]
         noise = self.options.noise if isinstance(self.options, NoiseOptions) else "none"
         student = activation(given.activation)
-        label = _label(given.target, given.teacher_activation)
+        law = DATA[given.data]
+        label = _label(given.data, given.target, given.teacher_activation)
+        classes = law.classes(float(given.contrast[i])) if law.classes is not None else ()
         fine = accuracy(given.activation, label, len(start.u), start.D, whole=noise == "whole", finer=finer)
-        rule = target(given.target).labels(given.teacher_activation)
         scheduled, xi, _ = rates(given.schedule)
         return Flow(
             given.spherical,
@@ -118,31 +118,28 @@ class ParticleDynamics(Dynamics):
             float(given.Delta[i]),
             float(given.second_layer_rate[i]),
             np.ascontiguousarray(given.a[i]),
-            inputs(
-                start.L_star,
-                start.D,
-                lambda lam_star, a_star: _labels(rule, lam_star, a_star),
-                given.a_star[i],
-                parity(given.activation),
-                fine,
-            ),
+            inputs(len(start.u), start.D, self._labels(i), classes, parity_of(given.activation), fine),
             smoothing(student, start.D, fine.omega),
-            over_arrays(student.value),
-            over_arrays(student.derivative),
-            self._line(finer=finer),
+            self_rule(student, classes, finer=finer),
             rules.coordinates(start.D or math.inf, fine.omega),
             scheduled,
             xi,
             float(given.times[i, -1]),
         )
 
-    def _line(self, *, finer: bool) -> Array:
-        """Nodes of a Gaussian number for the mean of a unit's σ², σσ'λ and σ'²; exact for polynomials."""
-        name = self.replicas.activation
-        form, even = activation(name).hermite, parity(name) != 0
-        if form is not None:
-            return rules.line(len(form), polynomial=True, even=even)
-        return rules.line(LINE * (2 if finer else 1), kinked=True, even=even)
+    def _labels(self, i: int) -> Callable[[Array], Array]:
+        """The function of g (κ, n) that returns f* (n,)."""
+        given, L_star, a_star = self.replicas, self._starts[i].L_star, self.replicas.a_star[i]
+        if not given.k:
+            return lambda g: np.zeros(g.shape[1])
+        rule = OneSignature(target(given.target).labels(given.teacher_activation))
+
+        def labels(g: Array) -> Array:
+            out = np.empty(g.shape[1])
+            rule(np.ascontiguousarray(L_star @ g), np.repeat(a_star[:, None], g.shape[1], axis=1), out)
+            return out
+
+        return labels
 
     def _solution(self, i: int) -> Integration:
         given, flow, start = self.replicas, self._flows[i], self._starts[i]
@@ -272,13 +269,20 @@ class ParticleDynamics(Dynamics):
     def work(cls, problem: Problem, time: float) -> float:
         """Right-hand sides, twelve a step, five steps a unit of time, of p units at all nodes of the input."""
         dimensions = cls.dimensions(problem)
-        fine = accuracy(problem.activation, _label(problem.target, problem.teacher), dimensions, problem.d - dimensions)
+        fine = accuracy(
+            problem.activation,
+            _label(problem.data, problem.target, problem.teacher),
+            dimensions,
+            problem.d - dimensions,
+        )
         nodes = float(fine.g) ** dimensions * fine.rho * (1 if fine.even else fine.omega)
         return (60.0 * time + 120.0) * problem.p * nodes * 20.0
 
 
-def _label(name: str, teacher_activation: str) -> Label:
-    """The degree and the kinks of a target."""
+def _label(data: str, name: str, teacher_activation: str) -> Label:
+    """The degree and the kinks of the label of a target, or of a data law without a teacher."""
+    if not DATA[data].teacher:
+        return Label(0, kinked=False)
     found = target(name)
     own = {teacher_activation} if "teacher_activation" in found.reads else set()
     kinked = any(kink(activation(part)) != 0.0 for part in own.union(found.activations))
@@ -286,17 +290,10 @@ def _label(name: str, teacher_activation: str) -> Label:
     return Label(None if form is None else len(form) - 1, kinked)
 
 
-def _labels(rule: Any, lam_star: Array, a_star: Array) -> Array:
-    """f* (n,) of fields λ* (k, n) and second layers a* (k, n)."""
-    out = np.empty(lam_star.shape[1])
-    OneSignature(rule)(np.ascontiguousarray(lam_star), np.ascontiguousarray(a_star), out)
-    return out
-
-
 def _operations(p: int, flow: Flow) -> float:
     """Nominal operations of a right-hand side."""
     nodes = max(1, flow.smoothing.omega.shape[1], flow.omega.shape[1] if flow.noise_kind == WHOLE_NOISE else 1)
-    return 20.0 * p * (len(flow.inputs.weight) * nodes + flow.line.shape[1])
+    return 20.0 * p * (len(flow.inputs.weight) * nodes + flow.own.line.shape[1])
 
 
 def _slope(equations, state, out):  # type: ignore[no-untyped-def]

@@ -357,7 +357,7 @@ def lanes_round(order, chunk, settings, functions, rates, state, constants, prog
     take_step(settings, functions, stream, work, broken) : takes a step; sets `broken` (lanes,) where it diverged.
     fill_network(work) : fills the current overlaps.
     """
-    first = 0
+    first = 0 * order.shape[0]  # functions would be compiled for the literal zero too
     while first < order.shape[0]:
         lanes = group_width(order.shape[0] - first)
         own, given = np.empty((state.shape[0], lanes)), np.empty((constants.shape[0], lanes))

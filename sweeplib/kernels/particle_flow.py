@@ -24,14 +24,13 @@ from numpy.typing import NDArray
 from sweeplib.kernels.schedules import rates
 from sweeplib.maths.activations import activation
 from sweeplib.maths.particles.inputs import Inputs
+from sweeplib.maths.particles.self_terms import SelfMeans, SelfRule, fill_self_means, self_means, self_rule
 from sweeplib.maths.particles.smoothing import Means, Smoothing, fill_means, means, smoothing
-from sweeplib.numerics.compiled import over_arrays, pointer, without_references
+from sweeplib.numerics.compiled import pointer, without_references
 
 Array = NDArray[np.float64]
 
 NO_NOISE, LABEL_NOISE, WHOLE_NOISE = 0, 1, 2
-SMALLEST_NORM = 1e-20
-"""The least E[λ_i²] of which s_i is computed; u_i and q_i, its factors, are smaller below."""
 
 
 class Flow(NamedTuple):
@@ -40,8 +39,8 @@ class Flow(NamedTuple):
     rest : whether the input has coordinates beyond g.
     noise_kind, noise : what noise there is, and γ/(p n_b).
     a (p,) : the second layer at the start.
-    value, slope : addresses of σ and σ' (x, out).
-    line, omega (2, n) : nodes and weights of a N(0, 1) number and of ω.
+    own : the rule for means of a unit with itself, which has the addresses of σ and σ'.
+    omega (2, n) : nodes and weights of ω, for the whole noise.
     scheduled, rates, end : whether the learning rate has a schedule, the address of ξ, and the last time of the run.
     """
 
@@ -55,9 +54,7 @@ class Flow(NamedTuple):
     a: Array
     inputs: Inputs
     smoothing: Smoothing
-    value: Any
-    slope: Any
-    line: Array
+    own: SelfRule
     omega: Array
     scheduled: bool
     rates: Any
@@ -67,7 +64,7 @@ class Flow(NamedTuple):
 class Room(NamedTuple):
     """Work arrays: u (κ, p), q (p,), a (p,), their slopes, and the means at a node of the input.
 
-    self_value, self_slope, self_steep (p,) : E[σ²], E[σσ'λ]/E[λ²] and E[σ'²], or E[σ'²E²] for the whole noise.
+    own : the means of each unit with itself; `steep` becomes E[σ'²E²] for the whole noise.
     moments (4, p) : means of products at a node of the input.
     x, value, slope (p nodes,) : arguments, σ and σ' at nodes of one number.
     clock (2, 1) : a time, and ξ there.
@@ -80,9 +77,7 @@ class Room(NamedTuple):
     q_slope: Array
     a_slope: Array
     means: Means
-    self_value: Array
-    self_slope: Array
-    self_steep: Array
+    own: SelfMeans
     moments: Array
     x: Array
     value: Array
@@ -92,8 +87,8 @@ class Room(NamedTuple):
 
 def room(p: int, dimensions: int, flow: Flow) -> Room:
     """Work arrays for p particles with coordinates in this many dimensions."""
-    size = p * max(flow.line.shape[1], flow.omega.shape[1])
-    parts = [np.empty(p) for _ in range(7)]
+    size = p * flow.omega.shape[1]
+    parts = [np.empty(p) for _ in range(4)]
     return Room(
         np.empty((dimensions, p)),
         parts[0],
@@ -102,9 +97,7 @@ def room(p: int, dimensions: int, flow: Flow) -> Room:
         parts[2],
         parts[3],
         means(p, flow.smoothing),
-        parts[4],
-        parts[5],
-        parts[6],
+        self_means(p, flow.own),
         np.empty((4, p)),
         np.empty(size),
         np.empty(size),
@@ -117,10 +110,10 @@ def room(p: int, dimensions: int, flow: Flow) -> Room:
 def pointers() -> tuple[Any, Any]:
     """Pointers to `fill_slope` and `state_risk` for an integrator, compiled once for all activations."""
     one, line, square = np.ones(1), np.ones((2, 1)), activation("square")
-    functions = over_arrays(square.value), over_arrays(square.derivative)
+    own = self_rule(square, [(1.0, 1.0, 0.0)], finer=False)
     inputs = Inputs(np.ones((1, 1)), one, one, one)
     rule = smoothing(square, 3, 1)
-    flow = Flow(False, False, True, 0, 1.0, 1.0, 1.0, one, inputs, rule, *functions, line, line, *rates(None)[:2], 1.0)
+    flow = Flow(False, False, True, 0, 1.0, 1.0, 1.0, one, inputs, rule, own, line, *rates(None)[:2], 1.0)
     given = numba.types.int64, numba.typeof(one), numba.typeof(flow), numba.typeof(room(1, 1, flow))
     return (
         pointer(fill_slope, numba.void(*given, numba.typeof(one))),
@@ -189,33 +182,18 @@ def output(room: Room) -> float:
 
 @without_references
 def fill_self_terms(flow: Flow, room: Room, slopes: bool) -> None:
-    """Fill E[σ_i²] and, with `slopes`, s_i and E[σ'_i²], over λ_i ~ N(0, |u_i|² + q_i); zero without a rest."""
-    p, nodes = room.a.shape[0], flow.line.shape[1]
-    norm, square, mixed, steep = room.means.work, room.self_value, room.self_slope, room.self_steep
-    for i in range(p):
-        square[i], mixed[i], steep[i], norm[i] = 0.0, 0.0, 0.0, room.q[i]
+    """Fill the means of each unit with itself, over λ_i ~ N(0, |u_i|² + q_i); zero without a rest."""
+    own, p = room.own, room.a.shape[0]
     if not flow.rest:
+        for i in range(p):
+            own.square[i], own.mixed[i], own.steep[i] = 0.0, 0.0, 0.0
         return
+    for i in range(p):
+        own.norm[i] = room.q[i]
     for r in range(room.u.shape[0]):
         for i in range(p):
-            norm[i] += room.u[r, i] * room.u[r, i]
-    x, value, slope = room.x[: p * nodes], room.value[: p * nodes], room.slope[: p * nodes]
-    for n in range(nodes):
-        for i in range(p):
-            x[n * p + i] = math.sqrt(norm[i]) * flow.line[0, n]
-    flow.value(x, value)
-    for n in range(nodes):
-        for i in range(p):
-            square[i] += flow.line[1, n] * value[n * p + i] * value[n * p + i]
-    if slopes:
-        flow.slope(x, slope)
-        for n in range(nodes):
-            for i in range(p):
-                at = n * p + i
-                mixed[i] += flow.line[1, n] * value[at] * slope[at] * x[at]
-                steep[i] += flow.line[1, n] * slope[at] * slope[at]
-        for i in range(p):
-            mixed[i] = mixed[i] / norm[i] if norm[i] > SMALLEST_NORM else 0.0
+            own.norm[i] += room.u[r, i] * room.u[r, i]
+    fill_self_means(flow.own, own, slopes)
 
 
 @without_references
@@ -250,8 +228,8 @@ def fill_moments(flow: Flow, room: Room) -> None:
     for n in range(nodes):
         for i in range(p):
             x[n * p + i] = b[i] + s[i] * flow.omega[0, n]
-    flow.value(x, value)
-    flow.slope(x, slope)
+    flow.own.value(x, value)
+    flow.own.slope(x, slope)
     for row in range(4):
         for i in range(p):
             moments[row, i] = 0.0
@@ -267,7 +245,7 @@ def fill_moments(flow: Flow, room: Room) -> None:
 
 @without_references
 def add_whole_noise(n: int, flow: Flow, room: Room) -> None:
-    """Add E[σ'_i² E²] at node n to self_steep, E the displacement with the scatter of all units and label noise."""
+    """Add E[σ'_i² E²] at node n to own.steep, E the displacement with the scatter of all units and label noise."""
     a, p, moments = room.a, room.a.shape[0], room.moments
     fill_moments(flow, room)
     scatter = 0.0
@@ -279,7 +257,7 @@ def add_whole_noise(n: int, flow: Flow, room: Room) -> None:
         left = residual + share * own
         others = scatter - share * share * (moments[3, i] - own * own)
         whole = (left * left + others + flow.Delta) * moments[0, i] - 2.0 * left * share * moments[1, i]
-        room.self_steep[i] += weight * (whole + share * share * moments[2, i])
+        room.own.steep[i] += weight * (whole + share * share * moments[2, i])
 
 
 def fill_slope(i: int, state: Array, flow: Flow, room: Room, slope: Array) -> None:
@@ -291,7 +269,7 @@ def fill_slope(i: int, state: Array, flow: Flow, room: Room, slope: Array) -> No
     for j in range(p):
         q_slope[j], a_slope[j] = 0.0, 0.0
         if flow.noise_kind == WHOLE_NOISE:
-            room.self_steep[j] = 0.0
+            room.own.steep[j] = 0.0
     for r in range(dimensions):
         for j in range(p):
             u_slope[r, j] = 0.0
@@ -315,12 +293,12 @@ def add_self_terms(flow: Flow, room: Room) -> None:
     """Complete u̇ and ȧ with the terms of each unit with itself, and make q̇ of its sum."""
     u, q, a, p = room.u, room.q, room.a, room.a.shape[0]
     for j in range(p):
-        own = a[j] * a[j] / p * room.self_slope[j]
+        own = a[j] * a[j] / p * room.own.mixed[j]
         room.q_slope[j] = 2.0 * (a[j] * math.sqrt(q[j]) * room.q_slope[j] - own * q[j])
-        room.a_slope[j] -= a[j] / p * room.self_value[j]
+        room.a_slope[j] -= a[j] / p * room.own.square[j]
     for r in range(u.shape[0]):
         for j in range(p):
-            room.u_slope[r, j] -= a[j] * a[j] / p * room.self_slope[j] * u[r, j]
+            room.u_slope[r, j] -= a[j] * a[j] / p * room.own.mixed[j] * u[r, j]
 
 
 @without_references
@@ -329,7 +307,7 @@ def add_noise(rate: float, flow: Flow, room: Room) -> None:
     if flow.noise_kind != NO_NOISE:
         strength = rate * flow.noise * (flow.Delta if flow.noise_kind == LABEL_NOISE else 1.0)
         for j in range(room.a.shape[0]):
-            room.q_slope[j] += strength * room.a[j] * room.a[j] * room.self_steep[j]
+            room.q_slope[j] += strength * room.a[j] * room.a[j] * room.own.steep[j]
 
 
 @without_references
@@ -368,7 +346,7 @@ def state_risk(i: int, state: Array, flow: Flow, room: Room) -> float:
     fill_self_terms(flow, room, False)
     total, scatter = 0.0, 0.0
     for j in range(p):
-        scatter += (a[j] / p) ** 2 * room.self_value[j]
+        scatter += (a[j] / p) ** 2 * room.own.square[j]
     for n in range(flow.inputs.weight.shape[0]):
         fill_fields(n, flow, room)
         total += flow.inputs.weight[n] * (flow.inputs.label[n] - output(room)) ** 2

@@ -91,7 +91,7 @@ class OneSignature:
 
 @functools.cache
 def _specialised(template: Callable[..., Any], bindings: tuple[tuple[str, Any], ...]) -> Any:
-    return _safely_cached(numba.njit(cache=True, **_OPTIONS)(_named(template, bindings)))
+    return _safely_cached(numba.njit(cache=True, no_cfunc_wrapper=True, **_OPTIONS)(_named(template, bindings)))
 
 
 def _safely_cached(dispatcher: Any) -> Any:

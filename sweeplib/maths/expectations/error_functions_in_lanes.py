@@ -165,7 +165,7 @@ def fill_variance(a: Array, own: int, terms: Terms, constant: Array, tiles: Tile
     count, width = terms.weight.shape
     pairs = students * (students + 1) // 2
     out[:] = 0.0
-    u = v = 0
+    u = v = 0 * pairs  # functions would be compiled for the literal zero too
     for start in range(0, pairs, most):
         x, y, used = u, v, min(most, pairs - start)
         for tile in range(used):

@@ -6,7 +6,8 @@ nodes (g, ρ), with the label at each. Where student units and label are all eve
 """
 
 import math
-from typing import Any, NamedTuple
+from collections.abc import Callable, Sequence
+from typing import NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
@@ -27,6 +28,10 @@ LENGTHS, COSINES = ((8.0, 8), (math.nan, 6)), ((4.0, 14), (10.0, 20), (math.nan,
 """Numbers of nodes for ρ and for ω, each up to a dimension of the rest."""
 POINTS = 2**13
 """Number of low-discrepancy points of g beyond that, doubled for each refinement."""
+
+
+Labels = Callable[[Array], Array]
+Classes = Sequence[tuple[float, float, float]]
 
 
 class Inputs(NamedTuple):
@@ -89,30 +94,41 @@ def accuracy(
     )
 
 
-def inputs(L_star: Array, D: float, labels: Any, a_star: Array, student_parity: int, fine: Accuracy) -> Inputs:
-    """The nodes for a teacher with fields λ* = L* g, L* (k, κ).
+def inputs(dimensions: int, D: float, labels: Labels, classes: Classes, parity: int, fine: Accuracy) -> Inputs:
+    """The nodes of a law of inputs that is a mixture of isotropic Gaussians.
 
+    dimensions : the number κ of coordinates g.
     D : dimension of the rest of the input; if it is infinite ρ is one, without a rest, for 0, it is zero.
-    labels : function of λ* (k, n) and a* (k, n) that returns f* (n,).
-    student_parity : +1 or -1 for an even or odd activation, 0 for others.
+    labels : function of g (κ, n) that returns f* (n,).
+    classes : of each Gaussian its odds, √d times the standard deviation of its inputs, and what it adds to f*.
+    parity : +1 or -1 for an even or odd activation of the student, 0 for others.
     """
-    g, weight = _fields(L_star.shape[1], fine)
-    label = labels(L_star @ g, np.repeat(a_star[:, None], g.shape[1], axis=1))
-    mirrored = labels(-L_star @ g, np.repeat(a_star[:, None], g.shape[1], axis=1))
-    if student_parity and len(g) and np.allclose(mirrored, student_parity * label, rtol=1e-12, atol=1e-14):
+    parts = [_of_class(dimensions, D, labels, one, parity, fine) for one in classes]
+    g, *others = (np.concatenate(part, axis=-1) for part in zip(*parts, strict=True))
+    return Inputs(np.ascontiguousarray(g), *others)
+
+
+def _of_class(
+    dimensions: int, D: float, labels: Labels, one: tuple[float, float, float], parity: int, fine: Accuracy
+) -> Inputs:
+    odds, deviation, own = one
+    g, weight = _fields(dimensions, fine)
+    g = deviation * g
+    label, mirrored = own + labels(g), own + labels(-g)
+    if parity and len(g) and np.allclose(mirrored, parity * label, rtol=1e-12, atol=1e-14):
         g, label, weight = _half(g, label, weight)
     single = D == 0 or math.isinf(D)
     lengths = np.array([[float(D > 0)], [1.0]]) if single else rules.lengths(int(D), fine.rho, even=fine.even)
     count = lengths.shape[1]
     return Inputs(
-        np.ascontiguousarray(np.repeat(g, count, axis=1)),
-        np.tile(lengths[0], len(weight)),
+        np.repeat(g, count, axis=1),
+        deviation * np.tile(lengths[0], len(weight)),
         np.repeat(label, count),
-        np.outer(weight, lengths[1]).ravel(),
+        odds * np.outer(weight, lengths[1]).ravel(),
     )
 
 
-def parity(name: str) -> int:
+def parity_of(name: str) -> int:
     """+1 for an even activation, -1 for an odd one, 0 for others."""
     value, looks = activation(name).value, np.linspace(0.05, 4.0, 37).tolist()
     forth, back = (np.array([value(sign * x) for x in looks]) for sign in (1.0, -1.0))

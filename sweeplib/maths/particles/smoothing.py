@@ -36,7 +36,7 @@ class Smoothing(NamedTuple):
 
     kind : POLYNOMIAL, ERROR_FUNCTIONS or NODES.
     powers (3, J, n) : of each of the three means Σ_jm powers[., j, m] s^j b^m, for polynomials.
-    offset, errors (terms, 2) : of σ = offset + Σ weight · erf(slope · x/√2).
+    offset, errors (terms, 2) : of σ = offset + Σ weight · erf(slope · x/√2); or a constant beside the knots.
     omega (2, nodes) : nodes and weights of ω.
     value, slope : addresses of functions (x, out) for the rest of σ and of σ'.
     knots (2, J) : places c_j and jumps κ_j of the slope.
@@ -78,10 +78,12 @@ def smoothing(activation: Activation, D: float, nodes: int) -> Smoothing:
     if activation.hermite is not None:
         kind, powers = POLYNOMIAL, _powers(power_coefficients(activation.hermite), law)
     elif activation.error_functions is not None and math.isinf(D):
-        kind, (offset, terms) = ERROR_FUNCTIONS, activation.error_functions
-        errors = np.array(terms, dtype=float).reshape(-1, 2)
-    knots = np.array(knots_of(activation)).reshape(-1, 2).T.copy()
-    rest = without_knots(activation, knots)
+        kind, (offset, parts) = ERROR_FUNCTIONS, activation.error_functions
+        errors = np.array(parts, dtype=float).reshape(-1, 2)
+    constant, terms = hinges_of(activation)
+    knots = np.array(terms).reshape(-1, 2).T.copy()
+    rest = without_knots(activation, knots, constant)
+    offset = constant if rest is None else offset
     value, slope = rest or (activation.value, activation.derivative)
     omega = np.empty((2, 0))
     if kind == NODES and rest is not None:
@@ -98,17 +100,19 @@ def means(p: int, rule: Smoothing) -> Means:
     return Means(b, s, value, slope, along, work, np.empty(size), np.empty(size))
 
 
-def knots_of(activation: Activation) -> tuple[tuple[float, float], ...]:
-    """The places where the slope of an activation jumps, and the jumps."""
+def hinges_of(activation: Activation) -> tuple[float, tuple[tuple[float, float], ...]]:
+    """A constant, and the places where the slope of an activation is known to jump, with the jumps."""
+    if activation.hinges is not None:
+        return activation.hinges
     jump = kink(activation)
-    return ((0.0, jump),) if jump else ()
+    return 0.0, ((0.0, jump),) if jump else ()
 
 
 Function = Callable[[float], float]
 
 
-def without_knots(activation: Activation, knots: Array) -> tuple[Function, Function] | None:
-    """The smooth rest of σ and of σ' without the terms of the knots (2, J); None where it vanishes."""
+def without_knots(activation: Activation, knots: Array, constant: float) -> tuple[Function, Function] | None:
+    """The smooth rest of σ and of σ' without the terms of the knots (2, J); None if it is the constant."""
     if not knots.size:
         return activation.value, activation.derivative
     places, jumps = (tuple(part.tolist()) for part in knots)
@@ -116,7 +120,8 @@ def without_knots(activation: Activation, knots: Array) -> tuple[Function, Funct
     of_slope = {"function": activation.derivative, "places": places, "jumps": jumps}
     value, slope = bound(_without_ramps, **of_sigma), bound(_without_steps, **of_slope)
     looks = np.linspace(-3.7, 3.7, 40).tolist()
-    return (value, slope) if any(abs(value(z)) > 1e-12 or abs(slope(z)) > 1e-12 for z in looks) else None
+    varies = any(abs(value(z) - constant) > 1e-11 or abs(slope(z)) > 1e-11 for z in looks)
+    return (value, slope) if varies else None
 
 
 def _unbound(x: float) -> float:
@@ -225,7 +230,7 @@ def fill_by_nodes(rule: Smoothing, means: Means) -> None:
     b, s, value, slope, along, x, out = means.b, means.s, means.value, means.slope, means.along, means.x, means.out
     p, nodes = b.shape[0], rule.omega.shape[1]
     for i in range(p):
-        value[i], slope[i], along[i] = 0.0, 0.0, 0.0
+        value[i], slope[i], along[i] = rule.offset, 0.0, 0.0
     for n in range(nodes):
         for i in range(p):
             x[n * p + i] = b[i] + s[i] * rule.omega[0, n]

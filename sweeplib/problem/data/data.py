@@ -26,6 +26,8 @@ class DataLaw:
     expectations : function (activation, of_target, contrast) that returns the expectations over the inputs of n
         replicas, as observables read them: `of_target`, those of the target over Gaussian inputs, or other `Risks`.
         contrast (n,) is zero in problems without one.
+    classes : function (contrast) that returns the law as a mixture of isotropic Gaussians: of each its odds, √d times
+        the standard deviation of the inputs, and s; None if it is no such mixture, which dynamics of particles need.
     teacher : whether labels have a teacher. Without one f* is zero, k is 0, and the fields of a teacher are refused.
     reads : which of the fields in `DATA_FIELDS` the law depends on. A problem needs these, and no other.
     """
@@ -34,6 +36,7 @@ class DataLaw:
     label: str
     inputs: Callable[..., float]
     expectations: Callable[[str, "Expectations", Array], "Risks"]
+    classes: Callable[[float], tuple[tuple[float, float, float], ...]] | None = None
     teacher: bool = True
     reads: frozenset[str] = frozenset()
 

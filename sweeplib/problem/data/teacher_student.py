@@ -18,4 +18,11 @@ def expectations(activation: str, of_target: "Expectations", contrast: Array) ->
     return of_target
 
 
-DATA.register("teacher_student", DataLaw("teacher_student", r"x \sim \mathcal{N}(0, I_d/d)", inputs, expectations))
+def classes(contrast: float) -> tuple[tuple[float, float, float], ...]:
+    """One Gaussian."""
+    return ((1.0, 1.0, 0.0),)
+
+
+DATA.register(
+    "teacher_student", DataLaw("teacher_student", r"x \sim \mathcal{N}(0, I_d/d)", inputs, expectations, classes)
+)

@@ -33,6 +33,11 @@ def expectations(activation: str, of_target: "Expectations", contrast: Array) ->
     return ClassExpectations(activation, (-1.0, 1.0), (1.0 - contrast, 1.0 + contrast))
 
 
+def classes(contrast: float) -> tuple[tuple[float, float, float], ...]:
+    """The two classes, y = −1 and y = +1."""
+    return (0.5, 1.0 - contrast, -1.0), (0.5, 1.0 + contrast, 1.0)
+
+
 DATA.register(
     "two_gaussians",
     DataLaw(
@@ -40,6 +45,7 @@ DATA.register(
         r"y = \pm 1,\; x \sim \mathcal{N}(0, (1 + y c)^2 I_d/d)",
         inputs,
         expectations,
+        classes,
         teacher=False,
         reads=frozenset({"contrast"}),
     ),

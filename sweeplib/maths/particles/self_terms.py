@@ -1,0 +1,145 @@
+"""Means of a unit with itself: E[σ²], E[σσ'λ]/E[λ²] and E[σ'²] over its own field, a Gaussian number of each class.
+
+Closed form for piecewise linear activations: on the piece from l to u, σ = α + βλ, with the moments T_n = E[λ^n 1(l <
+λ < u)]. Other activations by nodes, exactly for polynomials.
+"""
+
+import itertools
+import math
+from collections.abc import Sequence
+from typing import Any, NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+
+from sweeplib.maths.activations.activation import Activation, kink
+from sweeplib.maths.particles import rules
+from sweeplib.maths.particles.inputs import Classes, parity_of
+from sweeplib.numerics.compiled import over_arrays, without_references
+from sweeplib.numerics.elementary import error_function, exponential
+
+Array = NDArray[np.float64]
+
+NODES = 40
+FAR, NEAR = 1e100, 1e-150
+"""A place beyond all fields, and the least standard deviation."""
+SMALLEST_NORM = 1e-20
+"""The least E[λ²] of which E[σσ'λ]/E[λ²] is computed; it multiplies numbers that are smaller below."""
+
+
+class SelfRule(NamedTuple):
+    """A rule for the means.
+
+    line (2, n) : nodes of fields of variance one and their weights; none for piecewise linear activations.
+    value, slope : addresses of σ and σ' (x, out).
+    pieces (n, 4) : l, u, α and β of each piece.
+    classes (n, 2) : odds of each class, and the deviation of its inputs.
+    """
+
+    line: Array
+    value: Any
+    slope: Any
+    pieces: Array
+    classes: Array
+
+
+class SelfMeans(NamedTuple):
+    """Variances E[λ²] (p,) of p units over inputs of deviation one, the means (p,), and work arrays (p n,)."""
+
+    norm: Array
+    square: Array
+    mixed: Array
+    steep: Array
+    x: Array
+    value: Array
+    slope: Array
+
+
+def self_rule(activation: Activation, classes: Classes, *, finer: bool) -> SelfRule:
+    """The rule for an activation and the classes of a law of inputs."""
+    pieces, line = np.empty((0, 4)), np.empty((2, 0))
+    if activation.hinges is not None:
+        pieces = _pieces(*activation.hinges)
+    else:
+        count, polynomial = (2 if finer else 1) * NODES, activation.hermite is not None
+        even, kinked = parity_of(activation.name) != 0, kink(activation) != 0.0
+        if activation.hermite is not None:
+            count = len(activation.hermite)
+        rule = rules.line(count, polynomial=polynomial, kinked=kinked, even=even)
+        line = np.concatenate([[deviation * rule[0], odds * rule[1]] for odds, deviation, _ in classes], axis=1)
+    odds = np.array([one[:2] for one in classes])
+    return SelfRule(line, over_arrays(activation.value), over_arrays(activation.derivative), pieces, odds)
+
+
+def self_means(p: int, rule: SelfRule) -> SelfMeans:
+    """Uninitialised means of p units."""
+    norm, square, mixed, steep = (np.empty(p) for _ in range(4))
+    x, value, slope = (np.empty(p * rule.line.shape[1]) for _ in range(3))
+    return SelfMeans(norm, square, mixed, steep, x, value, slope)
+
+
+def _pieces(offset: float, hinges: Sequence[tuple[float, float]]) -> Array:
+    """l, u, α and β of the pieces of offset + Σ jump (λ − knot)⁺."""
+    knots = [-FAR, *(knot for knot, _ in hinges), FAR]
+    found, constant, slope = [], offset, 0.0
+    for number, (low, high) in enumerate(itertools.pairwise(knots)):
+        if number:
+            knot, jump = hinges[number - 1]
+            constant, slope = constant - jump * knot, slope + jump
+        found.append((low, high, constant, slope))
+    return np.array(found)
+
+
+@without_references
+def fill_self_means(rule: SelfRule, means: SelfMeans, slopes: bool) -> None:
+    """Fill E[σ²] and, with `slopes` or at no more cost, the other means."""
+    norm, square, mixed, steep = means.norm, means.square, means.mixed, means.steep
+    for i in range(norm.shape[0]):
+        square[i], mixed[i], steep[i] = 0.0, 0.0, 0.0
+    if rule.pieces.shape[0]:
+        for c in range(rule.classes.shape[0]):
+            for n in range(rule.pieces.shape[0]):
+                add_piece(rule.pieces[n], rule.classes[c, 0], rule.classes[c, 1], means)
+    else:
+        add_nodes(rule, means, slopes)
+    for i in range(norm.shape[0]):
+        mixed[i] = mixed[i] / norm[i] if norm[i] > SMALLEST_NORM else 0.0
+
+
+@without_references
+def add_piece(piece: Array, odds: float, deviation: float, means: SelfMeans) -> None:
+    """Add the means over one piece in one class."""
+    low, high, constant, slope = piece[0], piece[1], piece[2], piece[3]
+    norm, square, mixed, steep = means.norm, means.square, means.mixed, means.steep
+    density = math.sqrt(0.5 / math.pi)
+    for i in range(norm.shape[0]):
+        s = max(deviation * math.sqrt(norm[i]), NEAR)
+        left, right = low / s, high / s
+        first = 0.5 * (error_function(math.sqrt(0.5) * right) - error_function(math.sqrt(0.5) * left))
+        at_left, at_right = density * exponential(-0.5 * left * left), density * exponential(-0.5 * right * right)
+        second = s * (at_left - at_right)
+        third = s * s * first + s * (low * at_left - high * at_right)
+        square[i] += odds * (constant * constant * first + 2.0 * constant * slope * second + slope * slope * third)
+        mixed[i] += odds * (constant * slope * second + slope * slope * third)
+        steep[i] += odds * slope * slope * first
+
+
+@without_references
+def add_nodes(rule: SelfRule, means: SelfMeans, slopes: bool) -> None:
+    """Add the means by nodes."""
+    norm, square, mixed, steep = means.norm, means.square, means.mixed, means.steep
+    x, value, slope, p = means.x, means.value, means.slope, norm.shape[0]
+    for n in range(rule.line.shape[1]):
+        for i in range(p):
+            x[n * p + i] = math.sqrt(norm[i]) * rule.line[0, n]
+    rule.value(x, value)
+    for n in range(rule.line.shape[1]):
+        for i in range(p):
+            square[i] += rule.line[1, n] * value[n * p + i] * value[n * p + i]
+    if slopes:
+        rule.slope(x, slope)
+        for n in range(rule.line.shape[1]):
+            for i in range(p):
+                at = n * p + i
+                mixed[i] += rule.line[1, n] * value[at] * slope[at] * x[at]
+                steep[i] += rule.line[1, n] * slope[at] * slope[at]
