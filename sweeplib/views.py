@@ -17,6 +17,10 @@ Lazy = Array | Callable[[], Array]
 """An array, or a function that computes it on first use."""
 
 
+QUANTILES = (np.arange(64) + 0.5) / 64.0
+"""The levels of recorded quantiles over units, the coordinates of the dimension `quantile`."""
+
+
 class View:
     """Base of all views: arrays whose first axis counts replicas and whose other axes are named in `dims`."""
 
@@ -41,7 +45,7 @@ class OverlapView(View):
     refit : function of the view that returns the second layers of `refitted`; by default the minimum of the risk.
     """
 
-    dims: ClassVar[tuple[str, ...]] = ("student", "student_2", "teacher", "teacher_2")
+    dims: ClassVar[tuple[str, ...]] = ("student", "student_2", "teacher", "teacher_2", "quantile")
 
     def __init__(
         self,
@@ -66,7 +70,8 @@ class OverlapView(View):
     @classmethod
     def sizes(cls, problem: "Problem") -> dict[str, int]:
         """The widths p and k."""
-        return {"student": problem.p, "student_2": problem.p, "teacher": problem.k, "teacher_2": problem.k}
+        units = {"student": problem.p, "student_2": problem.p, "teacher": problem.k, "teacher_2": problem.k}
+        return units | {"quantile": len(QUANTILES)}
 
     @cached_property
     def Q(self) -> Array:
@@ -128,7 +133,7 @@ class ParticleView(View):
     P (n, k, k), a_star (n, k), Delta (n,) : as in `OverlapView`.
     """
 
-    dims = ("particle", "teacher", "teacher_2")
+    dims = ("particle", "teacher", "teacher_2", "quantile")
 
     m: Array
     q: Array
@@ -141,7 +146,7 @@ class ParticleView(View):
     @classmethod
     def sizes(cls, problem: "Problem") -> dict[str, int]:
         """One particle for each student unit, and the teacher width."""
-        return {"particle": problem.p, "teacher": problem.k, "teacher_2": problem.k}
+        return {"particle": problem.p, "teacher": problem.k, "teacher_2": problem.k, "quantile": len(QUANTILES)}
 
 
 @dataclass(frozen=True, eq=False)

@@ -10,7 +10,7 @@ At a node (g, ρ) of the law of the input, units i ≠ l are independent: E σ_l
     ȧ_i = ε (E[σ_i r_i] − (a_i/p) E[σ_i²]),    s_i = E[σ_i σ'_i λ_i]/E[λ_i²],
 
 where the terms of the unit with itself are means over one Gaussian number λ_i. Noise is none; (γ/(p n_b)) a_i² Δ
-E[σ'_i²] of the labels; or (γ/(p n_b)) a_i² E[σ'_i² E²], E the whole displacement.
+E[σ'_i² ‖x‖²] of the labels; or (γ/(p n_b)) a_i² E[σ'_i² E² ‖x‖²], E the whole displacement and ‖x‖² that of the class.
 """
 
 import math
@@ -111,7 +111,7 @@ def pointers() -> tuple[Any, Any]:
     """Pointers to `fill_slope` and `state_risk` for an integrator, compiled once for all activations."""
     one, line, square = np.ones(1), np.ones((2, 1)), activation("square")
     own = self_rule(square, [(1.0, 1.0, 0.0)], finer=False)
-    inputs = Inputs(np.ones((1, 1)), one, one, one)
+    inputs = Inputs(np.ones((1, 1)), one, one, one, one)
     rule = smoothing(square, 3, 1)
     flow = Flow(False, False, True, 0, 1.0, 1.0, 1.0, one, inputs, rule, own, line, *rates(None)[:2], 1.0)
     given = numba.types.int64, numba.typeof(one), numba.typeof(flow), numba.typeof(room(1, 1, flow))
@@ -251,7 +251,7 @@ def add_whole_noise(n: int, flow: Flow, room: Room) -> None:
     scatter = 0.0
     for i in range(p):
         scatter += (a[i] / p) ** 2 * (moments[3, i] - room.means.value[i] ** 2)
-    residual, weight = flow.inputs.label[n] - output(room), flow.inputs.weight[n]
+    residual, weight = flow.inputs.label[n] - output(room), flow.inputs.weight[n] * flow.inputs.square[n]
     for i in range(p):
         own, share = room.means.value[i], a[i] / p
         left = residual + share * own

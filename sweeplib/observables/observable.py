@@ -61,6 +61,11 @@ class Observable:
         """The dimensions of the result for a view."""
         return self.dims[self._own(view)] if isinstance(self.dims, Mapping) else self.dims
 
+    @property
+    def all_dims(self) -> frozenset[str]:
+        """The dimensions that it has for some view."""
+        return frozenset().union(*(self.dims.values() if isinstance(self.dims, Mapping) else [self.dims]))
+
     def _own(self, view: type[View]) -> type[View]:
         """The supported view that is nearest in the inheritance of `view`."""
         return next(kind for kind in view.__mro__ if kind in self.views)

@@ -15,7 +15,15 @@ from sweeplib.simulation.cases import Case, numerics_version
 from sweeplib.simulation.driver import run_cases
 from sweeplib.simulation.initial import Initial
 from sweeplib.simulation.recording import Recording
-from sweeplib.simulation.variables import INSTANT_LABELS, STATUS_LABELS, STEP_LABELS, TIME_LABELS, recorded_variables
+from sweeplib.simulation.variables import (
+    INSTANT_LABELS,
+    QUANTILE_LABELS,
+    STATUS_LABELS,
+    STEP_LABELS,
+    TIME_LABELS,
+    recorded_variables,
+)
+from sweeplib.views import QUANTILES
 
 
 def simulate(
@@ -109,6 +117,8 @@ def _frame(given: _Frame) -> xr.Dataset:
         coords["threshold"] = xr.IndexVariable("threshold", np.array(recording.thresholds), labels)
     if any("instant" in variable.dims for variable in variables.values()):
         coords["instant"] = xr.IndexVariable("instant", np.array(recording.times), INSTANT_LABELS)
+    if any("quantile" in variable.dims for variable in variables.values()):
+        coords["quantile"] = xr.IndexVariable("quantile", QUANTILES, QUANTILE_LABELS)
     return xr.Dataset(variables, coords)
 
 

@@ -15,6 +15,7 @@ if TYPE_CHECKING:
 
 TIME_LABELS = {"long_name": "ODE time", "units": "1", "symbol": "t"}
 INSTANT_LABELS = {"long_name": "earlier ODE time", "units": "1", "symbol": "t'"}
+QUANTILE_LABELS = {"long_name": "level of the quantile over the units", "units": "1", "symbol": "u"}
 STEP_LABELS = {"long_name": "SGD steps", "units": "steps", "symbol": r"\nu"}
 STATUS_LABELS = {
     "long_name": "status of the case",

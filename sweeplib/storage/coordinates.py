@@ -8,9 +8,11 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from sweeplib.observables import OBSERVABLES
 from sweeplib.problem import PROBLEM_FIELDS, Problem, target
 from sweeplib.problem.data import meaningless_fields
 from sweeplib.storage.labels import label
+from sweeplib.views import QUANTILES
 
 if TYPE_CHECKING:
     from sweeplib.design.expressions import Expression
@@ -54,6 +56,8 @@ def coordinates(sweep: "Sweep", problem: Problem) -> list[Coordinate]:
         Coordinate("time", ("time",), lambda: sweep.recording.times, _time_attributes(sweep)),
     ]
     found += [exponent for exponent in _target_exponents(sweep, problem) if exponent.dims]
+    if any("quantile" in OBSERVABLES[name].all_dims for name in sweep.recording.observables):
+        found.append(Coordinate("quantile", ("quantile",), lambda: QUANTILES, label("quantile")))
     if sweep.recording.thresholds:
         found.append(Coordinate("threshold", ("threshold",), lambda: sweep.recording.thresholds, label("threshold")))
     return found

@@ -14,8 +14,9 @@ from sweeplib.storage.dataset import GroupWriter, shape_group, written_dataset
 from sweeplib.storage.files import read_lines
 from sweeplib.storage.labels import meanings
 from sweeplib.storage.markers import write_marker
+from sweeplib.storage.outline import SHARED_DIMS
 from sweeplib.storage.provenance import git_commit, versions
-from sweeplib.storage.results import SHARED_DIMS, Region, Results, Shape, region_of, results_of
+from sweeplib.storage.results import Region, Results, Shape, region_of, results_of
 from sweeplib.storage.versions import new_version
 
 if TYPE_CHECKING:

@@ -39,6 +39,7 @@ LABELS: dict[str, tuple[str, str]] = {
     "kappa": ("exponent of the student width", r"\kappa"),
     "seed": ("replica", ""),
     "time": ("time", "t"),
+    "quantile": ("level of the quantile over the units", "u"),
     "clock": ("unit of the recording times", ""),
     "threshold": ("exit threshold", "T"),
     "dynamics": ("dynamics", ""),

@@ -10,6 +10,7 @@ from sweeplib.design.grid import FIRST_DIMS
 from sweeplib.errors import InputError
 from sweeplib.simulation import recorded_variables
 from sweeplib.storage.coordinates import constants, coordinates, instants
+from sweeplib.views import QUANTILES
 
 if TYPE_CHECKING:
     import xarray as xr
@@ -18,7 +19,8 @@ if TYPE_CHECKING:
     from sweeplib.simulation.cases import Case
     from sweeplib.simulation.variables import Variable
 
-SHARED_DIMS = frozenset({"time", "threshold"})
+SHARED_DIMS = frozenset({"time", "threshold", "quantile"})
+"""The dimensions of variables that have the same shape for all p and k."""
 
 
 @dataclass(frozen=True)
@@ -97,6 +99,7 @@ def planned_outline(sweep: Sweep, *, overlaps: bool = False) -> Outline:
     axes: dict[str, Sequence[Any]] = {axis.name: axis.values for axis in sweep.grid.axes}
     axes |= {"dynamics": list(sweep.runs), "seed": sweep.seeds, "time": sweep.recording.times}
     axes |= {"threshold": sweep.recording.thresholds} if sweep.recording.thresholds else {}
+    axes |= {"quantile": QUANTILES.tolist()} if any("quantile" in variable.dims for variable in kept.values()) else {}
     axes |= {dim: range(n) for dim, n in _inner_sizes(cases, kept).items()}
     if "instant" in axes:
         held.append(instants(sweep))

@@ -14,12 +14,12 @@ from sweeplib.simulation import Status
 from sweeplib.storage.damage import DamageError
 from sweeplib.storage.inventory import Inventory, inventory
 from sweeplib.storage.layout import Layout
+from sweeplib.storage.outline import SHARED_DIMS
 from sweeplib.storage.run_store import RunStore
 
 if TYPE_CHECKING:
     from sweeplib.design.sweep import Sweep
 
-SHARED_DIMS = frozenset({"time", "threshold"})
 Shape = tuple[int, int]
 
 

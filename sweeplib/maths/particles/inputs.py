@@ -35,11 +35,12 @@ Classes = Sequence[tuple[float, float, float]]
 
 
 class Inputs(NamedTuple):
-    """Nodes g (κ, n), lengths ρ (n,) of the rest, labels f* (n,) and weights (n,), whose sum is one."""
+    """Nodes g (κ, n), lengths ρ (n,) of the rest, labels f* (n,), ‖x‖² in their class (n,), and weights (n,)."""
 
     g: Array
     rho: Array
     label: Array
+    square: Array
     weight: Array
 
 
@@ -124,6 +125,7 @@ def _of_class(
         np.repeat(g, count, axis=1),
         deviation * np.tile(lengths[0], len(weight)),
         np.repeat(label, count),
+        np.full(count * len(weight), deviation**2),
         odds * np.outer(weight, lengths[1]).ravel(),
     )
 

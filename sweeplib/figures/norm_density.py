@@ -1,0 +1,103 @@
+"""Densities of the students' norms at several times, of each dynamics that was run."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from sweeplib.analysis.lost_runs import recorded
+from sweeplib.analysis.recorded import is_stochastic, require
+from sweeplib.figures.facets import Facets, arranged, free_axes, numbered_parts
+from sweeplib.figures.figure import FIGURES, Figure
+from sweeplib.figures.labels import dynamics_label, dynamics_order, value_label
+from sweeplib.figures.legend import Entry, legend_below
+from sweeplib.figures.panels import panel_grid
+from sweeplib.figures.style import COLOURS, INK
+from sweeplib.storage.outline import outline_of
+
+if TYPE_CHECKING:
+    import xarray as xr
+    from matplotlib.axes import Axes
+    from matplotlib.figure import Figure as Drawing
+
+    from sweeplib.storage.outline import Outline
+
+CAPTION = (
+    "Densities of the norms of the students at several times, from the quantiles of all seeds. Filled: SGD; lines: "
+    "deterministic dynamics from the same starts."
+)
+QUANTITY = "norm_quantiles"
+PANELS = 4
+"""The number of times that are drawn by default."""
+BINS = 60
+FILL, DASHES = "#9fb6d0", ("solid", (0, (4, 1.5)), (0, (1, 1)))
+
+
+def norm_density(
+    ds: xr.Dataset, analyses: Mapping[str, xr.Dataset], *, where: Mapping[str, Any] | None = None
+) -> Drawing:
+    """Return a figure with one panel per time; by default four times, from the first to the last.
+
+    Other axes that are not selected by `where` are fixed at their middle value.
+    """
+    split = _arranged(ds, analyses, where=where)
+    data = split.selected(ds[[QUANTITY, "status"]])
+    norms = recorded(data, QUANTITY)
+    parts = split.panels(data)
+    panels = panel_grid(len(parts), width=1.7, alone=3.6, height=2.5)
+    shown = [name for name in dynamics_order(data["dynamics"].values) if bool(norms.sel(dynamics=name).notnull().any())]
+    edges = np.linspace(0.0, 1.02 * float(norms.max()), BINS + 1)
+    for place, part in numbered_parts(norms.to_dataset(name=QUANTITY), parts):
+        _panel(panels.stacks[place][0], part[QUANTITY], shown, edges)
+        if split.panel:
+            panels.title(place, value_label(part["time"], digits=2))
+    panels.xlabel(r"norm $\|w\|/\sqrt{d}$", once=False)
+    panels.ylabel("density")
+    panels.note(split.title(data))
+    legend_below(panels.drawing, [[_entry(name, shown) for name in shown]])
+    return panels.drawing
+
+
+def _arranged(
+    ds: xr.Dataset | Outline,
+    _: Mapping[str, xr.Dataset | Outline],
+    *,
+    where: Mapping[str, Any] | None,
+) -> Facets:
+    require(ds, QUANTITY)
+    outline = outline_of(ds).only(QUANTITY)
+    if "time" in free_axes(outline, where):
+        times = outline.axes["time"]
+        places = np.unique(np.linspace(0, len(times) - 1, PANELS).round().astype(int))
+        where = {**(where or {}), "time": [times[place] for place in places]}
+    return arranged(outline, {"dynamics", "seed", "quantile"}, where, "time", spare=False, most=1)
+
+
+def _panel(axes: Axes, norms: xr.DataArray, shown: list[str], edges: np.ndarray) -> None:
+    for name in shown:
+        values = norms.sel(dynamics=name).values.ravel()
+        values = values[np.isfinite(values)]
+        if not values.size:
+            continue
+        density, _ = np.histogram(values, edges, density=True)
+        if is_stochastic(name):
+            axes.stairs(density, edges, fill=True, color=FILL)
+            axes.plot([], [], gid=name)
+        else:
+            style, _ = _entry(name, shown)
+            middle = 0.5 * (edges[1:] + edges[:-1])
+            axes.plot(middle, density, drawstyle="steps-mid", **style)
+    axes.set_ylim(bottom=0.0)
+
+
+def _entry(name: str, shown: list[str]) -> Entry:
+    if is_stochastic(name):
+        return {"color": FILL, "linewidth": 6.0}, dynamics_label(name)
+    place = [other for other in shown if not is_stochastic(other)].index(name)
+    colour = (INK, COLOURS[1], COLOURS[3])[place % 3]
+    return {"color": colour, "linewidth": 1.2, "linestyle": DASHES[place % 3]}, dynamics_label(name)
+
+
+FIGURES.register("norm_density", Figure("norm_density", norm_density, CAPTION, arrange=_arranged))
