@@ -9,6 +9,8 @@ from collections.abc import Sequence
 import numpy as np
 import xarray as xr
 
+from sweeplib.views import QUANTILES
+
 FLAGS = {
     "long_name": "status of the case",
     "flag_values": [0, 1, 2, 3, 4, 5],
@@ -179,4 +181,35 @@ def giant_steps_dataset(
             "time": np.arange(steps + 1.0), "threshold": [0.5],
         },
     ).assign_attrs(FIXED | {"d": 1000, "gamma": 1000.0, "Delta": 0.0, "k": directions})  # fmt: skip
+    return _labelled(ds)
+
+
+def norms_dataset(*, p: Sequence[int] = (50, 200, 800), seeds: int = 6, random_seed: int = 0) -> xr.Dataset:
+    """A sweep over the width with the quantiles of the norms: uniform on [0, 1 + t], in the mean field on [.1, 1.1 + t].
+
+    The risk of SGD deviates from that of the mean field by about 1/√p.
+    """
+    rng = np.random.default_rng(random_seed)
+    names, dynamics, time = (
+        ("dynamics", "p", "seed", "time"),
+        ["sgd", "mean_field"],
+        np.array([0.0, 0.5, 1.0, 2.0, 4.0]),
+    )
+    shape = (2, len(p), seeds, len(time))
+    noise = rng.standard_normal(shape[:3]) / np.sqrt(np.array(p)[:, None])
+    noise[1] = 0.0
+    shift = np.array([0.0, 0.1])[:, None, None, None, None]
+    norms = QUANTILES * (1.0 + time)[:, None] + shift
+    ds = xr.Dataset(
+        {
+            "risk": (names, np.exp(-time) * (1.0 + 0.1 * noise[..., None])),
+            "norm_quantiles": ((*names, "quantile"), np.broadcast_to(norms, (*shape, len(QUANTILES))).copy()),
+            "end_steps": (names[:3], np.full(shape[:3], 1e4)),
+            "end_time": (names[:3], np.full(shape[:3], 4.0)),
+            "status": (names[:3], np.ones(shape[:3], np.uint8)),
+        },
+        coords={"dynamics": dynamics, "p": list(p), "seed": np.arange(seeds), "time": time, "quantile": QUANTILES},
+    ).assign_attrs(
+        {name: value for name, value in FIXED.items() if name != "p"} | {"d": 40, "gamma": 0.1, "Delta": 0.0}
+    )
     return _labelled(ds)

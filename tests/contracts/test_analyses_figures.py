@@ -16,7 +16,7 @@ from sweeplib.figures import FIGURES
 from sweeplib.figures.labels import axis_label
 from sweeplib.storage.dataset import open_dataset, write_dataset
 from sweeplib.storage.outline import outline_of
-from tests.datasets import giant_steps_dataset, sweep_dataset
+from tests.datasets import giant_steps_dataset, norms_dataset, sweep_dataset
 from tests.regime_dataset import regime_dataset
 
 TINY = {
@@ -24,6 +24,7 @@ TINY = {
     "gamma": sweep_dataset(seeds=6, derived=False),
     "gradient flow": sweep_dataset(seeds=6, Delta=[0.0], dynamics=("ode", "gradient_flow", "sgd_chain")),
     "giant steps": giant_steps_dataset(),
+    "norms": norms_dataset(),
     "delta and kappa": regime_dataset((-1.0, 0.0, 1.0), (0.0, 0.5), (100, 1000), seeds=6),
 }
 

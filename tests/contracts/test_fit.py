@@ -54,6 +54,14 @@ dynamics: [ode, sgd_chain]
 times: [0, 1]
 observables: [overlap_P]
 """,
+    "norms": """
+problem: {k: 1, Delta: 0, activation: square, gamma: 0.1}
+grid: {d: [8, 12], p: [2, 4]}
+seeds: 3
+dynamics: [sgd, mean_field]
+times: [0, 0.1]
+observables: [risk, norm_quantiles]
+""",
     "limits": """
 problem: {k: 1, Delta: 0, activation: erf}
 grid: {gamma: [0.1, 0.5], d: [10, 20], p: [1, 2]}

@@ -20,7 +20,7 @@ from sweeplib.figures.fit import fitted
 from sweeplib.figures.legend import legend_below
 from sweeplib.figures.panels import panel_grid
 from sweeplib.figures.style import COLOURS, styled
-from tests.datasets import giant_steps_dataset, sweep_dataset
+from tests.datasets import giant_steps_dataset, norms_dataset, sweep_dataset
 from tests.regime_dataset import regime_dataset
 
 LONG = "a dynamics of a plugin whose author gave it a rather long name"
@@ -159,6 +159,7 @@ def datasets() -> dict[str, xr.Dataset]:
         "limits": sweep_dataset(seeds=6, derived=False, Delta=(0.0,), dynamics=("ode", "gradient_flow", "sgd_chain")),
         "exponents": regime_dataset((-1.0, 0.0, 1.0), (0.0, 0.5), (100, 1000), seeds=6),
         "giant steps": giant_steps_dataset(steps=40),
+        "norms": norms_dataset(),
     }
 
 
@@ -177,6 +178,8 @@ ONE = {"Delta": 1.0, "d": 3000}
 PANELS = {
     "batch_tradeoff": {"one": ("giant steps", {})},
     "deviation": {"one": ("small", {"Delta": 1.0}), "many": ("large", {})},
+    "deviation_scan": {"one": ("small", ONE), "many": ("large", {})},
+    "norm_density": {"one": ("norms", {"time": 4.0}), "many": ("norms", {})},
     "exit_time_distributions": {"one": ("small", ONE | {"gamma_ratio": 0.9}), "many": ("large", {})},
     "exit_time_scaling": {"one": ("small", {"Delta": 1.0, "gamma_ratio": 0.9}), "many": ("large", {})},
     "exited_fraction": {"one": ("small", ONE), "many": ("large", {})},
