@@ -33,14 +33,16 @@ def limits(
 ) -> xr.Dataset:
     """Return the first of the `candidates`, ordered from the simplest, that describes SGD, at each point.
 
-    For each candidate X, with the same starts:
-    bias: the largest |mean R_SGD − R_X| over the seed error (the standard deviation of R_SGD − R_X over the seeds), at
-    any recorded time; bias_error is its standard error.
-    spread: the largest seed error over the largest |R_X − R_X(0)|.
-    X describes SGD where bias < 1 and spread < `most_spread`: the mean of SGD lies within the scatter of its runs, and
-    this scatter is small compared to the change of the risk. `limit` is the position of the first such X in
-    `candidates`, counted from 1; the next position means "none". It is 0, undecided, where 1 lies within the interval
-    of a bias that decides, or where runs are missing.
+    With the same starts, and the scatter of SGD: the standard deviation of R_SGD − R_X over the seeds for the candidate
+    X of which it is least, at each recorded time. For each candidate X:
+    bias: the largest deviation of R_X over the scatter, at any time. The square of the deviation is that of the mean
+    of R_SGD − R_X, plus the variance of R_SGD − R_X beyond the scatter: a limit of infinite width deviates
+    differently at each start. bias_error is its standard error, by the jackknife over the seeds.
+    spread: the largest scatter over the largest |R_X − R_X(0)|.
+    X describes SGD where bias < 1 and spread < `most_spread`: it lies within the scatter of the runs, and this scatter
+    is small compared to the change of the risk. `describes` is 1 for all such X, with the decisions of the confidence
+    intervals. `limit` is the position of the first of them in `candidates`, counted from 1; the next position means
+    "none". It is 0, undecided, where 1 lies within the interval of a bias that decides, or where runs are missing.
     seeds_lost: number of pairs of runs without a value at some time. Where at any time these are more than the fraction
     `max_lost` of all pairs, bias and spread are NaN and the limit is undecided: the runs that diverge or time out
     differ systematically from the others.
@@ -48,14 +50,18 @@ def limits(
     """
     import xarray as xr
 
-    parts = [_discrepancy(ds, name, max_lost) for name in candidates]
+    parts = [_difference(ds, name, max_lost) for name in candidates]
     found = xr.concat(parts, "candidate", combine_attrs="override").assign_coords(candidate=list(candidates))
+    found = _discrepancies(found)
     found["candidate"] = labelled(found["candidate"], "limit that may describe SGD")
-    found["limit"] = _first(found, confidence, most_spread)
+    within, beyond = _decided(found, confidence, most_spread)
+    found["describes"] = labelled(within.astype(np.uint8), "whether a limit describes SGD")
+    found["limit"] = _first(within, beyond)
     return found.assign_attrs(confidence=confidence, most_spread=most_spread, max_lost=max_lost)
 
 
-def _discrepancy(ds: xr.Dataset, name: str, max_lost: float) -> xr.Dataset:
+def _difference(ds: xr.Dataset, name: str, max_lost: float) -> xr.Dataset:
+    """Return R_SGD − R_X after the start, NaN where too many runs are lost, and how far R_X moves."""
     import xarray as xr
 
     run, risk = made(ds), recorded(ds, "risk")
@@ -63,30 +69,67 @@ def _discrepancy(ds: xr.Dataset, name: str, max_lost: float) -> xr.Dataset:
     paired = sgd_values(run, run) & run.sel(dynamics=name, drop=True)
     difference = (sgd_values(risk, run) - limit).where(paired).isel(time=slice(1, None))
     lost = without_value(difference, paired)
-    known = ~too_many(lost, paired, max_lost).any("time")
-    count = difference.count("seed").min("time")
-    error = difference.std("seed", ddof=1)
-    bias = (abs(difference.mean("seed")) / error).where(known & (count > 2)).max("time")
     moved = abs(limit - limit.isel(time=0)).where(paired).mean("seed").max("time")
     return xr.Dataset(
         {
-            "bias": labelled(bias, "bias of a limit over the seed error", "b"),
-            "bias_error": labelled(((1.0 + 0.5 * bias**2) / count) ** 0.5, "standard error of the bias"),
-            "spread": labelled(error.max("time").where(known) / moved, "seed error over the change of the risk"),
+            "difference": difference.where(~too_many(lost, paired, max_lost).any("time")),
+            "moved": moved,
             "seeds_lost": labelled(lost.any("time").sum("seed"), "pairs of runs without a value at some time"),
         }
     )
 
 
-def _first(found: xr.Dataset, confidence: float, most_spread: float) -> xr.DataArray:
-    """Return the position of the first candidate that describes SGD, from 1; one more for none; 0 if undecided."""
+def _discrepancies(found: xr.Dataset) -> xr.Dataset:
+    """Return bias, its error by the jackknife, and spread of each candidate."""
     import xarray as xr
+
+    x = found["difference"]
+    count = x.count("seed")
+    few = count.where(count > 2)
+    centre = x.mean("seed")
+    y = x - centre
+    variance = (y**2).sum("seed") / (few - 1)
+    one = y.fillna(0.0) / (few - 1)
+    means = centre - one
+    variances = ((y**2).sum("seed") - (y**2).fillna(0.0) - (few - 1) * one**2) / (few - 2)
+    best = variance.fillna(np.inf).argmin("candidate")
+    scatter = variance.isel(candidate=best)
+    bias = _excess(centre, variance, scatter)
+    biases = _excess(means, variances, variances.isel(candidate=best)).where(x.notnull())
+    spread_of_biases = ((biases - biases.mean("seed")) ** 2).sum("seed") * (few - 1) / few
+    at = bias.fillna(-1.0).argmax("time")
+    error = (scatter.max("time") ** 0.5) / found["moved"]
+    return xr.Dataset(
+        {
+            "bias": labelled(bias.isel(time=at, drop=True), "deviation of a limit over the scatter of SGD", "b"),
+            "bias_error": labelled(spread_of_biases.isel(time=at, drop=True) ** 0.5, "standard error of the bias"),
+            "spread": labelled(error, "scatter of SGD over the change of the risk"),
+            "seeds_lost": found["seeds_lost"],
+        }
+    )
+
+
+def _excess(mean: xr.DataArray, variance: xr.DataArray, scatter: xr.DataArray) -> xr.DataArray:
+    """Return the root of (mean² + variance − scatter)/scatter, scatter the variance of SGD."""
+    found: xr.DataArray = ((mean**2 + variance - scatter).clip(0.0) / scatter) ** 0.5
+    return found
+
+
+def _decided(found: xr.Dataset, confidence: float, most_spread: float) -> tuple[xr.DataArray, xr.DataArray]:
+    """Return where each candidate describes SGD, and where it does not, with confidence."""
     from scipy.stats import norm
 
     z = float(norm.ppf(0.5 + 0.5 * confidence))
     within = (found["bias"] + z * found["bias_error"] < 1.0) & (found["spread"] < most_spread)
     beyond = (found["bias"] - z * found["bias_error"] > 1.0) | (found["spread"] >= most_spread)
-    names = [str(name) for name in found["candidate"].values]
+    return within, beyond
+
+
+def _first(within: xr.DataArray, beyond: xr.DataArray) -> xr.DataArray:
+    """Return the position of the first candidate that describes SGD, from 1; one more for none; 0 if undecided."""
+    import xarray as xr
+
+    names = [str(name) for name in within["candidate"].values]
     limit = xr.zeros_like(within.isel(candidate=0, drop=True), dtype=np.uint8)
     left = xr.ones_like(limit, dtype=bool)
     for place, name in enumerate(names, start=1):

@@ -8,7 +8,8 @@ number of nodes of that law, and no p × p array.
 import math
 from abc import abstractmethod
 from collections.abc import Callable, Collection, Mapping
-from typing import ClassVar, Literal
+from functools import cache
+from typing import Any, ClassVar, Literal
 
 import numpy as np
 from numpy.typing import NDArray
@@ -25,7 +26,7 @@ from sweeplib.maths.particles import rules
 from sweeplib.maths.particles.inputs import Label, accuracy, inputs, parity_of
 from sweeplib.maths.particles.self_terms import self_rule
 from sweeplib.maths.particles.smoothing import smoothing
-from sweeplib.numerics.compiled import OneSignature, specialised
+from sweeplib.numerics.compiled import OneSignature
 from sweeplib.numerics.integrators.dop853 import Equations
 from sweeplib.numerics.integrators.integration import Integration
 from sweeplib.problem import DATA, Problem
@@ -132,7 +133,7 @@ class ParticleDynamics(Dynamics):
         given, L_star, a_star = self.replicas, self._starts[i].L_star, self.replicas.a_star[i]
         if not given.k:
             return lambda g: np.zeros(g.shape[1])
-        rule = OneSignature(target(given.target).labels(given.teacher_activation))
+        rule = _compiled(target(given.target).labels(given.teacher_activation))
 
         def labels(g: Array) -> Array:
             out = np.empty(g.shape[1])
@@ -145,7 +146,7 @@ class ParticleDynamics(Dynamics):
         given, flow, start = self.replicas, self._flows[i], self._starts[i]
         equations = Equations(*pointers(), flow, self._rooms[i])
         state = pack(start.u, start.q, given.a[i], flow)[None]
-        level = specialised(_risk)(equations, state[0])
+        level = _compiled(_risk)(equations, state[0])
         targets = (1.0 - given.thresholds)[None] * level
         ends = np.ascontiguousarray(given.times[i : i + 1, -1])
         longest = None if given.schedule is None else np.maximum(ends / STEPS_OF_A_SCHEDULE, SHORTEST)
@@ -185,7 +186,7 @@ class ParticleDynamics(Dynamics):
     def _particles(self, i: int) -> tuple[Array, Array, Array]:
         """U (κ, p), q (p,) and a (p,) of replica i now."""
         u, q, a = np.empty_like(self._starts[i].u), np.empty(self.replicas.p), np.empty(self.replicas.p)
-        specialised(_unpack)(self._solutions[i].states[0], self._flows[i], u, q, a)
+        _compiled(_unpack)(self._solutions[i].states[0], self._flows[i], u, q, a)
         return u, q, a
 
     def look(self) -> list[tuple[Array, View]]:
@@ -198,7 +199,7 @@ class ParticleDynamics(Dynamics):
             m[i] = (start.L_star @ u).T
             q[i] = np.einsum("ri,ri->i", u, u) + rest
             equations = Equations(*pointers(), self._flows[i], self._rooms[i])
-            risk[i] = specialised(_risk)(equations, self._solutions[i].states[0])
+            risk[i] = _compiled(_risk)(equations, self._solutions[i].states[0])
         weight = np.full((count, given.p), 1.0 / given.p)
         return [(np.ones(count), NetworkView(m, q, a, weight, given.P, given.a_star, given.Delta, risk))]
 
@@ -225,7 +226,7 @@ class ParticleDynamics(Dynamics):
         """The time derivative of a state of replica i."""
         out = np.empty_like(state)
         equations = Equations(*pointers(), flow, room(self.replicas.p, len(self._starts[i].u), flow))
-        specialised(_slope)(equations, state, out)
+        _compiled(_slope)(equations, state, out)
         return out
 
     @property
@@ -294,6 +295,11 @@ def _operations(p: int, flow: Flow) -> float:
     """Nominal operations of a right-hand side."""
     nodes = max(1, flow.smoothing.omega.shape[1], flow.omega.shape[1] if flow.noise_kind == WHOLE_NOISE else 1)
     return 20.0 * p * (len(flow.inputs.weight) * nodes + flow.own.line.shape[1])
+
+
+@cache
+def _compiled(template: Callable[..., Any]) -> OneSignature:
+    return OneSignature(template)
 
 
 def _slope(equations, state, out):  # type: ignore[no-untyped-def]

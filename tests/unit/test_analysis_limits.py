@@ -67,3 +67,16 @@ def test_what_was_not_run_is_undecided_or_refused():
     assert name(ds.assign(status=xr.zeros_like(ds.status).assign_attrs(FLAGS))) == "undecided"
     with pytest.raises(InputError, match=r"candidates: not among the dynamics that were run.*hdmf"):
         analysis(ds, candidates=["hdmf"])
+
+
+@pytest.mark.parametrize(("scatter", "expected"), [(0.003, "mean_field"), (0.03, "ode")])
+def test_a_limit_that_deviates_differently_at_each_start_does_not_describe_them(scatter, expected):
+    """Its mean over the starts is right; what counts is its deviation at each of them."""
+    ds = runs(0.03, 0.0, 0.01)
+    mean_field = ds.sel(dynamics=["ode"]).assign_coords(dynamics=["mean_field"])
+    starts = xr.DataArray(scatter * np.random.default_rng(1).standard_normal(ds.sizes["seed"]), dims="seed")
+    mean_field["risk"] = mean_field.risk + starts * ds.time
+    ds = xr.concat([ds, mean_field], "dynamics")
+    assert name(ds, candidates=["mean_field", "gradient_flow", "ode"]) == expected
+    found = analysis(ds, candidates=["mean_field", "gradient_flow", "ode"])
+    assert found["describes"].values.tolist() == [int(expected == "mean_field"), 0, 1]

@@ -7,6 +7,7 @@ nodes (g, ρ), with the label at each. Where student units and label are all eve
 
 import math
 from collections.abc import Callable, Sequence
+from functools import cache
 from typing import NamedTuple
 
 import numpy as np
@@ -130,6 +131,7 @@ def _of_class(
     )
 
 
+@cache
 def parity_of(name: str) -> int:
     """+1 for an even activation, -1 for an odd one, 0 for others."""
     value, looks = activation(name).value, np.linspace(0.05, 4.0, 37).tolist()

@@ -6,6 +6,7 @@ independent directions are independent N(0, 1) numbers.
 """
 
 import math
+from functools import cache
 
 import numpy as np
 from numpy.typing import NDArray
@@ -24,6 +25,7 @@ FEWEST_EQUAL = 16
 """With fewer nodes a Gauss rule is more accurate than equal steps."""
 
 
+@cache
 def lengths(D: int, count: int, *, even: bool) -> Array:
     """Gauss nodes and weights (2, count) of ρ; of polynomials in ρ² for `even` ones, else in ρ, up to 2 count − 1.
 
@@ -36,6 +38,7 @@ def lengths(D: int, count: int, *, even: bool) -> Array:
     return np.array([np.sqrt(2.0 * squares), weights])
 
 
+@cache
 def coordinates(D: float, count: int) -> Array:
     """Gauss nodes and weights (2, count) of ω, or equally spaced ones of a N(0, 1) number for D = ∞.
 
@@ -59,6 +62,7 @@ def moments(D: float, most: int) -> Array:
     return found
 
 
+@cache
 def line(count: int, *, kinked: bool = False, polynomial: bool = False, even: bool = False) -> Array:
     """Nodes and weights (2, n) of a N(0, 1) number.
 

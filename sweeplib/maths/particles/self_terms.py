@@ -1,4 +1,4 @@
-"""Means of a unit with itself: E[σ²], E[σσ'λ]/E[λ²] and E[σ'² ‖x‖²] over its own field, a Gaussian number of each class.
+"""Means of a unit with itself over its own field, a Gaussian number of each class: E[σ²], E[σσ'λ]/E[λ²], E[σ'² ‖x‖²].
 
 Closed form for piecewise linear activations: on the piece from l to u, σ = α + βλ, with the moments T_n = E[λ^n 1(l <
 λ < u)]. Other activations by nodes, exactly for polynomials.
@@ -30,7 +30,7 @@ SMALLEST_NORM = 1e-20
 class SelfRule(NamedTuple):
     """A rule for the means.
 
-    line (3, n) : nodes of fields of variance one, their weights, and ‖x‖² in their class; none for piecewise linear activations.
+    line (3, n) : nodes of fields of variance one, their weights, and ‖x‖² in their class; none with pieces.
     value, slope : addresses of σ and σ' (x, out).
     pieces (n, 4) : l, u, α and β of each piece.
     classes (n, 2) : odds of each class, and the deviation of its inputs.

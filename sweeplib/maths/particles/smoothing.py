@@ -8,6 +8,7 @@ tabulated, and a smooth rest by a Gauss rule.
 
 import math
 from collections.abc import Callable
+from functools import cache
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -70,6 +71,7 @@ class Means(NamedTuple):
     out: Array
 
 
+@cache
 def smoothing(activation: Activation, D: float, nodes: int) -> Smoothing:
     """The rule for an activation in D dimensions, N(0, 1) for D = ∞ and ω = 0 for D = 0; `nodes` of ω if needed."""
     angular, kind = 0.0 < D < math.inf, NODES
