@@ -10,7 +10,8 @@ At a node (g, ρ) of the law of the input, units i ≠ l are independent: E σ_l
     ȧ_i = ε (E[σ_i r_i] − (a_i/p) E[σ_i²]),    s_i = E[σ_i σ'_i λ_i]/E[λ_i²],
 
 where the terms of the unit with itself are means over one Gaussian number λ_i. Noise is none; (γ/(p n_b)) a_i² Δ
-E[σ'_i²] of the labels; or (γ/(p n_b)) a_i² E[σ'_i² E²], E the whole displacement.
+E[σ'_i² ‖x‖²] of the labels; or (γ/(p n_b)) a_i² E[σ'_i² E² ‖x‖²], E the whole displacement and ‖x‖² its mean over a
+class of inputs: one, but for data of several classes.
 """
 
 import math
@@ -64,7 +65,7 @@ class Flow(NamedTuple):
 class Room(NamedTuple):
     """Work arrays: u (κ, p), q (p,), a (p,), their slopes, and the means at a node of the input.
 
-    own : the means of each unit with itself; `steep` becomes E[σ'²E²] for the whole noise.
+    own : the means of each unit with itself; `steep` becomes E[σ'²E²‖x‖²] for the whole noise.
     moments (4, p) : means of products at a node of the input.
     x, value, slope (p nodes,) : arguments, σ and σ' at nodes of one number.
     clock (2, 1) : a time, and ξ there.
@@ -111,7 +112,7 @@ def pointers() -> tuple[Any, Any]:
     """Pointers to `fill_slope` and `state_risk` for an integrator, compiled once for all activations."""
     one, line, square = np.ones(1), np.ones((2, 1)), activation("square")
     own = self_rule(square, [(1.0, 1.0, 0.0)], finer=False)
-    inputs = Inputs(np.ones((1, 1)), one, one, one)
+    inputs = Inputs(np.ones((1, 1)), one, one, one, one)
     rule = smoothing(square, 3, 1)
     flow = Flow(False, False, True, 0, 1.0, 1.0, 1.0, one, inputs, rule, own, line, *rates(None)[:2], 1.0)
     given = numba.types.int64, numba.typeof(one), numba.typeof(flow), numba.typeof(room(1, 1, flow))
@@ -245,13 +246,13 @@ def fill_moments(flow: Flow, room: Room) -> None:
 
 @without_references
 def add_whole_noise(n: int, flow: Flow, room: Room) -> None:
-    """Add E[σ'_i² E²] at node n to own.steep, E the displacement with the scatter of all units and label noise."""
+    """Add E[σ'_i² E² ‖x‖²] at node n to own.steep, E the displacement with the scatter of all units and label noise."""
     a, p, moments = room.a, room.a.shape[0], room.moments
     fill_moments(flow, room)
     scatter = 0.0
     for i in range(p):
         scatter += (a[i] / p) ** 2 * (moments[3, i] - room.means.value[i] ** 2)
-    residual, weight = flow.inputs.label[n] - output(room), flow.inputs.weight[n]
+    residual, weight = flow.inputs.label[n] - output(room), flow.inputs.weight[n] * flow.inputs.square_norm[n]
     for i in range(p):
         own, share = room.means.value[i], a[i] / p
         left = residual + share * own

@@ -35,12 +35,16 @@ Classes = Sequence[tuple[float, float, float]]
 
 
 class Inputs(NamedTuple):
-    """Nodes g (κ, n), lengths ρ (n,) of the rest, labels f* (n,) and weights (n,), whose sum is one."""
+    """Nodes g (κ, n), lengths ρ (n,) of the rest, labels f* (n,) and weights (n,), whose sum is one.
+
+    square_norm (n,) : E‖x‖² of the class of each node, to which the noise of SGD is proportional.
+    """
 
     g: Array
     rho: Array
     label: Array
     weight: Array
+    square_norm: Array
 
 
 class Accuracy(NamedTuple):
@@ -125,6 +129,7 @@ def _of_class(
         deviation * np.tile(lengths[0], len(weight)),
         np.repeat(label, count),
         odds * np.outer(weight, lengths[1]).ravel(),
+        np.full(len(weight) * count, deviation**2),
     )
 
 

@@ -1,4 +1,4 @@
-"""Means of a unit with itself: E[σ²], E[σσ'λ]/E[λ²] and E[σ'²] over its own field, a Gaussian number of each class.
+"""Means of a unit with itself: E[σ²], E[σσ'λ]/E[λ²] and E[σ'² ‖x‖²] over its field, a Gaussian number of each class.
 
 Closed form for piecewise linear activations: on the piece from l to u, σ = α + βλ, with the moments T_n = E[λ^n 1(l <
 λ < u)]. Other activations by nodes, exactly for polynomials.
@@ -30,7 +30,8 @@ SMALLEST_NORM = 1e-20
 class SelfRule(NamedTuple):
     """A rule for the means.
 
-    line (2, n) : nodes of fields of variance one and their weights; none for piecewise linear activations.
+    line (3, n) : nodes of fields of variance one, their weights, and these times E‖x‖² of the class; none for piecewise
+        linear activations.
     value, slope : addresses of σ and σ' (x, out).
     pieces (n, 4) : l, u, α and β of each piece.
     classes (n, 2) : odds of each class, and the deviation of its inputs.
@@ -44,7 +45,10 @@ class SelfRule(NamedTuple):
 
 
 class SelfMeans(NamedTuple):
-    """Variances E[λ²] (p,) of p units over inputs of deviation one, the means (p,), and work arrays (p n,)."""
+    """Variances E[λ²] (p,) of p units over inputs of deviation one, the means (p,), and work arrays (p n,).
+
+    `steep` is E[σ'² ‖x‖²], with E‖x‖² of each class.
+    """
 
     norm: Array
     square: Array
@@ -57,7 +61,7 @@ class SelfMeans(NamedTuple):
 
 def self_rule(activation: Activation, classes: Classes, *, finer: bool) -> SelfRule:
     """The rule for an activation and the classes of a law of inputs."""
-    pieces, line = np.empty((0, 4)), np.empty((2, 0))
+    pieces, line = np.empty((0, 4)), np.empty((3, 0))
     if activation.hinges is not None:
         pieces = _pieces(*activation.hinges)
     else:
@@ -66,7 +70,10 @@ def self_rule(activation: Activation, classes: Classes, *, finer: bool) -> SelfR
         if activation.hermite is not None:
             count = len(activation.hermite)
         rule = rules.line(count, polynomial=polynomial, kinked=kinked, even=even)
-        line = np.concatenate([[deviation * rule[0], odds * rule[1]] for odds, deviation, _ in classes], axis=1)
+        line = np.concatenate(
+            [[deviation * rule[0], odds * rule[1], odds * deviation**2 * rule[1]] for odds, deviation, _ in classes],
+            axis=1,
+        )
     odds = np.array([one[:2] for one in classes])
     return SelfRule(line, over_arrays(activation.value), over_arrays(activation.derivative), pieces, odds)
 
@@ -121,7 +128,7 @@ def add_piece(piece: Array, odds: float, deviation: float, means: SelfMeans) -> 
         third = s * s * first + s * (low * at_left - high * at_right)
         square[i] += odds * (constant * constant * first + 2.0 * constant * slope * second + slope * slope * third)
         mixed[i] += odds * (constant * slope * second + slope * slope * third)
-        steep[i] += odds * slope * slope * first
+        steep[i] += odds * deviation * deviation * slope * slope * first
 
 
 @without_references
@@ -142,4 +149,4 @@ def add_nodes(rule: SelfRule, means: SelfMeans, slopes: bool) -> None:
             for i in range(p):
                 at = n * p + i
                 mixed[i] += rule.line[1, n] * value[at] * slope[at] * x[at]
-                steep[i] += rule.line[1, n] * slope[at] * slope[at]
+                steep[i] += rule.line[2, n] * slope[at] * slope[at]
