@@ -185,7 +185,7 @@ def giant_steps_dataset(
 
 
 def norms_dataset(*, p: Sequence[int] = (50, 200, 800), seeds: int = 6, random_seed: int = 0) -> xr.Dataset:
-    """A sweep over the width with the quantiles of the norms: uniform on [0, 1 + t], in the mean field on [.1, 1.1 + t].
+    """A sweep over the width with quantiles of norms: uniform on [0, 1 + t], in the mean field on [.1, 1.1 + t].
 
     The risk of SGD deviates from that of the mean field by about 1/√p.
     """

@@ -101,12 +101,17 @@ def _discrepancies(found: xr.Dataset) -> xr.Dataset:
     error = (scatter.max("time") ** 0.5) / found["moved"]
     return xr.Dataset(
         {
-            "bias": labelled(bias.isel(time=at, drop=True), "deviation of a limit over the scatter of SGD", "b"),
-            "bias_error": labelled(spread_of_biases.isel(time=at, drop=True) ** 0.5, "standard error of the bias"),
+            "bias": labelled(_at(bias, at), "deviation of a limit over the scatter of SGD", "b"),
+            "bias_error": labelled(_at(spread_of_biases, at) ** 0.5, "standard error of the bias"),
             "spread": labelled(error, "scatter of SGD over the change of the risk"),
             "seeds_lost": found["seeds_lost"],
         }
     )
+
+
+def _at(values: xr.DataArray, places: xr.DataArray) -> xr.DataArray:
+    """Return the values at one time for each point, without the time."""
+    return values.isel(time=places).drop_vars("time")
 
 
 def _excess(mean: xr.DataArray, variance: xr.DataArray, scatter: xr.DataArray) -> xr.DataArray:

@@ -23,7 +23,7 @@ from sweeplib.kernels.schedules import rates
 from sweeplib.maths.activations import activation
 from sweeplib.maths.activations.activation import kink
 from sweeplib.maths.particles import rules
-from sweeplib.maths.particles.inputs import Label, accuracy, inputs, parity_of
+from sweeplib.maths.particles.inputs import Accuracy, Label, accuracy, inputs, parity_of
 from sweeplib.maths.particles.self_terms import self_rule
 from sweeplib.maths.particles.smoothing import smoothing
 from sweeplib.numerics.compiled import OneSignature
@@ -122,7 +122,7 @@ class ParticleDynamics(Dynamics):
             inputs(len(start.u), start.D, self._labels(i), classes, parity_of(given.activation), fine),
             smoothing(student, start.D, fine.omega),
             self_rule(student, classes, finer=finer),
-            rules.coordinates(start.D or math.inf, fine.omega),
+            _nodes(start.D, fine),
             scheduled,
             xi,
             float(given.times[i, -1]),
@@ -289,6 +289,11 @@ def _label(data: str, name: str, teacher_activation: str) -> Label:
     kinked = any(kink(activation(part)) != 0.0 for part in own.union(found.activations))
     form = activation(teacher_activation).hermite if name == "committee" else None
     return Label(None if form is None else len(form) - 1, kinked)
+
+
+def _nodes(D: float, fine: Accuracy) -> Array:
+    """Nodes and weights (2, n) of ω, which for D → ∞ are Gauss's for polynomials: few equally spaced ones are wrong."""
+    return rules.coordinates(D, fine.omega) if 0.0 < D < math.inf else rules.line(fine.omega, polynomial=fine.even)
 
 
 def _operations(p: int, flow: Flow) -> float:

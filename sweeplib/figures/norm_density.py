@@ -9,7 +9,7 @@ import numpy as np
 
 from sweeplib.analysis.lost_runs import recorded
 from sweeplib.analysis.recorded import is_stochastic, require
-from sweeplib.figures.facets import Facets, arranged, free_axes, numbered_parts
+from sweeplib.figures.facets import Facets, arranged, numbered_parts
 from sweeplib.figures.figure import FIGURES, Figure
 from sweeplib.figures.labels import dynamics_label, dynamics_order, value_label
 from sweeplib.figures.legend import Entry, legend_below
@@ -68,11 +68,11 @@ def _arranged(
 ) -> Facets:
     require(ds, QUANTITY)
     outline = outline_of(ds).only(QUANTITY)
-    if "time" in free_axes(outline, where):
+    if "time" not in (where or {}):
         times = outline.axes["time"]
         places = np.unique(np.linspace(0, len(times) - 1, PANELS).round().astype(int))
         where = {**(where or {}), "time": [times[place] for place in places]}
-    return arranged(outline, {"dynamics", "seed", "quantile"}, where, "time", spare=False, most=1)
+    return arranged(outline, {"dynamics", "seed", "quantile"}, where, "time", most=1)
 
 
 def _panel(axes: Axes, norms: xr.DataArray, shown: list[str], edges: np.ndarray) -> None:

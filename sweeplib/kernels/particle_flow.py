@@ -10,7 +10,8 @@ At a node (g, ρ) of the law of the input, units i ≠ l are independent: E σ_l
     ȧ_i = ε (E[σ_i r_i] − (a_i/p) E[σ_i²]),    s_i = E[σ_i σ'_i λ_i]/E[λ_i²],
 
 where the terms of the unit with itself are means over one Gaussian number λ_i. Noise is none; (γ/(p n_b)) a_i² Δ
-E[σ'_i² ‖x‖²] of the labels; or (γ/(p n_b)) a_i² E[σ'_i² E² ‖x‖²], E the whole displacement and ‖x‖² that of the class.
+E[σ'_i² ‖x‖²] of the labels; or (γ/(p n_b)) a_i² E[σ'_i² E² ‖x‖²], E the whole displacement and ‖x‖² its mean over a
+class of inputs: one, but for data of several classes.
 """
 
 import math
@@ -25,7 +26,14 @@ from sweeplib.kernels.schedules import rates
 from sweeplib.maths.activations import activation
 from sweeplib.maths.particles.inputs import Inputs
 from sweeplib.maths.particles.self_terms import SelfMeans, SelfRule, fill_self_means, self_means, self_rule
-from sweeplib.maths.particles.smoothing import Means, Smoothing, fill_means, means, smoothing
+from sweeplib.maths.particles.smoothing import (
+    Means,
+    Smoothing,
+    fill_means,
+    fill_products_of_pieces,
+    means,
+    smoothing,
+)
 from sweeplib.numerics.compiled import pointer, without_references
 
 Array = NDArray[np.float64]
@@ -64,7 +72,7 @@ class Flow(NamedTuple):
 class Room(NamedTuple):
     """Work arrays: u (κ, p), q (p,), a (p,), their slopes, and the means at a node of the input.
 
-    own : the means of each unit with itself; `steep` becomes E[σ'²E²] for the whole noise.
+    own : the means of each unit with itself; `steep` becomes E[σ'²E²‖x‖²] for the whole noise.
     moments (4, p) : means of products at a node of the input.
     x, value, slope (p nodes,) : arguments, σ and σ' at nodes of one number.
     clock (2, 1) : a time, and ξ there.
@@ -224,6 +232,9 @@ def add_node(n: int, flow: Flow, room: Room) -> None:
 def fill_moments(flow: Flow, room: Room) -> None:
     """Fill E[σ'²], E[σσ'²], E[σ²σ'²] and E[σ²] over ω of each unit at the node of the means (4, p)."""
     p, nodes, moments, b, s = room.a.shape[0], flow.omega.shape[1], room.moments, room.means.b, room.means.s
+    if flow.own.pieces.shape[0]:
+        fill_products_of_pieces(flow.smoothing, flow.own.pieces, room.means, moments)
+        return
     x, value, slope = room.x[: p * nodes], room.value[: p * nodes], room.slope[: p * nodes]
     for n in range(nodes):
         for i in range(p):
@@ -245,13 +256,13 @@ def fill_moments(flow: Flow, room: Room) -> None:
 
 @without_references
 def add_whole_noise(n: int, flow: Flow, room: Room) -> None:
-    """Add E[σ'_i² E²] at node n to own.steep, E the displacement with the scatter of all units and label noise."""
+    """Add E[σ'_i² E² ‖x‖²] at node n to own.steep, E the displacement with the scatter of all units and label noise."""
     a, p, moments = room.a, room.a.shape[0], room.moments
     fill_moments(flow, room)
     scatter = 0.0
     for i in range(p):
         scatter += (a[i] / p) ** 2 * (moments[3, i] - room.means.value[i] ** 2)
-    residual, weight = flow.inputs.label[n] - output(room), flow.inputs.weight[n] * flow.inputs.square[n]
+    residual, weight = flow.inputs.label[n] - output(room), flow.inputs.weight[n] * flow.inputs.square_norm[n]
     for i in range(p):
         own, share = room.means.value[i], a[i] / p
         left = residual + share * own

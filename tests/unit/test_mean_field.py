@@ -263,3 +263,33 @@ def test_dimensions_that_do_not_fit_are_refused(dynamics, d, said):
     with pytest.raises(InputError, match="d") as error:
         simulate(problem, dynamics, times=[0.0])
     assert said in str(error.value)
+
+
+@pytest.mark.parametrize("name", ["linear", "piecewise(-100, -100, 100, 100)"])
+@pytest.mark.parametrize("noise", ["labels", "whole"])
+def test_noise_of_two_gaussians_is_that_of_their_norms(name, noise):
+    """Linear: q̇ = −2⟨v⟩q + γ(Δ⟨v⟩, and for the whole noise ⟨v⟩ + ⟨v²⟩q), v = (1 ± c)² = E‖x‖² of a class."""
+    gamma, Delta, times = 0.3, 0.7, np.array([0.0, 0.5, 2.0])
+    v = np.array([0.6, 1.4]) ** 2
+    law = {"k": 0, "data": "two_gaussians", "contrast": 0.4}
+    problem = Problem(gamma=gamma, p=1, d=50, Delta=Delta, activation=name, **law)
+    asked = {"times": times, "observables": ["student_norm"], "options": {"noise": noise}}
+    q = simulate(problem, "mean_field_hd", **asked).student_norm.values.ravel()
+    whole = float(noise == "whole")
+    rate = 2.0 * v.mean() - gamma * whole * (v * v).mean()
+    rest = gamma * (Delta + whole) * v.mean() / rate
+    np.testing.assert_allclose(q, rest + (q[0] - rest) * np.exp(-rate * times), rtol=1e-6)
+
+
+@pytest.mark.long
+@pytest.mark.parametrize("name", ["linear", "erf"])
+def test_two_gaussians_with_noise_agree_with_sgd(name):
+    """One unit: noise correlates several, which the mean field leaves out. False alarms: 4 numbers, |z| > 5: 1e-5."""
+    law = {"k": 0, "data": "two_gaussians", "contrast": 0.4}
+    problem = Problem(gamma=1.0, p=1, d=4000, Delta=0.5, activation=name, **law)
+    asked = {"times": [0.5, 2.0], "seeds": range(48), "observables": ["risk", "student_norm"]}
+    sgd, flow = simulate(problem, "sgd", **asked), simulate(problem, "mean_field", options={"noise": "whole"}, **asked)
+    for quantity in ("risk", "student_norm"):
+        gap = (sgd[quantity] - flow[quantity]).squeeze()
+        z = gap.mean("seed") / (gap.std("seed") / math.sqrt(47))
+        assert (np.abs(z) < 5.0).all(), (quantity, z.values, gap.mean("seed").values)

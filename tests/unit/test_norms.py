@@ -6,6 +6,7 @@ import pytest
 from sweeplib import OBSERVABLES, InputError, Problem, simulate
 from sweeplib.analysis import ANALYSES
 from sweeplib.figures import FIGURES
+from sweeplib.maths.expectations import expectations
 from sweeplib.views import QUANTILES, OverlapView, ParticleView
 from tests.datasets import norms_dataset, sweep_dataset
 
@@ -20,7 +21,8 @@ def particles(q, weight):
 
 def test_equal_particles_are_those_of_the_students():
     q = np.random.default_rng(0).uniform(size=(1, 64))
-    view = OverlapView(None, None, np.ones((1, 1, 1)), np.ones((1, 64)), np.ones((1, 1)), np.zeros(1), None, q=q)
+    Q, M, one = q[:, :, None] * np.eye(64), np.zeros((1, 64, 1)), np.ones((1, 1, 1))
+    view = OverlapView(Q, M, one, np.ones((1, 64)), np.ones((1, 1)), np.zeros(1), expectations("erf"))
     found = quantiles.function_of(OverlapView)(view)
     np.testing.assert_array_equal(found[0], np.sort(np.sqrt(q[0])))
     other = quantiles.function_of(ParticleView)(particles(q[0], np.full(64, 1 / 64)))
@@ -37,7 +39,7 @@ def test_they_are_recorded_with_their_levels():
     problem = Problem(gamma=0.1, p=5, k=1, d=6, Delta=0.0, activation="square")
     found = simulate(problem, "mean_field", times=[0.0, 0.1], seeds=range(2), observables=["norm_quantiles"])
     assert found.norm_quantiles.dims == ("seed", "time", "quantile")
-    np.testing.assert_array_equal(found.quantile, QUANTILES)
+    np.testing.assert_array_equal(found["quantile"], QUANTILES)
     other = simulate(problem, "sgd", times=[0.0, 0.1], seeds=range(2), observables=["norm_quantiles"])
     np.testing.assert_allclose(found.norm_quantiles[:, 0], other.norm_quantiles[:, 0], rtol=1e-12)
 

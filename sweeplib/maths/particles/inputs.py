@@ -36,13 +36,16 @@ Classes = Sequence[tuple[float, float, float]]
 
 
 class Inputs(NamedTuple):
-    """Nodes g (κ, n), lengths ρ (n,) of the rest, labels f* (n,), ‖x‖² in their class (n,), and weights (n,)."""
+    """Nodes g (κ, n), lengths ρ (n,) of the rest, labels f* (n,) and weights (n,), whose sum is one.
+
+    square_norm (n,) : E‖x‖² of the class of each node, to which the noise of SGD is proportional.
+    """
 
     g: Array
     rho: Array
     label: Array
-    square: Array
     weight: Array
+    square_norm: Array
 
 
 class Accuracy(NamedTuple):
@@ -126,8 +129,8 @@ def _of_class(
         np.repeat(g, count, axis=1),
         deviation * np.tile(lengths[0], len(weight)),
         np.repeat(label, count),
-        np.full(count * len(weight), deviation**2),
         odds * np.outer(weight, lengths[1]).ravel(),
+        np.full(len(weight) * count, deviation**2),
     )
 
 

@@ -1,4 +1,4 @@
-"""Means of a unit with itself over its own field, a Gaussian number of each class: E[σ²], E[σσ'λ]/E[λ²], E[σ'² ‖x‖²].
+"""Means of a unit with itself: E[σ²], E[σσ'λ]/E[λ²] and E[σ'² ‖x‖²] over its field, a Gaussian number of each class.
 
 Closed form for piecewise linear activations: on the piece from l to u, σ = α + βλ, with the moments T_n = E[λ^n 1(l <
 λ < u)]. Other activations by nodes, exactly for polynomials.
@@ -30,7 +30,8 @@ SMALLEST_NORM = 1e-20
 class SelfRule(NamedTuple):
     """A rule for the means.
 
-    line (3, n) : nodes of fields of variance one, their weights, and ‖x‖² in their class; none with pieces.
+    line (3, n) : nodes of fields of variance one, their weights, and these times E‖x‖² of the class; none for piecewise
+        linear activations.
     value, slope : addresses of σ and σ' (x, out).
     pieces (n, 4) : l, u, α and β of each piece.
     classes (n, 2) : odds of each class, and the deviation of its inputs.
@@ -44,7 +45,10 @@ class SelfRule(NamedTuple):
 
 
 class SelfMeans(NamedTuple):
-    """Variances E[λ²] (p,) of p units over inputs of deviation one, the means (p,), and work arrays (p n,)."""
+    """Variances E[λ²] (p,) of p units over inputs of deviation one, the means (p,), and work arrays (p n,).
+
+    `steep` is E[σ'² ‖x‖²], with E‖x‖² of each class.
+    """
 
     norm: Array
     square: Array
@@ -66,8 +70,10 @@ def self_rule(activation: Activation, classes: Classes, *, finer: bool) -> SelfR
         if activation.hermite is not None:
             count = len(activation.hermite)
         rule = rules.line(count, polynomial=polynomial, kinked=kinked, even=even)
-        parts = [(s * rule[0], odds * rule[1], np.full(rule.shape[1], s**2)) for odds, s, _ in classes]
-        line = np.concatenate(parts, axis=1)
+        line = np.concatenate(
+            [[deviation * rule[0], odds * rule[1], odds * deviation**2 * rule[1]] for odds, deviation, _ in classes],
+            axis=1,
+        )
     odds = np.array([one[:2] for one in classes])
     return SelfRule(line, over_arrays(activation.value), over_arrays(activation.derivative), pieces, odds)
 
@@ -143,4 +149,4 @@ def add_nodes(rule: SelfRule, means: SelfMeans, slopes: bool) -> None:
             for i in range(p):
                 at = n * p + i
                 mixed[i] += rule.line[1, n] * value[at] * slope[at] * x[at]
-                steep[i] += rule.line[1, n] * rule.line[2, n] * slope[at] * slope[at]
+                steep[i] += rule.line[2, n] * slope[at] * slope[at]

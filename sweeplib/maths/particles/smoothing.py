@@ -43,6 +43,7 @@ class Smoothing(NamedTuple):
     knots (2, J) : places c_j and jumps κ_j of the slope.
     table (4, TABLE + 1) : P(ω > −y), E[ω 1(ω > −y)] and their slopes times the interval, at equally spaced places
         between −reach and reach: y, or arcsin y on a sphere.
+    angular, dimension : whether ω is on a sphere, and its dimension D.
     """
 
     kind: int
@@ -56,6 +57,7 @@ class Smoothing(NamedTuple):
     table: Array
     reach: float
     angular: bool
+    dimension: float
 
 
 class Means(NamedTuple):
@@ -91,7 +93,17 @@ def smoothing(activation: Activation, D: float, nodes: int) -> Smoothing:
     if kind == NODES and rest is not None:
         omega = coordinates(law, nodes) if D else np.array([[0.0], [1.0]])
     return Smoothing(
-        kind, powers, offset, errors, omega, over_arrays(value), over_arrays(slope), knots, *_table(law), angular
+        kind,
+        powers,
+        offset,
+        errors,
+        omega,
+        over_arrays(value),
+        over_arrays(slope),
+        knots,
+        *_table(law),
+        angular,
+        float(law),
     )
 
 
@@ -252,35 +264,68 @@ def fill_by_nodes(rule: Smoothing, means: Means) -> None:
 
 
 @without_references
+def tail(rule: Smoothing, place: float) -> tuple[float, float]:
+    """P(ω > −y) and E[ω 1(ω > −y)], read by cubic interpolation at the place of y in the table."""
+    last = rule.table.shape[1] - 1
+    at = (min(max(place, -rule.reach), rule.reach) + rule.reach) * (last / (2.0 * rule.reach))
+    cell = 0 if math.isnan(at) else min(int(at), last - 1)
+    t = at - cell
+    rest = 1.0 - t
+    own, following = (1.0 + 2.0 * t) * rest * rest, t * t * (3.0 - 2.0 * t)
+    rising, falling = t * rest * rest, -t * t * rest
+    above = own * rule.table[0, cell] + following * rule.table[0, cell + 1]
+    above += rising * rule.table[2, cell] + falling * rule.table[2, cell + 1]
+    first = own * rule.table[1, cell] + following * rule.table[1, cell + 1]
+    first += rising * rule.table[3, cell] + falling * rule.table[3, cell + 1]
+    return above, first
+
+
+@without_references
+def tail_moments(rule: Smoothing, y: float) -> tuple[float, float, float]:
+    """P(ω > −y), E[ω 1(ω > −y)] and E[ω² 1(ω > −y)].
+
+    By parts the last is (P − (D − 1) y E[ω 1])/D on the sphere, and P − y E[ω 1] for ω ~ N(0, 1).
+    """
+    above, first = tail(rule, arc_sine(y) if rule.angular else y)
+    within = min(max(y, -1.0), 1.0) if rule.angular else min(max(y, -rule.reach), rule.reach)
+    if rule.angular:
+        return above, first, (above - (rule.dimension - 1.0) * within * first) / rule.dimension
+    return above, first, above - within * first
+
+
+@without_references
+def fill_products_of_pieces(rule: Smoothing, pieces: Array, means: Means, out: Array) -> None:
+    """Fill E[σ'²], E[σσ'²], E[σ²σ'²] and E[σ²] over ω (4, p) of a piecewise linear σ with pieces (l, u, α, β)."""
+    for row in range(4):
+        for i in range(out.shape[1]):
+            out[row, i] = 0.0
+    for n in range(pieces.shape[0]):
+        low, high, constant, slope = pieces[n, 0], pieces[n, 1], pieces[n, 2], pieces[n, 3]
+        for i in range(out.shape[1]):
+            b, s = means.b[i], max(means.s[i], NEGLIGIBLE)
+            zero, one, two = tail_moments(rule, (b - low) / s)
+            zero_above, one_above, two_above = tail_moments(rule, (b - high) / s)
+            zero, one, two = zero - zero_above, one - one_above, two - two_above
+            at, steep = constant + slope * b, slope * s
+            linear = at * zero + steep * one
+            square = at * at * zero + 2.0 * at * steep * one + steep * steep * two
+            out[0, i] += slope * slope * zero
+            out[1, i] += slope * slope * linear
+            out[2, i] += slope * slope * square
+            out[3, i] += square
+
+
+@without_references
 def add_knot(rule: Smoothing, place: float, jump: float, means: Means) -> None:
-    """Add the means of jump · (x − place)⁺, read from the table by cubic interpolation."""
-    b, s, value, slope, along, y, table = (
-        means.b,
-        means.s,
-        means.value,
-        means.slope,
-        means.along,
-        means.work,
-        rule.table,
-    )
-    last = table.shape[1] - 1
-    scale = last / (2.0 * rule.reach)
+    """Add the means of jump · (x − place)⁺."""
+    b, s, value, slope, along, y = means.b, means.s, means.value, means.slope, means.along, means.work
     for i in range(b.shape[0]):
         y[i] = (b[i] - place) / max(s[i], NEGLIGIBLE)
     if rule.angular:
         for i in range(b.shape[0]):
             y[i] = arc_sine(y[i])
     for i in range(b.shape[0]):
-        at = (min(max(y[i], -rule.reach), rule.reach) + rule.reach) * scale
-        cell = 0 if math.isnan(at) else min(int(at), last - 1)
-        t = at - cell
-        rest = 1.0 - t
-        own, following = (1.0 + 2.0 * t) * rest * rest, t * t * (3.0 - 2.0 * t)
-        rising, falling = t * rest * rest, -t * t * rest
-        above = own * table[0, cell] + following * table[0, cell + 1]
-        above += rising * table[2, cell] + falling * table[2, cell + 1]
-        first = own * table[1, cell] + following * table[1, cell + 1]
-        first += rising * table[3, cell] + falling * table[3, cell + 1]
+        above, first = tail(rule, y[i])
         value[i] += jump * ((b[i] - place) * above + s[i] * first)
         slope[i] += jump * above
         along[i] += jump * first
