@@ -9,7 +9,7 @@ import numpy as np
 
 from sweeplib.analysis.lost_runs import recorded
 from sweeplib.analysis.recorded import is_stochastic, require
-from sweeplib.figures.facets import Facets, arranged, numbered_parts
+from sweeplib.figures.facets import Facets, arranged, free_axes, numbered_parts
 from sweeplib.figures.figure import FIGURES, Figure
 from sweeplib.figures.labels import dynamics_label, dynamics_order, value_label
 from sweeplib.figures.legend import Entry, legend_below
@@ -72,7 +72,9 @@ def _arranged(
         times = outline.axes["time"]
         places = np.unique(np.linspace(0, len(times) - 1, PANELS).round().astype(int))
         where = {**(where or {}), "time": [times[place] for place in places]}
-    return arranged(outline, {"dynamics", "seed", "quantile"}, where, "time", most=1)
+    panel = "time" if "time" in free_axes(outline, where) else None
+    drawn = {"dynamics", "seed", "quantile", *([] if panel else ["time"])}
+    return arranged(outline, drawn, where, panel, most=1 if panel else 0)
 
 
 def _panel(axes: Axes, norms: xr.DataArray, shown: list[str], edges: np.ndarray) -> None:

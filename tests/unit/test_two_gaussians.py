@@ -195,7 +195,7 @@ def test_what_does_not_fit_is_refused_in_one_line(fields, said):
     ("dynamics", "recorded", "said"),
     [
         ("ode", {}, "ode does not act on data"),
-        ("sgd_chain", {}, "a dynamics that acts on it: sgd"),
+        ("sgd_chain", {}, "a dynamics that acts on it: mean_field"),
         ("sgd", {"observables": ["overlap_M"]}, "observables: two_gaussians has no teacher; got 'overlap_M'"),
         ("sgd", {"observables": ["subspace_cosine"]}, "expected one of "),
         ("sgd", {"observables": ["noise_trace"]}, "two_gaussians has no teacher"),
