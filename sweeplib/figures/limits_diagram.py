@@ -32,12 +32,17 @@ CAPTION = (
     "scatter is less than half of the change of the risk. Open: undecided. Lines, of which theory gives only the "
     "slopes: gradient flow deviates by γ/p, runs scatter by √(γ/(pd)); and one step changes Q by more than Q itself."
 )
-LOOKS: tuple[dict[str, Any], ...] = (
-    {"color": "#2b9a93", "marker": "o", "markersize": 4.6},
-    {"color": "#e39b1f", "marker": "s", "markersize": 4.4},
-    {"color": "#8c5fb0", "marker": "^", "markersize": 4.8},
-    {"color": "#c8452b", "marker": "D", "markersize": 4.2},
+LOOKS: dict[str, dict[str, Any]] = {
+    "gradient_flow": {"color": "#2b9a93", "marker": "o", "markersize": 4.6},
+    "ode": {"color": "#e39b1f", "marker": "s", "markersize": 4.4},
+    "mean_field_hd": {"color": "#8c5fb0", "marker": "^", "markersize": 4.8},
+    "mean_field": {"color": "#c8452b", "marker": "D", "markersize": 4.2},
+}
+OTHERS: tuple[dict[str, Any], ...] = (
+    {"color": "#7fb8e6", "marker": "v", "markersize": 4.8},
+    {"color": "#5a5a5a", "marker": "P", "markersize": 4.8},
 )
+"""The looks of candidates that are not built in, in their order."""
 NONE: dict[str, Any] = {"color": "#14365f", "marker": "X", "markersize": 5.2}
 OPEN = {"color": "#6a6a6a", "marker": "o", "markersize": 3.6, "markerfacecolor": "white", "markeredgewidth": 0.8}
 LINES: dict[str, tuple[float, Any]] = {r"$\gamma/p=1/d$": (-1.0, "solid"), r"$\gamma/p=\sqrt{d}$": (0.5, (0, (5, 2)))}
@@ -96,7 +101,9 @@ def _was_run(found: xr.Dataset) -> xr.DataArray:
 
 def _looks(found: xr.Dataset) -> list[dict[str, Any]]:
     """Return the marker styles by code: undecided, the candidates, none of them."""
-    return [OPEN, *LOOKS[: found.sizes["candidate"]], NONE]
+    names = [str(name) for name in found["candidate"].values]
+    others = [name for name in names if name not in LOOKS]
+    return [OPEN, *(LOOKS.get(name) or OTHERS[others.index(name) % len(OTHERS)] for name in names), NONE]
 
 
 def _entries(found: xr.Dataset) -> list[Entry]:
@@ -112,7 +119,7 @@ def _line(title: str) -> Entry:
 def limits_map(ds: xr.Dataset, analyses: Mapping[str, xr.Dataset]) -> xr.Dataset:
     """Return the limits over the logarithms of d and γ/p, or of the scanned axis if γ/p depends on other axes too.
 
-    The bias and the spread of each candidate are separate variables.
+    bias_least and spread are the least of the candidates.
     """
     import xarray as xr
 
@@ -124,11 +131,8 @@ def limits_map(ds: xr.Dataset, analyses: Mapping[str, xr.Dataset]) -> xr.Dataset
     x = labelled(alone, "γ/p") if bool((abs(ratio / alone - 1.0) < 1e-9).all()) else found[scan]
     limit = found["limit"].where(_was_run(found))
     parts = {"limit": limit.assign_attrs(found["limit"].attrs)}
-    for name in found["candidate"].values:
-        for measure in ("bias", "spread"):
-            part = found[measure].sel(candidate=name, drop=True)
-            title = f"{measure} of {dynamics_label(str(name))}"
-            parts[f"{measure}_{name}"] = labelled(part, title)
+    parts["bias_least"] = labelled(found["bias"].min("candidate"), "least deviation of a limit over the scatter")
+    parts["spread"] = labelled(found["spread"].min("candidate"), "least scatter over the change of the risk")
     over = {"log_x": _logarithm(x), "log_d": _logarithm(found["d"])}
     return xr.Dataset(parts).assign_coords(over | {"gamma": field(found, "gamma"), "p": field(found, "p")})
 
@@ -150,13 +154,8 @@ INTERACTIVE.register(
         z="limit",
         data=limits_map,
         needs=("limits",),
-        hover=("d", "gamma", "bias_gradient_flow", "spread_gradient_flow", "bias_ode", "spread_ode"),
-        colors={
-            "undecided": UNDECIDED,
-            "gradient_flow": LOOKS[0]["color"],
-            "ode": LOOKS[1]["color"],
-            "none": NONE["color"],
-        },
+        hover=("d", "gamma", "bias_least", "spread"),
+        colors={"undecided": UNDECIDED, "none": NONE["color"]} | {name: look["color"] for name, look in LOOKS.items()},
         title="Simplest limit that describes SGD over learning rate and dimension",
         figure="limits_diagram",
     ),
