@@ -24,7 +24,8 @@ def norm_distance(ds: xr.Dataset, *, reference: str = "mean_field", max_lost: Lo
     """Return W₂ between the laws of ‖w‖/√d of each other dynamics and of `reference`, over time.
 
     W₂² = ∫ (F⁻¹ − G⁻¹)² over the levels of the quantiles, per seed. norm_distance and norm_distance_error are mean and
-    standard error over the seeds; NaN where more than the fraction `max_lost` of the pairs has no value.
+    standard error over the seeds; NaN for the reference itself, and where more than the fraction `max_lost` of the pairs
+    has no value.
     norm_moved is the distance of each dynamics from its own start.
     """
     import xarray as xr
@@ -37,13 +38,11 @@ def norm_distance(ds: xr.Dataset, *, reference: str = "mean_field", max_lost: Lo
     difference = norms.isel(dynamics=others) - norms.sel(dynamics=reference, drop=True)
     distance = _root_mean_square(difference, paired, max_lost)
     moved = _root_mean_square(norms - norms.isel(time=0, drop=True), run, max_lost)
-    mean, error = mean_and_error(distance)
+    mean, error = (part.reindex(dynamics=ds["dynamics"].values) for part in mean_and_error(distance))
     found = {
         "norm_distance": labelled(mean, f"distance of the norms from {reference}", "W_2"),
         "norm_distance_error": labelled(error, f"standard error of the distance of the norms from {reference}"),
-        "norm_moved": labelled(moved.mean("seed"), "distance of the norms from the start", "W_2").rename(
-            dynamics="dynamics"
-        ),
+        "norm_moved": labelled(moved.mean("seed"), "distance of the norms from the start", "W_2"),
     }
     return xr.Dataset(found).assign_attrs(reference=reference, max_lost=max_lost)
 

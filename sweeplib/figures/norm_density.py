@@ -73,8 +73,7 @@ def _arranged(
         places = np.unique(np.linspace(0, len(times) - 1, PANELS).round().astype(int))
         where = {**(where or {}), "time": [times[place] for place in places]}
     panel = "time" if "time" in free_axes(outline, where) else None
-    drawn = {"dynamics", "seed", "quantile", *([] if panel else ["time"])}
-    return arranged(outline, drawn, where, panel, most=1 if panel else 0)
+    return arranged(outline, {"dynamics", "seed", "quantile"}, where, panel, most=1 if panel else 0)
 
 
 def _panel(axes: Axes, norms: xr.DataArray, shown: list[str], edges: np.ndarray) -> None:
