@@ -24,8 +24,8 @@ def norm_distance(ds: xr.Dataset, *, reference: str = "mean_field", max_lost: Lo
     """Return W₂ between the laws of ‖w‖/√d of each other dynamics and of `reference`, over time.
 
     W₂² = ∫ (F⁻¹ − G⁻¹)² over the levels of the quantiles, per seed. norm_distance and norm_distance_error are mean and
-    standard error over the seeds; NaN for the reference itself, and where more than the fraction `max_lost` of the pairs
-    has no value.
+    standard error over the seeds; NaN for the reference itself, and where more than the fraction `max_lost` of the
+    pairs has no value.
     norm_moved is the distance of each dynamics from its own start.
     """
     import xarray as xr
