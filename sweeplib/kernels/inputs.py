@@ -5,6 +5,7 @@ from typing import Any
 from numba import types
 
 from sweeplib.numerics.compiled import pointer
+from sweeplib.numerics.random import random_words
 from sweeplib.problem import DATA
 
 _NUMBERS = types.Array(types.float64, 1, "C")
@@ -13,4 +14,6 @@ _INPUTS = types.float64(types.float64, types.uint64, types.uint64, types.uint64,
 
 def inputs_address(data: str) -> Any:
     """The address of a law's function (contrast, key, seed, number, x (d,)), which returns a part of the label."""
-    return pointer(DATA[data].inputs, _INPUTS)
+    law = DATA[data].inputs
+    draws = {"random_words": random_words} if "random_words" in law.__code__.co_names else {}
+    return pointer(law, _INPUTS, **draws)

@@ -8,11 +8,11 @@ import pytest
 
 from sweeplib import OBSERVABLES, Problem, simulate
 from sweeplib.maths.expectations import expectations
-from sweeplib.views import NetworkView, OverlapView, ParticleView, TrainingView, TwoTimeView, View
+from sweeplib.views import QUANTILES, NetworkView, OverlapView, ParticleView, TrainingView, TwoTimeView, View
 
 PROBLEM = Problem(gamma=0.2, p=3, k=2, d=40, Delta=0.1, activation="erf")
 REUSED = replace(PROBLEM, samples=20)
-SIZES = {"seed": 2, "time": 3, "student": 3, "student_2": 3, "teacher": 2, "teacher_2": 2}
+SIZES = {"seed": 2, "time": 3, "quantile": len(QUANTILES), "student": 3, "student_2": 3, "teacher": 2, "teacher_2": 2}
 
 
 @pytest.fixture(params=[name for name in OBSERVABLES if OBSERVABLES[name].is_of(TrainingView)])
@@ -106,9 +106,13 @@ def test_from_every_view_that_it_names_it_has_the_dims_that_it_declares(observab
     if not observable.is_of(view):
         return
     now, sizes = VIEWS[view]()
+    lengths = sizes | {"quantile": len(QUANTILES)}
     dims = observable.dims_of(view)
     assert set(dims) <= set(view.dims)
-    assert observable.function_of(view)(now).shape == (3, *(sizes[dim.removesuffix("_2")] for dim in dims))
+    assert observable.function_of(view)(now).shape == (
+        3,
+        *(lengths[dim.removesuffix("_2")] for dim in dims),
+    )
 
 
 def test_the_nearest_of_its_views_is_taken_from_one_derived_from_them():

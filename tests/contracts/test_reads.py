@@ -97,7 +97,7 @@ def pair(field: str, dynamics: str) -> tuple[Problem, Problem]:
     """Return two problems that differ in a field; in both of a full batch if they differ in one of these."""
     one = suited({"target": TWO, "sampling": REUSED, "contrast": CLASSES}.get(field, PROBLEM), dynamics)
     if field == "data":
-        return one, CLASSES
+        return one, suited(CLASSES, dynamics)
     both = ("batch_size", "samples") if dynamics == "dmft" and field in ("batch_size", "samples") else (field,)
     value = {("dmft", "gamma"): 4.0, ("weight_flow", "d"): 4}.get((dynamics, field), OTHERS[field])
     return one, dataclasses.replace(one, **dict.fromkeys(both, value))

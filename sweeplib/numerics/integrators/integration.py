@@ -50,10 +50,10 @@ class Integration:
         targets: Array,
         max_steps: int,
         longest: Array | None = None,
-        steps_a_round: int = STEPS_A_ROUND,
+        steps_a_round: int | None = None,
     ) -> None:
         longest = np.full(len(states), np.inf) if longest is None else longest
-        self._steps_a_round, self._explicit = steps_a_round, states.shape[1] > MOST_VARIABLES
+        self._steps_a_round, self._explicit = steps_a_round or STEPS_A_ROUND, states.shape[1] > MOST_VARIABLES
         self._equations, self._rtol, self._atol, self._targets = equations, rtol, atol, targets
         self._solutions = dop853.solutions(states, ends, longest, rtol, atol, targets, max_steps)
         self._stiff: dict[int, StiffSolution] = {}
