@@ -175,6 +175,15 @@ def test_late_exits_are_found(threshold):
     assert run.exit_time.item() == pytest.approx(found.t_events[0][0], rel=1e-4)
 
 
+@pytest.mark.timeout(60)
+def test_a_linearised_flow_ends_at_the_last_time():
+    """Rounding once left its end a bit before it, for some of these times, and no step led there."""
+    problem, dynamics, _, start = SETTINGS["noise floor"]
+    for end in np.linspace(0.9e6, 1.1e6, 15):
+        run = simulate(problem, dynamics, times=(end,), initial=start, options={"rtol": 1e-10})
+        assert run.risk.item() == pytest.approx(0.125, abs=1e-9)
+
+
 def test_a_state_that_rests_is_no_work():
     """A noiseless student that has learned up to rounding stays at rest: a longer time costs nothing."""
     problem = Problem(gamma=0.5, p=2, k=2, d=1000, Delta=0.0, activation="erf")

@@ -165,15 +165,18 @@ class Integration:
             time, state, step = self._stiff[i].time, self._stiff[i].state, self._stiff[i].step
         else:
             time, state, step = found.time[i], found.state[i].copy(), found.length[i]
+        if step == 0.0:  # an implicit method that has just begun: how far its steps reach is not known
+            return
         self._rounds[i] += 1
-        tolerance, left = self._atol[i] + self._rtol[i] * np.abs(state), (found.end[i] - time) / max(step, 1e-300)
+        tolerance, left = self._atol[i] + self._rtol[i] * np.abs(state), found.end[i] - time
         moved = step * np.abs(self._system(i).slope(time, state))
-        if self._rounds[i] < self._next_trial[i] or left < FEWEST_STEPS + size or (moved > tolerance).any():
+        spared = FEWEST_STEPS * max(step, np.spacing(time))  # never a flow without progress
+        if self._rounds[i] < self._next_trial[i] or left <= spared + size * step or (moved > tolerance).any():
             return
         self._next_trial[i] = 2 * self._rounds[i]
         flow = LinearFlow(self._system(i), time, state)
-        spans = (left / 10.0**part for part in range(7) if left / 10.0**part > FEWEST_STEPS)
-        if any(flow.reaches(time + span * step, tolerance) for span in spans) and not self._passes(i, flow):
+        ends = (found.end[i] if part == 0 else time + left / 10.0**part for part in range(7) if left > spared * 10**part)
+        if any(flow.reaches(end, tolerance) for end in ends) and not self._passes(i, flow):
             self._flows[i], self._next_trial[i] = flow, 0
 
     def _passes(self, i: int, flow: LinearFlow) -> bool:
