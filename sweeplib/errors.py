@@ -2,11 +2,12 @@
 
 import difflib
 from collections.abc import Iterable
+from itertools import accumulate
 from pathlib import Path
 from typing import Any
 
 _UNSET = object()
-MOST_CHOICES = 40
+LONGEST_LIST = 300
 MOST_SEARCHED, LONGEST_CHOICE = 2000, 100
 LONGEST_VALUE, LONGEST_PART, LONGEST_PATH = 80, 400, 1000
 
@@ -97,11 +98,12 @@ def _shown(value: Any) -> str:
 
 
 def _listed(choices: Iterable[str]) -> str:
-    """Return the choices in order; of many, only the first."""
-    ordered = sorted(choices)
-    shown = ", ".join(_cut(choice, LONGEST_CHOICE) for choice in ordered[:MOST_CHOICES])
-    left = len(ordered) - MOST_CHOICES
-    return f"{shown} and {left} more" if left > 0 else shown
+    """Return the choices in order; of many, only the first ones."""
+    ordered = [_cut(choice, LONGEST_CHOICE) for choice in sorted(choices)]
+    ends = accumulate(len(choice) + 2 for choice in ordered)
+    shown = sum(end <= LONGEST_LIST for end in ends)
+    left = len(ordered) - shown
+    return ", ".join(ordered[:shown]) + (f" and {left} more" if left else "")
 
 
 def _cut(text: str, longest: int = LONGEST_PART) -> str:

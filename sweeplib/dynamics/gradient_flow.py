@@ -5,7 +5,8 @@ from dataclasses import replace
 import numpy as np
 
 from sweeplib.dynamics.dynamics import DYNAMICS, Array
-from sweeplib.dynamics.ode import IntegrationOptions, Ode
+from sweeplib.dynamics.integrated import IntegrationOptions
+from sweeplib.dynamics.ode import Ode
 from sweeplib.dynamics.replicas import Replicas
 from sweeplib.views import Lazy, OverlapView
 

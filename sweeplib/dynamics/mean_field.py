@@ -42,6 +42,7 @@ class MeanField(ParticleDynamics):
     @classmethod
     def check(cls, problem: Problem, options: NumericalOptions) -> None:
         """Raise InputError where the rest of the input has less than two dimensions."""
+        super().check(problem, options)
         if problem.d < problem.k + 2:
             expected = f"at least k + 2 = {problem.k + 2}; `weight_flow` takes every d"
             raise InputError("no mean field in so few dimensions", key="d", value=problem.d, expected=expected)
@@ -58,7 +59,8 @@ class MeanFieldHighDimensional(MeanField):
 
     @classmethod
     def check(cls, problem: Problem, options: NumericalOptions) -> None:
-        """Accept every problem."""
+        """Raise InputError for inputs that are no mixture of isotropic Gaussians: every dimension will do."""
+        super(MeanField, cls).check(problem, options)
 
 
 def root(P: Array) -> Array:

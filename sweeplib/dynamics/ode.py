@@ -13,10 +13,10 @@ from typing import Any, ClassVar
 
 import numpy as np
 from numpy.typing import NDArray
-from pydantic import Field
 
 from sweeplib.dynamics.dynamics import DYNAMICS, ONE_PASS, Array, Diagnostic, NumericalOptions, OverlapDynamics
 from sweeplib.dynamics.finite_size import FINEST, MeanIntegration, MeanSystem
+from sweeplib.dynamics.integrated import IntegratedDynamics, IntegrationOptions
 from sweeplib.dynamics.replicas import Replicas
 from sweeplib.dynamics.step_moments import StepMoments
 from sweeplib.errors import InputError, SweeplibError
@@ -36,24 +36,8 @@ COARSEST = 1e-4
 DEFAULT_RTOL, LARGEST_DEFAULT_RTOL = 1e-10, 1e-5
 LEAST_RTOL = 5e-14
 """The smallest relative tolerance above rounding."""
-STEPS_OF_A_SCHEDULE, SHORTEST = 200, 1e-12
-"""The least number of steps with a schedule, which could be non-zero within one long step alone; the least such step.
-"""
 ROUNDING = 1e-14
 """The rounding error of a risk relative to its terms."""
-
-
-class IntegrationOptions(NumericalOptions):
-    """Options of the integration of an ODE.
-
-    rtol : relative tolerance; by default 1e-10, or the error of the drifts at the start if that is larger.
-    atol : absolute tolerance.
-    max_steps : number of steps after which a run has failed.
-    """
-
-    rtol: float | None = Field(default=None, ge=1e-13, le=1e-2)
-    atol: float = Field(default=1e-12, ge=1e-300, le=1e-2)
-    max_steps: int = Field(default=1_000_000, ge=1, lt=2**63)
 
 
 class OdeOptions(IntegrationOptions):
@@ -65,13 +49,12 @@ class OdeOptions(IntegrationOptions):
     finite_d: bool = False
 
 
-class Ode(OverlapDynamics):
-    """The deterministic trajectory of the overlaps of each replica; exit steps are real numbers."""
+class Ode(IntegratedDynamics, OverlapDynamics):
+    """The deterministic trajectory of the overlaps of each replica."""
 
     name = "ode"
     label = "ODE"
     replicas_at_once = 256
-    stochastic = False
     reads = ONE_PASS | {"batch_size", "schedule"}
     uses_drifts = True
     Options: ClassVar[type[IntegrationOptions]] = OdeOptions
@@ -100,8 +83,7 @@ class Ode(OverlapDynamics):
         asked: dict[str, Any] = {"rtol": rtol, "atol": np.full(len(replicas), atol), "targets": targets}
         most = self.options.max_steps
         if not self._finite_d:
-            longest = None if replicas.schedule is None else np.maximum(ends / STEPS_OF_A_SCHEDULE, SHORTEST)
-            return Integration(equations, starts, ends, **asked, max_steps=most, longest=longest)
+            return Integration(equations, starts, ends, **asked, max_steps=most, longest=self.longest_step)
         systems = [
             MeanSystem(equations, i, StepMoments(replicas, i, trained=self._trained), step_time)
             for i, step_time in enumerate(replicas.step_time.tolist())
@@ -144,15 +126,9 @@ class Ode(OverlapDynamics):
         self._companion.advance(order, self._solution.times, stops=False, late=late)
         self.diverged = self._solution.failed.copy()
         behind = self._times < until
-        self.timed_out |= self.running & behind & ~self.diverged & ~self._exited()
+        self.timed_out |= self.running & behind & ~self.diverged & ~self.stopped_at_exit()
         self.running &= ~behind & ~self.diverged
         self._observe()
-
-    def _exited(self) -> NDArray[np.bool_]:
-        """Which replicas (n,) have stopped at their last exit."""
-        if not self.replicas.stop_at_exit:
-            return np.zeros(len(self.replicas), dtype=bool)
-        return np.asarray(np.isfinite(self.exit_time).all(axis=1))
 
     def _check_steps(self, order: NDArray[np.intp], until: Array) -> None:
         spent = order[self._solution.spent[order] & (self._times < until)[order] & ~self._solution.failed[order]]
@@ -227,25 +203,14 @@ class Ode(OverlapDynamics):
         return self._solution.evaluations + self._companion.evaluations
 
     @property
-    def exit_time(self) -> Array:
-        """ODE times of the exits (n, thresholds), NaN where there was none."""
-        passages = self._solution.passages
-        return np.where(passages <= self._times[:, None], passages, np.nan)
-
-    @property
-    def exit_steps(self) -> Array:
-        """The exits in SGD steps, t p d/γ, not rounded."""
-        return self.exit_time / self.replicas.step_time[:, None]
+    def passages(self) -> Array:
+        """ODE times at which the targets were first reached (n, thresholds), inf where they were not."""
+        return self._solution.passages
 
     @property
     def end_time(self) -> Array:
         """The last ODE time (n,): of the last record, exit or divergence."""
         return self._times.copy()
-
-    @property
-    def end_steps(self) -> Array:
-        """The last time in SGD steps, t p d/γ, not rounded."""
-        return self._times / self.replicas.step_time
 
     @classmethod
     def check(cls, problem: Problem, options: NumericalOptions) -> None:

@@ -15,9 +15,10 @@ import numpy as np
 from numpy.typing import NDArray
 from pydantic import Field
 
-from sweeplib.dynamics.dynamics import ONE_PASS, Array, Diagnostic, Dynamics, NumericalOptions
+from sweeplib.dynamics.dynamics import ONE_PASS, Array, Diagnostic, NumericalOptions
+from sweeplib.dynamics.integrated import IntegratedDynamics, IntegrationOptions
 from sweeplib.dynamics.replicas import Replicas
-from sweeplib.errors import SweeplibError
+from sweeplib.errors import InputError, SweeplibError
 from sweeplib.kernels.particle_flow import LABEL_NOISE, NO_NOISE, WHOLE_NOISE, Flow, pack, pointers, room, unpack
 from sweeplib.kernels.schedules import rates
 from sweeplib.maths.activations import activation
@@ -35,12 +36,11 @@ from sweeplib.views import NetworkView, View
 
 NOISES = {"none": NO_NOISE, "labels": LABEL_NOISE, "whole": WHOLE_NOISE}
 DEFAULT_RTOL, LARGEST_DEFAULT_RTOL = 1e-8, 1e-3
-STEPS_OF_A_SCHEDULE, SHORTEST = 200, 1e-12
 WORK_A_LOOK = 2e8
 """Nominal operations after which the clock is read."""
 
 
-class ParticleOptions(NumericalOptions):
+class ParticleOptions(IntegrationOptions):
     """Options of the integration of particles.
 
     rtol : relative tolerance; by default 1e-8, or the error of the drifts at the start if that is larger.
@@ -48,9 +48,7 @@ class ParticleOptions(NumericalOptions):
     max_steps : number of steps after which a run has failed.
     """
 
-    rtol: float | None = Field(default=None, ge=1e-13, le=1e-2)
     atol: float = Field(default=1e-10, ge=1e-300, le=1e-2)
-    max_steps: int = Field(default=1_000_000, ge=1, lt=2**63)
 
 
 class NoiseOptions(ParticleOptions):
@@ -72,11 +70,10 @@ class Start:
         self.u, self.q, self.L_star, self.D = np.ascontiguousarray(u), q, np.ascontiguousarray(L_star), D
 
 
-class ParticleDynamics(Dynamics):
-    """Replicas of the particles; exit steps are real numbers. Subclasses define `start_of`."""
+class ParticleDynamics(IntegratedDynamics):
+    """Replicas of the particles. Subclasses define `start_of`."""
 
     replicas_at_once = 16
-    stochastic = False
     view: ClassVar[type[View]] = NetworkView
     reads = (ONE_PASS - {"Delta"}) | {"schedule", "data", "contrast"}
     Options: ClassVar[type[ParticleOptions]] = NoiseOptions
@@ -89,16 +86,13 @@ class ParticleDynamics(Dynamics):
         self._starts = [self.start_of(i) for i in range(count)]
         self._flows = [self._flow(i, finer=False) for i in range(count)]
         self._finer = [self._flow(i, finer=True) for i in range(count)]
-        self._rooms = [room(replicas.p, len(start.u), flow) for start, flow in self._flowing()]
+        self._rooms = [room(replicas.p, len(self._starts[i].u), self._flows[i]) for i in range(count)]
         self._solutions = [self._solution(i) for i in range(count)]
         self._error = np.full(count, np.nan)
 
     @abstractmethod
     def start_of(self, i: int) -> Start:
         """The start of replica i."""
-
-    def _flowing(self) -> list[tuple[Start, Flow]]:
-        return list(zip(self._starts, self._flows, strict=True))
 
     def _flow(self, i: int, *, finer: bool) -> Flow:
         """The constants of replica i, by finer rules to estimate the error."""
@@ -107,7 +101,8 @@ class ParticleDynamics(Dynamics):
         student = activation(given.activation)
         law = DATA[given.data]
         label = _label(given.data, given.target, given.teacher_activation)
-        classes = law.classes(float(given.contrast[i])) if law.classes is not None else ()
+        assert law.classes is not None  # by `check`
+        classes = law.classes(float(given.contrast[i]))
         fine = accuracy(given.activation, label, len(start.u), start.D, whole=noise == "whole", finer=finer)
         scheduled, xi, _ = rates(given.schedule)
         return Flow(
@@ -148,8 +143,7 @@ class ParticleDynamics(Dynamics):
         state = pack(start.u, start.q, given.a[i], flow)[None]
         level = _compiled(_risk)(equations, state[0])
         targets = (1.0 - given.thresholds)[None] * level
-        ends = np.ascontiguousarray(given.times[i : i + 1, -1])
-        longest = None if given.schedule is None else np.maximum(ends / STEPS_OF_A_SCHEDULE, SHORTEST)
+        ends, longest = np.ascontiguousarray(given.times[i : i + 1, -1]), self.longest_step
         rtol = self.options.rtol or np.clip(self._drift_error(i, state[0]), DEFAULT_RTOL, LARGEST_DEFAULT_RTOL)
         tolerances = {"rtol": np.full(1, rtol), "atol": np.full(1, self.options.atol)}
         steps = max(1, int(WORK_A_LOOK / (12.0 * _operations(given.p, flow))))
@@ -160,7 +154,7 @@ class ParticleDynamics(Dynamics):
             **tolerances,
             targets=targets,
             max_steps=self.options.max_steps,
-            longest=longest,
+            longest=None if longest is None else longest[i : i + 1],
             steps_a_round=steps,
         )
 
@@ -179,12 +173,11 @@ class ParticleDynamics(Dynamics):
                 raise SweeplibError(f"{self.name} needs more than max_steps steps; {at}")
         self.diverged = np.array([found.failed[0] for found in self._solutions])
         behind = self.end_time < until
-        exited = np.isfinite(self.exit_time).all(axis=1) & self.replicas.stop_at_exit
-        self.timed_out |= self.running & behind & ~self.diverged & ~exited
+        self.timed_out |= self.running & behind & ~self.diverged & ~self.stopped_at_exit()
         self.running &= ~behind & ~self.diverged
 
     def _particles(self, i: int) -> tuple[Array, Array, Array]:
-        """U (κ, p), q (p,) and a (p,) of replica i now."""
+        """The coordinates u (κ, p), q (p,) and a (p,) of replica i now."""
         u, q, a = np.empty_like(self._starts[i].u), np.empty(self.replicas.p), np.empty(self.replicas.p)
         _compiled(_unpack)(self._solutions[i].states[0], self._flows[i], u, q, a)
         return u, q, a
@@ -230,15 +223,9 @@ class ParticleDynamics(Dynamics):
         return out
 
     @property
-    def exit_time(self) -> Array:
-        """ODE times of the exits (n, thresholds), NaN where there was none."""
-        passages = np.array([found.passages[0] for found in self._solutions])
-        return np.where(passages <= self.end_time[:, None], passages, np.nan)
-
-    @property
-    def exit_steps(self) -> Array:
-        """The exits in SGD steps, t p d/γ, not rounded."""
-        return self.exit_time / self.replicas.step_time[:, None]
+    def passages(self) -> Array:
+        """ODE times at which the targets were first reached (n, thresholds), inf where they were not."""
+        return np.array([found.passages[0] for found in self._solutions])
 
     @property
     def end_time(self) -> Array:
@@ -246,14 +233,16 @@ class ParticleDynamics(Dynamics):
         return np.array([found.times[0] for found in self._solutions])
 
     @property
-    def end_steps(self) -> Array:
-        """The last time in SGD steps, t p d/γ, not rounded."""
-        return self.end_time / self.replicas.step_time
-
-    @property
     def evaluations(self) -> NDArray[np.int64]:
         """The number of right-hand sides evaluated so far (n,)."""
         return np.array([found.evaluations[0] for found in self._solutions])
+
+    @classmethod
+    def check(cls, problem: Problem, options: NumericalOptions) -> None:
+        """Raise InputError for inputs that are no mixture of isotropic Gaussians."""
+        if DATA[problem.data].classes is None:
+            known = [name for name in DATA if DATA[name].classes is not None]
+            raise InputError("no mixture of isotropic Gaussians", key="data", value=problem.data, choices=known)
 
     @classmethod
     def reads_of(cls, problem: Problem, options: NumericalOptions) -> frozenset[str]:

@@ -36,6 +36,7 @@ class WeightFlow(ParticleDynamics):
     @classmethod
     def check(cls, problem: Problem, options: NumericalOptions) -> None:
         """Raise InputError for more dimensions than can be integrated over."""
+        super().check(problem, options)
         if problem.d > MOST_DIMENSIONS:
             expected = f"at most {MOST_DIMENSIONS}; `gradient_flow` follows the overlaps instead"
             raise InputError("too many dimensions", key="d", value=problem.d, expected=expected)

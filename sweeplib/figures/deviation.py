@@ -69,6 +69,18 @@ def deviation(
     return panels.drawing
 
 
+def measured_observables(measured: Outline) -> list[str]:
+    """The observables whose largest deviations a dataset of the analysis `deviation` has."""
+    return [name.removesuffix(MEASURED) for name in measured.variables if name.endswith(MEASURED)]
+
+
+def check_measured(measured: Outline, observable: str) -> None:
+    """Raise InputError for an observable whose deviations were not measured."""
+    known = measured_observables(measured)
+    if observable not in known:
+        raise InputError("no deviation of it was measured", key="observable", value=observable, choices=known)
+
+
 def _arranged(
     _: xr.Dataset | Outline,
     analyses: Mapping[str, xr.Dataset | Outline],
@@ -79,9 +91,7 @@ def _arranged(
     observable: str,
 ) -> Facets:
     measured, fitted = (outline_of(analyses[name]) for name in ("deviation", "deviation_scaling"))
-    known = [name.removesuffix(MEASURED) for name in measured.variables if name.endswith(MEASURED)]
-    if observable not in known:
-        raise InputError("no deviation of it was measured", key="observable", value=observable, choices=known)
+    check_measured(measured, observable)
     if not any(map(is_stochastic, measured.axes["dynamics"])):
         raise InputError("no stochastic dynamics to draw", value=measured.axes["dynamics"], expected="sgd or sgd_chain")
     points = measured.only(f"{observable}{MEASURED}")

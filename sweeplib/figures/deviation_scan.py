@@ -6,6 +6,7 @@ from collections.abc import Mapping
 from typing import TYPE_CHECKING, Any
 
 from sweeplib.figures.curves import Curves, chosen_curves, drawn_curves
+from sweeplib.figures.deviation import MEASURED, check_measured, measured_observables
 from sweeplib.figures.figure import FIGURES, Figure
 from sweeplib.figures.observable_scan import scanned_axis
 from sweeplib.storage.outline import outline_of
@@ -20,7 +21,6 @@ CAPTION = (
     "Mean over the seeds of the largest deviation from the reference dynamics along runs with the same start, with its "
     "standard error, against an axis of the sweep."
 )
-MEASURED = "_sup_deviation"
 
 
 def deviation_scan(
@@ -55,12 +55,12 @@ def _arranged(
     **choice: Any,
 ) -> tuple[str, Curves]:
     outline = outline_of(analyses["deviation"])
-    known = [name for name in outline.variables if name.endswith(MEASURED)]
-    usual = f"risk{MEASURED}" if f"risk{MEASURED}" in known else known[0]
-    chosen = usual if observable is None else f"{observable}{MEASURED}"
-    along = scanned_axis(outline.only(usual), x)
-    measured = outline.with_variables({}, averaged=" ".join(known))
-    return along, chosen_curves(measured, {along}, observable=chosen, **choice)
+    known = measured_observables(outline)
+    chosen = observable or ("risk" if "risk" in known else known[0])
+    check_measured(outline, chosen)
+    along = scanned_axis(outline.only(chosen + MEASURED), x)
+    measured = outline.with_variables({}, averaged=" ".join(name + MEASURED for name in known))
+    return along, chosen_curves(measured, {along}, observable=chosen + MEASURED, **choice)
 
 
 FIGURES.register(

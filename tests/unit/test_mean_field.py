@@ -51,12 +51,26 @@ def test_rules_have_the_moments_of_a_direction_and_a_length(D):
     nodes, weights = rules.coordinates(D, 40)
     expected = rules.moments(D, 6)
     found = [(weights * nodes**j).sum() for j in range(7)]
-    np.testing.assert_allclose(found, expected, rtol=1e-6, atol=1e-9 * expected.max())
+    np.testing.assert_allclose(found, expected, rtol=1e-8, atol=1e-12 * expected.max())
     if not math.isinf(D):
         for even in (True, False):
             nodes, weights = rules.lengths(D, 6, even=even)
             squares = [(weights * nodes ** (2 * j)).sum() for j in range(4)]
             np.testing.assert_allclose(squares, [1, D, D * (D + 2), D * (D + 2) * (D + 4)], rtol=1e-9)
+
+
+@pytest.mark.parametrize("count", [7, 40])
+def test_rules_of_half_a_line_leave_the_whole_one_as_it_is(count):
+    """A mean over half the line once doubled the weights of the other rules of so many nodes."""
+    for kinked in (False, True):
+        nodes, weights = rules.line(count, kinked=kinked, even=True)
+        assert (weights * nodes**2).sum() == pytest.approx(1.0, rel=1e-8)
+        nodes, weights = rules.line(count, kinked=kinked)
+        assert (weights * nodes**2).sum() == pytest.approx(1.0, rel=1e-8)
+    nodes, weights = rules.coordinates(math.inf, count)
+    assert weights.sum() == pytest.approx(1.0, rel=1e-12)
+    weights[:] = 0.0
+    assert rules.coordinates(math.inf, count)[1].sum() == pytest.approx(1.0, rel=1e-12)
 
 
 @pytest.mark.parametrize("D", DIMENSIONS)

@@ -119,7 +119,6 @@ def test_units_without_weights_and_diverged_ones():
 @pytest.mark.parametrize(
     ("fields", "dynamics", "observables", "said"),
     [
-        ({"activation": RAMP}, "ode", ["risk"], "does not use drifts: "),
         ({"activation": "relu", "teacher_activation": RAMP}, "sde", ["risk"], "teacher_activation: kinks off zero"),
         ({"activation": RAMP}, "sgd", ["noise_trace"], "an observable that does not use the drifts"),
         ({"activation": RAMP, "teacher_activation": "erf"}, "sgd", ["risk"], "piecewise linear, for a committee"),
@@ -131,6 +130,14 @@ def test_what_has_no_accurate_expectations_is_refused(fields, dynamics, observab
     with pytest.raises(InputError) as caught:
         simulate(Problem(**(GOOD | fields)), dynamics, times=[0.0], observables=observables)
     assert said in str(caught.value)
+
+
+def test_a_dynamics_that_needs_drifts_is_refused_and_the_others_are_named():
+    with pytest.raises(InputError) as caught:
+        simulate(Problem(**GOOD, activation=RAMP), "ode", times=[0.0], observables=["risk"])
+    named = str(caught.value).partition("does not use drifts: ")[2].partition(";")[0].split(", ")
+    assert {"mean_field", "mean_field_hd", "sgd", "sgd_chain", "weight_flow"} <= set(named)
+    assert {"ode", "sde", "gradient_flow"}.isdisjoint(named)
 
 
 def test_sgd_and_its_chain_run_and_start_at_the_same_risk():

@@ -117,3 +117,6 @@ def test_the_data_law_of_the_page_has_its_inputs(folder: Path) -> None:
         assert run.risk.values[0, 1] == pytest.approx(run.risk.values[0, 0] * 0.75**8)
         with pytest.raises(InputError, match="ode does not act on data"):
             simulate(problem, "ode", times=[1.0])
+        for dynamics in ("mean_field_hd", "weight_flow"):
+            with pytest.raises(InputError, match="no mixture of isotropic Gaussians; got 'signs'"):
+                simulate(problem, dynamics, times=[1.0])

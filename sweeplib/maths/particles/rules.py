@@ -6,7 +6,9 @@ independent directions are independent N(0, 1) numbers.
 """
 
 import math
-from functools import cache
+from collections.abc import Callable
+from functools import cache, wraps
+from typing import ParamSpec
 
 import numpy as np
 from numpy.typing import NDArray
@@ -14,7 +16,7 @@ from numpy.typing import NDArray
 from sweeplib.maths.expectations.gauss import half_normal, half_range, normal, trapezoidal
 
 Array = NDArray[np.float64]
-
+P = ParamSpec("P")
 
 HALF_RANGE = 200
 """The largest D for which ρ has a rule in polynomials of ρ itself."""
@@ -25,7 +27,18 @@ FEWEST_EQUAL = 16
 """With fewer nodes a Gauss rule is more accurate than equal steps."""
 
 
-@cache
+def _remembered(function: Callable[P, Array]) -> Callable[P, Array]:
+    """The function, which computes each result once; what a caller does to its array changes no other's."""
+    found = cache(function)
+
+    @wraps(function)
+    def copied(*args: P.args, **kwargs: P.kwargs) -> Array:
+        return found(*args, **kwargs).copy()  # type: ignore[arg-type]
+
+    return copied
+
+
+@_remembered
 def lengths(D: int, count: int, *, even: bool) -> Array:
     """Gauss nodes and weights (2, count) of ρ; of polynomials in ρ² for `even` ones, else in ρ, up to 2 count − 1.
 
@@ -38,7 +51,7 @@ def lengths(D: int, count: int, *, even: bool) -> Array:
     return np.array([np.sqrt(2.0 * squares), weights])
 
 
-@cache
+@_remembered
 def coordinates(D: float, count: int) -> Array:
     """Gauss nodes and weights (2, count) of ω, or equally spaced ones of a N(0, 1) number for D = ∞.
 
@@ -62,7 +75,7 @@ def moments(D: float, most: int) -> Array:
     return found
 
 
-@cache
+@_remembered
 def line(count: int, *, kinked: bool = False, polynomial: bool = False, even: bool = False) -> Array:
     """Nodes and weights (2, n) of a N(0, 1) number.
 

@@ -175,7 +175,9 @@ class Integration:
             return
         self._next_trial[i] = 2 * self._rounds[i]
         flow = LinearFlow(self._system(i), time, state)
-        ends = (found.end[i] if part == 0 else time + left / 10.0**part for part in range(7) if left > spared * 10**part)
+        ends = (
+            found.end[i] if part == 0 else time + left / 10.0**part for part in range(7) if left > spared * 10**part
+        )
         if any(flow.reaches(end, tolerance) for end in ends) and not self._passes(i, flow):
             self._flows[i], self._next_trial[i] = flow, 0
 
