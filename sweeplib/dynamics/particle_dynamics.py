@@ -24,7 +24,7 @@ from sweeplib.kernels.schedules import rates
 from sweeplib.maths.activations import activation
 from sweeplib.maths.activations.activation import kink
 from sweeplib.maths.particles import rules
-from sweeplib.maths.particles.inputs import Accuracy, Label, accuracy, inputs, parity_of
+from sweeplib.maths.particles.inputs import Accuracy, Label, accuracy, count_of_fields, inputs, parity_of
 from sweeplib.maths.particles.self_terms import self_rule
 from sweeplib.maths.particles.smoothing import smoothing
 from sweeplib.numerics.compiled import OneSignature
@@ -114,7 +114,7 @@ class ParticleDynamics(IntegratedDynamics):
             float(given.Delta[i]),
             float(given.second_layer_rate[i]),
             np.ascontiguousarray(given.a[i]),
-            inputs(len(start.u), start.D, self._labels(i), classes, parity_of(given.activation), fine),
+            inputs(start.L_star, start.D, self._labels(i), classes, parity_of(given.activation), fine),
             smoothing(student, start.D, fine.omega),
             self_rule(student, classes, finer=finer),
             _nodes(start.D, fine),
@@ -265,7 +265,7 @@ class ParticleDynamics(IntegratedDynamics):
             dimensions,
             problem.d - dimensions,
         )
-        nodes = float(fine.g) ** dimensions * fine.rho * (1 if fine.even else fine.omega)
+        nodes = count_of_fields(dimensions, fine) * fine.rho * (1 if fine.even else fine.omega)
         return (60.0 * time + 120.0) * problem.p * nodes * 20.0
 
 
