@@ -145,13 +145,13 @@ class ParticleDynamics(IntegratedDynamics):
         targets = (1.0 - given.thresholds)[None] * level
         ends, longest = np.ascontiguousarray(given.times[i : i + 1, -1]), self.longest_step
         rtol = self.options.rtol or np.clip(self._drift_error(i, state[0]), DEFAULT_RTOL, LARGEST_DEFAULT_RTOL)
-        tolerances = {"rtol": np.full(1, rtol), "atol": np.full(1, self.options.atol)}
         steps = max(1, int(WORK_A_LOOK / (12.0 * _operations(given.p, flow))))
         return Integration(
             equations,
             state,
             ends,
-            **tolerances,
+            rtol=np.full(1, rtol),
+            atol=np.full(1, self.options.atol),
             targets=targets,
             max_steps=self.options.max_steps,
             longest=None if longest is None else longest[i : i + 1],
