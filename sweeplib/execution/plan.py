@@ -1,5 +1,6 @@
 """The plan of a sweep: the cases it needs, those that exist, and the cost of the rest on this machine."""
 
+import io
 import sys
 from collections.abc import Mapping, Sequence
 from dataclasses import asdict, dataclass, field
@@ -110,7 +111,10 @@ class DynamicsPlan:
 
 @dataclass(frozen=True)
 class Plan:
-    """The plan of a sweep by dynamics, for `workers` workers (None if their number is not known in advance)."""
+    """The plan of a sweep by dynamics, for `workers` workers (None if their number is not known in advance).
+
+    It is shown as a table, in notebooks too.
+    """
 
     name: str
     workers: int | None
@@ -152,6 +156,13 @@ class Plan:
             time = _duration(part.cpu_seconds) + share
             table.add_row(name, *map("{:,}".format, counts), _size(part.bytes), time)
         return table
+
+    def __repr__(self) -> str:
+        from rich.console import Console
+
+        console = Console(width=120, color_system=None, record=True, file=io.StringIO(), force_jupyter=False)
+        console.print(self.table())
+        return console.export_text().rstrip()
 
     def show(self) -> None:
         """Write the table to standard error."""
