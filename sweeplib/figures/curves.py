@@ -11,10 +11,10 @@ from sweeplib.analysis.recorded import is_stochastic
 from sweeplib.errors import InputError
 from sweeplib.figures.facets import Facets, arranged, numbered_parts
 from sweeplib.figures.labels import MINUS, dynamics_order, number, value_label, wrapped_label
-from sweeplib.figures.legend import Entry, dynamics_entries, legend_below
+from sweeplib.figures.legend import Entry, bound_entry, dynamics_entries, legend_below
 from sweeplib.figures.panels import panel_grid
 from sweeplib.figures.risk_curves import geometric
-from sweeplib.figures.style import DIM, INK, dynamics_look, look, plain_ticks
+from sweeplib.figures.style import BOUND, DIM, INK, dynamics_look, look, plain_ticks
 from sweeplib.storage.outline import outline_of
 
 if TYPE_CHECKING:
@@ -26,8 +26,6 @@ if TYPE_CHECKING:
 
 DASHES: tuple[Any, ...] = ("solid", (0, (4, 1.5)), (0, (1, 1.2)))
 GUIDE: Any = (0, (6, 2, 1, 2))
-BOUND: dict[str, Any] = {"linestyle": "none", "marker": "^", "markersize": 5, "markerfacecolor": "white"}
-"""The mark of a lower bound."""
 PREFERRED = "subspace_cosine"
 DECADES = 20.0
 """The range above which a positive quantity has a logarithmic axis."""
@@ -213,7 +211,7 @@ def _entries(data: xr.Dataset, curves: Curves, shown: list[str], guide: float | 
     slope = [] if guide is None else [_guide_entry(guide)]
     bound: list[Entry] = []
     if curves.bounds(data).any():
-        bound = [(BOUND | {"color": INK, "gid": "bound"}, "lower bound: some runs did not exit")]
+        bound = [bound_entry("some runs did not exit")]
     return [hues, lines, kinds, slope, bound]
 
 
