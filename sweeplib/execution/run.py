@@ -26,6 +26,7 @@ from sweeplib.execution.plan import (
     Plan,
     counted,
     left,
+    plan_of,
     planned_advice,
     planned_layouts,
     write_plan,
@@ -104,6 +105,7 @@ def _part(sweep: "Sweep", dynamics: str, directory: Path, workers: int | None, *
     wanted = inventory(sweep, dynamics, store)
     missing = wanted.counts()["missing"]
     if missing:
+        cluster_of(sweep).in_results(directory).check()
         refuse_large_cases(sweep, dynamics, workers)
     plans = planned_layouts(directory, dynamics)
     if wanted.new.keys() - store.layouts.keys() - plans.keys() and not cluster_of(sweep).block_size:
@@ -120,7 +122,7 @@ def _plan(sweep: "Sweep", directory: Path, parts: list[_Part], workers: int | No
         layouts = {name: replace(_layout(sweep, part, name), todo=count) for name, count in todo.items()}
         points, cases = counted(sweep, part.wanted)
         dynamics[part.store.dynamics] = DynamicsPlan(points, cases, cases - sum(todo.values()), layouts)
-    return Plan(sweep.name, cluster_of(sweep).expected_workers(workers), dynamics, planned_advice(directory))
+    return plan_of(sweep, dynamics, planned_advice(directory), workers)
 
 
 def _layout(sweep: "Sweep", part: _Part, name: str) -> LayoutPlan:
@@ -134,9 +136,10 @@ def _layout(sweep: "Sweep", part: _Part, name: str) -> LayoutPlan:
 
 def _computed(sweep: "Sweep", parts: list[_Part], workers: int | None, *, show: bool) -> list[_Part]:
     """Run all blocks on a cluster and return the parts. New cases are appended to the store while it starts."""
+    cluster = cluster_of(sweep).in_results(parts[0].store.directory)
     with ThreadPoolExecutor(1) as beside:
         appending = beside.submit(lambda: [_appended(sweep, part) for part in parts])
-        with connected(cluster_of(sweep), workers) as client:
+        with connected(cluster, workers) as client:
             parts = appending.result()
             blocks = sorted(
                 (block for part in parts for block in _blocks(sweep, part)), key=lambda block: -block.seconds
@@ -144,7 +147,14 @@ def _computed(sweep: "Sweep", parts: list[_Part], workers: int | None, *, show: 
             cases, seconds = sum(part.todo for part in parts), sum(block.seconds for block in blocks)
             with shown_progress(sweep.name, cases, seconds, show=show) as shown:
                 shown.say(f"dashboard: {client.dashboard_link}")
-                for block, report in dispatched(client, blocks, shown.say, cluster_of(sweep).wait_for_workers):
+                for block, report in dispatched(
+                    client,
+                    blocks,
+                    shown.say,
+                    cluster.wait_for_workers,
+                    expected=cluster.expected_workers(workers),
+                    problem=cluster.problem,
+                ):
                     done = report.found + sum(report.computed.values())
                     diverged = report.computed.get("diverged", 0)
                     failed = done - report.found - report.computed.get("ok", 0) - diverged
