@@ -15,6 +15,7 @@ from uuid import uuid4
 
 from sweeplib.errors import SweeplibError
 from sweeplib.execution.blocks import Block, BlockReport, run_block
+from sweeplib.execution.probe import Probe, Probes
 
 if TYPE_CHECKING:
     from distributed import Client, Future
@@ -47,15 +48,18 @@ def dispatched(
     *,
     expected: int | None = None,
     problem: Callable[[], str | None] = lambda: None,
+    probe: Probe | None = None,
 ) -> Iterator[tuple[Block, BlockReport]]:
     """Yield each block with its report, when it is done.
 
     A block whose worker died is given to another worker, which computes it in a child process (`blocks`).
     SweeplibError if there is no worker for `patience` seconds, or a `problem` while there is none, or the scheduler is
     lost; `say` gets a line earlier. An exception of a task ends the run: it is not caused by a case but by, say, the
-    disk or the version of sweeplib. `expected` is the number of workers that may come.
+    disk or the version of sweeplib; so does a worker that fails the `probe`, which each is given once. `expected` is
+    the number of workers that may come.
     """
-    running = _Running(client, _Workers(client, say, patience, problem), say)
+    probes = Probes(client, probe, say) if probe is not None else None
+    running = _Running(client, _Workers(client, say, patience, problem, probes), say)
     waiting = _Waiting(blocks)
     while running or waiting:
         threads = max(1, expected or 0, running.workers.threads)
@@ -189,9 +193,15 @@ class _Workers:
     """The workers of a scheduler, which may be lost for a while."""
 
     def __init__(
-        self, client: "Client", say: Callable[[str], None], patience: float, problem: Callable[[], str | None]
+        self,
+        client: "Client",
+        say: Callable[[str], None],
+        patience: float,
+        problem: Callable[[], str | None],
+        probes: Probes | None,
     ) -> None:
-        self._client, self._say, self._patience, self._problem = client, say, patience, problem
+        self._client, self._say, self._patience = client, say, patience
+        self._problem, self._probes = problem, probes
         self._address = client.scheduler.address if client.scheduler else "an unknown address"
         self._since: float | None = None
         self._steady: float | None = None
@@ -230,9 +240,12 @@ class _Workers:
         try:
             if self._client.status != "running":
                 raise self.lost()
-            self._threads = sum(self._client.nthreads().values())
+            workers = self._client.nthreads()
         except (TimeoutError, OSError, ValueError):
             raise self.lost() from None
+        if self._probes is not None:
+            self._probes.look(workers)
+        self._threads = sum(workers.values())
         self._asked = time.monotonic()
         return self._threads
 

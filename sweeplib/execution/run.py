@@ -6,6 +6,7 @@ from collections.abc import Iterable, Iterator
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import ExitStack
 from dataclasses import dataclass, replace
+from itertools import islice
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -31,6 +32,7 @@ from sweeplib.execution.plan import (
     planned_layouts,
     write_plan,
 )
+from sweeplib.execution.probe import Probe
 from sweeplib.execution.progress import shown_progress
 from sweeplib.storage.files import write_json
 from sweeplib.storage.inventory import Inventory, inventory
@@ -154,12 +156,21 @@ def _computed(sweep: "Sweep", parts: list[_Part], workers: int | None, *, show: 
                     cluster.wait_for_workers,
                     expected=cluster.expected_workers(workers),
                     problem=cluster.problem,
+                    probe=_probe(sweep, parts),
                 ):
                     done = report.found + sum(report.computed.values())
                     diverged = report.computed.get("diverged", 0)
                     failed = done - report.found - report.computed.get("ok", 0) - diverged
                     shown.advance(done, block.seconds, failed=failed, diverged=diverged)
     return parts
+
+
+def _probe(sweep: "Sweep", parts: list[_Part]) -> Probe:
+    """Return what workers are asked: the folder of the runs, the plugins, and the identity of a case per dynamics."""
+    names = [part.store.dynamics for part in parts if part.todo]
+    cases = [case for name in names for _, case in islice(sweep.probed(name), 1)]
+    folder = parts[0].store.directory.resolve() / "runs.zarr"
+    return Probe(str(folder), sweep.plugins, tuple((case, case.identity()) for case in cases))
 
 
 def _appended(sweep: "Sweep", part: _Part) -> _Part:

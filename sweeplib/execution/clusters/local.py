@@ -78,7 +78,7 @@ class Local(ClusterSettings):
 
     def abandon(self, client: "Client") -> None:
         """Tell the nannies to start no other worker where one is killed."""
-        for nanny in client.cluster.workers.values():
+        for nanny in client.cluster._created:  # `workers` lacks those that still start
             nanny.close_gracefully()
 
     @contextmanager
@@ -93,7 +93,7 @@ class Local(ClusterSettings):
         with (
             dask.config.set(settings),
             LocalCluster(
-                n_workers=self.expected_workers(workers),
+                n_workers=1,  # the others start while this one works
                 threads_per_worker=1,
                 processes=True,
                 host=THIS_MACHINE,
@@ -104,6 +104,7 @@ class Local(ClusterSettings):
             ) as cluster,
             Client(cluster) as client,
         ):
+            cluster.scale(self.expected_workers(workers))
             yield client
 
 
