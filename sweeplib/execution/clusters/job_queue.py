@@ -26,6 +26,8 @@ if TYPE_CHECKING:
     from distributed import Client
 
 NEVER = "100 days"
+WORK_AHEAD = "1 s"
+"""Submitted work for which another worker is asked for: less than that of the tasks per worker that are submitted."""
 MOST_JOBS = 10_000
 LEAST_MEMORY = 2**27
 LEAST_WALLTIME = 60
@@ -211,7 +213,12 @@ class JobQueue(ClusterSettings):
             Client(cluster) as client,
         ):
             self._keeper = JobKeeper(cluster, self.listing, folder)
-            cluster.adapt(minimum_jobs=bounds.min, maximum_jobs=bounds.max, worker_key=job_of)
+            cluster.adapt(
+                minimum_jobs=bounds.min,
+                maximum_jobs=bounds.max,
+                worker_key=job_of,
+                target_duration=WORK_AHEAD,
+            )
             yield client
 
     def abandon(self, client: "Client") -> None:
