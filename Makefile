@@ -1,6 +1,6 @@
 # make sweep CONFIG=config/quickstart.yaml   from a YAML file to results/NAME: dataset, figures, report
 # From another folder: make -C HERE sweep CONFIG=$PWD/mine.yaml RESULTS=$PWD/results
-# make test | test-long | bench | check | format | docs | clean
+# make test | test-long | test-slurm | bench | check | format | docs | clean
 # Another interpreter, another environment: make test PYTHON=python3.13 VENV=.venv-3.13
 
 PYTHON ?= python3
@@ -14,7 +14,7 @@ BIN := $(VENV)/bin
 unexport PYTHONDONTWRITEBYTECODE
 INSTALL := $(BIN)/python -m pip install --quiet --no-compile --disable-pip-version-check --constraint constraints.txt
 
-.PHONY: sweep plan test test-long bench check format docs clean
+.PHONY: sweep plan test test-long test-slurm bench check format docs clean
 .DELETE_ON_ERROR:
 
 sweep plan: export PYTHONSAFEPATH := 1
@@ -32,6 +32,10 @@ test: $(VENV)/.test
 
 test-long: $(VENV)/.test
 	$(BIN)/python -m pytest -m long --timeout 3600
+
+# As root, with Debian's slurm-wlm and munge: starts a SLURM of one machine.
+test-slurm: $(VENV)/.test
+	$(BIN)/python -m pytest tests/slurm/on_slurm.py --timeout 1800
 
 bench: export OPENBLAS_NUM_THREADS := 1
 bench: $(VENV)/.run

@@ -46,7 +46,7 @@ class Nowhere(ClusterSettings):
         yield SimpleNamespace(dashboard_link="")
 
 
-def written(_: Any, blocks: Iterable[Block]) -> Iterator[tuple[Block, BlockReport]]:
+def written(_: Any, blocks: Iterable[Block], *_others: Any, **_named: Any) -> Iterator[tuple[Block, BlockReport]]:
     """Mark the blocks as computed: every case done, all numbers missing."""
     global _uncounted  # noqa: PLW0603 - the one number that the timing of a stage is lessened by
     for block in blocks:

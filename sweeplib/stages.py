@@ -28,17 +28,21 @@ def loaded(config: str, results: str) -> tuple["Sweep", str]:
 def plan(config: str, directory: str) -> None:
     """Write the sweep's plan and show it."""
     with _stage(config, directory) as sweep:
+        from sweeplib.execution.clusters import cluster_of
         from sweeplib.execution.plan import write_plan
 
+        cluster_of(sweep).in_results(Path(directory)).check()
         write_plan(sweep, Path(directory)).show()
 
 
-def simulate(config: str, directory: str, workers: int) -> None:
-    """Compute the cases that are not in the run store."""
+def simulate(config: str, directory: str, threads: int) -> None:
+    """Compute the cases that are not in the run store; with `threads` workers, if they run on this machine."""
     with _stage(config, directory) as sweep:
+        from sweeplib.execution.clusters import cluster_of
         from sweeplib.execution.run import run_sweep
 
-        run_sweep(sweep, Path(directory), workers=workers)
+        here = cluster_of(sweep).workers_here() is not None
+        run_sweep(sweep, Path(directory), workers=threads if here else None)
 
 
 def finalise(config: str, directory: str) -> None:

@@ -67,7 +67,7 @@ def refusal(
     key = named(location)
     inner = details.get("ctx", {}).get("error")
     if isinstance(inner, InputError):
-        inner.key = key + (f"{'' if inner.key.startswith('[') else '.'}{inner.key}" if inner.key else "")
+        inner.key = key + (f"{'' if inner.key.startswith('[') or not key else '.'}{inner.key}" if inner.key else "")
         return inner
     if details["type"] in _UNKNOWN:
         return InputError(unknown, key=key, value=location[-1], choices=known(location))

@@ -31,12 +31,26 @@ class ClusterSettings(pydantic.BaseModel, ABC):
         """Return the same settings, with paths relative to `folder` made absolute."""
         return self
 
+    def in_results(self, directory: Path) -> "ClusterSettings":
+        """Return the same settings, for a run whose results are in `directory`."""
+        return self
+
+    def check(self) -> None:
+        """Raise InputError if a cluster of this kind cannot be started from this machine; called before any work."""
+
     @abstractmethod
     def client(self, workers: int | None = None) -> AbstractContextManager["Client"]:
         """Return a context manager that yields a client of the cluster; a cluster that it started ends with it.
 
         `workers`, if given, replaces the number of workers in the settings.
         """
+
+    def abandon(self, client: "Client") -> None:
+        """Make sure that no worker outlives a run that was interrupted; called within the context of `client`."""
+
+    def problem(self) -> str | None:
+        """Return why no worker will ever come, None if there is no such reason; called while a sweep waits for one."""
+        return None
 
     def worker_memory(self, workers: int | None = None) -> int:
         """Return the bytes of memory that a worker may use on the machine that plans: by default half of the memory."""
@@ -49,6 +63,14 @@ class ClusterSettings(pydantic.BaseModel, ABC):
     @abstractmethod
     def expected_workers(self, workers: int | None = None) -> int | None:
         """Return the number of workers; None if it is not known before the cluster runs."""
+
+    def workers_here(self) -> int | None:
+        """Return the number of workers that take a processor of this machine; None if they run elsewhere."""
+        return self.expected_workers()
+
+    def resources(self, cpu_seconds: float) -> str | None:
+        """Return in words what a sweep of `cpu_seconds` takes of a shared cluster; None if there is nothing to say."""
+        return None
 
 
 CLUSTERS: Registry[type[ClusterSettings]] = Registry("cluster")

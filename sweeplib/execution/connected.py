@@ -17,8 +17,8 @@ if TYPE_CHECKING:
 def connected(cluster: "ClusterSettings", workers: int | None) -> Iterator["Client"]:
     """Yield a client of the cluster, whose processes on this machine import nothing from the working directory.
 
-    SweeplibError if the scheduler cannot be reached. On an interrupt the processes that were started are killed;
-    results in the store are not lost.
+    SweeplibError if the scheduler cannot be reached. On an interrupt the processes that were started are killed, and
+    jobs are cancelled; results in the store are not lost.
     """
     before = set(descendants())
     with nothing_imported_from_here(), ExitStack() as stack:
@@ -30,8 +30,7 @@ def connected(cluster: "ClusterSettings", workers: int | None) -> Iterator["Clie
         try:
             yield client
         except KeyboardInterrupt:
-            for nanny in getattr(client.cluster, "workers", {}).values():
-                nanny.close_gracefully()  # otherwise the nanny starts another worker
+            cluster.abandon(client)
             end([process for process in descendants() if process not in before])
             raise
 

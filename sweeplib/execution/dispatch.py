@@ -1,23 +1,34 @@
-"""Blocks run through Dask: a limited number of futures at a time, as long as there are workers."""
+"""Blocks run through Dask: a limited number of tasks at a time, as long as there are workers.
+
+A task is one block or, where blocks are short, several that follow each other.
+"""
 
 import asyncio
 import time
-from collections.abc import Callable, Iterable, Iterator
+from collections import deque
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from concurrent.futures import CancelledError
 from datetime import timedelta
-from itertools import islice
 from queue import Empty, SimpleQueue
 from typing import TYPE_CHECKING
 from uuid import uuid4
 
 from sweeplib.errors import SweeplibError
 from sweeplib.execution.blocks import Block, BlockReport, run_block
+from sweeplib.execution.probe import Probe, Probes
 
 if TYPE_CHECKING:
     from distributed import Client, Future
 
-MOST_FUTURES = 10_000
-FUTURES_A_THREAD = 20
+MOST_TASKS, FEWEST_TASKS = 10_000, 200
+TASKS_A_WORKER = 4
+MOST_BLOCKS = 64
+"""How many blocks a task has at most."""
+TASK_SECONDS, SECONDS_A_WORKER = 0.5, 0.002
+"""Tasks of short blocks take the longer of the first, and of the second times the number of workers: the scheduler then
+has at most 500 tasks per second."""
+LAST_SECONDS = 0.1
+"""Towards the end of a sweep tasks have fewer blocks, so that all workers have some; no task takes less than this."""
 MOST_LOSSES = 2
 """How often Dask may give up a block, each time after several lost workers: its cases kill at most one (`blocks`)."""
 STEADY_SECONDS = 30.0
@@ -26,102 +37,182 @@ STEADY_SECONDS = 30.0
 SECONDS_BETWEEN_LOOKS = 1.0
 SECONDS_BETWEEN_NEWS = 300.0
 
+Task = tuple[Block, ...]
+
 
 def dispatched(
     client: "Client",
     blocks: Iterable[Block],
     say: Callable[[str], None] = lambda _: None,
     patience: float = 60.0,
+    *,
+    expected: int | None = None,
+    problem: Callable[[], str | None] = lambda: None,
+    probe: Probe | None = None,
 ) -> Iterator[tuple[Block, BlockReport]]:
     """Yield each block with its report, when it is done.
 
     A block whose worker died is given to another worker, which computes it in a child process (`blocks`).
-    SweeplibError if there is no worker for `patience` seconds, or the scheduler is lost; `say` gets a line earlier.
-    An exception of a task ends the run: it is not caused by a case but by, say, the disk or the version of sweeplib.
+    SweeplibError if there is no worker for `patience` seconds, or a `problem` while there is none, or the scheduler is
+    lost; `say` gets a line earlier. An exception of a task ends the run: it is not caused by a case but by, say, the
+    disk or the version of sweeplib; so does a worker that fails the `probe`, which each is given once. `expected` is
+    the number of workers that may come.
     """
-    running = _Running(client, say, patience)
-    waiting = iter(blocks)
-    for block in islice(waiting, _window(client)):
-        running.submit(block)
-    while running:
-        block, report = running.next()
-        yield block, report
-        for following in islice(waiting, 1):
-            running.submit(following)
+    probes = Probes(client, probe, say) if probe is not None else None
+    running = _Running(client, _Workers(client, say, patience, problem, probes), say)
+    waiting = _Waiting(blocks)
+    while running or waiting:
+        threads = max(1, expected or 0, running.workers.threads)
+        window = min(MOST_TASKS, max(FEWEST_TASKS, TASKS_A_WORKER * threads))
+        running.submit([waiting.task(threads) for _ in range(min(window - len(running), len(waiting))) if waiting])
+        for block, report in running.done():
+            waiting.measured(block, report)
+            yield block, report
 
 
-def _window(client: "Client") -> int:
-    return min(MOST_FUTURES, max(200, FUTURES_A_THREAD * sum(client.nthreads().values())))
+def run_blocks(blocks: Task) -> list[BlockReport]:
+    """Compute the missing cases of blocks one after the other, and return their reports."""
+    return [run_block(block) for block in blocks]
+
+
+class _Waiting:
+    """The blocks that are not submitted yet, and the measured seconds per block of each layout."""
+
+    def __init__(self, blocks: Iterable[Block]) -> None:
+        self._blocks = deque(blocks)
+        self._seconds: dict[tuple[str, str], float] = {}
+
+    def __len__(self) -> int:
+        return len(self._blocks)
+
+    def task(self, threads: int) -> Task:
+        """Return the blocks of the next task: one alone if nothing is known about its layout or it is suspect."""
+        longest = max(TASK_SECONDS, SECONDS_A_WORKER * threads)
+        seconds = self._expected()
+        share = max(1, len(self) // (2 * threads))
+        task = [self._blocks.popleft()]
+        while len(task) < MOST_BLOCKS and self._blocks and (len(task) < share or seconds < LAST_SECONDS):
+            seconds += self._expected()
+            if seconds > longest:
+                break
+            task.append(self._blocks.popleft())
+        return tuple(task)
+
+    def measured(self, block: Block, report: BlockReport) -> None:
+        """Take account of the time of a block; later blocks count more, because the first ones compile."""
+        if report.computed:
+            name = block.dynamics, block.layout
+            mean = self._seconds.get(name, report.seconds)
+            self._seconds[name] = mean + (report.seconds - mean) / 4
+
+    def _expected(self) -> float:
+        """Return the expected seconds of the next block, infinite if they are not known."""
+        block = self._blocks[0]
+        return float("inf") if block.suspect else self._seconds.get((block.dynamics, block.layout), float("inf"))
 
 
 class _Running:
-    """The blocks that are submitted and not done."""
+    """The tasks that are submitted and not done."""
 
-    def __init__(self, client: "Client", say: Callable[[str], None], patience: float) -> None:
+    def __init__(self, client: "Client", workers: "_Workers", say: Callable[[str], None]) -> None:
         self._client, self._say = client, say
-        self._workers = _Workers(client, say, patience)
+        self.workers = workers
         self._run = uuid4().hex
-        self._blocks: dict[str, Block] = {}
+        self._tasks: dict[str, Task] = {}
         self._losses: dict[Block, int] = {}
-        self._done: SimpleQueue[Future] = SimpleQueue()
+        self._ready: SimpleQueue[Future] = SimpleQueue()
 
-    def __bool__(self) -> bool:
-        return bool(self._blocks)
+    def __len__(self) -> int:
+        return len(self._tasks)
 
-    def submit(self, block: Block) -> None:
-        """Submit a block. Dask's dashboard groups keys by their part before the first dash."""
-        from distributed import Future
+    def submit(self, tasks: Sequence[Task]) -> None:
+        """Submit tasks, all at once."""
         from distributed.client import ClosedClientError
 
-        key = f"{block.dynamics}-{block.layout}/{block.number}-{self._run}-{self._losses.get(block, 0)}"
+        if not tasks:
+            return
+        keys = [self._key(task[0]) for task in tasks]
         try:
-            future: Future = self._client.submit(run_block, block, key=key, pure=False)
+            futures: list[Future] = self._client.map(run_blocks, tasks, key=keys, pure=False)
         except ClosedClientError:
-            raise self._workers.lost() from None
-        self._blocks[future.key] = block
-        future.add_done_callback(self._done.put)
+            raise self.workers.lost() from None
+        self._tasks |= dict(zip(keys, tasks, strict=True))
+        for future in futures:
+            future.add_done_callback(self._ready.put)
 
-    def next(self) -> tuple[Block, BlockReport]:
-        """Return the next block that is done; waits for it."""
+    def done(self) -> Iterator[tuple[Block, BlockReport]]:
+        """Yield the blocks of the tasks that are done; waits for the first."""
+        futures = [self._first()]
+        while not self._ready.empty():
+            futures.append(self._ready.get())
+        for future, reports in zip(futures, self._reports(futures), strict=True):
+            task = self._tasks.pop(future.key)
+            if reports is None:
+                self._submit_again(task)
+            else:
+                self.workers.are_back()
+                yield from zip(task, reports, strict=True)
+
+    def _key(self, block: Block) -> str:
+        """Return the key of a task by its first block; Dask's dashboard groups keys by their part before a dash."""
+        return f"{block.dynamics}-{block.layout}/{block.number}-{self._run}-{self._losses.get(block, 0)}"
+
+    def _reports(self, futures: Sequence["Future"]) -> "list[list[BlockReport] | None]":
+        """Return the reports of tasks that have ended, None for one that was given up; all are asked for at once."""
         from distributed import KilledWorker
 
-        while True:
-            future = self._future()
-            block = self._blocks.pop(future.key)
-            try:
-                report = future.result()
-            except KilledWorker:
-                self._losses[block] = self._losses.get(block, 0) + 1
-                if self._losses[block] > MOST_LOSSES:
-                    problem = f"workers die as soon as they are given a block, the last one {block.name}"
-                    raise SweeplibError(problem) from None
-                self.submit(block)
-            except (asyncio.CancelledError, CancelledError):
-                raise self._workers.lost() from None
-            else:
-                self._workers.are_back()
-                return block, report
+        try:
+            return list(self._client.gather(futures))
+        except KilledWorker:
+            return [self._reports([future])[0] for future in futures] if len(futures) > 1 else [None]
+        except (asyncio.CancelledError, CancelledError):
+            raise self.workers.lost() from None
 
-    def _future(self) -> "Future":
+    def _submit_again(self, task: Task) -> None:
+        """Submit the blocks of a task that was given up, each alone. SweeplibError if one was given up too often."""
+        for block in task:
+            self._losses[block] = self._losses.get(block, 0) + 1
+            if self._losses[block] > MOST_LOSSES:
+                raise SweeplibError(f"workers die as soon as they are given a block, the last one {block.name}")
+        self.submit([(block,) for block in task])
+
+    def _first(self) -> "Future":
         last = time.monotonic()
         while True:
             try:
-                return self._done.get(timeout=SECONDS_BETWEEN_LOOKS)
+                return self._ready.get(timeout=SECONDS_BETWEEN_LOOKS)
             except Empty:
-                self._workers.look()
+                self.workers.look()
             if time.monotonic() - last >= SECONDS_BETWEEN_NEWS:
                 last = time.monotonic()
-                self._say(f"no block was done in the last {SECONDS_BETWEEN_NEWS:g} s; {len(self._blocks)} blocks left")
+                left = sum(map(len, self._tasks.values()))
+                self._say(f"no block was done in the last {SECONDS_BETWEEN_NEWS:g} s; {left} blocks left")
 
 
 class _Workers:
     """The workers of a scheduler, which may be lost for a while."""
 
-    def __init__(self, client: "Client", say: Callable[[str], None], patience: float) -> None:
+    def __init__(
+        self,
+        client: "Client",
+        say: Callable[[str], None],
+        patience: float,
+        problem: Callable[[], str | None],
+        probes: Probes | None,
+    ) -> None:
         self._client, self._say, self._patience = client, say, patience
+        self._problem, self._probes = problem, probes
         self._address = client.scheduler.address if client.scheduler else "an unknown address"
         self._since: float | None = None
         self._steady: float | None = None
+        self._threads, self._asked = 0, float("-inf")
+
+    @property
+    def threads(self) -> int:
+        """The number of threads of the workers, asked for at most once in `SECONDS_BETWEEN_LOOKS`."""
+        if time.monotonic() - self._asked > SECONDS_BETWEEN_LOOKS:
+            self._ask()
+        return self._threads
 
     def are_back(self) -> None:
         """Forget that there were no workers."""
@@ -129,13 +220,7 @@ class _Workers:
 
     def look(self) -> None:
         """Say when the last worker is lost. SweeplibError if no worker came for too long, or the scheduler is lost."""
-        try:
-            if self._client.status != "running":
-                raise self.lost()
-            workers = self._client.nthreads()
-        except (TimeoutError, OSError, ValueError):
-            raise self.lost() from None
-        now = time.monotonic()
+        workers, now = self._ask(), time.monotonic()
         self._steady = (self._steady or now) if workers else None
         if self._since is None:
             if not workers:
@@ -143,10 +228,26 @@ class _Workers:
                 self._say(f"no workers at {self._address}; waiting {timedelta(seconds=self._patience)} for one")
         elif self._steady is not None and now - self._steady > STEADY_SECONDS:
             self.are_back()
+        elif problem := self._problem():
+            raise SweeplibError(f"{problem}; finished cases are stored: run again")
         elif now - self._since > self._patience:
             waited = timedelta(seconds=self._patience)
             problem = f"no workers at {self._address} for {waited}, or they die as they start"
             raise SweeplibError(f"{problem}; finished cases are stored: run again once there are workers")
+
+    def _ask(self) -> int:
+        """Return the number of threads of the workers. SweeplibError if the scheduler is lost."""
+        try:
+            if self._client.status != "running":
+                raise self.lost()
+            workers = self._client.nthreads()
+        except (TimeoutError, OSError, ValueError):
+            raise self.lost() from None
+        if self._probes is not None:
+            self._probes.look(workers)
+        self._threads = sum(workers.values())
+        self._asked = time.monotonic()
+        return self._threads
 
     def lost(self) -> SweeplibError:
         """Return the error that the scheduler cannot be reached any longer."""

@@ -2,7 +2,7 @@
 
 import io
 import sys
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import asdict, dataclass, field
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -113,13 +113,14 @@ class DynamicsPlan:
 class Plan:
     """The plan of a sweep by dynamics, for `workers` workers (None if their number is not known in advance).
 
-    It is shown as a table, in notebooks too.
+    It is shown as a table, in notebooks too. `resources` says what a number of CPU seconds takes of a shared cluster.
     """
 
     name: str
     workers: int | None
     dynamics: dict[str, DynamicsPlan] = field(default_factory=dict)
     advice: tuple[str, ...] = ()
+    resources: Callable[[float], str | None] = lambda _: None
 
     @property
     def cpu_seconds(self) -> float:
@@ -139,7 +140,7 @@ class Plan:
             for name, part in self.dynamics.items()
         }
         whole = {"name": self.name, "workers": self.workers, "dynamics": parts, "advice": list(self.advice)}
-        return whole | totals
+        return whole | totals | {"resources": self.resources(self.cpu_seconds)}
 
     def table(self) -> "Table":
         """Return the plan as a table, with the advice below it."""
@@ -172,7 +173,9 @@ class Plan:
 
     def _notes(self) -> list[str]:
         guessed = {name: part.guessed for name, part in self.dynamics.items() if part.guessed}
-        notes = [
+        taken = self.resources(self.cpu_seconds) if self.cpu_seconds else None
+        notes = [f"on the cluster {taken}"] if taken else []
+        notes += [
             f"{name}: the cost of {count:,} cases is extrapolated, not measured" for name, count in guessed.items()
         ]
         for name, part in self.dynamics.items():
@@ -211,11 +214,19 @@ def write_plan(sweep: "Sweep", directory: Path, *, workers: int | None = None, p
         parts = {name: _dynamics_plan(sweep, demand, costs) for name, demand in demands.items()}
         found = advice(parts, {name: demand.pilots for name, demand in demands.items()}, calibration)
         texts = tuple(item.text for item in found)
-    plan = Plan(sweep.name, cluster_of(sweep).expected_workers(workers), parts, texts)
+    plan = plan_of(sweep, parts, texts, workers)
     write_complete_config(sweep, directory)
     write_json(directory / "plan.json", plan.record())
     write_json(directory / "plan.done.json", {name: part.cases for name, part in parts.items()})
     return plan
+
+
+def plan_of(
+    sweep: "Sweep", dynamics: dict[str, DynamicsPlan], advice: tuple[str, ...], workers: int | None = None
+) -> Plan:
+    """Return the plan of the dynamics of a sweep, for its cluster with its own or another number of workers."""
+    cluster = cluster_of(sweep)
+    return Plan(sweep.name, cluster.expected_workers(workers), dynamics, advice, cluster.resources)
 
 
 def planned_layouts(directory: Path, dynamics: str) -> dict[str, LayoutPlan]:

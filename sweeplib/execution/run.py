@@ -6,6 +6,7 @@ from collections.abc import Iterable, Iterator
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import ExitStack, nullcontext
 from dataclasses import dataclass, replace
+from itertools import islice
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -26,10 +27,12 @@ from sweeplib.execution.plan import (
     Plan,
     counted,
     left,
+    plan_of,
     planned_advice,
     planned_layouts,
     write_plan,
 )
+from sweeplib.execution.probe import Probe
 from sweeplib.execution.progress import shown_progress
 from sweeplib.storage.files import write_json
 from sweeplib.storage.inventory import Inventory, inventory
@@ -108,6 +111,7 @@ def _part(sweep: "Sweep", dynamics: str, directory: Path, workers: int | None, *
     wanted = inventory(sweep, dynamics, store)
     missing = wanted.counts()["missing"]
     if missing:
+        cluster_of(sweep).in_results(directory).check()
         refuse_large_cases(sweep, dynamics, workers)
     plans = planned_layouts(directory, dynamics)
     if wanted.new.keys() - store.layouts.keys() - plans.keys() and not cluster_of(sweep).block_size:
@@ -124,7 +128,7 @@ def _plan(sweep: "Sweep", directory: Path, parts: list[_Part], workers: int | No
         layouts = {name: replace(_layout(sweep, part, name), todo=count) for name, count in todo.items()}
         points, cases = counted(sweep, part.wanted)
         dynamics[part.store.dynamics] = DynamicsPlan(points, cases, cases - sum(todo.values()), layouts)
-    return Plan(sweep.name, cluster_of(sweep).expected_workers(workers), dynamics, planned_advice(directory))
+    return plan_of(sweep, dynamics, planned_advice(directory), workers)
 
 
 def _layout(sweep: "Sweep", part: _Part, name: str) -> LayoutPlan:
@@ -141,10 +145,11 @@ def _computed(sweep: "Sweep", parts: list[_Part], on: "Client | int | None", *, 
 
     They run on a client's cluster, or on the sweep's with so many workers.
     """
+    cluster = cluster_of(sweep).in_results(parts[0].store.directory)
     with ThreadPoolExecutor(1) as beside:
         appending = beside.submit(lambda: [_appended(sweep, part) for part in parts])
-        mine = connected(cluster_of(sweep), on) if isinstance(on, int | None) else nullcontext(on)
-        with mine as client:
+        expected = cluster.expected_workers(on) if isinstance(on, int | None) else None
+        with connected(cluster, on) if isinstance(on, int | None) else nullcontext(on) as client:
             parts = appending.result()
             blocks = sorted(
                 (block for part in parts for block in _blocks(sweep, part)), key=lambda block: -block.seconds
@@ -152,12 +157,28 @@ def _computed(sweep: "Sweep", parts: list[_Part], on: "Client | int | None", *, 
             cases, seconds = sum(part.todo for part in parts), sum(block.seconds for block in blocks)
             with shown_progress(sweep.name, cases, seconds, show=show) as shown:
                 shown.say(f"dashboard: {client.dashboard_link}")
-                for block, report in dispatched(client, blocks, shown.say, cluster_of(sweep).wait_for_workers):
+                for block, report in dispatched(
+                    client,
+                    blocks,
+                    shown.say,
+                    cluster.wait_for_workers,
+                    expected=expected,
+                    problem=cluster.problem,
+                    probe=_probe(sweep, parts),
+                ):
                     done = report.found + sum(report.computed.values())
                     diverged = report.computed.get("diverged", 0)
                     failed = done - report.found - report.computed.get("ok", 0) - diverged
                     shown.advance(done, block.seconds, failed=failed, diverged=diverged)
     return parts
+
+
+def _probe(sweep: "Sweep", parts: list[_Part]) -> Probe:
+    """Return what workers are asked: the folder of the runs, the plugins, and the identity of a case per dynamics."""
+    names = [part.store.dynamics for part in parts if part.todo]
+    cases = [case for name in names for _, case in islice(sweep.probed(name), 1)]
+    folder = parts[0].store.directory.resolve() / "runs.zarr"
+    return Probe(str(folder), sweep.plugins, tuple((case, case.identity()) for case in cases))
 
 
 def _appended(sweep: "Sweep", part: _Part) -> _Part:

@@ -20,8 +20,11 @@ from sweeplib.config import load
 from sweeplib.design.sweep import Run
 from sweeplib.errors import InputError, SweeplibError
 from sweeplib.execution.clusters import CLUSTERS, ClusterSettings
+from sweeplib.execution.clusters.existing import Existing
+from sweeplib.execution.clusters.job_queue import JobQueue
 from sweeplib.execution.run import run_sweep
 from sweeplib.storage.finalise import finalise
+from tests.batch_systems.queues import job_queue, queue
 from tests.faults.sweeps import DYNAMICS, files, journal, troubled_sweep, wait_until
 from tests.in_process import InProcess
 
@@ -46,9 +49,10 @@ class Somebodys:
         wait_until(self.file.exists)
 
     def settings(self, kind: str) -> ClusterSettings:
-        """Return the settings of a cluster that connects to a running one."""
-        own = {"address": {"address": self.address}, "scheduler_file": {"path": self.file}}[kind]
-        return CLUSTERS[kind](block_size=2, **own, **self.tls)
+        """Return the settings of a cluster that connects to this one, by its address or its file."""
+        own = {"address": self.address, "path": self.file}
+        given = {name: value for name, value in own.items() if name in CLUSTERS[kind].model_fields}
+        return CLUSTERS[kind](block_size=2, **given, **self.tls)
 
     @property
     def address(self) -> str:
@@ -112,7 +116,12 @@ def serial(tmp_path_factory: pytest.TempPathFactory) -> dict[str, bytes]:
     return dataset(InProcess(block_size=18), tmp_path_factory.mktemp("serial"))
 
 
-@pytest.mark.parametrize("kind", ["address", "scheduler_file"])
+EXISTING = [kind for kind, settings in CLUSTERS.items() if issubclass(settings, Existing)]
+JOB_QUEUES = [kind for kind, settings in CLUSTERS.items() if issubclass(settings, JobQueue)]
+STARTED = sorted(set(CLUSTERS) - {*EXISTING, *JOB_QUEUES})
+
+
+@pytest.mark.parametrize("kind", EXISTING)
 def test_same_bytes_as_serially_by_processes_that_are_left_running(
     kind: str, existing: Somebodys, serial: dict[str, bytes], tmp_path: Path
 ) -> None:
@@ -121,13 +130,24 @@ def test_same_bytes_as_serially_by_processes_that_are_left_running(
         assert len(client.nthreads()) == 2
 
 
-def test_same_bytes_as_serially_by_a_cluster_of_its_own(serial: dict[str, bytes], tmp_path: Path) -> None:
-    assert dataset(CLUSTERS["local"](block_size=2, workers=1, dashboard_address=":0"), tmp_path) == serial
+@pytest.mark.parametrize("kind", STARTED)
+def test_same_bytes_as_serially_by_a_cluster_of_its_own(kind: str, serial: dict[str, bytes], tmp_path: Path) -> None:
+    assert dataset(CLUSTERS[kind](block_size=2, workers=1, dashboard_address=":0"), tmp_path) == serial
+
+
+@pytest.mark.parametrize("kind", JOB_QUEUES)
+def test_same_bytes_as_serially_by_jobs_that_end_with_the_sweep(
+    kind: str, serial: dict[str, bytes], tmp_path: Path
+) -> None:
+    with queue(tmp_path / "queue") as jobs:
+        assert dataset(job_queue(kind), tmp_path / "results") == serial
+        assert len(jobs.submitted()) == 1
+        wait_until(lambda: not jobs.running())
 
 
 @pytest.mark.long
 @pytest.mark.parametrize("tls", [False, True])
-@pytest.mark.parametrize("kind", ["address", "scheduler_file"])
+@pytest.mark.parametrize("kind", EXISTING)
 def test_two_workers_of_three_are_killed_and_one_comes_late(kind: str, tls: bool, tmp_path: Path) -> None:
     whole = dataset(InProcess(block_size=18), tmp_path / "serial", DYNAMICS)
     with somebodys(tmp_path, workers=3, tls=tls) as cluster:

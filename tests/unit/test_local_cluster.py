@@ -14,7 +14,7 @@ from distributed.core import rpc
 
 from sweeplib.design.sweep import Run
 from sweeplib.execution.clusters import CLUSTERS
-from sweeplib.execution.clusters.local import _free
+from sweeplib.execution.clusters.dashboard import free_address
 from sweeplib.execution.run import run_sweep
 from tests.faults.sweeps import troubled_sweep
 from tests.in_process import InProcess
@@ -65,14 +65,14 @@ def test_only_who_holds_the_certificates_of_the_run_is_answered() -> None:
 def test_the_dashboard_is_for_this_machine_unless_asked_otherwise() -> None:
     host, _, _ = CLUSTERS["local"]().dashboard_address.rpartition(":")
     assert host == "127.0.0.1"
-    assert _free("0.0.0.0:0") == "0.0.0.0:0"
+    assert free_address("0.0.0.0:0") == "0.0.0.0:0"
 
 
-def test_another_port_is_taken_where_the_wanted_one_is_not_free() -> None:
+def test_another_port_is_taken_where_the_wanted_one_is_notfree_address() -> None:
     with socket.socket() as taken:
         taken.bind(("127.0.0.1", 0))
         taken.listen()
-        assert _free(f":{taken.getsockname()[1]}") == "127.0.0.1:0"
+        assert free_address(f":{taken.getsockname()[1]}") == "127.0.0.1:0"
 
 
 class Watched(InProcess):

@@ -87,9 +87,11 @@ def test_the_costliest_blocks_of_all_dynamics_go_first(
     seen: list[Block] = []
     dispatched = run.dispatched
 
-    def watched(client: Client, blocks: Iterable[Block], *others: Any) -> Iterator[tuple[Block, BlockReport]]:
+    def watched(
+        client: Client, blocks: Iterable[Block], *others: Any, **named: Any
+    ) -> Iterator[tuple[Block, BlockReport]]:
         seen.extend(blocks)
-        return dispatched(client, seen, *others)
+        return dispatched(client, seen, *others, **named)
 
     monkeypatch.setattr(run, "dispatched", watched)
     run_sweep(replace(sweep, cluster=InProcess()), directory, progress=False)

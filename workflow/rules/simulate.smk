@@ -4,7 +4,7 @@ rule simulate:
         f"{directory}/plan.done.json",
     output:
         expand("{directory}/{dynamics}.done.json", directory=directory, dynamics=sweep.runs),
-    threads: sweep.cluster.expected_workers() or 1
+    threads: sweep.cluster.workers_here() or 1
     params:
         directory=directory,
         settings=simulated,

@@ -3,4 +3,4 @@
 import sweeplib.stages
 
 if __name__ == "__main__":  # Dask's workers import this file too
-    sweeplib.stages.simulate(snakemake.config["sweep"], snakemake.params.directory, workers=snakemake.threads)
+    sweeplib.stages.simulate(snakemake.config["sweep"], snakemake.params.directory, threads=snakemake.threads)

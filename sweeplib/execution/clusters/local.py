@@ -2,8 +2,6 @@
 
 import logging
 import math
-import re
-import socket
 from collections.abc import Iterator
 from contextlib import contextmanager, suppress
 from typing import TYPE_CHECKING, Annotated, Any, Literal
@@ -14,14 +12,14 @@ from pydantic_core import PydanticCustomError
 
 from sweeplib.design.cluster import CLUSTERS, ClusterSettings
 from sweeplib.execution.child import ONE_THREAD
+from sweeplib.execution.clusters.dashboard import DEFAULT_ADDRESS, THIS_MACHINE, DashboardAddress, free_address
 from sweeplib.validation import REFUSED
 
 if TYPE_CHECKING:
     from distributed import Client
 
-THIS_MACHINE = "127.0.0.1"
 NEVER = "100 days"
-LEAST_MEMORY, LARGEST_PORT = 2**27, 2**16 - 1
+LEAST_MEMORY = 2**27
 
 
 def _memory(limit: str) -> str:
@@ -44,14 +42,6 @@ def _number(text: str) -> float:
         return math.inf
 
 
-def _address(address: str) -> str:
-    """Return the address; an error unless it is HOST:PORT, :PORT or PORT."""
-    host, _, port = address.rpartition(":")
-    if not re.fullmatch(r"[0-9]{1,5}", port) or int(port) > LARGEST_PORT or not re.fullmatch(r"[\w.:\[\]-]*", host):
-        raise PydanticCustomError(REFUSED, "HOST:PORT, such as '127.0.0.1:8787'")
-    return address
-
-
 class Local(ClusterSettings):
     """Worker processes on this machine. Only processes with the certificates of this run can connect to them.
 
@@ -63,7 +53,7 @@ class Local(ClusterSettings):
     kind: Literal["local"] = "local"
     workers: Annotated[int, Field(ge=1, le=1024)] | None = None
     memory_limit: Annotated[str, AfterValidator(_memory)] = "auto"
-    dashboard_address: Annotated[str, AfterValidator(_address)] = f"{THIS_MACHINE}:8787"
+    dashboard_address: DashboardAddress = DEFAULT_ADDRESS
 
     def expected_workers(self, workers: int | None = None) -> int:
         """Return the requested number of workers, or one per processor."""
@@ -86,6 +76,11 @@ class Local(ClusterSettings):
         """The bytes that Dask grants a worker."""
         return self.worker_memory(workers)
 
+    def abandon(self, client: "Client") -> None:
+        """Tell the nannies to start no other worker where one is killed."""
+        for nanny in client.cluster._created:  # `workers` lacks those that still start
+            nanny.close_gracefully()
+
     @contextmanager
     def client(self, workers: int | None = None) -> Iterator["Client"]:
         """Yield a client of a cluster that ends with the context, or when this process ends in any way."""
@@ -98,31 +93,19 @@ class Local(ClusterSettings):
         with (
             dask.config.set(settings),
             LocalCluster(
-                n_workers=self.expected_workers(workers),
+                n_workers=1,  # the others start while this one works
                 threads_per_worker=1,
                 processes=True,
                 host=THIS_MACHINE,
                 memory_limit=self.memory_limit,
                 silence_logs=logging.CRITICAL,
                 security=Security.temporary(),
-                dashboard_address=_free(self.dashboard_address),
+                dashboard_address=free_address(self.dashboard_address),
             ) as cluster,
             Client(cluster) as client,
         ):
+            cluster.scale(self.expected_workers(workers))
             yield client
-
-
-def _free(address: str) -> str:
-    """Return the address, with this machine as default host, and with a free port if its own is taken."""
-    host, _, port = address.rpartition(":")
-    host = host or THIS_MACHINE
-    with socket.socket() as probe:
-        probe.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
-        try:
-            probe.bind((host, int(port)))
-        except OSError:
-            port = "0"
-    return f"{host}:{port}"
 
 
 CLUSTERS.register("local", Local)

@@ -1,0 +1,66 @@
+"""The rate at which a sweep's driver hands blocks to workers and gets their reports, for blocks that do nothing.
+
+The workers are 64 threads of this process, whose event loops share a core with the scheduler and the driver.
+"""
+
+from functools import cache
+from queue import SimpleQueue
+from typing import Any
+from unittest.mock import patch
+from uuid import uuid4
+
+from benchmarks.timing import Benchmark
+from sweeplib.execution import dispatch
+from sweeplib.execution.blocks import Block, BlockReport
+from sweeplib.execution.dispatch import dispatched
+
+WORKERS = 64
+BLOCKS = 4000
+ONE_BY_ONE = 400
+
+
+def blocks(number: int) -> list[Block]:
+    """Return blocks of 100 cases, whose costs are not known."""
+    return [Block("/results/sweep", "sgd_chain", "p2_k1_w5", each, range(100)) for each in range(number)]
+
+
+def done(block: Block) -> BlockReport:
+    """Report a block as computed in no time."""
+    return BlockReport({"ok": len(block.positions)}, 0, 0.0)
+
+
+@cache
+def client() -> Any:
+    """Return a client of a cluster within this process, which ends with it."""
+    from distributed import Client, LocalCluster
+
+    cluster = LocalCluster(
+        n_workers=WORKERS, threads_per_worker=1, processes=False, dashboard_address=None, memory_limit=0
+    )
+    return Client(cluster, set_as_default=False)
+
+
+def handed_out() -> float:
+    """Hand out blocks as a sweep does; return their number."""
+    with patch.object(dispatch, "run_block", done):
+        return float(sum(1 for _ in dispatched(client(), blocks(BLOCKS))))
+
+
+def one_by_one() -> float:
+    """Submit each block as a task of its own and fetch its report; return their number."""
+    run, ready = uuid4().hex, SimpleQueue[Any]()
+    for block in blocks(ONE_BY_ONE):
+        client().submit(done, block, key=f"one-{block.number}-{run}", pure=False).add_done_callback(ready.put)
+    return float(sum(1 for _ in range(ONE_BY_ONE) if ready.get().result()))
+
+
+BENCHMARKS = [
+    Benchmark(
+        f"dispatch: blocks without work to {WORKERS} workers",
+        "a block",
+        handed_out,
+        one_by_one,
+        "a task a block, one by one",
+        reach=1e-3,
+    )
+]

@@ -1,0 +1,38 @@
+"""The address of Dask's dashboard: this machine only unless a host is named, and a free port if its own is taken."""
+
+import re
+import socket
+from typing import Annotated
+
+from pydantic import AfterValidator
+from pydantic_core import PydanticCustomError
+
+from sweeplib.validation import REFUSED
+
+THIS_MACHINE = "127.0.0.1"
+LARGEST_PORT = 2**16 - 1
+
+
+def _address(address: str) -> str:
+    """Return the address; an error unless it is HOST:PORT, :PORT or PORT."""
+    host, _, port = address.rpartition(":")
+    if not re.fullmatch(r"[0-9]{1,5}", port) or int(port) > LARGEST_PORT or not re.fullmatch(r"[\w.:\[\]-]*", host):
+        raise PydanticCustomError(REFUSED, "HOST:PORT, such as '127.0.0.1:8787'")
+    return address
+
+
+DashboardAddress = Annotated[str, AfterValidator(_address)]
+DEFAULT_ADDRESS = f"{THIS_MACHINE}:8787"
+
+
+def free_address(address: str) -> str:
+    """Return the address, with this machine as default host, and with a free port if its own is taken."""
+    host, _, port = address.rpartition(":")
+    host = host or THIS_MACHINE
+    with socket.socket() as probe:
+        probe.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
+        try:
+            probe.bind((host, int(port)))
+        except OSError:
+            port = "0"
+    return f"{host}:{port}"

@@ -1,0 +1,92 @@
+"""JobKeeper: replaces the jobs of a cluster that have ended while the sweep goes on.
+
+Dask asks for a job again only if it had a single worker that was lost; a job that was cancelled while it waited, that
+failed before its workers started, or that had several workers would be missed for ever.
+"""
+
+import re
+from collections.abc import Sequence
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    from distributed.scheduler import WorkerState
+
+SECONDS_BETWEEN_LOOKS = 10.0
+MOST_FAILURES = 5
+"""How many jobs in a row may end before a worker of theirs reaches the scheduler."""
+
+
+def job_of(worker: "WorkerState") -> str:
+    """Return the name of a worker's job: dask-jobqueue appends the numbers of job and worker to the cluster's name."""
+    found = re.match(r"(.*Cluster-\d+)(-\d+)?$", str(worker.name))
+    return found[1] if found else str(worker.name)
+
+
+def kept(kind: Any) -> Any:
+    """Return a kind of dask-jobqueue's clusters, with jobs that remember why they were not submitted."""
+
+    class Job(kind.job_cls):
+        refused: str | None = None
+
+        async def start(self) -> None:
+            """Submit the job; if it is refused, there is a job without a number."""
+            from distributed.deploy.spec import ProcessInterface
+
+            try:
+                await super().start()
+            except (RuntimeError, ValueError, OSError) as error:
+                said = str(error).strip().rpartition("stderr:\n")[2].splitlines()
+                self.refused = said[-1].strip() if said else "the job was not accepted"
+                await ProcessInterface.start(self)
+
+    return type(kind.__name__, (kind,), {"job_cls": Job})
+
+
+class JobKeeper:
+    """Every few seconds, looks for jobs without workers that the batch system does not list, or did not accept.
+
+    They are given up, and Dask's adaptive scaling submits others. `listing` is the command that lists the jobs, and
+    `folder` has their output.
+    """
+
+    def __init__(self, cluster: Any, listing: Sequence[str], folder: Path) -> None:
+        from tornado.ioloop import PeriodicCallback
+
+        self._cluster, self._listing, self._folder = cluster, list(listing), folder
+        self._seen: set[str] = set()
+        self._failures = 0
+        self._refused: str | None = None
+        self._looks = PeriodicCallback(self._look, 1000 * SECONDS_BETWEEN_LOOKS)
+        cluster.loop.add_callback(self._looks.start)
+
+    @property
+    def problem(self) -> str | None:
+        """Why no worker will come; None as long as one may."""
+        if self._refused is not None:
+            return self._refused
+        if self._failures < MOST_FAILURES:
+            return None
+        return f"{self._failures} jobs ended before their workers started; their output is in {self._folder}"
+
+    async def _look(self) -> None:
+        at_work = set(map(job_of, self._cluster.scheduler.workers.values()))
+        self._seen |= at_work
+        silent = {name: job for name, job in self._cluster.workers.items() if name not in at_work}
+        listed = await self._listed(silent) if silent else set()
+        if listed is None:
+            return
+        for name, job in silent.items():
+            if job.job_id not in listed and self._cluster.workers.get(name) is job:
+                self._failures = 0 if name in self._seen else self._failures + 1
+                self._refused = job.refused
+                self._seen.discard(name)
+                del self._cluster.workers[name]
+
+    async def _listed(self, jobs: dict[str, Any]) -> set[str] | None:
+        """Return the numbers of the jobs that wait or run; None if the batch system does not answer."""
+        try:
+            output: str = await next(iter(jobs.values()))._call(self._listing)
+        except (RuntimeError, OSError):
+            return None
+        return set(re.findall(r"^\s*(\d+)", output, re.MULTILINE))
