@@ -97,6 +97,14 @@ class Row(NamedTuple):
     meaning: str
 
 
+class FunctionOption(NamedTuple):
+    """An option of an analysis or a figure: its name, type and default."""
+
+    name: str
+    type: str
+    default: str
+
+
 def generated() -> dict[str, str]:
     """Return the text of each generated file of `config/`."""
     return {"schema.json": json.dumps(json_schema(), indent=2, ensure_ascii=False) + "\n", "README.md": key_table()}
@@ -186,13 +194,14 @@ def _option_tables() -> Iterator[str]:
     from sweeplib.execution.clusters import CLUSTERS
 
     for kind, settings in CLUSTERS.items():
-        yield _table(f"`cluster: {{kind: {kind}}}`", _setting_rows(settings, "cluster."), settings.__doc__)
+        yield _table(f"`cluster: {{kind: {kind}}}`", setting_rows(settings, "cluster."), settings.__doc__)
     for name, dynamics in DYNAMICS.items():
         if dynamics.Options.model_fields:
-            yield _table(f"`dynamics: {{{name}: ...}}`", _setting_rows(dynamics.Options, f"dynamics.{name}."))
+            yield _table(f"`dynamics: {{{name}: ...}}`", setting_rows(dynamics.Options, f"dynamics.{name}."))
 
 
-def _setting_rows(model: type[BaseModel], prefix: str) -> Iterator[Row]:
+def setting_rows(model: type[BaseModel], prefix: str) -> Iterator[Row]:
+    """Yield the settings of a model, whose keys are below `prefix`."""
     meanings = _attribute_meanings(model)
     for name, field in model.model_fields.items():
         if name != "kind":
@@ -218,15 +227,21 @@ def _function_tables() -> Iterator[str]:
     yield _function_table("figures", figures, 2, FIGURE_OPTIONS)
 
 
+def function_options(function: Callable[..., Any], arguments: int) -> Iterator[FunctionOption]:
+    """Yield the options of a function: its parameters after the first `arguments`."""
+    for parameter in list(inspect.signature(function).parameters.values())[arguments:]:
+        kind = _type_text(option_type(function, parameter.name).json_schema())
+        yield FunctionOption(parameter.name, kind, _code(_plain(parameter.default)))
+
+
 def _function_table(
     section: str, functions: Mapping[str, Callable[..., Any]], arguments: int, meanings: Mapping[str, str]
 ) -> str:
     """Return the table of the options of some functions: their parameters after the first `arguments`."""
-    names: dict[tuple[str, str, str], list[str]] = {}
+    names: dict[FunctionOption, list[str]] = {}
     for name, function in functions.items():
-        for parameter in list(inspect.signature(function).parameters.values())[arguments:]:
-            kind = _type_text(option_type(function, parameter.name).json_schema())
-            names.setdefault((parameter.name, kind, _code(_plain(parameter.default))), []).append(name)
+        for each in function_options(function, arguments):
+            names.setdefault(each, []).append(name)
     lines = [f"## Options of {section}, below `{section}.NAME`", ""]
     lines += [f"| option | type | default | {section} | meaning |", "|---|---|---|---|---|"]
     for (option, kind, default), having in sorted(names.items()):

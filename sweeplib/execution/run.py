@@ -6,6 +6,7 @@ from collections.abc import Iterable, Iterator
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import ExitStack
 from dataclasses import dataclass, replace
+from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -30,9 +31,10 @@ from sweeplib.execution.plan import (
     planned_layouts,
     write_plan,
 )
-from sweeplib.execution.progress import shown_progress
+from sweeplib.execution.progress import Progress, shown_progress
 from sweeplib.storage.files import write_json
 from sweeplib.storage.inventory import Inventory, inventory
+from sweeplib.storage.jobs import tell
 from sweeplib.storage.layout import Layout
 from sweeplib.storage.locks import driver_lock
 from sweeplib.storage.rows import cases_of
@@ -72,8 +74,10 @@ def run_sweep(
         write_complete_config(sweep, directory)
         parts = [_part(sweep, name, directory, workers, progress=progress) for name in names]
         if any(part.todo for part in parts):
+            plan = _plan(sweep, directory, parts, workers)
+            tell(plan=plan.record())
             if progress:
-                _plan(sweep, directory, parts, workers).show()
+                plan.show()
             parts = _computed(sweep, parts, workers, show=progress)
         return {part.store.dynamics: _ended(sweep, part) for part in parts}
 
@@ -143,13 +147,21 @@ def _computed(sweep: "Sweep", parts: list[_Part], workers: int | None, *, show: 
             )
             cases, seconds = sum(part.todo for part in parts), sum(block.seconds for block in blocks)
             with shown_progress(sweep.name, cases, seconds, show=show) as shown:
+                tell(dashboard=client.dashboard_link)
                 shown.say(f"dashboard: {client.dashboard_link}")
-                for block, report in dispatched(client, blocks, shown.say, cluster_of(sweep).wait_for_workers):
+                for block, report in dispatched(
+                    client, blocks, partial(_say, shown), cluster_of(sweep).wait_for_workers
+                ):
                     done = report.found + sum(report.computed.values())
                     diverged = report.computed.get("diverged", 0)
                     failed = done - report.found - report.computed.get("ok", 0) - diverged
                     shown.advance(done, block.seconds, failed=failed, diverged=diverged)
     return parts
+
+
+def _say(shown: Progress, news: str) -> None:
+    tell(news=news)
+    shown.say(news)
 
 
 def _appended(sweep: "Sweep", part: _Part) -> _Part:

@@ -129,7 +129,7 @@ def test_after_a_finished_run_nothing_is_left_to_do_and_make_says_what_became_of
     """Nothing runs again, not even here, in a copy of the project."""
     done = finished.make("sweep", "CONFIG=desk/tiny.yaml", "RESULTS=desk/results")
     assert done.returncode == 0, done.stderr
-    assert "Nothing to be done" in done.stderr
+    assert "nothing to compute: all is up to date" in done.stderr
     assert done.stdout.splitlines() == [
         "tiny: all 12 cases ended ok",
         "dataset: desk/results/tiny/dataset.zarr",
