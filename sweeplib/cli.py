@@ -1,6 +1,6 @@
 """The command line: each command reads a sweep's config and calls one stage."""
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
@@ -130,7 +130,9 @@ def run(
     with job(directory, "simulate"):
         record_origin(config, directory)
         summaries = run_sweep(sweep, directory, chosen, workers=workers, progress=progress)
-    _show(_counts(sweep.name, {name: summary.cases for name, summary in summaries.items()}))
+    from sweeplib.process.terminal import counts_table
+
+    _show(counts_table({name: summary.cases for name, summary in summaries.items()}, sweep.name))
     computed = sum(summary.computed for summary in summaries.values())
     cases = [(status, count) for summary in summaries.values() for status, count in summary.cases.items()]
     wrong = sum(count for status, count in cases if status not in _WELL)
@@ -153,13 +155,14 @@ def status(
     from json import dumps
 
     from sweeplib.front.status import status as found
+    from sweeplib.process.terminal import counts_table
 
     now = found(sweep, directory)
     if json:
         typer.echo(dumps(now.record(), indent=1))
         return
     typer.echo("\n".join(now.lines()))
-    _show(now.table())
+    _show(counts_table(now.cases))
 
 
 @app.command("list")
@@ -345,15 +348,6 @@ def _report_attempts(attempts: "Iterable[Attempt]") -> None:
             failed += 1
             typer.echo(f"failed: {attempt}", err=True)
     raise typer.Exit(1 if failed else 0)
-
-
-def _counts(title: str, counts: Mapping[str, Mapping[str, int]]) -> "Table":
-    from sweeplib.process.terminal import table
-
-    statuses = next(iter(counts.values()))
-    return table(
-        ("dynamics", *statuses), ([name, *map("{:,}".format, each.values())] for name, each in counts.items()), title
-    )
 
 
 def _show(table: "Table") -> None:

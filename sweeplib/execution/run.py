@@ -75,7 +75,7 @@ def run_sweep(
         parts = [_part(sweep, name, directory, workers, progress=progress) for name in names]
         if any(part.todo for part in parts):
             plan = _plan(sweep, directory, parts, workers)
-            tell(plan=plan.record())
+            tell(plan=plan.record(), left=plan.wall_seconds, total=sum(part.todo for part in parts))
             if progress:
                 plan.show()
             parts = _computed(sweep, parts, workers, show=progress)
@@ -140,6 +140,7 @@ def _computed(sweep: "Sweep", parts: list[_Part], workers: int | None, *, show: 
     """Run all blocks on a cluster and return the parts. New cases are appended to the store while it starts."""
     with ThreadPoolExecutor(1) as beside:
         appending = beside.submit(lambda: [_appended(sweep, part) for part in parts])
+        tell(doing="starting the workers")
         with connected(cluster_of(sweep), workers) as client:
             parts = appending.result()
             blocks = sorted(
@@ -147,7 +148,7 @@ def _computed(sweep: "Sweep", parts: list[_Part], workers: int | None, *, show: 
             )
             cases, seconds = sum(part.todo for part in parts), sum(block.seconds for block in blocks)
             with shown_progress(sweep.name, cases, seconds, show=show) as shown:
-                tell(dashboard=client.dashboard_link)
+                tell(dashboard=client.dashboard_link, doing=None)
                 shown.say(f"dashboard: {client.dashboard_link}")
                 for block, report in dispatched(
                     client, blocks, partial(_say, shown), cluster_of(sweep).wait_for_workers

@@ -133,7 +133,7 @@ class Screen:
             started = bool(state.of(stage))
             taken = duration(state.seconds(stage)) if started else ""
             progress = [state.counts(stage), state.pace(stage), *state.problems(stage)]
-            words = "; ".join(filter(None, progress)) if started else "up to date" if state.over == "ok" else ""
+            words = "up to date" if state.up_to_date(stage) else "; ".join(filter(None, progress))
             table.add_row(mark, stage.title, taken, words, style=style)
         return table
 
@@ -146,6 +146,8 @@ def _mark(state: State, stage: Stage) -> tuple[str, str]:
         return "✗", "red"
     if state.ended(stage):
         return "✓", "green"
+    if state.up_to_date(stage):
+        return "✓", "dim"
     return "·", "dim"
 
 

@@ -69,12 +69,18 @@ class State:
         return f"{job.done:,} of {job.total:,} cases, {job.failed:,} failed{diverged}"
 
     def pace(self, stage: Stage) -> str:
-        """Return the rate of a stage that computes cases and the time left; empty before the first case is done."""
-        job = next((job for job in self.of(stage) if job.total and job.done), None)
+        """Return the rate of a stage that computes cases and the time left, as far as they can be told."""
+        job = next((job for job in self.of(stage) if job.total), None)
         if job is None:
             return ""
-        left = job.remaining(self.now)
-        return f"{job.rate:,.1f} cases/s" + (f", {duration(left)} left" if left is not None and not job.ended else "")
+        left = None if job.ended else job.remaining(self.now)
+        parts = [f"{job.rate:,.1f} cases/s" if job.done else "", "" if left is None else f"{duration(left)} left"]
+        return ", ".join(filter(None, parts))
+
+    def up_to_date(self, stage: Stage) -> bool:
+        """Return whether nothing of a stage was left to do: a later one has been started, or the run has succeeded."""
+        later = self.stages[self.stages.index(stage) + 1 :]
+        return not self.of(stage) and (self.over == "ok" or any(map(self.of, later)))
 
     def doing(self) -> str:
         """Return the step that takes longest at present, such as a compilation, with its time; empty if none does."""

@@ -6,12 +6,10 @@ from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from sweeplib.process.terminal import duration, table
+from sweeplib.process.terminal import duration
 from sweeplib.storage.jobs import WHOLE, Job, jobs
 
 if TYPE_CHECKING:
-    from rich.table import Table
-
     from sweeplib.design.sweep import Sweep
 
 
@@ -57,12 +55,6 @@ class SweepStatus:
 
     def _named(self) -> dict[str, str | None]:
         return {"dashboard": self.dashboard, "last error": self.last_error, "report": self.report}
-
-    def table(self) -> "Table":
-        """Return the numbers of cases with each status."""
-        statuses = next(iter(self.cases.values()))
-        rows = [[name, *map("{:,}".format, counts.values())] for name, counts in self.cases.items()]
-        return table(("dynamics", *statuses), rows)
 
 
 def status(sweep: "Sweep", directory: Path) -> SweepStatus:

@@ -1,7 +1,7 @@
 """Text on a terminal, or plain lines where there is none: a pipe, a file, a CI log."""
 
 import sys
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from datetime import timedelta
 from typing import TYPE_CHECKING
 
@@ -43,6 +43,17 @@ def table(headings: Sequence[str], rows: Iterable[Sequence[str]], title: str = "
     return made
 
 
+def counts_table(counts: Mapping[str, Mapping[str, int]], title: str = "") -> "Table":
+    """Return the numbers of cases of each dynamics, by status; statuses that no case has are left out."""
+    statuses = [
+        status
+        for status in next(iter(counts.values()))
+        if status in ("missing", "ok") or any(each[status] for each in counts.values())
+    ]
+    rows = [[name, *(f"{each[status]:,}" for status in statuses)] for name, each in counts.items()]
+    return table(("dynamics", *statuses), rows, title)
+
+
 def show(made: "Table", target: "Console") -> None:
     """Write a table to a console: without lines between its cells if that is no terminal.
 
@@ -59,12 +70,14 @@ def show(made: "Table", target: "Console") -> None:
 
 
 def _fit(made: "Table", target: "Console") -> None:
-    """Take dispensable columns out of a table until it fits a console."""
+    """Take dispensable columns, then the lines between cells, out of a table until it fits a console."""
     wide = target.options.update_width(WIDEST)
     for heading in DISPENSABLE:
         if target.measure(made, options=wide).maximum <= target.width:
             return
         made.columns = [column for column in made.columns if column.header != heading]
+    if target.measure(made, options=wide).maximum > target.width:
+        made.box, made.pad_edge = None, False
 
 
 def duration(seconds: float) -> str:
