@@ -30,7 +30,7 @@ class View(Protocol):
 def view(name: str) -> Iterator[View]:
     """Return a context with the view of the sweep `name` on standard error; its last state remains visible."""
     target = console(errors=True)
-    if not target.is_terminal:
+    if not target.is_terminal or target.is_dumb_terminal:
         yield Lines(name, target)
         return
     from rich.live import Live

@@ -1,6 +1,7 @@
 """Snakemake as a child process that is quiet: its messages go to a file, and it ends with this process."""
 
 import os
+import shlex
 import signal
 import subprocess
 import sys
@@ -10,6 +11,8 @@ from collections.abc import Callable, Iterator
 from contextlib import contextmanager, suppress
 from datetime import datetime
 from pathlib import Path
+
+import yaml
 
 from sweeplib.errors import InputError
 from sweeplib.process.children import descendants, end
@@ -37,16 +40,20 @@ def profile_folder(profile: str) -> Path:
     raise InputError("no such profile", key="--profile", value=profile, expected=expected)
 
 
-def run_snakemake(config: Path, results: Path, profile: Path, log: Path, look: Callable[[], None]) -> int:
-    """Run the workflow for a sweep's file, with a profile's folder, to its end; return its exit status.
+def snakemake_command(config: Path, results: Path, profile: str) -> list[str]:
+    """Return the command that runs the workflow for a sweep's file; InputError for a profile or path it cannot take."""
+    files = workflow_folder()
+    command = [sys.executable, str(files / "workflow" / "start.py"), "--snakefile", str(files / "Snakefile")]
+    command += ["--profile", str(profile_folder(profile)), "--no-hooks"]
+    return [*command, "--config", f"sweep={_setting(config)}", f"results={_setting(results)}"]
+
+
+def run_snakemake(command: list[str], log: Path, look: Callable[[], None]) -> int:
+    """Run a `snakemake_command` to its end; return its exit status.
 
     Its messages are appended to `log`, and `look` is called several times a second. If this call is left by an
     exception, such as an interrupt, Snakemake and its jobs end before.
     """
-    files = workflow_folder()
-    command = [sys.executable, str(files / "workflow" / "start.py"), "--snakefile", str(files / "Snakefile")]
-    command += ["--profile", str(profile), "--no-hooks"]
-    command += ["--config", f"sweep={config}", f"results={results}"]
     with _logged(log, command) as output, _started(command, output) as process:
         while process.poll() is None:
             look()
@@ -65,11 +72,32 @@ def end_with_parent() -> None:
     threading.Thread(target=wait, daemon=True, name="parent").start()
 
 
+def _setting(path: Path) -> str:
+    """Return a path in a spelling that Snakemake's --config reads as text: `2024` is a number, `./2024` is not."""
+    for text in (str(path), f"./{path}"):
+        if _is_text(text):
+            return text
+    expected = "a path without quotes, `: `, ` #` or brackets, which Snakemake reads as YAML"
+    raise InputError("not a path that Snakemake can be given", value=str(path), expected=expected)
+
+
+def _is_text(value: str) -> bool:
+    """Return whether Snakemake's --config leaves a value as it is."""
+    if value in ("True", "False") or value != value.strip("\"'"):
+        return False
+    with suppress(ValueError):
+        float(value)
+        return False
+    with suppress(yaml.YAMLError):
+        return bool(yaml.load(value, Loader=yaml.BaseLoader) == value)
+    return True
+
+
 @contextmanager
 def _logged(log: Path, command: list[str]) -> Iterator[int]:
     log.parent.mkdir(parents=True, exist_ok=True)
     with log.open("a", encoding="utf-8") as file:
-        file.write(f"\n{datetime.now().astimezone().isoformat(timespec='seconds')} {' '.join(command)}\n")
+        file.write(f"\n{datetime.now().astimezone().isoformat(timespec='seconds')} {shlex.join(command)}\n")
         file.flush()
         yield file.fileno()
 

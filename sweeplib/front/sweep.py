@@ -7,7 +7,7 @@ from contextlib import AbstractContextManager, nullcontext
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from sweeplib.front.snakemake import profile_folder, run_snakemake
+from sweeplib.front.snakemake import run_snakemake, snakemake_command
 from sweeplib.process.terminal import console
 
 if TYPE_CHECKING:
@@ -31,7 +31,7 @@ def run_stages(
     """
     with _waiting(f"reading {config}"):
         sweep, directory = loaded(config, overrides, results)
-        folder = profile_folder(profile)
+        command = snakemake_command(directory / OVERRIDDEN if overrides else config, results, profile)
         from sweeplib.storage.jobs import WHOLE, job
         from sweeplib.storage.origin import record_origin
 
@@ -40,8 +40,8 @@ def run_stages(
         if overrides:
             from sweeplib.execution.complete_config import write_complete_config
 
-            config = write_complete_config(sweep, directory, OVERRIDDEN)
-        status = _followed(sweep, directory, config, results, folder)
+            write_complete_config(sweep, directory, OVERRIDDEN)
+        status = _followed(sweep, directory, command)
         if status:
             return status
         with _waiting("reading the results"):
@@ -65,7 +65,7 @@ def loaded(config: Path, overrides: Sequence[str], results: Path) -> "tuple[Swee
     return sweep, directory
 
 
-def _followed(sweep: "Sweep", directory: Path, config: Path, results: Path, profile: Path) -> int:
+def _followed(sweep: "Sweep", directory: Path, command: list[str]) -> int:
     """Run Snakemake and show its jobs; return the exit status, after saying what failed."""
     from sweeplib.front.screen import view
     from sweeplib.front.state import State, stages
@@ -79,7 +79,7 @@ def _followed(sweep: "Sweep", directory: Path, config: Path, results: Path, prof
 
     with view(sweep.name) as shown:
         before = log.stat().st_size if log.exists() else 0
-        status = run_snakemake(config, results, profile, log, lambda: shown.update(state()))
+        status = run_snakemake(command, log, lambda: shown.update(state()))
         last = state("failed" if status else "ok")
         shown.update(last)
     if status:

@@ -8,8 +8,10 @@ from pathlib import Path
 import pytest
 from rich.console import Console
 
+from sweeplib.errors import InputError
 from sweeplib.execution.plan import DynamicsPlan, LayoutPlan, Plan
 from sweeplib.front.screen import Lines, Screen, view
+from sweeplib.front.snakemake import profile_folder, snakemake_command, workflow_folder
 from sweeplib.front.state import Stage, State
 from sweeplib.process.terminal import console, counts_table, duration, show
 from sweeplib.storage.jobs import DIED, Job
@@ -186,12 +188,26 @@ def test_a_plan_is_read_from_its_record() -> None:
 
 
 def test_the_workflow_and_its_profiles_are_found(tmp_path: Path) -> None:
-    from sweeplib.errors import InputError
-    from sweeplib.front.snakemake import profile_folder, workflow_folder
-
     assert (workflow_folder() / "Snakefile").is_file()
     assert profile_folder("local") == workflow_folder() / "workflow" / "profiles" / "local"
     (tmp_path / "config.yaml").write_text("cores: 1\n")
     assert profile_folder(str(tmp_path)) == tmp_path
     with pytest.raises(InputError, match=r"no such profile; got 'slrum'; expected .* local, slurm"):
         profile_folder("slrum")
+
+
+@pytest.mark.parametrize(
+    "name", ["results", "a b", "/x/1e3", "2024", "1e3", "True", "nan", "[a]b", "[a]", "x.yaml", "ä=b"]
+)
+def test_snakemake_reads_each_path_as_text(name: str) -> None:
+    from snakemake.cli import parse_config
+
+    command = snakemake_command(Path(name), Path("results"), "local")
+    read = parse_config(command[command.index("--config") + 1 :])
+    assert Path(read["sweep"]) == Path(name) and read["results"] == "results"
+
+
+@pytest.mark.parametrize("name", ["a: b.yaml", "x #1", "'a'"])
+def test_a_path_that_snakemake_would_read_otherwise_is_refused(name: str) -> None:
+    with pytest.raises(InputError, match="not a path that Snakemake can be given"):
+        snakemake_command(Path(name), Path("results"), "local")
