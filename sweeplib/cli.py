@@ -8,7 +8,7 @@ import typer
 from typer.core import TyperGroup
 
 from sweeplib.errors import InputError
-from sweeplib.process.command import command, writes_into
+from sweeplib.process.command import command
 
 if TYPE_CHECKING:
     from rich.table import Table
@@ -319,15 +319,9 @@ _WELL = ("ok", "missing")
 
 
 def _loaded(config: Path, overrides: Iterable[str] | None, results: Path) -> "tuple[Sweep, Path]":
-    from sweeplib.config import load
+    from sweeplib.front.sweep import loaded
 
-    sweep = load(config, overrides or ())
-    directory = results / sweep.name
-    writes_into(directory)
-    from sweeplib.storage.origin import check_origin
-
-    check_origin(config, directory)
-    return sweep, directory
+    return loaded(config, list(overrides or ()), results)
 
 
 def _chosen(names: list[str] | None, known: Iterable[str], kind: str) -> list[str]:

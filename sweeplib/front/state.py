@@ -40,9 +40,14 @@ class State:
         return not self.over and any(job.ended is None for job in self.of(stage))
 
     def ended(self, stage: Stage) -> bool:
-        """Return whether all jobs of the stage have ended."""
+        """Return whether all jobs of the stage have ended that were to run."""
         started = self.of(stage)
-        return len(started) == len(stage.jobs) > 0 and not self.running(stage)
+        return bool(started) and not self.running(stage) and (len(started) == len(stage.jobs) or self.passed(stage))
+
+    def passed(self, stage: Stage) -> bool:
+        """Return whether no further job of a stage will start: a later stage has begun, or the run has succeeded."""
+        later = self.stages[self.stages.index(stage) + 1 :]
+        return self.over == "ok" or any(map(self.of, later))
 
     def problems(self, stage: Stage) -> list[str]:
         """Return why jobs of the stage failed."""
@@ -61,7 +66,9 @@ class State:
         """Return how much of a stage is done: cases, or its jobs if it has several; empty if neither can be told."""
         started = self.of(stage)
         if len(stage.jobs) > 1:
-            return f"{sum(job.ended is not None for job in started)} of {len(stage.jobs)}"
+            rest = len(stage.jobs) - len(started)
+            done = f"{sum(job.ended is not None for job in started)} of {len(stage.jobs)}"
+            return f"{done}, {rest} up to date" if rest and self.passed(stage) else done
         job = next((job for job in started if job.total), None)
         if job is None:
             return ""
@@ -78,9 +85,8 @@ class State:
         return ", ".join(filter(None, parts))
 
     def up_to_date(self, stage: Stage) -> bool:
-        """Return whether nothing of a stage was left to do: a later one has been started, or the run has succeeded."""
-        later = self.stages[self.stages.index(stage) + 1 :]
-        return not self.of(stage) and (self.over == "ok" or any(map(self.of, later)))
+        """Return whether nothing of a stage was left to do."""
+        return not self.of(stage) and self.passed(stage)
 
     def doing(self) -> str:
         """Return the step that takes longest at present, such as a compilation, with its time; empty if none does."""

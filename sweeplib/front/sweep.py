@@ -100,5 +100,7 @@ def _say_what_failed(state: "State", log: Path, before: int) -> None:
 
 def _waiting(what: str) -> AbstractContextManager[Any]:
     """Return a context that shows on a terminal that something takes a while."""
+    from rich.text import Text
+
     target = console(errors=True)
-    return target.status(what) if target.is_terminal else nullcontext()
+    return target.status(Text(what)) if target.is_terminal else nullcontext()

@@ -119,6 +119,16 @@ def test_the_state_of_each_stage_is_visible() -> None:
     assert sum(line.startswith("✗") for line in ended) == 1
 
 
+def test_a_stage_of_which_one_job_is_up_to_date_ends() -> None:
+    analyses = STAGES[3]
+    one = Job("analyse.averages", started=1113.0, ended=1115.0)
+    now = state(one)
+    assert not now.ended(analyses) and now.counts(analyses) == "1 of 2"
+    later = state(one, Job("report", started=1116.0))
+    assert later.ended(analyses) and later.counts(analyses) == "1 of 2, 1 up to date"
+    assert later.up_to_date(STAGES[0]) and not later.up_to_date(analyses)
+
+
 def test_the_present_step_has_its_time() -> None:
     job = Job("plan", started=1000.0, doing="compiling sgd_chain", doing_since=1001.0)
     assert state(job, now=1031.0).doing() == "compiling sgd_chain (30 s)"
