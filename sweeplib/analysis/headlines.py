@@ -27,13 +27,19 @@ def headlines(found: xr.Dataset, name: str) -> list[str]:
     inside = [one for one in known if not one.get("at_edge")]
     inside.sort(key=lambda one: not _is_noisy(one))
     what = str(found[name].attrs["long_name"])
-    lines = [f"{what} {with_interval(one, name)}{_place(found, one)}" for one in inside[:MOST]]
+    lines = [f"{what} {_value(one, name)}{_place(found, one)}" for one in inside[:MOST]]
     if len(inside) > MOST:
         lines.append(f"{what}: {len(inside) - MOST} more points in the report")
     if len(inside) < len(known):
         count, edge = len(known) - len(inside), "the interval ends at the edge of the scan"
         lines.append(f"{what}: at {count} of {len(known)} points {edge}")
     return lines
+
+
+def _value(one: xr.Dataset, name: str) -> str:
+    """Return a number with its interval, if that is wider than the digits shown."""
+    best, low, high = rounded(*(one[f"{name}{end}"].item() for end in ("", "_low", "_high")))
+    return f"{best} [{low}, {high}]" if low != high else best
 
 
 def with_interval(one: xr.Dataset, name: str) -> str:

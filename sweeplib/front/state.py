@@ -65,7 +65,7 @@ class State:
     def counts(self, stage: Stage) -> str:
         """Return how much of a stage is done: cases, or its jobs if it has several; empty if neither can be told."""
         started = self.of(stage)
-        if len(stage.jobs) > 1:
+        if started and len(stage.jobs) > 1:
             rest = len(stage.jobs) - len(started)
             done = f"{sum(job.ended is not None for job in started)} of {len(stage.jobs)}"
             return f"{done}, {rest} up to date" if rest and self.passed(stage) else done
@@ -81,7 +81,11 @@ class State:
         if job is None:
             return ""
         left = None if job.ended else job.remaining(self.now)
-        parts = [f"{job.rate:,.1f} cases/s" if job.done else "", "" if left is None else f"{duration(left)} left"]
+        late = not job.done and left == 0.0  # the plan's estimate, without the start of the workers
+        parts = [
+            f"{job.rate:,.1f} cases/s" if job.done else "",
+            "" if left is None or late else f"{duration(left)} left",
+        ]
         return ", ".join(filter(None, parts))
 
     def up_to_date(self, stage: Stage) -> bool:

@@ -129,6 +129,13 @@ def test_a_stage_of_which_one_job_is_up_to_date_ends() -> None:
     assert later.up_to_date(STAGES[0]) and not later.up_to_date(analyses)
 
 
+def test_an_estimate_that_is_over_before_the_first_case_is_not_shown() -> None:
+    simulations = STAGES[1]
+    job = Job("simulate", started=1000.0, told=1001.0, total=10, left=5.0)
+    assert state(job, now=1002.0).pace(simulations) == "4 s left"
+    assert state(job, now=1010.0).pace(simulations) == ""
+
+
 def test_the_present_step_has_its_time() -> None:
     job = Job("plan", started=1000.0, doing="compiling sgd_chain", doing_since=1001.0)
     assert state(job, now=1031.0).doing() == "compiling sgd_chain (30 s)"

@@ -210,3 +210,10 @@ def test_a_number_without_an_interval_is_no_headline() -> None:
     found = ANALYSES["optimal_learning_rate"](ds, resamples=100)
     unknown = found.assign({name: found[name] * np.nan for name in ("gamma_opt", "gamma_opt_low", "gamma_opt_high")})
     assert headlines(unknown.assign(gamma_opt=unknown.gamma_opt.assign_attrs(found.gamma_opt.attrs)), "gamma_opt") == []
+
+
+def test_an_interval_below_the_digits_shown_is_left_out() -> None:
+    ds = sweep_dataset(ratios=np.linspace(0.3, 1.7, 10), d=[3000], Delta=[0.0], seeds=64, dynamics=["ode"])
+    found = ANALYSES["optimal_learning_rate"](ds, resamples=100)
+    narrow = found.assign(gamma_opt_low=found.gamma_opt - 1e-12, gamma_opt_high=found.gamma_opt + 1e-12)
+    assert headlines(narrow, "gamma_opt") == [f"optimal learning rate {found.gamma_opt.item():.6f} (ode)"]
