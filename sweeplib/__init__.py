@@ -17,6 +17,7 @@ _HOMES = {
     "OBSERVABLES": "sweeplib.observables",
     "Overlaps": "sweeplib.maths.overlaps",
     "Problem": "sweeplib.problem",
+    "Sweep": "sweeplib.sweep",
     "SweeplibError": "sweeplib.errors",
     "open": "sweeplib.storage",
     "simulate": "sweeplib.simulation",

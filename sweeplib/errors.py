@@ -7,7 +7,7 @@ from pathlib import Path
 from typing import Any
 
 _UNSET = object()
-LONGEST_LIST = 300
+LONGEST_LIST = 250
 MOST_SEARCHED, LONGEST_CHOICE = 2000, 100
 LONGEST_VALUE, LONGEST_PART, LONGEST_PATH = 80, 400, 1000
 

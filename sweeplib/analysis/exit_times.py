@@ -137,7 +137,8 @@ def exit_medians(sample: Passages, confidence: float) -> tuple[xr.DataArray, ...
 
 
 def _outline(ds: Outline, **_: Any) -> Outline:
-    return passages_outline(ds)
+    found = passages_outline(ds)
+    return found.with_variables({f"exit_{quantity}_mean": found.dims_of("exit_steps") for quantity in QUANTITIES})
 
 
 ANALYSES.register(

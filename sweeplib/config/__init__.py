@@ -1,6 +1,6 @@
 """The YAML file of a sweep, read into a `Sweep`; everything wrong with it is an InputError before anything runs."""
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -10,7 +10,7 @@ from sweeplib.errors import InputError
 if TYPE_CHECKING:
     from sweeplib.design.sweep import Sweep
 
-__all__ = ["load"]
+__all__ = ["from_mapping", "load"]
 
 
 def load(path: str | Path, overrides: Iterable[str] = ()) -> "Sweep":
@@ -19,10 +19,7 @@ def load(path: str | Path, overrides: Iterable[str] = ()) -> "Sweep":
     Paths in the file and in overrides are relative to the file's folder. The plugins of the file are imported.
     InputError for anything wrong: one line that names the file and line, the key, its value and what was expected.
     """
-    import pydantic
-
-    from sweeplib.config.explained import explained, located
-    from sweeplib.config.models import SweepConfig
+    from sweeplib.config.explained import located
     from sweeplib.config.overrides import Override, overridden
     from sweeplib.config.strict_yaml import document
 
@@ -32,14 +29,28 @@ def load(path: str | Path, overrides: Iterable[str] = ()) -> "Sweep":
     for change in changes:
         data = overridden(data, change)
     try:
-        config = SweepConfig.model_validate(data)
-        from sweeplib.config.build import sweep_of  # imported here because it loads the simulators
-
-        return sweep_of(config, Path(path).parent)
-    except pydantic.ValidationError as error:
-        raise located(explained(error), read, path, changes) from None
+        return from_mapping(data, Path(path).parent)
     except InputError as error:
         raise located(error, read, path, changes) from None
+
+
+def from_mapping(content: Mapping[str, Any], folder: str | Path = ".") -> "Sweep":
+    """Return the sweep that the keys and values of a YAML file describe; paths in it are relative to `folder`.
+
+    InputError for anything wrong: one line that names the key, its value and what was expected.
+    """
+    import pydantic
+
+    from sweeplib.config.explained import explained
+    from sweeplib.config.models import SweepConfig
+
+    try:
+        config = SweepConfig.model_validate(dict(content))
+        from sweeplib.config.build import sweep_of  # imported here because it loads the simulators
+
+        return sweep_of(config, Path(folder))
+    except pydantic.ValidationError as error:
+        raise explained(error) from None
 
 
 def _text(path: Path) -> str:

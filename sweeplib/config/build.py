@@ -19,6 +19,7 @@ from sweeplib.config.plugged import (
     with_references,
 )
 from sweeplib.config.strict_yaml import written
+from sweeplib.config.usual import usual_figures
 from sweeplib.config.values import count, values
 from sweeplib.design.expressions import Expression
 from sweeplib.design.grid import Axis, Grid, Point
@@ -76,6 +77,9 @@ def sweep_of(config: SweepConfig, folder: Path) -> Sweep:
     _check_observables(sweep)
     for name in sweep.runs:
         _check_points(sweep, name)
+    if "figures" not in config.model_fields_set:
+        figures = figure_options({name: {} for name in usual_figures(sweep)})
+        sweep = replace(sweep, figures=figures, analyses=analysis_options(config.analyses, figures))
     check_fit(sweep, listed=config.analyses)
     return _with_source(sweep, config)
 

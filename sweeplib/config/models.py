@@ -209,7 +209,8 @@ class SweepConfig(Section):
     )
     figures: Named = Field(
         default_factory=dict,
-        description="Figures: a list of names, or each name with its options.",
+        description="Figures: a list of names, or each name with its options; `[]` for none. By default exit times "
+        "(`learning_rate_scan`, else `exit_time_scan`), `risk_curves` and `observable_scan`, where they fit.",
         examples=[["learning_rate_scan"]],
     )
     cluster: dict[str, Any] = Field(

@@ -84,6 +84,7 @@ FIGURE_OPTIONS = {
     "reference": "published values to draw: names of files of sweeplib, or paths of CSV files.",
     "runs": "the number of single runs that are drawn.",
     "scale": "the unit of the exit steps.",
+    "unit": "exits in SGD `steps`, or in the `time` of the ODE.",
     "x": "the horizontal axis; by default the longest one of numbers.",
     "where": "values at which axes are fixed, such as `{d: 300}`; a list selects several values.",
 }

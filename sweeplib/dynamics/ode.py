@@ -22,6 +22,8 @@ from sweeplib.dynamics.step_moments import StepMoments
 from sweeplib.errors import InputError, SweeplibError
 from sweeplib.kernels.overlap_flow import Systems, pack, pointers, unpack, work_space
 from sweeplib.kernels.schedules import rates
+from sweeplib.maths.activations import activation
+from sweeplib.maths.activations.activation import kink
 from sweeplib.maths.expectations.addresses import drifts_address, risk_address
 from sweeplib.maths.overlaps import nearest_covariances, on_sphere
 from sweeplib.numerics.integrators.dop853 import Equations
@@ -34,6 +36,8 @@ SAFETY, COARSER = 0.1, 10.0
 COARSEST = 1e-4
 """The largest relative tolerance of a companion, unless more is requested; implicit steps can break Ω ≥ 0."""
 DEFAULT_RTOL, LARGEST_DEFAULT_RTOL = 1e-10, 1e-5
+LOST = 1e-18
+"""The squared norm of a lost unit relative to the largest: it counts for a part of 1e-9 in the network's output."""
 LEAST_RTOL = 5e-14
 """The smallest relative tolerance above rounding."""
 ROUNDING = 1e-14
@@ -83,12 +87,31 @@ class Ode(IntegratedDynamics, OverlapDynamics):
         asked: dict[str, Any] = {"rtol": rtol, "atol": np.full(len(replicas), atol), "targets": targets}
         most = self.options.max_steps
         if not self._finite_d:
-            return Integration(equations, starts, ends, **asked, max_steps=most, longest=self.longest_step)
+            asked |= {"longest": self.longest_step, "beyond": self._without_lost_units}
+            return Integration(equations, starts, ends, **asked, max_steps=most)
         systems = [
             MeanSystem(equations, i, StepMoments(replicas, i, trained=self._trained), step_time)
             for i, step_time in enumerate(replicas.step_time.tolist())
         ]
         return MeanIntegration(systems, starts, ends, **asked, max_steps=most)
+
+    def _without_lost_units(self, i: int, state: Array) -> Array | None:
+        """The state of replica i with its lost units at zero, where σ' = 0 holds them; None if it has none.
+
+        Units with a kinked activation feel a force of fixed size however small they are, so that some come to zero in
+        finite time. No integrator passes this point.
+        """
+        given = self.replicas
+        Q, M, a = np.empty_like(given.Q[i]), np.empty_like(given.M[i]), given.a[i].copy()
+        unpack(state, given.spherical, self._trained, Q, M, a)
+        norms = np.diagonal(Q)
+        lost = (norms <= LOST * norms.max()) & ((norms != 0.0) | M.any(axis=1) | (np.abs(Q).sum(axis=1) > norms))
+        if given.spherical or kink(activation(given.activation)) == 0.0 or not lost.any():
+            return None
+        Q[lost], Q[:, lost], M[lost] = 0.0, 0.0, 0.0
+        found = pack(Q[None], M[None], a[None], given.spherical, self._trained, given.schedule is not None)[0]
+        found[found.size - 1] = state[-1] if given.schedule is not None else found[-1]
+        return found
 
     def _tolerances(self) -> Array:
         """The relative tolerance (n,) of each replica."""

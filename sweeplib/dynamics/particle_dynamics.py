@@ -24,7 +24,7 @@ from sweeplib.kernels.schedules import rates
 from sweeplib.maths.activations import activation
 from sweeplib.maths.activations.activation import kink
 from sweeplib.maths.particles import rules
-from sweeplib.maths.particles.inputs import Accuracy, Label, accuracy, inputs, parity_of
+from sweeplib.maths.particles.inputs import Accuracy, Label, accuracy, count_of_fields, inputs, parity_of
 from sweeplib.maths.particles.self_terms import self_rule
 from sweeplib.maths.particles.smoothing import smoothing
 from sweeplib.numerics.compiled import OneSignature
@@ -114,7 +114,7 @@ class ParticleDynamics(IntegratedDynamics):
             float(given.Delta[i]),
             float(given.second_layer_rate[i]),
             np.ascontiguousarray(given.a[i]),
-            inputs(len(start.u), start.D, self._labels(i), classes, parity_of(given.activation), fine),
+            inputs(start.L_star, start.D, self._labels(i), classes, parity_of(given.activation), fine),
             smoothing(student, start.D, fine.omega),
             self_rule(student, classes, finer=finer),
             _nodes(start.D, fine),
@@ -145,13 +145,13 @@ class ParticleDynamics(IntegratedDynamics):
         targets = (1.0 - given.thresholds)[None] * level
         ends, longest = np.ascontiguousarray(given.times[i : i + 1, -1]), self.longest_step
         rtol = self.options.rtol or np.clip(self._drift_error(i, state[0]), DEFAULT_RTOL, LARGEST_DEFAULT_RTOL)
-        tolerances = {"rtol": np.full(1, rtol), "atol": np.full(1, self.options.atol)}
         steps = max(1, int(WORK_A_LOOK / (12.0 * _operations(given.p, flow))))
         return Integration(
             equations,
             state,
             ends,
-            **tolerances,
+            rtol=np.full(1, rtol),
+            atol=np.full(1, self.options.atol),
             targets=targets,
             max_steps=self.options.max_steps,
             longest=None if longest is None else longest[i : i + 1],
@@ -265,7 +265,7 @@ class ParticleDynamics(IntegratedDynamics):
             dimensions,
             problem.d - dimensions,
         )
-        nodes = float(fine.g) ** dimensions * fine.rho * (1 if fine.even else fine.omega)
+        nodes = count_of_fields(dimensions, fine) * fine.rho * (1 if fine.even else fine.omega)
         return (60.0 * time + 120.0) * problem.p * nodes * 20.0
 
 

@@ -1,5 +1,6 @@
 """The plan of a sweep: the cases it needs, those that exist, and the cost of the rest on this machine."""
 
+import io
 from collections.abc import Mapping, Sequence
 from dataclasses import asdict, dataclass, field
 from pathlib import Path
@@ -109,7 +110,10 @@ class DynamicsPlan:
 
 @dataclass(frozen=True)
 class Plan:
-    """The plan of a sweep by dynamics, for `workers` workers (None if their number is not known in advance)."""
+    """The plan of a sweep by dynamics, for `workers` workers (None if their number is not known in advance).
+
+    It is shown as a table, in notebooks too.
+    """
 
     name: str
     workers: int | None
@@ -163,6 +167,13 @@ class Plan:
             share = f", {100 * part.cpu_seconds / self.cpu_seconds:.0f} %" if self.cpu_seconds else ""
             rows.append([name, *map("{:,}".format, counts), _size(part.bytes), _duration(part.cpu_seconds) + share])
         return table(headings, rows, title=title, caption="\n".join(self._notes()))
+
+    def __repr__(self) -> str:
+        from rich.console import Console
+
+        console = Console(width=120, color_system=None, record=True, file=io.StringIO(), force_jupyter=False)
+        console.print(self.table())
+        return console.export_text().rstrip()
 
     def show(self) -> None:
         """Write the table to standard error."""

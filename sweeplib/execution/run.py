@@ -4,7 +4,7 @@ import hashlib
 import shutil
 from collections.abc import Iterable, Iterator
 from concurrent.futures import ThreadPoolExecutor
-from contextlib import ExitStack
+from contextlib import ExitStack, nullcontext
 from dataclasses import dataclass, replace
 from functools import partial
 from pathlib import Path
@@ -41,6 +41,8 @@ from sweeplib.storage.rows import cases_of
 from sweeplib.storage.run_store import RunStore
 
 if TYPE_CHECKING:
+    from distributed import Client
+
     from sweeplib.design.sweep import Sweep
 
 
@@ -59,10 +61,12 @@ def run_sweep(
     *,
     workers: int | None = None,
     progress: bool = True,
+    client: "Client | None" = None,
 ) -> dict[str, Summary]:
     """Run the cases of each dynamics (by default all), store them in the run store, and return the summaries.
 
-    One cluster runs the blocks of all dynamics, the costliest first. Failed cases are recorded and raise no error.
+    One cluster runs the blocks of all dynamics, the costliest first: that of the sweep, with as many `workers` if
+    given, or that of a `client`, which stays open. Failed cases are recorded and raise no error.
     After a crash the same call continues. InputError if another driver runs one of the dynamics. Writes a
     `<dynamics>.done.json` for each, which contains only the sweep's digest and the counts, nothing about this run.
     """
@@ -78,7 +82,7 @@ def run_sweep(
             tell(plan=plan.record(), left=plan.wall_seconds, total=sum(part.todo for part in parts))
             if progress:
                 plan.show()
-            parts = _computed(sweep, parts, workers, show=progress)
+            parts = _computed(sweep, parts, client or workers, show=progress)
         return {part.store.dynamics: _ended(sweep, part) for part in parts}
 
 
@@ -136,12 +140,16 @@ def _layout(sweep: "Sweep", part: _Part, name: str) -> LayoutPlan:
     return LayoutPlan(0, size, SECONDS_A_WORK_UNIT * work, 0, measured=False)
 
 
-def _computed(sweep: "Sweep", parts: list[_Part], workers: int | None, *, show: bool) -> list[_Part]:
-    """Run all blocks on a cluster and return the parts. New cases are appended to the store while it starts."""
+def _computed(sweep: "Sweep", parts: list[_Part], on: "Client | int | None", *, show: bool) -> list[_Part]:
+    """Run all blocks and return the parts. New cases are appended to the store while the cluster starts.
+
+    They run on a client's cluster, or on the sweep's with so many workers.
+    """
     with ThreadPoolExecutor(1) as beside:
         appending = beside.submit(lambda: [_appended(sweep, part) for part in parts])
         tell(doing="starting the workers")
-        with connected(cluster_of(sweep), workers) as client:
+        mine = connected(cluster_of(sweep), on) if isinstance(on, int | None) else nullcontext(on)
+        with mine as client:
             parts = appending.result()
             blocks = sorted(
                 (block for part in parts for block in _blocks(sweep, part)), key=lambda block: -block.seconds

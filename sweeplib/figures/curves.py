@@ -11,10 +11,10 @@ from sweeplib.analysis.recorded import is_stochastic
 from sweeplib.errors import InputError
 from sweeplib.figures.facets import Facets, arranged, numbered_parts
 from sweeplib.figures.labels import MINUS, dynamics_order, number, value_label, wrapped_label
-from sweeplib.figures.legend import Entry, dynamics_entries, legend_below
+from sweeplib.figures.legend import Entry, bound_entry, dynamics_entries, legend_below
 from sweeplib.figures.panels import panel_grid
 from sweeplib.figures.risk_curves import geometric
-from sweeplib.figures.style import DIM, INK, dynamics_look, look, plain_ticks
+from sweeplib.figures.style import BOUND, DIM, INK, dynamics_look, look, plain_ticks
 from sweeplib.storage.outline import outline_of
 
 if TYPE_CHECKING:
@@ -37,11 +37,22 @@ MOST_TICKS = 5
 
 @dataclass(frozen=True)
 class Curves:
-    """What a figure of curves draws: the observable, the axes of panels and colours, and that of the dashes."""
+    """What a figure of curves draws: the observable, the axes of panels and colours, and that of the dashes.
+
+    bound : name of a variable that is true where the observable is only a lower bound, if there is one.
+    """
 
     observable: str
     split: Facets
     line: str | None
+    bound: str | None = None
+
+    def bounds(self, ds: xr.Dataset) -> np.ndarray:
+        """Whether each of the data is only a lower bound, in the shape of the observable."""
+        measured = ds[self.observable]
+        if self.bound is None:
+            return np.zeros(measured.shape, dtype=bool)
+        return np.asarray(ds[self.bound].broadcast_like(measured).transpose(*measured.dims).values, dtype=bool)
 
     def lines(self, ds: xr.Dataset) -> list[dict[str, int]]:
         """Return the selection (for isel) of each dash."""
@@ -132,6 +143,7 @@ def _curve(axes: Axes, one: xr.Dataset, curves: Curves, x: str, place: tuple[str
     if not known.any():
         return
     where, height, bar = one[x].values[known], mean.values[known], np.nan_to_num(error.values[known])
+    bounds = curves.bounds(one)[known]
     every = max(1, -(-len(where) // MOST_MARKS))
     style = dynamics_look(name, shown, look(index))
     style |= {"linestyle": DASHES[dash], "linewidth": 1.0, "gid": f"{style['gid']} line-{dash}"}
@@ -139,7 +151,12 @@ def _curve(axes: Axes, one: xr.Dataset, curves: Curves, x: str, place: tuple[str
         style |= {"markerfacecolor": "white"}  # crosses of dynamics without noise are visible on it
     if not is_stochastic(name) and is_stochastic(shown[0]):
         style |= {"linestyle": "none", "gid": f"hue-{index} dynamics-{name}", "zorder": 5}
-    axes.errorbar(where, height, bar, elinewidth=0.8, markevery=every, errorevery=every, **style)
+    if not bounds.all():
+        axes.errorbar(
+            where[~bounds], height[~bounds], bar[~bounds], elinewidth=0.8, markevery=every, errorevery=every, **style
+        )
+    if bounds.any():
+        axes.plot(where[bounds], height[bounds], **BOUND | {"color": style["color"], "gid": f"{style['gid']} bound"})
 
 
 def _guide(axes: Axes, mean: xr.DataArray, x: xr.DataArray, slope: float) -> None:
@@ -192,7 +209,10 @@ def _entries(data: xr.Dataset, curves: Curves, shown: list[str], guide: float | 
         ]
     kinds = dynamics_entries(shown) if len(shown) > 1 else []
     slope = [] if guide is None else [_guide_entry(guide)]
-    return [hues, lines, kinds, slope]
+    bound: list[Entry] = []
+    if curves.bounds(data).any():
+        bound = [bound_entry("some runs did not exit")]
+    return [hues, lines, kinds, slope, bound]
 
 
 def _guide_entry(slope: float) -> Entry:

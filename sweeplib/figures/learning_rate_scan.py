@@ -16,10 +16,17 @@ from sweeplib.figures.facets import Facets, arranged, numbered_parts, used_dynam
 from sweeplib.figures.figure import FIGURES, Figure
 from sweeplib.figures.interactive import INTERACTIVE, Interactive
 from sweeplib.figures.labels import axis_label, symbol, value_label
-from sweeplib.figures.legend import Entry, dynamics_entries, hue_entries, legend_below, theory_entries
+from sweeplib.figures.legend import (
+    Entry,
+    bound_entry,
+    dynamics_entries,
+    hue_entries,
+    legend_below,
+    theory_entries,
+)
 from sweeplib.figures.panels import panel_grid
 from sweeplib.figures.references import check_references, references
-from sweeplib.figures.style import FAINT, INK, THEORY_DASHES, dynamics_look, line_look, look, plain_ticks
+from sweeplib.figures.style import BOUND, FAINT, INK, THEORY_DASHES, dynamics_look, line_look, look, plain_ticks
 from sweeplib.storage.outline import outline_of
 
 if TYPE_CHECKING:
@@ -30,11 +37,14 @@ if TYPE_CHECKING:
     from sweeplib.storage.outline import Outline
 
 CAPTION = (
-    "Mean number of steps to the exit against the learning rate, with standard errors over the seeds. Curves: theory. "
+    "Mean number of steps to the exit against the learning rate, with standard errors over the seeds; open triangles: "
+    "lower bounds where some runs did not exit. Curves: theory. "
     "Below: the learning rate of least steps with its bootstrap interval (an arrow where the interval reaches the end "
     "of the scan), the optimum of annealed and quenched theory (vertical line) and the noise-corrected optimum (bars)."
 )
 COLUMNS = ("gamma", "exit_steps_mean")
+WIDE = 10.0
+"""The factor in learning rate above which its axis is logarithmic."""
 SCALES = {"d": "/d", "d log d": r"/(d\,\log d)", "1": ""}
 
 
@@ -115,17 +125,30 @@ def _panel(axes: Any, part: xr.Dataset, split: Facets, scale: str) -> None:
     above.set_yscale("log")
     plain_ticks(above.yaxis, (1.0, 2.0, 3.0, 5.0))
     _frame(below, part, split)
+    _rate_axes(axes, part)
+
+
+def _rate_axes(axes: Any, part: xr.Dataset) -> None:
+    """Make the axes of the learning rate logarithmic where it varies by more than a factor of ten."""
+    from matplotlib.ticker import MaxNLocator
+
+    rates = part["gamma"].values
+    above, below = axes
+    if 0.0 < WIDE * rates.min() < rates.max():
+        for axis in axes:
+            axis.set_xscale("log")
+            plain_ticks(axis.xaxis, (1.0, 2.0, 5.0))
+        above.tick_params(labelbottom=False)
+    else:
+        below.xaxis.set_major_locator(MaxNLocator(5, steps=[1, 2, 5, 10]))
 
 
 def _frame(below: Axes, part: xr.Dataset, split: Facets) -> None:
-    from matplotlib.ticker import MaxNLocator
-
     hues = split.hues(part)
     below.set_ylim(-len(hues) + 0.4, 0.6)
     labels = [value_label(one[split.hue]) if split.hue else "optimum" for _, one in numbered_parts(part, hues)]
     below.set_yticks([-index for index in range(len(hues))], labels)
     below.tick_params(left=False)
-    below.xaxis.set_major_locator(MaxNLocator(5, steps=[1, 2, 5, 10]))
     below.spines["left"].set_visible(False)
 
 
@@ -140,6 +163,8 @@ def _points(above: Axes, one: xr.Dataset, scale: str, looks: dict[str, Any]) -> 
     line = {"linestyle": "none"} if one.attrs["theory"] else {"linestyle": ":", "linewidth": 0.7}
     x = one["gamma"] / one["unit"]
     above.errorbar(x, mean, one["exit_steps_mean_error"] / unit, elinewidth=0.8, **looks, **line)
+    bounds = (one["exit_steps_mean"] / unit).where(one["restricted"])
+    above.plot(x, bounds, **BOUND | {"color": looks["color"], "gid": f"{looks['gid']} bound"})
 
 
 def _curves(above: Axes, one: xr.Dataset, scale: str, index: int) -> None:
@@ -223,7 +248,8 @@ def _legend(drawing: Drawing, data: xr.Dataset, split: Facets, published: list[E
     bar = mark | {"markeredgewidth": 2.4, "color": INK, "alpha": 0.4, "gid": "corrected"}
     marks: list[Entry] = [(line, "optimum of theory"), (bar, "noise-corrected optimum")]
     hues = hue_entries(data, split)
-    legend_below(drawing, [hues, dynamics_entries(shown), theory_entries(THEORY_DASHES), marks, published])
+    bounds = [bound_entry("some runs did not exit")] if bool(data["restricted"].any()) else []
+    legend_below(drawing, [hues, dynamics_entries(shown), theory_entries(THEORY_DASHES), marks, published, bounds])
 
 
 def exit_points(ds: xr.Dataset, analyses: Mapping[str, xr.Dataset]) -> xr.Dataset:

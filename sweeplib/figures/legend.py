@@ -11,7 +11,7 @@ import numpy as np
 from sweeplib.figures.facets import Facets, numbered_parts
 from sweeplib.figures.fit import broken, renderer_of
 from sweeplib.figures.labels import dynamics_label, value_label
-from sweeplib.figures.style import INK, STYLE, THEORY_DASHES, dynamics_look, look
+from sweeplib.figures.style import BOUND, INK, STYLE, THEORY_DASHES, dynamics_look, look
 
 if TYPE_CHECKING:
     import xarray as xr
@@ -152,6 +152,11 @@ def dynamics_entries(shown: list[str]) -> list[Entry]:
     """Return an entry per marker, for the dynamics `shown`."""
     blank = {"color": INK, "marker": "o"}
     return [(dynamics_look(name, shown, blank) | {"linestyle": "none"}, dynamics_label(name)) for name in shown]
+
+
+def bound_entry(reason: str) -> Entry:
+    """Return the entry of lower bounds, with the reason why they are no more than that."""
+    return BOUND | {"color": INK, "gid": "bound"}, f"lower bound: {reason}"
 
 
 def theory_entries(kinds: Iterable[str]) -> list[Entry]:

@@ -53,6 +53,8 @@ COLUMN, TEXT_WIDTH = 3.4, 7.0
 """Widths in inches of a column and of the text of a two-column page."""
 
 
+BOUND: dict[str, Any] = {"linestyle": "none", "marker": "^", "markersize": 5, "markerfacecolor": "white"}
+"""The mark of a lower bound."""
 MULTIPLES = ((1.0, 2.0, 5.0), (1.0, 2.0, 3.0, 5.0, 7.0), (1.0, 1.5, 2.0, 2.5, 3.0, 4.0, 5.0, 6.0, 7.0, 8.0, 9.0))
 FEWEST_TICKS = 3
 """The least number of ticks of a logarithmic axis, and the multiples of powers of ten that are tried to reach it."""

@@ -2,6 +2,7 @@
 
 import os
 import signal
+import sys
 import time
 from collections.abc import Iterator
 from contextlib import contextmanager, suppress
@@ -15,6 +16,23 @@ def nothing_imported_from_here() -> Iterator[None]:
     """Return a context in which a new Python process does not look for modules in the working directory."""
     with _environment("PYTHONSAFEPATH", "1"):
         yield
+
+
+@contextmanager
+def script_not_imported() -> Iterator[None]:
+    """Return a context in which processes that multiprocessing spawns do not import the script that runs here.
+
+    Otherwise a script without `if __name__ == "__main__":` would run again in each worker.
+    """
+    main = sys.modules["__main__"]
+    before = {name: getattr(main, name) for name in ("__spec__", "__file__") if hasattr(main, name)}
+    main.__spec__ = None
+    main.__dict__.pop("__file__", None)
+    try:
+        yield
+    finally:
+        for name, value in before.items():
+            setattr(main, name, value)
 
 
 @contextmanager

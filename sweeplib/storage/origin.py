@@ -1,5 +1,7 @@
 """The origin of a results folder: the config file of its sweep, which detects two sweeps with the same name.
 
+A sweep that is described in Python has none; it is refused where there is one.
+
 The file may change, grow, be renamed, and move together with its results. It is refused only if a second file exists at
 the same time, has the same sweep name, and has other content.
 """
@@ -26,6 +28,15 @@ def check_origin(config: Path, directory: Path) -> None:
     problem = f"{directory} has the results of {other.resolve()}, whose sweep is also called {directory.name!r}"
     expected = f"another `name`, another --results, or no file {directory / ORIGIN} (then this file takes over)"
     raise InputError(problem, file=config, expected=expected)
+
+
+def refuse_other_origin(directory: Path) -> None:
+    """Raise InputError if a directory has the results of a config file that still exists and has the sweep's name."""
+    other = _recorded(directory)
+    if other is not None and other.is_file() and _name(other) == directory.name:
+        problem = f"{directory} has the results of {other.resolve()}"
+        expected = "`Sweep.from_yaml` with this file, another `name`, or another folder of results"
+        raise InputError(problem, key="name", value=directory.name, expected=expected)
 
 
 def record_origin(config: Path, directory: Path) -> None:

@@ -6,6 +6,7 @@ import time
 from pathlib import Path
 
 import pytest
+import yaml
 
 from sweeplib.config import load
 from sweeplib.errors import InputError
@@ -142,3 +143,29 @@ def test_a_large_sweep_is_checked_at_once_and_without_its_libraries(tmp_path: Pa
     start = time.process_time()
     check_fit(sweep, listed=[])
     assert time.process_time() - start < 0.1
+
+
+@pytest.mark.parametrize(
+    ("changes", "drawn"),
+    [
+        ("", ["learning_rate_scan", "risk_curves", "observable_scan"]),
+        ("grid: {m0: [0.1, 0.2]}\nproblem: {gamma: 0.1, d: 20, p: 1, k: 1, Delta: 0, activation: erf, spherical: true}",
+         ["exit_time_scan", "risk_curves", "observable_scan"]),
+        ("thresholds: []", ["risk_curves", "observable_scan"]),
+        ("stop: exit", ["learning_rate_scan"]),
+        ("observables: [overlap_M]\nthresholds: []", []),
+        ("figures: []", []),
+        ("figures: [exited_fraction]", ["exited_fraction"]),
+    ],
+)  # fmt: skip
+def test_a_config_without_figures_has_those_that_fit(changes, drawn, tmp_path):
+    given = yaml.safe_load(
+        "problem: {p: 1, k: 1, d: 20, Delta: 0, activation: square, spherical: true}\ngrid: {gamma: [0.1, 0.2]}\n"
+        "seeds: 2\ndynamics: [sgd_chain]\ntimes: [0, 1]\nthresholds: [0.1]"
+    )
+    path = tmp_path / "sweep.yaml"
+    path.write_text(yaml.safe_dump(given | (yaml.safe_load(changes) or {})))
+    sweep = load(path)
+    assert list(sweep.figures) == drawn
+    (tmp_path / "config.yaml").write_text(sweep.source)
+    assert list(load(tmp_path / "config.yaml").figures) == drawn

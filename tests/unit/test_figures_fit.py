@@ -181,6 +181,7 @@ PANELS = {
     "deviation_scan": {"one": ("small", ONE), "many": ("large", {})},
     "norm_density": {"one": ("norms", {"time": 4.0}), "many": ("norms", {})},
     "exit_time_distributions": {"one": ("small", ONE | {"gamma_ratio": 0.9}), "many": ("large", {})},
+    "exit_time_scan": {"one": ("small", ONE), "many": ("large", {})},
     "exit_time_scaling": {"one": ("small", {"Delta": 1.0, "gamma_ratio": 0.9}), "many": ("large", {})},
     "exited_fraction": {"one": ("small", ONE), "many": ("large", {})},
     "learning_rate_scan": {"one": ("small", ONE), "many": ("large", {})},

@@ -151,6 +151,7 @@ def test_drifts_and_risk_are_means_over_random_directions(student, teacher, k, d
         ("he3", "erf", 1, 5, False),
         ("relu", "erf", 2, 6, True),
         ("sigmoid", "relu", 1, 4, False),
+        ("relu", "relu", 2, 6, False),
     ],
 )
 def test_drifts_of_other_pairs_are_means_over_random_directions(student, teacher, k, d, spherical, noise):
@@ -182,6 +183,37 @@ def against_random_directions(student, teacher, k, d, spherical, noise, count):
     mean, error = drifts_of_random_directions(run, start.D, count, noise)
     tolerance = 1e-9 + 2.0 * run._drift_error(0, run._solutions[0].states[0]) * np.abs(mean).max()
     assert (np.abs(np.concatenate(found) - mean) < 5.0 * error + tolerance).all()
+
+
+@pytest.mark.parametrize(
+    ("student", "teacher", "d", "dynamics", "most"),
+    [
+        ("relu", "relu", 6, "mean_field_hd", 1e-10),
+        ("relu", "relu", 400, "mean_field", 1e-10),
+        ("relu", "relu", 6, "mean_field", 1e-4),
+        ("tanh", "relu", 6, "mean_field_hd", 1e-7),
+    ],
+)
+def test_rules_of_two_fields_end_at_the_kinks(student, teacher, d, dynamics, most):
+    """Nodes on a grid, which the kinks cross, have errors of 5e-3."""
+    problem = Problem(
+        gamma=0.5,
+        p=4,
+        k=2,
+        d=d,
+        Delta=0.1,
+        activation=student,
+        teacher_activation=teacher,
+        teacher_start="gaussian",
+        a=(1.0, -0.5, 2.0, 0.7),
+    )
+    run = started(problem, dynamics)
+    assert run._drift_error(0, run._solutions[0].states[0]) < most
+    label, weights = run._flows[0].inputs.label, run._flows[0].inputs.weight
+    P, a_star = run.replicas.P[0], run.replicas.a_star[0]
+    nothing = np.zeros((1, 1, 1)), np.zeros((1, 1, 2)), P[None], np.zeros((1, 1)), a_star[None]
+    exact = 2.0 * expectations("relu").risks(*nothing)[0]
+    assert (weights * label * label).sum() == pytest.approx(exact, rel=1e-12)
 
 
 def test_squares_follow_their_closed_equations():

@@ -3,6 +3,7 @@
 The references integrate all of (Q, M, a), unpacked, with the projection of a NumPy right-hand side.
 """
 
+from dataclasses import replace
 from functools import cache
 from typing import NamedTuple
 
@@ -173,6 +174,21 @@ def test_late_exits_are_found(threshold):
     excess.terminal = True
     found = solve_ivp(right_hand_side, (0, 50), first, "LSODA", events=excess, rtol=1e-12, atol=1e-14)
     assert run.exit_time.item() == pytest.approx(found.t_events[0][0], rel=1e-4)
+
+
+@pytest.mark.long
+def test_a_rectified_unit_that_shrinks_to_zero_stays_there():
+    """At t = 29.9, where no integrator passes; SGD of short steps agrees before and after."""
+    problem = Problem(gamma=0.5, p=4, k=1, d=6, Delta=0.0, activation="relu", teacher_start="gaussian")
+    asked = {"times": [10.0, 25.0, 40.0], "observables": ["risk", "overlap_Q"]}
+    flow = simulate(problem, "gradient_flow", **asked)
+    assert (flow.status == 1).all() and (flow.risk_error < 1e-9).all()
+    norms = flow.overlap_Q.values[0, :, 0, 0]
+    assert norms[0] == pytest.approx(0.0267457, rel=1e-5) and norms[2] == 0.0
+    assert (np.diag(flow.overlap_Q.values[0, 2])[1:] > 0.1).all()
+    sgd = simulate(replace(problem, gamma=1e-3), "sgd", **asked)
+    np.testing.assert_allclose(sgd.risk, flow.risk, rtol=0.02)
+    assert (sgd.overlap_Q.values[0, 2, 0, 0] < 1e-5).all()
 
 
 @pytest.mark.timeout(60)

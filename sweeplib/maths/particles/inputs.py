@@ -53,7 +53,7 @@ class Accuracy(NamedTuple):
 
     exact : whether student and label are polynomials, for which the rules are exact.
     even : whether the student is a polynomial, whose means are polynomials in ρ².
-    kinked : whether the integrand may have a kink at g = 0.
+    kinked : whether the integrand may have kinks on lines through g = 0, of two dimensions at most.
     """
 
     g: int
@@ -81,7 +81,7 @@ def accuracy(
     noise of degree 2(n − 1) + 2 max(n, m).
     """
     form = activation(student)
-    kinked, m = dimensions == 1 and (label.kinked or kink(form) != 0.0), label.degree
+    kinked, m = dimensions in {1, 2} and (label.kinked or kink(form) != 0.0), label.degree
     factor = 1.5 if finer else 1.0
     most = max(FEWEST, min(MOST_IN_LINE, math.floor(MOST_TENSOR ** (1.0 / max(dimensions, 1)))))
     g = round(factor * (min(most, WITH_A_REST.get(dimensions, most)) if D else most))
@@ -99,25 +99,25 @@ def accuracy(
     )
 
 
-def inputs(dimensions: int, D: float, labels: Labels, classes: Classes, parity: int, fine: Accuracy) -> Inputs:
+def inputs(L_star: Array, D: float, labels: Labels, classes: Classes, parity: int, fine: Accuracy) -> Inputs:
     """The nodes of a law of inputs that is a mixture of isotropic Gaussians.
 
-    dimensions : the number κ of coordinates g.
+    L_star (k, κ) : the teacher's fields are L* g; labels may have kinks where one of them is zero.
     D : dimension of the rest of the input; if it is infinite ρ is one, without a rest, for 0, it is zero.
     labels : function of g (κ, n) that returns f* (n,).
     classes : of each Gaussian its odds, √d times the standard deviation of its inputs, and what it adds to f*.
     parity : +1 or -1 for an even or odd activation of the student, 0 for others.
     """
-    parts = [_of_class(dimensions, D, labels, one, parity, fine) for one in classes]
+    parts = [_of_class(L_star, D, labels, one, parity, fine) for one in classes]
     g, *others = (np.concatenate(part, axis=-1) for part in zip(*parts, strict=True))
     return Inputs(np.ascontiguousarray(g), *others)
 
 
 def _of_class(
-    dimensions: int, D: float, labels: Labels, one: tuple[float, float, float], parity: int, fine: Accuracy
+    L_star: Array, D: float, labels: Labels, one: tuple[float, float, float], parity: int, fine: Accuracy
 ) -> Inputs:
     odds, deviation, own = one
-    g, weight = _fields(dimensions, fine)
+    g, weight = _fields(L_star, fine)
     g = deviation * g
     label, mirrored = own + labels(g), own + labels(-g)
     if parity and len(g) and np.allclose(mirrored, parity * label, rtol=1e-12, atol=1e-14):
@@ -142,9 +142,12 @@ def parity_of(name: str) -> int:
     return next((sign for sign in (1, -1) if np.allclose(forth, sign * back, rtol=1e-12, atol=1e-14)), 0)
 
 
-def _fields(dimensions: int, fine: Accuracy) -> tuple[Array, Array]:
-    """Nodes g (dimensions, n) and weights (n,)."""
-    if dimensions == 0 or fine.g**dimensions <= 3 * MOST_TENSOR:
+def _fields(L_star: Array, fine: Accuracy) -> tuple[Array, Array]:
+    """Nodes g (κ, n) and weights (n,)."""
+    dimensions = L_star.shape[1]
+    if fine.kinked and dimensions == 2:
+        return rules.plane((fine.g + 1) // 2, fine.g, L_star)
+    if _by_tensor(dimensions, fine):
         return rules.tensor(rules.line(fine.g, kinked=fine.kinked, polynomial=fine.exact), dimensions)
     from scipy.special import ndtri
     from scipy.stats import qmc
@@ -152,6 +155,17 @@ def _fields(dimensions: int, fine: Accuracy) -> tuple[Array, Array]:
     points = qmc.Sobol(dimensions, scramble=True, seed=0).random(POINTS * fine.finer)
     half = ndtri(points).T
     return np.concatenate([half, -half], axis=1), np.full(2 * len(points), 0.5 / len(points))
+
+
+def _by_tensor(dimensions: int, fine: Accuracy) -> bool:
+    return fine.g**dimensions <= 3 * MOST_TENSOR
+
+
+def count_of_fields(dimensions: int, fine: Accuracy) -> float:
+    """The number of nodes g that `inputs` takes, about, before halves are left out."""
+    if fine.kinked and dimensions == 2:
+        return fine.g * (fine.g + 2.0 * rules.FEWEST_IN_A_PANEL)
+    return fine.g**dimensions if _by_tensor(dimensions, fine) else 2.0 * POINTS * fine.finer
 
 
 def _half(g: Array, label: Array, weight: Array) -> tuple[Array, Array, Array]:

@@ -5,6 +5,7 @@ independent of it. One coordinate ω of the direction has the density ∝ (1 −
 independent directions are independent N(0, 1) numbers.
 """
 
+import itertools
 import math
 from collections.abc import Callable
 from functools import cache, wraps
@@ -13,7 +14,7 @@ from typing import ParamSpec
 import numpy as np
 from numpy.typing import NDArray
 
-from sweeplib.maths.expectations.gauss import half_normal, half_range, normal, trapezoidal
+from sweeplib.maths.expectations.gauss import half_normal, half_range, legendre, normal, trapezoidal
 
 Array = NDArray[np.float64]
 P = ParamSpec("P")
@@ -25,6 +26,8 @@ REACH = 7.0
 
 FEWEST_EQUAL = 16
 """With fewer nodes a Gauss rule is more accurate than equal steps."""
+FEWEST_IN_A_PANEL = 6
+"""Nodes of an angle between two kinks, however near."""
 
 
 def _remembered(function: Callable[P, Array]) -> Callable[P, Array]:
@@ -92,6 +95,26 @@ def line(count: int, *, kinked: bool = False, polynomial: bool = False, even: bo
         nodes = nodes[:, count // 2 :]
         nodes[1] *= np.where(nodes[0] > 1e-12, 2.0, 1.0)
     return np.ascontiguousarray(nodes)
+
+
+def plane(radii: int, angles: int, normals: Array) -> tuple[Array, Array]:
+    """Nodes (2, n) and weights (n,) of two independent N(0, 1) numbers, for functions with kinks on lines through zero.
+
+    normals (lines, 2) : a normal of each line. The angle has Gauss nodes between the lines, at least `angles` of them
+    in the half plane; the other half has the same nodes with the opposite sign.
+    """
+    directions = np.arctan2(normals[:, 1], normals[:, 0])[np.abs(normals).max(axis=1) > 0.0] % math.pi
+    cuts = np.unique(np.round(directions, 12)) if directions.size else np.zeros(1)
+    radius, of_radius = lengths(2, radii, even=False)
+    parts, of_angles = [], []
+    for left, right in itertools.pairwise([*cuts, cuts[0] + math.pi]):
+        x, weights = np.array(legendre(FEWEST_IN_A_PANEL + math.ceil(angles * (right - left) / math.pi)))
+        parts.append(left + 0.5 * math.pi + (right - left) * x)
+        of_angles.append((right - left) / (2.0 * math.pi) * weights)
+    angle = np.concatenate(parts)
+    half = np.array([np.outer(part, radius).ravel() for part in (np.cos(angle), np.sin(angle))])
+    weight = np.outer(np.concatenate(of_angles), of_radius).ravel()
+    return np.concatenate([half, -half], axis=1), np.concatenate([weight, weight])
 
 
 def tensor(rule: Array, dimensions: int) -> tuple[Array, Array]:

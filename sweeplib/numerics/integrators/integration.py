@@ -37,6 +37,8 @@ class Integration:
     `states` (n, size) and `times` (n,) are where they came; `failed` (n,) says which could take no further step. `ends`
     (n,) are the last times that will be asked for, `targets` (n, T) the levels whose passages are noted. No step is
     longer than `longest` (n,), if it is given. After `steps_a_round` steps of each the clock is looked at.
+    A solution that fails at a singular point goes on from what `beyond` returns for its number and state (size,), if
+    that is not None.
     """
 
     def __init__(
@@ -51,10 +53,12 @@ class Integration:
         max_steps: int,
         longest: Array | None = None,
         steps_a_round: int | None = None,
+        beyond: Callable[[int, Array], Array | None] = lambda _, state: None,
     ) -> None:
         longest = np.full(len(states), np.inf) if longest is None else longest
         self._steps_a_round, self._explicit = steps_a_round or STEPS_A_ROUND, states.shape[1] > MOST_VARIABLES
         self._equations, self._rtol, self._atol, self._targets = equations, rtol, atol, targets
+        self._beyond = beyond
         self._solutions = dop853.solutions(states, ends, longest, rtol, atol, targets, max_steps)
         self._stiff: dict[int, StiffSolution] = {}
         self._flows: dict[int, LinearFlow] = {}
@@ -131,6 +135,9 @@ class Integration:
         end = found.passages[i].max(initial=-np.inf) if stops and found.passages.shape[1] else np.inf
         self.times[i] = min(solution.time, until, end)
         self.states[i] = solution.at(self.times[i])
+        if solution.failed and (state := self._beyond(i, self.states[i])) is not None:
+            found.failed[i], self.states[i] = False, state
+            self._stiff[i] = self._implicit(i, self.times[i], state)
 
     def _implicit(self, i: int, time: float, state: Array) -> StiffSolution:
         """The implicit continuation of solution i from a state on."""

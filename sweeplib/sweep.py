@@ -1,0 +1,199 @@
+"""Sweep: a sweep as Python code describes, runs and reads it; what a YAML file and `make sweep` do, from a notebook.
+
+    sweep = sweeplib.Sweep(
+        name="scan",
+        problem={"k": 1, "activation": "erf", "Delta": 0},
+        grid={"gamma": np.geomspace(0.1, 10, 9), "p": [2, 8], "d": [100]},
+        seeds=32,
+        dynamics=["sgd_chain", "ode"],
+        times=[0, 1, 2, 4],
+    )
+    sweep.plan()
+    ds = sweep.run()
+    sweep.figure("risk_curves")
+
+The keys are those of the YAML file (config/README.md). Results, and the identities of cases, are those of a file with
+the same content: a sweep that was begun here can go on there, and the reverse.
+"""
+
+from collections.abc import Mapping
+from functools import cached_property
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from sweeplib.errors import InputError
+
+if TYPE_CHECKING:
+    import xarray as xr
+    from distributed import Client
+    from matplotlib.figure import Figure as Drawing
+
+    from sweeplib.design.sweep import Sweep as Design
+    from sweeplib.execution.plan import Plan
+
+
+class Sweep:
+    """A sweep and the folder of its results, `results`/name.
+
+    config : the keys of a sweep's YAML file, with their values; NumPy arrays and ranges are lists. `name` is needed.
+    folder : the folder to which paths in the config are relative.
+    InputError for anything wrong with them, and if the folder has the results of a YAML file with the same name.
+    """
+
+    def __init__(self, *, results: str | Path = "results", folder: str | Path = ".", **config: Any) -> None:
+        from sweeplib.config import from_mapping
+
+        self._start(from_mapping(_plain(config), folder), Path(results), Path(folder), None)
+
+    @classmethod
+    def from_yaml(cls, path: str | Path, *overrides: str, results: str | Path = "results") -> "Sweep":
+        """Return the sweep of a YAML file, with overrides such as "grid.d=[300]".
+
+        InputError for anything wrong with the file.
+        """
+        from sweeplib.config import load
+
+        sweep = cls.__new__(cls)
+        sweep._start(load(path, overrides), Path(results), Path(path).parent, Path(path))
+        return sweep
+
+    def _start(self, design: "Design", results: Path, folder: Path, file: Path | None) -> None:
+        from sweeplib.storage.origin import check_origin, refuse_other_origin
+
+        self.design, self.directory, self._folder, self._file = design, results / design.name, folder, file
+        if file is None:
+            refuse_other_origin(self.directory)
+        else:
+            check_origin(file, self.directory)
+
+    def plan(self) -> "Plan":
+        """Return what is left to compute and its cost on this machine, measured on a few cases; shown as a table."""
+        from sweeplib.execution.plan import write_plan
+
+        self._record()
+        return write_plan(self.design, self.directory, progress=False)
+
+    def run(self, client: "Client | None" = None, *, workers: int | None = None, progress: bool = True) -> "xr.Dataset":
+        """Compute the cases that are missing, write the dataset and return it.
+
+        client : a Dask client; it stays open. Its workers must see the folder of results. By default the sweep's
+            `cluster` is used, with as many `workers` if given, and ends with the run.
+
+        Failed cases are recorded and raise no error (`status`). After an interrupt the same call continues.
+        """
+        from sweeplib.execution.run import run_sweep
+        from sweeplib.process.children import script_not_imported
+        from sweeplib.storage.finalise import finalise
+
+        self._record()
+        with script_not_imported():
+            run_sweep(self.design, self.directory, workers=workers, progress=progress, client=client)
+        finalise(self.design, self.directory)
+        return self.dataset
+
+    @property
+    def status(self) -> dict[str, dict[str, int]]:
+        """The number of cases with each status, by dynamics."""
+        from sweeplib.execution.status import sweep_status
+
+        return sweep_status(self.design, self.directory)
+
+    @property
+    def dataset(self) -> "xr.Dataset":
+        """The dataset that the last run wrote, opened lazily. InputError if there is none."""
+        return self._opened(overlaps=False)
+
+    def _opened(self, *, overlaps: bool) -> "xr.Dataset":
+        from sweeplib.analysis.overlaps import open_with_overlaps
+        from sweeplib.storage.dataset import open_dataset
+
+        path = self.directory / "dataset.zarr"
+        if not path.exists():
+            raise InputError("no dataset yet", value=str(path), expected="a sweep that has run: `run()` writes it")
+        return open_with_overlaps(path) if overlaps else open_dataset(path)
+
+    def analyse(self, name: str, **options: Any) -> "xr.Dataset":
+        """Return an analysis of the dataset; options that are not given are those of the config, or defaults.
+
+        InputError for an unknown name or option, and for a sweep that does not fit.
+        """
+        from sweeplib.analysis import ANALYSES
+
+        analysis = ANALYSES[name]
+        chosen = {**self.design.analyses.get(name, {}), **_plain(options)}
+        return analysis(self._opened(overlaps=analysis.overlaps), **chosen)
+
+    def figure(self, name: str, **options: Any) -> "Drawing":
+        """Return a matplotlib figure of the dataset; options that are not given are those of the config, or defaults.
+
+        InputError for an unknown name or option, and for a sweep that does not fit.
+        """
+        from sweeplib.code.user_paths import located
+        from sweeplib.config.plugged import with_references
+        from sweeplib.figures import FIGURES
+        from sweeplib.figures.notebook import shown_in_notebooks
+
+        figure = FIGURES[name]
+        given = with_references({name: _plain(options)}, lambda files: located(files, self._folder))
+        chosen = {**self.design.figures.get(name, {}), **given[name]}
+        return shown_in_notebooks(figure(self.dataset, {need: self.analyse(need) for need in figure.needs}, **chosen))
+
+    def report(self) -> Path:
+        """Write the analyses, the figures and the report of the sweep; return the path of the report, an HTML page."""
+        from sweeplib.analysis import write_analysis
+        from sweeplib.figures import write_figure
+        from sweeplib.report import write_report
+
+        for name in self.design.analyses:
+            write_analysis(self.design, name, self.directory)
+        for name in self.design.figures:
+            write_figure(self.design, name, self.directory)
+        return write_report(self.design, self.directory)
+
+    def _record(self) -> None:
+        """Record the YAML file, if there is one, as that of the folder's results."""
+        from sweeplib.storage.origin import record_origin
+
+        if self._file is not None:
+            record_origin(self._file, self.directory)
+
+    @cached_property
+    def _lines(self) -> list[str]:
+        axes = [
+            " = ".join(
+                [
+                    ", ".join([axis.name, *axis.linked]),
+                    _range(axis.values),
+                ]
+            )
+            for axis in self.design.grid.axes
+        ]
+        seeds, times = self.design.seeds, self.design.recording.times
+        return [
+            f"Sweep {self.design.name}: {self.design.size:,} cases in {self.directory}",
+            *(f"  {axis}" for axis in axes),
+            f"  seeds: {len(seeds)}",
+            f"  dynamics: {', '.join(self.design.runs)}",
+            f"  times: {_range(times)}" + (f" × {self.design.clock}" if self.design.clock else ""),
+        ]
+
+    def __repr__(self) -> str:
+        return "\n".join(self._lines)
+
+
+def _range(values: Any) -> str:
+    shown = [f"{value:g}" if isinstance(value, float) else str(value) for value in values]
+    return ", ".join(shown) if len(shown) <= 6 else f"{shown[0]}, {shown[1]}, ..., {shown[-1]} ({len(shown)} values)"
+
+
+def _plain(value: Any) -> Any:
+    """The value as YAML has it: lists, mappings and Python numbers in place of arrays, ranges and NumPy numbers."""
+    import numpy as np
+
+    if isinstance(value, np.ndarray | np.generic):
+        return value.tolist()
+    if isinstance(value, Mapping):
+        return {name: _plain(content) for name, content in value.items()}
+    if isinstance(value, list | tuple | range):
+        return [_plain(content) for content in value]
+    return str(value) if isinstance(value, Path) else value
