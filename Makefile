@@ -1,4 +1,5 @@
 # make sweep CONFIG=config/quickstart.yaml   from a YAML file to results/NAME: dataset, figures, report
+# With other values:   make sweep SET="seeds=256 grid.d=300,1000"
 # From another folder: make -C HERE sweep CONFIG=$PWD/mine.yaml RESULTS=$PWD/results
 # make test | test-long | test-slurm | bench | check | format | docs | clean
 # Another interpreter, another environment: make test PYTHON=python3.13 VENV=.venv-3.13
@@ -7,7 +8,8 @@ PYTHON ?= python3
 VENV ?= .venv
 CONFIG ?= config/quickstart.yaml
 RESULTS ?= results
-PROFILE ?= workflow/profiles/local
+PROFILE ?= local
+SET ?=
 
 BIN := $(VENV)/bin
 # Bytecode is compiled at the first import of a module: at installation it would take longer than everything else.
@@ -21,11 +23,10 @@ sweep plan: export PYTHONSAFEPATH := 1
 
 # No shell process remains in between: it would not pass on the signals that end a sweep.
 sweep: $(VENV)/.run
-	@exec $(BIN)/python workflow/start.py --profile $(PROFILE) --no-hooks --config sweep="$(CONFIG)" results="$(RESULTS)"
-	@exec $(BIN)/sweeplib summary "$(CONFIG)" --results "$(RESULTS)"
+	@exec $(BIN)/sweeplib sweep "$(CONFIG)" $(SET) --results "$(RESULTS)" --profile "$(PROFILE)"
 
 plan: $(VENV)/.run
-	$(BIN)/sweeplib plan "$(CONFIG)" --results "$(RESULTS)"
+	$(BIN)/sweeplib plan "$(CONFIG)" $(SET) --results "$(RESULTS)"
 
 test: $(VENV)/.test
 	$(BIN)/python -m pytest -m "not long" --numprocesses 2 --dist loadfile --no-loadscope-reorder

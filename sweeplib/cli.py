@@ -1,6 +1,6 @@
 """The command line: each command reads a sweep's config and calls one stage."""
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
@@ -8,7 +8,7 @@ import typer
 from typer.core import TyperGroup
 
 from sweeplib.errors import InputError
-from sweeplib.process.command import command, writes_into
+from sweeplib.process.command import command
 
 if TYPE_CHECKING:
     from rich.table import Table
@@ -32,9 +32,7 @@ class Commands(TyperGroup):
 
 app = typer.Typer(
     cls=Commands,
-    help="Distributed parameter sweeps of one-pass SGD in two-layer networks, and of its limits.",
     no_args_is_help=True,
-    add_completion=False,
     pretty_exceptions_enable=False,
     rich_markup_mode=None,
 )
@@ -46,18 +44,68 @@ Set = Annotated[
 Results = Annotated[Path, typer.Option("--results", help="The folder that holds a folder for each sweep.")]
 Workers = Annotated[int | None, typer.Option("--workers", min=1, help="Number of workers, instead of the config's.")]
 Names = Annotated[list[str] | None, typer.Argument(metavar="NAME", help="Only these; all by default.")]
+Overrides = Annotated[
+    list[str] | None,
+    typer.Argument(metavar="KEY=VALUE", help="Other values for keys: grid.d=300,1000.", show_default=False),
+]
 RESULTS = Path("results")
+KINDS = ["dynamics", "activations", "analyses", "figures", "observables", "targets", "starts", "data", "clusters"]
+"""The kinds of names in `config.catalogue`, which is not imported for the sake of speed."""
+
+
+def _version(wanted: bool) -> None:
+    if wanted:
+        from sweeplib import __version__
+
+        typer.echo(f"sweeplib {__version__}")
+        raise typer.Exit
+
+
+@app.callback()
+def main(
+    version: Annotated[
+        bool, typer.Option("--version", help="Show the version.", is_eager=True, callback=_version)
+    ] = False,
+) -> None:
+    """Distributed parameter sweeps of one-pass SGD in two-layer networks, and of its limits."""
 
 
 @app.command()
-def plan(config: Config, set_: Set = None, results: Results = RESULTS, workers: Workers = None) -> None:
+def sweep(
+    config: Config,
+    overrides: Overrides = None,
+    results: Results = RESULTS,
+    profile: Annotated[str, typer.Option(help="local, slurm, or the folder of a Snakemake profile.")] = "local",
+) -> None:
+    """Run a sweep from its file to its report.
+
+    After an interrupt the same command continues; if values or seeds are added, it computes the new cases only.
+    """
+    from sweeplib.front.snakemake import PATIENCE
+    from sweeplib.front.sweep import run_stages
+
+    with command(passing=_PASSING, patience=PATIENCE + 0.2):
+        raise typer.Exit(run_stages(config, overrides or (), results=results, profile=profile))
+
+
+@app.command()
+def plan(
+    config: Config,
+    overrides: Overrides = None,
+    set_: Set = None,
+    results: Results = RESULTS,
+    workers: Workers = None,
+) -> None:
     """Show the cases to compute and their cost on this machine."""
-    sweep, directory = _loaded(config, set_, results)
+    sweep, directory = _loaded(config, [*(set_ or ()), *(overrides or ())], results)
     from sweeplib.execution.plan import write_plan
+    from sweeplib.storage.jobs import job
     from sweeplib.storage.origin import record_origin
 
-    record_origin(config, directory)
-    _show(write_plan(sweep, directory, workers=workers).table())
+    with job(directory, "plan"):
+        record_origin(config, directory)
+        table = write_plan(sweep, directory, workers=workers).table()
+    _show(table)
 
 
 @app.command()
@@ -76,11 +124,15 @@ def run(
     sweep, directory = _loaded(config, set_, results)
     chosen = _chosen(dynamics, sweep.runs, "dynamics of this sweep")
     from sweeplib.execution.run import run_sweep
+    from sweeplib.storage.jobs import job
     from sweeplib.storage.origin import record_origin
 
-    record_origin(config, directory)
-    summaries = run_sweep(sweep, directory, chosen, workers=workers, progress=progress)
-    _show(_counts(sweep.name, {name: summary.cases for name, summary in summaries.items()}))
+    with job(directory, "simulate"):
+        record_origin(config, directory)
+        summaries = run_sweep(sweep, directory, chosen, workers=workers, progress=progress)
+    from sweeplib.process.terminal import counts_table
+
+    _show(counts_table({name: summary.cases for name, summary in summaries.items()}, sweep.name))
     computed = sum(summary.computed for summary in summaries.values())
     cases = [(status, count) for summary in summaries.values() for status, count in summary.cases.items()]
     wrong = sum(count for status, count in cases if status not in _WELL)
@@ -88,12 +140,86 @@ def run(
 
 
 @app.command()
-def status(config: Config, set_: Set = None, results: Results = RESULTS) -> None:
-    """Show how many cases have each status."""
-    sweep, directory = _loaded(config, set_, results)
-    from sweeplib.execution.status import sweep_status
+def status(
+    config: Config,
+    overrides: Overrides = None,
+    set_: Set = None,
+    results: Results = RESULTS,
+    json: Annotated[bool, typer.Option("--json", help="Write JSON, for programs.")] = False,
+) -> None:
+    """Show whether a sweep runs, and how far it is.
 
-    _show(_counts(sweep.name, sweep_status(sweep, directory)))
+    Also its dashboard, its last error, and how many cases have each status.
+    """
+    sweep, directory = _loaded(config, [*(set_ or ()), *(overrides or ())], results)
+    from json import dumps
+
+    from sweeplib.front.status import status as found
+    from sweeplib.process.terminal import counts_table
+
+    now = found(sweep, directory)
+    if json:
+        typer.echo(dumps(now.record(), indent=1))
+        return
+    typer.echo("\n".join(now.lines()))
+    _show(counts_table(now.cases))
+
+
+@app.command("list")
+def list_(
+    kind: Annotated[
+        str | None,
+        typer.Argument(
+            metavar="KIND",
+            help="dynamics, activations, analyses, figures, observables, targets, starts, data or clusters.",
+            show_default=False,
+            autocompletion=lambda: KINDS,
+        ),
+    ] = None,
+    names: Names = None,
+    results: Results = RESULTS,
+) -> None:
+    """List sweeps, or the names for a config.
+
+    Without KIND, the sweeps in the folder of results; with it, the names of this kind with their options.
+    """
+    from sweeplib.front.listing import names as described
+    from sweeplib.front.listing import sweeps
+    from sweeplib.process.terminal import LINE, console
+
+    if kind is None:
+        table = sweeps(results)
+        if table is None:
+            typer.echo(f"no sweeps in {results}")
+            return
+        _show(table)
+        return
+    from sweeplib.config.catalogue import catalogue
+
+    out = console()
+    for line in described(catalogue(kind, names or ()), out.width if out.is_terminal else LINE):
+        typer.echo(line)
+
+
+@app.command("open")
+def open_(config: Config, set_: Set = None, results: Results = RESULTS) -> None:
+    """Open the report in the browser; show its path."""
+    _, directory = _loaded(config, set_, results)
+    page = directory / "report" / "index.html"
+    if not page.exists():
+        raise InputError("no report yet", file=page, expected=f"`sweeplib sweep {config}` before")
+    typer.echo(page)
+    import webbrowser
+
+    webbrowser.open(page.resolve().as_uri())
+
+
+@app.command()
+def new(file: Annotated[Path, typer.Argument(metavar="FILE", help="The file to write, NAME.yaml.")]) -> None:
+    """Write a commented sweep to start from."""
+    from sweeplib.front.starter import write_starter
+
+    typer.echo(write_starter(file))
 
 
 @app.command()
@@ -193,15 +319,9 @@ _WELL = ("ok", "missing")
 
 
 def _loaded(config: Path, overrides: Iterable[str] | None, results: Path) -> "tuple[Sweep, Path]":
-    from sweeplib.config import load
+    from sweeplib.front.sweep import loaded
 
-    sweep = load(config, overrides or ())
-    directory = results / sweep.name
-    writes_into(directory)
-    from sweeplib.storage.origin import check_origin
-
-    check_origin(config, directory)
-    return sweep, directory
+    return loaded(config, list(overrides or ()), results)
 
 
 def _chosen(names: list[str] | None, known: Iterable[str], kind: str) -> list[str]:
@@ -224,21 +344,10 @@ def _report_attempts(attempts: "Iterable[Attempt]") -> None:
     raise typer.Exit(1 if failed else 0)
 
 
-def _counts(title: str, counts: Mapping[str, Mapping[str, int]]) -> "Table":
-    from rich.table import Table
-
-    table = Table("dynamics", title=title)
-    for column in next(iter(counts.values())):
-        table.add_column(column, justify="right")
-    for name, numbers in counts.items():
-        table.add_row(name, *(f"{number:,}" for number in numbers.values()))
-    return table
-
-
 def _show(table: "Table") -> None:
-    from rich.console import Console
+    from sweeplib.process.terminal import console, show
 
-    Console().print(table)
+    show(table, console())
 
 
 def _differs(path: Path, text: str) -> bool:

@@ -12,6 +12,7 @@ from sweeplib.process.command import command, whole_process
 
 if TYPE_CHECKING:
     from sweeplib.design.sweep import Sweep
+    from sweeplib.storage.attempts import Attempt
 
 
 def loaded(config: str, results: str) -> tuple["Sweep", str]:
@@ -27,7 +28,7 @@ def loaded(config: str, results: str) -> tuple["Sweep", str]:
 
 def plan(config: str, directory: str) -> None:
     """Write the sweep's plan and show it."""
-    with _stage(config, directory) as sweep:
+    with _stage(config, directory, "plan") as sweep:
         from sweeplib.execution.clusters import cluster_of
         from sweeplib.execution.plan import write_plan
 
@@ -37,7 +38,7 @@ def plan(config: str, directory: str) -> None:
 
 def simulate(config: str, directory: str, threads: int) -> None:
     """Compute the cases that are not in the run store; with `threads` workers, if they run on this machine."""
-    with _stage(config, directory) as sweep:
+    with _stage(config, directory, "simulate") as sweep:
         from sweeplib.execution.clusters import cluster_of
         from sweeplib.execution.run import run_sweep
 
@@ -47,7 +48,7 @@ def simulate(config: str, directory: str, threads: int) -> None:
 
 def finalise(config: str, directory: str) -> None:
     """Write the labelled dataset of a finished sweep."""
-    with _stage(config, directory) as sweep:
+    with _stage(config, directory, "finalise") as sweep:
         from sweeplib.storage.finalise import finalise as written
 
         written(sweep, Path(directory))
@@ -55,35 +56,46 @@ def finalise(config: str, directory: str) -> None:
 
 def analyse(config: str, directory: str, name: str) -> None:
     """Write one analysis of the dataset."""
-    with _stage(config, directory) as sweep:
+    with _stage(config, directory, f"analyse.{name}") as sweep:
         from sweeplib.analysis import write_analysis
 
-        write_analysis(sweep, name, Path(directory))
+        _told(write_analysis(sweep, name, Path(directory)))
 
 
 def figure(config: str, directory: str, name: str) -> None:
     """Draw one figure of the dataset and its analyses."""
-    with _stage(config, directory) as sweep:
+    with _stage(config, directory, f"figure.{name}") as sweep:
         from sweeplib.figures import write_figure
 
-        write_figure(sweep, name, Path(directory))
+        _told(write_figure(sweep, name, Path(directory)))
 
 
 def report(config: str, directory: str) -> None:
     """Write the report, one page about the config, the runs and the results."""
-    with _stage(config, directory) as sweep:
+    with _stage(config, directory, "report") as sweep:
         from sweeplib.report import write_report
 
         write_report(sweep, Path(directory))
 
 
+def _told(attempt: "Attempt") -> None:
+    from sweeplib.storage.jobs import tell
+
+    tell(problem=attempt.problem)
+
+
 @contextmanager
-def _stage(config: str, directory: str) -> Iterator["Sweep"]:
-    """Return a context with the sweep of a file; exceptions raised within are reported as those of a command."""
+def _stage(config: str, directory: str, name: str) -> Iterator["Sweep"]:
+    """Return a context with the sweep of a file, in which this process does the job `name`.
+
+    Exceptions raised within are reported as those of a command.
+    """
     with whole_process(), command(Path(directory), interrupted=None):
         from sweeplib.config import load
+        from sweeplib.storage.jobs import job
         from sweeplib.storage.origin import record_origin
 
-        sweep = load(config)
-        record_origin(Path(config), Path(directory))
-        yield sweep
+        with job(Path(directory), name):
+            sweep = load(config)
+            record_origin(Path(config), Path(directory))
+            yield sweep

@@ -27,6 +27,8 @@ class Analysis:
     overlaps : whether the analysis reads the overlap matrices, if the dataset has them.
     outline : function (ds, **options) that returns the outline of the result, given the outline of the dataset. It
         raises InputError if the analysis does not apply. It is called before anything runs. None: no check.
+    headline : the variable that is put into words when a sweep is done, with its interval `<headline>_low`,
+        `<headline>_high`. None: no such lines.
     """
 
     name: str
@@ -34,6 +36,7 @@ class Analysis:
     doc: str
     overlaps: bool = False
     outline: Callable[..., Outline] | None = None
+    headline: str | None = None
 
     def __call__(self, ds: xr.Dataset, **options: Any) -> xr.Dataset:
         """Return the labelled result; InputError for a wrong option or an unsuitable dataset."""

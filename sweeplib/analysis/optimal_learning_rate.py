@@ -211,5 +211,6 @@ ANALYSES.register(
         optimal_learning_rate,
         "Learning rate of least mean exit steps, beside theory",
         outline=_outline,
+        headline="gamma_opt",
     ),
 )

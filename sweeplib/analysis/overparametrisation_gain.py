@@ -141,5 +141,6 @@ ANALYSES.register(
         overparametrisation_gain,
         "Steps that wider students save, beside theory",
         outline=_outline,
+        headline="gain",
     ),
 )

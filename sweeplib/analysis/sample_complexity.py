@@ -150,5 +150,6 @@ ANALYSES.register(
         sample_complexity,
         "Growth of the mean exit steps with the input dimension",
         outline=_outline,
+        headline="exponent",
     ),
 )

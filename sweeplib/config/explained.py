@@ -33,7 +33,7 @@ def located(error: InputError, read: Document, file: str | Path, overrides: Sequ
     location = location_of(error.key or "")
     for override in reversed(overrides):
         if location[: len(override.location)] == override.location:
-            return error.within(file=f"--set {override.text}")
+            return error.within(file=f"override {override.text}")
     line = read.line_of(location)
     return error.within(file=f"{file}:{line}" if line else file)
 

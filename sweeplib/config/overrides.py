@@ -1,4 +1,4 @@
-"""Values of a config given on the command line: `grid.d=[300]`."""
+"""Values of a config given on the command line: `grid.d=300,1000`, `seeds=64`, `dynamics.ode.rtol=1e-8`."""
 
 import copy
 from dataclasses import dataclass
@@ -6,6 +6,11 @@ from typing import Any
 
 from sweeplib.config.strict_yaml import parsed
 from sweeplib.errors import InputError
+
+LISTS = ("analyses", "dynamics", "figures", "observables", "pair_by", "plugins", "thresholds", "times")
+"""The sections whose value is a list."""
+PLACES = ("problem", "grid", "derive")
+"""The sections that give fields of a problem: each field is in one of them."""
 
 
 @dataclass(frozen=True)
@@ -17,7 +22,7 @@ class Override:
     def __post_init__(self) -> None:
         key, equals, _ = self.text.partition("=")
         if not equals or not all(part.strip() for part in key.split(".")):
-            raise InputError("not an override", key="--set", value=self.text, expected="KEY=VALUE, as `grid.d=[300]`")
+            raise InputError("not an override", value=self.text, expected="KEY=VALUE, as `grid.d=300,1000`")
 
     @property
     def location(self) -> tuple[str, ...]:
@@ -26,12 +31,40 @@ class Override:
 
     @property
     def value(self) -> Any:
-        """Return the value, read as YAML."""
-        return parsed(self.text.partition("=")[2], file=f"--set {self.text}")
+        """Return the value, read as YAML; values separated by commas, or one value where a list belongs, are a list."""
+        parts = _parts(self.text.partition("=")[2])
+        values = [parsed(part, file=f"override {self.text}") for part in parts]
+        one_in_list = self._is_list and not isinstance(values[0], list | dict | None)
+        return values if len(values) > 1 or one_in_list else values[0]
+
+    @property
+    def _is_list(self) -> bool:
+        """Return whether the key has a list of values."""
+        section, *below = self.location
+        return (section in LISTS and not below) or (section == "grid" and len(below) == 1)
+
+
+def _parts(text: str) -> list[str]:
+    """Return the parts of a text between commas outside brackets and quotes: `he1, hermite(0, 1)` has two."""
+    parts, depth, quote = [""], 0, ""
+    for character in text:
+        if quote:
+            quote = "" if character == quote else quote
+        elif character in "'\"":
+            quote = character
+        depth += (character in "([{") - (character in ")]}") if not quote else 0
+        if character == "," and depth == 0 and not quote:
+            parts.append("")
+        else:
+            parts[-1] += character
+    return parts
 
 
 def overridden(data: dict[str, Any], override: Override) -> dict[str, Any]:
-    """Return the config's `data` with one value replaced or added; a list of names is treated as a mapping."""
+    """Return the config's `data` with one value replaced or added; a list of names is treated as a mapping.
+
+    A field that becomes an axis, or fixed, or derived, is taken out of the section that gave it before.
+    """
     data = copy.deepcopy(data)
     section = data
     *above, last = override.location
@@ -42,6 +75,10 @@ def overridden(data: dict[str, Any], override: Override) -> dict[str, Any]:
         section[part] = {} if inner is None else inner
         section = section[part]
         if not isinstance(section, dict):
-            raise InputError(f"{part} has no keys below it", file=f"--set {override.text}", value=section)
+            raise InputError(f"{part} has no keys below it", file=f"override {override.text}", value=section)
+    if len(above) == 1 and above[0] in PLACES:
+        for place in PLACES:
+            if isinstance(data.get(place), dict):
+                data[place].pop(last, None)
     section[last] = override.value
     return data

@@ -13,14 +13,14 @@ if TYPE_CHECKING:
     from sweeplib.design.sweep import Sweep
 
 
-def write_complete_config(sweep: "Sweep", directory: Path) -> Path:
-    """Write config.yaml, which loads the same sweep, into a sweep's directory; return its path.
+def write_complete_config(sweep: "Sweep", directory: Path, name: str = "config.yaml") -> Path:
+    """Write a config that loads the same sweep into a sweep's directory; return its path.
 
     The paths of plugins and published values are relative to it, so that a project can be moved or copied with its
     results.
     """
     files = {place: seen_from(names, directory) for place, names in _named_files(sweep) if names}
-    return write_text(directory / "config.yaml", _with_files(sweep.source, files) if files else sweep.source)
+    return write_text(directory / name, _with_files(sweep.source, files) if files else sweep.source)
 
 
 def _named_files(sweep: "Sweep") -> Iterator[tuple[tuple[str, ...], Sequence[str]]]:

@@ -1,7 +1,6 @@
 """The plan of a sweep: the cases it needs, those that exist, and the cost of the rest on this machine."""
 
 import io
-import sys
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import asdict, dataclass, field
 from pathlib import Path
@@ -142,21 +141,34 @@ class Plan:
         whole = {"name": self.name, "workers": self.workers, "dynamics": parts, "advice": list(self.advice)}
         return whole | totals | {"resources": self.resources(self.cpu_seconds)}
 
+    @classmethod
+    def of(cls, record: Mapping[str, Any]) -> "Plan":
+        """Return the plan that `record` describes."""
+        parts = {
+            name: DynamicsPlan(
+                part["points"],
+                part["cases"],
+                part["done"],
+                {layout: LayoutPlan(**values) for layout, values in part["layouts"].items()},
+            )
+            for name, part in record["dynamics"].items()
+        }
+        resources = record["resources"]
+        return cls(record["name"], record["workers"], parts, tuple(record["advice"]), lambda _: resources)
+
     def table(self) -> "Table":
         """Return the plan as a table, with the advice below it."""
-        from rich.table import Table
+        from sweeplib.process.terminal import table
 
         wall = "" if self.wall_seconds is None else f", {_duration(self.wall_seconds)} on {self.workers} workers"
         title = f"{self.name}: {_duration(self.cpu_seconds)} of one processor{wall}"
-        table = Table(title=title, caption="\n".join(self._notes()), caption_justify="left")
-        for heading in ("dynamics", "points", "cases", "done", "to do", "blocks", "on disk", "CPU time"):
-            table.add_column(heading, justify="left" if heading == "dynamics" else "right", no_wrap=True)
+        headings = ("dynamics", "points", "cases", "done", "to do", "blocks", "on disk", "CPU time")
+        rows = []
         for name, part in self.dynamics.items():
             counts = (part.points, part.cases, part.done, part.todo, part.blocks)
             share = f", {100 * part.cpu_seconds / self.cpu_seconds:.0f} %" if self.cpu_seconds else ""
-            time = _duration(part.cpu_seconds) + share
-            table.add_row(name, *map("{:,}".format, counts), _size(part.bytes), time)
-        return table
+            rows.append([name, *map("{:,}".format, counts), _size(part.bytes), _duration(part.cpu_seconds) + share])
+        return table(headings, rows, title=title, caption="\n".join(self._notes()))
 
     def __repr__(self) -> str:
         from rich.console import Console
@@ -167,9 +179,9 @@ class Plan:
 
     def show(self) -> None:
         """Write the table to standard error."""
-        from rich.console import Console
+        from sweeplib.process.terminal import console, show
 
-        Console(stderr=True, width=None if sys.stderr.isatty() else 120).print(self.table())
+        show(self.table(), console(errors=True))
 
     def _notes(self) -> list[str]:
         guessed = {name: part.guessed for name, part in self.dynamics.items() if part.guessed}

@@ -1,4 +1,7 @@
-"""Progress of a run: a line for each step, then a bar on a terminal, or a line every few seconds elsewhere."""
+"""Progress of a run: a line for each step, then a bar on a terminal, or a line every few seconds elsewhere.
+
+The same is told to other processes (`storage.jobs`).
+"""
 
 import sys
 import time
@@ -6,6 +9,8 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from datetime import timedelta
 from typing import TYPE_CHECKING
+
+from sweeplib.storage.jobs import tell
 
 if TYPE_CHECKING:
     from rich.progress import Progress as RichProgress
@@ -29,9 +34,11 @@ class Steps:
         """Report a step that lasts as long as the context."""
         self._write(f"{self.name}: {what} ...")
         self._open, started = True, time.monotonic()
+        tell(doing=what)
         try:
             yield
         finally:
+            tell(doing=None)
             again = "" if self._open else f"{self.name}: {what}:"
             self._write(f"{again} {time.monotonic() - started:.1f} s\n")
             self._open = False
@@ -58,6 +65,7 @@ class Progress:
         self.done = self.failed = self.diverged = 0
         self.seconds_done = 0.0
         self.started = time.monotonic()
+        tell(total=total)
 
     def advance(self, done: int, seconds: float = 0.0, *, failed: int = 0, diverged: int = 0) -> None:
         """Count `done` more cases, which were expected to take `seconds`.
@@ -66,6 +74,8 @@ class Progress:
         """
         self.done, self.seconds_done = self.done + done, self.seconds_done + seconds
         self.failed, self.diverged = self.failed + failed, self.diverged + diverged
+        counts = {"done": self.done, "failed": self.failed, "diverged": self.diverged}
+        tell(force=self.done >= self.total, **counts, rate=self.rate(), left=self.left())
 
     def say(self, news: str) -> None:
         """Write a line of news."""

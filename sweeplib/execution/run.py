@@ -6,6 +6,7 @@ from collections.abc import Iterable, Iterator
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import ExitStack, nullcontext
 from dataclasses import dataclass, replace
+from functools import partial
 from itertools import islice
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -33,9 +34,10 @@ from sweeplib.execution.plan import (
     write_plan,
 )
 from sweeplib.execution.probe import Probe
-from sweeplib.execution.progress import shown_progress
+from sweeplib.execution.progress import Progress, shown_progress
 from sweeplib.storage.files import write_json
 from sweeplib.storage.inventory import Inventory, inventory
+from sweeplib.storage.jobs import tell
 from sweeplib.storage.layout import Layout
 from sweeplib.storage.locks import driver_lock
 from sweeplib.storage.rows import cases_of
@@ -79,8 +81,10 @@ def run_sweep(
         write_complete_config(sweep, directory)
         parts = [_part(sweep, name, directory, workers, progress=progress) for name in names]
         if any(part.todo for part in parts):
+            plan = _plan(sweep, directory, parts, workers)
+            tell(plan=plan.record(), left=plan.wall_seconds, total=sum(part.todo for part in parts))
             if progress:
-                _plan(sweep, directory, parts, workers).show()
+                plan.show()
             parts = _computed(sweep, parts, client or workers, show=progress)
         return {part.store.dynamics: _ended(sweep, part) for part in parts}
 
@@ -149,6 +153,7 @@ def _computed(sweep: "Sweep", parts: list[_Part], on: "Client | int | None", *, 
     with ThreadPoolExecutor(1) as beside:
         appending = beside.submit(lambda: [_appended(sweep, part) for part in parts])
         expected = cluster.expected_workers(on) if isinstance(on, int | None) else None
+        tell(doing="starting the workers")
         with connected(cluster, on) if isinstance(on, int | None) else nullcontext(on) as client:
             parts = appending.result()
             blocks = sorted(
@@ -156,11 +161,12 @@ def _computed(sweep: "Sweep", parts: list[_Part], on: "Client | int | None", *, 
             )
             cases, seconds = sum(part.todo for part in parts), sum(block.seconds for block in blocks)
             with shown_progress(sweep.name, cases, seconds, show=show) as shown:
+                tell(dashboard=client.dashboard_link, doing=None)
                 shown.say(f"dashboard: {client.dashboard_link}")
                 for block, report in dispatched(
                     client,
                     blocks,
-                    shown.say,
+                    partial(_say, shown),
                     cluster.wait_for_workers,
                     expected=expected,
                     problem=cluster.problem,
@@ -179,6 +185,11 @@ def _probe(sweep: "Sweep", parts: list[_Part]) -> Probe:
     cases = [case for name in names for _, case in islice(sweep.probed(name), 1)]
     folder = parts[0].store.directory.resolve() / "runs.zarr"
     return Probe(str(folder), sweep.plugins, tuple((case, case.identity()) for case in cases))
+
+
+def _say(shown: Progress, news: str) -> None:
+    tell(news=news)
+    shown.say(news)
 
 
 def _appended(sweep: "Sweep", part: _Part) -> _Part:

@@ -3,6 +3,7 @@
 import os
 import signal
 import sys
+import time
 from collections.abc import Iterator
 from contextlib import contextmanager, suppress
 from multiprocessing import resource_tracker
@@ -86,8 +87,26 @@ def end(processes: list[psutil.Process], grace: float = 0.0) -> None:
         for process in processes:
             with suppress(psutil.Error):
                 process.terminate()
-        _, processes = psutil.wait_procs(processes, grace)
+        processes = _left(processes, grace)
     for process in processes:
         with suppress(psutil.Error):
             process.kill()
-    psutil.wait_procs(processes, 1.0)
+    _left(processes, 1.0)
+
+
+def _left(processes: list[psutil.Process], seconds: float) -> list[psutil.Process]:
+    """Return the processes that still run after at most `seconds`; one that only waits for its parent does not."""
+    until = time.monotonic() + seconds
+    while True:
+        _, processes = psutil.wait_procs(processes, 0)
+        processes = [process for process in processes if _runs(process)]
+        if not processes or time.monotonic() >= until:
+            return processes
+        time.sleep(0.01)
+
+
+def _runs(process: psutil.Process) -> bool:
+    try:
+        return process.is_running() and process.status() != psutil.STATUS_ZOMBIE
+    except psutil.Error:
+        return False

@@ -8,11 +8,13 @@ from pathlib import Path
 
 from sweeplib.errors import InputError
 from sweeplib.process.children import nothing_imported_from_here
-from sweeplib.process.interrupts import exit_now, interruptible
+from sweeplib.process.interrupts import PATIENCE, exit_now, interruptible
 from sweeplib.process.troubles import TRACEBACK, in_one_line
 
 GOES_ON = "the same command goes on where it stopped"
 INTERRUPTED = f"interrupted; {GOES_ON}"
+SHOW_CURSOR = "\x1b[?25h"
+"""What shows the cursor of a terminal, which a live screen hides."""
 
 
 _directories: list[Path | None] = []
@@ -25,16 +27,17 @@ def command(
     *,
     interrupted: str | None = INTERRUPTED,
     passing: tuple[type[BaseException], ...] = (BrokenPipeError,),
+    patience: float = PATIENCE,
 ) -> Iterator[None]:
     """Return a context that reports an exception in one line on standard error, then raises SystemExit.
 
     The status is 2 for refused input, otherwise 1. On an interrupt the process ends with `interrupted` as its last
-    line, silently if that is None. Exceptions of the types `passing` are not caught. If the environment has
-    SWEEPLIB_TRACEBACK, no exception is caught.
+    line, silently if that is None; the code within has `patience` seconds to clean up. Exceptions of the types
+    `passing` are not caught. If the environment has SWEEPLIB_TRACEBACK, no exception is caught.
     """
     _directories.append(directory)
     try:
-        with nothing_imported_from_here(), interruptible(lambda: _say(interrupted)):
+        with nothing_imported_from_here(), interruptible(lambda: _say(interrupted, end=True), patience):
             yield
     except passing:
         raise
@@ -67,8 +70,10 @@ def writes_into(directory: Path) -> None:
         _directories[-1] = directory
 
 
-def _say(line: str | None) -> None:
+def _say(line: str | None, *, end: bool = False) -> None:
+    """Write a line on standard error; at the `end` of a process, a terminal's cursor is shown again."""
     if line is not None:
         with suppress(OSError):  # the reader of standard error is gone
-            sys.stderr.write(f"{line}\n")
+            shown = SHOW_CURSOR if end and sys.stderr.isatty() else ""
+            sys.stderr.write(f"{shown}{line}\n")
             sys.stderr.flush()

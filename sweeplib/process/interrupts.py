@@ -2,12 +2,14 @@
 
 import logging
 import os
+import select
 import signal
 import sys
 import threading
 import time
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager, suppress
+from io import FileIO
 from types import FrameType
 from typing import Any, NoReturn
 
@@ -15,7 +17,7 @@ from sweeplib.process.children import descendants, end
 
 SIGNALS = (signal.SIGINT, signal.SIGTERM)
 PATIENCE = 0.8
-"""Seconds that the main thread has to clean up before the process is ended."""
+"""Seconds that the main thread has to clean up before the process is ended, unless a second signal ends it at once."""
 
 
 class Interrupted(KeyboardInterrupt):
@@ -23,12 +25,12 @@ class Interrupted(KeyboardInterrupt):
 
 
 @contextmanager
-def interruptible(say: Callable[[], None]) -> Iterator[None]:
+def interruptible(say: Callable[[], None], patience: float = PATIENCE) -> Iterator[None]:
     """Return a context in which one of `SIGNALS` raises `Interrupted`; the process ends when that leaves the context.
 
-    At the end `say` is called and all descendants are killed. If the main thread does not get there in time, because it
-    runs machine code or waits for a thread that does, another thread ends the process. Outside the main thread the
-    context does nothing.
+    At the end `say` is called and all descendants are killed. If the main thread does not get there within `patience`
+    seconds, because it runs machine code or waits for a thread that does, or if a second signal arrives, another thread
+    ends the process. Outside the main thread the context does nothing.
     """
     if threading.current_thread() is not threading.main_thread():
         yield
@@ -48,12 +50,8 @@ def interruptible(say: Callable[[], None]) -> Iterator[None]:
         say()
         ended(number)
 
-    def overdue(number: int) -> NoReturn:
-        time.sleep(PATIENCE)
-        finish(number)
-
     handlers = {sig: signal.signal(sig, interrupted) for sig in SIGNALS if signal.getsignal(sig) != signal.SIG_IGN}
-    stop = watch(overdue)
+    stop = watch(finish, patience)
     try:
         yield
     except BaseException:
@@ -66,15 +64,16 @@ def interruptible(say: Callable[[], None]) -> Iterator[None]:
             signal.signal(sig, handler)
 
 
-def watch(act: Callable[[int], Any]) -> Callable[[], None]:
-    """Call `act` in a separate thread as soon as one of `SIGNALS` arrives; return a function that stops the watch.
+def watch(act: Callable[[int], Any], patience: float = 0.0) -> Callable[[], None]:
+    """Call `act` in a separate thread when one of `SIGNALS` has arrived; return a function that stops the watch.
 
-    It works whatever the main thread does, from which `watch` is called, and whatever handlers are set.
+    It is called `patience` seconds after the first signal, or at the second one if that comes earlier. It works
+    whatever the main thread does, from which `watch` is called, and whatever handlers are set.
     """
     reading, writing = os.pipe()
     os.set_blocking(writing, False)
     before = signal.set_wakeup_fd(writing, warn_on_full_buffer=False)
-    threading.Thread(target=_watch, args=(reading, act), daemon=True, name="interrupts").start()
+    threading.Thread(target=_watch, args=(reading, act, patience), daemon=True, name="interrupts").start()
 
     def stop() -> None:
         signal.set_wakeup_fd(before)
@@ -83,12 +82,22 @@ def watch(act: Callable[[int], Any]) -> Callable[[], None]:
     return stop
 
 
-def _watch(reading: int, act: Callable[[int], Any]) -> None:
+def _watch(reading: int, act: Callable[[int], Any], patience: float) -> None:
     with os.fdopen(reading, "rb", buffering=0) as numbers:
-        while number := numbers.read(1):
-            if number[0] in SIGNALS:
-                act(number[0])
-                return
+        first = _next_of(numbers)
+        if first:
+            _next_of(numbers, patience)
+            act(first)
+
+
+def _next_of(numbers: FileIO, seconds: float | None = None) -> int:
+    """Return the next of `SIGNALS` in a pipe; 0 if it is closed, or none arrives within `seconds`."""
+    end = None if seconds is None else time.monotonic() + seconds
+    while True:
+        left = None if end is None else max(0.0, end - time.monotonic())
+        number = numbers.read(1) if select.select([numbers], [], [], left)[0] else b""
+        if not number or number[0] in SIGNALS:
+            return number[0] if number else 0
 
 
 def silence() -> None:

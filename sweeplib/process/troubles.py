@@ -52,8 +52,21 @@ def in_one_line(error: BaseException, directory: Path | None = None) -> str:
 
     The tracebacks of unexpected errors are appended to its `journal/errors.log`.
     """
-    message = next(filter(None, (_foreseen(cause, directory) for cause in _causes(error))), None)
-    return " ".join((message or _unforeseen(error, directory)).split())
+    return " ".join((_known(error, directory) or _unforeseen(error, directory)).split())
+
+
+def reason(error: BaseException, directory: Path | None = None) -> str:
+    """Return the same line as `in_one_line` for a foreseen error, otherwise the exception; nothing is written."""
+    return " ".join((_known(error, directory) or _exception(error)).split())
+
+
+def _known(error: BaseException, directory: Path | None) -> str | None:
+    """Return the message of the first foreseen error among the error and its causes."""
+    return next(filter(None, (_foreseen(cause, directory) for cause in _causes(error))), None)
+
+
+def _exception(error: BaseException) -> str:
+    return "".join(traceback.format_exception_only(error)).strip()
 
 
 def _causes(error: BaseException) -> Iterator[BaseException]:
@@ -92,7 +105,7 @@ def _of_the_system(error: OSError, directory: Path | None) -> str:
 
 
 def _unforeseen(error: BaseException, directory: Path | None) -> str:
-    what = "".join(traceback.format_exception_only(error)).strip()
+    what = _exception(error)
     log = _logged(error, directory)
     more = f"the traceback is in {log}" if log else f"{TRACEBACK}=1 shows the traceback"
     return f"an error in sweeplib or a plugin: {what}; {more}"

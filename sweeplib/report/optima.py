@@ -1,12 +1,12 @@
 """The table of optimal learning rates."""
 
-from collections.abc import Iterator
 from dataclasses import dataclass
 from itertools import product
 
 import numpy as np
 import xarray as xr
 
+from sweeplib.analysis.headlines import with_interval
 from sweeplib.figures.labels import dynamics_label, dynamics_order, number
 
 THEORY = {"gamma_opt_theory": "Annealed and quenched theory", "gamma_opt_noise_corrected": "Noise-corrected theory"}
@@ -55,15 +55,7 @@ def _found(optima: xr.Dataset) -> list[str]:
 def _measured(one: xr.Dataset) -> str:
     if np.isnan(one["gamma_opt"]):
         return "–"
-    best, low, high = _digits(*(one[f"gamma_opt{end}"].item() for end in ("", "_low", "_high")))
-    return f"{best} [{low}, {high}]" + (" †" if one["at_edge"] else "")
-
-
-def _digits(best: float, low: float, high: float) -> Iterator[str]:
-    """Yield the three numbers, rounded to two digits of the interval's width and at most five digits of their own."""
-    digits = np.floor(np.log10([max(high - low, np.finfo(float).tiny), best])).astype(int)
-    decimals = max(0, min(1 - digits[0], 4 - digits[1]))
-    return (f"{value:.{decimals}f}" for value in (best, low, high))
+    return with_interval(one, "gamma_opt") + (" †" if one["at_edge"] else "")
 
 
 def _number(value: xr.DataArray) -> str:

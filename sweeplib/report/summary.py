@@ -23,13 +23,13 @@ class Summary:
 
 
 def summary(sweep: "Sweep", directory: str | Path) -> Summary:
-    """Return the summary from the files in a sweep's directory: cases by status, paths of results, failures.
+    """Return the summary from the files in a sweep's directory: cases by status, headlines, paths, failures.
 
     Cases that ended badly are results and do not count as failures.
     """
     directory = Path(directory)
     failed = cards(sweep, directory)
-    lines = [_cases(sweep, directory)]
+    lines = [_cases(sweep, directory), *_headlines(sweep, directory)]
     for name, path in (("dataset", "dataset.zarr"), ("report", "report/index.html")):
         lines.append(f"{name}: {directory / path if (directory / path).exists() else 'not written yet'}")
     return Summary("\n".join([*lines, *_failures(failed)]), bool(failed))
@@ -46,6 +46,20 @@ def _cases(sweep: "Sweep", directory: Path) -> str:
     parts = ", ".join([f"{counts['ok']:,} ok", *(f"{count:,} {status}" for status, count in bad.items())])
     described = "" if set(bad) == {"missing"} else f"; {directory / 'failures'} and the report say what happened"
     return f"{sweep.name}: {counts.total():,} cases: {parts}{described}"
+
+
+def _headlines(sweep: "Sweep", directory: Path) -> list[str]:
+    """Return the headlines of the analyses that have some and did not fail."""
+    from sweeplib.analysis import ANALYSES
+    from sweeplib.analysis.headlines import headlines
+    from sweeplib.storage.dataset import open_dataset
+
+    lines: list[str] = []
+    for name in sweep.analyses:
+        variable, path = ANALYSES[name].headline, directory / "analysis" / f"{name}.zarr"
+        if variable is not None and path.exists():
+            lines += headlines(open_dataset(path), variable)
+    return lines
 
 
 def _failures(failed: list[dict[str, Any]]) -> list[str]:

@@ -46,8 +46,8 @@ def record_origin(config: Path, directory: Path) -> None:
 
 
 def _is_own(config: Path, directory: Path) -> bool:
-    """Return whether the config is the complete config that was written beside the results."""
-    return config.resolve() == directory.resolve() / "config.yaml"
+    """Return whether the config is a complete config that was written beside the results."""
+    return config.resolve().parent == directory.resolve()
 
 
 def _is(other: Path | None, config: Path) -> bool:

@@ -2,13 +2,16 @@
 
 import signal
 import sys
+import time
 from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
 
 from sweeplib.process.command import INTERRUPTED
-from tests.faults.commands import SWEEP, SWEEPLIB, Started, started
+from sweeplib.storage.jobs import jobs
+from tests.faults.commands import LONGEST, SWEEP, SWEEPLIB, Started, started
+from tests.faults.sweeps import wait_until
 
 ROOT = Path(__file__).parents[2]
 WORKFLOW = ("--snakefile", str(ROOT / "Snakefile"), "--profile", str(ROOT / "workflow/profiles/local"))
@@ -53,6 +56,63 @@ def test_sigint_to_snakemake_alone_while_it_measures(tmp_path: Path, commands: l
     command.until_it_says("measuring")
     check(command.interrupted(signal.SIGINT))
     assert not list((tmp_path / ".snakemake/scripts").iterdir())
+
+
+def test_ctrl_c_of_a_whole_sweep_while_workers_run(tmp_path: Path, commands: list[Started]) -> None:
+    command = run([SWEEPLIB, "sweep", "slow.yaml"], tmp_path, commands)
+    command.until_it_says("dashboard")
+    check(command.interrupted(signal.SIGINT, whole_session=True))
+    assert command.process.returncode in (-signal.SIGINT, 130)
+    [job] = [job for job in jobs(tmp_path / "results/slow").values() if job.name == "simulate"]
+    assert not job.running
+
+
+@pytest.mark.parametrize("second", [None, 0.2])
+def test_a_second_ctrl_c_ends_a_sweep_at_once(second: float | None, tmp_path: Path, commands: list[Started]) -> None:
+    """Snakemake is stopped, so that it cannot end itself: without a second signal it is given its time."""
+    (tmp_path / "slow.yaml").write_text(STUCK)
+    command = run([SWEEPLIB, "sweep", "slow.yaml"], tmp_path, commands)
+    wait_until(lambda: "measuring" in log(tmp_path))
+    [snakemake] = [each for each in command.left() if each.ppid() == command.process.pid]
+    snakemake.suspend()
+    started_at = time.monotonic()
+    command.process.send_signal(signal.SIGINT)
+    if second:
+        time.sleep(second)
+        command.process.send_signal(signal.SIGINT)
+    command.process.wait(10)
+    taken = time.monotonic() - started_at
+    assert taken < (1.0 if second else 2.0)
+    wait_until(lambda: not command.left())
+    check(command.said.read_text().splitlines())
+
+
+def test_a_killed_sweep_leaves_no_process(tmp_path: Path, commands: list[Started]) -> None:
+    command = run([SWEEPLIB, "sweep", "slow.yaml"], tmp_path, commands)
+    command.until_it_says("dashboard")
+    command.process.kill()
+    wait_until(lambda: not command.left(), LONGEST)
+    assert INTERRUPTED in log(tmp_path)
+
+
+def log(folder: Path) -> str:
+    """Return Snakemake's log of the sweep so far."""
+    path = folder / "results/slow/journal/snakemake.log"
+    return path.read_text() if path.exists() else ""
+
+
+@pytest.mark.long
+@pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM])
+@pytest.mark.parametrize("whole_session", [False, True])
+@pytest.mark.parametrize("words", ["Using profile", "Job", "measuring", "simulations", "dashboard"])
+def test_sweep(words: str, number: int, whole_session: bool, tmp_path: Path, commands: list[Started]) -> None:
+    """An interrupt at each stage: Snakemake starts, plans, measures, simulates."""
+    if words == "measuring":
+        (tmp_path / "slow.yaml").write_text(STUCK)
+    command = run([SWEEPLIB, "sweep", "slow.yaml"], tmp_path, commands)
+    wait_until(lambda: words in log(tmp_path))
+    check(command.interrupted(number, whole_session=whole_session))
+    assert command.process.returncode in (-number, 128 + number)
 
 
 @pytest.mark.long

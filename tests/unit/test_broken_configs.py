@@ -441,14 +441,14 @@ def test_missing_file_is_refused_with_the_nearest_name(tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     ("override", "message"),
     [
-        ("grid.d=[300, 0]", "--set grid.d=[300, 0]: grid.d[1]: not a value of d; got 0"),
-        ("grid.dd=[300]", "--set grid.dd=[300]: grid.dd: unknown name"),
-        ("seeds", "--set: not an override; got 'seeds'; expected KEY=VALUE"),
-        ("=3", "--set: not an override; got '=3'"),
-        ("grid.d=[300", "--set grid.d=[300:1: not YAML"),
-        ("seeds.x=3", "--set seeds.x=3: seeds has no keys below it; got 4"),
-        ("sedes=3", "--set sedes=3: sedes: unknown key; got 'sedes'; expected one of"),
-        ("dynamics.ode.rtol=1", "--set dynamics.ode.rtol=1: dynamics.ode.rtol: "),
+        ("grid.d=[300, 0]", "override grid.d=[300, 0]: grid.d[1]: not a value of d; got 0"),
+        ("grid.dd=[300]", "override grid.dd=[300]: grid.dd: unknown name"),
+        ("seeds", "not an override; got 'seeds'; expected KEY=VALUE"),
+        ("=3", "not an override; got '=3'"),
+        ("grid.d=[300", "override grid.d=[300:1: not YAML"),
+        ("seeds.x=3", "override seeds.x=3: seeds has no keys below it; got 4"),
+        ("sedes=3", "override sedes=3: sedes: unknown key; got 'sedes'; expected one of"),
+        ("dynamics.ode.rtol=1", "override dynamics.ode.rtol=1: dynamics.ode.rtol: "),
     ],
 )
 def test_override_is_named_where_it_is_at_fault(override: str, message: str, tmp_path: Path) -> None:

@@ -25,7 +25,10 @@ thresholds: [0.01]
 analyses: [exit_times]
 figures: [exited_fraction, risk_curves]
 """
-COMMANDS = ("plan", "run", "status", "retry", "finalise", "analyse", "figures", "report", "summary", "schema")
+COMMANDS = (
+    *("sweep", "plan", "run", "status", "list", "open", "new", "retry"),
+    *("finalise", "analyse", "figures", "report", "summary", "schema"),
+)
 COUNTS = {"missing": 0, "ok": 3, "failed": 1}
 FIGURE_ATTEMPTS = {
     "exited_fraction": Attempt("figure", "exited_fraction", (Path("a.pdf"),), "ValueError: nothing"),

@@ -120,7 +120,7 @@ def test_what_does_not_fit_is_refused_in_one_line(
 def test_an_override_is_named_where_it_is_at_fault(tmp_path: Path) -> None:
     path = config(tmp_path, "figures: [risk_curves]", [])
     with pytest.raises(
-        InputError, match=r"^--set figures\.risk_curves\.hue=p: figures\.risk_curves\.hue: no such axis"
+        InputError, match=r"^override figures\.risk_curves\.hue=p: figures\.risk_curves\.hue: no such axis"
     ):
         load(path, ["figures.risk_curves.hue=p"])
 

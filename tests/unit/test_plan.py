@@ -142,9 +142,9 @@ def test_what_is_done_is_told_as_it_begins(calm: Sweep, tmp_path: Path, capsys: 
 
 def test_a_run_shows_what_is_left_of_the_plan(calm: Sweep, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     run_sweep(calm, tmp_path)
-    assert re.search(r"│ calm +│ +3 │ +12 │ +0 │ +12 │", capsys.readouterr().err)
+    assert re.search(r"\ncalm +3 +12 +0 +12 ", capsys.readouterr().err)
     run_sweep(replace(calm, seeds=tuple(range(6))), tmp_path)
-    assert re.search(r"│ calm +│ +3 │ +18 │ +12 │ +6 │", capsys.readouterr().err)
+    assert re.search(r"\ncalm +3 +18 +12 +6 ", capsys.readouterr().err)
 
 
 @pytest.mark.parametrize("step", [1.0, 150.0])

@@ -65,9 +65,14 @@ class Project:
 
     def sweeplib(self, *arguments: str) -> None:
         """Run the command `sweeplib` in the user's folder; it must succeed."""
-        process = self._started("sweeplib", *arguments)
-        _, errors = process.communicate()
-        assert process.returncode == 0, errors
+        done = self.ended("sweeplib", *arguments)
+        assert done.returncode == 0, done.stderr
+
+    def ended(self, module: str, *arguments: str) -> subprocess.CompletedProcess[str]:
+        """Run a module in the user's folder to its end."""
+        process = self._started(module, *arguments)
+        output, errors = process.communicate()
+        return subprocess.CompletedProcess(process.args, process.returncode, output, errors)
 
     def make(self, *arguments: str) -> subprocess.CompletedProcess[str]:
         """Run `make` in the tree, with the installed environment."""
@@ -87,9 +92,9 @@ class Project:
         """Run Snakemake to its end, in a process that need not import the libraries."""
         return self.forks.snakemake(self.desk, self.root, [*WORKFLOW, *arguments])
 
-    def planned(self) -> dict[str, int]:
+    def planned(self, sweep: str = "tiny.yaml") -> dict[str, int]:
         """Return the number of jobs of each rule in a dry run."""
-        done = self.snakemake("--dry-run", "--quiet", "host", "--config", "sweep=tiny.yaml")
+        done = self.snakemake("--dry-run", "--quiet", "host", "--config", f"sweep={sweep}")
         assert done.returncode == 0, done.stderr
         stats = done.stdout.rpartition("Job stats:")[2].partition("total")[0]
         return {rule: int(count) for rule, count in re.findall(r"^(\w+) +(\d+)$", stats, flags=re.MULTILINE)}

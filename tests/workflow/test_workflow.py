@@ -4,9 +4,12 @@ Then the jobs that a dry run would run again after each kind of edit.
 """
 
 import json
+import re
 import shutil
 import subprocess
 import sys
+from collections.abc import Iterator
+from contextlib import contextmanager
 from pathlib import Path
 
 import numpy as np
@@ -55,21 +58,24 @@ def test_what_plugins_register_works_in_every_stage(finished: Project) -> None:
     assert not (finished.results / "failures").exists()
 
 
+@contextmanager
+def held(project: Project) -> Iterator[int]:
+    """Run another driver of one dynamics; yield its process id."""
+    command = [sys.executable, "-c", HOLD, str(project.results), "read_off"]
+    holder = subprocess.Popen(command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True)
+    assert holder.stdout is not None and holder.stdout.readline() == "held\n"
+    yield holder.pid
+    holder.communicate("")
+
+
 def test_a_second_driver_is_refused_in_one_line(finished: Project) -> None:
     finished.edit("desk/tiny.yaml", "seeds: 2", "seeds: 3")
-    holder = subprocess.Popen(
-        [sys.executable, "-c", HOLD, str(finished.results), "read_off"],
-        stdin=subprocess.PIPE,
-        stdout=subprocess.PIPE,
-        text=True,
-    )
-    assert holder.stdout is not None and holder.stdout.readline() == "held\n"
-    done = finished.snakemake("--config", "sweep=tiny.yaml")
-    holder.communicate("")
+    with held(finished) as pid:
+        done = finished.snakemake("--config", "sweep=tiny.yaml")
     assert done.returncode == 1
     said = done.stderr.partition(": simulations\n")[2].splitlines()
     refused, log = [line for line in said if line.strip()]
-    assert f"read_off is being run by process {holder.pid}" in refused and "results/tiny" in refused
+    assert f"read_off is being run by process {pid}" in refused and "results/tiny" in refused
     assert log.startswith("Complete log(s): ")
     kept = Path(log.partition(": ")[2]).read_text()
     assert "CalledProcessError" in kept and "Error in rule simulate" in kept
@@ -129,12 +135,51 @@ def test_after_a_finished_run_nothing_is_left_to_do_and_make_says_what_became_of
     """Nothing runs again, not even here, in a copy of the project."""
     done = finished.make("sweep", "CONFIG=desk/tiny.yaml", "RESULTS=desk/results")
     assert done.returncode == 0, done.stderr
-    assert "Nothing to be done" in done.stderr
+    assert "nothing to compute: all is up to date" in done.stderr
     assert done.stdout.splitlines() == [
         "tiny: all 12 cases ended ok",
         "dataset: desk/results/tiny/dataset.zarr",
         "report: desk/results/tiny/report/index.html",
     ]
+
+
+def test_a_sweep_with_overrides_and_a_figure_that_fails(finished: Project) -> None:
+    """Its config is in its folder, plain lines are on standard error, and the summary is on standard output."""
+    finished.edit("desk/own/figures.py", "drawing = Drawing()", "drawing = Drawing(1 / 0)")
+    done = finished.ended("sweeplib", "sweep", "tiny.yaml", "seeds=3", "dynamics.cloud.particles=5")
+    assert done.returncode == 1
+    assert done.stdout.splitlines() == [
+        "tiny: all 18 cases ended ok",
+        "dataset: results/tiny/dataset.zarr",
+        "report: results/tiny/report/index.html",
+        "failed, each with a card in the report; the same command tries again:",
+        "  figure last_overlaps: ZeroDivisionError: division by zero",
+    ]
+    assert not re.search("[\u2500-\u257f\x1b]", done.stderr), "no box art, no colours"
+    lines = done.stderr.splitlines()
+    assert all(line.startswith("tiny: ") for line in lines if ": " in line)
+    titles = [line.split(": ")[1] for line in lines if line.startswith("tiny: ")]
+    assert [title for title in titles if "processor" not in title] == [
+        *("plan", "dashboard", "simulations", "dataset", "analyses", "figures", "report"),
+    ]
+    assert "failed after" in lines[-2] and "ZeroDivisionError: division by zero" in lines[-2]
+    assert "Job 1: report" in (finished.results / "journal/snakemake.log").read_text()
+    assert set(finished.planned("results/tiny/overridden.yaml")) == ALWAYS | {"figure"}
+    status = finished.ended("sweeplib", "status", "tiny.yaml", "seeds=3", "--json")
+    found = json.loads(status.stdout)
+    assert found["state"] == "idle" and found["cases"]["sgd_chain"]["ok"] == 6
+    assert found["last_error"] == "figure.last_overlaps: ZeroDivisionError: division by zero"
+
+
+def test_a_sweep_whose_stage_fails_names_the_problem_and_the_log(finished: Project) -> None:
+    finished.edit("desk/tiny.yaml", "seeds: 2", "seeds: 3")
+    with held(finished) as pid:
+        done = finished.ended("sweeplib", "sweep", "tiny.yaml")
+    assert done.returncode == 1 and not done.stdout
+    problem, log = done.stderr.splitlines()[-2:]
+    assert problem.startswith("simulations: results/tiny: read_off is being run by process") and f" {pid} " in problem
+    assert log == "the log: results/tiny/journal/snakemake.log"
+    assert f"process {pid}" in (finished.desk / log.partition(": ")[2]).read_text()
 
 
 @pytest.mark.parametrize(

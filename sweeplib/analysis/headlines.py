@@ -1,0 +1,79 @@
+"""The headlines of an analysis: its main numbers with their intervals, in words, for the end of a command."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from itertools import product
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from sweeplib.analysis.recorded import is_stochastic
+
+if TYPE_CHECKING:
+    import xarray as xr
+
+MOST = 3
+"""The number of points that are put into words; the report has all."""
+
+
+def headlines(found: xr.Dataset, name: str) -> list[str]:
+    """Return lines about the variable `name` of an analysis, which has `<name>_low` and `<name>_high` beside it.
+
+    Points whose interval ends at the edge of a scan (`at_edge`) are counted, not shown. Stochastic dynamics come first.
+    Points without an interval, such as one that the others are compared with, are left out.
+    """
+    known = [one for one in _points(found, name) if one[f"{name}_low"] < one[f"{name}_high"]]
+    inside = [one for one in known if not one.get("at_edge")]
+    inside.sort(key=lambda one: not _is_noisy(one))
+    what = str(found[name].attrs["long_name"])
+    lines = [f"{what} {_value(one, name)}{_place(found, one)}" for one in inside[:MOST]]
+    if len(inside) > MOST:
+        lines.append(f"{what}: {len(inside) - MOST} more points in the report")
+    if len(inside) < len(known):
+        count, edge = len(known) - len(inside), "the interval ends at the edge of the scan"
+        lines.append(f"{what}: at {count} of {len(known)} points {edge}")
+    return lines
+
+
+def _value(one: xr.Dataset, name: str) -> str:
+    """Return a number with its interval, if that is wider than the digits shown."""
+    best, low, high = rounded(*(one[f"{name}{end}"].item() for end in ("", "_low", "_high")))
+    return f"{best} [{low}, {high}]" if low != high else best
+
+
+def with_interval(one: xr.Dataset, name: str) -> str:
+    """Return a number with its interval, `0.0948 [0.0904, 0.0992]`."""
+    best, low, high = rounded(*(one[f"{name}{end}"].item() for end in ("", "_low", "_high")))
+    return f"{best} [{low}, {high}]"
+
+
+def rounded(best: float, low: float, high: float) -> Iterator[str]:
+    """Yield the three numbers, rounded to two digits of the interval's width and at most five digits of their own."""
+    digits = np.floor(np.log10([max(value, np.finfo(float).tiny) for value in (high - low, abs(best))])).astype(int)
+    decimals = max(0, min(1 - digits[0], 4 - digits[1]))
+    return (f"{value:.{decimals}f}" for value in (best, low, high))
+
+
+def _points(found: xr.Dataset, name: str) -> list[xr.Dataset]:
+    """Return the points at which the variable `name` has a value each."""
+    dims = found[name].dims
+    parts = found[[part for part in (name, f"{name}_low", f"{name}_high", "at_edge") if part in found]]
+    places = product(*(range(found.sizes[dim]) for dim in dims))
+    return [parts.isel(dict(zip(dims, place, strict=True))) for place in places]
+
+
+def _is_noisy(one: xr.Dataset) -> bool:
+    return "dynamics" in one.coords and is_stochastic(str(one["dynamics"].item()))
+
+
+def _place(found: xr.Dataset, one: xr.Dataset) -> str:
+    """Return where a point is: its values along the dimensions with several, then its dynamics."""
+    dims = [str(dim) for dim in found.dims if dim in one.coords and found.sizes[dim] > 1]
+    values = ", ".join(f"{dim} = {_text(one[dim].item())}" for dim in dims if dim != "dynamics")
+    dynamics = f" ({one['dynamics'].item()})" if "dynamics" in one.coords else ""
+    return (f" at {values}" if values else "") + dynamics
+
+
+def _text(value: object) -> str:
+    return f"{value:.6g}" if isinstance(value, int | float) and not isinstance(value, bool) else str(value)

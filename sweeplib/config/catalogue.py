@@ -1,0 +1,88 @@
+"""The names that a config may use, of each kind, each with its meaning and options."""
+
+import importlib
+import inspect
+import re
+import sys
+from collections.abc import Callable, Iterable, Mapping
+from typing import Any, NamedTuple
+
+from pydantic import BaseModel
+
+from sweeplib.config.reference import ANALYSIS_OPTIONS, FIGURE_OPTIONS, function_options, setting_rows
+from sweeplib.errors import InputError
+from sweeplib.registry import Registry
+
+KINDS = {
+    "dynamics": ("sweeplib.dynamics", "DYNAMICS"),
+    "activations": ("sweeplib.maths.activations", "ACTIVATIONS"),
+    "analyses": ("sweeplib.analysis", "ANALYSES"),
+    "figures": ("sweeplib.figures", "FIGURES"),
+    "observables": ("sweeplib.observables", "OBSERVABLES"),
+    "targets": ("sweeplib.problem.targets", "TARGETS"),
+    "starts": ("sweeplib.problem.starts", "STARTS"),
+    "data": ("sweeplib.problem.data", "DATA"),
+    "clusters": ("sweeplib.execution.clusters", "CLUSTERS"),
+}
+"""The kinds of names, each with the registry that has them."""
+
+
+class Option(NamedTuple):
+    """An option of a named thing: its name, default and meaning, as text."""
+
+    name: str
+    default: str
+    meaning: str
+
+
+class Entry(NamedTuple):
+    """A name, one sentence about it, and its options."""
+
+    name: str
+    meaning: str
+    options: tuple[Option, ...]
+
+
+def catalogue(kind: str, names: Iterable[str] = ()) -> list[Entry]:
+    """Return the entries of a kind: all, or those named; InputError for an unknown kind or name."""
+    if kind not in KINDS:
+        raise InputError("not a kind of names", value=kind, choices=KINDS)
+    module, attribute = KINDS[kind]
+    registry: Registry[Any] = getattr(importlib.import_module(module), attribute)
+    chosen = list(names) or list(registry)
+    return [Entry(name, _meaning(registry, name), tuple(_options(kind, registry[name]))) for name in chosen]
+
+
+def _meaning(registry: Registry[Any], name: str) -> str:
+    """Return one sentence: of the thing itself if it has one, otherwise of the docstring of its module.
+
+    A class that shares its module with others of its kind has a docstring of its own.
+    """
+    thing, module = registry[name], registry.origin(name)
+    own = next((text for each in ("doc", "caption", "long_name") if (text := getattr(thing, each, None))), None)
+    alone = sum(registry.origin(other) == module for other in registry) == 1
+    documented = thing if inspect.isclass(thing) and not alone else sys.modules[module]
+    text = inspect.cleandoc(own or documented.__doc__ or "").partition("\n\n")[0]
+    return re.split(r"\. (?=[A-Z])", " ".join(text.split()))[0].rstrip(".")
+
+
+def _options(kind: str, thing: Any) -> list[Option]:
+    if kind == "dynamics":
+        return _settings(thing.Options)
+    if kind == "clusters":
+        return _settings(thing)
+    if kind in ("analyses", "figures"):
+        arguments, meanings = (1, ANALYSIS_OPTIONS) if kind == "analyses" else (2, FIGURE_OPTIONS)
+        return _parameters(thing.function, arguments, meanings)
+    return []
+
+
+def _settings(model: type[BaseModel]) -> list[Option]:
+    return [Option(row.key, row.default.strip("`"), row.meaning) for row in setting_rows(model, "")]
+
+
+def _parameters(function: Callable[..., Any], arguments: int, meanings: Mapping[str, str]) -> list[Option]:
+    return [
+        Option(option.name, option.default.strip("`"), meanings.get(option.name, ""))
+        for option in function_options(function, arguments)
+    ]

@@ -1,0 +1,156 @@
+"""The view of a run: one live screen on a terminal; elsewhere a line at each stage's end and about one a minute."""
+
+import time
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from dataclasses import replace
+from typing import TYPE_CHECKING, Protocol
+
+from sweeplib.execution.plan import Plan
+from sweeplib.front.state import Stage, State
+from sweeplib.process.terminal import console, duration, show
+
+if TYPE_CHECKING:
+    from rich.console import Console, RenderableType
+    from rich.table import Table
+
+SECONDS_BETWEEN_LINES = 60.0
+FRAMES = "⠋⠙⠹⠸⠼⠴⠦⠧⠇⠏"
+STARTS = "between two stages"
+
+
+class View(Protocol):
+    """What shows the states of a run."""
+
+    def update(self, state: State) -> None:
+        """Show a state."""
+
+
+@contextmanager
+def view(name: str) -> Iterator[View]:
+    """Return a context with the view of the sweep `name` on standard error; its last state remains visible."""
+    target = console(errors=True)
+    if not target.is_terminal or target.is_dumb_terminal:
+        yield Lines(name, target)
+        return
+    from rich.live import Live
+
+    screen = Screen(name, target)
+    with Live(get_renderable=screen.render, console=target, refresh_per_second=4):
+        yield screen
+
+
+class Lines:
+    """Plain lines: the plan, a line at the end of each stage, and one about each minute."""
+
+    def __init__(self, name: str, target: "Console", clock: Callable[[], float] = time.monotonic) -> None:
+        self.name, self.target, self.clock = name, target, clock
+        self.said = clock()
+        self._once: set[str] = set()
+
+    def update(self, state: State) -> None:
+        """Write what is new, and every minute what is going on."""
+        plan = state.plan
+        if plan is not None and self._is_new("the plan"):
+            show(Plan.of(plan).table(), self.target)
+        for news in (f"dashboard: {state.dashboard}" if state.dashboard else "", state.news()):
+            if news and self._is_new(news):
+                self._say(news)
+        for stage in state.stages:
+            if state.ended(stage) and self._is_new(stage.title):
+                self._say(_line(state, stage))
+        if state.over == "ok" and not state.jobs:
+            self._say("nothing to compute: all is up to date")
+        if self.clock() - self.said >= SECONDS_BETWEEN_LINES:
+            running = [_line(state, stage) for stage in state.stages if state.running(stage)]
+            self._say("; ".join(filter(None, [*running, state.doing()])) or STARTS)
+
+    def _is_new(self, what: str) -> bool:
+        new = what not in self._once
+        self._once.add(what)
+        return new
+
+    def _say(self, line: str) -> None:
+        self.said = self.clock()
+        self.target.print(f"{self.name}: {line}", soft_wrap=True)
+
+
+def _line(state: State, stage: Stage) -> str:
+    """Return a stage, its progress and its time in one line."""
+    taken, running = duration(state.seconds(stage)), state.running(stage)
+    parts = filter(None, [state.counts(stage), state.pace(stage), *state.problems(stage)])
+    done = "running for" if running else "failed after" if state.problems(stage) else "done in"
+    return f"{stage.title}: " + ", ".join([f"{done} {taken}", *parts])
+
+
+class Screen:
+    """One live screen: the stages with their progress, the dashboard's link, the present step. The plan is above."""
+
+    def __init__(self, name: str, target: "Console") -> None:
+        self.name, self.target = name, target
+        self.state: State | None = None
+        self.started = time.time()
+        self._planned = False
+
+    def update(self, state: State) -> None:
+        """Set the state, which another thread draws four times a second."""
+        self.state = state
+        if state.plan is not None and not self._planned:
+            self._planned = True
+            show(Plan.of(state.plan).table(), self.target)
+
+    def render(self) -> "RenderableType":
+        """Return the screen at present."""
+        from rich.console import Group
+        from rich.text import Text
+
+        now = time.time()
+        if self.state is None:
+            return Text(f"{_frame(now)} {self.name}")
+        state = replace(self.state, now=now)
+        below = [f"dashboard: {state.dashboard}" if state.dashboard else "", state.news(), self._step(state)]
+        return Group(self._stages(state), *(Text(text, overflow="fold") for text in below if text))
+
+    def _step(self, state: State) -> str:
+        """Return the present step; while no job runs, how long the run has taken."""
+        if state.over:
+            return ""
+        if any(map(state.running, state.stages)):
+            return state.doing()
+        between = "Snakemake looks for what is left to do" if state.jobs else "Snakemake starts"
+        return f"{_frame(state.now)} {between} ({duration(state.now - self.started)})"
+
+    def _stages(self, state: State) -> "Table":
+        """Return a line for each stage: its state, title, time and progress."""
+        from rich.table import Table
+
+        table = Table.grid(padding=(0, 1))
+        for column in ("left", "left", "right"):
+            table.add_column(justify=column, no_wrap=True)
+        table.add_column(overflow="fold")
+        for stage in state.stages:
+            mark, style = _mark(state, stage)
+            started = bool(state.of(stage))
+            taken = duration(state.seconds(stage)) if started else ""
+            progress = [state.counts(stage), state.pace(stage), *state.problems(stage)]
+            words = "up to date" if state.up_to_date(stage) else "; ".join(filter(None, progress))
+            table.add_row(mark, stage.title, taken, words, style=style)
+        return table
+
+
+def _mark(state: State, stage: Stage) -> tuple[str, str]:
+    """Return the mark and the style of a stage."""
+    if state.running(stage):
+        return _frame(state.now), "bold"
+    if state.problems(stage):
+        return "✗", "red"
+    if state.ended(stage):
+        return "✓", "green"
+    if state.up_to_date(stage):
+        return "✓", "dim"
+    return "·", "dim"
+
+
+def _frame(now: float) -> str:
+    """Return the sign of a spinner at a time."""
+    return FRAMES[int(4 * now) % len(FRAMES)]

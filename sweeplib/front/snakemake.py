@@ -1,0 +1,116 @@
+"""Snakemake as a child process that is quiet: its messages go to a file, and it ends with this process."""
+
+import os
+import shlex
+import signal
+import subprocess
+import sys
+import threading
+import time
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager, suppress
+from datetime import datetime
+from pathlib import Path
+
+import yaml
+
+from sweeplib.errors import InputError
+from sweeplib.process.children import descendants, end
+
+PACKAGE = Path(__file__).parents[1]
+SECONDS_BETWEEN_LOOKS = 0.2
+PATIENCE = 1.4
+"""Seconds that Snakemake has to end its jobs after an interrupt."""
+
+
+def workflow_folder() -> Path:
+    """Return the folder that has the Snakefile and `workflow/`: in the installed package, or the clone's."""
+    installed = PACKAGE / "workflow_files"
+    return installed if installed.is_dir() else PACKAGE.parent
+
+
+def profile_folder(profile: str) -> Path:
+    """Return the folder of a profile, given by its path or the name of one of sweeplib's; InputError for another."""
+    own = workflow_folder() / "workflow" / "profiles"
+    for folder in (own / profile, Path(profile)):
+        if (folder / "config.yaml").is_file():
+            return folder
+    names = sorted(path.name for path in own.iterdir() if path.is_dir())
+    expected = "the folder of a Snakemake profile, or " + ", ".join(names)
+    raise InputError("no such profile", key="--profile", value=profile, expected=expected)
+
+
+def snakemake_command(config: Path, results: Path, profile: str) -> list[str]:
+    """Return the command that runs the workflow for a sweep's file; InputError for a profile or path it cannot take."""
+    files = workflow_folder()
+    command = [sys.executable, str(files / "workflow" / "start.py"), "--snakefile", str(files / "Snakefile")]
+    command += ["--profile", str(profile_folder(profile)), "--no-hooks"]
+    return [*command, "--config", f"sweep={_setting(config)}", f"results={_setting(results)}"]
+
+
+def run_snakemake(command: list[str], log: Path, look: Callable[[], None]) -> int:
+    """Run a `snakemake_command` to its end; return its exit status.
+
+    Its messages are appended to `log`, and `look` is called several times a second. If this call is left by an
+    exception, such as an interrupt, Snakemake and its jobs end before.
+    """
+    with _logged(log, command) as output, _started(command, output) as process:
+        while process.poll() is None:
+            look()
+            time.sleep(SECONDS_BETWEEN_LOOKS)
+        return process.returncode
+
+
+def end_with_parent() -> None:
+    """End this process like SIGTERM when its standard input is closed, which the death of its parent does."""
+
+    def wait() -> None:
+        while os.read(0, 1):
+            pass
+        os.kill(os.getpid(), signal.SIGTERM)
+
+    threading.Thread(target=wait, daemon=True, name="parent").start()
+
+
+def _setting(path: Path) -> str:
+    """Return a path in a spelling that Snakemake's --config reads as text: `2024` is a number, `./2024` is not."""
+    for text in (str(path), f"./{path}"):
+        if _is_text(text):
+            return text
+    expected = "a path without quotes, `: `, ` #` or brackets, which Snakemake reads as YAML"
+    raise InputError("not a path that Snakemake can be given", value=str(path), expected=expected)
+
+
+def _is_text(value: str) -> bool:
+    """Return whether Snakemake's --config leaves a value as it is."""
+    if value in ("True", "False") or value != value.strip("\"'"):
+        return False
+    with suppress(ValueError):
+        float(value)
+        return False
+    with suppress(yaml.YAMLError):
+        return bool(yaml.load(value, Loader=yaml.BaseLoader) == value)
+    return True
+
+
+@contextmanager
+def _logged(log: Path, command: list[str]) -> Iterator[int]:
+    log.parent.mkdir(parents=True, exist_ok=True)
+    with log.open("a", encoding="utf-8") as file:
+        file.write(f"\n{datetime.now().astimezone().isoformat(timespec='seconds')} {shlex.join(command)}\n")
+        file.flush()
+        yield file.fileno()
+
+
+@contextmanager
+def _started(command: list[str], output: int) -> Iterator["subprocess.Popen[bytes]"]:
+    """Return a context with a process in a group of its own, which a terminal's Ctrl-C does not reach."""
+    process = subprocess.Popen(command, stdin=subprocess.PIPE, stdout=output, stderr=output, process_group=0)
+    try:
+        yield process
+    except BaseException:
+        process.terminate()
+        with suppress(subprocess.TimeoutExpired):
+            process.wait(PATIENCE)
+        end(descendants())
+        raise

@@ -1,0 +1,89 @@
+"""The status of a sweep: whether it runs, how far it is, how long it will take, and what went wrong last."""
+
+import time
+from collections.abc import Mapping
+from dataclasses import asdict, dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from sweeplib.process.terminal import duration
+from sweeplib.storage.jobs import WHOLE, Job, jobs
+
+if TYPE_CHECKING:
+    from sweeplib.design.sweep import Sweep
+
+
+@dataclass(frozen=True)
+class SweepStatus:
+    """The status of a sweep whose results are in the folder `results`.
+
+    state : "running" or "idle".
+    running : the names of the jobs that run.
+    done, total, failed : cases of the present run, 0 if none runs; `seconds_left` is None if it cannot be told yet.
+    doing : the present step, such as a compilation.
+    cases : by dynamics, the number of cases with each status.
+    last_error : why the last job or attempt failed that failed and was not repeated.
+    report : the path of the report, None if it is not written yet.
+    """
+
+    sweep: str
+    results: str
+    state: str
+    running: tuple[str, ...]
+    done: int
+    total: int
+    failed: int
+    seconds_left: float | None
+    doing: str | None
+    dashboard: str | None
+    last_error: str | None
+    report: str | None
+    cases: Mapping[str, Mapping[str, int]]
+
+    def record(self) -> dict[str, Any]:
+        """Return the status as plain values."""
+        return asdict(self)
+
+    def lines(self) -> list[str]:
+        """Return what is known besides the numbers of cases, for a reader."""
+        left = f", {duration(self.seconds_left)} left" if self.seconds_left is not None else ""
+        counts = f"; {self.done:,} of {self.total:,} cases, {self.failed:,} failed" if self.total else ""
+        which = f" ({', '.join(self.running)})" if self.running else ""
+        found = [f"{self.sweep}: {self.state}{which}{counts}{left}", self.doing]
+        found += [f"{name}: {value}" for name, value in self._named().items() if value]
+        return [line for line in found if line]
+
+    def _named(self) -> dict[str, str | None]:
+        return {"dashboard": self.dashboard, "last error": self.last_error, "report": self.report}
+
+
+def status(sweep: "Sweep", directory: Path) -> SweepStatus:
+    """Return the status of a sweep, also while it runs."""
+    from sweeplib.execution.status import sweep_status
+
+    found, now = jobs(directory), time.time()
+    running = [job for job in found.values() if job.running and job.name != WHOLE]
+    computing = next((job for job in running if job.total), Job(""))
+    page = directory / "report" / "index.html"
+    return SweepStatus(
+        sweep.name,
+        str(directory),
+        "running" if any(job.running for job in found.values()) else "idle",
+        tuple(job.name for job in running),
+        computing.done,
+        computing.total,
+        computing.failed,
+        computing.remaining(now),
+        next((job.doing for job in running if job.doing), None),
+        computing.dashboard,
+        _last_error(found),
+        str(page) if page.exists() else None,
+        sweep_status(sweep, directory),
+    )
+
+
+def _last_error(found: Mapping[str, Job]) -> str | None:
+    """Return the outcome of the job that failed last; of all stages, only if none of them has another one."""
+    failed = [job for job in found.values() if job.outcome is not None]
+    last = max(failed, key=lambda job: (job.name != WHOLE, job.ended or job.told), default=None)
+    return f"{last.name}: {last.outcome}" if last else None

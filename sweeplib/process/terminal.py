@@ -1,0 +1,86 @@
+"""Text on a terminal, or plain lines where there is none: a pipe, a file, a CI log."""
+
+import sys
+from collections.abc import Iterable, Mapping, Sequence
+from datetime import timedelta
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from rich.console import Console
+    from rich.table import Table
+
+WIDEST = 1000
+"""Columns of a table that is not written to a terminal: lines of pipes are not wrapped."""
+LINE = 100
+"""Columns of text that is not written to a terminal."""
+DISPENSABLE = ("blocks", "on disk", "points", "done", "cases")
+"""The headings of columns that a narrow terminal does not show, the first one first."""
+
+
+def console(*, errors: bool = False) -> "Console":
+    """Return the console of standard output or standard error: without colours and of any width if it is no terminal.
+
+    The environment variable NO_COLOR turns colours off on a terminal.
+    """
+    from rich.console import Console
+
+    stream = sys.stderr if errors else sys.stdout
+    width = None if stream.isatty() else WIDEST
+    return Console(file=stream, width=width, highlight=False, markup=False, emoji=False)
+
+
+def table(headings: Sequence[str], rows: Iterable[Sequence[str]], title: str = "", caption: str = "") -> "Table":
+    """Return a table; numbers are never cut, and stand to the right."""
+    from rich.table import Table
+
+    rows = list(rows)
+    made = Table(title=title or None, caption=caption or None, title_justify="left", caption_justify="left")
+    for place, heading in enumerate(headings):
+        number = all(row[place][:1].isdigit() for row in rows)
+        made.add_column(heading, justify="right" if number else "left", no_wrap=number, overflow="fold")
+    for row in rows:
+        made.add_row(*row)
+    return made
+
+
+def counts_table(counts: Mapping[str, Mapping[str, int]], title: str = "") -> "Table":
+    """Return the numbers of cases of each dynamics, by status; statuses that no case has are left out."""
+    statuses = [
+        status
+        for status in next(iter(counts.values()))
+        if status in ("missing", "ok") or any(each[status] for each in counts.values())
+    ]
+    rows = [[name, *(f"{each[status]:,}" for status in statuses)] for name, each in counts.items()]
+    return table(("dynamics", *statuses), rows, title)
+
+
+def show(made: "Table", target: "Console") -> None:
+    """Write a table to a console: without lines between its cells if that is no terminal.
+
+    Dispensable columns are left out on a narrow terminal: no number is cut.
+    """
+    from rich import box
+
+    if not target.is_terminal:
+        made.box, made.pad_edge = None, False
+    elif not target.encoding.startswith("utf"):
+        made.box = box.ASCII
+    _fit(made, target)
+    target.print(made)
+
+
+def _fit(made: "Table", target: "Console") -> None:
+    """Take dispensable columns, then the lines between cells, out of a table until it fits a console."""
+    wide = target.options.update_width(WIDEST)
+    for heading in DISPENSABLE:
+        if target.measure(made, options=wide).maximum <= target.width:
+            return
+        made.columns = [column for column in made.columns if column.header != heading]
+    if target.measure(made, options=wide).maximum > target.width:
+        made.box, made.pad_edge = None, False
+
+
+def duration(seconds: float) -> str:
+    """Return a time such as 12 s or 1:02:03, rounded to seconds."""
+    whole = max(0, round(seconds))
+    return f"{whole} s" if whole < 60 else str(timedelta(seconds=whole))

@@ -1,0 +1,230 @@
+"""The screen of a sweep: at 100 and 60 columns, without colours, and as lines where there is no terminal."""
+
+import io
+import re
+import sys
+from pathlib import Path
+
+import pytest
+from rich.console import Console
+
+from sweeplib.errors import InputError
+from sweeplib.execution.plan import DynamicsPlan, LayoutPlan, Plan
+from sweeplib.front.screen import Lines, Screen, view
+from sweeplib.front.snakemake import profile_folder, snakemake_command, workflow_folder
+from sweeplib.front.state import Stage, State
+from sweeplib.process.terminal import console, counts_table, duration, show
+from sweeplib.storage.jobs import DIED, Job
+
+BOX = re.compile("[\u2500-\u257f]")
+ESCAPE = re.compile(r"\x1b\[[0-9;?]*[a-zA-Z]")
+COLOUR = re.compile(r"\x1b\[(?:\d+;)*[349][0-7]m")
+STAGES = (
+    Stage("plan", ("plan",)),
+    Stage("simulations", ("simulate",)),
+    Stage("dataset", ("finalise",)),
+    Stage("analyses", ("analyse.exit_times", "analyse.averages")),
+    Stage("report", ("report",)),
+)
+PLAN = Plan(
+    "wide",
+    64,
+    {
+        "sgd_chain": DynamicsPlan(108, 1_382_400, 12_345, {"a": LayoutPlan(1_370_055, 128, 0.01, 5000)}),
+        "gradient_flow": DynamicsPlan(108, 1_080_000, 0, {"a": LayoutPlan(1_080_000, 128, 0.01, 5000)}),
+    },
+    ("ode takes 98 % of the time",),
+)
+LINK = "http://127.0.0.1:8787/status"
+COMPUTING = Job(
+    "simulate",
+    started=1010.0,
+    told=1100.0,
+    done=1_234_567,
+    total=2_450_055,
+    failed=1_234,
+    diverged=56_789,
+    rate=13_717.4,
+    left=7384.0,
+    dashboard=LINK,
+    plan=PLAN.record(),
+)
+NUMBERS = ("1,234,567 of 2,450,055", "1,234 failed", "56,789 diverged", "13,717.4 cases/s", "2:03:00 left", LINK)
+
+
+def state(*jobs: Job, now: float = 1104.0, over: str = "") -> State:
+    return State(STAGES, {job.name: job for job in jobs}, now, over)
+
+
+PLANNED = Job("plan", started=1000.0, ended=1009.0)
+
+
+def terminal(width: int) -> Console:
+    return Console(file=io.StringIO(), width=width, force_terminal=True, color_system="standard", highlight=False)
+
+
+def screen(shown: State, width: int) -> list[str]:
+    """Return the lines of the stages, without the codes of a terminal."""
+    target = terminal(width)
+    target.print(Screen("wide", target)._stages(shown))
+    return [ESCAPE.sub("", line) for line in target.file.getvalue().splitlines()]
+
+
+@pytest.mark.parametrize("width", [100, 60])
+def test_no_number_is_cut(width: int, monkeypatch: pytest.MonkeyPatch) -> None:
+    target = terminal(width)
+    live = Screen("wide", target)
+    monkeypatch.setattr("sweeplib.front.screen.time.time", lambda: 1104.0)
+    live.update(state(PLANNED, COMPUTING))
+    target.print(live.render())
+    text = ESCAPE.sub("", target.file.getvalue())
+    assert max(map(len, text.splitlines())) <= width
+    words = " ".join(text.split())
+    for number in (*NUMBERS, "1,370,055", "1,080,000", "9 s", "0:01:34"):
+        assert number in words, (number, text)
+    assert "…" not in text
+
+
+@pytest.mark.parametrize("width", [100, 60])
+def test_a_table_of_all_statuses_fits(width: int) -> None:
+    counts = dict.fromkeys(("missing", "ok", "diverged", "failed", "killed", "timeout"), 123_456)
+    target = terminal(width)
+    show(counts_table({"gradient_flow": counts}), target)
+    text = target.file.getvalue()
+    assert text.count("123,456") == 6
+    assert max(len(ESCAPE.sub("", line)) for line in text.splitlines()) <= width
+
+
+def test_statuses_that_no_case_has_are_left_out() -> None:
+    headers = [column.header for column in counts_table({"ode": {"missing": 0, "ok": 3, "killed": 0}}).columns]
+    assert headers == ["dynamics", "missing", "ok"]
+
+
+def test_the_state_of_each_stage_is_visible() -> None:
+    finalised = Job("finalise", started=1110.0, ended=1112.0)
+    one = Job("analyse.exit_times", started=1112.0, ended=1115.0, problem="ZeroDivisionError: by zero")
+    other = Job("analyse.averages", started=1113.0)
+    simulated = Job("simulate", started=1010.0, ended=1020.0, done=4, total=4, rate=0.4)
+    lines = screen(state(simulated, finalised, one, other, now=1120.0), 100)
+    assert [" ".join(line.split()[1:]) for line in lines[-5:]] == [
+        "plan up to date",
+        "simulations 10 s 4 of 4 cases, 0 failed; 0.4 cases/s",
+        "dataset 2 s",
+        "analyses 8 s 1 of 2; exit_times: ZeroDivisionError: by zero",
+        "report",
+    ]
+    assert [line[0] for line in lines[-5:-2]] == ["✓", "✓", "✓"]
+    ended = screen(state(simulated, finalised, one, other, now=1120.0, over="failed"), 100)
+    assert f"averages: {DIED}" in " ".join(" ".join(ended).split())
+    assert sum(line.startswith("✗") for line in ended) == 1
+
+
+def test_a_stage_of_which_one_job_is_up_to_date_ends() -> None:
+    analyses = STAGES[3]
+    one = Job("analyse.averages", started=1113.0, ended=1115.0)
+    now = state(one)
+    assert not now.ended(analyses) and now.counts(analyses) == "1 of 2"
+    later = state(one, Job("report", started=1116.0))
+    assert later.ended(analyses) and later.counts(analyses) == "1 of 2, 1 up to date"
+    assert later.up_to_date(STAGES[0]) and not later.up_to_date(analyses)
+
+
+def test_an_estimate_that_is_over_before_the_first_case_is_not_shown() -> None:
+    simulations = STAGES[1]
+    job = Job("simulate", started=1000.0, told=1001.0, total=10, left=5.0)
+    assert state(job, now=1002.0).pace(simulations) == "4 s left"
+    assert state(job, now=1010.0).pace(simulations) == ""
+
+
+def test_the_present_step_has_its_time() -> None:
+    job = Job("plan", started=1000.0, doing="compiling sgd_chain", doing_since=1001.0)
+    assert state(job, now=1031.0).doing() == "compiling sgd_chain (30 s)"
+    assert state(PLANNED).doing() == ""
+
+
+def test_lines_come_at_ends_of_stages_and_each_minute(capsys: pytest.CaptureFixture[str]) -> None:
+    now = [0.0]
+    lines = Lines("wide", console(errors=True), lambda: now[0])
+    started = Job("plan", started=1000.0, doing="compiling ode", doing_since=1002.0)
+    for seconds in range(0, 130, 10):
+        now[0] = float(seconds)
+        lines.update(state(started, now=1000.0 + seconds))
+    assert capsys.readouterr().err.splitlines() == [
+        "wide: plan: running for 0:01:00; compiling ode (58 s)",
+        "wide: plan: running for 0:02:00; compiling ode (0:01:58)",
+    ]
+    lines.update(state(PLANNED, COMPUTING))
+    done = Job("simulate", started=1010.0, ended=1130.0, done=9, total=9, rate=0.075, plan=PLAN.record())
+    lines.update(state(PLANNED, done))
+    lines.update(state(PLANNED, done))
+    said = capsys.readouterr().err
+    assert not BOX.search(said) and "\x1b" not in said
+    first, *table, link, plan, simulations = [line.rstrip() for line in said.splitlines()]
+    assert first.startswith("wide: ") and table[0].split()[:3] == ["dynamics", "points", "cases"]
+    assert link == f"wide: dashboard: {LINK}"
+    assert plan == "wide: plan: done in 9 s"
+    assert simulations == "wide: simulations: done in 0:02:00, 9 of 9 cases, 0 failed, 0.1 cases/s"
+    lines.update(state(over="ok"))
+    assert capsys.readouterr().err == "wide: nothing to compute: all is up to date\n"
+
+
+@pytest.mark.parametrize("colours", [True, False])
+def test_a_terminal_gets_one_live_screen(
+    colours: bool, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    monkeypatch.setattr("sys.stderr.isatty", lambda: True, raising=False)
+    monkeypatch.setenv("COLUMNS", "100")
+    monkeypatch.setenv("TERM", "xterm")
+    monkeypatch.delenv("NO_COLOR", raising=False)
+    if not colours:
+        monkeypatch.setenv("NO_COLOR", "1")
+    with view("wide") as shown:
+        shown.update(state(PLANNED, COMPUTING))
+    said = capsys.readouterr().err
+    assert bool(COLOUR.search(said)) == colours
+    assert "\x1b[?25h" in said, "the cursor is shown again"
+    assert "1,234,567 of 2,450,055 cases" in said
+
+
+def test_without_a_terminal_there_are_lines(capsys: pytest.CaptureFixture[str]) -> None:
+    with view("wide") as shown:
+        shown.update(state(PLANNED))
+    assert capsys.readouterr().err == "wide: plan: done in 9 s\n"
+    assert not sys.stderr.isatty()
+
+
+@pytest.mark.parametrize(
+    ("seconds", "text"), [(0.4, "0 s"), (59.4, "59 s"), (61, "0:01:01"), (90061, "1 day, 1:01:01")]
+)
+def test_durations(seconds: float, text: str) -> None:
+    assert duration(seconds) == text
+
+
+def test_a_plan_is_read_from_its_record() -> None:
+    assert Plan.of(PLAN.record()) == PLAN
+
+
+def test_the_workflow_and_its_profiles_are_found(tmp_path: Path) -> None:
+    assert (workflow_folder() / "Snakefile").is_file()
+    assert profile_folder("local") == workflow_folder() / "workflow" / "profiles" / "local"
+    (tmp_path / "config.yaml").write_text("cores: 1\n")
+    assert profile_folder(str(tmp_path)) == tmp_path
+    with pytest.raises(InputError, match=r"no such profile; got 'slrum'; expected .* local, slurm"):
+        profile_folder("slrum")
+
+
+@pytest.mark.parametrize(
+    "name", ["results", "a b", "/x/1e3", "2024", "1e3", "True", "nan", "[a]b", "[a]", "x.yaml", "ä=b"]
+)
+def test_snakemake_reads_each_path_as_text(name: str) -> None:
+    from snakemake.cli import parse_config
+
+    command = snakemake_command(Path(name), Path("results"), "local")
+    read = parse_config(command[command.index("--config") + 1 :])
+    assert Path(read["sweep"]) == Path(name) and read["results"] == "results"
+
+
+@pytest.mark.parametrize("name", ["a: b.yaml", "x #1", "'a'"])
+def test_a_path_that_snakemake_would_read_otherwise_is_refused(name: str) -> None:
+    with pytest.raises(InputError, match="not a path that Snakemake can be given"):
+        snakemake_command(Path(name), Path("results"), "local")

@@ -1,0 +1,219 @@
+"""The commands around a sweep: status, list, open, new, the version, completion; overrides; headlines."""
+
+import json
+import os
+import subprocess
+import sys
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+import yaml
+from typer.testing import CliRunner
+
+from sweeplib import __version__
+from sweeplib.analysis import ANALYSES
+from sweeplib.analysis.headlines import headlines
+from sweeplib.cli import KINDS, app
+from sweeplib.config import load
+from sweeplib.config.catalogue import KINDS as REGISTRIES
+from sweeplib.config.catalogue import catalogue
+from sweeplib.config.overrides import Override
+from sweeplib.config.reference import generated
+from sweeplib.execution.complete_config import write_complete_config
+from sweeplib.front.sweep import OVERRIDDEN
+from sweeplib.storage.files import write_json
+from sweeplib.storage.jobs import job, tell
+from sweeplib.storage.origin import check_origin, record_origin
+from tests.datasets import sweep_dataset
+
+RUNNER = CliRunner()
+TEXT = """\
+name: tiny
+problem: {p: 1, k: 1, Delta: 0, activation: square, spherical: true, d: 50}
+grid: {gamma: [0.05, 0.1]}
+dynamics: [sgd_chain, ode]
+times: [0, 1]
+thresholds: [0.01]
+"""
+
+
+@pytest.fixture
+def config(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    monkeypatch.chdir(tmp_path)
+    path = tmp_path / "tiny.yaml"
+    path.write_text(TEXT)
+    return Path("tiny.yaml")
+
+
+def invoked(*arguments: Any, status: int = 0) -> str:
+    result = RUNNER.invoke(app, [str(argument) for argument in arguments])
+    assert result.exit_code == status, result.output
+    return result.output
+
+
+def test_the_version() -> None:
+    assert invoked("--version") == f"sweeplib {__version__}\n"
+
+
+def test_status_of_an_idle_and_of_a_running_sweep(config: Path) -> None:
+    directory = Path("results/tiny")
+    idle = json.loads(invoked("status", config, "--json"))
+    assert (idle["state"], idle["running"], idle["report"], idle["last_error"]) == ("idle", [], None, None)
+    assert idle["cases"]["ode"] == {"missing": 2, "ok": 0, "diverged": 0, "failed": 0, "killed": 0, "timeout": 0}
+    with pytest.raises(ValueError, match="no good"), job(directory, "plan"):
+        raise ValueError("no good")
+    with job(directory, "sweep"), job(directory, "simulate"):
+        tell(doing="compiling ode", done=1, total=4, failed=1, left=90.0, dashboard="http://127.0.0.1:1/status")
+        running = json.loads(invoked("status", config, "--json"))
+        text = invoked("status", config)
+    assert (running["state"], running["running"]) == ("running", ["simulate"])
+    assert (running["done"], running["total"], running["failed"]) == (1, 4, 1)
+    assert running["seconds_left"] == pytest.approx(90.0, abs=5.0)
+    assert running["dashboard"] == "http://127.0.0.1:1/status"
+    assert running["last_error"] == "plan: ValueError: no good"
+    assert text.startswith("tiny: running (simulate); 1 of 4 cases, 1 failed, 0:01:")
+    assert "\ncompiling ode\ndashboard: http://127.0.0.1:1/status\nlast error: plan: ValueError: no good\n" in text
+
+
+def test_the_sweeps_in_a_folder(config: Path) -> None:
+    assert invoked("list") == "no sweeps in results\n"
+    record_origin(config, Path("results/tiny"))
+    write_json(Path("results/tiny/plan.done.json"), {"ode": 1200})
+    write_json(Path("results/tiny/ode.done.json"), {"cases": {"ok": 1100, "failed": 1}})
+    heading, line = invoked("list").splitlines()
+    assert heading.split() == ["sweep", "state", "cases", "report"]
+    assert line.split() == ["tiny", "idle", "1,101", "of", "1,200", "-"]
+
+
+@pytest.mark.parametrize("kind", KINDS)
+def test_every_name_of_a_kind_has_a_meaning_and_its_options(kind: str) -> None:
+    text = invoked("list", kind)
+    assert max(map(len, text.splitlines())) <= 100
+    for entry in catalogue(kind):
+        assert f"{entry.name}: " in text and len(entry.meaning) > 5, entry
+        assert all(option.meaning for option in entry.options)
+        assert all(
+            f"`{option.name}`" in generated()["README.md"] or kind in ("clusters", "dynamics")
+            for option in entry.options
+        )
+
+
+def test_the_kinds_are_those_of_the_catalogue() -> None:
+    assert list(REGISTRIES) == KINDS
+    assert "did you mean 'figures'" in invoked("list", "figure", status=2)
+    assert invoked("list", "dynamics", "sde").startswith("sde: The diffusion")
+    assert "did you mean 'sde'" in invoked("list", "dynamics", "sdee", status=2)
+
+
+def test_open_shows_the_report(config: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    opened: list[str] = []
+    monkeypatch.setattr("webbrowser.open", opened.append)
+    assert "no report yet" in invoked("open", config, status=2) and not opened
+    page = Path("results/tiny/report/index.html")
+    page.parent.mkdir(parents=True)
+    page.touch()
+    assert invoked("open", config) == f"{page}\n"
+    assert opened == [page.resolve().as_uri()]
+
+
+def test_a_new_sweep_loads_and_is_never_written_over(config: Path) -> None:
+    assert invoked("new", "mine.yaml") == "mine.yaml\n"
+    sweep = load("mine.yaml")
+    assert sweep.name == "mine" and "optimal_learning_rate" in sweep.analyses
+    before = Path("mine.yaml").read_text()
+    assert "there is such a file" in invoked("new", "mine.yaml", status=2)
+    assert Path("mine.yaml").read_text() == before
+    assert "NAME.yaml" in invoked("new", "mine.txt", status=2)
+
+
+def test_completion_of_a_shell(tmp_path: Path) -> None:
+    environment = os.environ | {"_SWEEPLIB_COMPLETE": "complete_bash", "COMP_WORDS": "sweeplib sw", "COMP_CWORD": "1"}
+    command = [str(Path(sys.executable).with_name("sweeplib"))]
+    done = subprocess.run(command, env=environment, cwd=tmp_path, capture_output=True, text=True, check=False)
+    assert "sweep" in done.stdout.split(), done.stderr
+
+
+@pytest.mark.parametrize(
+    ("text", "value"),
+    [
+        ("grid.d=300", [300]),
+        ("grid.d=300,1000", [300, 1000]),
+        ("grid.d=[300]", [300]),
+        ("grid.gamma={linspace: [0, 1, 3]}", {"linspace": [0, 1, 3]}),
+        ("grid.activation=erf, hermite(0, 1)", ["erf", "hermite(0, 1)"]),
+        ("problem.activation=hermite(0, 1)", "hermite(0, 1)"),
+        ("problem.a=[1, -1]", [1, -1]),
+        ("seeds=64", 64),
+        ("dynamics=ode", ["ode"]),
+        ("dynamics.ode.rtol=1e-8", 1e-8),
+        ('grid.target="a, b",c', ["a, b", "c"]),
+        ("timeout=null", None),
+    ],
+)
+def test_values_of_overrides(text: str, value: Any) -> None:
+    assert Override(text).value == value
+
+
+def test_a_field_moves_between_the_grid_and_the_problem(config: Path) -> None:
+    sweep = load(config, ["grid.Delta=0,1", "problem.gamma=0.3"])
+    assert sweep.grid.dims == ("Delta",)
+    assert {point.problem.gamma for point in sweep.points("ode")} == {0.3}
+
+
+def test_a_config_with_overrides_is_its_folders_own(config: Path) -> None:
+    """It loads the same sweep, keeps the origin, and another file with the same name is still refused."""
+    directory = Path("results/tiny")
+    sweep = load(config, ["grid.gamma=0.1,0.2", "seeds=3"])
+    record_origin(config, directory)
+    written = write_complete_config(sweep, directory, OVERRIDDEN)
+    again = load(written)
+    assert again.source == sweep.source and yaml.safe_load(sweep.source)["seeds"] == 3
+    check_origin(written, directory)
+    record_origin(written, directory)
+    assert json.loads((directory / "origin.json").read_text()) == {"config": "../../tiny.yaml"}
+
+
+@pytest.mark.parametrize(
+    ("override", "said"), [("grid.d", "not an override"), ("grid.dd=3", "grid.dd"), ("seeds=-1", "override seeds=-1")]
+)
+def test_a_wrong_override_is_refused_before_any_work(override: str, said: str, config: Path) -> None:
+    assert said in invoked("sweep", config, override, status=2)
+    assert "no such profile" in invoked("sweep", config, "--profile", "slrum", status=2)
+    assert not Path("results").exists()
+
+
+def test_headlines_of_the_optimal_learning_rate() -> None:
+    """Interior optima in words, of stochastic dynamics first; those at the edge of the scan are counted."""
+    ratios = np.linspace(0.3, 1.7, 10)
+    ds = sweep_dataset(ratios=ratios, d=[300, 3000], Delta=[0.0, 1.0], seeds=64, dynamics=["ode", "sgd_chain"])
+    analysis = ANALYSES["optimal_learning_rate"]
+    found = analysis(ds, resamples=200)
+    lines = headlines(found, "gamma_opt")
+    one = found.sel(dynamics="sgd_chain", d=3000, Delta=0.0).squeeze()
+    assert analysis.headline == "gamma_opt"
+    assert lines[0].startswith("optimal learning rate 0.09") and lines[0].endswith(
+        " at d = 3000, Delta = 0 (sgd_chain)"
+    )
+    shown = [float(number.strip("[,]")) for number in lines[0].split()[3:6]]
+    computed = [one[f"gamma_opt{end}"].item() for end in ("", "_low", "_high")]
+    assert shown == pytest.approx(computed, abs=6e-4)
+    edges = int(found.at_edge.sum())
+    assert 0 < edges < 8 and len(lines) == 5
+    assert lines[-2] == f"optimal learning rate: {8 - edges - 3} more points in the report"
+    assert lines[-1] == f"optimal learning rate: at {edges} of 8 points the interval ends at the edge of the scan"
+
+
+def test_a_number_without_an_interval_is_no_headline() -> None:
+    ds = sweep_dataset(ratios=np.linspace(0.3, 1.7, 10), d=[3000], Delta=[0.0], seeds=64, dynamics=["ode"])
+    found = ANALYSES["optimal_learning_rate"](ds, resamples=100)
+    unknown = found.assign({name: found[name] * np.nan for name in ("gamma_opt", "gamma_opt_low", "gamma_opt_high")})
+    assert headlines(unknown.assign(gamma_opt=unknown.gamma_opt.assign_attrs(found.gamma_opt.attrs)), "gamma_opt") == []
+
+
+def test_an_interval_below_the_digits_shown_is_left_out() -> None:
+    ds = sweep_dataset(ratios=np.linspace(0.3, 1.7, 10), d=[3000], Delta=[0.0], seeds=64, dynamics=["ode"])
+    found = ANALYSES["optimal_learning_rate"](ds, resamples=100)
+    narrow = found.assign(gamma_opt_low=found.gamma_opt - 1e-12, gamma_opt_high=found.gamma_opt + 1e-12)
+    assert headlines(narrow, "gamma_opt") == [f"optimal learning rate {found.gamma_opt.item():.6f} (ode)"]

@@ -1,0 +1,73 @@
+"""The files in which the jobs of a sweep tell other processes what they do."""
+
+import json
+import os
+import subprocess
+import sys
+import time
+from pathlib import Path
+
+import pytest
+
+from sweeplib.errors import InputError
+from sweeplib.execution.progress import Progress, Steps
+from sweeplib.storage.jobs import DIED, INTERRUPTED, Job, job, jobs, tell
+
+
+def test_a_job_tells_its_step_and_its_cases_and_ends(tmp_path: Path) -> None:
+    with job(tmp_path, "simulate"):
+        with Steps().step("compiling ode"):
+            assert jobs(tmp_path)["simulate"].doing == "compiling ode"
+        shown = Progress(10, 100.0)
+        shown.advance(10, 100.0, failed=2, diverged=1)
+        told = jobs(tmp_path)["simulate"]
+        assert (told.done, told.total, told.failed, told.diverged, told.left) == (10, 10, 2, 1, 0.0)
+        assert told.running and told.here and told.pid == os.getpid() and told.doing is None
+    ended = jobs(tmp_path)["simulate"]
+    assert not ended.running and ended.outcome is None
+    assert ended.ended is not None and ended.ended >= ended.started
+
+
+@pytest.mark.parametrize(
+    ("error", "said"),
+    [
+        (InputError("no such thing", key="grid.d"), "grid.d: no such thing"),
+        (ZeroDivisionError("by zero"), "ZeroDivisionError: by zero"),
+        (KeyboardInterrupt(), INTERRUPTED),
+    ],
+)
+def test_why_a_job_failed_is_one_line(error: BaseException, said: str, tmp_path: Path) -> None:
+    with pytest.raises(type(error)), job(tmp_path, "plan"):
+        raise error
+    assert jobs(tmp_path)["plan"].outcome == said
+
+
+def test_a_killed_job_does_not_run(tmp_path: Path) -> None:
+    code = "import os, pathlib, sys; from sweeplib.storage.jobs import job; j = job(pathlib.Path(sys.argv[1]), 'plan')"
+    subprocess.run([sys.executable, "-c", f"{code}; j.__enter__(); os.kill(os.getpid(), 9)", tmp_path], check=False)
+    killed = jobs(tmp_path)["plan"]
+    assert not killed.running and killed.outcome == DIED
+
+
+def test_a_process_with_the_number_of_a_dead_one_is_another(tmp_path: Path) -> None:
+    assert not Job("plan", pid=os.getpid(), host=os.uname().nodename, born=1.0).running
+
+
+def test_jobs_of_earlier_runs_and_damaged_files_are_left_out(tmp_path: Path) -> None:
+    with job(tmp_path, "plan"):
+        pass
+    (tmp_path / "jobs" / "report.json").write_text("{")
+    (tmp_path / "jobs" / "finalise.json").write_text(json.dumps({"name": "finalise", "of_another_version": 1}))
+    assert set(jobs(tmp_path)) == {"plan", "finalise"}
+    assert not jobs(tmp_path, since=time.time() + 1)
+
+
+def test_without_a_job_nothing_is_told(tmp_path: Path) -> None:
+    tell(done=3)
+    assert not list(tmp_path.iterdir())
+
+
+def test_a_job_that_cannot_write_goes_on(tmp_path: Path) -> None:
+    (tmp_path / "jobs").write_text("")
+    with job(tmp_path, "plan"):
+        tell(done=3)

@@ -1,0 +1,55 @@
+"""The wheel has all that a sweep needs, and runs one in an empty folder."""
+
+import os
+import subprocess
+import sys
+import zipfile
+from pathlib import Path
+
+import pytest
+from hatchling.builders.wheel import WheelBuilder
+
+ROOT = Path(__file__).parents[2]
+FILES = [
+    "Snakefile",
+    *(path.relative_to(ROOT).as_posix() for path in sorted((ROOT / "workflow").rglob("*.*")) if path.is_file()),
+]
+
+
+@pytest.fixture(scope="module")
+def unpacked(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """Return a folder with the content of the wheel."""
+    folder = tmp_path_factory.mktemp("wheel")
+    [wheel] = WheelBuilder(str(ROOT)).build(directory=str(folder))
+    with zipfile.ZipFile(wheel) as file:
+        file.extractall(folder / "site")
+    return folder / "site"
+
+
+def test_it_has_the_workflow_and_nothing_generated(unpacked: Path) -> None:
+    shipped = unpacked / "sweeplib" / "workflow_files"
+    for name in FILES:
+        if "__pycache__" not in name:
+            assert (shipped / name).read_bytes() == (ROOT / name).read_bytes(), name
+    suffixes = {path.suffix for path in unpacked.rglob("*") if path.is_file()}
+    assert not suffixes & {".pyc", ".nbi", ".nbc", ".zarr"}
+    assert not (unpacked / "tests").exists() and not (unpacked / "workflow").exists()
+    assert "sweeplib = sweeplib.__main__:main" in next(unpacked.glob("*.dist-info/entry_points.txt")).read_text()
+
+
+@pytest.mark.long
+def test_it_runs_a_new_sweep_in_an_empty_folder(unpacked: Path, tmp_path: Path) -> None:
+    sweeplib(unpacked, tmp_path, "new", "mine.yaml")
+    done = sweeplib(unpacked, tmp_path, "sweep", "mine.yaml", "seeds=4", "grid.d=100")
+    assert done.stdout.splitlines()[0] == "mine: all 48 cases ended ok"
+    assert (tmp_path / "results/mine/report/index.html").exists()
+    log = (tmp_path / "results/mine/journal/snakemake.log").read_text()
+    assert str(unpacked / "sweeplib/workflow_files/Snakefile") in log
+
+
+def sweeplib(site: Path, folder: Path, *arguments: str) -> subprocess.CompletedProcess[str]:
+    command = [sys.executable, "-P", "-m", "sweeplib", *arguments]
+    environment = os.environ | {"PYTHONPATH": str(site)}
+    done = subprocess.run(command, cwd=folder, env=environment, capture_output=True, text=True, check=False)
+    assert done.returncode == 0, done.stderr
+    return done
