@@ -84,11 +84,13 @@ class Sweep:
         from sweeplib.execution.run import run_sweep
         from sweeplib.process.children import script_not_imported
         from sweeplib.storage.finalise import finalise
+        from sweeplib.storage.jobs import job
 
         self._record()
-        with script_not_imported():
+        with job(self.directory, "simulate"), script_not_imported():
             run_sweep(self.design, self.directory, workers=workers, progress=progress, client=client)
-        finalise(self.design, self.directory)
+        with job(self.directory, "finalise"):
+            finalise(self.design, self.directory)
         return self.dataset
 
     @property

@@ -1,7 +1,7 @@
 """The plan of a sweep: the cases it needs, those that exist, and the cost of the rest on this machine."""
 
 import io
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import asdict, dataclass, field
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -112,14 +112,14 @@ class DynamicsPlan:
 class Plan:
     """The plan of a sweep by dynamics, for `workers` workers (None if their number is not known in advance).
 
-    It is shown as a table, in notebooks too. `resources` says what a number of CPU seconds takes of a shared cluster.
+    It is shown as a table, in notebooks too. `resources` says what the rest takes of a shared cluster, None elsewhere.
     """
 
     name: str
     workers: int | None
     dynamics: dict[str, DynamicsPlan] = field(default_factory=dict)
     advice: tuple[str, ...] = ()
-    resources: Callable[[float], str | None] = lambda _: None
+    resources: str | None = None
 
     @property
     def cpu_seconds(self) -> float:
@@ -139,7 +139,7 @@ class Plan:
             for name, part in self.dynamics.items()
         }
         whole = {"name": self.name, "workers": self.workers, "dynamics": parts, "advice": list(self.advice)}
-        return whole | totals | {"resources": self.resources(self.cpu_seconds)}
+        return whole | totals | {"resources": self.resources}
 
     @classmethod
     def of(cls, record: Mapping[str, Any]) -> "Plan":
@@ -153,8 +153,7 @@ class Plan:
             )
             for name, part in record["dynamics"].items()
         }
-        resources = record["resources"]
-        return cls(record["name"], record["workers"], parts, tuple(record["advice"]), lambda _: resources)
+        return cls(record["name"], record["workers"], parts, tuple(record["advice"]), record["resources"])
 
     def table(self) -> "Table":
         """Return the plan as a table, with the advice below it."""
@@ -185,8 +184,7 @@ class Plan:
 
     def _notes(self) -> list[str]:
         guessed = {name: part.guessed for name, part in self.dynamics.items() if part.guessed}
-        taken = self.resources(self.cpu_seconds) if self.cpu_seconds else None
-        notes = [f"on the cluster {taken}"] if taken else []
+        notes = [f"on the cluster {self.resources}"] if self.resources else []
         notes += [
             f"{name}: the cost of {count:,} cases is extrapolated, not measured" for name, count in guessed.items()
         ]
@@ -238,7 +236,9 @@ def plan_of(
 ) -> Plan:
     """Return the plan of the dynamics of a sweep, for its cluster with its own or another number of workers."""
     cluster = cluster_of(sweep)
-    return Plan(sweep.name, cluster.expected_workers(workers), dynamics, advice, cluster.resources)
+    seconds = sum(part.cpu_seconds for part in dynamics.values())
+    resources = cluster.resources(seconds) if seconds else None
+    return Plan(sweep.name, cluster.expected_workers(workers), dynamics, advice, resources)
 
 
 def planned_layouts(directory: Path, dynamics: str) -> dict[str, LayoutPlan]:
