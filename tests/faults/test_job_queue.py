@@ -39,9 +39,7 @@ def dataset(cluster: ClusterSettings, directory: Path) -> dict[str, bytes]:
 
 
 @pytest.mark.long
-def test_jobs_that_end_and_one_that_is_cancelled(
-    jobs: Queue, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_jobs_that_end_and_one_that_is_cancelled(jobs: Queue, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     settings = job_queue(jobs={"min": 0, "max": 1}, cores=2, block_size=10).model_copy(update={"walltime": WALLTIME})
     directory, made = tmp_path / "results", {}
     run = threading.Thread(target=lambda: made.update(dataset(settings, directory)))
