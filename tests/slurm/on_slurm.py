@@ -1,6 +1,6 @@
 """A sweep by `make sweep` on a real SLURM: jobs come, end, are cancelled and replaced, and the dataset is the same.
 
-`make test-slurm` starts a SLURM on this machine; it takes five minutes, root, and Debian's slurm-wlm and munge.
+`make test-slurm` starts a SLURM on this machine; it takes ten minutes, root, and Debian's slurm-wlm and munge.
 """
 
 import json
