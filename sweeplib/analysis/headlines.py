@@ -21,12 +21,16 @@ def headlines(found: xr.Dataset, name: str) -> list[str]:
     """Return lines about the variable `name` of an analysis, which has `<name>_low` and `<name>_high` beside it.
 
     Points whose interval ends at the edge of a scan (`at_edge`) are counted, not shown. Stochastic dynamics come first.
-    Points without an interval, such as one that the others are compared with, are left out.
+    Points without an interval, such as one that the others are compared with, are left out. A line says so if the
+    variable is known nowhere.
     """
-    known = [one for one in _points(found, name) if one[f"{name}_low"] < one[f"{name}_high"]]
+    points = _points(found, name)
+    known = [one for one in points if one[f"{name}_low"] < one[f"{name}_high"]]
     inside = [one for one in known if not one.get("at_edge")]
     inside.sort(key=lambda one: not _is_noisy(one))
     what = str(found[name].attrs["long_name"])
+    if all(np.isnan(one[name].item()) for one in points):
+        return [f"{what}: known at none of {len(points)} points"]
     lines = [f"{what} {_value(one, name)}{_place(found, one)}" for one in inside[:MOST]]
     if len(inside) > MOST:
         lines.append(f"{what}: {len(inside) - MOST} more points in the report")

@@ -209,7 +209,9 @@ def test_a_number_without_an_interval_is_no_headline() -> None:
     ds = sweep_dataset(ratios=np.linspace(0.3, 1.7, 10), d=[3000], Delta=[0.0], seeds=64, dynamics=["ode"])
     found = ANALYSES["optimal_learning_rate"](ds, resamples=100)
     unknown = found.assign({name: found[name] * np.nan for name in ("gamma_opt", "gamma_opt_low", "gamma_opt_high")})
-    assert headlines(unknown.assign(gamma_opt=unknown.gamma_opt.assign_attrs(found.gamma_opt.attrs)), "gamma_opt") == []
+    assert headlines(unknown.assign(gamma_opt=unknown.gamma_opt.assign_attrs(found.gamma_opt.attrs)), "gamma_opt") == [
+        f"optimal learning rate: known at none of {unknown.gamma_opt.size} points"
+    ]
 
 
 def test_an_interval_below_the_digits_shown_is_left_out() -> None:

@@ -151,7 +151,9 @@ def test_more_seeds_and_finer_rates_near_the_optimum_of_a_finished_sweep(folder:
     content, _ = QUESTIONS["exit times against the overlap at the start"]
     content = content | {"grid": {"gamma": {"linspace": [0.03, 0.14, 6]}}, "stop": "exit", "thresholds": [0.01]}
     content["problem"] = {name: value for name, value in content["problem"].items() if name != "gamma"}
-    assert "optimal learning rate" in swept(folder, content)
+    assert "optimal learning rate: known at none of 2 points" in swept(folder, content)  # too early for the best ones
+    content |= {"times": {"linspace": [0, 12, 7]}}
+    assert "optimal learning rate 0." in swept(folder, content)
     coarse = Sweep.from_yaml(folder / "sweep.yaml", results=folder / "results")
     best = float(coarse.analyse("optimal_learning_rate").gamma_opt.sel(dynamics="sgd_chain").squeeze())
     finer = sorted({*coarse.dataset.gamma.values.tolist(), *np.linspace(0.8 * best, 1.2 * best, 5).round(4).tolist()})
