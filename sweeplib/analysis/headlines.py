@@ -42,14 +42,19 @@ def headlines(found: xr.Dataset, name: str) -> list[str]:
 
 def _value(one: xr.Dataset, name: str) -> str:
     """Return a number with its interval, if that is wider than the digits shown."""
-    best, low, high = rounded(*(one[f"{name}{end}"].item() for end in ("", "_low", "_high")))
+    best, low, high = _rounded(one, name)
     return f"{best} [{low}, {high}]" if low != high else best
 
 
 def with_interval(one: xr.Dataset, name: str) -> str:
     """Return a number with its interval, `0.0948 [0.0904, 0.0992]`."""
-    best, low, high = rounded(*(one[f"{name}{end}"].item() for end in ("", "_low", "_high")))
+    best, low, high = _rounded(one, name)
     return f"{best} [{low}, {high}]"
+
+
+def _rounded(one: xr.Dataset, name: str) -> Iterator[str]:
+    """Yield the variable `name` of one point, and the ends of its interval, rounded."""
+    return rounded(*(one[f"{name}{end}"].item() for end in ("", "_low", "_high")))
 
 
 def rounded(best: float, low: float, high: float) -> Iterator[str]:
@@ -60,7 +65,7 @@ def rounded(best: float, low: float, high: float) -> Iterator[str]:
 
 
 def _points(found: xr.Dataset, name: str) -> list[xr.Dataset]:
-    """Return the points at which the variable `name` has a value each."""
+    """Return a dataset for each point, with the variable `name`, its interval and `at_edge`."""
     dims = found[name].dims
     parts = found[[part for part in (name, f"{name}_low", f"{name}_high", "at_edge") if part in found]]
     places = product(*(range(found.sizes[dim]) for dim in dims))

@@ -101,16 +101,19 @@ class Ode(IntegratedDynamics, OverlapDynamics):
         Units with a kinked activation feel a force of fixed size however small they are, so that some come to zero in
         finite time. No integrator passes this point.
         """
-        given = self.replicas
+        given, scheduled = self.replicas, self.replicas.schedule is not None
+        if given.spherical or kink(activation(given.activation)) == 0.0:
+            return None
         Q, M, a = np.empty_like(given.Q[i]), np.empty_like(given.M[i]), given.a[i].copy()
         unpack(state, given.spherical, self._trained, Q, M, a)
         norms = np.diagonal(Q)
         lost = (norms <= LOST * norms.max()) & ((norms != 0.0) | M.any(axis=1) | (np.abs(Q).sum(axis=1) > norms))
-        if given.spherical or kink(activation(given.activation)) == 0.0 or not lost.any():
+        if not lost.any():
             return None
         Q[lost], Q[:, lost], M[lost] = 0.0, 0.0, 0.0
-        found = pack(Q[None], M[None], a[None], given.spherical, self._trained, given.schedule is not None)[0]
-        found[found.size - 1] = state[-1] if given.schedule is not None else found[-1]
+        found = pack(Q[None], M[None], a[None], given.spherical, self._trained, scheduled)[0]
+        if scheduled:
+            found[-1] = state[-1]
         return found
 
     def _tolerances(self) -> Array:
