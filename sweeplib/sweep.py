@@ -128,17 +128,18 @@ class Sweep:
     def figure(self, name: str, **options: Any) -> "Drawing":
         """Return a matplotlib figure of the dataset; options that are not given are those of the config, or defaults.
 
-        InputError for an unknown name or option, and for a sweep that does not fit.
+        `name` is that of a figure or of an entry of `figures` in the config. InputError for an unknown name or option,
+        and for a sweep that does not fit.
         """
         from sweeplib.code.user_paths import located
         from sweeplib.config.plugged import with_references
-        from sweeplib.figures import FIGURES
+        from sweeplib.figures.figure import requested
         from sweeplib.figures.notebook import shown_in_notebooks
 
-        figure = FIGURES[name]
         given = with_references({name: _plain(options)}, lambda files: located(files, self._folder))
-        chosen = {**self.design.figures.get(name, {}), **given[name]}
-        return shown_in_notebooks(figure(self.dataset, {need: self.analyse(need) for need in figure.needs}, **chosen))
+        figure, chosen = requested(name, {**self.design.figures.get(name, {}), **given[name]})
+        analyses = {need: self.analyse(need) for need in figure.needed(chosen)}
+        return shown_in_notebooks(figure(self.dataset, analyses, **chosen))
 
     def report(self) -> Path:
         """Write the analyses, the figures and the report of the sweep; return the path of the report, an HTML page."""

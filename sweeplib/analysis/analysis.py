@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
 from sweeplib.analysis.constants import with_constants, without_constants
@@ -29,6 +29,7 @@ class Analysis:
         raises InputError if the analysis does not apply. It is called before anything runs. None: no check.
     headline : the variable that is put into words when a sweep is done, with its interval `<headline>_low`,
         `<headline>_high`. None: no such lines.
+    quantities : the variables that the general figures draw under a name of their own: name and variable.
     """
 
     name: str
@@ -37,6 +38,7 @@ class Analysis:
     overlaps: bool = False
     outline: Callable[..., Outline] | None = None
     headline: str | None = None
+    quantities: Mapping[str, str] = field(default_factory=dict)
 
     def __call__(self, ds: xr.Dataset, **options: Any) -> xr.Dataset:
         """Return the labelled result; InputError for a wrong option or an unsuitable dataset."""

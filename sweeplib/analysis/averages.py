@@ -82,7 +82,8 @@ def _outline(ds: Outline, **_: Any) -> Outline:
     found = ds.along("teacher", directions) if directions else ds
     clock = [ds.variables.get(name, ()) for name in ("clock", "gamma", "p", "d")]
     steps = tuple(dict.fromkeys(dim for dims in (*clock, ("time",)) for dim in dims))
-    return found.only(*names).without("seed").with_variables({"steps": steps}, averaged=" ".join(names))
+    averages_of = found.only(*names).without("seed").with_variables({}, averaged=" ".join(names))
+    return averages_of.with_coordinate("steps", steps)
 
 
 ANALYSES.register(

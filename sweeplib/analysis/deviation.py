@@ -86,5 +86,6 @@ ANALYSES.register(
         "Deviation of each dynamics from the ODE, paired by seed",
         overlaps=True,
         outline=_outline,
+        quantities={f"{name}_sup_deviation": f"{name}_sup_deviation" for name in ("risk", "overlaps")},
     ),
 )

@@ -51,6 +51,8 @@ def exit_times(ds: xr.Dataset, *, confidence: Confidence = 0.95, max_lost: LostP
                 text.replace("WHAT", word) for text, word in zip(wording, (long_name, symbol), strict=True)
             )
             variables[f"exit_{quantity}_{name}"] = labelled(steps * unit, meaning, mathematics)
+    for quantity in QUANTITIES:
+        variables[f"exit_{quantity}_mean"].attrs["bound"] = "restricted"
     return xr.Dataset(variables).assign_attrs(confidence=confidence, max_lost=max_lost)
 
 
@@ -68,7 +70,9 @@ def _counts(ds: xr.Dataset, sample: Passages) -> dict[str, xr.DataArray]:
     return counts | {
         "seeds_used": labelled(sample.used.sum("seed"), "runs used"),
         "seeds_censored": labelled(sample.censored().sum("seed"), "runs used that did not exit"),
-        "restricted": labelled(sample.censored().any("seed"), "the means are restricted to the horizon"),
+        "restricted": labelled(sample.censored().any("seed"), "the means are restricted to the horizon").assign_attrs(
+            reason="lower bound: some runs did not exit"
+        ),
         "refused": labelled(sample.refused, "too many runs failed or were killed: no statistics"),
     }
 
@@ -138,10 +142,18 @@ def exit_medians(sample: Passages, confidence: float) -> tuple[xr.DataArray, ...
 
 def _outline(ds: Outline, **_: Any) -> Outline:
     found = passages_outline(ds)
-    return found.with_variables({f"exit_{quantity}_mean": found.dims_of("exit_steps") for quantity in QUANTITIES})
+    names = [f"exit_{quantity}_{statistic}" for quantity in QUANTITIES for statistic in ("mean", "median")]
+    return found.with_variables(dict.fromkeys([*names, "exited_fraction"], found.dims_of("exit_steps")))
 
 
 ANALYSES.register(
     "exit_times",
-    Analysis("exit_times", exit_times, "Exit times over the seeds, with censoring", outline=_outline),
+    Analysis(
+        "exit_times",
+        exit_times,
+        "Exit times over the seeds, with censoring",
+        outline=_outline,
+        quantities={name: f"{name}_mean" for name in ("exit_steps", "exit_time")}
+        | {name: name for name in ("exited_fraction", "exit_steps_median", "exit_time_median")},
+    ),
 )

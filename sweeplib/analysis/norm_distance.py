@@ -63,5 +63,11 @@ def _outline(ds: Outline, *, reference: str, **_: Any) -> Outline:
 
 ANALYSES.register(
     "norm_distance",
-    Analysis("norm_distance", norm_distance, "Distances between the laws of the norms", outline=_outline),
+    Analysis(
+        "norm_distance",
+        norm_distance,
+        "Distances between the laws of the norms",
+        outline=_outline,
+        quantities={"norm_distance": "norm_distance", "norm_moved": "norm_moved"},
+    ),
 )

@@ -185,7 +185,10 @@ def _measured(*parts: xr.DataArray) -> dict[str, xr.DataArray]:
         "reduced_chi2": ("chi-squared over degrees of freedom of the fit", r"\chi^2/n"),
         "gammas_used": ("learning rates used",),
     }
-    return {name: labelled(part, *label) for (name, label), part in zip(labels.items(), parts, strict=True)}
+    found = {name: labelled(part, *label) for (name, label), part in zip(labels.items(), parts, strict=True)}
+    found["gamma_opt"].attrs |= {"bound": "at_edge", "theory": "gamma_opt_theory"}
+    found["at_edge"].attrs["reason"] = "the optimum may lie beyond the scan"
+    return found
 
 
 def _theory(ds: xr.Dataset, dim: str) -> dict[str, xr.DataArray]:
@@ -201,7 +204,9 @@ def _theory(ds: xr.Dataset, dim: str) -> dict[str, xr.DataArray]:
 
 def _outline(ds: Outline, *, along: str | None, **_: Any) -> Outline:
     dim = scan_dim(ds, along)
-    return passages_outline(ds).without(dim).with_variables({}, along=dim)
+    found = passages_outline(ds).without(dim)
+    along_axes = found.dims_of("exit_steps")
+    return found.with_variables(dict.fromkeys(("gamma_opt", "exit_steps_min"), along_axes), along=dim)
 
 
 ANALYSES.register(
@@ -212,5 +217,6 @@ ANALYSES.register(
         "Learning rate of least mean exit steps, beside theory",
         outline=_outline,
         headline="gamma_opt",
+        quantities={"gamma_opt": "gamma_opt", "exit_steps_min": "exit_steps_min"},
     ),
 )

@@ -80,10 +80,12 @@ def _measured(
 ) -> dict[str, xr.DataArray]:
     name, symbol = "gain of overparametrisation", r"\nu_1/\nu_p"
     return {
-        "gain": labelled(gain, name, symbol),
+        "gain": labelled(gain, name, symbol).assign_attrs(bound="at_edge", theory="gain_limit"),
         "gain_low": labelled(low, f"{name}, lower bound", symbol),
         "gain_high": labelled(high, f"{name}, upper bound", symbol),
-        "at_edge": labelled(at_edge, "an optimum is at the edge of the learning rates used"),
+        "at_edge": labelled(at_edge, "an optimum is at the edge of the learning rates used").assign_attrs(
+            reason="an optimum may lie beyond the scan"
+        ),
     }
 
 
@@ -131,7 +133,9 @@ def _outline(ds: Outline, *, along: str | None, **_: Any) -> Outline:
     widths = list(ds.axes.get("p", [ds.attrs.get("p")]))
     if 1 not in widths:
         raise InputError("no width to compare with", key="p", value=widths, expected="1 among them")
-    return passages_outline(ds).without(dim).along("p", widths).with_variables({"p": ("p",)}, along=dim)
+    found = passages_outline(ds).without(dim).along("p", widths)
+    along_axes = tuple(dict.fromkeys((*found.dims_of("exit_steps"), "p")))
+    return found.with_variables({"p": ("p",), "gain": along_axes}, along=dim)
 
 
 ANALYSES.register(
@@ -142,5 +146,6 @@ ANALYSES.register(
         "Steps that wider students save, beside theory",
         outline=_outline,
         headline="gain",
+        quantities={"gain": "gain"},
     ),
 )

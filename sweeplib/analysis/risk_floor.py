@@ -43,7 +43,7 @@ def risk_floor(ds: xr.Dataset, *, last: Part = 0.5, max_lost: LostPart = MOST_LO
     level, drift = kept.mean("time"), halves[0].mean("time") - halves[1].mean("time")
     symbol = r"\mathcal{R}_\infty"
     result = {
-        "risk_floor": labelled(level.mean("seed"), "risk at the end", symbol),
+        "risk_floor": labelled(level.mean("seed"), "risk at the end", symbol).assign_attrs(theory="risk_floor_theory"),
         "risk_floor_error": labelled(
             _error(level), "standard error of the risk at the end", rf"\mathrm{{se}}\,{symbol}"
         ),
@@ -70,10 +70,17 @@ def _outline(ds: Outline, *, last: float, **_: Any) -> Outline:
     if not 0.0 < last <= 1.0:
         raise InputError("not a part of the times", key="last", value=last, expected="a number in (0, 1]")
     require(ds, "risk")
-    return ds.only("risk").without("seed", "time")
+    found = ds.only("risk").without("seed", "time")
+    return found.with_variables({"risk_floor": found.dims_of("risk")})
 
 
 ANALYSES.register(
     "risk_floor",
-    Analysis("risk_floor", risk_floor, "The risk at which runs end up, beside theory", outline=_outline),
+    Analysis(
+        "risk_floor",
+        risk_floor,
+        "The risk at which runs end up, beside theory",
+        outline=_outline,
+        quantities={"risk_floor": "risk_floor"},
+    ),
 )

@@ -140,7 +140,10 @@ def _fitted(*parts: xr.DataArray) -> dict[str, xr.DataArray]:
 
 def _outline(ds: Outline, **_: Any) -> Outline:
     need_axis(ds, "d")
-    return passages_outline(ds).along("law", laws(largest_exponent(ds)))
+    found = passages_outline(ds).along("law", laws(largest_exponent(ds)))
+    along_axes = found.dims_of("exit_steps")
+    exponent = tuple(dim for dim in along_axes if dim != "d")
+    return found.with_variables({"steps_over_d": along_axes, "exponent": exponent})
 
 
 ANALYSES.register(
@@ -151,5 +154,6 @@ ANALYSES.register(
         "Growth of the mean exit steps with the input dimension",
         outline=_outline,
         headline="exponent",
+        quantities={"exit_steps_exponent": "exponent"},
     ),
 )

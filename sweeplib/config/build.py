@@ -78,7 +78,7 @@ def sweep_of(config: SweepConfig, folder: Path) -> Sweep:
     for name in sweep.runs:
         _check_points(sweep, name)
     if "figures" not in config.model_fields_set:
-        figures = figure_options({name: {} for name in usual_figures(sweep)})
+        figures = figure_options(usual_figures(sweep))
         sweep = replace(sweep, figures=figures, analyses=analysis_options(config.analyses, figures))
     check_fit(sweep, listed=config.analyses)
     return _with_source(sweep, config)

@@ -209,9 +209,10 @@ class SweepConfig(Section):
     )
     figures: Named = Field(
         default_factory=dict,
-        description="Figures: a list of names, or each name with its options; `[]` for none. By default exit times "
-        "(`learning_rate_scan`, else `exit_time_scan`), `risk_curves` and `observable_scan`, where they fit.",
-        examples=[["learning_rate_scan"]],
+        description="Figures: a list of names, or each name with its options; `[]` for none. With the option `kind: "
+        "FIGURE` the name is yours, so that there may be several of one kind. By default exits (`learning_rate_scan`, "
+        "else a `line`), `risk_curves` or `trajectories`, and a `line` of the last records, where they fit.",
+        examples=[["learning_rate_scan"], {"exits": {"kind": "line", "y": "exit_steps", "x": "m0"}}],
     )
     cluster: dict[str, Any] = Field(
         default_factory=lambda: {"kind": "local"},

@@ -23,10 +23,16 @@ def run_options(name: str, options: Mapping[str, Any]) -> dict[str, Any]:
 
 
 def figure_options(figures: Mapping[str, Any]) -> dict[str, dict[str, Any]]:
-    """Return the options of each named figure."""
-    from sweeplib.figures import FIGURES
+    """Return the options of each named figure, with its `kind` if the config gives one."""
+    from sweeplib.figures.figure import requested
 
-    return _plugged("figures", figures, FIGURES)
+    for name, options in figures.items():
+        try:
+            figure, rest = requested(name, options)
+            figure.check(rest)
+        except InputError as error:
+            raise error.within(prefix=f"figures.{name}") from None
+    return {name: dict(options) for name, options in figures.items()}
 
 
 def with_references(
@@ -44,10 +50,23 @@ def with_references(
 def analysis_options(analyses: Mapping[str, Any], figures: Mapping[str, Any]) -> dict[str, dict[str, Any]]:
     """Return the options of each named analysis, and of those that the figures need."""
     from sweeplib.analysis import ANALYSES
-    from sweeplib.figures import FIGURES
 
-    needed: dict[str, Any] = {need: {} for name in figures for need in FIGURES[name].needs}
-    return _plugged("analyses", needed | dict(analyses), ANALYSES)
+    wanted = {need: {} for name in figures for need in needed_analyses(name, figures[name])} | dict(analyses)
+    for name, options in wanted.items():
+        analysis = _found(ANALYSES, name, "analyses")
+        try:
+            analysis.check(options)
+        except InputError as error:
+            raise error.within(prefix=f"analyses.{name}") from None
+    return {name: dict(options) for name, options in wanted.items()}
+
+
+def needed_analyses(name: str, options: Mapping[str, Any]) -> tuple[str, ...]:
+    """Return the names of the analyses that an entry of `figures` draws."""
+    from sweeplib.figures.figure import requested
+
+    figure, rest = requested(name, options)
+    return figure.needed(rest)
 
 
 def check_fit(sweep: "Sweep", listed: Iterable[str]) -> None:
@@ -58,19 +77,21 @@ def check_fit(sweep: "Sweep", listed: Iterable[str]) -> None:
     if not (sweep.analyses or sweep.figures):
         return
     from sweeplib.analysis import ANALYSES
-    from sweeplib.figures import FIGURES
+    from sweeplib.figures.figure import requested
     from sweeplib.storage.outline import planned_outline
 
     ds = {overlaps: planned_outline(sweep, overlaps=overlaps) for overlaps in (False, True)}
     made: dict[str, Outline | None] = {}
     for name, options in sweep.analyses.items():
         analysis = ANALYSES[name]
-        figure = next((drawing for drawing in sweep.figures if name in FIGURES[drawing].needs), None)
-        with _refused_at(analysis, f"analyses.{name}", drawn_by=figure if name not in listed else None):
+        drawing = [entry for entry, asked in sweep.figures.items() if name in needed_analyses(entry, asked)]
+        drawn_by = drawing[0] if drawing and name not in listed else None
+        with _refused_at(analysis, f"analyses.{name}", drawn_by=drawn_by):
             made[name] = analysis.outlined(ds[analysis.overlaps], options)
     for name, options in sweep.figures.items():
-        with _refused_at(FIGURES[name], f"figures.{name}"):
-            FIGURES[name].check_fit(ds[False], made, options)
+        figure, rest = requested(name, options)
+        with _refused_at(figure, f"figures.{name}"):
+            figure.check_fit(ds[False], made, rest)
 
 
 @contextmanager
@@ -115,14 +136,3 @@ def _validated(model: type[pydantic.BaseModel], given: Mapping[str, Any], key: s
         if not model.model_fields:
             refused.expected = "no options"
         raise refused from None
-
-
-def _plugged(key: str, named: Mapping[str, Any], registry: Mapping[str, Any]) -> dict[str, dict[str, Any]]:
-    """Return the checked options of each named object."""
-    for name, options in named.items():
-        thing = _found(registry, name, key)
-        try:
-            thing.check(options)
-        except InputError as error:
-            raise error.within(prefix=f"{key}.{name}") from None
-    return {name: dict(options) for name, options in named.items()}

@@ -76,17 +76,21 @@ ANALYSIS_OPTIONS = {
 
 FIGURE_OPTIONS = {
     "confidence": "the confidence of bands.",
+    "dash": "the axis drawn as dashes.",
     "guide": "the slope of a line to compare with, on logarithmic axes.",
     "hue": "the axis drawn as colours; by default chosen from the axes.",
-    "line": "an axis drawn as dashes.",
-    "observable": "the observable that is drawn; for `deviation`, `overlaps` is that of all overlap matrices.",
+    "observable": "the observable whose deviation is drawn; `overlaps` is that of all overlap matrices.",
     "panel": "the axis drawn as panels; by default chosen from the axes.",
     "reference": "published values to draw: names of files of sweeplib, or paths of CSV files.",
     "runs": "the number of single runs that are drawn.",
     "scale": "the unit of the exit steps.",
-    "unit": "exits in SGD `steps`, or in the `time` of the ODE.",
-    "x": "the horizontal axis; by default the longest one of numbers.",
+    "to": "the point with whose value the others are compared, such as `{dynamics: ode}` or `{gamma: 0.1}`; by default "
+    "the first dynamics without noise.",
     "where": "values at which axes are fixed, such as `{d: 300}`; a list selects several values.",
+    "x": "the horizontal axis: an axis or another coordinate of numbers, `time` or `steps`; by default the longest "
+    "axis. For `map` an axis.",
+    "y": "the quantity that is drawn; for `map` the vertical axis, by default the second longest.",
+    "z": "the quantity that is drawn as colours.",
 }
 """The meaning of each option of the figures."""
 

@@ -1,6 +1,7 @@
 """The figures of a sweep whose config has no `figures`: of each kind the first that fits."""
 
-from typing import TYPE_CHECKING
+from collections.abc import Mapping
+from typing import TYPE_CHECKING, Any
 
 from sweeplib.errors import InputError
 
@@ -8,35 +9,44 @@ if TYPE_CHECKING:
     from sweeplib.design.sweep import Sweep
     from sweeplib.storage.outline import Outline
 
-EXITS, CURVES, SCANS = ("learning_rate_scan", "exit_time_scan"), ("risk_curves",), ("observable_scan",)
+Entry = tuple[str, dict[str, Any]]
+EXITS: tuple[Entry, ...] = (("learning_rate_scan", {}), ("exit_steps", {"kind": "line", "y": "exit_steps"}))
+EXIT_MAP: tuple[Entry, ...] = (("exit_steps_map", {"kind": "map", "z": "exit_steps"}),)
+RUNS: tuple[Entry, ...] = (("risk_curves", {}), ("trajectories", {}))
+STOPPED_RUNS: tuple[Entry, ...] = (("trajectories", {}),)
+LAST_RECORDS: tuple[Entry, ...] = (("last_records", {"kind": "line"}), ("distribution", {}))
+LONG = 7
+"""The number of values from which an axis is too long for colours: two such axes are drawn as a map."""
 
 
-def usual_figures(sweep: "Sweep") -> list[str]:
-    """Return the names of the figures: exit times, risks over time, and the last records against an axis.
+def usual_figures(sweep: "Sweep") -> dict[str, dict[str, Any]]:
+    """Return the entries of `figures`: exits, observables over time, and the last records against an axis.
 
-    A sweep that stops its runs at the exits has no risks to draw. A sweep with no axis, or one that fits no figure, has
-    no figure.
+    Runs that stop at their exits are drawn as trajectories, and without their last records. A figure that does not fit
+    the sweep is left out.
     """
     from sweeplib.storage.outline import planned_outline
 
     ds = {overlaps: planned_outline(sweep, overlaps=overlaps) for overlaps in (False, True)}
-    kinds = (EXITS,) if sweep.recording.stop == "exit" else (EXITS, CURVES, SCANS)
-    fitting = (next((name for name in kind if _fits(sweep, ds, name)), None) for kind in kinds)
-    return [name for name in fitting if name is not None]
+    long_axes = [axis for axis in sweep.grid.axes if len(axis.values) >= LONG]
+    kinds = [EXITS, EXIT_MAP] if len(long_axes) > 1 else [EXITS]
+    kinds += [STOPPED_RUNS] if sweep.recording.stop == "exit" else [RUNS, LAST_RECORDS]
+    fitting = (next((entry for entry in kind if _fits(sweep, ds, entry)), None) for kind in kinds)
+    return dict(entry for entry in fitting if entry is not None)
 
 
-def _fits(sweep: "Sweep", ds: "dict[bool, Outline]", name: str) -> bool:
+def _fits(sweep: "Sweep", ds: "Mapping[bool, Outline]", entry: Entry) -> bool:
     """Return whether a figure fits a sweep whose dataset has these outlines, without and with overlaps."""
     from sweeplib.analysis import ANALYSES
-    from sweeplib.figures import FIGURES
+    from sweeplib.figures.figure import requested
 
-    figure = FIGURES[name]
+    figure, options = requested(*entry)
     try:
         made = {
             need: ANALYSES[need].outlined(ds[ANALYSES[need].overlaps], sweep.analyses.get(need, {}))
-            for need in figure.needs
+            for need in figure.needed(options)
         }
-        figure.check_fit(ds[False], made, {})
+        figure.check_fit(ds[False], made, options)
     except InputError:
         return False
     return True

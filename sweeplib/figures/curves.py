@@ -1,7 +1,8 @@
-"""Means over the seeds as curves: a colour per value of one axis, a dash per value of another, marks per dynamics."""
+"""A quantity as curves: a panel, colour and dash per value of an axis, marks per dynamics, uncertainties as bars."""
 
 from __future__ import annotations
 
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any
 
@@ -11,103 +12,139 @@ from sweeplib.analysis.recorded import is_stochastic
 from sweeplib.errors import InputError
 from sweeplib.figures.facets import Facets, arranged, numbered_parts
 from sweeplib.figures.labels import MINUS, dynamics_order, number, value_label, wrapped_label
-from sweeplib.figures.legend import Entry, bound_entry, dynamics_entries, legend_below
-from sweeplib.figures.panels import panel_grid
-from sweeplib.figures.risk_curves import geometric
+from sweeplib.figures.legend import Entry, dynamics_entries, hue_entries, legend_below
+from sweeplib.figures.panels import Panels, panel_grid
+from sweeplib.figures.quantities import at_last_time, bounds, horizontal_axis, interval, quantity
+from sweeplib.figures.scales import logarithmic, logarithmic_time, wide
 from sweeplib.figures.style import BOUND, DIM, INK, dynamics_look, look, plain_ticks
-from sweeplib.storage.outline import outline_of
 
 if TYPE_CHECKING:
     import xarray as xr
     from matplotlib.axes import Axes
-    from matplotlib.figure import Figure as Drawing
 
+    from sweeplib.figures.references import References
     from sweeplib.storage.outline import Outline
 
 DASHES: tuple[Any, ...] = ("solid", (0, (4, 1.5)), (0, (1, 1.2)))
 GUIDE: Any = (0, (6, 2, 1, 2))
-PREFERRED = "subspace_cosine"
-DECADES = 20.0
-"""The range above which a positive quantity has a logarithmic axis."""
+THEORY: Any = (0, (2, 1))
+UNKNOWN: dict[str, Any] = {"linestyle": "none", "marker": "x", "markersize": 4.0, "markeredgewidth": 0.8}
+"""The mark, on the horizontal axis, of a point that was run but has no value."""
 MOST_MARKS = 12
 """The number of points of a curve above which only every second, third, ... of them has a marker and an error bar."""
-
 MOST_TICKS = 5
 
 
 @dataclass(frozen=True)
 class Curves:
-    """What a figure of curves draws: the observable, the axes of panels and colours, and that of the dashes.
+    """What a figure of curves draws.
 
-    bound : name of a variable that is true where the observable is only a lower bound, if there is one.
+    analysis, variable : the quantity on the vertical axis.
+    x, along : the coordinate on the horizontal axis, and the axis of the data along which a curve runs.
+    split : the axes of panels and colours.
+    dash : the axis of the dashes.
     """
 
-    observable: str
+    analysis: str
+    variable: str
+    x: str
+    along: str
     split: Facets
-    line: str | None
-    bound: str | None = None
+    dash: str | None
 
-    def bounds(self, ds: xr.Dataset) -> np.ndarray:
-        """Whether each of the data is only a lower bound, in the shape of the observable."""
-        measured = ds[self.observable]
-        if self.bound is None:
-            return np.zeros(measured.shape, dtype=bool)
-        return np.asarray(ds[self.bound].broadcast_like(measured).transpose(*measured.dims).values, dtype=bool)
-
-    def lines(self, ds: xr.Dataset) -> list[dict[str, int]]:
+    def dashes(self, data: xr.Dataset) -> list[dict[str, int]]:
         """Return the selection (for isel) of each dash."""
-        return [{}] if self.line is None else [{self.line: index} for index in range(ds.sizes[self.line])]
+        return [{}] if self.dash is None else [{self.dash: index} for index in range(data.sizes[self.dash])]
+
+    def parts(self, panel: xr.Dataset) -> Iterator[tuple[int, int, xr.Dataset]]:
+        """Yield the number of the colour and of the dash of each curve in a panel, and its data."""
+        for index, one in numbered_parts(panel, self.split.hues(panel)):
+            for dash, single in numbered_parts(one, self.dashes(one)):
+                yield index, dash, single
 
 
 def chosen_curves(
-    found: xr.Dataset | Outline, along: set[str], *, observable: str | None, line: str | None, **choice: Any
+    ds: xr.Dataset | Outline,
+    analyses: Mapping[str, xr.Dataset | Outline],
+    *,
+    y: str | None,
+    x: str | None,
+    where: Mapping[str, Any] | None,
+    panel: str | None,
+    hue: str | None,
+    dash: str | None,
 ) -> Curves:
-    """Return the curves of the analysis `averages` against something that varies along the axes `along`.
+    """Return the curves of the quantity `y` against `x`.
 
-    InputError for an observable that is not averaged, and for axes that cannot be drawn.
+    Other axes that are not selected or drawn are fixed at their middle value, the time at the last one. InputError for
+    an unknown quantity, and for axes that cannot be drawn.
     """
-    outline = outline_of(found)
-    known = outline.attrs["averaged"].split()
-    if observable is not None and observable not in known:
-        raise InputError("no such average", key="observable", value=observable, choices=known)
-    name = observable or (PREFERRED if PREFERRED in known else known[0])
-    data = outline.only(name)
-    drawn = {"dynamics", *along}
-    free = [dim for dim, size in data.sizes.items() if size > 1 and dim not in drawn]
-    if line is not None and line not in free:
-        raise InputError("no such axis to draw", key="line", value=line, choices=free)
-    split = arranged(data, drawn | ({line} if line else set()), **choice)
-    places = split.at.get(line, range(data.sizes[line])) if line else ()
+    wanted = quantity(y)
+    outline, variable = wanted.outline(ds, analyses)
+    choice = {"where": where, "panel": panel, "hue": hue, "dash": dash}
+    coordinate, along = horizontal_axis(outline, x, choice)
+    where = at_last_time(outline, where, along, panel, hue, dash)
+    drawn = {"dynamics", along}
+    free = [dim for dim, size in outline.sizes.items() if size > 1 and dim not in drawn]
+    if dash is not None and dash not in free:
+        raise InputError("no such axis to draw", key="dash", value=dash, choices=free)
+    split = arranged(outline, drawn | ({dash} if dash else set()), where, panel, hue)
+    places = split.at.get(dash, range(outline.sizes[dash])) if dash else ()
     if not isinstance(places, int) and len(places) > len(DASHES):
-        expected = f"at most {len(DASHES)} values; give `where` some of {line}"
-        raise InputError(f"too many values of {line}", key="line", value=len(places), expected=expected)
-    return Curves(name, split, line)
+        expected = f"at most {len(DASHES)} values; give `where` some of {dash}"
+        raise InputError(f"too many values of {dash}", key="dash", value=len(places), expected=expected)
+    return Curves(wanted.analysis, variable, coordinate, along, split, dash)
 
 
-def drawn_curves(found: xr.Dataset, curves: Curves, x: str, *, guide: float | None = None) -> Drawing:
-    """Return the figure of an average against the coordinate `x`, with lines of the slope `guide` if it is given."""
+def curve_panels(data: xr.Dataset, curves: Curves, stack: tuple[float, ...] = (1.0,)) -> Panels:
+    """Return the panels of curves, with titles, a note of the fixed values and the label of the horizontal axis."""
+    if data[curves.x].dtype.kind not in "iuf":
+        raise InputError("not an axis of numbers", key="x", value=curves.x, expected="another axis")
     split = curves.split
-    data = split.selected(found)
     parts = split.panels(data)
-    panels = panel_grid(len(parts), width=2.3, alone=3.8, height=2.7)
-    shown = measured_dynamics(data, curves.observable)
-    axes = panels.stacks[0][0]
-    _scales(axes, data, curves, x)
+    panels = panel_grid(len(parts), width=2.3, alone=3.8, height=2.7 * sum(stack) / stack[0], stack=stack)
     for place, part in numbered_parts(data, parts):
-        for index, one in numbered_parts(part, split.hues(part)):
-            for dash, single in numbered_parts(one, curves.lines(one)):
-                for name in shown:
-                    _curve(panels.stacks[place][0], single.sel(dynamics=name), curves, x, (name, shown, index, dash))
-        if guide is not None:
-            _guide(panels.stacks[place][0], part[curves.observable], part[x], guide)
         if split.panel:
             panels.title(place, _title(part, split.panel))
-    panels.xlabel(wrapped_label(data[x], 24), once=False)
-    panels.ylabel(wrapped_label(data[curves.observable], 26))
+    panels.xlabel(wrapped_label(data[curves.x], 24), once=False)
     panels.note(_note(data, split))
-    _ticks(axes, np.unique(data[x].values))
-    legend_below(panels.drawing, _entries(data, curves, shown, guide))
-    return panels.drawing
+    if logarithmic_time(data[curves.x]) if curves.along == "time" else logarithmic(data[curves.x].values):
+        panels.stacks[0][0].set_xscale("log")
+    return panels
+
+
+def draw_curves(
+    panels: Panels,
+    data: xr.Dataset,
+    curves: Curves,
+    *,
+    level: int = 0,
+    guide: float | None = None,
+    published: References | None = None,
+) -> None:
+    """Draw the curves of the variable of `curves` at one level of the panels, with theory and published values."""
+    shown = measured_dynamics(data, curves.variable)
+    values = data[curves.variable]
+    if wide(values.values):
+        panels.stacks[0][level].set_yscale("log")
+    for place, part in numbered_parts(data, curves.split.panels(data)):
+        axes = panels.stacks[place][level]
+        for index, dash, single in curves.parts(part):
+            for name in shown:
+                _curve(axes, single.sel(dynamics=name), curves, (name, shown, index, dash))
+            _theory(axes, single.sel(dynamics=shown[0]) if shown else single, curves, index)
+            if published is not None:
+                published.draw(axes, single)
+        if guide is not None:
+            _guide(axes, part[curves.variable], part[curves.x], guide)
+    panels.ylabel(wrapped_label(values, 26), level)
+
+
+def finish_curves(panels: Panels, data: xr.Dataset, curves: Curves, *more: list[Entry]) -> None:
+    """Give the axes their ticks, and draw the legend below the panels."""
+    for axes in panels.stacks[0]:
+        _ticks(axes, np.unique(data[curves.x].values))
+    legend_below(panels.drawing, [*_entries(data, curves), *more])
 
 
 def measured_dynamics(data: xr.Dataset, name: str) -> list[str]:
@@ -129,34 +166,52 @@ def _title(part: xr.Dataset, panel: str) -> str:
 
 
 def _steps(data: xr.Dataset) -> str:
-    """Return 'after 3 steps' for data at one time, "" if its number of steps varies."""
+    """Return 'after 3 steps' for data at one time, "" if its number of steps varies or is not known."""
+    if "steps" not in data.coords:
+        return ""
     steps = np.unique(data["steps"].values)
     return f"after {number(steps[0])} step{'s' * bool(steps[0] != 1)}" if len(steps) == 1 else ""
 
 
-def _curve(axes: Axes, one: xr.Dataset, curves: Curves, x: str, place: tuple[str, list[str], int, int]) -> None:
+def _curve(axes: Axes, one: xr.Dataset, curves: Curves, place: tuple[str, list[str], int, int]) -> None:
+    """Draw one curve: points with their bars, open triangles for bounds, crosses on the axis for unknown points."""
     name, shown, index, dash = place
-    mean, error = one[curves.observable], one[f"{curves.observable}_error"]
-    known = mean.notnull().values & (np.isfinite(one[x].values))
-    if axes.get_xscale() == "log":
-        known &= one[x].values > 0
+    one = one.sortby(curves.x)
+    values, where = one[curves.variable].values, one[curves.x].values
+    drawable = np.isfinite(where) & ((where > 0) | (axes.get_xscale() != "log"))
+    unknown = drawable & np.isnan(values) & one["requested"].values
+    style = dynamics_look(name, shown, look(index))
+    if unknown.any() and is_stochastic(name):
+        mark = UNKNOWN | {"color": style["color"], "gid": "unknown", "transform": axes.get_xaxis_transform()}
+        axes.plot(where[unknown], np.full(unknown.sum(), 0.02), **mark)
+    known = drawable & ~np.isnan(values)
     if not known.any():
         return
-    where, height, bar = one[x].values[known], mean.values[known], np.nan_to_num(error.values[known])
-    bounds = curves.bounds(one)[known]
-    every = max(1, -(-len(where) // MOST_MARKS))
-    style = dynamics_look(name, shown, look(index))
-    style |= {"linestyle": DASHES[dash], "linewidth": 1.0, "gid": f"{style['gid']} line-{dash}"}
+    bound = bounds(one, curves.variable)
+    style |= {"linestyle": DASHES[dash], "linewidth": 1.0, "gid": f"{style['gid']} dash-{dash}"}
     if dash and sum(map(is_stochastic, shown)) == 1:
         style |= {"markerfacecolor": "white"}  # crosses of dynamics without noise are visible on it
     if not is_stochastic(name) and is_stochastic(shown[0]):
         style |= {"linestyle": "none", "gid": f"hue-{index} dynamics-{name}", "zorder": 5}
-    if not bounds.all():
-        axes.errorbar(
-            where[~bounds], height[~bounds], bar[~bounds], elinewidth=0.8, markevery=every, errorevery=every, **style
-        )
-    if bounds.any():
-        axes.plot(where[bounds], height[bounds], **BOUND | {"color": style["color"], "gid": f"{style['gid']} bound"})
+    sure = known & ~bound
+    if sure.any():
+        every, bars = max(1, -(-int(known.sum()) // MOST_MARKS)), interval(one, curves.variable)
+        lengths = None if bars is None else np.nan_to_num(np.array(bars)[:, sure])
+        axes.errorbar(where[sure], values[sure], lengths, elinewidth=0.8, markevery=every, errorevery=every, **style)
+    if (known & bound).any():
+        gid = {"color": style["color"], "gid": f"{style['gid']} bound"}
+        axes.plot(where[known & bound], values[known & bound], **BOUND | gid)
+
+
+def _theory(axes: Axes, one: xr.Dataset, curves: Curves, index: int) -> None:
+    name = one[curves.variable].attrs.get("theory")
+    if name is None:
+        return
+    found = one[name].broadcast_like(one[curves.x])
+    if bool(found.notnull().any()):
+        line = {"color": look(index)["color"], "linestyle": THEORY, "linewidth": 1.0, "gid": "theory", "zorder": 1}
+        order = np.argsort(one[curves.x].values)
+        axes.plot(one[curves.x].values[order], found.values[order], **line)
 
 
 def _guide(axes: Axes, mean: xr.DataArray, x: xr.DataArray, slope: float) -> None:
@@ -165,18 +220,10 @@ def _guide(axes: Axes, mean: xr.DataArray, x: xr.DataArray, slope: float) -> Non
     lowest = mean.where(mean > 0.0).min([dim for dim in mean.dims if dim not in x.dims])
     if axes.get_xscale() != "log" or axes.get_yscale() != "log" or len(where) < 2 or not bool(lowest.notnull().any()):
         return
-    first = lowest.dropna(x.dims[0])
-    start, height = float(x.where(first.notnull()).dropna(x.dims[0])[0]), float(first[0])
+    lowest = lowest.broadcast_like(x).transpose(*x.dims)
+    points = zip(x.values.ravel().tolist(), lowest.values.ravel().tolist(), strict=True)
+    start, height = min((at, low) for at, low in points if at > 0 and np.isfinite(low))
     axes.plot(where, 0.7 * height * (where / start) ** slope, color=DIM, linestyle=GUIDE, linewidth=0.9, gid="guide")
-
-
-def _scales(axes: Axes, data: xr.Dataset, curves: Curves, x: str) -> None:
-    """Give axes logarithmic scales where the values call for them, before anything is drawn."""
-    where, mean = np.unique(data[x].values), data[curves.observable]
-    if geometric(where) or (x != "steps" and 0.0 < DECADES * where[0] < where[-1]):
-        axes.set_xscale("log")
-    if 0.0 < DECADES * float(mean.min()) < float(mean.max()):
-        axes.set_yscale("log")
 
 
 def _ticks(axes: Axes, where: np.ndarray) -> None:
@@ -190,31 +237,25 @@ def _ticks(axes: Axes, where: np.ndarray) -> None:
         axes.xaxis.set_major_locator(FixedLocator(where.tolist()))
 
 
-def _entries(data: xr.Dataset, curves: Curves, shown: list[str], guide: float | None) -> list[list[Entry]]:
-    split = curves.split
-    hues: list[Entry] = []
-    if split.hue:
-        hues = [
-            (look(n) | {"linestyle": "none"}, value_label(one[split.hue]))
-            for n, one in numbered_parts(data, split.hues(data))
-        ]
-    lines: list[Entry] = []
-    if curves.line:
-        lines = [
-            (
-                {"color": INK, "linestyle": DASHES[n], "linewidth": 1.0, "gid": f"line-{n}"},
-                value_label(one[curves.line]),
-            )
-            for n, one in numbered_parts(data, curves.lines(data))
-        ]
+def _entries(data: xr.Dataset, curves: Curves) -> list[list[Entry]]:
+    split, shown, measured = curves.split, measured_dynamics(data, curves.variable), data[curves.variable]
+    look_of_dash = {"color": INK, "linewidth": 1.0}
+    dashes: list[Entry] = [
+        (look_of_dash | {"linestyle": DASHES[n], "gid": f"dash-{n}"}, value_label(one[curves.dash]))
+        for n, one in numbered_parts(data, curves.dashes(data))
+        if curves.dash
+    ]
     kinds = dynamics_entries(shown) if len(shown) > 1 else []
-    slope = [] if guide is None else [_guide_entry(guide)]
-    bound: list[Entry] = []
-    if curves.bounds(data).any():
-        bound = [bound_entry("some runs did not exit")]
-    return [hues, lines, kinds, slope, bound]
+    marks: list[Entry] = [(UNKNOWN | {"color": INK, "gid": "unknown"}, "no value: runs lost or stopped")]
+    if name := measured.attrs.get("bound"):
+        marks.append((BOUND | {"color": INK, "gid": "bound"}, data[name].attrs["reason"]))
+    if name := measured.attrs.get("theory"):
+        line = {"color": INK, "linestyle": THEORY, "linewidth": 1.0, "gid": "theory"}
+        marks.append((line, data[name].attrs["long_name"]))
+    return [hue_entries(data, split), dashes, kinds, marks]
 
 
-def _guide_entry(slope: float) -> Entry:
+def guide_entry(slope: float) -> Entry:
+    """Return the legend's entry of a line of a slope."""
     text = f"slope {slope:g}".replace("-", MINUS)
     return {"color": DIM, "linestyle": GUIDE, "linewidth": 0.9, "gid": "guide"}, text

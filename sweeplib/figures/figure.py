@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
@@ -9,6 +10,7 @@ from typing import TYPE_CHECKING, Any
 from sweeplib.analysis import ANALYSES
 from sweeplib.analysis.constants import with_constants
 from sweeplib.analysis.options import checked_options
+from sweeplib.errors import InputError
 from sweeplib.registry import Registry
 
 if TYPE_CHECKING:
@@ -25,7 +27,8 @@ class Figure:
     function : function (ds, analyses, **options). Every option has a default and an annotation, which gives its type.
         Fields that are the same at all points of the datasets are coordinates.
     caption : text that describes the figure.
-    needs : names of the analyses that it draws; they are computed with default options if the config omits them.
+    needs : names of the analyses that it draws, or a function of the options that returns them. They are computed with
+        default options if the config omits them.
     arrange : function (ds, analyses, **options), called with outlines of datasets, that raises InputError if the figure
         cannot be drawn. It is called before anything runs. None: no check.
     """
@@ -33,7 +36,7 @@ class Figure:
     name: str
     function: Callable[..., Drawing]
     caption: str
-    needs: tuple[str, ...] = ()
+    needs: tuple[str, ...] | Callable[..., tuple[str, ...]] = ()
     arrange: Callable[..., Any] | None = None
 
     def __call__(self, ds: xr.Dataset, analyses: Mapping[str, xr.Dataset] | None = None, **options: Any) -> Drawing:
@@ -43,14 +46,23 @@ class Figure:
 
         self.check(options)
         given = dict(analyses or {})
-        needed = {name: given[name] if name in given else ANALYSES[name](ds) for name in self.needs}
+        needed = {name: given[name] if name in given else ANALYSES[name](ds) for name in self.needed(options)}
         with_coordinates = {name: with_constants(analysis) for name, analysis in needed.items()}
         with styled():
             return fitted(self.function(with_constants(ds), with_coordinates, **options))
 
     def check(self, options: Mapping[str, Any]) -> dict[str, Any]:
         """Return all options, defaults included; InputError, naming the key, for an unknown name or a wrong type."""
-        return checked_options(self.function, f"option of the figure {self.name!r}", options, arguments=2)
+        complete = checked_options(self.function, f"option of the figure {self.name!r}", options, arguments=2)
+        self._needed(complete)
+        return complete
+
+    def needed(self, options: Mapping[str, Any]) -> tuple[str, ...]:
+        """Return the names of the analyses that the figure draws with these options; InputError for a wrong option."""
+        return self._needed(self.check(options))
+
+    def _needed(self, complete: Mapping[str, Any]) -> tuple[str, ...]:
+        return self.needs(**complete) if callable(self.needs) else self.needs
 
     def check_fit(self, ds: Outline, analyses: Mapping[str, Outline | None], options: Mapping[str, Any]) -> None:
         """Raise InputError if the figure cannot be drawn from a dataset and analyses with these outlines.
@@ -58,8 +70,33 @@ class Figure:
         Does nothing if the outline of an analysis that it draws is unknown.
         """
         complete = self.check(options)
-        if self.arrange is not None and all(analyses.get(name) is not None for name in self.needs):
+        if self.arrange is not None and all(analyses.get(name) is not None for name in self._needed(complete)):
             self.arrange(ds, analyses, **complete)
 
 
 FIGURES: Registry[Figure] = Registry("figure")
+OWN_NAME = re.compile(r"[A-Za-z][A-Za-z0-9_]{0,63}")
+"""The names that a config may give to a figure of a `kind`; they are names of files."""
+
+
+def requested(name: str, options: Mapping[str, Any]) -> tuple[Figure, dict[str, Any]]:
+    """Return the figure of an entry of `figures` in a config, and its options without `kind`.
+
+    The entry has the name of a figure or, with `kind: FIGURE`, a name of its own. InputError for an unknown figure.
+    """
+    rest = dict(options)
+    if "kind" not in rest:
+        return FIGURES[name], rest
+    kind = rest.pop("kind")
+    if not OWN_NAME.fullmatch(name):
+        raise InputError("not a name of a figure", value=name, expected="letters, digits and _, 64 at most")
+    try:
+        return FIGURES[kind], rest
+    except InputError as error:
+        error.key = "kind"
+        raise
+
+
+def first_entry(kind: str, figures: Mapping[str, Mapping[str, Any]]) -> str | None:
+    """Return the name of the first entry of `figures` in a config that requests the figure `kind`, or None."""
+    return next((name for name, options in figures.items() if options.get("kind", name) == kind), None)

@@ -18,6 +18,7 @@ if TYPE_CHECKING:
     from matplotlib.figure import Figure
     from matplotlib.legend import Legend
     from matplotlib.lines import Line2D
+    from matplotlib.patches import Patch
     from matplotlib.transforms import Bbox
 
 Entry = tuple[dict[str, Any], str]
@@ -114,15 +115,22 @@ def _joined(groups: list[list[Entry]], count: int) -> list[list[Entry]]:
 
 
 def _legend(figure: Figure, columns: list[list[Entry]], size: float | None = None) -> Legend:
-    from matplotlib.lines import Line2D
-
     rows = max(map(len, columns))
     blank: Entry = ({"linestyle": "none"}, "")
     entries = [entry for column in columns for entry in column + [blank] * (rows - len(column))]
-    handles = [Line2D([], [], **{key: value for key, value in of.items() if key != "gid"}) for of, _ in entries]
+    handles = [_handle(properties) for properties, _ in entries]
     labels = [label for _, label in entries]
     place = {"loc": "outside lower center", "ncols": len(columns), "fontsize": size}
     return figure.legend(handles, labels, **place, **SPACING)
+
+
+def _handle(properties: dict[str, Any]) -> Line2D | Patch:
+    """Return the picture of an entry: a patch if it has a hatch, else a line."""
+    from matplotlib.lines import Line2D
+    from matplotlib.patches import Patch
+
+    look = {key: value for key, value in properties.items() if key != "gid"}
+    return Patch(**look) if "hatch" in look else Line2D([], [], **look)
 
 
 def _in_lines(figure: Figure, column: list[Entry], room: float, size: float) -> list[Entry]:

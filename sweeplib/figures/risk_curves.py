@@ -5,8 +5,6 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
-import numpy as np
-
 from sweeplib.analysis.labels import labelled
 from sweeplib.analysis.lost_runs import MOST_LOST, made, recorded, unless_lost, without_value
 from sweeplib.analysis.recorded import is_stochastic, require
@@ -17,7 +15,8 @@ from sweeplib.figures.labels import axis_label, dynamics_label, dynamics_order, 
 from sweeplib.figures.legend import Entry, legend_below
 from sweeplib.figures.panels import panel_grid
 from sweeplib.figures.references import check_references, references
-from sweeplib.figures.style import COLOURS, INK, line_look, look, plain_ticks
+from sweeplib.figures.scales import geometric, wide
+from sweeplib.figures.style import COLOURS, DASHES, INK, line_look, look, plain_ticks
 from sweeplib.storage.outline import outline_of
 
 if TYPE_CHECKING:
@@ -32,10 +31,11 @@ CAPTION = (
     "quantile for stochastic dynamics. Dynamics without noise: thin dark lines on top. Curves end where more than 2 % "
     "of the runs have no value because they stopped at their exits, diverged or timed out."
 )
-DASHES = ("solid", (0, (4, 1.5)), (0, (1, 1)), (0, (5, 1, 1, 1)))
 COLUMNS = ("time", "risk")
 BAND = (0.1, 0.5, 0.9)
 DARKER, LIGHTER = 0.6, 0.55
+DECADE = 10.0
+"""The range above which the risk has a logarithmic axis."""
 MARKS = 5
 """The number of markers on each curve."""
 
@@ -63,7 +63,7 @@ def risk_curves(
         if split.panel:
             panels.title(place, value_label(part[split.panel]))
     axes = panels.stacks[0][0]
-    if 0.0 < 10.0 * float(data["risk"].min()) < float(data["risk"].max()):
+    if wide(data["risk"].values, DECADE):
         axes.set_yscale("log")
         plain_ticks(axes.yaxis, (1.0, 2.0, 5.0))
     if geometric(data["time"].values):
@@ -100,12 +100,6 @@ def risk_quantiles(ds: xr.Dataset, levels: Sequence[float]) -> xr.DataArray:
     some = known.notnull().any("seed")
     quantiles: xr.DataArray = known.where(some, 0.0).quantile(list(levels), "seed").where(some)
     return quantiles
-
-
-def geometric(times: np.ndarray) -> bool:
-    """Return whether times, except a start at 0, are evenly spaced on a logarithmic scale."""
-    gaps = np.diff(np.log(times[times > 0.0]))
-    return bool(gaps.size > 1 and gaps.max() < 1.5 * gaps.min())
 
 
 def _curves(axes: Axes, one: xr.Dataset, shown: list[str], index: int, *, marked: bool) -> None:

@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING
 
 from sweeplib.analysis.write import analysis_failure
 from sweeplib.errors import InputError, SweeplibError
-from sweeplib.figures.figure import FIGURES
+from sweeplib.figures.figure import requested
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure as Drawing
@@ -38,7 +38,8 @@ def write_figure(sweep: "Sweep", name: str, directory: str | Path) -> "Attempt":
     load_plugins(sweep.plugins)
     directory = Path(directory)
     open_dataset(directory / "dataset.zarr")
-    for need in FIGURES[name].needs:
+    figure, options = requested(name, sweep.figures[name])
+    for need in figure.needed(options):
         path = directory / "analysis" / f"{need}.zarr"
         if not path.exists() and analysis_failure(directory, need) is None:
             raise InputError(f"the figure {name!r} needs the analysis", value=need, expected=f"{path}")
@@ -54,12 +55,13 @@ def drawn(sweep: "Sweep", name: str, directory: str | Path) -> "Drawing":
     from sweeplib.storage.dataset import open_dataset
 
     directory = Path(directory)
-    figure = FIGURES[name]
-    for need in figure.needs:
+    figure, options = requested(name, sweep.figures[name])
+    needs = figure.needed(options)
+    for need in needs:
         if problem := analysis_failure(directory, need):
             raise SweeplibError(f"it needs the analysis {need}, which failed: {problem}")
-    analyses = {need: open_dataset(directory / "analysis" / f"{need}.zarr").load() for need in figure.needs}
-    return figure(open_dataset(directory / "dataset.zarr"), analyses, **sweep.figures[name])
+    analyses = {need: open_dataset(directory / "analysis" / f"{need}.zarr").load() for need in needs}
+    return figure(open_dataset(directory / "dataset.zarr"), analyses, **options)
 
 
 def _not_drawn(name: str, problem: str) -> "Drawing":

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any, TypeVar
 
 from sweeplib.analysis.write import analysis_failure
 from sweeplib.figures import INTERACTIVE
+from sweeplib.figures.figure import first_entry
 from sweeplib.report.failures import IN_REPORT
 from sweeplib.report.optima import Table as Optima
 from sweeplib.report.optima import optima_table
@@ -59,7 +60,8 @@ class Contents:
     def plot(self, name: str) -> Plot:
         """Return one interactive plot."""
         declared = INTERACTIVE[name]
-        options = self.sweep.figures.get(declared.figure, {})
+        entry = first_entry(declared.figure, self.sweep.figures)
+        options = {} if entry is None else self.sweep.figures[entry]
         plot = interactive_plot(name, declared, self.dataset, self.analyses, options)
         json.dumps(plot.json, allow_nan=False)
         return plot
@@ -77,7 +79,8 @@ class Contents:
     def _shows(self, name: str) -> bool:
         """Return whether the sweep has the figure or the analyses of an interactive plot."""
         declared = INTERACTIVE[name]
-        wanted = declared.figure in self.sweep.figures if declared.figure else bool(declared.needs)
+        drawn = first_entry(declared.figure, self.sweep.figures) is not None
+        wanted = drawn if declared.figure else bool(declared.needs)
         return wanted and set(declared.needs) <= set(self.analyses)
 
     def _attempt(self, kind: str, name: str, make: Callable[[str], T]) -> T | None:

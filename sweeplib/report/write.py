@@ -40,7 +40,7 @@ def write_report(sweep: Sweep, directory: str | Path) -> Path:
         axes=axes(dataset),
         failures=failures(directory),
         cards=failed,
-        figures=[_figure(name, directory, failed) for name in sweep.figures],
+        figures=[_figure(sweep, name, directory, failed) for name in sweep.figures],
         analyses=list(contents.analyses),
     )
     return write_text(directory / "report" / "index.html", html)
@@ -101,15 +101,17 @@ def _settings(sweep: Sweep) -> dict[str, Any]:
     return {"Seeds": f"{seed_text}; root seed {sweep.root_seed}"}
 
 
-def _figure(name: str, directory: Path, failed: list[dict[str, Any]]) -> dict[str, Any]:
+def _figure(sweep: Sweep, name: str, directory: Path, failed: list[dict[str, Any]]) -> dict[str, Any]:
     """Return a figure for the page: its picture, or the reason why there is none."""
-    from sweeplib.figures import FIGURES, INTERACTIVE
+    from sweeplib.figures import INTERACTIVE
+    from sweeplib.figures.figure import first_entry, requested
 
+    figure, _ = requested(name, sweep.figures[name])
     shown = {
         "name": name,
         "title": name.replace("_", " ").capitalize(),
-        "caption": FIGURES[name].caption,
-        "plots": [plot for plot in INTERACTIVE if INTERACTIVE[plot].figure == name],
+        "caption": figure.caption,
+        "plots": [plot for plot in INTERACTIVE if first_entry(INTERACTIVE[plot].figure, sweep.figures) == name],
         "problem": next(
             (card["exception"] for card in failed if (card["kind"], card["name"]) == ("figure", name)), None
         ),

@@ -27,14 +27,15 @@ SHARED_DIMS = frozenset({"time", "threshold", "quantile"})
 class Outline:
     """The axes of a dataset with their values, the axes of each variable, and the attributes.
 
-    Coordinates are variables too; `errors` names the variables that are errors of others. Axes have the order of a
-    sweep's grid, in whatever order they are given.
+    Coordinates are variables too: `coordinates` names those along axes; `errors` names the variables that are errors of
+    others. Axes have the order of a sweep's grid, in whatever order they are given.
     """
 
     axes: Mapping[str, Sequence[Any]]
     variables: Mapping[str, tuple[str, ...]] = field(default_factory=dict)
     attrs: Mapping[str, Any] = field(default_factory=dict)
     errors: frozenset[str] = frozenset()
+    coordinates: frozenset[str] = frozenset()
 
     def __post_init__(self) -> None:
         object.__setattr__(self, "axes", {name: self.axes[name] for name in sorted(self.axes, key=_place)})
@@ -73,6 +74,10 @@ class Outline:
         """Return the outline with more variables and attributes."""
         return replace(self, variables={**self.variables, **variables}, attrs={**self.attrs, **attrs})
 
+    def with_coordinate(self, name: str, dims: tuple[str, ...]) -> Outline:
+        """Return the outline with one more coordinate."""
+        return replace(self.with_variables({name: dims}), coordinates=self.coordinates | {name})
+
 
 def _place(name: str) -> tuple[int, str]:
     return (FIRST_DIMS.index(name) if name in FIRST_DIMS else len(FIRST_DIMS), name)
@@ -86,7 +91,8 @@ def outline_of(ds: xr.Dataset | Outline) -> Outline:
     variables = {str(name): tuple(map(str, variable.dims)) for name, variable in ds.variables.items()}
     fixed = {str(name): coordinate.item() for name, coordinate in ds.coords.items() if not coordinate.dims}
     errors = frozenset(str(name) for name, variable in ds.variables.items() if "error_of" in variable.attrs)
-    return Outline(axes, variables, {str(name): value for name, value in ds.attrs.items()} | fixed, errors)
+    attrs = {str(name): value for name, value in ds.attrs.items()} | fixed
+    return Outline(axes, variables, attrs, errors, frozenset(map(str, ds.coords)))
 
 
 def planned_outline(sweep: Sweep, *, overlaps: bool = False) -> Outline:
@@ -107,7 +113,8 @@ def planned_outline(sweep: Sweep, *, overlaps: bool = False) -> Outline:
     variables = {coordinate.name: coordinate.dims for coordinate in held} | {"status": outer}
     variables |= {name: (*outer, *variable.dims) for name, variable in kept.items()}
     errors = frozenset(name for name, variable in kept.items() if "error_of" in variable.attrs)
-    return Outline(axes, variables, constants(sweep, cases[0].problem), errors)
+    named = frozenset({*axes, *(coordinate.name for coordinate in held)})
+    return Outline(axes, variables, constants(sweep, cases[0].problem), errors, named)
 
 
 def _cases(sweep: Sweep, *, every_shape: bool) -> list[Case]:

@@ -52,7 +52,7 @@ def analysed(name, words):
 @cache
 def drawn(name, words):
     """Return the figure of a dataset, or the message of its InputError or of an analysis that it needs."""
-    analyses = {need: analysed(need, words) for need in FIGURES[name].needs}
+    analyses = {need: analysed(need, words) for need in FIGURES[name].needed({})}
     return first_refusal(analyses) or or_refusal(FIGURES[name], TINY[words], analyses)
 
 
@@ -63,7 +63,7 @@ def foreseen(name, words):
 
 def fits(name, words):
     """Return the message with which a figure refuses the outlines of a dataset and its analyses; None if it is fine."""
-    analyses = {need: foreseen(need, words) for need in FIGURES[name].needs}
+    analyses = {need: foreseen(need, words) for need in FIGURES[name].needed({})}
     ds = outline_of(with_constants(TINY[words]))
     return first_refusal(analyses) or or_refusal(FIGURES[name].check_fit, ds, analyses, {})
 
@@ -91,6 +91,22 @@ def test_analysis_refuses_a_dataset_in_the_words_for_its_outline(name):
 def test_figure_refuses_a_dataset_in_the_words_for_its_outline(name):
     for words, said in refused(drawn, name).items():
         assert str(fits(name, words)) == said, words
+
+
+@pytest.mark.parametrize("name", [name for name in ANALYSES if ANALYSES[name].quantities])
+def test_quantities_of_an_analysis_have_the_axes_that_its_outline_says(name):
+    """They are drawn by the general figures, with a reason for bounds and a label for theory."""
+    drawn = set()
+    for words, result in taken(analysed, name).items():
+        outline = foreseen(name, words)
+        for variable in ANALYSES[name].quantities.values():
+            if variable in outline.variables or variable in result:
+                assert set(outline.variables[variable]) == set(result[variable].dims), (words, variable)
+                drawn.add(variable)
+                attrs = result[variable].attrs
+                assert "bound" not in attrs or result[attrs["bound"]].attrs["reason"]
+                assert "theory" not in attrs or set(result[attrs["theory"]].dims) <= set(result[variable].dims)
+    assert drawn
 
 
 @pytest.mark.parametrize("name", ANALYSES)
@@ -141,7 +157,7 @@ def test_figure_labels_its_axes_from_the_attributes(name):
         written = [label for axes in drawing.axes for label in (axes.get_xlabel(), axes.get_ylabel()) if label]
         assert written, words
         ds = TINY[words]
-        parts = (ds, *(analysed(need, words) for need in FIGURES[name].needs))
+        parts = (ds, *(analysed(need, words) for need in FIGURES[name].needed({})))
         seen = [part[variable] for part in parts for variable in part]
         seen += [ds[variable] for variable in ds.coords]
         known = [axis_label(variable) for variable in seen]
@@ -153,7 +169,7 @@ def test_figure_labels_its_axes_from_the_attributes(name):
 
 @pytest.mark.parametrize("name", FIGURES)
 def test_figure_needs_only_known_analyses_and_has_a_caption(name):
-    assert set(FIGURES[name].needs) <= set(ANALYSES)
+    assert set(FIGURES[name].needed({})) <= set(ANALYSES)
     assert FIGURES[name].caption.endswith(".")
 
 

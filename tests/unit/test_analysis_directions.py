@@ -130,7 +130,7 @@ seeds: 3
 dynamics: [sgd_chain]
 times: {values: [0, 1, 2], scale: stride}
 observables: [subspace_cosine]
-figures: {observable_curves: {panel: activation, hue: teacher, where: {batch_size: 8}}}
+figures: {learned: {kind: line, x: steps, panel: activation, hue: teacher, where: {batch_size: 8}}}
 analyses: [directions_learned]
 """
 

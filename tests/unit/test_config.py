@@ -144,7 +144,7 @@ def test_what_a_figure_needs_is_analysed(tmp_path: Path) -> None:
     sweep = load_text(tmp_path, QUICKSTART.read_text(), "analyses=[]")
     from sweeplib.figures import FIGURES
 
-    assert set(FIGURES["learning_rate_scan"].needs) <= set(sweep.analyses)
+    assert set(FIGURES["learning_rate_scan"].needed({})) <= set(sweep.analyses)
 
 
 def test_overrides(tmp_path: Path) -> None:

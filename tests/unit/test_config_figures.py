@@ -148,11 +148,11 @@ def test_a_large_sweep_is_checked_at_once_and_without_its_libraries(tmp_path: Pa
 @pytest.mark.parametrize(
     ("changes", "drawn"),
     [
-        ("", ["learning_rate_scan", "risk_curves", "observable_scan"]),
+        ("", ["learning_rate_scan", "risk_curves", "last_records"]),
         ("grid: {m0: [0.1, 0.2]}\nproblem: {gamma: 0.1, d: 20, p: 1, k: 1, Delta: 0, activation: erf, spherical: true}",
-         ["exit_time_scan", "risk_curves", "observable_scan"]),
-        ("thresholds: []", ["risk_curves", "observable_scan"]),
-        ("stop: exit", ["learning_rate_scan"]),
+         ["exit_steps", "risk_curves", "last_records"]),
+        ("thresholds: []", ["risk_curves", "last_records"]),
+        ("stop: exit", ["learning_rate_scan", "trajectories"]),
         ("observables: [overlap_M]\nthresholds: []", []),
         ("figures: []", []),
         ("figures: [exited_fraction]", ["exited_fraction"]),

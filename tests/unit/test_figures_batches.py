@@ -13,7 +13,7 @@ from sweeplib.storage.labels import label
 from sweeplib.storage.outline import outline_of
 from tests.datasets import giant_steps_dataset, with_outcome
 
-curves, scan, tradeoff = FIGURES["observable_curves"], FIGURES["observable_scan"], FIGURES["batch_tradeoff"]
+line, tradeoff = FIGURES["line"], FIGURES["batch_tradeoff"]
 
 
 @pytest.fixture(scope="module")
@@ -35,7 +35,7 @@ def texts(drawing):
 
 
 def test_curves_are_the_averages_with_their_errors(ds, averages):
-    drawing = curves(ds, averages, where={"batch_size": 10, "dynamics": "sgd"}, hue="teacher")
+    drawing = line(ds, averages, x="steps", where={"batch_size": 10, "dynamics": "sgd"}, hue="teacher")
     [axes], mean = drawing.axes, averages["averages"].subspace_cosine.sel(batch_size=10, dynamics="sgd")
     np.testing.assert_allclose(heights(axes), mean.transpose("teacher", "time"))
     assert all(container.has_yerr for container in axes.containers)
@@ -43,27 +43,27 @@ def test_curves_are_the_averages_with_their_errors(ds, averages):
 
 
 def test_dynamics_without_noise_are_crosses_without_lines(ds, averages):
-    [axes] = curves(ds, averages, where={"batch_size": 10}, hue="teacher").axes
+    [axes] = line(ds, averages, x="steps", where={"batch_size": 10}, hue="teacher").axes
     looks = [container.lines[0] for container in axes.containers]
     assert [line.get_marker() for line in looks] == ["o", "x", "s", "x", "^", "x"]
     assert [line.get_linestyle() for line in looks] == ["-", "None"] * 3
 
 
 def test_an_axis_can_be_drawn_as_dashes(ds, averages):
-    chosen = {"where": {"batch_size": [1, 100], "dynamics": "sgd"}, "hue": "teacher", "line": "batch_size"}
-    drawing = curves(ds, averages, **chosen)
+    chosen = {"where": {"batch_size": [1, 100], "dynamics": "sgd"}, "hue": "teacher", "dash": "batch_size"}
+    drawing = line(ds, averages, x="steps", **chosen)
     assert len(drawing.axes[0].containers) == 6
     assert {"$n_b$ = 1", "$n_b$ = 100"} <= set(texts(drawing))
 
 
 def test_a_scan_is_at_the_last_time_unless_told(ds, averages):
     mean = averages["averages"].subspace_cosine.sel(dynamics="sgd").transpose("teacher", "batch_size", "time")
-    drawing = scan(ds, averages, where={"dynamics": "sgd"})
+    drawing = line(ds, averages, where={"dynamics": "sgd"})
     np.testing.assert_allclose(heights(drawing.axes[0]), mean.isel(time=-1))
     assert "after 6 steps" in texts(drawing)
-    early = scan(ds, averages, where={"dynamics": "sgd", "time": 1})
+    early = line(ds, averages, where={"dynamics": "sgd", "time": 1})
     np.testing.assert_allclose(heights(early.axes[0]), mean.sel(time=1))
-    panels = scan(ds, averages, where={"time": [0, 2]}, panel="time").axes
+    panels = line(ds, averages, where={"time": [0, 2]}, panel="time").axes
     assert len(panels) == 2
     assert panels[0].get_xscale() == "log"
 
@@ -71,18 +71,20 @@ def test_a_scan_is_at_the_last_time_unless_told(ds, averages):
 def test_a_guide_has_its_slope():
     ds = giant_steps_dataset(dynamics=["sgd"])
     ds["risk"] = ds.risk.copy(data=np.broadcast_to(3.0 / ds.batch_size.values[:, None, None], ds.risk.shape))
-    [axes] = scan(ds, observable="risk", guide=-1).axes
-    line = next(line for line in axes.lines if line.get_linestyle() not in ("-", "None") and len(line.get_xdata()) == 4)
-    np.testing.assert_allclose(np.diff(np.log(line.get_ydata())) / np.diff(np.log(line.get_xdata())), -1.0)
-    assert (line.get_ydata() < 3.0 / ds.batch_size.values).all()
+    [axes] = line(ds, y="risk", guide=-1).axes
+    [guide] = [one for one in axes.lines if one.get_linestyle() not in ("-", "None") and len(one.get_xdata()) == 4]
+    np.testing.assert_allclose(np.diff(np.log(guide.get_ydata())) / np.diff(np.log(guide.get_xdata())), -1.0)
+    assert (guide.get_ydata() < 3.0 / ds.batch_size.values).all()
 
 
 def test_points_without_enough_runs_are_left_out(ds):
     lost = with_outcome(ds, "diverged", ds.batch_size == 10)
     lost = lost.assign(subspace_cosine=ds.subspace_cosine.where((ds.batch_size != 10) | (ds.time < 3)))
-    [axes] = curves(lost, where={"batch_size": 10, "dynamics": "sgd"}, hue="teacher").axes
+    [axes] = line(lost, x="steps", where={"batch_size": 10, "dynamics": "sgd"}, hue="teacher").axes
     assert [len(line) for line in heights(axes)] == [3, 3, 3]
-    [axes] = curves(with_outcome(ds, "failed", ds.batch_size == 10), where={"batch_size": 10}, hue="teacher").axes
+    [axes] = line(
+        with_outcome(ds, "failed", ds.batch_size == 10), x="steps", where={"batch_size": 10}, hue="teacher"
+    ).axes
     assert not axes.containers
 
 
@@ -104,21 +106,22 @@ def test_a_number_of_the_user_is_named_once():
     assert [axis_label(one) for one in named] == expected
 
 
+STEPS = {"x": "steps"}
 REFUSED = [
-    (curves, {"observable": "rsik"}, "observable: no such average; got 'rsik'; .*did you mean 'risk'"),
-    (curves, {"line": "seed"}, "line: no such axis to draw; got 'seed'"),
-    (curves, {"line": "batch_size"}, "line: too many values of batch_size; got 4; expected at most 3"),
-    (curves, {"where": {"time": 2}}, "where.time: the figure draws this axis"),
-    (curves, {"observable": "risk", "hue": "teacher"}, "hue: no such axis to draw; got 'teacher'"),
-    (scan, {"x": "dynamics"}, "x: no such axis of numbers; got 'dynamics'"),
-    (scan, {"x": "batch_size", "where": {"batch_size": 10}}, "where.batch_size: the figure draws this axis"),
+    (line, STEPS | {"y": "rsik"}, "y: no such quantity; got 'rsik'; .*did you mean 'risk'"),
+    (line, STEPS | {"dash": "seed"}, "dash: no such axis to draw; got 'seed'"),
+    (line, STEPS | {"dash": "batch_size"}, "dash: too many values of batch_size; got 4; expected at most 3"),
+    (line, STEPS | {"where": {"time": 2}}, "x: no such axis of numbers; got 'steps'"),
+    (line, STEPS | {"y": "risk", "hue": "teacher"}, "hue: no such axis to draw; got 'teacher'"),
+    (line, {"x": "dynamics"}, "x: no such axis of numbers; got 'dynamics'"),
+    (line, {"x": "batch_size", "where": {"batch_size": 10}}, "x: no such axis of numbers; got 'batch_size'"),
     (tradeoff, {"hue": "teacher"}, "hue: no such axis to draw"),
 ]
 
 
 @pytest.mark.parametrize(("figure", "options", "message"), REFUSED)
 def test_wrong_choices_are_refused_before_anything_runs(ds, figure, options, message):
-    outlines = {need: ANALYSES[need].outlined(outline_of(with_constants(ds)), {}) for need in figure.needs}
+    outlines = {need: ANALYSES[need].outlined(outline_of(with_constants(ds)), {}) for need in figure.needed(options)}
     with pytest.raises(InputError, match=message) as foreseen:
         figure.check_fit(outline_of(with_constants(ds)), outlines, options)
     with pytest.raises(InputError) as drawn:

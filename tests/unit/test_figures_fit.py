@@ -170,7 +170,7 @@ def analysed(name: str, words: str) -> xr.Dataset:
 
 
 def figure(name: str, words: str, **options) -> Drawing:
-    analyses = {need: analysed(need, words) for need in FIGURES[name].needs}
+    analyses = {need: analysed(need, words) for need in FIGURES[name].needed({})}
     return FIGURES[name](datasets()[words], analyses, **options)
 
 
@@ -178,23 +178,24 @@ ONE = {"Delta": 1.0, "d": 3000}
 PANELS = {
     "batch_tradeoff": {"one": ("giant steps", {})},
     "deviation": {"one": ("small", {"Delta": 1.0}), "many": ("large", {})},
-    "deviation_scan": {"one": ("small", ONE), "many": ("large", {})},
+    "distribution": {"one": ("small", ONE | {"gamma_ratio": 0.9}), "many": ("large", {})},
     "norm_density": {"one": ("norms", {"time": 4.0}), "many": ("norms", {})},
     "exit_time_distributions": {"one": ("small", ONE | {"gamma_ratio": 0.9}), "many": ("large", {})},
-    "exit_time_scan": {"one": ("small", ONE), "many": ("large", {})},
     "exit_time_scaling": {"one": ("small", {"Delta": 1.0, "gamma_ratio": 0.9}), "many": ("large", {})},
     "exited_fraction": {"one": ("small", ONE), "many": ("large", {})},
     "learning_rate_scan": {"one": ("small", ONE), "many": ("large", {})},
     "limits_diagram": {"one": ("limits", {})},
-    "observable_curves": {"one": ("giant steps", {"batch_size": 10}), "many": ("giant steps", {})},
-    "observable_scan": {"one": ("giant steps", {})},
+    "line": {"one": ("giant steps", {}), "many": ("large", {})},
+    "map": {"one": ("small", {"Delta": 1.0, "dynamics": "sgd"}), "many": ("large", {})},
     "optimal_learning_rate": {"one": ("widths", ONE), "many": ("widths", {})},
     "overparametrisation_gain": {"one": ("widths", ONE), "many": ("widths", {})},
     "phase_diagram": {"one": ("exponents", {})},
+    "ratio": {"one": ("giant steps", {}), "many": ("large", {})},
     "risk_curves": {"one": ("small", ONE | {"gamma_ratio": 0.9}), "many": ("large", {})},
     "risk_fans": {"one": ("limits", {}), "many": ("large", {"d": 100})},
     "risk_floor": {"one": ("small", ONE), "many": ("large", {})},
     "sample_complexity": {"one": ("small", {"Delta": 1.0, "gamma_ratio": 0.9}), "many": ("large", {})},
+    "trajectories": {"one": ("small", ONE | {"gamma_ratio": 0.9}), "many": ("large", {})},
 }
 
 

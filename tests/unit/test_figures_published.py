@@ -8,7 +8,7 @@ from sweeplib import figures
 from sweeplib.errors import InputError
 from sweeplib.figures import FIGURES
 from sweeplib.figures.facets import arranged
-from sweeplib.figures.risk_curves import geometric
+from sweeplib.figures.scales import geometric
 from sweeplib.theory import asymptotic_risk, learnable_range, optimal_learning_rate
 from tests.datasets import sweep_dataset
 

@@ -84,7 +84,7 @@ def test_every_declared_plot_has_points_and_labels(name, ds, analyses):
 @pytest.mark.parametrize("name", INTERACTIVE)
 def test_plots_stand_beside_known_figures_and_need_what_these_need(name):
     declared = INTERACTIVE[name]
-    assert set(declared.needs) <= set(FIGURES[declared.figure].needs)
+    assert set(declared.needs) <= set(FIGURES[declared.figure].needed({}))
 
 
 def test_points_are_those_of_the_analysis_with_their_errors(ds, analyses):

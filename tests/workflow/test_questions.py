@@ -79,7 +79,7 @@ QUESTIONS: dict[str, tuple[dict[str, Any], str]] = {
             "times": {"linspace": [0, 2.5, 6]},
             "thresholds": [0.1, 0.5],
         },
-        "exit_time_scan",
+        "exit_steps",
     ),
     "the deviation from the ODE where the learning rate falls as a power of the dimension": (
         {
@@ -90,9 +90,9 @@ QUESTIONS: dict[str, tuple[dict[str, Any], str]] = {
             "dynamics": ["sgd_chain", "ode"],
             "times": {"linspace": [0, 2, 9]},
             "analyses": {"deviation": {"reference": "ode"}},
-            "figures": {"deviation_scan": {"x": "d", "hue": "delta"}},
+            "figures": {"from_the_ode": {"kind": "line", "y": "risk_sup_deviation", "x": "d", "hue": "delta"}},
         },
-        "deviation_scan",
+        "from_the_ode",
     ),
     "an activation, an analysis and a figure of one's own": (
         {

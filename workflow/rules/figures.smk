@@ -1,7 +1,8 @@
 def caption(wildcards):
-    import sweeplib.figures  # only if there is a figure: the import adds a quarter of a second to a dry run
+    import sweeplib.figures.figure  # only if there is a figure: the import adds a quarter of a second to a dry run
 
-    return sweeplib.figures.FIGURES[wildcards.name].caption
+    figure, _ = sweeplib.figures.figure.requested(wildcards.name, sweep.figures[wildcards.name])
+    return figure.caption
 
 
 rule figure:

@@ -1,0 +1,184 @@
+"""A quantity as colours over two axes of the sweep."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from sweeplib.errors import InputError
+from sweeplib.figures.facets import Facets, arranged, numbered_parts
+from sweeplib.figures.figure import FIGURES, Figure
+from sweeplib.figures.labels import axis_label, dynamics_label, value_label, wrapped_label
+from sweeplib.figures.legend import Entry, legend_below
+from sweeplib.figures.panels import Panels, panel_grid
+from sweeplib.figures.quantities import at_last_time, bounds, horizontal_axis, quantity, with_requests
+from sweeplib.figures.scales import logarithmic, wide
+from sweeplib.figures.style import FAINT, INK, plain_ticks
+
+if TYPE_CHECKING:
+    import xarray as xr
+    from matplotlib.axes import Axes
+    from matplotlib.figure import Figure as Drawing
+
+    from sweeplib.storage.outline import Outline
+
+CAPTION = (
+    "A quantity over two axes of the sweep. Open triangles: bounds, where not all runs exited or the value lies beyond "
+    "the scan. Crosses: points without a value, as more than 2 % of their runs have none. Hatched: not run."
+)
+COLOURS = "viridis"
+"""A map whose lightness increases, so that it is legible in grey."""
+MOST_VECTORS = 10_000
+"""The number of cells above which they are pixels in PDF files."""
+NOT_RUN = "////"
+
+
+def colour_map(
+    ds: xr.Dataset,
+    analyses: Mapping[str, xr.Dataset],
+    *,
+    z: str | None = None,
+    x: str | None = None,
+    y: str | None = None,
+    where: Mapping[str, Any] | None = None,
+    panel: str | None = None,
+) -> Drawing:
+    """Return the figure of the quantity `z` over the axes `x` and `y`, by default the two longest axes of numbers.
+
+    Several dynamics are panels, unless another axis is; then the first is drawn. Other axes are fixed at `where`, or at
+    their middle value; the time at the last one.
+    """
+    variable, over, split = _arranged(ds, analyses, z=z, x=x, y=y, where=where, panel=panel)
+    analysis = quantity(z, "z").analysis
+    data = split.selected(with_requests(analyses[analysis], variable, ds))
+    parts = split.panels(data)
+    panels = panel_grid(len(parts), width=2.3, alone=3.4, height=2.6)
+    norm = _norm(data[variable].values)
+    for place, part in numbered_parts(data, parts):
+        axes = panels.stacks[place][0]
+        _cells(axes, part, over, variable, norm)
+        if split.panel:
+            title = part[split.panel]
+            panels.title(place, dynamics_label(title.item()) if split.panel == "dynamics" else value_label(title))
+    _colour_bar(panels, data[variable])
+    panels.xlabel(wrapped_label(data[over[0]], 24), once=False)
+    panels.ylabel(axis_label(data[over[1]]))
+    panels.note(split.title(ds))
+    legend_below(panels.drawing, [[entry] for entry in _entries(data, variable)])
+    return panels.drawing
+
+
+def _arranged(
+    ds: xr.Dataset | Outline,
+    analyses: Mapping[str, xr.Dataset | Outline],
+    *,
+    z: str | None,
+    x: str | None,
+    y: str | None,
+    where: Mapping[str, Any] | None,
+    panel: str | None,
+) -> tuple[str, tuple[str, str], Facets]:
+    """Return the variable, its horizontal and vertical axis, and the facets."""
+    outline, variable = quantity(z, "z").outline(ds, analyses)
+    if x is not None and x == y:
+        raise InputError("drawn twice", key="y", value=y, expected="another axis than x")
+    taken = {"where": where, "panel": panel}
+    across = horizontal_axis(outline, x, taken | ({"y": y} if y else {}))[1]
+    up = _vertical_axis(outline, y, taken | {"x": across})
+    for key, given in (("x", x), ("y", y)):
+        if given is not None and given not in outline.axes:
+            raise InputError("not an axis of the sweep", key=key, value=given, choices=outline.axes)
+    where = at_last_time(outline, where, across, up, panel)
+    several = outline.sizes.get("dynamics", 1) > 1 and not _fixed(where, "dynamics")
+    if several and panel is None:
+        panel = "dynamics"
+    elif several and panel != "dynamics":
+        where = {**(where or {}), "dynamics": outline.axes["dynamics"][0]}
+    split = arranged(outline, {across, up}, where, panel, most=1)
+    return variable, (across, up), Facets(split.at, split.panel or split.hue, None, split.titled)
+
+
+def _fixed(where: Mapping[str, Any] | None, axis: str) -> bool:
+    return axis in (where or {}) and not isinstance((where or {})[axis], list | tuple)
+
+
+def _vertical_axis(outline: Outline, y: str | None, chosen: Mapping[str, Any]) -> str:
+    """Return the vertical axis; InputError with the key `y`."""
+    try:
+        return horizontal_axis(outline, y, chosen)[1]
+    except InputError as error:
+        error.key = "y"
+        raise
+
+
+def _norm(values: np.ndarray) -> Any:
+    """Return the scale of the colours: logarithmic for positive values over more than a decade."""
+    from matplotlib.colors import LogNorm, Normalize
+
+    known = values[np.isfinite(values)]
+    low, high = (known.min(), known.max()) if known.size else (0.0, 1.0)
+    return LogNorm(low, high) if wide(known) else Normalize(low, high)
+
+
+def _cells(axes: Axes, part: xr.Dataset, over: tuple[str, str], variable: str, norm: Any) -> None:
+    from matplotlib.colors import ListedColormap
+
+    x, y = over
+    part = part.sortby([x, y])
+    across, up = (part[name].values.astype(float) for name in over)
+    for values, scale in ((across, axes.set_xscale), (up, axes.set_yscale)):
+        if values[0] > 0.0 and logarithmic(values):
+            scale("log")
+    values, run = (part[name].transpose(y, x).values for name in (variable, "requested"))
+    bound = bounds(part.transpose(..., y, x), variable)
+    edges = edges_of(across, axes.get_xscale() == "log"), edges_of(up, axes.get_yscale() == "log")
+    many = values.size > MOST_VECTORS
+    axes.pcolormesh(*edges, np.ma.masked_invalid(values), cmap=COLOURS, norm=norm, rasterized=many)
+    axes.patch.set(hatch=NOT_RUN, edgecolor=FAINT)
+    unknown = np.ma.masked_where(~run | ~np.isnan(values), np.zeros_like(values))
+    axes.pcolormesh(*edges, unknown, cmap=ListedColormap(["white"]), rasterized=many)
+    above, right = np.meshgrid(up, across, indexing="ij")
+    for here, mark in ((run & np.isnan(values), "x"), (bound & ~np.isnan(values), "^")):
+        if here.any():
+            look: dict[str, Any] = {"color": INK if mark == "x" else "white", "markersize": 4.0, "markeredgewidth": 0.8}
+            axes.plot(right[here], above[here], mark, markerfacecolor="none", gid=mark, **look)
+    for axis in (axes.xaxis, axes.yaxis):
+        if axis.get_scale() == "log":
+            plain_ticks(axis, (1.0, 2.0, 5.0))
+    axes.set(xlim=(edges[0][0], edges[0][-1]), ylim=(edges[1][0], edges[1][-1]))
+
+
+def edges_of(values: np.ndarray, logarithmic: bool) -> np.ndarray:
+    """Return the (n + 1,) edges of cells around `n` ascending values: their middles, also on a logarithmic axis."""
+    places = np.log(values) if logarithmic else values
+    if len(places) == 1:
+        return np.array([places[0] - 0.5, places[0] + 0.5])
+    middles = 0.5 * (places[1:] + places[:-1])
+    edges = np.concatenate([[2.0 * places[0] - middles[0]], middles, [2.0 * places[-1] - middles[-1]]])
+    return np.exp(edges) if logarithmic else edges
+
+
+def _colour_bar(panels: Panels, quantity_: xr.DataArray) -> None:
+    mesh = panels.stacks[0][0].collections[0]
+    bar = panels.drawing.colorbar(mesh, ax=[stack[0] for stack in panels.stacks], aspect=18, pad=0.02)
+    bar.set_label(axis_label(quantity_))
+    bar.outline.set_linewidth(0.5)
+
+
+def _entries(data: xr.Dataset, variable: str) -> list[Entry]:
+    dark = {"color": INK, "linestyle": "none", "markersize": 4.0, "markeredgewidth": 0.8}
+    found: list[Entry] = [(dark | {"marker": "x", "gid": "x"}, "no value: runs lost or stopped")]
+    if name := data[variable].attrs.get("bound"):
+        found.append((dark | {"marker": "^", "markerfacecolor": "none", "gid": "^"}, data[name].attrs["reason"]))
+    if not bool(data["requested"].all()):
+        found.append(({"hatch": NOT_RUN, "edgecolor": FAINT, "facecolor": "none"}, "not run"))
+    return found
+
+
+def _needs(*, z: str | None, **_: Any) -> tuple[str, ...]:
+    return (quantity(z, "z").analysis,)
+
+
+FIGURES.register("map", Figure("map", colour_map, CAPTION, needs=_needs, arrange=_arranged))

@@ -1,0 +1,138 @@
+"""The distribution of exits or of an observable over the seeds."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from sweeplib.analysis.lost_runs import MOST_LOST, made, recorded, unless_lost, without_value
+from sweeplib.analysis.options import Confidence
+from sweeplib.analysis.passages import passages
+from sweeplib.analysis.survival import survival_curve
+from sweeplib.figures.facets import Facets, arranged, numbered_parts
+from sweeplib.figures.figure import FIGURES, Figure
+from sweeplib.figures.labels import dynamics_label, dynamics_order, value_label, wrapped_label
+from sweeplib.figures.legend import Entry, hue_entries, legend_below
+from sweeplib.figures.panels import panel_grid
+from sweeplib.figures.quantities import EXITS, at_last_time, recorded_quantity
+from sweeplib.figures.scales import wide
+from sweeplib.figures.style import DASHES, INK, line_look, plain_ticks
+from sweeplib.storage.outline import outline_of
+
+if TYPE_CHECKING:
+    import xarray as xr
+    from matplotlib.axes import Axes
+    from matplotlib.figure import Figure as Drawing
+
+    from sweeplib.storage.outline import Outline
+
+CAPTION = (
+    "Fraction of the runs with at most the value on the horizontal axis, with a band of 95 % by default for the first "
+    "dynamics. Exits are Kaplan-Meier curves, which end below 1 where runs did not exit. Points at which more than 2 % "
+    "of the runs have no value are left out."
+)
+MOST_PLACES = 1000
+"""The number of steps of a curve above which it is thinned."""
+
+
+def distribution(
+    ds: xr.Dataset,
+    analyses: Mapping[str, xr.Dataset],
+    *,
+    y: str | None = None,
+    where: Mapping[str, Any] | None = None,
+    panel: str | None = None,
+    hue: str | None = None,
+    confidence: Confidence = 0.95,
+) -> Drawing:
+    """Return the figure of exit_steps, exit_time or an observable at one time, by default the last.
+
+    Other axes are fixed at `where`, or at their middle value.
+    """
+    name, split = _arranged(ds, analyses, y=y, where=where, panel=panel, hue=hue, confidence=confidence)
+    data = split.selected(_sample(ds, name))
+    parts = split.panels(data)
+    panels = panel_grid(len(parts), width=2.5, alone=4.0, height=2.6)
+    used = data["used"].any([dim for dim in data["used"].dims if dim != "dynamics"])
+    shown = dynamics_order(data["dynamics"].values[used.values])
+    axes = panels.stacks[0][0]
+    if wide(data["value"].values):
+        axes.set_xscale("log")
+    for place, part in numbered_parts(data, parts):
+        for index, one in numbered_parts(part, split.hues(part)):
+            here = [kind for kind in shown if bool(one["used"].sel(dynamics=kind).any())]
+            for kind in here:
+                band = confidence if kind == here[0] else None
+                _curve(panels.stacks[place][0], one.sel(dynamics=kind), (index, shown.index(kind), kind), band)
+        if split.panel:
+            panels.title(place, value_label(part[split.panel]))
+    axes.set_ylim(0.0, 1.02)
+    if axes.get_xscale() == "log":
+        plain_ticks(axes.xaxis, (1.0, 2.0, 5.0))
+    panels.xlabel(wrapped_label(ds[name], 26), once=False)
+    panels.ylabel("fraction of runs\nwith at most this value")
+    panels.note(split.title(ds))
+    _legend(panels.drawing, data, split, shown)
+    return panels.drawing
+
+
+def _arranged(
+    ds: xr.Dataset | Outline,
+    _: Mapping[str, xr.Dataset | Outline],
+    *,
+    y: str | None,
+    where: Mapping[str, Any] | None,
+    panel: str | None,
+    hue: str | None,
+    confidence: float,
+) -> tuple[str, Facets]:
+    outline = outline_of(ds)
+    name = recorded_quantity(outline, y)
+    measured = outline.only(name)
+    return name, arranged(measured, {"dynamics", "seed"}, at_last_time(measured, where, panel, hue), panel, hue)
+
+
+def _sample(ds: xr.Dataset, name: str) -> xr.Dataset:
+    """Return the value of each run, where it is `used`; for runs without an exit `value` is NaN and `end` their end."""
+    import xarray as xr
+
+    if name in EXITS:
+        found = passages(ds, name.removeprefix("exit_"))
+        return xr.Dataset({"value": found.exit.where(found.used), "end": found.end, "used": found.used})
+    values, run = recorded(ds, name), made(ds)
+    kept = unless_lost(values, without_value(values, run), run, MOST_LOST)
+    return xr.Dataset({"value": kept, "end": kept, "used": kept.notnull()})
+
+
+def _curve(axes: Axes, one: xr.Dataset, place: tuple[int, int, str], confidence: float | None) -> None:
+    """Draw one curve, with a band if `confidence` is given."""
+    index, dash, kind = place
+    used = one["used"].values
+    values, ends = one["value"].values[used], one["end"].values[used]
+    reached = np.isfinite(values)
+    if not reached.any():
+        return
+    places, left, low, high = survival_curve(values[reached], ends[~reached], confidence or 0.95)
+    kept = np.unique(np.linspace(0, len(places) - 1, min(len(places), MOST_PLACES)).round().astype(int))
+    places, left, low, high = (part[kept] for part in (places, left, low, high))
+    line = line_look(index, kind) | {"linestyle": DASHES[dash % len(DASHES)]}
+    start = places[0]
+    axes.step(np.append(start, places), np.append(0.0, 1.0 - left), where="post", zorder=3 - dash, **line)
+    if confidence is not None:
+        bounds = np.append(0.0, 1.0 - high), np.append(0.0, 1.0 - low)
+        band = {"color": line["color"], "alpha": 0.2, "linewidth": 0, "zorder": 1}
+        axes.fill_between(np.append(start, places), *bounds, step="post", **band)
+
+
+def _legend(drawing: Drawing, data: xr.Dataset, split: Facets, shown: list[str]) -> None:
+    hues = hue_entries(data, split, marker="none", linewidth=2.0)
+    kinds: list[Entry] = [
+        ({"color": INK, "linestyle": DASHES[place % len(DASHES)], "gid": name}, dynamics_label(name))
+        for place, name in enumerate(shown)
+    ]
+    legend_below(drawing, [hues, kinds])
+
+
+FIGURES.register("distribution", Figure("distribution", distribution, CAPTION, arrange=_arranged))

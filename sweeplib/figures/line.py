@@ -1,0 +1,73 @@
+"""A quantity against an axis of the sweep, as curves with error bars."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import TYPE_CHECKING, Any
+
+from sweeplib.figures.curves import Curves, chosen_curves, curve_panels, draw_curves, finish_curves, guide_entry
+from sweeplib.figures.figure import FIGURES, Figure
+from sweeplib.figures.quantities import quantity, with_requests
+from sweeplib.figures.references import check_references, references
+
+if TYPE_CHECKING:
+    import xarray as xr
+    from matplotlib.figure import Figure as Drawing
+
+    from sweeplib.storage.outline import Outline
+
+CAPTION = (
+    "A quantity against an axis of the sweep or the steps; bars: the standard error of a mean over the seeds, or the "
+    "confidence interval of the analysis. Open triangles: bounds, where not all runs exited or the value lies beyond "
+    "the scan. Crosses on the axis: points without a value, as more than 2 % of their runs have none."
+)
+
+
+def line(
+    ds: xr.Dataset,
+    analyses: Mapping[str, xr.Dataset],
+    *,
+    y: str | None = None,
+    x: str | None = None,
+    where: Mapping[str, Any] | None = None,
+    panel: str | None = None,
+    hue: str | None = None,
+    dash: str | None = None,
+    guide: float | None = None,
+    reference: Sequence[str] = (),
+) -> Drawing:
+    """Return the figure of `y` against `x`; `guide` is the slope of a line on logarithmic axes.
+
+    Axes that are not selected or drawn are fixed at their middle value, the time at the last one.
+    """
+    curves = _arranged(
+        ds, analyses, y=y, x=x, where=where, panel=panel, hue=hue, dash=dash, guide=guide, reference=reference
+    )
+    found = with_requests(analyses[curves.analysis], curves.variable, ds)
+    data = curves.split.selected(found)
+    panels = curve_panels(data, curves)
+    published = references(reference, curves.x, curves.variable)
+    draw_curves(panels, data, curves, guide=guide, published=published)
+    slope = [] if guide is None else [guide_entry(guide)]
+    finish_curves(panels, data, curves, slope, published.entries())
+    return panels.drawing
+
+
+def _arranged(
+    ds: xr.Dataset | Outline,
+    analyses: Mapping[str, xr.Dataset | Outline],
+    *,
+    guide: float | None,
+    reference: Sequence[str],
+    **choice: Any,
+) -> Curves:
+    curves = chosen_curves(ds, analyses, **choice)
+    check_references(reference, curves.x, curves.variable, analyses[curves.analysis], curves.split)
+    return curves
+
+
+def _needs(*, y: str | None, **_: Any) -> tuple[str, ...]:
+    return (quantity(y).analysis,)
+
+
+FIGURES.register("line", Figure("line", line, CAPTION, needs=_needs, arrange=_arranged))

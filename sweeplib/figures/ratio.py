@@ -1,0 +1,170 @@
+"""A quantity over its value at one point of an axis: curves that nearly coincide are distinguishable in their ratio."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import replace
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from sweeplib.analysis.averages import numbered
+from sweeplib.analysis.labels import labelled
+from sweeplib.analysis.lost_runs import MOST_LOST, made, recorded, unless_lost, without_value
+from sweeplib.analysis.passages import passages
+from sweeplib.analysis.recorded import is_stochastic
+from sweeplib.design.axis import places_in
+from sweeplib.errors import InputError
+from sweeplib.figures.curves import Curves, chosen_curves, curve_panels, draw_curves, finish_curves
+from sweeplib.figures.figure import FIGURES, Figure
+from sweeplib.figures.labels import dynamics_label, value_label
+from sweeplib.figures.quantities import AVERAGES, interval, quantity, with_requests
+from sweeplib.figures.style import FAINT
+from sweeplib.storage.outline import outline_of
+
+if TYPE_CHECKING:
+    import xarray as xr
+    from matplotlib.figure import Figure as Drawing
+
+    from sweeplib.storage.outline import Outline
+
+CAPTION = (
+    "Above: a quantity against an axis of the sweep or the steps, with its uncertainty. Below: its ratio to the value "
+    "at one point, with the standard error, in which the correlation of runs with the same seed is included; for "
+    "quantities that are not means over the seeds, the two uncertainties are added as if independent."
+)
+STACK = (1.5, 1.0)
+
+
+def ratio(
+    ds: xr.Dataset,
+    analyses: Mapping[str, xr.Dataset],
+    *,
+    to: Mapping[str, Any] | None = None,
+    y: str | None = None,
+    x: str | None = None,
+    where: Mapping[str, Any] | None = None,
+    panel: str | None = None,
+    hue: str | None = None,
+    dash: str | None = None,
+) -> Drawing:
+    """Return the figure of `y` against `x`, and below it of `y` over its value at `to`, such as `{dynamics: ode}`.
+
+    By default `to` is the first dynamics without noise.
+    """
+    curves = _arranged(ds, analyses, to=to, y=y, x=x, where=where, panel=panel, hue=hue, dash=dash)
+    found = with_requests(analyses[curves.analysis], curves.variable, ds)
+    point = _point(outline_of(found), to)
+    data = curves.split.selected(found.assign(ratios(ds, found, curves, point)))
+    below = replace(curves, variable="ratio")
+    panels = curve_panels(data, curves, STACK)
+    draw_curves(panels, data, curves)
+    draw_curves(panels, data, below, level=1)
+    for _, lower in panels.stacks:
+        lower.axhline(1.0, color=FAINT, linewidth=0.8, zorder=0)
+    finish_curves(panels, data, curves)
+    return panels.drawing
+
+
+def _arranged(
+    ds: xr.Dataset | Outline,
+    analyses: Mapping[str, xr.Dataset | Outline],
+    *,
+    to: Mapping[str, Any] | None,
+    **choice: Any,
+) -> Curves:
+    curves = chosen_curves(ds, analyses, **choice)
+    outline = outline_of(analyses[curves.analysis]).only(curves.variable)
+    _point(outline, to)
+    if to is not None and curves.along in to:
+        raise InputError("the axis that is drawn", key="to", value=curves.along, expected="a point of another axis")
+    return curves
+
+
+def _point(outline: Outline, to: Mapping[str, Any] | None) -> dict[str, int]:
+    """Return the selection (for isel) of the point `to`; InputError for an unknown axis or value."""
+    if to is None:
+        quiet = [name for name in outline.axes["dynamics"] if not is_stochastic(name)]
+        if not quiet or len(outline.axes["dynamics"]) < 2:
+            expected = "the point with which the others are compared, such as {gamma: 0.1}"
+            raise InputError("nothing to compare with", key="to", expected=expected)
+        to = {"dynamics": quiet[0]}
+    if not to:
+        raise InputError("no point", key="to", value={}, expected="an axis and its value")
+    found = {}
+    for axis, value in to.items():
+        if axis not in outline.axes:
+            choices = [name for name, size in outline.sizes.items() if size > 1]
+            raise InputError("no such axis", key=f"to.{axis}", value=axis, choices=choices)
+        try:
+            found[axis] = places_in(outline.axes[axis], axis, [value])[0][0]
+        except InputError as error:
+            raise error.within(prefix="to") from None
+    return found
+
+
+def ratios(ds: xr.Dataset, found: xr.Dataset, curves: Curves, point: Mapping[str, int]) -> dict[str, xr.DataArray]:
+    """Return the variables ratio and ratio_error: a quantity over its value at a `point`; no error at the point itself.
+
+    The variance of the ratio r = a/b is r² (var a/a² + var b/b² − 2 cov(a, b)/(ab)).
+    """
+    above, below = found[curves.variable], found[curves.variable].isel(point, drop=True)
+    value = above / below.where(below != 0.0)
+    relative = _relative_variance(ds, found, curves, point)
+    error = value.where(False) if relative is None else abs(value) * relative**0.5
+    reference = ", ".join(_said(found[axis].isel({axis: place})) for axis, place in point.items())
+    made_ratio = {
+        "ratio": labelled(value, f"ratio to {reference}"),
+        "ratio_error": labelled(error, f"standard error of the ratio to {reference}"),
+    }
+    return {name: part.transpose(*above.dims) for name, part in made_ratio.items()}
+
+
+def _said(coordinate: xr.DataArray) -> str:
+    return dynamics_label(coordinate.item()) if coordinate.name == "dynamics" else value_label(coordinate)
+
+
+def _relative_variance(
+    ds: xr.Dataset, found: xr.Dataset, curves: Curves, point: Mapping[str, int]
+) -> xr.DataArray | None:
+    """Return the variance of log a/b; None without any uncertainty."""
+    runs = _runs(ds, found, curves)
+    if runs is None:
+        bars = interval(found, curves.variable)
+        if bars is None:
+            return None
+        squared = (found[curves.variable].copy(data=0.5 * (bars[0] + bars[1])) / found[curves.variable]) ** 2
+        other = squared.fillna(0.0) + squared.isel(point, drop=True).fillna(0.0)
+        return other.where(_elsewhere(found, point), 0.0)
+    relative = runs / runs.mean("seed")
+    difference = relative - relative.isel(point, drop=True)
+    both = difference.count("seed")
+    spread: xr.DataArray = difference.var("seed", ddof=1) / both.where(both > 1)
+    return spread
+
+
+def _elsewhere(found: xr.Dataset, point: Mapping[str, int]) -> xr.DataArray:
+    import xarray as xr
+
+    here = xr.DataArray(True)
+    for axis, place in point.items():
+        here = here & (xr.DataArray(np.arange(found.sizes[axis]), dims=axis) == place)
+    return ~here
+
+
+def _runs(ds: xr.Dataset, found: xr.Dataset, curves: Curves) -> xr.DataArray | None:
+    """Return the values of the runs, along `seed`, of which the quantity is the mean; None if it is no such mean."""
+    if curves.analysis == AVERAGES:
+        values, run = numbered(recorded(ds, curves.variable)), made(ds)
+        lost = found.attrs.get("max_lost", MOST_LOST)
+        return unless_lost(values, without_value(values, run), run, lost)
+    if curves.analysis == "exit_times" and curves.variable in ("exit_steps_mean", "exit_time_mean"):
+        return passages(ds, "steps", found.attrs.get("max_lost", MOST_LOST)).restricted()
+    return None
+
+
+def _needs(*, y: str | None, **_: Any) -> tuple[str, ...]:
+    return (quantity(y).analysis,)
+
+
+FIGURES.register("ratio", Figure("ratio", ratio, CAPTION, needs=_needs, arrange=_arranged))

@@ -1,0 +1,45 @@
+"""Whether an axis of a figure is logarithmic."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+if TYPE_CHECKING:
+    import xarray as xr
+
+WIDE = 20.0
+"""The range above which positive values have a logarithmic axis."""
+FAR_APART = 5.0
+"""The ratio of two values from which they have a logarithmic axis."""
+
+
+def geometric(values: np.ndarray) -> bool:
+    """Return whether ascending values, except zeros at the start, are evenly spaced on a logarithmic scale."""
+    gaps = np.diff(np.log(values[values > 0.0]))
+    return bool(gaps.size > 1 and gaps.max() < 1.5 * gaps.min())
+
+
+def wide(values: np.ndarray, ratio: float = WIDE) -> bool:
+    """Return whether finite values are positive and range over more than the `ratio`."""
+    known = values[np.isfinite(values)]
+    return bool(known.size and 0.0 < ratio * known.min() < known.max())
+
+
+def logarithmic(places: np.ndarray) -> bool:
+    """Return whether an axis of a sweep with these values is logarithmic.
+
+    It is, if the values are evenly spaced on that scale, range widely, or are two positive ones far apart.
+    """
+    values = np.unique(places[np.isfinite(places)].astype(float))
+    return geometric(values) or wide(values) or (len(values) == 2 and wide(values, FAR_APART))
+
+
+def logarithmic_time(times: xr.DataArray) -> bool:
+    """Return whether an axis of times, or of steps until them, is logarithmic.
+
+    It is, if the times are evenly spaced on that scale, or if some curves end much earlier than others.
+    """
+    ends = times.max("time")
+    return geometric(np.unique(times.values)) or wide(np.atleast_1d(ends.values), FAR_APART)

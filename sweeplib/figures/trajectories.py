@@ -1,0 +1,122 @@
+"""An observable along single runs, and its median over the seeds."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import TYPE_CHECKING, Annotated, Any, Literal
+
+import numpy as np
+from pydantic import Field
+
+from sweeplib.analysis.averages import steps_at_times
+from sweeplib.analysis.lost_runs import MOST_LOST, made, recorded, unless_lost, without_value
+from sweeplib.analysis.recorded import is_stochastic
+from sweeplib.figures.facets import Facets, arranged, numbered_parts
+from sweeplib.figures.figure import FIGURES, Figure
+from sweeplib.figures.labels import dynamics_label, dynamics_order, value_label, wrapped_label
+from sweeplib.figures.legend import Entry, hue_entries, legend_below
+from sweeplib.figures.panels import panel_grid
+from sweeplib.figures.quantities import recorded_quantity
+from sweeplib.figures.risk_curves import DECADE
+from sweeplib.figures.scales import logarithmic_time, wide
+from sweeplib.figures.style import COLOURS, DASHES, INK, line_look, plain_ticks
+from sweeplib.storage.outline import outline_of
+
+if TYPE_CHECKING:
+    import xarray as xr
+    from matplotlib.axes import Axes
+    from matplotlib.figure import Figure as Drawing
+
+    from sweeplib.storage.outline import Outline
+
+CAPTION = (
+    "An observable along single runs (thin) and its median over all seeds (thick), against the time or the steps; the "
+    "same seeds are shown for each dynamics. A dot ends a run that stopped before the last time. The median ends where "
+    "more than 2 % of the runs have no value."
+)
+
+
+def trajectories(
+    ds: xr.Dataset,
+    analyses: Mapping[str, xr.Dataset],
+    *,
+    y: str | None = None,
+    x: Literal["time", "steps"] = "time",
+    where: Mapping[str, Any] | None = None,
+    panel: str | None = None,
+    hue: str | None = None,
+    runs: Annotated[int, Field(ge=0)] = 8,
+) -> Drawing:
+    """Return the figure of `runs` single runs; axes that are not selected or drawn are fixed at their middle value."""
+    name, split = _arranged(ds, analyses, y=y, where=where, panel=panel, hue=hue, x=x, runs=runs)
+    run, values = made(ds), recorded(ds, name)
+    median = unless_lost(values, without_value(values, run), run, MOST_LOST).median("seed")
+    found = ds[["status"]].assign(values=values, median=median).assign_coords(steps=steps_at_times(ds))
+    data = split.selected(found)
+    parts = split.panels(data)
+    panels = panel_grid(len(parts), width=2.4, alone=4.0, height=2.7)
+    shown = _shown(data)
+    axes = panels.stacks[0][0]
+    if wide(data["values"].values, DECADE):
+        axes.set_yscale("log")
+    if logarithmic_time(data[x]):
+        axes.set_xscale("log")
+    for place, part in numbered_parts(data, parts):
+        for index, one in numbered_parts(part, split.hues(part)):
+            for dash, kind in enumerate(shown):
+                _runs(panels.stacks[place][0], one.sel(dynamics=kind), x, (index, dash, kind), runs)
+        if split.panel:
+            panels.title(place, value_label(part[split.panel]))
+    panels.xlabel(wrapped_label(data[x], 24))
+    panels.ylabel(wrapped_label(ds[name], 26))
+    panels.note(split.title(ds))
+    if axes.get_yscale() == "log":
+        plain_ticks(axes.yaxis, (1.0, 2.0, 5.0))
+    _legend(panels.drawing, data, split, shown)
+    return panels.drawing
+
+
+def _arranged(
+    ds: xr.Dataset | Outline, _: Mapping[str, xr.Dataset | Outline], *, y: str | None, x: str, runs: int, **choice: Any
+) -> tuple[str, Facets]:
+    outline = outline_of(ds)
+    name = recorded_quantity(outline, y, over_time_only=True)
+    return name, arranged(outline.only(name), {"dynamics", "seed", "time"}, **choice)
+
+
+def _shown(data: xr.Dataset) -> list[str]:
+    """Return the dynamics with a value, stochastic ones first."""
+    known = data["values"].notnull().any([dim for dim in data["values"].dims if dim != "dynamics"])
+    return dynamics_order(data["dynamics"].values[known.values])
+
+
+def _runs(axes: Axes, one: xr.Dataset, x: str, place: tuple[int, int, str], runs: int) -> None:
+    index, dash, kind = place
+    look = line_look(index, kind) | {"linestyle": DASHES[dash % len(DASHES)]}
+    horizontal, values = one[x].values, one["values"].transpose("seed", "time").values
+    made_runs = values[np.isfinite(values).any(axis=1)][:runs]
+    for run in made_runs:
+        axes.plot(horizontal, run, **look | {"linewidth": 0.5, "alpha": 0.75, "zorder": 2, "gid": "run"})
+        last = np.flatnonzero(np.isfinite(run))[-1]
+        if last < len(run) - 1:
+            axes.plot(horizontal[last], run[last], marker="o", markersize=2.6, color=look["color"], gid="stopped")
+    if bool(one["median"].notnull().any()):
+        wide = 1.8 if is_stochastic(kind) else 1.2
+        axes.plot(horizontal, one["median"], **look | {"linewidth": wide, "zorder": 3 + dash})
+
+
+def _legend(drawing: Drawing, data: xr.Dataset, split: Facets, shown: list[str]) -> None:
+    hues = hue_entries(data, split, marker="none", linewidth=2.0)
+    kinds: list[Entry] = [
+        ({"color": INK, "linestyle": DASHES[place % len(DASHES)], "linewidth": 1.8, "gid": name},
+         f"{dynamics_label(name)}, median")
+        for place, name in enumerate(shown)
+    ]  # fmt: skip
+    marks: list[Entry] = [
+        ({"color": COLOURS[0] if not split.hue else INK, "linewidth": 0.5, "gid": "run"}, "single runs"),
+        ({"color": INK, "marker": "o", "markersize": 2.6, "linestyle": "none", "gid": "stopped"}, "end of a run"),
+    ]
+    legend_below(drawing, [hues, kinds, marks])
+
+
+FIGURES.register("trajectories", Figure("trajectories", trajectories, CAPTION, arrange=_arranged))

@@ -1,0 +1,277 @@
+"""The figures for any axis: line, ratio, map, distribution, trajectories; their quantities, choices and refusals."""
+
+import numpy as np
+import pytest
+import xarray as xr
+
+from sweeplib.analysis import ANALYSES
+from sweeplib.analysis.constants import with_constants
+from sweeplib.errors import InputError
+from sweeplib.figures import FIGURES
+from sweeplib.figures.colour_map import edges_of
+from sweeplib.figures.figure import first_entry, requested
+from sweeplib.figures.quantities import quantity
+from sweeplib.figures.scales import logarithmic, logarithmic_time
+from sweeplib.storage.outline import outline_of
+from tests.datasets import sweep_dataset, with_outcome
+
+line, ratio, heat, spread, paths = (FIGURES[n] for n in ("line", "ratio", "map", "distribution", "trajectories"))
+ONE = {"Delta": 1.0, "d": 3000, "dynamics": "sgd_chain"}
+
+
+@pytest.fixture(scope="module")
+def ds():
+    return sweep_dataset(seeds=12)
+
+
+@pytest.fixture(scope="module")
+def analyses(ds):
+    options = {"optimal_learning_rate": {"resamples": 50}}
+    names = ("averages", "exit_times", "optimal_learning_rate")
+    return {name: ANALYSES[name](ds, **options.get(name, {})) for name in names}
+
+
+def points(axes):
+    return [container.lines[0].get_xydata() for container in axes.containers]
+
+
+def bars(axes):
+    """Return the lower and upper ends of the error bars of each curve, (curves, points, 2)."""
+    return [np.array([part[:, 1] for part in box.lines[2][0].get_segments()]) for box in axes.containers]
+
+
+def texts(drawing):
+    found = (text.get_text() for text in drawing.findobj(lambda artist: hasattr(artist, "get_text")))
+    return [" ".join(text.split()) for text in found]
+
+
+def legend(drawing):
+    return [text.get_text() for legend in drawing.legends for text in legend.get_texts() if text.get_text()]
+
+
+def test_a_quantity_is_declared_or_observed_or_any_variable():
+    assert (quantity("exit_steps").analysis, quantity("exit_steps").variable) == ("exit_times", "exit_steps_mean")
+    assert (quantity("overlap_M").analysis, quantity("overlap_M").variable) == ("averages", "overlap_M")
+    dotted = quantity("risk_floor.risk_drift")
+    assert (dotted.analysis, dotted.variable) == ("risk_floor", "risk_drift")
+    declared = [(name, variable) for name in ANALYSES for variable in ANALYSES[name].quantities]
+    assert len({variable for _, variable in declared}) == len(declared), "two analyses declare one name"
+
+
+def test_a_line_is_the_mean_with_its_error(ds, analyses):
+    [axes] = line(ds, analyses, y="exit_steps", where=ONE).axes
+    found = analyses["exit_times"].sel(ONE).squeeze()
+    np.testing.assert_allclose(points(axes)[0], np.transpose([ds.gamma_ratio, found.exit_steps_mean]))
+    half = found.exit_steps_mean_error
+    np.testing.assert_allclose(bars(axes)[0][:, 1] - bars(axes)[0][:, 0], 2.0 * half)
+
+
+def test_a_line_runs_along_any_coordinate(ds, analyses):
+    """γ is derived from gamma_ratio and Δ: a curve per Δ, each at its own learning rates."""
+    chosen = {"y": "exit_time", "x": "gamma", "hue": "Delta", "where": {"d": 300, "dynamics": "ode"}}
+    [axes] = line(ds, analyses, **chosen).axes
+    assert axes.get_xlabel() == r"learning rate $\gamma$"
+    for Delta, curve in zip(ds.Delta.values, points(axes), strict=True):
+        np.testing.assert_allclose(curve[:, 0], ds.gamma.sel(Delta=Delta))
+
+
+def test_a_bound_is_an_open_triangle_and_theory_a_line(ds, analyses):
+    optima = analyses["optimal_learning_rate"].copy()
+    optima["at_edge"] = (optima.d == 300).broadcast_like(optima.at_edge).assign_attrs(optima.at_edge.attrs)
+    drawing = line(ds, analyses | {"optimal_learning_rate": optima}, y="gamma_opt", x="d", where={"Delta": 1.0})
+    [axes] = drawing.axes
+    triangles = [one for one in axes.lines if one.get_marker() == "^" and one.get_markerfacecolor() == "white"]
+    assert {float(x) for one in triangles for x in one.get_xdata()} == {300.0}
+    assert all((curve[:, 0] == 3000).all() for curve in points(axes))
+    assert "the optimum may lie beyond the scan" in legend(drawing)
+    theory = optima.gamma_opt_theory.sel(Delta=1.0).squeeze()
+    assert any(np.allclose(one.get_ydata(), theory) for one in axes.lines if len(one.get_xdata()) == 2)
+
+
+def test_means_of_runs_that_did_not_exit_are_bounds(ds):
+    short = sweep_dataset(seeds=12, horizon=1.0)
+    drawing = line(short, y="exit_steps", where=ONE)
+    assert "lower bound: some runs did not exit" in legend(drawing)
+
+
+def test_a_point_without_a_value_is_a_cross_and_one_that_was_not_run_is_nothing(ds):
+    """`sgd` was run at the smallest d alone; the chain failed at one of the learning rates."""
+    failed = with_outcome(ds, "failed", (ds.gamma_ratio == ds.gamma_ratio[3]) & (ds.dynamics == "sgd_chain"))
+    drawing = line(failed, y="exit_steps", where={"Delta": 1.0, "d": 3000})
+    [axes] = drawing.axes
+    crosses = [one for one in axes.lines if one.get_marker() == "x" and one.get_transform() != axes.transData]
+    assert [one.get_xdata().tolist() for one in crosses] == [[float(ds.gamma_ratio[3])]]
+    assert "no value: runs lost or stopped" in legend(drawing)
+    assert "no value: runs lost or stopped" not in legend(line(ds, y="exit_steps", where={"Delta": 1.0, "d": 3000}))
+
+
+def test_the_error_of_a_ratio_knows_the_correlation_of_the_seeds(ds):
+    """Against the spread of the ratio over resamples of the seeds, for paired and for reordered seeds."""
+    rng = np.random.default_rng(0)
+    b = rng.gamma(20.0, size=(1, 400))
+    for a in (2.0 * b * rng.gamma(400.0, 1 / 400.0, size=b.shape), 2.0 * rng.permuted(b, axis=1)):
+        runs = xr.zeros_like(ds.risk).isel(seed=[0] * 400, d=[0], Delta=[0], gamma_ratio=[0, 1])
+        runs = runs.isel(dynamics=[0, 2]).assign_coords(seed=range(400))
+        values = np.stack([np.broadcast_to(b, (2, 400)), np.broadcast_to(a, (2, 400))])
+        shaped = runs.transpose("dynamics", "gamma_ratio", "seed", "time", ...)
+        whole = np.broadcast_to(values[..., None, None, None], shaped.shape)
+        small = ds.isel(seed=[0] * 400, d=[0], Delta=[0], gamma_ratio=[0, 1], dynamics=[0, 2])
+        small = small.assign_coords(seed=range(400)).assign(risk=shaped.copy(data=whole).transpose(*ds.risk.dims))
+        _, lower = ratio(small, y="risk").axes
+        curve, ends = points(lower)[0], bars(lower)[0]
+        np.testing.assert_allclose(curve[:, 1], a.mean() / b.mean())
+        picks = rng.integers(400, size=(4000, 400))
+        expected = (a[0][picks].mean(axis=1) / b[0][picks].mean(axis=1)).std()
+        np.testing.assert_allclose(0.5 * (ends[:, 1] - ends[:, 0]), expected, rtol=0.06)
+
+
+def test_a_ratio_is_to_the_point_that_is_asked_for(ds, analyses):
+    chosen = {"y": "exit_steps", "x": "gamma_ratio", "hue": "d", "where": {"Delta": 0.0, "dynamics": "sgd_chain"}}
+    upper, lower = ratio(ds, analyses, to={"d": 300}, **chosen).axes
+    mean = analyses["exit_times"].exit_steps_mean.sel(Delta=0.0, dynamics="sgd_chain").squeeze().transpose("d", ...)
+    np.testing.assert_allclose([curve[:, 1] for curve in points(upper)], mean)
+    np.testing.assert_allclose([curve[:, 1] for curve in points(lower)], mean / mean.sel(d=300))
+    np.testing.assert_allclose(bars(lower)[0], 1.0)
+    assert lower.get_ylabel() == "ratio to $d$ = 300"
+
+
+def test_a_ratio_of_intervals_adds_their_halves_in_quadrature(ds, analyses):
+    _, lower = ratio(ds, analyses, y="gamma_opt", x="Delta", to={"d": 300}, where={"dynamics": "ode"}).axes
+    found = analyses["optimal_learning_rate"].sel(dynamics="ode").squeeze()
+    relative = 0.5 * (found.gamma_opt_high - found.gamma_opt_low) / found.gamma_opt
+    value = found.gamma_opt.sel(d=3000) / found.gamma_opt.sel(d=300)
+    expected = value * np.hypot(relative.sel(d=3000), relative.sel(d=300))
+    drawn = [0.5 * (ends[:, 1] - ends[:, 0]) for ends in bars(lower)]
+    assert any(np.allclose(half, expected) for half in drawn)
+
+
+def test_a_map_has_a_colour_per_cell(ds, analyses):
+    drawing = heat(ds, analyses, z="exit_steps", y="d", where={"Delta": 0.0, "dynamics": "ode"})
+    axes, bar = drawing.axes
+    mean = analyses["exit_times"].exit_steps_mean.sel(Delta=0.0, dynamics="ode").squeeze()
+    mesh = axes.collections[0]
+    np.testing.assert_allclose(mesh.get_array(), mean.transpose("d", "gamma_ratio"))
+    assert (axes.get_yscale(), axes.get_xscale()) == ("log", "linear")
+    assert bar.get_ylabel().startswith("mean exit steps")
+    corners = mesh.get_coordinates()
+    assert (np.sqrt(corners[0, 0, 1] * corners[1, 0, 1]), np.sqrt(corners[1, 0, 1] * corners[2, 0, 1])) == (
+        pytest.approx(300),
+        pytest.approx(3000),
+    )
+
+
+def test_a_map_tells_cells_that_were_not_run_from_cells_without_a_value(ds):
+    failed = with_outcome(ds, "failed", (ds.gamma_ratio == ds.gamma_ratio[3]) & (ds.d == 300) & (ds.dynamics == "sgd"))
+    drawing = heat(failed, z="exit_steps", where={"Delta": 0.0, "dynamics": "sgd"})
+    axes = drawing.axes[0]
+    [cross] = [one for one in axes.lines if one.get_marker() == "x"]
+    assert cross.get_xydata().tolist() == [[float(ds.gamma_ratio[3]), 300.0]]
+    assert {"not run", "no value: runs lost or stopped"} <= set(legend(drawing))
+    assert "not run" not in legend(heat(ds, z="exit_steps", where={"Delta": 0.0, "dynamics": "ode"}))
+
+
+def test_cells_end_half_way_to_their_neighbours():
+    np.testing.assert_allclose(edges_of(np.array([1.0, 2.0, 4.0]), logarithmic=False), [0.5, 1.5, 3.0, 5.0])
+    np.testing.assert_allclose(edges_of(np.array([1.0, 4.0]), logarithmic=True), [0.5, 2.0, 8.0])
+    np.testing.assert_allclose(edges_of(np.array([3.0]), logarithmic=False), [2.5, 3.5])
+
+
+def test_a_distribution_is_the_fraction_of_runs_below(ds):
+    [axes] = spread(ds, y="exit_steps", where=ONE | {"gamma_ratio": 0.9}).axes
+    values = np.sort(ds.exit_steps.sel(ONE).sel(gamma_ratio=0.9, method="nearest").values.ravel())
+    x, y = axes.lines[0].get_data()
+    np.testing.assert_allclose(x[1:], values)
+    np.testing.assert_allclose(y, np.arange(13) / 12)
+
+
+def test_a_distribution_of_censored_exits_ends_below_one():
+    short = sweep_dataset(seeds=40, horizon=1.0)
+    [axes] = spread(short, y="exit_time", where=ONE | {"gamma_ratio": 0.9}).axes
+    exits = short.exit_time.sel(ONE).sel(gamma_ratio=0.9, method="nearest").values
+    exited = np.isfinite(exits).mean()
+    assert 0.0 < exited < 1.0
+    assert axes.lines[0].get_ydata()[-1] == pytest.approx(exited)
+
+
+def test_trajectories_are_single_runs_with_their_end_and_the_median(ds):
+    stopped = ds.copy()
+    stopped["risk"] = ds.risk.where((ds.seed != 2) | (ds.time < 1.0))
+    drawing = paths(stopped, where=ONE | {"gamma_ratio": 0.9}, runs=5)
+    [axes] = drawing.axes
+    runs = [one for one in axes.lines if one.get_linewidth() == 0.5]
+    wanted = stopped.risk.sel(ONE).sel(gamma_ratio=0.9, method="nearest").isel(seed=slice(5)).transpose("seed", "time")
+    np.testing.assert_allclose([one.get_ydata() for one in runs], wanted)
+    [dot] = [one for one in axes.lines if one.get_marker() == "o"]
+    assert dot.get_xdata()[0] == ds.time.where(ds.time < 1.0).max()
+    assert {"single runs", "end of a run"} <= set(legend(drawing))
+    median = next(one for one in axes.lines if one.get_linewidth() == 1.8)
+    early = (ds.time < 1.0).values
+    np.testing.assert_allclose(
+        median.get_ydata()[early], ds.risk.sel(ONE).sel(gamma_ratio=0.9, method="nearest").median("seed").values[early]
+    )
+    assert np.isnan(median.get_ydata()[~early]).all()
+
+
+def test_an_axis_is_logarithmic_if_its_values_ask_for_it():
+    assert [logarithmic(np.array(values, float)) for values in ([1, 10, 100], [1, 50], [1, 4], [1, 2, 3], [-1, 1])] == [
+        True, True, False, False, False,
+    ]  # fmt: skip
+    steps = xr.DataArray(np.outer([1.0, 100.0], np.arange(5.0)), dims=("d", "time"))
+    assert logarithmic_time(steps)
+    assert not logarithmic_time(steps.isel(d=0))
+
+
+@pytest.mark.parametrize(
+    ("figure", "options", "message"),
+    [
+        (line, {"y": "exit_stps"}, "y: no such quantity; got 'exit_stps'.*did you mean 'exit_steps'"),
+        (line, {"y": "exit_tims.x"}, "y: no such analysis; got 'exit_tims'.*did you mean 'exit_times'"),
+        (line, {"y": "exit_times.restrict"}, "y: no such quantity.*expected one of exit_times.exit_steps_mean, "),
+        (line, {"y": "exit_steps", "x": "gama"}, "x: no such axis of numbers; got 'gama'.*did you mean 'gamma'"),
+        (line, {"x": "gamma", "hue": "gamma_ratio", "dash": "Delta"}, "x: it varies along no free axis"),
+        (line, {"reference": ["none.csv"]}, r"reference\[0\]"),
+        (ratio, {"to": {"delta": 1}}, "to.delta: no such axis"),
+        (ratio, {"to": {"d": 301}}, "to.d: not a value of the axis d; got 301"),
+        (ratio, {"to": {}}, "to: no point"),
+        (ratio, {"to": {"gamma_ratio": 0.9}}, "to: the axis that is drawn"),
+        (heat, {"x": "d", "y": "d"}, "y: drawn twice"),
+        (heat, {"y": "activation"}, "y: no such axis of numbers"),
+        (heat, {"x": "gamma"}, "x: not an axis of the sweep"),
+        (spread, {"y": "student_norm"}, "y: not a recorded quantity of single runs; got 'student_norm'"),
+        (paths, {"y": "exit_time"}, "y: not a recorded quantity of single runs; got 'exit_time'; expected one of risk"),
+    ],
+)
+def test_wrong_choices_are_refused_before_anything_runs(ds, figure, options, message):
+    def foresee():
+        outlines = {
+            need: ANALYSES[need].outlined(outline_of(with_constants(ds)), {}) for need in figure.needed(options)
+        }
+        figure.check_fit(outline_of(with_constants(ds)), outlines, options)
+
+    with pytest.raises(InputError, match=message) as foreseen:
+        foresee()
+    with pytest.raises(InputError) as drawn:
+        figure(ds, **options)
+    assert str(drawn.value).partition("; expected")[0] == str(foreseen.value).partition("; expected")[0]
+
+
+def test_a_ratio_needs_something_to_compare_with():
+    noisy = sweep_dataset(seeds=4, dynamics=("sgd", "sgd_chain"))
+    with pytest.raises(InputError, match=r"to: nothing to compare with; expected the point .* \{gamma: 0.1\}"):
+        ratio(noisy)
+
+
+def test_an_entry_has_the_name_of_a_figure_or_a_kind():
+    assert requested("line", {"x": "d"}) == (line, {"x": "d"})
+    assert requested("mine", {"kind": "map", "x": "d"}) == (heat, {"x": "d"})
+    entries = {"mine": {"kind": "map"}, "map": {}, "line": {}}
+    assert (first_entry("map", entries), first_entry("line", entries), first_entry("ratio", entries)) == (
+        "mine", "line", None,
+    )  # fmt: skip
+    for name, options, message in (
+        ("mine", {"kind": "lin"}, "kind: unknown figure; got 'lin'.*did you mean 'line'"),
+        ("../mine", {"kind": "line"}, "not a name of a figure"),
+        ("lin", {}, "unknown figure; got 'lin'"),
+    ):
+        with pytest.raises(InputError, match=message):
+            requested(name, options)
