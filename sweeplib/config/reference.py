@@ -233,6 +233,20 @@ def _function_tables() -> Iterator[str]:
     figures = {name: figure.function for name, figure in FIGURES.items()}
     yield _function_table("analyses", analyses, 1, ANALYSIS_OPTIONS)
     yield _function_table("figures", figures, 2, FIGURE_OPTIONS)
+    yield _quantity_table()
+
+
+def _quantity_table() -> str:
+    """Return the table of the quantities that analyses declare for figures of any axis."""
+    from sweeplib.analysis import ANALYSES
+
+    lines = ["## Quantities of `line`, `ratio` and `map`", ""]
+    lines += ["Beside these, every observable that is recorded over time, averaged over the seeds, and, as"]
+    lines += ["`ANALYSIS.VARIABLE`, the other variables of an analysis.", ""]
+    lines += ["| quantity | analysis | variable |", "|---|---|---|"]
+    for analysis, declaring in ANALYSES.items():
+        lines += [f"| `{name}` | `{analysis}` | `{variable}` |" for name, variable in declaring.quantities.items()]
+    return "\n".join(lines) + "\n"
 
 
 def function_options(function: Callable[..., Any], arguments: int) -> Iterator[FunctionOption]:

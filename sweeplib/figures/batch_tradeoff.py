@@ -7,8 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from sweeplib.figures.curves import measured_dynamics
-from sweeplib.figures.facets import Facets, arranged, numbered_parts
+from sweeplib.figures.facets import Facets, arranged, measured_dynamics, numbered_parts
 from sweeplib.figures.figure import FIGURES, Figure
 from sweeplib.figures.labels import MINUS, axis_label, value_label, wrapped_label
 from sweeplib.figures.legend import Entry, dynamics_entries, legend_below

@@ -30,6 +30,8 @@ CAPTION = (
 )
 COLOURS = "viridis"
 """A map whose lightness increases, so that it is legible in grey."""
+LIGHT = 0.6
+"""The place on the colour scale from which marks are dark."""
 MOST_VECTORS = 10_000
 """The number of cells above which they are pixels in PDF files."""
 NOT_RUN = "////"
@@ -63,7 +65,7 @@ def colour_map(
             title = part[split.panel]
             panels.title(place, dynamics_label(title.item()) if split.panel == "dynamics" else value_label(title))
     _colour_bar(panels, data[variable])
-    panels.xlabel(wrapped_label(data[over[0]], 24), once=False)
+    panels.xlabel(wrapped_label(data[over[0]], 24))
     panels.ylabel(axis_label(data[over[1]]))
     panels.note(split.title(ds))
     legend_below(panels.drawing, [[entry] for entry in _entries(data, variable)])
@@ -140,9 +142,15 @@ def _cells(axes: Axes, part: xr.Dataset, over: tuple[str, str], variable: str, n
     unknown = np.ma.masked_where(~run | ~np.isnan(values), np.zeros_like(values))
     axes.pcolormesh(*edges, unknown, cmap=ListedColormap(["white"]), rasterized=many)
     above, right = np.meshgrid(up, across, indexing="ij")
-    for here, mark in ((run & np.isnan(values), "x"), (bound & ~np.isnan(values), "^")):
+    light = np.ma.filled(norm(np.ma.masked_invalid(values)), 0.0) > LIGHT
+    marks = (
+        (run & np.isnan(values), "x", INK),
+        (bound & ~np.isnan(values) & light, "^", INK),
+        (bound & ~np.isnan(values) & ~light, "^", "white"),
+    )
+    for here, mark, colour in marks:
         if here.any():
-            look: dict[str, Any] = {"color": INK if mark == "x" else "white", "markersize": 4.0, "markeredgewidth": 0.8}
+            look: dict[str, Any] = {"color": colour, "markersize": 4.0, "markeredgewidth": 0.8}
             axes.plot(right[here], above[here], mark, markerfacecolor="none", gid=mark, **look)
     for axis in (axes.xaxis, axes.yaxis):
         if axis.get_scale() == "log":
@@ -169,7 +177,7 @@ def _colour_bar(panels: Panels, quantity_: xr.DataArray) -> None:
 
 def _entries(data: xr.Dataset, variable: str) -> list[Entry]:
     dark = {"color": INK, "linestyle": "none", "markersize": 4.0, "markeredgewidth": 0.8}
-    found: list[Entry] = [(dark | {"marker": "x", "gid": "x"}, "no value: runs lost or stopped")]
+    found: list[Entry] = [(dark | {"marker": "x", "gid": "x"}, "no value")]
     if name := data[variable].attrs.get("bound"):
         found.append((dark | {"marker": "^", "markerfacecolor": "none", "gid": "^"}, data[name].attrs["reason"]))
     if not bool(data["requested"].all()):

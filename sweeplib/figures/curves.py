@@ -106,7 +106,7 @@ def curve_panels(data: xr.Dataset, curves: Curves, stack: tuple[float, ...] = (1
     for place, part in numbered_parts(data, parts):
         if split.panel:
             panels.title(place, _title(part, split.panel))
-    panels.xlabel(wrapped_label(data[curves.x], 24), once=False)
+    panels.xlabel(wrapped_label(data[curves.x], 24))
     panels.note(_note(data, split))
     if logarithmic_time(data[curves.x]) if curves.along == "time" else logarithmic(data[curves.x].values):
         panels.stacks[0][0].set_xscale("log")
@@ -123,7 +123,7 @@ def draw_curves(
     published: References | None = None,
 ) -> None:
     """Draw the curves of the variable of `curves` at one level of the panels, with theory and published values."""
-    shown = measured_dynamics(data, curves.variable)
+    shown = _shown(data, curves.variable)
     values = data[curves.variable]
     if wide(values.values):
         panels.stacks[0][level].set_yscale("log")
@@ -147,10 +147,14 @@ def finish_curves(panels: Panels, data: xr.Dataset, curves: Curves, *more: list[
     legend_below(panels.drawing, [*_entries(data, curves), *more])
 
 
-def measured_dynamics(data: xr.Dataset, name: str) -> list[str]:
-    """Return the dynamics with a value of the variable `name`, stochastic ones first."""
-    known = data["dynamics"].values
-    return dynamics_order(kind for kind in known if bool(data[name].sel(dynamics=kind).notnull().any()))
+def _shown(data: xr.Dataset, name: str) -> list[str]:
+    """Return the dynamics with a value of the variable `name`, and stochastic ones that were run; these come first."""
+    known, run = data[name].notnull(), data["requested"]
+    return dynamics_order(
+        kind
+        for kind in data["dynamics"].values
+        if bool(known.sel(dynamics=kind).any()) or (is_stochastic(kind) and bool(run.sel(dynamics=kind).any()))
+    )
 
 
 def _note(data: xr.Dataset, split: Facets) -> str:
@@ -238,7 +242,7 @@ def _ticks(axes: Axes, where: np.ndarray) -> None:
 
 
 def _entries(data: xr.Dataset, curves: Curves) -> list[list[Entry]]:
-    split, shown, measured = curves.split, measured_dynamics(data, curves.variable), data[curves.variable]
+    split, shown, measured = curves.split, _shown(data, curves.variable), data[curves.variable]
     look_of_dash = {"color": INK, "linewidth": 1.0}
     dashes: list[Entry] = [
         (look_of_dash | {"linestyle": DASHES[n], "gid": f"dash-{n}"}, value_label(one[curves.dash]))
@@ -246,7 +250,7 @@ def _entries(data: xr.Dataset, curves: Curves) -> list[list[Entry]]:
         if curves.dash
     ]
     kinds = dynamics_entries(shown) if len(shown) > 1 else []
-    marks: list[Entry] = [(UNKNOWN | {"color": INK, "gid": "unknown"}, "no value: runs lost or stopped")]
+    marks: list[Entry] = [(UNKNOWN | {"color": INK, "gid": "unknown"}, "no value")]
     if name := measured.attrs.get("bound"):
         marks.append((BOUND | {"color": INK, "gid": "bound"}, data[name].attrs["reason"]))
     if name := measured.attrs.get("theory"):

@@ -71,7 +71,7 @@ def distribution(
     axes.set_ylim(0.0, 1.02)
     if axes.get_xscale() == "log":
         plain_ticks(axes.xaxis, (1.0, 2.0, 5.0))
-    panels.xlabel(wrapped_label(ds[name], 26), once=False)
+    panels.xlabel(wrapped_label(ds[name], 26))
     panels.ylabel("fraction of runs\nwith at most this value")
     panels.note(split.title(ds))
     _legend(panels.drawing, data, split, shown)

@@ -114,7 +114,7 @@ def _places(outline: Outline, drawn: set[str], where: Mapping[str, Any]) -> dict
         if axis in drawn and axis not in SELECTED and not several:
             raise InputError("the figure draws this axis", key=f"where.{axis}", value=value, expected="a list, or none")
         places = _places_along(outline, axis, value if several else [value])
-        found[axis] = places if several or axis in drawn else places[0]
+        found[axis] = places if len(places) > 1 or axis in drawn else places[0]
     return found
 
 
@@ -164,6 +164,12 @@ def used_dynamics(data: xr.Dataset) -> list[str]:
     """Return the dynamics with at least one used run (`seeds_used`) in this part, stochastic ones first."""
     used = data["seeds_used"].sum([dim for dim in data["seeds_used"].dims if dim != "dynamics"]) > 0
     return dynamics_order(data["dynamics"].values[used.values])
+
+
+def measured_dynamics(data: xr.Dataset, name: str) -> list[str]:
+    """Return the dynamics with a value of the variable `name`, stochastic ones first."""
+    known = data["dynamics"].values
+    return dynamics_order(kind for kind in known if bool(data[name].sel(dynamics=kind).notnull().any()))
 
 
 def numbered_parts(ds: xr.Dataset, selections: list[dict[str, int]]) -> Iterator[tuple[int, xr.Dataset]]:

@@ -61,7 +61,7 @@ def limits_diagram(
         _panel(panels.stacks[place][0], part)
         if split.panel:
             panels.title(place, value_label(part[split.panel]))
-    panels.xlabel(axis_label(found["ratio"]).strip(), once=False)
+    panels.xlabel(axis_label(found["ratio"]).strip())
     panels.ylabel(axis_label(found["d"]))
     panels.note(split.title(found))
     legend_below(panels.drawing, [[entry] for entry in (*_entries(found), *map(_line, LINES))])

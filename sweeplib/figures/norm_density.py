@@ -53,7 +53,7 @@ def norm_density(
         _panel(panels.stacks[place][0], part[QUANTITY], shown, edges)
         if split.panel:
             panels.title(place, value_label(part["time"], digits=2))
-    panels.xlabel(r"norm $\|w\|/\sqrt{d}$", once=False)
+    panels.xlabel(r"norm $\|w\|/\sqrt{d}$")
     panels.ylabel("density")
     panels.note(split.title(data))
     legend_below(panels.drawing, [[_entry(name, shown) for name in shown]])

@@ -15,7 +15,7 @@ from sweeplib.figures.interactive import INTERACTIVE, Interactive
 from sweeplib.figures.labels import axis_label, symbol, value_label, wrapped_label
 from sweeplib.figures.learning_rate_scan import optima
 from sweeplib.figures.legend import Entry, dynamics_entries, hue_entries, legend_below
-from sweeplib.figures.over_width import dodged, measured_dynamics, over_width, width_axis, widths, with_width
+from sweeplib.figures.over_width import dodged, over_width, stochastic_or_all, width_axis, widths, with_width
 from sweeplib.figures.panels import panel_grid
 from sweeplib.figures.references import check_references, references
 from sweeplib.figures.style import (
@@ -64,7 +64,7 @@ def optimal_learning_rate(
     parts = split.panels(data)
     stack, height = ((1.0, 1.0), 4.2) if known else ((1.0,), 2.4)
     panels = panel_grid(len(parts), width=2.1, alone=3.6, height=height, stack=stack)
-    shown = measured_dynamics(data, "gamma_opt")
+    shown = stochastic_or_all(data, "gamma_opt")
     published = references(reference, *COLUMNS)
     for place, part in numbered_parts(data, parts):
         _panel(panels.stacks[place], part, split, shown)

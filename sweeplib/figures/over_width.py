@@ -9,8 +9,8 @@ import numpy as np
 
 from sweeplib.analysis.recorded import is_stochastic
 from sweeplib.errors import InputError
-from sweeplib.figures.facets import Facets, arranged, free_axes
-from sweeplib.figures.labels import dynamics_order, number
+from sweeplib.figures.facets import Facets, arranged, free_axes, measured_dynamics
+from sweeplib.figures.labels import number
 from sweeplib.storage.outline import outline_of
 
 if TYPE_CHECKING:
@@ -69,7 +69,7 @@ def width_axis(axes: Axes, p: np.ndarray) -> None:
     axes.xaxis.set_major_formatter(FuncFormatter(lambda value, _: number(value)))
 
 
-def measured_dynamics(data: xr.Dataset, name: str) -> list[str]:
-    """Return the dynamics with a value of the variable `name`: the stochastic ones, or all if there is none."""
-    known = [kind for kind in data["dynamics"].values if bool(data[name].sel(dynamics=kind).notnull().any())]
-    return dynamics_order([kind for kind in known if is_stochastic(kind)] or known)
+def stochastic_or_all(data: xr.Dataset, name: str) -> list[str]:
+    """Return the stochastic dynamics with a value of the variable `name`, or all with a value if there is none."""
+    known = measured_dynamics(data, name)
+    return [kind for kind in known if is_stochastic(kind)] or known

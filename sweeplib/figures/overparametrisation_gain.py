@@ -14,7 +14,7 @@ from sweeplib.figures.figure import FIGURES, Figure
 from sweeplib.figures.interactive import INTERACTIVE, Interactive
 from sweeplib.figures.labels import axis_label, value_label, wrapped_label
 from sweeplib.figures.legend import Entry, dynamics_entries, hue_entries, legend_below
-from sweeplib.figures.over_width import dodged, measured_dynamics, over_width, width_axis, with_width
+from sweeplib.figures.over_width import dodged, over_width, stochastic_or_all, width_axis, with_width
 from sweeplib.figures.panels import panel_grid
 from sweeplib.figures.style import INK, THEORY_DASHES, beyond_look, dynamics_look, line_look, look, plain_ticks
 
@@ -49,7 +49,7 @@ def overparametrisation_gain(
     known = bool(data["gain_limit"].notnull().all())
     parts = split.panels(data)
     panels = panel_grid(len(parts), width=2.1, alone=3.6, height=2.8)
-    shown = measured_dynamics(data, "gain")
+    shown = stochastic_or_all(data, "gain")
     for place, part in numbered_parts(data, parts):
         _panel(panels.stacks[place][0], part, split, shown, known)
         if split.panel:

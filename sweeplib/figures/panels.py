@@ -13,8 +13,6 @@ if TYPE_CHECKING:
     from matplotlib.figure import Figure as Drawing
 
 MOST_IN_A_ROW = 5
-EACH_LABELLED = 3
-"""The number of panels in a row up to which each has a label of its horizontal axis; with more, one label is shared."""
 NOTE_HEIGHT = 0.22
 """The height of a line of text above the panels, in inches."""
 
@@ -31,11 +29,8 @@ class Panels:
         """Write a title above a panel."""
         self.stacks[panel][0].set_title(text)
 
-    def xlabel(self, text: str, *, once: bool = True) -> None:
-        """Write the label of the horizontal axes below each column or, if there are many and `once`, below all."""
-        if once and self.columns > EACH_LABELLED:
-            self.drawing.supxlabel(text, fontsize="medium")
-            return
+    def xlabel(self, text: str) -> None:
+        """Write the label of the horizontal axes below each column."""
         for stack in self.stacks[-self.columns :]:
             stack[-1].set_xlabel(text)
 

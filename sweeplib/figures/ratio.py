@@ -18,7 +18,7 @@ from sweeplib.errors import InputError
 from sweeplib.figures.curves import Curves, chosen_curves, curve_panels, draw_curves, finish_curves
 from sweeplib.figures.figure import FIGURES, Figure
 from sweeplib.figures.labels import dynamics_label, value_label
-from sweeplib.figures.quantities import AVERAGES, interval, quantity, with_requests
+from sweeplib.figures.quantities import AVERAGES, bounds, interval, quantity, with_requests
 from sweeplib.figures.style import FAINT
 from sweeplib.storage.outline import outline_of
 
@@ -31,7 +31,8 @@ if TYPE_CHECKING:
 CAPTION = (
     "Above: a quantity against an axis of the sweep or the steps, with its uncertainty. Below: its ratio to the value "
     "at one point, with the standard error, in which the correlation of runs with the same seed is included; for "
-    "quantities that are not means over the seeds, the two uncertainties are added as if independent."
+    "quantities that are not means over the seeds, the two uncertainties are added as if independent. Crosses on the "
+    "axis: no value, as more than 2 % of the runs have none or, in a ratio, as one of the two is only a bound."
 )
 STACK = (1.5, 1.0)
 
@@ -104,11 +105,14 @@ def _point(outline: Outline, to: Mapping[str, Any] | None) -> dict[str, int]:
 
 
 def ratios(ds: xr.Dataset, found: xr.Dataset, curves: Curves, point: Mapping[str, int]) -> dict[str, xr.DataArray]:
-    """Return the variables ratio and ratio_error: a quantity over its value at a `point`; no error at the point itself.
+    """Return the variables ratio and ratio_error: a quantity over its value at a `point`.
 
-    The variance of the ratio r = a/b is r² (var a/a² + var b/b² − 2 cov(a, b)/(ab)).
+    The variance of the ratio r = a/b is r² (var a/a² + var b/b² − 2 cov(a, b)/(ab)). It is NaN where one of the two is
+    only a bound.
     """
-    above, below = found[curves.variable], found[curves.variable].isel(point, drop=True)
+    measured = found[curves.variable]
+    above = measured.where(measured.copy(data=~bounds(found, curves.variable)))
+    below = above.isel(point, drop=True)
     value = above / below.where(below != 0.0)
     relative = _relative_variance(ds, found, curves, point)
     error = value.where(False) if relative is None else abs(value) * relative**0.5

@@ -72,9 +72,10 @@ def assert_it_fits(drawing: Drawing) -> None:
         assert min(text.get_fontsize() for text in legend.get_texts()) >= 6.5
 
 
-def a_panel(width: float) -> Drawing:
-    panels = panel_grid(1, width=2.0, alone=width, height=2.5)
-    panels.stacks[0][0].plot([0.0, 1.0], [0.0, 1.0])
+def some_panels(width: float, count: int = 1) -> Drawing:
+    panels = panel_grid(count, width=2.0, alone=width, height=2.5)
+    for stack in panels.stacks:
+        stack[0].plot([0.0, 1.0], [0.0, 1.0])
     panels.xlabel("learning rate")
     panels.ylabel("risk")
     return panels.drawing
@@ -95,11 +96,19 @@ QUICK = (1, 2, 3, 5, 8, 12)
 def test_a_legend_of_one_to_twelve_entries_fits(width: float, label: str, counts: Sequence[int]) -> None:
     for count in counts:
         groups = [count] if count % 2 else [count // 3, count - count // 3 - count // 4, count // 4]
-        drawing = a_panel(width)
+        drawing = some_panels(width)
         legend_below(drawing, [entries(some, label) for some in groups])
         assert_it_fits(fitted(drawing))
         [legend] = drawing.legends
         assert len([text for text in legend.get_texts() if text.get_text()]) == count
+
+
+@pytest.mark.parametrize("panels", [2, 3, 4, 5])
+def test_a_legend_below_several_panels_fits(panels: int) -> None:
+    for count in (1, 12):
+        drawing = some_panels(3.8, panels)
+        legend_below(drawing, [entries(count, "noise-corrected theory")])
+        assert_it_fits(fitted(drawing))
 
 
 def test_the_figure_grows_and_the_axes_keep_their_size() -> None:
@@ -111,7 +120,7 @@ def test_the_figure_grows_and_the_axes_keep_their_size() -> None:
 
 
 def with_legend(count: int) -> Drawing:
-    drawing = a_panel(3.8)
+    drawing = some_panels(3.8)
     legend_below(drawing, [entries(count, "noise-corrected theory")] if count else [])
     return fitted(drawing)
 

@@ -101,8 +101,8 @@ def test_a_point_without_a_value_is_a_cross_and_one_that_was_not_run_is_nothing(
     [axes] = drawing.axes
     crosses = [one for one in axes.lines if one.get_marker() == "x" and one.get_transform() != axes.transData]
     assert [one.get_xdata().tolist() for one in crosses] == [[float(ds.gamma_ratio[3])]]
-    assert "no value: runs lost or stopped" in legend(drawing)
-    assert "no value: runs lost or stopped" not in legend(line(ds, y="exit_steps", where={"Delta": 1.0, "d": 3000}))
+    assert "no value" in legend(drawing)
+    assert "no value" not in legend(line(ds, y="exit_steps", where={"Delta": 1.0, "d": 3000}))
 
 
 def test_the_error_of_a_ratio_knows_the_correlation_of_the_seeds(ds):
@@ -136,13 +136,23 @@ def test_a_ratio_is_to_the_point_that_is_asked_for(ds, analyses):
 
 
 def test_a_ratio_of_intervals_adds_their_halves_in_quadrature(ds, analyses):
-    _, lower = ratio(ds, analyses, y="gamma_opt", x="Delta", to={"d": 300}, where={"dynamics": "ode"}).axes
-    found = analyses["optimal_learning_rate"].sel(dynamics="ode").squeeze()
+    optima = analyses["optimal_learning_rate"].copy()
+    optima["at_edge"] = xr.zeros_like(optima.at_edge)
+    sure = {"optimal_learning_rate": optima}
+    _, lower = ratio(ds, sure, y="gamma_opt", x="Delta", to={"d": 300}, where={"dynamics": "ode"}).axes
+    found = optima.sel(dynamics="ode").squeeze()
     relative = 0.5 * (found.gamma_opt_high - found.gamma_opt_low) / found.gamma_opt
     value = found.gamma_opt.sel(d=3000) / found.gamma_opt.sel(d=300)
     expected = value * np.hypot(relative.sel(d=3000), relative.sel(d=300))
     drawn = [0.5 * (ends[:, 1] - ends[:, 0]) for ends in bars(lower)]
     assert any(np.allclose(half, expected) for half in drawn)
+
+
+def test_a_ratio_of_bounds_has_no_value():
+    short = sweep_dataset(seeds=12, horizon=0.01)
+    drawing = ratio(short, y="exit_steps", where={"Delta": 1.0, "d": 3000, "dynamics": ["ode", "sgd_chain"]})
+    assert not any(len(curve) for curve in points(drawing.axes[1]))
+    assert {"no value", "lower bound: some runs did not exit"} <= set(legend(drawing))
 
 
 def test_a_map_has_a_colour_per_cell(ds, analyses):
@@ -166,7 +176,7 @@ def test_a_map_tells_cells_that_were_not_run_from_cells_without_a_value(ds):
     axes = drawing.axes[0]
     [cross] = [one for one in axes.lines if one.get_marker() == "x"]
     assert cross.get_xydata().tolist() == [[float(ds.gamma_ratio[3]), 300.0]]
-    assert {"not run", "no value: runs lost or stopped"} <= set(legend(drawing))
+    assert {"not run", "no value"} <= set(legend(drawing))
     assert "not run" not in legend(heat(ds, z="exit_steps", where={"Delta": 0.0, "dynamics": "ode"}))
 
 
@@ -210,6 +220,12 @@ def test_trajectories_are_single_runs_with_their_end_and_the_median(ds):
         median.get_ydata()[early], ds.risk.sel(ONE).sel(gamma_ratio=0.9, method="nearest").median("seed").values[early]
     )
     assert np.isnan(median.get_ydata()[~early]).all()
+
+
+def test_a_list_of_one_value_selects_it(ds):
+    whole, alone = (paths(ds, where=ONE | {"gamma_ratio": chosen}) for chosen in (1.5, [1.5]))
+    assert [len(drawing.axes[0].lines) for drawing in (whole, alone)] == [9, 9]
+    assert [axes.get_title() for axes in alone.axes] == [""]
 
 
 def test_an_axis_is_logarithmic_if_its_values_ask_for_it():
