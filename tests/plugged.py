@@ -5,6 +5,8 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
 
+import sweeplib.execution.clusters  # registries are full before their state is remembered
+import sweeplib.figures  # noqa: F401
 from sweeplib.code import plugins, sources
 from sweeplib.code.user_modules import user_file
 from sweeplib.kernels import functions

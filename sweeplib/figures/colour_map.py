@@ -10,11 +10,12 @@ import numpy as np
 from sweeplib.errors import InputError
 from sweeplib.figures.facets import Facets, arranged, numbered_parts
 from sweeplib.figures.figure import FIGURES, Figure
+from sweeplib.figures.interactive import Interactive
 from sweeplib.figures.labels import axis_label, dynamics_label, value_label, wrapped_label
 from sweeplib.figures.legend import Entry, legend_below
 from sweeplib.figures.panels import Panels, panel_grid
 from sweeplib.figures.quantities import at_last_time, bounds, horizontal_axis, quantity, with_requests
-from sweeplib.figures.scales import logarithmic, wide
+from sweeplib.figures.scales import logarithm, logarithmic, wide
 from sweeplib.figures.style import FAINT, INK, plain_ticks
 
 if TYPE_CHECKING:
@@ -185,8 +186,28 @@ def _entries(data: xr.Dataset, variable: str) -> list[Entry]:
     return found
 
 
+def _interactive(ds: xr.Dataset, analyses: Mapping[str, xr.Dataset], **options: Any) -> Interactive:
+    """Return the interactive map, over the logarithms of axes that are logarithmic in the figure."""
+    variable, over, split = _arranged(ds, analyses, **options)
+    analysis = quantity(options["z"], "z").analysis
+    whole = analyses[analysis]
+    x, y = (f"log_{name}" if logarithmic(whole[name].values) else name for name in over)
+    z = f"log_{variable}" if wide(whole[variable].values) else variable
+
+    def data(_: xr.Dataset, made: Mapping[str, xr.Dataset]) -> xr.Dataset:
+        found, time = made[analysis], split.at.get("time")
+        found = found.isel(time=time, drop=True) if isinstance(time, int) and "time" in found.dims else found
+        names = {f"log_{name}": logarithm(found[name]) for name in over if f"log_{name}" in (x, y)}
+        return found.assign_coords(names).assign({z: logarithm(found[variable])} if z != variable else {})
+
+    hover = [*over, variable]
+    if "bound" in whole[variable].attrs:
+        hover.append(whole[variable].attrs["bound"])
+    return Interactive(x=x, y=y, z=z, needs=(analysis,), data=data, hover=tuple(hover))
+
+
 def _needs(*, z: str | None, **_: Any) -> tuple[str, ...]:
     return (quantity(z, "z").analysis,)
 
 
-FIGURES.register("map", Figure("map", colour_map, CAPTION, needs=_needs, arrange=_arranged))
+FIGURES.register("map", Figure("map", colour_map, CAPTION, needs=_needs, arrange=_arranged, interactive=_interactive))

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any
 
@@ -11,6 +11,7 @@ import numpy as np
 from sweeplib.analysis.recorded import is_stochastic
 from sweeplib.errors import InputError
 from sweeplib.figures.facets import Facets, arranged, numbered_parts
+from sweeplib.figures.interactive import Interactive
 from sweeplib.figures.labels import MINUS, dynamics_order, number, value_label, wrapped_label
 from sweeplib.figures.legend import Entry, dynamics_entries, hue_entries, legend_below
 from sweeplib.figures.panels import Panels, panel_grid
@@ -263,3 +264,30 @@ def guide_entry(slope: float) -> Entry:
     """Return the legend's entry of a line of a slope."""
     text = f"slope {slope:g}".replace("-", MINUS)
     return {"color": DIM, "linestyle": GUIDE, "linewidth": 0.9, "gid": "guide"}, text
+
+
+def interactive_curves(
+    curves: Curves,
+    analyses: Mapping[str, xr.Dataset],
+    variable: str,
+    data: Callable[[xr.Dataset, xr.Dataset], xr.Dataset] | None = None,
+) -> Interactive:
+    """Return the interactive plot of a variable of the analysis, or of `data` from the dataset and the analysis."""
+    attrs = analyses[curves.analysis][curves.variable].attrs
+
+    def shown(ds: xr.Dataset, made: Mapping[str, xr.Dataset]) -> xr.Dataset:
+        found = made[curves.analysis]
+        found = found if data is None else data(ds, found)
+        time = curves.split.at.get("time")
+        return found.isel(time=time, drop=True) if isinstance(time, int) and "time" in found.dims else found
+
+    return Interactive(
+        x=curves.x,
+        y=variable,
+        needs=(curves.analysis,),
+        data=shown,
+        hover=(attrs["bound"],) if "bound" in attrs else (),
+        theory=attrs.get("theory") if variable == curves.variable else None,
+        kind="curves" if curves.along == "time" else "points",
+        hue=curves.split.hue,
+    )

@@ -17,6 +17,7 @@ if TYPE_CHECKING:
     import xarray as xr
     from matplotlib.figure import Figure as Drawing
 
+    from sweeplib.figures.interactive import Interactive
     from sweeplib.storage.outline import Outline
 
 
@@ -31,6 +32,8 @@ class Figure:
         default options if the config omits them.
     arrange : function (ds, analyses, **options), called with outlines of datasets, that raises InputError if the figure
         cannot be drawn. It is called before anything runs. None: no check.
+    interactive : function (ds, analyses, **options) that returns the figure's interactive plot for the report, or None.
+        Figures whose interactive plot does not depend on options register it in `INTERACTIVE` instead.
     """
 
     name: str
@@ -38,6 +41,7 @@ class Figure:
     caption: str
     needs: tuple[str, ...] | Callable[..., tuple[str, ...]] = ()
     arrange: Callable[..., Any] | None = None
+    interactive: Callable[..., Interactive] | None = None
 
     def __call__(self, ds: xr.Dataset, analyses: Mapping[str, xr.Dataset] | None = None, **options: Any) -> Drawing:
         """Return the drawing; InputError for a wrong option or an axis that cannot be drawn."""

@@ -17,6 +17,7 @@ from sweeplib.figures.interactive import INTERACTIVE, Interactive
 from sweeplib.figures.labels import axis_label, dynamics_label, value_label
 from sweeplib.figures.legend import Entry, legend_below
 from sweeplib.figures.panels import panel_grid
+from sweeplib.figures.scales import logarithm
 from sweeplib.figures.style import INK, UNDECIDED, plain_ticks
 from sweeplib.storage.outline import outline_of
 
@@ -133,14 +134,8 @@ def limits_map(ds: xr.Dataset, analyses: Mapping[str, xr.Dataset]) -> xr.Dataset
     parts = {"limit": limit.assign_attrs(found["limit"].attrs)}
     parts["bias_least"] = labelled(found["bias"].min("candidate"), "least deviation of a limit over the scatter")
     parts["spread"] = labelled(found["spread"].min("candidate"), "least scatter over the change of the risk")
-    over = {"log_x": _logarithm(x), "log_d": _logarithm(found["d"])}
+    over = {"log_x": logarithm(x), "log_d": logarithm(found["d"])}
     return xr.Dataset(parts).assign_coords(over | {"gamma": field(found, "gamma"), "p": field(found, "p")})
-
-
-def _logarithm(quantity: xr.DataArray) -> xr.DataArray:
-    import xarray as xr
-
-    return labelled(xr.apply_ufunc(np.log10, quantity), f"log₁₀ of {quantity.attrs.get('long_name', quantity.name)}")
 
 
 FIGURES.register(

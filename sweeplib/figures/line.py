@@ -5,7 +5,15 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
-from sweeplib.figures.curves import Curves, chosen_curves, curve_panels, draw_curves, finish_curves, guide_entry
+from sweeplib.figures.curves import (
+    Curves,
+    chosen_curves,
+    curve_panels,
+    draw_curves,
+    finish_curves,
+    guide_entry,
+    interactive_curves,
+)
 from sweeplib.figures.figure import FIGURES, Figure
 from sweeplib.figures.quantities import quantity, with_requests
 from sweeplib.figures.references import check_references, references
@@ -14,6 +22,7 @@ if TYPE_CHECKING:
     import xarray as xr
     from matplotlib.figure import Figure as Drawing
 
+    from sweeplib.figures.interactive import Interactive
     from sweeplib.storage.outline import Outline
 
 CAPTION = (
@@ -66,8 +75,13 @@ def _arranged(
     return curves
 
 
+def _interactive(ds: xr.Dataset, analyses: Mapping[str, xr.Dataset], **options: Any) -> Interactive:
+    curves = _arranged(ds, analyses, **options)
+    return interactive_curves(curves, analyses, curves.variable)
+
+
 def _needs(*, y: str | None, **_: Any) -> tuple[str, ...]:
     return (quantity(y).analysis,)
 
 
-FIGURES.register("line", Figure("line", line, CAPTION, needs=_needs, arrange=_arranged))
+FIGURES.register("line", Figure("line", line, CAPTION, needs=_needs, arrange=_arranged, interactive=_interactive))

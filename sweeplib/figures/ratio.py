@@ -15,7 +15,7 @@ from sweeplib.analysis.passages import passages
 from sweeplib.analysis.recorded import is_stochastic
 from sweeplib.design.axis import places_in
 from sweeplib.errors import InputError
-from sweeplib.figures.curves import Curves, chosen_curves, curve_panels, draw_curves, finish_curves
+from sweeplib.figures.curves import Curves, chosen_curves, curve_panels, draw_curves, finish_curves, interactive_curves
 from sweeplib.figures.figure import FIGURES, Figure
 from sweeplib.figures.labels import dynamics_label, value_label
 from sweeplib.figures.quantities import AVERAGES, bounds, interval, quantity, with_requests
@@ -26,6 +26,7 @@ if TYPE_CHECKING:
     import xarray as xr
     from matplotlib.figure import Figure as Drawing
 
+    from sweeplib.figures.interactive import Interactive
     from sweeplib.storage.outline import Outline
 
 CAPTION = (
@@ -167,8 +168,19 @@ def _runs(ds: xr.Dataset, found: xr.Dataset, curves: Curves) -> xr.DataArray | N
     return None
 
 
+def _interactive(
+    ds: xr.Dataset, analyses: Mapping[str, xr.Dataset], *, to: Mapping[str, Any] | None, **options: Any
+) -> Interactive:
+    curves = _arranged(ds, analyses, to=to, **options)
+
+    def with_ratios(ds: xr.Dataset, found: xr.Dataset) -> xr.Dataset:
+        return found.assign(ratios(ds, found, curves, _point(outline_of(found), to)))
+
+    return interactive_curves(curves, analyses, "ratio", with_ratios)
+
+
 def _needs(*, y: str | None, **_: Any) -> tuple[str, ...]:
     return (quantity(y).analysis,)
 
 
-FIGURES.register("ratio", Figure("ratio", ratio, CAPTION, needs=_needs, arrange=_arranged))
+FIGURES.register("ratio", Figure("ratio", ratio, CAPTION, needs=_needs, arrange=_arranged, interactive=_interactive))

@@ -6,6 +6,8 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
+from sweeplib.analysis.labels import labelled
+
 if TYPE_CHECKING:
     import xarray as xr
 
@@ -43,3 +45,10 @@ def logarithmic_time(times: xr.DataArray) -> bool:
     """
     ends = times.max("time")
     return geometric(np.unique(times.values)) or wide(np.atleast_1d(ends.values), FAR_APART)
+
+
+def logarithm(quantity: xr.DataArray) -> xr.DataArray:
+    """Return the labelled logarithm to the base 10; NaN where the quantity is not positive."""
+    positive = quantity.where(quantity > 0.0)
+    found = positive.copy(data=np.log10(positive.values))
+    return labelled(found, f"log₁₀ of {quantity.attrs.get('long_name', quantity.name)}")

@@ -7,9 +7,10 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, TypeVar
 
+from sweeplib.analysis.constants import with_constants
 from sweeplib.analysis.write import analysis_failure
 from sweeplib.figures import INTERACTIVE
-from sweeplib.figures.figure import first_entry
+from sweeplib.figures.figure import first_entry, requested
 from sweeplib.report.failures import IN_REPORT
 from sweeplib.report.optima import Table as Optima
 from sweeplib.report.optima import optima_table
@@ -49,7 +50,7 @@ class Contents:
         """Return all plots, tables and the table of optima; failed ones are left out and described in `failures/`."""
         for kind in IN_REPORT:
             forget_attempts(self.directory, kind)
-        plots = [self._attempt("plot", name, self.plot) for name in INTERACTIVE if self._shows(name)]
+        plots = [self._attempt("plot", name, self.plot) for name in self._plots()]
         tables = [self._attempt("table", name, self.table) for name in self.analyses]
         return {
             "plots": [plot for plot in plots if plot is not None],
@@ -58,10 +59,15 @@ class Contents:
         }
 
     def plot(self, name: str) -> Plot:
-        """Return one interactive plot."""
-        declared = INTERACTIVE[name]
-        entry = first_entry(declared.figure, self.sweep.figures)
-        options = {} if entry is None else self.sweep.figures[entry]
+        """Return one interactive plot: that of an entry of `figures` with this name, or a registered one."""
+        if name in self._own_plots():
+            figure, options = requested(name, self.sweep.figures[name])
+            assert figure.interactive is not None
+            ds, analyses = with_constants(self.dataset), {n: with_constants(each) for n, each in self.analyses.items()}
+            declared = figure.interactive(ds, analyses, **figure.check(options))
+        else:
+            declared, entry = INTERACTIVE[name], first_entry(INTERACTIVE[name].figure, self.sweep.figures)
+            options = {} if entry is None else dict(self.sweep.figures[entry])
         plot = interactive_plot(name, declared, self.dataset, self.analyses, options)
         json.dumps(plot.json, allow_nan=False)
         return plot
@@ -76,8 +82,22 @@ class Contents:
         """Return the table of optimal learning rates, from the analysis `name`."""
         return optima_table(self.analyses[name])
 
+    def _plots(self) -> list[str]:
+        """Return the names of the plots of the sweep: of its entries of `figures`, and registered ones that apply."""
+        own = self._own_plots()
+        return own + [name for name in INTERACTIVE if name not in own and self._shows(name)]
+
+    def _own_plots(self) -> list[str]:
+        """Return the entries of `figures` whose figure returns an interactive plot, and whose analyses are there."""
+        chosen = {name: requested(name, options) for name, options in self.sweep.figures.items()}
+        return [
+            name
+            for name, (figure, options) in chosen.items()
+            if figure.interactive is not None and set(figure.needed(options)) <= set(self.analyses)
+        ]
+
     def _shows(self, name: str) -> bool:
-        """Return whether the sweep has the figure or the analyses of an interactive plot."""
+        """Return whether the sweep has the figure or the analyses of a registered interactive plot."""
         declared = INTERACTIVE[name]
         drawn = first_entry(declared.figure, self.sweep.figures) is not None
         wanted = drawn if declared.figure else bool(declared.needs)

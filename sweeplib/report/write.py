@@ -111,7 +111,8 @@ def _figure(sweep: Sweep, name: str, directory: Path, failed: list[dict[str, Any
         "name": name,
         "title": name.replace("_", " ").capitalize(),
         "caption": figure.caption,
-        "plots": [plot for plot in INTERACTIVE if first_entry(INTERACTIVE[plot].figure, sweep.figures) == name],
+        "plots": [name] * (figure.interactive is not None)
+        + [plot for plot in INTERACTIVE if first_entry(INTERACTIVE[plot].figure, sweep.figures) == name],
         "problem": next(
             (card["exception"] for card in failed if (card["kind"], card["name"]) == ("figure", name)), None
         ),
