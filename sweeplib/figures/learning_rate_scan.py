@@ -253,13 +253,12 @@ def _legend(drawing: Drawing, data: xr.Dataset, split: Facets, published: list[E
 
 
 def exit_points(ds: xr.Dataset, analyses: Mapping[str, xr.Dataset]) -> xr.Dataset:
-    """Return exit times without restricted means, and the exit steps of theory for each dynamics, where it holds."""
+    """Return exit times, and the exit steps of theory for each dynamics, where it holds."""
     exits = analyses["exit_times"]
     mean = exits["exit_steps_mean"]
     steps = exit_steps_expected(exits).where(exit_theory_holds(ds))
     attrs = {"long_name": "exit steps of theory", "units": "1", "symbol": mean.attrs["symbol"]}
-    drawn = mean.where(~exits["restricted"]).assign_attrs(mean.attrs)
-    return exits.assign(exit_steps_mean=drawn, exit_steps_theory=steps.assign_attrs(attrs))
+    return exits.assign(exit_steps_theory=steps.assign_attrs(attrs))
 
 
 def optima(_: xr.Dataset, analyses: Mapping[str, xr.Dataset]) -> xr.Dataset:

@@ -112,7 +112,9 @@ def _thinned(data: xr.Dataset, dims: list[str], x: str) -> tuple[xr.Dataset, lis
 def _names(data: xr.Dataset, declared: Interactive, dims: list[str]) -> list[str]:
     """Return the variables of a plot that the data have without further axes."""
     wanted = [declared.x] + ([declared.y] if declared.z else [])
-    for name in (declared.z or declared.y, *declared.hover, *([declared.theory] if declared.theory else [])):
+    value = declared.z or declared.y
+    more = [name for name in (data[value].attrs.get("bound"), declared.theory) if name]
+    for name in (value, *declared.hover, *more):
         wanted += [name, f"{name}_error", f"{name}_low", f"{name}_high"]
     wanted += sorted(str(name) for name in data.data_vars if str(name).startswith("seeds_"))
     held = [name for name in wanted if name in data.variables and set(data[name].dims) <= set(dims)]
@@ -135,6 +137,9 @@ def _key(data: xr.Dataset, declared: Interactive, names: list[str], kind: str) -
         notes.append(f"{drawn}: one standard error to each side.")
     if declared.theory in names:
         notes.append(f"Dashed: {array_label(data[declared.theory])}.")
+    bound = data[declared.y].attrs.get("bound") if kind != "map" else None
+    if bound in names and bool((data[bound] & data[declared.y].notnull()).any()):
+        notes.append(f"Open triangles: {data[bound].attrs['reason']}.")
     lines = ", ".join(name for _, _, name in declared.lines)
     return notes + [f"Dashed lines: {lines}."] * bool(lines)
 
@@ -212,6 +217,7 @@ def _spec(
         "interval": ends if len(ends) == 2 else None,
         "interval_label": _interval(data),
         "theory": declared.theory if declared.theory in held else None,
+        "bound": bound if (bound := data[value].attrs.get("bound")) in held and kind != "map" else None,
         "series": [dim for dim in dims if dim not in drawn],
         "shown": [
             name for name in dict.fromkeys(shown) if name in held and not name.endswith(("_error", "_low", "_high"))
@@ -223,7 +229,8 @@ def _spec(
         "palette": sequence(64) if declared.z else None,
         "labels": {axis: heading(data[getattr(declared, axis)]) for axis in "xy"},
         "log": {axis: _logarithmic(data, getattr(declared, axis), kind) for axis in "xy"},
-        "ticks": {"x": _ticks(data[declared.x]) if _logarithmic(data, declared.x, kind) else None},
+        "positive": {axis: kind != "map" and _positive(data[getattr(declared, axis)]) for axis in "xy"},
+        "ticks": {"x": _ticks(data[declared.x]) if _positive(data[declared.x]) else None},
         "lines": [list(line) for line in declared.lines],
     }
 
@@ -250,6 +257,11 @@ def _ticks(values: xr.DataArray) -> list[float] | None:
 
 def _range(numbers: xr.DataArray) -> list[float] | None:
     return [float(numbers.min()), float(numbers.max())] if numbers.dtype.kind in "fiu" else None
+
+
+def _positive(values: xr.DataArray) -> bool:
+    """Return whether an axis may be logarithmic: numbers, of which some are positive and none is negative."""
+    return values.dtype.kind in "fiu" and bool((values > 0).any()) and not bool((values < 0).any())
 
 
 def _logarithmic(data: xr.Dataset, name: str, kind: str) -> bool:

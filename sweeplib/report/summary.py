@@ -29,7 +29,7 @@ def summary(sweep: "Sweep", directory: str | Path) -> Summary:
     """
     directory = Path(directory)
     failed = cards(sweep, directory)
-    lines = [_cases(sweep, directory), *_headlines(sweep, directory)]
+    lines = [_cases(sweep, directory), *headline_lines(sweep, directory)]
     for name, path in (("dataset", "dataset.zarr"), ("report", "report/index.html")):
         lines.append(f"{name}: {directory / path if (directory / path).exists() else 'not written yet'}")
     return Summary("\n".join([*lines, *_failures(failed)]), bool(failed))
@@ -48,7 +48,7 @@ def _cases(sweep: "Sweep", directory: Path) -> str:
     return f"{sweep.name}: {counts.total():,} cases: {parts}{described}"
 
 
-def _headlines(sweep: "Sweep", directory: Path) -> list[str]:
+def headline_lines(sweep: "Sweep", directory: Path) -> list[str]:
     """Return the headlines of the analyses that have some and did not fail."""
     from sweeplib.analysis import ANALYSES
     from sweeplib.analysis.headlines import headlines

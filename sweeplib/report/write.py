@@ -22,6 +22,7 @@ def write_report(sweep: Sweep, directory: str | Path) -> Path:
     """
     from sweeplib.code.plugins import load_plugins
     from sweeplib.report.contents import Contents
+    from sweeplib.report.summary import headline_lines
     from sweeplib.storage.files import write_text
 
     load_plugins(sweep.plugins)
@@ -34,6 +35,7 @@ def write_report(sweep: Sweep, directory: str | Path) -> Path:
         **made,
         name=sweep.name,
         config=sweep.source,
+        headlines=headline_lines(sweep, directory),
         overview=overview(dataset, counts, journal),
         provenance=provenance(dataset, journal, _settings(sweep), directory),
         counts=counts,
@@ -105,6 +107,7 @@ def _figure(sweep: Sweep, name: str, directory: Path, failed: list[dict[str, Any
     """Return a figure for the page: its picture, or the reason why there is none."""
     from sweeplib.figures import INTERACTIVE
     from sweeplib.figures.figure import first_entry, requested
+    from sweeplib.figures.write import REPRODUCE
 
     figure, _ = requested(name, sweep.figures[name])
     shown = {
@@ -119,6 +122,12 @@ def _figure(sweep: Sweep, name: str, directory: Path, failed: list[dict[str, Any
     }
     if shown["problem"] is None:
         picture = (directory / "figures" / f"{name}.png").read_bytes()
-        shown["source"] = f"data:image/png;base64,{base64.b64encode(picture).decode('ascii')}"
+        shown["source"] = _data_url("image/png", picture)
+        shown["pdf"] = _data_url("application/pdf", (directory / "figures" / f"{name}.pdf").read_bytes())
+        shown["script"] = REPRODUCE.format(name=name)
         shown["size"] = [pixels // 2 for pixels in struct.unpack(">II", picture[16:24])]
     return shown
+
+
+def _data_url(kind: str, content: bytes) -> str:
+    return f"data:{kind};base64,{base64.b64encode(content).decode('ascii')}"

@@ -51,9 +51,19 @@ def exits(ds: xr.Dataset) -> xr.Dataset:
 
 
 @pytest.fixture(scope="session")
-def report(ds: xr.Dataset, exits: xr.Dataset, tmp_path_factory: pytest.TempPathFactory) -> Path:
+def report(ds: xr.Dataset, tmp_path_factory: pytest.TempPathFactory) -> Path:
+    return _report(ds, tmp_path_factory.mktemp("report"))
+
+
+@pytest.fixture(scope="session")
+def short_report(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """Return the path of a report on runs of which some did not exit."""
+    return _report(sweep_dataset(seeds=8, horizon=1.0), tmp_path_factory.mktemp("short"))
+
+
+def _report(ds: xr.Dataset, folder: Path) -> Path:
     """Return the path of a report with every kind of plot (points, curves, a map), a failure, tables, and a figure."""
-    folder = tmp_path_factory.mktemp("report")
+    exits = ANALYSES["exit_times"](ds)
     analyses = {"exit_times": exits, "optimal_learning_rate": ANALYSES["optimal_learning_rate"](ds, resamples=100)}
     shown = {name: INTERACTIVE[name] for name in ("exit_steps", "optimal_learning_rates", "risk_bands")}
     plots = [interactive_plot(name, declared, ds, analyses, {}) for name, declared in shown.items()]
@@ -63,6 +73,7 @@ def report(ds: xr.Dataset, exits: xr.Dataset, tmp_path_factory: pytest.TempPathF
     html = page(
         name="tiny",
         config="name: tiny\n" + "a long line " * 40,
+        headlines=["optimal learning rate 0.095 [0.089, 0.101] at d = 3000"],
         overview=overview(ds, counts, journals),
         provenance=provenance(ds, journals, {"Seeds": "0 to 7"}, folder),
         counts=counts,
@@ -94,11 +105,12 @@ def _failure() -> dict[str, str]:
 def _figure(ds: xr.Dataset, analyses: dict[str, xr.Dataset], folder: Path) -> dict[str, Any]:
     import base64
 
-    [_, png] = save(FIGURES["learning_rate_scan"](ds, analyses, where={"Delta": 0.0}), folder / "scan")
+    [pdf, png] = save(FIGURES["learning_rate_scan"](ds, analyses, where={"Delta": 0.0}), folder / "scan")
     source = f"data:image/png;base64,{base64.b64encode(png.read_bytes()).decode()}"
     caption = FIGURES["learning_rate_scan"].caption
     beside = ["exit_steps", "optimal_learning_rates"]
-    shown = {"source": source, "size": [1200, 900], "problem": None}
+    document = f"data:application/pdf;base64,{base64.b64encode(pdf.read_bytes()).decode()}"
+    shown = {"source": source, "pdf": document, "script": "drawn()", "size": [1200, 900], "problem": None}
     return {"name": "scan", "title": "Scan", "caption": caption, "plots": beside} | shown
 
 

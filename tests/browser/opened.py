@@ -6,6 +6,7 @@ from pathlib import Path
 from typing import Any
 
 RESET = """() => {
+    if (location.hash) history.replaceState(null, "", location.pathname);
     for (const input of document.querySelectorAll("input")) input.checked = input.defaultChecked;
     for (const option of document.querySelectorAll("option")) option.selected = option.defaultSelected;
     for (const details of document.querySelectorAll("details")) details.open = false;
@@ -13,7 +14,7 @@ RESET = """() => {
 }"""
 DRAWN = """([name, source]) => {
     const { ready } = document.querySelector(`section.plot[data-name=${name}]`).dataset;
-    const drawn = Bokeh.documents.find((each) => each.roots()[0].id === ready);
+    const drawn = Bokeh.documents.find((each) => each.roots()[0]?.id === ready);
     const entries = Object.entries(drawn.get_model_by_name(source).data);
     return Object.fromEntries(entries.map(([key, values]) => [key, [...values]]));
 }"""
@@ -29,7 +30,7 @@ PLACE = """([name, row]) => {
 class Opened:
     """A page with all its plots drawn; `troubles` and `warnings` list the errors of the page."""
 
-    def __init__(self, page: Any, path: Path) -> None:
+    def __init__(self, page: Any, path: Path, state: str = "") -> None:
         self.page = page
         self.troubles: list[str] = []
         self.warnings: list[str] = []
@@ -39,7 +40,7 @@ class Opened:
         page.on("pageerror", lambda error: self.troubles.append(str(error)))
         page.on("requestfailed", lambda request: self.troubles.append(request.url))
         page.on("request", lambda request: self.requests.append(request.url))
-        page.goto(path.as_uri())
+        page.goto(path.as_uri() + f"#{state}" * bool(state))
         for section in page.locator("section.plot").all():
             section.scroll_into_view_if_needed()
         page.wait_for_function("!document.querySelector('section.plot:not([data-ready])')")

@@ -2,11 +2,13 @@
 
 import math
 import re
+from pathlib import Path
 
 import numpy as np
 import pytest
 
 from sweeplib.theory import noise_corrected_exit_time
+from tests.browser.opened import Opened
 
 
 def test_it_opens_with_no_error_and_asks_for_nothing_else(opened, report):
@@ -123,6 +125,83 @@ def test_the_table_beside_a_plot_has_the_same_points(opened):
     assert plot.get_by_role("columnheader", name="Input dimension d").count() == 1
 
 
+def test_the_result_comes_first(opened):
+    names = [heading.inner_text() for heading in opened.page.locator("h2").all()]
+    assert names[:2] == ["Results", "Figures"]
+    assert names.index("What ran") > names.index("Data")
+    assert opened.page.get_by_text("optimal learning rate 0.095").first.is_visible()
+
+
+def test_an_axis_is_logarithmic_on_request(opened):
+    plot = opened.plot("exit_steps")
+    before = opened.drawn("exit_steps")
+    kind = """() => { const { ready } = document.querySelector("section.plot[data-name=exit_steps]").dataset;
+        const [plot] = Bokeh.documents.map((each) => each.roots()[0]).filter((each) => each?.id === ready);
+        return [plot.x_scale.type, plot.y_scale.type]; }"""
+    elements = plot.locator(".canvas > *").count()
+    box = plot.get_by_role("group", name="Logarithmic").get_by_label("vertical axis")
+    was = opened.page.evaluate(kind)
+    box.set_checked(not box.is_checked())
+    opened.page.wait_for_function(f"JSON.stringify(({kind})()) !== JSON.stringify({was})")
+    assert opened.page.evaluate(kind)[0] == was[0]
+    assert plot.locator(".canvas > *").count() == elements
+    assert opened.drawn("exit_steps") == before
+    plot.get_by_label("Label-noise variance Δ").select_option("1")
+    assert opened.drawn("exit_steps") != before
+    assert opened.troubles == []
+
+
+def test_the_address_keeps_what_is_chosen(browser, report, opened):
+    plot = opened.plot("exit_steps")
+    plot.get_by_label("Label-noise variance Δ").select_option("1")
+    plot.get_by_role("group", name="Dynamics").get_by_label("ODE").uncheck()
+    plot.get_by_role("group", name="Logarithmic").get_by_label("horizontal axis").check()
+    address = opened.page.url
+    assert address.startswith(report.as_uri() + "#exit_steps=")
+    again = Opened(browser.new_page(viewport={"width": 1280, "height": 900}), report, address.partition("#")[2])
+    assert again.drawn("exit_steps")["y"] == opened.drawn("exit_steps")["y"]
+    assert not again.plot("exit_steps").get_by_role("group", name="Dynamics").get_by_label("ODE").is_checked()
+    assert (
+        again.plot("exit_steps").get_by_role("group", name="Logarithmic").get_by_label("horizontal axis").is_checked()
+    )
+    again.page.get_by_role("link", name="Provenance").click()
+    assert again.page.url == address
+    assert again.page.evaluate("document.activeElement.id") == "provenance"
+    opened.reset()
+    opened.page.evaluate("document.dispatchEvent(new Event('change'))")
+    plot.get_by_label("Label-noise variance Δ").select_option("1")
+    plot.get_by_label("Label-noise variance Δ").select_option("0")
+    assert "exit_steps" not in opened.page.url.partition("#")[2]
+    again.page.close()
+
+
+def test_a_state_that_the_page_does_not_have_is_left_alone(browser, report):
+    state = "exit_steps=Delta%3D99%2Cnothing%3D1%2Clog_x%3D7&gone=d%3D1"
+    strange = Opened(browser.new_page(viewport={"width": 1280, "height": 900}), report, state)
+    assert strange.troubles == []
+    assert strange.drawn("exit_steps")["x"]
+    strange.page.close()
+
+
+def test_bounds_are_open_triangles_without_bars(browser, tmp_path, short_report):
+    short = Opened(browser.new_page(viewport={"width": 1280, "height": 900}), short_report)
+    drawn = short.drawn("exit_steps")
+    bounds = [place for place, (shape, fill) in enumerate(zip(drawn["marker"], drawn["fill"], strict=True))
+              if (shape, fill) == ("triangle", "#ffffff")]  # fmt: skip
+    assert len(bounds) > 0
+    assert all(drawn["low"][place] is None or math.isnan(drawn["low"][place]) for place in bounds)
+    assert "Open triangles: lower bound: some runs did not exit." in short.plot("exit_steps").inner_text()
+    short.page.close()
+
+
+def test_a_figure_has_its_pdf_and_its_code_in_the_page(opened):
+    with opened.page.expect_download() as download:
+        opened.page.get_by_role("link", name="PDF of scan").click()
+    assert Path(download.value.path()).read_bytes().startswith(b"%PDF")
+    opened.page.get_by_text("Python code of scan").click()
+    assert opened.page.get_by_text("drawn()").is_visible()
+
+
 def test_nothing_is_wider_than_a_phone(phone):
     assert phone.page.evaluate("document.documentElement.scrollWidth") <= 390
     wide = """() => [...document.querySelectorAll('body *')].filter((element) =>
@@ -160,4 +239,8 @@ def test_printing_draws_what_was_not_seen_yet(browser, report):
     assert window.locator("section.plot:not([data-ready])").count() > 0
     window.evaluate("dispatchEvent(new Event('beforeprint'))")
     window.wait_for_function("!document.querySelector('section.plot:not([data-ready])')")
+    window.emulate_media(media="print")
+    label = window.locator("section.plot[data-name=exit_steps] label[data-chosen]").first
+    assert label.get_attribute("data-chosen") == "0"
+    assert "0" in label.evaluate("(element) => getComputedStyle(element, '::after').content")
     window.close()

@@ -72,6 +72,8 @@ def html(ds, optima, tmp_path):
         "title": "Scan",
         "caption": "A <caption>.",
         "source": "data:image/png;base64,AAAA",
+        "pdf": "data:application/pdf;base64,AAAA",
+        "script": "drawn(<script>)",
         "size": [4, 3],
         "plots": ["optimal_learning_rates"],
         "problem": None,
@@ -85,6 +87,7 @@ def html(ds, optima, tmp_path):
     return page(
         name="a <sweep>",
         config=CONFIG,
+        headlines=["optimal <rate> 0.1"],
         overview=overview(ds, counts, journals),
         provenance=provenance(ds, journals, {"Seeds": "0 to 7; root seed 0"}, tmp_path),
         counts=counts,
@@ -101,7 +104,7 @@ def html(ds, optima, tmp_path):
 
 def test_everything_is_escaped(html):
     hostile = ("<script>alert", "a <sweep>", "A <caption>", "<again>", "activation = <b>", "<no>")
-    for raw in (*hostile, "a <plot>", "a < b", "<here>", "<this>"):
+    for raw in (*hostile, "optimal <rate>", "drawn(<script>", "a <plot>", "a < b", "<here>", "<this>"):
         assert raw not in html
     assert "&lt;script&gt;alert(1)&lt;/script&gt;" in html
     assert "\\u003c/script\\u003e\\u003cscript\\u003ealert(2)" in html
