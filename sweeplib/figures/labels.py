@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import textwrap
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable
 from typing import TYPE_CHECKING, Any
 
 from sweeplib.analysis.recorded import is_stochastic
@@ -50,8 +50,8 @@ def _beside_name(array: xr.DataArray) -> str:
 def value_label(coordinate: xr.DataArray, digits: int | None = None) -> str:
     """Return a scalar coordinate and its value, with `digits` significant digits for a fraction: '$d$ = 3000'."""
     value = coordinate.item()
-    if coordinate.name == "target":
-        return f"{symbol(coordinate)} = {target_label(value)}"
+    if coordinate.name in NAMED:
+        return f"{symbol(coordinate)} = {NAMED[str(coordinate.name)](value)}"
     rounded = float(f"{value:.{digits}g}") if digits is not None and isinstance(value, float) else value
     text = number(rounded)
     return f"{symbol(coordinate)} = {text if isinstance(value, str) else text.replace('-', MINUS)}"
@@ -66,6 +66,26 @@ def target_label(name: str) -> str:
         return name if name in TARGETS else f"${target(name).label}$"
     except InputError:  # a target or an activation of a plugin that is not loaded
         return name
+
+
+def activation_label(name: str) -> str:
+    """Return an activation by its symbol in mathematics if it has one, else its name."""
+    from sweeplib.errors import InputError
+    from sweeplib.maths.activations import activation
+
+    try:
+        found = activation(name).symbol
+    except InputError:  # an activation of a plugin that is not loaded
+        found = ""
+    return f"${found}$" if found else name
+
+
+NAMED: dict[str, Callable[[str], str]] = {
+    "target": target_label,
+    "activation": activation_label,
+    "teacher_activation": activation_label,
+}
+"""The labels of values that are names, by coordinate."""
 
 
 def number(value: Any) -> str:

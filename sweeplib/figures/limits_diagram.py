@@ -18,7 +18,7 @@ from sweeplib.figures.labels import axis_label, dynamics_label, value_label
 from sweeplib.figures.legend import Entry, legend_below
 from sweeplib.figures.panels import panel_grid
 from sweeplib.figures.scales import logarithm
-from sweeplib.figures.style import INK, UNDECIDED, plain_ticks
+from sweeplib.figures.style import FAINT, INK, UNDECIDED, plain_ticks
 from sweeplib.storage.outline import outline_of
 
 if TYPE_CHECKING:
@@ -46,6 +46,7 @@ OTHERS: tuple[dict[str, Any], ...] = (
 """The looks of candidates that are not built in, in their order."""
 NONE: dict[str, Any] = {"color": "#14365f", "marker": "X", "markersize": 5.2}
 OPEN = {"color": "#6a6a6a", "marker": "o", "markersize": 3.6, "markerfacecolor": "white", "markeredgewidth": 0.8}
+NOT_RUN: dict[str, Any] = {"color": FAINT, "linestyle": "none", "marker": ".", "markersize": 2.0, "gid": "not run"}
 LINES: dict[str, tuple[float, Any]] = {r"$\gamma/p=1/d$": (-1.0, "solid"), r"$\gamma/p=\sqrt{d}$": (0.5, (0, (5, 2)))}
 
 
@@ -90,6 +91,7 @@ def _panel(axes: Axes, part: xr.Dataset) -> None:
     plain_ticks(axes.yaxis, (1.0, 3.0))
     for title, (power, dash) in LINES.items():
         axes.plot(ends**power, ends, color=INK, linewidth=0.9, linestyle=dash, zorder=1, gid=title)
+    axes.plot(ratio.values[~run.values], d.values[~run.values], **NOT_RUN)
     for code, look in enumerate(_looks(part)):
         here = (limit.values == code) & run.values
         axes.plot(ratio.values[here], d.values[here], linestyle="none", zorder=3, gid=f"code-{code}", **look)
@@ -110,7 +112,8 @@ def _looks(found: xr.Dataset) -> list[dict[str, Any]]:
 def _entries(found: xr.Dataset) -> list[Entry]:
     names = ["undecided", *(dynamics_label(str(name)) for name in found["candidate"].values), "no limit"]
     looks = enumerate(zip(_looks(found), names, strict=True))
-    return [(look | {"linestyle": "none", "gid": f"code-{code}"}, name) for code, (look, name) in looks]
+    entries: list[Entry] = [(look | {"linestyle": "none", "gid": f"code-{code}"}, name) for code, (look, name) in looks]
+    return [*entries, (NOT_RUN, "not run")]
 
 
 def _line(title: str) -> Entry:
