@@ -14,10 +14,10 @@ if TYPE_CHECKING:
     import xarray as xr
 
 MOST = 3
-"""The number of points that are put into words; the report has all."""
+"""The number of points that are put into words at the end of a command."""
 
 
-def headlines(found: xr.Dataset, name: str) -> list[str]:
+def headlines(found: xr.Dataset, name: str, most: int = MOST) -> list[str]:
     """Return lines about the variable `name` of an analysis, which has `<name>_low` and `<name>_high` beside it.
 
     Points whose interval ends at the edge of a scan (`at_edge`) are counted, not shown. Stochastic dynamics come first.
@@ -31,9 +31,9 @@ def headlines(found: xr.Dataset, name: str) -> list[str]:
     what = str(found[name].attrs["long_name"])
     if all(np.isnan(one[name].item()) for one in points):
         return [f"{what}: known at none of {len(points)} points"]
-    lines = [f"{what} {_value(one, name)}{_place(found, one)}" for one in inside[:MOST]]
-    if len(inside) > MOST:
-        lines.append(f"{what}: {len(inside) - MOST} more points in the report")
+    lines = [f"{what} {_value(one, name)}{_place(found, one)}" for one in inside[:most]]
+    if len(inside) > most:
+        lines.append(f"{what}: {len(inside) - most} more points in the report")
     if len(inside) < len(known):
         count, edge = len(known) - len(inside), "the interval ends at the edge of the scan"
         lines.append(f"{what}: at {count} of {len(known)} points {edge}")

@@ -5,6 +5,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from sweeplib.analysis.headlines import MOST
 from sweeplib.report.failures import cards
 from sweeplib.storage.files import read_json
 
@@ -48,8 +49,8 @@ def _cases(sweep: "Sweep", directory: Path) -> str:
     return f"{sweep.name}: {counts.total():,} cases: {parts}{described}"
 
 
-def headline_lines(sweep: "Sweep", directory: Path) -> list[str]:
-    """Return the headlines of the analyses that have some and did not fail."""
+def headline_lines(sweep: "Sweep", directory: Path, most: int = MOST) -> list[str]:
+    """Return the headlines of the analyses that have some and did not fail, at most `most` points of each."""
     from sweeplib.analysis import ANALYSES
     from sweeplib.analysis.headlines import headlines
     from sweeplib.storage.dataset import open_dataset
@@ -58,7 +59,7 @@ def headline_lines(sweep: "Sweep", directory: Path) -> list[str]:
     for name in sweep.analyses:
         variable, path = ANALYSES[name].headline, directory / "analysis" / f"{name}.zarr"
         if variable is not None and path.exists():
-            lines += headlines(open_dataset(path), variable)
+            lines += headlines(open_dataset(path), variable, most)
     return lines
 
 

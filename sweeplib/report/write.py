@@ -14,6 +14,9 @@ from sweeplib.report.runs import journals
 if TYPE_CHECKING:
     from sweeplib.design.sweep import Sweep
 
+MOST_HEADLINES = 8
+"""The number of points of each analysis that are put into words; the tables have all."""
+
 
 def write_report(sweep: Sweep, directory: str | Path) -> Path:
     """Write report/index.html in a sweep's directory from the files of the other stages; return its path.
@@ -35,7 +38,7 @@ def write_report(sweep: Sweep, directory: str | Path) -> Path:
         **made,
         name=sweep.name,
         config=sweep.source,
-        headlines=headline_lines(sweep, directory),
+        headlines=headline_lines(sweep, directory, MOST_HEADLINES),
         overview=overview(dataset, counts, journal),
         provenance=provenance(dataset, journal, _settings(sweep), directory),
         counts=counts,
