@@ -32,6 +32,8 @@ __all__ = [  # noqa: PLE0604 - the names are those above
 def __getattr__(name: str) -> Any:
     if name not in _HOMES:
         raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
+    if name in ("open", "simulate", "Sweep"):
+        importlib.import_module("sweeplib.accessor")  # registers `ds.sweep`
     thing = getattr(importlib.import_module(_HOMES[name]), "open_dataset" if name == "open" else name)
     globals()[name] = thing
     return thing

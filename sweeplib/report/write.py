@@ -14,7 +14,7 @@ from sweeplib.report.runs import journals
 if TYPE_CHECKING:
     from sweeplib.design.sweep import Sweep
 
-MOST_HEADLINES = 8
+MOST_HEADLINES = 4
 """The number of points of each analysis that are put into words; the tables have all."""
 
 

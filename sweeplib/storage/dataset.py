@@ -151,9 +151,11 @@ def _opened(version: Path, path: Path, shape: tuple[int, int] | None) -> xr.Data
     if not (version / (group or "") / "zarr.json").exists():
         raise InputError("no dataset here" if group is None else f"no dataset of shape {group} here", file=path)
     dataset = xr.open_zarr(store, group=group, chunks=None)
-    return dataset.assign(
+    found = dataset.assign(
         {name: _plain(dataset[name]) for name in dataset.variables if dataset[name].dtype.kind == "T"}
     )
+    found.encoding["source"] = str(version)
+    return found
 
 
 def _plain(strings: xr.DataArray) -> tuple[tuple[Hashable, ...], np.ndarray, dict[str, Any]]:

@@ -1,0 +1,72 @@
+"""The accessor `ds.sweep`: the analyses and figures of a dataset, or of a part of it."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from functools import partial
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import xarray as xr
+
+if TYPE_CHECKING:
+    from matplotlib.figure import Figure as Drawing
+
+
+@xr.register_dataset_accessor("sweep")
+class SweepAccessor:
+    """Analyses and figures of the dataset of a sweep: `ds.sweep.exit_times()`, `ds.sweep.figure("line", x="d")`.
+
+    Each analysis is a method. The dataset may be a selection, `ds.sel(d=300)`, a concatenation of sweeps, or changed in
+    other ways, as long as it keeps the variable `status` and the attributes. Analyses that read overlap matrices read
+    them from the files of the dataset, if it was opened by `sweeplib.open`.
+    """
+
+    def __init__(self, ds: xr.Dataset) -> None:
+        self._ds = ds
+
+    def analyse(self, name: str, **options: Any) -> xr.Dataset:
+        """Return an analysis of the dataset; InputError for an unknown name or option, and if it does not apply."""
+        from sweeplib.analysis import ANALYSES
+
+        analysis = ANALYSES[name]
+        return analysis(self._with_overlaps() if analysis.overlaps else self._ds, **options)
+
+    def figure(self, name: str, **options: Any) -> Drawing:
+        """Return a matplotlib figure of the dataset; InputError for an unknown name or option, or if it does not fit.
+
+        Its analyses have default options.
+        """
+        from sweeplib.figures import FIGURES
+        from sweeplib.figures.notebook import shown_in_notebooks
+
+        figure = FIGURES[name]
+        analyses = {need: self.analyse(need) for need in figure.needed(options)}
+        return shown_in_notebooks(figure(self._ds, analyses, **options))
+
+    def __getattr__(self, name: str) -> Callable[..., xr.Dataset]:
+        from sweeplib.analysis import ANALYSES
+
+        if name not in ANALYSES:
+            raise AttributeError(f"no analysis {name!r}; known are {', '.join(ANALYSES)}")
+        return partial(self.analyse, name)
+
+    def __dir__(self) -> list[str]:
+        from sweeplib.analysis import ANALYSES
+
+        return sorted({*super().__dir__(), *ANALYSES})
+
+    def _with_overlaps(self) -> xr.Dataset:
+        """Return the dataset with its overlap matrices, where the files are known and the dataset has none."""
+        from sweeplib.analysis.overlaps import open_with_overlaps
+
+        source = Path(str(self._ds.encoding.get("source", "")))
+        if not (source / "zarr.json").exists():
+            return self._ds
+        whole = open_with_overlaps(source)
+        selected = {dim: self._ds[dim].values for dim in self._ds.dims if dim in whole.indexes}
+        more = [name for name in whole.data_vars if name not in self._ds.variables]
+        fixed = {
+            name: self._ds[name].item() for name in whole.indexes if name in self._ds.coords and not self._ds[name].dims
+        }
+        return self._ds.merge(whole[more].sel(fixed | selected).reset_coords(drop=True), join="exact")

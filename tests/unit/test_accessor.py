@@ -1,0 +1,47 @@
+"""The accessor `ds.sweep`."""
+
+from pathlib import Path
+
+import pytest
+import xarray as xr
+
+from sweeplib import InputError, Sweep
+from sweeplib.analysis import ANALYSES
+from tests.datasets import sweep_dataset
+
+
+@pytest.fixture(scope="module")
+def ds() -> xr.Dataset:
+    return sweep_dataset(seeds=4)
+
+
+def test_every_analysis_is_a_method_of_the_dataset_and_of_its_parts(ds: xr.Dataset) -> None:
+    assert ds.sweep.exit_times().identical(ANALYSES["exit_times"](ds))
+    assert ds.sweep.exit_times(confidence=0.5).attrs["confidence"] == 0.5
+    part = ds.sel(d=300, Delta=[0.0])
+    assert part.sweep.exit_times().identical(ANALYSES["exit_times"](part))
+    assert {"exit_times", "analyse", "figure"} <= set(dir(ds.sweep))
+    with pytest.raises(AttributeError, match="no analysis 'exit_tims'; known are averages"):
+        _ = ds.sweep.exit_tims
+
+
+def test_figures_are_of_the_dataset(ds: xr.Dataset) -> None:
+    [axes] = ds.sel(d=3000, Delta=0.0).sweep.figure("line", y="exit_steps", x="gamma_ratio").axes
+    assert axes.get_xlabel() == "gamma_ratio"
+    with pytest.raises(InputError, match=r"unknown figure; got 'lin'.*did you mean 'line'"):
+        ds.sweep.figure("lin")
+
+
+def test_overlaps_are_read_from_the_files(tmp_path: Path) -> None:
+    """The analyses of a stored sweep, with and without a selection, are those that the sweep computes."""
+    content = {"p": 2, "k": 1, "d": 40, "Delta": 0, "activation": "erf"}
+    sweep = Sweep(
+        name="small", results=tmp_path, problem=content, grid={"gamma": [0.1, 0.2]}, seeds=2,
+        dynamics=["sgd_chain", "ode"], times=[0, 1], observables=["overlap_M"], cluster={"kind": "local", "workers": 1},
+    )  # fmt: skip
+    ds = sweep.run(progress=False)
+    whole = ds.sweep.deviation()
+    assert whole.identical(sweep.analyse("deviation"))
+    assert "overlap_M_deviation" in whole
+    part = ds.sel(gamma=0.2).sweep.deviation()
+    xr.testing.assert_allclose(part.overlap_M_deviation, whole.overlap_M_deviation.sel(gamma=0.2))
