@@ -49,8 +49,22 @@ Overrides = Annotated[
     typer.Argument(metavar="KEY=VALUE", help="Other values for keys: grid.d=300,1000.", show_default=False),
 ]
 RESULTS = Path("results")
-KINDS = ["dynamics", "activations", "analyses", "figures", "observables", "targets", "starts", "data", "clusters"]
+KINDS = [
+    "dynamics",
+    "activations",
+    "analyses",
+    "figures",
+    "observables",
+    "targets",
+    "starts",
+    "data",
+    "clusters",
+    "plugins",
+]
 """The kinds of names in `config.catalogue`, which is not imported for the sake of speed."""
+
+NEW = "sweep, activation, analysis, cluster, data, dynamics, figure, observable, start, target"
+"""The kinds of files in `front.starter`."""
 
 
 def _version(wanted: bool) -> None:
@@ -171,7 +185,7 @@ def list_(
         str | None,
         typer.Argument(
             metavar="KIND",
-            help="dynamics, activations, analyses, figures, observables, targets, starts, data or clusters.",
+            help=f"{', '.join(KINDS[:-1])} or {KINDS[-1]}.",
             show_default=False,
             autocompletion=lambda: KINDS,
         ),
@@ -215,11 +229,33 @@ def open_(config: Config, set_: Set = None, results: Results = RESULTS) -> None:
 
 
 @app.command()
-def new(file: Annotated[Path, typer.Argument(metavar="FILE", help="The file to write, NAME.yaml.")]) -> None:
-    """Write a commented sweep to start from."""
-    from sweeplib.front.starter import write_starter
+def new(
+    kind: Annotated[str, typer.Argument(metavar="[KIND]", help=NEW, autocompletion=lambda: NEW.split(", "))],
+    file: Annotated[Path | None, typer.Argument(metavar="FILE", help="NAME.yaml; of a plugin NAME.py.")] = None,
+) -> None:
+    """Write a commented sweep, or a plugin of a KIND with a sweep that uses it, to start from."""
+    from sweeplib.front.starter import write_new
 
-    typer.echo(write_starter(file))
+    for path in write_new("sweep", Path(kind)) if file is None else write_new(kind, file):
+        typer.echo(path)
+
+
+@app.command("test-plugin")
+def test_plugin(
+    files: Annotated[list[str], typer.Argument(metavar="FILE...", help="NAME.py, or an installed plugin's name.")],
+) -> None:
+    """Check all that plugins register: a line for each check.
+
+    The exit status is 1 if a check fails.
+    """
+    from sweeplib.contracts.outcomes import all_outcomes, summary
+
+    statuses = []
+    for outcome in all_outcomes(files):
+        typer.echo(outcome)
+        statuses.append(outcome.status)
+    typer.echo(summary(statuses))
+    raise typer.Exit(1 if "failed" in statuses else 0)
 
 
 @app.command()

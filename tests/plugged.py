@@ -6,7 +6,7 @@ from contextlib import contextmanager
 from pathlib import Path
 
 from sweeplib.code import plugins, sources
-from sweeplib.code.user_modules import user_file
+from sweeplib.code.user_modules import forget_installed, user_file
 from sweeplib.kernels import functions
 from sweeplib.registry import REGISTRIES
 from sweeplib.simulation import cases
@@ -52,5 +52,6 @@ def nothing_left() -> Iterator[None]:
     plugins._plugins.clear()
     plugins._plugins.update(loaded)
     sources._parsed.cache_clear()
+    forget_installed()
     for remembered in (cases.numerical_options, cases._numerics_version, functions.functions):
         remembered.cache_clear()

@@ -11,13 +11,13 @@ import pytest
 
 from sweeplib.analysis import ANALYSES
 from sweeplib.analysis.constants import with_constants
+from sweeplib.contracts.datasets import regime_dataset
 from sweeplib.errors import InputError
 from sweeplib.figures import FIGURES
 from sweeplib.figures.labels import axis_label
 from sweeplib.storage.dataset import open_dataset, write_dataset
 from sweeplib.storage.outline import outline_of
 from tests.datasets import giant_steps_dataset, norms_dataset, sweep_dataset
-from tests.regime_dataset import regime_dataset
 
 TINY = {
     "derived gamma": sweep_dataset(seeds=6),
