@@ -8,6 +8,7 @@ import typer
 from typer.core import TyperGroup
 
 from sweeplib.errors import InputError
+from sweeplib.front.commands import new, test_plugin
 from sweeplib.process.command import command
 
 if TYPE_CHECKING:
@@ -62,9 +63,6 @@ KINDS = [
     "plugins",
 ]
 """The kinds of names in `config.catalogue`, which is not imported for the sake of speed."""
-
-NEW = "sweep, activation, analysis, cluster, data, dynamics, figure, observable, start, target"
-"""The kinds of files in `front.starter`."""
 
 
 def _version(wanted: bool) -> None:
@@ -179,6 +177,18 @@ def status(
     _show(counts_table(now.cases))
 
 
+@app.command()
+def watch(config: Config, overrides: Overrides = None, results: Results = RESULTS) -> None:
+    """Show a sweep that runs in another terminal, until it ends; Ctrl-C ends the view, not the sweep.
+
+    The exit status is 1 if a stage failed. A sweep that does not run is shown as by `status`.
+    """
+    sweep, directory = _loaded(config, overrides, results)
+    from sweeplib.front.watch import watch as watched
+
+    raise typer.Exit(watched(sweep, directory))
+
+
 @app.command("list")
 def list_(
     kind: Annotated[
@@ -210,9 +220,15 @@ def list_(
         return
     from sweeplib.config.catalogue import catalogue
 
-    out = console()
-    for line in described(catalogue(kind, names or ()), out.width if out.is_terminal else LINE):
+    out, entries = console(), catalogue(kind, names or ())
+    if not entries:
+        typer.echo(f"no {kind}")
+    for line in described(entries, out.width if out.is_terminal else LINE):
         typer.echo(line)
+
+
+app.command()(new)
+app.command("test-plugin")(test_plugin)
 
 
 @app.command("open")
@@ -226,36 +242,6 @@ def open_(config: Config, set_: Set = None, results: Results = RESULTS) -> None:
     import webbrowser
 
     webbrowser.open(page.resolve().as_uri())
-
-
-@app.command()
-def new(
-    kind: Annotated[str, typer.Argument(metavar="[KIND]", help=NEW, autocompletion=lambda: NEW.split(", "))],
-    file: Annotated[Path | None, typer.Argument(metavar="FILE", help="NAME.yaml; of a plugin NAME.py.")] = None,
-) -> None:
-    """Write a commented sweep, or a plugin of a KIND with a sweep that uses it, to start from."""
-    from sweeplib.front.starter import write_new
-
-    for path in write_new("sweep", Path(kind)) if file is None else write_new(kind, file):
-        typer.echo(path)
-
-
-@app.command("test-plugin")
-def test_plugin(
-    files: Annotated[list[str], typer.Argument(metavar="FILE...", help="NAME.py, or an installed plugin's name.")],
-) -> None:
-    """Check all that plugins register: a line for each check.
-
-    The exit status is 1 if a check fails.
-    """
-    from sweeplib.contracts.outcomes import all_outcomes, summary
-
-    statuses = []
-    for outcome in all_outcomes(files):
-        typer.echo(outcome)
-        statuses.append(outcome.status)
-    typer.echo(summary(statuses))
-    raise typer.Exit(1 if "failed" in statuses else 0)
 
 
 @app.command()
