@@ -78,7 +78,7 @@ def watched(status: int) -> tuple[str, str]:
 
 
 def test_it_ends_when_the_sweep_ends(directory: Path, started: list[subprocess.Popen[bytes]]) -> None:
-    started.append(running(directory, WHOLE))
+    started.append(running(directory, WHOLE, seconds=5.0))
     page = directory / "report" / "index.html"
     page.parent.mkdir()
     page.touch()
@@ -93,18 +93,18 @@ def test_it_ends_when_the_sweep_ends(directory: Path, started: list[subprocess.P
 
 @pytest.mark.parametrize("end", ["raise ValueError('no good')", "import os; os.kill(os.getpid(), 9)"])
 def test_it_tells_that_a_stage_failed(end: str, directory: Path, started: list[subprocess.Popen[bytes]]) -> None:
-    started.append(running(directory, WHOLE, end=end))
+    started.append(running(directory, WHOLE, seconds=4.0, end=end))
     out, err = watched(status=1)
     problem = "ValueError: no good" if "good" in end else "its process has ended without a word"
     assert out == f"watched: failed\nsimulations: {problem}\n"
-    assert f"failed after 2 s, 1 of 4 cases, 0 failed, 0.0 cases/s, {problem}" in err
+    assert f"failed after 4 s, 1 of 4 cases, 0 failed, 0.0 cases/s, {problem}" in err
 
 
 def test_stages_that_snakemake_runs_by_itself_end_when_none_follows(
     directory: Path, started: list[subprocess.Popen[bytes]], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr("sweeplib.front.watch.SECONDS_BETWEEN_STAGES", 1.0)
-    started.append(running(directory, BY_HAND))
+    started.append(running(directory, BY_HAND, seconds=4.0))
     began = time.monotonic()
     assert watched(status=0)[0] == "watched: ended\n"
     assert started[0].wait() == 0 and time.monotonic() - began > 2.0
