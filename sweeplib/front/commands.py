@@ -16,7 +16,7 @@ def new(
     """Write a commented sweep, or a plugin of a KIND with a sweep that uses it, to start from."""
     from sweeplib.front.starter import write_new
 
-    for path in write_new("sweep", Path(kind)) if file is None else write_new(kind, file):
+    for path in write_new(kind, file):
         typer.echo(path)
 
 

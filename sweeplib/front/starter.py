@@ -5,6 +5,8 @@ from collections.abc import Mapping
 from pathlib import Path
 from string import Template
 
+import yaml
+
 from sweeplib.errors import InputError
 
 TEMPLATES = Path(__file__).with_name("templates")
@@ -48,12 +50,17 @@ figures: [learning_rate_scan]
 """
 
 
-def write_new(kind: str, file: Path) -> list[Path]:
-    """Write a file of a kind, `sweep` or one of `PLUGINS`; return what was written.
+def write_new(kind: str, file: Path | None = None) -> list[Path]:
+    """Write a file of a kind, `sweep` or one of `PLUGINS`; return what was written. A single argument names a sweep.
 
     A plugin comes with a sweep that uses it, a YAML file of the same name. InputError, before anything is written, for
     another kind, for files that exist, and for a name that the file cannot give to what it registers.
     """
+    if file is None:
+        if kind in ("sweep", *PLUGINS):
+            expected = f"`sweeplib new {kind} NAME.{'yaml' if kind == 'sweep' else 'py'}`"
+            raise InputError("no file to write", value=kind, expected=expected)
+        return [write_starter(Path(kind))]
     if kind == "sweep":
         return [write_starter(file)]
     if kind not in PLUGINS:
@@ -62,7 +69,7 @@ def write_new(kind: str, file: Path) -> list[Path]:
         raise InputError("not the name of a plugin's file", value=str(file), expected="a new file, NAME.py")
     _check_name(kind, file)
     sweep = file.with_suffix(".yaml")
-    given = {"name": file.stem, "title": _title(file.stem), "file": file.name, "sweep": sweep.name}
+    given = {"name": file.stem, "file": file.name, "sweep": sweep.name}
     for path in (file, sweep):
         _check_new(path)
     return [_written(path, TEMPLATES / f"{kind}{path.suffix}.txt", given) for path in (file, sweep)]
@@ -88,16 +95,11 @@ def _check_name(kind: str, file: Path) -> None:
     """Raise InputError if the stem of a file is no name for a thing of this kind, or is taken."""
     from sweeplib.config.catalogue import registry_of
 
-    if not file.stem.isidentifier() or keyword.iskeyword(file.stem):
-        expected = "letters, digits and underscores: what it registers has the name of the file"
+    if not file.stem.isidentifier() or keyword.iskeyword(file.stem) or yaml.safe_load(file.stem) != file.stem:
+        expected = "letters, digits and underscores, no word of Python or YAML: what it registers has this name"
         raise InputError("no name of a plugin", value=file.stem, expected=expected)
     if file.stem in registry_of(PLUGINS[kind]):
         raise InputError(f"{kind} {file.stem!r} is one of sweeplib's", value=str(file), expected="another name")
-
-
-def _title(name: str) -> str:
-    """Return the name of a class: `my_start` is MyStart."""
-    return "".join(part[:1].upper() + part[1:] for part in name.split("_")) or "Own"
 
 
 def _written(path: Path, template: Path, given: Mapping[str, str]) -> Path:

@@ -153,8 +153,8 @@ FAULTS = {
     ),
     "one panel, without arrange": (
         "figure",
-        'Figure("own", own, "The mean risk at the end of the runs.", arrange=arrange)',
-        'Figure("own", lambda ds, analyses: own(ds.isel(gamma=[0, 1]), analyses), "A figure.")',
+        'Figure("own", final_risks, "The mean risk at the end of the runs.", arrange=arrange)',
+        'Figure("own", lambda ds, analyses: final_risks(ds.isel(gamma=[0, 1]), analyses), "A figure.")',
         "it fails for gamma, one value and one seed: IndexError",
     ),
     "an arrange that refuses too little": (
@@ -223,7 +223,7 @@ def _as_before(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> Iterator[None
 
 def template(kind: str, name: str = "own") -> str:
     text = (TEMPLATES / f"{kind}.py.txt").read_text()
-    for word, value in {"name": name, "title": name.title(), "file": f"{name}.py", "sweep": f"{name}.yaml"}.items():
+    for word, value in {"name": name, "file": f"{name}.py", "sweep": f"{name}.yaml"}.items():
         text = text.replace(f"${word}", value)
     return text
 
@@ -303,6 +303,9 @@ def test_every_template_is_a_sweep(kind: str, templates: Path) -> None:
         (("activation", "erf.py"), "activation 'erf' is one of sweeplib's"),
         (("activation", "my-own.py"), "no name of a plugin; got 'my-own'; expected letters, digits"),
         (("start", "class.py"), "no name of a plugin; got 'class'"),
+        (("start", "null.py"), "no name of a plugin; got 'null'; expected .* no word of Python or YAML"),
+        (("start",), "no file to write; got 'start'; expected `sweeplib new start NAME.py`"),
+        (("sweep",), "no file to write; got 'sweep'; expected `sweeplib new sweep NAME.yaml`"),
         (("start", "there.py"), "there.yaml: there is such a file; expected a new file"),
         (("sweep", "there.yaml"), "there.yaml: there is such a file"),
     ],
