@@ -4,7 +4,20 @@ The names below are the public interface; each is imported when it is first used
 """
 
 import importlib
-from typing import Any
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    from sweeplib.analysis import ANALYSES
+    from sweeplib.dynamics import DYNAMICS
+    from sweeplib.errors import InputError, SweeplibError
+    from sweeplib.figures import FIGURES
+    from sweeplib.maths.activations import ACTIVATIONS
+    from sweeplib.maths.overlaps import Overlaps
+    from sweeplib.observables import OBSERVABLES
+    from sweeplib.problem import Problem
+    from sweeplib.simulation import simulate
+    from sweeplib.storage import open_dataset as open  # noqa: A004 - `sweeplib.open`
+    from sweeplib.sweep import Sweep
 
 __version__ = "0.1.0"
 
@@ -23,9 +36,20 @@ _HOMES = {
     "simulate": "sweeplib.simulation",
 }
 
-__all__ = [  # noqa: PLE0604 - the names are those above
+__all__ = [
+    "ACTIVATIONS",
+    "ANALYSES",
+    "DYNAMICS",
+    "FIGURES",
+    "OBSERVABLES",
+    "InputError",
+    "Overlaps",
+    "Problem",
+    "Sweep",
+    "SweeplibError",
     "__version__",
-    *_HOMES,
+    "open",
+    "simulate",
 ]
 
 

@@ -8,6 +8,7 @@ import typer
 from typer.core import TyperGroup
 
 from sweeplib.errors import InputError
+from sweeplib.front.commands import new, test_plugin
 from sweeplib.process.command import command
 
 if TYPE_CHECKING:
@@ -49,7 +50,18 @@ Overrides = Annotated[
     typer.Argument(metavar="KEY=VALUE", help="Other values for keys: grid.d=300,1000.", show_default=False),
 ]
 RESULTS = Path("results")
-KINDS = ["dynamics", "activations", "analyses", "figures", "observables", "targets", "starts", "data", "clusters"]
+KINDS = [
+    "dynamics",
+    "activations",
+    "analyses",
+    "figures",
+    "observables",
+    "targets",
+    "starts",
+    "data",
+    "clusters",
+    "plugins",
+]
 """The kinds of names in `config.catalogue`, which is not imported for the sake of speed."""
 
 
@@ -165,13 +177,25 @@ def status(
     _show(counts_table(now.cases))
 
 
+@app.command()
+def watch(config: Config, overrides: Overrides = None, results: Results = RESULTS) -> None:
+    """Show a sweep that runs in another terminal, until it ends; Ctrl-C ends the view, not the sweep.
+
+    The exit status is 1 if a stage failed. A sweep that does not run is shown as by `status`.
+    """
+    sweep, directory = _loaded(config, overrides, results)
+    from sweeplib.front.watch import watch as watched
+
+    raise typer.Exit(watched(sweep, directory))
+
+
 @app.command("list")
 def list_(
     kind: Annotated[
         str | None,
         typer.Argument(
             metavar="KIND",
-            help="dynamics, activations, analyses, figures, observables, targets, starts, data or clusters.",
+            help=f"{', '.join(KINDS[:-1])} or {KINDS[-1]}.",
             show_default=False,
             autocompletion=lambda: KINDS,
         ),
@@ -196,9 +220,15 @@ def list_(
         return
     from sweeplib.config.catalogue import catalogue
 
-    out = console()
-    for line in described(catalogue(kind, names or ()), out.width if out.is_terminal else LINE):
+    out, entries = console(), catalogue(kind, names or ())
+    if not entries:
+        typer.echo(f"no {kind}")
+    for line in described(entries, out.width if out.is_terminal else LINE):
         typer.echo(line)
+
+
+app.command()(new)
+app.command("test-plugin")(test_plugin)
 
 
 @app.command("open")
@@ -212,14 +242,6 @@ def open_(config: Config, set_: Set = None, results: Results = RESULTS) -> None:
     import webbrowser
 
     webbrowser.open(page.resolve().as_uri())
-
-
-@app.command()
-def new(file: Annotated[Path, typer.Argument(metavar="FILE", help="The file to write, NAME.yaml.")]) -> None:
-    """Write a commented sweep to start from."""
-    from sweeplib.front.starter import write_starter
-
-    typer.echo(write_starter(file))
 
 
 @app.command()

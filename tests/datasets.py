@@ -1,102 +1,19 @@
-"""Synthetic datasets of a finished sweep, exactly as `finalise` labels them, drawn from a law whose truth is known.
-
-Phase retrieval at p = 1: a run leaves at t = log(T d/μ + 1 − T)/(2 ω_M), μ = (g + √s h)², g and h standard normal, s
-the strength of the noise of SGD: the noise-corrected law of the theory. The ODE has s = 0.
-"""
-
-from collections.abc import Sequence
+"""Synthetic datasets of finished sweeps, and changes of them."""
 
 import numpy as np
 import xarray as xr
 
-from sweeplib.views import QUANTILES
+from sweeplib.contracts.datasets import FLAGS, STATUS, giant_steps_dataset, norms_dataset, sweep_dataset
 
-FLAGS = {
-    "long_name": "status of the case",
-    "flag_values": [0, 1, 2, 3, 4, 5],
-    "flag_meanings": "missing ok diverged failed killed timeout",
-}
-LABELS = {
-    "gamma": ("learning rate", r"\gamma"),
-    "p": ("student width", "p"),
-    "k": ("teacher width", "k"),
-    "d": ("input dimension", "d"),
-    "Delta": ("label-noise variance", r"\Delta"),
-    "gamma_ratio": ("gamma_ratio", r"\mathrm{gamma\_ratio}"),
-    "seed": ("replica", r"\mathrm{seed}"),
-    "threshold": ("exit threshold", "T"),
-    "time": ("ODE time", "t"),
-    "risk": ("population risk", r"\mathcal{R}"),
-    "exit_steps": ("steps to the exit", r"\nu_{\mathrm{ext}}"),
-    "exit_time": ("exit time", r"t_{\mathrm{ext}}"),
-    "batch_size": ("samples of a step", "n_b"),
-    "subspace_cosine": ("cosine of teacher direction and student subspace", r"\cos\vartheta_r"),
-    "end_steps": ("last step simulated", r"\nu_{\mathrm{end}}"),
-    "end_time": ("last time simulated", r"t_{\mathrm{end}}"),
-}
-STATUS = dict(zip(str(FLAGS["flag_meanings"]).split(), range(6), strict=True))
-FIXED = {"p": 1, "k": 1, "activation": "square", "spherical": 1}
-
-
-def sweep_dataset(
-    *,
-    ratios: Sequence[float] = tuple(np.linspace(0.3, 1.7, 8)),
-    d: Sequence[int] = (300, 3000),
-    Delta: Sequence[float] = (0.0, 1.0),
-    seeds: int = 16,
-    thresholds: Sequence[float] = (0.01,),
-    dynamics: Sequence[str] = ("ode", "sgd", "sgd_chain"),
-    horizon: float = np.inf,
-    derived: bool = True,
-    paired: bool = False,
-    random_seed: int = 0,
-) -> xr.Dataset:
-    """A sweep over γ = gamma_ratio/(12 + Δ) if `derived`, else over γ = ratio/12; `sgd` at the smallest d only.
-
-    `horizon` is the ODE time at which runs end.
-    """
-    rng = np.random.default_rng(random_seed)
-    scan = "gamma_ratio" if derived else "gamma"
-    names = ["d", "Delta", "gamma_ratio"] if derived else ["gamma", "d", "Delta"]
-    values = {"d": d, "Delta": Delta, scan: ratios if derived else np.asarray(ratios) / 12}
-    axes = {name: xr.DataArray(list(values[name]), dims=name) for name in names}
-    gamma = axes[scan] / (12 + axes["Delta"]) if derived else axes[scan]
-    dims = ("dynamics", *names, "seed", "threshold")
-    shape = (len(dynamics), *(len(values[name]) for name in names), seeds, 1)
-    chain = xr.DataArray([name != "ode" for name in dynamics], dims="dynamics")
-    mu = xr.DataArray(_start(rng, shape, paired, scan, dims), dims=dims)
-    kick = xr.DataArray(_start(rng, shape, paired, scan, dims), dims=dims)
-
-    rate = 4.0 * (1.0 - gamma * (6.0 + axes["Delta"] / 2.0))
-    noise = gamma * (48.0 + 4.0 * axes["Delta"]) / (2.0 * rate) * chain
-    start = (mu + np.sqrt(noise) * kick) ** 2 / axes["d"]
-    T = xr.DataArray(list(thresholds), dims="threshold")
-    start = start.isel(threshold=0, drop=True)
-    time = np.log(np.maximum(T / start + 1.0 - T, 1.0)) / (2.0 * rate)
-    end = xr.full_like(start, min(horizon, 1.5 * float(time.max())))
-    pace = axes["d"] / gamma
-    grid = np.linspace(0.0, 2.0, 21)
-    growth = start * np.exp(2.0 * rate * xr.DataArray(grid, dims="time"))
-    ds = xr.Dataset(
-        {
-            "exit_time": time.where(time <= end),
-            "exit_steps": (time * pace).where(time <= end),
-            "end_time": end,
-            "end_steps": end * pace,
-            "risk": 2.0 / (1.0 + growth) + gamma * axes["Delta"] / (1.0 - 6.0 * gamma),
-        },
-        coords=axes
-        | {"seed": np.arange(seeds), "threshold": list(thresholds), "time": grid, "dynamics": list(dynamics)},
-    ).assign_attrs(FIXED)
-    ds["status"] = xr.ones_like(end, dtype=np.uint8)
-    planned = (ds.dynamics != "sgd") | (ds.d == min(d))
-    ds = ds.where(planned, xr.Dataset({name: np.nan for name in ds if name != "status"} | {"status": np.uint8(0)}))
-    ds["status"] = ds.status.astype(np.uint8)
-    ds = ds.transpose("dynamics", *names, "seed", "threshold", "time")
-    if derived:
-        ds = ds.assign_coords(gamma=gamma.transpose(*[n for n in names if n in gamma.dims]))
-        ds.gamma.attrs["formula"] = "gamma_ratio / (12 + Delta)"
-    return _labelled(ds)
+__all__ = [
+    "FLAGS",
+    "giant_steps_dataset",
+    "norms_dataset",
+    "sweep_dataset",
+    "timed_out",
+    "with_constants_as_attributes",
+    "with_outcome",
+]
 
 
 def with_constants_as_attributes(ds: xr.Dataset) -> xr.Dataset:
@@ -127,89 +44,3 @@ def with_outcome(ds: xr.Dataset, outcome: str, where: xr.DataArray) -> xr.Datase
     if outcome in ("failed", "killed"):
         ds = ds.assign({name: ds[name].where(~where) for name in ds.data_vars if name != "status"})
     return ds.assign(status=status)
-
-
-def _start(
-    rng: np.random.Generator, shape: tuple[int, ...], paired: bool, scan: str, dims: tuple[str, ...]
-) -> np.ndarray:
-    drawn = [1 if paired and name == scan else size for name, size in zip(dims, shape, strict=True)]
-    return np.broadcast_to(rng.standard_normal(drawn), shape)
-
-
-def _labelled(ds: xr.Dataset) -> xr.Dataset:
-    for name, variable in ds.variables.items():
-        long_name, symbol = LABELS.get(str(name), (str(name), None))
-        variable.attrs |= {"long_name": long_name, "units": "1"} | ({"symbol": symbol} if symbol else {})
-    ds["status"].attrs = FLAGS
-    return ds.assign_attrs(title="synthetic")
-
-
-def giant_steps_dataset(
-    *,
-    batch_size: Sequence[int] = (1, 10, 100, 1000),
-    seeds: int = 8,
-    steps: int = 6,
-    directions: int = 3,
-    slope: float = -1.0,
-    dynamics: Sequence[str] = ("sgd", "dmft"),
-    random_seed: int = 0,
-) -> xr.Dataset:
-    """A sweep over the batch size in which direction r is learned at step r, and exits take 10⁴ n_b^slope steps.
-
-    The last direction stays at its first cosine, about 0.05. Times are numbers of steps.
-    """
-    rng = np.random.default_rng(random_seed)
-    names = ("dynamics", "batch_size", "seed", "time", "teacher")
-    when, r = np.meshgrid(np.arange(steps + 1), np.arange(1, directions + 1), indexing="ij")
-    learned = (when >= r) & (r < directions)
-    shape = (len(dynamics), len(batch_size), seeds, *learned.shape)
-    cosine = np.where(learned, 0.8, 0.05) * (1.0 + 0.1 * rng.standard_normal(shape))
-    exits = 1e4 * np.array(batch_size, float)[:, None] ** slope * rng.gamma(25.0, 1 / 25.0, shape[:3])
-    risk = cosine[..., 0] ** 2
-    ds = xr.Dataset(
-        {
-            "exit_steps": ((*names[:3], "threshold"), exits[..., None]),
-            "exit_time": ((*names[:3], "threshold"), exits[..., None]),
-            "end_steps": (names[:3], exits),
-            "end_time": (names[:3], exits),
-            "risk": (names[:4], risk),
-            "subspace_cosine": (names, cosine),
-            "status": (names[:3], np.ones(shape[:3], np.uint8)),
-        },
-        coords={
-            "dynamics": list(dynamics), "batch_size": list(batch_size), "seed": np.arange(seeds),
-            "time": np.arange(steps + 1.0), "threshold": [0.5],
-        },
-    ).assign_attrs(FIXED | {"d": 1000, "gamma": 1000.0, "Delta": 0.0, "k": directions})  # fmt: skip
-    return _labelled(ds)
-
-
-def norms_dataset(*, p: Sequence[int] = (50, 200, 800), seeds: int = 6, random_seed: int = 0) -> xr.Dataset:
-    """A sweep over the width with quantiles of norms: uniform on [0, 1 + t], in the mean field on [.1, 1.1 + t].
-
-    The risk of SGD deviates from that of the mean field by about 1/√p.
-    """
-    rng = np.random.default_rng(random_seed)
-    names, dynamics, time = (
-        ("dynamics", "p", "seed", "time"),
-        ["sgd", "mean_field"],
-        np.array([0.0, 0.5, 1.0, 2.0, 4.0]),
-    )
-    shape = (2, len(p), seeds, len(time))
-    noise = rng.standard_normal(shape[:3]) / np.sqrt(np.array(p)[:, None])
-    noise[1] = 0.0
-    shift = np.array([0.0, 0.1])[:, None, None, None, None]
-    norms = QUANTILES * (1.0 + time)[:, None] + shift
-    ds = xr.Dataset(
-        {
-            "risk": (names, np.exp(-time) * (1.0 + 0.1 * noise[..., None])),
-            "norm_quantiles": ((*names, "quantile"), np.broadcast_to(norms, (*shape, len(QUANTILES))).copy()),
-            "end_steps": (names[:3], np.full(shape[:3], 1e4)),
-            "end_time": (names[:3], np.full(shape[:3], 4.0)),
-            "status": (names[:3], np.ones(shape[:3], np.uint8)),
-        },
-        coords={"dynamics": dynamics, "p": list(p), "seed": np.arange(seeds), "time": time, "quantile": QUANTILES},
-    ).assign_attrs(
-        {name: value for name, value in FIXED.items() if name != "p"} | {"d": 40, "gamma": 0.1, "Delta": 0.0}
-    )
-    return _labelled(ds)

@@ -8,7 +8,7 @@ from pathlib import Path
 import sweeplib.execution.clusters  # registries are full before their state is remembered
 import sweeplib.figures  # noqa: F401
 from sweeplib.code import plugins, sources
-from sweeplib.code.user_modules import user_file
+from sweeplib.code.user_modules import forget_installed, user_file
 from sweeplib.kernels import functions
 from sweeplib.registry import REGISTRIES
 from sweeplib.simulation import cases
@@ -54,5 +54,6 @@ def nothing_left() -> Iterator[None]:
     plugins._plugins.clear()
     plugins._plugins.update(loaded)
     sources._parsed.cache_clear()
+    forget_installed()
     for remembered in (cases.numerical_options, cases._numerics_version, functions.functions):
         remembered.cache_clear()

@@ -92,7 +92,7 @@ def _pvalues(keys: NDArray[np.int64], first: Array, second: Array) -> Array:
     from scipy.stats import ks_2samp
 
     unique, where, back = np.unique(keys.reshape(-1, 3), axis=0, return_index=True, return_inverse=True)
-    samples = (sample.reshape(-1, sample.shape[-1])[where] for sample in (first, second))
+    samples = (sample.reshape(keys.size // 3, sample.shape[-1])[where] for sample in (first, second))
     with warnings.catch_warnings():
         warnings.filterwarnings("ignore", "ks_2samp: Exact calculation unsuccessful", RuntimeWarning)
         found = [

@@ -1,7 +1,7 @@
 """Plugins: modules of the user, imported by the driver and by every worker, that register what they define.
 
-A plugin is the name of a module, or the path of a `.py` file. The folder of the file is appended to Python's path, so
-that the file can import the files beside it.
+A plugin is the path of a `.py` file, the name of an installed plugin (an entry point), or the name of a module. The
+folder of a file is appended to Python's path, so that the file can import the files beside it.
 """
 
 import hashlib
@@ -15,14 +15,14 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from sweeplib.code.sources import absolute_imports, code, imported, user_files
-from sweeplib.code.user_modules import PACKAGE, module_spec, user_file
+from sweeplib.code.user_modules import GROUP, PACKAGE, installed_plugins, module_spec, user_file
 from sweeplib.errors import InputError
 from sweeplib.registry import REGISTRIES
 
 STAGES = ("simulate", "analyse", "figure", "report")
 """The stages of a sweep that call code of plugins, in order."""
 
-MODULE = "a module that Python finds, or the path of a `.py` file"
+MODULE = "the path of a `.py` file, a module that Python finds, or an installed plugin"
 
 _FIRST_USED = {"analysis": 1, "figure": 2, "interactive plot": 3, "cluster": len(STAGES)}
 """The index of the first stage that uses a kind of registered object; for kinds that are not listed it is 0."""
@@ -60,14 +60,14 @@ def import_plugins(plugins: Iterable[str]) -> None:
     """
     for plugin in plugins:
         if plugin not in _plugins:
-            name = _name_of(Path(plugin)) if _is_file(plugin) else plugin
+            name = _name_of(Path(plugin)) if _is_file(plugin) else _module_of(plugin)
             try:
                 _import(plugin, name)
             except KeyboardInterrupt:
                 raise
             except BaseException as error:  # includes SystemExit of a plugin
-                problem, expected = f"cannot be imported: {_reason(error)}", None if _is_file(plugin) else MODULE
-                raise InputError(problem, key="plugins", value=plugin, expected=expected) from error
+                problem = f"cannot be imported: {reason_in_user_code(error)}"
+                raise InputError(problem, key="plugins", value=plugin, expected=_expected(plugin, name)) from error
             _plugins[plugin] = _Plugin(name, {path: code(path) for path in user_files([name])})
 
 
@@ -82,11 +82,15 @@ def plugins_digest(plugins: Iterable[str], stage: str) -> str:
     return hashlib.blake2b("".join(parts).encode(), digest_size=12).hexdigest()
 
 
+def registered(plugin: str) -> list[tuple[str, str]]:
+    """Return the kind and the name of each object that a loaded plugin, or a user's file that it imports, registers."""
+    own = {name for name in imported([_plugins[plugin].module]) if user_file(name)}
+    return [(registry.kind, name) for registry in REGISTRIES for name in registry if registry.origin(name) in own]
+
+
 def _first_used(plugin: str) -> int:
     """Return the index of the first stage that uses an object registered by a plugin or its files; 0 if none."""
-    own = {name for name in imported([_plugins[plugin].module]) if user_file(name)}
-    kinds = {registry.kind for registry in REGISTRIES for name in registry if registry.origin(name) in own}
-    return min((_FIRST_USED.get(kind, 0) for kind in kinds), default=0)
+    return min((_FIRST_USED.get(kind, 0) for kind, _ in registered(plugin)), default=0)
 
 
 def _is_file(plugin: str) -> bool:
@@ -110,6 +114,37 @@ def _name_of(path: Path) -> str:
     if path.stem.isidentifier() and _file_of(path.stem) == path:
         return path.stem
     return f"{PACKAGE}_plugin_{hashlib.blake2b(str(path).encode(), digest_size=6).hexdigest()}"
+
+
+def _module_of(plugin: str) -> str:
+    """Return the module of an installed plugin; the name itself if no entry point has it.
+
+    InputError if several distributions have the name, or if the entry point names no module.
+    """
+    points = installed_plugins().get(plugin, ())
+    if len(points) > 1:
+        dists = ", ".join(f"{point.dist.name if point.dist else 'an unnamed one'} ({point.value})" for point in points)
+        expected = "a module, by its name, or only one of these distributions"
+        raise InputError(f"several installed plugins: {dists}", key="plugins", value=plugin, expected=expected)
+    for point in points:
+        if point.attr:
+            problem = f"the entry point {point.value!r} is no module"
+            raise InputError(problem, key="plugins", value=plugin, expected=f"a module in the group `{GROUP}`")
+    return points[0].module if points else plugin
+
+
+def _expected(plugin: str, module: str) -> str | None:
+    """Return what could stand in place of a plugin that cannot be imported; None if the reason says it all."""
+    if _is_file(plugin) or plugin in installed_plugins() or _is_found(module):
+        return None
+    installed = ", ".join(installed_plugins())
+    return f"{MODULE}: {installed}" if installed else MODULE
+
+
+def _is_found(module: str) -> bool:
+    with suppress(ImportError, ValueError):  # of a name that is no module's
+        return module_spec(module) is not None
+    return False
 
 
 def _file_of(name: str) -> Path | None:
@@ -153,7 +188,7 @@ def _beside(path: Path, name: str) -> Path | None:
     return next((file.resolve() for file in files if file.is_file()), None)
 
 
-def _reason(error: BaseException) -> str:
+def reason_in_user_code(error: BaseException) -> str:
     """Return the exception as text, with its location in the user's code."""
     frames = [frame for frame in traceback.extract_tb(error.__traceback__) if not frame.filename.startswith("<")]
     ours = Path(__file__).parents[1]

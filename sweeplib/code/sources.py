@@ -22,7 +22,8 @@ from functools import cache
 from pathlib import Path
 from typing import Any
 
-from sweeplib.code.numerical_code import numerical_code
+from sweeplib.code.exports import HOMES, INTERFACE
+from sweeplib.code.numerical_code import BY_VALUE, numerical_code
 from sweeplib.code.syntax import Fields, is_docstring, prefix_notation
 from sweeplib.code.user_modules import PACKAGE, module_spec, package_of, user_file, with_parents
 
@@ -89,6 +90,7 @@ def _parsed(name: str) -> tuple[str, frozenset[str]]:
     text, nodes = numerical_code(path.read_text(encoding="utf-8"))
     own = name.partition(".")[0] == PACKAGE
     names = {module for node in nodes for module in _named(node, "" if own else package_of(name))}
+    names = {module for each in names for module in _homes(each)}
     digest = hashlib.blake2b(text.encode(), digest_size=12).hexdigest()
     return digest, frozenset(module for module in names if _is_module(module) or (not own and user_file(module)))
 
@@ -100,8 +102,17 @@ def _named(node: ast.AST, package: str) -> Iterator[str]:
     elif isinstance(node, ast.ImportFrom):
         above = package.rsplit(".", node.level - 1)[0] if node.level else ""
         base = ".".join(filter(None, (above, node.module)))
-        yield base
+        if base != INTERFACE or any(alias.name == "*" for alias in node.names):
+            yield base
         yield from (f"{base}.{alias.name}" for alias in node.names)
+
+
+def _homes(name: str) -> Iterable[str]:
+    """Return the modules that count of an imported name: for one of the interface of plugins, where it is defined."""
+    interface, _, attribute = name.rpartition(".")
+    if name == INTERFACE:
+        return set(HOMES.values()) - BY_VALUE
+    return {HOMES[attribute]} - BY_VALUE if interface == INTERFACE and attribute in HOMES else {name}
 
 
 @cache

@@ -1,14 +1,36 @@
-"""The user's own modules: modules that are not part of Python, of this package, or of an installed package."""
+"""The user's own modules: modules that are not part of Python, of this package, or of an installed package.
+
+Packages that offer plugins by entry points count as the user's own, whatever is loaded: their code is in the digests.
+"""
 
 import importlib.util
 import os
 import sys
+from functools import cache
 from importlib.machinery import ModuleSpec, PathFinder
+from importlib.metadata import EntryPoint, entry_points
 from pathlib import Path
 
 PACKAGE = __name__.partition(".")[0]
 _PYTHON = Path(os.__file__).parent
 _INSTALLED = {"site-packages", "dist-packages"}
+GROUP = "sweeplib.plugins"
+"""The group of the entry points that name the modules of installed plugins."""
+
+
+@cache
+def installed_plugins() -> dict[str, tuple[EntryPoint, ...]]:
+    """Return the entry points of installed plugins, by name; more than one if several distributions have the name."""
+    found: dict[str, dict[tuple[str, str], EntryPoint]] = {}
+    for point in entry_points(group=GROUP):
+        found.setdefault(point.name, {})[point.value, point.dist.name if point.dist else ""] = point
+    return {name: tuple(found[name].values()) for name in sorted(found)}
+
+
+@cache
+def _offering() -> frozenset[str]:
+    """Return the top-level packages that the entry points of installed plugins name."""
+    return frozenset(point.module.partition(".")[0] for points in installed_plugins().values() for point in points)
 
 
 def user_file(name: str) -> Path | None:
@@ -17,7 +39,14 @@ def user_file(name: str) -> Path | None:
     if spec is None or not spec.has_location or spec.origin is None:
         return None
     path = Path(spec.origin)
-    return None if path.is_relative_to(_PYTHON) or _INSTALLED.intersection(path.parts) else path
+    installed = path.is_relative_to(_PYTHON) or bool(_INSTALLED.intersection(path.parts))
+    return None if installed and name.partition(".")[0] not in _offering() else path
+
+
+def forget_installed() -> None:
+    """Forget the entry points, which are read once a process."""
+    installed_plugins.cache_clear()
+    _offering.cache_clear()
 
 
 def module_spec(name: str) -> ModuleSpec | None:

@@ -9,6 +9,7 @@ from typing import Any, NamedTuple
 
 from pydantic import BaseModel
 
+from sweeplib.code.user_modules import installed_plugins
 from sweeplib.config.reference import ANALYSIS_OPTIONS, FIGURE_OPTIONS, function_options, setting_rows
 from sweeplib.errors import InputError
 from sweeplib.registry import Registry
@@ -25,6 +26,9 @@ KINDS = {
     "clusters": ("sweeplib.execution.clusters", "CLUSTERS"),
 }
 """The kinds of names, each with the registry that has them."""
+
+PLUGINS = "plugins"
+"""The kind of the names of installed plugins, which are entry points."""
 
 
 class Option(NamedTuple):
@@ -45,12 +49,33 @@ class Entry(NamedTuple):
 
 def catalogue(kind: str, names: Iterable[str] = ()) -> list[Entry]:
     """Return the entries of a kind: all, or those named; InputError for an unknown kind or name."""
-    if kind not in KINDS:
-        raise InputError("not a kind of names", value=kind, choices=KINDS)
-    module, attribute = KINDS[kind]
-    registry: Registry[Any] = getattr(importlib.import_module(module), attribute)
+    if kind == PLUGINS:
+        return _installed(list(names))
+    registry = registry_of(kind)
     chosen = list(names) or list(registry)
     return [Entry(name, _meaning(registry, name), tuple(_options(kind, registry[name]))) for name in chosen]
+
+
+def _installed(names: list[str]) -> list[Entry]:
+    """Return the installed plugins, with their modules and distributions; nothing of them is imported."""
+    known = installed_plugins()
+    for name in names:
+        if name not in known:
+            raise InputError("no such installed plugin", value=name, choices=known)
+    found = {
+        name: [f"{p.module} of {p.dist.name} {p.dist.version}" if p.dist else p.module for p in known[name]]
+        for name in names or known
+    }
+    return [Entry(name, " and ".join(modules), ()) for name, modules in found.items()]
+
+
+def registry_of(kind: str) -> Registry[Any]:
+    """Return the registry of a kind of names; InputError for an unknown kind."""
+    if kind not in KINDS:
+        raise InputError("not a kind of names", value=kind, choices=[*KINDS, PLUGINS])
+    module, attribute = KINDS[kind]
+    registry: Registry[Any] = getattr(importlib.import_module(module), attribute)
+    return registry
 
 
 def _meaning(registry: Registry[Any], name: str) -> str:

@@ -230,7 +230,7 @@ class SweepConfig(Section):
     )
     plugins: list[str] = Field(
         default_factory=list,
-        description="Your own Python files (paths relative to this file) or modules that register dynamics, "
-        "activations, observables, analyses, figures or clusters.",
+        description="Your own Python files (paths relative to this file), installed plugins by name, or modules, that "
+        "register dynamics, activations, observables, analyses, figures or clusters.",
         examples=[["my_dynamics.py"]],
     )

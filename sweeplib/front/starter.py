@@ -1,8 +1,27 @@
-"""A commented sweep to start from."""
+"""Files to start from: a commented sweep, and plugins of each kind with a sweep that uses them."""
 
+import keyword
+from collections.abc import Mapping
 from pathlib import Path
+from string import Template
+
+import yaml
 
 from sweeplib.errors import InputError
+
+TEMPLATES = Path(__file__).with_name("templates")
+PLUGINS = {
+    "activation": "activations",
+    "analysis": "analyses",
+    "cluster": "clusters",
+    "data": "data",
+    "dynamics": "dynamics",
+    "figure": "figures",
+    "observable": "observables",
+    "start": "starts",
+    "target": "targets",
+}
+"""The kinds of plugins that have a template, with the names of these kinds in `config.catalogue`."""
 
 TEXT = """\
 # A sweep of sweeplib. What it costs:   sweeplib plan {file}
@@ -31,13 +50,60 @@ figures: [learning_rate_scan]
 """
 
 
+def write_new(kind: str, file: Path | None = None) -> list[Path]:
+    """Write a file of a kind, `sweep` or one of `PLUGINS`; return what was written. A single argument names a sweep.
+
+    A plugin comes with a sweep that uses it, a YAML file of the same name. InputError, before anything is written, for
+    another kind, for files that exist, and for a name that the file cannot give to what it registers.
+    """
+    if file is None:
+        if kind in ("sweep", *PLUGINS):
+            expected = f"`sweeplib new {kind} NAME.{'yaml' if kind == 'sweep' else 'py'}`"
+            raise InputError("no file to write", value=kind, expected=expected)
+        return [write_starter(Path(kind))]
+    if kind == "sweep":
+        return [write_starter(file)]
+    if kind not in PLUGINS:
+        raise InputError("not a kind of file to start from", value=kind, choices=["sweep", *PLUGINS])
+    if file.suffix != ".py":
+        raise InputError("not the name of a plugin's file", value=str(file), expected="a new file, NAME.py")
+    _check_name(kind, file)
+    sweep = file.with_suffix(".yaml")
+    given = {"name": file.stem, "file": file.name, "sweep": sweep.name}
+    for path in (file, sweep):
+        _check_new(path)
+    return [_written(path, TEMPLATES / f"{kind}{path.suffix}.txt", given) for path in (file, sweep)]
+
+
 def write_starter(file: Path) -> Path:
     """Write a commented sweep; InputError if the file exists or is not called *.yaml."""
     if file.suffix not in (".yaml", ".yml"):
         raise InputError("not the name of a sweep's file", value=str(file), expected="a new file, NAME.yaml")
-    if file.exists():
-        raise InputError("there is such a file", file=file, expected="a new file")
+    _check_new(file)
     file.parent.mkdir(parents=True, exist_ok=True)
     with file.open("x", encoding="utf-8") as new:
         new.write(TEXT.format(file=file))
     return file
+
+
+def _check_new(file: Path) -> None:
+    if file.exists():
+        raise InputError("there is such a file", file=file, expected="a new file")
+
+
+def _check_name(kind: str, file: Path) -> None:
+    """Raise InputError if the stem of a file is no name for a thing of this kind, or is taken."""
+    from sweeplib.config.catalogue import registry_of
+
+    if not file.stem.isidentifier() or keyword.iskeyword(file.stem) or yaml.safe_load(file.stem) != file.stem:
+        expected = "letters, digits and underscores, no word of Python or YAML: what it registers has this name"
+        raise InputError("no name of a plugin", value=file.stem, expected=expected)
+    if file.stem in registry_of(PLUGINS[kind]):
+        raise InputError(f"{kind} {file.stem!r} is one of sweeplib's", value=str(file), expected="another name")
+
+
+def _written(path: Path, template: Path, given: Mapping[str, str]) -> Path:
+    path.parent.mkdir(parents=True, exist_ok=True)
+    with path.open("x", encoding="utf-8") as new:
+        new.write(Template(template.read_text(encoding="utf-8")).substitute(given))
+    return path

@@ -27,7 +27,7 @@ __all__ = [
 def __getattr__(name: str) -> Any:
     """`simulate`, imported when it is first asked for: xarray takes as long to import as all the rest."""
     if name == "simulate":
-        from sweeplib.simulation.simulate import simulate
+        from sweeplib.simulation.labelled import simulate
 
         return simulate
     raise AttributeError(f"module {__name__!r} has no attribute {name!r}")

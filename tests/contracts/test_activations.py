@@ -19,10 +19,9 @@ import numpy as np
 import pytest
 
 from sweeplib.code.plugins import load_plugins
-from sweeplib.maths.activations import ACTIVATIONS, activation
+from sweeplib.contracts.activations import CHECKS
+from sweeplib.maths.activations import ACTIVATIONS
 from sweeplib.maths.expectations import expectations
-from sweeplib.maths.hermite import information_exponent
-from sweeplib.numerics.compiled import specialised
 from tests import plain
 
 FORMED = [
@@ -71,41 +70,10 @@ ACTIVATIONS.register("softplus", Activation("softplus", r"\\\\log(1 + e^\\\\lamb
     del ACTIVATIONS._things["softplus"], sys.modules["softplus"]
 
 
-def derivative_is_the_slope(name):
-    """Central differences at h = 10⁻⁵, away from halves of integers, where an activation may have a kink."""
-    form, step = activation(name), 1e-5
-    for field in np.arange(-3.95, 4.0, 0.3):
-        slope = (form.value(field + step) - form.value(field - step)) / (2 * step)
-        assert form.derivative(field) == pytest.approx(slope, rel=1e-7, abs=1e-8)
-
-
-def information_exponent_is_that_of_the_hermite_coefficients(name):
-    assert information_exponent(activation(name)) == activation(name).information_exponent
-
-
-def compiled_and_plain_agree(name):
-    form = activation(name)
-    for function in (form.value, form.derivative):
-        compiled = specialised(function)
-        assert [compiled(z) for z in (-1.7, 0.0, 0.4)] == pytest.approx([function(z) for z in (-1.7, 0.0, 0.4)])
-
-
-def it_has_expectations_with_itself(name):
-    assert expectations(name).name == f"{name}|{name}"
-
-
-PROMISES = [
-    derivative_is_the_slope,
-    information_exponent_is_that_of_the_hermite_coefficients,
-    compiled_and_plain_agree,
-    it_has_expectations_with_itself,
-]
-
-
-@pytest.mark.parametrize("promise", PROMISES)
+@pytest.mark.parametrize("check", CHECKS)
 @pytest.mark.parametrize("name", [*ACTIVATIONS, *FORMED])
-def test_promise(name, promise):
-    promise(name)
+def test_activation(name, check):
+    check(name)
 
 
 def factors(p, k):
@@ -240,8 +208,8 @@ def test_expectations_equal_another_quadrature():
 
 def test_an_activation_from_one_file_keeps_every_promise(softplus):
     """An activation defined by value and derivative only: alone, and as the teacher of another."""
-    for promise in PROMISES:
-        promise(softplus)
+    for check in CHECKS:
+        check(softplus)
     pairs = ["softplus|softplus", "relu|softplus"]
     for kind in KINDS:
         assert not beyond(5.0, scores(pairs, kind, 200_000))

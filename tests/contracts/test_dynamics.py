@@ -6,11 +6,12 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from sweeplib import DYNAMICS, OBSERVABLES, InputError, Problem, simulate
+from sweeplib import DYNAMICS, OBSERVABLES, Problem, simulate
 from sweeplib.code.plugins import load_plugins
-from sweeplib.simulation import Case, Recording, Status
+from sweeplib.contracts.dynamics import CHECKS
+from sweeplib.simulation import Case, Recording
 from sweeplib.simulation.driver import replicas_of
-from sweeplib.views import OverlapView, ParticleView
+from sweeplib.views import OverlapView
 from tests.plugged import nothing_left
 
 PROBLEMS = [
@@ -65,51 +66,15 @@ def run(problem, dynamics):
     return simulate(problem, dynamics, times=times, seeds=range(3), observables=recordable(dynamics), options=options)
 
 
-@pytest.fixture
-def view(problem, dynamics):
-    """The views of some replicas at a time."""
-    recording, options = Recording((0.5,), (), ("student_norm",)), tuple(OPTIONS.get(dynamics, {}).items())
-    cases = [Case(problem, dynamics, seed, recording, options=options) for seed in range(3)]
-    state = DYNAMICS[dynamics](replicas_of(cases), cases[0].numerical_options())
-    state.advance(0)
-    return state.look()
-
-
-def test_views_have_the_weight_one_together(view):
-    np.testing.assert_allclose(sum(weight for weight, _ in view), 1.0, rtol=1e-12)
+@pytest.mark.parametrize("check", CHECKS)
+def test_dynamics(dynamics, check):
+    check(dynamics)
 
 
 def test_the_dimensions_of_a_view_are_those_that_its_observables_name(dynamics):
     kind = DYNAMICS[dynamics]
     for name in recordable(dynamics):
         assert set(OBSERVABLES[name].dims_of(kind.view)) <= set(kind.view.dims)
-
-
-def omega_stays_a_covariance(view):
-    Q, M, P = view.Q, view.M, view.P
-    np.testing.assert_allclose(Q, np.swapaxes(Q, -1, -2), atol=1e-12)
-    np.testing.assert_allclose(view.q, np.einsum("nii->ni", Q), rtol=1e-12)
-    assert np.linalg.eigvalsh(np.block([[Q, M], [np.swapaxes(M, -1, -2), P]])).min() > -1e-7
-
-
-def particles_have_the_weight_one_together(view):
-    n, N, k = view.m.shape
-    assert view.q.shape == view.a.shape == view.weight.shape == (n, N)
-    assert view.P.shape == (n, k, k)
-    np.testing.assert_allclose(view.weight.sum(axis=1), 1.0, rtol=1e-12)
-    within = np.einsum("nir,nrs,nis->ni", view.m, np.linalg.inv(view.P), view.m)
-    assert (view.q >= np.maximum(within - 1e-9, 0.0)).all()
-
-
-PROMISES = {OverlapView: omega_stays_a_covariance, ParticleView: particles_have_the_weight_one_together}
-
-
-def test_a_view_keeps_what_its_kind_promises(view):
-    for _, one in view:
-        kept = [promise for kind, promise in PROMISES.items() if isinstance(one, kind)]
-        assert kept
-        for promise in kept:
-            promise(one)
 
 
 @pytest.mark.parametrize("dynamics", OF_OVERLAPS, indirect=True)
@@ -121,42 +86,6 @@ def test_omega_stays_a_covariance(run, problem):
     assert np.linalg.eigvalsh(omega).min() > -1e-7
 
 
-@pytest.mark.parametrize("dynamics", BUILT_IN, indirect=True)
-def test_spherical_students_stay_on_the_sphere(run, problem):
-    if problem.spherical and "overlap_Q" in run:
-        np.testing.assert_allclose(np.diagonal(run.overlap_Q.values, axis1=-2, axis2=-1), 1.0, atol=1e-9)
-    elif problem.spherical:
-        np.testing.assert_allclose(run.student_norm, 1.0, atol=1e-9)
-
-
-@pytest.mark.parametrize("dynamics", BUILT_IN, indirect=True)
-def test_risk_is_positive_and_finite(run):
-    assert (run.status == Status.ok).all()
-    assert (run.risk >= 0).all()
-    assert np.isfinite(run.risk).all()
-
-
-def test_the_same_seed_gives_the_same_bits(run, problem, dynamics):
-    names, options = recordable(dynamics), OPTIONS.get(dynamics)
-    again = simulate(problem, dynamics, times=np.linspace(0, 2, 5), seeds=[2, 0], observables=names, options=options)
-    for name in names:
-        np.testing.assert_array_equal(again[name], run[name].sel(seed=[2, 0]))
-
-
-def test_records_do_not_change_the_run_in_law(problem, dynamics):
-    """Recording more often gives the same run, up to rounding."""
-    names, options = recordable(dynamics), OPTIONS.get(dynamics)
-    often, rarely = (
-        simulate(problem, dynamics, times=times, seeds=[1], observables=names, options=options)
-        for times in (np.linspace(0, 2, 9), [2.0])
-    )
-    for name in names:
-        if "instant" in often[name].dims:
-            continue  # recorded at more instants
-        last = [run[name][:, -1] if OBSERVABLES[name].over_time else run[name] for run in (often, rarely)]
-        np.testing.assert_allclose(*last, rtol=1e-6, atol=1e-9)
-
-
 @pytest.mark.parametrize("dynamics", [None], indirect=True)
 @pytest.mark.parametrize("name", ["sde", "sgd_chain"])
 def test_kernels_are_compiled_once_whatever_is_recorded(problem, name):
@@ -166,18 +95,3 @@ def test_kernels_are_compiled_once_whatever_is_recorded(problem, name):
     case = Case(problem, name, 0, Recording((0.1,)))
     run = DYNAMICS[name](replicas_of([case]), case.numerical_options())
     assert len(run.round.compiled.signatures) == 1
-
-
-def test_work_grows_with_time_and_is_the_same_everywhere(problem, dynamics):
-    work = DYNAMICS[dynamics].work
-    assert 0 < work(problem, 1.0) < work(problem, 10.0)
-
-
-def test_options_are_checked(dynamics, problem):
-    with pytest.raises(InputError, match="no_such_option"):
-        simulate(problem, dynamics, times=[0.1], options={"no_such_option": 1}, observables=["student_norm"])
-
-
-def test_a_label_and_a_docstring_say_what_it_is(dynamics):
-    assert DYNAMICS[dynamics].label
-    assert DYNAMICS[dynamics].__doc__

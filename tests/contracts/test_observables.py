@@ -7,8 +7,9 @@ import numpy as np
 import pytest
 
 from sweeplib import OBSERVABLES, Problem, simulate
+from sweeplib.contracts.observables import CHECKS
 from sweeplib.maths.expectations import expectations
-from sweeplib.views import QUANTILES, NetworkView, OverlapView, ParticleView, TrainingView, TwoTimeView, View
+from sweeplib.views import QUANTILES, OverlapView, ParticleView, TrainingView, View
 
 PROBLEM = Problem(gamma=0.2, p=3, k=2, d=40, Delta=0.1, activation="erf")
 REUSED = replace(PROBLEM, samples=20)
@@ -59,60 +60,10 @@ def arrays(lengths):
     return {name: rng.random((3, *shape)) for name, shape in lengths.items()}
 
 
-def overlap_view():
-    W, W_star = np.random.default_rng(4).normal(size=(2, 3, 4, 6))
-    given = arrays({"a": (4,), "a_star": (4,), "Delta": ()})
-    Q, M, P = (one @ other.swapaxes(1, 2) / 6 for one, other in ((W, W), (W, W_star), (W_star, W_star)))
-    return OverlapView(Q, M, P, expectations=expectations("erf"), **given), {"student": 4, "teacher": 4}
-
-
-def training_view():
-    overlaps, sizes = overlap_view()
-    means = arrays({"risk": (), "variance": ()})
-    return TrainingView(overlaps, np.array([5, 6, 7]), **means), sizes
-
-
-def particle_view():
-    shapes = {"m": (5, 2), "q": (5,), "a": (5,), "weight": (5,), "P": (2, 2), "a_star": (2,), "Delta": ()}
-    return ParticleView(**arrays(shapes)), {"particle": 5, "teacher": 2}
-
-
-def network_view():
-    particles, sizes = particle_view()
-    return NetworkView(**vars(particles), **arrays({"risk": ()})), sizes
-
-
-def two_time_view():
-    given, sizes = vars(overlap_view()[0]), {"student": 4, "teacher": 4}
-    overlaps = {name.lstrip("_"): value for name, value in given.items()}
-    return TwoTimeView(**overlaps, **arrays({"C": (7, 4, 4), "R": (7, 4, 4), "training_risk": ()})), {
-        "instant": 7,
-        **sizes,
-    }
-
-
-VIEWS = {
-    OverlapView: overlap_view,
-    TrainingView: training_view,
-    ParticleView: particle_view,
-    NetworkView: network_view,
-    TwoTimeView: two_time_view,
-}
-
-
-@pytest.mark.parametrize("view", VIEWS)
-def test_from_every_view_that_it_names_it_has_the_dims_that_it_declares(observable, view):
-    assert set(observable.views) <= set(VIEWS)
-    if not observable.is_of(view):
-        return
-    now, sizes = VIEWS[view]()
-    lengths = sizes | {"quantile": len(QUANTILES)}
-    dims = observable.dims_of(view)
-    assert set(dims) <= set(view.dims)
-    assert observable.function_of(view)(now).shape == (
-        3,
-        *(lengths[dim.removesuffix("_2")] for dim in dims),
-    )
+@pytest.mark.parametrize("check", CHECKS)
+@pytest.mark.parametrize("name", OBSERVABLES)
+def test_in_every_view(name, check):
+    check(name)
 
 
 def test_the_nearest_of_its_views_is_taken_from_one_derived_from_them():

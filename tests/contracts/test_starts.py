@@ -1,4 +1,4 @@
-"""Properties that every registered start, and a plugin, must have."""
+"""Properties that every registered start and data law, and a plugin, must have."""
 
 from pathlib import Path
 
@@ -7,10 +7,9 @@ import pytest
 
 from sweeplib import InputError, Problem, simulate
 from sweeplib.code.plugins import load_plugins
-from sweeplib.problem import STARTS
+from sweeplib.contracts.problems import DATA_CHECKS, START_CHECKS
+from sweeplib.problem import DATA, STARTS
 from sweeplib.problem.weights import drawn_weights
-from sweeplib.simulation import Case, Recording
-from sweeplib.simulation.driver import replicas_of
 from tests.plugged import nothing_left
 
 OPPOSED = Path(__file__).parents[1] / "workflow" / "own" / "opposed_start.py"
@@ -24,44 +23,22 @@ def plugin():
         yield
 
 
-@pytest.fixture(params=TRIED)
-def problem(request):
-    return started(request.param)
-
-
 def started(name, **fields):
     """Return a problem with this start."""
     common = {"gamma": 0.1, "p": 3, "k": 2, "d": 30, "Delta": 0.0, "activation": "erf", "start": name}
     return Problem(**(common | ({"m0": 0.4} if name == "warm" else {}) | fields))
 
 
-def test_its_weights_are_the_same_whenever_they_are_drawn(problem):
-    W, W_star = drawn_weights(problem, root_seed=3, seed=1)
-    assert W.shape == (3, 30) and W_star.shape == (2, 30)
-    assert np.isfinite(W).all()
-    np.testing.assert_array_equal(drawn_weights(problem, root_seed=3, seed=1)[0], W)
-    assert not np.array_equal(drawn_weights(problem, root_seed=3, seed=2)[0], W)
+@pytest.mark.parametrize("check", START_CHECKS)
+@pytest.mark.parametrize("name", TRIED)
+def test_start(name, check):
+    check(name)
 
 
-def test_on_the_sphere_are_rows_of_norm_root_d(problem):
-    if not STARTS[problem.start].on_sphere:
-        with pytest.raises(InputError, match="start on the sphere"):
-            started(problem.start, spherical=True)
-        return
-    W, _ = drawn_weights(started(problem.start, spherical=True), root_seed=0, seed=0)
-    np.testing.assert_allclose((W**2).sum(axis=1), 30.0, rtol=1e-12)
-
-
-def test_overlaps_and_particles_are_those_of_the_weights(problem):
-    replicas = replicas_of([Case(problem, "sgd", seed, Recording((0.0,))) for seed in (0, 1)])
-    for i in (0, 1):
-        (W, W_star), (m, q) = replicas.weights(i), replicas.particles(i)
-        np.testing.assert_allclose(m, W @ W_star.T / 30, rtol=1e-12)
-        np.testing.assert_allclose(q, np.diag(W @ W.T) / 30, rtol=1e-12)
-        for found, at in ((replicas.M, m), (replicas.P, W_star @ W_star.T / 30), (replicas.Q, W @ W.T / 30)):
-            np.testing.assert_allclose(found[i], at, rtol=1e-12, atol=1e-15)
-        more, _ = replicas.particles(i, 7)
-        assert more.shape == (7, 2)
+@pytest.mark.parametrize("check", DATA_CHECKS)
+@pytest.mark.parametrize("name", DATA)
+def test_data_law(name, check):
+    check(name)
 
 
 def test_a_warm_start_has_its_overlap_with_the_teacher_of_each_unit():

@@ -11,6 +11,7 @@ import pytest
 
 from sweeplib import Problem
 from sweeplib.code.plugins import load_plugins
+from sweeplib.contracts.problems import TARGET_CHECKS
 from sweeplib.kernels.labels import labels
 from sweeplib.maths.activations import ACTIVATIONS
 from sweeplib.maths.expectations.addresses import lane_drifts_of
@@ -112,6 +113,12 @@ def test_drifts_of_many_systems_are_those_of_one(name, activation):
         out = lane_drifts_of(rule, System(*lanes, np.ones(2), rules.pair))
         for one, many in zip(drifts, out, strict=True):
             np.testing.assert_allclose(many, one[..., None] * np.ones(2), rtol=1e-10, atol=1e-12)
+
+
+@pytest.mark.parametrize("check", TARGET_CHECKS)
+@pytest.mark.parametrize("name", [*TARGETS, "mean"])
+def test_target(name, check):
+    check(name)
 
 
 def test_it_is_labelled():

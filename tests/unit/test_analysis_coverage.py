@@ -10,8 +10,8 @@ import pytest
 import xarray as xr
 
 from sweeplib import analysis
+from sweeplib.contracts.datasets import regime_dataset
 from tests.datasets import FLAGS, sweep_dataset
-from tests.regime_dataset import regime_dataset
 from tests.unit.test_analysis_optimal_learning_rate import true_optimum
 from tests.unit.test_analysis_sample_complexity import exits
 

@@ -6,9 +6,9 @@ import xarray as xr
 
 from sweeplib import analysis, figures
 from sweeplib.analysis.lost_runs import MOST_LOST
+from sweeplib.contracts.datasets import regime_dataset
 from sweeplib.figures.interactive import INTERACTIVE
 from tests.datasets import sweep_dataset, timed_out, with_outcome
-from tests.regime_dataset import regime_dataset
 from tests.unit.test_analysis_deviation import scaling_dataset
 from tests.unit.test_analysis_limits import runs as limits_runs
 

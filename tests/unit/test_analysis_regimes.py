@@ -9,9 +9,9 @@ from sweeplib.analysis.bootstrap import resampled_counts
 from sweeplib.analysis.exponents import exponents, interval, means, spreads
 from sweeplib.analysis.regime_samples import regime_samples, sgd_values
 from sweeplib.analysis.regimes import probabilities
+from sweeplib.contracts.datasets import regime_dataset
 from sweeplib.errors import InputError
 from sweeplib.theory.regimes import REGIMES
-from tests.regime_dataset import regime_dataset
 
 analysis = ANALYSES["regimes"]
 D = (100, 200, 500, 1000, 3000, 10_000, 30_000)

@@ -5,10 +5,10 @@ import pytest
 import xarray as xr
 
 from sweeplib import analysis, figures, theory
+from sweeplib.contracts.datasets import regime_dataset
 from sweeplib.errors import InputError
 from sweeplib.figures.interactive import INTERACTIVE
 from tests.datasets import sweep_dataset
-from tests.regime_dataset import regime_dataset
 
 FLOOR, OPTIMUM, EXITS = "floor", "optimum", "exits"
 ALL = {FLOOR, OPTIMUM, EXITS}

@@ -14,6 +14,7 @@ from matplotlib.legend import Legend
 from matplotlib.text import Text
 
 from sweeplib.analysis import ANALYSES
+from sweeplib.contracts.datasets import regime_dataset
 from sweeplib.errors import InputError
 from sweeplib.figures import FIGURES
 from sweeplib.figures.fit import fitted
@@ -21,7 +22,6 @@ from sweeplib.figures.legend import legend_below
 from sweeplib.figures.panels import panel_grid
 from sweeplib.figures.style import COLOURS, styled
 from tests.datasets import giant_steps_dataset, norms_dataset, sweep_dataset
-from tests.regime_dataset import regime_dataset
 
 LONG = "a dynamics of a plugin whose author gave it a rather long name"
 

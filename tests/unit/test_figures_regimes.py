@@ -5,10 +5,10 @@ import pytest
 
 from sweeplib.analysis import ANALYSES
 from sweeplib.analysis.regimes import MEASURES
+from sweeplib.contracts.datasets import regime_dataset
 from sweeplib.errors import InputError
 from sweeplib.figures import FIGURES
 from sweeplib.figures.phase_diagram import LOOKS
-from tests.regime_dataset import regime_dataset
 
 diagram = FIGURES["phase_diagram"]
 

@@ -33,8 +33,25 @@ def test_it_has_the_workflow_and_nothing_generated(unpacked: Path) -> None:
             assert (shipped / name).read_bytes() == (ROOT / name).read_bytes(), name
     suffixes = {path.suffix for path in unpacked.rglob("*") if path.is_file()}
     assert not suffixes & {".pyc", ".nbi", ".nbc", ".zarr"}
+    assert (unpacked / "sweeplib" / "py.typed").exists()
+    for template in (ROOT / "sweeplib" / "front" / "templates").iterdir():
+        assert (unpacked / template.relative_to(ROOT)).read_bytes() == template.read_bytes()
     assert not (unpacked / "tests").exists() and not (unpacked / "workflow").exists()
     assert "sweeplib = sweeplib.__main__:main" in next(unpacked.glob("*.dist-info/entry_points.txt")).read_text()
+
+
+@pytest.mark.long
+def test_it_has_types_for_programs_that_use_it(unpacked: Path, tmp_path: Path) -> None:
+    """mypy, which is one of the tools of `make check`, sees the types of an installed sweeplib."""
+    pytest.importorskip("mypy")
+    program = tmp_path / "program.py"
+    lines = ["import sweeplib", "from sweeplib.plugins import Activation"]
+    program.write_text("\n".join([*lines, "reveal_type(sweeplib.Problem)", "reveal_type(Activation.label)\n"]))
+    command = [sys.executable, "-m", "mypy", "--follow-imports=silent", "--ignore-missing-imports", str(program)]
+    environment = os.environ | {"MYPYPATH": str(unpacked)}
+    done = subprocess.run(command, cwd=tmp_path, env=environment, capture_output=True, text=True, check=False)
+    assert "sweeplib.problem.problem.Problem" in done.stdout, done.stdout
+    assert done.stdout.count('Revealed type is "Any"') == 0
 
 
 @pytest.mark.long

@@ -1,0 +1,238 @@
+"""What every analysis keeps, on synthetic datasets of several kinds of sweeps.
+
+An analysis is not for all sweeps: it refuses a dataset by InputError, as its `outline` refuses it before anything runs.
+"""
+
+import inspect
+import tempfile
+from collections.abc import Callable, Mapping
+from functools import cache
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import xarray as xr
+
+from sweeplib.analysis import ANALYSES
+from sweeplib.analysis.constants import with_constants
+from sweeplib.contracts.check import BrokenError, Check, require, require_equal
+from sweeplib.contracts.datasets import (
+    giant_steps_dataset,
+    norms_dataset,
+    one_axis_dataset,
+    regime_dataset,
+    sweep_dataset,
+    without_units,
+)
+from sweeplib.errors import InputError
+from sweeplib.storage.dataset import open_dataset, write_dataset
+from sweeplib.storage.outline import Outline, outline_of
+
+Result = xr.Dataset | Exception
+
+DATASETS: dict[str, Callable[[], xr.Dataset]] = {
+    "gamma": one_axis_dataset,
+    "gamma, one value and one seed": lambda: one_axis_dataset(gamma=(0.1,), seeds=1),
+    "gamma, d and Delta": lambda: sweep_dataset(seeds=6, derived=False),
+    "gamma, d and Delta, one value each": lambda: sweep_dataset(
+        ratios=(1.0,), d=(300,), Delta=(0.0,), seeds=6, derived=False
+    ),
+    "derived gamma": lambda: sweep_dataset(seeds=6),
+    "gradient flow": lambda: sweep_dataset(seeds=6, Delta=(0.0,), dynamics=("ode", "gradient_flow", "sgd_chain")),
+    "batch sizes": giant_steps_dataset,
+    "norms": norms_dataset,
+    "delta and kappa": lambda: regime_dataset((-1.0, 0.0, 1.0), (0.0, 0.5), (100, 1000), seeds=6),
+}
+"""Synthetic datasets, by the axes that they vary."""
+
+INNER = frozenset({"time", "threshold", "quantile", "student", "student_2", "teacher", "teacher_2"})
+"""Axes that no grid has; the outline of an analysis need not tell which of them remain."""
+
+UNITS = ("gamma", "gamma, one value and one seed")
+"""Those that have overlap matrices, for the analyses that read them."""
+
+
+@cache
+def made(words: str, overlaps: bool = False) -> xr.Dataset:
+    """Return one of the `DATASETS`, with its variables over units only if `overlaps`."""
+    found = DATASETS[words]()
+    return found if overlaps else without_units(found)
+
+
+def dataset_of(name: str, words: str) -> xr.Dataset:
+    """Return one of the `DATASETS` as the analysis `name` reads it."""
+    return made(words, ANALYSES[name].overlaps and words in UNITS)
+
+
+@cache
+def analysed(name: str, words: str) -> Result:
+    """Return the result of an analysis of a dataset, or the exception that it raises."""
+    try:
+        return ANALYSES[name](dataset_of(name, words).copy(deep=True))
+    except Exception as error:
+        return error
+
+
+@cache
+def foreseen(name: str, words: str) -> Outline | Exception | None:
+    """Return the outline that an analysis makes of that of a dataset, or the exception that it raises."""
+    try:
+        return ANALYSES[name].outlined(outline_of(with_constants(dataset_of(name, words))), {})
+    except Exception as error:
+        return error
+
+
+def forget() -> None:
+    """Forget all results, after plugins were loaded or removed."""
+    for remembered in (made, analysed, foreseen):
+        remembered.cache_clear()
+
+
+def taken(made_of: Callable[[str, str], Any], name: str) -> dict[str, Any]:
+    """Return the results by dataset, of those from which something can be made; BrokenError if there are none."""
+    results = {words: made_of(name, words) for words in DATASETS}
+    found = {words: each for words, each in results.items() if not isinstance(each, Exception)}
+    if not found:
+        said = "; ".join(f"of {words}: {described(each)}" for words, each in list(results.items())[:3])
+        raise BrokenError(f"it takes none of {len(results)} datasets: {said}")
+    return found
+
+
+def described(error: Exception) -> str:
+    """Return an exception in one line."""
+    text = str(error) if isinstance(error, InputError) else f"{type(error).__name__}: {error}"
+    return " ".join(text.split())[:300]
+
+
+def require_refusals(
+    made_of: Callable[[str, str], Any], foretold: Callable[[str, str], Any], name: str, declares: str | None
+) -> None:
+    """Raise BrokenError for a dataset that fails although it is not refused when a config is loaded.
+
+    If the thing has no function for this (`declares` is None), only datasets count that have the axes and variables of
+    one from which it can be made.
+    """
+    like = {_kind(words) for words in taken(made_of, name)}
+    for words in DATASETS:
+        result, before = made_of(name, words), foretold(name, words)
+        if isinstance(before, InputError):
+            continue
+        if isinstance(before, Exception):
+            raise BrokenError(f"`{declares}` fails for {words}: {described(before)}; expected InputError to refuse it")
+        if isinstance(result, Exception) and declares is not None:
+            raise BrokenError(f"it fails for {words}, which `{declares}` does not refuse: {described(result)}")
+        if isinstance(result, Exception) and _kind(words) in like:
+            require(isinstance(result, InputError), f"it fails for {words}: {described(result)}")
+
+
+def _kind(words: str) -> tuple[frozenset[Any], frozenset[Any]]:
+    ds = made(words)
+    return frozenset(ds.dims), frozenset(ds.variables)
+
+
+def it_takes_a_dataset(name: str) -> None:
+    """Of at least one of the kinds of sweeps it returns a dataset."""
+    for words, result in taken(analysed, name).items():
+        require(isinstance(result, xr.Dataset), f"of {words} it returns {type(result).__name__}; expected a Dataset")
+        require(bool(result.data_vars), f"of {words} it returns no variables")
+
+
+def what_it_does_not_take_is_refused_before_anything_runs(name: str) -> None:
+    """By `outline`; without one, by InputError."""
+    declares = None if ANALYSES[name].outline is None else "outline"
+    require_refusals(analysed, foreseen, name, declares)
+
+
+def its_outline_is_that_of_its_result(name: str) -> None:
+    """The axes that `outline` promises, with their values, and those of the variables that it names."""
+    for words, result in taken(analysed, name).items():
+        before, found = foreseen(name, words), outline_of(result)
+        if not isinstance(before, Outline):
+            continue
+        for axis, values in before.axes.items():
+            if axis in INNER:
+                continue
+            known = ", ".join(found.axes)
+            require(axis in found.axes, f"of {words} `outline` has the axis {axis!r}; the result has {known}")
+            same = list(values) == list(found.axes[axis])
+            require(same, f"of {words} `outline` has other values of {axis!r} than the result")
+        left = {axis for axis in found.axes if axis in made(words).dims} - set(before.axes) - INNER
+        require(
+            not left, f"of {words} the result has the axis {', '.join(sorted(left))}, which `outline` does not have"
+        )
+
+
+def everything_is_labelled(name: str) -> None:
+    """`long_name` and `units` of each variable and coordinate."""
+    for words, result in taken(analysed, name).items():
+        for variable in result.variables:
+            for label in ("long_name", "units"):
+                problem = f"of {words}, {variable} has no `{label}`; `keep_attrs=True` keeps those of a mean"
+                require(bool(result[variable].attrs.get(label)), problem)
+
+
+def it_measures_something(name: str) -> None:
+    """At least one number is finite."""
+    found = taken(analysed, name).values()
+    numbers = [result[variable] for result in found for variable in result if result[variable].dtype.kind in "biuf"]
+    require(any(bool(np.isfinite(each).any()) for each in numbers), "it has no finite number")
+
+
+def it_survives_the_disk(name: str) -> None:
+    """Written and opened again, it has the same numbers."""
+    words, result = next(iter(taken(analysed, name).items()))
+    with tempfile.TemporaryDirectory() as folder:
+        path = Path(folder, "result.zarr")
+        write_dataset(result, path)
+        again = open_dataset(path).load()
+        for variable in result.variables:
+            if result[variable].dtype.kind in "biuf":
+                require_equal(again[variable], result[variable], f"of {words}, {variable} on disk")
+
+
+def it_gives_the_same_again_and_leaves_its_input_alone(name: str) -> None:
+    """Random numbers, of a bootstrap, need a seed; an assignment needs a copy."""
+    words, result = next(iter(taken(analysed, name).items()))
+    given = dataset_of(name, words).copy(deep=True)
+    again = ANALYSES[name](given)
+    require(given.identical(dataset_of(name, words)), f"it changes the dataset of {words}")
+    require(again.identical(result), f"of {words} it gives another result the second time")
+
+
+def its_options_have_types_and_defaults(name: str) -> None:
+    """Each parameter after the dataset."""
+    require_options(ANALYSES[name].function, arguments=1)
+    try:
+        ANALYSES[name].check({"optoin": 1})
+    except InputError:
+        return
+    raise BrokenError("it takes unknown options")
+
+
+def require_options(function: Callable[..., Any], *, arguments: int) -> None:
+    """Raise BrokenError for a parameter after the first ones that has no default or no annotation."""
+    parameters: Mapping[str, inspect.Parameter] = inspect.signature(function).parameters
+    for key, parameter in list(parameters.items())[arguments:]:
+        require(parameter.kind is not inspect.Parameter.VAR_KEYWORD, f"options as `**{key}` have no names")
+        require(parameter.default is not inspect.Parameter.empty, f"the option {key!r} has no default")
+        require(parameter.annotation is not inspect.Parameter.empty, f"the option {key!r} has no annotation, its type")
+
+
+def it_says_what_it_is(name: str) -> None:
+    """`name` is the registered one, `doc` a line."""
+    analysis = ANALYSES[name]
+    require(analysis.name == name, f"its name is {analysis.name!r}")
+    require(bool(analysis.doc) and "\n" not in analysis.doc, "its `doc` is not one line")
+
+
+CHECKS: tuple[Check, ...] = (
+    it_takes_a_dataset,
+    what_it_does_not_take_is_refused_before_anything_runs,
+    its_outline_is_that_of_its_result,
+    everything_is_labelled,
+    it_measures_something,
+    it_survives_the_disk,
+    it_gives_the_same_again_and_leaves_its_input_alone,
+    its_options_have_types_and_defaults,
+    it_says_what_it_is,
+)

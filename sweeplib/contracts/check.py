@@ -1,0 +1,44 @@
+"""Checks: functions of a registered name that raise `BrokenError` with what is wrong."""
+
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+
+from sweeplib.errors import SweeplibError
+
+Check = Callable[[str], None]
+"""A function of a registered name; its own name is the sentence that it checks."""
+
+
+class BrokenError(SweeplibError):
+    """What a thing does not keep, and why."""
+
+
+class LeftOutError(SweeplibError):
+    """Why a check cannot be made."""
+
+
+def require(kept: bool, problem: str) -> None:
+    """Raise BrokenError with a problem unless `kept`."""
+    if not kept:
+        raise BrokenError(problem)
+
+
+def require_equal(found: Any, expected: Any, what: str, *, rtol: float = 0.0, atol: float = 0.0) -> None:
+    """Raise BrokenError, with the worst entry, unless two arrays have one shape and agree within tolerances."""
+    one, other = np.asarray(found), np.asarray(expected)
+    if one.shape != other.shape:
+        raise BrokenError(f"{what}: shape {one.shape}; expected {other.shape}")
+    apart = ~np.isclose(one, other, rtol=rtol, atol=atol, equal_nan=True)
+    if apart.any():
+        with np.errstate(invalid="ignore"):
+            distance = np.where(apart, np.nan_to_num(np.abs(one - other), nan=np.inf), -1.0)
+        worst = np.unravel_index(distance.argmax(), distance.shape)
+        place = f" at {tuple(map(int, worst))}" if worst else ""
+        raise BrokenError(f"{what}: {one[worst]:.6g}{place}; expected {other[worst]:.6g}")
+
+
+def sentence(check: Check) -> str:
+    """Return what a check checks, in words."""
+    return check.__name__.replace("_", " ")

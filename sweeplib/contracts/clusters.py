@@ -1,0 +1,65 @@
+"""What every kind of cluster keeps; one whose settings have no defaults cannot be started here."""
+
+import sys
+import tempfile
+from pathlib import Path
+
+import numpy as np
+import pydantic
+
+from sweeplib.contracts.check import BrokenError, Check, LeftOutError, require, require_equal
+from sweeplib.design.cluster import CLUSTERS
+
+TRIED = """\
+name: tried
+problem: {{p: 1, k: 1, d: 10, Delta: 0, activation: erf, spherical: true}}
+grid: {{gamma: [0.1, 0.2]}}
+seeds: 2
+dynamics: [ode]
+times: [0, 1]
+cluster: {{kind: {kind}, block_size: 1}}
+analyses: []
+figures: []
+plugins: [{plugin}]
+"""
+
+
+def its_settings_say_what_they_are(name: str) -> None:
+    """`kind` is the registered name, there is a docstring, and unknown settings are refused."""
+    settings = CLUSTERS[name]
+    require("kind" in settings.model_fields, "it has no field `kind`")
+    default = settings.model_fields["kind"].default
+    require(default == name, f"its `kind` is {default!r}")
+    require(bool(settings.__doc__), "it has no docstring")
+    try:
+        settings.model_validate({"wrokers": 2})
+    except pydantic.ValidationError:
+        return
+    raise BrokenError("it takes unknown settings")
+
+
+def it_runs_a_sweep(name: str) -> None:
+    """With the numbers of this process, to the bit."""
+    missing = [key for key, field in CLUSTERS[name].model_fields.items() if field.is_required()]
+    if missing:
+        raise LeftOutError(f"it needs {', '.join(missing)}; try it by `sweeplib sweep`")
+    from sweeplib.config import load
+    from sweeplib.execution.run import run_sweep
+    from sweeplib.simulation import run_cases
+    from sweeplib.storage.dataset import open_dataset
+    from sweeplib.storage.finalise import finalise
+
+    with tempfile.TemporaryDirectory() as folder:
+        config, results = Path(folder, "tried.yaml"), Path(folder, "results", "tried")
+        config.write_text(TRIED.format(kind=name, plugin=sys.modules[CLUSTERS.origin(name)].__file__), encoding="utf-8")
+        sweep = load(config)
+        run_sweep(sweep, results, progress=False)
+        with open_dataset(finalise(sweep, results)) as ds:
+            found = ds.risk.transpose("dynamics", "gamma", "seed", "time").values.copy()
+        expected = np.empty(found.shape)
+        for place, case in sweep.cases("ode"):
+            expected[(0, *place)] = run_cases([case]).data["risk"]
+    require_equal(found, expected, "the risk of a sweep")
+
+
+CHECKS: tuple[Check, ...] = (its_settings_say_what_they_are, it_runs_a_sweep)

@@ -1,0 +1,283 @@
+"""What every dynamics keeps, on the first problems of a list to which it applies."""
+
+from dataclasses import replace
+from functools import cache
+from typing import Any
+
+import numpy as np
+import xarray as xr
+
+from sweeplib.contracts.check import BrokenError, Check, require, require_equal
+from sweeplib.dynamics import DYNAMICS, Dynamics
+from sweeplib.dynamics.dynamics import NumericalOptions
+from sweeplib.errors import InputError
+from sweeplib.observables import OBSERVABLES
+from sweeplib.problem import Problem
+from sweeplib.simulation import Case, Recording, Status, run_cases
+from sweeplib.simulation.driver import replicas_of
+from sweeplib.simulation.labelled import simulate
+from sweeplib.views import OverlapView, ParticleView, View
+
+PROBLEMS = (
+    Problem(gamma=0.2, p=3, k=2, d=60, Delta=0.1, activation="erf"),
+    Problem(gamma=0.1, p=2, k=1, d=60, Delta=0.1, activation="square", spherical=True),
+)
+CHEAPER: dict[str, dict[str, Any]] = {"dmft": {"paths": 2**15}}
+"""Options of dynamics that take long with their defaults."""
+OTHERS: dict[str, Any] = {"gamma": 0.37, "d": 50, "Delta": 0.25, "activation": "linear"}
+"""Fields without a default, with other values; another field that a dynamics does not read is refused by itself."""
+TIMES = (0.0, 0.5, 1.0, 1.5, 2.0)
+SEEDS = (0, 1, 2)
+
+
+def _variants(problem: Problem) -> tuple[Problem, ...]:
+    """Return the problem, in few dimensions, and with a full batch and long steps: what some dynamics need."""
+    batch: dict[str, Any] = {"samples": 120, "batch_size": 120}
+    return problem, replace(problem, d=3), replace(problem, gamma=0.25 * problem.p * problem.d, **batch)
+
+
+@cache
+def suited(name: str) -> tuple[Problem, ...]:
+    """Return the problems to which a dynamics applies, at most one of each geometry; BrokenError if there are none."""
+    found, said = [], []
+    for problem in PROBLEMS:
+        for variant in _variants(problem):
+            try:
+                Case(variant, name, 0, Recording(TIMES, (), recordable(name)), options=_options(name)).check()
+            except InputError as refusal:
+                said.append(str(refusal))
+            else:
+                found.append(variant)
+                break
+    if not found:
+        raise BrokenError(f"it applies to none of the problems that are tried: {said[0]}")
+    return tuple(found)
+
+
+def recordable(name: str) -> tuple[str, ...]:
+    """Return the observables of a dynamics that need no optional field."""
+    view = DYNAMICS[name].view
+    return tuple(each for each, observable in OBSERVABLES.items() if observable.is_of(view) and not observable.needs)
+
+
+def _options(name: str) -> tuple[tuple[str, Any], ...]:
+    return tuple(CHEAPER.get(name, {}).items())
+
+
+def _simulated(name: str, problem: Problem, **settings: Any) -> xr.Dataset:
+    given = {"times": TIMES, "seeds": SEEDS, "observables": recordable(name), "options": CHEAPER.get(name)}
+    return simulate(problem, name, **(given | settings))
+
+
+@cache
+def runs(name: str) -> tuple[xr.Dataset, ...]:
+    """Return runs of a dynamics, for each of its problems."""
+    return tuple(_simulated(name, problem) for problem in suited(name))
+
+
+@cache
+def states(name: str) -> tuple[tuple[Problem, Dynamics], ...]:
+    """Return a state of a dynamics at a later time, for each of its problems."""
+    found = []
+    for problem in suited(name):
+        cases = [Case(problem, name, seed, Recording((0.5,)), options=_options(name)) for seed in SEEDS]
+        state = DYNAMICS[name](replicas_of(cases), cases[0].numerical_options())
+        state.advance(0)
+        found.append((problem, state))
+    return tuple(found)
+
+
+def forget() -> None:
+    """Forget all runs, after plugins were loaded or removed."""
+    for remembered in (suited, runs, states):
+        remembered.cache_clear()
+
+
+def it_runs(name: str) -> None:
+    """All runs end ok, with finite numbers; the risk is not negative."""
+    for run in runs(name):
+        statuses = {Status(int(status)).name for status in run.status.values}
+        require(statuses == {"ok"}, f"runs end {', '.join(sorted(statuses - {'ok'}))}; expected ok")
+        for each in recordable(name):
+            if "instant" not in run[each].dims:
+                require(bool(np.isfinite(run[each]).all()), f"{each} is not finite")
+        if "risk" in run:
+            require(bool((run.risk >= 0.0).all()), "the risk is negative")
+
+
+def it_starts_where_all_dynamics_start(name: str) -> None:
+    """The overlaps or particles at time zero are those of the drawn weights."""
+    kind = DYNAMICS[name]
+    if kind.sampled:
+        return
+    for problem, run in zip(suited(name), runs(name), strict=True):
+        cases = [Case(problem, name, seed, Recording(TIMES), options=_options(name)) for seed in SEEDS]
+        replicas = replicas_of(cases)
+        if issubclass(kind.view, OverlapView):
+            expected = {"overlap_Q": replicas.Q, "overlap_M": replicas.M}
+        elif issubclass(kind.view, ParticleView):
+            count = kind.sizes(problem, cases[0].numerical_options())["particle"]
+            expected = {"overlap_M": np.array([replicas.particles(i, count)[0] for i in range(len(SEEDS))])}
+        else:
+            return
+        for each, values in expected.items():
+            if each in run:
+                require_equal(run[each][:, 0], values, f"{each} at time zero", rtol=1e-6, atol=1e-9)
+
+
+def its_view_is_the_declared_one(name: str) -> None:
+    """`look` returns pairs of weights, whose sum is one, and views of the class `view`."""
+    for _, state in states(name):
+        looked = state.look()
+        declared = type(state).view
+        for _, one in looked:
+            require(isinstance(one, declared), f"`look` returns {type(one).__name__}; `view` is {declared.__name__}")
+        require_equal(sum(weight for weight, _ in looked), np.ones(len(SEEDS)), "sum of the weights", rtol=1e-12)
+
+
+def its_views_are_possible(name: str) -> None:
+    """Overlaps are a covariance; particles have the weight one together, and overlaps within their norms."""
+    for _, state in states(name):
+        for _, one in state.look():
+            _require_possible(one)
+
+
+def _require_possible(view: View) -> None:
+    if isinstance(view, OverlapView):
+        Q, M, P = view.Q, view.M, view.P
+        require_equal(Q, np.swapaxes(Q, -1, -2), "Q is not symmetric", atol=1e-12)
+        require_equal(view.q, np.einsum("nii->ni", Q), "q is not the diagonal of Q", rtol=1e-12)
+        lowest = float(np.linalg.eigvalsh(np.block([[Q, M], [np.swapaxes(M, -1, -2), P]])).min())
+        require(lowest > -1e-7, f"[[Q, M], [M', P]] is no covariance: its lowest eigenvalue is {lowest:.3g}")
+    elif isinstance(view, ParticleView):
+        n, N, k = view.m.shape
+        shapes = {"q": (n, N), "a": (n, N), "weight": (n, N), "P": (n, k, k)}
+        for part, shape in shapes.items():
+            found = getattr(view, part).shape
+            require(found == shape, f"{part} has the shape {found}; expected {shape}")
+        require_equal(view.weight.sum(axis=1), np.ones(n), "sum of the weights of particles", rtol=1e-12)
+        within = np.einsum("nir,nrs,nis->ni", view.m, np.linalg.inv(view.P), view.m)
+        least = float((view.q - np.maximum(within - 1e-9, 0.0)).min())
+        require(least >= 0.0, "a particle has a longer overlap with the teacher than its norm")
+
+
+def a_spherical_student_stays_on_the_sphere(name: str) -> None:
+    """Squared norms over d are one."""
+    for problem, run in zip(suited(name), runs(name), strict=True):
+        if problem.spherical and "student_norm" in run:
+            require_equal(run.student_norm, np.ones(run.student_norm.shape), "student_norm", atol=1e-9)
+
+
+def the_same_seed_gives_the_same_bits(name: str) -> None:
+    """Whatever other seeds run beside it; random numbers are those of the replica, `numpy.random` has others."""
+    for problem, run in zip(suited(name), runs(name), strict=True):
+        again = _simulated(name, problem, seeds=(2, 0))
+        for each in recordable(name):
+            require_equal(again[each], run[each].sel(seed=[2, 0]), f"{each} of the same seeds again")
+
+
+def recording_does_not_change_the_run(name: str) -> None:
+    """With one recording time instead of many, the last values are the same up to rounding."""
+    for problem, run in zip(suited(name), runs(name), strict=True):
+        rarely = _simulated(name, problem, times=TIMES[-1:], seeds=SEEDS[:1])
+        for each in recordable(name):
+            if "instant" not in run[each].dims and OBSERVABLES[each].over_time:
+                found, expected = rarely[each][0, -1], run[each][0, -1]
+                require_equal(found, expected, f"{each} recorded once", rtol=1e-6, atol=1e-9)
+
+
+def seeds_of_one_start_differ_if_it_is_stochastic(name: str) -> None:
+    """Otherwise they have the same numbers: `stochastic` says so."""
+    problem, kind = suited(name)[0], DYNAMICS[name]
+    one, other = (_numbers(name, problem, recordable(name), pair_by) for pair_by in (("d",), ("d", "gamma")))
+    same = _same(one, other) is None
+    require(same or kind.stochastic, "`stochastic` is False, but the numbers depend on the samples")
+    require(not same or not kind.stochastic, "`stochastic` is True, but the numbers do not depend on any samples")
+
+
+def it_depends_only_on_the_fields_that_it_reads(name: str) -> None:
+    """`reads` decides which cases are one. Of the other fields, those without a default are changed."""
+    problem, reads = suited(name)[0], DYNAMICS[name].reads
+    for field, value in OTHERS.items():
+        if field in reads:
+            continue
+        recorded = tuple(each for each in recordable(name) if field not in OBSERVABLES[each].reads)
+        one, other = (_numbers(name, each, recorded) for each in (problem, replace(problem, **{field: value})))
+        changed = _same(one, other)
+        require(changed is None, f"{changed} changes with {field}, which its `reads` does not name")
+
+
+def _numbers(
+    name: str, problem: Problem, recorded: tuple[str, ...], pair_by: tuple[str, ...] = ()
+) -> dict[str, np.ndarray[Any, Any]]:
+    """Return the numbers of a case whose samples do not depend on the problem, or only on `pair_by`."""
+    case = Case(problem, name, 0, Recording((0.0, 0.5), (0.01,), recorded), options=_options(name), pair_by=pair_by)
+    return run_cases([case]).data
+
+
+def _same(one: dict[str, Any], other: dict[str, Any]) -> str | None:
+    """Return the first of some numbers that differs in any bit, None if there is none."""
+    return next((each for each in one if not np.array_equal(one[each], other[each], equal_nan=True)), None)
+
+
+def exits_are_steps_of_the_run(name: str) -> None:
+    """`exit_steps` are NaN, or not after `end_steps`, which reach the last recording time."""
+    for problem in suited(name):
+        run = _simulated(name, problem, seeds=SEEDS[:1], thresholds=(0.01, 0.5))
+        late = run.exit_steps > run.end_steps + 1e-6
+        require(not bool(late.any()), "`exit_steps` are after `end_steps`")
+        least = TIMES[-1] * (1.0 - 1e-9) - problem.step_time()
+        require(bool((run.end_time >= least).all()), f"it ends at {run.end_time.min().item():g}, before {TIMES[-1]:g}")
+
+
+def its_diagnostics_are_labelled(name: str) -> None:
+    """`long_name` and `units` of what it records itself."""
+    for problem in suited(name):
+        case = Case(problem, name, 0, Recording(TIMES, (), recordable(name)), options=_options(name))
+        for each, own in DYNAMICS[name].diagnostics(problem, case.numerical_options(), recordable(name)).items():
+            for label in ("long_name", "units"):
+                require(bool(own.attrs.get(label)), f"the diagnostic {each} has no `{label}`")
+
+
+def its_work_grows_with_time(name: str) -> None:
+    """The plan shares blocks by it."""
+    for problem in suited(name):
+        early, late = (DYNAMICS[name].work(problem, time) for time in (1.0, 10.0))
+        require(0.0 < early <= late, f"`work` is {early:g} to time 1 and {late:g} to time 10")
+
+
+def its_options_are_checked(name: str) -> None:
+    """A model of options, which refuses unknown ones."""
+    kind = DYNAMICS[name]
+    require(issubclass(kind.Options, NumericalOptions), "`Options` is no subclass of NumericalOptions")
+    try:
+        _simulated(name, suited(name)[0], options={"no_such_option": 1})
+    except InputError:
+        return
+    raise BrokenError("it takes unknown options")
+
+
+def it_says_what_it_is(name: str) -> None:
+    """Its name, a label and a docstring."""
+    kind = DYNAMICS[name]
+    require(getattr(kind, "name", None) == name, f"its `name` is {getattr(kind, 'name', None)!r}")
+    require(bool(getattr(kind, "label", "")), "it has no `label`")
+    require(bool(kind.__doc__) and kind.__doc__ != Dynamics.__doc__, "it has no docstring")
+
+
+CHECKS: tuple[Check, ...] = (
+    it_runs,
+    it_starts_where_all_dynamics_start,
+    its_view_is_the_declared_one,
+    its_views_are_possible,
+    a_spherical_student_stays_on_the_sphere,
+    the_same_seed_gives_the_same_bits,
+    recording_does_not_change_the_run,
+    seeds_of_one_start_differ_if_it_is_stochastic,
+    it_depends_only_on_the_fields_that_it_reads,
+    exits_are_steps_of_the_run,
+    its_diagnostics_are_labelled,
+    its_work_grows_with_time,
+    its_options_are_checked,
+    it_says_what_it_is,
+)

@@ -1,0 +1,177 @@
+"""What every figure and every interactive plot keeps, on the datasets on which analyses are checked."""
+
+from functools import cache
+from typing import TYPE_CHECKING
+
+from sweeplib.analysis import ANALYSES
+from sweeplib.analysis.constants import with_constants
+from sweeplib.contracts import analyses
+from sweeplib.contracts.analyses import described, made, require_options, require_refusals, taken
+from sweeplib.contracts.check import BrokenError, Check, require
+from sweeplib.errors import InputError
+from sweeplib.figures import FIGURES, INTERACTIVE
+from sweeplib.report.plots import Plot, interactive_plot
+from sweeplib.storage.outline import outline_of
+
+if TYPE_CHECKING:
+    import xarray as xr
+    from matplotlib.figure import Figure as Drawing
+
+
+@cache
+def drawn(name: str, words: str) -> "Drawing | Exception":
+    """Return the figure of a dataset, or the exception that it, its `arrange` or an analysis that it needs, raises."""
+    if (refused := foreseen(name, words)) is not None:
+        return refused
+    try:
+        return FIGURES[name](made(words), _analysed(FIGURES[name].needed({}), words))
+    except Exception as error:
+        return error
+
+
+@cache
+def foreseen(name: str, words: str) -> Exception | None:
+    """Return the exception with which the outlines of a dataset and its analyses are refused; None if they are not."""
+    found = {need: analyses.foreseen(need, words) for need in FIGURES[name].needed({})}
+    outlines = {need: outline for need, outline in found.items() if not isinstance(outline, Exception)}
+    try:
+        FIGURES[name].check_fit(outline_of(with_constants(made(words))), outlines, {})
+    except Exception as error:
+        return error
+    return next((each for each in found.values() if isinstance(each, Exception)), None)
+
+
+@cache
+def plotted(name: str, words: str) -> Plot | Exception:
+    """Return the interactive plot of a dataset, or the exception that it, or an analysis that it needs, raises."""
+    declared = INTERACTIVE[name]
+    try:
+        return interactive_plot(name, declared, made(words), _analysed(declared.needs, words), {})
+    except Exception as error:
+        return error
+
+
+def _analysed(needs: tuple[str, ...], words: str) -> "dict[str, xr.Dataset]":
+    """Return analyses of a dataset; the exception of the first that fails is raised."""
+    found = {}
+    for need in needs:
+        result = analyses.analysed(need, words)
+        if isinstance(result, Exception):
+            raise result
+        found[need] = result
+    return found
+
+
+def forget() -> None:
+    """Forget all drawings, after plugins were loaded or removed."""
+    for remembered in (drawn, foreseen, plotted):
+        remembered.cache_clear()
+
+
+def it_draws_a_dataset(name: str) -> None:
+    """At least one of the kinds of sweeps; the drawing is a figure of matplotlib."""
+    from matplotlib.figure import Figure as Drawing
+
+    known = ", ".join(ANALYSES)
+    for need in FIGURES[name].needed({}):
+        require(need in ANALYSES, f"it needs the analysis {need!r}, which is not registered; there are {known}")
+    for words, drawing in taken(drawn, name).items():
+        problem = f"of {words} it returns {type(drawing).__name__}; expected a matplotlib.figure.Figure"
+        require(isinstance(drawing, Drawing), problem)
+        require(bool(drawing.axes), f"of {words} it has no axes")
+
+
+def what_it_does_not_draw_is_refused_before_anything_runs(name: str) -> None:
+    """By `arrange`; without one, by InputError. A single value of each axis, in one panel, is drawn or refused."""
+    declares = None if FIGURES[name].arrange is None else "arrange"
+    require_refusals(drawn, foreseen, name, declares)
+
+
+def its_axes_have_labels_for_readers(name: str) -> None:
+    """Long names or symbols, not names of variables such as `exit_steps`."""
+    for words, drawing in taken(drawn, name).items():
+        written = [label for axes in drawing.axes for label in (axes.get_xlabel(), axes.get_ylabel()) if label]
+        require(bool(written), f"of {words} no axis has a label")
+        parts = (made(words), *_analysed(FIGURES[name].needed({}), words).values())
+        named = {str(key) for part in parts for key, each in part.variables.items() if each.attrs["long_name"] != key}
+        for label in written:
+            raw = sorted(named.intersection(label.split()) & {key for key in named if "_" in key})
+            require(not raw, f"of {words} an axis is labelled with the name of a variable, {label!r}")
+
+
+def it_can_be_saved(name: str) -> None:
+    """As PNG: the layout fits, and labels are valid mathematics."""
+    import io
+
+    words, drawing = next(iter(taken(drawn, name).items()))
+    try:
+        drawing.savefig(io.BytesIO(), format="png", dpi=30)
+    except Exception as error:
+        raise BrokenError(f"of {words} it cannot be saved: {described(error)}") from error
+
+
+def its_options_have_types_and_defaults(name: str) -> None:
+    """Each parameter after the dataset and the analyses."""
+    require_options(FIGURES[name].function, arguments=2)
+    try:
+        FIGURES[name].check({"optoin": 1})
+    except InputError:
+        return
+    raise BrokenError("it takes unknown options")
+
+
+def its_interactive_plot_has_the_points(name: str) -> None:
+    """If it returns one for the report, which then draws the same datasets."""
+    figure = FIGURES[name]
+    if figure.interactive is None:
+        return
+    options = figure.check({})
+    for words in taken(drawn, name):
+        ds, found = made(words), _analysed(figure.needed({}), words)
+        whole = {need: with_constants(each) for need, each in found.items()}
+        plot = interactive_plot(name, figure.interactive(with_constants(ds), whole, **options), ds, found, {})
+        require(bool(plot.table.rows), f"of {words} its interactive plot has no points")
+
+
+def it_has_a_caption(name: str) -> None:
+    """A sentence; its own name is the registered one."""
+    figure = FIGURES[name]
+    require(figure.name == name, f"its name is {figure.name!r}")
+    require(figure.caption.endswith("."), "its caption does not end as a sentence")
+
+
+CHECKS: tuple[Check, ...] = (
+    it_draws_a_dataset,
+    what_it_does_not_draw_is_refused_before_anything_runs,
+    its_axes_have_labels_for_readers,
+    it_can_be_saved,
+    its_options_have_types_and_defaults,
+    its_interactive_plot_has_the_points,
+    it_has_a_caption,
+)
+
+
+def it_plots_a_dataset(name: str) -> None:
+    """At least one of the kinds of sweeps, with points."""
+    declared = INTERACTIVE[name]
+    for need in declared.needs:
+        require(need in ANALYSES, f"it needs the analysis {need!r}, which is not registered")
+    require(bool(declared.needs) or declared.data is not None, "it has no data: `needs` an analysis, or `data`")
+    plots = {}
+    for words in analyses.DATASETS:
+        found = plotted(name, words)
+        if not isinstance(found, Exception):
+            plots[words] = found
+    if not plots:
+        taken(plotted, name)
+    require(any(plot.table.rows for plot in plots.values()), "it has no points")
+
+
+def it_belongs_to_a_figure(name: str) -> None:
+    """`figure` is registered, if it is given."""
+    declared = INTERACTIVE[name]
+    problem = f"its figure {declared.figure!r} is not registered"
+    require(not declared.figure or declared.figure in FIGURES, problem)
+
+
+INTERACTIVE_CHECKS: tuple[Check, ...] = (it_plots_a_dataset, it_belongs_to_a_figure)

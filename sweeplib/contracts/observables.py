@@ -1,0 +1,130 @@
+"""What every observable keeps, in each view that it names.
+
+A view that a plugin defines itself is not checked: nobody but its dynamics can make it.
+"""
+
+from collections.abc import Iterator
+
+import numpy as np
+
+from sweeplib.contracts.check import BrokenError, Check, require, require_equal
+from sweeplib.contracts.views import REPLICAS, SIZES, VIEWS, Array, of_one_replica, parts
+from sweeplib.maths.expectations import expectations
+from sweeplib.observables import OBSERVABLES, Observable
+from sweeplib.problem import PROBLEM_FIELDS
+from sweeplib.views import View
+
+
+def _known(observable: Observable) -> Iterator[type[View]]:
+    """Yield the views of sweeplib that an observable supports."""
+    yield from (view for view in VIEWS if observable.is_of(view))
+
+
+def _values(observable: Observable, view: type[View], now: View) -> Array:
+    found = observable.function_of(view)(now)
+    if not isinstance(found, np.ndarray):
+        raise BrokenError(f"of {view.__name__} it returns {type(found).__name__}; expected an array")
+    return found
+
+
+def it_names_views_and_their_dimensions(name: str) -> None:
+    """`functions` and `dims` have the same views, and a view has the dimensions."""
+    observable = OBSERVABLES[name]
+    for view in observable.views:
+        require(isinstance(view, type) and issubclass(view, View), f"{view!r} is no view")
+        try:
+            dims = observable.dims_of(view)
+        except StopIteration:
+            raise BrokenError(f"`dims` has no entry for {view.__name__}") from None
+        for dim in dims:
+            known = ", ".join(view.dims)
+            require(dim in view.dims, f"{view.__name__} has no dimension {dim!r}; it has {known}")
+
+
+def its_array_has_the_dimensions_that_it_declares(name: str) -> None:
+    """Behind the axis of the replicas, of which there are three."""
+    observable = OBSERVABLES[name]
+    for view in _known(observable):
+        found, dims = _values(observable, view, VIEWS[view]()), observable.dims_of(view)
+        expected = (REPLICAS, *(SIZES[dim] for dim in dims))
+        declared = ", ".join(("replica", *dims))
+        problem = f"of {view.__name__} its shape is {found.shape}; `dims` says ({declared}), here {expected}"
+        require(found.shape == expected, problem)
+
+
+def it_is_real_and_finite(name: str) -> None:
+    """For overlaps and particles of drawn weights."""
+    observable = OBSERVABLES[name]
+    for view in _known(observable):
+        found = _values(observable, view, VIEWS[view]())
+        require(found.dtype.kind in "biuf", f"of {view.__name__} it has the type {found.dtype}; expected real numbers")
+        require(bool(np.isfinite(found).all()), f"of {view.__name__} it is not finite")
+
+
+def a_replica_does_not_depend_on_the_others(name: str) -> None:
+    """The value of a replica is the same without the others, up to rounding."""
+    observable = OBSERVABLES[name]
+    for view in _known(observable):
+        together = _values(observable, view, VIEWS[view]())
+        for replica in range(REPLICAS):
+            alone = _values(observable, view, of_one_replica(view, replica))
+            words = f"of {view.__name__}, replica {replica} alone"
+            require_equal(alone[0], together[replica], words, rtol=1e-9, atol=1e-12)
+
+
+def it_leaves_the_view_alone(name: str) -> None:
+    """The arrays of the view are the same afterwards."""
+    observable = OBSERVABLES[name]
+    for view in _known(observable):
+        now = VIEWS[view]()
+        before = parts(now)
+        _values(observable, view, now)
+        for array, values in before.items():
+            problem = f"of {view.__name__} it changes {array.lstrip('_')}"
+            require(np.array_equal(getattr(now, array), values, equal_nan=True), problem)
+
+
+def it_depends_only_on_the_fields_that_it_reads(name: str) -> None:
+    """Those that a view has: Δ, a* and the activations; `reads` decides which cases are one."""
+    observable = OBSERVABLES[name]
+    changed = {"Delta": np.full(REPLICAS, 0.9), "a_star": np.full((REPLICAS, SIZES["teacher"]), 2.5)}
+    for view in _known(observable):
+        before = _values(observable, view, VIEWS[view]())
+        for field, value in changed.items():
+            other = _values(observable, view, VIEWS[view](**{field: value}))
+            _require_same(observable, view, field, before, other)
+        if "expectations" in vars(VIEWS[view]()):
+            other = _values(observable, view, VIEWS[view](expectations=expectations("square", "erf")))
+            _require_same(observable, view, "activation", before, other)
+
+
+def _require_same(observable: Observable, view: type[View], field: str, one: Array, other: Array) -> None:
+    problem = f"of {view.__name__} it changes with {field}, which its `reads` does not name"
+    require(field in observable.reads or np.array_equal(one, other), problem)
+
+
+def it_reads_fields_of_a_problem(name: str) -> None:
+    """`reads` and `needs` have names of fields only."""
+    observable = OBSERVABLES[name]
+    unknown = sorted((observable.reads | observable.needs) - set(PROBLEM_FIELDS))
+    require(not unknown, f"a problem has no field {', '.join(unknown)}")
+
+
+def it_is_labelled(name: str) -> None:
+    """`long_name`, `symbol` and `units`; its own name is the registered one."""
+    observable = OBSERVABLES[name]
+    require(observable.name == name, f"its name is {observable.name!r}")
+    for label in ("long_name", "symbol", "units"):
+        require(bool(getattr(observable, label)), f"its {label} is empty")
+
+
+CHECKS: tuple[Check, ...] = (
+    it_names_views_and_their_dimensions,
+    its_array_has_the_dimensions_that_it_declares,
+    it_is_real_and_finite,
+    a_replica_does_not_depend_on_the_others,
+    it_leaves_the_view_alone,
+    it_depends_only_on_the_fields_that_it_reads,
+    it_reads_fields_of_a_problem,
+    it_is_labelled,
+)

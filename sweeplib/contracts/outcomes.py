@@ -1,0 +1,107 @@
+"""The checks of what a plugin registers, one after the other, and their outcomes."""
+
+from collections import Counter
+from collections.abc import Iterable, Iterator, Mapping
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Literal
+
+from sweeplib.code.plugins import load_plugins, reason_in_user_code, registered
+from sweeplib.code.user_paths import located
+from sweeplib.contracts import activations, analyses, clusters, dynamics, figures, observables, problems
+from sweeplib.contracts.check import BrokenError, Check, LeftOutError, sentence
+from sweeplib.errors import InputError
+
+CONTRACTS: Mapping[str, tuple[Check, ...]] = {
+    "activation": activations.CHECKS,
+    "start": problems.START_CHECKS,
+    "target": problems.TARGET_CHECKS,
+    "data law": problems.DATA_CHECKS,
+    "observable": observables.CHECKS,
+    "dynamics": dynamics.CHECKS,
+    "analysis": analyses.CHECKS,
+    "figure": figures.CHECKS,
+    "interactive plot": figures.INTERACTIVE_CHECKS,
+    "cluster": clusters.CHECKS,
+}
+"""The checks of each kind of registered things."""
+
+
+LONGEST = 500
+
+
+@dataclass(frozen=True)
+class Outcome:
+    """What a check of a thing says: `problem` is what is wrong, or why the check was left out; empty if all is well."""
+
+    kind: str
+    name: str
+    check: str
+    status: Literal["ok", "failed", "left out"]
+    problem: str = ""
+
+    def __str__(self) -> str:
+        problem = f": {self.problem}" if self.problem else ""
+        return f"{self.status:8}  {self.kind} {self.name}: {self.check}{problem}"
+
+
+def all_outcomes(plugins: Iterable[str]) -> Iterator[Outcome]:
+    """Yield the outcomes of some plugins, whose paths are relative to the working directory, after all are loaded."""
+    found = located(plugins, Path())
+    load_plugins(found)
+    for plugin in found:
+        yield from outcomes(plugin)
+
+
+def summary(statuses: Iterable[str]) -> str:
+    """Return how many checks have each status, in words."""
+    counts = Counter(statuses)
+    return f"{counts.total()} checks: " + ", ".join(f"{counts[each]} {each}" for each in ("ok", "failed", "left out"))
+
+
+def outcomes(plugin: str) -> Iterator[Outcome]:
+    """Yield the outcomes of all checks of what a plugin registers; InputError if it cannot be loaded.
+
+    If the first check of a thing fails, the others, which need it, are left out.
+    """
+    load_plugins([plugin])
+    for part in (analyses, dynamics, figures, problems):
+        part.forget()
+    order = list(CONTRACTS)
+    found = sorted(registered(plugin), key=lambda each: order.index(each[0]) if each[0] in order else len(order))
+    if not found:
+        expected = "a call such as ACTIVATIONS.register(...), see docs/extending.md"
+        raise InputError("it registers nothing", key="plugins", value=plugin, expected=expected)
+    for kind, name in found:
+        yield from _of(kind, name)
+
+
+def _of(kind: str, name: str) -> Iterator[Outcome]:
+    """Yield the outcomes of one thing."""
+    checks = CONTRACTS.get(kind, ())
+    if not checks:
+        yield Outcome(kind, name, "it is registered", "left out", "there are no checks of this kind")
+    for check in checks:
+        outcome = _outcome(kind, name, check)
+        yield outcome
+        if outcome.status == "failed" and check is checks[0] and len(checks) > 1:
+            yield Outcome(kind, name, f"{len(checks) - 1} more checks", "left out", "they need the first")
+            return
+
+
+def _outcome(kind: str, name: str, check: Check) -> Outcome:
+    try:
+        check(name)
+    except LeftOutError as reason:
+        return Outcome(kind, name, sentence(check), "left out", _line(str(reason)))
+    except (BrokenError, InputError) as problem:
+        return Outcome(kind, name, sentence(check), "failed", _line(str(problem)))
+    except Exception as error:
+        return Outcome(kind, name, sentence(check), "failed", _line(reason_in_user_code(error)))
+    return Outcome(kind, name, sentence(check), "ok")
+
+
+def _line(text: str) -> str:
+    """Return a message in one line of bounded length."""
+    line = " ".join(text.split())
+    return line if len(line) <= LONGEST else line[: LONGEST - 3] + "..."

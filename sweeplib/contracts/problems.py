@@ -1,0 +1,248 @@
+"""What every start, target and data law keeps.
+
+Monte Carlo of a target: 2·10⁵ samples at a fixed seed, |z| < 5 for each of some 20 entries: a wrong alarm with 10⁻⁵.
+"""
+
+import math
+from functools import cache
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from sweeplib.contracts.check import BrokenError, Check, require, require_equal
+from sweeplib.errors import InputError
+from sweeplib.kernels.labels import labels
+from sweeplib.maths.activations import activation
+from sweeplib.maths.expectations.system import System
+from sweeplib.numerics.compiled import called, over_arrays
+from sweeplib.problem import DATA, PROBLEM_FIELDS, STARTS, Problem, problem_expectations, target
+from sweeplib.problem.data.data import DATA_FIELDS
+from sweeplib.problem.targets.target import TARGET_FIELDS
+from sweeplib.problem.weights import drawn_weights
+from sweeplib.simulation import Case, Recording, Status, run_cases
+from sweeplib.simulation.driver import replicas_of
+
+Array = NDArray[np.float64]
+
+SAMPLES, MOST = 200_000, 5.0
+STUDENTS = ("erf", "square")
+"""Activations, one odd and one even, of the students that learn a target."""
+A, DELTA = np.array([1.0, -0.7]), 0.3
+D = 30
+
+
+def _started(name: str, **fields: Any) -> Problem:
+    """Return a problem with a start; it has an overlap m0 if the start needs one."""
+    given: dict[str, Any] = {"gamma": 0.1, "p": 3, "k": 2, "d": D, "Delta": 0.0, "activation": "erf", "start": name}
+    try:
+        return Problem(**(given | fields))
+    except InputError as refusal:
+        if refusal.key != "m0":
+            raise
+        return Problem(**(given | {"m0": 0.4} | fields))
+
+
+def its_weights_are_the_same_whenever_they_are_drawn(name: str) -> None:
+    """And those of another seed are finite too, (p, d)."""
+    problem = _started(name)
+    W, W_star = drawn_weights(problem, root_seed=3, seed=1)
+    require(W.shape == (3, D), f"its weights have the shape {W.shape}; expected (p, d) = (3, {D})")
+    require(bool(np.isfinite(W).all()), "its weights are not finite")
+    again, teacher = drawn_weights(problem, root_seed=3, seed=1)
+    require(np.array_equal(again, W), "its weights differ when they are drawn again; `normals` has random numbers")
+    require(np.array_equal(teacher, W_star), "it changes the weights of the teacher")
+
+
+def seeds_start_differently(name: str) -> None:
+    """The random numbers are those of the replica, or the teacher is."""
+    problem = _started(name)
+    one, other = (drawn_weights(problem, root_seed=3, seed=seed)[0] for seed in (1, 2))
+    require(not np.array_equal(one, other), "all seeds have the same weights")
+
+
+def rows_on_the_sphere_have_the_norm_root_d(name: str) -> None:
+    """If it says `on_sphere`; otherwise spherical students refuse it."""
+    if not STARTS[name].on_sphere:
+        try:
+            _started(name, spherical=True)
+        except InputError:
+            return
+        raise BrokenError("spherical students take it, although it is not `on_sphere`")
+    W, _ = drawn_weights(_started(name, spherical=True), root_seed=0, seed=0)
+    require_equal((W**2).sum(axis=1), np.full(3, float(D)), "a squared norm of a row", rtol=1e-9)
+
+
+def it_depends_only_on_the_fields_that_it_reads(name: str) -> None:
+    """p, k, d, `teacher_start` and its `reads`; γ, Δ and the second layers change nothing else."""
+    unknown = sorted(STARTS[name].reads - set(PROBLEM_FIELDS))
+    require(not unknown, f"a problem has no field {', '.join(unknown)}")
+    W, _ = drawn_weights(_started(name), root_seed=0, seed=0)
+    for field, value in (("gamma", 0.3), ("Delta", 1.5), ("activation", "square"), ("a", 2.0), ("a_star", 2.0)):
+        if field not in STARTS[name].reads:
+            other, _ = drawn_weights(_started(name, **{field: value}), root_seed=0, seed=0)
+            require(np.array_equal(W, other), f"it changes with {field}, which its `reads` does not name")
+
+
+def overlaps_and_particles_are_those_of_the_weights(name: str) -> None:
+    """For one width and for another number of particles."""
+    replicas = replicas_of([Case(_started(name), "sgd", seed, Recording((0.0,))) for seed in (0, 1)])
+    for i in (0, 1):
+        (W, W_star), (m, q) = replicas.weights(i), replicas.particles(i, None)
+        pairs = {"m": (m, W @ W_star.T), "M": (replicas.M[i], W @ W_star.T), "Q": (replicas.Q[i], W @ W.T)}
+        pairs |= {"q": (q, np.diag(W @ W.T))}
+        for words, (found, expected) in pairs.items():
+            require_equal(found, expected / D, words, rtol=1e-9, atol=1e-12)
+        require(replicas.particles(i, 7)[0].shape == (7, 2), "seven particles do not have overlaps (7, k)")
+
+
+START_CHECKS: tuple[Check, ...] = (
+    its_weights_are_the_same_whenever_they_are_drawn,
+    seeds_start_differently,
+    rows_on_the_sphere_have_the_norm_root_d,
+    it_depends_only_on_the_fields_that_it_reads,
+    overlaps_and_particles_are_those_of_the_weights,
+)
+
+
+@cache
+def _taught(name: str, student: str = "erf") -> Problem:
+    """Return a problem of two students that has the target."""
+    k = target(name).k or 2
+    return Problem(gamma=0.1, p=2, k=k, d=20, Delta=DELTA, activation=student, target=name)
+
+
+def _factor(k: int) -> Array:
+    """Return F of Ω = F Fᵀ, fields none of which is independent of another, nor of variance one."""
+    scales = np.resize([1.0, 0.9, 1.2, 0.8, 1.1], 2 + k)[:, None]
+    factor: Array = np.random.default_rng(3).normal(size=(2 + k, 4 + k)) * scales / math.sqrt(4 + k)
+    return factor
+
+
+def _values(function: Any, fields: Array) -> Array:
+    out = np.empty(fields.size)
+    called(over_arrays(function), np.ascontiguousarray(fields).ravel(), out)
+    return out.reshape(fields.shape)
+
+
+def _samples(problem: Problem) -> Array:
+    """Return the risk, Ψ^M, Ψ^GF and Ψ^a of each sample (entries, samples), the label noise averaged."""
+    factor = _factor(problem.k)
+    fields = factor @ np.random.default_rng(8).normal(size=(factor.shape[1], SAMPLES))
+    lam, lam_star = fields[:2], np.ascontiguousarray(fields[2:])
+    form = activation(problem.activation)
+    value, slope = _values(form.value, lam), _values(form.derivative, lam)
+    error = labels(problem.target, problem.teacher, lam_star, np.ones(problem.k)) - A @ value / 2
+    pull = A[:, None] * slope * error
+    flow = pull[:, None] * lam
+    parts = 0.5 * error**2, pull[:, None] * lam_star, flow + flow.swapaxes(0, 1), value * error
+    return np.concatenate([part.reshape(-1, SAMPLES) for part in parts])
+
+
+def its_labels_are_finite_and_the_same_again(name: str) -> None:
+    """`labels` returns the same function for equal arguments, and that function is compiled."""
+    known, problem = target(name), _taught(name)
+    same = known.labels(problem.teacher) is known.labels(problem.teacher)
+    require(same, "`labels` returns another function each time; define it outside, or use functools.cache")
+    fields = np.random.default_rng(1).normal(size=(problem.k, 50))
+    one, other = (labels(problem.target, problem.teacher, fields, np.ones(problem.k)) for _ in range(2))
+    require(bool(np.isfinite(one).all()), "its labels are not finite")
+    require(np.array_equal(one, other), "its labels differ from call to call")
+
+
+def its_expectations_are_the_means_of_its_labels(name: str) -> None:
+    """Risk and drifts of two students, by Monte Carlo of the labels; students that it refuses are left out."""
+    refusals = []
+    for student in STUDENTS:
+        try:
+            problem_expectations(_taught(name, student))
+        except InputError as refusal:
+            refusals.append(str(refusal))
+        else:
+            _compare_with_labels(_taught(name, student))
+    require(len(refusals) < len(STUDENTS), f"it has expectations for neither {' nor '.join(STUDENTS)}: {refusals[:1]}")
+
+
+def _compare_with_labels(problem: Problem) -> None:
+    """Raise BrokenError unless expectations agree with means over labels within `MOST` standard errors."""
+    samples, omega = _samples(problem), _factor(problem.k) @ _factor(problem.k).T
+    Q, M, P = (np.ascontiguousarray(part) for part in (omega[:2, :2], omega[:2, 2:], omega[2:, 2:]))
+    found, ones = problem_expectations(problem), np.ones(problem.k)
+    risk = found.risks(*(part[None] for part in (Q, M, P, A, ones)))
+    drifts = found.drifts_of(System(Q, M, P, A, ones, DELTA, 1.0))
+    expected = np.concatenate([risk, drifts[0].ravel(), drifts[1].ravel(), drifts[-1].ravel()])
+    spread = samples.std(axis=1) / math.sqrt(SAMPLES)
+    z = np.abs(samples.mean(axis=1) - expected) / np.where(spread > 0.0, spread, 1e-12)
+    worst = int(z.argmax())
+    parts = {"risk": 1, "drift of M": 2 * problem.k, "drift of Q": 4, "drift of a": 2}
+    words = np.repeat(list(parts), list(parts.values()))[worst]
+    mean = f"{samples[worst].mean():.4g} ± {spread[worst]:.1g}"
+    said = f"the {words} of {problem.activation} is {expected[worst]:.4g}; the mean over its labels is {mean}"
+    require(bool(z[worst] < MOST), said)
+
+
+def it_reads_fields_of_a_target(name: str) -> None:
+    """Those that only targets read, and it is labelled."""
+    known = target(name)
+    unknown = sorted(known.reads - TARGET_FIELDS)
+    require(not unknown, f"`reads` has {', '.join(unknown)}; expected {' or '.join(sorted(TARGET_FIELDS))}")
+    require(known.name == name, f"its name is {known.name!r}")
+    require(bool(known.label), "its label is empty")
+
+
+TARGET_CHECKS: tuple[Check, ...] = (
+    its_labels_are_finite_and_the_same_again,
+    its_expectations_are_the_means_of_its_labels,
+    it_reads_fields_of_a_target,
+)
+
+
+def _with_data(name: str) -> Problem:
+    law = DATA[name]
+    given: dict[str, Any] = {"gamma": 0.2, "p": 2, "k": 1 if law.teacher else 0, "d": 400, "Delta": 0.0}
+    given |= {"contrast": 0.3} if "contrast" in law.reads else {}
+    return Problem(activation="erf", data=name, **given)
+
+
+def sgd_learns_from_it(name: str) -> None:
+    """A short run ends ok, with a finite risk, and is the same again."""
+    case = Case(_with_data(name), "sgd", 0, Recording((0.0, 0.5)))
+    one, other = run_cases([case]), run_cases([case])
+    require(one.status[0] == Status.ok, f"a run of SGD ends {Status(int(one.status[0])).name}")
+    require(bool(np.isfinite(one.data["risk"]).all()), "the risk is not finite")
+    require_equal(other.data["risk"], one.data["risk"], "the risk of the same run again")
+
+
+def it_reads_fields_of_data(name: str) -> None:
+    """Those that only data laws read, and it is labelled."""
+    law = DATA[name]
+    unknown = sorted(law.reads - DATA_FIELDS)
+    require(not unknown, f"`reads` has {', '.join(unknown)}; expected {' or '.join(sorted(DATA_FIELDS))}")
+    require(law.name == name, f"its name is {law.name!r}")
+    require(bool(law.label), "its label is empty")
+
+
+def its_expected_risk_is_that_of_its_samples(name: str) -> None:
+    """The training risk of a data set of this law, without noise, at the start: four standard deviations."""
+    from dataclasses import replace
+
+    problem = replace(_with_data(name), samples=4000)
+    cases = [Case(problem, "sgd", seed, Recording((0.0,), (), ("risk", "training_risk"))) for seed in range(8)]
+    data = run_cases(cases).data
+    apart = (data["training_risk"] - data["risk"])[:, 0]
+    error = max(apart.std(ddof=1) / math.sqrt(len(apart)), 1e-3 * abs(data["risk"].mean()))
+    limit = 5.0 * error + 0.02 * abs(data["risk"].mean())
+    problem_found = f"the risk is {data['risk'].mean():.4g}; over 4000 samples it is {data['training_risk'].mean():.4g}"
+    require(bool(abs(apart.mean()) < limit), problem_found)
+
+
+DATA_CHECKS: tuple[Check, ...] = (
+    sgd_learns_from_it,
+    its_expected_risk_is_that_of_its_samples,
+    it_reads_fields_of_data,
+)
+
+
+def forget() -> None:
+    """Forget problems, after plugins were loaded or removed."""
+    _taught.cache_clear()

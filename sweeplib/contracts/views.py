@@ -1,0 +1,108 @@
+"""Views of three replicas, made of drawn weights without any dynamics, for checks of observables."""
+
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from sweeplib.maths.expectations import expectations
+from sweeplib.views import QUANTILES, NetworkView, OverlapView, ParticleView, TrainingView, TwoTimeView, View
+
+Array = NDArray[np.float64]
+
+REPLICAS, STUDENTS, TEACHERS, PARTICLES, INSTANTS, DIMENSION = 3, 4, 2, 5, 7, 12
+SIZES = {
+    "student": STUDENTS,
+    "student_2": STUDENTS,
+    "teacher": TEACHERS,
+    "teacher_2": TEACHERS,
+    "particle": PARTICLES,
+    "instant": INSTANTS,
+    "quantile": len(QUANTILES),
+}
+"""The lengths of the dimensions of the views."""
+
+
+def _arrays(**shapes: tuple[int, ...]) -> dict[str, Array]:
+    """Return positive numbers, by name, with these shapes behind the axis of the replicas."""
+    rng = np.random.default_rng(4)
+    return {name: 0.2 + rng.random((REPLICAS, *shape)) for name, shape in shapes.items()}
+
+
+def _weights(units: int) -> tuple[Array, Array]:
+    """Return weights W (n, units, d) and W* (n, k, d)."""
+    rng = np.random.default_rng(5)
+    W, W_star = (rng.normal(size=(REPLICAS, rows, DIMENSION)) for rows in (units, TEACHERS))
+    return W, W_star
+
+
+def _overlaps(**other: Any) -> dict[str, Any]:
+    W, W_star = _weights(STUDENTS)
+    pairs = {"Q": (W, W), "M": (W, W_star), "P": (W_star, W_star)}
+    found: dict[str, Any] = {
+        name: np.einsum("nid,njd->nij", one, two) / DIMENSION for name, (one, two) in pairs.items()
+    }
+    found |= _arrays(a=(STUDENTS,), a_star=(TEACHERS,), Delta=()) | {"expectations": expectations("erf")}
+    return found | {"d": np.full(REPLICAS, DIMENSION), "batch_size": 2} | other
+
+
+def overlap_view(**other: Any) -> OverlapView:
+    """Overlaps; arguments replace those of the view."""
+    return OverlapView(**_overlaps(**other))
+
+
+def training_view(**other: Any) -> TrainingView:
+    """Overlaps with a training set."""
+    means = _arrays(risk=(), variance=())
+    return TrainingView(overlap_view(**other), np.array([5, 6, 7]), means["risk"], means["variance"])
+
+
+def _particles(**other: Any) -> dict[str, Array]:
+    W, W_star = _weights(PARTICLES)
+    m, P = (np.einsum("nid,njd->nij", one, W_star) / DIMENSION for one in (W, W_star))
+    found = _arrays(a=(PARTICLES,), weight=(PARTICLES,), a_star=(TEACHERS,), Delta=())
+    found["weight"] /= found["weight"].sum(axis=1, keepdims=True)
+    return {"m": m, "q": np.einsum("nid,nid->ni", W, W) / DIMENSION, "P": P} | found | other
+
+
+def particle_view(**other: Any) -> ParticleView:
+    """Particles of different weights."""
+    return ParticleView(**_particles(**other))
+
+
+def network_view(**other: Any) -> NetworkView:
+    """Particles with the risk of their network."""
+    return NetworkView(**_particles(**other), **_arrays(risk=()))
+
+
+def two_time_view(**other: Any) -> TwoTimeView:
+    """Overlaps with functions of two times."""
+    return TwoTimeView(
+        **_overlaps(**other),
+        **_arrays(C=(INSTANTS, STUDENTS, STUDENTS), R=(INSTANTS, STUDENTS, STUDENTS), training_risk=()),
+    )
+
+
+VIEWS: dict[type[View], Callable[..., View]] = {
+    OverlapView: overlap_view,
+    TrainingView: training_view,
+    ParticleView: particle_view,
+    NetworkView: network_view,
+    TwoTimeView: two_time_view,
+}
+"""The function that makes each view."""
+
+
+def parts(view: View) -> dict[str, Array]:
+    """Return copies of the arrays of a view, by name."""
+    return {name: value.copy() for name, value in vars(view).items() if isinstance(value, np.ndarray)}
+
+
+def of_one_replica(view: type[View], replica: int) -> View:
+    """Return the view of a single one of the replicas."""
+    whole = VIEWS[view]()
+    for name, value in vars(whole).items():
+        if isinstance(value, np.ndarray):
+            object.__setattr__(whole, name, value[replica : replica + 1])
+    return whole

@@ -1,0 +1,68 @@
+"""`sweeplib watch`: the live view of a sweep that runs elsewhere, in another terminal or by `snakemake` itself."""
+
+import sys
+import time
+from collections.abc import Callable, Mapping
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from sweeplib.front.screen import view
+from sweeplib.front.state import State, stages
+from sweeplib.front.status import status
+from sweeplib.storage.jobs import WHOLE, Job, jobs
+
+if TYPE_CHECKING:
+    from sweeplib.design.sweep import Sweep
+
+SECONDS_BETWEEN_LOOKS = 0.5
+SECONDS_BETWEEN_STAGES = 15.0
+"""How long no job may run before a sweep counts as ended that `sweeplib sweep` did not start: Snakemake needs some."""
+
+
+def watch(sweep: "Sweep", directory: Path, *, clock: Callable[[], float] = time.time) -> int:
+    """Show a sweep until it ends; return the exit status: 1 if a stage failed.
+
+    If it does not run, its status is written instead. Nothing of the sweep is changed, and an interrupt of this view
+    does not reach it.
+    """
+    found = jobs(directory)
+    if not any(job.running for job in found.values()):
+        sys.stdout.write("\n".join(status(sweep, directory).lines()) + "\n")
+        return 0
+    since, titled = _start(found), stages(sweep)
+    ran = clock()
+    with view(sweep.name) as shown:
+        while True:
+            found = jobs(directory, since)
+            ran = clock() if any(job.running for job in found.values()) else ran
+            over = _outcome(found, idle=clock() - ran)
+            state = State(titled, {name: job for name, job in found.items() if name != WHOLE}, clock(), over)
+            shown.update(state)
+            if over:
+                break
+            time.sleep(SECONDS_BETWEEN_LOOKS)
+    sys.stdout.write("\n".join(_last_lines(sweep.name, directory, state)) + "\n")
+    return int(over == "failed")
+
+
+def _last_lines(name: str, directory: Path, state: State) -> list[str]:
+    """Return how a run ended, why its stages failed, and the path of the report."""
+    page = directory / "report" / "index.html"
+    problems = [f"{stage.title}: {problem}" for stage in state.stages for problem in state.problems(stage)]
+    report = [f"report: {page}"] if page.exists() else []
+    return [f"{name}: {'ended' if state.over == 'ok' else 'failed'}", *problems, *report]
+
+
+def _start(found: Mapping[str, Job]) -> float:
+    """Return when the present run was started: that of all stages, or the first of the jobs that run."""
+    whole = found.get(WHOLE)
+    return whole.started if whole and whole.running else min(job.started for job in found.values() if job.running)
+
+
+def _outcome(found: Mapping[str, Job], idle: float) -> str:
+    """Return "ok" or "failed" if a run has ended, of which no job has run for `idle` seconds, otherwise nothing."""
+    whole = found.get(WHOLE)
+    ended = not whole.running if whole else idle > SECONDS_BETWEEN_STAGES
+    if any(job.running for name, job in found.items() if name != WHOLE) or not ended:
+        return ""
+    return "failed" if any(job.outcome for job in found.values()) else "ok"

@@ -1,0 +1,78 @@
+"""What a plugin needs: `from sweeplib.plugins import ACTIVATIONS, Activation`.
+
+Each name is imported from the module that defines it when it is first used: a plugin loads the parts of sweeplib that
+it names. docs/extending.md says what each name is for.
+"""
+
+import importlib
+from typing import TYPE_CHECKING, Any
+
+from sweeplib.code.exports import HOMES
+
+if TYPE_CHECKING:
+    from sweeplib.analysis import ANALYSES, Analysis
+    from sweeplib.design.cluster import CLUSTERS, ClusterSettings
+    from sweeplib.dynamics import DYNAMICS, ONE_PASS, Dynamics, OverlapDynamics
+    from sweeplib.dynamics.dynamics import Diagnostic, NumericalOptions
+    from sweeplib.errors import InputError
+    from sweeplib.figures import FIGURES, INTERACTIVE, Figure, Interactive
+    from sweeplib.maths.activations import ACTIVATIONS, Activation
+    from sweeplib.maths.activations.named import FORMS, spelled
+    from sweeplib.maths.expectations import FAMILIES, Expectations, Family, expectations
+    from sweeplib.maths.hermite import hermite_series
+    from sweeplib.observables import OBSERVABLES, Observable
+    from sweeplib.problem import DATA, STARTS, TARGETS, DataLaw, Problem, Start, Target
+    from sweeplib.views import NetworkView, OverlapView, ParticleView, TrainingView, TwoTimeView, View
+
+__all__ = [
+    "ACTIVATIONS",
+    "ANALYSES",
+    "CLUSTERS",
+    "DATA",
+    "DYNAMICS",
+    "FAMILIES",
+    "FIGURES",
+    "FORMS",
+    "INTERACTIVE",
+    "OBSERVABLES",
+    "ONE_PASS",
+    "STARTS",
+    "TARGETS",
+    "Activation",
+    "Analysis",
+    "ClusterSettings",
+    "DataLaw",
+    "Diagnostic",
+    "Dynamics",
+    "Expectations",
+    "Family",
+    "Figure",
+    "InputError",
+    "Interactive",
+    "NetworkView",
+    "NumericalOptions",
+    "Observable",
+    "OverlapDynamics",
+    "OverlapView",
+    "ParticleView",
+    "Problem",
+    "Start",
+    "Target",
+    "TrainingView",
+    "TwoTimeView",
+    "View",
+    "expectations",
+    "hermite_series",
+    "spelled",
+]
+
+
+def __getattr__(name: str) -> Any:
+    if name not in HOMES:
+        raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
+    globals()[name] = getattr(importlib.import_module(HOMES[name]), name)
+    return globals()[name]
+
+
+def __dir__() -> list[str]:
+    return sorted({*globals(), *__all__})

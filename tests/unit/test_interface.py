@@ -1,0 +1,90 @@
+"""`sweeplib.plugins`: the names, where they are defined, and how digests follow them."""
+
+import importlib
+import re
+import subprocess
+import sys
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+import sweeplib
+from sweeplib import plugins
+from sweeplib.code.exports import HOMES
+from sweeplib.code.sources import imported
+from sweeplib.registry import REGISTRIES
+from tests.plugged import nothing_left, written
+
+ROOT = Path(__file__).parents[2]
+PAGE = (ROOT / "docs" / "extending.md").read_text()
+
+
+@pytest.fixture(autouse=True)
+def _as_before() -> Iterator[None]:
+    with nothing_left():
+        yield
+
+
+@pytest.mark.parametrize("module", [plugins, sweeplib], ids=["sweeplib.plugins", "sweeplib"])
+def test_names_are_those_that_type_checkers_see(module) -> None:
+    """The statements for type checkers import the same names, from the same modules, as `__getattr__` does."""
+    homes = HOMES if module is plugins else sweeplib._HOMES
+    text = Path(module.__file__).read_text().partition("if TYPE_CHECKING:")[2].partition("\n\n")[0]
+    statements = re.findall(r"from (\S+) import (.*)", text.replace("open_dataset as open", "open"))
+    seen = {name.strip(): home for home, names in statements for name in names.partition("#")[0].split(",")}
+    assert seen == homes
+    assert set(module.__all__) - {"__version__"} == set(homes)
+
+
+@pytest.mark.parametrize("name", plugins.__all__)
+def test_every_name_is_found_and_explained(name: str) -> None:
+    assert getattr(plugins, name) is getattr(importlib.import_module(HOMES[name]), name)
+    assert re.search(rf"`[^`\n]*\b{name}\b[^`\n]*`", PAGE), f"docs/extending.md does not explain {name}"
+
+
+def test_it_has_every_registry_and_the_examples_import_nothing_else() -> None:
+    offered = [getattr(plugins, name) for name in plugins.__all__]
+    for registry in REGISTRIES:
+        assert any(registry is thing for thing in offered), registry.kind
+    assert set(re.findall(r"^from (sweeplib\S*) import|^import (sweeplib\S*)", PAGE, re.MULTILINE)) == {
+        ("sweeplib.plugins", "")
+    }
+
+
+def test_a_plugin_of_an_activation_loads_no_compiler() -> None:
+    heavy = "numba", "xarray", "matplotlib", "distributed", "dask"
+    code = f"""
+import sys
+from sweeplib.plugins import ACTIVATIONS, Activation
+print(*(name for name in {heavy} if name in sys.modules))
+"""
+    done = subprocess.run([sys.executable, "-c", code], cwd=ROOT, capture_output=True, text=True, check=True)
+    assert done.stdout.split() == []
+
+
+@pytest.mark.parametrize(
+    ("statement", "found", "not_found"),
+    [
+        (
+            "from sweeplib.plugins import ACTIVATIONS, Activation",
+            "sweeplib.maths.activations.activation",
+            "sweeplib.views",
+        ),
+        ("from sweeplib.plugins import View as Seen", "sweeplib.views", "sweeplib.analysis"),
+        ("from sweeplib.plugins import Start", None, "sweeplib.views"),
+        ("import sweeplib.plugins as own", "sweeplib.analysis", None),
+        ("from sweeplib import plugins", "sweeplib.analysis", None),
+        ("from sweeplib.plugins import *", "sweeplib.analysis", None),
+    ],
+)
+def test_a_digest_follows_a_name_to_its_own_module(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, statement: str, found: str | None, not_found: str | None
+) -> None:
+    """A statement that does not say which names are used counts as all of them."""
+    written(tmp_path / "importing_names.py", statement + "\n")
+    monkeypatch.syspath_prepend(tmp_path)
+    modules = imported(["importing_names"])
+    assert found is None or found in modules
+    assert not_found is None or not_found not in modules
+    assert "sweeplib.plugins" not in modules

@@ -1,0 +1,344 @@
+"""`sweeplib test-plugin`: plugins with one fault each, and the check that finds it."""
+
+import re
+import subprocess
+import sys
+from collections.abc import Iterator
+from dataclasses import replace
+from pathlib import Path
+
+import pytest
+from typer.testing import CliRunner
+
+from sweeplib.analysis import ANALYSES
+from sweeplib.cli import app
+from sweeplib.config import load
+from sweeplib.contracts.outcomes import CONTRACTS, Outcome, all_outcomes
+from sweeplib.execution.run import run_sweep
+from sweeplib.figures import FIGURES
+from sweeplib.front.starter import PLUGINS, TEMPLATES
+from sweeplib.registry import REGISTRIES
+from sweeplib.storage.dataset import open_dataset
+from sweeplib.storage.finalise import finalise
+from tests.in_process import InProcess
+from tests.plugged import nothing_left, written
+
+FAULTS = {
+    "wrong derivative": (
+        "activation",
+        "return SLOPE * (1.0",
+        "return 2.0 * SLOPE * (1.0",
+        r"derivative is the slope: the derivative at -3.95: .*; expected ",
+    ),
+    "wrong information exponent": (
+        "activation",
+        "derivative, 1)",
+        "derivative, 2)",
+        "information_exponent is 2; the .* have 1",
+    ),
+    "a form that is not its value": (
+        "activation",
+        "derivative, 1)",
+        "derivative, 1, hermite=(0.0, 1.0))",
+        "`hermite` at -3.95: -3.95; expected ",
+    ),
+    "numpy in an activation": (
+        "activation",
+        "return math.tanh(SLOPE * field)",
+        "return round(field, ndigits=str(2))",
+        "TypeError",
+    ),
+    "an overflow": (
+        "activation",
+        "return math.tanh(SLOPE * field)",
+        "return math.exp(field**3)",
+        "OverflowError: math range error",
+    ),
+    "wrong dimensions": (
+        "observable",
+        '("student", "teacher")',
+        '("student",)',
+        r"its shape is \(3, 4, 2\); `dims` says \(replica, student\), here \(3, 4\)",
+    ),
+    "an unknown dimension": (
+        "observable",
+        '("student", "teacher")',
+        '("unit", "teacher")',
+        "has no dimension 'unit'; it has student",
+    ),
+    "a mean over replicas": ("observable", "return now.M /", "return 0 * now.M + now.M.mean() /", "replica 0 alone"),
+    "an observable that writes": (
+        "observable",
+        "    teacher =",
+        "    now.a[:] = 0\n    teacher =",
+        "OverlapView it changes a$",
+    ),
+    "an observable that reads Delta": (
+        "observable",
+        "return now.M",
+        "return now.Delta[:, None, None] * now.M",
+        "changes with Delta, which its `reads` does not name",
+    ),
+    "no units": ("observable", "reads=frozenset()", 'units="", reads=frozenset()', "its units is empty"),
+    "global random numbers": (
+        "dynamics",
+        "self.M = self",
+        "self.M = np.random.rand() * self",
+        "the same seed gives the same bits: .* of the same seeds again",
+    ),
+    "a field that is not read": (
+        "dynamics",
+        "self.options.rate *",
+        "self.options.rate * (1 + self.replicas.Delta) *",
+        "overlap_M changes with Delta, which its `reads` does not name",
+    ),
+    "a start of its own": (
+        "dynamics",
+        "self.M = self.replicas.M",
+        "self.M = 0.5 * self.replicas.M",
+        "overlap_M at time zero",
+    ),
+    "no covariance": (
+        "dynamics",
+        "self.M = self.replicas.M",
+        "self.Q = -self.replicas.Q; self.M = self.replicas.M",
+        "is no covariance|it runs: noise_trace is not finite",
+    ),
+    "wrong shape of M": (
+        "dynamics",
+        "[:, None, None]",
+        "[:, None]",
+        "ValueError: operands could not be broadcast together",
+    ),
+    "not reproduced when recorded once": (
+        "dynamics",
+        "self.M = self.replicas.M",
+        "self.M = 0.9 * self.M if to else self.M; self.M = self.M",
+        "recording does not change the run",
+    ),
+    "stochastic without samples": ("dynamics", "stochastic = False", "stochastic = True", "`stochastic` is True, but"),
+    "work that falls": ("dynamics", "return 100.0", "return 1.0 / time", "`work` is 1 to time 1 and 0.1 to time 10"),
+    "an outline that fails": (
+        "analysis",
+        'if "risk" not in',
+        'ds.units\n    if "risk" not in',
+        "AttributeError: 'Outline' object has no attribute 'units'",
+    ),
+    "an outline that lies": (
+        "analysis",
+        'without("seed", "time")',
+        'without("time")',
+        "`outline` has the axis 'seed'; the result has",
+    ),
+    "no outline": ("analysis", ", outline=outline", "", None),
+    "an analysis without labels": ("analysis", ", keep_attrs=True", ", keep_attrs=False", "risk has no `long_name`"),
+    "an analysis that writes": (
+        "analysis",
+        "    return ds[[",
+        "    ds.risk[:] = 1.0\n    return ds[[",
+        "it changes the dataset",
+    ),
+    "an analysis with chance": (
+        "analysis",
+        "    return ds[",
+        "    import numpy\n    ds = ds.assign(risk=ds.risk + numpy.random.rand())\n    return ds[",
+        "another result the second time|it is not the same",
+    ),
+    "an option without a type": ("analysis", "place: int = -1", "place=-1", "the option 'place' has no annotation"),
+    "one panel": (
+        "figure",
+        "for dynamics in",
+        "ds.gamma[1]\n    for dynamics in",
+        "it fails for gamma, one value and one seed.*IndexError",
+    ),
+    "one panel, without arrange": (
+        "figure",
+        'Figure("own", final_risks, "The mean risk at the end of the runs.", arrange=arrange)',
+        'Figure("own", lambda ds, analyses: final_risks(ds.isel(gamma=[0, 1]), analyses), "A figure.")',
+        "it fails for gamma, one value and one seed: IndexError",
+    ),
+    "an arrange that refuses too little": (
+        "figure",
+        'if "risk" not in ds.variables or',
+        'if "risk" not in ds.variables and',
+        "which `arrange` does not refuse",
+    ),
+    "a figure that never fits": (
+        "figure",
+        '{"dynamics", "gamma", "seed", "time"}',
+        '{"dynamics"}',
+        "it takes none of 9 datasets",
+    ),
+    "labels of variables": (
+        "figure",
+        '"learning rate"',
+        '"end_steps"',
+        "labelled with the name of a variable, 'end_steps'",
+    ),
+    "no drawing": ("figure", "return drawing", "return axes", "it returns Axes|AttributeError"),
+    "a caption that is no sentence": ("figure", "of the runs.", "of the runs", "does not end as a sentence"),
+    "wrong expectations": (
+        "target",
+        'expectations(activation, "linear")',
+        'expectations(activation, "erf")',
+        "the mean over its labels is",
+    ),
+    "labels made anew": (
+        "target",
+        "    return fill",
+        "    return lambda lam, a, out: fill(lam, a, out)",
+        "returns another function each time",
+    ),
+    "a start of chance": (
+        "start",
+        "return SHARE",
+        "return np.random.rand() + SHARE",
+        "differ when they are drawn again",
+    ),
+    "not on the sphere": ("start", "weights))", "weights, on_sphere=True))", "a squared norm of a row"),
+    "a start that reads gamma": (
+        "start",
+        "return SHARE",
+        "return problem.gamma + SHARE",
+        "changes with gamma, which its `reads`",
+    ),
+    "a start with wrong rows": (
+        "start",
+        "problem.p, problem.d",
+        "1, problem.d",
+        "M: .* expected ",
+    ),
+    "another law of inputs": ("data", "else -1.0", "else -3.0", "over 4000 samples it is"),
+    "no kind": ("cluster", 'Literal["own"] = "own"', 'Literal["other"] = "other"', "its `kind` is 'other'"),
+}
+"""A template, a part of it, what stands there instead, and what is said; None if all is well."""
+
+
+@pytest.fixture(autouse=True)
+def _as_before(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> Iterator[None]:
+    monkeypatch.chdir(tmp_path)
+    with nothing_left():
+        yield
+
+
+def template(kind: str, name: str = "own") -> str:
+    text = (TEMPLATES / f"{kind}.py.txt").read_text()
+    for word, value in {"name": name, "file": f"{name}.py", "sweep": f"{name}.yaml"}.items():
+        text = text.replace(f"${word}", value)
+    return text
+
+
+def failed(plugin: str) -> list[Outcome]:
+    return [outcome for outcome in all_outcomes([plugin]) if outcome.status == "failed"]
+
+
+@pytest.mark.parametrize("fault", FAULTS)
+def test_a_fault_is_found(fault: str) -> None:
+    kind, part, instead, said = FAULTS[fault]
+    text = template(kind)
+    assert text.count(part) == 1, text.count(part)
+    found = [str(each) for each in failed(written(Path("own.py"), text.replace(part, instead)))]
+
+    assert bool(found) == (said is not None), found
+    assert said is None or any(re.search(said, each) for each in found), found
+    assert not any("\n" in each for each in found)
+
+
+def test_every_kind_has_checks_or_says_that_it_has_none() -> None:
+    assert {registry.kind for registry in REGISTRIES} - set(CONTRACTS) == {
+        "family of expectations",
+        "form of activations",
+    }
+
+
+@pytest.fixture
+def templates() -> Path:
+    """Return a folder with a new plugin of each kind, as the command writes it, with its sweep."""
+    for kind in PLUGINS:
+        assert invoked("new", kind, f"own_{kind}.py") == f"own_{kind}.py\nown_{kind}.yaml\n"
+    return Path.cwd()
+
+
+def invoked(*arguments: str, status: int = 0) -> str:
+    result = CliRunner().invoke(app, list(arguments))
+    assert result.exit_code == status, result.output
+    return result.output
+
+
+def test_every_template_passes_its_checks_and_runs_as_it_is(templates: Path) -> None:
+    said = invoked("test-plugin", *(f"own_{kind}.py" for kind in PLUGINS))
+    lines = said.splitlines()
+    assert {line.split()[0] for line in lines[:-1]} == {"ok"}
+    assert lines[-1] == f"{len(lines) - 1} checks: {len(lines) - 1} ok, 0 failed, 0 left out"
+    for kind in PLUGINS:
+        sweep = load(templates / f"own_{kind}.yaml")
+        directory = templates / "results" / sweep.name
+        assert f"own_{kind}" in sweep.source
+        cluster = sweep.cluster if kind == "cluster" else InProcess()
+        run_sweep(replace(sweep, cluster=cluster.model_copy(update={"block_size": 9})), directory, progress=False)
+        with open_dataset(finalise(sweep, directory)) as ds:
+            assert (ds.status == 1).all()
+            for name, options in sweep.analyses.items():
+                if name == f"own_{kind}":
+                    assert ANALYSES[name](ds, **options).data_vars
+            for name, options in sweep.figures.items():
+                if name == f"own_{kind}":
+                    assert FIGURES[name](ds, {}, **options).axes
+
+
+@pytest.mark.long
+@pytest.mark.parametrize("kind", PLUGINS)
+def test_every_template_is_a_sweep(kind: str, templates: Path) -> None:
+    command = [str(Path(sys.executable).with_name("sweeplib")), "sweep", f"own_{kind}.yaml"]
+    done = subprocess.run(command, capture_output=True, text=True, check=False)
+    assert done.returncode == 0, done.stderr
+    assert "cases ended ok" in done.stdout
+
+
+@pytest.mark.parametrize(
+    ("arguments", "said"),
+    [
+        (("activatoin", "own.py"), "not a kind of file to start from; got 'activatoin'; .*did you mean 'activation'"),
+        (("activation", "own.yaml"), "not the name of a plugin's file; got 'own.yaml'; expected a new file, NAME.py"),
+        (("activation", "erf.py"), "activation 'erf' is one of sweeplib's"),
+        (("activation", "my-own.py"), "no name of a plugin; got 'my-own'; expected letters, digits"),
+        (("start", "class.py"), "no name of a plugin; got 'class'"),
+        (("start", "null.py"), "no name of a plugin; got 'null'; expected .* no word of Python or YAML"),
+        (("start",), "no file to write; got 'start'; expected `sweeplib new start NAME.py`"),
+        (("sweep",), "no file to write; got 'sweep'; expected `sweeplib new sweep NAME.yaml`"),
+        (("start", "there.py"), "there.yaml: there is such a file; expected a new file"),
+        (("sweep", "there.yaml"), "there.yaml: there is such a file"),
+    ],
+)
+def test_a_new_file_is_refused_before_anything_is_written(arguments: tuple[str, ...], said: str) -> None:
+    Path("there.yaml").write_text("mine\n")
+    assert re.search(said, " ".join(invoked("new", *arguments, status=2).split()))
+    assert [path.name for path in Path.cwd().iterdir()] == ["there.yaml"]
+    assert Path("there.yaml").read_text() == "mine\n"
+
+
+def test_the_command_says_what_failed_and_ends_with_its_status() -> None:
+    written(Path("own.py"), template("activation").replace("return SLOPE * (1.0", "return (1.0"))
+    said = invoked("test-plugin", "own.py", status=1).splitlines()
+    assert said[1].startswith("failed    activation own: derivative is the slope: the derivative at -3.95: ")
+    assert said[-1] == "6 checks: 5 ok, 1 failed, 0 left out"
+
+
+@pytest.mark.parametrize(
+    ("text", "said"),
+    [
+        (None, "plugins: no such file"),
+        ("", "plugins: it registers nothing; got '.*own.py'; expected a call such as ACTIVATIONS.register"),
+        ("def (:", "plugins: cannot be imported: SyntaxError"),
+        ("\x00", "plugins: cannot be imported: SyntaxError"),
+        (
+            "from sweeplib.plugins import Activatoin\n",
+            "cannot be imported: ImportError: cannot import name 'Activatoin'",
+        ),
+    ],
+)
+def test_a_file_that_is_no_plugin_is_refused_in_one_line(text: str | None, said: str) -> None:
+    if text is not None:
+        written(Path("own.py"), text)
+    output = invoked("test-plugin", "own.py", status=2)
+    assert re.search(said, output) and output.count("\n") == 1
