@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from functools import partial
-from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import xarray as xr
@@ -28,9 +27,10 @@ class SweepAccessor:
     def analyse(self, name: str, **options: Any) -> xr.Dataset:
         """Return an analysis of the dataset; InputError for an unknown name or option, and if it does not apply."""
         from sweeplib.analysis import ANALYSES
+        from sweeplib.analysis.overlaps import with_overlaps
 
         analysis = ANALYSES[name]
-        return analysis(self._with_overlaps() if analysis.overlaps else self._ds, **options)
+        return analysis(with_overlaps(self._ds) if analysis.overlaps else self._ds, **options)
 
     def figure(self, name: str, **options: Any) -> Drawing:
         """Return a matplotlib figure of the dataset; InputError for an unknown name or option, or if it does not fit.
@@ -55,18 +55,3 @@ class SweepAccessor:
         from sweeplib.analysis import ANALYSES
 
         return sorted({*super().__dir__(), *ANALYSES})
-
-    def _with_overlaps(self) -> xr.Dataset:
-        """Return the dataset with its overlap matrices, where the files are known and the dataset has none."""
-        from sweeplib.analysis.overlaps import open_with_overlaps
-
-        source = Path(str(self._ds.encoding.get("source", "")))
-        if not (source / "zarr.json").exists():
-            return self._ds
-        whole = open_with_overlaps(source)
-        selected = {dim: self._ds[dim].values for dim in self._ds.dims if dim in whole.indexes}
-        more = [name for name in whole.data_vars if name not in self._ds.variables]
-        fixed = {
-            name: self._ds[name].item() for name in whole.indexes if name in self._ds.coords and not self._ds[name].dims
-        }
-        return self._ds.merge(whole[more].sel(fixed | selected).reset_coords(drop=True), join="exact")

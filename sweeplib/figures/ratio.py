@@ -11,6 +11,7 @@ import numpy as np
 from sweeplib.analysis.averages import numbered
 from sweeplib.analysis.labels import labelled
 from sweeplib.analysis.lost_runs import MOST_LOST, made, recorded, unless_lost, without_value
+from sweeplib.analysis.overlaps import with_overlaps
 from sweeplib.analysis.passages import passages
 from sweeplib.analysis.recorded import is_stochastic
 from sweeplib.design.axis import places_in
@@ -158,8 +159,14 @@ def _elsewhere(found: xr.Dataset, point: Mapping[str, int]) -> xr.DataArray:
 
 
 def _runs(ds: xr.Dataset, found: xr.Dataset, curves: Curves) -> xr.DataArray | None:
-    """Return the values of the runs, along `seed`, of which the quantity is the mean; None if it is no such mean."""
+    """Return the values of the runs, along `seed`, of which the quantity is the mean; None if it is no such mean.
+
+    Also None for an observable over units of a dataset that was not opened from files: its overlaps are not known.
+    """
     if curves.analysis == AVERAGES:
+        ds = ds if curves.variable in ds else with_overlaps(ds)
+        if curves.variable not in ds:
+            return None
         values, run = numbered(recorded(ds, curves.variable)), made(ds)
         lost = found.attrs.get("max_lost", MOST_LOST)
         return unless_lost(values, without_value(values, run), run, lost)

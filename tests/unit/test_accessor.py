@@ -2,11 +2,13 @@
 
 from pathlib import Path
 
+import numpy as np
 import pytest
 import xarray as xr
 
 from sweeplib import InputError, Sweep
 from sweeplib.analysis import ANALYSES
+from sweeplib.analysis.overlaps import open_with_overlaps
 from tests.datasets import sweep_dataset
 
 
@@ -36,8 +38,8 @@ def test_overlaps_are_read_from_the_files(tmp_path: Path) -> None:
     """The analyses of a stored sweep, with and without a selection, are those that the sweep computes."""
     content = {"p": 2, "k": 1, "d": 40, "Delta": 0, "activation": "erf"}
     sweep = Sweep(
-        name="small", results=tmp_path, problem=content, grid={"gamma": [0.1, 0.2]}, seeds=2,
-        dynamics=["sgd_chain", "ode"], times=[0, 1], observables=["overlap_M"], cluster={"kind": "local", "workers": 1},
+        name="small", results=tmp_path, problem=content, grid={"gamma": [0.1, 0.2]}, seeds=6,
+        dynamics=["sgd_chain", "ode"], times=[0, 1], observables=["overlap_M", "subspace_cosine"], cluster={"kind": "local", "workers": 1},
     )  # fmt: skip
     ds = sweep.run(progress=False)
     whole = ds.sweep.deviation()
@@ -45,3 +47,10 @@ def test_overlaps_are_read_from_the_files(tmp_path: Path) -> None:
     assert "overlap_M_deviation" in whole
     part = ds.sel(gamma=0.2).sweep.deviation()
     xr.testing.assert_allclose(part.overlap_M_deviation, whole.overlap_M_deviation.sel(gamma=0.2))
+    _, lower = ds.sweep.figure("ratio", y="subspace_cosine", x="gamma").axes
+    cosine = open_with_overlaps(tmp_path / "small" / "dataset.zarr").subspace_cosine.isel(time=-1, teacher=0, gamma=0)
+    relative = cosine / cosine.mean("seed")
+    spread = (relative.sel(dynamics="sgd_chain") - relative.sel(dynamics="ode")).std("seed", ddof=1) / 6**0.5
+    value = cosine.sel(dynamics="sgd_chain").mean() / cosine.sel(dynamics="ode").mean()
+    low, high = lower.containers[0].lines[2][0].get_segments()[0][:, 1]
+    np.testing.assert_allclose([0.5 * (low + high), 0.5 * (high - low)], [value, value * spread])
