@@ -3,10 +3,10 @@
 Each chunk has its own checksum; `contents.json` additionally detects lost chunks and changed metadata.
 """
 
-import hashlib
 from pathlib import Path
 
 from sweeplib.storage.damage import damaged, lost
+from sweeplib.storage.files import digest
 from sweeplib.storage.sealed import read_sealed, write_sealed
 
 NAME = "contents.json"
@@ -36,4 +36,4 @@ def check_contents(dataset: Path, remedy: str) -> None:
 
 def _entry(file: Path) -> int | str:
     is_metadata = file.name == "zarr.json"
-    return hashlib.blake2b(file.read_bytes(), digest_size=16).hexdigest() if is_metadata else file.stat().st_size
+    return digest(file.read_bytes()) if is_metadata else file.stat().st_size

@@ -26,7 +26,7 @@ from sweeplib.simulation import Case, Status, case_work, recorded_variables
 from sweeplib.simulation.variables import STATUS_LABELS
 from sweeplib.storage.checked_store import COMPRESSORS, CheckedStore, is_intact
 from sweeplib.storage.damage import DamageError, damaged, lost
-from sweeplib.storage.files import partial, remove, remove_partials
+from sweeplib.storage.files import partial, remove, remove_partials, sync
 from sweeplib.storage.rows import Rows, shared_fields
 from sweeplib.storage.sealed import read_sealed, write_sealed
 
@@ -264,6 +264,7 @@ def create_layout(path: Path, case: Case, block_size: int) -> Layout:
         for file in (new / "zarr.json", *new.glob("*/zarr.json")):
             write_sealed(file, json.loads(file.read_bytes()))
         new.rename(path)
+        sync(path.parent)
     finally:
         remove(new)
     return Layout(path)

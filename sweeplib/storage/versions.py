@@ -13,7 +13,7 @@ from pathlib import Path
 from filelock import FileLock
 
 from sweeplib.errors import InputError
-from sweeplib.storage.files import files_digest, partial, remove, remove_partials
+from sweeplib.storage.files import files_digest, partial, remove, remove_partials, sync, sync_tree
 
 FOLDER = "datasets"
 _VERSION = re.compile(r"[0-9a-f]{32}\.zarr")
@@ -36,6 +36,7 @@ def new_version(path: Path) -> Iterator[Path]:
         new = partial(versions / path.name)
         try:
             yield new
+            sync_tree(new)
             version = versions / f"{files_digest(new)}.zarr"
             if not _is_complete(version):
                 _replace(version, new, partial(versions / path.name))
@@ -78,6 +79,7 @@ def _replace(version: Path, new: Path | None, old: Path) -> None:
         version.rename(old)
     if new is not None:
         new.rename(version)
+        sync(version.parent)
     remove(old)
 
 
@@ -88,6 +90,7 @@ def _link(path: Path, name: str) -> None:
         if path.is_dir() and not path.is_symlink():
             path.rename(old)
         new.replace(path)
+        sync(path.parent)
     finally:
         remove(new)
         remove(old)

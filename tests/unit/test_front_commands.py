@@ -23,7 +23,7 @@ from sweeplib.config.overrides import Override
 from sweeplib.config.reference import generated
 from sweeplib.execution.complete_config import write_complete_config
 from sweeplib.front.sweep import OVERRIDDEN
-from sweeplib.storage.files import write_json
+from sweeplib.storage.files import read_json, write_json
 from sweeplib.storage.jobs import job, tell
 from sweeplib.storage.origin import check_origin, record_origin
 from tests.datasets import sweep_dataset
@@ -172,7 +172,7 @@ def test_a_config_with_overrides_is_its_folders_own(config: Path) -> None:
     assert again.source == sweep.source and yaml.safe_load(sweep.source)["seeds"] == 3
     check_origin(written, directory)
     record_origin(written, directory)
-    assert json.loads((directory / "origin.json").read_text()) == {"config": "../../tiny.yaml"}
+    assert read_json(directory / "origin.json") == {"config": "../../tiny.yaml"}
 
 
 @pytest.mark.parametrize(
