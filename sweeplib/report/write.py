@@ -23,6 +23,7 @@ def write_report(sweep: Sweep, directory: str | Path) -> Path:
     from sweeplib.code.plugins import load_plugins
     from sweeplib.report.contents import Contents
     from sweeplib.storage.files import write_text
+    from sweeplib.storage.markers import write_digests
 
     load_plugins(sweep.plugins)
     directory = Path(directory)
@@ -43,7 +44,9 @@ def write_report(sweep: Sweep, directory: str | Path) -> Path:
         figures=[_figure(name, directory, failed) for name in sweep.figures],
         analyses=list(contents.analyses),
     )
-    return write_text(directory / "report" / "index.html", html)
+    path = write_text(directory / "report" / "index.html", html)
+    write_digests(path.with_suffix(".files.json"), [path])
+    return path
 
 
 def page(**contents: Any) -> str:

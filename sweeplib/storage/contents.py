@@ -5,7 +5,7 @@ Each chunk has its own checksum; `contents.json` additionally detects lost chunk
 
 from pathlib import Path
 
-from sweeplib.storage.damage import damaged, lost
+from sweeplib.storage.damage import DamageError, damaged, lost
 from sweeplib.storage.files import digest
 from sweeplib.storage.sealed import read_sealed, write_sealed
 
@@ -32,6 +32,15 @@ def check_contents(dataset: Path, remedy: str) -> None:
             raise lost(file, remedy)
         if _entry(file) != entry:
             raise damaged(file, remedy)
+
+
+def recorded_entries(dataset: Path) -> dict[str, int | str]:
+    """Return the size of each chunk and the digest of each zarr.json as they were written; {} if they are not known."""
+    try:
+        entries = read_sealed(dataset / NAME, "", "files")["files"]
+    except DamageError:
+        return {}
+    return dict(entries)
 
 
 def _entry(file: Path) -> int | str:

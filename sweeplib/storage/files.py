@@ -149,7 +149,8 @@ def drop_damaged_lines(path: Path) -> None:
 
 def _lines(path: Path) -> list[bytes]:
     """Return the lines of a file, without an empty one at its end."""
-    return path.read_bytes().removesuffix(b"\n").split(b"\n") if path.exists() else []
+    content = path.read_bytes() if path.exists() else b""
+    return content.removesuffix(b"\n").split(b"\n") if content else []
 
 
 def _intact(line: bytes) -> bytes | None:

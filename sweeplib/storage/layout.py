@@ -13,7 +13,7 @@ must be deleted. A lost chunk of `status` is not damage: its cases are missing.
 import hashlib
 import json
 import math
-from collections.abc import Iterator
+from collections.abc import Collection, Iterable, Iterator
 from functools import cached_property
 from pathlib import Path
 from typing import Any
@@ -167,13 +167,28 @@ class Layout:
         Only for the driver, while no worker runs. DamageError if the index or the metadata are damaged.
         """
         self.check_index()
-        numbers = [number for number in range(self.n_blocks) if self._is_damaged(number)]
+        return self.forget(number for number in range(self.n_blocks) if self._is_damaged(number))
+
+    def forget(self, numbers: Iterable[int]) -> np.ndarray:
+        """Delete the results of blocks, which makes their rows missing, and return the rows.
+
+        Only for the driver, while no worker runs.
+        """
+        rows = [np.empty(0, np.int64)]
         for number in numbers:
-            for name in ("status", *self.variables):
-                self._chunk(name, number).unlink(missing_ok=True)
+            for file in self.files(number):
+                file.unlink(missing_ok=True)
+            rows.append(np.arange(self.block(number).start, self.block(number).stop))
         self.__dict__.pop("_begun", None)
-        rows = [np.arange(block.start, block.stop) for block in map(self.block, numbers)]
-        return np.concatenate(rows) if rows else np.empty(0, np.int64)
+        return np.concatenate(rows)
+
+    def files(self, number: int) -> list[Path]:
+        """Return the files of a block: the chunk of `status`, then those of the variables."""
+        return [self._chunk(name, number) for name in ("status", *self.variables)]
+
+    def index_files(self) -> list[Path]:
+        """Return the files of the index."""
+        return [self._chunk(name, number) for name in INDEX for number in range(-(-len(self) // INDEX_ROWS))]
 
     def _is_damaged(self, number: int) -> bool:
         try:
@@ -286,7 +301,13 @@ def _create(group: Any, name: str, dtype: Any, shape: Any, dims: Any, rows: int,
     )
 
 
-def layouts(directory: Path) -> Iterator[Layout]:
-    """Yield the layouts of one dynamics, ordered by name."""
-    for path in sorted(directory.glob("p*_k*_w*-????????????")):
-        yield Layout(path)
+def layouts(directory: Path, leave_out: Collection[str] = ()) -> Iterator[Layout]:
+    """Yield the layouts of one dynamics, ordered by name, but for those to `leave_out`."""
+    for path in layout_folders(directory):
+        if path.name not in leave_out:
+            yield Layout(path)
+
+
+def layout_folders(directory: Path) -> list[Path]:
+    """Return the folders of the layouts of one dynamics, ordered by name."""
+    return sorted(directory.glob("p*_k*_w*-????????????"))

@@ -4,13 +4,13 @@ A marker has a digest of the content, so that equal contents have equal markers.
 times and digests of the files: changes are noticed without reading the files, and a damaged file can be named.
 """
 
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from contextlib import suppress
 from pathlib import Path
 from typing import Any
 
 from sweeplib.storage.damage import DamageError
-from sweeplib.storage.files import digest_of, file_digests, read_json, write_json
+from sweeplib.storage.files import digest, digest_of, file_digests, read_json, write_json
 
 
 def write_marker(dataset: Path, done: Mapping[str, Any]) -> None:
@@ -27,6 +27,11 @@ def recorded_digests(dataset: Path) -> dict[str, str]:
     except DamageError:
         return {}
     return {name: entry[-1] for name, entry in entries.items()}
+
+
+def write_digests(path: Path, files: Iterable[Path]) -> None:
+    """Write the digests of some files in a folder beside them."""
+    write_json(path, {file.name: digest(file.read_bytes()) for file in files})
 
 
 def remove_stale_markers(directory: Path) -> None:

@@ -43,7 +43,7 @@ def new_version(path: Path) -> Iterator[Path]:
         finally:
             remove(new)
         _refuse_foreign(path)
-        before = _target(path)
+        before = linked_version(path)
         if before != version.name:
             _link(path, version.name)
             for other in versions.iterdir():
@@ -53,7 +53,7 @@ def new_version(path: Path) -> Iterator[Path]:
 
 def _refuse_foreign(path: Path) -> None:
     problem = None
-    if path.is_symlink() and _target(path) is None:
+    if path.is_symlink() and linked_version(path) is None:
         problem = f"is a link to {path.readlink()}, which sweeplib did not make"
     elif path.exists() and not path.is_dir():
         problem = "is a file, which sweeplib did not make"
@@ -61,7 +61,7 @@ def _refuse_foreign(path: Path) -> None:
         raise InputError(problem, file=path, expected="another name or place for it: the dataset is written here")
 
 
-def _target(path: Path) -> str | None:
+def linked_version(path: Path) -> str | None:
     """Return the name of the version to which a link leads; None if it is no link to a version."""
     if not path.is_symlink():
         return None
