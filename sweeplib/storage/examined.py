@@ -2,6 +2,7 @@
 
 from collections.abc import Iterator
 from dataclasses import dataclass, field
+from functools import cached_property
 from pathlib import Path
 
 import numpy as np
@@ -64,6 +65,10 @@ class ReadableStore(RunStore):
 
     def statuses(self) -> list[np.ndarray]:
         """Return the status of every row, one array per layout; missing in damaged blocks."""
+        return self._statuses
+
+    @cached_property
+    def _statuses(self) -> list[np.ndarray]:
         found = []
         for name, layout in self.layouts.items():
             status, damaged = np.zeros(len(layout), np.uint8), self._examined.blocks(name)

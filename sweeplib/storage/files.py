@@ -97,12 +97,13 @@ def read_json(path: Path) -> dict[str, Any] | None:
     try:
         text = path.read_bytes().decode("utf-8")
         value = json.loads(text)
-        del value[CHECKSUM]
-        intact = _sealed(value) == text
-    except (ValueError, TypeError, KeyError, RecursionError):
-        intact = False
+        checksum = value.pop(CHECKSUM, None)
+        intact = checksum is not None and _sealed(value) == text
+    except (ValueError, TypeError, AttributeError, RecursionError):
+        checksum, intact = "", False
     if not intact:
-        raise damaged(path, f"delete {path}")
+        older = " (if it is of an earlier version of sweeplib: it has no checksum)" if checksum is None else ""
+        raise damaged(path, f"delete {path}, or repair all with `sweeplib verify CONFIG --repair`{older}")
     return dict(value)
 
 

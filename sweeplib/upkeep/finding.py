@@ -12,7 +12,7 @@ class Remedy(Enum):
     block = "the cases of its block are computed again"
     layout = "all cases of its layout are computed again"
     case = "the case is computed again"
-    missing = "the missing cases are computed again"
+    missing = "missing cases are computed again, and its done.json is written"
     journal = "the damaged lines are left out, and cases of unknown origin computed again"
     rewrite = "it is written again"
     dataset = "the dataset is written again"

@@ -59,14 +59,14 @@ def test_the_version() -> None:
 
 def test_status_of_an_idle_and_of_a_running_sweep(config: Path) -> None:
     directory = Path("results/tiny")
-    idle = json.loads(invoked("status", config, "--json"))
+    idle = json.loads(invoked("status", config, "--json", status=3))
     assert (idle["state"], idle["running"], idle["report"], idle["last_error"]) == ("idle", [], None, None)
     assert idle["cases"]["ode"] == {"missing": 2, "ok": 0, "diverged": 0, "failed": 0, "killed": 0, "timeout": 0}
     with pytest.raises(ValueError, match="no good"), job(directory, "plan"):
         raise ValueError("no good")
     with job(directory, "sweep"), job(directory, "simulate"):
         tell(doing="compiling ode", done=1, total=4, failed=1, left=90.0, dashboard="http://127.0.0.1:1/status")
-        running = json.loads(invoked("status", config, "--json"))
+        running = json.loads(invoked("status", config, "--json", status=4))
         text = invoked("status", config)
     assert (running["state"], running["running"]) == ("running", ["simulate"])
     assert (running["done"], running["total"], running["failed"]) == (1, 4, 1)
