@@ -1,7 +1,7 @@
 """Verification of a sweep's results: every chunk is read, a sample of cases is computed again, damage is repaired."""
 
 from collections.abc import Iterator
-from contextlib import ExitStack, contextmanager
+from contextlib import ExitStack, contextmanager, nullcontext
 from dataclasses import dataclass, field
 from os import W_OK, access
 from pathlib import Path
@@ -112,7 +112,7 @@ def verify(
         drawn = draw(stored, sample)
         if drawn.expensive:
             done.notes.append(f"{drawn.expensive} more cases of the sample would take long: --sample N computes N")
-        with steps.step(f"computing {drawn.size} cases again"):
+        with steps.step(f"computing {drawn.size} cases again") if drawn.size else nullcontext():
             done.cases, differing, notes = recomputed(drawn)
         done.found += differing
         done.notes += notes
