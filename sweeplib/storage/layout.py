@@ -167,7 +167,11 @@ class Layout:
         Only for the driver, while no worker runs. DamageError if the index or the metadata are damaged.
         """
         self.check_index()
-        return self.forget(number for number in range(self.n_blocks) if self._is_damaged(number))
+        return self.forget(self.damaged_blocks())
+
+    def damaged_blocks(self) -> list[int]:
+        """Return the numbers of the blocks with a damaged or lost chunk."""
+        return [number for number in range(self.n_blocks) if self._is_damaged(number)]
 
     def forget(self, numbers: Iterable[int]) -> np.ndarray:
         """Delete the results of blocks, which makes their rows missing, and return the rows.
@@ -242,6 +246,19 @@ class Layout:
             self._refuse_lost(name, number, self._deletion)
         values: np.ndarray = self.array(name)[start:stop]
         return values
+
+    def index(self, name: str, rows: slice) -> np.ndarray | None:
+        """Return a column of the index at some rows, None if it is damaged or lost."""
+        try:
+            return self._index(name, rows)
+        except DamageError:
+            return None
+
+    def replace_index(self, name: str, rows: slice, column: np.ndarray) -> None:
+        """Write a damaged chunk of the index again; `rows` are those of the chunk. Only for the driver."""
+        self._chunk(name, rows.start // INDEX_ROWS).unlink(missing_ok=True)
+        self.array(name)[rows] = column.astype(self.array(name).dtype)
+        self.__dict__.pop("ids", None)
 
     def _refuse_lost(self, name: str, number: int, remedy: str) -> None:
         chunk = self._chunk(name, number)

@@ -74,13 +74,19 @@ def compared(layout: Layout, rows: Sequence[int], directory: Path, dynamics: str
     processors = _processors(directory, dynamics)
     found = []
     for places in _by_shape(cases):
-        records = run_cases([cases[place] for place in places])
+        try:
+            records = run_cases([cases[place] for place in places])
+        except Exception:  # that of any plugin; which case raised it is found out one by one
+            if len(places) > 1:
+                alone = (compared(layout, [rows[place]], directory, dynamics) for place in places)
+                found += [outcome for outcomes in alone for outcome in outcomes]
+                continue
+            records = Records({}, np.array([Status.failed], np.uint8))
         for at, place in enumerate(places):
             block = f"{layout.name}/{rows[place] // layout.block_size}"
             which = differences(layout, rows[place], records, at)
-            found.append(
-                Compared(layout, rows[place], cases[place].identity(), which, tuple(processors.get(block, ())))
-            )
+            by = tuple(processors.get(block, ()))
+            found.append(Compared(layout, rows[place], cases[place].identity(), which, by))
     return found
 
 

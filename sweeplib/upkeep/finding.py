@@ -10,7 +10,7 @@ class Remedy(Enum):
     """How a file is repaired, in words."""
 
     block = "the cases of its block are computed again"
-    layout = "all cases of its layout are computed again"
+    layout = "it is restored from the config, or all cases of its layout are computed again"
     case = "the case is computed again"
     missing = "missing cases are computed again, and its done.json is written"
     journal = "the damaged lines are left out, and cases of unknown origin computed again"

@@ -12,8 +12,10 @@ from sweeplib.errors import SweeplibError
 from sweeplib.storage.attempts import Attempt
 from sweeplib.storage.failures import failure_path
 from sweeplib.storage.files import drop_damaged_lines, remove
+from sweeplib.storage.layout import Layout
 from sweeplib.storage.locks import driver_lock
 from sweeplib.storage.origin import ORIGIN, record_origin
+from sweeplib.storage.restored import restored as restored_from
 from sweeplib.storage.run_store import RunStore, write_group
 from sweeplib.upkeep.finding import Finding, Remedy
 from sweeplib.upkeep.stored_cases import StoredCases
@@ -21,7 +23,7 @@ from sweeplib.upkeep.stored_cases import StoredCases
 if TYPE_CHECKING:
     from sweeplib.design.sweep import Sweep
 
-COMPUTED_AGAIN = (Remedy.block, Remedy.layout, Remedy.case, Remedy.missing)
+COMPUTED_AGAIN = (Remedy.block, Remedy.case, Remedy.missing)
 
 
 def repair(
@@ -44,7 +46,7 @@ def repair(
     with ExitStack() as locks:
         for each in stored:
             locks.enter_context(driver_lock(directory, each.dynamics))
-        affected = set().union(*(_forgotten(directory, each, found) for each in stored))
+        affected = set().union(*(_forgotten(sweep, directory, each, found) for each in stored))
         _small_files(sweep, config, directory, found)
     if again := sorted(affected & complete):
         from sweeplib.execution.run import run_sweep
@@ -59,7 +61,7 @@ def repair(
     _attempts(sweep, directory, found, say)
 
 
-def _forgotten(directory: Path, stored: StoredCases, found: Iterable[Finding]) -> set[str]:
+def _forgotten(sweep: "Sweep", directory: Path, stored: StoredCases, found: Iterable[Finding]) -> set[str]:
     """Make the cases missing that are damaged; return the dynamics, if there are any."""
     own = [finding for finding in found if finding.part == stored.dynamics]
     blocks = {(finding.of, finding.block) for finding in own if finding.remedy is Remedy.block}
@@ -70,8 +72,11 @@ def _forgotten(directory: Path, stored: StoredCases, found: Iterable[Finding]) -
     for finding in own:
         if finding.remedy is Remedy.rewrite:
             write_group(finding.path)
-        elif finding.remedy is Remedy.layout:
-            remove(folder / finding.of)
+    damaged = {finding.of for finding in own if finding.remedy is Remedy.layout}
+    restored = {layout for layout in damaged if _restored(sweep, stored.dynamics, folder / layout)}
+    blocks |= {(layout, number) for layout in restored for number in Layout(folder / layout).damaged_blocks()}
+    for layout in damaged - restored:
+        remove(folder / layout)
     if not folder.exists():
         return {stored.dynamics} if own else set()
     store = RunStore(directory, stored.dynamics)
@@ -80,8 +85,13 @@ def _forgotten(directory: Path, stored: StoredCases, found: Iterable[Finding]) -
         for identity in store.layouts[layout].ids[rows].tolist():
             failure_path(directory, identity.ljust(16, b"\0")).unlink(missing_ok=True)
     _forget_cases(store, [each for finding in own if finding.remedy is Remedy.case for each in finding.cases])
-    again = bool(blocks) or any(finding.remedy in COMPUTED_AGAIN for finding in own)
+    again = bool(blocks) or damaged > restored or any(finding.remedy in COMPUTED_AGAIN for finding in own)
     return {stored.dynamics} if again else set()
+
+
+def _restored(sweep: "Sweep", dynamics: str, path: Path) -> bool:
+    """Return whether the index and the metadata of a layout are intact again, from the cases of the sweep."""
+    return dynamics in sweep.runs and restored_from(path, (case for _, case in sweep.cases(dynamics)))
 
 
 def _forget_cases(store: RunStore, identities: Sequence[bytes]) -> None:

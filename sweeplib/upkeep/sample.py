@@ -54,24 +54,37 @@ def recomputed(sample: Sample) -> tuple[dict[str, int], list[Finding], list[str]
 
     Cases that were computed on another type of processor are only noted if they differ.
     """
-    counts: dict[str, int] = {}
-    findings, notes = [], []
+    outcomes: dict[str, list[tuple[StoredCases, Compared]]] = {}
     for stored, name, rows in sample.rows:
-        counts[stored.dynamics] = counts.get(stored.dynamics, 0) + len(rows)
-        for outcome in compared(stored.store.layouts[name], rows, stored.directory, stored.dynamics):
-            if outcome.differences and outcome.comparable:
-                findings.append(_finding(stored, outcome))
-            elif outcome.differences:
-                where = f"{stored.described((outcome.identity,))} computed on {', '.join(outcome.processors)}"
-                notes.append(f"{where}, not on {cpu_model()}: {outcome.differences[0]}")
-    return counts, findings, notes
+        found = compared(stored.store.layouts[name], rows, stored.directory, stored.dynamics)
+        outcomes.setdefault(stored.dynamics, []).extend((stored, outcome) for outcome in found)
+    findings, notes = [], []
+    for of_dynamics in outcomes.values():
+        differing = [(stored, outcome) for stored, outcome in of_dynamics if outcome.differences]
+        all_differ = len(differing) == len(of_dynamics) > 1
+        findings += [_finding(*each, all_differ=all_differ) for each in differing if each[1].comparable]
+        notes += [_note(*each) for each in differing if not each[1].comparable]
+    return {dynamics: len(found) for dynamics, found in outcomes.items()}, findings, notes
 
 
-def _finding(stored: StoredCases, outcome: Compared) -> Finding:
-    layout, identity = outcome.layout, outcome.identity
+def _note(stored: StoredCases, outcome: Compared) -> str:
+    where = f"{stored.described((outcome.identity,))} computed on {', '.join(outcome.processors)}"
+    return f"{where}, not on {cpu_model()}: {outcome.differences[0]}"
+
+
+def _finding(stored: StoredCases, outcome: Compared, *, all_differ: bool) -> Finding:
+    """Return the finding about a case with other bits; it is not computed again if that would make nothing better."""
+    layout, identity, remedy, why = outcome.layout, outcome.identity, Remedy.block, ""
+    if all_differ:
+        remedy, why = (
+            Remedy.refused,
+            "all cases of the sample differ: no damage, but other libraries or hardware",
+        )
+    elif outcome.differences[0].variable == "status":
+        remedy, why = Remedy.refused, "it does not end here as in the store: `sweeplib reproduce` shows how"
     problem = f"the case {identity.hex()} computed again has other bits: {outcome.differences[0]}"
     words, block = stored.described((identity,)), outcome.row // layout.block_size
-    return Finding(layout.path, problem, Remedy.block, stored.dynamics, layout.name, block, (identity,), words)
+    return Finding(layout.path, problem, remedy, stored.dynamics, layout.name, block, (identity,), words, why)
 
 
 def _comparable(stored: StoredCases) -> list[tuple[str, np.ndarray]]:

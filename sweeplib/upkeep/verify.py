@@ -22,6 +22,8 @@ if TYPE_CHECKING:
 
     from sweeplib.design.sweep import Sweep
 
+STALE_HOLDER = "stale, left by a driver that was killed"
+
 
 @dataclass
 class Verification:
@@ -106,9 +108,11 @@ def verify(
     if repaired and not access(directory, W_OK):
         raise InputError("cannot be written", file=directory, expected="no --repair, or other permissions")
     steps, done = Steps(sweep.name if progress else None), Verification()
+    holders = sorted((directory / "locks").glob("*.holder.json"))
     with _alone(sweep, directory):
         with steps.step("reading all files"):
             stored, done.found, done.chunks = _read(sweep, directory)
+        done.found += [Finding(path, STALE_HOLDER, Remedy.delete, FILES) for path in holders]
         drawn = draw(stored, sample)
         if drawn.expensive:
             done.notes.append(f"{drawn.expensive} more cases of the sample would take long: --sample N computes N")

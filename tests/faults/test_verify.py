@@ -7,9 +7,11 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from sweeplib.simulation import Status
+from sweeplib.simulation import Case, Records, Status
 from sweeplib.storage.files import append_line, read_lines, write_json
+from sweeplib.storage.layout import INDEX
 from sweeplib.storage.locks import driver_lock
+from sweeplib.upkeep import comparison
 from tests.faults.finished import CONFIG, Done
 from tests.faults.sweeps import files
 
@@ -135,6 +137,27 @@ def test_each_kind_of_file_is_named_in_a_line(
     assert (finding["repair"], len(finding["cases"])) == (repair, cases)
 
 
+def test_index_and_metadata_are_restored_and_no_case_computed(done: Done) -> None:
+    before, layout = done.dataset, done.layouts[0].path
+    journal = (done.directory / "journal" / "calm.jsonl").read_bytes()
+    metadata = [*layout.glob("*/zarr.json"), layout / "zarr.json"]
+    index = [path for name in INDEX for path in (layout / name / "c").rglob("*") if path.is_file()]
+    assert len(metadata) == 12 and len(index) == 4
+    for number, file in enumerate([layout / "zarr.json", layout / "status" / "zarr.json", *index]):
+        was = file.read_bytes()
+        (lost if number % 2 else garbled)(file)
+        assert done.verified("--repair", "--sample", "0")[1]["left"] == [], file
+        assert file.read_bytes() == was, file
+    for file in (layout / "zarr.json", layout / "risk/zarr.json", *index[:-1]):
+        garbled(file)
+    lost(layout / "risk" / "c" / "1" / "0")
+    assert (done.directory / "journal" / "calm.jsonl").read_bytes() == journal
+    assert done.verified("--repair", "--sample", "0")[1]["left"] == []
+    [line] = read_lines(done.directory / "journal" / "calm.jsonl")[len(journal.splitlines()) :]
+    assert sum(line["computed"].values()) == 4, "a damaged block of a damaged layout"
+    assert done.dataset == before
+
+
 def test_lost_files_are_repaired_with_no_other_case_computed(done: Done) -> None:
     before, layouts = done.dataset, done.layouts
     failures = sorted((done.directory / "failures").glob("*.json"))
@@ -187,6 +210,42 @@ def test_bits_that_are_wrong_with_a_right_checksum_are_found_by_computing_again(
     assert done.verified("--repair", "--sample", "1000")[1]["left"] == []
     assert done.verified("--sample", "1000")[0] == 0
     assert done.dataset == before
+
+
+def test_cases_that_all_differ_are_not_replaced(done: Done) -> None:
+    for layout in done.layouts:
+        layout.array("risk")[:] = layout.array("risk")[:] * 2.0
+        layout.array("end_steps")[:] = layout.array("end_steps")[:] + 1.0
+    before = done.layouts[0].data("risk")
+    status, said = done.verified("--repair", "--sample", "1000")
+    assert status == 1 and {each["repair"] for each in said["damaged"]} == {"refused"}
+    assert "all cases of the sample differ" in done.told("verify")[1]
+    np.testing.assert_array_equal(done.layouts[0].data("risk"), before)
+
+
+def test_a_case_that_raises_here_is_not_replaced(done: Done, monkeypatch: pytest.MonkeyPatch) -> None:
+    run = comparison.run_cases
+
+    def raising(cases: list[Case]) -> Records:
+        if any((case.seed, case.problem.gamma, case.problem.p) == (5, 0.2, 1) for case in cases):
+            raise MemoryError("not here")
+        return run(cases)
+
+    monkeypatch.setattr(comparison, "run_cases", raising)
+    [finding] = done.verified("--repair", "--sample", "1000")[1]["left"]
+    assert finding["repair"] == "refused" and len(finding["cases"]) == 1
+    assert (
+        "status is 1.0 in the store, 3.0 here (1 case of calm: gamma=0.2, p=1, seed=5); it does not end here"
+        in (done.told("verify", "--sample", "1000")[1])
+    )
+
+
+def test_a_lock_of_a_driver_that_was_killed_is_named_and_released(done: Done) -> None:
+    holder = done.directory / "locks" / "calm.holder.json"
+    write_json(holder, {"pid": 2**22 + 1, "parent": 1, "host": "elsewhere"})
+    [finding] = done.verified("--sample", "0")[1]["damaged"]
+    assert (finding["file"], finding["problem"]) == (str(holder), "stale, left by a driver that was killed")
+    assert done.verified("--sample", "0")[0] == 0
 
 
 def test_an_unfinished_sweep_is_repaired_and_stays_unfinished(done: Done) -> None:
