@@ -7,14 +7,13 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 from typer.core import TyperGroup
 
+from sweeplib.cli_options import RESULTS, Config, Json, Names, Overrides, Results, Set, Workers, loaded, show
+from sweeplib.cli_upkeep import commands
 from sweeplib.errors import InputError
 from sweeplib.front.commands import new, test_plugin
 from sweeplib.process.command import command
 
 if TYPE_CHECKING:
-    from rich.table import Table
-
-    from sweeplib.design.sweep import Sweep
     from sweeplib.storage.attempts import Attempt
 
 
@@ -38,18 +37,6 @@ app = typer.Typer(
     rich_markup_mode=None,
 )
 
-Config = Annotated[Path, typer.Argument(metavar="CONFIG", help="The sweep's YAML file.", show_default=False)]
-Set = Annotated[
-    list[str] | None, typer.Option("--set", metavar="KEY=VALUE", help="Give a key another value: grid.d=[300].")
-]
-Results = Annotated[Path, typer.Option("--results", help="The folder that holds a folder for each sweep.")]
-Workers = Annotated[int | None, typer.Option("--workers", min=1, help="Number of workers, instead of the config's.")]
-Names = Annotated[list[str] | None, typer.Argument(metavar="NAME", help="Only these; all by default.")]
-Overrides = Annotated[
-    list[str] | None,
-    typer.Argument(metavar="KEY=VALUE", help="Other values for keys: grid.d=300,1000.", show_default=False),
-]
-RESULTS = Path("results")
 KINDS = [
     "dynamics",
     "activations",
@@ -109,7 +96,7 @@ def plan(
     workers: Workers = None,
 ) -> None:
     """Show the cases to compute and their cost on this machine."""
-    sweep, directory = _loaded(config, [*(set_ or ()), *(overrides or ())], results)
+    sweep, directory = loaded(config, [*(set_ or ()), *(overrides or ())], results)
     from sweeplib.execution.plan import write_plan
     from sweeplib.storage.jobs import job
     from sweeplib.storage.origin import record_origin
@@ -117,7 +104,7 @@ def plan(
     with job(directory, "plan"):
         record_origin(config, directory)
         table = write_plan(sweep, directory, workers=workers).table()
-    _show(table)
+    show(table)
 
 
 @app.command()
@@ -133,7 +120,7 @@ def run(
 
     After an interrupt the same command continues. Failed cases are recorded and do not stop the run.
     """
-    sweep, directory = _loaded(config, set_, results)
+    sweep, directory = loaded(config, set_, results)
     chosen = _chosen(dynamics, sweep.runs, "dynamics of this sweep")
     from sweeplib.execution.run import run_sweep
     from sweeplib.storage.jobs import job
@@ -144,7 +131,7 @@ def run(
         summaries = run_sweep(sweep, directory, chosen, workers=workers, progress=progress)
     from sweeplib.process.terminal import counts_table
 
-    _show(counts_table({name: summary.cases for name, summary in summaries.items()}, sweep.name))
+    show(counts_table({name: summary.cases for name, summary in summaries.items()}, sweep.name))
     computed = sum(summary.computed for summary in summaries.values())
     cases = [(status, count) for summary in summaries.values() for status, count in summary.cases.items()]
     wrong = sum(count for status, count in cases if status not in _WELL)
@@ -157,13 +144,14 @@ def status(
     overrides: Overrides = None,
     set_: Set = None,
     results: Results = RESULTS,
-    json: Annotated[bool, typer.Option("--json", help="Write JSON, for programs.")] = False,
+    json: Json = False,
 ) -> None:
     """Show whether a sweep runs, and how far it is.
 
-    Also its dashboard, its last error, and how many cases have each status.
+    Also its dashboard, its last error, and how many cases have each status. With --json, the exit status is 0 if all
+    cases have a result, 1 if a stage or cases failed, 3 if cases are missing, 4 while the sweep runs.
     """
-    sweep, directory = _loaded(config, [*(set_ or ()), *(overrides or ())], results)
+    sweep, directory = loaded(config, [*(set_ or ()), *(overrides or ())], results)
     from json import dumps
 
     from sweeplib.front.status import status as found
@@ -172,9 +160,9 @@ def status(
     now = found(sweep, directory)
     if json:
         typer.echo(dumps(now.record(), indent=1))
-        return
+        raise typer.Exit(now.exit_status)
     typer.echo("\n".join(now.lines()))
-    _show(counts_table(now.cases))
+    show(counts_table(now.cases))
 
 
 @app.command()
@@ -183,7 +171,7 @@ def watch(config: Config, overrides: Overrides = None, results: Results = RESULT
 
     The exit status is 1 if a stage failed. A sweep that does not run is shown as by `status`.
     """
-    sweep, directory = _loaded(config, overrides, results)
+    sweep, directory = loaded(config, overrides, results)
     from sweeplib.front.watch import watch as watched
 
     raise typer.Exit(watched(sweep, directory))
@@ -216,7 +204,7 @@ def list_(
         if table is None:
             typer.echo(f"no sweeps in {results}")
             return
-        _show(table)
+        show(table)
         return
     from sweeplib.config.catalogue import catalogue
 
@@ -234,7 +222,7 @@ app.command("test-plugin")(test_plugin)
 @app.command("open")
 def open_(config: Config, set_: Set = None, results: Results = RESULTS) -> None:
     """Open the report in the browser; show its path."""
-    _, directory = _loaded(config, set_, results)
+    _, directory = loaded(config, set_, results)
     page = directory / "report" / "index.html"
     if not page.exists():
         raise InputError("no report yet", file=page, expected=f"`sweeplib sweep {config}` before")
@@ -244,28 +232,13 @@ def open_(config: Config, set_: Set = None, results: Results = RESULTS) -> None:
     webbrowser.open(page.resolve().as_uri())
 
 
-@app.command()
-def retry(
-    config: Config,
-    statuses: Annotated[
-        list[str] | None, typer.Argument(metavar="STATUS", help="failed, killed, timeout, diverged; or damaged.")
-    ] = None,
-    set_: Set = None,
-    results: Results = RESULTS,
-) -> None:
-    """Let the next run compute failed cases again."""
-    sweep, directory = _loaded(config, set_, results)
-    from sweeplib.execution.status import RETRIED
-    from sweeplib.execution.status import retry as reset
-
-    for name, count in reset(sweep, directory, statuses or RETRIED).items():
-        typer.echo(f"{name}: {count} cases to run again")
+app.add_typer(commands)
 
 
 @app.command()
 def finalise(config: Config, set_: Set = None, results: Results = RESULTS) -> None:
     """Write the labelled dataset."""
-    sweep, directory = _loaded(config, set_, results)
+    sweep, directory = loaded(config, set_, results)
     from sweeplib.storage.finalise import finalise as written
 
     typer.echo(written(sweep, directory))
@@ -274,7 +247,7 @@ def finalise(config: Config, set_: Set = None, results: Results = RESULTS) -> No
 @app.command()
 def analyse(config: Config, names: Names = None, set_: Set = None, results: Results = RESULTS) -> None:
     """Write the analyses of the dataset: all, or those named."""
-    sweep, directory = _loaded(config, set_, results)
+    sweep, directory = loaded(config, set_, results)
     chosen = _chosen(names, sweep.analyses, "analysis of this sweep")
     from sweeplib.analysis import write_analysis
 
@@ -284,7 +257,7 @@ def analyse(config: Config, names: Names = None, set_: Set = None, results: Resu
 @app.command()
 def figures(config: Config, names: Names = None, set_: Set = None, results: Results = RESULTS) -> None:
     """Draw the figures: all, or those named."""
-    sweep, directory = _loaded(config, set_, results)
+    sweep, directory = loaded(config, set_, results)
     chosen = _chosen(names, sweep.figures, "figure of this sweep")
     from sweeplib.figures import write_figure
 
@@ -294,7 +267,7 @@ def figures(config: Config, names: Names = None, set_: Set = None, results: Resu
 @app.command()
 def report(config: Config, set_: Set = None, results: Results = RESULTS) -> None:
     """Write the report, one HTML page."""
-    sweep, directory = _loaded(config, set_, results)
+    sweep, directory = loaded(config, set_, results)
     from sweeplib.report import write_report
     from sweeplib.report.failures import report_cards
 
@@ -311,7 +284,7 @@ def summary(config: Config, set_: Set = None, results: Results = RESULTS) -> Non
 
     The exit status is 1 if an analysis, a figure or a part of the report failed.
     """
-    sweep, directory = _loaded(config, set_, results)
+    sweep, directory = loaded(config, set_, results)
     from sweeplib.report import summary as summarised
 
     found = summarised(sweep, directory)
@@ -340,12 +313,6 @@ def schema(
 _WELL = ("ok", "missing")
 
 
-def _loaded(config: Path, overrides: Iterable[str] | None, results: Path) -> "tuple[Sweep, Path]":
-    from sweeplib.front.sweep import loaded
-
-    return loaded(config, list(overrides or ()), results)
-
-
 def _chosen(names: list[str] | None, known: Iterable[str], kind: str) -> list[str]:
     known = list(known)
     for name in names or ():
@@ -364,12 +331,6 @@ def _report_attempts(attempts: "Iterable[Attempt]") -> None:
             failed += 1
             typer.echo(f"failed: {attempt}", err=True)
     raise typer.Exit(1 if failed else 0)
-
-
-def _show(table: "Table") -> None:
-    from sweeplib.process.terminal import console, show
-
-    show(table, console())
 
 
 def _differs(path: Path, text: str) -> bool:

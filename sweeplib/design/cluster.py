@@ -20,12 +20,14 @@ class ClusterSettings(pydantic.BaseModel, ABC):
 
     block_size : number of cases per block; by default as many as take about two seconds on the machine that plans.
     wait_for_workers : seconds that a sweep waits while there is no worker, before it ends.
+    performance_report : whether to keep Dask's report on the performance of the last run, as report/performance.html.
     """
 
     model_config = pydantic.ConfigDict(frozen=True, extra="forbid")
 
     block_size: Annotated[int, Field(ge=1, le=1_000_000)] | None = None
     wait_for_workers: Annotated[float, Field(gt=0, allow_inf_nan=False)] = 300.0
+    performance_report: bool = False
 
     def located(self, folder: Path) -> "ClusterSettings":
         """Return the same settings, with paths relative to `folder` made absolute."""

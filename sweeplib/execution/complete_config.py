@@ -7,10 +7,12 @@ from typing import TYPE_CHECKING
 import yaml
 
 from sweeplib.code.user_paths import seen_from
-from sweeplib.storage.files import write_text
+from sweeplib.storage.files import digest, write_text
 
 if TYPE_CHECKING:
     from sweeplib.design.sweep import Sweep
+
+_SEAL = "\n# checksum of the lines above: "
 
 
 def write_complete_config(sweep: "Sweep", directory: Path, name: str = "config.yaml") -> Path:
@@ -20,7 +22,14 @@ def write_complete_config(sweep: "Sweep", directory: Path, name: str = "config.y
     results.
     """
     files = {place: seen_from(names, directory) for place, names in _named_files(sweep) if names}
-    return write_text(directory / name, _with_files(sweep.source, files) if files else sweep.source)
+    text = (_with_files(sweep.source, files) if files else sweep.source).rstrip("\n")
+    return write_text(directory / name, text + _SEAL + digest(text.encode()) + "\n")
+
+
+def is_as_written(path: Path) -> bool:
+    """Return whether a complete config has the content that was written, by the checksum in its last line."""
+    text, _, checksum = path.read_bytes().rpartition(_SEAL.encode())
+    return checksum == f"{digest(text)}\n".encode()
 
 
 def _named_files(sweep: "Sweep") -> Iterator[tuple[tuple[str, ...], Sequence[str]]]:

@@ -128,13 +128,14 @@ class _Running:
     def submit(self, tasks: Sequence[Task]) -> None:
         """Submit tasks, all at once."""
         from distributed.client import ClosedClientError
+        from distributed.comm import CommClosedError
 
         if not tasks:
             return
         keys = [self._key(task[0]) for task in tasks]
         try:
             futures: list[Future] = self._client.map(run_blocks, tasks, key=keys, pure=False)
-        except ClosedClientError:
+        except (ClosedClientError, CommClosedError):
             raise self.workers.lost() from None
         self._tasks |= dict(zip(keys, tasks, strict=True))
         for future in futures:
@@ -160,12 +161,13 @@ class _Running:
     def _reports(self, futures: Sequence["Future"]) -> "list[list[BlockReport] | None]":
         """Return the reports of tasks that have ended, None for one that was given up; all are asked for at once."""
         from distributed import KilledWorker
+        from distributed.comm import CommClosedError
 
         try:
             return list(self._client.gather(futures))
         except KilledWorker:
             return [self._reports([future])[0] for future in futures] if len(futures) > 1 else [None]
-        except (asyncio.CancelledError, CancelledError):
+        except (asyncio.CancelledError, CancelledError, CommClosedError):
             raise self.workers.lost() from None
 
     def _submit_again(self, task: Task) -> None:

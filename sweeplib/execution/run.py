@@ -22,6 +22,8 @@ from sweeplib.execution.complete_config import write_complete_config
 from sweeplib.execution.connected import connected
 from sweeplib.execution.dispatch import dispatched
 from sweeplib.execution.memory import refuse_large_cases
+from sweeplib.execution.performance import NAME as PERFORMANCE
+from sweeplib.execution.performance import performance_kept
 from sweeplib.execution.plan import (
     DynamicsPlan,
     LayoutPlan,
@@ -149,6 +151,8 @@ def _computed(sweep: "Sweep", parts: list[_Part], on: "Client | int | None", *, 
 
     They run on a client's cluster, or on the sweep's with so many workers.
     """
+    from sweeplib.execution.metrics import metrics_told
+
     cluster = cluster_of(sweep).in_results(parts[0].store.directory)
     with ThreadPoolExecutor(1) as beside:
         appending = beside.submit(lambda: [_appended(sweep, part) for part in parts])
@@ -160,9 +164,14 @@ def _computed(sweep: "Sweep", parts: list[_Part], on: "Client | int | None", *, 
                 (block for part in parts for block in _blocks(sweep, part)), key=lambda block: -block.seconds
             )
             cases, seconds = sum(part.todo for part in parts), sum(block.seconds for block in blocks)
-            with shown_progress(sweep.name, cases, seconds, show=show) as shown:
+            kept = parts[0].store.directory / PERFORMANCE if cluster.performance_report else None
+            with (
+                performance_kept(client, kept),
+                shown_progress(sweep.name, cases, seconds, show=show) as shown,
+            ):
                 tell(dashboard=client.dashboard_link, doing=None)
                 shown.say(f"dashboard: {client.dashboard_link}")
+                told = metrics_told(client, sweep.name, partial(_say, shown))
                 for block, report in dispatched(
                     client,
                     blocks,
@@ -176,6 +185,7 @@ def _computed(sweep: "Sweep", parts: list[_Part], on: "Client | int | None", *, 
                     diverged = report.computed.get("diverged", 0)
                     failed = done - report.found - report.computed.get("ok", 0) - diverged
                     shown.advance(done, block.seconds, failed=failed, diverged=diverged)
+                    told(shown)
     return parts
 
 

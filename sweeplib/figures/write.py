@@ -34,6 +34,7 @@ def write_figure(sweep: "Sweep", name: str, directory: str | Path) -> "Attempt":
     from sweeplib.figures.style import save
     from sweeplib.storage.attempts import attempted
     from sweeplib.storage.dataset import open_dataset
+    from sweeplib.storage.markers import write_digests
 
     load_plugins(sweep.plugins)
     directory = Path(directory)
@@ -47,6 +48,7 @@ def write_figure(sweep: "Sweep", name: str, directory: str | Path) -> "Attempt":
         attempt.paths = tuple(save(drawn(sweep, name, directory), directory / "figures" / name))
     if attempt.problem is not None:
         attempt.paths = tuple(save(_not_drawn(name, attempt.problem), directory / "figures" / name))
+    write_digests(directory / "figures" / f"{name}.files.json", attempt.paths)
     return attempt
 
 

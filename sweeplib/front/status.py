@@ -12,6 +12,9 @@ from sweeplib.storage.jobs import WHOLE, Job, jobs
 if TYPE_CHECKING:
     from sweeplib.design.sweep import Sweep
 
+FAILED, UNFINISHED, RUNNING = 1, 3, 4
+"""Exit statuses; 2 is refused input."""
+
 
 @dataclass(frozen=True)
 class SweepStatus:
@@ -39,6 +42,16 @@ class SweepStatus:
     last_error: str | None
     report: str | None
     cases: Mapping[str, Mapping[str, int]]
+
+    @property
+    def exit_status(self) -> int:
+        """Return how the sweep stands as an exit status: see `sweeplib status --help`."""
+        occurring = {status for counts in self.cases.values() for status, count in counts.items() if count}
+        if self.state == "running":
+            return RUNNING
+        if self.last_error is not None or {"failed", "killed"} & occurring:
+            return FAILED
+        return UNFINISHED if "missing" in occurring else 0
 
     def record(self) -> dict[str, Any]:
         """Return the status as plain values."""

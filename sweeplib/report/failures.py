@@ -1,11 +1,11 @@
 """Failures for the report: cases that did not end well, failed attempts, and code that reproduces them."""
 
-import json
 from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from sweeplib.storage.attempts import failed_attempts
+from sweeplib.storage.files import read_json
 
 if TYPE_CHECKING:
     from sweeplib.design.sweep import Sweep
@@ -45,7 +45,7 @@ def report_cards(directory: Path) -> list[dict[str, Any]]:
 
 
 def _row(path: Path) -> dict[str, Any]:
-    record = json.loads(path.read_text(encoding="utf-8"))
+    record = read_json(path) or {}
     problem = ", ".join(f"{name} = {value}" for name, value in record["problem"].items())
     return {
         "file": f"failures/{path.name}",

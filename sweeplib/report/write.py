@@ -27,6 +27,7 @@ def write_report(sweep: Sweep, directory: str | Path) -> Path:
     from sweeplib.report.contents import Contents
     from sweeplib.report.summary import headline_lines
     from sweeplib.storage.files import write_text
+    from sweeplib.storage.markers import write_digests
 
     load_plugins(sweep.plugins)
     directory = Path(directory)
@@ -48,7 +49,9 @@ def write_report(sweep: Sweep, directory: str | Path) -> Path:
         figures=[_figure(sweep, name, directory, failed) for name in sweep.figures],
         analyses=list(contents.analyses),
     )
-    return write_text(directory / "report" / "index.html", html)
+    path = write_text(directory / "report" / "index.html", html)
+    write_digests(path.with_suffix(".files.json"), [path])
+    return path
 
 
 def page(**contents: Any) -> str:

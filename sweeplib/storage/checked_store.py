@@ -1,5 +1,6 @@
 """Zarr chunks with a checksum; a chunk that does not match its checksum is refused with its file name."""
 
+import asyncio
 from pathlib import Path
 from typing import Any
 
@@ -8,6 +9,7 @@ from zarr.codecs import Crc32cCodec, ZstdCodec
 from zarr.storage import LocalStore
 
 from sweeplib.storage.damage import damaged, lost
+from sweeplib.storage.files import write_bytes
 
 COMPRESSORS = (ZstdCodec(level=0), Crc32cCodec())
 """The compressors of all arrays: zarr's default, then the checksum of the compressed bytes."""
@@ -17,7 +19,8 @@ class CheckedStore(LocalStore):
     """A folder of zarr arrays written with `COMPRESSORS` that raises DamageError for a chunk with a wrong checksum.
 
     zarr checks the checksum too, but does not name the file. `remedy` is the advice in the error. With `complete`, a
-    missing chunk is an error, because all chunks were written; zarr would read fill values instead.
+    missing chunk is an error, because all chunks were written; zarr would read fill values instead. Files that are
+    written survive a power cut.
     """
 
     def __init__(self, root: Path, *, read_only: bool = False, remedy: str, complete: bool = False) -> None:
@@ -36,6 +39,15 @@ class CheckedStore(LocalStore):
     def get_sync(self, key: str, **kwargs: Any) -> Any:
         """Return the bytes of a file, None if there is no file."""
         return self._checked(key, super().get_sync(key, **kwargs))
+
+    async def set(self, key: str, value: Any) -> None:
+        """Write a file."""
+        await asyncio.to_thread(self.set_sync, key, value)
+
+    def set_sync(self, key: str, value: Any) -> None:
+        """Write a file."""
+        self._check_writable()
+        write_bytes(self.root / key, value.as_numpy_array())
 
     def _checked(self, key: str, found: Any) -> Any:
         if _is_chunk(key):

@@ -3,10 +3,10 @@
 Each chunk has its own checksum; `contents.json` additionally detects lost chunks and changed metadata.
 """
 
-import hashlib
 from pathlib import Path
 
-from sweeplib.storage.damage import damaged, lost
+from sweeplib.storage.damage import DamageError, damaged, lost
+from sweeplib.storage.files import digest
 from sweeplib.storage.sealed import read_sealed, write_sealed
 
 NAME = "contents.json"
@@ -34,6 +34,15 @@ def check_contents(dataset: Path, remedy: str) -> None:
             raise damaged(file, remedy)
 
 
+def recorded_entries(dataset: Path) -> dict[str, int | str]:
+    """Return the size of each chunk and the digest of each zarr.json as they were written; {} if they are not known."""
+    try:
+        entries = read_sealed(dataset / NAME, "", "files")["files"]
+    except DamageError:
+        return {}
+    return dict(entries)
+
+
 def _entry(file: Path) -> int | str:
     is_metadata = file.name == "zarr.json"
-    return hashlib.blake2b(file.read_bytes(), digest_size=16).hexdigest() if is_metadata else file.stat().st_size
+    return digest(file.read_bytes()) if is_metadata else file.stat().st_size

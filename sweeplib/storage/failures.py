@@ -1,4 +1,7 @@
-"""Descriptions of cases that did not end well, with code that reproduces them: `failures/<identity>.json`."""
+"""Descriptions of cases that did not end well, with code that reproduces them: `failures/<identity>.json`.
+
+There may be thousands, so they are not forced onto the disk; `sweeplib verify` names those that a power cut took.
+"""
 
 import platform
 from collections.abc import Sequence
@@ -43,4 +46,4 @@ def write_failure(
     }
     if trouble is not None:
         record["exception"], record["traceback"] = trouble.exception, trouble.traceback
-    return write_json(failure_path(directory, case.identity()), record)
+    return write_json(failure_path(directory, case.identity()), record, durable=False)

@@ -1,10 +1,14 @@
-"""Small files that appear complete or not at all, and files of lines that many processes append to."""
+"""Small files that appear complete or not at all, and files of lines that many processes append to.
+
+A file is on the disk before it gets its name: after a power cut there is the old or the new one. JSON files and the
+lines of journals have a checksum of their content, so that a flipped bit is never read as other content.
+"""
 
 import hashlib
 import json
 import os
 import shutil
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
@@ -12,18 +16,54 @@ from uuid import uuid4
 
 from sweeplib.storage.damage import damaged
 
+CHECKSUM = "checksum"
+"""The key of an object's checksum in its JSON file."""
+_LINE_CHECKSUM = f', "{CHECKSUM}": "'.encode()
 
-def write_text(path: Path, text: str) -> Path:
-    """Write a file with this text in one rename, so that readers see the old or the new file; return the path."""
+
+def write_text(path: Path, text: str, *, durable: bool = True) -> Path:
+    """Write a file with this text in one rename, so that readers see the old or the new file; return the path.
+
+    If `durable`, the file survives a power cut after the return.
+    """
+    return write_bytes(path, text.encode("utf-8"), durable=durable)
+
+
+def write_bytes(path: Path, content: Any, *, durable: bool = True) -> Path:
+    """Write a file with this content (any buffer) in one rename, as `write_text` does."""
+    new = [folder for folder in path.parents if not folder.exists()]
     path.parent.mkdir(parents=True, exist_ok=True)
     beside = partial(path)
     try:
-        beside.write_text(text, encoding="utf-8")
+        with beside.open("wb") as file:
+            file.write(content)
+            if durable:
+                file.flush()
+                os.fsync(file.fileno())
         beside.replace(path)
+        if durable:
+            for folder in (path.parent, *(made.parent for made in new)):
+                sync(folder)
     except BaseException:
         beside.unlink(missing_ok=True)
         raise
     return path
+
+
+def sync(path: Path) -> None:
+    """Wait until a file's content, or the names in a folder, are on the disk."""
+    descriptor = os.open(path, os.O_RDONLY)
+    try:
+        os.fsync(descriptor)
+    finally:
+        os.close(descriptor)
+
+
+def sync_tree(folder: Path) -> None:
+    """Wait until all files below a folder, and their names, are on the disk."""
+    for path in folder.rglob("*"):
+        sync(path)
+    sync(folder)
 
 
 def partial(path: Path) -> Path:
@@ -45,47 +85,79 @@ def remove(path: Path) -> None:
         path.unlink(missing_ok=True)
 
 
-def write_json(path: Path, value: Any) -> Path:
-    """Write `value` as JSON in one rename; return the path."""
-    return write_text(path, json.dumps(value, indent=1, sort_keys=True, default=str) + "\n")
+def write_json(path: Path, value: Mapping[str, Any], *, durable: bool = True) -> Path:
+    """Write an object as JSON with its checksum in one rename; return the path."""
+    return write_text(path, _sealed(json.loads(json.dumps(value, default=str))), durable=durable)
 
 
 def read_json(path: Path) -> dict[str, Any] | None:
-    """Return the object in a JSON file, None if there is no file; DamageError if the file is no JSON object."""
+    """Return the object in a file of `write_json`, None if there is no file; DamageError if any bit has changed."""
     if not path.exists():
         return None
     try:
-        value = json.loads(path.read_bytes())
-    except ValueError:
-        raise damaged(path, f"delete {path}") from None
-    if not isinstance(value, dict):
-        raise damaged(path, f"delete {path}")
-    return value
+        text = path.read_bytes().decode("utf-8")
+        value = json.loads(text)
+        checksum = value.pop(CHECKSUM, None)
+        intact = checksum is not None and _sealed(value) == text
+    except (ValueError, TypeError, AttributeError, RecursionError):
+        checksum, intact = "", False
+    if not intact:
+        older = " (if it is of an earlier version of sweeplib: it has no checksum)" if checksum is None else ""
+        raise damaged(path, f"delete {path}, or repair all with `sweeplib verify CONFIG --repair`{older}")
+    return dict(value)
+
+
+def digest(content: bytes) -> str:
+    """Return the checksum of some bytes, 32 hexadecimal digits."""
+    return hashlib.blake2b(content, digest_size=16).hexdigest()
+
+
+def _sealed(value: dict[str, Any]) -> str:
+    """Return an object as JSON text with its checksum as one more key."""
+    checksum = digest(json.dumps(value, sort_keys=True).encode())
+    return json.dumps(value | {CHECKSUM: checksum}, indent=1, sort_keys=True) + "\n"
 
 
 def append_line(path: Path, record: dict[str, Any]) -> None:
-    """Append a record as one JSON line: one write of a short line, which local file systems do not interleave."""
+    """Append a record as one JSON line, which ends with its checksum.
+
+    It is one write of a short line, which local file systems do not interleave. A power cut may take the last lines.
+    """
     path.parent.mkdir(parents=True, exist_ok=True)
-    line = json.dumps(record, sort_keys=True) + "\n"
+    content = json.dumps(record, sort_keys=True).encode().removesuffix(b"}")
+    line = content + _LINE_CHECKSUM + digest(content).encode() + b'"}\n'
     descriptor = os.open(path, os.O_WRONLY | os.O_APPEND | os.O_CREAT, 0o644)
     try:
-        os.write(descriptor, line.encode())
+        os.write(descriptor, line)
     finally:
         os.close(descriptor)
 
 
 def read_lines(path: Path) -> list[dict[str, Any]]:
     """Return the records of a file of JSON lines, [] if there is no file; damaged or truncated lines are left out."""
-    lines = path.read_bytes().splitlines() if path.exists() else []
-    return [record for record in map(_parsed, lines) if record is not None]
+    return [json.loads(content + b"}") for content in map(_intact, _lines(path)) if content is not None]
 
 
-def _parsed(line: bytes) -> dict[str, Any] | None:
-    try:
-        record = json.loads(line)
-    except ValueError:
-        return None
-    return record if isinstance(record, dict) else None
+def damaged_lines(path: Path) -> int:
+    """Return the number of damaged or truncated lines of a file of JSON lines."""
+    return sum(_intact(line) is None for line in _lines(path))
+
+
+def drop_damaged_lines(path: Path) -> None:
+    """Write a file of JSON lines again without its damaged lines. Only while nobody appends."""
+    write_bytes(path, b"".join(line + b"\n" for line in _lines(path) if _intact(line) is not None))
+
+
+def _lines(path: Path) -> list[bytes]:
+    """Return the lines of a file, without an empty one at its end."""
+    content = path.read_bytes() if path.exists() else b""
+    return content.removesuffix(b"\n").split(b"\n") if content else []
+
+
+def _intact(line: bytes) -> bytes | None:
+    """Return a line's record as JSON text without its last brace; None if the line is not what was written."""
+    content, _, checksum = line.rpartition(_LINE_CHECKSUM)
+    return content if checksum == digest(content).encode() + b'"}' else None
 
 
 @contextmanager
@@ -102,9 +174,11 @@ def swapped_in(path: Path) -> Iterator[Path]:
         new, old = partial(path), partial(path)
         try:
             yield new
+            sync_tree(new)
             if path.exists():
                 path.rename(old)
             new.rename(path)
+            sync(path.parent)
         except BaseException:
             if old.exists() and not path.exists():
                 old.rename(path)
@@ -116,8 +190,15 @@ def swapped_in(path: Path) -> Iterator[Path]:
 
 def files_digest(path: Path) -> str:
     """Return a hash of the names and contents of all files below a directory."""
-    digest = hashlib.blake2b(digest_size=16)
-    for file in sorted(file for file in path.rglob("*") if file.is_file()):
-        digest.update(f"{file.relative_to(path).as_posix()}\0".encode())
-        digest.update(hashlib.blake2b(file.read_bytes()).digest())
-    return digest.hexdigest()
+    return digest_of(file_digests(path))
+
+
+def file_digests(path: Path) -> dict[str, str]:
+    """Return the digest of the content of each file below a directory, by its path in there."""
+    files = sorted(file for file in path.rglob("*") if file.is_file())
+    return {file.relative_to(path).as_posix(): digest(file.read_bytes()) for file in files}
+
+
+def digest_of(digests: Mapping[str, str]) -> str:
+    """Return the hash of a directory whose files have these digests."""
+    return digest("".join(f"{name}\0{content}\0" for name, content in sorted(digests.items())).encode())

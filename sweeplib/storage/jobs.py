@@ -132,7 +132,7 @@ class _Record:
         if force or now - self.written > 0.5:
             self.written = now
             with suppress(OSError):  # the job itself reports a full disk, where that stops it
-                write_json(self.path, self.news | {"told": time.time()})
+                write_json(self.path, self.news | {"told": time.time()}, durable=False)
 
 
 def _problem(error: BaseException, directory: Path) -> str | None:

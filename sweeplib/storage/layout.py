@@ -13,7 +13,7 @@ must be deleted. A lost chunk of `status` is not damage: its cases are missing.
 import hashlib
 import json
 import math
-from collections.abc import Iterator
+from collections.abc import Collection, Iterable, Iterator
 from functools import cached_property
 from pathlib import Path
 from typing import Any
@@ -26,7 +26,7 @@ from sweeplib.simulation import Case, Status, case_work, recorded_variables
 from sweeplib.simulation.variables import STATUS_LABELS
 from sweeplib.storage.checked_store import COMPRESSORS, CheckedStore, is_intact
 from sweeplib.storage.damage import DamageError, damaged, lost
-from sweeplib.storage.files import partial, remove, remove_partials
+from sweeplib.storage.files import partial, remove, remove_partials, sync
 from sweeplib.storage.rows import Rows, shared_fields
 from sweeplib.storage.sealed import read_sealed, write_sealed
 
@@ -167,13 +167,32 @@ class Layout:
         Only for the driver, while no worker runs. DamageError if the index or the metadata are damaged.
         """
         self.check_index()
-        numbers = [number for number in range(self.n_blocks) if self._is_damaged(number)]
+        return self.forget(self.damaged_blocks())
+
+    def damaged_blocks(self) -> list[int]:
+        """Return the numbers of the blocks with a damaged or lost chunk."""
+        return [number for number in range(self.n_blocks) if self._is_damaged(number)]
+
+    def forget(self, numbers: Iterable[int]) -> np.ndarray:
+        """Delete the results of blocks, which makes their rows missing, and return the rows.
+
+        Only for the driver, while no worker runs.
+        """
+        rows = [np.empty(0, np.int64)]
         for number in numbers:
-            for name in ("status", *self.variables):
-                self._chunk(name, number).unlink(missing_ok=True)
+            for file in self.files(number):
+                file.unlink(missing_ok=True)
+            rows.append(np.arange(self.block(number).start, self.block(number).stop))
         self.__dict__.pop("_begun", None)
-        rows = [np.arange(block.start, block.stop) for block in map(self.block, numbers)]
-        return np.concatenate(rows) if rows else np.empty(0, np.int64)
+        return np.concatenate(rows)
+
+    def files(self, number: int) -> list[Path]:
+        """Return the files of a block: the chunk of `status`, then those of the variables."""
+        return [self._chunk(name, number) for name in ("status", *self.variables)]
+
+    def index_files(self) -> list[Path]:
+        """Return the files of the index."""
+        return [self._chunk(name, number) for name in INDEX for number in range(-(-len(self) // INDEX_ROWS))]
 
     def _is_damaged(self, number: int) -> bool:
         try:
@@ -228,6 +247,19 @@ class Layout:
         values: np.ndarray = self.array(name)[start:stop]
         return values
 
+    def index(self, name: str, rows: slice) -> np.ndarray | None:
+        """Return a column of the index at some rows, None if it is damaged or lost."""
+        try:
+            return self._index(name, rows)
+        except DamageError:
+            return None
+
+    def replace_index(self, name: str, rows: slice, column: np.ndarray) -> None:
+        """Write a damaged chunk of the index again; `rows` are those of the chunk. Only for the driver."""
+        self._chunk(name, rows.start // INDEX_ROWS).unlink(missing_ok=True)
+        self.array(name)[rows] = column.astype(self.array(name).dtype)
+        self.__dict__.pop("ids", None)
+
     def _refuse_lost(self, name: str, number: int, remedy: str) -> None:
         chunk = self._chunk(name, number)
         if not chunk.exists():
@@ -264,6 +296,7 @@ def create_layout(path: Path, case: Case, block_size: int) -> Layout:
         for file in (new / "zarr.json", *new.glob("*/zarr.json")):
             write_sealed(file, json.loads(file.read_bytes()))
         new.rename(path)
+        sync(path.parent)
     finally:
         remove(new)
     return Layout(path)
@@ -285,7 +318,13 @@ def _create(group: Any, name: str, dtype: Any, shape: Any, dims: Any, rows: int,
     )
 
 
-def layouts(directory: Path) -> Iterator[Layout]:
-    """Yield the layouts of one dynamics, ordered by name."""
-    for path in sorted(directory.glob("p*_k*_w*-????????????")):
-        yield Layout(path)
+def layouts(directory: Path, leave_out: Collection[str] = ()) -> Iterator[Layout]:
+    """Yield the layouts of one dynamics, ordered by name, but for those to `leave_out`."""
+    for path in layout_folders(directory):
+        if path.name not in leave_out:
+            yield Layout(path)
+
+
+def layout_folders(directory: Path) -> list[Path]:
+    """Return the folders of the layouts of one dynamics, ordered by name."""
+    return sorted(directory.glob("p*_k*_w*-????????????"))

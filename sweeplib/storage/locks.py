@@ -27,7 +27,8 @@ def driver_lock(directory: Path, dynamics: str) -> Iterator[None]:
     """
     lock, holder = FileLock(_lock(directory, dynamics)), directory / "locks" / f"{dynamics}.holder.json"
     with _acquired(lock, holder, dynamics, directory):
-        write_json(holder, {"pid": os.getpid(), "parent": os.getppid(), "host": socket.gethostname()})
+        who = {"pid": os.getpid(), "parent": os.getppid(), "host": socket.gethostname()}
+        write_json(holder, who, durable=False)
         try:
             yield
         finally:

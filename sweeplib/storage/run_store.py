@@ -3,6 +3,7 @@
 A row takes 8 bytes per recorded number before compression, and about 25 bytes of index (docs/scaling.md).
 """
 
+from collections.abc import Collection
 from pathlib import Path
 
 import numpy as np
@@ -12,18 +13,24 @@ from sweeplib.storage.layout import Layout, create_layout, layouts
 from sweeplib.storage.sealed import read_sealed, write_sealed
 
 
+def write_group(path: Path) -> None:
+    """Write the metadata of the store itself or of the group of a dynamics; they have no content."""
+    write_sealed(path, {"attributes": {}, "node_type": "group", "zarr_format": 3})
+
+
 class RunStore:
     """The rows of one dynamics under a sweep's `directory`."""
 
-    def __init__(self, directory: Path, dynamics: str) -> None:
+    def __init__(self, directory: Path, dynamics: str, *, leave_out: Collection[str] | None = None) -> None:
+        """Open the store; DamageError if it is damaged, but for the layouts to `leave_out` if this is given."""
         self.directory = directory
         self.dynamics = dynamics
         self.path = directory / "runs.zarr" / dynamics
         self._groups = [folder / "zarr.json" for folder in (self.path.parent, self.path)]
         for group in self._groups:
-            if group.exists():
+            if group.exists() and leave_out is None:
                 read_sealed(group, f"delete {group}: the next run writes it again")
-        self.layouts = {layout.name: layout for layout in layouts(self.path)}
+        self.layouts = {layout.name: layout for layout in layouts(self.path, leave_out or ())}
         self._index()
 
     def _index(self) -> None:
@@ -46,7 +53,7 @@ class RunStore:
         """Return the new layout `name`, created for cases like `case`."""
         for group in self._groups:
             if not group.exists():
-                write_sealed(group, {"attributes": {}, "node_type": "group", "zarr_format": 3})
+                write_group(group)
         self.layouts[name] = create_layout(self.path / name, case, block_size)
         return self.layouts[name]
 

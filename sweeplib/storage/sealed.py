@@ -1,14 +1,11 @@
-"""JSON files with a checksum of their own content, stored in a part that accepts any key, such as `attributes`."""
+"""JSON files of formats that are not ours, with a checksum of their content in a part that accepts any key."""
 
-import hashlib
 import json
 from pathlib import Path
 from typing import Any
 
 from sweeplib.storage.damage import damaged, lost
-from sweeplib.storage.files import write_text
-
-CHECKSUM = "checksum"
+from sweeplib.storage.files import CHECKSUM, digest, write_text
 
 
 def write_sealed(path: Path, content: dict[str, Any], part: str = "attributes") -> Path:
@@ -33,8 +30,7 @@ def read_sealed(path: Path, remedy: str, part: str = "attributes") -> dict[str, 
 
 
 def _sealed(content: dict[str, Any], part: str) -> str:
-    checksum = hashlib.blake2b(_text(content).encode(), digest_size=16).hexdigest()
-    return _text(content | {part: content[part] | {CHECKSUM: checksum}})
+    return _text(content | {part: content[part] | {CHECKSUM: digest(_text(content).encode())}})
 
 
 def _text(content: dict[str, Any]) -> str:

@@ -13,7 +13,7 @@ from pathlib import Path
 from filelock import FileLock
 
 from sweeplib.errors import InputError
-from sweeplib.storage.files import files_digest, partial, remove, remove_partials
+from sweeplib.storage.files import files_digest, partial, remove, remove_partials, sync, sync_tree
 
 FOLDER = "datasets"
 _VERSION = re.compile(r"[0-9a-f]{32}\.zarr")
@@ -36,13 +36,14 @@ def new_version(path: Path) -> Iterator[Path]:
         new = partial(versions / path.name)
         try:
             yield new
+            sync_tree(new)
             version = versions / f"{files_digest(new)}.zarr"
             if not _is_complete(version):
                 _replace(version, new, partial(versions / path.name))
         finally:
             remove(new)
         _refuse_foreign(path)
-        before = _target(path)
+        before = linked_version(path)
         if before != version.name:
             _link(path, version.name)
             for other in versions.iterdir():
@@ -52,7 +53,7 @@ def new_version(path: Path) -> Iterator[Path]:
 
 def _refuse_foreign(path: Path) -> None:
     problem = None
-    if path.is_symlink() and _target(path) is None:
+    if path.is_symlink() and linked_version(path) is None:
         problem = f"is a link to {path.readlink()}, which sweeplib did not make"
     elif path.exists() and not path.is_dir():
         problem = "is a file, which sweeplib did not make"
@@ -60,7 +61,7 @@ def _refuse_foreign(path: Path) -> None:
         raise InputError(problem, file=path, expected="another name or place for it: the dataset is written here")
 
 
-def _target(path: Path) -> str | None:
+def linked_version(path: Path) -> str | None:
     """Return the name of the version to which a link leads; None if it is no link to a version."""
     if not path.is_symlink():
         return None
@@ -78,6 +79,7 @@ def _replace(version: Path, new: Path | None, old: Path) -> None:
         version.rename(old)
     if new is not None:
         new.rename(version)
+        sync(version.parent)
     remove(old)
 
 
@@ -88,6 +90,7 @@ def _link(path: Path, name: str) -> None:
         if path.is_dir() and not path.is_symlink():
             path.rename(old)
         new.replace(path)
+        sync(path.parent)
     finally:
         remove(new)
         remove(old)

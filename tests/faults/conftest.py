@@ -1,14 +1,20 @@
-"""The undisturbed run, to which every other run must be equal."""
+"""The undisturbed run, to which every other run must be equal; finished sweeps, to be damaged."""
 
+from collections.abc import Iterator
 from dataclasses import replace
 from pathlib import Path
+from shutil import copytree
 
 import pytest
 
+from sweeplib.code.plugins import load_plugins
+from sweeplib.design.cluster import CLUSTERS
 from sweeplib.execution.run import run_sweep
 from sweeplib.storage.finalise import finalise
-from tests.faults.sweeps import files, troubled_sweep
+from tests.faults.finished import CONFIG, Done, RegisteredInProcess
+from tests.faults.sweeps import PLUGIN, files, troubled_sweep
 from tests.in_process import InProcess
+from tests.plugged import nothing_left
 
 
 @pytest.fixture(scope="session")
@@ -18,3 +24,25 @@ def undisturbed(tmp_path_factory: pytest.TempPathFactory) -> dict[str, bytes]:
     sweep = replace(troubled_sweep(), cluster=InProcess(block_size=128))
     run_sweep(sweep, directory, progress=False)
     return files(finalise(sweep, directory))
+
+
+@pytest.fixture(scope="module")
+def finished(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Done]:
+    """Yield a finished sweep."""
+    load_plugins([PLUGIN])
+    with nothing_left():
+        CLUSTERS.register("in_process", RegisteredInProcess)
+        config = tmp_path_factory.mktemp("finished") / "verified.yaml"
+        config.write_text(CONFIG)
+        done = Done(config)
+        for command in ("run", "finalise", "analyse"):
+            status, said = done.told(command)
+            assert status == 0, said
+        yield done
+
+
+@pytest.fixture
+def done(finished: Done, tmp_path: Path) -> Done:
+    """Return a copy of the finished sweep."""
+    copytree(finished.config.parent, tmp_path / "copy", symlinks=True)
+    return Done(tmp_path / "copy" / "verified.yaml")

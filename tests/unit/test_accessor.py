@@ -39,7 +39,8 @@ def test_overlaps_are_read_from_the_files(tmp_path: Path) -> None:
     content = {"p": 2, "k": 1, "d": 40, "Delta": 0, "activation": "erf"}
     sweep = Sweep(
         name="small", results=tmp_path, problem=content, grid={"gamma": [0.1, 0.2]}, seeds=6,
-        dynamics=["sgd_chain", "ode"], times=[0, 1], observables=["overlap_M", "subspace_cosine"], cluster={"kind": "local", "workers": 1},
+        dynamics=["sgd_chain", "ode"], times=[0, 1], observables=["overlap_M", "subspace_cosine"],
+        cluster={"kind": "local", "workers": 1},
     )  # fmt: skip
     ds = sweep.run(progress=False)
     whole = ds.sweep.deviation()

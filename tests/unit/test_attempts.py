@@ -15,6 +15,7 @@ from sweeplib.figures import FIGURES, INTERACTIVE, Figure, Interactive, write_fi
 from sweeplib.report import summary, write_report
 from sweeplib.storage.attempts import attempted, failed_attempts, past_failures
 from sweeplib.storage.dataset import write_dataset
+from sweeplib.storage.files import write_json
 from tests.datasets import sweep_dataset
 from tests.plugged import nothing_left
 
@@ -75,7 +76,7 @@ def ds() -> xr.Dataset:
 @pytest.fixture
 def directory(ds: xr.Dataset, tmp_path: Path) -> Path:
     (tmp_path / "config.yaml").write_text(CONFIG)
-    (tmp_path / "ode.done.json").write_text(json.dumps({"cases": {"ok": 3, "diverged": 2}}))
+    write_json(tmp_path / "ode.done.json", {"cases": {"ok": 3, "diverged": 2}})
     write_dataset(ds, tmp_path / "dataset.zarr")
     return tmp_path
 

@@ -23,7 +23,7 @@ from sweeplib.config.overrides import Override
 from sweeplib.config.reference import generated
 from sweeplib.execution.complete_config import write_complete_config
 from sweeplib.front.sweep import OVERRIDDEN
-from sweeplib.storage.files import write_json
+from sweeplib.storage.files import read_json, write_json
 from sweeplib.storage.jobs import job, tell
 from sweeplib.storage.origin import check_origin, record_origin
 from tests.datasets import sweep_dataset
@@ -59,14 +59,14 @@ def test_the_version() -> None:
 
 def test_status_of_an_idle_and_of_a_running_sweep(config: Path) -> None:
     directory = Path("results/tiny")
-    idle = json.loads(invoked("status", config, "--json"))
+    idle = json.loads(invoked("status", config, "--json", status=3))
     assert (idle["state"], idle["running"], idle["report"], idle["last_error"]) == ("idle", [], None, None)
     assert idle["cases"]["ode"] == {"missing": 2, "ok": 0, "diverged": 0, "failed": 0, "killed": 0, "timeout": 0}
     with pytest.raises(ValueError, match="no good"), job(directory, "plan"):
         raise ValueError("no good")
     with job(directory, "sweep"), job(directory, "simulate"):
         tell(doing="compiling ode", done=1, total=4, failed=1, left=90.0, dashboard="http://127.0.0.1:1/status")
-        running = json.loads(invoked("status", config, "--json"))
+        running = json.loads(invoked("status", config, "--json", status=4))
         text = invoked("status", config)
     assert (running["state"], running["running"]) == ("running", ["simulate"])
     assert (running["done"], running["total"], running["failed"]) == (1, 4, 1)
@@ -172,7 +172,7 @@ def test_a_config_with_overrides_is_its_folders_own(config: Path) -> None:
     assert again.source == sweep.source and yaml.safe_load(sweep.source)["seeds"] == 3
     check_origin(written, directory)
     record_origin(written, directory)
-    assert json.loads((directory / "origin.json").read_text()) == {"config": "../../tiny.yaml"}
+    assert read_json(directory / "origin.json") == {"config": "../../tiny.yaml"}
 
 
 @pytest.mark.parametrize(

@@ -1,6 +1,5 @@
 """The files in which the jobs of a sweep tell other processes what they do."""
 
-import json
 import os
 import subprocess
 import sys
@@ -11,6 +10,7 @@ import pytest
 
 from sweeplib.errors import InputError
 from sweeplib.execution.progress import Progress, Steps
+from sweeplib.storage.files import write_json
 from sweeplib.storage.jobs import DIED, INTERRUPTED, Job, job, jobs, tell
 
 
@@ -57,7 +57,7 @@ def test_jobs_of_earlier_runs_and_damaged_files_are_left_out(tmp_path: Path) -> 
     with job(tmp_path, "plan"):
         pass
     (tmp_path / "jobs" / "report.json").write_text("{")
-    (tmp_path / "jobs" / "finalise.json").write_text(json.dumps({"name": "finalise", "of_another_version": 1}))
+    write_json(tmp_path / "jobs" / "finalise.json", {"name": "finalise", "of_another_version": 1})
     assert set(jobs(tmp_path)) == {"plan", "finalise"}
     assert not jobs(tmp_path, since=time.time() + 1)
 

@@ -1,6 +1,5 @@
 """The report: one self-contained, escaped, accessible page about the runs and the failures."""
 
-import json
 import re
 from html.parser import HTMLParser
 from itertools import pairwise
@@ -17,6 +16,7 @@ from sweeplib.report.plots import interactive_plot
 from sweeplib.report.runs import Journal
 from sweeplib.report.tables import analysis_tables
 from sweeplib.report.write import case_counts, page
+from sweeplib.storage.files import write_json
 from tests.datasets import sweep_dataset
 
 CONFIG = "name: '<script>alert(1)</script>'"
@@ -66,7 +66,7 @@ def optima(ds):
 @pytest.fixture
 def html(ds, optima, tmp_path):
     (tmp_path / "failures").mkdir()
-    (tmp_path / "failures" / "00.json").write_text(json.dumps(FAILURE))
+    write_json(tmp_path / "failures" / "00.json", FAILURE)
     figure = {
         "name": "scan",
         "title": "Scan",
@@ -168,7 +168,7 @@ def test_what_could_not_be_made_has_a_card_in_its_place_and_one_that_tells_all(h
 def test_many_failures_are_cut_and_counted(tmp_path):
     (tmp_path / "failures").mkdir()
     for number in range(MOST + 5):
-        (tmp_path / "failures" / f"{number:03}.json").write_text(json.dumps(FAILURE))
+        write_json(tmp_path / "failures" / f"{number:03}.json", FAILURE)
     found = failures(tmp_path)
     assert (len(found.shown), found.total) == (MOST, MOST + 5)
 
@@ -178,7 +178,7 @@ def test_no_failures_are_none(tmp_path):
 
 
 def test_counts_show_ok_and_every_other_status_that_occurred(tmp_path):
-    (tmp_path / "ode.done.json").write_text(json.dumps({"cases": {"diverged": 2, "ok": 5}}))
+    write_json(tmp_path / "ode.done.json", {"cases": {"diverged": 2, "ok": 5}})
     sweep = SimpleNamespace(runs={"ode": None, "sgd": None})
     found = dict(case_counts(sweep, tmp_path))
     assert list(found.values()) == [{"ok": 5, "diverged": 2}, {"ok": 0, "diverged": 0}]

@@ -1,6 +1,5 @@
 """A run of several dynamics."""
 
-import json
 from collections.abc import Iterable, Iterator
 from dataclasses import replace
 from pathlib import Path
@@ -16,6 +15,7 @@ from sweeplib.execution import run
 from sweeplib.execution.blocks import Block, BlockReport
 from sweeplib.execution.run import run_sweep
 from sweeplib.simulation import Recording, Status
+from sweeplib.storage.files import read_json, write_json
 from sweeplib.storage.finalise import finalise
 from sweeplib.storage.locks import driver_lock
 from tests.in_process import InProcess
@@ -42,7 +42,7 @@ def test_every_dynamics_is_run_and_recorded_in_its_own_file(sweep: Sweep, tmp_pa
     assert list(summaries) == ["ode", "sgd_chain"]
     for name, summary in summaries.items():
         assert summary.computed == summary.cases["ok"] == 2 * SEEDS
-        done = json.loads((tmp_path / f"{name}.done.json").read_text())
+        done = read_json(tmp_path / f"{name}.done.json") or {}
         assert (done["dynamics"], done["cases"]) == (name, {"ok": 2 * SEEDS})
 
 
@@ -82,7 +82,7 @@ def test_the_costliest_blocks_of_all_dynamics_go_first(
         plan[name] = {"layouts": {path.name: layout for path in (tmp_path / "first/runs.zarr" / name).glob("p*")}}
     directory = tmp_path / "second"
     directory.mkdir()
-    (directory / "plan.json").write_text(json.dumps({"dynamics": plan}))
+    write_json(directory / "plan.json", {"dynamics": plan})
 
     seen: list[Block] = []
     dispatched = run.dispatched

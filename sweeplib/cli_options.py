@@ -1,0 +1,54 @@
+"""The arguments and options that several commands have, and what all commands do with them."""
+
+from collections.abc import Iterable
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated
+
+import typer
+
+if TYPE_CHECKING:
+    from rich.table import Table
+
+    from sweeplib.design.sweep import Sweep
+
+Config = Annotated[Path, typer.Argument(metavar="CONFIG", help="The sweep's YAML file.", show_default=False)]
+Set = Annotated[
+    list[str] | None, typer.Option("--set", metavar="KEY=VALUE", help="Give a key another value: grid.d=[300].")
+]
+Results = Annotated[Path, typer.Option("--results", help="The folder that holds a folder for each sweep.")]
+Workers = Annotated[int | None, typer.Option("--workers", min=1, help="Number of workers, instead of the config's.")]
+Names = Annotated[list[str] | None, typer.Argument(metavar="NAME", help="Only these; all by default.")]
+Overrides = Annotated[
+    list[str] | None,
+    typer.Argument(metavar="KEY=VALUE", help="Other values for keys: grid.d=300,1000.", show_default=False),
+]
+Json = Annotated[bool, typer.Option("--json", help="Write JSON, for programs.")]
+RESULTS = Path("results")
+
+
+def loaded(config: Path, overrides: Iterable[str] | None, results: Path) -> "tuple[Sweep, Path]":
+    """Return the sweep of a file and its folder; InputError if that holds the results of another file's sweep."""
+    from sweeplib.front.sweep import loaded as of_file
+
+    return of_file(config, list(overrides or ()), results)
+
+
+def loaded_although_damaged(config: Path, overrides: Iterable[str] | None, results: Path) -> "tuple[Sweep, Path]":
+    """Return the sweep of a file and its folder, even if the record of the folder's config is damaged."""
+    from sweeplib.config import load
+    from sweeplib.storage.damage import DamageError
+
+    given = list(overrides or ())
+    try:
+        return loaded(config, given, results)
+    except DamageError:
+        sweep = load(config, given)
+        return sweep, results / sweep.name
+
+
+def show(table: "Table") -> None:
+    """Write a table to standard output."""
+    from sweeplib.process.terminal import console
+    from sweeplib.process.terminal import show as shown
+
+    shown(table, console())

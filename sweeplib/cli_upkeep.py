@@ -1,0 +1,119 @@
+"""The commands for results that exist: verify, reproduce, retry, prune."""
+
+from json import dumps
+from typing import Annotated
+
+import typer
+
+from sweeplib.cli_options import RESULTS, Config, Json, Results, Set, Workers, loaded, loaded_although_damaged, show
+
+commands = typer.Typer()
+
+CaseName = Annotated[
+    str,
+    typer.Argument(
+        metavar="CASE",
+        help="The first digits of an identity, or coordinates: p=4,gamma=.1,seed=3,dynamics=sgd.",
+        show_default=False,
+    ),
+]
+
+
+@commands.command()
+def verify(
+    config: Config,
+    sample: Annotated[
+        int | None,
+        typer.Option(
+            min=0,
+            metavar="N",
+            help="Compute N random cases again and compare bits; by default up to 16.",
+        ),
+    ] = None,
+    repair: Annotated[bool, typer.Option("--repair", help="Compute damaged cases again, write files again.")] = False,
+    set_: Set = None,
+    results: Results = RESULTS,
+    workers: Workers = None,
+    json: Json = False,
+) -> None:
+    """Check all results of a sweep, and repair them.
+
+    Reads every chunk and every file with a checksum, and computes a sample of cases again. The exit status is 0 if all
+    is as it was written, 1 if there was damage, repaired or not.
+    """
+    sweep, directory = loaded_although_damaged(config, set_, results)
+    from sweeplib.upkeep.verify import verify
+
+    done = verify(sweep, config, directory, sample=sample, repaired=repair, workers=workers, progress=not json)
+    if json:
+        typer.echo(dumps(done.record(), indent=1))
+    else:
+        for line in done.lines():
+            typer.echo(line)
+        show(done.table())
+    raise typer.Exit(done.exit_status)
+
+
+@commands.command()
+def reproduce(
+    config: Config,
+    case: CaseName,
+    debug: Annotated[bool, typer.Option("--debug", help="Run it in Python's debugger.")] = False,
+    set_: Set = None,
+    results: Results = RESULTS,
+) -> None:
+    """Compute one case here, and compare it with the stored bits.
+
+    The exit status is 0 if the case ends as in the store, to the bit, and 1 if not.
+    """
+    sweep, directory = loaded(config, set_, results)
+    from sweeplib.upkeep.reproduce import reproduced
+
+    outcome = reproduced(sweep, directory, case, debug=debug, say=typer.echo)
+    raise typer.Exit(0 if outcome else 1)
+
+
+@commands.command()
+def retry(
+    config: Config,
+    what: Annotated[
+        list[str] | None,
+        typer.Argument(
+            metavar="[STATUS|CASE]",
+            help="failed, killed, timeout, diverged, all of these; damaged; or one case, by identity or coordinates.",
+            show_default=False,
+        ),
+    ] = None,
+    set_: Set = None,
+    results: Results = RESULTS,
+) -> None:
+    """Let the next run compute failed cases again, or one case."""
+    sweep, directory = loaded(config, set_, results)
+    from sweeplib.upkeep.retry import retry
+
+    for name, count in retry(sweep, directory, what or ()).items():
+        typer.echo(f"{name}: {count} cases to run again")
+
+
+@commands.command()
+def prune(
+    config: Config,
+    delete: Annotated[bool, typer.Option("--delete", help="Delete what is listed.")] = False,
+    set_: Set = None,
+    results: Results = RESULTS,
+) -> None:
+    """List the results that this config does not use: what they are, their size, since when they are there.
+
+    Nothing is deleted without --delete.
+    """
+    sweep, directory = loaded(config, set_, results)
+    from sweeplib.upkeep.prune import delete_stale, stale, table
+
+    found = stale(sweep, directory)
+    if not found:
+        typer.echo("nothing is stale")
+        return
+    show(table(found))
+    if delete:
+        delete_stale(sweep, directory, found)
+        typer.echo(f"{len(found)} deleted")

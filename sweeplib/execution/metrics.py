@@ -1,0 +1,92 @@
+"""Metrics of a running sweep for Prometheus, on the scheduler's own page `/metrics`, beside those of Dask."""
+
+import time
+from collections.abc import Callable, Iterator
+from importlib.util import find_spec
+from typing import TYPE_CHECKING, Any
+
+from distributed.diagnostics.plugin import SchedulerPlugin
+
+from sweeplib.execution.progress import Progress
+
+if TYPE_CHECKING:
+    from distributed import Client, Scheduler
+
+TOPIC = "sweeplib"
+SECONDS_BETWEEN_NEWS = 1.0
+
+
+class SweepMetrics(SchedulerPlugin):
+    """Keeps the last news of each sweep on the scheduler, for Prometheus to collect. News come as events of `TOPIC`."""
+
+    name = "sweeplib-metrics"
+    idempotent = True
+
+    def __init__(self) -> None:
+        self.news: dict[str, dict[str, Any]] = {}
+
+    async def start(self, scheduler: "Scheduler") -> None:
+        """Add the metrics to those of the scheduler's process."""
+        from prometheus_client import REGISTRY
+
+        REGISTRY.register(self)
+
+    async def close(self) -> None:
+        """Remove the metrics; another scheduler in the same process may add them again."""
+        from prometheus_client import REGISTRY
+
+        REGISTRY.unregister(self)
+
+    def log_event(self, topic: str, msg: Any) -> None:
+        """Take news of a sweep."""
+        if topic == TOPIC:
+            self.news[msg["sweep"]] = msg
+
+    def collect(self) -> Iterator[Any]:
+        """Yield the metrics of all sweeps."""
+        from prometheus_client.core import GaugeMetricFamily
+
+        cases = GaugeMetricFamily("sweeplib_cases", "Cases of the present run of a sweep", labels=["sweep", "outcome"])
+        rate = GaugeMetricFamily("sweeplib_cases_per_second", "Mean rate of the present run", labels=["sweep"])
+        left = GaugeMetricFamily("sweeplib_seconds_left", "Estimated time left", labels=["sweep"])
+        for sweep, news in list(self.news.items()):
+            for outcome in ("ok", "failed", "diverged", "left"):
+                cases.add_metric([sweep, outcome], news[outcome])
+            rate.add_metric([sweep], news["rate"])
+            left.add_metric([sweep], news["seconds_left"])
+        yield from (cases, rate, left)
+
+
+def metrics_told(client: "Client", sweep: str, say: Callable[[str], None]) -> Callable[[Progress], None]:
+    """Return a function that tells the scheduler the progress of a sweep, at most once a second and at the end.
+
+    It does nothing without the package prometheus-client. `say` gets a line if the scheduler cannot take the metrics.
+    """
+    if find_spec("prometheus_client") is None:
+        return _nothing
+    try:
+        client.register_plugin(SweepMetrics())
+    except Exception as error:  # that of a process without sweeplib or prometheus-client can be of any type
+        say(f"no metrics of the sweep at the scheduler: {type(error).__name__}: {' '.join(str(error).split())}")
+        return _nothing
+    return _Told(client, sweep)
+
+
+def _nothing(progress: Progress) -> None:
+    """Tell nothing."""
+
+
+class _Told:
+    def __init__(self, client: "Client", sweep: str) -> None:
+        self._client, self._sweep, self._last = client, sweep, float("-inf")
+
+    def __call__(self, progress: Progress) -> None:
+        """Tell the scheduler the progress."""
+        now = time.monotonic()
+        if now - self._last < SECONDS_BETWEEN_NEWS and progress.done < progress.total:
+            return
+        self._last = now
+        failed, diverged = progress.failed, progress.diverged
+        news = {"sweep": self._sweep, "ok": progress.done - failed - diverged, "failed": failed, "diverged": diverged}
+        pace = {"left": progress.total - progress.done, "rate": progress.rate(), "seconds_left": progress.left()}
+        self._client.log_event(TOPIC, news | pace)

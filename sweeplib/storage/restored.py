@@ -1,0 +1,81 @@
+"""Damaged metadata and index of a layout, written again from the cases of a sweep, so that its results stay."""
+
+from collections.abc import Iterable
+from pathlib import Path
+from tempfile import TemporaryDirectory
+from typing import Any
+
+import numpy as np
+
+from sweeplib.simulation import Case
+from sweeplib.storage.damage import DamageError, lost
+from sweeplib.storage.layout import INDEX, INDEX_ROWS, Layout, create_layout, layout_name
+from sweeplib.storage.rows import Row, Rows, cases_of, row_of
+from sweeplib.storage.sealed import read_sealed, write_sealed
+
+
+def restored(path: Path, cases: Iterable[Case]) -> bool:
+    """Return whether the metadata and the index of a layout are intact again; `cases` are those of a sweep.
+
+    It needs the number of rows, the block size and, of each part of the index, the identities or all other columns;
+    with the identities alone, the sweep must have the cases. Only for the driver, while no worker runs.
+    """
+    alike = (case for case in cases if path.name.startswith(f"p{case.problem.p}_k{case.problem.k}_w"))
+    own = {case.identity(): case for case in alike if layout_name(case) == path.name}
+    if not own:
+        return False
+    try:
+        _restore_metadata(path, next(iter(own.values())))
+        layout = Layout(path)
+        for start in range(0, len(layout), INDEX_ROWS):
+            _restore_index(layout, slice(start, min(start + INDEX_ROWS, len(layout))), own)
+    except (DamageError, KeyError):
+        return False
+    return True
+
+
+def _restore_metadata(path: Path, case: Case) -> None:
+    """Write the damaged zarr.json files of a layout again. DamageError if its block size or number of rows are lost."""
+    whole, status, index = (_read(path / name / "zarr.json") for name in ("", "status", "case_id"))
+    if whole is not None:
+        rows, block_size = whole["attributes"]["rows"], whole["attributes"]["block_size"]
+    elif status is not None and index is not None:
+        rows, block_size = index["shape"][0], status["chunk_grid"]["configuration"]["chunk_shape"][0]
+    else:
+        raise lost(path / "zarr.json", "")
+    with TemporaryDirectory() as folder:
+        template = create_layout(Path(folder, path.name), case, block_size).path
+        for file in template.rglob("zarr.json"):
+            target = path / file.relative_to(template)
+            if _read(target) is None:
+                content = read_sealed(file, "")
+                if "shape" in content:
+                    content["shape"][0] = rows
+                else:
+                    content["attributes"]["rows"] = rows
+                write_sealed(target, content)
+
+
+def _read(path: Path) -> dict[str, Any] | None:
+    """Return the metadata in a file, None if it is damaged or lost."""
+    try:
+        return read_sealed(path, "")
+    except DamageError:
+        return None
+
+
+def _restore_index(layout: Layout, rows: slice, own: dict[bytes, Case]) -> None:
+    """Write the damaged columns of a part of the index again. KeyError if too much is lost."""
+    known = {name: column for name in INDEX if (column := layout.index(name, rows)) is not None}
+    if len(known) == len(INDEX):
+        return
+    if "case_id" in known:
+        ids = np.ascontiguousarray(known["case_id"]).view("S16").ravel()
+        fields: list[Row] = [row_of(own[identity.ljust(16, b"\0")]) for identity in ids.tolist()]
+    else:
+        fields = Rows(*(known[name] for name in Rows._fields)).at(np.arange(rows.stop - rows.start))
+        ids = np.array([case.identity() for case in cases_of(layout.shared, fields)], "S16")
+    columns = dict(zip(Rows._fields, (np.array(column) for column in zip(*fields, strict=True)), strict=True))
+    for name, column in (columns | {"case_id": ids.view("<u8").reshape(-1, 2)}).items():
+        if name not in known:
+            layout.replace_index(name, rows, column)

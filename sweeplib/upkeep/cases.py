@@ -1,0 +1,214 @@
+"""The cases of a sweep by name: a case is named by its coordinates, and found by these or by its identity."""
+
+import re
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from functools import cached_property
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from sweeplib.errors import InputError
+from sweeplib.simulation import Case, Status
+from sweeplib.storage.inventory import Inventory, inventory
+from sweeplib.storage.rows import cases_of
+from sweeplib.storage.run_store import RunStore
+
+if TYPE_CHECKING:
+    from sweeplib.design.sweep import Sweep
+
+MOST_VALUES = 4
+SHORTEST = 4
+"""The fewest hexadecimal digits of an identity that name a case."""
+_NAME = re.compile(r"(?:^|,)\s*([A-Za-z_]\w*)\s*=")
+
+
+@dataclass(frozen=True)
+class Cases:
+    """The cases of one dynamics that a sweep needs, and those of them in the run store."""
+
+    sweep: "Sweep"
+    dynamics: str
+    store: RunStore
+    wanted: Inventory
+
+    @cached_property
+    def _places(self) -> dict[bytes, int]:
+        return {identity: place for place, identity in enumerate(self.wanted.ids.tolist())}
+
+    @cached_property
+    def _index(self) -> dict[str, np.ndarray]:
+        """Return the index of each case along the dimensions of the grid and the seeds."""
+        index = np.unravel_index(self.wanted.flat, self.sweep.shape)
+        return dict(zip((*self.sweep.grid.dims, "seed"), index, strict=True))
+
+    def column(self, name: str) -> np.ndarray:
+        """Return the value of each case of a name of the grid, of the seeds, or of the dynamics."""
+        if name == "dynamics":
+            return np.full(len(self.wanted.ids), self.dynamics, object)
+        if name == "seed":
+            return np.array(self.sweep.seeds, object)[self._index["seed"]]
+        grid = self.sweep.grid
+        sizes = dict(zip(grid.dims, grid.shape, strict=True))
+        values = np.empty(len(grid.values_of(name)), object)
+        values[:] = list(grid.values_of(name))
+        dims = grid.dims_of(name)
+        index = tuple(self._index[dim] for dim in dims)
+        return values.reshape([sizes[dim] for dim in dims])[index] if dims else np.repeat(values, len(self.wanted.ids))
+
+    def places(self, ids: Iterable[bytes]) -> np.ndarray:
+        """Return the places in the inventory of those identities that the sweep needs."""
+        return np.array([self._places[each] for each in ids if each in self._places], np.int64)
+
+    def coordinates(self, place: int) -> dict[str, Any]:
+        """Return the coordinates of a case, by its place in the inventory."""
+        dims = {name: self.column(name)[place] for name in self.sweep.grid.dims}
+        return {"dynamics": self.dynamics, **dims, "seed": self.sweep.seeds[self._index["seed"][place]]}
+
+    def described(self, ids: Sequence[bytes]) -> str:
+        """Return some cases in words: their number, and the values of each coordinate that occur."""
+        places = self.places(ids)
+        others = len(ids) - len(places)
+        words = [f"{others} cases that this config does not have"] if others else []
+        if len(places):
+            names = (*self.sweep.grid.dims, "seed")
+            values = ", ".join(f"{name}={_range(self.column(name)[places])}" for name in names)
+            words.insert(0, f"{counted(len(places))} of {self.dynamics}: {values}")
+        return "; ".join(words)
+
+
+def counted(number: int) -> str:
+    """Return a number of cases in words."""
+    return "1 case" if number == 1 else f"{number:,} cases"
+
+
+def _range(column: np.ndarray) -> str:
+    values = sorted(set(column.tolist()), key=lambda value: (isinstance(value, str), value))
+    if len(values) <= MOST_VALUES:
+        return "|".join(map(str, values))
+    return f"{values[0]}..{values[-1]} ({len(values)})"
+
+
+def name_of(coordinates: Mapping[str, Any]) -> str:
+    """Return coordinates as they are given to a command: p=4,gamma=0.1,seed=3."""
+    return ",".join(f"{name}={value}" for name, value in coordinates.items())
+
+
+@dataclass(frozen=True)
+class Chosen:
+    """A case of a sweep that was chosen by name; `row` is its row in the layout of this number, -1 if it has none."""
+
+    case: Case
+    identity: bytes
+    coordinates: Mapping[str, Any]
+    store: RunStore
+    layout: int
+    row: int
+    status: Status
+
+
+def chosen_case(sweep: "Sweep", directory: Path, text: str) -> Chosen:
+    """Return the case with an identity that begins with `text`, or with the coordinates in `text`.
+
+    Coordinates are values of names of the grid, `seed` and `dynamics`: p=4,gamma=.1,seed=3,dynamics=sgd. InputError if
+    there is not exactly one such case.
+    """
+    given = _given(text, sweep)
+    only = None if given is None else given.pop("dynamics", None)
+    if only is not None and only not in sweep.runs:
+        raise InputError("not a dynamics of this sweep", key="dynamics", value=only, choices=sweep.runs)
+    found = []
+    for dynamics in sweep.runs if only is None else [only]:
+        store = RunStore(directory, dynamics)
+        cases = Cases(sweep, dynamics, store, inventory(sweep, dynamics, store))
+        places = _with_identity(cases, text) if given is None else _with_coordinates(cases, given)
+        _, first = np.unique(cases.wanted.ids[places], return_index=True)  # a case may be at several points
+        found.append((cases, places[np.sort(first)]))
+    if sum(len(places) for _, places in found) != 1:
+        raise _refusal(found, text, given)
+    [(cases, [place])] = [(cases, places) for cases, places in found if len(places)]
+    return _chosen(cases, int(place))
+
+
+def is_case(text: str) -> bool:
+    """Return whether a text has the form of an identity or of coordinates."""
+    return bool(_NAME.match(text) or re.fullmatch(rf"[0-9a-f]{{{SHORTEST},32}}", text))
+
+
+def _given(text: str, sweep: "Sweep") -> dict[str, str] | None:
+    """Return the coordinates in a text, None if it is an identity; InputError for names that are no coordinates."""
+    names = [match.group(1) for match in _NAME.finditer(text)]
+    if not names:
+        if not is_case(text):
+            expected = f"an identity ({SHORTEST} to 32 hexadecimal digits), or coordinates such as p=4,gamma=.1,seed=3"
+            raise InputError("not a case", value=text, expected=expected)
+        return None
+    values = [value.strip() for value in _NAME.split(text)[2::2]]
+    choices = [*sweep.grid.names, "seed", "dynamics"]
+    for name in names:
+        if name not in choices:
+            raise InputError("not a coordinate of this sweep", key=name, value=name, choices=choices)
+    if len(set(names)) < len(names):
+        raise InputError("a coordinate is given twice", value=text)
+    return dict(zip(names, values, strict=True))
+
+
+def _with_identity(cases: Cases, text: str) -> np.ndarray:
+    ids = cases.wanted.ids.tolist()
+    at = [place for place, each in enumerate(ids) if each.ljust(16, b"\0").hex().startswith(text)]
+    return np.array(at, np.int64)
+
+
+def _with_coordinates(cases: Cases, given: Mapping[str, str]) -> np.ndarray:
+    here = np.ones(len(cases.wanted.ids), bool)
+    for name, text in given.items():
+        known = {value: _same(value, text) for value in set(cases.column(name).tolist())}
+        here &= np.array([known[value] for value in cases.column(name).tolist()], bool)
+    return np.flatnonzero(here)
+
+
+def _same(value: Any, text: str) -> bool:
+    """Return whether a text is a value, numbers to 12 digits."""
+    if isinstance(value, bool) or not isinstance(value, int | float):
+        return str(value).lower() == text.lower() if isinstance(value, bool) else str(value) == text
+    try:
+        return bool(np.isclose(float(text), value, rtol=1e-12, atol=0.0))
+    except ValueError:
+        return False
+
+
+def _refusal(found: list[tuple[Cases, np.ndarray]], text: str, given: Mapping[str, str] | None) -> InputError:
+    """Return the error that not exactly one case was found: what else distinguishes them, or which value is wrong."""
+    several = [(cases, places) for cases, places in found if len(places)]
+    if several:
+        number = sum(len(places) for _, places in several)
+        if given is None:
+            return InputError(f"{number} cases have such an identity", value=text, expected="more digits")
+        cases, places = several[0]
+        columns = {name: cases.column(name)[places] for name in (*cases.sweep.grid.dims, "seed")}
+        differing = [f"{name} ({_range(column)})" for name, column in columns.items() if len(set(column.tolist())) > 1]
+        differing += [f"dynamics ({'|'.join(each.dynamics for each, _ in several)})"] if len(several) > 1 else []
+        return InputError(f"{number} cases have these coordinates", value=text, expected=f"also {', '.join(differing)}")
+    for name, value in (given or {}).items():
+        known = {each for cases, _ in found for each in cases.column(name).tolist()}
+        if not any(_same(each, value) for each in known):
+            return InputError("no case has this value", key=name, value=value, choices=map(str, known))
+    problem = "no case of this config has this identity" if given is None else "no case has all of these coordinates"
+    return InputError(problem, value=text)
+
+
+def _chosen(cases: Cases, place: int) -> Chosen:
+    wanted, identity = cases.wanted, bytes(cases.wanted.ids[place]).ljust(16, b"\0")
+    number, row = int(wanted.layout[place]), int(wanted.row[place])
+    if number >= 0:
+        layout = list(cases.store.layouts.values())[number]
+        case = cases_of(layout.shared, layout.rows(slice(row, row + 1)).at([0]))[0]
+    else:
+        case = next(
+            cases_of(new.shared, new.rows.at(np.flatnonzero(new.ids == wanted.ids[place])[:1]))[0]
+            for new in wanted.new.values()
+            if wanted.ids[place] in new.ids
+        )
+    status = Status(int(wanted.status[place]))
+    return Chosen(case, identity, cases.coordinates(place), cases.store, number, row, status)

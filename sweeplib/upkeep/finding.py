@@ -1,0 +1,66 @@
+"""Findings of a verification: damaged, lost or stale files, what they hold, and how they are repaired."""
+
+from dataclasses import dataclass
+from enum import Enum
+from pathlib import Path
+from typing import Any
+
+
+class Remedy(Enum):
+    """How a file is repaired, in words."""
+
+    block = "the cases of its block are computed again"
+    layout = "it is restored from the config, or all cases of its layout are computed again"
+    case = "the case is computed again"
+    missing = "missing cases are computed again, and its done.json is written"
+    journal = "the damaged lines are left out, and cases of unknown origin computed again"
+    rewrite = "it is written again"
+    dataset = "the dataset is written again"
+    link = "the link is made again"
+    analysis = "the analysis is repeated"
+    figure = "the figure is drawn again"
+    report = "the report is written again"
+    delete = "it is deleted"
+    refused = "refused"
+
+
+@dataclass(frozen=True)
+class Finding:
+    """A damaged, lost or stale file.
+
+    part : what it belongs to: a dynamics, "dataset", "analyses" or "other files".
+    of : the name of the layout, analysis or figure that the remedy applies to; `block` the number of the block.
+    cases : the identities of the cases whose results it holds; `words` describes these, or another content.
+    why : why the repair is refused.
+    """
+
+    path: Path
+    problem: str
+    remedy: Remedy
+    part: str
+    of: str = ""
+    block: int = -1
+    cases: tuple[bytes, ...] = ()
+    words: str = ""
+    why: str = ""
+
+    def line(self, remedy: str) -> str:
+        """Return the finding in one line, which ends with what is done about it."""
+        held = f" ({self.words})" if self.words else ""
+        return f"{self.path}: {self.problem}{held}; {remedy}"
+
+    @property
+    def advice(self) -> str:
+        """Return what can be done about it."""
+        return self.why if self.remedy is Remedy.refused else f"--repair: {self.remedy.value}"
+
+    def record(self) -> dict[str, Any]:
+        """Return the finding as plain values."""
+        return {
+            "file": str(self.path),
+            "problem": self.problem,
+            "part": self.part,
+            "content": self.words,
+            "cases": [each.ljust(16, b"\0").hex() for each in self.cases],
+            "repair": self.remedy.name,
+        }

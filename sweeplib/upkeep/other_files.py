@@ -1,0 +1,182 @@
+"""Verification of all files but the run store: datasets, markers, plans, figures, locks, leftovers."""
+
+import os
+from collections.abc import Iterator, Sequence
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from sweeplib.execution.complete_config import is_as_written
+from sweeplib.simulation import Status
+from sweeplib.storage.damage import DAMAGED, LOST, DamageError
+from sweeplib.storage.examined_dataset import DatasetHarm, examined_dataset
+from sweeplib.storage.files import damaged_lines, digest, files_digest, read_json
+from sweeplib.storage.origin import ORIGIN
+from sweeplib.storage.versions import FOLDER, linked_version
+from sweeplib.upkeep.finding import Finding, Remedy
+from sweeplib.upkeep.stored_cases import StoredCases, json_problem
+
+if TYPE_CHECKING:
+    from sweeplib.design.sweep import Sweep
+
+DATASET, ANALYSES, FILES = "dataset", "analyses", "other files"
+REPLACED = "another command's config: delete it, or repeat the command with its overrides"
+IN_REPORT = ("plot", "table", "optima", "report")
+
+
+class OtherFiles:
+    """The files in a sweep's `directory` beside the run store; `chunks` counts those that were read, by part."""
+
+    def __init__(self, sweep: "Sweep", directory: Path, stored: Sequence[StoredCases]) -> None:
+        self.sweep, self.directory, self.stored = sweep, directory, stored
+        self.chunks = {DATASET: 0, ANALYSES: 0}
+
+    def findings(self) -> Iterator[Finding]:
+        """Yield all that is damaged, lost or stale."""
+        yield from self._dataset()
+        yield from self._versions()
+        for name in self.sweep.analyses:
+            yield from self._analysis(name)
+        yield from self._json()
+        yield from self._drawn()
+        yield from self._configs()
+        yield from self._attempts()
+        yield from self._leftovers()
+
+    def _dataset(self) -> Iterator[Finding]:
+        path = self.directory / "dataset.zarr"
+        if not path.is_symlink() and not path.exists():
+            if json_problem(path.with_suffix(".done.json")) is None:
+                yield Finding(path, LOST, Remedy.dataset, DATASET)
+            return
+        version = linked_version(path)
+        if path.is_symlink() and version is None and path.exists():
+            why = "delete the link, if it is not yours"
+            problem = f"a link to {str(path.readlink())!a}, which sweeplib did not make"
+            yield Finding(path, problem, Remedy.refused, DATASET, why=why)
+            return
+        if not path.exists():
+            problem = f"damaged, a link to {str(path.readlink())!a}, which is not there"
+            yield Finding(path, problem, Remedy.link, DATASET)
+            return
+        chunks, harms = examined_dataset(path, None if version is None else version.removesuffix(".zarr"))
+        self.chunks[DATASET] += chunks
+        for harm in harms:
+            yield Finding(harm.file, harm.problem, Remedy.dataset, DATASET, words=self._words(harm))
+
+    def _words(self, harm: DatasetHarm) -> str:
+        """Return which cases a chunk of the dataset has."""
+        if not harm.array:
+            return ""
+        axes: dict[str, Sequence[Any]] = {axis.name: axis.values for axis in self.sweep.grid.axes}
+        axes |= {"dynamics": list(self.sweep.runs), "seed": self.sweep.seeds}
+        at = [f"{dim}={axes[dim][place]}" for dim, place in harm.places if place < len(axes.get(dim, ()))]
+        return f"{harm.array} of {', '.join(at) if at else 'all cases'}"
+
+    def _versions(self) -> Iterator[Finding]:
+        """Yield a finding for each version of the dataset that is damaged and not the current one."""
+        for version in sorted((self.directory / FOLDER).glob("[0-9a-f]*.zarr")):
+            if version.name != linked_version(self.directory / "dataset.zarr"):
+                self.chunks[DATASET] += sum(path.is_file() for path in version.rglob("c/**/*"))
+                if files_digest(version) != version.stem:
+                    words = "a version of the dataset that is not the current one"
+                    yield Finding(version, DAMAGED, Remedy.delete, DATASET, words=words)
+
+    def _analysis(self, name: str) -> Iterator[Finding]:
+        path = self.directory / "analysis" / f"{name}.zarr"
+        try:
+            done = read_json(path.with_suffix(".done.json"))
+        except DamageError:
+            done = {}
+        if done is None or "failed" in done:
+            return
+        if not path.exists():
+            yield Finding(path, LOST, Remedy.analysis, ANALYSES, name)
+            return
+        chunks, harms = examined_dataset(path, done.get("digest"))
+        self.chunks[ANALYSES] += chunks
+        for harm in harms:
+            yield Finding(harm.file, harm.problem, Remedy.analysis, ANALYSES, name, words=harm.array)
+
+    def _json(self) -> Iterator[Finding]:
+        """Yield the damaged JSON files."""
+        folders = ("", "analysis/", "figures/", "report/", "failures/", "jobs/")
+        described = {identity.ljust(16, b"\0").hex(): each for each in self.stored for identity in _described(each)}
+        for path in sorted(path for folder in folders for path in self.directory.glob(f"{folder}*.json")):
+            if path.stem not in described and not path.name.startswith(".") and json_problem(path):
+                remedy, part, of = self._json_remedy(path)
+                yield Finding(path, DAMAGED, remedy, part, of)
+
+    def _json_remedy(self, path: Path) -> tuple[Remedy, str, str]:
+        """Return how a damaged JSON file is repaired, the part it belongs to, and of which name it is."""
+        folder, name = path.parent.name, path.name.split(".")[0]
+        if path.parent == self.directory:
+            if name in self.sweep.runs and path.name == f"{name}.done.json":
+                return Remedy.missing, name, ""
+            known = {ORIGIN: Remedy.rewrite, "dataset.done.json": Remedy.dataset, "dataset.files.json": Remedy.dataset}
+            return known.get(path.name, Remedy.delete), FILES, ""
+        kind, _, of = path.name.removesuffix(".json").partition(".") if folder == "failures" else (folder, "", name)
+        if kind == "analysis" and of in self.sweep.analyses:
+            return Remedy.analysis, ANALYSES, of
+        if kind in ("figure", "figures") and of in self.sweep.figures:
+            return Remedy.figure, FILES, of
+        return (Remedy.report if kind in IN_REPORT else Remedy.delete), FILES, of
+
+    def _drawn(self) -> Iterator[Finding]:
+        """Yield figures and reports that are not as they were written."""
+        for record in sorted(self.directory.glob("figures/*.files.json")):
+            of = record.name.removesuffix(".files.json")
+            remedy = Remedy.figure if of in self.sweep.figures else Remedy.delete
+            yield from self._unlike(record, remedy, of)
+        yield from self._unlike(self.directory / "report" / "index.files.json", Remedy.report, "")
+
+    def _unlike(self, record: Path, remedy: Remedy, of: str) -> Iterator[Finding]:
+        try:
+            digests = read_json(record) or {}
+        except DamageError:
+            return
+        for name, written in digests.items():
+            file = record.with_name(name)
+            if not file.exists():
+                yield Finding(file, LOST, remedy, FILES, of)
+            elif digest(file.read_bytes()) != written:
+                yield Finding(file, DAMAGED, remedy, FILES, of)
+
+    def _configs(self) -> Iterator[Finding]:
+        for name, remedy in (("config.yaml", Remedy.rewrite), ("overridden.yaml", Remedy.refused)):
+            path = self.directory / name
+            if path.exists() and not is_as_written(path):
+                problem = "damaged, or edited: it holds something else than was written"
+                yield Finding(path, problem, remedy, FILES, why=REPLACED)
+
+    def _attempts(self) -> Iterator[Finding]:
+        known = {f"{each.dynamics}.jsonl" for each in self.stored}
+        for journal in sorted((self.directory / "journal").glob("*.jsonl")):
+            if journal.name not in known and (damaged := damaged_lines(journal)):
+                yield Finding(journal, f"{damaged} damaged lines", Remedy.journal, FILES)
+
+    def _leftovers(self) -> Iterator[Finding]:
+        """Yield temporary files of killed writers, and marks of blocks that were begun and are done."""
+        for folder, folders, files in os.walk(self.directory):
+            for name in sorted((*folders, *files)):
+                if name.endswith(".partial"):
+                    problem = "stale, left by a writer that was killed"
+                    yield Finding(Path(folder, name), problem, Remedy.delete, FILES)
+            folders[:] = [name for name in folders if not name.endswith(".partial")]
+        for each in self.stored:
+            for mark in sorted((self.directory / "locks" / each.dynamics).glob("*/*.begun")):
+                layout = each.store.layouts.get(mark.parent.name)
+                number = int(mark.stem) if mark.stem.isdigit() else -1
+                if layout is None or not 0 <= number < layout.n_blocks:
+                    continue
+                if number not in each.examined.blocks(layout.name) and layout.status(layout.block(number)).all():
+                    problem = "stale, left by a worker that died; its block is done"
+                    yield Finding(mark, problem, Remedy.delete, FILES)
+
+
+def _described(stored: StoredCases) -> list[bytes]:
+    """Return the cases whose descriptions are verified with the run store."""
+    if stored.cases is None:
+        return []
+    wanted = stored.cases.wanted
+    found: list[bytes] = wanted.ids[wanted.status > Status.ok].tolist()
+    return found

@@ -1,0 +1,72 @@
+"""One case of a sweep computed here, in this process, and compared with what is stored."""
+
+import pdb
+import sys
+import traceback
+from collections.abc import Callable
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from sweeplib.errors import SweeplibError
+from sweeplib.process.troubles import Trouble
+from sweeplib.simulation import Case, Records, Status, run_cases
+from sweeplib.storage.failures import failure_path
+from sweeplib.storage.files import read_json
+from sweeplib.upkeep.cases import Chosen, chosen_case, name_of
+from sweeplib.upkeep.comparison import differences
+
+if TYPE_CHECKING:
+    from sweeplib.design.sweep import Sweep
+
+
+def reproduced(sweep: "Sweep", directory: Path, name: str, *, debug: bool = False, say: Callable[[str], None]) -> bool:
+    """Return whether a case, computed here, ends as in the store, to the bit; `say` gets lines about it.
+
+    With `debug` it runs in Python's debugger, which stops at its first line, and where an exception is raised. A case
+    that is not in the store has nothing to compare with, and counts as reproduced if it ends. InputError if there is
+    not exactly one such case.
+    """
+    chosen = chosen_case(sweep, directory, name)
+    say(f"case {chosen.identity.hex()}: {name_of(chosen.coordinates)}")
+    stored = read_json(failure_path(directory, chosen.identity)) or {}
+    exception = stored.get("exception")
+    say(f"in the store: {chosen.status.name}" + (f", {exception}" if exception else ""))
+    try:
+        records = _computed(chosen.case, debug=debug)
+    except Exception as error:
+        traceback.print_exc()
+        if debug:
+            pdb.post_mortem(error.__traceback__)
+        return _raised(chosen, error, exception, say)
+    status = Status(int(records.status[0]))
+    say(f"here: {status.name}")
+    if chosen.status is Status.missing:
+        say("nothing to compare with: the case is not computed yet")
+        return True
+    if chosen.status in (Status.failed, Status.killed, Status.timeout):
+        return chosen.status is status
+    layout = list(chosen.store.layouts.values())[chosen.layout]
+    found = differences(layout, chosen.row, records, 0)
+    for difference in found:
+        say(str(difference))
+    if not found:
+        say(f"the same bits: {', '.join(layout.variables)}")
+    return not found
+
+
+def _computed(case: Case, *, debug: bool) -> Records:
+    if not debug:
+        return run_cases([case])
+    if not sys.stdin.isatty():
+        sys.stderr.write("the debugger reads its commands from standard input\n")
+    records = pdb.Pdb().runcall(run_cases, [case])
+    if records is None:
+        raise SweeplibError("the debugger was left before the case ended")
+    return records
+
+
+def _raised(chosen: Chosen, error: Exception, stored: str | None, say: Callable[[str], None]) -> bool:
+    """Return whether a case that raised did so in the store."""
+    raised = Trouble.from_exception(error).exception
+    say(f"here: failed, {raised}")
+    return chosen.status is Status.failed and raised == stored

@@ -1,0 +1,134 @@
+"""Verification of the run store of one dynamics: every chunk, and the descriptions of cases that did not end well."""
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from sweeplib.simulation import Status
+from sweeplib.storage.damage import DAMAGED, LOST, DamageError
+from sweeplib.storage.examined import Examined, Harm, ReadableStore, examined
+from sweeplib.storage.failures import failure_path
+from sweeplib.storage.files import damaged_lines, digest, read_json, read_lines
+from sweeplib.storage.inventory import Inventory, inventory
+from sweeplib.upkeep.cases import Cases, counted
+from sweeplib.upkeep.finding import Finding, Remedy
+
+if TYPE_CHECKING:
+    from sweeplib.design.sweep import Sweep
+
+DESCRIBED = (Status.diverged, Status.failed, Status.killed, Status.timeout)
+
+
+@dataclass(frozen=True)
+class StoredCases:
+    """The run store of one dynamics: its examination, the intact part, and the cases that the sweep needs.
+
+    `cases` is None for a dynamics that the sweep no longer has.
+    """
+
+    directory: Path
+    dynamics: str
+    examined: Examined
+    store: ReadableStore
+    cases: Cases | None
+
+    def findings(self) -> Iterator[Finding]:
+        """Yield all that is damaged or lost."""
+        for path in self.examined.groups:
+            problem = DAMAGED if path.exists() else LOST
+            yield Finding(path, problem, Remedy.rewrite, self.dynamics, words="metadata of the store")
+        for layout, harms in self.examined.harms.items():
+            yield from (self._of_harm(layout, harm) for harm in harms)
+        yield from self._lost_cases()
+        yield from self._failures()
+        journal = self.directory / "journal" / f"{self.dynamics}.jsonl"
+        if damaged := damaged_lines(journal):
+            yield Finding(journal, f"{damaged} damaged lines", Remedy.journal, self.dynamics)
+
+    def _of_harm(self, layout: str, harm: Harm) -> Finding:
+        if layout in self.examined.unreadable:
+            new = self.cases.wanted.new.get(layout) if self.cases else None
+            ids = tuple(new.ids.tolist()) if new else ()
+            what = "results" if harm.block is not None else "index or metadata"
+            words = f"{what} of the layout {layout}" + (f", {self.described(ids)}" if ids else "")
+            return Finding(harm.file, harm.problem, Remedy.layout, self.dynamics, layout, cases=ids, words=words)
+        if harm.block == -1:
+            words = "left from an interrupted append"
+            return Finding(harm.file, harm.problem, Remedy.delete, self.dynamics, layout, words=words)
+        block = int(harm.block or 0)
+        ids = tuple(self.store.layouts[layout].ids[self.store.layouts[layout].block(block)].tolist())
+        words = self.described(ids)
+        return Finding(harm.file, harm.problem, Remedy.block, self.dynamics, layout, block, ids, words)
+
+    def described(self, ids: tuple[bytes, ...]) -> str:
+        """Return some cases in words."""
+        return self.cases.described(ids) if self.cases else f"{counted(len(ids))} that this config does not have"
+
+    def _lost_cases(self) -> Iterator[Finding]:
+        """Yield a finding if cases are missing that were computed once, according to the dynamics' done.json."""
+        if self.cases is None:
+            return
+        wanted = self.cases.wanted
+        try:
+            done = read_json(self.directory / f"{self.dynamics}.done.json") or {}
+        except DamageError:
+            return
+        ids = tuple(np.unique(wanted.ids[self._lost(wanted)]).tolist())
+        if ids and done.get("digest") == digest(wanted.ids.tobytes()):
+            problem = "lost, cases that were computed are no longer there"
+            words = self.described(ids)
+            yield Finding(self.store.path, problem, Remedy.missing, self.dynamics, cases=ids, words=words)
+
+    def _lost(self, wanted: Inventory) -> np.ndarray:
+        """Return which cases are missing although no file that has them is known to be damaged."""
+        lost: np.ndarray = wanted.status == Status.missing
+        for number, (name, layout) in enumerate(self.store.layouts.items()):
+            damaged = np.isin(wanted.row // layout.block_size, self.examined.blocks(name))
+            lost &= ~((wanted.layout == number) & damaged)
+        for name in self.examined.unreadable:
+            if name in wanted.new:
+                lost &= ~np.isin(wanted.ids, wanted.new[name].ids)
+        return lost
+
+    def _failures(self) -> Iterator[Finding]:
+        """Yield the damaged and lost descriptions of cases that did not end well."""
+        if self.cases is None:
+            return
+        wanted = self.cases.wanted
+        for identity in np.unique(wanted.ids[np.isin(wanted.status, DESCRIBED)]).tolist():
+            path = failure_path(self.directory, identity.ljust(16, b"\0"))
+            if problem := json_problem(path):
+                words = self.described((identity,))
+                yield Finding(path, problem, Remedy.case, self.dynamics, cases=(identity,), words=words)
+
+    def unaccounted(self) -> dict[str, list[int]]:
+        """Return the blocks, by layout, with more results than the intact lines of the journal account for."""
+        computed: dict[str, int] = {}
+        for line in read_lines(self.directory / "journal" / f"{self.dynamics}.jsonl"):
+            computed[line["block"]] = computed.get(line["block"], 0) + sum(line["computed"].values())
+        found: dict[str, list[int]] = {}
+        for (name, layout), status in zip(self.store.layouts.items(), self.store.statuses(), strict=True):
+            for number in range(layout.n_blocks):
+                done = np.count_nonzero(status[layout.block(number)])
+                if done > computed.get(f"{name}/{number}", 0):
+                    found.setdefault(name, []).append(number)
+        return found
+
+
+def json_problem(path: Path) -> str | None:
+    """Return what is wrong with a JSON file, None if nothing is."""
+    try:
+        return None if read_json(path) is not None else LOST
+    except DamageError:
+        return DAMAGED
+
+
+def stored_cases(sweep: "Sweep", dynamics: str, directory: Path) -> StoredCases:
+    """Return the run store of a dynamics, of which every file was read. Only while nobody writes."""
+    found = examined(directory, dynamics)
+    store = found.readable()
+    cases = Cases(sweep, dynamics, store, inventory(sweep, dynamics, store)) if dynamics in sweep.runs else None
+    return StoredCases(directory, dynamics, found, store, cases)

@@ -1,0 +1,158 @@
+"""Verification of a sweep's results: every chunk is read, a sample of cases is computed again, damage is repaired."""
+
+from collections.abc import Iterator
+from contextlib import ExitStack, contextmanager, nullcontext
+from dataclasses import dataclass, field
+from os import W_OK, access
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from sweeplib.errors import InputError
+from sweeplib.execution.progress import Steps
+from sweeplib.storage.jobs import WHOLE, jobs
+from sweeplib.storage.locks import driver_lock
+from sweeplib.upkeep.finding import Finding, Remedy
+from sweeplib.upkeep.other_files import FILES, OtherFiles
+from sweeplib.upkeep.repair import repair
+from sweeplib.upkeep.sample import draw, recomputed
+from sweeplib.upkeep.stored_cases import StoredCases, stored_cases
+
+if TYPE_CHECKING:
+    from rich.table import Table
+
+    from sweeplib.design.sweep import Sweep
+
+STALE_HOLDER = "stale, left by a driver that was killed"
+
+
+@dataclass
+class Verification:
+    """What a verification read and found; `left` is what is still damaged after the repair, None without a repair.
+
+    chunks, cases : by part, the number of chunks that were read and of cases that were computed again.
+    notes : lines about what could not be done.
+    """
+
+    found: list[Finding] = field(default_factory=list)
+    left: list[Finding] | None = None
+    chunks: dict[str, int] = field(default_factory=dict)
+    cases: dict[str, int] = field(default_factory=dict)
+    notes: list[str] = field(default_factory=list)
+
+    @property
+    def exit_status(self) -> int:
+        """Return 0 if all is as it was written, 1 if there was damage."""
+        return int(bool(self.found))
+
+    def lines(self) -> Iterator[str]:
+        """Yield a line for each finding and each note."""
+        left = {(finding.path, finding.problem) for finding in self.left or ()}
+        for finding in self.found:
+            if self.left is None or finding.remedy is Remedy.refused:
+                yield finding.line(finding.advice)
+            elif (finding.path, finding.problem) in left:
+                yield finding.line("not repaired")
+            else:
+                yield finding.line(f"repaired: {finding.remedy.value}")
+        seen = {(finding.path, finding.problem) for finding in self.found}
+        for finding in self.left or ():
+            if (finding.path, finding.problem) not in seen:
+                yield finding.line("found after the repair")
+        yield from self.notes
+
+    def table(self) -> "Table":
+        """Return the numbers of chunks, cases and damaged files of each part."""
+        from sweeplib.process.terminal import table
+
+        headings = ["part", "chunks read", "cases recomputed", "damaged"] + ([] if self.left is None else ["left"])
+        rows = [[part, *map("{:,}".format, counts)] for part, counts in self._counts().items()]
+        return table(headings, rows)
+
+    def _counts(self) -> dict[str, list[int]]:
+        counts = {}
+        for part in (*self.chunks, FILES):
+            damaged = [
+                sum(each.part == part for each in which) for which in (self.found, self.left) if which is not None
+            ]
+            counts[part] = [self.chunks.get(part, 0), self.cases.get(part, 0), *damaged]
+        return counts
+
+    def record(self) -> dict[str, Any]:
+        """Return all as plain values."""
+        return {
+            "chunks_read": self.chunks,
+            "cases_recomputed": self.cases,
+            "damaged": [finding.record() for finding in self.found],
+            "left": None if self.left is None else [finding.record() for finding in self.left],
+            "notes": self.notes,
+        }
+
+
+def verify(
+    sweep: "Sweep",
+    config: Path,
+    directory: Path,
+    *,
+    sample: int | None = None,
+    repaired: bool = False,
+    workers: int | None = None,
+    progress: bool = True,
+) -> Verification:
+    """Return what is damaged in a sweep's directory, after repairing it if `repaired`.
+
+    `sample` cases, drawn at random, are computed again and compared with the stored bits. InputError while the sweep
+    runs, if there are no results, or if they are to be repaired and cannot be written.
+    """
+    if not directory.is_dir():
+        raise InputError("no results here", file=directory, expected=f"`sweeplib sweep {config}` before")
+    if repaired and not access(directory, W_OK):
+        raise InputError("cannot be written", file=directory, expected="no --repair, or other permissions")
+    steps, done = Steps(sweep.name if progress else None), Verification()
+    holders = sorted((directory / "locks").glob("*.holder.json"))
+    with _alone(sweep, directory):
+        with steps.step("reading all files"):
+            stored, done.found, done.chunks = _read(sweep, directory)
+        done.found += [Finding(path, STALE_HOLDER, Remedy.delete, FILES) for path in holders]
+        drawn = draw(stored, sample)
+        if drawn.expensive:
+            done.notes.append(f"{drawn.expensive} more cases of the sample would take long: --sample N computes N")
+        with steps.step(f"computing {drawn.size} cases again") if drawn.size else nullcontext():
+            done.cases, differing, notes = recomputed(drawn)
+        done.found += differing
+        done.notes += notes
+    if repaired and any(finding.remedy is not Remedy.refused for finding in done.found):
+        with steps.step("repairing"):
+            repair(
+                sweep, config, directory, done.found, stored, say=done.notes.append, workers=workers, progress=progress
+            )
+        with _alone(sweep, directory), steps.step("reading all files again"):
+            _, done.left, _ = _read(sweep, directory)
+    elif repaired:
+        done.left = list(done.found)
+    return done
+
+
+@contextmanager
+def _alone(sweep: "Sweep", directory: Path) -> Iterator[None]:
+    """A context in which no driver runs; InputError if the sweep runs. Holders of dead drivers are forgotten."""
+    running = [job for name, job in jobs(directory).items() if name != WHOLE and job.running and job.here]
+    if running:
+        what = f"{running[0].name} runs in process {running[0].pid}"
+        raise InputError(what, file=directory, expected="one command at a time: wait for it, or end it")
+    with ExitStack() as locks:
+        for name in _dynamics(sweep, directory) if access(directory, W_OK) else ():
+            locks.enter_context(driver_lock(directory, name))
+        yield
+
+
+def _dynamics(sweep: "Sweep", directory: Path) -> list[str]:
+    """Return the dynamics of a sweep, and those of its earlier configs."""
+    others = {path.name for path in (directory / "runs.zarr").glob("*") if path.is_dir()}
+    return [*sweep.runs, *sorted(others - set(sweep.runs))]
+
+
+def _read(sweep: "Sweep", directory: Path) -> tuple[list[StoredCases], list[Finding], dict[str, int]]:
+    stored = [stored_cases(sweep, name, directory) for name in _dynamics(sweep, directory)]
+    others = OtherFiles(sweep, directory, stored)
+    found = [finding for each in stored for finding in each.findings()] + list(others.findings())
+    return stored, found, {each.dynamics: each.examined.chunks for each in stored} | others.chunks

@@ -1,0 +1,74 @@
+"""A finished sweep with cases of every outcome, in blocks of four, and the commands on it."""
+
+import json
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Literal
+
+from typer.testing import CliRunner
+
+from sweeplib.cli import app
+from sweeplib.storage.layout import Layout
+from sweeplib.storage.run_store import RunStore
+from tests.faults.sweeps import files
+from tests.in_process import InProcess
+
+CONFIG = """\
+name: verified
+problem: {k: 1, d: 50, Delta: 0, activation: square}
+grid: {gamma: [0.1, 0.2, 101, 104], p: [1, 2]} # some of the last two raise and diverge
+seeds: 6
+dynamics: [calm]
+times: [1, 2]
+thresholds: [0.1]
+observables: [risk, overlap_M]
+analyses: [exit_times]
+figures: []
+plugins: [tests.faults.troubled]
+cluster: {kind: in_process, block_size: 4}
+"""
+
+
+@dataclass(frozen=True)
+class Done:
+    """A finished sweep: its config, and the folder of its results."""
+
+    config: Path
+
+    @property
+    def directory(self) -> Path:
+        return self.config.parent / "results" / "verified"
+
+    @property
+    def dataset(self) -> dict[str, bytes]:
+        return files(self.directory / "dataset.zarr")
+
+    @property
+    def version(self) -> Path:
+        return (self.directory / "dataset.zarr").resolve()
+
+    def told(self, command: str, *arguments: str, typed: str | None = None) -> tuple[int, str]:
+        """Return the exit status of a command, and its output; `typed` is its standard input."""
+        results = str(self.config.parent / "results")
+        result = CliRunner().invoke(app, [command, str(self.config), *arguments, "--results", results], input=typed)
+        return result.exit_code, result.stdout + result.stderr
+
+    def verified(self, *arguments: str) -> tuple[int, dict]:
+        """Return the exit status of `verify --json`, and what it says."""
+        status, said = self.told("verify", "--json", *arguments)
+        return status, json.loads(said[said.index("{") :])
+
+    @property
+    def layouts(self) -> list[Layout]:
+        return list(RunStore(self.directory, "calm").layouts.values())
+
+    def chunk(self, name: str, dynamics: str = "calm") -> Path:
+        """Return the first chunk of an array of the run store."""
+        found = sorted((self.directory / "runs.zarr" / dynamics).glob(f"p*/{name}/c/**/*"))
+        return next(path for path in found if path.is_file())
+
+
+class RegisteredInProcess(InProcess):
+    """Run one worker thread beside the test."""
+
+    kind: Literal["in_process"] = "in_process"

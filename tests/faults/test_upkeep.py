@@ -1,0 +1,141 @@
+"""One case computed here, one case computed again by the next run, and what a config no longer uses."""
+
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+from sweeplib.simulation import Status
+from tests.faults.finished import CONFIG, Done
+
+
+def identity(done: Done, status: Status) -> str:
+    """Return the identity of a case that ended with this status."""
+    ids = [each for layout in done.layouts for each in layout.ids[layout.status() == status].tolist()]
+    return ids[0].ljust(16, b"\0").hex()
+
+
+def test_a_case_is_reproduced_to_the_bit_by_its_coordinates_or_its_identity(done: Done) -> None:
+    status, said = done.told("reproduce", "gamma=1e-1, p=2,seed=3")
+    assert status == 0
+    case, stored, here, outcome = said.splitlines()
+    assert case.endswith(": dynamics=calm,gamma=0.1,p=2,seed=3")
+    assert (stored, here) == ("in the store: ok", "here: ok")
+    assert outcome.startswith("the same bits: ") and "overlap_M" in outcome
+    assert done.told("reproduce", case.split()[1][:8]) == (0, said)
+
+
+def test_other_bits_are_shown(done: Done) -> None:
+    layout = done.layouts[0]
+    row = int(np.flatnonzero(layout.status() == Status.ok)[0])
+    before = float(layout.array("end_steps")[row])
+    layout.array("end_steps")[row] = before + 1
+    status, said = done.told("reproduce", layout.ids[row].ljust(16, b"\0").hex())
+    assert status == 1
+    shown = f"1 of 1 values of end_steps differ: end_steps is {before + 1!r} in the store, {before!r} here"
+    assert said.splitlines()[-1] == shown
+
+
+def test_a_failure_is_reproduced_with_its_traceback(done: Done, capfd: pytest.CaptureFixture[str]) -> None:
+    status, said = done.told("reproduce", identity(done, Status.failed))
+    assert status == 0
+    assert "in the store: failed, ArithmeticError: a case that raises" in said
+    assert "here: failed, ArithmeticError: a case that raises" in said
+    assert 'raise ArithmeticError("a case that raises")' in said + capfd.readouterr().err
+    assert done.told("reproduce", identity(done, Status.diverged))[0] == 0
+
+
+def test_a_case_runs_in_the_debugger(done: Done) -> None:
+    status, said = done.told("reproduce", "gamma=.1,p=2,seed=3", "--debug", typed="p 'at the', 'start'\ncontinue\n")
+    assert status == 0 and "('at the', 'start')" in said and "the same bits" in said
+    status, said = done.told("reproduce", identity(done, Status.failed), "--debug", typed="c\np type(self)\nq\n")
+    assert status == 0 and "troubled.Calm" in said, "it stops where the exception is raised"
+    status, said = done.told("reproduce", "gamma=.1,p=2,seed=3", "--debug", typed="quit\n")
+    assert status == 1 and "the debugger was left before the case ended" in said
+
+
+def test_a_case_that_is_not_computed_yet_is_computed_here(done: Done) -> None:
+    done.config.write_text(CONFIG.replace("seeds: 6", "seeds: 8"))
+    status, said = done.told("reproduce", "gamma=.1,p=1,seed=7")
+    assert (status, said.splitlines()[-1]) == (0, "nothing to compare with: the case is not computed yet")
+
+
+@pytest.mark.parametrize(
+    ("case", "said"),
+    [
+        ("seed=3,p=1", "4 cases have these coordinates; got 'seed=3,p=1'; expected also gamma (0.1|0.2|101.0|104.0)"),
+        ("p=7,gamma=.1,seed=1", "p: no case has this value; got '7'; expected one of 1, 2"),
+        ("gama=.1", "gama: not a coordinate of this sweep; got 'gama'; expected one of "),
+        ("dynamics=calmer,seed=1", "dynamics: not a dynamics of this sweep; got 'calmer'; expected one of calm"),
+        ("zz", "not a case; got 'zz'; expected an identity (4 to 32 hexadecimal digits), or coordinates such as"),
+        ("0000000000", "no case of this config has this identity; got '0000000000'"),
+        ("p=1,p=2,seed=1", "a coordinate is given twice"),
+    ],
+)
+def test_a_name_of_no_case_is_refused_in_a_line(finished: Done, case: str, said: str) -> None:
+    status, lines = finished.told("reproduce", case)
+    assert (status, lines.count("\n")) == (2, 1)
+    assert lines.startswith(said)
+
+
+def test_one_case_is_retried(done: Done) -> None:
+    assert done.told("retry", "p=2,gamma=101,seed=3") == (0, "calm: 1 cases to run again\n")
+    assert done.told("retry", "p=2,gamma=101,seed=3") == (0, "calm: 0 cases to run again\n")
+    assert len(list((done.directory / "failures").glob("*.json"))) == 3
+    assert done.told("retry", "all") == (0, "calm: 3 cases to run again\n")
+    status, said = done.told("retry", "failde")
+    assert status == 2 and "did you mean 'failed'?" in said
+    assert done.told("retry", "failed", "p=1,seed=2")[0] == 2
+
+
+def test_status_tells_scripts_how_a_sweep_stands(done: Done) -> None:
+    assert done.told("status")[0] == 0
+    assert done.told("status", "--json")[0] == 1, "two cases failed"
+    done.told("retry", "failed")
+    assert done.told("status", "--json")[0] == 3, "cases are missing"
+    done.config.write_text(CONFIG.replace(", 101, 104", ""))
+    assert done.told("status", "--json")[0] == 0
+
+
+def sizes(directory: Path) -> int:
+    return sum(path.stat().st_size for path in directory.rglob("*") if path.is_file() and not path.is_symlink())
+
+
+def test_nothing_stale(finished: Done) -> None:
+    status, said = finished.told("prune")
+    assert status == 0 and said.splitlines()[-1] == "nothing is stale"
+
+
+def test_what_a_smaller_config_does_not_use_is_listed_and_deleted_only_if_asked(done: Done) -> None:
+    smaller = CONFIG.replace(", 101, 104", "").replace("analyses: [exit_times]", "analyses: []")
+    done.config.write_text(smaller.replace("seeds: 6", "seeds: 2"))
+    assert done.told("finalise")[0] == 0
+    (done.directory / ".dataset.zarr.0123.partial").mkdir()
+    (done.directory / ".dataset.zarr.0123.partial" / "zarr.json").write_text("{}")
+    before, size = done.dataset, sizes(done.directory)
+    status, said = done.told("prune")
+    assert status == 0 and sizes(done.directory) == size
+    for what in (
+        "cases of other configs or of other code: calm/p1_k1_w",
+        "blocks of calm/p1_k1_w",
+        "the version of the dataset before the present one: ",
+        "analysis exit_times, which is not in the config",
+        "descriptions of 4 failures that are not of this config",
+        "temporary files of writers that were killed",
+        "in all ",
+    ):
+        assert what in said, (what, said)
+    assert done.told("prune", "--delete")[1].splitlines()[-1].endswith(" deleted")
+    assert sizes(done.directory) < size / 2
+    assert done.told("prune")[1].splitlines()[-1] == "nothing is stale"
+    assert done.dataset == before
+    assert done.verified()[0] == 0
+    assert done.told("finalise")[0] == 0 and done.dataset == before
+
+
+def test_runs_of_a_dynamics_that_was_taken_out_are_stale(done: Done) -> None:
+    done.config.write_text(CONFIG.replace("dynamics: [calm]", "dynamics: [troubled]"))
+    status, said = done.told("prune")
+    assert status == 0 and "runs of calm, which is not in the config" in said
+    done.told("prune", "--delete")
+    assert not (done.directory / "runs.zarr" / "calm").exists()

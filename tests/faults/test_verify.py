@@ -1,0 +1,278 @@
+"""`sweeplib verify`: every flipped bit of the results is found, named and repaired; the dataset is then the same."""
+
+import random
+from collections.abc import Callable
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+from sweeplib.simulation import Case, Records, Status
+from sweeplib.storage.files import append_line, read_lines, write_json
+from sweeplib.storage.layout import INDEX
+from sweeplib.storage.locks import driver_lock
+from sweeplib.upkeep import comparison
+from tests.faults.finished import CONFIG, Done
+from tests.faults.sweeps import files
+
+
+def flip(file: Path, bit: int) -> None:
+    content = bytearray(file.read_bytes())
+    content[bit // 8] ^= 1 << bit % 8
+    file.write_bytes(content)
+
+
+def test_what_was_written_is_clean(done: Done) -> None:
+    before = files(done.directory)
+    status, said = done.verified("--sample", "30")
+    assert (status, said["damaged"], said["notes"]) == (0, [], [])
+    assert said["cases_recomputed"] == {"calm": 30}
+    assert said["chunks_read"]["calm"] > 100 and said["chunks_read"]["dataset"] > 10
+    assert files(done.directory) == before
+
+
+FLIPS = [pytest.param(12, id="12"), pytest.param(100, id="100", marks=pytest.mark.long)]
+
+
+@pytest.mark.parametrize("count", FLIPS)
+def test_flipped_bits_of_both_stores_are_found_named_and_repaired(done: Done, count: int) -> None:
+    before, rng = done.dataset, random.Random(count)
+    stores = [done.directory / "runs.zarr", done.version]
+    found = sorted(path for store in stores for path in store.rglob("*") if path.is_file())
+    sizes = [path.stat().st_size for path in found]
+    flipped = set()
+    for file in rng.choices(found, sizes, k=count):
+        flip(file, rng.randrange(8 * file.stat().st_size))
+        flipped.add(file)
+    status, said = done.told("verify", "--repair")
+    assert status == 1
+    lines = said.splitlines()
+    for file in flipped:
+        assert sum(line.startswith(f"{file}: damaged") for line in lines) == 1, file
+    assert "not repaired" not in said
+    assert done.dataset == before
+    assert done.told("verify", "--sample", "4")[0] == 0
+
+
+def test_a_flipped_bit_in_every_file_at_once(done: Done) -> None:
+    """Also in markers, journals, descriptions of failures: all are named, and the results are the same again.
+
+    The digests of a dataset's files are left: without these and without its inventory, its metadata are damaged as a
+    whole.
+    """
+    before, rng = files(done.directory), random.Random(1)
+    append_line(done.directory / "journal/attempts.jsonl", {"kind": "figure", "name": "none", "problem": "long ago"})
+    write_json(done.directory / "plan.json", {"name": "verified"})
+    every = [path for path in done.directory.rglob("*") if path.is_file() and path.stat().st_size]
+    every = [path for path in every if not path.name.endswith(".files.json")]
+    for file in every:
+        flip(file, rng.randrange(8 * file.stat().st_size))
+    status, said = done.told("verify", "--repair", "--sample", "0")
+    assert status == 1
+    for file in every:
+        assert any(line.startswith(f"{file}: ") and "; repaired: " in line for line in said.splitlines()), (file, said)
+    assert done.verified()[0] == 0
+    after = files(done.directory)
+    same = [name for name in before if not name.startswith(("jobs/", "journal/", "locks/", "runs.zarr/"))]
+    for name in same:
+        assert name.endswith("files.json") or after[name] == before[name], name
+
+
+def lost(path: Path) -> None:
+    path.unlink()
+
+
+def cut(path: Path) -> None:
+    """What a power cut may leave of a file."""
+    path.write_bytes(b"")
+
+
+def garbled(path: Path) -> None:
+    flip(path, 8 * path.stat().st_size // 3)
+
+
+FAILURE = "failures/{failure}.json"
+
+
+@pytest.mark.parametrize(
+    ("name", "harm", "problem", "repair", "cases"),
+    [
+        ("runs.zarr/zarr.json", lost, "lost", "rewrite", 0),
+        ("runs.zarr/calm/{layout}/zarr.json", lost, "lost", "layout", 12),
+        ("runs.zarr/calm/{layout}/risk/zarr.json", lost, "lost", "layout", 12),
+        ("runs.zarr/calm/{layout}/seed/c/0", lost, "lost", "layout", 12),
+        ("runs.zarr/calm/{layout}/risk/c/0/0", lost, "lost", "block", 4),
+        ("runs.zarr/calm/{layout}/risk/c/1/0", cut, "damaged", "block", 4),
+        ("runs.zarr/calm/{layout}/status/c/0", garbled, "damaged", "block", 4),
+        ("failures/{failure}.json", lost, "lost", "case", 1),
+        ("failures/{failure}.json", garbled, "damaged", "case", 1),
+        ("journal/calm.jsonl", garbled, "1 damaged lines", "journal", 0),
+        ("config.yaml", garbled, "damaged, or edited", "rewrite", 0),
+        ("overridden.yaml", cut, "damaged, or edited", "refused", 0),
+        ("dataset.zarr", lost, "lost", "dataset", 0),
+        ("dataset.files.json", garbled, "damaged", "dataset", 0),
+        ("{version}/status/c/0/0/0/0", lost, "lost", "dataset", 0),
+        ("datasets/0123.zarr", Path.mkdir, "damaged", "delete", 0),
+        ("analysis/exit_times.done.json", garbled, "damaged", "analysis", 0),
+        ("analysis/exit_times.files.json", garbled, "damaged", "analysis", 0),
+        ("analysis/exit_times.zarr/zarr.json", lost, "lost", "analysis", 0),
+        ("jobs/simulate.json", cut, "damaged", "delete", 0),
+        (".dataset.done.json.0123.partial", cut, "stale, left by a writer that was killed", "delete", 0),
+        ("runs.zarr/calm/{layout}/risk/c/0/0.0123.partial", cut, "stale, left by a writer", "delete", 0),
+        ("locks/calm/{layout}/0.begun", cut, "stale, left by a worker that died", "delete", 0),
+    ],
+)
+def test_each_kind_of_file_is_named_in_a_line(
+    done: Done, name: str, harm: Callable[[Path], None], problem: str, repair: str, cases: int
+) -> None:
+    failure = next(path.stem for path in sorted((done.directory / "failures").glob("*.json")))
+    version = f"datasets/{done.version.name}"
+    file = done.directory / name.format(layout=done.layouts[0].name, version=version, failure=failure)
+    file.parent.mkdir(parents=True, exist_ok=True)
+    harm(file)
+    status, said = done.verified("--sample", "0")
+    [finding] = said["damaged"]
+    assert (status, said["left"], finding["file"]) == (1, None, str(file))
+    assert finding["problem"].startswith(problem)
+    assert (finding["repair"], len(finding["cases"])) == (repair, cases)
+
+
+def test_index_and_metadata_are_restored_and_no_case_computed(done: Done) -> None:
+    before, layout = done.dataset, done.layouts[0].path
+    journal = (done.directory / "journal" / "calm.jsonl").read_bytes()
+    metadata = [*layout.glob("*/zarr.json"), layout / "zarr.json"]
+    index = [path for name in INDEX for path in (layout / name / "c").rglob("*") if path.is_file()]
+    assert len(metadata) == 12 and len(index) == 4
+    for number, file in enumerate([layout / "zarr.json", layout / "status" / "zarr.json", *index]):
+        was = file.read_bytes()
+        (lost if number % 2 else garbled)(file)
+        assert done.verified("--repair", "--sample", "0")[1]["left"] == [], file
+        assert file.read_bytes() == was, file
+    for file in (layout / "zarr.json", layout / "risk/zarr.json", *index[:-1]):
+        garbled(file)
+    lost(layout / "risk" / "c" / "1" / "0")
+    assert (done.directory / "journal" / "calm.jsonl").read_bytes() == journal
+    assert done.verified("--repair", "--sample", "0")[1]["left"] == []
+    [line] = read_lines(done.directory / "journal" / "calm.jsonl")[len(journal.splitlines()) :]
+    assert sum(line["computed"].values()) == 4, "a damaged block of a damaged layout"
+    assert done.dataset == before
+
+
+def test_lost_files_are_repaired_with_no_other_case_computed(done: Done) -> None:
+    before, layouts = done.dataset, done.layouts
+    failures = sorted((done.directory / "failures").glob("*.json"))
+    failed = done.told("status", "--json")[1]
+    lost(failures[0])
+    (layouts[0].path / "risk" / "c" / "1" / "0").unlink()
+    cut(layouts[1].path / "end_steps" / "c" / "2")
+    lost(layouts[1].path / "status" / "c" / "0")
+    lost(done.directory / "analysis" / "exit_times.zarr" / "zarr.json")
+    lines = len(read_lines(done.directory / "journal" / "calm.jsonl"))
+    status, said = done.told("verify", "--repair", "--sample", "0")
+    assert (status, said.count("repaired: ")) == (1, 5)
+    assert "lost, cases that were computed are no longer there (4 cases of calm: " in said
+    computed = [line["computed"] for line in read_lines(done.directory / "journal" / "calm.jsonl")[lines:]]
+    assert sum(sum(counts.values()) for counts in computed) == 4 + 4 + 4 + 1
+    assert done.dataset == before
+    assert sorted((done.directory / "failures").glob("*.json")) == failures
+    assert done.told("status", "--json")[1] == failed
+    assert done.verified("--sample", "0")[0] == 0
+
+
+def test_a_link_whose_target_was_flipped_is_made_again_and_a_foreign_one_is_refused(done: Done) -> None:
+    before, link = done.dataset, done.directory / "dataset.zarr"
+    flipped = link.readlink().as_posix().replace("datasets/", "datasetr/")
+    link.unlink()
+    link.symlink_to(flipped)
+    assert [each["repair"] for each in done.verified()[1]["damaged"]] == ["link"]
+    assert done.verified("--repair")[1]["left"] == []
+    assert done.dataset == before
+    link.unlink()
+    link.symlink_to(done.config.parent, target_is_directory=True)
+    status, said = done.told("verify", "--repair")
+    assert status == 1
+    assert f"{link}: a link to " in said and "which sweeplib did not make; delete the link, if it is not yours" in said
+    assert link.readlink() == done.config.parent
+
+
+def test_bits_that_are_wrong_with_a_right_checksum_are_found_by_computing_again(done: Done) -> None:
+    before = done.dataset
+    layout = done.layouts[0]
+    row = int(np.flatnonzero(layout.status() == Status.ok)[-1])
+    layout.array("risk")[row, 1] *= 1 + 1e-12
+    assert done.verified("--sample", "0") == (0, done.verified("--sample", "0")[1])
+    status, said = done.verified("--sample", "1000")
+    [finding] = said["damaged"]
+    identity = bytes(layout.ids[row]).ljust(16, b"\0").hex()
+    assert status == 1 and finding["cases"] == [identity]
+    problem = f"the case {identity} computed again has other bits: 1 of 2 values of risk differ: risk[1] is "
+    assert finding["problem"].startswith(problem)
+    assert done.verified("--repair", "--sample", "1000")[1]["left"] == []
+    assert done.verified("--sample", "1000")[0] == 0
+    assert done.dataset == before
+
+
+def test_cases_that_all_differ_are_not_replaced(done: Done) -> None:
+    for layout in done.layouts:
+        layout.array("risk")[:] = layout.array("risk")[:] * 2.0
+        layout.array("end_steps")[:] = layout.array("end_steps")[:] + 1.0
+    before = done.layouts[0].data("risk")
+    status, said = done.verified("--repair", "--sample", "1000")
+    assert status == 1 and {each["repair"] for each in said["damaged"]} == {"refused"}
+    assert "all cases of the sample differ" in done.told("verify")[1]
+    np.testing.assert_array_equal(done.layouts[0].data("risk"), before)
+
+
+def test_a_case_that_raises_here_is_not_replaced(done: Done, monkeypatch: pytest.MonkeyPatch) -> None:
+    run = comparison.run_cases
+
+    def raising(cases: list[Case]) -> Records:
+        if any((case.seed, case.problem.gamma, case.problem.p) == (5, 0.2, 1) for case in cases):
+            raise MemoryError("not here")
+        return run(cases)
+
+    monkeypatch.setattr(comparison, "run_cases", raising)
+    [finding] = done.verified("--repair", "--sample", "1000")[1]["left"]
+    assert finding["repair"] == "refused" and len(finding["cases"]) == 1
+    assert (
+        "status is 1.0 in the store, 3.0 here (1 case of calm: gamma=0.2, p=1, seed=5); it does not end here"
+        in (done.told("verify", "--sample", "1000")[1])
+    )
+
+
+def test_a_lock_of_a_driver_that_was_killed_is_named_and_released(done: Done) -> None:
+    holder = done.directory / "locks" / "calm.holder.json"
+    write_json(holder, {"pid": 2**22 + 1, "parent": 1, "host": "elsewhere"})
+    [finding] = done.verified("--sample", "0")[1]["damaged"]
+    assert (finding["file"], finding["problem"]) == (str(holder), "stale, left by a driver that was killed")
+    assert done.verified("--sample", "0")[0] == 0
+
+
+def test_an_unfinished_sweep_is_repaired_and_stays_unfinished(done: Done) -> None:
+    done.config.write_text(CONFIG.replace("seeds: 6", "seeds: 8"))
+    (done.directory / "calm.done.json").unlink()
+    flip(done.chunk("risk"), 100)
+    status, said = done.verified("--repair", "--sample", "0")
+    assert (status, len(said["damaged"]), said["left"]) == (1, 1, [])
+    assert "calm was not finished: the next run computes its cases" in said["notes"]
+    assert "20 cases computed now" in done.told("run", "--no-progress")[1]
+
+
+def test_wrong_input_is_refused_in_a_line(done: Done) -> None:
+    assert done.told("verify", "--sample", "-1")[0] == 2
+    (done.directory / "calm.done.json").chmod(0o444)
+    nowhere = Done(done.config.parent / "other.yaml")
+    nowhere.config.write_text(CONFIG.replace("name: verified", "name: other"))
+    status, said = nowhere.told("verify")
+    assert (status, said.count("\n")) == (2, 1)
+    assert "no results here; expected `sweeplib sweep" in said
+    with driver_lock(done.directory, "calm"):
+        status, said = done.told("verify", "--repair")
+    assert status == 2 and "calm is being run by process" in said
+
+
+def test_results_that_cannot_be_written_are_read(done: Done, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("sweeplib.upkeep.verify.access", lambda *_: False)
+    assert done.verified("--sample", "1")[0] == 0
+    status, said = done.told("verify", "--repair")
+    assert status == 2 and "cannot be written" in said

@@ -1,0 +1,99 @@
+"""What must survive a power cut is on the disk before it is relied on: files before their names, data before status."""
+
+import os
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+from sweeplib.design.grid import Axis, Grid
+from sweeplib.design.sweep import Run, Sweep
+from sweeplib.simulation import Recording
+from sweeplib.storage.dataset import written_dataset
+from sweeplib.storage.files import write_json
+from sweeplib.storage.inventory import inventory
+from sweeplib.storage.layout import Layout
+from sweeplib.storage.rows import cases_of
+from sweeplib.storage.run_store import RunStore
+from sweeplib.storage.versions import new_version
+
+FIXED = {"p": 2, "k": 1, "d": 50, "Delta": 0.0, "activation": "square"}
+
+
+class Disk:
+    """What has been forced onto the disk: each file and folder, with its last modification, in this order."""
+
+    def __init__(self, monkeypatch: pytest.MonkeyPatch) -> None:
+        self.order: list[tuple[int, int]] = []
+        before = os.fsync
+
+        def fsync(descriptor: int) -> None:
+            before(descriptor)
+            self.order.append(self._state(os.fstat(descriptor)))
+
+        monkeypatch.setattr(os, "fsync", fsync)
+
+    def time(self, path: Path) -> int:
+        """Return when the present content of a file, or the present names in a folder, were forced onto the disk."""
+        state = self._state(path.stat())
+        assert state in self.order, f"{path} is not on the disk"
+        return self.order.index(state)
+
+    def holds(self, folder: Path) -> bool:
+        """Return whether all files below a folder are on the disk, each before its name."""
+        paths = [path for path in folder.rglob("*") if not path.name.endswith(".lock")]
+        return all(self.time(path) < self.time(path.parent) for path in paths if path.is_file()) and bool(paths)
+
+    @staticmethod
+    def _state(stat: os.stat_result) -> tuple[int, int]:
+        return stat.st_ino, stat.st_mtime_ns
+
+
+@pytest.fixture
+def disk(monkeypatch: pytest.MonkeyPatch) -> Disk:
+    return Disk(monkeypatch)
+
+
+def appended(directory: Path) -> Layout:
+    """Return a layout with nine new cases in blocks of four."""
+    grid, recording = Grid((Axis("gamma", (0.1,)),), FIXED), Recording((1.0,), (0.1,), ("overlap_M",))
+    sweep = Sweep("tiny", grid, tuple(range(9)), {"sgd": Run("sgd")}, recording, source="name: tiny\n")
+    store = RunStore(directory, "sgd")
+    [(name, new)] = inventory(sweep, "sgd", store).new.items()
+    layout = store.create(name, cases_of(new.shared, new.rows.at([0]))[0], 4)
+    layout.append(new.ids, new.rows)
+    return layout
+
+
+def test_an_append_is_on_the_disk_before_its_number_of_rows(disk: Disk, tmp_path: Path) -> None:
+    layout = appended(tmp_path)
+    assert disk.holds(tmp_path / "runs.zarr")
+    last = disk.time(layout.path / "zarr.json")
+    assert all(disk.time(file) < last for file in layout.path.glob("*/zarr.json"))
+    assert all(max(disk.time(file), disk.time(file.parent)) < last for file in layout.index_files())
+
+
+def test_the_data_of_a_block_are_on_the_disk_before_its_status(disk: Disk, tmp_path: Path) -> None:
+    layout = appended(tmp_path)
+    for positions in ([0, 2], [1, 3]):
+        data = {name: layout.empty(name, 2) for name in layout.variables}
+        layout.write(1, np.array(positions), data, np.ones(2, np.uint8))
+        status, *others = layout.files(1)
+        assert disk.holds(tmp_path / "runs.zarr")
+        assert all(max(disk.time(file), disk.time(file.parent)) < disk.time(status) for file in others)
+
+
+def test_a_version_of_a_dataset_is_on_the_disk_before_the_link_to_it(disk: Disk, tmp_path: Path) -> None:
+    path = tmp_path / "dataset.zarr"
+    with written_dataset(path, new_version) as root:
+        root.create_array("numbers", shape=(3,), dtype="float64")[...] = 1.0
+    assert all(disk.time(file) < disk.time(tmp_path) for file in path.resolve().rglob("*"))
+    assert disk.time(tmp_path / "datasets") < disk.time(tmp_path)
+
+
+def test_small_files_are_on_the_disk_unless_they_need_not_be(disk: Disk, tmp_path: Path) -> None:
+    write_json(tmp_path / "new" / "folders" / "plan.json", {"cases": 3})
+    assert disk.holds(tmp_path)
+    write_json(tmp_path / "jobs" / "plan.json", {"cases": 3}, durable=False)
+    with pytest.raises(AssertionError, match=r"plan\.json is not on the disk"):
+        disk.holds(tmp_path)
