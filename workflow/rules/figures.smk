@@ -1,8 +1,7 @@
 def caption(wildcards):
     import sweeplib.figures.figure  # only if there is a figure: the import adds a quarter of a second to a dry run
 
-    figure, _ = sweeplib.figures.figure.requested(wildcards.name, sweep.figures[wildcards.name])
-    return figure.caption
+    return sweeplib.figures.figure.requested(wildcards.name, sweep.figures[wildcards.name])[0].caption
 
 
 rule figure:
