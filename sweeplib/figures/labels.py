@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 import textwrap
 from collections.abc import Callable, Iterable
 from typing import TYPE_CHECKING, Any
@@ -11,6 +12,7 @@ from sweeplib.analysis.recorded import is_stochastic
 if TYPE_CHECKING:
     import xarray as xr
 
+HERMITE = re.compile(r"he(\d+)")
 MINUS = "\N{MINUS SIGN}"
 
 
@@ -69,15 +71,9 @@ def target_label(name: str) -> str:
 
 
 def activation_label(name: str) -> str:
-    """Return an activation by its symbol in mathematics if it has one, else its name."""
-    from sweeplib.errors import InputError
-    from sweeplib.maths.activations import activation
-
-    try:
-        found = activation(name).symbol
-    except InputError:  # an activation of a plugin that is not loaded
-        found = ""
-    return f"${found}$" if found else name
+    """Return a Hermite polynomial in mathematics, any other activation as its name."""
+    found = HERMITE.fullmatch(name)
+    return rf"$\mathrm{{He}}_{{{found[1]}}}$" if found else name
 
 
 NAMED: dict[str, Callable[[str], str]] = {

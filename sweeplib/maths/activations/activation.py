@@ -19,7 +19,6 @@ class Activation:
     hermite : the coefficients c_0, c_1, ... of a polynomial σ(z) = Σ c_n He_n(z)/√n!.
     error_functions : (offset, ((weight, slope), ...)) of σ(z) = offset + Σ weight · erf(slope · z/√2).
     hinges : (offset, ((knot, jump), ...)) of σ(z) = offset + Σ jump · max(z − knot, 0), knots ascending.
-    symbol : short LaTeX without dollars for legends; the name if empty.
 
     `hermite` or `error_functions` gives Gaussian expectations in closed form, `hinges` those of two fields; otherwise
     quadrature is used.
@@ -33,7 +32,6 @@ class Activation:
     hermite: tuple[float, ...] | None = None
     error_functions: tuple[float, tuple[tuple[float, float], ...]] | None = None
     hinges: tuple[float, tuple[tuple[float, float], ...]] | None = None
-    symbol: str = ""
 
 
 def lipschitz(activation: Activation) -> float:

@@ -67,9 +67,6 @@ for order in range(1, 7):
     ACTIVATIONS.register(
         f"he{order}",
         Activation(
-            f"he{order}",
-            rf"\mathrm{{He}}_{order}(\lambda)/\sqrt{{{order}!}}",
-            symbol=rf"\mathrm{{He}}_{order}",
-            **_series((0.0,) * order + (1.0,)),
+            f"he{order}", rf"\mathrm{{He}}_{order}(\lambda)/\sqrt{{{order}!}}", **_series((0.0,) * order + (1.0,))
         ),
     )
