@@ -22,7 +22,7 @@ from functools import cache
 from pathlib import Path
 from typing import Any
 
-from sweeplib.code.numerical_code import numerical_code
+from sweeplib.code.numerical_code import SAME_NUMBERS, numerical_code
 from sweeplib.code.syntax import Fields, is_docstring, prefix_notation
 from sweeplib.code.user_modules import PACKAGE, module_spec, package_of, user_file, with_parents
 
@@ -52,9 +52,16 @@ def _undocumented(body: Any) -> list[ast.stmt]:
 def modules_digest(modules: Iterable[str]) -> str:
     """Return a hash of the code that can change a number, in some modules and all that they import (`imported`)."""
     digest = hashlib.blake2b(digest_size=12)
-    for part in sorted(f"{_label(name)}\0{_parsed(name)[0]}\0" for name in imported(modules)):
+    for part in sorted(f"{_label(name)}\0{_counted(name)}\0" for name in imported(modules)):
         digest.update(part.encode())
     return digest.hexdigest()
+
+
+def _counted(name: str) -> str:
+    """Return the digest of a module's numerical code, or the earlier one in whose place it counts."""
+    digest = _parsed(name)[0]
+    now, before = SAME_NUMBERS.get(name, ("", ""))
+    return before if digest == now else digest
 
 
 def imported(modules: Iterable[str]) -> set[str]:

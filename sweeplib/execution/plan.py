@@ -15,11 +15,11 @@ from sweeplib.execution.clusters import cluster_of
 from sweeplib.execution.complete_config import write_complete_config
 from sweeplib.execution.memory import refuse_large_cases
 from sweeplib.execution.progress import Steps
-from sweeplib.simulation import case_memory, case_steps
+from sweeplib.simulation import Cases, case_memory, case_steps
 from sweeplib.storage.damage import damaged
 from sweeplib.storage.files import read_json, write_json
 from sweeplib.storage.inventory import Inventory, inventory
-from sweeplib.storage.rows import Row, cases_of
+from sweeplib.storage.rows import cases_of
 from sweeplib.storage.run_store import RunStore
 
 if TYPE_CHECKING:
@@ -264,12 +264,13 @@ def planned_advice(directory: Path) -> tuple[str, ...]:
 
 def counted(sweep: "Sweep", wanted: Inventory) -> tuple[int, int]:
     """Return the number of points of the grid and of different cases in an inventory."""
-    return len(np.unique(wanted.flat // len(sweep.seeds))), sum(wanted.counts().values())
+    return len(wanted.flat) // len(sweep.seeds_of(wanted.dynamics)), sum(wanted.counts().values())
 
 
 def _demand(sweep: "Sweep", dynamics: str, directory: Path) -> Demand:
     store = RunStore(directory, dynamics)
     wanted = inventory(sweep, dynamics, store)
+    wanted.remember(store)
     existing = {name: layout.block_size for name, layout in store.layouts.items()}
     return Demand(*counted(sweep, wanted), left(store, wanted), _pilots(store, wanted), existing)
 
@@ -300,15 +301,15 @@ def _pilots(store: RunStore, wanted: Inventory) -> dict[str, Pilot]:
     for number, (name, layout) in enumerate(store.layouts.items()):
         missing = wanted.missing_rows(number)
         if len(missing):
-            rows = layout.rows(slice(None))
-            pilots[name] = _pilot(store, name, layout.shared, rows.at(_spread(missing)))
+            places = np.array(_spread(missing))
+            pilots[name] = _pilot(store, name, cases_of(layout.shared, layout.some_rows(places)))
     for name, new in wanted.new.items():
-        pilots[name] = _pilot(store, name, new.shared, new.rows.at(_spread(range(len(new.ids)))))
+        pilots[name] = _pilot(store, name, new.cases.at(np.array(_spread(range(len(new.ids))))))
     return pilots
 
 
-def _pilot(store: RunStore, name: str, shared: dict[str, Any], rows: Sequence[Row]) -> Pilot:
-    return Pilot(f"{store.dynamics}/{name}", tuple(cases_of(shared, rows)))
+def _pilot(store: RunStore, name: str, cases: Cases) -> Pilot:
+    return Pilot(f"{store.dynamics}/{name}", tuple(cases))
 
 
 def _spread(things: Sequence[int] | np.ndarray) -> list[int]:

@@ -40,7 +40,6 @@ from sweeplib.storage.inventory import Inventory, inventory
 from sweeplib.storage.jobs import tell
 from sweeplib.storage.layout import Layout
 from sweeplib.storage.locks import driver_lock
-from sweeplib.storage.rows import cases_of
 from sweeplib.storage.run_store import RunStore
 
 if TYPE_CHECKING:
@@ -198,8 +197,8 @@ def _appended(sweep: "Sweep", part: _Part) -> _Part:
     for name, new in part.wanted.new.items():
         if name not in store.layouts:
             size = cluster_of(sweep).block_size or part.plans[name].block_size
-            store.create(name, cases_of(new.shared, new.rows.at([0]))[0], size)
-        store.layouts[name].append(new.ids, new.rows)
+            store.create(name, new.cases[0], size)
+        store.layouts[name].append(new.ids, new.cases)
     if part.wanted.new:
         store = store.refreshed()
     return replace(part, store=store, wanted=part.wanted.located(store))
@@ -233,7 +232,7 @@ def _positions(inside: np.ndarray) -> range | tuple[int, ...]:
 
 def _ended(sweep: "Sweep", part: _Part) -> Summary:
     """Write the `done.json` of a part after the run; return its summary."""
-    store, wanted = part.store, part.wanted.located(part.store) if part.todo else part.wanted
+    store, wanted = part.store, part.wanted.with_status(part.store) if part.todo else part.wanted
     counts = wanted.counts()
     if counts["missing"]:
         raise SweeplibError(f"{counts['missing']} cases of {store.dynamics} are still missing in {store.directory}")

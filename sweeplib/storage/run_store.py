@@ -3,6 +3,7 @@
 A row takes 8 bytes per recorded number before compression, and about 25 bytes of index (docs/scaling.md).
 """
 
+from functools import cached_property
 from pathlib import Path
 
 import numpy as np
@@ -24,23 +25,38 @@ class RunStore:
             if group.exists():
                 read_sealed(group, f"delete {group}: the next run writes it again")
         self.layouts = {layout.name: layout for layout in layouts(self.path)}
-        self._index()
 
-    def _index(self) -> None:
+    @cached_property
+    def _index(self) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+        """The layout and the row (n,) of each stored case, and their identities' order (n,) by their first words."""
+        sizes = [len(layout) for layout in self.layouts.values()]
+        row = np.concatenate([np.arange(size) for size in sizes]) if sizes else np.empty(0, np.int64)
+        return np.repeat(np.arange(len(sizes)), sizes), row, np.argsort(self._words[:, 0], kind="stable")
+
+    @cached_property
+    def _words(self) -> np.ndarray:
+        """The identities of all stored cases (n, 2) as two numbers each."""
         parts = [layout.ids for layout in self.layouts.values()]
-        ids = np.concatenate(parts) if parts else np.empty(0, "S16")
-        self._order = np.argsort(ids, kind="stable")
-        self._sorted = ids[self._order]
-        self._layout = np.repeat(np.arange(len(parts)), [len(part) for part in parts])
-        self._row = np.concatenate([np.arange(len(part)) for part in parts]) if parts else np.empty(0, np.int64)
+        return words(np.concatenate(parts) if parts else np.empty(0, "S16"))
 
     def locate(self, ids: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
         """Return the layout number (in the order of `layouts`) and the row of each identity; -1 and -1 if unknown."""
-        if not len(self._sorted):
-            return np.full(len(ids), -1), np.full(len(ids), -1)
-        place = np.minimum(np.searchsorted(self._sorted, ids), len(self._sorted) - 1)
-        found, at = self._sorted[place] == ids, self._order[place]
-        return np.where(found, self._layout[at], -1), np.where(found, self._row[at], -1)
+        layout, row = np.full(len(ids), -1), np.full(len(ids), -1)
+        if not len(self._words):
+            return layout, row
+        layouts, rows, order = self._index
+        wanted, keys = words(ids), self._words[order, 0]
+        place = np.searchsorted(keys, wanted[:, 0])
+        waiting = np.flatnonzero(place < len(keys))
+        while len(waiting):  # once, but for different identities with the same first word
+            waiting = waiting[keys[place[waiting]] == wanted[waiting, 0]]
+            at = order[place[waiting]]
+            same = self._words[at, 1] == wanted[waiting, 1]
+            layout[waiting[same]], row[waiting[same]] = layouts[at[same]], rows[at[same]]
+            waiting = waiting[~same]
+            place[waiting] += 1
+            waiting = waiting[place[waiting] < len(keys)]
+        return layout, row
 
     def create(self, name: str, case: Case, block_size: int) -> Layout:
         """Return the new layout `name`, created for cases like `case`."""
@@ -57,3 +73,21 @@ class RunStore:
     def refreshed(self) -> "RunStore":
         """Return the current store on disk."""
         return RunStore(self.directory, self.dynamics)
+
+
+def words(ids: np.ndarray) -> np.ndarray:
+    """Return identities (n,) as two numbers each, uint64 (n, 2)."""
+    return np.ascontiguousarray(ids, "S16").view(np.uint64).reshape(-1, 2)
+
+
+def first_places(ids: np.ndarray) -> np.ndarray:
+    """Return the indices of the first occurrence of each identity, ascending."""
+    keys = words(ids)
+    order = np.argsort(keys[:, 0], kind="stable")
+    alike = keys[order[1:], 0] == keys[order[:-1], 0]
+    if not alike.any():
+        return np.arange(len(ids))
+    order = np.lexsort((keys[:, 1], keys[:, 0]))
+    new = np.ones(len(ids), bool)
+    new[1:] = (keys[order[1:]] != keys[order[:-1]]).any(axis=1)
+    return np.sort(order[new])

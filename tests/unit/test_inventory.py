@@ -40,9 +40,7 @@ def test_it_is_that_of_the_cases_one_by_one(sweep: Sweep, tmp_path: Path) -> Non
     assert found.flat.tolist() == flat.tolist()
     assert found.ids.tolist() == np.array([case.identity() for case in cases.values()], "S16").tolist()
     different = {case.identity(): case for case in cases.values()}
-    rows = [
-        (row.problem, row.seed, row.clock) for new in found.new.values() for row in new.rows.at(range(len(new.ids)))
-    ]
+    rows = [(case.problem.text, case.seed, case.clock) for new in found.new.values() for case in new.cases]
     assert len(rows) == len(different) == found.counts()["missing"]
     assert set(rows) <= {(case.problem.text, case.seed, case.clock) for case in cases.values()}
     for new in found.new.values():
