@@ -28,16 +28,16 @@ class OneByOneError(Exception):
 
 
 class Columns:
-    """The `columns` of numbers, of one length, of the names in an expression; its powers and functions of numbers."""
+    """The `columns` (n,) of the names in an expression, and the functions that compute numbers from numbers."""
 
     def __init__(
         self,
         columns: Mapping[str, Sequence[Any]],
-        powers: Mapping[type[ast.operator], Callable[..., Any]],
+        operations: Mapping[type[ast.operator], Callable[..., Any]],
         functions: Mapping[str, Callable[..., Any]],
     ) -> None:
         self._columns = {name: _column(values) for name, values in columns.items()}
-        self._powers, self._functions = powers, functions
+        self._operations, self._functions = operations, functions
 
     def floats(self, tree: ast.expr) -> np.ndarray:
         """Return the values (n,) of an expression; OneByOneError unless they are floats, and finite."""
@@ -58,9 +58,11 @@ class Columns:
             case ast.Name(id=name):
                 return self._columns[name]
             case ast.UnaryOp(op=ast.USub(), operand=operand):
-                return -_floats(self._value(operand))
+                return -_exact(self._value(operand))
             case ast.BinOp(left=left, op=op, right=right) if type(op) in _ROUNDED:
                 one, other = self._value(left), self._value(right)
+                if not any(isinstance(side, np.ndarray) for side in (one, other)):
+                    return self._operations[type(op)](one, other)
                 if not (_is_float(one) or _is_float(other)):
                     raise OneByOneError
                 one, other = _floats(one), _floats(other)
@@ -68,7 +70,7 @@ class Columns:
                     raise OneByOneError
                 return _ROUNDED[type(op)](one, other)
             case ast.BinOp(left=left, op=op, right=right):
-                return _mapped(self._powers[type(op)], self._value(left), self._value(right))
+                return _mapped(self._operations[type(op)], self._value(left), self._value(right))
             case ast.Call(func=ast.Name(id=name), args=arguments):
                 return _mapped(self._functions[name], *map(self._value, arguments))
         raise OneByOneError
@@ -90,18 +92,20 @@ def _is_float(value: Any) -> bool:
 
 def _floats(value: Any) -> Any:
     """Return a number or a column as doubles; OneByOneError for whole numbers that are not doubles."""
-    if isinstance(value, np.ndarray):
-        if value.dtype != float and np.abs(value).max(initial=0) > EXACT:
-            raise OneByOneError
-        return value.astype(float, copy=False)
-    if isinstance(value, int) and abs(value) > EXACT:
+    value = _exact(value)
+    return value.astype(float, copy=False) if isinstance(value, np.ndarray) else float(value)
+
+
+def _exact(value: Any) -> Any:
+    """Return a number or a column unchanged; OneByOneError for whole numbers that are not doubles."""
+    if not _is_float(value) and np.max(np.abs(value), initial=0) > EXACT:
         raise OneByOneError
-    return float(value)
+    return value
 
 
-def _mapped(function: Callable[..., Any], *operands: Any) -> np.ndarray:
+def _mapped(function: Callable[..., Any], *operands: Any) -> Any:
     """Return the values of a function of numbers, each computed by Python."""
+    if not any(isinstance(value, np.ndarray) for value in operands):
+        return function(*operands)
     columns = [value.tolist() if isinstance(value, np.ndarray) else repeat(value) for value in operands]
-    if all(isinstance(column, repeat) for column in columns):
-        raise OneByOneError
     return _column(list(map(function, *columns)))

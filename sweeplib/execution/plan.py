@@ -27,7 +27,8 @@ if TYPE_CHECKING:
 
     from sweeplib.design.sweep import Sweep
 
-BLOCK_OVERHEAD = 0.03
+BLOCK_OVERHEAD = 0.01
+"""Seconds of a block in addition to its cases."""
 
 
 @dataclass(frozen=True)
@@ -291,7 +292,7 @@ def left(store: RunStore, wanted: Inventory) -> dict[str, int]:
     """Return the number of cases to do in each layout that has any."""
     todo = {name: len(wanted.missing_rows(number)) for number, name in enumerate(store.layouts)}
     for name, new in wanted.new.items():
-        todo[name] = todo.get(name, 0) + len(new.ids)
+        todo[name] = todo.get(name, 0) + len(new)
     return {name: count for name, count in todo.items() if count}
 
 
@@ -304,7 +305,7 @@ def _pilots(store: RunStore, wanted: Inventory) -> dict[str, Pilot]:
             places = np.array(_spread(missing))
             pilots[name] = _pilot(store, name, cases_of(layout.shared, layout.some_rows(places)))
     for name, new in wanted.new.items():
-        pilots[name] = _pilot(store, name, new.cases.at(np.array(_spread(range(len(new.ids))))))
+        pilots[name] = _pilot(store, name, new.at(np.array(_spread(range(len(new)))))[1])
     return pilots
 
 

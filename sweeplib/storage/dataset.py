@@ -18,6 +18,7 @@ from sweeplib.errors import InputError, SweeplibError
 from sweeplib.storage.checked_store import COMPRESSORS, CheckedStore
 from sweeplib.storage.contents import check_contents, has_contents, write_contents
 from sweeplib.storage.files import swapped_in
+from sweeplib.storage.linking_store import LinkingStore
 
 if TYPE_CHECKING:
     import xarray as xr
@@ -91,9 +92,12 @@ class GroupWriter:
 def written_dataset(
     path: Path, place: Callable[[Path], AbstractContextManager[Path]] = swapped_in
 ) -> Iterator[zarr.Group]:
-    """Yield the root group of a new dataset, which appears at `path`, complete and consolidated, at the end."""
+    """Yield the root group of a new dataset, which appears at `path`, complete and consolidated, at the end.
+
+    Chunks that the dataset at `path` has too are linked, not written.
+    """
     with place(path) as partial:
-        root = zarr.create_group(partial)
+        root = zarr.create_group(LinkingStore(partial, before=version_of(path) if path.exists() else None))
         yield root
         with warnings.catch_warnings():
             warnings.filterwarnings("ignore", "Consolidated metadata", ZarrUserWarning)

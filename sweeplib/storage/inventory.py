@@ -3,7 +3,7 @@
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
@@ -11,7 +11,6 @@ from sweeplib.problem import Problem
 from sweeplib.simulation import Case, Cases, Status, case_work, with_seeds
 from sweeplib.storage.layout import cost_classes, layout_name
 from sweeplib.storage.remembered import Remembered, remember, remembered
-from sweeplib.storage.rows import shared_fields
 from sweeplib.storage.run_store import RunStore, first_places
 
 if TYPE_CHECKING:
@@ -21,13 +20,29 @@ CLASSES = 1024
 """More than there are classes of cost: works are doubles."""
 
 
-class NewCases(NamedTuple):
-    """Cases of one layout that are not in the run store, the costliest first; `shared` are their common fields."""
+@dataclass(frozen=True, eq=False)
+class NewCases:
+    """The n cases of one layout that are not in the run store, the costliest first.
 
+    order (n,) : indices of the cases among all seeds of all points.
+    ids (points, seeds) : the identities of all cases.
+    points, seeds : a case of each point, and the replicas.
+    work : the mean work of a case.
+    """
+
+    order: np.ndarray
     ids: np.ndarray
-    cases: Cases
-    work: np.ndarray
-    shared: dict[str, Any]
+    points: Cases
+    seeds: np.ndarray
+    work: float
+
+    def __len__(self) -> int:
+        return len(self.order)
+
+    def at(self, places: slice | np.ndarray) -> tuple[np.ndarray, Cases]:
+        """Return the identities and the cases at some places."""
+        point, seed = np.divmod(self.order[places], len(self.seeds))
+        return self.ids[point, seed], replace(self.points.at(point), seed=self.seeds[seed])
 
 
 @dataclass(frozen=True)
@@ -82,7 +97,10 @@ class Inventory:
 
     def missing_rows(self, layout: int) -> np.ndarray:
         """Return the rows of a layout whose cases are needed and missing, sorted."""
-        return np.unique(self.row[(self.layout == layout) & (self.status == Status.missing)])
+        rows = self.row[(self.layout == layout) & (self.status == Status.missing)]
+        missing = np.zeros(rows.max(initial=-1) + 1, bool)
+        missing[rows] = True
+        return np.flatnonzero(missing)
 
     def remember(self, store: RunStore) -> None:
         """Keep identities and positions in a file, for later inventories of the same sweep."""
@@ -121,7 +139,7 @@ def _identified(sweep: "Sweep", dynamics: str) -> tuple[np.ndarray, np.ndarray, 
     places, seeds = _seeds(sweep, dynamics)
     ids, flat, parts = [np.empty(0, "S16")], [np.empty(0, np.int64)], []
     for points, first in _points(sweep, dynamics):
-        parts.append(points)
+        parts.append(points.at(slice(None)))  # its columns alone, not what follows from them
         ids.append(with_seeds(points.but_seeds(), seeds))
         flat.append(np.add.outer(first, places).ravel())
     return np.concatenate(ids), np.concatenate(flat), _joined(parts) if parts else None
@@ -160,28 +178,25 @@ class _Examples(Sequence[Case]):
 def _joined(parts: Sequence[Cases]) -> Cases:
     """Return cases with the same examples as one."""
     names = ("kind", "gamma", "Delta", "clock", "seed")
-    columns = (np.concatenate([getattr(part, name) for part in parts]) for name in names)
-    return Cases(parts[-1].examples, *columns)
+    kind, gamma, Delta, clock, seed = (np.concatenate([getattr(part, name) for part in parts]) for name in names)
+    return Cases(parts[-1].examples, kind, gamma, Delta, clock, seed)
 
 
 def _new_cases(points: Cases, ids: np.ndarray, seeds: np.ndarray, unknown: np.ndarray) -> dict[str, NewCases]:
     """Return the new cases by layout, from points and the identities (points, seeds) of which some are `unknown`."""
     some = np.flatnonzero(unknown.any(axis=1))
-    points, ids, unknown = points.at(some), ids[some], unknown[some]
+    if len(some) < len(points):
+        points, ids, unknown = points.at(some), ids[some], unknown[some]
     work = points.numbers(case_work)
     shapes, shape = points.shapes()
     numbers = {one: number for number, one in enumerate(dict.fromkeys(shapes))}
-    shape = np.array([numbers[one] for one in shapes])[shape]
+    kind = np.array([numbers[one] for one in shapes])[shape] * CLASSES + cost_classes(work)
     found: dict[str, NewCases] = {}
-    kind = shape * CLASSES + cost_classes(work)
     for number in np.unique(kind).tolist():
         here = np.flatnonzero(kind == number)
         name = layout_name(points[int(here[0])], float(work[here[0]]))
-        point, seed = np.nonzero(unknown[here])
-        point = here[point]
-        own = ids[point, seed]
-        first = first_places(own)
-        order = first[np.argsort(-work[point[first]], kind="stable")]
-        cases = replace(points.at(point[order]), seed=seeds[seed[order]])
-        found[name] = NewCases(own[order], cases, work[point[order]], shared_fields(cases[0]))
+        order = np.flatnonzero(unknown & (kind == number)[:, None])
+        order = order[first_places(ids.ravel()[order])]
+        order = order[np.argsort(-work[order // len(seeds)], kind="stable")]
+        found[name] = NewCases(order, ids, points, seeds, float(work[here].mean()))
     return dict(sorted(found.items()))

@@ -13,7 +13,7 @@ must be deleted. A lost chunk of `status` is not damage: its cases are missing.
 import hashlib
 import json
 import math
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from functools import cached_property
 from pathlib import Path
 from typing import Any
@@ -210,9 +210,12 @@ class Layout:
         chunks = [self._chunk(name, number) for name in self.variables]
         return any(not is_intact(chunk.read_bytes()) if chunk.exists() else done for chunk in chunks)
 
-    def append(self, ids: np.ndarray, cases: Cases) -> None:
-        """Append cases, all missing, in one atomic step. Only for the driver."""
-        start, stop = len(self), len(self) + len(ids)
+    def append(self, count: int, at: Callable[[slice], tuple[np.ndarray, Cases]]) -> None:
+        """Append cases, all missing, in one atomic step. Only for the driver.
+
+        `at` returns the identities and the cases of a part of them; one chunk of the index is in memory at a time.
+        """
+        start, stop = len(self), len(self) + count
         for name in INDEX:
             self._index(name, slice(start - 1, start))
         for name in (*self.variables, "status", *INDEX):
@@ -220,7 +223,8 @@ class Layout:
         for number in range(start // self._index_rows, -(-stop // self._index_rows)):
             first = number * self._index_rows
             some = slice(max(start, first) - start, min(stop, first + self._index_rows) - start)
-            columns = rows_of(cases[some])._asdict() | {"case_id": ids[some].view("<u8").reshape(-1, 2)}
+            ids, cases = at(some)
+            columns = rows_of(cases)._asdict() | {"case_id": ids.view("<u8").reshape(-1, 2)}
             for name, column in columns.items():
                 self._put_index(name, number, max(start - first, 0), column)
         self._commit(stop)

@@ -44,9 +44,9 @@ def remember(sweep: "Sweep", store: RunStore, known: Remembered) -> None:
         remove_partials(path)
         beside = partial(path)
         names = np.array(list(store.layouts), "U") if store.layouts else np.empty(0, "U1")
-        own, layout = np.array(_key(sweep, store.dynamics)), known.layout.astype(np.int32)
+        key = np.array(_key(sweep, store.dynamics))
         with beside.open("wb") as file:
-            np.savez(file, key=own, names=names, ids=known.ids, flat=known.flat, layout=layout, row=known.row)
+            np.savez(file, key=key, names=names, ids=known.ids, flat=known.flat, layout=known.layout, row=known.row)
         beside.replace(path)
 
 
@@ -59,7 +59,7 @@ def remembered(sweep: "Sweep", store: RunStore) -> Remembered | None:
         with np.load(path, allow_pickle=False) as file:
             if str(file["key"]) != _key(sweep, store.dynamics):
                 return None
-            found = Remembered(file["ids"], file["flat"], file["layout"].astype(np.int64), file["row"])
+            found = Remembered(file["ids"], file["flat"], file["layout"], file["row"])
             names = file["names"].tolist()
     except (OSError, ValueError, KeyError, BadZipFile, EOFError):
         return None
@@ -68,7 +68,7 @@ def remembered(sweep: "Sweep", store: RunStore) -> Remembered | None:
 
 def _placed(store: RunStore, found: Remembered, names: list[str]) -> Remembered:
     """Return the cases with positions that are true: remembered ones are checked, all others are looked up."""
-    layout, row = np.full(len(found.ids), -1), np.full(len(found.ids), -1)
+    layout, row = np.full(len(found.ids), -1, np.int32), np.full(len(found.ids), -1, np.int32)
     numbers = {name: number for number, name in enumerate(store.layouts)}
     for number, name in enumerate(names):
         if name in numbers:

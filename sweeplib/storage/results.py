@@ -124,8 +124,10 @@ class Region:
                 rows, flat = part.placed(number)
                 inside = self.inside(flat)
                 own: tuple[Any, ...] = tuple(slice(size) for size in layout.array(name).shape[1:])
-                blocks, starts = np.unique(rows // layout.block_size, return_index=True)
-                for block, first, after in zip(blocks.tolist(), starts, [*starts[1:], len(rows)], strict=True):
+                block_of = rows // layout.block_size
+                starts = np.flatnonzero(np.diff(block_of, prepend=-1))
+                for first, after in zip(starts, [*starts[1:], len(rows)], strict=True):
+                    block = int(block_of[first])
                     found = layout.block_data(name, block)
                     values[(inside[first:after], *own)] = found[rows[first:after] - block * layout.block_size]
         return values.reshape(*self.sizes, *sizes)

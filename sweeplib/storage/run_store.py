@@ -12,6 +12,9 @@ from sweeplib.simulation import Case
 from sweeplib.storage.layout import Layout, create_layout, layouts
 from sweeplib.storage.sealed import read_sealed, write_sealed
 
+AT_ONCE = 2**17
+"""The number of identities that are looked up together."""
+
 
 class RunStore:
     """The rows of one dynamics under a sweep's `directory`."""
@@ -30,8 +33,14 @@ class RunStore:
     def _index(self) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
         """The layout and the row (n,) of each stored case, and their identities' order (n,) by their first words."""
         sizes = [len(layout) for layout in self.layouts.values()]
-        row = np.concatenate([np.arange(size) for size in sizes]) if sizes else np.empty(0, np.int64)
-        return np.repeat(np.arange(len(sizes)), sizes), row, np.argsort(self._words[:, 0], kind="stable")
+        row = np.concatenate([np.empty(0, np.int32), *(np.arange(size, dtype=np.int32) for size in sizes)])
+        layout = np.repeat(np.arange(len(sizes), dtype=np.int32), sizes)
+        return layout, row, np.argsort(self._words[:, 0], kind="stable")
+
+    @cached_property
+    def _keys(self) -> np.ndarray:
+        """The first words (n,) of the identities, ascending."""
+        return self._words[self._index[2], 0]
 
     @cached_property
     def _words(self) -> np.ndarray:
@@ -41,11 +50,17 @@ class RunStore:
 
     def locate(self, ids: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
         """Return the layout number (in the order of `layouts`) and the row of each identity; -1 and -1 if unknown."""
-        layout, row = np.full(len(ids), -1), np.full(len(ids), -1)
-        if not len(self._words):
-            return layout, row
+        layout, row = np.full(len(ids), -1, np.int32), np.full(len(ids), -1, np.int32)
+        if len(self._words):
+            for first in range(0, len(ids), AT_ONCE):
+                some = slice(first, first + AT_ONCE)
+                self._locate(words(ids[some]), layout[some], row[some])
+        return layout, row
+
+    def _locate(self, wanted: np.ndarray, layout: np.ndarray, row: np.ndarray) -> None:
+        """Fill in the layout number and the row (n,) of identities (n, 2) where they are known."""
         layouts, rows, order = self._index
-        wanted, keys = words(ids), self._words[order, 0]
+        keys = self._keys
         place = np.searchsorted(keys, wanted[:, 0])
         waiting = np.flatnonzero(place < len(keys))
         while len(waiting):  # once, but for different identities with the same first word
@@ -56,7 +71,6 @@ class RunStore:
             waiting = waiting[~same]
             place[waiting] += 1
             waiting = waiting[place[waiting] < len(keys)]
-        return layout, row
 
     def create(self, name: str, case: Case, block_size: int) -> Layout:
         """Return the new layout `name`, created for cases like `case`."""

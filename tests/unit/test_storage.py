@@ -32,7 +32,8 @@ def identities(some: list[Case]) -> np.ndarray:
 
 
 def append(layout: Layout, some: list[Case]) -> None:
-    layout.append(identities(some), Cases.of(some))
+    ids, columns = identities(some), Cases.of(some)
+    layout.append(len(some), lambda part: (ids[part], columns[part]))
 
 
 @pytest.fixture
