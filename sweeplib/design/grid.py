@@ -125,6 +125,12 @@ class Grid:
         positions = [range(len(axis)) if axis.name in self.dims_of(name) else (0,) for axis in self.axes]
         return tuple(value for places in some_places(positions) for value in self._columns(places, (name,))[name])
 
+    def array_of(self, name: str) -> np.ndarray:
+        """Return `values_of(name)` as an array over `dims_of(name)`."""
+        positions = [range(len(axis)) if axis.name in self.dims_of(name) else (0,) for axis in self.axes]
+        parts = [np.array(self._columns(places, (name,))[name]) for places in some_places(positions)]
+        return np.concatenate(parts).reshape([len(axis) for axis in self.axes if axis.name in self.dims_of(name)])
+
     def origin(self, name: str) -> str:
         """Return the key of the config that gives `name` its value."""
         for axis in self.axes:
@@ -285,10 +291,8 @@ class Grid:
             return self._problem(fixed | {name: columns[name][at] for name in names}, columns, at)
 
         others = {name: columns[name] for name in names if name not in COLUMNS}
-        if not others:
-            others = {"": [None] * count}
         gamma, Delta = (np.array(columns[name], float) for name in ("gamma", "Delta"))
-        return Problems(kinds.examples, kinds.numbers(others, made), gamma, Delta)
+        return Problems(kinds.examples, kinds.numbers(others, count, made), gamma, Delta)
 
     def _problem(self, values: Mapping[str, Any], columns: Mapping[str, list[Any]], at: int) -> Problem:
         try:

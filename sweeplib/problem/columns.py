@@ -142,13 +142,15 @@ class Kinds:
         self._numbers: dict[tuple[Any, ...], int] = {}
         self._each: set[int] = set()
 
-    def numbers(self, columns: Mapping[str, Sequence[Any]], made: Callable[[int], Problem]) -> NDArray[np.intp]:
-        """Return the kinds (n,) of points with these columns of fields other than γ and Δ.
+    def numbers(
+        self, columns: Mapping[str, Sequence[Any]], count: int, made: Callable[[int], Problem]
+    ) -> NDArray[np.intp]:
+        """Return the kinds (n,) of `count` points with these columns of the fields, other than γ and Δ, that vary.
 
         `made` returns the checked problem of a point. It is called for the first point of each kind, and for all points
         of a kind whose check reads γ or Δ.
         """
-        rows = list(zip(*map(_keys, columns.values()), strict=True))
+        rows = list(zip(*map(_keys, columns.values()), strict=True)) if columns else [()] * count
         for at, row in enumerate(rows):
             if row not in self._numbers:
                 problem = made(at)

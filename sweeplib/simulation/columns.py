@@ -289,8 +289,12 @@ def _bits(column: Array) -> NDArray[np.int64]:
 
 def _numerals(column: Array) -> NDArray[np.object_]:
     """Return the shortest decimals of numbers, of which many may be equal."""
-    bits, places = np.unique(_bits(column), return_inverse=True)
-    return np.array(list(map(repr, bits.view(float).tolist())), object)[places]
+    values = column.tolist()
+    distinct = set(values)
+    if 2 * len(distinct) > len(values) or 0.0 in distinct:  # zero equals minus zero, whose text is another
+        return np.array(list(map(repr, values)), object)
+    texts = {value: repr(value) for value in distinct}
+    return np.array([texts[value] for value in values], object)
 
 
 def _groups(places: NDArray[np.intp], count: int) -> list[NDArray[np.intp]]:

@@ -80,12 +80,23 @@ class GroupWriter:
             array[...] = np.stack(list(parts))
             return
         for place, part in enumerate(parts):
-            array[place] = part
+            for some in _at_once(part, array.chunks[1:]):
+                array[(place, *some)] = part[some]
 
     def finish(self, attributes: Mapping[str, Any]) -> None:
         """Write the group's attributes, including the list of coordinates that are not dimensions."""
         coordinates = {"coordinates": " ".join(sorted(self._coordinates))} if self._coordinates else {}
         self.group.update_attributes(dict(attributes) | coordinates)
+
+
+def _at_once(part: np.ndarray, chunks: Sequence[int]) -> Iterator[tuple[slice, ...]]:
+    """Yield selections of whole chunks that cover an array, of about `CHUNK_BYTES` if it is split along dimension 0."""
+    if not chunks or chunks[0] > 1:
+        yield ()
+        return
+    rows = max(1, CHUNK_BYTES * len(part) // max(1, part.nbytes))
+    for first in range(0, len(part), rows):
+        yield (slice(first, first + rows),)
 
 
 @contextmanager

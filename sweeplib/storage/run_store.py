@@ -98,8 +98,8 @@ def first_places(ids: np.ndarray) -> np.ndarray:
     """Return the indices of the first occurrence of each identity, ascending."""
     keys = words(ids)
     order = np.argsort(keys[:, 0], kind="stable")
-    alike = keys[order[1:], 0] == keys[order[:-1], 0]
-    if not alike.any():
+    firsts = keys[order, 0]
+    if not (firsts[1:] == firsts[:-1]).any():
         return np.arange(len(ids))
     order = np.lexsort((keys[:, 1], keys[:, 0]))
     new = np.ones(len(ids), bool)

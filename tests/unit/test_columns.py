@@ -140,7 +140,7 @@ def test_kinds_whose_check_reads_gamma_are_checked_at_each_point(monkeypatch: py
         return Problem(gamma=0.1, Delta=0.0, p=1, k=1, d=columns["d"][at], activation="erf")
 
     kinds = Kinds()
-    assert kinds.numbers(columns, problem).tolist() == [0, 0, 1]
+    assert kinds.numbers(columns, 3, problem).tolist() == [0, 0, 1]
     assert [reads_columns(one) for one in kinds.examples] == [False, True]
     assert made == [0, 2, 2]
 
@@ -149,7 +149,7 @@ def test_zero_and_minus_zero_are_kinds_of_their_own() -> None:
     def problem(_: int) -> Problem:
         return PROBLEMS[0]
 
-    assert Kinds().numbers({"m0": [0.0, -0.0, 0.5], "spherical": [True, True, False]}, problem).tolist() == [0, 1, 2]
+    assert Kinds().numbers({"m0": [0.0, -0.0, 0.5], "spherical": [True, True, False]}, 3, problem).tolist() == [0, 1, 2]
 
 
 def test_many_examples_are_kept_as_texts(monkeypatch: pytest.MonkeyPatch) -> None:
