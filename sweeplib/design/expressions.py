@@ -10,6 +10,7 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
+from sweeplib.design.columns import Columns, OneByOneError
 from sweeplib.errors import InputError
 
 Number = int | float
@@ -93,11 +94,13 @@ class Expression:
     text: str
     names: frozenset[str] = field(init=False, compare=False)
     operations: int = field(init=False, compare=False)
+    _tree: ast.expr = field(init=False, compare=False, repr=False)
     _function: Function = field(init=False, compare=False, repr=False)
 
     def __post_init__(self) -> None:
         tree = _parsed(self.text)
         _refuse_unknown(tree, self.text)
+        object.__setattr__(self, "_tree", tree)
         object.__setattr__(self, "_function", _function(tree))
         object.__setattr__(self, "names", frozenset(_names(tree)))
         object.__setattr__(self, "operations", sum(isinstance(part, ast.expr) for part in ast.walk(tree)))
@@ -112,6 +115,15 @@ class Expression:
 
     def evaluated(self, columns: Mapping[str, Sequence[Any]], count: int) -> list[Number]:
         """Return the values at `count` points, with the values of the names in `columns`."""
+        try:
+            known = {name: columns[name] for name in self.names}
+            found: list[Number] = Columns(known, _BINARY, FUNCTIONS).floats(self._tree).tolist()
+        except (OneByOneError, KeyError):
+            return self._one_by_one(columns, count)
+        return found
+
+    def _one_by_one(self, columns: Mapping[str, Sequence[Any]], count: int) -> list[Number]:
+        """Return the values at `count` points, computed once for equal values of all names."""
         names = sorted(self.names)
         rows = list(zip(*(columns[name] for name in names), strict=True)) if names else [()] * count
         for name in names:

@@ -34,9 +34,9 @@ def is_whole(name: str) -> bool:
 
 def _checked(name: str, values: Sequence[Any], key: str, indexed: bool) -> tuple[Any, ...]:
     whole = is_whole(name)
-    prepared = [_prepared(value, whole) for value in values]
+    prepared = values if set(map(type, values)) == {float} and not whole else [_prepared(one, whole) for one in values]
     try:
-        checked = _adapter(name).validate_python(prepared, strict=True)
+        checked = _adapter(name).validate_python(list(prepared), strict=True)
     except pydantic.ValidationError as error:
         first = error.errors()[0]
         place = int(first["loc"][0])

@@ -15,8 +15,10 @@ from sweeplib.budget import ASKED, AXES, NAME_LENGTH, NAMES, OPERATIONS, POINTS,
 from sweeplib.design.axis import Axis
 from sweeplib.design.expressions import Expression, is_symbol
 from sweeplib.design.fields import field_value, field_values
+from sweeplib.design.places import BATCH, at_positions, probe_places, some_places
 from sweeplib.errors import InputError
 from sweeplib.problem import PROBLEM_FIELDS, Problem
+from sweeplib.problem.columns import COLUMNS, Kinds, Problems
 from sweeplib.views import VIEW_DIMS
 
 __all__ = ["Axis", "Grid", "Point"]
@@ -37,7 +39,6 @@ RESERVED = (
 )
 SHAPE_GROUP = re.compile(r"p\d+_k\d+")
 """The names of the groups of a dataset that hold the overlap matrices of one pair of widths (p, k)."""
-BATCH = 4096
 
 Where = Mapping[str, Iterable[Any]]
 
@@ -57,7 +58,7 @@ class Batch:
 
     places: np.ndarray
     columns: Mapping[str, list[Any]]
-    problems: list[Problem]
+    problems: Problems
 
     def points(self) -> Iterator[Point]:
         """Yield the points one by one."""
@@ -122,7 +123,13 @@ class Grid:
     def values_of(self, name: str) -> tuple[Any, ...]:
         """Return the values of `name` over `dims_of(name)`, in C order."""
         positions = [range(len(axis)) if axis.name in self.dims_of(name) else (0,) for axis in self.axes]
-        return tuple(value for places in _some(positions) for value in self._columns(places, (name,))[name])
+        return tuple(value for places in some_places(positions) for value in self._columns(places, (name,))[name])
+
+    def array_of(self, name: str) -> np.ndarray:
+        """Return `values_of(name)` as an array over `dims_of(name)`."""
+        positions = [range(len(axis)) if axis.name in self.dims_of(name) else (0,) for axis in self.axes]
+        parts = [np.array(self._columns(places, (name,))[name]) for places in some_places(positions)]
+        return np.concatenate(parts).reshape([len(axis) for axis in self.axes if axis.name in self.dims_of(name)])
 
     def origin(self, name: str) -> str:
         """Return the key of the config that gives `name` its value."""
@@ -141,8 +148,9 @@ class Grid:
 
     def batches(self, where: Where | None = None, when: Expression | None = None) -> Iterator["Batch"]:
         """Yield the same points as `points`, some thousands at a time, as columns."""
-        for places in _some(self.positions(where)):
-            yield self._batch(self._where_true(when, places))
+        kinds = Kinds()
+        for places in some_places(self.positions(where)):
+            yield self._batch(self._where_true(when, places), kinds)
 
     def probed(self, where: Where | None = None, when: Expression | None = None) -> Iterator[Point]:
         """Yield the points as `points` does, or, of many, the corners and some more before `when` is evaluated.
@@ -151,10 +159,10 @@ class Grid:
         """
         positions = self.positions(where)
         lengths = [len(along) for along in positions]
-        found = self._where_true(when, _at_positions(positions, _probes(lengths, self._most_probes)))
+        found = self._where_true(when, at_positions(positions, probe_places(lengths, self._most_probes)))
         if not len(found) and when is not None:
             found = self._first_true(when, positions)
-        return self._batch(found).points()
+        return self._batch(found, Kinds()).points()
 
     def positions(self, where: Where | None = None) -> tuple[list[int], ...]:
         """Return the indices along each axis that `where` selects, ascending; InputError if it selects none."""
@@ -180,7 +188,7 @@ class Grid:
         dims = {dim for name in when.names for dim in self.dims_of(name)}
         asked = [along if dim in dims else along[:1] for dim, along in zip(self.dims, positions, strict=True)]
         others = math.prod(len(along) for dim, along in zip(self.dims, positions, strict=True) if dim not in dims)
-        return others * sum(len(self._where_true(when, places)) for places in _some(asked))
+        return others * sum(len(self._where_true(when, places)) for places in some_places(asked))
 
     def _first_true(self, when: Expression, positions: Sequence[Sequence[int]]) -> np.ndarray:
         """Return the indices (1, dims) of a point at which `when` is true; (0, dims) if there is none among `ASKED`.
@@ -194,7 +202,7 @@ class Grid:
         for first in range(0, min(size, most), BATCH):
             numbers = np.arange(first, min(first + BATCH, size, most)) * stride % size
             indices = np.array(np.unravel_index(numbers, lengths) if lengths else (), np.int64)
-            found = self._where_true(when, _at_positions(positions, indices.reshape(-1, len(numbers)).T))
+            found = self._where_true(when, at_positions(positions, indices.reshape(-1, len(numbers)).T))
             if len(found):
                 return found[:1]
         return np.empty((0, len(lengths)), np.int64)
@@ -221,9 +229,9 @@ class Grid:
         true = when.evaluated(self._columns(places, when.names), len(places))
         return places[np.array(true, bool)]
 
-    def _batch(self, places: np.ndarray) -> Batch:
+    def _batch(self, places: np.ndarray, kinds: Kinds) -> Batch:
         columns = self._columns(places, self.names)
-        return Batch(places, columns, self._problems(columns, len(places)))
+        return Batch(places, columns, self._problems(columns, len(places), kinds))
 
     def _columns(self, places: np.ndarray, names: Iterable[str]) -> dict[str, list[Any]]:
         """Return the values of these names, and of those they are derived from, at the indices (points, dims)."""
@@ -274,12 +282,17 @@ class Grid:
         except InputError as error:
             raise error.within(prefix="problem") from None
 
-    def _problems(self, columns: Mapping[str, list[Any]], count: int) -> list[Problem]:
+    def _problems(self, columns: Mapping[str, list[Any]], count: int, kinds: Kinds) -> Problems:
         """Return the problems of some points, whose values have been checked one by one."""
         fixed = {name: value for name, value in self.fixed.items() if name in PROBLEM_FIELDS}
         names = [name for name in columns if name in PROBLEM_FIELDS and name not in fixed]
-        rows = zip(*(columns[name] for name in names), strict=True) if names else [()] * count
-        return [self._problem(fixed | dict(zip(names, row, strict=True)), columns, at) for at, row in enumerate(rows)]
+
+        def made(at: int) -> Problem:
+            return self._problem(fixed | {name: columns[name][at] for name in names}, columns, at)
+
+        others = {name: columns[name] for name in names if name not in COLUMNS}
+        gamma, Delta = (np.array(columns[name], float) for name in ("gamma", "Delta"))
+        return Problems(kinds.examples, kinds.numbers(others, count, made), gamma, Delta)
 
     def _problem(self, values: Mapping[str, Any], columns: Mapping[str, list[Any]], at: int) -> Problem:
         try:
@@ -295,7 +308,7 @@ class Grid:
             along.setdefault(self.dims_of(name), []).append(name)
         for dims, names in along.items():
             lengths = [len(axis) if axis.name in dims else 1 for axis in self.axes]
-            self._columns(_probes(lengths, max(1, self._most_probes // len(along))), names)
+            self._columns(probe_places(lengths, max(1, self._most_probes // len(along))), names)
         for _ in self.probed():
             pass
 
@@ -351,44 +364,6 @@ class Grid:
             if name not in self.names:
                 expected = "a value here, an axis in `grid`, or an expression in `derive`"
                 raise InputError("a problem needs this field", key=f"problem.{name}", expected=expected)
-
-
-def _some(positions: Sequence[Sequence[int]]) -> Iterator[np.ndarray]:
-    """Yield the indices (points, dims) with these positions along each axis, in C order, thousands at a time."""
-    lengths = tuple(map(len, positions))
-    for first in range(0, math.prod(lengths), BATCH):
-        numbers = np.arange(first, min(first + BATCH, math.prod(lengths)))
-        indices = np.unravel_index(numbers, lengths) if lengths else ()
-        yield _at_positions(positions, np.array(indices, np.int64).reshape(-1, len(numbers)).T)
-
-
-def _at_positions(positions: Sequence[Sequence[int]], indices: np.ndarray) -> np.ndarray:
-    """Return the positions (points, dims) along each axis that have these indices (points, dims)."""
-    places = np.empty_like(indices)
-    for axis, along in enumerate(positions):
-        places[:, axis] = np.array(along, np.int64)[indices[:, axis]]
-    return places
-
-
-def _probes(lengths: Sequence[int], most: int) -> np.ndarray:
-    """Return the probes as an array (probes, dims)."""
-    places = list(probes(lengths, most))
-    return np.array(places, np.int64).reshape(len(places), len(lengths))
-
-
-def probes(lengths: Sequence[int], most: int = PROBES) -> Iterator[tuple[int, ...]]:
-    """Yield indices of points of a grid: all if at most `most`, otherwise its corners and `most` on its diagonal.
-
-    The diagonal meets each value of every axis that is no longer than `most`.
-    """
-    if math.prod(lengths) <= most:
-        yield from itertools.product(*map(range, lengths))
-        return
-    ends = [sorted({0, length - 1}) for length in lengths]
-    yield from itertools.islice(itertools.product(*ends), most)
-    longest = max(lengths)
-    for step in range(0, longest, math.ceil(longest / most)):
-        yield tuple(step % length for length in lengths)
 
 
 def _dataset_order(name: str) -> tuple[int, str]:

@@ -150,6 +150,15 @@ class Sweep:
             digest.update(case.identity())
         return digest.hexdigest()
 
+    def description(self, dynamics: str) -> str:
+        """Return a text of everything in the sweep on which the cases of one dynamics depend, and their order."""
+        grid, run, names = self.grid, self._run(dynamics), self.recording
+        derived = {name: expression.text for name, expression in grid.derived.items()}
+        recording = (names.times, names.thresholds, names.observables, names.stop)
+        chosen = (dict(run.where), dict(run.options), run.when and run.when.text)
+        whole = (grid.axes, dict(grid.fixed), derived, self.clock and self.clock.text, self.seeds, recording, chosen)
+        return repr((dynamics, *whole, self.root_seed, self.pair_by))
+
     def drawing(self, figure: str) -> dict[str, Any]:
         """Return the options of a figure, with published values as a hash of their content: redraws depend on this."""
         options = self.figures[figure]

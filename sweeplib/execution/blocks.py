@@ -2,8 +2,9 @@
 
 import os
 import socket
+import threading
 import time
-from collections.abc import Hashable, Sequence
+from collections.abc import Sequence
 from contextlib import nullcontext
 from dataclasses import dataclass
 from pathlib import Path
@@ -16,7 +17,7 @@ from sweeplib.errors import SweeplibError
 from sweeplib.execution.guarded import Allowance, computed_apart, computed_here
 from sweeplib.execution.time_limit import time_limit
 from sweeplib.process.troubles import Trouble
-from sweeplib.simulation import Case, Records, Status
+from sweeplib.simulation import Case, Cases, Records, Status
 from sweeplib.storage.failures import write_failure
 from sweeplib.storage.files import append_line
 from sweeplib.storage.layout import Layout
@@ -26,6 +27,16 @@ from sweeplib.storage.rows import cases_of
 
 if TYPE_CHECKING:
     from distributed import Worker
+
+
+class _Last(threading.local):
+    """The layout that a thread opened last, and its place and the state of its metadata."""
+
+    layout: Layout | None = None
+    state: object = None
+
+
+_last = _Last()
 
 MEMORY_SHARE = 0.9
 """The fraction of a worker's memory that a process of cases may take; Dask ends a worker at 95 %."""
@@ -61,8 +72,13 @@ class Block:
         return self.seconds_a_case * len(self.positions)
 
     def open(self) -> Layout:
-        """Return the layout of the block."""
-        return Layout(Path(self.directory) / "runs.zarr" / self.dynamics / self.layout)
+        """Return the layout of the block; the last one that this thread opened is kept as long as it is the same."""
+        path = Path(self.directory) / "runs.zarr" / self.dynamics / self.layout
+        file = (path / "zarr.json").stat() if (path / "zarr.json").exists() else None
+        state = path, None if file is None else (file.st_ino, file.st_mtime_ns, file.st_size)
+        if _last.layout is None or _last.state != state:
+            _last.layout, _last.state = Layout(path), state
+        return _last.layout
 
 
 @dataclass(frozen=True)
@@ -98,15 +114,13 @@ def _missing(block: Block, layout: Layout) -> np.ndarray:
     return missing
 
 
-def _cases(block: Block, layout: Layout, positions: np.ndarray) -> list[Case]:
+def _cases(block: Block, layout: Layout, positions: np.ndarray) -> Cases:
     """Return the cases of some rows of a block; SweeplibError if this code would compute other results than planned."""
     rows = layout.block(block.number)
-    ids = layout.stored_ids(rows)
     cases = cases_of(layout.shared, layout.rows(rows).at(positions))
-    for case, position in zip(cases, positions, strict=True):
-        if case.identity() != ids[position].ljust(16, b"\0"):
-            problem = f"this worker's sweeplib or plugins are not those that planned block {block.name}"
-            raise SweeplibError(f"{problem}; run again, with new workers")
+    if (cases.identities() != layout.stored_ids(rows)[positions]).any():
+        problem = f"this worker's sweeplib or plugins are not those that planned block {block.name}"
+        raise SweeplibError(f"{problem}; run again, with new workers")
     return cases
 
 
@@ -116,7 +130,7 @@ def _commit(block: Block, layout: Layout, missing: np.ndarray, *, apart: bool) -
     data = {name: layout.empty(name, len(cases)) for name in layout.variables}
     status = np.empty(len(cases), np.uint8)
     for places in _by_shape(cases):
-        records = _computed(block, [cases[at] for at in places], apart=apart)
+        records = _computed(block, cases.at(places), apart=apart)
         status[places] = records.status
         for name, values in records.data.items():
             data[name][places] = values
@@ -124,7 +138,7 @@ def _commit(block: Block, layout: Layout, missing: np.ndarray, *, apart: bool) -
     return _counts(status)
 
 
-def _computed(block: Block, cases: list[Case], *, apart: bool) -> Records:
+def _computed(block: Block, cases: Cases, *, apart: bool) -> Records:
     """Return the records of cases of one shape; each case that did not end well is described on disk."""
     allowance = Allowance(block.timeout, block.seconds_a_case if block.measured else None, _memory())
 
@@ -160,12 +174,12 @@ def _worker() -> "Worker | None":
         return None
 
 
-def _by_shape(cases: list[Case]) -> list[list[int]]:
+def _by_shape(cases: Cases) -> list[np.ndarray]:
     """Return the indices of the cases that can be run together."""
-    places: dict[Hashable, list[int]] = {}
-    for place, case in enumerate(cases):
-        places.setdefault(case.shape, []).append(place)
-    return list(places.values())
+    shapes, places = cases.shapes()
+    numbers = {shape: number for number, shape in enumerate(dict.fromkeys(shapes))}
+    number = np.array([numbers[shape] for shape in shapes])[places]
+    return [np.flatnonzero(number == one) for one in numbers.values()]
 
 
 def _counts(status: np.ndarray) -> dict[str, int]:

@@ -21,7 +21,7 @@ SLOWER = 3.0
 """The factor by which cases may exceed their expected time before they are suspected to hang."""
 
 Failed = Callable[[Case, Status, Trouble | None], None]
-Computed = Callable[[list[Case]], Records]
+Computed = Callable[[Sequence[Case]], Records]
 
 
 @dataclass(frozen=True)
@@ -51,10 +51,10 @@ class Allowance:
         return float(min(count * timeout, likely)) + GRACE
 
 
-def computed_here(cases: list[Case], allowance: Allowance, failed: Failed) -> Records:
+def computed_here(cases: Sequence[Case], allowance: Allowance, failed: Failed) -> Records:
     """Return the records of cases of one shape; `failed` is called for each case that does not end well."""
 
-    def compute(some: list[Case]) -> Records:
+    def compute(some: Sequence[Case]) -> Records:
         try:
             return run_cases(some, timeout=allowance.timeout)
         except BaseException as error:  # includes SystemExit of a plugin; Ctrl-C only reaches the main thread
@@ -63,14 +63,14 @@ def computed_here(cases: list[Case], allowance: Allowance, failed: Failed) -> Re
     return _guarded(cases, compute, failed)
 
 
-def computed_apart(cases: list[Case], plugins: Sequence[str], allowance: Allowance, failed: Failed) -> Records:
+def computed_apart(cases: Sequence[Case], plugins: Sequence[str], allowance: Allowance, failed: Failed) -> Records:
     """Return the records of cases of one shape, computed in a child process.
 
     `failed` is called with the status killed for a case that ends its process. If the process was not ended because of
     a limit, it must die twice of the same case.
     """
 
-    def compute(some: list[Case]) -> Records:
+    def compute(some: Sequence[Case]) -> Records:
         records: Records = _child(plugins).call(
             _run_cases, some, allowance.timeout_of(some), limits=Limits(allowance.seconds(some), allowance.memory)
         )
@@ -81,7 +81,7 @@ def computed_apart(cases: list[Case], plugins: Sequence[str], allowance: Allowan
     return _joined([_guarded(group, compute, failed) for group in groups])
 
 
-def _run_cases(cases: list[Case], timeout: float | None) -> Records:
+def _run_cases(cases: Sequence[Case], timeout: float | None) -> Records:
     return run_cases(cases, timeout=timeout)
 
 
@@ -102,15 +102,14 @@ def _child(plugins: Sequence[str]) -> Child:
     return kept[key]
 
 
-def _guarded(cases: list[Case], compute: Computed, failed: Failed) -> Records:
+def _guarded(cases: Sequence[Case], compute: Computed, failed: Failed) -> Records:
     """Return the records of cases; each case is computed alone if the group raises or ends its process."""
     outcome = _tried(cases, compute)
     if isinstance(outcome, DiedError) and len(cases) == 1:
         outcome = _tried(cases, compute)
     if isinstance(outcome, Records):
-        for case, status in zip(cases, outcome.status, strict=True):
-            if status != Status.ok:
-                failed(case, Status(status), None)
+        for place in np.flatnonzero(outcome.status != Status.ok).tolist():
+            failed(cases[place], Status(int(outcome.status[place])), None)
         return outcome
     if len(cases) > 1:
         return _joined([_guarded([case], compute, failed) for case in cases])
@@ -119,7 +118,7 @@ def _guarded(cases: list[Case], compute: Computed, failed: Failed) -> Records:
     return Records(data={}, status=np.array([status], np.uint8))
 
 
-def _tried(cases: list[Case], compute: Computed) -> Records | RaisedError | EndedError:
+def _tried(cases: Sequence[Case], compute: Computed) -> Records | RaisedError | EndedError:
     try:
         return compute(cases)
     except (RaisedError, EndedError) as error:

@@ -15,11 +15,11 @@ from sweeplib.execution.clusters import cluster_of
 from sweeplib.execution.complete_config import write_complete_config
 from sweeplib.execution.memory import refuse_large_cases
 from sweeplib.execution.progress import Steps
-from sweeplib.simulation import case_memory, case_steps
+from sweeplib.simulation import Cases, case_memory, case_steps
 from sweeplib.storage.damage import damaged
 from sweeplib.storage.files import read_json, write_json
 from sweeplib.storage.inventory import Inventory, inventory
-from sweeplib.storage.rows import Row, cases_of
+from sweeplib.storage.rows import cases_of
 from sweeplib.storage.run_store import RunStore
 
 if TYPE_CHECKING:
@@ -27,7 +27,8 @@ if TYPE_CHECKING:
 
     from sweeplib.design.sweep import Sweep
 
-BLOCK_OVERHEAD = 0.03
+BLOCK_OVERHEAD = 0.01
+"""Seconds of a block in addition to its cases."""
 
 
 @dataclass(frozen=True)
@@ -264,12 +265,13 @@ def planned_advice(directory: Path) -> tuple[str, ...]:
 
 def counted(sweep: "Sweep", wanted: Inventory) -> tuple[int, int]:
     """Return the number of points of the grid and of different cases in an inventory."""
-    return len(np.unique(wanted.flat // len(sweep.seeds))), sum(wanted.counts().values())
+    return len(wanted.flat) // len(sweep.seeds_of(wanted.dynamics)), sum(wanted.counts().values())
 
 
 def _demand(sweep: "Sweep", dynamics: str, directory: Path) -> Demand:
     store = RunStore(directory, dynamics)
     wanted = inventory(sweep, dynamics, store)
+    wanted.remember(store)
     existing = {name: layout.block_size for name, layout in store.layouts.items()}
     return Demand(*counted(sweep, wanted), left(store, wanted), _pilots(store, wanted), existing)
 
@@ -290,7 +292,7 @@ def left(store: RunStore, wanted: Inventory) -> dict[str, int]:
     """Return the number of cases to do in each layout that has any."""
     todo = {name: len(wanted.missing_rows(number)) for number, name in enumerate(store.layouts)}
     for name, new in wanted.new.items():
-        todo[name] = todo.get(name, 0) + len(new.ids)
+        todo[name] = todo.get(name, 0) + len(new)
     return {name: count for name, count in todo.items() if count}
 
 
@@ -300,15 +302,15 @@ def _pilots(store: RunStore, wanted: Inventory) -> dict[str, Pilot]:
     for number, (name, layout) in enumerate(store.layouts.items()):
         missing = wanted.missing_rows(number)
         if len(missing):
-            rows = layout.rows(slice(None))
-            pilots[name] = _pilot(store, name, layout.shared, rows.at(_spread(missing)))
+            places = np.array(_spread(missing))
+            pilots[name] = _pilot(store, name, cases_of(layout.shared, layout.some_rows(places)))
     for name, new in wanted.new.items():
-        pilots[name] = _pilot(store, name, new.shared, new.rows.at(_spread(range(len(new.ids)))))
+        pilots[name] = _pilot(store, name, new.at(np.array(_spread(range(len(new)))))[1])
     return pilots
 
 
-def _pilot(store: RunStore, name: str, shared: dict[str, Any], rows: Sequence[Row]) -> Pilot:
-    return Pilot(f"{store.dynamics}/{name}", tuple(cases_of(shared, rows)))
+def _pilot(store: RunStore, name: str, cases: Cases) -> Pilot:
+    return Pilot(f"{store.dynamics}/{name}", tuple(cases))
 
 
 def _spread(things: Sequence[int] | np.ndarray) -> list[int]:

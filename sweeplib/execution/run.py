@@ -42,13 +42,15 @@ from sweeplib.storage.inventory import Inventory, inventory
 from sweeplib.storage.jobs import tell
 from sweeplib.storage.layout import Layout
 from sweeplib.storage.locks import driver_lock
-from sweeplib.storage.rows import cases_of
 from sweeplib.storage.run_store import RunStore
 
 if TYPE_CHECKING:
     from distributed import Client
 
     from sweeplib.design.sweep import Sweep
+
+START_SECONDS = 1.0
+"""Less than a local worker takes to start."""
 
 
 @dataclass(frozen=True)
@@ -87,7 +89,8 @@ def run_sweep(
             tell(plan=plan.record(), left=plan.wall_seconds, total=sum(part.todo for part in parts))
             if progress:
                 plan.show()
-            parts = _computed(sweep, parts, client or workers, show=progress)
+            alone = client is None and _is_short(sweep, plan)
+            _computed(sweep, parts, client or (1 if alone else workers), show=progress)
         return {part.store.dynamics: _ended(sweep, part) for part in parts}
 
 
@@ -137,17 +140,23 @@ def _plan(sweep: "Sweep", directory: Path, parts: list[_Part], workers: int | No
     return plan_of(sweep, dynamics, planned_advice(directory), workers)
 
 
+def _is_short(sweep: "Sweep", plan: Plan) -> bool:
+    """Return whether one local worker is done before another has started, by measured costs."""
+    measured = not any(part.guessed for part in plan.dynamics.values())
+    return cluster_of(sweep).workers_here() is not None and measured and plan.cpu_seconds < START_SECONDS
+
+
 def _layout(sweep: "Sweep", part: _Part, name: str) -> LayoutPlan:
     if name in part.plans:
         return part.plans[name]
     layout, new = part.store.layouts.get(name), part.wanted.new.get(name)
     size = layout.block_size if layout else cluster_of(sweep).block_size or 1
-    work = layout.work if layout else float(new.work.mean()) if new else 0.0
+    work = layout.work if layout else new.work if new else 0.0
     return LayoutPlan(0, size, SECONDS_A_WORK_UNIT * work, 0, measured=False)
 
 
-def _computed(sweep: "Sweep", parts: list[_Part], on: "Client | int | None", *, show: bool) -> list[_Part]:
-    """Run all blocks and return the parts. New cases are appended to the store while the cluster starts.
+def _computed(sweep: "Sweep", parts: list[_Part], on: "Client | int | None", *, show: bool) -> None:
+    """Run all blocks, and replace the parts. New cases are appended to the store while the cluster starts.
 
     They run on a client's cluster, or on the sweep's with so many workers.
     """
@@ -155,11 +164,11 @@ def _computed(sweep: "Sweep", parts: list[_Part], on: "Client | int | None", *, 
 
     cluster = cluster_of(sweep).in_results(parts[0].store.directory)
     with ThreadPoolExecutor(1) as beside:
-        appending = beside.submit(lambda: [_appended(sweep, part) for part in parts])
+        appending = beside.submit(_append, sweep, parts)
         expected = cluster.expected_workers(on) if isinstance(on, int | None) else None
         tell(doing="starting the workers")
         with connected(cluster, on) if isinstance(on, int | None) else nullcontext(on) as client:
-            parts = appending.result()
+            appending.result()
             blocks = sorted(
                 (block for part in parts for block in _blocks(sweep, part)), key=lambda block: -block.seconds
             )
@@ -186,7 +195,6 @@ def _computed(sweep: "Sweep", parts: list[_Part], on: "Client | int | None", *, 
                     failed = done - report.found - report.computed.get("ok", 0) - diverged
                     shown.advance(done, block.seconds, failed=failed, diverged=diverged)
                     told(shown)
-    return parts
 
 
 def _probe(sweep: "Sweep", parts: list[_Part]) -> Probe:
@@ -202,17 +210,22 @@ def _say(shown: Progress, news: str) -> None:
     shown.say(news)
 
 
+def _append(sweep: "Sweep", parts: list[_Part]) -> None:
+    """Replace each part by the one with its new cases in the store; columns of earlier ones are not kept."""
+    for place, part in enumerate(parts):
+        parts[place] = _appended(sweep, part)
+
+
 def _appended(sweep: "Sweep", part: _Part) -> _Part:
     """Return the part with its new cases in the store; new layouts have the configured or the planned block size."""
     store = part.store
     for name, new in part.wanted.new.items():
         if name not in store.layouts:
             size = cluster_of(sweep).block_size or part.plans[name].block_size
-            store.create(name, cases_of(new.shared, new.rows.at([0]))[0], size)
-        store.layouts[name].append(new.ids, new.rows)
-    if part.wanted.new:
-        store = store.refreshed()
-    return replace(part, store=store, wanted=part.wanted.located(store))
+            store.create(name, new.at(slice(1))[1][0], size)
+        store.layouts[name].append(len(new), new.at)
+    located = part.wanted.located(store.refreshed()) if part.wanted.new else part.wanted
+    return replace(part, store=store.refreshed(), wanted=located)
 
 
 def _blocks(sweep: "Sweep", part: _Part) -> Iterator[Block]:
@@ -220,7 +233,9 @@ def _blocks(sweep: "Sweep", part: _Part) -> Iterator[Block]:
     store = part.store
     for number, layout in enumerate(store.layouts.values()):
         rows = part.wanted.missing_rows(number)
-        numbers, starts = np.unique(rows // layout.block_size, return_index=True)
+        number_of = rows // layout.block_size
+        starts = np.flatnonzero(np.diff(number_of, prepend=-1))
+        numbers = number_of[starts]
         for block, inside in zip(numbers.tolist(), np.split(rows % layout.block_size, starts[1:]), strict=False):
             yield Block(
                 str(store.directory.resolve()),
@@ -235,15 +250,15 @@ def _blocks(sweep: "Sweep", part: _Part) -> Iterator[Block]:
 
 
 def _positions(inside: np.ndarray) -> range | tuple[int, ...]:
-    """Return positions in a block as a range, which is small to send, if they are contiguous."""
-    positions = tuple(inside.tolist())
-    contiguous = range(positions[0], positions[0] + len(positions)) if positions else range(0)
-    return contiguous if positions == tuple(contiguous) else positions
+    """Return ascending positions in a block as a range, which is small to send, if they are contiguous."""
+    if len(inside) and inside[-1] - inside[0] + 1 == len(inside):
+        return range(int(inside[0]), int(inside[-1]) + 1)
+    return tuple(inside.tolist())
 
 
 def _ended(sweep: "Sweep", part: _Part) -> Summary:
     """Write the `done.json` of a part after the run; return its summary."""
-    store, wanted = part.store, part.wanted.located(part.store) if part.todo else part.wanted
+    store, wanted = part.store, part.wanted.with_status(part.store) if part.todo else part.wanted
     counts = wanted.counts()
     if counts["missing"]:
         raise SweeplibError(f"{counts['missing']} cases of {store.dynamics} are still missing in {store.directory}")

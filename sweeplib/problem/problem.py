@@ -121,7 +121,7 @@ class Problem(_Fields):
             name = getattr(self, key)
             if name is not None:
                 object.__setattr__(self, key, checked_name(key, name, key))
-        self._check()
+        self.check()
 
     @classmethod
     def of_valid(cls, values: Mapping[str, Any]) -> "Problem":
@@ -132,10 +132,11 @@ class Problem(_Fields):
         problem = object.__new__(cls)
         problem.__dict__.update(_BLANK)
         problem.__dict__.update(values)
-        problem._check()
+        problem.check()
         return problem
 
-    def _check(self) -> None:
+    def check(self) -> None:
+        """Raise InputError if the values of the fields, which are valid one by one, are not consistent."""
         if self.p * self.d >= 2**63 or self.k * self.d >= 2**63:
             raise InputError("too many weights", key="d", value=self.d, expected="p d and k d less than 2^63")
         for key, width in (("a", self.p), ("a_star", self.k)):

@@ -2,13 +2,15 @@
 
 from typing import Any
 
-from sweeplib.simulation.cases import Case, identities, with_seed
+from sweeplib.simulation.cases import Case, identities, with_seed, with_seeds
+from sweeplib.simulation.columns import Cases
 from sweeplib.simulation.driver import Records, case_memory, case_steps, case_work, run_cases
 from sweeplib.simulation.recording import Recording, Status
 from sweeplib.simulation.variables import Variable, recorded_variables
 
 __all__ = [
     "Case",
+    "Cases",
     "Recording",
     "Records",
     "Status",
@@ -21,6 +23,7 @@ __all__ = [
     "run_cases",
     "simulate",
     "with_seed",
+    "with_seeds",
 ]
 
 

@@ -8,7 +8,9 @@ from dataclasses import asdict, dataclass
 from functools import lru_cache, partial
 from typing import Any
 
+import numpy as np
 import pydantic
+from numpy.typing import NDArray
 
 from sweeplib.budget import STEPS
 from sweeplib.code.sources import modules_digest
@@ -71,18 +73,21 @@ class Case:
         the dynamics or needs a field that the problem does not set, if the number of steps is too large, or if the
         schedule is negative or not finite at a time of the run.
         """
-        kind, options = DYNAMICS[self.dynamics], self.numerical_options()
+        self.check_kind()
+        length = DYNAMICS[self.dynamics].step_length(self.problem, self.numerical_options())
+        self._check_steps(length)
+        if self.problem.rates is not None:
+            self._check_schedule(self.problem.rates, length)
+
+    def check_kind(self) -> None:
+        """Raise InputError as `check` does, but not for the number of steps or the schedule."""
         for name in self.recording.observables:
             observable_of(name, self.dynamics)
         self._check_reads()
         self._check_needs()
         self._check_teacher()
-        kind.check(self.problem, options)
+        DYNAMICS[self.dynamics].check(self.problem, self.numerical_options())
         self._check_drifts()
-        length = kind.step_length(self.problem, options)
-        self._check_steps(length)
-        if self.problem.rates is not None:
-            self._check_schedule(self.problem.rates, length)
 
     def _check_reads(self) -> None:
         """Raise InputError for a field that differs from its default and that the dynamics does not read.
@@ -230,10 +235,14 @@ class Identities:
 
     def but_seed(self, problem: Problem, clock: float) -> bytes:
         """32 bytes that identify a case except for its seed."""
-        names = problem.activation, problem.teacher, problem.target, problem.student_start, problem.data
-        shared, unread = self._shared.get(names) or self._shared.setdefault(names, self._of_names(problem))
+        shared, unread = self.shared(problem)
         own = f"{_text(problem, unread)} {problem.student_start} {clock!r}"
         return hashlib.blake2b(shared + own.encode(), digest_size=32).digest()
+
+    def shared(self, problem: Problem) -> tuple[bytes, frozenset[str]]:
+        """The digest of what the cases of a problem's names share, and the fields that are not read (`but_seed`)."""
+        names = problem.activation, problem.teacher, problem.target, problem.student_start, problem.data
+        return self._shared.get(names) or self._shared.setdefault(names, self._of_names(problem))
 
     def _of_names(self, problem: Problem) -> tuple[bytes, frozenset[str]]:
         """The digest and the unread fields of cases with the problem's activations, target, start and data law.
@@ -275,6 +284,13 @@ def identities(
 def with_seed(but_seed: bytes, seed: int) -> bytes:
     """The identity of a case with this seed."""
     return hashlib.blake2b(but_seed + seed.to_bytes(4, "little"), digest_size=16).digest()
+
+
+def with_seeds(but_seeds: list[bytes], seeds: NDArray[np.int64]) -> np.ndarray:
+    """The identities (n m,) of cases with each of m seeds, of each of n `but_seeds`."""
+    parts, blake2b = seeds.astype("<u4").view("V4").tolist(), hashlib.blake2b
+    found = [blake2b(but_seed + seed, digest_size=16).digest() for but_seed in but_seeds for seed in parts]
+    return np.frombuffer(b"".join(found), "S16")
 
 
 def _needs_teacher(observable: Observable, view: type[View]) -> bool:

@@ -4,7 +4,6 @@ import hashlib
 import json
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from functools import lru_cache
 from typing import Any
 
 import numpy as np
@@ -15,8 +14,9 @@ from sweeplib.dynamics.second_layers import Regression
 from sweeplib.errors import SweeplibError
 from sweeplib.numerics.random import stream_key
 from sweeplib.observables import OBSERVABLES, Observable
-from sweeplib.problem import OBSERVED_FIELDS, Problem
+from sweeplib.problem import OBSERVED_FIELDS
 from sweeplib.simulation.cases import Case
+from sweeplib.simulation.columns import Cases
 from sweeplib.simulation.initial import CaseStarts, Initial
 from sweeplib.simulation.recording import Status
 from sweeplib.simulation.variables import Variable, recorded_variables
@@ -25,6 +25,7 @@ from sweeplib.views import View
 Array = NDArray[np.float64]
 States = Sequence[tuple[Array, View]]
 
+_DIGEST = "digest"
 BYTES_AT_ONCE = 2**26
 """Of the large arrays of cases that are run together."""
 
@@ -44,10 +45,10 @@ def run_cases(cases: Sequence[Case], *, timeout: float | None = None, initial: I
     take. `initial`, overlaps or weights (W, W*), replaces the random starts of the problems. Exceptions of the
     simulation are passed on.
     """
-    if len({case.shape for case in cases}) != 1:
+    cases = Cases.of(cases)
+    if len(set(cases.shapes()[0])) != 1:
         raise SweeplibError("cases of different shapes cannot be run together")
-    for case in cases:
-        case.check()
+    cases.check()
     size = _cases_at_once(cases)
     parts = [_run(cases[first : first + size], timeout, initial) for first in range(0, len(cases), size)]
     data = {name: np.concatenate([part.data[name] for part in parts]) for name in parts[0].data}
@@ -71,13 +72,13 @@ def case_memory(case: Case) -> int:
     return DYNAMICS[case.dynamics].memory(case.problem, case.numerical_options())
 
 
-def _cases_at_once(cases: Sequence[Case]) -> int:
+def _cases_at_once(cases: Cases) -> int:
     """The number of cases to run together: what the dynamics asks for, or fewer if these take too much memory."""
-    most = max(map(case_memory, cases))
+    most = max(cases.each(case_memory)[0])
     return max(1, min(DYNAMICS[cases[0].dynamics].replicas_at_once, BYTES_AT_ONCE // max(1, most)))
 
 
-def _run(cases: Sequence[Case], timeout: float | None, initial: Initial) -> Records:
+def _run(cases: Cases, timeout: float | None, initial: Initial) -> Records:
     first = cases[0]
     replicas = replicas_of(cases, initial)
     run = DYNAMICS[first.dynamics](replicas, first.numerical_options())
@@ -151,34 +152,35 @@ def _mean(observable: Observable, states: States) -> Array:
 
 def replicas_of(cases: Sequence[Case], initial: Initial = None) -> Replicas:
     """The replicas of cases of one shape."""
+    cases = Cases.of(cases)
     problem, recording = cases[0].problem, cases[0].recording
     return Replicas(
         activation=problem.activation,
         teacher_activation=problem.teacher,
         target=problem.target,
         spherical=problem.spherical,
-        gamma=np.array([case.problem.gamma for case in cases]),
-        Delta=np.array([case.problem.Delta for case in cases]),
-        d=np.array([case.problem.d for case in cases], dtype=np.int64),
+        gamma=cases.gamma.copy(),
+        Delta=cases.Delta.copy(),
+        d=cases.field("d", np.int64),
         batch_size=problem.batch_size,
         repeats=problem.repeats,
         schedule=problem.rates,
-        samples=np.array([case.problem.samples or 0 for case in cases], dtype=np.int64),
-        epochs=np.array([case.problem.sampling == "epochs" for case in cases]),
+        samples=cases.field("samples", np.int64),
+        epochs=cases.field("sampling", object) == "epochs",
         data=problem.data,
-        contrast=np.array([case.problem.contrast or 0.0 for case in cases]),
+        contrast=cases.field("contrast"),
         regression=Regression(
-            np.array([case.problem.second_layer_samples or 0 for case in cases], dtype=np.int64),
-            np.array([case.problem.ridge for case in cases]),
-            np.array([stream_key(case.root_seed, "second layer") for case in cases], dtype=np.uint64),
+            cases.field("second_layer_samples", np.int64),
+            cases.field("ridge"),
+            cases.numbers(lambda case: stream_key(case.root_seed, "second layer"), np.uint64),
         ),
-        a=np.array([np.broadcast_to(case.problem.a, problem.p) for case in cases], dtype=float),
-        a_star=np.array([np.broadcast_to(case.problem.a_star, problem.k) for case in cases], dtype=float),
-        second_layer_rate=np.array([case.problem.second_layer_rate for case in cases]),
+        a=cases.arrays(lambda case: np.broadcast_to(case.problem.a, problem.p)),
+        a_star=cases.arrays(lambda case: np.broadcast_to(case.problem.a_star, problem.k)),
+        second_layer_rate=cases.field("second_layer_rate"),
         starts=CaseStarts(cases, initial),
-        keys=np.array([samples_key(case) for case in cases], dtype=np.uint64),
-        seeds=np.array([case.seed for case in cases], dtype=np.uint64),
-        times=np.multiply.outer([case.clock for case in cases], recording.times),
+        keys=_samples_keys(cases),
+        seeds=cases.seed.astype(np.uint64),
+        times=np.multiply.outer(cases.clock, recording.times),
         thresholds=np.array(recording.thresholds, dtype=float),
         stop_at_exit=recording.stop == "exit",
     )
@@ -186,19 +188,30 @@ def replicas_of(cases: Sequence[Case], initial: Initial = None) -> Replicas:
 
 def samples_key(case: Case) -> int:
     """The key of the random numbers of a case's samples, shared by cases that agree in the fields `pair_by`."""
-    return _samples_key(case.problem, case.dynamics, case.root_seed, case.pair_by)
+    return int(_samples_keys(Cases.of([case]))[0])
 
 
-@lru_cache(maxsize=4096)
-def _samples_key(problem: Problem, dynamics: str, root_seed: int, pair_by: tuple[str, ...] | None) -> int:
-    if pair_by is None:
-        own = hashlib.blake2b(_text_of_dynamics(problem).encode(), digest_size=16).hexdigest()
-        return stream_key(root_seed, "samples", dynamics, own)
-    shared = {name: getattr(problem, name) for name in pair_by if name != "seed"}
-    return stream_key(root_seed, "samples", dynamics, shared)
+def _samples_keys(cases: Cases) -> NDArray[np.uint64]:
+    """The keys (n,) of the random numbers of the samples of cases that share their `pair_by`."""
+    if cases[0].pair_by is not None:
+        return cases.numbers(_shared_key, np.uint64)
+    owns = [hashlib.blake2b(text.encode(), digest_size=16).hexdigest() for text in cases.texts(OBSERVED_FIELDS)]
+    first, run = cases.runs
+    streams = cases.each(_samples_stream)
+    parts = [streams[0][place] for place in streams[1][first].tolist()]
+    keys = [
+        hashlib.blake2b(f"{before}{own}{after}".encode(), digest_size=8).digest()
+        for (before, after), own in zip(parts, owns, strict=True)
+    ]
+    return np.frombuffer(b"".join(keys), "<u8")[run]
 
 
-def _text_of_dynamics(problem: Problem) -> str:
-    """The text of a problem without the fields that only observables read."""
-    values = json.loads(problem.text)
-    return json.dumps({name: value for name, value in values.items() if name not in OBSERVED_FIELDS})
+def _samples_stream(case: Case) -> tuple[str, str]:
+    """The text of which the key is made (`stream_key`), before and after the digest of the problem."""
+    before, after = json.dumps([case.root_seed, "samples", case.dynamics, _DIGEST]).split(_DIGEST)
+    return before, after
+
+
+def _shared_key(case: Case) -> int:
+    shared = {name: getattr(case.problem, name) for name in case.pair_by or () if name != "seed"}
+    return stream_key(case.root_seed, "samples", case.dynamics, shared)

@@ -29,16 +29,22 @@ class CaseStarts:
     """
 
     def __init__(self, cases: Sequence[Case], initial: Initial) -> None:
-        self._draws = [_draw(case) for case in cases]
+        self._cases = cases
+        self._draws: dict[int, _Draw] = {}
         self._initial: Overlaps | tuple[Array, Array] | None = None
         if initial is not None:
             self._initial = initial if isinstance(initial, Overlaps) else _arrays(initial)
-            for draw in self._draws:
-                _check_fit(self._initial, draw.problem)
+            for case in cases:
+                _check_fit(self._initial, case.problem)
+
+    def _draw_of(self, i: int) -> "_Draw":
+        if i not in self._draws:
+            self._draws[i] = _draw(self._cases[i])
+        return self._draws[i]
 
     def weights(self, i: int) -> tuple[Array, Array]:
         """W (p, d) and W* (k, d)."""
-        draw = self._draws[i]
+        draw = self._draw_of(i)
         if self._initial is None:
             return drawn_weights(draw.problem, root_seed=draw.root_seed, seed=draw.seed)
         if isinstance(self._initial, Overlaps):
@@ -50,13 +56,13 @@ class CaseStarts:
         """The overlaps of the weights."""
         if isinstance(self._initial, Overlaps):
             return self._initial
-        if self._initial is None and self._draws[i].problem.p <= REMEMBERED_WIDTH:
-            return _random_overlaps(self._draws[i])
+        if self._initial is None and self._draw_of(i).problem.p <= REMEMBERED_WIDTH:
+            return _random_overlaps(self._draw_of(i))
         return Overlaps.from_weights(*self.weights(i))
 
     def teacher_overlaps(self, i: int) -> Array:
         """P (k, k)."""
-        draw = self._draws[i]
+        draw = self._draw_of(i)
         if isinstance(self._initial, Overlaps) or draw.problem.p <= REMEMBERED_WIDTH:
             return self.overlaps(i).P
         if self._initial is None:
@@ -67,7 +73,7 @@ class CaseStarts:
 
     def particles(self, i: int, count: int | None) -> tuple[Array, Array]:
         """The overlaps m (count, k) with the teacher and squared norms q (count,); drawn anew if count is not p."""
-        draw = self._draws[i]
+        draw = self._draw_of(i)
         if count is None or count == draw.problem.p:
             if isinstance(self._initial, Overlaps):
                 return self._initial.M.copy(), np.diag(self._initial.Q).copy()

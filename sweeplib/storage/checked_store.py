@@ -50,7 +50,7 @@ class CheckedStore(LocalStore):
         write_bytes(self.root / key, value.as_numpy_array())
 
     def _checked(self, key: str, found: Any) -> Any:
-        if _is_chunk(key):
+        if is_chunk(key):
             if found is None and self.complete:
                 raise lost(self.root / key, self.remedy)
             if found is not None and not is_intact(found.as_numpy_array()):
@@ -63,7 +63,7 @@ def is_intact(chunk: Any) -> bool:
     return len(chunk) > 4 and google_crc32c.value(chunk[:-4]) == int.from_bytes(bytes(chunk[-4:]), "little")
 
 
-def _is_chunk(key: str) -> bool:
+def is_chunk(key: str) -> bool:
     """Return whether a key is that of a chunk (`<array>/c/0/1`), not of metadata (zarr.json, .zarray)."""
     *folders, name = key.split("/")
     return name != "zarr.json" and not name.startswith(".") and "c" in (*folders, name)

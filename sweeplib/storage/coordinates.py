@@ -90,14 +90,18 @@ def _fields(sweep: "Sweep", problem: Problem) -> list[Coordinate]:
     """Return all names of the grid, the other fields of a problem but those of no teacher, and the clock."""
     grid = sweep.grid
     meaningless = meaningless_fields(grid.values_of("data") if "data" in grid.names else [problem.data])
-    found = [_coordinate(name, grid.dims_of(name), grid.values_of, sweep) for name in grid.names]
+    found = [_coordinate(name, grid.dims_of(name), _values_of(grid, name), sweep) for name in grid.names]
     others = (name for name in PROBLEM_FIELDS if name not in grid.names and name not in meaningless)
     found += [_default(sweep, problem, name) for name in others]
     return found + ([] if sweep.clock is None else [_clock(grid, sweep.clock)])
 
 
+def _values_of(grid: "Grid", name: str) -> "Callable[[str], Sequence[Any] | np.ndarray]":
+    return grid.array_of if grid.dims_of(name) else grid.values_of
+
+
 def _coordinate(
-    name: str, dims: tuple[str, ...], values_of: Callable[[str], Sequence[Any]], sweep: "Sweep"
+    name: str, dims: tuple[str, ...], values_of: Callable[[str], Sequence[Any] | np.ndarray], sweep: "Sweep"
 ) -> Coordinate:
     expression = sweep.grid.derived.get(name)
     formula = {"formula": expression.text} if expression else {}

@@ -18,6 +18,7 @@ from sweeplib.errors import InputError, SweeplibError
 from sweeplib.storage.checked_store import COMPRESSORS, CheckedStore
 from sweeplib.storage.contents import check_contents, has_contents, write_contents
 from sweeplib.storage.files import swapped_in
+from sweeplib.storage.linking_store import LinkingStore
 
 if TYPE_CHECKING:
     import xarray as xr
@@ -79,7 +80,8 @@ class GroupWriter:
             array[...] = np.stack(list(parts))
             return
         for place, part in enumerate(parts):
-            array[place] = part
+            for some in _at_once(part, array.chunks[1:]):
+                array[(place, *some)] = part[some]
 
     def finish(self, attributes: Mapping[str, Any]) -> None:
         """Write the group's attributes, including the list of coordinates that are not dimensions."""
@@ -87,13 +89,26 @@ class GroupWriter:
         self.group.update_attributes(dict(attributes) | coordinates)
 
 
+def _at_once(part: np.ndarray, chunks: Sequence[int]) -> Iterator[tuple[slice, ...]]:
+    """Yield selections of whole chunks that cover an array, of about `CHUNK_BYTES` if it is split along dimension 0."""
+    if not chunks or chunks[0] > 1:
+        yield ()
+        return
+    rows = max(1, CHUNK_BYTES * len(part) // max(1, part.nbytes))
+    for first in range(0, len(part), rows):
+        yield (slice(first, first + rows),)
+
+
 @contextmanager
 def written_dataset(
     path: Path, place: Callable[[Path], AbstractContextManager[Path]] = swapped_in
 ) -> Iterator[zarr.Group]:
-    """Yield the root group of a new dataset, which appears at `path`, complete and consolidated, at the end."""
+    """Yield the root group of a new dataset, which appears at `path`, complete and consolidated, at the end.
+
+    Chunks that the dataset at `path` has too are linked, not written.
+    """
     with place(path) as partial:
-        root = zarr.create_group(partial)
+        root = zarr.create_group(LinkingStore(partial, before=version_of(path) if path.exists() else None))
         yield root
         with warnings.catch_warnings():
             warnings.filterwarnings("ignore", "Consolidated metadata", ZarrUserWarning)

@@ -12,7 +12,7 @@ from sweeplib.process.troubles import Trouble
 from sweeplib.simulation import Case, Status
 from sweeplib.storage.files import write_json
 from sweeplib.storage.provenance import versions
-from sweeplib.storage.rows import row_of, shared_fields
+from sweeplib.storage.rows import shared_fields
 
 SNIPPET = """\
 from sweeplib.code.plugins import load_plugins
@@ -38,7 +38,7 @@ def write_failure(
         "status": status.name,
         "problem": case.problem.canonical(),
         "seed": case.seed,
-        "clock": row_of(case).clock,
+        "clock": case.clock,
         "case": shared_fields(case),
         "versions": versions(),
         "machine": platform.platform(),

@@ -1,98 +1,129 @@
-"""Inventory: the cases of one dynamics that a sweep needs, and their state in the run store. Cases are streamed."""
+"""Inventory: the cases of one dynamics that a sweep needs, and their state in the run store, as columns."""
 
-from collections.abc import Hashable, Iterator
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
-from typing import TYPE_CHECKING, Any, NamedTuple
+from functools import cached_property
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
 from sweeplib.problem import Problem
-from sweeplib.simulation import Case, Status, case_work, identities, with_seed
-from sweeplib.storage.layout import cost_class, layout_name
-from sweeplib.storage.rows import Rows, shared_fields
-from sweeplib.storage.run_store import RunStore
+from sweeplib.simulation import Case, Cases, Status, case_work, with_seeds
+from sweeplib.storage.layout import cost_classes, layout_name
+from sweeplib.storage.remembered import Remembered, remember, remembered
+from sweeplib.storage.run_store import RunStore, first_places
 
 if TYPE_CHECKING:
     from sweeplib.design.sweep import Sweep
 
-BATCH = 8192
+CLASSES = 1024
+"""More than there are classes of cost: works are doubles."""
 
 
-class NewCases(NamedTuple):
-    """Cases of one layout that are not in the run store, the costliest first; `shared` are their common fields."""
+@dataclass(frozen=True, eq=False)
+class NewCases:
+    """The n cases of one layout that are not in the run store, the costliest first.
 
+    order (n,) : indices of the cases among all seeds of all points.
+    ids (points, seeds) : the identities of all cases.
+    points, seeds : a case of each point, and the replicas.
+    work : the mean work of a case.
+    """
+
+    order: np.ndarray
     ids: np.ndarray
-    rows: Rows
-    work: np.ndarray
-    shared: dict[str, Any]
+    points: Cases
+    seeds: np.ndarray
+    work: float
+
+    def __len__(self) -> int:
+        return len(self.order)
+
+    def at(self, places: slice | np.ndarray) -> tuple[np.ndarray, Cases]:
+        """Return the identities and the cases at some places."""
+        point, seed = np.divmod(self.order[places], len(self.seeds))
+        return self.ids[point, seed], replace(self.points.at(point), seed=self.seeds[seed])
 
 
 @dataclass(frozen=True)
 class Inventory:
-    """The cases of one dynamics that a sweep needs, in the sweep's order.
+    """The n cases of one dynamics that a sweep needs, in the sweep's order, all seeds of a point together.
 
-    `flat` is the flat index over (grid dims, seed); `layout` and `row` give the position in the store (-1: not there);
-    `status` is the status; `new` holds the cases that are not in the store, by the layout they will be added to.
+    ids (n,) : identities, 16 bytes each.
+    flat (n,) : flat indices over (grid dims, seed).
+    layout, row (n,) : positions in the store, -1 where a case is not there.
+    status (n,) : their status.
+    points : a case of each point, if they were made for the identities.
     """
 
+    sweep: "Sweep"
+    dynamics: str
     ids: np.ndarray
     flat: np.ndarray
     layout: np.ndarray
     row: np.ndarray
     status: np.ndarray
-    new: dict[str, NewCases]
+    points: Cases | None = None
 
     def counts(self) -> dict[str, int]:
         """Return the number of different cases with each status."""
-        _, first = np.unique(self.ids, return_index=True)
-        numbers = np.bincount(self.status[first], minlength=len(Status))
-        return {status.name: int(numbers[status]) for status in Status}
+        status = np.concatenate([*self._stored_status(), np.full(self._unknown, Status.missing, np.uint8)])
+        numbers = np.bincount(status, minlength=len(Status))
+        return {each.name: int(numbers[each]) for each in Status}
+
+    def _stored_status(self) -> Iterator[np.ndarray]:
+        """Yield the status of the different cases in each layout."""
+        for number in range(int(self.layout.max(initial=-1)) + 1):
+            here = self.layout == number
+            status = np.full(int(self.row[here].max(initial=-1)) + 1, len(Status), np.uint8)
+            status[self.row[here]] = self.status[here]
+            yield status[status < len(Status)]
+
+    @cached_property
+    def _unknown(self) -> int:
+        """The number of different cases that are not in the store."""
+        return len(first_places(self.ids[self.layout < 0]))
 
     def located(self, store: RunStore) -> "Inventory":
         """Return the same cases with their positions in the current store, which must contain all of them."""
         layout, row = store.locate(self.ids)
-        return replace(self, layout=layout, row=row, status=_status(store, layout, row), new={})
+        found = replace(self, layout=layout, row=row, status=_status(store, layout, row), points=None)
+        found.remember(store)
+        return found
+
+    def with_status(self, store: RunStore) -> "Inventory":
+        """Return the same cases with their current status."""
+        return replace(self, status=_status(store, self.layout, self.row))
 
     def missing_rows(self, layout: int) -> np.ndarray:
         """Return the rows of a layout whose cases are needed and missing, sorted."""
-        return np.unique(self.row[(self.layout == layout) & (self.status == Status.missing)])
+        rows = self.row[(self.layout == layout) & (self.status == Status.missing)]
+        missing = np.zeros(rows.max(initial=-1) + 1, bool)
+        missing[rows] = True
+        return np.flatnonzero(missing)
+
+    def remember(self, store: RunStore) -> None:
+        """Keep identities and positions in a file, for later inventories of the same sweep."""
+        remember(self.sweep, store, Remembered(self.ids, self.flat, self.layout, self.row))
+
+    @cached_property
+    def new(self) -> dict[str, NewCases]:
+        """The different cases that are not in the store, by the layout they will be added to."""
+        _, seeds = _seeds(self.sweep, self.dynamics)
+        unknown = (self.layout < 0).reshape(-1, len(seeds))
+        if not unknown.any():
+            return {}
+        points = self.points or _joined([cases for cases, _ in _points(self.sweep, self.dynamics)])
+        return _new_cases(points, self.ids.reshape(unknown.shape), seeds, unknown)
 
 
 def inventory(sweep: "Sweep", dynamics: str, store: RunStore) -> Inventory:
     """Return the inventory of a sweep's cases of one dynamics."""
-    shared = sweep.shared(dynamics)
-    places, seeds = (np.array(column) for column in zip(*sweep.seeds_of(dynamics), strict=True))
-    made, columns = identities(**shared), _Columns(shared, seeds)
-    for points in _points(sweep, dynamics, max(1, BATCH // len(seeds))):
-        ids = _ids([made.but_seed(*point) for point in zip(points.problems, points.clocks, strict=True)], seeds)
-        columns.add(points, ids, np.add.outer(points.flat, places).ravel(), *store.locate(ids))
-    ids, flat, layout, row = columns.joined()
-    return Inventory(ids, flat, layout, row, _status(store, layout, row), columns.new_cases(ids, layout))
-
-
-class _Points(NamedTuple):
-    """Some points: the flat index of the first seed at each point, its problem, its clock."""
-
-    flat: np.ndarray
-    problems: list[Problem]
-    clocks: list[float]
-
-
-def _points(sweep: "Sweep", dynamics: str, most: int) -> Iterator[_Points]:
-    """Yield the points that a dynamics runs on, at most `most` at a time."""
-    for batch in sweep.batches(dynamics):
-        count = len(batch.problems)
-        index = (*batch.places.T, np.zeros(count, np.int64))
-        flat, clocks = np.ravel_multi_index(index, sweep.shape), sweep.clocks(batch.columns, count)
-        for first in range(0, count, most):
-            some = slice(first, first + most)
-            yield _Points(flat[some], batch.problems[some], clocks[some])
-
-
-def _ids(but_seeds: list[bytes], seeds: np.ndarray) -> np.ndarray:
-    """Return the identities of all seeds at each point, point by point."""
-    seed_list = seeds.tolist()
-    return np.frombuffer(b"".join([with_seed(but_seed, seed) for but_seed in but_seeds for seed in seed_list]), "S16")
+    known, points = remembered(sweep, store), None
+    if known is None:
+        ids, flat, points = _identified(sweep, dynamics)
+        known = Remembered(ids, flat, *store.locate(ids))
+    return Inventory(sweep, dynamics, *known, _status(store, known.layout, known.row), points)
 
 
 def _status(store: RunStore, layout: np.ndarray, row: np.ndarray) -> np.ndarray:
@@ -103,63 +134,69 @@ def _status(store: RunStore, layout: np.ndarray, row: np.ndarray) -> np.ndarray:
     return status
 
 
-class _NewPoints(NamedTuple):
-    """Points with new cases: one example `case`, the indices, problems, clocks and work of the points."""
-
-    case: Case
-    places: list[int]
-    problems: list[str]
-    clocks: list[float]
-    work: list[float]
-
-
-class _Columns:
-    """The columns of an inventory under construction, and the points of new cases by layout."""
-
-    def __init__(self, shared: dict[str, Any], seeds: np.ndarray) -> None:
-        self._shared, self._seeds = shared, seeds
-        self._count = 0
-        self._parts: list[tuple[np.ndarray, ...]] = []
-        self._new: dict[str, _NewPoints] = {}
-        self._layouts: dict[Hashable, str] = {}
-
-    def add(self, points: _Points, ids: np.ndarray, flat: np.ndarray, layout: np.ndarray, row: np.ndarray) -> None:
-        self._parts.append((ids, flat, layout, row))
-        unknown = (layout < 0).reshape(-1, len(self._seeds)).any(axis=1)
-        for at in np.flatnonzero(unknown).tolist():
-            self._add_new(self._count + at, points.problems[at], points.clocks[at])
-        self._count += len(points.problems)
-
-    def _add_new(self, place: int, problem: Problem, clock: float) -> None:
-        case = Case(problem, seed=0, clock=clock, **self._shared)
-        work = case_work(case)
-        kind = case.shape, cost_class(work)
-        name = self._layouts.get(kind) or self._layouts.setdefault(kind, layout_name(case, work))
-        new = self._new.get(name) or self._new.setdefault(name, _NewPoints(case, [], [], [], []))
-        new.places.append(place)
-        new.problems.append(problem.text)
-        new.clocks.append(clock)
-        new.work.append(work)
-
-    def joined(self) -> tuple[np.ndarray, ...]:
-        if not self._parts:
-            return np.empty(0, "S16"), *(np.empty(0, np.int64) for _ in range(3))
-        return tuple(np.concatenate(parts) for parts in zip(*self._parts, strict=True))
-
-    def new_cases(self, ids: np.ndarray, layout: np.ndarray) -> dict[str, NewCases]:
-        """Return the new cases by layout, from all identities and their layouts (-1: not in the store)."""
-        seeds = np.broadcast_to(self._seeds, (self._count, len(self._seeds)))
-        ids, unknown = ids.reshape(seeds.shape), (layout < 0).reshape(seeds.shape)
-        return {name: _new_cases(new, ids, seeds, unknown) for name, new in sorted(self._new.items())}
+def _identified(sweep: "Sweep", dynamics: str) -> tuple[np.ndarray, np.ndarray, Cases | None]:
+    """Return the identities and the flat indices (n,) of all cases, and a case of each point."""
+    places, seeds = _seeds(sweep, dynamics)
+    ids, flat, parts = [np.empty(0, "S16")], [np.empty(0, np.int64)], []
+    for points, first in _points(sweep, dynamics):
+        parts.append(points.at(slice(None)))  # its columns alone, not what follows from them
+        ids.append(with_seeds(points.but_seeds(), seeds))
+        flat.append(np.add.outer(first, places).ravel())
+    return np.concatenate(ids), np.concatenate(flat), _joined(parts) if parts else None
 
 
-def _new_cases(new: _NewPoints, ids: np.ndarray, seeds: np.ndarray, unknown: np.ndarray) -> NewCases:
-    """Return the new cases of a layout without duplicates, the costliest first, ties in the sweep's order."""
-    here = unknown[new.places]
-    point = np.repeat(np.arange(len(here)), here.sum(axis=1))
-    ids, seeds, work = ids[new.places][here], seeds[new.places][here], np.array(new.work)[point]
-    _, first = np.unique(ids, return_index=True)
-    first.sort()
-    order = first[np.argsort(-work[first], kind="stable")]
-    problems, clocks = np.array(new.problems, object)[point[order]], np.array(new.clocks)[point[order]]
-    return NewCases(ids[order], Rows(problems, seeds[order], clocks), work[order], shared_fields(new.case))
+def _seeds(sweep: "Sweep", dynamics: str) -> tuple[np.ndarray, np.ndarray]:
+    """Return the indices and the values of the seeds of a dynamics."""
+    places, seeds = zip(*sweep.seeds_of(dynamics), strict=True)
+    return np.array(places, np.int64), np.array(seeds, np.int64)
+
+
+def _points(sweep: "Sweep", dynamics: str) -> Iterator[tuple[Cases, np.ndarray]]:
+    """Yield the points of a dynamics, some thousands at a time: a case of each, and the flat index of its seed 0."""
+    shared = sweep.shared(dynamics)
+    for batch in sweep.batches(dynamics):
+        problems, count = batch.problems, len(batch.problems)
+        index = (*batch.places.T, np.zeros(count, np.int64))
+        clock = np.array(sweep.clocks(batch.columns, count), float)
+        columns = (problems.kind, problems.gamma, problems.Delta, clock, np.zeros(count, np.int64))
+        yield Cases(_Examples(problems.examples, shared), *columns), np.ravel_multi_index(index, sweep.shape)
+
+
+class _Examples(Sequence[Case]):
+    """The cases of examples of problems."""
+
+    def __init__(self, problems: Sequence[Problem], shared: dict[str, Any]) -> None:
+        self._problems, self._shared = problems, shared
+
+    def __len__(self) -> int:
+        return len(self._problems)
+
+    def __getitem__(self, at: Any) -> Any:
+        return Case(self._problems[at], seed=0, **self._shared)
+
+
+def _joined(parts: Sequence[Cases]) -> Cases:
+    """Return cases with the same examples as one."""
+    names = ("kind", "gamma", "Delta", "clock", "seed")
+    kind, gamma, Delta, clock, seed = (np.concatenate([getattr(part, name) for part in parts]) for name in names)
+    return Cases(parts[-1].examples, kind, gamma, Delta, clock, seed)
+
+
+def _new_cases(points: Cases, ids: np.ndarray, seeds: np.ndarray, unknown: np.ndarray) -> dict[str, NewCases]:
+    """Return the new cases by layout, from points and the identities (points, seeds) of which some are `unknown`."""
+    some = np.flatnonzero(unknown.any(axis=1))
+    if len(some) < len(points):
+        points, ids, unknown = points.at(some), ids[some], unknown[some]
+    work = points.numbers(case_work)
+    shapes, shape = points.shapes()
+    numbers = {one: number for number, one in enumerate(dict.fromkeys(shapes))}
+    kind = np.array([numbers[one] for one in shapes])[shape] * CLASSES + cost_classes(work)
+    found: dict[str, NewCases] = {}
+    for number in np.unique(kind).tolist():
+        here = np.flatnonzero(kind == number)
+        name = layout_name(points[int(here[0])], float(work[here[0]]))
+        order = np.flatnonzero(unknown & (kind == number)[:, None])
+        order = order[first_places(ids.ravel()[order])]
+        order = order[np.argsort(-work[order // len(seeds)], kind="stable")]
+        found[name] = NewCases(order, ids, points, seeds, float(work[here].mean()))
+    return dict(sorted(found.items()))

@@ -13,7 +13,7 @@ must be deleted. A lost chunk of `status` is not damage: its cases are missing.
 import hashlib
 import json
 import math
-from collections.abc import Collection, Iterable, Iterator
+from collections.abc import Callable, Collection, Iterable, Iterator
 from functools import cached_property
 from pathlib import Path
 from typing import Any
@@ -22,15 +22,17 @@ import numpy as np
 import zarr
 from zarr.storage import StorePath
 
-from sweeplib.simulation import Case, Status, case_work, recorded_variables
+from sweeplib.simulation import Case, Cases, Status, case_work, recorded_variables
 from sweeplib.simulation.variables import STATUS_LABELS
 from sweeplib.storage.checked_store import COMPRESSORS, CheckedStore, is_intact
+from sweeplib.storage.chunk_files import read_chunk, write_chunk
 from sweeplib.storage.damage import DamageError, damaged, lost
 from sweeplib.storage.files import partial, remove, remove_partials, sync
-from sweeplib.storage.rows import Rows, shared_fields
+from sweeplib.storage.rows import Rows, rows_of, shared_fields
 from sweeplib.storage.sealed import read_sealed, write_sealed
 
-INDEX_ROWS = 4096
+INDEX_ROWS = 16384
+"""Rows of a chunk of the index of a new layout."""
 RETRY = "`sweeplib retry CONFIG damaged` lets the next run compute the cases of its block again"
 INDEX = {"problem": "string", "seed": "int64", "clock": "float64", "case_id": "uint64"}
 
@@ -38,6 +40,11 @@ INDEX = {"problem": "string", "seed": "int64", "clock": "float64", "case_id": "u
 def cost_class(work: float) -> int:
     """Return floor(log4(work)), from the exponent's bits, so that all machines agree."""
     return max(0, math.frexp(work)[1] - 1) // 2
+
+
+def cost_classes(work: np.ndarray) -> np.ndarray:
+    """Return the `cost_class` (n,) of each work (n,)."""
+    return np.maximum(0, np.frexp(work)[1] - 1) // 2
 
 
 def layout_name(case: Case, work: float | None = None) -> str:
@@ -68,6 +75,7 @@ class Layout:
         self.name = path.name
         self._deletion = f"delete the folder {path}, and the next run computes its cases again"
         self._opened: dict[str, Any] = {}
+        self._kept: dict[str, tuple[int, np.ndarray]] = {}
         attributes: dict[str, Any] = read_sealed(path / "zarr.json", self._deletion)["attributes"]
         self._rows: int = attributes["rows"]
         self.block_size: int = attributes["block_size"]
@@ -95,19 +103,38 @@ class Layout:
 
     def status(self, rows: slice = slice(None)) -> np.ndarray:
         """Return the status of the rows, uint8."""
-        status: np.ndarray = self.array("status")[slice(*rows.indices(len(self)))]
+        start, stop, _ = rows.indices(len(self))
+        status = np.full(stop - start, Status.missing, np.uint8)
+        for number in range(start // self.block_size, -(-stop // self.block_size)):
+            found = self._read("status", number)
+            if found is not None:
+                first = number * self.block_size
+                inside = slice(max(start, first), min(stop, first + self.block_size))
+                status[inside.start - start : inside.stop - start] = found[inside.start - first : inside.stop - first]
         return status
 
     def rows(self, rows: slice) -> Rows:
         """Return the fields of some rows."""
         return Rows(*(self._index(name, rows) for name in Rows._fields))
 
+    def some_rows(self, places: np.ndarray) -> Rows:
+        """Return the fields of rows at ascending places."""
+        rows = self.rows(slice(int(places[0]), int(places[-1]) + 1))
+        return rows.at(places - places[0])
+
     def data(self, variable: str) -> np.ndarray:
         """Return a recorded variable of all rows, (case, ...)."""
+        values = self.empty(variable, len(self))
         for number in self._begun:
-            self._refuse_lost(variable, number, RETRY)
-        values: np.ndarray = self.array(variable)[: len(self)]
+            values[self.block(number)] = self.block_data(variable, number)
         return values
+
+    def block_data(self, variable: str, number: int) -> np.ndarray:
+        """Return a recorded variable of the rows of a block that was begun, (case, ...)."""
+        rows, found = self.block(number), self._read(variable, number)
+        if found is None:
+            raise lost(self._chunk(variable, number), RETRY)
+        return found[: rows.stop - rows.start]
 
     @cached_property
     def _begun(self) -> list[int]:
@@ -147,12 +174,12 @@ class Layout:
         return np.full((cases, *array.shape[1:]), array.fill_value, array.dtype)
 
     def _put(self, name: str, number: int, positions: np.ndarray, values: np.ndarray, *, merge: bool) -> None:
-        array, rows = self.array(name), self.block(number)
-        if merge and name != "status":
-            self._refuse_lost(name, number, RETRY)
-        block = array[rows] if merge else self.empty(name, rows.stop - rows.start)
+        found = self._read(name, number) if merge else None
+        if merge and found is None and name != "status":
+            raise lost(self._chunk(name, number), RETRY)
+        block = self.empty(name, self.block_size) if found is None else found.copy()
         block[positions] = values
-        array[rows] = block
+        write_chunk(self._chunk(name, number), block)
         self.__dict__.pop("_begun", None)
 
     def reset(self, rows: np.ndarray) -> None:
@@ -192,7 +219,7 @@ class Layout:
 
     def index_files(self) -> list[Path]:
         """Return the files of the index."""
-        return [self._chunk(name, number) for name in INDEX for number in range(-(-len(self) // INDEX_ROWS))]
+        return [self._chunk(name, number) for name in INDEX for number in range(-(-len(self) // self.index_rows))]
 
     def _is_damaged(self, number: int) -> bool:
         try:
@@ -202,17 +229,34 @@ class Layout:
         chunks = [self._chunk(name, number) for name in self.variables]
         return any(not is_intact(chunk.read_bytes()) if chunk.exists() else done for chunk in chunks)
 
-    def append(self, ids: np.ndarray, rows: Rows) -> None:
-        """Append cases, all missing, in one atomic step. Only for the driver."""
-        start, stop = len(self), len(self) + len(ids)
+    def append(self, count: int, at: Callable[[slice], tuple[np.ndarray, Cases]]) -> None:
+        """Append cases, all missing, in one atomic step. Only for the driver.
+
+        `at` returns the identities and the cases of a part of them; one chunk of the index is in memory at a time.
+        """
+        start, stop = len(self), len(self) + count
         for name in INDEX:
             self._index(name, slice(start - 1, start))
         for name in (*self.variables, "status", *INDEX):
             self._resize(name, stop)
-        for name, column in rows._asdict().items():
-            self.array(name)[start:stop] = column.astype(self.array(name).dtype)
-        self.array("case_id")[start:stop] = ids.view("<u8").reshape(-1, 2)
+        for number in range(start // self.index_rows, -(-stop // self.index_rows)):
+            first = number * self.index_rows
+            some = slice(max(start, first) - start, min(stop, first + self.index_rows) - start)
+            ids, cases = at(some)
+            columns = rows_of(cases)._asdict() | {"case_id": ids.view("<u8").reshape(-1, 2)}
+            for name, column in columns.items():
+                self._put_index(name, number, max(start - first, 0), column)
         self._commit(stop)
+
+    def _put_index(self, name: str, number: int, start: int, values: np.ndarray) -> None:
+        """Write values into a chunk of the index from row `start` of the chunk on; rows before it are kept."""
+        array = self.array(name)
+        empty = "" if name == "problem" else 0
+        chunk = np.full(array.chunks, empty, object if name == "problem" else array.dtype)
+        if start:
+            chunk[:start] = self._index_chunk(name, number)[:start]
+        chunk[start : start + len(values)] = values
+        write_chunk(self._chunk(name, number), chunk)
 
     def _resize(self, name: str, rows: int) -> None:
         path = self.path / name / "zarr.json"
@@ -227,25 +271,30 @@ class Layout:
         metadata["attributes"]["rows"] = rows
         write_sealed(path, metadata)
         self._rows = rows
+        self._kept.clear()
         self.__dict__.pop("ids", None)
 
     def check_index(self) -> None:
         """Raise DamageError if any part of the index is damaged or lost."""
         for name in INDEX:
             self.array(name)
-            for number in range(-(-len(self) // INDEX_ROWS)):
-                self._refuse_lost(name, number, self._deletion)
+            for number in range(-(-len(self) // self.index_rows)):
                 chunk = self._chunk(name, number)
+                if not chunk.exists():
+                    raise lost(chunk, self._deletion)
                 if not is_intact(chunk.read_bytes()):
                     raise damaged(chunk, self._deletion)
 
     def _index(self, name: str, rows: slice) -> np.ndarray:
         """Return an index array at some rows; all its chunks must exist."""
         start, stop, _ = rows.indices(len(self))
-        for number in range(start // INDEX_ROWS, -(-stop // INDEX_ROWS)):
-            self._refuse_lost(name, number, self._deletion)
-        values: np.ndarray = self.array(name)[start:stop]
-        return values
+        parts = []
+        for number in range(start // self.index_rows, -(-stop // self.index_rows)):
+            first = number * self.index_rows
+            parts.append(self._index_chunk(name, number)[max(start - first, 0) : stop - first])
+        array = self.array(name)
+        empty = np.empty((0, *array.shape[1:]), object if name == "problem" else array.dtype)
+        return parts[0] if len(parts) == 1 else np.concatenate([empty, *parts])
 
     def index(self, name: str, rows: slice) -> np.ndarray | None:
         """Return a column of the index at some rows, None if it is damaged or lost."""
@@ -256,14 +305,30 @@ class Layout:
 
     def replace_index(self, name: str, rows: slice, column: np.ndarray) -> None:
         """Write a damaged chunk of the index again; `rows` are those of the chunk. Only for the driver."""
-        self._chunk(name, rows.start // INDEX_ROWS).unlink(missing_ok=True)
-        self.array(name)[rows] = column.astype(self.array(name).dtype)
+        self._put_index(name, rows.start // self.index_rows, 0, column.astype(self.array(name).dtype))
+        self._kept.clear()
         self.__dict__.pop("ids", None)
 
-    def _refuse_lost(self, name: str, number: int, remedy: str) -> None:
-        chunk = self._chunk(name, number)
-        if not chunk.exists():
-            raise lost(chunk, remedy)
+    def _index_chunk(self, name: str, number: int) -> np.ndarray:
+        """Return a chunk of the index; the last one that was read of each array is kept, as blocks are shorter."""
+        kept = self._kept.get(name)
+        if kept is None or kept[0] != number:
+            found = self._read(name, number)
+            if found is None:
+                raise lost(self._chunk(name, number), self._deletion)
+            kept = self._kept[name] = number, found
+        return kept[1]
+
+    @cached_property
+    def index_rows(self) -> int:
+        """The rows of a chunk of the index."""
+        return int(self.array("case_id").chunks[0])
+
+    def _read(self, name: str, number: int) -> np.ndarray | None:
+        """Return a whole chunk, which must not be changed; None if there is no file."""
+        array = self.array(name)
+        remedy = self._deletion if name in INDEX else RETRY
+        return read_chunk(self._chunk(name, number), array.dtype, array.chunks, remedy)
 
     def _chunk(self, name: str, number: int) -> Path:
         """Return the file of a chunk; along the other dimensions, a chunk spans the whole array."""

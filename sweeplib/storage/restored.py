@@ -7,10 +7,10 @@ from typing import Any
 
 import numpy as np
 
-from sweeplib.simulation import Case
+from sweeplib.simulation import Case, Cases
 from sweeplib.storage.damage import DamageError, lost
-from sweeplib.storage.layout import INDEX, INDEX_ROWS, Layout, create_layout, layout_name
-from sweeplib.storage.rows import Row, Rows, cases_of, row_of
+from sweeplib.storage.layout import INDEX, Layout, create_layout, layout_name
+from sweeplib.storage.rows import Rows, cases_of, rows_of
 from sweeplib.storage.sealed import read_sealed, write_sealed
 
 
@@ -27,8 +27,8 @@ def restored(path: Path, cases: Iterable[Case]) -> bool:
     try:
         _restore_metadata(path, next(iter(own.values())))
         layout = Layout(path)
-        for start in range(0, len(layout), INDEX_ROWS):
-            _restore_index(layout, slice(start, min(start + INDEX_ROWS, len(layout))), own)
+        for start in range(0, len(layout), layout.index_rows):
+            _restore_index(layout, slice(start, min(start + layout.index_rows, len(layout))), own)
     except (DamageError, KeyError):
         return False
     return True
@@ -43,6 +43,8 @@ def _restore_metadata(path: Path, case: Case) -> None:
         rows, block_size = index["shape"][0], status["chunk_grid"]["configuration"]["chunk_shape"][0]
     else:
         raise lost(path / "zarr.json", "")
+    indices = (found for name in INDEX if (found := _read(path / name / "zarr.json")) is not None)
+    chunks = next((found["chunk_grid"]["configuration"]["chunk_shape"][0] for found in indices), None)
     with TemporaryDirectory() as folder:
         template = create_layout(Path(folder, path.name), case, block_size).path
         for file in template.rglob("zarr.json"):
@@ -51,6 +53,8 @@ def _restore_metadata(path: Path, case: Case) -> None:
                 content = read_sealed(file, "")
                 if "shape" in content:
                     content["shape"][0] = rows
+                    if file.parent.name in INDEX and chunks is not None:
+                        content["chunk_grid"]["configuration"]["chunk_shape"][0] = chunks
                 else:
                     content["attributes"]["rows"] = rows
                 write_sealed(target, content)
@@ -71,11 +75,10 @@ def _restore_index(layout: Layout, rows: slice, own: dict[bytes, Case]) -> None:
         return
     if "case_id" in known:
         ids = np.ascontiguousarray(known["case_id"]).view("S16").ravel()
-        fields: list[Row] = [row_of(own[identity.ljust(16, b"\0")]) for identity in ids.tolist()]
+        fields = rows_of(Cases.of([own[identity.ljust(16, b"\0")] for identity in ids.tolist()]))
     else:
-        fields = Rows(*(known[name] for name in Rows._fields)).at(np.arange(rows.stop - rows.start))
-        ids = np.array([case.identity() for case in cases_of(layout.shared, fields)], "S16")
-    columns = dict(zip(Rows._fields, (np.array(column) for column in zip(*fields, strict=True)), strict=True))
-    for name, column in (columns | {"case_id": ids.view("<u8").reshape(-1, 2)}).items():
+        fields = Rows(*(known[name] for name in Rows._fields))
+        ids = cases_of(layout.shared, fields).identities()
+    for name, column in (fields._asdict() | {"case_id": ids.view("<u8").reshape(-1, 2)}).items():
         if name not in known:
             layout.replace_index(name, rows, column)

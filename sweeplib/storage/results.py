@@ -2,7 +2,7 @@
 
 from collections.abc import Iterable, Mapping
 from contextlib import suppress
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from functools import cached_property
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -45,6 +45,7 @@ class Results:
 
     layouts: list[Layout]
     wanted: Inventory
+    _placed: dict[int, tuple[np.ndarray, np.ndarray]] = field(default_factory=dict)
 
     @cached_property
     def used(self) -> list[tuple[int, Layout]]:
@@ -72,6 +73,14 @@ class Results:
         arrays = [(layout.variables[name], layout.array(name)) for layout in layouts for name in names]
         return {found for dims, array in arrays for found in zip(dims, array.shape[1:], strict=True)}
 
+    def placed(self, number: int) -> tuple[np.ndarray, np.ndarray]:
+        """Return the needed rows (n,) of a layout, ascending, and the flat indices (n,) of their cases."""
+        if number not in self._placed:
+            here = np.flatnonzero(self.wanted.layout == number)
+            here = here[np.argsort(self.wanted.row[here], kind="stable")]
+            self._placed[number] = self.wanted.row[here], self.wanted.flat[here]
+        return self._placed[number]
+
     def cases_of(self, shape: Shape | None) -> np.ndarray:
         """Return the flat indices over (grid, seed) of the cases of one shape, or of all."""
         numbers = [number for number, layout in self.used if shape in (None, layout.shape)]
@@ -94,6 +103,8 @@ class Region:
 
     def inside(self, flat: np.ndarray) -> np.ndarray:
         """Return the indices in the region of flat indices over the whole array."""
+        if self.sizes == self.shape:
+            return flat
         index = np.unravel_index(flat, self.shape)
         local = [np.searchsorted(self.places[dim], at) for dim, at in zip(self.dims, index, strict=True)]
         inside: np.ndarray = np.ravel_multi_index(local, self.sizes)
@@ -105,15 +116,20 @@ class Region:
         """Return a variable of one dynamics, for the cases of one shape or all, over this region.
 
         The array has these `sizes` along the variable's own dimensions. It has the fill value where there is no case,
-        and beyond the length of a case's own dimensions.
+        and beyond the length of a case's own dimensions. One block of the run store is in memory at a time.
         """
         values = np.full((int(np.prod(self.sizes)), *sizes), variable.fill_value, variable.dtype)
         for number, layout in part.used:
             if name in layout.variables and shape in (None, layout.shape):
-                here = part.wanted.layout == number
-                found = layout.data(name)[part.wanted.row[here]]
-                own: tuple[Any, ...] = tuple(slice(size) for size in found.shape[1:])
-                values[(self.inside(part.wanted.flat[here]), *own)] = found
+                rows, flat = part.placed(number)
+                inside = self.inside(flat)
+                own: tuple[Any, ...] = tuple(slice(size) for size in layout.array(name).shape[1:])
+                block_of = rows // layout.block_size
+                starts = np.flatnonzero(np.diff(block_of, prepend=-1))
+                for first, after in zip(starts, [*starts[1:], len(rows)], strict=True):
+                    block = int(block_of[first])
+                    found = layout.block_data(name, block)
+                    values[(inside[first:after], *own)] = found[rows[first:after] - block * layout.block_size]
         return values.reshape(*self.sizes, *sizes)
 
     def status(self, part: Results) -> np.ndarray:

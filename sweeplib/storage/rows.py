@@ -2,47 +2,33 @@
 
 import dataclasses
 import json
-from collections.abc import Iterable, Sequence
+from collections.abc import Sequence
 from typing import Any, NamedTuple
 
 import numpy as np
 
-from sweeplib.problem import Problem
-from sweeplib.simulation import Case, Recording
+from sweeplib.problem.columns import problem_of
+from sweeplib.simulation import Case, Cases, Recording
 
 OWN_FIELDS = ("problem", "seed", "clock")
 
 
-class Row(NamedTuple):
-    """The fields of a case that are not shared: its canonical problem as JSON, its seed, and its clock."""
-
-    problem: str
-    seed: int
-    clock: float
-
-
 class Rows(NamedTuple):
-    """Many rows as columns."""
+    """n rows as columns (n,): the canonical problems as JSON, seeds, and clocks."""
 
     problem: np.ndarray
     seed: np.ndarray
     clock: np.ndarray
 
-    def at(self, places: np.ndarray | Sequence[int]) -> list[Row]:
+    def at(self, places: np.ndarray | Sequence[int]) -> "Rows":
         """Return the rows at some indices."""
-        columns = (column[places].tolist() for column in self)
-        return [Row(*parts) for parts in zip(*columns, strict=True)]
+        return Rows(*(column[places] for column in self))
 
 
-def row_of(case: Case) -> Row:
-    """Return the row of a case."""
-    return Row(case.problem.text, case.seed, case.clock)
-
-
-def rows_of(cases: Iterable[Case]) -> Rows:
+def rows_of(cases: Cases) -> Rows:
     """Return the rows of some cases."""
-    problems, seeds, clocks = zip(*map(row_of, cases), strict=True)
-    return Rows(np.array(problems, object), np.array(seeds, np.int64), np.array(clocks, float))
+    _, run = cases.runs
+    return Rows(np.array(cases.texts(), object)[run], cases.seed, cases.clock)
 
 
 def shared_fields(case: Case) -> dict[str, Any]:
@@ -54,19 +40,29 @@ def shared_fields(case: Case) -> dict[str, Any]:
     return plain
 
 
-def cases_of(shared: dict[str, Any], rows: Iterable[Row]) -> list[Case]:
-    """Return the cases of a layout from `shared_fields` and `row_of`; equal problems and recordings are one object."""
-    others = {name: _tuples(value) for name, value in shared.items() if name != "recording"}
-    recording = Recording(**{name: _tuples(value) for name, value in shared["recording"].items()})
-    problems: dict[str, Problem] = {}
-    cases = []
-    for row in rows:
-        if row.problem not in problems:
-            given = json.loads(row.problem)
-            problems[row.problem] = Problem.of_valid({name: _tuples(value) for name, value in given.items()})
-        problem = problems[row.problem]
-        cases.append(Case(problem=problem, seed=row.seed, clock=row.clock, recording=recording, **others))
-    return cases
+def cases_of(shared: dict[str, Any], rows: Rows) -> Cases:
+    """Return the cases of a layout from `shared_fields` and their rows."""
+    given = {name: _tuples(value) for name, value in shared.items() if name != "recording"}
+    given["recording"] = Recording(**{name: _tuples(value) for name, value in shared["recording"].items()})
+    texts = rows.problem.tolist()
+    numbers = {text: number for number, text in enumerate(dict.fromkeys(texts))}
+    parts = [_parted(text) for text in numbers]
+    firsts = {part[2:]: text for text, part in reversed([*zip(numbers, parts, strict=True)])}
+    kinds = {key: kind for kind, key in enumerate(firsts)}
+    examples = [Case(problem=problem_of(text), seed=0, **given) for text in firsts.values()]
+    problem = np.array([numbers[text] for text in texts], np.intp)
+    gamma, Delta = np.array([part[:2] for part in parts], float).reshape(-1, 2).T
+    kind = np.array([kinds[part[2:]] for part in parts], np.intp)
+    columns = (rows.clock.astype(float), rows.seed.astype(np.int64))
+    return Cases(examples, kind[problem], gamma[problem], Delta[problem], *columns)
+
+
+def _parted(text: str) -> tuple[str, str, str, str]:
+    """Return γ and Δ of a canonical problem, which begins with Δ, and the text between them and after them."""
+    before, _, after = text.partition(', "gamma": ')
+    Delta, _, between = before.removeprefix('{"Delta": ').partition(",")
+    gamma, _, rest = after.partition(",")
+    return gamma, Delta, between, rest
 
 
 def _tuples(value: Any) -> Any:

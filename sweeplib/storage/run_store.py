@@ -4,6 +4,7 @@ A row takes 8 bytes per recorded number before compression, and about 25 bytes o
 """
 
 from collections.abc import Collection
+from functools import cached_property
 from pathlib import Path
 
 import numpy as np
@@ -11,6 +12,9 @@ import numpy as np
 from sweeplib.simulation import Case
 from sweeplib.storage.layout import Layout, create_layout, layouts
 from sweeplib.storage.sealed import read_sealed, write_sealed
+
+AT_ONCE = 2**17
+"""The number of identities that are looked up together."""
 
 
 def write_group(path: Path) -> None:
@@ -31,23 +35,49 @@ class RunStore:
             if group.exists() and leave_out is None:
                 read_sealed(group, f"delete {group}: the next run writes it again")
         self.layouts = {layout.name: layout for layout in layouts(self.path, leave_out or ())}
-        self._index()
 
-    def _index(self) -> None:
+    @cached_property
+    def _index(self) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+        """The layout and the row (n,) of each stored case, and their identities' order (n,) by their first words."""
+        sizes = [len(layout) for layout in self.layouts.values()]
+        row = np.concatenate([np.empty(0, np.int32), *(np.arange(size, dtype=np.int32) for size in sizes)])
+        layout = np.repeat(np.arange(len(sizes), dtype=np.int32), sizes)
+        return layout, row, np.argsort(self._words[:, 0], kind="stable")
+
+    @cached_property
+    def _keys(self) -> np.ndarray:
+        """The first words (n,) of the identities, ascending."""
+        return self._words[self._index[2], 0]
+
+    @cached_property
+    def _words(self) -> np.ndarray:
+        """The identities of all stored cases (n, 2) as two numbers each."""
         parts = [layout.ids for layout in self.layouts.values()]
-        ids = np.concatenate(parts) if parts else np.empty(0, "S16")
-        self._order = np.argsort(ids, kind="stable")
-        self._sorted = ids[self._order]
-        self._layout = np.repeat(np.arange(len(parts)), [len(part) for part in parts])
-        self._row = np.concatenate([np.arange(len(part)) for part in parts]) if parts else np.empty(0, np.int64)
+        return words(np.concatenate(parts) if parts else np.empty(0, "S16"))
 
     def locate(self, ids: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
         """Return the layout number (in the order of `layouts`) and the row of each identity; -1 and -1 if unknown."""
-        if not len(self._sorted):
-            return np.full(len(ids), -1), np.full(len(ids), -1)
-        place = np.minimum(np.searchsorted(self._sorted, ids), len(self._sorted) - 1)
-        found, at = self._sorted[place] == ids, self._order[place]
-        return np.where(found, self._layout[at], -1), np.where(found, self._row[at], -1)
+        layout, row = np.full(len(ids), -1, np.int32), np.full(len(ids), -1, np.int32)
+        if len(self._words):
+            for first in range(0, len(ids), AT_ONCE):
+                some = slice(first, first + AT_ONCE)
+                self._locate(words(ids[some]), layout[some], row[some])
+        return layout, row
+
+    def _locate(self, wanted: np.ndarray, layout: np.ndarray, row: np.ndarray) -> None:
+        """Fill in the layout number and the row (n,) of identities (n, 2) where they are known."""
+        layouts, rows, order = self._index
+        keys = self._keys
+        place = np.searchsorted(keys, wanted[:, 0])
+        waiting = np.flatnonzero(place < len(keys))
+        while len(waiting):  # once, but for different identities with the same first word
+            waiting = waiting[keys[place[waiting]] == wanted[waiting, 0]]
+            at = order[place[waiting]]
+            same = self._words[at, 1] == wanted[waiting, 1]
+            layout[waiting[same]], row[waiting[same]] = layouts[at[same]], rows[at[same]]
+            waiting = waiting[~same]
+            place[waiting] += 1
+            waiting = waiting[place[waiting] < len(keys)]
 
     def create(self, name: str, case: Case, block_size: int) -> Layout:
         """Return the new layout `name`, created for cases like `case`."""
@@ -64,3 +94,21 @@ class RunStore:
     def refreshed(self) -> "RunStore":
         """Return the current store on disk."""
         return RunStore(self.directory, self.dynamics)
+
+
+def words(ids: np.ndarray) -> np.ndarray:
+    """Return identities (n,) as two numbers each, uint64 (n, 2)."""
+    return np.ascontiguousarray(ids, "S16").view(np.uint64).reshape(-1, 2)
+
+
+def first_places(ids: np.ndarray) -> np.ndarray:
+    """Return the indices of the first occurrence of each identity, ascending."""
+    keys = words(ids)
+    order = np.argsort(keys[:, 0], kind="stable")
+    firsts = keys[order, 0]
+    if not (firsts[1:] == firsts[:-1]).any():
+        return np.arange(len(ids))
+    order = np.lexsort((keys[:, 1], keys[:, 0]))
+    new = np.ones(len(ids), bool)
+    new[1:] = (keys[order[1:]] != keys[order[:-1]]).any(axis=1)
+    return np.sort(order[new])

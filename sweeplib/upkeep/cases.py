@@ -203,12 +203,12 @@ def _chosen(cases: Cases, place: int) -> Chosen:
     number, row = int(wanted.layout[place]), int(wanted.row[place])
     if number >= 0:
         layout = list(cases.store.layouts.values())[number]
-        case = cases_of(layout.shared, layout.rows(slice(row, row + 1)).at([0]))[0]
+        case = cases_of(layout.shared, layout.rows(slice(row, row + 1)))[0]
     else:
         case = next(
-            cases_of(new.shared, new.rows.at(np.flatnonzero(new.ids == wanted.ids[place])[:1]))[0]
+            new.at(slice(None))[1][int(found[0])]
             for new in wanted.new.values()
-            if wanted.ids[place] in new.ids
+            if len(found := np.flatnonzero(new.at(slice(None))[0] == wanted.ids[place]))
         )
     status = Status(int(wanted.status[place]))
     return Chosen(case, identity, cases.coordinates(place), cases.store, number, row, status)

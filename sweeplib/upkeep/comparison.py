@@ -70,7 +70,7 @@ class Compared:
 
 def compared(layout: Layout, rows: Sequence[int], directory: Path, dynamics: str) -> list[Compared]:
     """Return the comparisons of some rows of a layout, whose cases are computed in this process."""
-    cases = cases_of(layout.shared, [layout.rows(slice(row, row + 1)).at([0])[0] for row in rows])
+    cases = [cases_of(layout.shared, layout.rows(slice(row, row + 1)))[0] for row in rows]
     processors = _processors(directory, dynamics)
     found = []
     for places in _by_shape(cases):

@@ -51,7 +51,7 @@ class StoredCases:
     def _of_harm(self, layout: str, harm: Harm) -> Finding:
         if layout in self.examined.unreadable:
             new = self.cases.wanted.new.get(layout) if self.cases else None
-            ids = tuple(new.ids.tolist()) if new else ()
+            ids = tuple(new.at(slice(None))[0].tolist()) if new else ()
             what = "results" if harm.block is not None else "index or metadata"
             words = f"{what} of the layout {layout}" + (f", {self.described(ids)}" if ids else "")
             return Finding(harm.file, harm.problem, Remedy.layout, self.dynamics, layout, cases=ids, words=words)
@@ -90,7 +90,7 @@ class StoredCases:
             lost &= ~((wanted.layout == number) & damaged)
         for name in self.examined.unreadable:
             if name in wanted.new:
-                lost &= ~np.isin(wanted.ids, wanted.new[name].ids)
+                lost &= ~np.isin(wanted.ids, wanted.new[name].at(slice(None))[0])
         return lost
 
     def _failures(self) -> Iterator[Finding]:

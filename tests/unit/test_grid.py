@@ -15,7 +15,8 @@ from hypothesis import strategies as st
 
 from sweeplib.config.values import geomspace, linspace, logspace, stepped
 from sweeplib.design.expressions import Expression
-from sweeplib.design.grid import Axis, Grid, probes
+from sweeplib.design.grid import Axis, Grid
+from sweeplib.design.places import probes
 from sweeplib.errors import InputError
 from sweeplib.problem import PROBLEM_FIELDS, Problem
 

@@ -67,7 +67,7 @@ EDITS = {
     "default law of the start": Edit("problem/problem.py", 'else "gaussian"', 'else "sphere"', {ODE, SDE}, True),
     "default of a field": Edit("problem/problem.py", '"sphere"] = "orthogonal"', '"sphere"] = "sphere"', ALL, True),
     "random numbers": Edit("numerics/random.py", "0xD2511F53", "0xD2511F55", ALL),
-    "random stream": Edit("simulation/driver.py", '"samples", dynamics, own', '"steps", dynamics, own', ALL),
+    "random stream": Edit("simulation/driver.py", '"samples", case.dynamics, _D', '"steps", case.dynamics, _D', ALL),
     "default of an option": Edit("dynamics/sde.py", "Field(default=2, ge", "Field(default=3, ge", {SDE}, True),
     "observable": Edit("observables/student_norm.py", "/ now.q.shape[1]", "/ now.q.shape[0]", {ODE}),
     "driver": Edit("simulation/driver.py", "start=terms[0]", "start=terms[-1]", ALL),

@@ -9,7 +9,7 @@ import pytest
 from sweeplib.design.expressions import Expression
 from sweeplib.design.grid import Axis, Grid
 from sweeplib.design.sweep import Run, Sweep
-from sweeplib.simulation import Recording
+from sweeplib.simulation import Recording, case_work
 from sweeplib.storage.inventory import Inventory, inventory
 from sweeplib.storage.run_store import RunStore
 
@@ -40,13 +40,11 @@ def test_it_is_that_of_the_cases_one_by_one(sweep: Sweep, tmp_path: Path) -> Non
     assert found.flat.tolist() == flat.tolist()
     assert found.ids.tolist() == np.array([case.identity() for case in cases.values()], "S16").tolist()
     different = {case.identity(): case for case in cases.values()}
-    rows = [
-        (row.problem, row.seed, row.clock) for new in found.new.values() for row in new.rows.at(range(len(new.ids)))
-    ]
+    rows = [(case.problem.text, case.seed, case.clock) for new in found.new.values() for case in new.at(slice(None))[1]]
     assert len(rows) == len(different) == found.counts()["missing"]
     assert set(rows) <= {(case.problem.text, case.seed, case.clock) for case in cases.values()}
     for new in found.new.values():
-        assert (np.diff(new.work) <= 0).all()
+        assert (np.diff([case_work(case) for case in new.at(slice(None))[1]]) <= 0).all()
 
 
 def seconds(sweep: Sweep, directory: Path) -> float:

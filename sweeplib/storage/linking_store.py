@@ -1,0 +1,74 @@
+"""A store for a new version of a dataset: chunks that the previous version has too are linked, not written."""
+
+import os
+from collections import defaultdict
+from functools import cached_property
+from pathlib import Path
+from typing import Any
+
+from zarr.storage import LocalStore
+
+from sweeplib.storage.checked_store import is_chunk
+from sweeplib.storage.files import partial
+
+
+class LinkingStore(LocalStore):
+    """A folder in which a chunk with the bytes of one in the folder `before` becomes a hard link to it.
+
+    Chunks are found by their length and checksum, wherever they are in the array, and compared byte by byte. Where the
+    file system has no hard links, chunks are written.
+    """
+
+    def __init__(self, root: Path, *, read_only: bool = False, before: Path | None = None) -> None:
+        super().__init__(root, read_only=read_only)
+        self.before = before
+
+    def with_read_only(self, read_only: bool = False) -> "LinkingStore":
+        """Return the same folder as a store that is read only or not."""
+        return type(self)(self.root, read_only=read_only, before=self.before)
+
+    async def set(self, key: str, value: Any) -> None:
+        """Write the bytes of a file, or link it."""
+        if not self._linked(key, value):
+            await super().set(key, value)
+
+    def set_sync(self, key: str, value: Any) -> None:
+        """Write the bytes of a file, or link it."""
+        if not self._linked(key, value):
+            super().set_sync(key, value)
+
+    def _linked(self, key: str, value: Any) -> bool:
+        if not is_chunk(key):
+            return False
+        found = value.to_bytes()
+        for chunk in self._known.get((len(found), found[-4:]), ()):
+            if chunk.read_bytes() == found and _link(chunk, self.root / key):
+                return True
+        return False
+
+    @cached_property
+    def _known(self) -> dict[tuple[int, bytes], list[Path]]:
+        """The chunks of the previous version by length and checksum."""
+        known: dict[tuple[int, bytes], list[Path]] = defaultdict(list)
+        if self.before is not None:
+            for folder, _, names in os.walk(self.before):
+                for path in (Path(folder, name) for name in names):
+                    if is_chunk(path.relative_to(self.before).as_posix()):
+                        with path.open("rb") as file:
+                            size = file.seek(0, os.SEEK_END)
+                            file.seek(max(0, size - 4))
+                            known[size, file.read()].append(path)
+        return known
+
+
+def _link(chunk: Path, path: Path) -> bool:
+    """Link a path to a chunk, in place of what is there; return whether that was possible."""
+    path.parent.mkdir(parents=True, exist_ok=True)
+    beside = partial(path)
+    try:
+        beside.hardlink_to(chunk)
+        beside.replace(path)
+    except OSError:
+        beside.unlink(missing_ok=True)
+        return False
+    return True

@@ -1,0 +1,102 @@
+"""The identities of a large sweep's cases in a file, `inventory/<dynamics>.npz`: they take seconds to compute.
+
+The file is used only for the sweep that it was made for: it has a digest of its description, of identities at some
+points, and of the code of sweeplib. Positions in the run store are compared to the identities there. If the file is
+lost, damaged or of another sweep, everything is computed again.
+"""
+
+import hashlib
+from contextlib import suppress
+from functools import cache
+from pathlib import Path
+from typing import TYPE_CHECKING, NamedTuple
+from zipfile import BadZipFile
+
+import numpy as np
+
+import sweeplib
+from sweeplib.storage.files import partial, remove_partials
+from sweeplib.storage.run_store import RunStore
+
+if TYPE_CHECKING:
+    from sweeplib.design.sweep import Sweep
+
+FEWEST = 20_000
+"""The number of cases from which on they are remembered; fewer are computed as fast."""
+
+
+class Remembered(NamedTuple):
+    """Identities, flat indices, and positions in the store (n,), of the n cases of one dynamics of a sweep."""
+
+    ids: np.ndarray
+    flat: np.ndarray
+    layout: np.ndarray
+    row: np.ndarray
+
+
+def remember(sweep: "Sweep", store: RunStore, known: Remembered) -> None:
+    """Write the file for a sweep, if it is large and its folder exists."""
+    if len(known.ids) < FEWEST or not store.directory.exists():
+        return
+    path = _path(store)
+    with suppress(OSError):  # without the file everything works, only slower
+        path.parent.mkdir(exist_ok=True)
+        remove_partials(path)
+        beside = partial(path)
+        names = np.array(list(store.layouts), "U") if store.layouts else np.empty(0, "U1")
+        key = np.array(_key(sweep, store.dynamics))
+        with beside.open("wb") as file:
+            np.savez(file, key=key, names=names, ids=known.ids, flat=known.flat, layout=known.layout, row=known.row)
+        beside.replace(path)
+
+
+def remembered(sweep: "Sweep", store: RunStore) -> Remembered | None:
+    """Return what the file has, with positions in the present store; None without a file for the present sweep."""
+    path = _path(store)
+    if not path.exists():
+        return None
+    try:
+        with np.load(path, allow_pickle=False) as file:
+            if str(file["key"]) != _key(sweep, store.dynamics):
+                return None
+            found = Remembered(file["ids"], file["flat"], file["layout"], file["row"])
+            names = file["names"].tolist()
+    except (OSError, ValueError, KeyError, BadZipFile, EOFError):
+        return None
+    return _placed(store, found, names)
+
+
+def _placed(store: RunStore, found: Remembered, names: list[str]) -> Remembered:
+    """Return the cases with positions that are true: remembered ones are checked, all others are looked up."""
+    layout, row = np.full(len(found.ids), -1, np.int32), np.full(len(found.ids), -1, np.int32)
+    numbers = {name: number for number, name in enumerate(store.layouts)}
+    for number, name in enumerate(names):
+        if name in numbers:
+            ids = store.layouts[name].ids
+            here = np.flatnonzero((found.layout == number) & (found.row < len(ids)))
+            here = here[ids[found.row[here]] == found.ids[here]]
+            layout[here], row[here] = numbers[name], found.row[here]
+    unknown = np.flatnonzero(layout < 0)
+    if len(unknown):
+        layout[unknown], row[unknown] = store.locate(found.ids[unknown])
+    return Remembered(found.ids, found.flat, layout, row)
+
+
+def _path(store: RunStore) -> Path:
+    return store.directory / "inventory" / f"{store.dynamics}.npz"
+
+
+def _key(sweep: "Sweep", dynamics: str) -> str:
+    digest = hashlib.blake2b(_code(), digest_size=16)
+    for part in (sweep.description(dynamics), sweep.numerics(dynamics)):
+        digest.update(f"{part}\0".encode())
+    return digest.hexdigest()
+
+
+@cache
+def _code() -> bytes:
+    """A digest of all files of this package."""
+    digest = hashlib.blake2b(digest_size=16)
+    for file in sorted(Path(sweeplib.__file__).parent.rglob("*.py")):
+        digest.update(file.read_bytes())
+    return digest.digest()

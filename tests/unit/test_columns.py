@@ -1,0 +1,167 @@
+"""Cases as columns are the cases one by one, to the bit."""
+
+import dataclasses
+import pickle
+from collections.abc import Callable
+from dataclasses import replace
+from typing import Any
+
+import numpy as np
+import pytest
+
+from sweeplib.code.numerical_code import SAME_NUMBERS
+from sweeplib.code.sources import _parsed
+from sweeplib.errors import InputError
+from sweeplib.problem import Problem
+from sweeplib.problem.columns import Examples, Kinds, reads_columns
+from sweeplib.simulation import Case, Cases, Recording, case_steps, case_work
+from sweeplib.simulation.driver import replicas_of, samples_key
+from sweeplib.storage.rows import cases_of, rows_of, shared_fields
+
+RECORDING = Recording((0.0, 0.3, 1.0), (0.1,))
+SHARED: dict[str, Any] = {"p": 2, "k": 1, "d": 30}
+PROBLEMS = [
+    Problem(gamma=0.1, Delta=0.5, activation="square", **SHARED),
+    Problem(gamma=1 / 3, Delta=0.5, activation="square", **SHARED),
+    Problem(gamma=1e-7, Delta=-0.0, activation="square", **SHARED),
+    Problem(gamma=1e-7, Delta=0.0, activation="square", **SHARED),
+    Problem(gamma=2e16, Delta=0.0, activation="square", a=(1.0, -1.0), m0=0.2, **SHARED),
+    Problem(gamma=0.1, Delta=0.5, activation="erf", teacher_activation="he2", start_scale=0.3, **SHARED),
+    Problem(gamma=0.1, Delta=0.5, activation="square", samples=40, batch_size=4, ridge=0.1, **SHARED),
+]
+
+
+def some_cases(dynamics: str = "sgd_chain", **fields: Any) -> list[Case]:
+    """Return cases of all kinds, with two seeds each, and clocks."""
+    clocks = (1.0, 1 / 7)
+    made = [Case(problem, dynamics, seed, RECORDING, **fields) for problem in PROBLEMS for seed in (0, 2**32 - 1)]
+    return [replace(case, clock=clocks[at % 3 == 0]) for at, case in enumerate(made)]
+
+
+def as_columns(cases: list[Case]) -> Cases:
+    """Return cases as a worker reads them, in which problems that differ in γ and Δ share a kind."""
+    columns = cases_of(shared_fields(cases[0]), rows_of(Cases.of(cases)))
+    assert len(columns.examples) < len(PROBLEMS)
+    return columns
+
+
+@pytest.mark.parametrize("dynamics", ["sgd_chain", "gradient_flow"])
+@pytest.mark.parametrize("made", [Cases.of, as_columns])
+def test_identities(dynamics: str, made: Callable[[list[Case]], Cases]) -> None:
+    """Gradient flow reads neither γ nor the batches."""
+    cases = some_cases(dynamics, root_seed=3, pair_by=("d",))
+    assert made(cases).identities().tolist() == np.array([case.identity() for case in cases], "S16").tolist()
+
+
+@pytest.mark.parametrize("made", [Cases.of, as_columns])
+def test_cases_come_back(made: Callable[[list[Case]], Cases]) -> None:
+    cases = some_cases()
+    columns = made(cases)
+    assert list(columns) == cases
+    assert [case.problem.text for case in columns] == [case.problem.text for case in cases]
+    assert list(pickle.loads(pickle.dumps(columns[3:7]))) == cases[3:7]
+    assert list(columns.at(np.array([5, 1]))) == [cases[5], cases[1]]
+
+
+@pytest.mark.parametrize("pair_by", [None, ("d",), ("gamma", "d", "seed")])
+def test_replicas(pair_by: tuple[str, ...] | None) -> None:
+    """All arrays of the replicas have the bits that they have for each case alone."""
+    cases = [case for case in some_cases(pair_by=pair_by) if case.shape == some_cases()[0].shape]
+    together, alone = replicas_of(as_columns(some_cases(pair_by=pair_by))[: len(cases)]), map(replicas_of, _each(cases))
+    for at, one in enumerate(alone):
+        assert together.keys[at] == samples_key(cases[at])
+        for field in dataclasses.fields(one):
+            own, other = getattr(together, field.name), getattr(one, field.name)
+            if isinstance(other, np.ndarray) and field.name != "thresholds":
+                assert own.dtype == other.dtype and own[at : at + 1].tobytes() == other.tobytes(), field.name
+        np.testing.assert_array_equal(together.overlaps(at).Q, one.overlaps(0).Q)
+
+
+def _each(cases: list[Case]) -> list[list[Case]]:
+    return [[case] for case in cases]
+
+
+def _handled(case: Case) -> float:
+    try:
+        return 2.0 * case.problem.gamma
+    except Exception:
+        return -1.0
+
+
+FUNCTIONS: dict[str, Callable[[Case], float]] = {
+    "of the kind": lambda case: case.problem.p + len(case.recording.times),
+    "formula of the clock": case_steps,
+    "work": case_work,
+    "branch": lambda case: 1.0 if case.problem.gamma > 0.2 else case.clock,
+    "of Python": lambda case: float(round(case.problem.Delta + case.clock, 1)),
+    "of a maximum": lambda case: float(np.max([case.problem.gamma, case.clock])),
+    "of the text": lambda case: float(len(case.problem.text)),
+    "that handles everything": _handled,
+}
+
+
+@pytest.mark.parametrize("name", FUNCTIONS)
+def test_numbers(name: str) -> None:
+    cases = some_cases()
+    found = as_columns(cases).numbers(FUNCTIONS[name])
+    assert found.tolist() == [FUNCTIONS[name](case) for case in cases]
+
+
+def test_a_function_is_called_once_for_a_kind() -> None:
+    calls: list[int] = []
+    columns = as_columns(some_cases())
+    columns.each(lambda case: calls.append(case.problem.p))
+    assert len(calls) == len(columns.examples)
+
+
+@pytest.mark.parametrize(
+    ("fields", "problem"),
+    [
+        ({"gamma": 1e-300}, "too many steps|more steps"),
+        ({"gamma": 0.1, "schedule": "1 - t"}, "no learning rate"),
+    ],
+)
+def test_a_case_that_is_refused_alone_is_refused_among_others(fields: dict[str, Any], problem: str) -> None:
+    refused = Problem(**{"Delta": 0.5, "activation": "square", **SHARED, **fields})
+    cases = [Case(PROBLEMS[0], "sgd_chain", 0, RECORDING), Case(refused, "sgd_chain", 0, Recording((0.0, 3.0)))]
+    with pytest.raises(InputError, match=problem) as alone:
+        cases[1].check()
+    with pytest.raises(InputError, match=problem) as together:
+        Cases.of(cases).check()
+    assert str(alone.value) == str(together.value)
+
+
+def test_kinds_whose_check_reads_gamma_are_checked_at_each_point(monkeypatch: pytest.MonkeyPatch) -> None:
+    columns, made = {"d": [10, 10, 20]}, []
+    monkeypatch.setattr(Problem, "check", lambda problem: problem.d == 10 or problem.gamma)
+
+    def problem(at: int) -> Problem:
+        made.append(at)
+        return Problem(gamma=0.1, Delta=0.0, p=1, k=1, d=columns["d"][at], activation="erf")
+
+    kinds = Kinds()
+    assert kinds.numbers(columns, 3, problem).tolist() == [0, 0, 1]
+    assert [reads_columns(one) for one in kinds.examples] == [False, True]
+    assert made == [0, 2, 2]
+
+
+def test_zero_and_minus_zero_are_kinds_of_their_own() -> None:
+    def problem(_: int) -> Problem:
+        return PROBLEMS[0]
+
+    assert Kinds().numbers({"m0": [0.0, -0.0, 0.5], "spherical": [True, True, False]}, 3, problem).tolist() == [0, 1, 2]
+
+
+def test_many_examples_are_kept_as_texts(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("sweeplib.problem.columns.LIVE", 2)
+    examples = Examples()
+    for problem in PROBLEMS:
+        examples.add(problem)
+    assert list(examples) == PROBLEMS
+    assert examples[3:5] == PROBLEMS[3:5]
+
+
+@pytest.mark.parametrize("module", SAME_NUMBERS)
+def test_code_that_counts_as_earlier_code_is_the_present_one(module: str) -> None:
+    """An entry of other code has no effect: take it out."""
+    assert SAME_NUMBERS[module][0] == _parsed(module)[0]

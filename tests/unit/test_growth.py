@@ -1,0 +1,138 @@
+"""A dataset that grows has the bytes of one that is written at once, also after interruptions."""
+
+from collections.abc import Iterable, Iterator
+from contextlib import contextmanager
+from dataclasses import replace
+from pathlib import Path
+from types import SimpleNamespace
+from typing import Any
+
+import numpy as np
+import pytest
+import xarray as xr
+
+import sweeplib
+from sweeplib.code.plugins import load_plugins
+from sweeplib.design.cluster import ClusterSettings
+from sweeplib.design.grid import Axis, Grid
+from sweeplib.design.sweep import Run, Sweep
+from sweeplib.execution import run
+from sweeplib.execution.blocks import Block, BlockReport, run_block
+from sweeplib.execution.run import run_sweep
+from sweeplib.simulation import Recording
+from sweeplib.storage import dataset, layout, remembered
+from sweeplib.storage.files import files_digest
+from sweeplib.storage.finalise import finalise
+from sweeplib.storage.linking_store import LinkingStore
+
+load_plugins(["tests.faults.troubled"])
+
+
+class Here(ClusterSettings):
+    """A cluster without workers: this process computes the blocks."""
+
+    def expected_workers(self, workers: int | None = None) -> int:
+        return 1
+
+    @contextmanager
+    def client(self, workers: int | None = None) -> Iterator[Any]:
+        yield SimpleNamespace(dashboard_link="")
+
+
+def computed(_: Any, blocks: Iterable[Block], *_others: Any, **_named: Any) -> Iterator[tuple[Block, BlockReport]]:
+    for block in blocks:
+        yield block, run_block(block)
+
+
+def sweep_of(gammas: int, seeds: int, points: int = 3) -> Sweep:
+    axes = (
+        Axis("gamma", tuple(0.1 * (1 + at) for at in range(gammas))),
+        Axis("Delta", tuple(0.25 * at for at in range(points))),
+    )
+    grid = Grid(axes, {"p": 1, "k": 1, "d": 20, "activation": "square"})
+    recording = Recording((0.5, 1.0), (0.1,), ("overlap_M",))
+    runs = {"calm": Run("calm"), "troubled": Run("troubled", where={"seed": (0,)})}
+    return Sweep("grown", grid, tuple(range(seeds)), runs, recording, cluster=Here(block_size=4), source="name: x")
+
+
+@pytest.fixture(autouse=True)
+def _small_is_large(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Let arrays of 60 bytes be split, small inventories be remembered, and an index have several chunks."""
+    monkeypatch.setattr(run, "dispatched", computed)
+    monkeypatch.setattr(dataset, "CHUNK_BYTES", 60)
+    monkeypatch.setattr(dataset, "FILE_BYTES", 8)
+    monkeypatch.setattr(remembered, "FEWEST", 1)
+    monkeypatch.setattr(layout, "INDEX_ROWS", 8)
+
+
+def written(sweep: Sweep, directory: Path) -> Path:
+    run_sweep(sweep, directory, progress=False)
+    return finalise(sweep, directory)
+
+
+def content(path: Path) -> dict[str, bytes]:
+    """Return the files of a dataset but for the processors of the machine, which all are the same here."""
+    return {str(file.relative_to(path)): file.read_bytes() for file in sorted(path.rglob("*")) if file.is_file()}
+
+
+STEPS = {
+    "a seed": (sweep_of(5, 2, 2), sweep_of(5, 3, 2)),
+    "a value": (sweep_of(5, 2, 2), sweep_of(5, 2, 3)),
+    "both axes": (sweep_of(2, 2, 2), sweep_of(4, 4)),
+}
+
+
+LINKED = {"a seed": {"exit_time", "gamma"}, "a value": {"exit_time", "seed"}, "both axes": {"time"}}
+"""Some of the arrays of which chunks are shared: those of results have all values of the longest axis."""
+
+
+@pytest.mark.parametrize("step", STEPS)
+def test_growth_gives_the_dataset_of_a_full_rewrite(tmp_path: Path, step: str) -> None:
+    small, large = STEPS[step]
+    before = sweeplib.open(written(small, tmp_path / "grown"))
+    grown = written(large, tmp_path / "grown").resolve()
+    whole = written(large, tmp_path / "whole").resolve()
+    assert grown.name == whole.name
+    assert content(grown) == content(whole)
+    shared = {axis.name: list(axis.values) for axis in small.grid.axes} | {"seed": list(small.seeds)}
+    xr.testing.assert_equal(sweeplib.open(grown).sel(shared).load(), before.load())
+    links = [file for file in grown.rglob("*") if file.is_file() and file.stat().st_nlink > 1]
+    assert all(file.name != "zarr.json" for file in links)
+    assert {str(file.relative_to(grown)).split("/c/")[0] for file in links} >= LINKED[step]
+
+
+def test_a_write_that_is_cut_short_leaves_the_dataset_and_the_next_is_whole(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    small, large = STEPS["a value"]
+    path = written(small, tmp_path / "grown")
+    old = content(path.resolve())
+    run_sweep(large, tmp_path / "grown", progress=False)
+    whole = content(written(large, tmp_path / "whole").resolve())
+    linked = LinkingStore._linked
+    for after in (0, 5, 20):
+        calls = 0
+
+        def cut(self: LinkingStore, *args: Any, after: int = after) -> bool:
+            nonlocal calls
+            calls += 1
+            if calls > after:
+                raise OSError("killed")
+            return linked(self, *args)
+
+        with monkeypatch.context() as patched:
+            patched.setattr(LinkingStore, "_linked", cut)
+            with pytest.raises(OSError, match="killed"):
+                finalise(large, tmp_path / "grown")
+        assert content(path.resolve()) == old
+    finalise(large, tmp_path / "grown")
+    assert content(path.resolve()) == whole
+    assert path.resolve().stem == files_digest(path)
+
+
+def test_only_new_cases_are_computed(tmp_path: Path) -> None:
+    small, large = STEPS["a seed"]
+    assert run_sweep(small, tmp_path, progress=False)["calm"].computed == small.size_of("calm")
+    assert run_sweep(large, tmp_path, progress=False)["calm"].computed == large.size_of("calm") - small.size_of("calm")
+    assert run_sweep(replace(large, seeds=(0, 2)), tmp_path, progress=False)["calm"].computed == 0
+    assert np.array([run_sweep(large, tmp_path, progress=False)["calm"].cases["ok"]]) == large.size_of("calm")

@@ -1,0 +1,208 @@
+"""What large sweeps do otherwise: chunks as files, remembered inventories, expressions of columns, linked chunks."""
+
+from collections.abc import Sequence
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+import zarr
+
+from sweeplib.design.columns import OneByOneError
+from sweeplib.design.expressions import _BINARY, FUNCTIONS, Columns, Expression
+from sweeplib.errors import InputError
+from sweeplib.simulation import Recording
+from sweeplib.storage import remembered
+from sweeplib.storage.checked_store import COMPRESSORS
+from sweeplib.storage.chunk_files import read_chunk, write_chunk
+from sweeplib.storage.damage import DamageError
+from sweeplib.storage.inventory import inventory
+from sweeplib.storage.linking_store import LinkingStore
+from sweeplib.storage.run_store import RunStore, first_places
+from tests.unit.test_inventory import sweep_of
+
+RANDOM = np.random.default_rng(0)
+COLUMNS: dict[str, list[Any]] = {
+    "x": RANDOM.normal(size=50).tolist(),
+    "y": (10.0 ** RANDOM.uniform(-300, 300, 50)).tolist(),
+    "n": RANDOM.integers(1, 10**6, 50).tolist(),
+    "big": [2**60 + at for at in range(50)],
+}
+FORMULAS = {
+    "x / (12 + x)": True,
+    "2 * 3 * x - -x": True,
+    "n * x / 7": True,
+    "x * n**-0.5 + exp(x)": True,
+    "max(x, n, 0.5) + sqrt(n)": True,
+    "1.5 * x // 1": True,
+    "2**0.5 * x + sqrt(2)": True,
+    "-n * x": True,
+    "-n": False,
+    "n * n": False,
+    "n + 1": False,
+    "x * big": False,
+    "x if x > 0 else n": False,
+    "round(x)": False,
+    "n / n": False,
+}
+
+
+@pytest.mark.parametrize("text", FORMULAS)
+def test_columns_have_the_values_of_points(text: str) -> None:
+    """Values and types; formulas of floats are evaluated as columns, the others one by one."""
+    formula = Expression(text)
+    columns = {name: COLUMNS[name] for name in formula.names}
+    rows = zip(*columns.values(), strict=True)
+    expected = [formula.evaluate(dict(zip(columns, row, strict=True))) for row in rows]
+    found = formula.evaluated(columns, 50)
+    assert list(map(repr, found)) == list(map(repr, expected))
+    assert _is_of_columns(formula, columns) is FORMULAS[text]
+
+
+def _is_of_columns(formula: Expression, columns: dict[str, Sequence[Any]]) -> bool:
+    try:
+        Columns(columns, _BINARY, FUNCTIONS).floats(formula._tree)
+    except OneByOneError:
+        return False
+    return True
+
+
+@pytest.mark.parametrize("text", ["1 / (x - x)", "0 * (1 / (x - x))", "y * y", "log(x)", "1 / (y * y * y)"])
+def test_columns_are_refused_as_points_are(text: str) -> None:
+    """Also where numpy would give a finite number from an infinite one."""
+    formula, columns = Expression(text), {name: COLUMNS[name] for name in ("x", "y")}
+    rows = [{"x": x, "y": y} for x, y in zip(columns["x"], columns["y"], strict=True)]
+    with pytest.raises(InputError) as alone:
+        list(map(formula.evaluate, rows))
+    with pytest.raises(InputError) as together:
+        formula.evaluated(columns, 50)
+    assert str(alone.value) == str(together.value)
+
+
+@pytest.mark.parametrize("dtype", ["float64", "uint8", "int64", "string"])
+def test_a_chunk_has_the_bytes_that_zarr_gives_it(tmp_path: Path, dtype: str) -> None:
+    values: np.ndarray = np.array(["", "χ" * 50, "text"], object) if dtype == "string" else np.array([3, 0, 7], dtype)
+    array = zarr.create_array(
+        tmp_path / "zarr", shape=3, chunks=3, dtype=dtype, compressors=COMPRESSORS, config={"write_empty_chunks": True}
+    )
+    array[...] = values
+    ours, theirs = tmp_path / "folder/0", tmp_path / "zarr/c/0"
+    write_chunk(ours, values)
+    assert ours.read_bytes() == theirs.read_bytes()
+    assert read_chunk(ours, array.dtype, (3,), "").tolist() == values.tolist()  # type: ignore[union-attr]
+    assert read_chunk(tmp_path / "no", array.dtype, (3,), "") is None
+    ours.write_bytes(ours.read_bytes()[:-1] + b"?")
+    with pytest.raises(DamageError, match=r"folder/0.*repeat it"):
+        read_chunk(ours, array.dtype, (3,), "repeat it")
+    assert [each.name for each in ours.parent.iterdir()] == ["0"]
+
+
+def test_identities_with_equal_first_words_are_told_apart(tmp_path: Path) -> None:
+    pairs = np.array([[1, 1], [1, 2], [0, 5], [1, 2], [7, 7], [1, 1]], np.uint64)
+    ids = pairs.view("S16").ravel()
+    assert first_places(ids).tolist() == [0, 1, 2, 4]
+    store = RunStore(tmp_path, "calm")
+    store.__dict__["_words"] = pairs[[1, 0, 4]]
+    store.__dict__["_index"] = (np.zeros(3, np.int32), np.arange(3, dtype=np.int32), np.array([1, 0, 2]))
+    assert store.locate(ids)[1].tolist() == [1, 0, -1, 0, 2, 1]
+
+
+@pytest.fixture
+def _small(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(remembered, "FEWEST", 1)
+
+
+def found(sweep: Any, directory: Path) -> Any:
+    return inventory(sweep, "sgd_chain", RunStore(directory, "sgd_chain"))
+
+
+def appended(sweep: Any, directory: Path) -> None:
+    """Append the new cases of a sweep to its store, and remember its cases."""
+    store, wanted = RunStore(directory, "sgd_chain"), found(sweep, directory)
+    for name, new in wanted.new.items():
+        layout = store.layouts.get(name) or store.create(name, new.at(slice(1))[1][0], 8)
+        layout.append(len(new), new.at)
+    wanted.located(store.refreshed())
+
+
+@pytest.mark.usefixtures("_small")
+def test_a_remembered_inventory_is_the_same(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    sweep = sweep_of(10, 3)
+    appended(sweep, tmp_path)
+    fresh = inventory(sweep, "sgd_chain", RunStore(tmp_path, "sgd_chain"))
+    with monkeypatch.context() as patched:
+        patched.setattr("sweeplib.storage.inventory._identified", None)  # it is not called
+        again = found(sweep, tmp_path)
+    for name in ("ids", "flat", "layout", "row", "status"):
+        np.testing.assert_array_equal(getattr(again, name), getattr(fresh, name))
+    assert again.counts() == fresh.counts() == {**dict.fromkeys(fresh.counts(), 0), "missing": 30}
+
+
+@pytest.mark.usefixtures("_small")
+@pytest.mark.parametrize("change", ["seeds", "times", "values", "code", "damage"])
+def test_another_sweep_is_not_taken_for_the_remembered_one(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, change: str
+) -> None:
+    sweep = sweep_of(10, 3)
+    appended(sweep, tmp_path)
+    file = tmp_path / "inventory/sgd_chain.npz"
+    before = found(sweep, tmp_path).ids
+    match change:
+        case "seeds":
+            sweep = replace(sweep, seeds=(0, 1, 3))
+        case "times":
+            sweep = replace(sweep, recording=Recording((0.5,)))
+        case "values":
+            sweep = sweep_of(11, 3)
+        case "code":
+            monkeypatch.setattr(remembered, "_code", lambda: b"other")
+        case "damage":
+            content = bytearray(file.read_bytes())
+            content[len(content) // 2] ^= 1
+            file.write_bytes(content)
+    cases = [case.identity() for _, case in sweep.cases("sgd_chain")]
+    assert found(sweep, tmp_path).ids.tolist() == np.array(cases, "S16").tolist()
+    if change in ("code", "damage"):
+        assert (found(sweep, tmp_path).ids == before).all()
+
+
+@pytest.mark.usefixtures("_small")
+def test_remembered_positions_in_a_layout_that_was_made_again_are_looked_up(tmp_path: Path) -> None:
+    sweep = sweep_of(1, 30)
+    appended(sweep, tmp_path)
+    [layout] = RunStore(tmp_path, "sgd_chain").layouts.values()
+    layout.path.rename(tmp_path / "lost")
+    remembered_file = (tmp_path / "inventory/sgd_chain.npz").read_bytes()
+    appended(replace(sweep, seeds=tuple(range(5, 30))), tmp_path)
+    (tmp_path / "inventory/sgd_chain.npz").write_bytes(remembered_file)
+    again = found(sweep, tmp_path)
+    assert again.row.tolist() == [-1] * 5 + list(range(25))
+    assert sum(map(len, again.new.values())) == 5
+
+
+def test_chunks_of_the_previous_version_are_linked(tmp_path: Path) -> None:
+    """Also at another place in the array; not those that differ in a byte under the same length and checksum."""
+
+    def written(path: Path, rows: np.ndarray, before: Path | None) -> list[Path]:
+        root = zarr.create_group(LinkingStore(path, before=before))
+        array = root.create_array(
+            "rows", shape=rows.shape, dtype=float, chunks=(1, rows.shape[1]), compressors=COMPRESSORS
+        )
+        array[...] = rows
+        np.testing.assert_array_equal(zarr.open_group(path, mode="r")["rows"][...], rows)
+        return [path / f"rows/c/{number}/0" for number in range(len(rows))]
+
+    rows = RANDOM.normal(size=(3, 20))
+    first = written(tmp_path / "one", rows, None)
+    grown = written(tmp_path / "two", np.concatenate([rows[:1] + 1, rows]), tmp_path / "one")
+    alone = written(tmp_path / "three", np.concatenate([rows[:1] + 1, rows]), None)
+    assert [chunk.stat().st_nlink for chunk in grown] == [1, 2, 2, 2]
+    assert [chunk.stat().st_ino for chunk in grown[1:]] == [chunk.stat().st_ino for chunk in first]
+    assert [chunk.read_bytes() for chunk in grown] == [chunk.read_bytes() for chunk in alone]
+    forged = first[0].read_bytes()
+    first[0].unlink()
+    first[0].write_bytes(bytes([forged[0] ^ 1]) + forged[1:])
+    last = written(tmp_path / "four", rows, tmp_path / "one")
+    assert [chunk.stat().st_nlink for chunk in last] == [1, 3, 3]
+    assert last[1].samefile(first[1])
