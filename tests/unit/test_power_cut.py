@@ -13,7 +13,6 @@ from sweeplib.storage.dataset import written_dataset
 from sweeplib.storage.files import write_json
 from sweeplib.storage.inventory import inventory
 from sweeplib.storage.layout import Layout
-from sweeplib.storage.rows import cases_of
 from sweeplib.storage.run_store import RunStore
 from sweeplib.storage.versions import new_version
 
@@ -60,8 +59,8 @@ def appended(directory: Path) -> Layout:
     sweep = Sweep("tiny", grid, tuple(range(9)), {"sgd": Run("sgd")}, recording, source="name: tiny\n")
     store = RunStore(directory, "sgd")
     [(name, new)] = inventory(sweep, "sgd", store).new.items()
-    layout = store.create(name, cases_of(new.shared, new.rows.at([0]))[0], 4)
-    layout.append(new.ids, new.rows)
+    layout = store.create(name, new.at(slice(1))[1][0], 4)
+    layout.append(len(new), new.at)
     return layout
 
 
