@@ -70,7 +70,7 @@ def distribution(
         if split.panel:
             panels.title(place, value_label(part[split.panel]))
     mark_empty(panels)
-    axes.set_ylim(0.0, 1.02)
+    axes.set_ylim(-0.02, 1.02)
     if axes.get_xscale() == "log":
         plain_ticks(axes.xaxis, (1.0, 2.0, 5.0))
     panels.xlabel(wrapped_label(ds[name], 26))
@@ -118,7 +118,8 @@ def _curve(axes: Axes, one: xr.Dataset, place: tuple[int, int, str], confidence:
     line = line_look(index, kind) | {"linestyle": DASHES[dash % len(DASHES)]}
     if not reached.any():
         if len(ends):
-            axes.plot([0.0, ends.max()], [0.0, 0.0], zorder=3 - dash, clip_on=False, **line)
+            latest = np.max(ends, where=np.isfinite(ends), initial=0.0)
+            axes.plot([0.0, latest], [0.0, 0.0], zorder=3 - dash, **line)
         return
     places, left, low, high = survival_curve(values[reached], ends[~reached], confidence or 0.95)
     kept = np.unique(np.linspace(0, len(places) - 1, min(len(places), MOST_PLACES)).round().astype(int))

@@ -248,6 +248,7 @@ def test_an_axis_is_logarithmic_if_its_values_ask_for_it():
         (line, {"y": "exit_steps", "x": "gama"}, "x: no such axis of numbers; got 'gama'.*did you mean 'gamma'"),
         (line, {"x": "gamma", "hue": "gamma_ratio", "dash": "Delta"}, "x: it varies along no free axis"),
         (line, {"reference": ["none.csv"]}, r"reference\[0\]"),
+        (line, {"guide": float("nan")}, "guide: not a valid option"),
         (ratio, {"to": {"delta": 1}}, "to.delta: no such axis"),
         (ratio, {"to": {"d": 301}}, "to.d: not a value of the axis d; got 301"),
         (ratio, {"to": {}}, "to: no point"),
