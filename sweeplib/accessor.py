@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from functools import partial
 from typing import TYPE_CHECKING, Any
 
+import numpy as np
 import xarray as xr
 
 if TYPE_CHECKING:
@@ -22,7 +23,7 @@ class SweepAccessor:
     """
 
     def __init__(self, ds: xr.Dataset) -> None:
-        self._ds = ds
+        self._ds = _with_axes(ds)
 
     def analyse(self, name: str, **options: Any) -> xr.Dataset:
         """Return an analysis of the dataset; InputError for an unknown name or option, and if it does not apply."""
@@ -30,6 +31,7 @@ class SweepAccessor:
         from sweeplib.analysis.overlaps import with_overlaps
 
         analysis = ANALYSES[name]
+        _check(self._ds)
         return analysis(with_overlaps(self._ds) if analysis.overlaps else self._ds, **options)
 
     def figure(self, name: str, **options: Any) -> Drawing:
@@ -40,7 +42,8 @@ class SweepAccessor:
         from sweeplib.figures import FIGURES
         from sweeplib.figures.notebook import shown_in_notebooks
 
-        figure = FIGURES[name]
+        _check(self._ds)
+        figure, options = FIGURES[name], {key: _plain(value) for key, value in options.items()}
         analyses = {need: self.analyse(need) for need in figure.needed(options)}
         return shown_in_notebooks(figure(self._ds, analyses, **options))
 
@@ -55,3 +58,32 @@ class SweepAccessor:
         from sweeplib.analysis import ANALYSES
 
         return sorted({*super().__dir__(), *ANALYSES})
+
+
+def _with_axes(ds: xr.Dataset) -> xr.Dataset:
+    """Return the dataset with the axes `dynamics` and `seed`, of one value if one was selected by `sel` or `isel`."""
+    selected = [name for name in ("seed", "dynamics") if name in ds.coords and not ds[name].ndim]
+    whole = ds.expand_dims(selected)
+    whole.encoding = ds.encoding
+    return whole
+
+
+def _check(ds: xr.Dataset) -> None:
+    from sweeplib.errors import InputError
+
+    missing = [name for name in ("status", "dynamics", "seed") if name not in ds.variables]
+    if missing:
+        expected = "the variable `status` and the coordinates `dynamics` and `seed`"
+        raise InputError("not the dataset of a sweep", key="dataset", value=f"without {missing[0]}", expected=expected)
+    for dim, size in ds.sizes.items():
+        if not size:
+            raise InputError("no values along an axis", key="dataset", value=dim, expected="a selection with some")
+
+
+def _plain(value: Any) -> Any:
+    """Return an option with arrays and numbers of numpy and xarray as lists and numbers of Python."""
+    if isinstance(value, Mapping):
+        return {key: _plain(part) for key, part in value.items()}
+    if isinstance(value, xr.DataArray | np.ndarray | np.generic):
+        return value.values.tolist() if isinstance(value, xr.DataArray) else value.tolist()
+    return [_plain(part) for part in value] if isinstance(value, list | tuple) else value

@@ -11,7 +11,7 @@ from sweeplib.errors import InputError
 from sweeplib.figures.facets import Facets, arranged, numbered_parts
 from sweeplib.figures.figure import FIGURES, Figure
 from sweeplib.figures.interactive import Interactive
-from sweeplib.figures.labels import axis_label, dynamics_label, value_label, wrapped_label
+from sweeplib.figures.labels import axis_label, value_label, wrapped_label
 from sweeplib.figures.legend import Entry, legend_below
 from sweeplib.figures.panels import Panels, panel_grid
 from sweeplib.figures.quantities import at_last_time, bounds, horizontal_axis, quantity, with_requests
@@ -63,8 +63,7 @@ def colour_map(
         axes = panels.stacks[place][0]
         _cells(axes, part, over, variable, norm)
         if split.panel:
-            title = part[split.panel]
-            panels.title(place, dynamics_label(title.item()) if split.panel == "dynamics" else value_label(title))
+            panels.title(place, value_label(part[split.panel]))
     _colour_bar(panels, data[variable])
     panels.xlabel(wrapped_label(data[over[0]], 24))
     panels.ylabel(axis_label(data[over[1]]))
@@ -132,7 +131,7 @@ def _cells(axes: Axes, part: xr.Dataset, over: tuple[str, str], variable: str, n
     part = part.sortby([x, y])
     across, up = (part[name].values.astype(float) for name in over)
     for values, scale in ((across, axes.set_xscale), (up, axes.set_yscale)):
-        if values[0] > 0.0 and logarithmic(values):
+        if logarithmic(values):
             scale("log")
     values, run = (part[name].transpose(y, x).values for name in (variable, "requested"))
     bound = bounds(part.transpose(..., y, x), variable)
@@ -140,14 +139,14 @@ def _cells(axes: Axes, part: xr.Dataset, over: tuple[str, str], variable: str, n
     many = values.size > MOST_VECTORS
     axes.pcolormesh(*edges, np.ma.masked_invalid(values), cmap=COLOURS, norm=norm, rasterized=many)
     axes.patch.set(hatch=NOT_RUN, edgecolor=FAINT)
-    unknown = np.ma.masked_where(~run | ~np.isnan(values), np.zeros_like(values))
+    unknown = np.ma.masked_where(~run | np.isfinite(values), np.zeros_like(values))
     axes.pcolormesh(*edges, unknown, cmap=ListedColormap(["white"]), rasterized=many)
     above, right = np.meshgrid(up, across, indexing="ij")
     light = np.ma.filled(norm(np.ma.masked_invalid(values)), 0.0) > LIGHT
     marks = (
-        (run & np.isnan(values), "x", INK),
-        (bound & ~np.isnan(values) & light, "^", INK),
-        (bound & ~np.isnan(values) & ~light, "^", "white"),
+        (run & ~np.isfinite(values), "x", INK),
+        (bound & np.isfinite(values) & light, "^", INK),
+        (bound & np.isfinite(values) & ~light, "^", "white"),
     )
     for here, mark, colour in marks:
         if here.any():

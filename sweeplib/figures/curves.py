@@ -16,7 +16,7 @@ from sweeplib.figures.labels import MINUS, dynamics_order, number, value_label, 
 from sweeplib.figures.legend import Entry, dynamics_entries, hue_entries, legend_below
 from sweeplib.figures.panels import Panels, panel_grid
 from sweeplib.figures.quantities import at_last_time, bounds, horizontal_axis, interval, quantity
-from sweeplib.figures.scales import logarithmic, logarithmic_time, wide
+from sweeplib.figures.scales import logarithmic, logarithmic_above_zero, logarithmic_time, wide
 from sweeplib.figures.style import BOUND, DIM, INK, dynamics_look, look, plain_ticks
 
 if TYPE_CHECKING:
@@ -82,6 +82,8 @@ def chosen_curves(
     """
     wanted = quantity(y)
     outline, variable = wanted.outline(ds, analyses)
+    if "dynamics" not in outline.sizes:
+        raise InputError("not a quantity of single dynamics", key="y", value=y, expected="another one, or a map")
     choice = {"where": where, "panel": panel, "hue": hue, "dash": dash}
     coordinate, along = horizontal_axis(outline, x, choice)
     where = at_last_time(outline, where, along, panel, hue, dash)
@@ -109,9 +111,18 @@ def curve_panels(data: xr.Dataset, curves: Curves, stack: tuple[float, ...] = (1
             panels.title(place, _title(part, split.panel))
     panels.xlabel(wrapped_label(data[curves.x], 24))
     panels.note(_note(data, split))
-    if logarithmic_time(data[curves.x]) if curves.along == "time" else logarithmic(data[curves.x].values):
-        panels.stacks[0][0].set_xscale("log")
+    _scale(panels.stacks[0][0], data[curves.x], curves.along == "time")
     return panels
+
+
+def _scale(axes: Axes, x: xr.DataArray, over_time: bool) -> None:
+    """Make the horizontal axis logarithmic where its values ask for it; below the first one linear down to a zero."""
+    if logarithmic_time(x) if over_time else logarithmic(x.values):
+        axes.set_xscale("log")
+    elif not over_time and logarithmic_above_zero(x.values):
+        first = float(x.values[x.values > 0.0].min())
+        axes.set_xscale("symlog", linthresh=first, linscale=0.5)
+        axes.set_xlim(-0.15 * first, 1.25 * float(x.values.max()))
 
 
 def draw_curves(
@@ -184,12 +195,12 @@ def _curve(axes: Axes, one: xr.Dataset, curves: Curves, place: tuple[str, list[s
     one = one.sortby(curves.x)
     values, where = one[curves.variable].values, one[curves.x].values
     drawable = np.isfinite(where) & ((where > 0) | (axes.get_xscale() != "log"))
-    unknown = drawable & np.isnan(values) & one["requested"].values
+    unknown = drawable & ~np.isfinite(values) & one["requested"].values
     style = dynamics_look(name, shown, look(index))
     if unknown.any() and is_stochastic(name):
         mark = UNKNOWN | {"color": style["color"], "gid": "unknown", "transform": axes.get_xaxis_transform()}
         axes.plot(where[unknown], np.full(unknown.sum(), 0.02), **mark)
-    known = drawable & ~np.isnan(values)
+    known = drawable & np.isfinite(values)
     if not known.any():
         return
     bound = bounds(one, curves.variable)

@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from sweeplib.analysis.averages import numbered
 from sweeplib.analysis.lost_runs import MOST_LOST, made, recorded, unless_lost, without_value
 from sweeplib.analysis.options import Confidence
 from sweeplib.analysis.passages import passages
@@ -15,7 +16,7 @@ from sweeplib.figures.facets import Facets, arranged, numbered_parts
 from sweeplib.figures.figure import FIGURES, Figure
 from sweeplib.figures.labels import dynamics_label, dynamics_order, value_label, wrapped_label
 from sweeplib.figures.legend import Entry, hue_entries, legend_below
-from sweeplib.figures.panels import panel_grid
+from sweeplib.figures.panels import mark_empty, panel_grid
 from sweeplib.figures.quantities import EXITS, at_last_time, recorded_quantity
 from sweeplib.figures.scales import wide
 from sweeplib.figures.style import DASHES, INK, line_look, plain_ticks
@@ -68,7 +69,8 @@ def distribution(
                 _curve(panels.stacks[place][0], one.sel(dynamics=kind), (index, shown.index(kind), kind), band)
         if split.panel:
             panels.title(place, value_label(part[split.panel]))
-    axes.set_ylim(0.0, 1.02)
+    mark_empty(panels)
+    axes.set_ylim(-0.02, 1.02)
     if axes.get_xscale() == "log":
         plain_ticks(axes.xaxis, (1.0, 2.0, 5.0))
     panels.xlabel(wrapped_label(ds[name], 26))
@@ -103,6 +105,7 @@ def _sample(ds: xr.Dataset, name: str) -> xr.Dataset:
         return xr.Dataset({"value": found.exit.where(found.used), "end": found.end, "used": found.used})
     values, run = recorded(ds, name), made(ds)
     kept = unless_lost(values, without_value(values, run), run, MOST_LOST)
+    kept = numbered(kept)
     return xr.Dataset({"value": kept, "end": kept, "used": kept.notnull()})
 
 
@@ -112,12 +115,15 @@ def _curve(axes: Axes, one: xr.Dataset, place: tuple[int, int, str], confidence:
     used = one["used"].values
     values, ends = one["value"].values[used], one["end"].values[used]
     reached = np.isfinite(values)
+    line = line_look(index, kind) | {"linestyle": DASHES[dash % len(DASHES)]}
     if not reached.any():
+        if len(ends):
+            latest = np.max(ends, where=np.isfinite(ends), initial=0.0)
+            axes.plot([0.0, latest], [0.0, 0.0], zorder=3 - dash, **line)
         return
     places, left, low, high = survival_curve(values[reached], ends[~reached], confidence or 0.95)
     kept = np.unique(np.linspace(0, len(places) - 1, min(len(places), MOST_PLACES)).round().astype(int))
     places, left, low, high = (part[kept] for part in (places, left, low, high))
-    line = line_look(index, kind) | {"linestyle": DASHES[dash % len(DASHES)]}
     start = places[0]
     axes.step(np.append(start, places), np.append(0.0, 1.0 - left), where="post", zorder=3 - dash, **line)
     if confidence is not None:

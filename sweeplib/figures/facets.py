@@ -122,7 +122,7 @@ def _places_along(outline: Outline, axis: str, values: Sequence[Any]) -> list[in
     if not values:
         raise InputError("no values of the axis", key=f"where.{axis}", value=values, expected="one at least")
     try:
-        return [places[0] for places in places_in(outline.axes[axis], axis, values)]
+        return list(dict.fromkeys(places[0] for places in places_in(outline.axes[axis], axis, values)))
     except InputError as error:
         raise error.within(prefix="where") from None
 

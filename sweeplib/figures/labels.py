@@ -50,8 +50,13 @@ def _beside_name(array: xr.DataArray) -> str:
 
 
 def value_label(coordinate: xr.DataArray, digits: int | None = None) -> str:
-    """Return a scalar coordinate and its value, with `digits` significant digits for a fraction: '$d$ = 3000'."""
+    """Return a scalar coordinate and its value, with `digits` significant digits for a fraction: '$d$ = 3000'.
+
+    Dynamics are their name alone.
+    """
     value = coordinate.item()
+    if coordinate.name == "dynamics":
+        return dynamics_label(value)
     if coordinate.name in NAMED:
         return f"{symbol(coordinate)} = {NAMED[str(coordinate.name)](value)}"
     rounded = float(f"{value:.{digits}g}") if digits is not None and isinstance(value, float) else value

@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Annotated, Any
+
+from pydantic import Field
 
 from sweeplib.figures.curves import (
     Curves,
@@ -42,7 +44,7 @@ def line(
     panel: str | None = None,
     hue: str | None = None,
     dash: str | None = None,
-    guide: float | None = None,
+    guide: Annotated[float, Field(allow_inf_nan=False)] | None = None,
     reference: Sequence[str] = (),
 ) -> Drawing:
     """Return the figure of `y` against `x`; `guide` is the slope of a line on logarithmic axes.

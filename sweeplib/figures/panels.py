@@ -80,3 +80,12 @@ def panel_grid(
         axes.tick_params(labelleft=column == 0, labelbottom=level == len(stack) - 1)
         stacks[panel].append(axes)
     return Panels(drawing, stacks, columns)
+
+
+def mark_empty(panels: Panels) -> None:
+    """Write 'no value' in each panel without a curve, and remove its ticks if all panels are empty."""
+    empty = [stack[0] for stack in panels.stacks if not stack[0].lines]
+    for axes in empty:
+        axes.text(0.5, 0.5, "no value", transform=axes.transAxes, ha="center", va="center", color=DIM)
+        if len(empty) == len(panels.stacks):
+            axes.set(xticks=[], yticks=[])

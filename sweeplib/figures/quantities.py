@@ -47,7 +47,7 @@ class Quantity:
         """Return the outline of the variable and its name in the analysis; InputError if the analysis lacks it."""
         outline = outline_of(analyses[self.analysis])
         known = outline.attrs["averaged"].split() if self.analysis == AVERAGES else _variables(outline, outline_of(ds))
-        variable = self.variable or (PREFERRED if PREFERRED in known else known[0])
+        variable = (PREFERRED if PREFERRED in known else known[0]) if self.variable is None else self.variable
         if variable not in known:
             choices = known if self.name and "." in self.name else [*known, *declared_quantities()]
             prefix = f"{self.analysis}." if self.name and "." in self.name else ""

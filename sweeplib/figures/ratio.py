@@ -18,7 +18,7 @@ from sweeplib.design.axis import places_in
 from sweeplib.errors import InputError
 from sweeplib.figures.curves import Curves, chosen_curves, curve_panels, draw_curves, finish_curves, interactive_curves
 from sweeplib.figures.figure import FIGURES, Figure
-from sweeplib.figures.labels import dynamics_label, value_label
+from sweeplib.figures.labels import value_label
 from sweeplib.figures.quantities import AVERAGES, bounds, interval, quantity, with_requests
 from sweeplib.figures.style import FAINT
 from sweeplib.storage.outline import outline_of
@@ -118,16 +118,12 @@ def ratios(ds: xr.Dataset, found: xr.Dataset, curves: Curves, point: Mapping[str
     value = above / below.where(below != 0.0)
     relative = _relative_variance(ds, found, curves, point)
     error = value.where(False) if relative is None else abs(value) * relative**0.5
-    reference = ", ".join(_said(found[axis].isel({axis: place})) for axis, place in point.items())
+    reference = ", ".join(value_label(found[axis].isel({axis: place})) for axis, place in point.items())
     made_ratio = {
         "ratio": labelled(value, f"ratio to {reference}"),
         "ratio_error": labelled(error, f"standard error of the ratio to {reference}"),
     }
     return {name: part.transpose(*above.dims) for name, part in made_ratio.items()}
-
-
-def _said(coordinate: xr.DataArray) -> str:
-    return dynamics_label(coordinate.item()) if coordinate.name == "dynamics" else value_label(coordinate)
 
 
 def _relative_variance(

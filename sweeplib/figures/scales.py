@@ -32,10 +32,18 @@ def wide(values: np.ndarray, ratio: float = WIDE) -> bool:
 def logarithmic(places: np.ndarray) -> bool:
     """Return whether an axis of a sweep with these values is logarithmic.
 
-    It is, if the values are evenly spaced on that scale, range widely, or are two positive ones far apart.
+    It is, if the values are positive and evenly spaced on that scale, range widely, or are two far apart.
     """
     values = np.unique(places[np.isfinite(places)].astype(float))
+    if not values.size or values[0] <= 0.0:
+        return False
     return geometric(values) or wide(values) or (len(values) == 2 and wide(values, FAR_APART))
+
+
+def logarithmic_above_zero(places: np.ndarray) -> bool:
+    """Return whether the values of an axis are zero and others that are evenly spaced on a logarithmic scale."""
+    values = np.unique(places[np.isfinite(places)].astype(float))
+    return bool(values.size and values[0] == 0.0) and geometric(values)
 
 
 def logarithmic_time(times: xr.DataArray) -> bool:

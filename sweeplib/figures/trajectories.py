@@ -8,14 +8,14 @@ from typing import TYPE_CHECKING, Annotated, Any, Literal
 import numpy as np
 from pydantic import Field
 
-from sweeplib.analysis.averages import steps_at_times
+from sweeplib.analysis.averages import numbered, steps_at_times
 from sweeplib.analysis.lost_runs import MOST_LOST, made, recorded, unless_lost, without_value
 from sweeplib.analysis.recorded import is_stochastic
 from sweeplib.figures.facets import Facets, arranged, numbered_parts
 from sweeplib.figures.figure import FIGURES, Figure
 from sweeplib.figures.labels import dynamics_label, dynamics_order, value_label, wrapped_label
 from sweeplib.figures.legend import Entry, hue_entries, legend_below
-from sweeplib.figures.panels import panel_grid
+from sweeplib.figures.panels import mark_empty, panel_grid
 from sweeplib.figures.quantities import recorded_quantity
 from sweeplib.figures.risk_curves import DECADE
 from sweeplib.figures.scales import logarithmic_time, wide
@@ -49,7 +49,7 @@ def trajectories(
 ) -> Drawing:
     """Return the figure of `runs` single runs; axes that are not selected or drawn are fixed at their middle value."""
     name, split = _arranged(ds, analyses, y=y, where=where, panel=panel, hue=hue, x=x, runs=runs)
-    run, values = made(ds), recorded(ds, name)
+    run, values = made(ds), numbered(recorded(ds, name))
     median = unless_lost(values, without_value(values, run), run, MOST_LOST).median("seed")
     found = ds[["status"]].assign(values=values, median=median).assign_coords(steps=steps_at_times(ds))
     data = split.selected(found)
@@ -63,10 +63,12 @@ def trajectories(
         axes.set_xscale("log")
     for place, part in numbered_parts(data, parts):
         for index, one in numbered_parts(part, split.hues(part)):
+            first = _first_runs(one, runs)
             for dash, kind in enumerate(shown):
-                _runs(panels.stacks[place][0], one.sel(dynamics=kind), x, (index, dash, kind), runs)
+                _runs(panels.stacks[place][0], one.sel(dynamics=kind), x, (index, dash, kind), first)
         if split.panel:
             panels.title(place, value_label(part[split.panel]))
+    mark_empty(panels)
     panels.xlabel(wrapped_label(data[x], 24))
     panels.ylabel(wrapped_label(ds[name], 26))
     panels.note(split.title(ds))
@@ -90,12 +92,17 @@ def _shown(data: xr.Dataset) -> list[str]:
     return dynamics_order(data["dynamics"].values[known.values])
 
 
-def _runs(axes: Axes, one: xr.Dataset, x: str, place: tuple[int, int, str], runs: int) -> None:
+def _first_runs(one: xr.Dataset, most: int) -> np.ndarray:
+    """Return the places of the first seeds with a value for any dynamics, at most `most`."""
+    known = one["values"].notnull().any([dim for dim in one["values"].dims if dim != "seed"])
+    return np.flatnonzero(known.values)[:most]
+
+
+def _runs(axes: Axes, one: xr.Dataset, x: str, place: tuple[int, int, str], seeds: np.ndarray) -> None:
     index, dash, kind = place
     look = line_look(index, kind) | {"linestyle": DASHES[dash % len(DASHES)]}
-    horizontal, values = one[x].values, one["values"].transpose("seed", "time").values
-    made_runs = values[np.isfinite(values).any(axis=1)][:runs]
-    for run in made_runs:
+    horizontal, values = one[x].values, one["values"].transpose("seed", "time").values[seeds]
+    for run in values[np.isfinite(values).any(axis=1)]:
         axes.plot(horizontal, run, **look | {"linewidth": 0.5, "alpha": 0.75, "zorder": 2, "gid": "run"})
         last = np.flatnonzero(np.isfinite(run))[-1]
         if last < len(run) - 1:

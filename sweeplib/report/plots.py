@@ -90,10 +90,10 @@ def _drawn(data: xr.Dataset, declared: Interactive) -> list[str]:
 
 
 def _axis(data: xr.Dataset, name: str) -> str:
-    """Return the axis of a coordinate: itself; for a derived one an axis, if possible no field of the problem."""
+    """Return the axis of a coordinate: itself; for a derived one the time, or else no field of the problem."""
     if name in data.dims:
         return name
-    dims = sorted(map(str, data[name].dims), key=lambda dim: (dim in PROBLEM_FIELDS, -data.sizes[dim]))
+    dims = sorted(map(str, data[name].dims), key=lambda dim: (dim != "time", dim in PROBLEM_FIELDS, -data.sizes[dim]))
     return dims[0]
 
 
@@ -256,7 +256,9 @@ def _ticks(values: xr.DataArray) -> list[float] | None:
 
 
 def _range(numbers: xr.DataArray) -> list[float] | None:
-    return [float(numbers.min()), float(numbers.max())] if numbers.dtype.kind in "fiu" else None
+    if numbers.dtype.kind not in "fiu" or not (known := numbers.values[np.isfinite(numbers.values)]).size:
+        return None
+    return [float(known.min()), float(known.max())]
 
 
 def _positive(values: xr.DataArray) -> bool:

@@ -132,6 +132,17 @@ def test_the_result_comes_first(opened):
     assert opened.page.get_by_text("optimal learning rate 0.095").first.is_visible()
 
 
+def test_an_axis_changed_again_before_it_is_drawn_leaves_one_plot(opened):
+    plot = opened.plot("exit_steps")
+    elements = plot.locator(".canvas > *").count()
+    box = "section.plot[data-name=exit_steps] input[data-log=y]"
+    opened.page.evaluate(f"for (let i = 0; i < 3; i++) document.querySelector('{box}').click()")
+    opened.page.wait_for_timeout(1500)
+    assert plot.locator(".canvas > *").count() == elements
+    assert opened.drawn("exit_steps")["x"]
+    assert opened.troubles == []
+
+
 def test_an_axis_is_logarithmic_on_request(opened):
     plot = opened.plot("exit_steps")
     before = opened.drawn("exit_steps")

@@ -1,5 +1,6 @@
 """The accessor `ds.sweep`."""
 
+from collections.abc import Callable
 from pathlib import Path
 
 import numpy as np
@@ -32,6 +33,28 @@ def test_figures_are_of_the_dataset(ds: xr.Dataset) -> None:
     assert axes.get_xlabel() == "gamma_ratio"
     with pytest.raises(InputError, match=r"unknown figure; got 'lin'.*did you mean 'line'"):
         ds.sweep.figure("lin")
+
+
+def test_one_dynamics_or_one_seed_can_be_selected(ds: xr.Dataset) -> None:
+    alone = ds.sel(dynamics="ode")
+    assert alone.sweep.exit_times().identical(ANALYSES["exit_times"](ds.sel(dynamics=["ode"])))
+    for name, options in (("line", {"y": "risk"}), ("distribution", {}), ("trajectories", {})):
+        for part in (alone, ds.isel(seed=0)):
+            assert part.sweep.figure(name, **options).axes
+
+
+def test_values_of_the_dataset_select_values(ds: xr.Dataset) -> None:
+    whole = {"y": "exit_steps", "x": "gamma_ratio", "hue": "d"}
+    for values in (ds.d, ds.d.values, list(ds.d.values)):
+        drawing = ds.sweep.figure("line", where={"d": values, "Delta": ds.Delta[0], "dynamics": "ode"}, **whole)
+        assert len(drawing.axes[0].containers) == 2
+
+
+@pytest.mark.parametrize("change", [lambda ds: ds[["risk"]], lambda ds: ds.isel(seed=[]), lambda ds: ds.mean("seed")])
+def test_other_datasets_are_refused(ds: xr.Dataset, change: Callable[[xr.Dataset], xr.Dataset]) -> None:
+    for ask in (lambda part: part.sweep.figure("line"), lambda part: part.sweep.exit_times()):
+        with pytest.raises(InputError, match=r"dataset: (not the dataset of a sweep|no values along an axis)"):
+            ask(change(ds))
 
 
 def test_overlaps_are_read_from_the_files(tmp_path: Path) -> None:

@@ -6,14 +6,16 @@ import xarray as xr
 
 from sweeplib.analysis import ANALYSES
 from sweeplib.analysis.constants import with_constants
+from sweeplib.contracts.datasets import regime_dataset
 from sweeplib.errors import InputError
 from sweeplib.figures import FIGURES
 from sweeplib.figures.colour_map import edges_of
 from sweeplib.figures.figure import first_entry, requested
 from sweeplib.figures.quantities import quantity
 from sweeplib.figures.scales import logarithmic, logarithmic_time
+from sweeplib.report.plots import interactive_plot
 from sweeplib.storage.outline import outline_of
-from tests.datasets import sweep_dataset, with_outcome
+from tests.datasets import giant_steps_dataset, sweep_dataset, with_outcome
 
 line, ratio, heat, spread, paths = (FIGURES[n] for n in ("line", "ratio", "map", "distribution", "trajectories"))
 ONE = {"Delta": 1.0, "d": 3000, "dynamics": "sgd_chain"}
@@ -246,6 +248,7 @@ def test_an_axis_is_logarithmic_if_its_values_ask_for_it():
         (line, {"y": "exit_steps", "x": "gama"}, "x: no such axis of numbers; got 'gama'.*did you mean 'gamma'"),
         (line, {"x": "gamma", "hue": "gamma_ratio", "dash": "Delta"}, "x: it varies along no free axis"),
         (line, {"reference": ["none.csv"]}, r"reference\[0\]"),
+        (line, {"guide": float("nan")}, "guide: not a valid option"),
         (ratio, {"to": {"delta": 1}}, "to.delta: no such axis"),
         (ratio, {"to": {"d": 301}}, "to.d: not a value of the axis d; got 301"),
         (ratio, {"to": {}}, "to: no point"),
@@ -291,3 +294,87 @@ def test_an_entry_has_the_name_of_a_figure_or_a_kind():
     ):
         with pytest.raises(InputError, match=message):
             requested(name, options)
+
+
+def test_a_zero_is_on_a_horizontal_axis_that_is_logarithmic_above_it():
+    """Δ = 0 is the point without noise: it is drawn beside Δ = 0.01, 0.1, 1."""
+    noise = (0.0, 0.01, 0.1, 1.0)
+    short = sweep_dataset(seeds=4, Delta=noise, ratios=(1.0,), dynamics=("ode", "sgd_chain"))
+    [axes] = line(short, y="exit_steps", x="Delta", where={"d": 300}).axes
+    assert axes.get_xscale() == "symlog"
+    assert all(curve[:, 0].tolist() == list(noise) for curve in points(axes))
+    left, right = axes.get_xlim()
+    assert left < noise[0]
+    assert right > noise[-1]
+    assert not logarithmic(np.array([-1.0, 0.01, 0.1, 1.0]))
+
+
+def test_a_value_that_is_not_finite_is_no_value(ds):
+    at = {"Delta": 1.0, "d": 300}
+    risk = ds.risk.where(ds.gamma_ratio < 1.6, np.inf).where(ds.risk.notnull()).assign_attrs(ds.risk.attrs)
+    [axes] = line(ds.assign(risk=risk), y="risk", where=at).axes
+    crosses = [one for one in axes.lines if one.get_marker() == "x" and one.get_transform() != axes.transData]
+    assert {float(x) for one in crosses for x in one.get_xdata()} == {float(ds.gamma_ratio[-1])}
+    cells = heat(ds.assign(risk=risk), z="risk", where={"Delta": 1.0, "dynamics": "ode"})
+    [cross] = [one for one in cells.axes[0].lines if one.get_marker() == "x"]
+    assert {x for x, _ in cross.get_xydata().tolist()} == {float(ds.gamma_ratio[-1])}
+
+
+def test_a_map_names_its_dynamics(ds):
+    assert r"at $\Delta$ = 0, ODE" in texts(heat(ds, z="exit_steps", where={"Delta": 0.0, "dynamics": "ode"}))
+
+
+def test_an_axis_without_a_coordinate_is_drawn_by_number():
+    """The directions of the teacher have no coordinate in a dataset."""
+    steps = giant_steps_dataset(seeds=4)
+    for figure in (spread, paths):
+        drawing = figure(steps, y="subspace_cosine", hue="teacher", where={"batch_size": 10})
+        assert {"$r$ = 1", "$r$ = 2", "$r$ = 3"} <= set(legend(drawing))
+
+
+def test_a_quantity_without_dynamics_is_refused():
+    regimes = regime_dataset(seeds=3, d=(100, 1000))
+    for figure in (line, ratio):
+        with pytest.raises(InputError, match=r"y: not a quantity of single dynamics; got 'regimes.regime'"):
+            figure(regimes, y="regimes.regime", x="delta")
+
+
+def test_runs_that_all_stay_are_a_fraction_of_zero_and_none_is_said():
+    stay = sweep_dataset(seeds=6, horizon=1e-6)
+    chosen = ONE | {"gamma_ratio": 0.9}
+    [axes] = spread(stay, y="exit_time", where=chosen).axes
+    np.testing.assert_allclose(axes.lines[0].get_xydata(), [[0.0, 0.0], [1e-6, 0.0]])
+    dead = with_outcome(stay, "failed", stay.status > 0)
+    for figure, name in ((spread, "exit_time"), (paths, "risk")):
+        assert "no value" in texts(figure(dead, y=name, where=chosen))
+
+
+def test_trajectories_have_the_same_seeds_for_all_dynamics(ds):
+    lost = ds.assign(risk=ds.risk.where((ds.seed != 1) | (ds.dynamics != "sgd_chain")))
+    [axes] = paths(lost, where={"Delta": 1.0, "d": 3000, "gamma_ratio": 0.9}, runs=3).axes
+    runs = [one.get_ydata()[-1] for one in axes.lines if one.get_linewidth() == 0.5]
+    wanted = lost.risk.sel(Delta=1.0, d=3000).sel(gamma_ratio=0.9, method="nearest").isel(time=-1, seed=slice(3))
+    expected = wanted.sel(dynamics=["sgd_chain", "ode"]).values.ravel()
+    np.testing.assert_allclose(sorted(runs), sorted(expected[np.isfinite(expected)]))
+
+
+def test_a_value_twice_in_a_list_is_drawn_once(ds):
+    [axes] = line(ds, y="exit_steps", where={"Delta": 1.0, "d": [300, 300], "dynamics": "ode"}).axes
+    assert len(points(axes)) == 1
+    with pytest.raises(InputError, match="no such quantity"):
+        line(ds, y="exit_times.")
+
+
+def test_interactive_plots_of_runs_without_values_and_against_steps(ds):
+    """A map without a value has no range of colours; against the steps a curve runs along the time."""
+
+    def plot(figure, data, **options):
+        analyses = {need: ANALYSES[need](data) for need in figure.needed(options)}
+        parts = (with_constants(data), {name: with_constants(one) for name, one in analyses.items()})
+        return interactive_plot("x", figure.interactive(*parts, **figure.check(options)), data, analyses, options)
+
+    dead = with_outcome(ds, "failed", ds.status > 0)
+    assert plot(heat, dead, z="exit_steps").spec["range"] is None
+    brief = ds.isel(time=slice(0, None, 5))
+    assert brief.sizes["time"] < brief.sizes["gamma_ratio"]
+    assert "gamma_ratio" in plot(line, brief, y="risk", x="steps").spec["series"]
