@@ -142,7 +142,7 @@ class Calibration:
         In that case a line is written, and the next pilot is measured in a new process.
         """
         self._asked(pilot, self.setup_seconds, compiled, pilot.cases[:PAIR])
-        taken, done = self._asked(pilot, seconds + self.hang_seconds, measured, pilot.cases, seconds)
+        taken, done = self._asked(pilot, 2.0 * seconds + self.hang_seconds, measured, pilot.cases, seconds)
         return taken / done if done > 0 else taken
 
     def _asked(self, pilot: Pilot, seconds: float, task: Callable[..., Any], *args: Any) -> Any:

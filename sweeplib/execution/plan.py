@@ -327,7 +327,7 @@ def _duration(seconds: float) -> str:
 
 def _short_duration(seconds: float) -> str:
     if seconds < 1e-3:
-        return f"{1e6 * seconds:.2g} µs"
+        return f"{1e6 * seconds:.2g} µs" if seconds < 99.5e-6 else f"{1e6 * seconds:.0f} µs"
     return f"{1e3 * seconds:.2g} ms" if seconds < 0.1 else _duration(seconds)
 
 

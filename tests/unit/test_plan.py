@@ -7,12 +7,13 @@ import time
 from dataclasses import replace
 from pathlib import Path
 
+import numpy as np
 import pytest
 
 from sweeplib.config import load
 from sweeplib.design.sweep import Run, Sweep
 from sweeplib.dynamics import DYNAMICS
-from sweeplib.execution import calibration
+from sweeplib.execution import calibration, pilots
 from sweeplib.execution.block_size import block_size, even
 from sweeplib.execution.calibration import Calibration
 from sweeplib.execution.pilots import measured, shortened
@@ -165,6 +166,29 @@ def test_cases_given_up_count_by_the_part_of_their_way() -> None:
     longer, some = measured([replace(case, clock=1000.0) for case in whole], max(0.05, seconds))
     assert 0 < some < 8
     assert longer / some == pytest.approx(1000 * seconds / done, rel=0.9)
+
+
+def test_records_at_early_times_are_not_counted_as_steps(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Steps of 100 s and 61 records of 2 s each, at geometric times: in 40 s most records are made and no step is."""
+    steps, record = 100.0, 2.0
+    problem = Problem(gamma=0.1, p=1, k=1, d=300, Delta=0.0, activation="square", spherical=True)
+    case = Case(problem, "sgd", 0, Recording((0.0, *np.geomspace(1e-6, 1.0, 60).tolist())))
+
+    def taken(cases: list[Case], limit: float) -> pilots.Taken:
+        times = np.array(cases[0].recording.times)
+        seconds = steps * times + record * np.arange(1, len(times) + 1)
+        last = int(np.searchsorted(seconds, limit))
+        if last == len(times):
+            return pilots.Taken(seconds[-1], 1.0, 1.0)
+        done = max((limit - record * last) / steps, times[last - 1] if last else 0.0)
+        return pilots.Taken(limit, done, max(0, last - 1) / max(1, len(times) - 1))
+
+    monkeypatch.setattr(pilots, "_taken", taken)
+    seconds, done = measured([case], 40.0)
+    assert seconds / done == pytest.approx(steps + 61 * record, rel=0.1)
+    even = replace(case, recording=Recording(tuple(np.linspace(0.0, 1.0, 61).tolist())))
+    seconds, done = measured([even], 40.0)
+    assert seconds / done == pytest.approx(steps + 61 * record, rel=0.1)
 
 
 def test_a_sweep_without_a_step_has_a_plan(tmp_path: Path) -> None:
