@@ -237,15 +237,17 @@ def _function_tables() -> Iterator[str]:
 
 
 def _quantity_table() -> str:
-    """Return the table of the quantities that analyses declare for figures of any axis."""
+    """Return the list of the quantities that analyses declare for figures of any axis."""
     from sweeplib.analysis import ANALYSES
 
     lines = ["## Quantities of `line`, `ratio` and `map`", ""]
-    lines += ["Beside these, every observable that is recorded over time, averaged over the seeds, and, as"]
-    lines += ["`ANALYSIS.VARIABLE`, the other variables of an analysis.", ""]
-    lines += ["| quantity | analysis | variable |", "|---|---|---|"]
+    lines += [
+        "Every observable that is recorded over time, averaged over the seeds; as `ANALYSIS.VARIABLE`, the variables in"
+    ]
+    lines += ["the outline of an analysis; and, by names of their own:", ""]
     for analysis, declaring in ANALYSES.items():
-        lines += [f"| `{name}` | `{analysis}` | `{variable}` |" for name, variable in declaring.quantities.items()]
+        names = [f"`{name}`" for name in declaring.quantities]
+        lines += [f"- {', '.join(names)}, of `{analysis}`"] * bool(names)
     return "\n".join(lines) + "\n"
 
 

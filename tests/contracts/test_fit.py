@@ -128,7 +128,7 @@ class Made:
 
     def drawn(self, name: str) -> bool:
         """Return whether the figure, and the analyses that it needs, can be made from the dataset."""
-        analyses = {need: self.analyses[need] for need in FIGURES[name].needs}
+        analyses = {need: self.analyses[need] for need in FIGURES[name].needed({})}
         if any(isinstance(analysis, InputError) for analysis in analyses.values()):
             return False
         try:

@@ -56,7 +56,14 @@ def test_every_file_says_where_it_comes_from(name):
 def test_a_sweep_draws_them_beside_its_runs(project, monkeypatch):
     """From the config to the picture through the command line; the complete config finds the file from its folder."""
     drawn = []
-    monkeypatch.setattr("sweeplib.figures.style.save", lambda drawing, stem: drawn.append(drawing) or [stem])
+
+    def kept(drawing, stem):
+        drawn.append(drawing)
+        stem.parent.mkdir()
+        stem.touch()
+        return [stem]
+
+    monkeypatch.setattr("sweeplib.figures.style.save", kept)
     path = config(project, "phase_retrieval_floors, own.csv")
     results = ["--results", str(project / "results")]
     run_sweep(replace(load(path), cluster=InProcess(block_size=8)), project / "results" / "sweep", progress=False)
