@@ -1,14 +1,23 @@
 """Figures in notebooks."""
 
 import sys
-from typing import TYPE_CHECKING
+from importlib import import_module
+from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure as Drawing
 
 
 def shown_in_notebooks(drawing: "Drawing") -> "Drawing":
-    """Return the figure; in IPython, notebooks show it when it is the value of a cell, once pyplot is imported."""
-    if "IPython" in sys.modules:
-        import matplotlib.pyplot as plt  # noqa: F401
+    """Return the figure, which a notebook then shows if it is the value of a cell.
+
+    IPython draws the figures of pyplot only; here it is told to draw all, as PNG, unless it was told otherwise.
+    """
+    shell = import_module("IPython").get_ipython() if "IPython" in sys.modules else None
+    if shell is not None and not any(type(drawing) in each.type_printers for each in _formatters(shell)):
+        import_module("IPython.core.pylabtools").select_figure_formats(shell, {"png"})
     return drawing
+
+
+def _formatters(shell: Any) -> list[Any]:
+    return list(shell.display_formatter.formatters.values())

@@ -1,5 +1,7 @@
 """The accessor `ds.sweep`."""
 
+import subprocess
+import sys
 from collections.abc import Callable
 from pathlib import Path
 
@@ -55,6 +57,23 @@ def test_other_datasets_are_refused(ds: xr.Dataset, change: Callable[[xr.Dataset
     for ask in (lambda part: part.sweep.figure("line"), lambda part: part.sweep.exit_times()):
         with pytest.raises(InputError, match=r"dataset: (not the dataset of a sweep|no values along an axis)"):
             ask(change(ds))
+
+
+SHELL = """\
+from IPython.core.interactiveshell import InteractiveShell
+from matplotlib.figure import Figure
+from sweeplib.figures.notebook import shown_in_notebooks
+
+shell = InteractiveShell.instance()
+plain, _ = shell.display_formatter.format(Figure())
+shown, _ = shell.display_formatter.format(shown_in_notebooks(Figure()))
+print("image/png" in plain, "image/png" in shown)
+"""
+
+
+def test_a_notebook_shows_a_figure_as_a_picture() -> None:
+    shown = subprocess.run([sys.executable, "-c", SHELL], capture_output=True, text=True, check=True)
+    assert shown.stdout.split() == ["False", "True"]
 
 
 def test_overlaps_are_read_from_the_files(tmp_path: Path) -> None:
