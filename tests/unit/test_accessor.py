@@ -65,6 +65,7 @@ from matplotlib.figure import Figure
 from sweeplib.figures.notebook import shown_in_notebooks
 
 shell = InteractiveShell.instance()
+shell.display_formatter.active_types = shell.display_formatter.format_types
 plain, _ = shell.display_formatter.format(Figure())
 shown, _ = shell.display_formatter.format(shown_in_notebooks(Figure()))
 print("image/png" in plain, "image/png" in shown)
