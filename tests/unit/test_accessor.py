@@ -66,8 +66,10 @@ from sweeplib.figures.notebook import shown_in_notebooks
 
 shell = InteractiveShell.instance()
 shell.display_formatter.active_types = shell.display_formatter.format_types
-plain, _ = shell.display_formatter.format(Figure())
-shown, _ = shell.display_formatter.format(shown_in_notebooks(Figure()))
+drawing = Figure()
+drawing.subplots()
+plain, _ = shell.display_formatter.format(drawing)
+shown, _ = shell.display_formatter.format(shown_in_notebooks(drawing))
 print("image/png" in plain, "image/png" in shown)
 """
 
