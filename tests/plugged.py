@@ -42,6 +42,7 @@ def activation(path: Path, name: str, *, imports: str = "", scale: str = "2.0") 
 @contextmanager
 def nothing_left() -> Iterator[None]:
     """Return a context that restores registries, imported modules and caches to their state at its start."""
+    forget_installed()
     things = [(registry, dict(registry._things)) for registry in REGISTRIES]
     path, modules, loaded = list(sys.path), set(sys.modules), dict(plugins._plugins)
     yield
