@@ -58,15 +58,20 @@ def written(_: Any, blocks: Iterable[Block], *_others: Any, **_named: Any) -> It
         yield block, BlockReport({"ok": len(positions)}, 0, 0.0)
 
 
-def sweep_of(points: int, seeds: int, times: int) -> Sweep:
-    """Return a sweep over `points` points, whose learning rate is derived from two axes, and over seeds."""
+def grid_of(points: int) -> Grid:
+    """Return a grid of `points` points, whose learning rate is derived from two axes."""
     side = int(points**0.5)
     axes = {"ratio": np.linspace(0.3, 1.7, side), "Delta": np.linspace(0.0, 1.0, points // side)}
-    grid = Grid(
+    return Grid(
         tuple(Axis(name, tuple(values.tolist())) for name, values in axes.items()),
         {"p": 1, "k": 1, "d": 1000, "activation": "square", "spherical": True},
         {"gamma": Expression("ratio / (12 + Delta)")},
     )
+
+
+def sweep_of(points: int, seeds: int, times: int) -> Sweep:
+    """Return a sweep over `points` points and over seeds."""
+    grid = grid_of(points)
     recording = Recording(tuple(np.linspace(0.0, 1.0, times).tolist()), (0.01,), ("risk",), "exit")
     runs, cluster = {DYNAMICS: Run(DYNAMICS)}, Nowhere(block_size=2000)
     return Sweep("many", grid, tuple(range(seeds)), runs, recording, cluster=cluster, source="name: many\n")

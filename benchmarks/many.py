@@ -18,8 +18,7 @@ from typing import Annotated, Any
 import numpy as np
 import typer
 
-from sweeplib.design.expressions import Expression
-from sweeplib.design.grid import Axis, Grid
+from benchmarks.driver import grid_of
 from sweeplib.design.sweep import Run, Sweep
 from sweeplib.execution.clusters import CLUSTERS
 from sweeplib.simulation import Recording
@@ -30,14 +29,8 @@ TIMES = 10
 
 
 def sweep_of(points: int, seeds: int, block_size: int | None = None) -> Sweep:
-    """Return a sweep over points, whose learning rate is derived from two axes, and over seeds."""
-    side = int(points**0.5)
-    axes = {"ratio": np.linspace(0.3, 1.7, side), "Delta": np.linspace(0.0, 1.0, points // side)}
-    grid = Grid(
-        tuple(Axis(name, tuple(values.tolist())) for name, values in axes.items()),
-        {"p": 1, "k": 1, "d": 1000, "activation": "square", "spherical": True},
-        {"gamma": Expression("ratio / (12 + Delta)")},
-    )
+    """Return a sweep over points and over seeds."""
+    grid = grid_of(points)
     recording = Recording(tuple(np.linspace(0.0, 1.0, TIMES).tolist()), (0.01,), ("risk",))
     cluster = CLUSTERS["local"](block_size=block_size)
     given: dict[str, Any] = {"cluster": cluster, "plugins": (PLUGIN,), "source": "name: many\n"}

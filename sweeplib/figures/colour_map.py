@@ -14,7 +14,7 @@ from sweeplib.figures.interactive import Interactive
 from sweeplib.figures.labels import axis_label, value_label, wrapped_label
 from sweeplib.figures.legend import Entry, legend_below
 from sweeplib.figures.panels import Panels, panel_grid
-from sweeplib.figures.quantities import at_last_time, bounds, horizontal_axis, quantity, with_requests
+from sweeplib.figures.quantities import at_chosen_time, at_last_time, bounds, horizontal_axis, quantity, with_requests
 from sweeplib.figures.scales import logarithm, logarithmic, wide
 from sweeplib.figures.style import FAINT, INK, plain_ticks
 
@@ -194,8 +194,7 @@ def _interactive(ds: xr.Dataset, analyses: Mapping[str, xr.Dataset], **options: 
     z = f"log_{variable}" if wide(whole[variable].values) else variable
 
     def data(_: xr.Dataset, made: Mapping[str, xr.Dataset]) -> xr.Dataset:
-        found, time = made[analysis], split.at.get("time")
-        found = found.isel(time=time, drop=True) if isinstance(time, int) and "time" in found.dims else found
+        found = at_chosen_time(made[analysis], split)
         names = {f"log_{name}": logarithm(found[name]) for name in over if f"log_{name}" in (x, y)}
         return found.assign_coords(names).assign({z: logarithm(found[variable])} if z != variable else {})
 

@@ -15,7 +15,7 @@ from sweeplib.figures.interactive import Interactive
 from sweeplib.figures.labels import MINUS, dynamics_order, number, value_label, wrapped_label
 from sweeplib.figures.legend import Entry, dynamics_entries, hue_entries, legend_below
 from sweeplib.figures.panels import Panels, panel_grid
-from sweeplib.figures.quantities import at_last_time, bounds, horizontal_axis, interval, quantity
+from sweeplib.figures.quantities import at_chosen_time, at_last_time, bounds, horizontal_axis, interval, quantity
 from sweeplib.figures.scales import logarithmic, logarithmic_above_zero, logarithmic_time, wide
 from sweeplib.figures.style import BOUND, DIM, INK, dynamics_look, look, plain_ticks
 
@@ -289,8 +289,7 @@ def interactive_curves(
     def shown(ds: xr.Dataset, made: Mapping[str, xr.Dataset]) -> xr.Dataset:
         found = made[curves.analysis]
         found = found if data is None else data(ds, found)
-        time = curves.split.at.get("time")
-        return found.isel(time=time, drop=True) if isinstance(time, int) and "time" in found.dims else found
+        return at_chosen_time(found, curves.split)
 
     return Interactive(
         x=curves.x,

@@ -22,6 +22,8 @@ from sweeplib.storage.outline import Outline, outline_of
 if TYPE_CHECKING:
     import xarray as xr
 
+    from sweeplib.figures.facets import Facets
+
 AVERAGES = "averages"
 EXITS = ("exit_time", "exit_steps")
 PREFERRED = "subspace_cosine"
@@ -153,6 +155,12 @@ def at_last_time(outline: Outline, where: Mapping[str, Any] | None, *drawn: str 
     if "time" not in outline.axes or "time" in drawn or "time" in (where or {}):
         return where
     return {**(where or {}), "time": outline.axes["time"][-1]}
+
+
+def at_chosen_time(found: xr.Dataset, split: Facets) -> xr.Dataset:
+    """Return an analysis at the one time that the facets select; unchanged if they select none or several."""
+    time = split.at.get("time")
+    return found.isel(time=time, drop=True) if isinstance(time, int) and "time" in found.dims else found
 
 
 def with_requests(found: xr.Dataset, variable: str, ds: xr.Dataset) -> xr.Dataset:
