@@ -19,7 +19,7 @@ from sweeplib.figures.labels import axis_label, value_label
 from sweeplib.figures.legend import Entry, dynamics_entries, hue_entries, legend_below, theory_entries
 from sweeplib.figures.panels import panel_grid
 from sweeplib.figures.references import check_references, references
-from sweeplib.figures.style import THEORY_DASHES, dynamics_look, line_look, look, plain_ticks
+from sweeplib.figures.style import THEORY_DASHES, Theory, dynamics_look, line_look, look, plain_ticks
 from sweeplib.storage.outline import outline_of
 
 if TYPE_CHECKING:
@@ -31,8 +31,8 @@ if TYPE_CHECKING:
 
 CAPTION = (
     "Mean exit time, in ODE time, against the input dimension, with standard errors over the seeds; points at which "
-    "runs did not exit are left out. Curves: annealed (dotted), quenched (dashed) and noise-corrected quenched theory "
-    "(solid)."
+    "runs did not exit are left out. Curves: the selected theories, by default quenched (dashed) and noise-corrected "
+    "(solid); they are linear in the overlaps, and exact for small T at large T d."
 )
 COLUMNS = ("d", "exit_time_mean")
 
@@ -44,10 +44,11 @@ def exit_time_scaling(
     where: Mapping[str, Any] | None = None,
     panel: str | None = None,
     hue: str | None = None,
+    theories: Sequence[Theory] = ("quenched", "noise-corrected"),
     reference: Sequence[str] = (),
 ) -> Drawing:
     """Return a figure of the mean exit time against d; axes not selected or drawn are fixed at their middle."""
-    split = _arranged(ds, analyses, where=where, panel=panel, hue=hue, reference=reference)
+    split = _arranged(ds, analyses, where=where, panel=panel, hue=hue, theories=theories, reference=reference)
     data = split.selected(analyses["exit_times"].assign(applies=exit_theory_holds(ds)))
     parts = split.panels(data)
     panels = panel_grid(len(parts), width=2.5, alone=3.8, height=2.8)
@@ -56,7 +57,7 @@ def exit_time_scaling(
     for place, part in numbered_parts(data, parts):
         for index, one in numbered_parts(part, split.hues(part)):
             _points(panels.stacks[place][0], one, shown, look(index))
-            _theory(panels.stacks[place][0], one, index)
+            _theory(panels.stacks[place][0], one, index, theories)
             published.draw(panels.stacks[place][0], one)
         if split.panel:
             panels.title(place, value_label(part[split.panel]))
@@ -67,12 +68,17 @@ def exit_time_scaling(
     panels.xlabel(axis_label(data["d"]))
     panels.ylabel(axis_label(data["exit_time_mean"]))
     panels.note(split.title(data))
-    _legend(panels.drawing, data, split, shown, published.entries())
+    _legend(panels.drawing, data, split, shown, [*theory_entries(theories), *published.entries()])
     return panels.drawing
 
 
 def _arranged(
-    ds: xr.Dataset | Outline, analyses: Mapping[str, xr.Dataset | Outline], *, reference: Sequence[str], **choice: Any
+    ds: xr.Dataset | Outline,
+    analyses: Mapping[str, xr.Dataset | Outline],
+    *,
+    theories: Sequence[str],
+    reference: Sequence[str],
+    **choice: Any,
 ) -> Facets:
     need_axis(outline_of(ds), "d")
     split = arranged(analyses["exit_times"], {"dynamics", "d"}, **choice)
@@ -88,7 +94,7 @@ def _points(axes: Axes, one: xr.Dataset, shown: list[str], looks: dict[str, str]
                       elinewidth=0.8, **style)  # fmt: skip
 
 
-def _theory(axes: Axes, one: xr.Dataset, index: int) -> None:
+def _theory(axes: Axes, one: xr.Dataset, index: int, theories: Sequence[str]) -> None:
     """Draw curves between the dimensions if γ is the same at all of them; otherwise one joined point at each."""
     if not bool(one["applies"].all()):
         return
@@ -98,16 +104,16 @@ def _theory(axes: Axes, one: xr.Dataset, index: int) -> None:
         d = np.geomspace(d.min(), d.max(), 60)
         gamma = np.full_like(d, gamma[0])
     p, Delta, T = (float(field(one, name)) for name in ("p", "Delta", "threshold"))
-    for kind, dashes in THEORY_DASHES.items():
+    for kind in theories:
         time = getattr(theory, f"{kind.replace('-', '_')}_exit_time")(gamma, p, d, Delta, T)
-        line = line_look(index, kind) | {"linestyle": dashes, "linewidth": 0.9}
+        line = line_look(index, kind) | {"linestyle": THEORY_DASHES[kind], "linewidth": 0.9}
         axes.plot(d, np.where(np.isfinite(time), time, np.nan), zorder=1, **line)
 
 
-def _legend(drawing: Drawing, data: xr.Dataset, split: Facets, shown: list[str], published: list[Entry]) -> None:
+def _legend(drawing: Drawing, data: xr.Dataset, split: Facets, shown: list[str], curves: list[Entry]) -> None:
     hues = hue_entries(data, split)
     kinds = dynamics_entries(shown)
-    legend_below(drawing, [hues, kinds, theory_entries(THEORY_DASHES), published])
+    legend_below(drawing, [hues, kinds, curves])
 
 
 def unrestricted(ds: xr.Dataset, analyses: Mapping[str, xr.Dataset]) -> xr.Dataset:

@@ -29,11 +29,12 @@ if TYPE_CHECKING:
 
 CAPTION = (
     "Fraction of the runs whose risk fell by the threshold T before the horizon, against the learning rate, with "
-    "Wilson intervals. Ticks on top: the largest learning rate at which linear theory learns, the smaller of 2 γ_opt "
-    "and, for p > 1, p²/8; without a tick it lies beyond the axis. Points at one learning rate are shifted sideways."
+    "Wilson intervals where some runs exited and some did not. Ticks on top: the largest learning rate at which linear "
+    "theory learns, the smaller of 2 γ_opt and, for p > 1, p²/8; without a tick it lies beyond the axis. Points at one "
+    "learning rate are shifted sideways; where all runs exited, or none, lines are shifted up and down instead."
 )
 BESIDE = 0.012
-"""The shift between points of consecutive hues, as a fraction of the range of learning rates."""
+"""The shift between points of consecutive hues, as a fraction of the range of an axis."""
 
 
 def exited_fraction(
@@ -57,7 +58,7 @@ def exited_fraction(
             _curve(panels.stacks[place][0], one, scan_dim(ds), shown, index, aside)
         if split.panel:
             panels.title(place, value_label(part[split.panel]))
-    panels.stacks[0][0].set_ylim(-0.03, 1.03)
+    panels.stacks[0][0].set_ylim(-0.05, 1.05)
     panels.xlabel(_label(ds, data))
     panels.ylabel(wrapped_label(data["exited_fraction"]))
     panels.note(split.title(data))
@@ -97,13 +98,17 @@ def _label(ds: xr.Dataset, data: xr.Dataset) -> str:
 
 def _curve(axes: Axes, one: xr.Dataset, dim: str, shown: list[str], index: int, aside: float) -> None:
     x = (one["gamma"] / one["unit"]).transpose(dim)
-    x = x + aside * float(x.max() - x.min())
+    sideways = aside * float(x.max() - x.min())
     for name in shown:
         run = one.sel(dynamics=name)
         middle, low, high = (run[f"exited_fraction{end}"] for end in ("", "_low", "_high"))
+        mixed = (middle > 0.0) & (middle < 1.0)
         error = np.clip([middle - low, high - middle], 0.0, None)
         style = dynamics_look(name, shown, look(index)) | {"linewidth": 0.8}
-        axes.errorbar(x, middle, error, elinewidth=0.8, clip_on=False, **style)
+        axes.plot(x + mixed * sideways, middle + ~mixed * aside, clip_on=False, **style | {"marker": "none"})
+        points = style | {"linestyle": "none", "clip_on": False}
+        axes.plot(x.where(~mixed), middle + aside, **points | {"markersize": 2.2})
+        axes.errorbar(x.where(mixed) + sideways, middle, error, elinewidth=0.8, **points)
     end = one["end"].item()
     if float(x.min()) < end < float(x.max()):
         tick = line_look(index, "end") | {"linewidth": 2.2, "transform": axes.get_xaxis_transform()}

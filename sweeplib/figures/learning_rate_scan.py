@@ -26,7 +26,7 @@ from sweeplib.figures.legend import (
 )
 from sweeplib.figures.panels import panel_grid
 from sweeplib.figures.references import check_references, references
-from sweeplib.figures.style import BOUND, FAINT, INK, THEORY_DASHES, dynamics_look, line_look, look, plain_ticks
+from sweeplib.figures.style import BOUND, FAINT, INK, THEORY_DASHES, Theory, dynamics_look, line_look, look, plain_ticks
 from sweeplib.storage.outline import outline_of
 
 if TYPE_CHECKING:
@@ -38,7 +38,7 @@ if TYPE_CHECKING:
 
 CAPTION = (
     "Mean number of steps to the exit against the learning rate, with standard errors over the seeds; open triangles: "
-    "lower bounds where some runs did not exit. Curves: theory. "
+    "lower bounds where some runs did not exit. Curves: the selected theories. "
     "Below: the learning rate of least steps with its bootstrap interval (an arrow where the interval reaches the end "
     "of the scan), the optimum of annealed and quenched theory (vertical line) and the noise-corrected optimum (bars)."
 )
@@ -56,6 +56,7 @@ def learning_rate_scan(
     panel: str | None = None,
     hue: str | None = None,
     scale: Literal["d", "d log d", "1"] = "d",
+    theories: Sequence[Theory] = ("quenched", "noise-corrected"),
     reference: Sequence[str] = (),
 ) -> Drawing:
     """Return a figure of mean exit steps over `scale` against γ/γ_opt (γ if no theory applies), with the optima below.
@@ -63,7 +64,9 @@ def learning_rate_scan(
     `where` fixes axes at values; of the other axes, one becomes the panels and one the colours. Markers: filled for the
     first stochastic dynamics, open for a second, crosses for deterministic ones.
     """
-    split = _arranged(ds, analyses, where=where, panel=panel, hue=hue, scale=scale, reference=reference)
+    split = _arranged(
+        ds, analyses, where=where, panel=panel, hue=hue, scale=scale, theories=theories, reference=reference
+    )
     data = _data(analyses, split)
     parts = split.panels(data)
     rows = len(split.hues(data))
@@ -71,7 +74,7 @@ def learning_rate_scan(
     stack = (2.3, 0.25 + 0.21 * rows)
     panels = panel_grid(len(parts), width=2.4, alone=4.2, height=2.8 + 0.17 * rows, stack=stack, share_x=False)
     for place, part in numbered_parts(data, parts):
-        _panel(panels.stacks[place], part, split, scale)
+        _panel(panels.stacks[place], part, split, scale, theories)
         for _, one in numbered_parts(part, split.hues(part)):
             units = {"x_unit": one["unit"].item(), "y_unit": _step_unit(one, scale)}
             published.draw(panels.stacks[place][0], one, **units)
@@ -80,7 +83,7 @@ def learning_rate_scan(
     panels.xlabel(_rate_label(data))
     panels.ylabel(_steps_label(data, scale))
     panels.note(split.title(data))
-    _legend(panels.drawing, data, split, published.entries())
+    _legend(panels.drawing, data, split, theories, published.entries())
     return panels.drawing
 
 
@@ -92,6 +95,7 @@ def _arranged(
     panel: str | None,
     hue: str | None,
     scale: str,
+    theories: Sequence[str],
     reference: Sequence[str],
 ) -> Facets:
     along = outline_of(analyses["optimal_learning_rate"]).attrs["along"]
@@ -111,14 +115,14 @@ def _data(analyses: Mapping[str, xr.Dataset], split: Facets) -> xr.Dataset:
     return data.assign(unit=unit).assign_attrs(theory=known)
 
 
-def _panel(axes: Any, part: xr.Dataset, split: Facets, scale: str) -> None:
+def _panel(axes: Any, part: xr.Dataset, split: Facets, scale: str, theories: Sequence[str]) -> None:
     above, below = axes
     for axis in axes:
         if part.attrs["theory"]:
             axis.axvline(1.0, color=FAINT, linewidth=0.8, zorder=0, gid="optimum")
     hues = split.hues(part)
     for index, one in numbered_parts(part, hues):
-        _curves(above, one, scale, index)
+        _curves(above, one, scale, index, theories)
         for name in used_dynamics(one):
             _points(above, one.sel(dynamics=name), scale, dynamics_look(name, used_dynamics(part), look(index)))
         _optima(below, one, -index, look(index))
@@ -167,20 +171,20 @@ def _points(above: Axes, one: xr.Dataset, scale: str, looks: dict[str, Any]) -> 
     above.plot(x, bounds, **BOUND | {"color": looks["color"], "gid": f"{looks['gid']} bound"})
 
 
-def _curves(above: Axes, one: xr.Dataset, scale: str, index: int) -> None:
+def _curves(above: Axes, one: xr.Dataset, scale: str, index: int, theories: Sequence[str]) -> None:
     unit = _step_unit(one, scale)
     gamma = np.linspace(float(one["gamma"].min()), float(one["gamma"].max()), 200)
-    exits_by_noise = bool(np.isnan(one["gamma_opt_noise_corrected"]))
-    for kind in _kinds(one)[: 2 if exits_by_noise else None]:
+    for kind in _curves_that_hold(one, theories):
         steps = theory_steps(kind, gamma, one) / unit
         line = line_look(index, kind) | {"linestyle": THEORY_DASHES[kind], "linewidth": 0.9}
         above.plot(gamma / one["unit"].item(), steps, zorder=1, alpha=0.55 if kind == "annealed" else 1.0, **line)
 
 
-def _kinds(part: xr.Dataset) -> list[str]:
-    """Return the kinds of theory to draw: the noise correction does not apply to the ODE."""
-    kinds = list(THEORY_DASHES) if part.attrs["theory"] else []
-    return kinds if _stochastic(part) else kinds[:2]
+def _curves_that_hold(one: xr.Dataset, theories: Sequence[str]) -> list[str]:
+    """Return the theories that hold here: the noise correction does not for the ODE, nor where noise alone exits."""
+    corrected = _stochastic(one) and bool(np.isfinite(one["gamma_opt_noise_corrected"]))
+    kinds = [kind for kind in THEORY_DASHES if kind in theories] if one.attrs["theory"] else []
+    return [kind for kind in kinds if corrected or kind != "noise-corrected"]
 
 
 def theory_steps(kind: str, gamma: np.ndarray, one: xr.Dataset) -> np.ndarray:
@@ -241,7 +245,7 @@ def _steps_label(data: xr.Dataset, scale: str) -> str:
     return f"{steps['long_name']}\n${steps['symbol']}{SCALES[scale]}$"
 
 
-def _legend(drawing: Drawing, data: xr.Dataset, split: Facets, published: list[Entry]) -> None:
+def _legend(drawing: Drawing, data: xr.Dataset, split: Facets, theories: Sequence[str], published: list[Entry]) -> None:
     shown = used_dynamics(data)
     mark = {"marker": "|", "linestyle": "none", "markersize": 9}
     line = mark | {"markeredgewidth": 0.8, "color": FAINT, "gid": "optimum"}
@@ -249,7 +253,7 @@ def _legend(drawing: Drawing, data: xr.Dataset, split: Facets, published: list[E
     marks: list[Entry] = [(line, "optimum of theory"), (bar, "noise-corrected optimum")]
     hues = hue_entries(data, split)
     bounds = [bound_entry("some runs did not exit")] if bool(data["restricted"].any()) else []
-    legend_below(drawing, [hues, dynamics_entries(shown), theory_entries(THEORY_DASHES), marks, published, bounds])
+    legend_below(drawing, [hues, dynamics_entries(shown), theory_entries(theories), marks, published, bounds])
 
 
 def exit_points(ds: xr.Dataset, analyses: Mapping[str, xr.Dataset]) -> xr.Dataset:
