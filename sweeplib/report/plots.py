@@ -11,9 +11,10 @@ import xarray as xr
 
 from sweeplib.figures.facets import PANELS_FIRST
 from sweeplib.figures.interactive import Interactive
+from sweeplib.figures.labels import axis_label
 from sweeplib.problem import PROBLEM_FIELDS
 from sweeplib.report.looks import Look, dynamics_looks, hue_looks, sequence
-from sweeplib.report.mathematics import array_label
+from sweeplib.report.mathematics import plain_label
 from sweeplib.report.runs import run_counts
 from sweeplib.report.tables import MOST_CELLS, Column, Table, columns, heading, name_of
 
@@ -31,6 +32,7 @@ class Control:
     labels: list[str]
     looks: list[Look] | None = None
     chosen: int = 0
+    html: str | None = None
 
 
 @dataclass(frozen=True)
@@ -68,7 +70,7 @@ def interactive_plot(
     data, notes = _thinned(data, dims, drawn[-1])
     names = _names(data, declared, dims)
     kept, left = _kept(data[[value, "runs"]].broadcast_like(data[value]).transpose(*dims), value)
-    title = declared.title or f"{name_of(data[value])} against {name_of(data[declared.x]).lower()}"
+    title = plain_label(declared.title or f"{name_of(data[value])} against {_lower(name_of(data[declared.x]))}")
     if kept.sum() * (len(dims) + len(names)) > MOST_CELLS:
         return Plot(name, title, Table(name, title, int(kept.sum())))
     table = Table(name, title, int(kept.sum()), columns(data, dims, names, kept))
@@ -81,6 +83,10 @@ def interactive_plot(
     notes += _key(data, declared, names, kind)
     spec = _spec(table, declared, data, dims, drawn, controls, kind)
     return Plot(name, title, table, controls, notes, spec)
+
+
+def _lower(label: str) -> str:
+    return label if "$" in label else label.lower()
 
 
 def _drawn(data: xr.Dataset, declared: Interactive) -> list[str]:
@@ -104,7 +110,7 @@ def _thinned(data: xr.Dataset, dims: list[str], x: str) -> tuple[xr.Dataset, lis
     stride = min(stride, max(1, size // 40))
     if stride < 2:
         return data, []
-    axis = array_label(data[x])
+    axis = axis_label(data[x])
     note = f"Thinned for this page: every {stride}th of the {size} values of {axis}; the stored data have all."
     return data.isel({x: slice(None, None, stride)}), [note]
 
@@ -136,7 +142,7 @@ def _key(data: xr.Dataset, declared: Interactive, names: list[str], kind: str) -
     elif kind != "map" and f"{declared.y}_error" in names:
         notes.append(f"{drawn}: one standard error to each side.")
     if declared.theory in names:
-        notes.append(f"Dashed: {array_label(data[declared.theory])}.")
+        notes.append(f"Dashed: {axis_label(data[declared.theory])}.")
     bound = data[declared.y].attrs.get("bound") if kind != "map" else None
     if bound in names and bool((data[bound] & data[declared.y].notnull()).any()):
         notes.append(f"Open triangles: {data[bound].attrs['reason']}.")
@@ -179,12 +185,12 @@ def _controls(
             coloured = hue_looks(names, kind, colors)
             if hue == "dynamics":
                 coloured = [look.over(hue) for look, hue in zip(dynamics_looks(names, kind), coloured, strict=True)]
-            found.append(Control(column.name, column.label, column.labels or [], coloured))
+            found.append(Control(column.name, column.label, column.labels or [], coloured, html=column.html))
         elif column.name in dims and column.name not in drawn and len(levels) > 1:
             dynamics = column.name == "dynamics" and kind != "map"
             looks = dynamics_looks([str(level) for level in levels], kind) if dynamics else None
             chosen = _chosen(levels, where.get(column.name))
-            found.append(Control(column.name, column.label, column.labels or [], looks, chosen))
+            found.append(Control(column.name, column.label, column.labels or [], looks, chosen, column.html))
     return sorted(found, key=lambda control: control.looks is None)
 
 
@@ -227,7 +233,7 @@ def _spec(
         "cells": _cells(data, declared) if declared.z else None,
         "range": _range(data[value]) if declared.z and declared.z not in looks else None,
         "palette": sequence(64) if declared.z else None,
-        "labels": {axis: heading(data[getattr(declared, axis)]) for axis in "xy"},
+        "labels": {axis: plain_label(heading(data[getattr(declared, axis)])) for axis in "xy"},
         "log": {axis: _logarithmic(data, getattr(declared, axis), kind) for axis in "xy"},
         "positive": {axis: kind != "map" and _positive(data[getattr(declared, axis)]) for axis in "xy"},
         "ticks": {"x": _ticks(data[declared.x]) if _positive(data[declared.x]) else None},

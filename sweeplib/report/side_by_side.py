@@ -16,8 +16,8 @@ from sweeplib.analysis.constants import with_constants
 from sweeplib.analysis.headlines import rounded
 from sweeplib.analysis.recorded import is_stochastic
 from sweeplib.analysis.write import analysis_failure
-from sweeplib.figures.labels import dynamics_label
-from sweeplib.report.mathematics import array_label, value_text
+from sweeplib.figures.labels import dynamics_label, symbol
+from sweeplib.report.mathematics import value_text
 from sweeplib.storage.dataset import open_dataset
 
 if TYPE_CHECKING:
@@ -33,7 +33,10 @@ DIGITS = 12
 
 @dataclass(frozen=True)
 class Row:
-    """A row of a table: its heading, a cell for each sweep, and for each sweep but the first what is `said` of it."""
+    """A row of a table: its heading, a cell for each sweep, and for each sweep but the first what is `said` of it.
+
+    The heading has its mathematics between dollars.
+    """
 
     heading: str
     cells: list[str]
@@ -107,7 +110,7 @@ def _headlines(name: str, analyses: Sequence[xr.Dataset | None]) -> Headlines:
     if "dynamics" in dims:
         at = list(dims).index("dynamics")
         places.sort(key=lambda place: not is_stochastic(str(place[at])))
-    labels = {dim: next(array_label(found[dim]) for found in known if dim in found.coords) for dim in dims}
+    labels = {dim: next(symbol(found[dim]) for found in known if dim in found.coords) for dim in dims}
     rows = [_row(labels, place, [each.get(place) for each in points]) for place in places[:MOST_POINTS]]
     edges = any("†" in cell for row in rows for cell in row.cells)
     what = str(known[0][variable].attrs["long_name"])
@@ -142,7 +145,7 @@ def _key(value: Any) -> Any:
 
 def _row(labels: Mapping[str, str], place: tuple[Any, ...], values: Sequence[_Value | None]) -> Row:
     parts = [
-        dynamics_label(value) if dim == "dynamics" else f"{labels[dim]} = {value_text(value)}"
+        dynamics_label(value) if dim == "dynamics" else f"{labels[dim]} = {value_text(value, dim)}"
         for dim, value in zip(labels, place, strict=True)
         if value is not None
     ]

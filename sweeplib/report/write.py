@@ -8,6 +8,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from sweeplib.report.failures import cards, failures
+from sweeplib.report.mathematics import html_label
 from sweeplib.report.overview import axes, overview, provenance
 from sweeplib.report.runs import journals
 
@@ -26,6 +27,7 @@ def write_report(sweep: Sweep, directory: str | Path) -> Path:
     Failed analyses, figures, plots and tables have a card each that describes the failure.
     """
     from sweeplib.code.plugins import load_plugins
+    from sweeplib.figures.labels import value_label
     from sweeplib.report.contents import Contents
     from sweeplib.report.summary import headline_lines
     from sweeplib.storage.files import write_text
@@ -41,7 +43,7 @@ def write_report(sweep: Sweep, directory: str | Path) -> Path:
         **made,
         name=sweep.name,
         config=sweep.source,
-        headlines=headline_lines(sweep, directory, MOST_HEADLINES),
+        headlines=headline_lines(sweep, directory, MOST_HEADLINES, value_label),
         overview=overview(dataset, counts, journal),
         provenance=provenance(dataset, journal, settings(sweep), directory),
         counts=counts,
@@ -64,6 +66,7 @@ def environment() -> jinja2.Environment:
     found = jinja2.Environment(
         loader=loader, autoescape=True, undefined=jinja2.StrictUndefined, trim_blocks=True, lstrip_blocks=True
     )
+    found.filters["math"] = html_label
     found.policies["json.dumps_kwargs"] = {"separators": (",", ":"), "allow_nan": False}
     return found
 

@@ -147,8 +147,8 @@ def test_headlines_meet_at_equal_points(folders: list[Path]) -> None:
     sweeps = [(load(folder / "config.yaml"), folder) for folder in folders]
     [table] = headline_tables(sweeps)
     cells = {row.heading: row.cells for row in table.rows}
-    [shared] = [cells[heading] for heading in cells if "d = 50" in heading]
-    [alone] = [cells[heading] for heading in cells if "d = 70" in heading]
+    [shared] = [cells[heading] for heading in cells if "$d$ = 50" in heading]
+    [alone] = [cells[heading] for heading in cells if "$d$ = 70" in heading]
     assert all(cell != "–" for cell in shared)
     assert (alone[0], alone[1] == "–") == ("–", False)
     best = sweeps[0][1]
