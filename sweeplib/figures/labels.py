@@ -63,7 +63,7 @@ def _mathematics(array: xr.DataArray) -> str:
 def _is_own_name(array: xr.DataArray) -> bool:
     """Return whether the name, the long name and the symbol of an array are the same: a parameter of a config."""
     name, spelled = str(array.name), str(array.attrs.get("symbol", "")).replace(r"\_", "_")
-    return array.attrs.get("long_name", name) == name and spelled in (name, rf"\mathrm{{{name}}}") and len(name) > 1
+    return array.attrs.get("long_name", name) == name and spelled in ("", name, rf"\mathrm{{{name}}}") and len(name) > 1
 
 
 def _beside_name(array: xr.DataArray) -> str:
