@@ -91,6 +91,7 @@ def interactive_plot(
     hue = _hue(data, declared, [dim for dim in dims if dim not in drawn], options)
     kind = "map" if declared.z else declared.kind
     controls = _controls(table.columns, dims, drawn, hue, kind, options.get("where") or {}, declared.colors)
+    left = left if drawn[-1] in dataset.dims or declared.z else 0  # an axis of ranks has no points that were run
     notes += [f"{left:,} {'point has' if left == 1 else 'points have'} runs but no value, and are not drawn."] * (
         left > 0
     )

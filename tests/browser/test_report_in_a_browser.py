@@ -327,6 +327,8 @@ def test_printing_draws_what_was_not_seen_yet(browser, report):
     window.evaluate("dispatchEvent(new Event('beforeprint'))")
     window.locator("section.plot:not([data-ready])").first.wait_for(state="detached")
     window.emulate_media(media="print")
+    shrunk = window.evaluate("[...document.querySelectorAll('.canvas')].map((each) => +getComputedStyle(each).zoom)")
+    assert all(0.7 < zoom < 1 for zoom in shrunk)  # to the width of A4
     label = window.locator("section.plot[data-name=exit_steps] label[data-chosen]:has(select[data-column=Delta])")
     assert label.get_attribute("data-chosen") == "0"
     assert "0" in label.evaluate("(element) => getComputedStyle(element, '::after').content")
