@@ -20,6 +20,7 @@ CONTENT = {
     "problem": {"p": 1, "k": 1, "activation": "square", "spherical": True, "d": 50},
     "grid": {"gamma": [0.02, 0.05, 0.08, 0.11, 0.14]},
     "seeds": 8,
+    "cluster": {"kind": "local", "block_size": 64},
     "dynamics": {"sgd_chain": {}},
     "times": [0, 4, 8],
     "thresholds": [0.05],
