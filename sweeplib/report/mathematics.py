@@ -18,6 +18,8 @@ COMMANDS |= {"geq": "≥", "neq": "≠", "neg": "¬", "wedge": "∧", "vee": "�
 COMMANDS |= {"rceil": "⌉", "exp": "exp", "partial": "∂", "nabla": "∇", "sum": "∑"}
 RAISED = str.maketrans("0123456789+-*()abcdefghijklmnoprstuvwxyz", "⁰¹²³⁴⁵⁶⁷⁸⁹⁺⁻*⁽⁾ᵃᵇᶜᵈᵉᶠᵍʰⁱʲᵏˡᵐⁿᵒᵖʳˢᵗᵘᵛʷˣʸᶻ")
 LOWERED = str.maketrans("0123456789+-()aehijklmnoprstuvxβγρφχ", "₀₁₂₃₄₅₆₇₈₉₊₋₍₎ₐₑₕᵢⱼₖₗₘₙₒₚᵣₛₜᵤᵥₓᵦᵧᵨᵩᵪ")
+CAPITAL_GREEK = re.compile("<mi>(&#x003(?:9[1-9A-F]|A[0-9]);)</mi>")
+"""Capital Greek letters in MathML, which LaTeX has upright."""
 UNDERSCORE = "\ue000"
 """What stands for an underscore of a name while those of subscripts are read."""
 MORE_THAN_A_FORMULA = re.compile(r"\b(href|src|style|class|id|on\w+)=|\\")
@@ -61,7 +63,7 @@ def mathml(latex: str) -> Markup:
 
     upright = re.sub(r"\\mathrm\s*\{((?:[^{}\\])*)\}", lambda found: rf"\text{{{found[1]}}}", latex)
     try:
-        found = convert(upright.replace(r"\|", r"\Vert "))
+        found = CAPITAL_GREEK.sub(r'<mi mathvariant="normal">\1</mi>', convert(upright.replace(r"\|", r"\Vert ")))
     except Exception:  # its errors have no common class
         return Markup.escape(plain(latex))
     return Markup.escape(plain(latex)) if MORE_THAN_A_FORMULA.search(found) else Markup(found)

@@ -138,3 +138,8 @@ def test_text_of_labels_is_escaped():
 def test_names_of_values_are_mathematics():
     assert value_text("he2", "activation") == "He₂"
     assert value_text("exp(-t/5)", "schedule") == "e^(-t/5)"
+
+
+def test_capital_greek_letters_are_upright():
+    assert '<mi mathvariant="normal">&#x00394;</mi>' in mathml(r"\Delta")
+    assert "mathvariant" not in mathml(r"\delta")
