@@ -7,7 +7,20 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 from typer.core import TyperGroup
 
-from sweeplib.cli_options import RESULTS, Config, Json, Names, Overrides, Results, Set, Workers, loaded, show
+from sweeplib.cli_options import (
+    RESULTS,
+    Config,
+    Json,
+    Names,
+    Output,
+    Overrides,
+    Results,
+    Set,
+    Sweeps,
+    Workers,
+    loaded,
+    show,
+)
 from sweeplib.cli_upkeep import commands
 from sweeplib.errors import InputError
 from sweeplib.front.commands import new, test_plugin
@@ -265,16 +278,30 @@ def figures(config: Config, names: Names = None, set_: Set = None, results: Resu
 
 
 @app.command()
-def report(config: Config, set_: Set = None, results: Results = RESULTS) -> None:
-    """Write the report, one HTML page."""
-    sweep, directory = loaded(config, set_, results)
-    from sweeplib.report import write_report
-    from sweeplib.report.failures import report_cards
+def report(sweeps: Sweeps, set_: Set = None, results: Results = RESULTS, output: Output = None) -> None:
+    """Write the report, one HTML page; of several sweeps a page that compares them.
 
-    typer.echo(write_report(sweep, directory))
-    failed = report_cards(directory)
-    for card in failed:
-        typer.echo(f"failed: {card['kind']} {card['name']}: {card['exception']}", err=True)
+    Sweeps are named by their YAML files or their folders of results. The exit status is 1 if a part could not be made.
+    """
+    from sweeplib.front.finished import compared, named
+
+    if len(sweeps) > 1:
+        if set_:
+            raise InputError("not for several sweeps", key="--set", value=set_, expected="the folders of their results")
+        page, path = compared(sweeps, results, output)
+        failed = page.problems
+    else:
+        if output is not None:
+            raise InputError("only for several sweeps", key="--output", value=str(output), expected="a second sweep")
+        sweep, directory = named(sweeps[0], set_ or (), results)
+        from sweeplib.report import write_report
+        from sweeplib.report.failures import report_cards
+
+        path = write_report(sweep, directory)
+        failed = [f"{card['kind']} {card['name']}: {card['exception']}" for card in report_cards(directory)]
+    typer.echo(path)
+    for problem in failed:
+        typer.echo(f"failed: {problem}", err=True)
     raise typer.Exit(1 if failed else 0)
 
 

@@ -12,6 +12,10 @@ if TYPE_CHECKING:
     from sweeplib.design.sweep import Sweep
 
 Config = Annotated[Path, typer.Argument(metavar="CONFIG", help="The sweep's YAML file.", show_default=False)]
+Sweeps = Annotated[
+    list[Path], typer.Argument(metavar="SWEEP", help="A YAML file or a folder of results.", show_default=False)
+]
+Output = Annotated[Path | None, typer.Option("--output", help="The file of a page that compares sweeps.")]
 Set = Annotated[
     list[str] | None, typer.Option("--set", metavar="KEY=VALUE", help="Give a key another value: grid.d=[300].")
 ]

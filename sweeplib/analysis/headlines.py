@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from itertools import product
 from typing import TYPE_CHECKING
 
@@ -17,12 +17,14 @@ MOST = 3
 """The number of points that are put into words at the end of a command."""
 
 
-def headlines(found: xr.Dataset, name: str, most: int = MOST) -> list[str]:
+def headlines(
+    found: xr.Dataset, name: str, most: int = MOST, said: Callable[[xr.DataArray], str] | None = None
+) -> list[str]:
     """Return lines about the variable `name` of an analysis, which has `<name>_low` and `<name>_high` beside it.
 
     Points whose interval ends at the edge of a scan (`at_edge`) are counted, not shown. Stochastic dynamics come first.
     Points without an interval, such as one that the others are compared with, are left out. A line says so if the
-    variable is known nowhere.
+    variable is known nowhere. `said` puts a coordinate of a point into words, by default as a config does.
     """
     points = _points(found, name)
     known = [one for one in points if one[f"{name}_low"] < one[f"{name}_high"]]
@@ -31,7 +33,7 @@ def headlines(found: xr.Dataset, name: str, most: int = MOST) -> list[str]:
     what = str(found[name].attrs["long_name"])
     if all(np.isnan(one[name].item()) for one in points):
         return [f"{what}: known at none of {len(points)} points"]
-    lines = [f"{what} {_value(one, name)}{_place(found, one)}" for one in inside[:most]]
+    lines = [f"{what} {_value(one, name)}{_place(found, one, said or _as_in_config)}" for one in inside[:most]]
     if len(inside) > most:
         lines.append(f"{what}: {len(inside) - most} more points in the report")
     if len(inside) < len(known):
@@ -76,11 +78,16 @@ def _is_noisy(one: xr.Dataset) -> bool:
     return "dynamics" in one.coords and is_stochastic(str(one["dynamics"].item()))
 
 
-def _place(found: xr.Dataset, one: xr.Dataset) -> str:
+def _as_in_config(coordinate: xr.DataArray) -> str:
+    value = coordinate.item()
+    return str(value) if coordinate.name == "dynamics" else f"{coordinate.name} = {_text(value)}"
+
+
+def _place(found: xr.Dataset, one: xr.Dataset, said: Callable[[xr.DataArray], str]) -> str:
     """Return where a point is: its values along the dimensions with several, then its dynamics."""
     dims = [str(dim) for dim in found.dims if dim in one.coords and found.sizes[dim] > 1]
-    values = ", ".join(f"{dim} = {_text(one[dim].item())}" for dim in dims if dim != "dynamics")
-    dynamics = f" ({one['dynamics'].item()})" if "dynamics" in one.coords else ""
+    values = ", ".join(said(one[dim]) for dim in dims if dim != "dynamics")
+    dynamics = f" ({said(one['dynamics'])})" if "dynamics" in one.coords else ""
     return (f" at {values}" if values else "") + dynamics
 
 

@@ -8,12 +8,14 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from sweeplib.analysis.averages import numbered
+from sweeplib.analysis.labels import labelled
 from sweeplib.analysis.lost_runs import MOST_LOST, made, recorded, unless_lost, without_value
 from sweeplib.analysis.options import Confidence
 from sweeplib.analysis.passages import passages
 from sweeplib.analysis.survival import survival_curve
 from sweeplib.figures.facets import Facets, arranged, numbered_parts
 from sweeplib.figures.figure import FIGURES, Figure
+from sweeplib.figures.interactive import Interactive
 from sweeplib.figures.labels import dynamics_label, dynamics_order, value_label, wrapped_label
 from sweeplib.figures.legend import Entry, hue_entries, legend_below
 from sweeplib.figures.panels import mark_empty, panel_grid
@@ -34,6 +36,8 @@ CAPTION = (
     "dynamics. Exits are Kaplan-Meier curves, which end below 1 where runs did not exit. Points at which more than 2 % "
     "of the runs have no value are left out."
 )
+MOST_RUNS = 12_000
+"""The number of runs of the interactive plot above which it has only the points of the figure."""
 MOST_PLACES = 1000
 """The number of steps of a curve above which it is thinned."""
 
@@ -141,4 +145,70 @@ def _legend(drawing: Drawing, data: xr.Dataset, split: Facets, shown: list[str])
     legend_below(drawing, [hues, kinds])
 
 
-FIGURES.register("distribution", Figure("distribution", distribution, CAPTION, arrange=_arranged))
+def _interactive(
+    ds: xr.Dataset, analyses: Mapping[str, xr.Dataset], *, y: str | None, confidence: float, **choice: Any
+) -> Interactive:
+    """Return the plot of the same curves; of the points of the figure alone, if there are too many for a page."""
+    name, split = _arranged(ds, analyses, y=y, confidence=confidence, **choice)
+
+    def data(whole: xr.Dataset, _: Mapping[str, xr.Dataset]) -> xr.Dataset:
+        sample = _sample(whole, name)
+        if "time" in sample.dims:
+            sample = sample.isel(time=split.at["time"]) if "time" in split.at else sample
+        sample = sample if sample["used"].size <= MOST_RUNS else split.selected(sample)
+        return _curves(sample, confidence, whole[name].attrs)
+
+    return Interactive(
+        x="value",
+        y="fraction",
+        data=data,
+        kind="curves",
+        hue=split.hue,
+        xs=(),
+        ys=("fraction_left",),
+        steps=True,
+        title=f"Distribution of the {ds[name].attrs.get('long_name', name)} over the seeds",
+    )
+
+
+def _curves(sample: xr.Dataset, confidence: float, attrs: Mapping[str, Any]) -> xr.Dataset:
+    """Return the curve of each sample over `seed` along the axis `rank`: its values and the fractions up to them."""
+    import xarray as xr
+
+    def curve(values: np.ndarray, ends: np.ndarray, used: np.ndarray) -> np.ndarray:
+        found = np.full((4, values.size + 1), np.nan)
+        reached = used & np.isfinite(values)
+        if reached.any():
+            places, left, low, high = survival_curve(values[reached], ends[used & ~reached], confidence)
+            found[:, 0] = places[0], 0.0, np.nan, np.nan
+            found[:, 1 : len(places) + 1] = places, 1.0 - left, 1.0 - high, 1.0 - low
+        return found
+
+    found = xr.apply_ufunc(
+        curve,
+        sample["value"],
+        sample["end"],
+        sample["used"],
+        input_core_dims=[["seed"]] * 3,
+        output_core_dims=[["part", "rank"]],
+        vectorize=True,
+    )
+    value, fraction, low, high = (found.isel(part=part, drop=True) for part in range(4))
+    said = "fraction of runs with at most this value"
+    more = "fraction of runs with more than this value"
+    curves = {
+        "fraction": labelled(fraction, said),
+        "fraction_low": labelled(low, f"{said}, lower bound"),
+        "fraction_high": labelled(high, f"{said}, upper bound"),
+        "fraction_left": labelled(1.0 - fraction, more),
+        "fraction_left_low": labelled(1.0 - high, f"{more}, lower bound"),
+        "fraction_left_high": labelled(1.0 - low, f"{more}, upper bound"),
+        "value": labelled(value, attrs.get("long_name", "value"), attrs.get("symbol", "")),
+    }
+    rank = labelled(xr.DataArray(np.arange(value.sizes["rank"]), dims="rank"), "rank of the run")
+    return xr.Dataset(curves).assign_coords(rank=rank).assign_attrs(confidence=confidence)
+
+
+FIGURES.register(
+    "distribution", Figure("distribution", distribution, CAPTION, arrange=_arranged, interactive=_interactive)
+)

@@ -34,6 +34,8 @@ class Interactive:
     lines : lines (slope, intercept, name) over a map.
     colors : the colour of each class of a map.
     figure : the static figure that the report places beside the plot.
+    xs, ys : the other variables that a reader may choose for x and for y; None: all numbers of the data that fit.
+    steps : whether curves are steps, each value holding up to the next one.
     """
 
     x: str
@@ -49,6 +51,9 @@ class Interactive:
     colors: Mapping[str, str] = field(default_factory=dict)
     title: str = ""
     figure: str = ""
+    xs: tuple[str, ...] | None = None
+    ys: tuple[str, ...] | None = None
+    steps: bool = False
 
     def labelled(self, ds: xr.Dataset, analyses: Mapping[str, xr.Dataset]) -> xr.Dataset:
         """Return the data of the plot, from a dataset and the analyses that it needs."""

@@ -8,6 +8,7 @@ from collections.abc import Callable, Iterable
 from typing import TYPE_CHECKING, Any
 
 from sweeplib.analysis.recorded import is_stochastic
+from sweeplib.figures.typeset import expression_text, name_latex, name_text
 
 if TYPE_CHECKING:
     import xarray as xr
@@ -18,35 +19,58 @@ MINUS = "\N{MINUS SIGN}"
 
 def axis_label(array: xr.DataArray) -> str:
     r"""Return 'long name symbol (units)', as far as the array has them: 'learning rate $\\gamma$'."""
-    attrs = array.attrs
-    parts = [attrs.get("long_name", str(array.name)), _beside_name(array)]
-    if attrs.get("units", "1") not in ("1", ""):
-        parts.append(f"({attrs['units']})")
-    return " ".join(part for part in parts if part)
+    return " ".join(part for part in (_long_name(array), _beside_name(array), _unit(array)) if part)
 
 
 def wrapped_label(array: xr.DataArray, width: int = 32) -> str:
-    """Return the label of a long axis: the long name in lines of that width, the symbol at the end."""
-    lines = textwrap.wrap(array.attrs.get("long_name", str(array.name)), width)
-    return ("\n".join(lines) + " " + _beside_name(array)).strip()
+    """Return the label of a long axis: the long name in lines of that width, then the symbol and the unit of times."""
+    lines = textwrap.wrap(_long_name(array), width)
+    unit = _unit(array) if "scale" in array.attrs else ""
+    end = " ".join(part for part in (_beside_name(array), unit) if part)
+    return ("\n".join(lines) + " " + end).strip()
 
 
 def symbol(array: xr.DataArray) -> str:
     """Return the array's symbol in mathematics, or its name if it has none."""
-    return _mathematics(array) or str(array.name)
+    return _mathematics(array) or name_text(str(array.name))
+
+
+def _long_name(array: xr.DataArray) -> str:
+    """Return the long name without the unit of scaled times; "" for a user's parameter that is shown as a symbol."""
+    name = str(array.attrs.get("long_name", array.name))
+    if _is_own_name(array):
+        return "" if name_latex(name) else name_text(name)
+    return name.removesuffix(f" in units of {array.attrs['scale']}") if "scale" in array.attrs else name
+
+
+def _unit(array: xr.DataArray) -> str:
+    """Return the unit of an array: that of scaled times, an expression, or `units` in brackets."""
+    if "scale" in array.attrs:
+        return f"in units of {expression_text(array.attrs['scale'])}"
+    units = array.attrs.get("units", "1")
+    return f"({units})" if units not in ("1", "") else ""
 
 
 def _mathematics(array: xr.DataArray) -> str:
     """Return the symbol between dollars; "" if there is none, or if it is just the name of a user's parameter."""
     found = array.attrs.get("symbol", "")
+    if _is_own_name(array):
+        latex = name_latex(str(array.name))
+        return f"${latex}$" if latex else ""
     return f"${found}$" if found and (found != array.name or len(found) == 1) else ""
+
+
+def _is_own_name(array: xr.DataArray) -> bool:
+    """Return whether the name, the long name and the symbol of an array are the same: a parameter of a config."""
+    name, spelled = str(array.name), str(array.attrs.get("symbol", "")).replace(r"\_", "_")
+    return array.attrs.get("long_name", name) == name and spelled in ("", name, rf"\mathrm{{{name}}}") and len(name) > 1
 
 
 def _beside_name(array: xr.DataArray) -> str:
     """Return the symbol between dollars, but "" if it only repeats the long name."""
     name = array.attrs.get("long_name", str(array.name))
     spelled = array.attrs.get("symbol", "").replace(r"\_", "_") == rf"\mathrm{{{name}}}"
-    return "" if spelled else _mathematics(array)
+    return "" if spelled and not _is_own_name(array) else _mathematics(array)
 
 
 def value_label(coordinate: xr.DataArray, digits: int | None = None) -> str:
@@ -85,6 +109,7 @@ NAMED: dict[str, Callable[[str], str]] = {
     "target": target_label,
     "activation": activation_label,
     "teacher_activation": activation_label,
+    "schedule": expression_text,
 }
 """The labels of values that are names, by coordinate."""
 

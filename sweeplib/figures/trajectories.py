@@ -9,10 +9,12 @@ import numpy as np
 from pydantic import Field
 
 from sweeplib.analysis.averages import numbered, steps_at_times
+from sweeplib.analysis.labels import labelled
 from sweeplib.analysis.lost_runs import MOST_LOST, made, recorded, unless_lost, without_value
-from sweeplib.analysis.recorded import is_stochastic
+from sweeplib.analysis.recorded import is_stochastic, over_time
 from sweeplib.figures.facets import Facets, arranged, numbered_parts
 from sweeplib.figures.figure import FIGURES, Figure
+from sweeplib.figures.interactive import Interactive
 from sweeplib.figures.labels import dynamics_label, dynamics_order, value_label, wrapped_label
 from sweeplib.figures.legend import Entry, hue_entries, legend_below
 from sweeplib.figures.panels import mark_empty, panel_grid
@@ -34,6 +36,8 @@ CAPTION = (
     "same seeds are shown for each dynamics. A dot ends a run that stopped before the last time. The median ends where "
     "more than 2 % of the runs have no value."
 )
+MOST_RUNS = 600
+"""The number of single runs of the interactive plot above which it has only the points of the figure."""
 
 
 def trajectories(
@@ -126,4 +130,46 @@ def _legend(drawing: Drawing, data: xr.Dataset, split: Facets, shown: list[str])
     legend_below(drawing, [hues, kinds, marks])
 
 
-FIGURES.register("trajectories", Figure("trajectories", trajectories, CAPTION, arrange=_arranged))
+def _interactive(
+    ds: xr.Dataset, analyses: Mapping[str, xr.Dataset], *, y: str | None, x: str, runs: int, **choice: Any
+) -> Interactive:
+    """Return the plot of the first `runs` seeds; at the points of the figure, if there are too many for a page."""
+    name, split = _arranged(ds, analyses, y=y, x=x, runs=runs, **choice)
+    import xarray as xr
+
+    names = [each for each in over_time(ds) if set(ds[each].dims) == set(ds[name].dims)]
+
+    def data(whole: xr.Dataset, _: Mapping[str, xr.Dataset]) -> xr.Dataset:
+        shown = (
+            whole if whole["status"].size // whole.sizes["seed"] * max(1, runs) <= MOST_RUNS else split.selected(whole)
+        )
+        run, found = made(shown), {}
+        for each in names:
+            values = numbered(recorded(shown, each))
+            median = unless_lost(values, without_value(values, run), run, MOST_LOST).median("seed")
+            long_name, symbol = shown[each].attrs["long_name"], shown[each].attrs.get("symbol", "")
+            found[f"{each}_seeds"] = labelled(values.isel(seed=slice(max(1, runs))), long_name, symbol)
+            found[f"{each}_seeds"].attrs["theory"] = f"{each}_of_all"
+            found[f"{each}_of_all"] = labelled(median, f"median over all {shown.sizes['seed']} seeds")
+        return xr.Dataset(found).assign_coords(steps=steps_at_times(shown))
+
+    return Interactive(
+        x=x,
+        y=f"{name}_seeds",
+        data=data,
+        theory=f"{name}_of_all",
+        kind="curves",
+        hue=split.hue,
+        xs=("time", "steps"),
+        title=f"{_sentence(ds[name])} along single runs",
+    )
+
+
+def _sentence(array: xr.DataArray) -> str:
+    name = str(array.attrs.get("long_name", array.name))
+    return name[:1].upper() + name[1:]
+
+
+FIGURES.register(
+    "trajectories", Figure("trajectories", trajectories, CAPTION, arrange=_arranged, interactive=_interactive)
+)

@@ -1,83 +1,106 @@
-"""LaTeX symbols as plain text, for menus, tooltips, tables and the axes of interactive plots."""
+"""Labels with mathematics between dollars as HTML with MathML, and as plain text for menus and what is read aloud."""
+
+from __future__ import annotations
 
 import re
+from functools import cache
 from typing import Any
 
 import xarray as xr
+from markupsafe import Markup
 
-from sweeplib.figures.labels import number
+from sweeplib.figures.labels import NAMED, axis_label, number
+from sweeplib.figures.typeset import GREEK
 
-GREEK = {
-    "alpha": "α",
-    "beta": "β",
-    "gamma": "γ",
-    "delta": "δ",
-    "epsilon": "ϵ",
-    "varepsilon": "ε",
-    "eta": "η",
-    "theta": "θ",
-    "kappa": "κ",
-    "lambda": "λ",
-    "mu": "μ",
-    "nu": "ν",
-    "xi": "ξ",
-    "pi": "π",
-    "rho": "ρ",
-    "sigma": "σ",
-    "tau": "τ",
-    "phi": "φ",
-    "chi": "χ",
-    "psi": "ψ",
-    "omega": "ω",
-    "Gamma": "Γ",
-    "Delta": "Δ",
-    "Theta": "Θ",
-    "Lambda": "Λ",
-    "Xi": "Ξ",
-    "Pi": "Π",
-    "Sigma": "Σ",
-    "Phi": "Φ",
-    "Psi": "Ψ",
-    "Omega": "Ω",
-}
 COMMANDS = GREEK | {"langle": "⟨", "rangle": "⟩", "min": "min", "max": "max", "sup": "sup", "infty": "∞", "log": "log"}
-COMMANDS |= {"times": "×", "perp": "⊥", "sqrt": "√", "cdot": "·", "propto": "∝", "|": "‖", ",": "\u2009", "_": "_"}
-RAISED = str.maketrans("0123456789+-*", "⁰¹²³⁴⁵⁶⁷⁸⁹⁺⁻*")
-LOWERED = str.maketrans("0123456789+-", "₀₁₂₃₄₅₆₇₈₉₊₋")
+COMMANDS |= {"times": "×", "perp": "⊥", "sqrt": "√", "cdot": "·", "propto": "∝", "|": "‖", "leq": "≤"}
+COMMANDS |= {"geq": "≥", "neq": "≠", "neg": "¬", "wedge": "∧", "vee": "∨", "lfloor": "⌊", "rfloor": "⌋", "lceil": "⌈"}
+COMMANDS |= {"rceil": "⌉", "exp": "exp", "partial": "∂", "nabla": "∇", "sum": "∑"}
+RAISED = str.maketrans("0123456789+-*()abcdefghijklmnoprstuvwxyz", "⁰¹²³⁴⁵⁶⁷⁸⁹⁺⁻*⁽⁾ᵃᵇᶜᵈᵉᶠᵍʰⁱʲᵏˡᵐⁿᵒᵖʳˢᵗᵘᵛʷˣʸᶻ")
+LOWERED = str.maketrans("0123456789+-()aehijklmnoprstuvxβγρφχ", "₀₁₂₃₄₅₆₇₈₉₊₋₍₎ₐₑₕᵢⱼₖₗₘₙₒₚᵣₛₜᵤᵥₓᵦᵧᵨᵩᵪ")
+CAPITAL_GREEK = re.compile("<mi>(&#x003(?:9[1-9A-F]|A[0-9]);)</mi>")
+"""Capital Greek letters in MathML, which LaTeX has upright."""
+UNDERSCORE = "\ue000"
+"""What stands for an underscore of a name while those of subscripts are read."""
+MORE_THAN_A_FORMULA = re.compile(r"\b(href|src|style|class|id|on\w+)=|\\")
+"""What MathML has if the LaTeX contains links, styles or commands that are unknown."""
+SPACES = {",": "\u2009", " ": " ", "!": ""}
 
 
 def plain(latex: str) -> str:
-    r"""Return LaTeX as plain characters: '⟨ν_ext⟩/d' for \\langle\\nu_{\\mathrm{ext}}\\rangle/d, '10⁶'."""
+    r"""Return LaTeX as plain characters: '⟨νₑₓₜ⟩/d' for \\langle\\nu_{\\mathrm{ext}}\\rangle/d, '10⁶'."""
     text = re.sub(r"\\(?:mathrm|mathcal|mathbf|text)\s*\{((?:[^{}])*)\}", r"\1", latex.replace("$", ""))
     text = re.sub(r"\\(?:mathrm|mathcal|mathbf)\b\s*", "", text)
+    text = text.replace(r"\_", UNDERSCORE)
+    text = re.sub(r"\\sqrt\s*\{([^{}]*)\}", _root, text)
     text = re.sub(r"\\hat\s*(\\?[A-Za-z]+)", "\\1\u0302", text)
-    text = re.sub(r"\\([A-Za-z]+\s*|[^A-Za-z])", _command, text)
+    text = re.sub(r"\\([A-Za-z]+)(?:\s+(?=[\w\\({|]))?|\\([^A-Za-z])", _command, text)
     text = re.sub(r"([_^])(?:\{([^{}]*)\}|(.))", _script, text)
-    return text.replace("{", "").replace("}", "")
+    return text.replace("{", "").replace("}", "").replace(UNDERSCORE, "_")
+
+
+def _root(found: re.Match[str]) -> str:
+    return rf"\sqrt {found[1]}" if re.fullmatch(r"\\?\w+", found[1]) else rf"\sqrt({found[1]})"
 
 
 def _command(found: re.Match[str]) -> str:
-    name = found[1].strip()
-    return COMMANDS.get(name, name)
+    name = found[1] or found[2]
+    return SPACES[name] if name in SPACES else COMMANDS.get(name, name)
 
 
 def _script(found: re.Match[str]) -> str:
     mark, text = found[1], found[2] or found[3]
     moved = text.translate(RAISED if mark == "^" else LOWERED)
-    return moved if not re.search(r"[A-Za-z0-9α-ω]", moved.replace("*", "")) else f"{mark}{text}"
+    if not re.search(r"[A-Za-z0-9α-ωϑ,/^]", moved):
+        return moved
+    return f"{mark}({text})" if re.search(r"\W", text) else f"{mark}{text}"
+
+
+@cache
+def mathml(latex: str) -> Markup:
+    """Return LaTeX as MathML, which browsers draw; as plain text if it cannot be read or is more than a formula."""
+    from latex2mathml.converter import convert
+
+    upright = re.sub(r"\\mathrm\s*\{((?:[^{}\\])*)\}", lambda found: rf"\text{{{found[1]}}}", latex)
+    try:
+        found = CAPITAL_GREEK.sub(r'<mi mathvariant="normal">\1</mi>', convert(upright.replace(r"\|", r"\Vert ")))
+    except Exception:  # its errors have no common class
+        return Markup.escape(plain(latex))
+    return Markup.escape(plain(latex)) if MORE_THAN_A_FORMULA.search(found) else Markup(found)
+
+
+def parts(label: str) -> list[tuple[str, bool]]:
+    """Return the pieces of a label and whether they are mathematics; one piece of text if its dollars are no pairs."""
+    pieces = label.split("$")
+    if len(pieces) % 2 == 0:
+        return [(label, False)]
+    return [(piece, place % 2 == 1) for place, piece in enumerate(pieces) if piece]
+
+
+def plain_label(label: str) -> str:
+    """Return a label with mathematics between dollars as plain characters."""
+    return "".join(plain(piece) if is_latex else piece for piece, is_latex in parts(label))
+
+
+def html_label(label: str) -> Markup:
+    """Return a label with mathematics between dollars as HTML; its text is escaped."""
+    return Markup("").join(mathml(piece) if is_latex else Markup.escape(piece) for piece, is_latex in parts(label))
 
 
 def array_label(array: xr.DataArray) -> str:
-    """Return long name, symbol and units of an array, as far as it has them: 'learning rate γ'."""
-    name = str(array.attrs.get("long_name", array.name))
-    found = plain(array.attrs.get("symbol", ""))
-    parts = [name, found if found not in (name, plain(str(array.name))) or len(found) == 1 else ""]
-    units = array.attrs.get("units", "1")
-    return " ".join([*filter(None, parts), *([f"({units})"] if units not in ("1", "") else [])])
+    """Return long name, symbol and units of an array as plain text, as far as it has them: 'learning rate γ'."""
+    return plain_label(axis_label(array))
 
 
-def value_text(raw: Any) -> str:
-    """Return a value of an axis as text: '3000', '10⁶', 'erf', 'yes'."""
+def array_html(array: xr.DataArray) -> Markup:
+    """Return long name, symbol and units of an array as HTML."""
+    return html_label(axis_label(array))
+
+
+def value_text(raw: Any, name: str = "") -> str:
+    """Return a value of the axis `name` as text: '3000', '10⁶', 'erf', 'He₂', 'yes'."""
     if isinstance(raw, bool):
         return "yes" if raw else "no"
-    return raw if isinstance(raw, str) else plain(number(raw))
+    if isinstance(raw, str):
+        return plain_label(NAMED[name](raw)) if name in NAMED else raw
+    return plain_label(number(raw))

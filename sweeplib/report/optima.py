@@ -7,7 +7,8 @@ import numpy as np
 import xarray as xr
 
 from sweeplib.analysis.headlines import with_interval
-from sweeplib.figures.labels import dynamics_label, dynamics_order, number
+from sweeplib.figures.labels import axis_label, dynamics_label, dynamics_order, number
+from sweeplib.report.tables import heading
 
 THEORY = {"gamma_opt_theory": "Annealed and quenched theory", "gamma_opt_noise_corrected": "Noise-corrected theory"}
 
@@ -28,13 +29,11 @@ def optima_table(optima: xr.Dataset) -> Table:
     """Return a table with a row per point and a column per dynamics ('value [low, high]', † at the scan's edge)."""
     every = [str(dim) for dim in optima["gamma_opt"].dims if dim != "dynamics"]
     dims = [dim for dim in every if optima.sizes[dim] > 1]
-    fixed = [
-        f"{optima[dim].attrs['long_name']} {number(optima[dim].values[0].item())}" for dim in every if dim not in dims
-    ]
+    fixed = [f"{axis_label(optima[dim])} = {number(optima[dim].values[0].item())}" for dim in every if dim not in dims]
     optima = optima.isel({dim: 0 for dim in every if dim not in dims})
     shown = _found(optima)
     theory = [name for name in THEORY if optima[name].notnull().any()]
-    headings = [optima[dim].attrs["long_name"].capitalize() for dim in dims]
+    headings = [heading(optima[dim]) for dim in dims]
     headings += [dynamics_label(name) for name in shown] + [THEORY[name] for name in theory]
     rows = []
     for place in product(*(range(optima.sizes[dim]) for dim in dims)):

@@ -11,8 +11,9 @@ from typing import Any
 import xarray as xr
 
 from sweeplib.analysis.constants import with_constants
+from sweeplib.figures.labels import NAMED, axis_label
 from sweeplib.problem import PROBLEM_FIELDS
-from sweeplib.report.mathematics import array_label, value_text
+from sweeplib.report.mathematics import value_text
 from sweeplib.report.runs import Journal, duration
 
 MOST_VALUES = 12
@@ -29,9 +30,12 @@ class Overview:
 
 
 def overview(dataset: xr.Dataset, counts: list[tuple[str, dict[str, int]]], journals: Iterable[Journal]) -> Overview:
-    """Return the overview of a sweep, from its dataset, its `case_counts` and the journals of its dynamics."""
+    """Return the overview of a sweep, from its dataset, its `case_counts` and the journals of its dynamics.
+
+    Its sentences have their mathematics between dollars.
+    """
     dims = [str(dim) for dim in dataset["status"].dims]
-    varied = [f"{array_label(dataset[dim])} ({dataset.sizes[dim]})" for dim in dims if dim not in ("dynamics", "seed")]
+    varied = [f"{axis_label(dataset[dim])} ({dataset.sizes[dim]})" for dim in dims if dim not in ("dynamics", "seed")]
     total = sum(sum(cases.values()) for _, cases in counts)
     fine = sum(cases["ok"] for _, cases in counts)
     journals = list(journals)
@@ -60,17 +64,25 @@ def _fixed(dataset: xr.Dataset) -> list[str]:
     """Return the fields of the problem that have the same value everywhere, as text."""
     with_coordinates = with_constants(dataset)
     constant = [name for name in PROBLEM_FIELDS if name in with_coordinates.coords and not with_coordinates[name].dims]
-    return [f"{array_label(with_coordinates[name])} = {value_text(with_coordinates[name].item())}" for name in constant]
+    return [_constant(with_coordinates[name]) for name in constant]
+
+
+def _constant(coordinate: xr.DataArray) -> str:
+    """Return label and value of a constant, with mathematics between dollars."""
+    value = coordinate.item()
+    if coordinate.name in NAMED and isinstance(value, str):
+        return f"{axis_label(coordinate)} = {NAMED[str(coordinate.name)](value)}"
+    return f"{axis_label(coordinate)} = {value_text(value)}"
 
 
 def axes(dataset: xr.Dataset) -> list[dict[str, str]]:
     """Return the name, size and shortened values of each axis of the dataset."""
     rows = []
     for name in dataset["status"].dims:
-        values = [value_text(value) for value in dataset[name].values.tolist()]
+        values = [value_text(value, str(name)) for value in dataset[name].values.tolist()]
         shown = values if len(values) <= MOST_VALUES else [*values[:3], "…", *values[-1:]]
-        long_name, size = dataset[name].attrs["long_name"], str(len(values))
-        rows.append({"name": str(name), "what": long_name, "size": size, "values": ", ".join(shown)})
+        what, size = axis_label(dataset[name]), str(len(values))
+        rows.append({"name": str(name), "what": what, "size": size, "values": ", ".join(shown)})
     return rows
 
 

@@ -11,15 +11,26 @@ import xarray as xr
 
 from sweeplib.figures.facets import PANELS_FIRST
 from sweeplib.figures.interactive import Interactive
-from sweeplib.problem import PROBLEM_FIELDS
+from sweeplib.figures.labels import axis_label
+from sweeplib.report.choices import (
+    along,
+    columns_of,
+    horizontal,
+    horizontal_choice,
+    samples,
+    vertical,
+    vertical_choice,
+)
 from sweeplib.report.looks import Look, dynamics_looks, hue_looks, sequence
-from sweeplib.report.mathematics import array_label
+from sweeplib.report.mathematics import html_label, plain_label
 from sweeplib.report.runs import run_counts
 from sweeplib.report.tables import MOST_CELLS, Column, Table, columns, heading, name_of
 
 MOST_CHIPS = 40
 LOG_SPAN = 8.0
 FEW_TICKS = 5
+EVERY = -1
+"""The choice of a menu that selects all levels."""
 
 
 @dataclass(frozen=True)
@@ -31,11 +42,15 @@ class Control:
     labels: list[str]
     looks: list[Look] | None = None
     chosen: int = 0
+    html: str | None = None
 
 
 @dataclass(frozen=True)
 class Plot:
-    """An interactive plot: its data as a table, its controls, and the specification for the page's script."""
+    """An interactive plot: its data as a table, its controls, and the specification for the page's script.
+
+    `others` are the controls that other choices of axes and colours need.
+    """
 
     name: str
     title: str
@@ -43,6 +58,7 @@ class Plot:
     controls: list[Control] = field(default_factory=list)
     notes: list[str] = field(default_factory=list)
     spec: dict[str, Any] = field(default_factory=dict)
+    others: list[Control] = field(default_factory=list)
 
     @property
     def json(self) -> dict[str, Any]:
@@ -66,35 +82,57 @@ def interactive_plot(
     data = data.drop_dims([str(dim) for dim in data.dims if dim not in dims])
     data = data.assign(runs=run_counts(dataset, data))
     data, notes = _thinned(data, dims, drawn[-1])
-    names = _names(data, declared, dims)
-    kept, left = _kept(data[[value, "runs"]].broadcast_like(data[value]).transpose(*dims), value)
-    title = declared.title or f"{name_of(data[value])} against {name_of(data[declared.x]).lower()}"
+    title = plain_label(declared.title or f"{name_of(data[value])} against {_lower(name_of(data[declared.x]))}")
+    xs, ys = horizontal(data, declared, dims), vertical(data, declared, dims)
+    names, kept, left = _fitted(data, declared, dims, xs, ys)
     if kept.sum() * (len(dims) + len(names)) > MOST_CELLS:
         return Plot(name, title, Table(name, title, int(kept.sum())))
     table = Table(name, title, int(kept.sum()), columns(data, dims, names, kept))
     hue = _hue(data, declared, [dim for dim in dims if dim not in drawn], options)
     kind = "map" if declared.z else declared.kind
     controls = _controls(table.columns, dims, drawn, hue, kind, options.get("where") or {}, declared.colors)
+    left = left if drawn[-1] in dataset.dims or declared.z else 0  # an axis of ranks has no points that were run
     notes += [f"{left:,} {'point has' if left == 1 else 'points have'} runs but no value, and are not drawn."] * (
         left > 0
     )
     notes += _key(data, declared, names, kind)
     spec = _spec(table, declared, data, dims, drawn, controls, kind)
-    return Plot(name, title, table, controls, notes, spec)
+    if declared.z:
+        return Plot(name, title, table, controls, notes, spec | {"choice": None, "hues": [], "sampled": {}})
+    others = _others(table.columns, dims, drawn, controls, kind)
+    spec |= _choices(table, declared, data, dims, (xs, ys, hue), (controls, others))
+    spec["sampled"], spec["samples"], left_out = samples(dataset, data, ys, dims, kept)
+    spec["sample_labels"] = {each: str(html_label(heading(dataset[each]))) for each in spec["samples"]}
+    return Plot(name, title, table, controls, notes + left_out, spec, others)
+
+
+def _fitted(
+    data: xr.Dataset, declared: Interactive, dims: list[str], xs: list[str], ys: list[str]
+) -> tuple[list[str], np.ndarray, int]:
+    """Return the variables of a plot, its points, and how many have runs but no value.
+
+    The last of the quantities `ys` and of the coordinates `xs` that are choices are taken off these lists until the
+    page has room for the others.
+    """
+    value = declared.z or declared.y
+    while True:
+        names = _names(data, declared, dims, xs, ys)
+        shown = [value] if declared.z else ys
+        known = [_kept(data[[one, "runs"]].broadcast_like(data[value]).transpose(*dims), one) for one in shown]
+        kept = np.any([found for found, _ in known], axis=0)
+        if kept.sum() * (len(dims) + len(names)) <= MOST_CELLS or len(xs) + len(ys) == 2:
+            return names, kept, known[0][1]
+        (ys if len(ys) > 1 else xs).pop()
+
+
+def _lower(label: str) -> str:
+    return label[:1].lower() + label[1:]
 
 
 def _drawn(data: xr.Dataset, declared: Interactive) -> list[str]:
     """Return the axes along which the points of one series lie, that of x last."""
-    along = [_axis(data, declared.x)]
-    return along if declared.z is None else [_axis(data, declared.y), *along]
-
-
-def _axis(data: xr.Dataset, name: str) -> str:
-    """Return the axis of a coordinate: itself; for a derived one the time, or else no field of the problem."""
-    if name in data.dims:
-        return name
-    dims = sorted(map(str, data[name].dims), key=lambda dim: (dim != "time", dim in PROBLEM_FIELDS, -data.sizes[dim]))
-    return dims[0]
+    own = [along(data, declared.x)]
+    return own if declared.z is None else [along(data, declared.y), *own]
 
 
 def _thinned(data: xr.Dataset, dims: list[str], x: str) -> tuple[xr.Dataset, list[str]]:
@@ -104,18 +142,17 @@ def _thinned(data: xr.Dataset, dims: list[str], x: str) -> tuple[xr.Dataset, lis
     stride = min(stride, max(1, size // 40))
     if stride < 2:
         return data, []
-    axis = array_label(data[x])
+    axis = axis_label(data[x])
     note = f"Thinned for this page: every {stride}th of the {size} values of {axis}; the stored data have all."
     return data.isel({x: slice(None, None, stride)}), [note]
 
 
-def _names(data: xr.Dataset, declared: Interactive, dims: list[str]) -> list[str]:
+def _names(data: xr.Dataset, declared: Interactive, dims: list[str], xs: list[str], ys: list[str]) -> list[str]:
     """Return the variables of a plot that the data have without further axes."""
-    wanted = [declared.x] + ([declared.y] if declared.z else [])
-    value = declared.z or declared.y
-    more = [name for name in (data[value].attrs.get("bound"), declared.theory) if name]
-    for name in (value, *declared.hover, *more):
-        wanted += [name, f"{name}_error", f"{name}_low", f"{name}_high"]
+    wanted = [*xs, declared.y, *columns_of(data, declared.z)] if declared.z else list(xs)
+    wanted += [each for name in ys for each in columns_of(data, name)]
+    for name in (*declared.hover, *filter(None, [declared.theory])):
+        wanted += columns_of(data, name) if name in data.variables else []
     wanted += sorted(str(name) for name in data.data_vars if str(name).startswith("seeds_"))
     held = [name for name in wanted if name in data.variables and set(data[name].dims) <= set(dims)]
     return [*dict.fromkeys(name for name in held if name not in dims), "runs"]
@@ -136,7 +173,7 @@ def _key(data: xr.Dataset, declared: Interactive, names: list[str], kind: str) -
     elif kind != "map" and f"{declared.y}_error" in names:
         notes.append(f"{drawn}: one standard error to each side.")
     if declared.theory in names:
-        notes.append(f"Dashed: {array_label(data[declared.theory])}.")
+        notes.append(f"Dashed: {axis_label(data[declared.theory])}.")
     bound = data[declared.y].attrs.get("bound") if kind != "map" else None
     if bound in names and bool((data[bound] & data[declared.y].notnull()).any()):
         notes.append(f"Open triangles: {data[bound].attrs['reason']}.")
@@ -179,13 +216,71 @@ def _controls(
             coloured = hue_looks(names, kind, colors)
             if hue == "dynamics":
                 coloured = [look.over(hue) for look, hue in zip(dynamics_looks(names, kind), coloured, strict=True)]
-            found.append(Control(column.name, column.label, column.labels or [], coloured))
+            found.append(Control(column.name, column.label, column.labels or [], coloured, html=column.html))
         elif column.name in dims and column.name not in drawn and len(levels) > 1:
             dynamics = column.name == "dynamics" and kind != "map"
             looks = dynamics_looks([str(level) for level in levels], kind) if dynamics else None
-            chosen = _chosen(levels, where.get(column.name))
-            found.append(Control(column.name, column.label, column.labels or [], looks, chosen))
+            chosen = EVERY if column.name == "seed" else _chosen(levels, where.get(column.name))
+            found.append(Control(column.name, column.label, column.labels or [], looks, chosen, column.html))
     return sorted(found, key=lambda control: control.looks is None)
+
+
+def _others(held: list[Column], dims: list[str], drawn: list[str], controls: list[Control], kind: str) -> list[Control]:
+    """Return the controls for other choices of the axes and colours: menus for boxes, boxes for menus, both for x."""
+    found = []
+    for column in held:
+        levels = column.levels or []
+        if column.name not in dims or len(levels) < 2 or column.name == "dynamics":
+            continue
+        shown = next((control for control in controls if control.column == column.name), None)
+        label, labels = column.label, column.labels or []
+        if shown is None or shown.looks:
+            chosen = len(levels) - 1 if column.name == "time" else len(levels) // 2
+            found.append(Control(column.name, label, labels, None, chosen if column.name in drawn else 0, column.html))
+        if (shown is None or not shown.looks) and len(levels) <= MOST_CHIPS and column.name != "seed":
+            looks = hue_looks([str(level) for level in levels], kind, {})
+            found.append(Control(column.name, label, labels, looks, html=column.html))
+    return found
+
+
+def _choices(
+    table: Table,
+    declared: Interactive,
+    data: xr.Dataset,
+    dims: list[str],
+    chosen: tuple[list[str], list[str], str | None],
+    controls: tuple[list[Control], list[Control]],
+) -> dict[str, Any]:
+    """Return the choices of axes and colours for the page's script."""
+    xs, ys, hue = chosen
+    held = {column.name for column in table.columns}
+    boxes = {control.column: control for part in controls for control in part if control.looks}
+    of_hues = {name: [look.json() | {"swatch": look.swatch} for look in box.looks or []] for name, box in boxes.items()}
+    levels = next((column.levels for column in table.columns if column.name == "dynamics"), None) or []
+    names = [str(level) for level in levels]
+    if len(names) > 1:
+        plain = dynamics_looks(names, declared.kind)
+        coloured = [look.over(other) for look, other in zip(plain, hue_looks(names, declared.kind, {}), strict=True)]
+        of_hues["dynamics"] = [look.json() | {"swatch": look.swatch} for look in coloured]
+        looks_of_dynamics = [look.json() | {"swatch": look.swatch} for look in plain]
+    else:
+        looks_of_dynamics = []
+
+    def is_log(name: str, kind: str) -> bool:
+        return _logarithmic(data, name, kind)
+
+    horizontals = [horizontal_choice(data, name, declared, is_log) for name in xs if name in held]
+    verticals = [vertical_choice(data, name, held, declared, is_log) for name in ys if name in held]
+    for each in (*horizontals, *verticals):
+        each["positive"] = _positive(data[each["name"]])
+        each["ticks"] = _ticks(data[each["name"]]) if each["positive"] and each in horizontals else None
+    return {
+        "choice": {"x": horizontals, "y": verticals, "hue": hue, "dims": dims},
+        "hues": [{"name": name, "label": boxes[name].label} for name in of_hues if name in boxes],
+        "looks_of": of_hues,
+        "dynamics_looks": looks_of_dynamics,
+        "steps": declared.steps,
+    }
 
 
 def _chosen(levels: list[Any], wanted: Any) -> int:
@@ -227,7 +322,7 @@ def _spec(
         "cells": _cells(data, declared) if declared.z else None,
         "range": _range(data[value]) if declared.z and declared.z not in looks else None,
         "palette": sequence(64) if declared.z else None,
-        "labels": {axis: heading(data[getattr(declared, axis)]) for axis in "xy"},
+        "labels": {axis: plain_label(heading(data[getattr(declared, axis)])) for axis in "xy"},
         "log": {axis: _logarithmic(data, getattr(declared, axis), kind) for axis in "xy"},
         "positive": {axis: kind != "map" and _positive(data[getattr(declared, axis)]) for axis in "xy"},
         "ticks": {"x": _ticks(data[declared.x]) if _positive(data[declared.x]) else None},

@@ -10,6 +10,10 @@ from sweeplib.report.failures import cards
 from sweeplib.storage.files import read_json
 
 if TYPE_CHECKING:
+    from collections.abc import Callable
+
+    import xarray as xr
+
     from sweeplib.design.sweep import Sweep
 
 MOST_SHOWN = 10
@@ -49,8 +53,13 @@ def _cases(sweep: "Sweep", directory: Path) -> str:
     return f"{sweep.name}: {counts.total():,} cases: {parts}{described}"
 
 
-def headline_lines(sweep: "Sweep", directory: Path, most: int = MOST) -> list[str]:
-    """Return the headlines of the analyses that have some and did not fail, at most `most` points of each."""
+def headline_lines(
+    sweep: "Sweep", directory: Path, most: int = MOST, said: "Callable[[xr.DataArray], str] | None" = None
+) -> list[str]:
+    """Return the headlines of the analyses that have some and did not fail, at most `most` points of each.
+
+    `said` puts a coordinate of a point into words.
+    """
     from sweeplib.analysis import ANALYSES
     from sweeplib.analysis.headlines import headlines
     from sweeplib.storage.dataset import open_dataset
@@ -59,7 +68,7 @@ def headline_lines(sweep: "Sweep", directory: Path, most: int = MOST) -> list[st
     for name in sweep.analyses:
         variable, path = ANALYSES[name].headline, directory / "analysis" / f"{name}.zarr"
         if variable is not None and path.exists():
-            lines += headlines(open_dataset(path), variable, most)
+            lines += headlines(open_dataset(path), variable, most, said)
     return lines
 
 

@@ -9,8 +9,8 @@ from typing import Any
 import numpy as np
 import xarray as xr
 
-from sweeplib.figures.labels import dynamics_label
-from sweeplib.report.mathematics import array_label, value_text
+from sweeplib.figures.labels import axis_label, dynamics_label
+from sweeplib.report.mathematics import html_label, plain_label, value_text
 
 DIGITS = 9
 MOST_CELLS = 150_000
@@ -19,18 +19,23 @@ MOST_CELLS = 150_000
 
 @dataclass(frozen=True)
 class Column:
-    """A column: the `values` of the rows; with `levels`, the values are indices of levels, which `labels` name."""
+    """A column: the `values` of the rows; with `levels`, the values are indices of levels, which `labels` name.
+
+    `html` is the label with mathematics, None if it has none.
+    """
 
     name: str
     label: str
     values: list[Any]
     levels: list[Any] | None = None
     labels: list[str] | None = None
+    html: str | None = None
 
     def json(self) -> dict[str, Any]:
         """Return the object for the page's script."""
         coded = {} if self.levels is None else {"levels": self.levels, "labels": self.labels}
-        return {"name": self.name, "label": self.label, "values": self.values} | coded
+        drawn = {} if self.html is None else {"html": self.html}
+        return {"name": self.name, "label": self.label, "values": self.values} | coded | drawn
 
 
 @dataclass(frozen=True)
@@ -91,7 +96,9 @@ def _axis(ds: xr.Dataset, dim: str, dims: Sequence[str], kept: np.ndarray | None
     places = xr.DataArray(np.arange(ds.sizes[dim]), dims=dim)
     flat = _spread(places, ds, dims)
     codes = flat if kept is None else flat[kept]
-    return Column(dim, heading(ds[dim]), codes.tolist(), *_levels(ds[dim], ds[dim].values.tolist()))
+    label = heading(ds[dim])
+    levels = _levels(ds[dim], ds[dim].values.tolist())
+    return Column(dim, plain_label(label), codes.tolist(), *levels, html=_html(label))
 
 
 def _variable(ds: xr.Dataset, name: str, dims: Sequence[str], kept: np.ndarray | None) -> Column:
@@ -101,18 +108,23 @@ def _variable(ds: xr.Dataset, name: str, dims: Sequence[str], kept: np.ndarray |
     label = heading(array) if name in ds.coords else name_of(array)
     if flat.dtype.kind in "UOTb" or "flag_meanings" in array.attrs:
         levels, codes = np.unique(flat.astype("U") if flat.dtype.kind in "OT" else flat, return_inverse=True)
-        return Column(name, label, codes.tolist(), *_levels(array, levels.tolist()))
-    return Column(name, label, flat.tolist() if flat.dtype.kind in "iu" else _rounded(flat))
+        return Column(name, plain_label(label), codes.tolist(), *_levels(array, levels.tolist()), html=_html(label))
+    numbers = flat.tolist() if flat.dtype.kind in "iu" else _rounded(flat)
+    return Column(name, plain_label(label), numbers, html=_html(label))
+
+
+def _html(label: str) -> str | None:
+    return str(html_label(label)) if "$" in label else None
 
 
 def heading(array: xr.DataArray) -> str:
-    """Return name, symbol and units of an array, with a capital letter."""
-    return _capital(array_label(array))
+    """Return name, symbol and units of an array, with a capital letter and mathematics between dollars."""
+    return _capital(axis_label(array))
 
 
 def name_of(array: xr.DataArray) -> str:
     """Return the name of an array, and its units if it has any, with a capital letter."""
-    return _capital(array_label(array.assign_attrs(symbol="")))
+    return _capital(axis_label(array.assign_attrs(symbol="")))
 
 
 def _capital(text: str) -> str:
@@ -134,8 +146,8 @@ def _levels(array: xr.DataArray, levels: list[Any]) -> tuple[list[Any], list[str
         meanings = dict(zip(attrs["flag_values"], attrs["flag_meanings"].split(), strict=True))
         levels = [meanings[level] for level in levels]
         return levels, [level.replace("_", " ") for level in levels]
-    named = dynamics_label if array.name == "dynamics" else value_text
-    return levels, [named(level) for level in levels]
+    name = str(array.name)
+    return levels, [dynamics_label(level) if name == "dynamics" else value_text(level, name) for level in levels]
 
 
 def _rounded(values: np.ndarray) -> list[float | None]:

@@ -8,10 +8,13 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from sweeplib.report.failures import cards, failures
+from sweeplib.report.mathematics import html_label
 from sweeplib.report.overview import axes, overview, provenance
 from sweeplib.report.runs import journals
 
 if TYPE_CHECKING:
+    import jinja2
+
     from sweeplib.design.sweep import Sweep
 
 MOST_HEADLINES = 4
@@ -24,6 +27,7 @@ def write_report(sweep: Sweep, directory: str | Path) -> Path:
     Failed analyses, figures, plots and tables have a card each that describes the failure.
     """
     from sweeplib.code.plugins import load_plugins
+    from sweeplib.figures.labels import value_label
     from sweeplib.report.contents import Contents
     from sweeplib.report.summary import headline_lines
     from sweeplib.storage.files import write_text
@@ -39,9 +43,9 @@ def write_report(sweep: Sweep, directory: str | Path) -> Path:
         **made,
         name=sweep.name,
         config=sweep.source,
-        headlines=headline_lines(sweep, directory, MOST_HEADLINES),
+        headlines=headline_lines(sweep, directory, MOST_HEADLINES, value_label),
         overview=overview(dataset, counts, journal),
-        provenance=provenance(dataset, journal, _settings(sweep), directory),
+        provenance=provenance(dataset, journal, settings(sweep), directory),
         counts=counts,
         axes=axes(dataset),
         failures=failures(directory),
@@ -54,18 +58,25 @@ def write_report(sweep: Sweep, directory: str | Path) -> Path:
     return path
 
 
+def environment() -> jinja2.Environment:
+    """Return the templates of the pages, which escape everything that is put into them."""
+    import jinja2
+
+    loader = jinja2.FileSystemLoader(Path(__file__).parent)
+    found = jinja2.Environment(
+        loader=loader, autoescape=True, undefined=jinja2.StrictUndefined, trim_blocks=True, lstrip_blocks=True
+    )
+    found.filters["math"] = html_label
+    found.policies["json.dumps_kwargs"] = {"separators": (",", ":"), "allow_nan": False}
+    return found
+
+
 def page(**contents: Any) -> str:
     """Return the HTML page; everything in `contents` is escaped."""
-    import jinja2
     from markupsafe import Markup
 
     from sweeplib.figures.style import COLOURS, FAINT, INK
 
-    loader = jinja2.FileSystemLoader(Path(__file__).parent)
-    environment = jinja2.Environment(
-        loader=loader, autoescape=True, undefined=jinja2.StrictUndefined, trim_blocks=True, lstrip_blocks=True
-    )
-    environment.policies["json.dumps_kwargs"] = {"separators": (",", ":"), "allow_nan": False}
     beside = [plot for figure in contents["figures"] for plot in figure["plots"]]
     scripts = [Markup(script) for script in _bokeh()] if any(plot.spec for plot in contents["plots"]) else []
     missing = {
@@ -73,7 +84,7 @@ def page(**contents: Any) -> str:
         "no_tables": [card for card in contents["cards"] if card["kind"] in ("analysis", "table", "optima")],
     }
     looks = {"beside": beside, "scripts": scripts, "colour": COLOURS[0], "ink": INK, "faint": FAINT}
-    return environment.get_template("page.html.j2").render(**contents, **missing, **looks)
+    return environment().get_template("page.html.j2").render(**contents, **missing, **looks)
 
 
 def _bokeh() -> list[str]:
@@ -102,7 +113,8 @@ def case_counts(sweep: Sweep, directory: Path) -> list[tuple[str, dict[str, int]
     ]
 
 
-def _settings(sweep: Sweep) -> dict[str, Any]:
+def settings(sweep: Sweep) -> dict[str, Any]:
+    """Return the settings of a sweep that its dataset does not record, as text by name."""
     seeds = sweep.seeds
     consecutive = list(seeds) == list(range(seeds[0], seeds[0] + len(seeds)))
     seed_text = f"{seeds[0]} to {seeds[-1]}" if consecutive and len(seeds) > 1 else ", ".join(map(str, seeds))
@@ -128,12 +140,13 @@ def _figure(sweep: Sweep, name: str, directory: Path, failed: list[dict[str, Any
     }
     if shown["problem"] is None:
         picture = (directory / "figures" / f"{name}.png").read_bytes()
-        shown["source"] = _data_url("image/png", picture)
-        shown["pdf"] = _data_url("application/pdf", (directory / "figures" / f"{name}.pdf").read_bytes())
+        shown["source"] = data_url("image/png", picture)
+        shown["pdf"] = data_url("application/pdf", (directory / "figures" / f"{name}.pdf").read_bytes())
         shown["script"] = REPRODUCE.format(name=name)
         shown["size"] = [pixels // 2 for pixels in struct.unpack(">II", picture[16:24])]
     return shown
 
 
-def _data_url(kind: str, content: bytes) -> str:
+def data_url(kind: str, content: bytes) -> str:
+    """Return a file as a URL that contains it."""
     return f"data:{kind};base64,{base64.b64encode(content).decode('ascii')}"

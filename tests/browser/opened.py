@@ -2,6 +2,7 @@
 
 import csv
 import io
+import unicodedata
 from pathlib import Path
 from typing import Any
 
@@ -27,6 +28,11 @@ PLACE = """([name, row]) => {
 }"""
 
 
+def in_a_line(text: str) -> str:
+    """Return text in a line; letters of mathematics, which stand in lines of their own, as plain letters."""
+    return " ".join(unicodedata.normalize("NFKC", text).split()).replace(" :", ":")
+
+
 class Opened:
     """A page with all its plots drawn; `troubles` and `warnings` list the errors of the page."""
 
@@ -43,7 +49,7 @@ class Opened:
         page.goto(path.as_uri() + f"#{state}" * bool(state))
         for section in page.locator("section.plot").all():
             section.scroll_into_view_if_needed()
-        page.wait_for_function("!document.querySelector('section.plot:not([data-ready])')")
+        page.locator("section.plot:not([data-ready])").first.wait_for(state="detached")
 
     def reset(self) -> None:
         """Reset every control to its initial value."""
@@ -53,6 +59,10 @@ class Opened:
     def plot(self, name: str) -> Any:
         """The section of a plot."""
         return self.page.locator(f"section.plot[data-name={name}]")
+
+    def menu(self, name: str, column: str) -> Any:
+        """The menu that filters a column of a plot."""
+        return self.plot(name).locator(f"select[data-column={column}]")
 
     def drawn(self, name: str, source: str = "points") -> dict[str, list[Any]]:
         """The data that a plot draws now."""
@@ -71,6 +81,10 @@ class Opened:
         self.page.touchscreen.tap(*self._place(name, row))
         return self._tooltip()
 
+    def click(self, name: str, row: int) -> None:
+        """Click a point."""
+        self.page.mouse.click(*self._place(name, row))
+
     def _place(self, name: str, row: int) -> tuple[float, float]:
         self.plot(name).locator(".canvas").scroll_into_view_if_needed()
         x, y = self.page.evaluate(PLACE, [name, row])
@@ -79,7 +93,7 @@ class Opened:
     def _tooltip(self) -> str:
         tooltip = self.page.locator(".bk-tooltip-content:visible").first
         tooltip.wait_for(state="visible", timeout=20_000)
-        return str(tooltip.inner_text())
+        return in_a_line(tooltip.inner_text())
 
     def downloaded(self, section: Any) -> list[dict[str, str]]:
         """Return the rows of the CSV file that the section's button saves."""

@@ -66,13 +66,13 @@ def test_a_curve_tells_of_the_point_under_the_mouse(opened):
 def test_a_menu_filters_what_is_drawn_tabulated_and_said(opened, exits):
     plot = opened.plot("exit_steps")
     before = opened.drawn("exit_steps")
-    plot.get_by_label("Label-noise variance Δ").select_option("1")
+    opened.menu("exit_steps", "Delta").select_option("1")
     after = opened.drawn("exit_steps")
     assert after["y"] != before["y"]
     expected = exits.exit_steps_mean.sel(Delta=1.0).values
     assert sorted(after["y"]) == pytest.approx(sorted(expected[np.isfinite(expected)]))
-    assert plot.get_by_role("status").inner_text().startswith(f"{len(after['y'])} of ")
-    plot.get_by_label("Label-noise variance Δ").select_option("all")
+    assert plot.locator(".shown").inner_text().startswith(f"{len(after['y'])} of ")
+    opened.menu("exit_steps", "Delta").select_option("all")
     assert len(opened.drawn("exit_steps")["y"]) == exits.exit_steps_mean.notnull().sum()
 
 
@@ -97,7 +97,7 @@ def test_the_map_is_filtered_by_class(opened):
 
 def test_csv_of_a_plot_has_the_rows_that_are_shown(opened):
     plot = opened.plot("exit_steps")
-    plot.get_by_label("Label-noise variance Δ").select_option("1")
+    opened.menu("exit_steps", "Delta").select_option("1")
     plot.get_by_role("group", name="Dynamics").get_by_label("ODE").uncheck()
     rows, drawn = opened.downloaded(plot), opened.drawn("exit_steps")
     assert [float(row["exit_steps_mean"]) for row in rows] == drawn["y"]
@@ -157,14 +157,14 @@ def test_an_axis_is_logarithmic_on_request(opened):
     assert opened.page.evaluate(kind)[0] == was[0]
     assert plot.locator(".canvas > *").count() == elements
     assert opened.drawn("exit_steps") == before
-    plot.get_by_label("Label-noise variance Δ").select_option("1")
+    opened.menu("exit_steps", "Delta").select_option("1")
     assert opened.drawn("exit_steps") != before
     assert opened.troubles == []
 
 
 def test_the_address_keeps_what_is_chosen(browser, report, opened):
     plot = opened.plot("exit_steps")
-    plot.get_by_label("Label-noise variance Δ").select_option("1")
+    opened.menu("exit_steps", "Delta").select_option("1")
     plot.get_by_role("group", name="Dynamics").get_by_label("ODE").uncheck()
     plot.get_by_role("group", name="Logarithmic").get_by_label("horizontal axis").check()
     address = opened.page.url
@@ -180,8 +180,8 @@ def test_the_address_keeps_what_is_chosen(browser, report, opened):
     assert again.page.evaluate("document.activeElement.id") == "provenance"
     opened.reset()
     opened.page.evaluate("document.dispatchEvent(new Event('change'))")
-    plot.get_by_label("Label-noise variance Δ").select_option("1")
-    plot.get_by_label("Label-noise variance Δ").select_option("0")
+    opened.menu("exit_steps", "Delta").select_option("1")
+    opened.menu("exit_steps", "Delta").select_option("0")
     assert "exit_steps" not in opened.page.url.partition("#")[2]
     again.page.close()
 
@@ -203,6 +203,80 @@ def test_bounds_are_open_triangles_without_bars(browser, tmp_path, short_report)
     assert all(drawn["low"][place] is None or math.isnan(drawn["low"][place]) for place in bounds)
     assert "Open triangles: lower bound: some runs did not exit." in short.plot("exit_steps").inner_text()
     short.page.close()
+
+
+def test_axes_and_colours_are_chosen_by_menus_and_kept_in_the_address(browser, report, opened, exits):
+    plot = opened.plot("exit_steps")
+    plot.get_by_role("combobox", name="Horizontal axis").select_option("d")
+    plot.get_by_role("combobox", name="Vertical axis").select_option("exit_steps_median")
+    plot.get_by_role("combobox", name="Colour").select_option("Delta")
+    drawn = opened.drawn("exit_steps")
+    assert set(drawn["x"]) <= {300.0, 3000.0}
+    opened.menu("exit_steps", "gamma_ratio").select_option("3")
+    drawn = opened.drawn("exit_steps")
+    expected = exits.exit_steps_median.isel(gamma_ratio=3, threshold=0)
+    assert sorted(drawn["y"]) == pytest.approx(sorted(expected.values[np.isfinite(expected.values)]))
+    assert plot.get_by_role("group", name="Label-noise variance Δ").is_visible()
+    assert not plot.locator("select[data-column=Delta]").is_visible()
+    assert plot.get_by_role("heading").inner_text().startswith("Median exit steps")
+    address = opened.page.url
+    again = Opened(browser.new_page(viewport={"width": 1280, "height": 900}), report, address.partition("#")[2])
+    assert again.drawn("exit_steps")["y"] == drawn["y"]
+    assert again.troubles == []
+    again.page.close()
+    assert opened.troubles == []
+
+
+def test_the_axis_of_the_points_is_not_a_colour(opened):
+    plot = opened.plot("exit_steps")
+    plot.get_by_role("combobox", name="Horizontal axis").select_option("d")
+    colours = plot.get_by_role("combobox", name="Colour")
+    assert colours.locator("option[value=d]").is_disabled()
+    assert colours.input_value() != "d"
+    assert len(set(opened.drawn("exit_steps")["color"])) > 1
+
+
+def test_a_curve_against_another_axis_is_points(opened, ds):
+    plot = opened.plot("risk_bands")
+    plot.get_by_role("combobox", name="Horizontal axis").select_option("d")
+    assert set(opened.drawn("risk_bands")["x"]) <= set(ds.d.values.astype(float))
+    assert opened.drawn("risk_bands", "bands")["xs"] == []
+    assert plot.locator("select[data-column=time]").is_visible()
+
+
+def test_the_keyboard_goes_from_point_to_point_and_shows_their_seeds(opened, ds):
+    plot = opened.plot("exit_steps")
+    plot.locator(".canvas").focus()
+    for key in ("ArrowRight", "ArrowRight", "ArrowLeft", "End", "Home"):
+        opened.page.keyboard.press(key)
+    drawn = opened.drawn("exit_steps")
+    chosen = next(row for row, look in enumerate(drawn["marker"]) if look == "circle")
+    for _ in range(chosen):
+        opened.page.keyboard.press("ArrowRight")
+    assert opened.drawn("exit_steps", "cursor")["x"] == [drawn["x"][chosen]]
+    assert "Input dimension" in plot.locator(".point").inner_text()
+    opened.page.keyboard.press("Enter")
+    assert "The 8 seeds of this point" in plot.locator(".seeds").inner_text()
+    column = sorted(y for y, _ in opened.drawn("exit_steps", "runs")["ys"])
+    found = ds.exit_steps.isel(threshold=0).stack(point=("dynamics", "d", "Delta", "gamma_ratio"))
+    close = [np.allclose(np.sort(found.isel(point=at).values), column, rtol=1e-4) for at in range(found.sizes["point"])]
+    assert sum(close) == 1
+    opened.page.keyboard.press("Escape")
+    assert plot.locator(".seeds").is_hidden()
+    assert opened.drawn("exit_steps", "runs")["xs"] == []
+
+
+def test_a_click_on_a_curve_shows_its_single_runs(opened):
+    opened.plot("risk_bands").get_by_role("group", name="Dynamics").get_by_label("ODE").uncheck()
+    opened.click("risk_bands", 10)
+    runs, drawn = opened.drawn("risk_bands", "runs"), opened.drawn("risk_bands")
+    assert len(runs["xs"]) == 8
+    assert len(runs["xs"][0]) > 10
+    assert runs["xs"][0][0] == drawn["x"][0]
+    assert opened.plot("risk_bands").locator(".seeds svg").is_visible()
+    opened.plot("risk_bands").get_by_role("combobox", name="Horizontal axis").select_option("d")
+    assert opened.drawn("risk_bands", "runs")["xs"] == []
+    assert opened.troubles == []
 
 
 def test_a_figure_has_its_pdf_and_its_code_in_the_page(opened):
@@ -236,6 +310,8 @@ def test_it_is_accessible(opened, scheme):
     axe = pytest.importorskip("axe_playwright_python.sync_playwright", reason="axe is not installed").Axe()
     opened.page.emulate_media(color_scheme=scheme)
     opened.plot("optimal_learning_rates").locator("summary").click()
+    opened.plot("exit_steps").get_by_role("combobox", name="Horizontal axis").select_option("d")
+    opened.click("risk_bands", 10)
     for folded in ("Reproduce it", "Traceback"):
         for summary in opened.page.locator("summary", has_text=folded).all():
             summary.click()
@@ -249,9 +325,11 @@ def test_printing_draws_what_was_not_seen_yet(browser, report):
     window.goto(report.as_uri())
     assert window.locator("section.plot:not([data-ready])").count() > 0
     window.evaluate("dispatchEvent(new Event('beforeprint'))")
-    window.wait_for_function("!document.querySelector('section.plot:not([data-ready])')")
+    window.locator("section.plot:not([data-ready])").first.wait_for(state="detached")
     window.emulate_media(media="print")
-    label = window.locator("section.plot[data-name=exit_steps] label[data-chosen]").first
+    shrunk = window.evaluate("[...document.querySelectorAll('.canvas')].map((each) => +getComputedStyle(each).zoom)")
+    assert all(0.7 < zoom < 1 for zoom in shrunk)  # to the width of A4
+    label = window.locator("section.plot[data-name=exit_steps] label[data-chosen]:has(select[data-column=Delta])")
     assert label.get_attribute("data-chosen") == "0"
     assert "0" in label.evaluate("(element) => getComputedStyle(element, '::after').content")
     window.close()

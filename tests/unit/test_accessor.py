@@ -32,7 +32,7 @@ def test_every_analysis_is_a_method_of_the_dataset_and_of_its_parts(ds: xr.Datas
 
 def test_figures_are_of_the_dataset(ds: xr.Dataset) -> None:
     [axes] = ds.sel(d=3000, Delta=0.0).sweep.figure("line", y="exit_steps", x="gamma_ratio").axes
-    assert axes.get_xlabel() == "gamma_ratio"
+    assert axes.get_xlabel() == r"$\gamma_{\mathrm{ratio}}$"
     with pytest.raises(InputError, match=r"unknown figure; got 'lin'.*did you mean 'line'"):
         ds.sweep.figure("lin")
 

@@ -102,7 +102,7 @@ def test_the_batch_size_has_steps_above_and_samples_below(ds):
 
 def test_a_number_of_the_user_is_named_once():
     named = (xr.DataArray(1.0, name=name, attrs=label(name)) for name in ("passes", "gamma_ratio", "alpha"))
-    expected = ["passes", "gamma_ratio", r"samples over the dimension $\alpha$"]
+    expected = ["passes", r"$\gamma_{\mathrm{ratio}}$", r"samples over the dimension $\alpha$"]
     assert [axis_label(one) for one in named] == expected
 
 

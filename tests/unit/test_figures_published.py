@@ -49,7 +49,7 @@ def test_values_of_an_axis_may_be_chosen(ds):
 
 def test_a_figure_says_at_which_values_it_stands(ds):
     drawing = figures.risk_curves(ds, where={"d": 3000})
-    assert drawing.get_suptitle() == r"at $d$ = 3000, $\mathrm{gamma\_ratio}$ = 1.1"
+    assert drawing.get_suptitle() == r"at $d$ = 3000, $\gamma_{\mathrm{ratio}}$ = 1.1"
     assert figures.risk_curves(ds.isel(d=[0], gamma_ratio=[2])).get_suptitle() == ""
 
 

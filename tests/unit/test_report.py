@@ -194,16 +194,16 @@ def test_overview_counts_and_says_what_is_fixed(ds):
     assert ("cases", "10") in found.facts
     assert ("ended ok", "9") in found.facts
     assert found.costs == ["2 h"]
-    assert "student width p = 1" in found.fixed
-    assert "input dimension d (2)" in found.lead
+    assert "student width $p$ = 1" in found.fixed
+    assert "input dimension $d$ (2)" in found.lead
 
 
 def test_optima_table_has_a_row_a_point_and_a_column_a_dynamics(optima, ds):
     table = optima_table(optima)
     assert len(table.rows) == ds.sizes["d"] * ds.sizes["Delta"]
     assert all(len(row) == len(table.headings) for row in table.rows)
-    assert table.headings[:2] == ["Input dimension", "Label-noise variance"]
-    assert table.fixed == ["exit threshold 0.01"]
+    assert table.headings[:2] == ["Input dimension $d$", r"Label-noise variance $\Delta$"]
+    assert table.fixed == ["exit threshold $T$ = 0.01"]
     best = optima.gamma_opt.sel(dynamics="ode", d=3000, Delta=1.0).item()
     cell = table.rows[-1][table.headings.index("ODE")]
     assert float(cell.split()[0]) == pytest.approx(best, rel=0.05)

@@ -11,7 +11,7 @@ from sweeplib.analysis import ANALYSES
 from sweeplib.analysis.constants import with_constants
 from sweeplib.errors import InputError
 from sweeplib.figures import FIGURES, INTERACTIVE, Interactive
-from sweeplib.report import plots, tables
+from sweeplib.report import choices, plots, tables
 from sweeplib.report.looks import sequence
 from sweeplib.report.plots import interactive_plot
 from sweeplib.report.runs import duration, run_counts
@@ -101,7 +101,7 @@ def test_points_are_those_of_the_analysis_with_their_errors(ds, analyses):
 def test_points_that_were_not_run_are_left_out_and_others_counted(ds, analyses):
     exits = analyses["exit_times"].copy(deep=True)
     exits["exit_steps_mean"] = exits.exit_steps_mean.where(exits.d != 3000)
-    plot = plot_of(Interactive(x="gamma", y="exit_steps_mean", needs=("any",)), ds, exits)
+    plot = plot_of(Interactive(x="gamma", y="exit_steps_mean", needs=("any",), ys=()), ds, exits)
     assert plot.table.rows == 3 * 2 * 8  # three dynamics at d = 300, two noises, eight learning rates
     assert f"{2 * 2 * 8} points have runs but no value, and are not drawn." in plot.notes
 
@@ -263,3 +263,87 @@ def test_a_sequence_of_colours_gets_lighter():
 @pytest.mark.parametrize(("seconds", "said"), [(26.2, "26 s"), (270.0, "4.5 min"), (11520.0, "3.2 h")])
 def test_durations_as_one_says_them(seconds, said):
     assert duration(seconds) == said
+
+
+def test_axes_and_colours_are_choices_among_what_the_data_have(ds, analyses):
+    plot = interactive_plot("exit_steps", INTERACTIVE["exit_steps"], ds, analyses, {})
+    choice = plot.spec["choice"]
+    horizontal = {each["name"]: each["along"] for each in choice["x"]}
+    assert horizontal["gamma"] == "gamma_ratio"
+    assert {"d", "Delta", "gamma_ratio"} <= set(horizontal)
+    assert not {"seed", "dynamics", "threshold"} & set(horizontal)
+    vertical = {each["name"]: each for each in choice["y"]}
+    assert (choice["x"][0]["name"], choice["y"][0]["name"]) == (plot.spec["x"], plot.spec["y"])
+    assert vertical["exit_steps_median"]["interval"] == ["exit_steps_median_low", "exit_steps_median_high"]
+    assert vertical["exit_time_mean"]["error"] == "exit_time_mean_error"
+    assert not any(name.endswith(("_error", "_low", "_high")) for name in vertical)
+    assert {each["name"] for each in plot.spec["hues"]} == {"dynamics", "d", "Delta", "gamma_ratio"}
+    others = {(control.column, bool(control.looks)) for control in plot.others}
+    assert others == {("d", False), ("Delta", True), ("gamma_ratio", False), ("gamma_ratio", True)}
+
+
+def test_choices_are_left_out_before_the_plot_is(ds, analyses, monkeypatch):
+    whole = interactive_plot("exit_steps", INTERACTIVE["exit_steps"], ds, analyses, {})
+    cells = whole.table.rows * len(whole.table.columns)
+    monkeypatch.setattr(plots, "MOST_CELLS", cells * 4 // 5)
+    fewer = interactive_plot("exit_steps", INTERACTIVE["exit_steps"], ds, analyses, {})
+    assert fewer.spec
+    assert len(fewer.spec["choice"]["y"]) < len(whole.spec["choice"]["y"])
+    assert fewer.table.rows * len(fewer.table.columns) <= cells * 4 // 5
+
+
+def test_points_have_the_values_of_their_seeds(ds, analyses):
+    plot = interactive_plot("exit_steps", INTERACTIVE["exit_steps"], ds, analyses, {})
+    assert plot.spec["sampled"]["exit_steps_median"] == plot.spec["sampled"]["exit_steps_mean"] == "exit_steps"
+    rows = list(zip(*(values(plot.table, name) for name in ("dynamics", "d", "Delta", "gamma_ratio")), strict=True))
+    ratio = ds.gamma_ratio.values[3]
+    found = plot.spec["samples"]["exit_steps"]
+    assert len(found) == plot.table.rows
+    expected = ds.exit_steps.sel(dynamics="sgd_chain", d=3000, Delta=1.0, gamma_ratio=ratio, threshold=0.01)
+    assert found[rows.index(("sgd_chain", 3000, 1.0, ratio))] == pytest.approx(expected.values, rel=1e-4)
+    assert found[rows.index(("ode", 3000, 1.0, ratio))] == []  # without noise all seeds are alike
+
+
+def test_seeds_that_are_too_many_for_the_page_are_left_out_and_it_is_said(ds, analyses, monkeypatch):
+    monkeypatch.setattr(choices, "MOST_RUNS", 100)
+    plot = interactive_plot("exit_steps", INTERACTIVE["exit_steps"], ds, analyses, {})
+    assert plot.spec["samples"] == plot.spec["sampled"] == {}
+    assert any("The seeds of single points are not in this page" in note for note in plot.notes)
+
+
+def figure_plot(name, ds, **options):
+    figure = FIGURES[name]
+    return interactive_plot(name, figure.interactive(with_constants(ds), {}, **figure.check(options)), ds, {}, {})
+
+
+def test_the_distribution_is_that_of_the_figure(ds):
+    plot = figure_plot("distribution", ds, y="exit_steps")
+    keys = zip(*(values(plot.table, name) for name in ("dynamics", "d", "Delta")), strict=True)
+    chosen = [row for row, key in enumerate(keys) if key == ("sgd_chain", 3000, 1.0)]
+    ratios = values(plot.table, "gamma_ratio")
+    rows = [row for row in chosen if ratios[row] == ds.gamma_ratio.values[3]]
+    at = {"dynamics": "sgd_chain", "d": 3000, "Delta": 1.0, "gamma_ratio": ds.gamma_ratio.values[3]}
+    steps = np.sort(ds.exit_steps.sel(at).isel(threshold=0).values)
+    shown, fractions = (np.array(values(plot.table, name))[rows] for name in ("value", "fraction"))
+    np.testing.assert_allclose(shown.astype(float), [steps[0], *steps], rtol=1e-8)
+    np.testing.assert_allclose(fractions.astype(float), np.arange(7) / 6, atol=1e-8)
+    assert plot.spec["steps"]
+    assert [each["name"] for each in plot.spec["choice"]["y"]] == ["fraction", "fraction_left"]
+
+
+def test_trajectories_are_runs_with_the_median_of_all(ds):
+    plot = figure_plot("trajectories", ds, y="risk", runs=3)
+    assert set(values(plot.table, "seed")) == {0, 1, 2}
+    keys = zip(*(values(plot.table, name) for name in ("dynamics", "d", "seed", "time")), strict=True)
+    time = float(ds.time.values[5])
+    row = [*keys].index(("sgd_chain", 3000, 1, time))
+    at = {
+        name: values(plot.table, name)[row]
+        for name in ("dynamics", "d", "Delta", "gamma_ratio", "time")
+        if name in ds.dims
+    }
+    held = [column.name for column in plot.table.columns]
+    one = ds.risk.sel({name: value for name, value in at.items() if name in held})
+    assert values(plot.table, "risk_seeds")[row] == pytest.approx(one.sel(seed=1).item(), rel=1e-8)
+    assert values(plot.table, "risk_of_all")[row] == pytest.approx(one.median("seed").item(), rel=1e-8)
+    assert [each["name"] for each in plot.spec["choice"]["x"]] == ["time", "steps"]

@@ -1,0 +1,90 @@
+"""Sweeps that a user names by their YAML file or by their folder of results, and their reports."""
+
+from collections.abc import Sequence
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from sweeplib.errors import InputError
+from sweeplib.front.listing import MARKS
+
+if TYPE_CHECKING:
+    from sweeplib.design.sweep import Sweep
+    from sweeplib.report.comparison import Comparison
+
+COMPLETE = "config.yaml"
+"""The complete config of the dataset in a sweep's folder."""
+LONGEST_NAME = 200
+"""Bytes of the name of a page that is named after its sweeps."""
+
+
+def named(path: Path, overrides: Sequence[str], results: Path) -> "tuple[Sweep, Path]":
+    """Return the sweep of a YAML file or of a folder of results, and its folder.
+
+    InputError if the folder is that of no sweep, or holds the results of another file's sweep.
+    """
+    from sweeplib.config import load
+    from sweeplib.front.sweep import loaded
+
+    if not path.is_dir():
+        return loaded(path, overrides, results)
+    if overrides:
+        raise InputError("a folder of results has its own config", key="--set", value=list(overrides), expected="none")
+    if not any((path / mark).exists() for mark in MARKS):
+        expected = "a sweep's folder, such as results/quickstart, or its YAML file"
+        raise InputError("no sweep in this folder", file=path, expected=expected)
+    _refuse_without(path / COMPLETE, path)
+    return load(path / COMPLETE), path
+
+
+def compared(paths: Sequence[Path], results: Path, output: Path | None) -> "tuple[Comparison, Path]":
+    """Write the page that compares finished sweeps, named by files or folders; return it and its path.
+
+    The sweeps are those of the datasets in their folders, whatever their files say now. By default the page lies beside
+    the folder of the first sweep. InputError for a sweep that is given twice or has not finished.
+    """
+    from sweeplib.report.comparison import write_comparison
+
+    sweeps: list[tuple[Sweep, Path]] = []
+    for path in paths:
+        directory = named(path, (), results)[1]
+        if directory.resolve() in [other.resolve() for _, other in sweeps]:
+            raise InputError("the same sweep twice", value=str(path), expected="another one to compare it with")
+        sweeps.append((_finished(directory), directory))
+    target = output or _page([directory for _, directory in sweeps])
+    if target.is_dir():
+        raise InputError("a folder, where the page should be written", key="--output", value=str(target))
+    return write_comparison(sweeps, target), target
+
+
+def _finished(directory: Path) -> "Sweep":
+    """Return the sweep of the dataset in a folder; InputError unless all of its stages have ended."""
+    from sweeplib.config import load
+    from sweeplib.storage.files import read_json
+    from sweeplib.storage.jobs import jobs
+
+    for name in (COMPLETE, "dataset.done.json"):
+        _refuse_without(directory / name, directory)
+    if running := [job.name for job in jobs(directory).values() if job.running]:
+        raise InputError(f"the sweep still runs ({', '.join(running)})", file=directory, expected="one that has ended")
+    sweep = load(directory / COMPLETE)
+    for name in sweep.runs:
+        cases = (read_json(directory / f"{name}.done.json") or {}).get("cases", {})
+        if missing := cases.get("missing", 0):
+            raise InputError(f"the sweep is not finished: {name} lacks {missing:,} cases", file=directory)
+    for name in sweep.analyses:
+        _refuse_without(directory / "analysis" / f"{name}.done.json", directory)
+    return sweep
+
+
+def _refuse_without(path: Path, directory: Path) -> None:
+    if not path.exists():
+        problem = f"the sweep is not finished: it has no {path.relative_to(directory)}"
+        raise InputError(problem, file=directory, expected="one whose `sweeplib sweep` has ended")
+
+
+def _page(directories: Sequence[Path]) -> Path:
+    names = [directory.resolve().name for directory in directories]
+    name = "_vs_".join(names)
+    if len(name.encode()) > LONGEST_NAME:
+        raise InputError("the names are too long for that of a file", value=name, expected="--output FILE.html")
+    return directories[0].resolve().parent / f"{name}.html"

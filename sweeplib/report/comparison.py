@@ -1,0 +1,118 @@
+"""The comparison of several finished sweeps: one self-contained HTML page."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from sweeplib.report.failures import cards, failures
+from sweeplib.report.overview import overview, provenance
+from sweeplib.report.runs import journals
+from sweeplib.report.side_by_side import beside, differences, headline_tables
+from sweeplib.report.write import case_counts, data_url, environment, settings
+
+if TYPE_CHECKING:
+    from sweeplib.design.sweep import Sweep
+
+MOST_FAILURES = 3
+
+
+@dataclass(frozen=True)
+class Comparison:
+    """The page, and the names of the figures that could not be drawn with the reason."""
+
+    html: str
+    problems: list[str]
+
+
+def comparison(sweeps: Sequence[tuple[Sweep, Path]], folder: Path) -> Comparison:
+    """Return the page that compares sweeps, given with their directories; links are relative to `folder`."""
+    from sweeplib.code.plugins import load_plugins
+
+    for sweep, _ in sweeps:
+        load_plugins(sweep.plugins)
+    names = labels([directory for _, directory in sweeps])
+    differing, equal = differences([sweep.source for sweep, _ in sweeps])
+    figures = _figures(sweeps)
+    outcomes = [_outcome(sweep, directory, folder) for sweep, directory in sweeps]
+    html = (
+        environment()
+        .get_template("comparison.html.j2")
+        .render(
+            names=names,
+            title=f"{', '.join(names[:-1])} and {names[-1]}",
+            differences=differing,
+            equal=equal,
+            headlines=headline_tables(sweeps),
+            figures=figures,
+            outcomes=outcomes,
+            provenance=beside([outcome["provenance"] for outcome in outcomes]),
+        )
+    )
+    problems = [
+        f"figure {figure['name']} of {name}: {part['problem']}"
+        for figure in figures
+        for name, part in zip(names, figure["parts"], strict=True)
+        if part["problem"]
+    ]
+    return Comparison(html, problems)
+
+
+def write_comparison(sweeps: Sequence[tuple[Sweep, Path]], path: Path) -> Comparison:
+    """Write the page that compares sweeps; return it."""
+    from sweeplib.storage.files import write_text
+
+    made = comparison(sweeps, path.parent)
+    write_text(path, made.html)
+    return made
+
+
+def labels(directories: Sequence[Path]) -> list[str]:
+    """Return a name for each sweep: that of its directory, with as many folders above it as make the names differ."""
+    paths = [directory.resolve() for directory in directories]
+    for count in range(1, max(len(path.parts) for path in paths)):
+        names = ["/".join(path.parts[-count:]) for path in paths]
+        if len(set(names)) == len(names):
+            break
+    return names
+
+
+def _figures(sweeps: Sequence[tuple[Sweep, Path]]) -> list[dict[str, Any]]:
+    from sweeplib.figures.common_ranges import pictures
+
+    figures = []
+    for name in dict.fromkeys(name for sweep, _ in sweeps for name in sweep.figures):
+        found, shared = pictures(sweeps, name)
+        parts = [
+            {
+                "source": data_url("image/png", picture.content),
+                "size": [pixels // 2 for pixels in picture.size],
+                "problem": picture.problem,
+                "drawn": bool(picture.content),
+            }
+            for picture in found
+        ]
+        title, several = name.replace("_", " ").capitalize(), sum(bool(picture.content) for picture in found) > 1
+        figures.append({"name": name, "title": title, "parts": parts, "shared": shared, "several": several})
+    return figures
+
+
+def _outcome(sweep: Sweep, directory: Path, folder: Path) -> dict[str, Any]:
+    """Return the cases by dynamics and status, the cost, the failures and the provenance of a sweep."""
+    from sweeplib.storage.dataset import open_dataset
+
+    dataset, journal = open_dataset(directory / "dataset.zarr"), journals(directory, sweep.runs)
+    counts = case_counts(sweep, directory)
+    page, failed = directory / "report" / "index.html", failures(directory)
+    return {
+        "overview": overview(dataset, counts, journal),
+        "counts": counts,
+        "failures": failed.shown[:MOST_FAILURES],
+        "failed": failed.total,
+        "cards": cards(sweep, directory),
+        "report": os.path.relpath(page.resolve(), folder.resolve()) if page.exists() else None,
+        "provenance": provenance(dataset, journal, settings(sweep), directory),
+    }

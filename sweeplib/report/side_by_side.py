@@ -1,0 +1,181 @@
+"""Several sweeps beside each other in tables: settings that differ, headline numbers, cases, provenance."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from itertools import product
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+import yaml
+
+from sweeplib.analysis import ANALYSES
+from sweeplib.analysis.constants import with_constants
+from sweeplib.analysis.headlines import rounded
+from sweeplib.analysis.recorded import is_stochastic
+from sweeplib.analysis.write import analysis_failure
+from sweeplib.figures.labels import dynamics_label, symbol
+from sweeplib.report.mathematics import value_text
+from sweeplib.storage.dataset import open_dataset
+
+if TYPE_CHECKING:
+    import xarray as xr
+
+    from sweeplib.design.sweep import Sweep
+
+MOST_POINTS = 60
+LONGEST = 90
+ABSENT = "–"
+DIGITS = 12
+
+
+@dataclass(frozen=True)
+class Row:
+    """A row of a table: its heading, a cell for each sweep, and for each sweep but the first what is `said` of it.
+
+    The heading has its mathematics between dollars.
+    """
+
+    heading: str
+    cells: list[str]
+    said: list[str]
+    apart: bool = False
+
+
+@dataclass(frozen=True)
+class Headlines:
+    """The headline variable of an analysis at the points of several sweeps; `left` points are not shown."""
+
+    name: str
+    rows: list[Row]
+    left: int
+    at_edge: bool
+
+
+def differences(sources: Sequence[str]) -> tuple[list[Row], int]:
+    """Return a row for each key whose value differs between complete configs, and the number of other keys.
+
+    The name of a sweep is no such key.
+    """
+    configs = [dict(_flat(yaml.safe_load(source))) for source in sources]
+    keys = [key for key in dict.fromkeys(key for config in configs for key in config) if key != "name"]
+    rows = []
+    for key in keys:
+        values = [config.get(key, ABSENT) for config in configs]
+        if any(value != values[0] for value in values):
+            rows.append(Row(key, [_shortened(value) for value in values], []))
+    return rows, len(keys) - len(rows)
+
+
+def _flat(content: Any, place: str = "") -> Iterable[tuple[str, str]]:
+    """Yield dotted keys and their values as text."""
+    if isinstance(content, Mapping) and content:
+        for key, value in content.items():
+            yield from _flat(value, f"{place}.{key}" if place else str(key))
+    else:
+        text = yaml.safe_dump(content, default_flow_style=True, allow_unicode=True, width=10_000, sort_keys=False)
+        yield place, text.removesuffix("\n").removesuffix("\n...")
+
+
+def _shortened(text: str) -> str:
+    return text if len(text) <= LONGEST else f"{text[: LONGEST - 1]}…"
+
+
+def headline_tables(sweeps: Sequence[tuple[Sweep, Path]]) -> list[Headlines]:
+    """Return the headlines of the analyses that at least one sweep has, one table for each."""
+    names = dict.fromkeys(name for sweep, _ in sweeps for name in sweep.analyses if ANALYSES[name].headline)
+    tables = [_headlines(name, [_analysis(name, *each) for each in sweeps]) for name in names]
+    return [table for table in tables if table.rows]
+
+
+def _analysis(name: str, sweep: Sweep, directory: Path) -> xr.Dataset | None:
+    if name not in sweep.analyses or analysis_failure(directory, name) is not None:
+        return None
+    return with_constants(open_dataset(directory / "analysis" / f"{name}.zarr"))
+
+
+def _headlines(name: str, analyses: Sequence[xr.Dataset | None]) -> Headlines:
+    variable = ANALYSES[name].headline
+    assert variable is not None
+    known = [found for found in analyses if found is not None]
+    if not known:
+        return Headlines(name, [], 0, at_edge=False)
+    dims = dict.fromkeys(
+        str(dim) for found in known for dim in found[variable].dims if found.sizes[dim] > 1 or dim == "dynamics"
+    )
+    points = [{} if found is None else _points(found, variable, list(dims)) for found in analyses]
+    places = list(dict.fromkeys(place for each in points for place in each))
+    if "dynamics" in dims:
+        at = list(dims).index("dynamics")
+        places.sort(key=lambda place: not is_stochastic(str(place[at])))
+    labels = {dim: next(symbol(found[dim]) for found in known if dim in found.coords) for dim in dims}
+    rows = [_row(labels, place, [each.get(place) for each in points]) for place in places[:MOST_POINTS]]
+    edges = any("†" in cell for row in rows for cell in row.cells)
+    what = str(known[0][variable].attrs["long_name"])
+    return Headlines(what[:1].upper() + what[1:], rows, max(0, len(places) - MOST_POINTS), edges)
+
+
+@dataclass(frozen=True)
+class _Value:
+    best: float
+    low: float
+    high: float
+    at_edge: bool
+
+
+def _points(found: xr.Dataset, variable: str, dims: list[str]) -> dict[tuple[Any, ...], _Value]:
+    """Return the known values of a variable of an analysis by their values along `dims`."""
+    own = [str(dim) for dim in found[variable].dims]
+    values = {}
+    for place in product(*(range(found.sizes[dim]) for dim in own)):
+        one = found.isel(dict(zip(own, place, strict=True)))
+        best, low, high = (one[f"{variable}{end}"].item() for end in ("", "_low", "_high"))
+        if np.isfinite(best):
+            key = tuple(_key(one[dim].item()) if dim in one.coords else None for dim in dims)
+            values[key] = _Value(best, low, high, bool(one["at_edge"]) if "at_edge" in one else False)
+    return values
+
+
+def _key(value: Any) -> Any:
+    """Return a coordinate such that numbers that differ by rounding are equal."""
+    return float(f"{value:.{DIGITS}g}") if isinstance(value, float) else value
+
+
+def _row(labels: Mapping[str, str], place: tuple[Any, ...], values: Sequence[_Value | None]) -> Row:
+    parts = [
+        dynamics_label(value) if dim == "dynamics" else f"{labels[dim]} = {value_text(value, dim)}"
+        for dim, value in zip(labels, place, strict=True)
+        if value is not None
+    ]
+    first, *others = values
+    said = [_ratio(first, other) for other in others]
+    apart = any(first and other and _apart(first, other) for other in others)
+    return Row(", ".join(parts), [_written(value) for value in values], said, apart)
+
+
+def _apart(first: _Value, other: _Value) -> bool:
+    return not first.at_edge and not other.at_edge and (other.low > first.high or other.high < first.low)
+
+
+def _written(value: _Value | None) -> str:
+    if value is None:
+        return ABSENT
+    best, low, high = rounded(value.best, value.low, value.high)
+    return (best if low == high else f"{best} [{low}, {high}]") + " †" * value.at_edge
+
+
+def _ratio(first: _Value | None, other: _Value | None) -> str:
+    """Return the ratio of another value to the first one; none of bounds, or if one is not positive."""
+    if first is None or other is None or first.at_edge or other.at_edge or min(first.best, other.best) <= 0.0:
+        return ABSENT
+    return f"{other.best / first.best:.3g}"
+
+
+def beside(pairs: Sequence[Sequence[tuple[str, str]]]) -> list[Row]:
+    """Return a row for each name of several lists of (name, text); `apart` where the texts differ."""
+    lists = [dict(each) for each in pairs]
+    names = dict.fromkeys(name for each in lists for name in each)
+    rows = [(name, [each.get(name, ABSENT) for each in lists]) for name in names]
+    return [Row(name, texts, [], any(text != texts[0] for text in texts)) for name, texts in rows]
