@@ -150,7 +150,7 @@ def _with_taken(sweep: "Sweep", part: _Part, workers: int | None, *, show: bool)
         return replace(part, found=None)
     name = part.store.dynamics
     tell(doing="taking cases of other sweeps")
-    part = _appended(sweep, part)
+    part = _located(_grown(sweep, part))
     lines = [f"{name}: {count:,} cases are taken from {folder}" for folder, count in found.counts.items()]
 
     def say(news: str) -> None:
@@ -252,20 +252,29 @@ def _say(shown: Progress, news: str) -> None:
 
 def _append(sweep: "Sweep", parts: list[_Part]) -> None:
     """Replace each part by the one with its new cases in the store; columns of earlier ones are not kept."""
-    for place, part in enumerate(parts):
-        parts[place] = _appended(sweep, part)
+    for place in range(len(parts)):
+        is_grown, parts[place] = bool(parts[place].wanted.new), _grown(sweep, parts[place])
+        if is_grown:
+            parts[place] = _located(parts[place])
 
 
-def _appended(sweep: "Sweep", part: _Part) -> _Part:
-    """Return the part with its new cases in the store; new layouts have the configured or the planned block size."""
+def _grown(sweep: "Sweep", part: _Part) -> _Part:
+    """Append the new cases of a part; return the part without their columns, positions not yet known.
+
+    New layouts have the configured or the planned block size.
+    """
     store = part.store
     for name, new in part.wanted.new.items():
         if name not in store.layouts:
             size = cluster_of(sweep).block_size or _block_size(part, name, new)
             store.create(name, new.at(slice(1))[1][0], size)
         store.layouts[name].append(len(new), new.at)
-    located = part.wanted.located(store.refreshed()) if part.wanted.new else part.wanted
-    return replace(part, store=store.refreshed(), wanted=located)
+    return replace(part, store=store.refreshed(), wanted=replace(part.wanted, points=None))
+
+
+def _located(part: _Part) -> _Part:
+    """Return a part with the positions of its cases in the store, which has all of them."""
+    return replace(part, wanted=part.wanted.located(part.store.refreshed()))
 
 
 def _block_size(part: _Part, name: str, new: NewCases) -> int:

@@ -176,10 +176,10 @@ class _Examples(Sequence[Case]):
 
 
 def _joined(parts: Sequence[Cases]) -> Cases:
-    """Return cases with the same examples as one."""
-    names = ("kind", "gamma", "Delta", "clock", "seed")
-    kind, gamma, Delta, clock, seed = (np.concatenate([getattr(part, name) for part in parts]) for name in names)
-    return Cases(parts[-1].examples, kind, gamma, Delta, clock, seed)
+    """Return points with the same examples, each with seed 0, as one."""
+    names = ("kind", "gamma", "Delta", "clock")
+    kind, gamma, Delta, clock = (np.concatenate([getattr(part, name) for part in parts]) for name in names)
+    return Cases(parts[-1].examples, kind, gamma, Delta, clock, np.broadcast_to(parts[-1].seed[:1], len(kind)))
 
 
 def _new_cases(points: Cases, ids: np.ndarray, seeds: np.ndarray, unknown: np.ndarray) -> dict[str, NewCases]:
