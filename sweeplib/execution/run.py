@@ -45,6 +45,7 @@ from sweeplib.storage.inventory import Inventory, NewCases, inventory
 from sweeplib.storage.jobs import tell
 from sweeplib.storage.layout import Layout
 from sweeplib.storage.locks import driver_lock
+from sweeplib.storage.publish import check_publishing
 from sweeplib.storage.run_store import RunStore
 
 if TYPE_CHECKING:
@@ -81,6 +82,7 @@ def run_sweep(
     `<dynamics>.done.json` for each, which contains only the sweep's digest and the counts, nothing about this run.
     """
     load_plugins(sweep.plugins)
+    check_publishing(sweep)
     names = list(sweep.runs if dynamics is None else dynamics)
     with ExitStack() as locks:
         for name in sorted(names):

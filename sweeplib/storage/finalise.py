@@ -23,7 +23,7 @@ from sweeplib.storage.versions import new_version
 if TYPE_CHECKING:
     from sweeplib.design.sweep import Sweep
 
-EXECUTION_KEYS = ("cluster", "timeout")
+EXECUTION_KEYS = ("cluster", "publish", "timeout")
 
 
 def finalise(sweep: "Sweep", directory: Path) -> Path:
