@@ -90,7 +90,7 @@ def elsewhere(wanted: Inventory, store: RunStore) -> Elsewhere:
         return Elsewhere(wanted, own)
     unread: list[str] = []
     others = list(_others(store, unread))
-    search = _Search(wanted, own, missing)
+    search = _Search(wanted, own, missing, unread)
     recording = wanted.sweep.recording
     for other in others:
         search.look(other, wanted.ids, recording)
@@ -106,9 +106,9 @@ def elsewhere(wanted: Inventory, store: RunStore) -> Elsewhere:
 class _Search:
     """The indices of the cases that are still `missing`, and an inventory with the others."""
 
-    def __init__(self, wanted: Inventory, own: int, missing: np.ndarray) -> None:
+    def __init__(self, wanted: Inventory, own: int, missing: np.ndarray, unread: list[str]) -> None:
         self.wanted = wanted
-        self.own, self.missing = own, missing
+        self.own, self.missing, self.unread = own, missing, unread
         self.sources: list[Source] = []
 
     def look(self, store: RunStore, ids: np.ndarray, recording: Recording) -> None:
@@ -122,9 +122,13 @@ class _Search:
         kept = np.ones(len(self.missing), bool)
         for number, layout in enumerate(store.layouts.values()):
             here = np.flatnonzero(numbers == number)
-            needed = _needed(layout, self.wanted.sweep, recording) if len(here) else None
-            if needed is not None:
-                status = layout.status()[rows[here]]
+            try:
+                needed = _needed(layout, self.wanted.sweep, recording) if len(here) else None
+                status = layout.status()[rows[here]] if needed is not None else None
+            except (SweeplibError, OSError) as error:
+                self.unread.append(_untaken(store.directory, store.dynamics, error))
+                continue
+            if needed is not None and status is not None:
                 here, status = here[np.isin(status, FINAL)], status[np.isin(status, FINAL)]
                 places = self.missing[here]
                 self.wanted.layout[places] = self.own + len(self.sources)
@@ -138,15 +142,24 @@ def _others(store: RunStore, unread: list[str]) -> Iterator[RunStore]:
     """Yield the stores of the same dynamics in the folders beside a sweep's; a line is `unread` for one that fails."""
     directory = store.directory.resolve()
     for folder in sorted(directory.parent.glob("[!.]*")):
-        if folder.resolve() == directory or not (folder / "runs.zarr" / store.dynamics).is_dir():
-            continue
         try:
+            if folder.resolve() == directory or not (folder / "runs.zarr" / store.dynamics).is_dir():
+                continue
             other = RunStore(folder, store.dynamics)
+            for layout in other.layouts.values():
+                recording_of(layout.shared)
             other.locate(np.empty(0, "S16"))
         except (SweeplibError, OSError) as error:
-            unread.append(f"{store.dynamics}: no cases are taken from {folder}: {error}")
+            unread.append(_untaken(folder, store.dynamics, error))
+        except (KeyError, TypeError, ValueError):
+            unread.append(f"{store.dynamics}: no cases are taken from {folder}: it is of another version of sweeplib")
         else:
             yield other
+
+
+def _untaken(folder: Path, dynamics: str, error: Exception) -> str:
+    """Return the line that a store, or a layout of it, cannot be read."""
+    return f"{dynamics}: no cases are taken from {folder}: {error}"
 
 
 def _recordings(stores: list[RunStore], wanted: Recording, dynamics: str) -> list[Recording]:

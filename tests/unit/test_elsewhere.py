@@ -21,6 +21,7 @@ from sweeplib.storage.inventory import inventory
 from sweeplib.storage.journal import journal, taken_from
 from sweeplib.storage.layout import Layout
 from sweeplib.storage.run_store import RunStore
+from sweeplib.storage.sealed import read_sealed, write_sealed
 from tests.in_process import Here, computed
 
 load_plugins(["tests.faults.troubled"])
@@ -203,6 +204,32 @@ def test_damaged_rows_are_computed_and_named(tmp_path: Path, capsys: pytest.Capt
     assert summary.computed == 4
     assert str(chunk) in capsys.readouterr().err
     assert version(second, tmp_path) == alone(second, tmp_path)
+
+
+@pytest.mark.parametrize("part", ["status/c/0", "problem/c/0"])
+def test_a_damaged_status_or_problem_stops_no_other_sweep(tmp_path: Path, part: str) -> None:
+    """Damage in any layout that would be read; its cases are computed."""
+    ran(sweep_of("a"), tmp_path)
+    for layout in RunStore(tmp_path / "a", "sgd_chain").layouts.values():
+        chunk = layout.path / part
+        chunk.write_bytes(chunk.read_bytes()[:-1])
+    second = sweep_of("b")
+    assert planned(second, tmp_path) == (30, {}, 0)
+    unread = plan._demand(second, "sgd_chain", tmp_path / "b").unread
+    assert unread and all("no cases are taken from" in line and part in line for line in unread)
+    assert ran(second, tmp_path) == {"sgd_chain": 30}
+
+
+def test_a_store_of_another_version_is_left_alone(tmp_path: Path) -> None:
+    ran(sweep_of("a"), tmp_path)
+    path = next((tmp_path / "a").rglob("p2_*/zarr.json"))
+    metadata = read_sealed(path, "")
+    del metadata["attributes"]["shared"]["recording"]
+    write_sealed(path, metadata)
+    second = sweep_of("b")
+    [line] = plan._demand(second, "sgd_chain", tmp_path / "b").unread
+    assert line.endswith("it is of another version of sweeplib")
+    assert ran(second, tmp_path) == {"sgd_chain": 30}
 
 
 def test_a_damaged_folder_is_left_alone_and_named(tmp_path: Path) -> None:
