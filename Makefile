@@ -1,7 +1,7 @@
 # make sweep CONFIG=config/quickstart.yaml   from a YAML file to results/NAME: dataset, figures, report
 # With other values:   make sweep SET="seeds=256 grid.d=300,1000"
 # From another folder: make -C HERE sweep CONFIG=$PWD/mine.yaml RESULTS=$PWD/results
-# make test | test-long | test-slurm | bench | check | format | docs | clean
+# make test | test-long | test-slurm | test-s3 | bench | check | format | docs | clean
 # Another interpreter, another environment: make test PYTHON=python3.13 VENV=.venv-3.13
 
 PYTHON ?= python3
@@ -16,7 +16,7 @@ BIN := $(VENV)/bin
 unexport PYTHONDONTWRITEBYTECODE
 INSTALL := $(BIN)/python -m pip install --quiet --no-compile --disable-pip-version-check --constraint constraints.txt
 
-.PHONY: sweep plan test test-long test-slurm bench check format docs clean
+.PHONY: sweep plan test test-long test-slurm test-s3 bench check format docs clean
 .DELETE_ON_ERROR:
 
 sweep plan: export PYTHONSAFEPATH := 1
@@ -37,6 +37,10 @@ test-long: $(VENV)/.test
 # As root, with Debian's slurm-wlm and munge: starts a SLURM of one machine.
 test-slurm: $(VENV)/.test
 	$(BIN)/python -m pytest tests/slurm/on_slurm.py --timeout 1800
+
+# With a local S3 server, a hundred megabytes of packages.
+test-s3: $(VENV)/.test-s3
+	$(BIN)/python -m pytest tests/unit/test_publish_s3.py -m long
 
 bench: export OPENBLAS_NUM_THREADS := 1
 bench: $(VENV)/.run
@@ -66,7 +70,8 @@ clean:
 $(VENV)/.run: EXTRAS :=
 $(VENV)/.test: EXTRAS := [test]
 $(VENV)/.dev: EXTRAS := [dev]
-$(VENV)/.run $(VENV)/.test $(VENV)/.dev: pyproject.toml constraints.txt | $(BIN)/pip
+$(VENV)/.test-s3: EXTRAS := [test,test-s3]
+$(VENV)/.run $(VENV)/.test $(VENV)/.dev $(VENV)/.test-s3: pyproject.toml constraints.txt | $(BIN)/pip
 	$(INSTALL) --editable ".$(EXTRAS)"
 	@touch $@
 

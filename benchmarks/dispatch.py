@@ -3,6 +3,7 @@
 The workers are 64 threads of this process, whose event loops share a core with the scheduler and the driver.
 """
 
+from collections.abc import Sequence
 from functools import cache
 from queue import SimpleQueue
 from typing import Any
@@ -27,6 +28,11 @@ def blocks(number: int) -> list[Block]:
 def done(block: Block) -> BlockReport:
     """Report a block as computed in no time."""
     return BlockReport({"ok": len(block.positions)}, 0, 0.0)
+
+
+def all_done(task: Sequence[Block]) -> list[BlockReport]:
+    """Report the blocks of a task as computed in no time."""
+    return [done(block) for block in task]
 
 
 @cache

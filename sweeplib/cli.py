@@ -250,11 +250,15 @@ app.add_typer(commands)
 
 @app.command()
 def finalise(config: Config, set_: Set = None, results: Results = RESULTS) -> None:
-    """Write the labelled dataset."""
+    """Write the labelled dataset, and publish it if the config says where."""
     sweep, directory = loaded(config, set_, results)
     from sweeplib.storage.finalise import finalise as written
+    from sweeplib.storage.publish import published
 
-    typer.echo(written(sweep, directory))
+    path = written(sweep, directory)
+    typer.echo(path)
+    if published(sweep, path):
+        typer.echo(sweep.publish)
 
 
 @app.command()

@@ -31,8 +31,10 @@ def plan(config: str, directory: str) -> None:
     with _stage(config, directory, "plan") as sweep:
         from sweeplib.execution.clusters import cluster_of
         from sweeplib.execution.plan import write_plan
+        from sweeplib.storage.publish import check_publishing
 
         cluster_of(sweep).in_results(Path(directory)).check()
+        check_publishing(sweep)
         write_plan(sweep, Path(directory)).show()
 
 
@@ -50,8 +52,9 @@ def finalise(config: str, directory: str) -> None:
     """Write the labelled dataset of a finished sweep."""
     with _stage(config, directory, "finalise") as sweep:
         from sweeplib.storage.finalise import finalise as written
+        from sweeplib.storage.publish import published
 
-        written(sweep, Path(directory))
+        published(sweep, written(sweep, Path(directory)))
 
 
 def analyse(config: str, directory: str, name: str) -> None:

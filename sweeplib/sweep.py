@@ -85,12 +85,13 @@ class Sweep:
         from sweeplib.process.children import script_not_imported
         from sweeplib.storage.finalise import finalise
         from sweeplib.storage.jobs import job
+        from sweeplib.storage.publish import published
 
         self._record()
         with job(self.directory, "simulate"), script_not_imported():
             run_sweep(self.design, self.directory, workers=workers, progress=progress, client=client)
         with job(self.directory, "finalise"):
-            finalise(self.design, self.directory)
+            published(self.design, finalise(self.design, self.directory))
         return self.dataset
 
     @property

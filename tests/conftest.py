@@ -1,5 +1,6 @@
 """Runtime type checks of everything but the compiled kernels, for all tests, and the order of the tests."""
 
+import os
 from pathlib import Path
 
 import jaxtyping
@@ -25,6 +26,8 @@ CHECKED = [
 
 TESTS = Path(__file__).parent
 LONGEST_FIRST = ("workflow", "faults", "contracts", "laws", "unit", "browser")
+
+os.environ["SWEEPLIB_COMPUTE_ALL"] = "1"  # folders of one test are computed, not copied from each other
 
 jaxtyping.jaxtyped = runtime_types.jaxtyped
 jaxtyping.install_import_hook([f"sweeplib.{floor}" for floor in CHECKED], "runtime_types.checked")

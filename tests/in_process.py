@@ -1,10 +1,12 @@
-"""A cluster that is this process, for tests that need no crash and hence no other processes."""
+"""Clusters that are this process, for tests that need no crash and hence no other processes."""
 
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from contextlib import contextmanager
-from typing import TYPE_CHECKING
+from types import SimpleNamespace
+from typing import TYPE_CHECKING, Any
 
 from sweeplib.design.cluster import ClusterSettings
+from sweeplib.execution.blocks import Block, BlockReport, run_block
 
 if TYPE_CHECKING:
     from distributed import Client
@@ -23,3 +25,20 @@ class InProcess(ClusterSettings):
         options = {"n_workers": 1, "threads_per_worker": 1, "processes": False, "dashboard_address": ":0"}
         with LocalCluster(**options) as cluster, Client(cluster) as client:
             yield client
+
+
+class Here(ClusterSettings):
+    """A cluster without workers: this process computes the blocks, if `computed` takes the place of `dispatched`."""
+
+    def expected_workers(self, workers: int | None = None) -> int:
+        return 1
+
+    @contextmanager
+    def client(self, workers: int | None = None) -> Iterator[Any]:
+        yield SimpleNamespace(dashboard_link="")
+
+
+def computed(_: Any, blocks: Iterable[Block], *_others: Any, **_named: Any) -> Iterator[tuple[Block, BlockReport]]:
+    """Yield the blocks with their reports, computed one after the other."""
+    for block in blocks:
+        yield block, run_block(block)

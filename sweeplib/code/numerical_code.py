@@ -1,6 +1,7 @@
 """The part of a source file that can change a number of a result.
 
-It does not include docstrings, comments, layout, annotations, labels and the texts of exceptions; the bounds and
+It does not include docstrings, comments, layout, annotations, labels and the texts of exceptions; what a class only
+declares about its numbers; the bounds and
 defaults of numerical options, whose values are in a case's identity; and checks that only refuse input, because an
 InputError comes before any number.
 """
@@ -44,6 +45,9 @@ LABELS: dict[str, dict[str, int]] = {
 
 REFUSALS = frozenset({"InputError", "UnknownNameError"})
 """Exceptions that refuse input."""
+
+DECLARED = frozenset({"unaffected_by"})
+"""Attributes of classes that say something about the numbers, and do not enter them."""
 
 OPTIONS = "NumericalOptions"
 """The base class of numerical options."""
@@ -98,7 +102,8 @@ def _counts(part: Any, parent: ast.AST) -> bool:
         case ast.AnnAssign(target=target, annotation=annotation) if _is_options(parent):
             return (_named(target) or "_").startswith("_") or "ClassVar" in ast.unparse(annotation)
         case ast.AnnAssign(target=target, value=value) | ast.Assign(targets=[target], value=value):
-            return not (isinstance(parent, ast.ClassDef) and _named(target) == "label" and _is_text(value))
+            label = _named(target) == "label" and _is_text(value)
+            return not (isinstance(parent, ast.ClassDef) and (label or _named(target) in DECLARED))
         case ast.If(test=test, body=[*before, ast.Raise(exc=ast.Call(func=raised))], orelse=[]):
             only = _named(raised) in REFUSALS and all(isinstance(node, ast.Assign | ast.AnnAssign) for node in before)
             return not only or any(isinstance(node, ast.NamedExpr) for node in ast.walk(test))

@@ -30,6 +30,7 @@ from sweeplib.problem import PROBLEM_FIELDS
 from sweeplib.simulation import Case, Recording, recorded_variables
 from sweeplib.simulation.variables import observable_of
 from sweeplib.storage.labels import ATTRIBUTES
+from sweeplib.storage.publish import checked_address
 
 MAX_SEED = 2**32
 
@@ -70,6 +71,7 @@ def sweep_of(config: SweepConfig, folder: Path) -> Sweep:
         figures=figures,
         cluster=cluster,
         timeout=config.timeout,
+        publish=checked_address(config.publish) if config.publish is not None else None,
         plugins=plugins,
     )
     cases = sum(sweep.most_cases_of(name) for name in sweep.runs)

@@ -228,6 +228,13 @@ class SweepConfig(Section):
         description="Seconds after which a single case is ended with status `timeout`; by default no limit.",
         examples=[600],
     )
+    publish: str | None = Field(
+        default=None,
+        max_length=2000,
+        description="Where to send the finished dataset: an address of fsspec, with the credentials of its package "
+        "(`s3://` needs the extra `s3`). Nothing else may be there.",
+        examples=["s3://bucket/sweeps/mine.zarr"],
+    )
     plugins: list[str] = Field(
         default_factory=list,
         description="Your own Python files (paths relative to this file), installed plugins by name, or modules, that "

@@ -186,6 +186,22 @@ def recording_does_not_change_the_run(name: str) -> None:
                 require_equal(found, expected, f"{each} recorded once", rtol=1e-6, atol=1e-9)
 
 
+def no_bit_depends_on_what_it_is_unaffected_by(name: str) -> None:
+    """Fewer recording times, and fewer thresholds in another order, change no bit of the others, if it says so."""
+    declared = DYNAMICS[name].unaffected_by
+    require(declared <= {"times", "thresholds"}, f"`unaffected_by` is {sorted(declared)}; expected times, thresholds")
+    for problem in suited(name) if declared else ():
+        kept = recordable(name)[:1]
+        whole = _simulated(name, problem, thresholds=(0.01, 0.02, 0.5))
+        fewer: dict[str, Any] = {"times": TIMES[1::3]} if "times" in declared else {}
+        fewer |= {"thresholds": (0.5, 0.01) if "thresholds" in declared else (0.01, 0.02, 0.5)}
+        part = _simulated(name, problem, observables=kept, **fewer)
+        along = {dim: part[dim] for dim in ("time", "instant", "threshold") if dim in part.dims}
+        for each in (*kept, "end_steps", "end_time", "exit_steps", "exit_time"):
+            same = whole[each].sel({dim: at for dim, at in along.items() if dim in whole[each].dims})
+            require(part[each].values.tobytes() == same.values.tobytes(), f"{each} depends on what else is recorded")
+
+
 def seeds_of_one_start_differ_if_it_is_stochastic(name: str) -> None:
     """Otherwise they have the same numbers: `stochastic` says so."""
     problem, kind = suited(name)[0], DYNAMICS[name]
@@ -273,6 +289,7 @@ CHECKS: tuple[Check, ...] = (
     a_spherical_student_stays_on_the_sphere,
     the_same_seed_gives_the_same_bits,
     recording_does_not_change_the_run,
+    no_bit_depends_on_what_it_is_unaffected_by,
     seeds_of_one_start_differ_if_it_is_stochastic,
     it_depends_only_on_the_fields_that_it_reads,
     exits_are_steps_of_the_run,

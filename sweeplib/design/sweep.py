@@ -36,7 +36,7 @@ class Sweep:
     `clock`, an expression over the names of the grid, multiplies the recording times point by point. `pair_by` names
     the fields of a problem that distinguish random streams, all if None. `plugins` are the user's modules, or absolute
     paths of files, and are imported here; `source` has only the file names, so that it does not depend on the folder.
-    The sweep runs on `cluster`, this machine if None.
+    The sweep runs on `cluster`, this machine if None. Its dataset is sent to the address `publish`, if there is one.
     """
 
     name: str
@@ -51,6 +51,7 @@ class Sweep:
     figures: Mapping[str, Mapping[str, Any]] = field(default_factory=dict)
     cluster: ClusterSettings | None = None
     timeout: float | None = None
+    publish: str | None = None
     plugins: tuple[str, ...] = ()
     source: str = ""
 

@@ -63,6 +63,7 @@ class Dmft(StepDynamics):
     sampled = True
     replicas_at_once = 1
     reads = ONE_PASS | {"batch_size", "samples"}
+    unaffected_by = frozenset({"times", "thresholds"})
     Options = DmftOptions
     options: DmftOptions
 

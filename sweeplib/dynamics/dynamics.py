@@ -72,6 +72,10 @@ class Dynamics(ABC):
     """Whether the dynamics uses the drifts of the overlaps; then the error of their quadrature is recorded."""
     sampled: ClassVar[bool] = False
     """Whether it is a path without noise, computed with random samples: then seeds differ by its errors only."""
+    unaffected_by: ClassVar[frozenset[str]] = frozenset()
+    """Of "times" (but the last) and "thresholds", those on which no bit of its path depends: its results are then taken
+    from a run that recorded more of them. The tests of dynamics compare the bits.
+    """
 
     running: NDArray[np.bool_]
     diverged: NDArray[np.bool_]

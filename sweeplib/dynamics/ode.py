@@ -60,6 +60,7 @@ class Ode(IntegratedDynamics, OverlapDynamics):
     label = "ODE"
     replicas_at_once = 256
     reads = ONE_PASS | {"batch_size", "schedule"}
+    unaffected_by = frozenset({"times", "thresholds"})
     uses_drifts = True
     Options: ClassVar[type[IntegrationOptions]] = OdeOptions
     options: IntegrationOptions

@@ -36,6 +36,7 @@ class OverlapMap(StepDynamics):
     stochastic = False
     uses_drifts = True
     reads = ONE_PASS | {"batch_size"}
+    unaffected_by = frozenset({"times", "thresholds"})
 
     def __init__(self, replicas: Replicas, options: NumericalOptions) -> None:
         super().__init__(replicas, options)

@@ -76,6 +76,7 @@ class ParticleDynamics(IntegratedDynamics):
     replicas_at_once = 16
     view: ClassVar[type[View]] = NetworkView
     reads = (ONE_PASS - {"Delta"}) | {"schedule", "data", "contrast"}
+    unaffected_by = frozenset({"times", "thresholds"})
     Options: ClassVar[type[ParticleOptions]] = NoiseOptions
     options: ParticleOptions
 

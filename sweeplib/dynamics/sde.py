@@ -52,6 +52,7 @@ class Sde(LaneDynamics):
     label = "SDE"
     uses_drifts = True
     reads = LaneDynamics.reads | {"batch_size", "schedule"}
+    unaffected_by = frozenset({"times", "thresholds"})
     Options = SdeOptions
     options: SdeOptions
 

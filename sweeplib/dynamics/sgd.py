@@ -57,6 +57,7 @@ class Sgd(StepDynamics):
     replicas_at_once = 8
     view = TrainingView
     reads = StepDynamics.reads | {"batch_size", "repeats", "samples", "sampling", "schedule", "data", "contrast"}
+    unaffected_by = frozenset({"thresholds"})  # a recording time ends a group of four steps, which are rounded together
     Options = SgdOptions
     options: SgdOptions
 

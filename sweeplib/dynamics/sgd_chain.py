@@ -35,6 +35,7 @@ class SgdChain(LaneDynamics):
     name = "sgd_chain"
     label = "SGD (overlap chain)"
     reads = LaneDynamics.reads | {"batch_size", "repeats", "schedule"}
+    unaffected_by = frozenset({"times", "thresholds"})
 
     def __init__(self, replicas: Replicas, options: NumericalOptions) -> None:
         super().__init__(replicas, options)

@@ -20,6 +20,7 @@ from sweeplib.process.troubles import Trouble
 from sweeplib.simulation import Case, Cases, Records, Status
 from sweeplib.storage.failures import write_failure
 from sweeplib.storage.files import append_line
+from sweeplib.storage.journal import journal, runs_of
 from sweeplib.storage.layout import Layout
 from sweeplib.storage.locks import block_lock
 from sweeplib.storage.provenance import cpu_model
@@ -104,7 +105,7 @@ def run_block(block: Block) -> BlockReport:
         with begun.now() if len(missing) else nullcontext():
             computed = _commit(block, layout, missing, apart=block.suspect or begun.before) if len(missing) else {}
     report = BlockReport(computed, len(block.positions) - len(missing), time.perf_counter() - started)
-    _journal(block, report)
+    _journal(block, report, missing)
     return report
 
 
@@ -135,7 +136,7 @@ def _commit(block: Block, layout: Layout, missing: np.ndarray, *, apart: bool) -
         for name, values in records.data.items():
             data[name][places] = values
     layout.write(block.number, missing, data, status)
-    return _counts(status)
+    return counts_of(status)
 
 
 def _computed(block: Block, cases: Cases, *, apart: bool) -> Records:
@@ -182,18 +183,20 @@ def _by_shape(cases: Cases) -> list[np.ndarray]:
     return [np.flatnonzero(number == one) for one in numbers.values()]
 
 
-def _counts(status: np.ndarray) -> dict[str, int]:
+def counts_of(status: np.ndarray) -> dict[str, int]:
+    """Return the number of cases with each status that occurs."""
     values, counts = np.unique(status, return_counts=True)
     return {Status(value).name: int(count) for value, count in zip(values, counts, strict=True)}
 
 
-def _journal(block: Block, report: BlockReport) -> None:
+def _journal(block: Block, report: BlockReport, computed: np.ndarray) -> None:
     entry = {
         "block": f"{block.layout}/{block.number}",
         "computed": report.computed,
         "found": report.found,
+        "rows": runs_of(computed),
         "seconds": round(report.seconds, 4),
         "worker": f"{socket.gethostname()}:{os.getpid()}",
         "cpu": cpu_model(),
     }
-    append_line(Path(block.directory) / "journal" / f"{block.dynamics}.jsonl", entry)
+    append_line(journal(Path(block.directory), block.dynamics), entry)

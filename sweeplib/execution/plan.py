@@ -17,6 +17,7 @@ from sweeplib.execution.memory import refuse_large_cases
 from sweeplib.execution.progress import Steps
 from sweeplib.simulation import Cases, case_memory, case_steps
 from sweeplib.storage.damage import damaged
+from sweeplib.storage.elsewhere import elsewhere
 from sweeplib.storage.files import read_json, write_json
 from sweeplib.storage.inventory import Inventory, inventory
 from sweeplib.storage.rows import cases_of
@@ -60,12 +61,16 @@ class LayoutPlan:
 
 @dataclass(frozen=True)
 class DynamicsPlan:
-    """The cases of one dynamics: points of the grid, cases, finished cases, and the layouts of the rest."""
+    """The cases of one dynamics: points of the grid, cases, finished cases, and the layouts of the rest.
+
+    taken : the number of cases that the run will take from each other folder of results.
+    """
 
     points: int
     cases: int
     done: int
     layouts: dict[str, LayoutPlan]
+    taken: dict[str, int] = field(default_factory=dict)
 
     @property
     def todo(self) -> int:
@@ -151,6 +156,7 @@ class Plan:
                 part["cases"],
                 part["done"],
                 {layout: LayoutPlan(**values) for layout, values in part["layouts"].items()},
+                part.get("taken", {}),
             )
             for name, part in record["dynamics"].items()
         }
@@ -190,6 +196,7 @@ class Plan:
             f"{name}: the cost of {count:,} cases is extrapolated, not measured" for name, count in guessed.items()
         ]
         for name, part in self.dynamics.items():
+            notes += [f"{name}: {count:,} cases are taken from {folder}" for folder, count in part.taken.items()]
             if part.memory:
                 step = f", a step {_short_duration(part.seconds_a_step)}" if part.seconds_a_step else ""
                 notes.append(f"{name}: a case takes up to {_size(part.memory)} of memory{step}")
@@ -198,13 +205,18 @@ class Plan:
 
 @dataclass(frozen=True)
 class Demand:
-    """The input of a plan from an inventory: cases to do in each layout, and a pilot for each."""
+    """The input of a plan from an inventory: cases to do in each layout, and a pilot for each.
+
+    taken : the number of cases that each other folder has; unread : lines about folders that cannot be read.
+    """
 
     points: int
     cases: int
     todo: dict[str, int]
     pilots: dict[str, Pilot]
     existing: dict[str, int]
+    taken: dict[str, int]
+    unread: list[str]
 
 
 def write_plan(sweep: "Sweep", directory: Path, *, workers: int | None = None, progress: bool = True) -> Plan:
@@ -224,7 +236,7 @@ def write_plan(sweep: "Sweep", directory: Path, *, workers: int | None = None, p
         costs = calibration.costs(pilot for demand in demands.values() for pilot in demand.pilots.values())
         parts = {name: _dynamics_plan(sweep, demand, costs) for name, demand in demands.items()}
         found = advice(parts, {name: demand.pilots for name, demand in demands.items()}, calibration)
-        texts = tuple(item.text for item in found)
+        texts = (*(line for demand in demands.values() for line in demand.unread), *(item.text for item in found))
     plan = plan_of(sweep, parts, texts, workers)
     write_complete_config(sweep, directory)
     write_json(directory / "plan.json", plan.record())
@@ -273,7 +285,9 @@ def _demand(sweep: "Sweep", dynamics: str, directory: Path) -> Demand:
     wanted = inventory(sweep, dynamics, store)
     wanted.remember(store)
     existing = {name: layout.block_size for name, layout in store.layouts.items()}
-    return Demand(*counted(sweep, wanted), left(store, wanted), _pilots(store, wanted), existing)
+    found = elsewhere(wanted, store)
+    todo, pilots = left(store, found.wanted), _pilots(store, found.wanted)
+    return Demand(*counted(sweep, found.wanted), todo, pilots, existing, found.counts, found.unread)
 
 
 def _dynamics_plan(sweep: "Sweep", demand: Demand, costs: Mapping[str, Cost]) -> DynamicsPlan:
@@ -285,7 +299,8 @@ def _dynamics_plan(sweep: "Sweep", demand: Demand, costs: Mapping[str, Cost]) ->
         taken = float(np.mean([case_steps(case) for case in pilot.cases]))
         memory = max(map(case_memory, pilot.cases))
         layouts[name] = LayoutPlan(demand.todo[name], size, cost.seconds, nbytes, cost.measured, taken, memory)
-    return DynamicsPlan(demand.points, demand.cases, demand.cases - sum(demand.todo.values()), layouts)
+    done = demand.cases - sum(demand.todo.values()) - sum(demand.taken.values())
+    return DynamicsPlan(demand.points, demand.cases, done, layouts, demand.taken)
 
 
 def left(store: RunStore, wanted: Inventory) -> dict[str, int]:

@@ -2,6 +2,7 @@
 
 import hashlib
 import shutil
+import sys
 from collections.abc import Iterable, Iterator
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import ExitStack, nullcontext
@@ -37,11 +38,14 @@ from sweeplib.execution.plan import (
 )
 from sweeplib.execution.probe import Probe
 from sweeplib.execution.progress import Progress, shown_progress
+from sweeplib.execution.taken import take
+from sweeplib.storage.elsewhere import Elsewhere, elsewhere
 from sweeplib.storage.files import write_json
-from sweeplib.storage.inventory import Inventory, inventory
+from sweeplib.storage.inventory import Inventory, NewCases, inventory
 from sweeplib.storage.jobs import tell
 from sweeplib.storage.layout import Layout
 from sweeplib.storage.locks import driver_lock
+from sweeplib.storage.publish import check_publishing
 from sweeplib.storage.run_store import RunStore
 
 if TYPE_CHECKING:
@@ -78,12 +82,14 @@ def run_sweep(
     `<dynamics>.done.json` for each, which contains only the sweep's digest and the counts, nothing about this run.
     """
     load_plugins(sweep.plugins)
+    check_publishing(sweep)
     names = list(sweep.runs if dynamics is None else dynamics)
     with ExitStack() as locks:
         for name in sorted(names):
             locks.enter_context(driver_lock(directory, name))
         write_complete_config(sweep, directory)
         parts = [_part(sweep, name, directory, workers, progress=progress) for name in names]
+        parts = [_with_taken(sweep, part, workers, show=progress) for part in parts]
         if any(part.todo for part in parts):
             plan = _plan(sweep, directory, parts, workers)
             tell(plan=plan.record(), left=plan.wall_seconds, total=sum(part.todo for part in parts))
@@ -96,12 +102,16 @@ def run_sweep(
 
 @dataclass(frozen=True)
 class _Part:
-    """The needed cases of one dynamics, the number of missing ones, and the plans of its layouts."""
+    """The needed cases of one dynamics, the number of those to compute, and the plans of its layouts.
+
+    found : the cases that others have, until they are taken.
+    """
 
     store: RunStore
     wanted: Inventory
     todo: int
     plans: dict[str, LayoutPlan]
+    found: Elsewhere | None = None
 
     def expected(self, layout: Layout) -> tuple[float, bool, bool]:
         """Return the expected seconds per case of a layout, whether they were measured, and whether a case may kill.
@@ -118,15 +128,47 @@ def _part(sweep: "Sweep", dynamics: str, directory: Path, workers: int | None, *
     """Return the state of a dynamics before the run; a plan is written if there is none for the present sweep."""
     store = RunStore(directory, dynamics)
     wanted = inventory(sweep, dynamics, store)
-    missing = wanted.counts()["missing"]
+    found = elsewhere(wanted, store)
+    missing = found.wanted.counts()["missing"]
     if missing:
-        cluster_of(sweep).in_results(directory).check()
-        refuse_large_cases(sweep, dynamics, workers)
+        _refuse(sweep, dynamics, directory, workers)
     plans = planned_layouts(directory, dynamics)
-    if wanted.new.keys() - store.layouts.keys() - plans.keys() and not cluster_of(sweep).block_size:
+    if found.wanted.new.keys() - store.layouts.keys() - plans.keys() and not cluster_of(sweep).block_size:
         write_plan(sweep, directory, workers=workers, progress=progress)
         plans = planned_layouts(directory, dynamics)
-    return _Part(store, wanted, missing, plans)
+    return _Part(store, wanted, missing, plans, found)
+
+
+def _refuse(sweep: "Sweep", dynamics: str, directory: Path, workers: int | None) -> None:
+    """Raise InputError if cases of a dynamics cannot be computed on the sweep's cluster."""
+    cluster_of(sweep).in_results(directory).check()
+    refuse_large_cases(sweep, dynamics, workers)
+
+
+def _with_taken(sweep: "Sweep", part: _Part, workers: int | None, *, show: bool) -> _Part:
+    """Return the part after what other folders have was copied into its store."""
+    found = part.found
+    if found is None or not found.counts:
+        return replace(part, found=None)
+    name = part.store.dynamics
+    tell(doing="taking cases of other sweeps")
+    part = _located(_grown(sweep, part))
+    lines = [f"{name}: {count:,} cases are taken from {folder}" for folder, count in found.counts.items()]
+
+    def say(news: str) -> None:
+        tell(news=news)
+        if show:
+            sys.stderr.write(f"{news}\n")
+
+    for line in lines:
+        say(line)
+    take(part.store, part.wanted, found, say)
+    wanted = part.wanted.with_status(part.store)
+    todo = wanted.counts()["missing"]
+    if todo > part.todo:
+        _refuse(sweep, name, part.store.directory, workers)
+    tell(doing=None)
+    return replace(part, wanted=wanted, todo=todo, found=None)
 
 
 def _plan(sweep: "Sweep", directory: Path, parts: list[_Part], workers: int | None) -> Plan:
@@ -212,20 +254,40 @@ def _say(shown: Progress, news: str) -> None:
 
 def _append(sweep: "Sweep", parts: list[_Part]) -> None:
     """Replace each part by the one with its new cases in the store; columns of earlier ones are not kept."""
-    for place, part in enumerate(parts):
-        parts[place] = _appended(sweep, part)
+    for place in range(len(parts)):
+        is_grown, parts[place] = bool(parts[place].wanted.new), _grown(sweep, parts[place])
+        if is_grown:
+            parts[place] = _located(parts[place])
 
 
-def _appended(sweep: "Sweep", part: _Part) -> _Part:
-    """Return the part with its new cases in the store; new layouts have the configured or the planned block size."""
+def _grown(sweep: "Sweep", part: _Part) -> _Part:
+    """Append the new cases of a part; return the part without their columns, positions not yet known.
+
+    New layouts have the configured or the planned block size.
+    """
     store = part.store
     for name, new in part.wanted.new.items():
         if name not in store.layouts:
-            size = cluster_of(sweep).block_size or part.plans[name].block_size
+            size = cluster_of(sweep).block_size or _block_size(part, name, new)
             store.create(name, new.at(slice(1))[1][0], size)
         store.layouts[name].append(len(new), new.at)
-    located = part.wanted.located(store.refreshed()) if part.wanted.new else part.wanted
-    return replace(part, store=store.refreshed(), wanted=located)
+    return replace(part, store=store.refreshed(), wanted=replace(part.wanted, points=None))
+
+
+def _located(part: _Part) -> _Part:
+    """Return a part with the positions of its cases in the store, which has all of them."""
+    return replace(part, wanted=part.wanted.located(part.store.refreshed()))
+
+
+def _block_size(part: _Part, name: str, new: NewCases) -> int:
+    """Return the planned block size of a new layout, or that of the source if all of its cases are taken."""
+    if name in part.plans:
+        return part.plans[name].block_size
+    if part.found is None:
+        raise SweeplibError(f"{part.store.directory}/plan.json has no block size for {name}")
+    place = int(np.flatnonzero(part.wanted.ids == new.at(slice(1))[0][0])[0])
+    source = part.found.sources[int(part.found.wanted.layout[place]) - part.found.own]
+    return source.layout.block_size
 
 
 def _blocks(sweep: "Sweep", part: _Part) -> Iterator[Block]:

@@ -30,7 +30,10 @@ def run_stages(
     stage failed. InputError, before any work, for a config, an override or a profile that is refused.
     """
     with _waiting(f"reading {config}"):
+        from sweeplib.storage.publish import check_publishing
+
         sweep, directory = loaded(config, overrides, results)
+        check_publishing(sweep)
         command = snakemake_command(directory / OVERRIDDEN if overrides else config, results, profile)
         from sweeplib.storage.jobs import WHOLE, job
         from sweeplib.storage.origin import record_origin

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from datetime import UTC, datetime
@@ -91,11 +92,13 @@ def provenance(
 ) -> list[tuple[str, str]]:
     """Return the provenance of a dataset as (name, text) pairs; `settings` are settings such as the root seed."""
     attrs = dataset.attrs
+    journals = list(journals)
     known = [
         ("Commit of sweeplib", attrs.get("git_commit")),
         ("Packages", attrs.get("versions")),
         ("Processors", attrs.get("processors")),
-        ("Workers", _workers(list(journals))),
+        ("Workers", _workers(journals)),
+        ("Cases taken from other sweeps", _taken(journals)),
         ("Digest of the numbers", attrs.get("digest")),
         ("Dataset written", _written(directory / "dataset.done.json")),
         *((key, str(value)) for key, value in settings.items()),
@@ -107,6 +110,11 @@ def _workers(journals: list[Journal]) -> str:
     workers = {worker for journal in journals for worker in journal.workers}
     hosts = {worker.partition(":")[0] for worker in workers}
     return f"{len(workers)} processes on {len(hosts)} {'machine' if len(hosts) == 1 else 'machines'}" if workers else ""
+
+
+def _taken(journals: list[Journal]) -> str:
+    taken = sum((Counter(journal.taken) for journal in journals), Counter[str]())
+    return ", ".join(f"{count:,} of {name}" for name, count in sorted(taken.items()))
 
 
 def _written(path: Path) -> str:

@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
-from dataclasses import dataclass
+from collections import Counter
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass, field
 from pathlib import Path
 
 import numpy as np
@@ -39,23 +40,31 @@ def _text(numbers: list[int], meanings: list[str]) -> str:
 
 @dataclass(frozen=True)
 class Journal:
-    """The content of a dynamics' journal: the processor time of its blocks, one core each, and their workers."""
+    """The content of a dynamics' journal: the processor time of its blocks, one core each, and their workers.
+
+    taken : the number of cases that were taken from each other sweep, by its name.
+    """
 
     seconds: float
     workers: frozenset[str]
+    taken: Mapping[str, int] = field(default_factory=dict)
 
 
 def journals(directory: Path, dynamics: Iterable[str]) -> list[Journal]:
     """Return the journals of some dynamics in a sweep's directory; empty ones if there is no file."""
-    return [_journal(directory / "journal" / f"{name}.jsonl") for name in dynamics]
+    return [_journal(directory, name) for name in dynamics]
 
 
-def _journal(path: Path) -> Journal:
+def _journal(directory: Path, dynamics: str) -> Journal:
     from sweeplib.storage.files import read_lines
+    from sweeplib.storage.journal import journal
 
-    lines = read_lines(path)
+    lines, taken = read_lines(journal(directory, dynamics)), Counter[str]()
+    for line in lines:
+        if "from" in line:
+            taken[str(line["from"]).split("/")[0]] += sum(line["computed"].values())
     seconds = sum(float(line.get("seconds", 0.0)) for line in lines)
-    return Journal(seconds, frozenset(str(line["worker"]) for line in lines if "worker" in line))
+    return Journal(seconds, frozenset(str(line["worker"]) for line in lines if "worker" in line), taken)
 
 
 def duration(seconds: float) -> str:

@@ -15,6 +15,9 @@ from sweeplib.problem import Problem
 from sweeplib.problem.columns import ProblemOfKind, Template, VariesError, varies, with_columns
 from sweeplib.simulation.cases import Case, Identities, identities
 
+SAMPLE = 64
+"""The first numbers of a column: if most of them differ, each of all gets a text of its own."""
+
 Array = NDArray[np.float64]
 Value = TypeVar("Value")
 CHECKED = 3
@@ -195,6 +198,10 @@ class Cases(Sequence[Case]):
     def _formatted(self, templates: Sequence[Template]) -> list[str]:
         """Return the texts of the runs by the templates of the kinds that occur."""
         first, _ = self.runs
+        if len(templates) == 1:
+            [(form, names)] = templates
+            columns = [self._numerals[name].tolist() for name in names]
+            return [form % row for row in zip(*columns, strict=True)] if columns else [form % ()] * len(first)
         texts, places = np.empty(len(first), object), self._places[first]
         for (form, names), here in zip(templates, _groups(places, len(templates)), strict=True):
             columns = [self._numerals[name][here].tolist() for name in names]
@@ -219,10 +226,12 @@ class Cases(Sequence[Case]):
             templates.append(Template(f"{form} {start} %s", (*names, "clock")))
         texts, blake2b = self._formatted(templates), hashlib.blake2b
         first, run = self.runs
-        found = [
-            blake2b(prefixes[place] + text.encode(), digest_size=32).digest()
-            for place, text in zip(self._places[first].tolist(), texts, strict=True)
-        ]
+        if len(prefixes) == 1:
+            [prefix] = prefixes
+            found = [blake2b(prefix + text.encode(), digest_size=32).digest() for text in texts]
+        else:
+            pairs = zip([prefixes[place] for place in self._places[first].tolist()], texts, strict=True)
+            found = [blake2b(prefix + text.encode(), digest_size=32).digest() for prefix, text in pairs]
         return found if len(found) == len(self) else [found[at] for at in run.tolist()]
 
     def identities(self) -> np.ndarray:
@@ -290,6 +299,8 @@ def _bits(column: Array) -> NDArray[np.int64]:
 def _numerals(column: Array) -> NDArray[np.object_]:
     """Return the shortest decimals of numbers, of which many may be equal."""
     values = column.tolist()
+    if 2 * len(set(values[:SAMPLE])) > len(values[:SAMPLE]):
+        return np.array(list(map(repr, values)), object)
     distinct = set(values)
     if 2 * len(distinct) > len(values) or 0.0 in distinct:  # zero equals minus zero, whose text is another
         return np.array(list(map(repr, values)), object)

@@ -90,13 +90,15 @@ class GroupWriter:
 
 
 def _at_once(part: np.ndarray, chunks: Sequence[int]) -> Iterator[tuple[slice, ...]]:
-    """Yield selections of whole chunks that cover an array, of about `CHUNK_BYTES` if it is split along dimension 0."""
-    if not chunks or chunks[0] > 1:
+    """Yield selections of whole chunks that cover an array, of about `CHUNK_BYTES`, or of one index of chunks."""
+    split = next((dim for dim, size in enumerate(part.shape) if chunks[dim] < size), None)
+    if split is None:
         yield ()
         return
-    rows = max(1, CHUNK_BYTES * len(part) // max(1, part.nbytes))
-    for first in range(0, len(part), rows):
-        yield (slice(first, first + rows),)
+    step, size = chunks[split], part.shape[split]
+    step *= max(1, CHUNK_BYTES * size // max(1, part.nbytes) // step)
+    for first in range(0, size, step):
+        yield (*[slice(None)] * split, slice(first, first + step))
 
 
 @contextmanager

@@ -12,6 +12,7 @@ from sweeplib.simulation.variables import STATUS_LABELS
 from sweeplib.storage.coordinates import Coordinate, constants, coordinates, instants
 from sweeplib.storage.dataset import GroupWriter, shape_group, written_dataset
 from sweeplib.storage.files import read_lines
+from sweeplib.storage.journal import journal
 from sweeplib.storage.labels import meanings
 from sweeplib.storage.markers import write_marker
 from sweeplib.storage.outline import SHARED_DIMS
@@ -22,7 +23,7 @@ from sweeplib.storage.versions import new_version
 if TYPE_CHECKING:
     from sweeplib.design.sweep import Sweep
 
-EXECUTION_KEYS = ("cluster", "timeout")
+EXECUTION_KEYS = ("cluster", "publish", "timeout")
 
 
 def finalise(sweep: "Sweep", directory: Path) -> Path:
@@ -108,7 +109,7 @@ def _attributes(sweep: "Sweep", directory: Path, results: Mapping[str, Results])
     digest = hashlib.blake2b(digest_size=16)
     for part in results.values():
         digest.update(part.wanted.ids.tobytes())
-    journals = (read_lines(directory / "journal" / f"{dynamics}.jsonl") for dynamics in results)
+    journals = (read_lines(journal(directory, dynamics)) for dynamics in results)
     processors = {str(entry["cpu"]) for journal in journals for entry in journal if "cpu" in entry}
     return {
         "title": sweep.name,

@@ -121,7 +121,7 @@ def inventory(sweep: "Sweep", dynamics: str, store: RunStore) -> Inventory:
     """Return the inventory of a sweep's cases of one dynamics."""
     known, points = remembered(sweep, store), None
     if known is None:
-        ids, flat, points = _identified(sweep, dynamics)
+        ids, flat, points = identified(sweep, dynamics)
         known = Remembered(ids, flat, *store.locate(ids))
     return Inventory(sweep, dynamics, *known, _status(store, known.layout, known.row), points)
 
@@ -134,7 +134,7 @@ def _status(store: RunStore, layout: np.ndarray, row: np.ndarray) -> np.ndarray:
     return status
 
 
-def _identified(sweep: "Sweep", dynamics: str) -> tuple[np.ndarray, np.ndarray, Cases | None]:
+def identified(sweep: "Sweep", dynamics: str) -> tuple[np.ndarray, np.ndarray, Cases | None]:
     """Return the identities and the flat indices (n,) of all cases, and a case of each point."""
     places, seeds = _seeds(sweep, dynamics)
     ids, flat, parts = [np.empty(0, "S16")], [np.empty(0, np.int64)], []
@@ -176,10 +176,10 @@ class _Examples(Sequence[Case]):
 
 
 def _joined(parts: Sequence[Cases]) -> Cases:
-    """Return cases with the same examples as one."""
-    names = ("kind", "gamma", "Delta", "clock", "seed")
-    kind, gamma, Delta, clock, seed = (np.concatenate([getattr(part, name) for part in parts]) for name in names)
-    return Cases(parts[-1].examples, kind, gamma, Delta, clock, seed)
+    """Return points with the same examples, each with seed 0, as one."""
+    names = ("kind", "gamma", "Delta", "clock")
+    kind, gamma, Delta, clock = (np.concatenate([getattr(part, name) for part in parts]) for name in names)
+    return Cases(parts[-1].examples, kind, gamma, Delta, clock, np.broadcast_to(parts[-1].seed[:1], len(kind)))
 
 
 def _new_cases(points: Cases, ids: np.ndarray, seeds: np.ndarray, unknown: np.ndarray) -> dict[str, NewCases]:

@@ -6,11 +6,12 @@ lost, damaged or of another sweep, everything is computed again.
 """
 
 import hashlib
+import zlib
 from contextlib import suppress
 from functools import cache
 from pathlib import Path
 from typing import TYPE_CHECKING, NamedTuple
-from zipfile import BadZipFile
+from zipfile import BadZipFile, ZipFile
 
 import numpy as np
 
@@ -23,6 +24,11 @@ if TYPE_CHECKING:
 
 FEWEST = 20_000
 """The number of cases from which on they are remembered; fewer are computed as fast."""
+
+
+FOLDER = "inventory"
+_UNREADABLE = (OSError, ValueError, KeyError, BadZipFile, EOFError, zlib.error, NotImplementedError)
+"""What reading a damaged file may raise."""
 
 
 class Remembered(NamedTuple):
@@ -61,9 +67,32 @@ def remembered(sweep: "Sweep", store: RunStore) -> Remembered | None:
                 return None
             found = Remembered(file["ids"], file["flat"], file["layout"], file["row"])
             names = file["names"].tolist()
-    except (OSError, ValueError, KeyError, BadZipFile, EOFError):
+    except _UNREADABLE:
         return None
     return _placed(store, found, names)
+
+
+def remembered_files(directory: Path) -> list[Path]:
+    """Return the files of remembered identities in a sweep's folder, each named by its dynamics."""
+    return sorted((directory / FOLDER).glob("*.npz"))
+
+
+def is_whole(path: Path) -> bool:
+    """Return whether all arrays of a file have the content that was written, by their checksums."""
+    try:
+        with ZipFile(path) as file:
+            return file.testzip() is None
+    except _UNREADABLE:
+        return False
+
+
+def is_of(path: Path, sweep: "Sweep") -> bool:
+    """Return whether a file has the identities of a sweep's present cases; those of others are not used."""
+    try:
+        with np.load(path, allow_pickle=False) as file:
+            return path.stem in sweep.runs and str(file["key"]) == _key(sweep, path.stem)
+    except _UNREADABLE:
+        return False
 
 
 def _placed(store: RunStore, found: Remembered, names: list[str]) -> Remembered:
@@ -83,7 +112,7 @@ def _placed(store: RunStore, found: Remembered, names: list[str]) -> Remembered:
 
 
 def _path(store: RunStore) -> Path:
-    return store.directory / "inventory" / f"{store.dynamics}.npz"
+    return store.directory / FOLDER / f"{store.dynamics}.npz"
 
 
 def _key(sweep: "Sweep", dynamics: str) -> str:

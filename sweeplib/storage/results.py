@@ -2,7 +2,7 @@
 
 from collections.abc import Iterable, Mapping
 from contextlib import suppress
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from functools import cached_property
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -148,7 +148,7 @@ def results_of(sweep: "Sweep", dynamics: str, directory: Path) -> Results:
         store = RunStore(directory, dynamics)
         for layout in store.layouts.values():
             layout.check_index()
-        wanted = inventory(sweep, dynamics, store)
+        wanted = replace(inventory(sweep, dynamics, store), points=None)
     except DamageError:
         _not_done(directory, dynamics)
         raise

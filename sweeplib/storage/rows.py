@@ -7,6 +7,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
+from sweeplib.observables import OBSERVABLES
 from sweeplib.problem.columns import problem_of
 from sweeplib.simulation import Case, Cases, Recording
 
@@ -38,6 +39,12 @@ def shared_fields(case: Case) -> dict[str, Any]:
     shared["recording"] = dataclasses.asdict(case.recording)
     plain: dict[str, Any] = json.loads(json.dumps(shared, sort_keys=True))
     return plain
+
+
+def recording_of(shared: dict[str, Any]) -> Recording | None:
+    """Return the recording in `shared_fields`; None if it has observables that are not known here."""
+    fields = {name: _tuples(value) for name, value in shared["recording"].items()}
+    return Recording(**fields) if set(fields["observables"]) <= OBSERVABLES.keys() else None
 
 
 def cases_of(shared: dict[str, Any], rows: Rows) -> Cases:

@@ -53,7 +53,7 @@ class RunStore:
     def _words(self) -> np.ndarray:
         """The identities of all stored cases (n, 2) as two numbers each."""
         parts = [layout.ids for layout in self.layouts.values()]
-        return words(np.concatenate(parts) if parts else np.empty(0, "S16"))
+        return words(parts[0] if len(parts) == 1 else np.concatenate([np.empty(0, "S16"), *parts]))
 
     def locate(self, ids: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
         """Return the layout number (in the order of `layouts`) and the row of each identity; -1 and -1 if unknown."""

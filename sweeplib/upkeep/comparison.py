@@ -7,7 +7,7 @@ from pathlib import Path
 import numpy as np
 
 from sweeplib.simulation import Case, Records, Status, run_cases
-from sweeplib.storage.files import read_lines
+from sweeplib.storage.journal import processors
 from sweeplib.storage.layout import Layout
 from sweeplib.storage.provenance import cpu_model
 from sweeplib.storage.rows import cases_of
@@ -71,7 +71,7 @@ class Compared:
 def compared(layout: Layout, rows: Sequence[int], directory: Path, dynamics: str) -> list[Compared]:
     """Return the comparisons of some rows of a layout, whose cases are computed in this process."""
     cases = [cases_of(layout.shared, layout.rows(slice(row, row + 1)))[0] for row in rows]
-    processors = _processors(directory, dynamics)
+    by_block = processors(directory, dynamics)
     found = []
     for places in _by_shape(cases):
         try:
@@ -85,7 +85,7 @@ def compared(layout: Layout, rows: Sequence[int], directory: Path, dynamics: str
         for at, place in enumerate(places):
             block = f"{layout.name}/{rows[place] // layout.block_size}"
             which = differences(layout, rows[place], records, at)
-            by = tuple(processors.get(block, ()))
+            by = tuple(by_block.get(block, ()))
             found.append(Compared(layout, rows[place], cases[place].identity(), which, by))
     return found
 
@@ -100,12 +100,3 @@ def _by_shape(cases: Iterable[Case]) -> list[list[int]]:
     for place, case in enumerate(cases):
         places.setdefault(case.shape, []).append(place)
     return list(places.values())
-
-
-def _processors(directory: Path, dynamics: str) -> dict[str, set[str]]:
-    """Return the types of processors that computed each block."""
-    found: dict[str, set[str]] = {}
-    for line in read_lines(directory / "journal" / f"{dynamics}.jsonl"):
-        if line.get("computed") and "cpu" in line:
-            found.setdefault(str(line.get("block")), set()).add(str(line["cpu"]))
-    return found

@@ -11,6 +11,7 @@ from sweeplib.storage.damage import DAMAGED, LOST, DamageError
 from sweeplib.storage.examined_dataset import DatasetHarm, examined_dataset
 from sweeplib.storage.files import damaged_lines, digest, files_digest, read_json
 from sweeplib.storage.origin import ORIGIN
+from sweeplib.storage.remembered import is_whole, remembered_files
 from sweeplib.storage.versions import FOLDER, linked_version
 from sweeplib.upkeep.finding import Finding, Remedy
 from sweeplib.upkeep.stored_cases import StoredCases, json_problem
@@ -37,6 +38,9 @@ class OtherFiles:
         for name in self.sweep.analyses:
             yield from self._analysis(name)
         yield from self._json()
+        for path in remembered_files(self.directory):
+            if not is_whole(path):
+                yield Finding(path, DAMAGED, Remedy.delete, FILES)
         yield from self._drawn()
         yield from self._configs()
         yield from self._attempts()

@@ -14,6 +14,7 @@ from sweeplib.storage.files import remove
 from sweeplib.storage.inventory import inventory
 from sweeplib.storage.layout import Layout
 from sweeplib.storage.locks import driver_lock
+from sweeplib.storage.remembered import is_of, remembered_files
 from sweeplib.storage.run_store import RunStore
 from sweeplib.storage.versions import FOLDER, linked_version
 
@@ -103,6 +104,8 @@ def _other_files(sweep: "Sweep", directory: Path, needed: set[str]) -> Iterator[
         for name in sorted({path.name.split(".")[0] for path in files}):
             paths = tuple(path for path in files if path.name.split(".")[0] == name)
             yield Stale(f"{kind} {name}, which is not in the config", paths)
+    old = tuple(path for path in remembered_files(directory) if not is_of(path, sweep))
+    yield Stale("identities of the cases of other configs, other code or removed dynamics", old)
     others = [path for path in (directory / "failures").glob("*.json") if not _is_current(path, sweep, needed)]
     yield Stale(f"descriptions of {len(others)} failures that are not of this config", tuple(sorted(others)))
     yield Stale("temporary files of writers that were killed", tuple(_partials(directory)))

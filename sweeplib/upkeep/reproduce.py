@@ -12,6 +12,7 @@ from sweeplib.process.troubles import Trouble
 from sweeplib.simulation import Case, Records, Status, run_cases
 from sweeplib.storage.failures import failure_path
 from sweeplib.storage.files import read_json
+from sweeplib.storage.journal import taken_from
 from sweeplib.upkeep.cases import Chosen, chosen_case, name_of
 from sweeplib.upkeep.comparison import differences
 
@@ -31,6 +32,8 @@ def reproduced(sweep: "Sweep", directory: Path, name: str, *, debug: bool = Fals
     stored = read_json(failure_path(directory, chosen.identity)) or {}
     exception = stored.get("exception")
     say(f"in the store: {chosen.status.name}" + (f", {exception}" if exception else ""))
+    if origin := _origin(chosen, directory):
+        say(f"taken from {origin}")
     try:
         records = _computed(chosen.case, debug=debug)
     except Exception as error:
@@ -52,6 +55,15 @@ def reproduced(sweep: "Sweep", directory: Path, name: str, *, debug: bool = Fals
     if not found:
         say(f"the same bits: {', '.join(layout.variables)}")
     return not found
+
+
+def _origin(chosen: Chosen, directory: Path) -> str | None:
+    """Return where the row of a case was taken from, None if it was computed for this sweep."""
+    if chosen.layout < 0:
+        return None
+    layout = list(chosen.store.layouts.values())[chosen.layout]
+    block, position = divmod(chosen.row, layout.block_size)
+    return taken_from(directory, chosen.store.dynamics, f"{layout.name}/{block}", position)
 
 
 def _computed(case: Case, *, debug: bool) -> Records:

@@ -6,6 +6,7 @@ import numpy as np
 import pytest
 
 from sweeplib.simulation import Status
+from sweeplib.storage import remembered
 from tests.faults.finished import CONFIG, Done
 
 
@@ -131,6 +132,25 @@ def test_what_a_smaller_config_does_not_use_is_listed_and_deleted_only_if_asked(
     assert done.dataset == before
     assert done.verified()[0] == 0
     assert done.told("finalise")[0] == 0 and done.dataset == before
+
+
+def test_remembered_identities_are_checked_and_stale_for_another_config(
+    done: Done, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(remembered, "FEWEST", 1)
+    assert done.told("plan")[0] == 0
+    path = done.directory / "inventory" / "calm.npz"
+    assert done.told("prune")[1].splitlines()[-1] == "nothing is stale"
+    content = bytearray(path.read_bytes())
+    content[len(content) // 2] ^= 1
+    path.write_bytes(content)
+    status, found = done.verified("--sample", "0")
+    assert status == 1 and [each["file"] for each in found["damaged"]] == [str(path)], found
+    done.verified("--sample", "0", "--repair")
+    assert not path.exists()
+    assert done.told("plan")[0] == 0 and path.exists()
+    done.config.write_text(CONFIG.replace("seeds: 6", "seeds: 5"))
+    assert "identities of the cases of other configs" in done.told("prune")[1]
 
 
 def test_runs_of_a_dynamics_that_was_taken_out_are_stale(done: Done) -> None:

@@ -1,10 +1,7 @@
 """A dataset that grows has the bytes of one that is written at once, also after interruptions."""
 
-from collections.abc import Iterable, Iterator
-from contextlib import contextmanager
 from dataclasses import replace
 from pathlib import Path
-from types import SimpleNamespace
 from typing import Any
 
 import numpy as np
@@ -13,35 +10,18 @@ import xarray as xr
 
 import sweeplib
 from sweeplib.code.plugins import load_plugins
-from sweeplib.design.cluster import ClusterSettings
 from sweeplib.design.grid import Axis, Grid
 from sweeplib.design.sweep import Run, Sweep
 from sweeplib.execution import run
-from sweeplib.execution.blocks import Block, BlockReport, run_block
 from sweeplib.execution.run import run_sweep
 from sweeplib.simulation import Recording
 from sweeplib.storage import dataset, layout, remembered
 from sweeplib.storage.files import files_digest
 from sweeplib.storage.finalise import finalise
 from sweeplib.storage.linking_store import LinkingStore
+from tests.in_process import Here, computed
 
 load_plugins(["tests.faults.troubled"])
-
-
-class Here(ClusterSettings):
-    """A cluster without workers: this process computes the blocks."""
-
-    def expected_workers(self, workers: int | None = None) -> int:
-        return 1
-
-    @contextmanager
-    def client(self, workers: int | None = None) -> Iterator[Any]:
-        yield SimpleNamespace(dashboard_link="")
-
-
-def computed(_: Any, blocks: Iterable[Block], *_others: Any, **_named: Any) -> Iterator[tuple[Block, BlockReport]]:
-    for block in blocks:
-        yield block, run_block(block)
 
 
 def sweep_of(gammas: int, seeds: int, points: int = 3) -> Sweep:

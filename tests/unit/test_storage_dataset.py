@@ -10,6 +10,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from sweeplib.errors import InputError
+from sweeplib.storage import dataset as dataset_files
 from sweeplib.storage.dataset import chunks_of, open_dataset, write_dataset
 from sweeplib.storage.provenance import floors_digest
 
@@ -50,6 +51,25 @@ def test_plain_xarray_reads_it_without_a_warning(dataset: xr.Dataset, tmp_path: 
         plain = xr.open_zarr(tmp_path / "a.zarr")
     assert plain.sel(dynamics="ode", d=10).risk.values == 1.0
     assert set(plain.coords) == set(dataset.coords)
+
+
+@pytest.mark.parametrize(
+    ("shape", "chunks"),
+    [((), ()), ((5,), (5,)), ((7, 3, 4), (1, 3, 4)), ((7, 30, 4), (7, 4, 4)), ((2, 9, 5), (2, 3, 2)), ((40,), (1,))],
+)
+@pytest.mark.parametrize("nbytes", [8, 100, 10**6])
+def test_arrays_are_written_in_whole_chunks_a_few_at_a_time(
+    shape: tuple[int, ...], chunks: tuple[int, ...], nbytes: int, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(dataset_files, "CHUNK_BYTES", nbytes)
+    part, written = np.ones(shape), np.zeros(shape)
+    for some in dataset_files._at_once(part, chunks):
+        written[some] += 1
+        along = [(at, size) for at, size in zip(some, chunks, strict=False) if at != slice(None)]
+        assert all(at.start % size == 0 for at, size in along)
+        one_index = part.nbytes * max([size / part.shape[len(some) - 1] for _, size in along], default=1)
+        assert part[some].nbytes <= max(nbytes, one_index) or chunks == shape
+    assert (written == 1).all()
 
 
 def test_failed_write_leaves_the_old_dataset(dataset: xr.Dataset, tmp_path: Path) -> None:

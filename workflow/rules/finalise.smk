@@ -6,6 +6,7 @@ rule finalise:
     params:
         directory=directory,
         settings=simulated,
+        publish=sweep.publish,
         numerics=numerics,
         code=code("simulate", "storage"),
     message:

@@ -1,0 +1,174 @@
+"""Rows that other run stores have, copied into a sweep's own."""
+
+import threading
+from collections.abc import Callable, Iterator
+from concurrent.futures import ThreadPoolExecutor
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from sweeplib.execution.blocks import Block, counts_of
+from sweeplib.simulation import Recording, Status
+from sweeplib.storage.damage import DamageError
+from sweeplib.storage.elsewhere import FINAL, Elsewhere, Source, selected, signature
+from sweeplib.storage.failures import write_failure
+from sweeplib.storage.inventory import Inventory
+from sweeplib.storage.journal import journal, journal_taken, processors
+from sweeplib.storage.layout import Layout
+from sweeplib.storage.locks import block_lock
+from sweeplib.storage.rows import cases_of
+from sweeplib.storage.run_store import RunStore
+
+THREADS = 4
+"""Blocks that are written at the same time: most of the time they wait for the disk."""
+KEPT = 4
+"""Blocks of other stores that a thread keeps in memory."""
+
+
+@dataclass(frozen=True)
+class _Rows:
+    """The rows of one block to take: their `positions` in it, and the number of the source and the row (n,) of each."""
+
+    layout: Layout
+    block: int
+    positions: np.ndarray
+    source: np.ndarray
+    row: np.ndarray
+
+
+def take(store: RunStore, located: Inventory, found: Elsewhere, say: Callable[[str], None]) -> int:
+    """Copy the rows that were found elsewhere into a store that contains all cases; return their number.
+
+    Only for the driver that holds the lock. `located` is the inventory in this store. The status is written last, so an
+    interrupted copy goes on with the next run. Rows that changed since they were found are not taken; `say` gets a line
+    for each file that is damaged.
+    """
+    taking = _Taking(store, found, say)
+    with ThreadPoolExecutor(THREADS) as threads:
+        return sum(threads.map(taking.block, _blocks(store, located, found)))
+
+
+def _blocks(store: RunStore, located: Inventory, found: Elsewhere) -> Iterator[_Rows]:
+    """Yield the rows to take, by their blocks in the store."""
+    places = np.flatnonzero(found.wanted.layout >= found.own)
+    for number, layout in enumerate(store.layouts.values()):
+        here = places[(located.layout[places] == number) & (located.status[places] == Status.missing)]
+        rows, first = np.unique(located.row[here], return_index=True)
+        here = here[first]
+        block_of = rows // layout.block_size
+        starts = np.flatnonzero(np.diff(block_of, prepend=-1))
+        for some in np.split(np.arange(len(rows)), starts[1:]) if len(rows) else ():
+            block, chosen = int(block_of[some[0]]), here[some]
+            source = found.wanted.layout[chosen] - found.own
+            yield _Rows(layout, block, rows[some] % layout.block_size, source, found.wanted.row[chosen])
+
+
+class _Taking:
+    """Copies rows from the sources that were found."""
+
+    def __init__(self, store: RunStore, found: Elsewhere, say: Callable[[str], None]) -> None:
+        self.store, self.found, self.say = store, found, say
+        self.recording: Recording = found.wanted.sweep.recording
+        self._kept, self._reading = threading.local(), threading.Lock()
+        self._journals: dict[Path, dict[str, set[str]]] = {}
+
+    def block(self, rows: _Rows) -> int:
+        """Copy the rows of a block; return their number."""
+        directory, dynamics = self.store.directory, self.store.dynamics
+        name = Block(str(directory), dynamics, rows.layout.name, rows.block, ()).name
+        with block_lock(directory, name):
+            present = rows.layout.status(rows.layout.block(rows.block))[rows.positions]
+            data = {name: rows.layout.empty(name, len(present)) for name in rows.layout.variables}
+            status = np.zeros(len(present), np.uint8)
+            for source, block, places in self._by_source(rows, np.flatnonzero(present == Status.missing)):
+                self._read(self.found.sources[source], block, rows.row[places], places, (data, status))
+            taken = np.flatnonzero(status)
+            if len(taken):
+                self._describe(rows, taken[status[taken] != Status.ok], status)
+                data = {name: values[taken] for name, values in data.items()}
+                rows.layout.write(rows.block, rows.positions[taken], data, status[taken])
+                self._journal(rows, taken, status)
+        return len(taken)
+
+    def _by_source(self, rows: _Rows, wanted: np.ndarray) -> Iterator[tuple[int, int, np.ndarray]]:
+        """Yield the number of a source, that of a block there, and the places of the `wanted` rows that it has."""
+        sizes = np.array([source.layout.block_size for source in self.found.sources])
+        keys = np.stack([rows.source[wanted], rows.row[wanted] // sizes[rows.source[wanted]]])
+        pairs, group = np.unique(keys, axis=1, return_inverse=True)
+        for number, (source, block) in enumerate(pairs.T.tolist()):
+            yield source, block, wanted[group.ravel() == number]
+
+    def _read(
+        self, source: Source, block: int, rows: np.ndarray, places: np.ndarray, into: tuple[dict[str, Any], np.ndarray]
+    ) -> None:
+        """Write rows of a block of a source, with their status, to some places of data and status."""
+        data, status = into
+        found = self._block(source, block)
+        if found is None:
+            return
+        at = rows - block * source.layout.block_size
+        same = (found.ids[at] == source.layout.ids[rows]) & np.isin(found.status[at], FINAL)
+        status[places[same]] = found.status[at[same]]
+        for name, values in found.data.items():
+            data[name][places[same]] = values[at[same]]
+
+    def _block(self, source: Source, number: int) -> "_Block | None":
+        """Return a block of a source; the last ones that this thread read are kept."""
+        kept: dict[tuple[str, int], _Block | None] = self._kept.__dict__.setdefault("blocks", {})
+        key = str(source.layout.path), number
+        if key not in kept:
+            if len(kept) >= KEPT:
+                del kept[next(iter(kept))]
+            try:
+                kept[key] = _block_of(source, number, self.recording)
+            except (DamageError, OSError) as error:
+                kept[key] = None
+                self.say(f"not taken from {source.folder}: {error}")
+        return kept[key]
+
+    def _describe(self, rows: _Rows, places: np.ndarray, status: np.ndarray) -> None:
+        """Describe the cases that did not end well, as a worker does."""
+        if len(places):
+            whole = rows.layout.rows(rows.layout.block(rows.block))
+            cases = cases_of(rows.layout.shared, whole.at(rows.positions[places]))
+            for case, number in zip(cases, status[places].tolist(), strict=True):
+                write_failure(self.store.directory, case, Status(number), self.found.wanted.sweep.plugins)
+
+    def _journal(self, rows: _Rows, taken: np.ndarray, status: np.ndarray) -> None:
+        path, block = journal(self.store.directory, self.store.dynamics), f"{rows.layout.name}/{rows.block}"
+        for number in np.unique(rows.source[taken]).tolist():
+            source, here = self.found.sources[number], taken[rows.source[taken] == number]
+            size = source.layout.block_size
+            blocks = [f"{source.layout.name}/{one}" for one in np.unique(rows.row[here] // size).tolist()]
+            cpus = set().union(*(self._processors(source).get(one, set()) for one in blocks))
+            counts = counts_of(status[here])
+            journal_taken(path, block, source.name, rows.positions[here], counts, sorted(cpus))
+
+    def _processors(self, source: Source) -> dict[str, set[str]]:
+        directory = source.store.directory
+        with self._reading:
+            if directory not in self._journals:
+                self._journals[directory] = processors(directory, source.store.dynamics)
+        return self._journals[directory]
+
+
+@dataclass(frozen=True)
+class _Block:
+    """The identities (n,) and the status (n,) of a block, and the variables (n, ...) as this sweep records them."""
+
+    ids: np.ndarray
+    status: np.ndarray
+    data: dict[str, np.ndarray]
+
+
+def _block_of(source: Source, number: int, wanted: Recording) -> _Block | None:
+    """Return a block of a source as it is now; None if its status was written meanwhile."""
+    layout, known = Layout(source.layout.path), source.recording
+    before, rows = signature(layout, number), layout.block(number)
+    status = layout.status(rows)
+    names = [name for name in layout.variables if name in source.needed]
+    data = {name: selected(layout.block_data(name, number), layout.variables[name], known, wanted) for name in names}
+    same = before is not None and before == signature(layout, number)
+    return _Block(layout.stored_ids(rows), status, data) if same else None

@@ -1,0 +1,202 @@
+"""The dataset of a sweep published at an address of fsspec, such as `s3://bucket/name.zarr`, for plain `xr.open_zarr`.
+
+Object stores have no rename. While objects are written there is no root `zarr.json`, so that a reader finds no dataset
+rather than parts of two; it is written last, with all metadata in it. `published.json` beside it has the digest of
+each object: only those that changed are sent, and those of an interrupted command are sent again.
+"""
+
+import json
+import threading
+from collections.abc import Callable
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, TypeVar
+from urllib.parse import urlsplit
+
+from sweeplib.errors import InputError, SweeplibError
+from sweeplib.storage.files import digest, file_digests
+
+if TYPE_CHECKING:
+    from fsspec import AbstractFileSystem
+
+    from sweeplib.design.sweep import Sweep
+
+MARKER = "published.json"
+BUCKETS = frozenset({"abfs", "abfss", "adl", "az", "gcs", "gs", "memory", "oci", "r2", "s3", "s3a"})
+"""Protocols of stores of objects, without folders."""
+ROOT = "zarr.json"
+PATIENCE = 30.0
+"""Seconds after which a store that does not answer counts as out of reach."""
+Answer = TypeVar("Answer")
+
+
+class Place:
+    """The address at which a sweep's dataset is published, and its file system."""
+
+    def __init__(self, address: str, name: str) -> None:
+        """Open the file system of an address; InputError if there is none, or its package is missing."""
+        from fsspec.core import url_to_fs
+
+        self.address, self.name = address, name
+        try:
+            found: tuple[AbstractFileSystem, str] = url_to_fs(address, use_listings_cache=False)
+        except ImportError as error:
+            missing = f"{error}".splitlines()[0]
+            raise self._refusal(f"no package for this kind of address: {missing}") from None
+        except (ValueError, OSError) as error:
+            raise self._refusal(str(error)) from None
+        self.files, self.path = found[0], found[1].rstrip("/")
+
+    def check(self) -> None:
+        """Raise InputError unless the dataset can be written here: it tries to, and looks at what there is."""
+        probe = f"{self.path}/.probe"
+
+        def tried() -> None:
+            self._make_folders([])
+            self.files.pipe_file(probe, b"sweeplib")
+            self.files.rm_file(probe)
+
+        try:
+            self._refuse_others(_answered(self._marker))
+            _answered(tried)
+        except SweeplibError:
+            raise
+        except Exception as error:
+            raise self._refusal(f"cannot be written: {_reason(error)}") from None
+
+    def publish(self, dataset: Path) -> int:
+        """Send the files of a dataset that are not here yet, and remove others; return the number of those sent.
+
+        SweeplibError if the store fails, InputError if it has the dataset of another sweep.
+        """
+        try:
+            return self._published(dataset, file_digests(dataset))
+        except SweeplibError:
+            raise
+        except Exception as error:
+            problem = f"{dataset} is written, and not published at {self.address}: {_reason(error)}"
+            raise SweeplibError(f"{problem}; `sweeplib finalise CONFIG` sends the rest") from error
+
+    def _published(self, dataset: Path, wanted: dict[str, str]) -> int:
+        marker = self._marker()
+        self._refuse_others(marker)
+        known = marker["files"] if marker else {}
+        if marker and marker["complete"] and known == wanted:
+            return 0
+        changed = sorted(name for name, content in wanted.items() if known.get(name) != content and name != ROOT)
+        kept = {name: content for name, content in known.items() if wanted.get(name) == content and name != ROOT}
+        gone = sorted(known.keys() - wanted.keys())
+        self._remove([ROOT] if ROOT in known else [])
+        self._make_folders(changed)
+        self._mark(kept | dict.fromkeys((*gone, *changed), ""), complete=False)
+        if changed:
+            self.files.put([str(dataset / name) for name in changed], [f"{self.path}/{name}" for name in changed])
+        self._remove(gone)
+        self.files.pipe_file(f"{self.path}/{ROOT}", (dataset / ROOT).read_bytes())
+        self._mark(wanted, complete=True)
+        return len(changed) + 1
+
+    def _make_folders(self, names: list[str]) -> None:
+        """Make the folders of files, where there are folders; in an object store this might make a bucket."""
+        if urlsplit(self.address).scheme not in BUCKETS:
+            for folder in sorted({self.path, *(f"{self.path}/{name}".rpartition("/")[0] for name in names)}):
+                self.files.makedirs(folder, exist_ok=True)
+
+    def _remove(self, names: list[str]) -> None:
+        for name in names:
+            if self.files.exists(f"{self.path}/{name}"):
+                self.files.rm_file(f"{self.path}/{name}")
+
+    def _mark(self, files: dict[str, str], *, complete: bool) -> None:
+        content = {"sweep": self.name, "complete": complete, "files": files}
+        self.files.pipe_file(f"{self.path}/{MARKER}", json.dumps(content | {"digest": _digest(content)}).encode())
+
+    def _marker(self) -> dict[str, Any] | None:
+        """Return what `published.json` says, None if there is none; {} if it is not one of these."""
+        try:
+            content = json.loads(self.files.cat_file(f"{self.path}/{MARKER}"))
+        except FileNotFoundError:
+            return {} if self._has_objects() else None
+        except ValueError:
+            return {}
+        whole = isinstance(content, dict) and content.pop("digest", None) == _digest(content)
+        return content if whole else {}
+
+    def _has_objects(self) -> bool:
+        try:
+            return any(not name.endswith("/.probe") for name in self.files.find(self.path))
+        except FileNotFoundError:
+            return False
+
+    def _refuse_others(self, marker: dict[str, Any] | None) -> None:
+        """Raise InputError if there is something else than the dataset of this sweep."""
+        if marker is not None and not marker:
+            raise self._refusal("has files that no sweep has published, which would be mixed with the dataset")
+        if marker and marker["sweep"] != self.name:
+            raise self._refusal(f"has the dataset of the sweep {marker['sweep']!r}")
+
+    def _refusal(self, problem: str) -> InputError:
+        expected = "an address that can be written and has nothing else, such as s3://bucket/folder/name.zarr"
+        return InputError(problem, key="publish", value=self.address, expected=expected)
+
+
+def checked_address(address: str) -> str:
+    """Return an address; InputError unless it has a protocol of fsspec and names a folder, without user or password."""
+    from fsspec.registry import known_implementations, registry
+
+    expected = "PROTOCOL://BUCKET/FOLDER, such as s3://bucket/name.zarr"
+    try:
+        parts = urlsplit(address)
+    except ValueError as error:
+        raise InputError(f"not an address: {error}", key="publish", value=address, expected=expected) from None
+    if "@" in parts.netloc:
+        expected = "an address without them: they belong into the environment or the files of the store's package"
+        raise InputError("a user or a password in a config", key="publish", value=parts.scheme, expected=expected)
+    if not parts.scheme or not (parts.netloc + parts.path).strip("/"):
+        raise InputError("not an address", key="publish", value=address, expected=expected)
+    if parts.scheme not in (choices := sorted({*known_implementations, *registry})):
+        raise InputError("unknown protocol", key="publish", value=parts.scheme, expected=expected, choices=choices)
+    return address
+
+
+def check_publishing(sweep: "Sweep") -> None:
+    """Raise InputError unless the dataset of a sweep can be written where it is to be published, if anywhere."""
+    if sweep.publish is not None:
+        Place(sweep.publish, sweep.name).check()
+
+
+def published(sweep: "Sweep", dataset: Path) -> bool:
+    """Publish the dataset of a sweep at its address; return whether it has one."""
+    if sweep.publish is None:
+        return False
+    Place(sweep.publish, sweep.name).publish(dataset.resolve())
+    return True
+
+
+def _answered(question: Callable[[], Answer]) -> Answer:
+    """Return what a function returns; TimeoutError if that takes longer than `PATIENCE`."""
+    answers: list[Answer] = []
+    problems: list[BaseException] = []
+
+    def asked() -> None:
+        try:
+            answers.append(question())
+        except BaseException as error:
+            problems.append(error)
+
+    thread = threading.Thread(target=asked, daemon=True)
+    thread.start()
+    thread.join(PATIENCE)
+    if problems:
+        raise problems[0]
+    if not answers:
+        raise TimeoutError(f"no answer within {PATIENCE:g} s")
+    return answers[0]
+
+
+def _digest(content: dict[str, Any]) -> str:
+    return digest(json.dumps(content, sort_keys=True).encode())
+
+
+def _reason(error: BaseException) -> str:
+    """Return the first line of what an error says, or its name."""
+    return next(iter(str(error).strip().splitlines()), "") or type(error).__name__

@@ -1,0 +1,183 @@
+"""Datasets published at an address of fsspec: the whole dataset or none, and nothing else in its place."""
+
+import time
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import fsspec
+import pytest
+import xarray as xr
+from fsspec.implementations.memory import MemoryFileSystem
+from typer.testing import CliRunner
+
+from sweeplib.cli import app
+from sweeplib.errors import InputError, SweeplibError
+from sweeplib.storage import publish
+from sweeplib.storage.publish import MARKER, Place, checked_address
+
+CONFIG = """\
+name: sent
+problem: {k: 1, d: 20, p: 1, Delta: 0, activation: square}
+grid: {gamma: [0.1, 0.2]}
+seeds: 2
+dynamics: [gradient_flow]
+times: [0, 1]
+analyses: []
+figures: []
+publish: ADDRESS
+"""
+
+
+class Forbidden(MemoryFileSystem):
+    """A store that may be read and not written."""
+
+    protocol = "forbidden"
+
+    def pipe_file(self, *_: Any, **__: Any) -> None:
+        raise PermissionError("Access Denied\nby a long policy")
+
+
+class Silent(MemoryFileSystem):
+    """A store that does not answer."""
+
+    protocol = "silent"
+
+    def cat_file(self, *_: Any, **__: Any) -> bytes:
+        time.sleep(2)
+        return b""
+
+
+@pytest.fixture(autouse=True)
+def store() -> Iterator[MemoryFileSystem]:
+    for kind in (Forbidden, Silent):
+        fsspec.register_implementation(kind.protocol, kind, clobber=True)
+    found = fsspec.filesystem("memory")
+    found.store.clear()
+    yield found
+    found.store.clear()
+
+
+def written(folder: Path, names: dict[str, str]) -> Path:
+    for name, content in {"zarr.json": "root", **names}.items():
+        path = folder / name
+        path.parent.mkdir(parents=True, exist_ok=True)
+        path.write_text(content)
+    return folder
+
+
+def told(tmp_path: Path, address: str, *words: str) -> tuple[int, str]:
+    config = tmp_path / "sent.yaml"
+    config.write_text(CONFIG.replace("ADDRESS", address))
+    result = CliRunner().invoke(app, [words[0], str(config), *words[1:], "--results", str(tmp_path / "results")])
+    return result.exit_code, result.stdout + result.stderr
+
+
+def test_a_finished_sweep_is_read_from_its_address(tmp_path: Path, store: MemoryFileSystem) -> None:
+    address = "memory://bucket/sent.zarr"
+    assert told(tmp_path, address, "run", "--workers", "1")[0] == 0
+    assert not store.find("/bucket"), "the probe is removed"
+    status, said = told(tmp_path, address, "finalise")
+    assert (status, said.splitlines()[-1]) == (0, address)
+    here = tmp_path / "results" / "sent" / "dataset.zarr"
+    xr.testing.assert_identical(xr.open_zarr(address).load(), xr.open_zarr(here).load())
+    assert "publish" not in xr.open_zarr(here).attrs["config"]
+    before = {name: store.modified(name) for name in store.find("/bucket")}
+    assert told(tmp_path, address, "finalise")[0] == 0
+    assert {name: store.modified(name) for name in store.find("/bucket")} == before, "nothing is sent again"
+    assert told(tmp_path, address, "finalise", "--set", "seeds=1")[0] == 0
+    assert xr.open_zarr(address).sizes["seed"] == 1
+
+
+@pytest.mark.parametrize(
+    ("address", "said"),
+    [
+        ("forbidden://bucket/x", "cannot be written: Access Denied;"),
+        ("silent://bucket/x", "cannot be written: no answer within 0.1 s;"),
+        ("nowhere://bucket/x", "unknown protocol; got 'nowhere'"),
+        ("bucket/x", "not an address"),
+        ("s3://", "not an address"),
+        ("s3://me:secret@bucket/x", "a user or a password in a config"),
+    ],
+)
+def test_an_address_that_cannot_be_written_is_refused_before_the_run(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, address: str, said: str
+) -> None:
+    monkeypatch.setattr(publish, "PATIENCE", 0.1)
+    status, output = told(tmp_path, address, "run")
+    assert status == 2
+    [line] = output.splitlines()
+    assert said in line and "publish" in line
+    assert "secret" not in line
+    assert not list(tmp_path.rglob("runs.zarr"))
+
+
+def test_a_package_that_is_missing_is_named() -> None:
+    fsspec.register_implementation("absent", "absent_package.Store", clobber=True, errtxt="Install absent_package")
+    with pytest.raises(InputError, match=r"publish.* no package for this kind of address: Install absent_package"):
+        Place("absent://bucket/x", "sent")
+
+
+def test_only_changed_objects_are_sent_and_others_removed(tmp_path: Path, store: MemoryFileSystem) -> None:
+    place = Place("memory://bucket/x/", "sent")
+    dataset = written(tmp_path / "a", {"risk/c/0": "1", "risk/c/1": "2", "risk/zarr.json": "m"})
+    assert place.publish(dataset) == 4
+    assert place.publish(dataset) == 0
+    (dataset / "risk/c/1").unlink()
+    written(dataset, {"risk/c/0": "3"})
+    assert place.publish(dataset) == 2, "the chunk and the root"
+    names = [name.removeprefix("/bucket/x/") for name in store.find("/bucket")]
+    assert sorted(names) == [MARKER, "risk/c/0", "risk/zarr.json", "zarr.json"]
+    assert store.cat_file("/bucket/x/risk/c/0") == b"3"
+
+
+def test_a_command_that_is_cut_short_leaves_no_dataset_and_the_next_is_whole(
+    tmp_path: Path, store: MemoryFileSystem, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    place = Place("memory://bucket/x", "sent")
+    place.publish(written(tmp_path / "a", {"c/0": "1", "c/1": "2", "c/9": "9"}))
+    dataset = written(tmp_path / "b", {"zarr.json": "new", "c/0": "3", "c/1": "2", "c/2": "4"})
+    sent = MemoryFileSystem.pipe_file
+    for last in range(1, 4):
+        calls = 0
+
+        def cut(self: MemoryFileSystem, path: str, value: bytes, last: int = last, **options: Any) -> None:
+            nonlocal calls
+            calls += 1
+            if calls > last:
+                raise ConnectionError("gone\nfor a while")
+            sent(self, path, value, **options)
+
+        monkeypatch.setattr(MemoryFileSystem, "pipe_file", cut)
+        if last < 3:
+            with pytest.raises(SweeplibError, match="is written, and not published at memory://bucket/x: gone;"):
+                place.publish(dataset)
+            assert not store.exists("/bucket/x/zarr.json") or store.cat_file("/bucket/x/zarr.json") == b"new"
+        else:
+            assert place.publish(dataset) > 0
+    found = {name.removeprefix("/bucket/x/"): store.cat_file(name) for name in store.find("/bucket/x")}
+    del found[MARKER]
+    assert found == {"zarr.json": b"new", "c/0": b"3", "c/1": b"2", "c/2": b"4"}
+
+
+def test_what_others_have_written_is_kept(tmp_path: Path, store: MemoryFileSystem) -> None:
+    dataset = written(tmp_path / "a", {})
+    store.pipe_file("/bucket/mine/notes.txt", b"mine")
+    for act in (Place.check, lambda place: place.publish(dataset)):
+        with pytest.raises(InputError, match="has files that no sweep has published"):
+            act(Place("memory://bucket/mine", "sent"))
+    Place("memory://bucket/theirs", "other").publish(dataset)
+    with pytest.raises(InputError, match="has the dataset of the sweep 'other'"):
+        Place("memory://bucket/theirs", "sent").check()
+    marker = f"/bucket/theirs/{MARKER}"
+    store.pipe_file(marker, store.cat_file(marker).replace(b"true", b"false"))
+    with pytest.raises(InputError, match="has files that no sweep has published"):
+        Place("memory://bucket/theirs", "other").publish(dataset)
+
+
+def test_a_folder_is_an_address_too(tmp_path: Path) -> None:
+    place = Place((tmp_path / "out" / "deep").as_uri(), "sent")
+    place.check()
+    assert place.publish(written(tmp_path / "a", {"risk/c/0": "1"})) == 2
+    assert (tmp_path / "out" / "deep" / "risk" / "c" / "0").read_text() == "1"
+    assert checked_address("s3://bucket/a b.zarr") == "s3://bucket/a b.zarr"
