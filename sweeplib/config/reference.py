@@ -84,7 +84,8 @@ FIGURE_OPTIONS = {
     "reference": "published values to draw: names of files of sweeplib, or paths of CSV files.",
     "runs": "the number of single runs that are drawn.",
     "scale": "the unit of the exit steps.",
-    "theories": "theories of exit times to draw: from the mean start (annealed), averaged over starts (quenched), with the noise of SGD.",
+    "theories": "theories of exit times to draw: from the mean start (annealed), averaged over starts (quenched), "
+    "with the noise of SGD.",
     "to": "the point with whose value the others are compared, such as `{dynamics: ode}` or `{gamma: 0.1}`; by default "
     "the first dynamics without noise.",
     "where": "values at which axes are fixed, such as `{d: 300}`; a list selects several values.",

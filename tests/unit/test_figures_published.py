@@ -138,7 +138,7 @@ def test_fans_of_the_ode_are_refused(ds):
 
 def test_fractions_are_in_units_of_the_optimum_with_the_end_of_theory(ds):
     axes = figures.exited_fraction(ds, where={"Delta": 1.0, "d": 300}).axes[0]
-    np.testing.assert_allclose(np.asarray(axes.containers[0].lines[0].get_xdata(), float), ds.gamma_ratio)
+    np.testing.assert_allclose(np.asarray(axes.lines[0].get_xdata(), float), ds.gamma_ratio)
     assert learnable_range(1.0, 1.0) / optimal_learning_rate(1.0, 1.0) == 2.0  # beyond the scan: no tick
     assert not lines(axes, 2)
 
