@@ -63,6 +63,11 @@ REFUSED: list[tuple[str, list[tuple[str, str]], str]] = [
     ),
     ("figures: [phase_diagram]", [], "its analysis regimes does not fit: not recorded in this sweep; got"),
     ("figures: {learning_rate_scan: {scale: log}}", [], "got 'log'; expected one of 1, d, d log d"),
+    (
+        "figures: {learning_rate_scan: {theories: [quenched, anealed]}}",
+        [],
+        "got 'anealed'; expected one of annealed, noise-corrected, quenched; did you mean 'annealed'?",
+    ),
     ("figures: {risk_fans: {runs: many}}", [], "figures.risk_fans.runs: not a valid option of the figure 'risk_fans'"),
     (
         "analyses: {exit_times: {confidence: banana}}",
