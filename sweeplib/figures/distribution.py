@@ -153,8 +153,8 @@ def _interactive(
 
     def data(whole: xr.Dataset, _: Mapping[str, xr.Dataset]) -> xr.Dataset:
         sample = _sample(whole, name)
-        if "time" in sample.dims:
-            sample = sample.isel(time=split.at["time"]) if "time" in split.at else sample
+        if "time" in sample.dims and "time" in split.at:
+            sample = sample.isel(time=split.at["time"])
         sample = sample if sample["used"].size <= MOST_RUNS else split.selected(sample)
         return _curves(sample, confidence, whole[name].attrs)
 

@@ -243,6 +243,11 @@ def _others(held: list[Column], dims: list[str], drawn: list[str], controls: lis
     return found
 
 
+def _styles(looks: list[Look]) -> list[dict[str, Any]]:
+    """Return looks for the page's script, each with its swatch."""
+    return [look.json() | {"swatch": look.swatch} for look in looks]
+
+
 def _choices(
     table: Table,
     declared: Interactive,
@@ -255,16 +260,14 @@ def _choices(
     xs, ys, hue = chosen
     held = {column.name for column in table.columns}
     boxes = {control.column: control for part in controls for control in part if control.looks}
-    of_hues = {name: [look.json() | {"swatch": look.swatch} for look in box.looks or []] for name, box in boxes.items()}
+    of_hues = {name: _styles(box.looks or []) for name, box in boxes.items()}
+    looks_of_dynamics: list[dict[str, Any]] = []
     levels = next((column.levels for column in table.columns if column.name == "dynamics"), None) or []
     names = [str(level) for level in levels]
     if len(names) > 1:
         plain = dynamics_looks(names, declared.kind)
         coloured = [look.over(other) for look, other in zip(plain, hue_looks(names, declared.kind, {}), strict=True)]
-        of_hues["dynamics"] = [look.json() | {"swatch": look.swatch} for look in coloured]
-        looks_of_dynamics = [look.json() | {"swatch": look.swatch} for look in plain]
-    else:
-        looks_of_dynamics = []
+        of_hues["dynamics"], looks_of_dynamics = _styles(coloured), _styles(plain)
 
     def is_log(name: str, kind: str) -> bool:
         return _logarithmic(data, name, kind)
