@@ -20,7 +20,7 @@ from tests.plugged import nothing_left
 
 @pytest.fixture(scope="session", autouse=True)
 def heard_ctrl_c() -> Iterator[None]:
-    """Let commands that tests start hear SIGINT: a job in the background of a shell ignores it, and so do its children."""
+    """Let commands that tests start hear SIGINT: background jobs of a shell ignore it, and so do their children."""
     before = signal.signal(signal.SIGINT, signal.default_int_handler)
     yield
     signal.signal(signal.SIGINT, before)
