@@ -1,6 +1,8 @@
 """Runtime type checks of everything but the compiled kernels, for all tests, and the order of the tests."""
 
 import os
+import signal
+from collections.abc import Iterator
 from pathlib import Path
 
 import jaxtyping
@@ -31,6 +33,14 @@ os.environ["SWEEPLIB_COMPUTE_ALL"] = "1"  # folders of one test are computed, no
 
 jaxtyping.jaxtyped = runtime_types.jaxtyped
 jaxtyping.install_import_hook([f"sweeplib.{floor}" for floor in CHECKED], "runtime_types.checked")
+
+
+@pytest.fixture(scope="session", autouse=True)
+def heard_ctrl_c() -> Iterator[None]:
+    """Let commands that tests start hear SIGINT: background jobs of a shell ignore it, and so do their children."""
+    before = signal.signal(signal.SIGINT, signal.default_int_handler)
+    yield
+    signal.signal(signal.SIGINT, before)
 
 
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:

@@ -71,7 +71,7 @@ def outcomes(plugin: str) -> Iterator[Outcome]:
     found = sorted(registered(plugin), key=lambda each: order.index(each[0]) if each[0] in order else len(order))
     if not found:
         expected = "a call such as ACTIVATIONS.register(...), see docs/extending.md"
-        raise InputError("it registers nothing", key="plugins", value=plugin, expected=expected)
+        raise InputError("it registers nothing", file=plugin, expected=expected)
     for kind, name in found:
         yield from _of(kind, name)
 

@@ -1,6 +1,5 @@
 """The undisturbed run, to which every other run must be equal; finished sweeps, to be damaged."""
 
-import signal
 from collections.abc import Iterator
 from dataclasses import replace
 from pathlib import Path
@@ -16,14 +15,6 @@ from tests.faults.finished import CONFIG, Done, RegisteredInProcess
 from tests.faults.sweeps import PLUGIN, files, troubled_sweep
 from tests.in_process import InProcess
 from tests.plugged import nothing_left
-
-
-@pytest.fixture(scope="session", autouse=True)
-def heard_ctrl_c() -> Iterator[None]:
-    """Let commands that tests start hear SIGINT: background jobs of a shell ignore it, and so do their children."""
-    before = signal.signal(signal.SIGINT, signal.default_int_handler)
-    yield
-    signal.signal(signal.SIGINT, before)
 
 
 @pytest.fixture(scope="session")

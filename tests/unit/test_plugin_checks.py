@@ -328,7 +328,7 @@ def test_the_command_says_what_failed_and_ends_with_its_status() -> None:
     ("text", "said"),
     [
         (None, "plugins: no such file"),
-        ("", "plugins: it registers nothing; got '.*own.py'; expected a call such as ACTIVATIONS.register"),
+        ("", "/own.py: it registers nothing; expected a call such as ACTIVATIONS.register"),
         ("def (:", "plugins: cannot be imported: SyntaxError"),
         ("\x00", "plugins: cannot be imported: SyntaxError"),
         (
