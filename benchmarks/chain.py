@@ -1,6 +1,7 @@
 """The overlap chain, per replica and step, with 1024 replicas at once, as the driver runs them."""
 
 from collections.abc import Iterator
+from dataclasses import replace
 
 from benchmarks.timing import Benchmark, Work
 from sweeplib import Overlaps, Problem
@@ -68,6 +69,12 @@ BENCHMARKS = [
     ),
     Benchmark("chain, erf, p = 4, k = 2", "a step", steps_of(_committee(4, 2), "sgd_chain", 256, 200), reach=150e-9),
     Benchmark("chain, erf, p = 8, k = 4", "a step", steps_of(_committee(8, 4), "sgd_chain", 256, 100), reach=400e-9),
+    Benchmark(
+        "chain, erf, p = 4, k = 2, batches of 1000",
+        "a step",
+        steps_of(replace(_committee(4, 2), batch_size=1000), "sgd_chain", 64, 20),
+        reach=60e-6,
+    ),
     Benchmark("chain, erf, p = 4, k = 2, an exit waited for", "a step", _waiting(4, 2, 200)),
     Benchmark("chain, erf, p = 8, k = 4, an exit waited for", "a step", _waiting(8, 4, 50)),
 ]
