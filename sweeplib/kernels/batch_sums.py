@@ -1,37 +1,36 @@
 """Sums over the samples of a batch, for the overlap chain.
 
-Small batches have one replica per lane and one sample after the other; in large ones the lanes are samples of one
-replica, so that a replica alone takes no longer than one of many.
+Small batches have one replica per lane and one sample after the other. In large ones the lanes are samples of one
+replica, whose sums are inner products of rows of samples: a replica alone takes no longer than one of many.
 """
 
+import math
 from typing import NamedTuple
 
 import numpy as np
 
 from sweeplib.kernels.chain import Fields, displace, fill_rotations
 from sweeplib.kernels.lanes import (
-    FEWEST_LANES,
     Array,
     Constants,
     Stream,
     allocating,
+    any_of,
     draw_normals,
     filled_lanes,
     group_width,
+    inner_product,
     kernel,
     loops,
 )
-from sweeplib.kernels.local_fields import fields
+from sweeplib.kernels.local_fields import fields, fields_of_replica
 
 LARGE = 32
 """From this size on, the lanes are the samples of a batch."""
 
-WIDE = 16
-"""Students of more units have the fewest lanes: in more, the factors of all lanes would not stay in the cache."""
-
 
 class Sums(NamedTuple):
-    """Sums over the samples of a batch, in lanes.
+    """Sums over the samples of a batch, for the replicas in lanes.
 
     moves (p, k + p, lanes) : C (U*, W)ᵀ.
     layer (p, lanes) : the sum of σ(λ) E.
@@ -46,19 +45,19 @@ class Sums(NamedTuple):
 
 
 class Samples(NamedTuple):
-    """Samples in lanes: the weights of the lane's replica, the name of its random numbers, and work arrays."""
+    """Samples in lanes: a and the constants of the lane's replica, the name of its random numbers, and work arrays.
 
-    A: Array
-    B: Array
+    column (p, lanes) : the column of C of each sample.
+    overflow (lanes,) : whether E is beyond OVERFLOW, or NaN.
+    """
+
     a: Array
     constants: Constants
     stream: Stream
     z: Array
     fields: Fields
     column: Array
-    cosine: Array
-    sine: Array
-    sums: Sums
+    overflow: Array
 
 
 @allocating
@@ -75,77 +74,65 @@ def empty_stream(lanes):  # type: ignore[no-untyped-def]
 
 
 @allocating
-def of_samples(settings, lanes):  # type: ignore[no-untyped-def]
-    """Room for samples of one replica in lanes."""
+def empty_samples(p, k, lanes, a, constants, fields):  # type: ignore[no-untyped-def]
+    """Room for samples with these second layers, constants and fields."""
+    z = np.empty((4 * ((p + k + 4) // 4), lanes))
+    return Samples(a, constants, empty_stream(lanes), z, fields, np.empty((p, lanes)), np.zeros(lanes, np.bool_))
+
+
+@allocating
+def samples_of(settings, chain):  # type: ignore[no-untyped-def]
+    """Room for samples in lanes: those of a large batch of one replica, or one of each replica."""
     p, k = settings.p, settings.k
+    if settings.batch_size < LARGE:
+        return empty_samples(p, k, chain.a.shape[1], chain.a, chain.constants, chain.fields)
+    lanes = group_width(settings.batch_size)
+    per_lane, wide, rows = np.empty((5, lanes)), np.empty((4, p, lanes)), np.empty((2, lanes))
     constants = Constants(
         np.empty((k, k, lanes)),
         np.empty((k, lanes)),
-        np.empty(lanes),
-        np.empty(lanes),
-        np.empty(lanes),
-        np.empty(lanes),
-        np.empty(lanes),
+        per_lane[0],
+        per_lane[1],
+        per_lane[2],
+        per_lane[3],
+        per_lane[4],
     )
-    wide, rows = np.empty((3, p, lanes)), np.empty((4, lanes))
-    return Samples(
-        np.empty((p, k, lanes)),
-        np.empty((p, p, lanes)),
-        np.empty((p, lanes)),
-        constants,
-        empty_stream(lanes),
-        np.empty((4 * ((p + k + 4) // 4), lanes)),
-        Fields(wide[0], np.empty((k, lanes)), wide[1], wide[2], rows[0], rows[1]),
-        np.empty((p, lanes)),
-        rows[2],
-        rows[3],
-        empty_sums(p, k, lanes),
-    )
-
-
-@allocating
-def of_replicas(settings, chain, sums):  # type: ignore[no-untyped-def]
-    """Room for a sample of each replica: the weights are those of the chain."""
-    lanes = chain.B.shape[2]
-    return Samples(
-        chain.A,
-        chain.B,
-        chain.a,
-        chain.constants,
-        empty_stream(lanes),
-        np.empty((4 * ((settings.p + settings.k + 4) // 4), lanes)),
-        chain.fields,
-        np.empty((settings.p, lanes)),
-        chain.rotations.cosine,
-        chain.rotations.sine,
-        sums,
-    )
-
-
-@allocating
-def samples_of(settings, chain, sums):  # type: ignore[no-untyped-def]
-    """Room for samples in lanes: those of a large batch, or one of each replica."""
-    width = group_width(settings.batch_size) if settings.p <= WIDE else FEWEST_LANES
-    return of_samples(settings, width) if settings.batch_size >= LARGE else of_replicas(settings, chain, sums)
+    fields = Fields(wide[0], np.empty((k, lanes)), wide[1], wide[2], rows[0], rows[1])
+    return empty_samples(p, k, lanes, wide[3], constants, fields)
 
 
 @loops
-def absorb(factor, column, first, lanes, cosine, sine):  # type: ignore[no-untyped-def]
-    """Replace lower triangular factors (p, p, ·) by those of [factor, column], the column zero above row `first`.
-
-    In the first `lanes` lanes, by rotations; the column is used up.
-    """
-    p = factor.shape[0]
-    for j in range(first, p):
-        head = column[j][:lanes]
-        fill_rotations(factor[j, j][:lanes], head, head, cosine[:lanes], sine[:lanes])
+def absorb(factor, column, cosine, sine):  # type: ignore[no-untyped-def]
+    """Replace lower triangular factors (p, p, lanes) by those of [factor, column], by rotations; use up the column."""
+    p, _, lanes = factor.shape
+    for j in range(p):
+        fill_rotations(factor[j, j], column[j], column[j], cosine, sine)
         for lane in range(lanes):
-            factor[j, j, lane] = head[lane]
+            factor[j, j, lane] = column[j, lane]
         for i in range(j + 1, p):
             for lane in range(lanes):
                 left, right = factor[i, j, lane], column[i, lane]
                 factor[i, j, lane] = cosine[lane] * left + sine[lane] * right
                 column[i, lane] = cosine[lane] * right - sine[lane] * left
+
+
+@loops
+def absorb_block(factor, replica, columns):  # type: ignore[no-untyped-def]
+    """Replace a replica's factor (p, p, replicas) by that of [factor, columns], by reflections; use up the columns."""
+    p, lanes = columns.shape
+    for j in range(p):
+        head, row = factor[j, j, replica], columns[j]
+        norm = math.sqrt(head * head + inner_product(row, row))
+        if norm == 0.0:
+            continue
+        for i in range(j + 1, p):
+            left, below = factor[i, j, replica], columns[i]
+            turned = (head * left + inner_product(row, below)) / norm
+            share = (left + turned) / (head + norm)
+            for lane in range(lanes):
+                below[lane] -= share * row[lane]
+            factor[i, j, replica] = turned
+        factor[j, j, replica] = norm
 
 
 @kernel
@@ -156,107 +143,95 @@ def clear(sums):  # type: ignore[no-untyped-def]
 
 
 @kernel
-def load(chain, lane, samples):  # type: ignore[no-untyped-def]
-    """Copy the weights and constants of a replica to all lanes of its samples."""
-    p, k, _ = samples.A.shape
+def load(chain, replica, samples):  # type: ignore[no-untyped-def]
+    """Copy the second layer and the constants of a replica to all lanes of its samples."""
     given, to = chain.constants, samples.constants
-    for i in range(p):
-        samples.a[i, :] = chain.a[i, lane]
-        for s in range(k):
-            samples.A[i, s, :] = chain.A[i, s, lane]
-        for j in range(i + 1):
-            samples.B[i, j, :] = chain.B[i, j, lane]
-    for r in range(k):
-        to.a_star[r, :] = given.a_star[r, lane]
+    for i in range(samples.a.shape[0]):
+        samples.a[i, :] = chain.a[i, replica]
+    for r in range(to.a_star.shape[0]):
+        to.a_star[r, :] = given.a_star[r, replica]
         for s in range(r + 1):
-            to.L_star[r, s, :] = given.L_star[r, s, lane]
-    to.T[:], samples.fields.deviation[:] = given.T[lane], chain.fields.deviation[lane]
+            to.L_star[r, s, :] = given.L_star[r, s, replica]
+    to.T[:], samples.fields.deviation[:] = given.T[replica], chain.fields.deviation[replica]
 
 
 @kernel
-def add_samples(settings, functions, samples, filled):  # type: ignore[no-untyped-def]
-    """Draw the sample of each lane, and add it to the sums in the first `filled` lanes."""
+def fill_columns(settings, functions, samples, filled):  # type: ignore[no-untyped-def]
+    """From the fields of the samples, fill E, σ(λ) and the columns of C; E is zero from lane `filled` on."""
     p, k = settings.p, settings.k
-    sums, stream, z, column = samples.sums, samples.stream, samples.z, samples.column
-    lam, lam_star, value, c, E, deviation = samples.fields
+    _, lam_star, _, c, E, deviation = samples.fields
     lanes, share = E.shape[0], 1.0 / settings.batch_size
-    draw_normals(stream.step, stream.seed, stream.key, z)
-    fields(samples.A, samples.B, samples.constants.L_star, z, lam, lam_star)
     functions.labels(lam_star, samples.constants.a_star, E)
     for lane in range(lanes):
-        E[lane] += deviation[lane] * z[k + p, lane]
+        E[lane] += deviation[lane] * samples.z[k + p, lane]
+    displace(functions, samples.a, samples.fields, samples.overflow)
     for lane in range(filled, lanes):
-        lam[:, lane], E[lane] = 0.0, 0.0
-    displace(functions, samples.a, samples.fields, sums.overflow)
+        E[lane], samples.overflow[lane] = 0.0, False
     for i in range(p):
         for lane in range(lanes):
-            column[i, lane] = share * samples.constants.T[lane] * samples.a[i, lane] * E[lane] * c[i, lane]
-        for lane in range(filled, lanes):
-            column[i, lane] = 0.0
-        for s in range(k + p):
+            samples.column[i, lane] = share * samples.constants.T[lane] * samples.a[i, lane] * E[lane] * c[i, lane]
+
+
+@kernel
+def add_to_replicas(settings, functions, chain, samples, sums):  # type: ignore[no-untyped-def]
+    """Draw a sample of each replica, and add it to the sums."""
+    lam, lam_star, value, _, E, _ = samples.fields
+    column, z, rotations = samples.column, samples.z, chain.rotations
+    p, width, lanes = sums.moves.shape
+    draw_normals(samples.stream.step, samples.stream.seed, samples.stream.key, z)
+    fields(chain.A, chain.B, chain.constants.L_star, z, lam, lam_star)
+    fill_columns(settings, functions, samples, lanes)
+    for lane in range(lanes):
+        sums.overflow[lane] |= samples.overflow[lane]
+    for i in range(p):
+        for s in range(width):
             for lane in range(lanes):
                 sums.moves[i, s, lane] += column[i, lane] * z[s, lane]
         if settings.trained:
-            for lane in range(filled):
+            for lane in range(lanes):
                 sums.layer[i, lane] += value[i, lane] * E[lane]
-    absorb(sums.factor, column, 0, lanes, samples.cosine, samples.sine)
-
-
-@loops
-def fold(sums, column, cosine, sine):  # type: ignore[no-untyped-def]
-    """Add the sums of all lanes to those of the first: the upper half of the lanes to the lower, again and again."""
-    p, width, left = sums.moves.shape
-    while left > 1:
-        half = left // 2
-        upper = left - half
-        for i in range(p):
-            for s in range(width):
-                for lane in range(half):
-                    sums.moves[i, s, lane] += sums.moves[i, s, upper + lane]
-            for lane in range(half):
-                sums.layer[i, lane] += sums.layer[i, upper + lane]
-        for j in range(p):
-            for i in range(j, p):
-                for lane in range(half):
-                    column[i, lane] = sums.factor[i, j, upper + lane]
-            absorb(sums.factor, column, j, half, cosine, sine)
-        for lane in range(half):
-            sums.overflow[lane] |= sums.overflow[upper + lane]
-        left = upper
+    absorb(sums.factor, column, rotations.cosine, rotations.sine)
 
 
 @kernel
-def store(found, sums, lane):  # type: ignore[no-untyped-def]
-    """Copy the sums of the first lane to those of a replica."""
+def add_to_replica(settings, functions, chain, replica, samples, filled, sums):  # type: ignore[no-untyped-def]
+    """Draw a sample of the replica in each lane, and add the first `filled` of them to its sums."""
+    lam, lam_star, value, _, E, _ = samples.fields
+    column, z = samples.column, samples.z
     p, width, _ = sums.moves.shape
+    draw_normals(samples.stream.step, samples.stream.seed, samples.stream.key, z)
+    fields_of_replica(chain.A, chain.B, replica, samples.constants.L_star, z, lam, lam_star)
+    fill_columns(settings, functions, samples, filled)
+    sums.overflow[replica] |= any_of(samples.overflow)
     for i in range(p):
-        sums.layer[i, lane] = found.layer[i, 0]
         for s in range(width):
-            sums.moves[i, s, lane] = found.moves[i, s, 0]
-        for j in range(i + 1):
-            sums.factor[i, j, lane] = found.factor[i, j, 0]
-    sums.overflow[lane] = found.overflow[0]
+            sums.moves[i, s, replica] += inner_product(column[i], z[s])
+        if settings.trained:
+            sums.layer[i, replica] += inner_product(value[i], E)
+    absorb_block(sums.factor, replica, column)
 
 
 @kernel
 def sum_batches(settings, functions, stream, work, broken):  # type: ignore[no-untyped-def]
     """Fill the sums over the batch of each replica; sample s of step ν is sample ν n_b + s of the stream."""
-    samples, n_b = work.samples, settings.batch_size
+    chain, samples, sums, n_b = work.chain, work.samples, work.sums, settings.batch_size
     own, lanes = samples.stream, samples.stream.step.shape[0]
-    one_replica = n_b >= LARGE
-    at_once = lanes if one_replica else 1
-    for replica in range(filled_lanes(broken) if one_replica else 1):
-        clear(samples.sums)
-        if one_replica:
-            load(work.chain, replica, samples)
+    clear(sums)
+    if n_b < LARGE:
         for lane in range(lanes):
-            of, offset = (replica, lane) if one_replica else (lane, 0)
-            own.key[lane], own.seed[lane] = stream.key[of], stream.seed[of]
-            own.step[lane] = stream.step[of] * np.uint64(n_b) + np.uint64(offset)
-        for drawn in range(0, n_b, at_once):
-            add_samples(settings, functions, samples, min(lanes, n_b - drawn) if one_replica else lanes)
+            own.key[lane], own.seed[lane] = stream.key[lane], stream.seed[lane]
+            own.step[lane] = stream.step[lane] * np.uint64(n_b)
+        for _ in range(n_b):
+            add_to_replicas(settings, functions, chain, samples, sums)
             for lane in range(lanes):
-                own.step[lane] += np.uint64(at_once)
-        if one_replica:
-            fold(samples.sums, samples.column, samples.cosine, samples.sine)
-            store(samples.sums, work.sums, replica)
+                own.step[lane] += np.uint64(1)
+        return
+    for replica in range(filled_lanes(broken)):
+        load(chain, replica, samples)
+        for lane in range(lanes):
+            own.key[lane], own.seed[lane] = stream.key[replica], stream.seed[replica]
+            own.step[lane] = stream.step[replica] * np.uint64(n_b) + np.uint64(lane)
+        for drawn in range(0, n_b, lanes):
+            add_to_replica(settings, functions, chain, replica, samples, min(lanes, n_b - drawn), sums)
+            for lane in range(lanes):
+                own.step[lane] += np.uint64(lanes)

@@ -5,8 +5,8 @@ those out of it, m = d − p − k, a step is A += C U*ᵀ and B ← a factor of
 independent N(0, CCᵀ): C G = F N with F a factor of CCᵀ and N (p, m) of N(0, 1) entries, and N Nᵀ = S Sᵀ with Bartlett's
 lower triangular S, S_jj² ~ χ²(m − j), S_ij ~ N(0, 1) for j < i. Hence B ← a factor of [B + C Wᵀ, F S].
 
-Nothing is squared: F is updated by rotations with each sample. All ranks are covered. If n_b < p, the columns of F from
-n_b on are zero; if m < p, those of S from m on.
+Nothing is squared: F is updated by rotations with each sample, or by reflections with many. All ranks are covered. If
+n_b < p, the columns of F from n_b on are zero; if m < p, those of S from m on.
 """
 
 import math
@@ -76,7 +76,7 @@ def batch_work(settings, state, constants):  # type: ignore[no-untyped-def]
     z = np.empty((4 * ((k + p + 1 + p * (p + 1) // 2 + 3) // 4), lanes))
     S, across = np.zeros((p, p, lanes)), np.empty((p, p, lanes))
     outside = Outside(empty_stream(lanes), z, S, across, of_S[0], of_S[1], of_S[2])
-    return Batch(chain, samples_of(settings, chain, sums), sums, outside, chain.network)
+    return Batch(chain, samples_of(settings, chain), sums, outside, chain.network)
 
 
 @loops
@@ -171,7 +171,7 @@ def batch_step(settings, functions, stream, work, broken):  # type: ignore[no-un
                 column[i, lane] = sums.moves[i, k + j, lane]
                 if i >= j:
                     column[i, lane] += B[i, j, lane]
-        absorb(outside.across, column, 0, lanes, rotations.cosine, rotations.sine)
+        absorb(outside.across, column, rotations.cosine, rotations.sine)
     for i in range(p):
         for j in range(i + 1):
             for lane in range(lanes):

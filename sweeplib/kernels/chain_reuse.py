@@ -173,7 +173,7 @@ def finish_round(V, A, B, column, cosine, sine):  # type: ignore[no-untyped-def]
                 else:
                     column[i, lane] = V[i, j, lane]
         if j >= k:
-            absorb(B, column, 0, lanes, cosine, sine)
+            absorb(B, column, cosine, sine)
 
 
 @kernel

@@ -137,6 +137,15 @@ class Network(NamedTuple):
     waiting: NDArray[np.bool_]
 
 
+@numba.njit(_nrt=False, **_OPTIONS | {"fastmath": {"contract", "reassoc"}})
+def inner_product(x, y):  # type: ignore[no-untyped-def]
+    """Σ_l x_l y_l over lanes, in any order."""
+    total = 0.0
+    for lane in range(x.shape[0]):
+        total += x[lane] * y[lane]
+    return total
+
+
 @allocating
 def constants_of(block, k):  # type: ignore[no-untyped-def]
     """The constants in a flat block of k (k + 1) + 5 rows."""

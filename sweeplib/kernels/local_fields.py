@@ -29,3 +29,23 @@ def fields(A, B, L_star, z, lam, lam_star):  # type: ignore[no-untyped-def]
         for j in range(1, i + 1):
             for lane in range(lanes):
                 lam[i, lane] += B[i, j, lane] * z[k + j, lane]
+
+
+@kernel
+def fields_of_replica(A, B, replica, L_star, z, lam, lam_star):  # type: ignore[no-untyped-def]
+    """As `fields`, for samples of one replica: its A is (p, k, `replica`), its B (p, p, `replica`)."""
+    p, k, _ = A.shape
+    lanes = lam.shape[1]
+    teacher_fields(L_star, z, lam_star)
+    for i in range(p):
+        entry = B[i, 0, replica]
+        for lane in range(lanes):
+            lam[i, lane] = entry * z[k, lane]
+        for s in range(k):
+            entry = A[i, s, replica]
+            for lane in range(lanes):
+                lam[i, lane] += entry * z[s, lane]
+        for j in range(1, i + 1):
+            entry = B[i, j, replica]
+            for lane in range(lanes):
+                lam[i, lane] += entry * z[k + j, lane]
