@@ -34,6 +34,13 @@ def field(ds: xr.Dataset, name: str, default: Any = None) -> xr.DataArray:
     return xr.DataArray(value, name=name, attrs=label(name))
 
 
+def has_direction(found: xr.Dataset | xr.DataArray, ds: xr.Dataset) -> xr.DataArray:
+    """Return where the teacher of `ds` has the direction of the axis `teacher`, r ≤ k; true without such an axis."""
+    import xarray as xr
+
+    return found["teacher"] <= field(ds, "k") if "teacher" in found.dims else xr.DataArray(True)
+
+
 def constants(ds: xr.Dataset) -> dict[str, Any]:
     """Return the attributes of the dataset that are fields of the problem or other numbers of its grid, by name.
 

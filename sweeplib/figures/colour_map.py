@@ -16,7 +16,7 @@ from sweeplib.figures.legend import Entry, legend_below
 from sweeplib.figures.panels import Panels, panel_grid
 from sweeplib.figures.quantities import at_chosen_time, at_last_time, bounds, horizontal_axis, quantity, with_requests
 from sweeplib.figures.scales import logarithm, logarithmic, wide
-from sweeplib.figures.style import FAINT, INK, plain_ticks
+from sweeplib.figures.style import BOUND, FAINT, INK, UNKNOWN, plain_ticks
 
 if TYPE_CHECKING:
     import xarray as xr
@@ -27,7 +27,7 @@ if TYPE_CHECKING:
 
 CAPTION = (
     "A quantity over two axes of the sweep. Open triangles: bounds, where not all runs exited or the value lies beyond "
-    "the scan. Crosses: points without a value, as more than 2 % of their runs have none. Hatched: not run."
+    "the scan. ∅: points without a value, as more than 2 % of their runs have none. Hatched: not run."
 )
 COLOURS = "viridis"
 """A map whose lightness increases, so that it is legible in grey."""
@@ -36,6 +36,14 @@ LIGHT = 0.6
 MOST_VECTORS = 10_000
 """The number of cells above which they are pixels in PDF files."""
 NOT_RUN = "////"
+NO_VALUE: dict[str, Any] = UNKNOWN | {"color": INK, "gid": "unknown"}
+LOWER_BOUND: dict[str, Any] = BOUND | {
+    "color": INK,
+    "gid": "bound",
+    "markerfacecolor": "none",
+    "markersize": 4.0,
+    "markeredgewidth": 0.8,
+}
 
 
 def colour_map(
@@ -143,15 +151,14 @@ def _cells(axes: Axes, part: xr.Dataset, over: tuple[str, str], variable: str, n
     axes.pcolormesh(*edges, unknown, cmap=ListedColormap(["white"]), rasterized=many)
     above, right = np.meshgrid(up, across, indexing="ij")
     light = np.ma.filled(norm(np.ma.masked_invalid(values)), 0.0) > LIGHT
-    marks = (
-        (run & ~np.isfinite(values), "x", INK),
-        (bound & np.isfinite(values) & light, "^", INK),
-        (bound & np.isfinite(values) & ~light, "^", "white"),
+    marks: tuple[tuple[np.ndarray, dict[str, Any]], ...] = (
+        (run & ~np.isfinite(values), NO_VALUE),
+        (bound & np.isfinite(values) & light, LOWER_BOUND),
+        (bound & np.isfinite(values) & ~light, LOWER_BOUND | {"color": "white"}),
     )
-    for here, mark, colour in marks:
+    for here, mark in marks:
         if here.any():
-            look: dict[str, Any] = {"color": colour, "markersize": 4.0, "markeredgewidth": 0.8}
-            axes.plot(right[here], above[here], mark, markerfacecolor="none", gid=mark, **look)
+            axes.plot(right[here], above[here], **mark)
     for axis in (axes.xaxis, axes.yaxis):
         if axis.get_scale() == "log":
             plain_ticks(axis, (1.0, 2.0, 5.0))
@@ -176,10 +183,9 @@ def _colour_bar(panels: Panels, quantity_: xr.DataArray) -> None:
 
 
 def _entries(data: xr.Dataset, variable: str) -> list[Entry]:
-    dark = {"color": INK, "linestyle": "none", "markersize": 4.0, "markeredgewidth": 0.8}
-    found: list[Entry] = [(dark | {"marker": "x", "gid": "x"}, "no value")]
+    found: list[Entry] = [(NO_VALUE, "no value")]
     if name := data[variable].attrs.get("bound"):
-        found.append((dark | {"marker": "^", "markerfacecolor": "none", "gid": "^"}, data[name].attrs["reason"]))
+        found.append((LOWER_BOUND, data[name].attrs["reason"]))
     if not bool(data["requested"].all()):
         found.append(({"hatch": NOT_RUN, "edgecolor": FAINT, "facecolor": "none"}, "not run"))
     return found

@@ -17,7 +17,7 @@ from sweeplib.figures.legend import Entry, dynamics_entries, hue_entries, legend
 from sweeplib.figures.panels import Panels, panel_grid
 from sweeplib.figures.quantities import at_chosen_time, at_last_time, bounds, horizontal_axis, interval, quantity
 from sweeplib.figures.scales import logarithmic, logarithmic_above_zero, logarithmic_time, wide
-from sweeplib.figures.style import BOUND, DIM, INK, dynamics_look, look, plain_ticks
+from sweeplib.figures.style import BOUND, DIM, INK, UNKNOWN, dynamics_look, look, plain_ticks
 
 if TYPE_CHECKING:
     import xarray as xr
@@ -29,8 +29,6 @@ if TYPE_CHECKING:
 DASHES: tuple[Any, ...] = ("solid", (0, (4, 1.5)), (0, (1, 1.2)))
 GUIDE: Any = (0, (6, 2, 1, 2))
 THEORY: Any = (0, (2, 1))
-UNKNOWN: dict[str, Any] = {"linestyle": "none", "marker": "x", "markersize": 4.0, "markeredgewidth": 0.8}
-"""The mark, on the horizontal axis, of a point that was run but has no value."""
 MOST_MARKS = 12
 """The number of points of a curve above which only every second, third, ... of them has a marker and an error bar."""
 MOST_TICKS = 5
@@ -190,7 +188,7 @@ def _steps(data: xr.Dataset) -> str:
 
 
 def _curve(axes: Axes, one: xr.Dataset, curves: Curves, place: tuple[str, list[str], int, int]) -> None:
-    """Draw one curve: points with their bars, open triangles for bounds, crosses on the axis for unknown points."""
+    """Draw one curve: points with their bars, open triangles for bounds, ∅ on the axis for unknown points."""
     name, shown, index, dash = place
     one = one.sortby(curves.x)
     values, where = one[curves.variable].values, one[curves.x].values

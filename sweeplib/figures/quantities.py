@@ -15,6 +15,7 @@ import numpy as np
 
 from sweeplib.analysis import ANALYSES
 from sweeplib.analysis.lost_runs import made
+from sweeplib.analysis.problem_fields import has_direction
 from sweeplib.analysis.recorded import over_time
 from sweeplib.errors import InputError
 from sweeplib.storage.outline import Outline, outline_of
@@ -164,12 +165,16 @@ def at_chosen_time(found: xr.Dataset, split: Facets) -> xr.Dataset:
 
 
 def with_requests(found: xr.Dataset, variable: str, ds: xr.Dataset) -> xr.Dataset:
-    """Return an analysis with the variable `requested`: true where `variable` is a statistic of runs that were made."""
+    """Return an analysis with the variable `requested`: true where `variable` is a statistic of runs that were made.
+
+    It is false for directions that a teacher does not have.
+    """
     run = made(ds)
     measured = found[variable]
     reduced = run.any([dim for dim in run.dims if dim not in measured.dims])
     if "dynamics" in measured.dims:
         reduced = reduced.reindex(dynamics=measured["dynamics"].values, fill_value=False)
+    reduced = reduced & has_direction(measured, ds)
     return found.assign(requested=reduced.broadcast_like(measured).transpose(*measured.dims))
 
 

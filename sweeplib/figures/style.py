@@ -60,6 +60,8 @@ COLUMN, TEXT_WIDTH = 3.4, 7.0
 
 BOUND: dict[str, Any] = {"linestyle": "none", "marker": "^", "markersize": 5, "markerfacecolor": "white"}
 """The mark of a lower bound."""
+UNKNOWN: dict[str, Any] = {"linestyle": "none", "marker": r"$\varnothing$", "markersize": 6.0, "markeredgewidth": 0.2}
+"""The mark of a point that was run but has no value."""
 MULTIPLES = ((1.0, 2.0, 5.0), (1.0, 2.0, 3.0, 5.0, 7.0), (1.0, 1.5, 2.0, 2.5, 3.0, 4.0, 5.0, 6.0, 7.0, 8.0, 9.0))
 FEWEST_TICKS = 3
 """The least number of ticks of a logarithmic axis, and the multiples of powers of ten that are tried to reach it."""

@@ -10,11 +10,14 @@ from pathlib import Path
 import numpy as np
 import xarray as xr
 
+from sweeplib.analysis.problem_fields import has_direction
+
 
 def run_counts(dataset: xr.Dataset, data: xr.Dataset) -> xr.DataArray:
     """Return the outcomes at each point of `data`, derived from `dataset`, as text: '120 ok, 8 diverged', 'none'.
 
-    Counts are summed over axes that `data` no longer has; runs that were not requested are not counted.
+    Counts are summed over axes that `data` no longer has; runs that were not requested are not counted. A direction
+    that the teacher does not have has none.
     """
     status = dataset["status"]
     kept = [dim for dim in status.dims if dim in data.dims and dim != "seed"]
@@ -29,7 +32,9 @@ def run_counts(dataset: xr.Dataset, data: xr.Dataset) -> xr.DataArray:
     rows, place = np.unique(table.reshape(-1, len(counts)), axis=0, return_inverse=True)
     texts = np.array([_text(row.tolist(), list(counts)) for row in rows])
     shape = [data.sizes[dim] for dim in kept]
-    return xr.DataArray(texts[place].reshape(shape), dims=kept, attrs={"long_name": "runs by status"})
+    runs = xr.DataArray(texts[place].reshape(shape), dims=kept)
+    runs = runs.where(has_direction(data, dataset).reset_coords(drop=True), "none")
+    return runs.assign_attrs(long_name="runs by status")
 
 
 def _text(numbers: list[int], meanings: list[str]) -> str:

@@ -9,6 +9,8 @@ from sweeplib.analysis.constants import with_constants
 from sweeplib.errors import InputError
 from sweeplib.figures import FIGURES
 from sweeplib.figures.labels import axis_label
+from sweeplib.figures.style import UNKNOWN
+from sweeplib.report.runs import run_counts
 from sweeplib.storage.labels import label
 from sweeplib.storage.outline import outline_of
 from tests.datasets import giant_steps_dataset, with_outcome
@@ -47,6 +49,21 @@ def test_dynamics_without_noise_are_crosses_without_lines(ds, averages):
     looks = [container.lines[0] for container in axes.containers]
     assert [line.get_marker() for line in looks] == ["o", "x", "s", "x", "^", "x"]
     assert [line.get_linestyle() for line in looks] == ["-", "None"] * 3
+
+
+def test_a_direction_that_a_teacher_does_not_have_is_not_a_point_without_a_value():
+    """k = 1 with a batch of one sample, k = 3 with ten; the third direction of the second has no value."""
+    ds = giant_steps_dataset(batch_size=(1, 10), dynamics=["sgd"])
+    ds = ds.assign_coords(k=xr.DataArray([1, 3], dims="batch_size", attrs=label("k")))
+    ds["subspace_cosine"] = ds.subspace_cosine.where((ds.batch_size == 10) & (ds.teacher < 2) | (ds.teacher == 0))
+    without = {batch: line(ds, x="steps", where={"batch_size": batch}, hue="teacher") for batch in (1, 10)}
+    marks = {
+        batch: [len(one.get_xdata()) for one in drawing.axes[0].lines if one.get_marker() == UNKNOWN["marker"]]
+        for batch, drawing in without.items()
+    }
+    assert marks == {1: [], 10: [7]}
+    counts = run_counts(ds, ANALYSES["averages"](ds)[["subspace_cosine"]])
+    assert counts.squeeze().values.tolist() == [["8 ok", "none", "none"], ["8 ok"] * 3]
 
 
 def test_an_axis_can_be_drawn_as_dashes(ds, averages):

@@ -13,6 +13,7 @@ from sweeplib.figures.colour_map import edges_of
 from sweeplib.figures.figure import first_entry, requested
 from sweeplib.figures.quantities import quantity
 from sweeplib.figures.scales import logarithmic, logarithmic_time
+from sweeplib.figures.style import UNKNOWN
 from sweeplib.report.plots import interactive_plot
 from sweeplib.storage.outline import outline_of
 from tests.datasets import giant_steps_dataset, sweep_dataset, with_outcome
@@ -96,13 +97,13 @@ def test_means_of_runs_that_did_not_exit_are_bounds(ds):
     assert "lower bound: some runs did not exit" in legend(drawing)
 
 
-def test_a_point_without_a_value_is_a_cross_and_one_that_was_not_run_is_nothing(ds):
+def test_a_point_without_a_value_is_marked_and_one_that_was_not_run_is_nothing(ds):
     """`sgd` was run at the smallest d alone; the chain failed at one of the learning rates."""
     failed = with_outcome(ds, "failed", (ds.gamma_ratio == ds.gamma_ratio[3]) & (ds.dynamics == "sgd_chain"))
     drawing = line(failed, y="exit_steps", where={"Delta": 1.0, "d": 3000})
     [axes] = drawing.axes
-    crosses = [one for one in axes.lines if one.get_marker() == "x" and one.get_transform() != axes.transData]
-    assert [one.get_xdata().tolist() for one in crosses] == [[float(ds.gamma_ratio[3])]]
+    marks = [one for one in axes.lines if one.get_marker() == UNKNOWN["marker"]]
+    assert [one.get_xdata().tolist() for one in marks] == [[float(ds.gamma_ratio[3])]]
     assert "no value" in legend(drawing)
     assert "no value" not in legend(line(ds, y="exit_steps", where={"Delta": 1.0, "d": 3000}))
 
@@ -176,8 +177,8 @@ def test_a_map_tells_cells_that_were_not_run_from_cells_without_a_value(ds):
     failed = with_outcome(ds, "failed", (ds.gamma_ratio == ds.gamma_ratio[3]) & (ds.d == 300) & (ds.dynamics == "sgd"))
     drawing = heat(failed, z="exit_steps", where={"Delta": 0.0, "dynamics": "sgd"})
     axes = drawing.axes[0]
-    [cross] = [one for one in axes.lines if one.get_marker() == "x"]
-    assert cross.get_xydata().tolist() == [[float(ds.gamma_ratio[3]), 300.0]]
+    [mark] = [one for one in axes.lines if one.get_marker() == UNKNOWN["marker"]]
+    assert mark.get_xydata().tolist() == [[float(ds.gamma_ratio[3]), 300.0]]
     assert {"not run", "no value"} <= set(legend(drawing))
     assert "not run" not in legend(heat(ds, z="exit_steps", where={"Delta": 0.0, "dynamics": "ode"}))
 
@@ -313,11 +314,11 @@ def test_a_value_that_is_not_finite_is_no_value(ds):
     at = {"Delta": 1.0, "d": 300}
     risk = ds.risk.where(ds.gamma_ratio < 1.6, np.inf).where(ds.risk.notnull()).assign_attrs(ds.risk.attrs)
     [axes] = line(ds.assign(risk=risk), y="risk", where=at).axes
-    crosses = [one for one in axes.lines if one.get_marker() == "x" and one.get_transform() != axes.transData]
-    assert {float(x) for one in crosses for x in one.get_xdata()} == {float(ds.gamma_ratio[-1])}
+    marks = [one for one in axes.lines if one.get_marker() == UNKNOWN["marker"]]
+    assert {float(x) for one in marks for x in one.get_xdata()} == {float(ds.gamma_ratio[-1])}
     cells = heat(ds.assign(risk=risk), z="risk", where={"Delta": 1.0, "dynamics": "ode"})
-    [cross] = [one for one in cells.axes[0].lines if one.get_marker() == "x"]
-    assert {x for x, _ in cross.get_xydata().tolist()} == {float(ds.gamma_ratio[-1])}
+    [mark] = [one for one in cells.axes[0].lines if one.get_marker() == UNKNOWN["marker"]]
+    assert {x for x, _ in mark.get_xydata().tolist()} == {float(ds.gamma_ratio[-1])}
 
 
 def test_a_map_names_its_dynamics(ds):
