@@ -9,6 +9,7 @@ import pytest
 from beartype.roar import BeartypeCallHintViolation
 from runtime_types import checked, jaxtyped
 
+from sweeplib import __version__
 from sweeplib.storage.provenance import floors_digest
 
 ROOT = Path(__file__).parents[1]
@@ -40,3 +41,9 @@ def test_files_are_short() -> None:
 def test_no_file_is_named_after_nothing() -> None:
     names = {part for path in FILES for part in (*path.parts, path.stem)}
     assert not {"utils", "helpers", "core", "common", "misc"} & names
+
+
+def test_one_version_is_cited_and_has_its_changes() -> None:
+    assert f"\nversion: {__version__}\n" in (ROOT / "CITATION.cff").read_text()
+    changes = (ROOT / "CHANGELOG.md").read_text()
+    assert f"\n## [{__version__}] - " in changes

@@ -76,7 +76,8 @@ def simulate(
     frame = _frame(_Frame(cases[0], replicas, cases[0].shape, problem.step_time()))
     ds = frame.copy(data=records.data | {"status": records.status})
     version = numerics_version(problem, dynamics, recording.observables)
-    named = [name for name in PROBLEM_FIELDS if name not in meaningless_fields([problem.data])]
+    meaningless = meaningless_fields([problem.data])
+    named = [name for name in PROBLEM_FIELDS if name not in meaningless]
     fields = {name: value for name in named if (value := getattr(problem, name)) is not None}
     attrs = {"dynamics": dynamics, "root_seed": root_seed, "numerics_version": version}
     ds.attrs = {name: _storable(value) for name, value in (fields | attrs).items()}
