@@ -7,6 +7,7 @@ import threading
 from collections.abc import Iterator
 from dataclasses import replace
 from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -27,6 +28,14 @@ WALLTIME = "00:00:15"
 
 @pytest.fixture
 def jobs(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Queue]:
+    """A queue; no job becomes garbage, as Dask checks those that are not when a cluster ends."""
+    kept = job_keeper.JobKeeper.__init__
+
+    def kept_with_its_jobs(self: job_keeper.JobKeeper, cluster: Any, *arguments: Any) -> None:
+        cluster._created = set(cluster._created)
+        kept(self, cluster, *arguments)
+
+    monkeypatch.setattr(job_keeper.JobKeeper, "__init__", kept_with_its_jobs)
     monkeypatch.setattr(job_keeper, "SECONDS_BETWEEN_LOOKS", 0.5)
     with queue(tmp_path / "queue") as found:
         yield found

@@ -24,21 +24,29 @@ def job_of(worker: "WorkerState") -> str:
 
 
 def kept(kind: Any) -> Any:
-    """Return a kind of dask-jobqueue's clusters, with jobs that remember why they were not submitted."""
+    """Return a kind of dask-jobqueue's clusters, with jobs that remember why they were not submitted.
+
+    They are closed once they are cancelled: those of dask-jobqueue stay `running`, and a cluster that ends with such
+    a job, unless it is already garbage, raises AssertionError.
+    """
+    from distributed.deploy.spec import ProcessInterface
 
     class Job(kind.job_cls):
         refused: str | None = None
 
         async def start(self) -> None:
             """Submit the job; if it is refused, there is a job without a number."""
-            from distributed.deploy.spec import ProcessInterface
-
             try:
                 await super().start()
             except (RuntimeError, ValueError, OSError) as error:
                 said = str(error).strip().rpartition("stderr:\n")[2].splitlines()
                 self.refused = said[-1].strip() if said else "the job was not accepted"
                 await ProcessInterface.start(self)
+
+        async def close(self) -> None:
+            """Cancel the job."""
+            await super().close()
+            await ProcessInterface.close(self)
 
     return type(kind.__name__, (kind,), {"job_cls": Job})
 
@@ -70,6 +78,8 @@ class JobKeeper:
         return f"{self._failures} jobs ended before their workers started; their output is in {self._folder}"
 
     async def _look(self) -> None:
+        from distributed.core import Status
+
         at_work = set(map(job_of, self._cluster.scheduler.workers.values()))
         self._seen |= at_work
         silent = {name: job for name, job in self._cluster.workers.items() if name not in at_work}
@@ -82,6 +92,7 @@ class JobKeeper:
                 self._refused = job.refused
                 self._seen.discard(name)
                 del self._cluster.workers[name]
+                job.status = Status.closed
 
     async def _listed(self, jobs: dict[str, Any]) -> set[str] | None:
         """Return the numbers of the jobs that wait or run; None if the batch system does not answer."""
