@@ -73,7 +73,7 @@ times: [0, 1]
 problem: {p: 2, k: 2, d: 20, Delta: 0, gamma: 1, activation: erf}
 grid: {batch_size: [1, 2, 4]}
 seeds: 3
-dynamics: [sgd_chain]
+dynamics: [sgd]
 times: [0, 0.1, 0.2]
 thresholds: [0.01]
 observables: [subspace_cosine]

@@ -1,11 +1,13 @@
 """Projects to run Snakemake in."""
 
+import fcntl
 import shutil
 from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
 
+from sweeplib import Problem, simulate
 from tests.workflow.forks import Forks
 from tests.workflow.project import Project, copied, project_in
 
@@ -16,6 +18,15 @@ def forks() -> Iterator[Forks]:
     forks = Forks()
     yield forks
     forks.close()
+
+
+@pytest.fixture(scope="session", autouse=True)
+def compiled(tmp_path_factory: pytest.TempPathFactory) -> None:
+    """Compile the kernels of the sweeps in this tree, by one process: copies of the tree have them then."""
+    problem = Problem(gamma=0.05, p=1, k=1, d=40, Delta=0.0, activation="square", spherical=True)
+    with (tmp_path_factory.getbasetemp().parent / "compiled").open("w") as lock:
+        fcntl.flock(lock, fcntl.LOCK_EX)
+        simulate(problem, "sgd_chain", times=[0.0, 2.0], thresholds=[0.01], stop="exit")
 
 
 @pytest.fixture
