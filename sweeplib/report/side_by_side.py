@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from itertools import product
@@ -118,14 +119,16 @@ def _headlines(name: str, analyses: Sequence[xr.Dataset | None]) -> Headlines:
 
 
 @dataclass(frozen=True)
-class _Value:
+class Value:
+    """A number with the ends of its interval; `at_edge` if the number may lie beyond the scan."""
+
     best: float
     low: float
     high: float
     at_edge: bool
 
 
-def _points(found: xr.Dataset, variable: str, dims: list[str]) -> dict[tuple[Any, ...], _Value]:
+def _points(found: xr.Dataset, variable: str, dims: list[str]) -> dict[tuple[Any, ...], Value]:
     """Return the known values of a variable of an analysis by their values along `dims`."""
     own = [str(dim) for dim in found[variable].dims]
     values = {}
@@ -134,7 +137,7 @@ def _points(found: xr.Dataset, variable: str, dims: list[str]) -> dict[tuple[Any
         best, low, high = (one[f"{variable}{end}"].item() for end in ("", "_low", "_high"))
         if np.isfinite(best):
             key = tuple(_key(one[dim].item()) if dim in one.coords else None for dim in dims)
-            values[key] = _Value(best, low, high, bool(one["at_edge"]) if "at_edge" in one else False)
+            values[key] = Value(best, low, high, bool(one["at_edge"]) if "at_edge" in one else False)
     return values
 
 
@@ -143,7 +146,7 @@ def _key(value: Any) -> Any:
     return float(f"{value:.{DIGITS}g}") if isinstance(value, float) else value
 
 
-def _row(labels: Mapping[str, str], place: tuple[Any, ...], values: Sequence[_Value | None]) -> Row:
+def _row(labels: Mapping[str, str], place: tuple[Any, ...], values: Sequence[Value | None]) -> Row:
     parts = [
         dynamics_label(value) if dim == "dynamics" else f"{labels[dim]} = {value_text(value, dim)}"
         for dim, value in zip(labels, place, strict=True)
@@ -155,22 +158,47 @@ def _row(labels: Mapping[str, str], place: tuple[Any, ...], values: Sequence[_Va
     return Row(", ".join(parts), [_written(value) for value in values], said, apart)
 
 
-def _apart(first: _Value, other: _Value) -> bool:
-    return not first.at_edge and not other.at_edge and (other.low > first.high or other.high < first.low)
+def _apart(first: Value, other: Value) -> bool:
+    if first.at_edge or other.at_edge:
+        return False
+    ratio = ratio_of(first, other)
+    if ratio is None or not math.isfinite(ratio.low):
+        return other.low > first.high or other.high < first.low
+    return ratio.low > 1.0 or ratio.high < 1.0
 
 
-def _written(value: _Value | None) -> str:
+def ratio_of(first: Value, other: Value) -> Value | None:
+    """Return the ratio of another value to the first one, with its interval; None if one value is not positive.
+
+    The interval is that of independent values: the distances of the logarithms from the ends of their intervals are
+    added in quadrature, each end by itself (Zou and Donner, Stat. Med. 27, 1693, 2008). Its ends are NaN if an interval
+    extends to zero or below.
+    """
+    if min(first.best, other.best) <= 0.0:
+        return None
+    best = other.best / first.best
+    if min(first.low, other.low) <= 0.0:
+        return Value(best, math.nan, math.nan, at_edge=False)
+    below = math.hypot(math.log(other.best / other.low), math.log(first.high / first.best))
+    above = math.hypot(math.log(other.high / other.best), math.log(first.best / first.low))
+    return Value(best, best * math.exp(-below), best * math.exp(above), at_edge=False)
+
+
+def _written(value: Value | None) -> str:
     if value is None:
         return ABSENT
     best, low, high = rounded(value.best, value.low, value.high)
     return (best if low == high else f"{best} [{low}, {high}]") + " †" * value.at_edge
 
 
-def _ratio(first: _Value | None, other: _Value | None) -> str:
-    """Return the ratio of another value to the first one; none of bounds, or if one is not positive."""
-    if first is None or other is None or first.at_edge or other.at_edge or min(first.best, other.best) <= 0.0:
+def _ratio(first: Value | None, other: Value | None) -> str:
+    """Return the text of the ratio of another value to the first one; none of bounds, or if one is not positive."""
+    if first is None or other is None or first.at_edge or other.at_edge:
         return ABSENT
-    return f"{other.best / first.best:.3g}"
+    ratio = ratio_of(first, other)
+    if ratio is None:
+        return ABSENT
+    return _written(ratio) if ratio.high > ratio.low else f"{ratio.best:.3g}"
 
 
 def beside(pairs: Sequence[Sequence[tuple[str, str]]]) -> list[Row]:

@@ -12,7 +12,7 @@ import sweeplib
 from sweeplib.cli import app
 from sweeplib.figures.common_ranges import share_ranges
 from sweeplib.report.comparison import labels
-from sweeplib.report.side_by_side import beside, differences, headline_tables
+from sweeplib.report.side_by_side import Value, beside, differences, headline_tables, ratio_of
 from sweeplib.storage.files import write_json
 from tests.compared import finished_pair
 
@@ -125,6 +125,28 @@ def test_headlines_meet_at_equal_points(folders: list[Path]) -> None:
     best = sweeps[0][1]
     found = sweeplib.open(best / "analysis" / "optimal_learning_rate.zarr").gamma_opt.item()
     assert float(shared[0].split()[0]) == pytest.approx(found, rel=0.05)
+
+
+def test_the_interval_of_a_ratio_covers_as_often_as_those_of_its_parts() -> None:
+    """Two log-normal numbers with intervals of 95 %, of which one is asymmetric: 2.5 % of the ratios on each side."""
+    rng = np.random.default_rng(0)
+    ends = np.exp(1.96 * np.array([0.3, 0.1]))
+    found = [
+        ratio_of(*(Value(best, best / end, best * end, at_edge=False) for best, end in zip(pair, ends, strict=True)))
+        for pair in np.exp(rng.normal(size=(20_000, 2)) * [0.3, 0.1])
+    ]
+    below, above = (
+        np.mean([getattr(one, end) * sign > sign for one in found]) for end, sign in (("low", 1), ("high", -1))
+    )
+    np.testing.assert_allclose([below, above], 0.025, atol=0.004)
+    skewed = ratio_of(Value(1.0, 1.0, 1.0, at_edge=False), Value(2.0, 1.5, 4.0, at_edge=False))
+    np.testing.assert_allclose([skewed.best, skewed.low, skewed.high], [2.0, 1.5, 4.0])
+
+
+def test_a_ratio_of_numbers_that_may_be_zero_has_no_interval() -> None:
+    one, unsure = Value(1.0, 0.5, 1.5, at_edge=False), Value(1.0, -0.5, 1.5, at_edge=False)
+    assert np.isnan(ratio_of(one, unsure).low)
+    assert ratio_of(one, Value(-1.0, -2.0, -0.5, at_edge=False)) is None
 
 
 def test_names_are_as_long_as_they_must_be(tmp_path: Path) -> None:
