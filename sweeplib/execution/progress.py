@@ -8,6 +8,7 @@ import time
 from collections.abc import Iterator
 from contextlib import contextmanager
 from datetime import timedelta
+from importlib.util import find_spec
 from typing import TYPE_CHECKING
 
 from sweeplib.storage.jobs import tell
@@ -120,14 +121,26 @@ class Lines(Progress):
 
 @contextmanager
 def shown_progress(name: str, total: int, seconds: float, *, show: bool = True) -> Iterator[Progress]:
-    """Yield progress over `total` cases of `seconds` in all: silent unless `show`, a bar on a terminal, else lines."""
+    """Yield progress over `total` cases of `seconds` in all, silent unless `show`.
+
+    It is a bar on a terminal or in a notebook, lines elsewhere.
+    """
     if not show:
         yield Progress(total, seconds)
-    elif sys.stderr.isatty():
+    elif sys.stderr.isatty() or _in_notebook():
         with _bar(name, total, seconds) as bar:
             yield bar
     else:
         yield Lines(name, total, seconds)
+
+
+def _in_notebook() -> bool:
+    """Whether the cells of a notebook can show a bar, for which rich needs ipywidgets."""
+    if "IPython" not in sys.modules or find_spec("ipywidgets") is None:
+        return False
+    from rich.console import Console
+
+    return Console().is_jupyter
 
 
 @contextmanager
@@ -146,6 +159,7 @@ def _bar(name: str, total: int, seconds: float) -> Iterator[Progress]:
     )
     with RichProgress(*columns, console=Console(stderr=True)) as rich:
         yield _Bar(rich, rich.add_task(name, total=total, troubles="0 failed", rate=0.0, left=""), total, seconds)
+        rich.refresh()  # in a notebook, rich does not draw the last state by itself
 
 
 class _Bar(Progress):

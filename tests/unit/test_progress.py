@@ -1,6 +1,10 @@
 """The progress messages of a run."""
 
+import json
+
+import nbclient
 import pytest
+from nbformat.v4 import new_code_cell, new_notebook
 
 from sweeplib.execution import progress
 from sweeplib.execution.progress import Progress, Steps, shown_progress
@@ -93,3 +97,22 @@ def test_steps_without_a_name_are_silent(capsys: pytest.CaptureFixture[str]) -> 
     with Steps().step("planning"):
         Steps().say("news")
     assert capsys.readouterr().err == ""
+
+
+BAR = """\
+import sys
+{before}
+from sweeplib.execution.progress import shown_progress
+with shown_progress("tiny", 3, 3.0) as shown:
+    shown.advance(1, 1.0)
+    shown.advance(2, 2.0)
+"""
+
+
+@pytest.mark.parametrize(("before", "has_bar"), [("", True), ("sys.modules['ipywidgets'] = None", False)])
+def test_a_notebook_gets_a_bar_if_it_can_show_one(before: str, has_bar: bool) -> None:
+    notebook = new_notebook(cells=[new_code_cell(BAR.format(before=before))])
+    executed = nbclient.NotebookClient(notebook, timeout=60).execute()
+    [cell] = executed.cells
+    assert ("3/3" in json.dumps(executed.metadata.get("widgets", {}))) == has_bar
+    assert any("3/3 cases" in output.get("text", "") for output in cell.outputs) == (not has_bar)
