@@ -3,6 +3,7 @@
 import subprocess
 import sys
 from collections.abc import Callable
+from importlib import import_module
 from pathlib import Path
 from types import SimpleNamespace
 from typing import Any
@@ -46,6 +47,7 @@ def config(tmp_path: Path) -> Path:
 @pytest.fixture
 def calls(monkeypatch: pytest.MonkeyPatch) -> list[tuple[Any, ...]]:
     """Record the calls of every stage instead of executing them."""
+    import_module("sweeplib.execution.run")  # imported later, it would keep the replaced names
     seen: list[tuple[Any, ...]] = []
 
     def stage(module: str, name: str, result: Callable[..., Any]) -> None:
