@@ -300,7 +300,9 @@ def report(sweeps: Sweeps, set_: Set = None, results: Results = RESULTS, output:
         sweep, directory = named(sweeps[0], set_ or (), results)
         from sweeplib.report import write_report
         from sweeplib.report.failures import report_cards
+        from sweeplib.storage.markers import refuse_outdated
 
+        refuse_outdated(directory, sweep.analyses, sweep.figures)
         path = write_report(sweep, directory)
         failed = [f"{card['kind']} {card['name']}: {card['exception']}" for card in report_cards(directory)]
     typer.echo(path)

@@ -47,13 +47,28 @@ class Entry(NamedTuple):
     options: tuple[Option, ...]
 
 
+_SPELLED = {
+    "activations": (
+        Entry(
+            "hermite(c0, c1, ...)",
+            "any Hermite series, σ = Σ c_n He_n/√n!, to degree 8; `he2` is `hermite(0, 0, 1)`",
+            (),
+        ),
+        Entry("piecewise(x1, y1, x2, y2, ...)", "the line through these points, constant before and after them", ()),
+    ),
+    "targets": (Entry("a formula", "of the teacher's fields, such as `lam1 + lam1*lam2 + he3(lam3)`", ()),),
+}
+"""What a config may also write in place of a name."""
+
+
 def catalogue(kind: str, names: Iterable[str] = ()) -> list[Entry]:
     """Return the entries of a kind: all, or those named; InputError for an unknown kind or name."""
     if kind == PLUGINS:
         return _installed(list(names))
     registry = registry_of(kind)
     chosen = list(names) or list(registry)
-    return [Entry(name, _meaning(registry, name), tuple(_options(kind, registry[name]))) for name in chosen]
+    found = [Entry(name, _meaning(registry, name), tuple(_options(kind, registry[name]))) for name in chosen]
+    return found if names else [*found, *_SPELLED.get(kind, ())]
 
 
 def _installed(names: list[str]) -> list[Entry]:

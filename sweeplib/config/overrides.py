@@ -6,6 +6,7 @@ from typing import Any
 
 from sweeplib.config.strict_yaml import parsed
 from sweeplib.errors import InputError
+from sweeplib.problem.problem import PROBLEM_FIELDS
 
 LISTS = ("analyses", "dynamics", "figures", "observables", "pair_by", "plugins", "thresholds", "times")
 """The sections whose value is a list."""
@@ -68,6 +69,9 @@ def overridden(data: dict[str, Any], override: Override) -> dict[str, Any]:
     data = copy.deepcopy(data)
     section = data
     *above, last = override.location
+    if not above and last in PROBLEM_FIELDS:
+        place = "grid" if "," in override.text or last in (data.get("grid") or ()) else "problem"
+        raise InputError("a field of a problem has a section", value=override.text, expected=f"{place}.{override.text}")
     for part in above:
         inner = section.get(part)
         if isinstance(inner, list) and all(isinstance(name, str) for name in inner):

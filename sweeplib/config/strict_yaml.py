@@ -49,6 +49,8 @@ class _Loader(yaml.SafeLoader):
         node = super().compose_node(parent, index)
         self._depth -= 1
         self._sizes[node] = self._nodes - before[0], self._characters - before[1]
+        if isinstance(node, yaml.ScalarNode) and node.style is None and parent is not None and parent.flow_style:
+            _refuse_cut(node.value, line)
         return node
 
     def construct_mapping(self, node: yaml.Node, deep: bool = False) -> dict[Hashable, Any]:
@@ -71,6 +73,13 @@ class _Loader(yaml.SafeLoader):
             refuse_more("characters", self._characters, FILE_BYTES, instead="shorter texts, or fewer aliases of them")
         except InputError as error:
             raise error.within(file=f":{line}") from None
+
+
+def _refuse_cut(text: str, line: int) -> None:
+    """InputError for a text such as `hermite(0` of `{activation: hermite(0, 1)}`."""
+    if text.count("(") > text.count(")"):
+        expected = "quotes around a text that has commas, such as 'hermite(0, 1)'"
+        raise InputError("inside { } and [ ] a comma ends the text", file=f":{line}", value=text, expected=expected)
 
 
 class _Dumper(yaml.SafeDumper):

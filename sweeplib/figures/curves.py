@@ -241,13 +241,14 @@ def _guide(axes: Axes, mean: xr.DataArray, x: xr.DataArray, slope: float) -> Non
 
 
 def _ticks(axes: Axes, where: np.ndarray) -> None:
-    """Give logarithmic axes plain ticks: at the values of a horizontal axis that has few of them."""
+    """Give logarithmic axes plain ticks: at the values of a horizontal axis that has few of them, of few digits."""
     from matplotlib.ticker import FixedLocator
 
     for axis in (axes.xaxis, axes.yaxis):
         if axis.get_scale() == "log":
             plain_ticks(axis, (1.0, 2.0, 5.0))
-    if axes.get_xscale() == "log" and len(where) <= MOST_TICKS and where[-1] <= 1e3 * where[0]:
+    few = len(where) <= MOST_TICKS and all(float(f"{value:.3g}") == value for value in where.tolist())
+    if axes.get_xscale() == "log" and few and where[-1] <= 1e3 * where[0]:
         axes.xaxis.set_major_locator(FixedLocator(where.tolist()))
 
 

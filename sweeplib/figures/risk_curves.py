@@ -68,6 +68,7 @@ def risk_curves(
         plain_ticks(axes.yaxis, (1.0, 2.0, 5.0))
     if geometric(data["time"].values):
         axes.set_xscale("log")
+        plain_ticks(axes.xaxis, (1.0, 2.0, 5.0))
     panels.xlabel(axis_label(ds["time"]))
     panels.ylabel(axis_label(ds["risk"]))
     panels.note(split.title(ds))

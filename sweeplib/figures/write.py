@@ -34,7 +34,8 @@ def write_figure(sweep: "Sweep", name: str, directory: str | Path) -> "Attempt":
     from sweeplib.figures.style import save
     from sweeplib.storage.attempts import attempted
     from sweeplib.storage.dataset import open_dataset
-    from sweeplib.storage.markers import write_digests
+    from sweeplib.storage.files import write_json
+    from sweeplib.storage.markers import source, write_digests
 
     load_plugins(sweep.plugins)
     directory = Path(directory)
@@ -44,11 +45,13 @@ def write_figure(sweep: "Sweep", name: str, directory: str | Path) -> "Attempt":
         path = directory / "analysis" / f"{need}.zarr"
         if not path.exists() and analysis_failure(directory, need) is None:
             raise InputError(f"the figure {name!r} needs the analysis", value=need, expected=f"{path}")
+    read = source(directory)
     with attempted(directory, "figure", name, REPRODUCE.format(name=name)) as attempt:
         attempt.paths = tuple(save(drawn(sweep, name, directory), directory / "figures" / name))
     if attempt.problem is not None:
         attempt.paths = tuple(save(_not_drawn(name, attempt.problem), directory / "figures" / name))
     write_digests(directory / "figures" / f"{name}.files.json", attempt.paths)
+    write_json(directory / "figures" / f"{name}.source.json", read)
     return attempt
 
 

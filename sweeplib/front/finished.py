@@ -61,6 +61,7 @@ def _finished(directory: Path) -> "Sweep":
     from sweeplib.config import load
     from sweeplib.storage.files import read_json
     from sweeplib.storage.jobs import jobs
+    from sweeplib.storage.markers import refuse_outdated
 
     for name in (COMPLETE, "dataset.done.json"):
         _refuse_without(directory / name, directory)
@@ -73,6 +74,7 @@ def _finished(directory: Path) -> "Sweep":
             raise InputError(f"the sweep is not finished: {name} lacks {missing:,} cases", file=directory)
     for name in sweep.analyses:
         _refuse_without(directory / "analysis" / f"{name}.done.json", directory)
+    refuse_outdated(directory, sweep.analyses, sweep.figures)
     return sweep
 
 

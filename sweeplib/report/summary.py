@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any
 from sweeplib.analysis.headlines import MOST
 from sweeplib.report.failures import cards
 from sweeplib.storage.files import read_json
+from sweeplib.storage.markers import outdated
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -37,6 +38,8 @@ def summary(sweep: "Sweep", directory: str | Path) -> Summary:
     lines = [_cases(sweep, directory), *headline_lines(sweep, directory)]
     for name, path in (("dataset", "dataset.zarr"), ("report", "report/index.html")):
         lines.append(f"{name}: {directory / path if (directory / path).exists() else 'not written yet'}")
+    if old := outdated(directory, sweep.analyses, sweep.figures):
+        lines.append(f"of an earlier dataset, until `sweeplib sweep` makes them again: {', '.join(old)}, the report")
     return Summary("\n".join([*lines, *_failures(failed)]), bool(failed))
 
 

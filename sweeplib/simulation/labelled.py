@@ -31,7 +31,7 @@ def simulate(
     dynamics: str,
     *,
     times: Iterable[float],
-    seeds: Iterable[int] = (0,),
+    seeds: Iterable[int] | int = (0,),
     initial: Initial = None,
     observables: Iterable[str] = ("risk",),
     thresholds: Iterable[float] = (),
@@ -48,7 +48,8 @@ def simulate(
     problem : the problem.
     dynamics : a name in `DYNAMICS`.
     times : ODE times t = ν γ/(p d), ascending, at which to record; SGD records at the nearest step ν.
-    seeds : the replicas. Random numbers of a replica depend only on the root seed, its seed and the problem.
+    seeds : the replicas, or their number. Random numbers of a replica depend only on the root seed, its seed and the
+        problem.
     initial : overlaps or weights (W, W*) from which all replicas start; by default the random starts of the problem,
         which are the same for all dynamics.
     observables : names in `OBSERVABLES`, such as risk, test_error, overlap_Q, overlap_M, overlap_P.
@@ -69,7 +70,7 @@ def simulate(
         "root_seed": root_seed,
         "pair_by": None if pair_by is None else tuple(pair_by),
     }
-    replicas = tuple(seeds)
+    replicas = tuple(range(seeds) if isinstance(seeds, int) else seeds)
     cases = [Case(problem, dynamics, seed, recording, **shared) for seed in replicas]
     with compilation_told(f"{dynamics} for {problem.activation}"):
         records = run_cases(cases, timeout=timeout, initial=initial)

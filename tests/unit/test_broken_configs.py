@@ -59,6 +59,11 @@ BROKEN = {
         "problem: {p: 1, k: 1, activation: sqare}",
         (":1: problem.activation: unknown activation; got 'sqare'", "erf, he1, he2", "did you mean 'square'?"),
     ),
+    "comma in a text without quotes": Broken(
+        PROBLEM,
+        "problem: {p: 1, k: 1, activation: hermite(0, 1, 2)}",
+        (":1: inside { } and [ ] a comma ends the text; got 'hermite(0'", "quotes", "'hermite(0, 1)'"),
+    ),
     "misspelt activation of an axis": Broken(
         GAMMA,
         GAMMA + "\n  teacher_activation: [square, ert]",

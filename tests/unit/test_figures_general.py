@@ -52,6 +52,21 @@ def legend(drawing):
     return [text.get_text() for legend in drawing.legends for text in legend.get_texts() if text.get_text()]
 
 
+@pytest.mark.parametrize(
+    ("rates", "shown"),
+    [
+        ([0.1, 0.2, 0.4, 0.8], [0.1, 0.2, 0.4, 0.8]),
+        (np.geomspace(0.05, 0.5, 4).tolist(), [0.05, 0.1, 0.2, 0.5]),
+    ],
+)
+def test_ticks_of_a_logarithmic_axis_are_its_values_where_they_have_few_digits(rates, shown):
+    ds = sweep_dataset(seeds=3, ratios=[0.4, 0.8, 1.0, 1.2]).assign_coords(gamma_ratio=rates)
+    axes = line(ds, {"averages": ANALYSES["averages"](ds)}, y="risk", x="gamma_ratio").axes[0]
+    low, high = axes.get_xlim()
+    assert axes.get_xscale() == "log"
+    assert [tick for tick in axes.get_xticks() if low <= tick <= high] == pytest.approx(shown)
+
+
 def test_a_quantity_is_declared_or_observed_or_any_variable():
     assert (quantity("exit_steps").analysis, quantity("exit_steps").variable) == ("exit_times", "exit_steps_mean")
     assert (quantity("overlap_M").analysis, quantity("overlap_M").variable) == ("averages", "overlap_M")

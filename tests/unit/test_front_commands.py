@@ -104,6 +104,7 @@ def test_the_kinds_are_those_of_the_catalogue() -> None:
     assert [*REGISTRIES, "plugins"] == KINDS
     assert "did you mean 'figures'" in invoked("list", "figure", status=2)
     assert invoked("list", "dynamics", "sde").startswith("sde: The diffusion")
+    assert "hermite(c0, c1, ...): " in invoked("list", "activations") and "a formula: " in invoked("list", "targets")
     assert "did you mean 'sde'" in invoked("list", "dynamics", "sdee", status=2)
 
 
@@ -176,7 +177,14 @@ def test_a_config_with_overrides_is_its_folders_own(config: Path) -> None:
 
 
 @pytest.mark.parametrize(
-    ("override", "said"), [("grid.d", "not an override"), ("grid.dd=3", "grid.dd"), ("seeds=-1", "override seeds=-1")]
+    ("override", "said"),
+    [
+        ("grid.d", "not an override"),
+        ("grid.dd=3", "grid.dd"),
+        ("seeds=-1", "override seeds=-1"),
+        ("d=100,200", "expected grid.d=100,200"),
+        ("p=3", "expected problem.p=3"),
+    ],
 )
 def test_a_wrong_override_is_refused_before_any_work(override: str, said: str, config: Path) -> None:
     assert said in invoked("sweep", config, override, status=2)

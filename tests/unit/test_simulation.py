@@ -20,6 +20,11 @@ def case(problem=RETRIEVAL, dynamics="sgd_chain", seed=0, **changes):
     return Case(problem, dynamics, seed, recording, **changes)
 
 
+def test_seeds_may_be_their_number() -> None:
+    one, other = (sweeplib.simulate(RETRIEVAL, "sgd_chain", times=[0.0, 1.0], seeds=seeds) for seeds in (3, range(3)))
+    assert one.identical(other)
+
+
 @pytest.mark.parametrize("dynamics", STEPPERS)
 def test_the_dataset_is_labelled(dynamics):
     observables = ("risk", "test_error", "overlap_Q", "overlap_M", "overlap_P")

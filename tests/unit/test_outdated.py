@@ -1,0 +1,94 @@
+"""What is made from a dataset that was written again later, by Python or by the command of a single stage."""
+
+from pathlib import Path
+
+import pytest
+import xarray as xr
+import yaml
+from typer.testing import CliRunner
+
+import sweeplib
+from sweeplib.cli import app
+from sweeplib.storage.files import read_json, write_json
+from sweeplib.storage.markers import outdated, remove_stale_markers
+from tests.in_process import InProcess
+
+CONTENT = {
+    "problem": {"p": 1, "k": 1, "activation": "square", "spherical": True, "d": 50, "Delta": 0},
+    "grid": {"gamma": [0.02, 0.08, 0.14]},
+    "dynamics": {"sgd_chain": {}},
+    "times": [0, 4, 8],
+    "thresholds": [0.05],
+    "analyses": ["exit_times"],
+    "figures": ["exited_fraction"],
+}
+
+
+def sweep_with(seeds: int, results: Path) -> sweeplib.Sweep:
+    return sweeplib.Sweep(name="grown", results=results, seeds=seeds, **CONTENT)
+
+
+def settings(seeds: int, results: Path) -> dict[str, object]:
+    """Return the config as the workflow reads it."""
+    every = yaml.safe_load(sweep_with(seeds, results).design.source)
+    return {key: value for key, value in every.items() if key not in ("analyses", "figures")}
+
+
+@pytest.fixture
+def folder(tmp_path: Path) -> Path:
+    """Return the folder of a sweep with a report of 4 seeds and then a dataset of 2."""
+    with InProcess().client() as client:
+        sweep_with(4, tmp_path).run(client, progress=False)
+        sweep_with(4, tmp_path).report()
+        assert not outdated(tmp_path / "grown", CONTENT["analyses"], CONTENT["figures"])
+        sweep_with(2, tmp_path).run(client, progress=False)
+    return tmp_path / "grown"
+
+
+def said(*arguments: object) -> tuple[int, str]:
+    found = CliRunner().invoke(app, list(map(str, arguments)))
+    return found.exit_code, found.output
+
+
+def test_a_report_of_parts_of_different_datasets_is_refused_in_one_line(folder: Path) -> None:
+    page = (folder / "report" / "index.html").read_bytes()
+    code, output = said("report", folder)
+    assert code == 2 and "analysis exit_times, figure exited_fraction; expected `sweeplib sweep`" in output
+    assert (folder / "report" / "index.html").read_bytes() == page
+
+    code, output = said("summary", folder / "config.yaml", "--results", folder.parent)
+    assert "of an earlier dataset, until `sweeplib sweep` makes them again: analysis exit_times" in output
+
+    sweep_with(2, folder.parent).report()
+    assert said("report", folder)[0] == 0
+    assert "earlier" not in said("summary", folder / "config.yaml", "--results", folder.parent)[1]
+
+
+def test_a_comparison_with_them_is_refused_too(folder: Path) -> None:
+    other = folder.parent / "other"
+    folder.rename(other)
+    with InProcess().client() as client:
+        sweep_with(2, folder.parent).run(client, progress=False)
+    sweep_with(2, folder.parent).report()
+    code, output = said("report", folder, other)
+    assert code == 2 and str(other) in output and "the dataset was written again" in output
+
+
+def test_a_workflow_makes_them_again(folder: Path) -> None:
+    """A marker goes, and the stage runs again, where what it says is not of this config or of this dataset."""
+    kept = [folder / "dataset.done.json", folder / "sgd_chain.done.json"]
+    remove_stale_markers(folder, settings(2, folder.parent))
+    assert all(path.exists() for path in kept)
+    assert not (folder / "analysis" / "exit_times.done.json").exists()
+    assert not (folder / "figures" / "exited_fraction.png").exists()
+
+    remove_stale_markers(folder, settings(4, folder.parent))
+    assert not any(path.exists() for path in kept), "the dataset has 2 seeds, the config 4"
+
+
+def test_counts_of_other_simulations_are_not_those_of_the_dataset(folder: Path) -> None:
+    marker = folder / "sgd_chain.done.json"
+    write_json(marker, (read_json(marker) or {}) | {"cases": {"ok": 99}})
+    remove_stale_markers(folder, settings(2, folder.parent))
+    assert not marker.exists() and (folder / "dataset.done.json").exists()
+    assert xr.open_zarr(folder / "dataset.zarr").sizes["seed"] == 2
