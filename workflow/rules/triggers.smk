@@ -12,7 +12,8 @@ import sweeplib.code.plugins
 settings = yaml.safe_load(sweep.source)
 shown = ("analyses", "cluster", "figures", "plugins", "publish")
 simulated = {key: value for key, value in settings.items() if key not in shown}
-sweeplib.storage.markers.remove_stale_markers(pathlib.Path(directory), simulated)
+if workflow.is_main_process:  # not again in the jobs, whose inputs are some of the markers
+    sweeplib.storage.markers.remove_stale_markers(pathlib.Path(directory), simulated)
 failures = sweeplib.storage.attempts.past_failures(pathlib.Path(directory))
 
 
