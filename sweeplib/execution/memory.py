@@ -2,10 +2,11 @@
 
 from typing import TYPE_CHECKING
 
+from sweeplib.dynamics import DYNAMICS
 from sweeplib.errors import InputError
 from sweeplib.execution.blocks import MEMORY_SHARE
 from sweeplib.execution.clusters import cluster_of
-from sweeplib.simulation import case_memory
+from sweeplib.simulation import Case, case_memory
 
 if TYPE_CHECKING:
     from sweeplib.design.sweep import Sweep
@@ -16,10 +17,21 @@ def refuse_large_cases(sweep: "Sweep", dynamics: str, workers: int | None = None
     limit = cluster_of(sweep).known_memory(workers)
     if limit is None:
         return
-    case = max((case for _, case in sweep.probed(dynamics)), key=case_memory)
-    needed, most = case_memory(case), int(MEMORY_SHARE * limit)
+    case = max((case for _, case in sweep.probed(dynamics)), key=_most_memory)
+    needed, most = _most_memory(case), int(MEMORY_SHARE * limit)
     if needed > most:
-        point = ", ".join(f"{name}={getattr(case.problem, name)}" for name in ("p", "k", "d", "samples"))
+        fields = {name: getattr(case.problem, name) for name in ("p", "k", "d", "samples")}
+        point = ", ".join(f"{name}={value}" for name, value in fields.items() if value is not None)
         problem = f"a case of {sweep.name} needs more bytes of memory than a worker may take, at {point}"
         expected = f"at most {most}: fewer samples, a smaller d, or workers with more memory"
         raise InputError(problem, key=f"dynamics.{dynamics}", value=needed, expected=expected)
+
+
+def _most_memory(case: Case) -> int:
+    """Return the bytes of a case's large arrays, or of the weights from which its start is computed if these are more.
+
+    W takes its size twice, as rows that are drawn and as a matrix.
+    """
+    problem = case.problem
+    start = 8 * (2 * problem.p + problem.k) * problem.d if "d" in DYNAMICS[case.dynamics].reads else 0
+    return max(case_memory(case), start)

@@ -9,7 +9,9 @@ from pathlib import Path
 
 import numpy as np
 import pytest
+from typer.testing import CliRunner
 
+from sweeplib.cli import app
 from sweeplib.config import load
 from sweeplib.design.sweep import Run, Sweep
 from sweeplib.dynamics import DYNAMICS
@@ -202,3 +204,20 @@ def test_a_sweep_without_a_step_has_a_plan(tmp_path: Path) -> None:
     assert sum(part.todo for part in write_plan(sweep, tmp_path).dynamics.values()) == 4
     run_sweep(sweep, tmp_path, progress=False)
     assert sum(part.todo for part in write_plan(sweep, tmp_path).dynamics.values()) == 0
+
+
+def test_a_start_that_no_worker_has_the_memory_for_is_refused_in_one_line(tmp_path: Path) -> None:
+    """Steps of the chain cost nothing in d, but its start is drawn as weights."""
+    config = tmp_path / "far.yaml"
+    config.write_text(
+        """\
+problem: {p: 2, k: 1, Delta: 0, gamma: 0.1, activation: erf}
+grid: {d: [100, 1_000_000_000]}
+dynamics: [sgd_chain]
+times: [0, 1]
+cluster: {kind: local, workers: 1, memory_limit: "2GB"}
+"""
+    )
+    refused = CliRunner().invoke(app, ["plan", str(config), "--results", str(tmp_path)])
+    said = "at p=2, k=1, d=1000000000; got 40000000000; expected at most"
+    assert (refused.exit_code, said in refused.output) == (2, True), refused.output
