@@ -244,9 +244,10 @@ def _quantity_table() -> str:
 
     lines = ["## Quantities of `line`, `ratio` and `map`", ""]
     lines += [
-        "Every observable that is recorded over time, averaged over the seeds; as `ANALYSIS.VARIABLE`, the variables in"
+        "Every recorded observable over time that is a number, or one per teacher direction, averaged over the seeds;",
+        "as `ANALYSIS.VARIABLE`, the variables in the outline of an analysis; and, by names of their own:",
+        "",
     ]
-    lines += ["the outline of an analysis; and, by names of their own:", ""]
     for analysis, declaring in ANALYSES.items():
         names = [f"`{name}`" for name in declaring.quantities]
         lines += [f"- {', '.join(names)}, of `{analysis}`"] * bool(names)
