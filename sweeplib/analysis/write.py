@@ -31,13 +31,13 @@ def write_analysis(sweep: "Sweep", name: str, directory: str | Path) -> "Attempt
     from sweeplib.storage.attempts import attempted
     from sweeplib.storage.dataset import open_dataset, write_dataset
     from sweeplib.storage.files import write_json
-    from sweeplib.storage.markers import source, write_marker
+    from sweeplib.storage.markers import made_from, write_marker
 
     load_plugins(sweep.plugins)
     directory = Path(directory)
     open_dataset(directory / "dataset.zarr")
     path = directory / "analysis" / f"{name}.zarr"
-    done: dict[str, Any] = {"analysis": name, "options": dict(sweep.analyses[name]), **source(directory)}
+    done: dict[str, Any] = {"analysis": name, **made_from(directory, sweep, "analyse", sweep.analyses[name])}
     with attempted(directory, "analysis", name, REPRODUCE.format(name=name)) as attempt:
         attempt.paths = (write_dataset(analysed(sweep, name, directory), path),)
     if attempt.problem is None:

@@ -35,7 +35,7 @@ def write_figure(sweep: "Sweep", name: str, directory: str | Path) -> "Attempt":
     from sweeplib.storage.attempts import attempted
     from sweeplib.storage.dataset import open_dataset
     from sweeplib.storage.files import write_json
-    from sweeplib.storage.markers import source, write_digests
+    from sweeplib.storage.markers import made_from, write_digests
 
     load_plugins(sweep.plugins)
     directory = Path(directory)
@@ -45,7 +45,7 @@ def write_figure(sweep: "Sweep", name: str, directory: str | Path) -> "Attempt":
         path = directory / "analysis" / f"{need}.zarr"
         if not path.exists() and analysis_failure(directory, need) is None:
             raise InputError(f"the figure {name!r} needs the analysis", value=need, expected=f"{path}")
-    read = source(directory)
+    read = made_from(directory, sweep, "figure", sweep.drawing(name))
     with attempted(directory, "figure", name, REPRODUCE.format(name=name)) as attempt:
         attempt.paths = tuple(save(drawn(sweep, name, directory), directory / "figures" / name))
     if attempt.problem is not None:

@@ -47,7 +47,8 @@ def finalise(sweep: "Sweep", directory: Path) -> Path:
             group = root.create_group(shape_group(*shape))
             _write_shape(GroupWriter(group), sweep, results, every, fixed_attributes | title, shape)
     counts = {dynamics: part.wanted.counts() for dynamics, part in results.items()}
-    write_marker(path, {"cases": counts})
+    numerics = {dynamics: sweep.numerics(dynamics) for dynamics in sweep.runs}
+    write_marker(path, {"cases": counts, "numerics": numerics})
     return path
 
 

@@ -89,6 +89,12 @@ def jobs(directory: Path, since: float = 0.0) -> dict[str, Job]:
     return {job.name: job for job in sorted(found, key=lambda job: job.started) if job.started >= since}
 
 
+def others_at_work(directory: Path) -> bool:
+    """Return whether a job runs on this machine in another process than this one and those that started it."""
+    own = {os.getpid(), *(process.pid for process in psutil.Process().parents())}
+    return any(job.here and job.running and job.pid not in own for job in jobs(directory).values())
+
+
 @contextmanager
 def job(directory: Path, name: str) -> Iterator[None]:
     """A context in which this process does the job `name` of the sweep in `directory`, of which `tell` tells."""

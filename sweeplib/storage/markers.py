@@ -3,20 +3,26 @@
 A marker has a digest of the content, so that equal contents have equal markers. `<name>.files.json` has the sizes,
 times and digests of the files: changes are noticed without reading the files, and a damaged file can be named.
 
-The marker of an analysis, and `figures/<name>.source.json`, have the digest of the dataset that was read (`source`).
+The marker of an analysis, and `figures/<name>.source.json`, say of which dataset, by which options and by which code
+they were made (`made_from`). Snakemake remembers this too, but in the folder where it is started.
 """
 
 import json
 from collections.abc import Iterable, Mapping
 from contextlib import suppress
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import yaml
 
 from sweeplib.errors import InputError
 from sweeplib.storage.damage import DamageError
 from sweeplib.storage.files import digest, digest_of, file_digests, read_json, write_json
+from sweeplib.storage.jobs import others_at_work
+from sweeplib.storage.provenance import stage_code
+
+if TYPE_CHECKING:
+    from sweeplib.design.sweep import Sweep
 
 UNREAD = ("analyses", "cluster", "figures", "plugins", "publish", "timeout")
 """Keys of a config on which the numbers of its dataset do not depend, or only through the cases."""
@@ -59,7 +65,7 @@ def outdated(directory: Path, analyses: Iterable[str], figures: Iterable[str]) -
         *((f"figure {name}", directory / "figures" / f"{name}.source.json") for name in figures),
     ]
     now = source(directory)
-    return [what for what, path in every if _is_of_other(path, now)]
+    return [what for what, path in every if _differs(path, now)]
 
 
 def refuse_outdated(directory: Path, analyses: Iterable[str], figures: Iterable[str]) -> None:
@@ -69,28 +75,31 @@ def refuse_outdated(directory: Path, analyses: Iterable[str], figures: Iterable[
         raise InputError(problem, file=directory, expected="`sweeplib sweep` or, in Python, `report()` before")
 
 
-def _is_of_other(path: Path, now: Mapping[str, str]) -> bool:
-    try:
-        before = (read_json(path) or {}).get("dataset")
-    except DamageError:  # `verify` tells
-        return False
-    return bool(before and now) and before != now["dataset"]
+def made_from(directory: Path, sweep: "Sweep", stage: str, options: Mapping[str, Any]) -> dict[str, Any]:
+    """Return what an analysis or a figure in a sweep's directory is made from now, as entries of its marker."""
+    return {**source(directory), "options": dict(options), "code": stage_code(stage, sweep.plugins)}
 
 
-def remove_stale_markers(directory: Path, settings: Mapping[str, Any] | None = None) -> None:
+def remove_stale_markers(
+    directory: Path, sweep: "Sweep | None" = None, numerics: Mapping[str, str] | None = None
+) -> None:
     """Remove the markers in a sweep's directory that are not true any more, so that a workflow runs the stages again.
 
-    Those whose dataset is gone or was changed; analyses and figures of another dataset; if the dataset has other
-    `settings` than these, keys of a config and their values, the markers of the dataset and of the simulations.
+    Those whose dataset is gone or was changed and, if the sweep is given: those of the dataset and the simulations, if
+    the dataset has other settings, counts or `numerics`; analyses and figures of another dataset, options or code.
+    None are removed while another process of this machine works in the directory.
     """
+    if others_at_work(directory):
+        return
     marker = directory / "dataset.done.json"
     with suppress(OSError):  # a read-only directory: no stage could be repeated there
         for each in (marker, *directory.glob("analysis/*.done.json")):
             if each.exists() and not _is_true(each):
                 each.unlink()
-        if not marker.exists():
+        if sweep is None or not marker.exists():
             return
-        other = settings is not None and _has_other(directory / "dataset.zarr", settings)
+        other = _has_other(directory / "dataset.zarr", yaml.safe_load(sweep.source))
+        other = other or _differs(marker, {"numerics": dict(numerics or {})})
         simulated = (read_json(marker) or {}).get("cases")
         for dynamics, cases in simulated.items() if isinstance(simulated, dict) else ():
             part = directory / f"{dynamics}.done.json"
@@ -98,18 +107,30 @@ def remove_stale_markers(directory: Path, settings: Mapping[str, Any] | None = N
                 part.unlink(missing_ok=True)
         if other:
             marker.unlink()
+            (directory / "plan.done.json").unlink(missing_ok=True)
         else:
-            _remove_outdated(directory)
+            _remove_outdated(directory, sweep)
 
 
-def _remove_outdated(directory: Path) -> None:
-    now = source(directory)
-    for path in directory.glob("analysis/*.done.json"):
-        if _is_of_other(path, now):
+def _remove_outdated(directory: Path, sweep: "Sweep") -> None:
+    for name, options in sweep.analyses.items():
+        path = directory / "analysis" / f"{name}.done.json"
+        if _differs(path, made_from(directory, sweep, "analyse", options)):
             path.unlink()
-    for path in directory.glob("figures/*.source.json"):
-        if _is_of_other(path, now):
-            path.with_name(path.name.removesuffix(".source.json") + ".png").unlink(missing_ok=True)
+    for name in sweep.figures:
+        path = directory / "figures" / f"{name}.source.json"
+        if _differs(path, made_from(directory, sweep, "figure", sweep.drawing(name))):
+            path.with_name(f"{name}.png").unlink(missing_ok=True)
+
+
+def _differs(path: Path, now: Mapping[str, Any]) -> bool:
+    """Return whether a marker has other values than these of some entries that it has."""
+    try:
+        before = read_json(path) or {}
+    except DamageError:  # `verify` tells
+        return False
+    written = json.loads(json.dumps(now, default=str))
+    return any(name in before and before[name] != value for name, value in written.items())
 
 
 def _has_other(dataset: Path, settings: Mapping[str, Any]) -> bool:

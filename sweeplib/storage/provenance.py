@@ -4,14 +4,30 @@ import hashlib
 import importlib.metadata
 import platform
 import subprocess
+from collections.abc import Sequence
 from functools import cache
 from pathlib import Path
 
 import sweeplib
+from sweeplib.code.plugins import plugins_digest
 from sweeplib.code.sources import code
 
 PACKAGE = Path(__file__).resolve().parent.parent
 LIBRARIES = ("numpy", "scipy", "numba", "xarray", "zarr", "dask", "distributed")
+
+
+STAGE_FLOORS = {
+    "simulate": ("storage",),
+    "analyse": ("analysis", "theory"),
+    "figure": ("figures", "theory"),
+    "report": ("report",),
+}
+"""The subpackages that a stage of the workflow calls, beside those on which the identities of cases depend."""
+
+
+def stage_code(stage: str, plugins: Sequence[str]) -> list[str]:
+    """Return the digests of subpackages of the library and of the code of loaded plugins that a stage calls."""
+    return [floors_digest(*STAGE_FLOORS[stage]), plugins_digest(plugins, stage)]
 
 
 def floors_digest(*floors: str) -> str:

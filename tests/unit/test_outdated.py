@@ -1,15 +1,17 @@
 """What is made from a dataset that was written again later, by Python or by the command of a single stage."""
 
+import subprocess
+import sys
 from pathlib import Path
 
 import pytest
 import xarray as xr
-import yaml
 from typer.testing import CliRunner
 
 import sweeplib
 from sweeplib.cli import app
 from sweeplib.storage.files import read_json, write_json
+from sweeplib.storage.jobs import job
 from sweeplib.storage.markers import outdated, remove_stale_markers
 from tests.in_process import InProcess
 
@@ -28,10 +30,10 @@ def sweep_with(seeds: int, results: Path) -> sweeplib.Sweep:
     return sweeplib.Sweep(name="grown", results=results, seeds=seeds, **CONTENT)
 
 
-def settings(seeds: int, results: Path) -> dict[str, object]:
-    """Return the config as the workflow reads it."""
-    every = yaml.safe_load(sweep_with(seeds, results).design.source)
-    return {key: value for key, value in every.items() if key not in ("analyses", "figures")}
+def cleared(seeds: int, folder: Path, **changed: object) -> None:
+    """Remove markers as the workflow does before it runs the sweep with these seeds."""
+    sweep = sweeplib.Sweep(name="grown", results=folder.parent, seeds=seeds, **(CONTENT | changed)).design
+    remove_stale_markers(folder, sweep, {"sgd_chain": sweep.numerics("sgd_chain")})
 
 
 @pytest.fixture
@@ -77,18 +79,58 @@ def test_a_comparison_with_them_is_refused_too(folder: Path) -> None:
 def test_a_workflow_makes_them_again(folder: Path) -> None:
     """A marker goes, and the stage runs again, where what it says is not of this config or of this dataset."""
     kept = [folder / "dataset.done.json", folder / "sgd_chain.done.json"]
-    remove_stale_markers(folder, settings(2, folder.parent))
+    cleared(2, folder)
     assert all(path.exists() for path in kept)
     assert not (folder / "analysis" / "exit_times.done.json").exists()
     assert not (folder / "figures" / "exited_fraction.png").exists()
 
-    remove_stale_markers(folder, settings(4, folder.parent))
+    cleared(4, folder)
     assert not any(path.exists() for path in kept), "the dataset has 2 seeds, the config 4"
 
 
 def test_counts_of_other_simulations_are_not_those_of_the_dataset(folder: Path) -> None:
     marker = folder / "sgd_chain.done.json"
     write_json(marker, (read_json(marker) or {}) | {"cases": {"ok": 99}})
-    remove_stale_markers(folder, settings(2, folder.parent))
+    cleared(2, folder)
     assert not marker.exists() and (folder / "dataset.done.json").exists()
     assert xr.open_zarr(folder / "dataset.zarr").sizes["seed"] == 2
+
+
+def test_options_and_code_of_analyses_and_figures_are_compared(folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Wherever the workflow is started; Snakemake remembers them in that folder only."""
+    sweep = sweep_with(2, folder.parent)
+    analysis, figure = folder / "analysis" / "exit_times.done.json", folder / "figures" / "exited_fraction.png"
+
+    def left() -> tuple[bool, bool]:
+        found = analysis.exists(), figure.exists()
+        sweep.report()
+        return found
+
+    sweep.report()
+    cleared(2, folder)
+    assert left() == (True, True)
+    cleared(2, folder, analyses={"exit_times": {"confidence": 0.9}})
+    assert left() == (False, True)
+    cleared(2, folder, figures={"exited_fraction": {"where": {"dynamics": "sgd_chain"}}})
+    assert left() == (True, False)
+    monkeypatch.setattr("sweeplib.storage.markers.stage_code", lambda stage, _: [f"another {stage}"])
+    cleared(2, folder)
+    assert (analysis.exists(), figure.exists()) == (False, False)
+
+
+def test_nothing_is_removed_while_another_process_works_there(folder: Path) -> None:
+    """Its stages need the markers; this one waits for a line and ends."""
+    work = (
+        "import sys; from pathlib import Path; from sweeplib.storage.jobs import job\n"
+        "with job(Path(sys.argv[1]), 'finalise'): print('works', flush=True); sys.stdin.readline()"
+    )
+    command = [sys.executable, "-c", work, str(folder)]
+    with subprocess.Popen(command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True) as other:
+        assert other.stdout is not None
+        assert other.stdout.readline() == "works\n"
+        cleared(4, folder)
+        assert (folder / "dataset.done.json").exists()
+        other.communicate("end\n")
+    with job(folder, "sweep"):  # the process itself, or that which started it
+        cleared(4, folder)
+    assert not (folder / "dataset.done.json").exists()

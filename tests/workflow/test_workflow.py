@@ -196,6 +196,25 @@ def test_an_edit_of_a_floor_reruns_the_stages_that_call_it(finished: Project, fl
 
 
 @pytest.mark.parametrize(
+    ("path", "old", "new", "rerun"),
+    [
+        ("desk/tiny.yaml", "seeds: 2", "seeds: 3", EVERYTHING),
+        ("desk/tiny.yaml", "analyses: [exit_times]", "analyses: {exit_times: {confidence: 0.9}}", DOWNSTREAM),
+        ("desk/own/figures.py", "drawing.subplots()", "drawing.subplots(1)", DOWNSTREAM),
+        ("desk/own/dynamics.py", "", "", set()),
+    ],
+)
+def test_edits_are_noticed_from_another_folder(
+    finished: Project, path: str, old: str, new: str, rerun: set[str]
+) -> None:
+    """Snakemake remembers the config and the code of each stage in the folder where it was started."""
+    shutil.rmtree(finished.desk / ".snakemake")
+    if old:
+        finished.edit(path, old, new)
+    assert set(finished.planned()) == rerun
+
+
+@pytest.mark.parametrize(
     ("old", "new", "rerun"),
     [
         ("seeds: 2", "seeds: 3", EVERYTHING),

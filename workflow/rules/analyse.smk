@@ -8,7 +8,7 @@ rule analyse:
     params:
         directory=directory,
         options=lambda wildcards: sweep.analyses[wildcards.name],
-        code=code("analyse", "analysis", "theory"),
+        code=code("analyse"),
         failed=lambda wildcards: failures["analysis", wildcards.name],
     message:
         "analysis {wildcards.name}"

@@ -22,7 +22,7 @@ rule figure:
         directory=directory,
         options=lambda wildcards: sweep.drawing(wildcards.name),
         caption=caption,
-        code=code("figure", "figures", "theory"),
+        code=code("figure"),
         failed=lambda wildcards: failures["figure", wildcards.name],
     message:
         "figure {wildcards.name}"

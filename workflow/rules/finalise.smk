@@ -8,7 +8,7 @@ rule finalise:
         settings=simulated,
         publish=sweep.publish,
         numerics=numerics,
-        code=code("simulate", "storage"),
+        code=code("simulate"),
     message:
         "dataset"
     script:

@@ -13,7 +13,7 @@ rule report:
     params:
         directory=directory,
         settings={key: value for key, value in settings.items() if key != "cluster"},
-        code=code("report", "report"),
+        code=code("report"),
         failed=sum(failures[each] for each in failures if each[0] not in ("analysis", "figure")),
     message:
         "report"
