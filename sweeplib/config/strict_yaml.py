@@ -49,7 +49,8 @@ class _Loader(yaml.SafeLoader):
         node = super().compose_node(parent, index)
         self._depth -= 1
         self._sizes[node] = self._nodes - before[0], self._characters - before[1]
-        if isinstance(node, yaml.ScalarNode) and node.style is None and parent is not None and parent.flow_style:
+        cut = isinstance(node, yaml.ScalarNode) and node.style is None and self.check_token(yaml.FlowEntryToken)
+        if cut and parent is not None and parent.flow_style:
             _refuse_cut(node.value, line)
         return node
 
@@ -75,18 +76,30 @@ class _Loader(yaml.SafeLoader):
             raise error.within(file=f":{line}") from None
 
 
+def _has_open_call(text: str) -> bool:
+    """Return whether a text has a call that is not closed, such as `hermite(0`."""
+    return text.count("(") > text.count(")") and re.search(r"\w\(", text) is not None
+
+
 def _refuse_cut(text: str, line: int) -> None:
     """InputError for a text such as `hermite(0` of `{activation: hermite(0, 1)}`."""
-    if text.count("(") > text.count(")"):
+    if _has_open_call(text):
         expected = "quotes around a text that has commas, such as 'hermite(0, 1)'"
         raise InputError("inside { } and [ ] a comma ends the text", file=f":{line}", value=text, expected=expected)
 
 
 class _Dumper(yaml.SafeDumper):
-    """SafeDumper that quotes texts that YAML 1.1 or 1.2 would read as another type."""
+    """SafeDumper that quotes texts that YAML 1.1 or 1.2 would read as another type, or that seem to be cut."""
 
     def ignore_aliases(self, data: Any) -> bool:
         return True
+
+    def represent_str(self, data: str) -> yaml.ScalarNode:
+        style = "'" if _has_open_call(data) else None
+        return self.represent_scalar("tag:yaml.org,2002:str", data, style=style)
+
+
+_Dumper.add_representer(str, _Dumper.represent_str)
 
 
 def _float(text: str) -> float:
