@@ -14,7 +14,7 @@ from sweeplib.storage.dataset import GroupWriter, shape_group, written_dataset
 from sweeplib.storage.files import read_lines
 from sweeplib.storage.journal import journal
 from sweeplib.storage.labels import meanings
-from sweeplib.storage.markers import write_marker
+from sweeplib.storage.markers import EXECUTION_KEYS, dataset_made_from, write_marker
 from sweeplib.storage.outline import SHARED_DIMS
 from sweeplib.storage.provenance import git_commit, versions
 from sweeplib.storage.results import Region, Results, Shape, region_of, results_of
@@ -22,8 +22,6 @@ from sweeplib.storage.versions import new_version
 
 if TYPE_CHECKING:
     from sweeplib.design.sweep import Sweep
-
-EXECUTION_KEYS = ("cluster", "publish", "timeout")
 
 
 def finalise(sweep: "Sweep", directory: Path) -> Path:
@@ -47,8 +45,7 @@ def finalise(sweep: "Sweep", directory: Path) -> Path:
             group = root.create_group(shape_group(*shape))
             _write_shape(GroupWriter(group), sweep, results, every, fixed_attributes | title, shape)
     counts = {dynamics: part.wanted.counts() for dynamics, part in results.items()}
-    numerics = {dynamics: sweep.numerics(dynamics) for dynamics in sweep.runs}
-    write_marker(path, {"cases": counts, "numerics": numerics})
+    write_marker(path, {"cases": counts, **dataset_made_from(sweep)})
     return path
 
 

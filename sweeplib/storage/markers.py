@@ -3,8 +3,9 @@
 A marker has a digest of the content, so that equal contents have equal markers. `<name>.files.json` has the sizes,
 times and digests of the files: changes are noticed without reading the files, and a damaged file can be named.
 
-The marker of an analysis, and `figures/<name>.source.json`, say of which dataset, by which options and by which code
-they were made (`made_from`). Snakemake remembers this too, but in the folder where it is started.
+The marker of the dataset has digests of the config and of the identities of its cases (`dataset_made_from`). That of
+an analysis, and `figures/<name>.source.json`, say of which dataset, by which options and by which code they were made
+(`made_from`). Snakemake remembers this too, but in the folder where it is started.
 """
 
 import json
@@ -24,7 +25,9 @@ from sweeplib.storage.provenance import stage_code
 if TYPE_CHECKING:
     from sweeplib.design.sweep import Sweep
 
-UNREAD = ("analyses", "cluster", "figures", "plugins", "publish", "timeout")
+EXECUTION_KEYS = ("cluster", "publish", "timeout")
+"""Keys of a config that only affect how it is run."""
+UNREAD = (*EXECUTION_KEYS, "analyses", "figures", "plugins")
 """Keys of a config on which the numbers of its dataset do not depend, or only through the cases."""
 
 
@@ -75,19 +78,26 @@ def refuse_outdated(directory: Path, analyses: Iterable[str], figures: Iterable[
         raise InputError(problem, file=directory, expected="`sweeplib sweep` or, in Python, `report()` before")
 
 
+def dataset_made_from(sweep: "Sweep") -> dict[str, Any]:
+    """Return what the dataset of a sweep is made from, as entries of its marker."""
+    settings = {key: value for key, value in yaml.safe_load(sweep.source).items() if key not in UNREAD}
+    return {
+        "settings": digest(json.dumps(settings, sort_keys=True, default=str).encode()),
+        "numerics": {dynamics: sweep.numerics(dynamics) for dynamics in sweep.runs},
+    }
+
+
 def made_from(directory: Path, sweep: "Sweep", stage: str, options: Mapping[str, Any]) -> dict[str, Any]:
     """Return what an analysis or a figure in a sweep's directory is made from now, as entries of its marker."""
     return {**source(directory), "options": dict(options), "code": stage_code(stage, sweep.plugins)}
 
 
-def remove_stale_markers(
-    directory: Path, sweep: "Sweep | None" = None, numerics: Mapping[str, str] | None = None
-) -> None:
+def remove_stale_markers(directory: Path, sweep: "Sweep | None" = None) -> None:
     """Remove the markers in a sweep's directory that are not true any more, so that a workflow runs the stages again.
 
     Those whose dataset is gone or was changed and, if the sweep is given: those of the dataset and the simulations, if
-    the dataset has other settings, counts or `numerics`; analyses and figures of another dataset, options or code.
-    None are removed while another process of this machine works in the directory.
+    the dataset was made from another config or has other counts; analyses and figures of another dataset, options or
+    code. None are removed while another process of this machine works in the directory.
     """
     if others_at_work(directory):
         return
@@ -98,8 +108,7 @@ def remove_stale_markers(
                 each.unlink()
         if sweep is None or not marker.exists():
             return
-        other = _has_other(directory / "dataset.zarr", yaml.safe_load(sweep.source))
-        other = other or _differs(marker, {"numerics": dict(numerics or {})})
+        other = _differs(marker, dataset_made_from(sweep))
         simulated = (read_json(marker) or {}).get("cases")
         for dynamics, cases in simulated.items() if isinstance(simulated, dict) else ():
             part = directory / f"{dynamics}.done.json"
@@ -131,20 +140,6 @@ def _differs(path: Path, now: Mapping[str, Any]) -> bool:
         return False
     written = json.loads(json.dumps(now, default=str))
     return any(name in before and before[name] != value for name, value in written.items())
-
-
-def _has_other(dataset: Path, settings: Mapping[str, Any]) -> bool:
-    """Return whether the dataset was written from a config with other keys or values than the `settings`."""
-    try:
-        described = json.loads((dataset / "zarr.json").read_text(encoding="utf-8"))
-        written = yaml.safe_load(described["attributes"]["config"])
-    except (ValueError, KeyError, TypeError, yaml.YAMLError):
-        return False
-    return bool(_read(written) != _read(settings))
-
-
-def _read(settings: Mapping[str, Any]) -> dict[str, Any]:
-    return {key: value for key, value in settings.items() if key not in UNREAD}
 
 
 def _counts(marker: Path) -> dict[str, int]:

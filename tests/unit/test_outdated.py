@@ -33,7 +33,7 @@ def sweep_with(seeds: int, results: Path) -> sweeplib.Sweep:
 def cleared(seeds: int, folder: Path, **changed: object) -> None:
     """Remove markers as the workflow does before it runs the sweep with these seeds."""
     sweep = sweeplib.Sweep(name="grown", results=folder.parent, seeds=seeds, **(CONTENT | changed)).design
-    remove_stale_markers(folder, sweep, {"sgd_chain": sweep.numerics("sgd_chain")})
+    remove_stale_markers(folder, sweep)
 
 
 @pytest.fixture

@@ -13,7 +13,7 @@ shown = ("analyses", "cluster", "figures", "plugins", "publish")
 simulated = {key: value for key, value in settings.items() if key not in shown}
 numerics = {name: sweep.numerics(name) for name in sweep.runs}
 if workflow.is_main_process:  # not again in the jobs, whose inputs are some of the markers
-    sweeplib.storage.markers.remove_stale_markers(pathlib.Path(directory), sweep, numerics)
+    sweeplib.storage.markers.remove_stale_markers(pathlib.Path(directory), sweep)
 failures = sweeplib.storage.attempts.past_failures(pathlib.Path(directory))
 
 
