@@ -161,8 +161,8 @@ def status(
 ) -> None:
     """Show whether a sweep runs, and how far it is.
 
-    Also its dashboard, its last error, and how many cases have each status. With --json, the exit status is 0 if all
-    cases have a result, 1 if a stage or cases failed, 3 if cases are missing, 4 while the sweep runs.
+    Also its dashboard, its last error, and how many cases have each status. With --json, the exit status is 0 for
+    "finished" (all cases have a result), 1 for "failed" (a stage or cases), 3 for "unfinished", 4 for "running".
     """
     sweep, directory = loaded(config, [*(set_ or ()), *(overrides or ())], results)
     from json import dumps

@@ -190,8 +190,9 @@ def _recording(config: SweepConfig) -> Recording:
     if config.stop == "exit" and not config.thresholds:
         expected = "`thresholds` to stop at, or `stop: end`"
         raise InputError("no threshold to stop at", key="stop", value=config.stop, expected=expected)
+    key = "times" if config.times.model_fields_set == {"values"} else "times.values"  # a list alone is usual
     return Recording(
-        times=_ascending(values(config.times.values, "times.values"), "times.values", 0.0, None),
+        times=_ascending(values(config.times.values, key), key, 0.0, None),
         thresholds=_ascending(config.thresholds, "thresholds", 0.0, 1.0, sort=True),
         observables=tuple(config.observables),
         stop=config.stop,

@@ -29,7 +29,8 @@ if TYPE_CHECKING:
 CAPTION = (
     "Population risk against time: the median over the seeds of each dynamics, with a band from the 10 % to the 90 % "
     "quantile for stochastic dynamics. Dynamics without noise: thin dark lines on top. Curves end where more than 2 % "
-    "of the runs have no value because they stopped at their exits, diverged or timed out."
+    "of the runs have no value because they stopped at their exits, diverged or timed out. A logarithmic axis has no "
+    "place for the time 0."
 )
 COLUMNS = ("time", "risk")
 BAND = (0.1, 0.5, 0.9)

@@ -34,7 +34,7 @@ if TYPE_CHECKING:
 CAPTION = (
     "An observable along single runs (thin) and its median over all seeds (thick), against the time or the steps; the "
     "same seeds are shown for each dynamics. A dot ends a run that stopped before the last time. The median ends where "
-    "more than 2 % of the runs have no value."
+    "more than 2 % of the runs have no value. A logarithmic axis has no place for the time 0."
 )
 MOST_RUNS = 600
 """The number of single runs of the interactive plot above which it has only the points of the figure."""

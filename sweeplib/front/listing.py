@@ -5,6 +5,7 @@ from collections.abc import Iterable, Iterator
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+from sweeplib.front.status import state
 from sweeplib.process.terminal import table
 from sweeplib.storage.files import read_json
 from sweeplib.storage.jobs import jobs
@@ -16,27 +17,32 @@ if TYPE_CHECKING:
 
 MARKS = ("origin.json", "config.yaml", "plan.json")
 """Files of which a sweep's folder has at least one."""
+NOTHING = {"missing": 1}
+"""The cases of a sweep without a plan."""
 
 
 def sweeps(results: Path) -> "Table | None":
     """Return the sweeps in a folder of results: their state, finished cases and reports; None if there are none."""
     folders = [path for path in sorted(results.glob("*")) if any((path / mark).exists() for mark in MARKS)]
-    rows = [[folder.name, _state(folder), _cases(folder), _report(folder)] for folder in folders]
+    rows = []
+    for folder in folders:
+        cases = _cases(folder)
+        done = sum(sum(counts.values()) - counts["missing"] for counts in cases)
+        total = sum(sum(counts.values()) for counts in cases)
+        counted = f"{done:,} of {total:,}" if cases else "-"
+        rows.append([folder.name, state(jobs(folder), cases or [NOTHING]), counted, _report(folder)])
     return table(("sweep", "state", "cases", "report"), rows) if rows else None
 
 
-def _state(folder: Path) -> str:
-    return "running" if any(job.running for job in jobs(folder).values()) else "idle"
-
-
-def _cases(folder: Path) -> str:
-    """Return the number of finished cases of the planned ones."""
+def _cases(folder: Path) -> list[dict[str, int]]:
+    """Return the number of cases with each status by the markers of a planned sweep, for each dynamics."""
     planned = read_json(folder / "plan.done.json") or {}
-    done = 0
-    for name in planned:
+    found = []
+    for name, total in planned.items():
         counts = (read_json(folder / f"{name}.done.json") or {}).get("cases", {})
-        done += sum(count for status, count in counts.items() if status != "missing")
-    return f"{done:,} of {sum(planned.values()):,}" if planned else "-"
+        known = {status: count for status, count in counts.items() if status != "missing"}
+        found.append(known | {"missing": total - sum(known.values())})
+    return found
 
 
 def _report(folder: Path) -> str:

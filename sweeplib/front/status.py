@@ -1,7 +1,7 @@
 """The status of a sweep: whether it runs, how far it is, how long it will take, and what went wrong last."""
 
 import time
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -12,15 +12,15 @@ from sweeplib.storage.jobs import WHOLE, Job, jobs
 if TYPE_CHECKING:
     from sweeplib.design.sweep import Sweep
 
-FAILED, UNFINISHED, RUNNING = 1, 3, 4
-"""Exit statuses; 2 is refused input."""
+EXIT_STATUSES = {"finished": 0, "failed": 1, "unfinished": 3, "running": 4}
+"""By the state of a sweep; 2 is refused input."""
 
 
 @dataclass(frozen=True)
 class SweepStatus:
     """The status of a sweep whose results are in the folder `results`.
 
-    state : "running" or "idle".
+    state : a name in `EXIT_STATUSES`.
     running : the names of the jobs that run.
     done, total, failed : cases of the present run, 0 if none runs; `seconds_left` is None if it cannot be told yet.
     doing : the present step, such as a compilation.
@@ -45,13 +45,8 @@ class SweepStatus:
 
     @property
     def exit_status(self) -> int:
-        """Return how the sweep stands as an exit status: see `sweeplib status --help`."""
-        occurring = {status for counts in self.cases.values() for status, count in counts.items() if count}
-        if self.state == "running":
-            return RUNNING
-        if self.last_error is not None or {"failed", "killed"} & occurring:
-            return FAILED
-        return UNFINISHED if "missing" in occurring else 0
+        """Return the state as an exit status: see `sweeplib status --help`."""
+        return EXIT_STATUSES[self.state]
 
     def record(self) -> dict[str, Any]:
         """Return the status as plain values."""
@@ -78,10 +73,11 @@ def status(sweep: "Sweep", directory: Path) -> SweepStatus:
     running = [job for job in found.values() if job.running and job.name != WHOLE]
     computing = next((job for job in running if job.total), Job(""))
     page = directory / "report" / "index.html"
+    cases = sweep_status(sweep, directory)
     return SweepStatus(
         sweep.name,
         str(directory),
-        "running" if any(job.running for job in found.values()) else "idle",
+        state(found, cases.values()),
         tuple(job.name for job in running),
         computing.done,
         computing.total,
@@ -91,8 +87,18 @@ def status(sweep: "Sweep", directory: Path) -> SweepStatus:
         computing.dashboard,
         _last_error(found),
         str(page) if page.exists() else None,
-        sweep_status(sweep, directory),
+        cases,
     )
+
+
+def state(found: Mapping[str, Job], cases: Iterable[Mapping[str, int]]) -> str:
+    """Return the state of a sweep, a name in `EXIT_STATUSES`, from its jobs and the numbers of cases by status."""
+    occurring = {status for counts in cases for status, count in counts.items() if count}
+    if any(job.running for job in found.values()):
+        return "running"
+    if _last_error(found) is not None or {"failed", "killed"} & occurring:
+        return "failed"
+    return "unfinished" if "missing" in occurring else "finished"
 
 
 def _last_error(found: Mapping[str, Job]) -> str | None:

@@ -242,11 +242,9 @@ BROKEN = {
     "dynamics that does not apply": Broken(
         D, "  d: [1, 300]", (":8: dynamics.sgd_chain: no overlap chain at gamma=0.05, p=1, k=1, d=1", "got 1")
     ),
-    "times not ascending": Broken(
-        TIMES, "times: [0, 2, 1]", (":10: times.values[2]: not ascending; got 1", "more than 2")
-    ),
-    "negative time": Broken(TIMES, "times: [-1, 2]", (":10: times.values[0]: ", "got -1", "a finite number from 0")),
-    "no times": Broken(TIMES, "times: []", (":10: times.values: no times; got []", "at least one")),
+    "times not ascending": Broken(TIMES, "times: [0, 2, 1]", (":10: times[2]: not ascending; got 1", "more than 2")),
+    "negative time": Broken(TIMES, "times: [-1, 2]", (":10: times[0]: ", "got -1", "a finite number from 0")),
+    "no times": Broken(TIMES, "times: []", (":10: times: no times; got []", "at least one")),
     "unknown key of times": Broken(
         TIMES, "times: {values: [0, 1], scal: p}", (":10: times.scal: unknown key; got 'scal'", "did you mean 'scale'?")
     ),

@@ -57,10 +57,10 @@ def test_the_version() -> None:
     assert invoked("--version") == f"sweeplib {__version__}\n"
 
 
-def test_status_of_an_idle_and_of_a_running_sweep(config: Path) -> None:
+def test_status_of_an_unfinished_and_of_a_running_sweep(config: Path) -> None:
     directory = Path("results/tiny")
     idle = json.loads(invoked("status", config, "--json", status=3))
-    assert (idle["state"], idle["running"], idle["report"], idle["last_error"]) == ("idle", [], None, None)
+    assert (idle["state"], idle["running"], idle["report"], idle["last_error"]) == ("unfinished", [], None, None)
     assert idle["cases"]["ode"] == {"missing": 2, "ok": 0, "diverged": 0, "failed": 0, "killed": 0, "timeout": 0}
     with pytest.raises(ValueError, match="no good"), job(directory, "plan"):
         raise ValueError("no good")
@@ -84,7 +84,13 @@ def test_the_sweeps_in_a_folder(config: Path) -> None:
     write_json(Path("results/tiny/ode.done.json"), {"cases": {"ok": 1100, "failed": 1}})
     heading, line = invoked("list").splitlines()
     assert heading.split() == ["sweep", "state", "cases", "report"]
-    assert line.split() == ["tiny", "idle", "1,101", "of", "1,200", "-"]
+    assert line.split() == ["tiny", "failed", "1,101", "of", "1,200", "-"], "a case failed"
+    write_json(Path("results/tiny/ode.done.json"), {"cases": {"ok": 1100}})
+    assert invoked("list").splitlines()[1].split()[:4] == ["tiny", "unfinished", "1,100", "of"]
+    write_json(Path("results/tiny/ode.done.json"), {"cases": {"ok": 1199, "timeout": 1}})
+    assert invoked("list").splitlines()[1].split()[:4] == ["tiny", "finished", "1,200", "of"]
+    Path("results/tiny/plan.done.json").unlink()
+    assert invoked("list").splitlines()[1].split() == ["tiny", "unfinished", "-", "-"]
 
 
 @pytest.mark.parametrize("kind", REGISTRIES)

@@ -167,7 +167,7 @@ def test_a_sweep_with_overrides_and_a_figure_that_fails(finished: Project) -> No
     assert set(finished.planned("results/tiny/overridden.yaml")) == ALWAYS | {"figure"}
     status = finished.ended("sweeplib", "status", "tiny.yaml", "seeds=3", "--json")
     found = json.loads(status.stdout)
-    assert found["state"] == "idle" and found["cases"]["sgd_chain"]["ok"] == 6
+    assert found["state"] == "failed" and found["cases"]["sgd_chain"]["ok"] == 6
     assert found["last_error"] == "figure.last_overlaps: ZeroDivisionError: division by zero"
 
 
