@@ -23,6 +23,7 @@ import numba
 import numpy as np
 from filelock import FileLock
 from numba.core import event
+from numba.core.compiler_lock import global_compiler_lock
 from numba.core.dispatcher import Dispatcher
 
 from sweeplib.numerics.binding import bound
@@ -95,20 +96,21 @@ def _specialised(template: Callable[..., Any], bindings: tuple[tuple[str, Any], 
 
 
 def _safely_cached(dispatcher: Any) -> Any:
-    """The dispatcher, with a lock such that one process at a time writes its cache.
+    """The dispatcher, with a lock such that one process at a time compiles it; those that waited load its machine code.
 
     numba numbers the code of different signatures when it saves them. If two processes saved at the same time, one
-    could later load the other's machine code.
+    could later load the other's machine code. The compiler lock is taken first, as numba does, to exclude that two
+    threads wait for each other, and because the time limit of a run does not count the time in which it is held.
     """
     file = getattr(dispatcher._cache, "_cache_file", None)
     if file is not None:
-        save = file.save
+        compile, lock = dispatcher.compile, FileLock(f"{file._index_path}.lock")
 
-        def saved(key: Any, code: Any) -> None:
-            with FileLock(f"{file._index_path}.lock"):
-                save(key, code)
+        def compiled(signature: Any) -> Any:
+            with global_compiler_lock, lock:
+                return compile(signature)
 
-        file.save = saved
+        dispatcher.compile = compiled
     return dispatcher
 
 

@@ -1,20 +1,17 @@
 """Specialised kernels: each has its own code, independent of other kernels compiled from the same template."""
 
-import contextlib
 import json
 import os
+import re
 import subprocess
 import sys
-import threading
-from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
 import numba
 import pytest
-from numba.core.caching import IndexDataCacheFile
 
 from sweeplib.numerics.binding import bound
-from sweeplib.numerics.compiled import _safely_cached, inlined, pointer, specialised
+from sweeplib.numerics.compiled import inlined, pointer, specialised
 
 
 def first(x):
@@ -105,14 +102,21 @@ print(json.dumps([value(float(number)) for number in sys.argv[1:]]))
 """
 
 
+def printed_together(tmp_path: Path, code: str, arguments: list[list[str]], **environment: str) -> list[str]:
+    """Return what processes with these arguments print that run the code at the same time, with one cache."""
+    path = tmp_path / "kernels.py"
+    path.write_text(code)
+    environment |= os.environ | {"NUMBA_CACHE_DIR": str(tmp_path / "cache")}
+    commands = [[sys.executable, str(path), *given] for given in arguments]
+    started = [subprocess.Popen(command, env=environment, stdout=subprocess.PIPE, text=True) for command in commands]
+    return [process.communicate()[0] for process in started]
+
+
 def test_kernels_from_the_cache_do_not_take_each_others_functions(tmp_path: Path) -> None:
     """Two kernels compiled in separate processes, whose compilers count alike, then loaded in one process."""
-    (tmp_path / "kernels.py").write_text(MODULE)
-    environment = os.environ | {"NUMBA_CACHE_DIR": str(tmp_path / "cache")}
 
     def values(*numbers: str) -> list[float]:
-        command = [sys.executable, str(tmp_path / "kernels.py"), *numbers]
-        return json.loads(subprocess.run(command, env=environment, capture_output=True, check=True).stdout)
+        return json.loads(*printed_together(tmp_path, MODULE, [[*numbers]]))
 
     assert [values("2"), values("3")] == [[404.0], [909.0]]
     assert values("2", "3") == [404.0, 909.0]
@@ -138,25 +142,37 @@ def test_an_unbound_name_is_an_error():
         whole(1.0)
 
 
-def test_processes_that_save_at_once_keep_their_own_code(monkeypatch, tmp_path):
-    """Two caches of one kernel save the codes of two signatures slowly, as two processes would."""
-    monkeypatch.setattr(numba.config, "CACHE_DIR", str(tmp_path))
-    together = threading.Barrier(2)
+SAVED_SLOWLY = """
+import sys, time
+from numba.core.caching import IndexDataCacheFile
+from sweeplib.numerics.compiled import specialised
 
-    def slowly(self):
-        found = load_index(self)
-        with contextlib.suppress(threading.BrokenBarrierError):
-            together.wait(0.3)
-        return found
+load_index = IndexDataCacheFile._load_index
 
-    load_index = IndexDataCacheFile._load_index
-    files = [_safely_cached(numba.njit(cache=True)(part_of))._cache._cache_file for _ in range(2)]
-    Path(files[0]._index_path).parent.mkdir(parents=True, exist_ok=True)
-    monkeypatch.setattr(IndexDataCacheFile, "_load_index", slowly)
-    with ThreadPoolExecutor(2) as threads:
-        list(threads.map(lambda file, name: file.save(name, name), files, ("one", "other")))
-    monkeypatch.setattr(IndexDataCacheFile, "_load_index", load_index)
-    assert [files[0].load(name) for name in ("one", "other")] == ["one", "other"]
+def slowly(self):
+    found = load_index(self)
+    time.sleep(0.2)
+    return found
+
+IndexDataCacheFile._load_index = slowly
+
+def twice(x):
+    return 2 * x
+
+print([specialised(twice)(eval(number)) for number in sys.argv[1:]])
+"""
+
+
+def test_processes_that_save_at_once_keep_their_own_code(tmp_path: Path) -> None:
+    """Two processes compile one kernel for two types and save it slowly; a third loads both."""
+    assert printed_together(tmp_path, SAVED_SLOWLY, [["3"], ["1.5"]]) == ["[6]\n", "[3.0]\n"]
+    assert printed_together(tmp_path, SAVED_SLOWLY, [["3", "1.5"]]) == ["[6, 3.0]\n"]
+
+
+def test_processes_that_start_together_compile_a_kernel_once(tmp_path: Path) -> None:
+    printed = printed_together(tmp_path, SAVED_SLOWLY, [["2"]] * 3, NUMBA_DEBUG_CACHE="1")
+    assert all(lines.splitlines()[-1] == "[4]" for lines in printed)
+    assert sorted(lines.count("data saved to") for lines in printed) == [0, 0, 1]
 
 
 def times(factor):
