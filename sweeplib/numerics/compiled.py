@@ -104,11 +104,11 @@ def _safely_cached(dispatcher: Any) -> Any:
     """
     file = getattr(dispatcher._cache, "_cache_file", None)
     if file is not None:
-        compile, lock = dispatcher.compile, FileLock(f"{file._index_path}.lock")
+        compile_one, lock = dispatcher.compile, FileLock(f"{file._index_path}.lock")
 
         def compiled(signature: Any) -> Any:
             with global_compiler_lock, lock:
-                return compile(signature)
+                return compile_one(signature)
 
         dispatcher.compile = compiled
     return dispatcher
