@@ -1,7 +1,7 @@
 # make sweep CONFIG=config/quickstart.yaml   from a YAML file to results/NAME: dataset, figures, report
 # With other values:   make sweep SET="seeds=256 grid.d=300,1000"
 # From another folder: make -C HERE sweep CONFIG=$PWD/mine.yaml RESULTS=$PWD/results
-# make test | test-long | test-slurm | test-s3 | bench | check | format | docs | clean
+# make test | test-slow | test-long | test-slurm | test-s3 | bench | check | format | docs | clean
 # Another interpreter, another environment: make test PYTHON=python3.13 VENV=.venv-3.13
 
 PYTHON ?= python3
@@ -16,7 +16,7 @@ BIN := $(VENV)/bin
 unexport PYTHONDONTWRITEBYTECODE
 INSTALL := $(BIN)/python -m pip install --quiet --no-compile --disable-pip-version-check --constraint constraints.txt
 
-.PHONY: sweep plan test test-long test-slurm test-s3 bench check format docs clean
+.PHONY: sweep plan test test-slow test-long test-slurm test-s3 bench check format docs clean
 .DELETE_ON_ERROR:
 
 sweep plan: export PYTHONSAFEPATH := 1
@@ -28,8 +28,14 @@ sweep: $(VENV)/.run
 plan: $(VENV)/.run
 	$(BIN)/sweeplib plan "$(CONFIG)" $(SET) --results "$(RESULTS)"
 
+TWO_PROCESSES := --numprocesses 2 --dist loadfile --no-loadscope-reorder
+
 test: $(VENV)/.test
-	$(BIN)/python -m pytest -m "not long" --numprocesses 2 --dist loadfile --no-loadscope-reorder
+	$(BIN)/python -m pytest -m "not slow and not long" $(TWO_PROCESSES)
+
+# What `make test` leaves out to stay short, for a change that is about to be merged.
+test-slow: $(VENV)/.test
+	$(BIN)/python -m pytest -m "slow and not long" $(TWO_PROCESSES)
 
 test-long: $(VENV)/.test
 	$(BIN)/python -m pytest -m long --timeout 3600

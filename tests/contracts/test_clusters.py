@@ -27,6 +27,7 @@ from sweeplib.storage.finalise import finalise
 from tests.batch_systems.queues import job_queue, queue
 from tests.faults.sweeps import DYNAMICS, files, journal, troubled_sweep, wait_until
 from tests.in_process import InProcess
+from tests.tiers import slow_but
 
 PROJECT = Path(__file__).parents[2]
 CERTIFICATES = {"tls_ca": "tls_ca_file", "tls_cert": "tls_client_cert", "tls_key": "tls_client_key"}
@@ -135,7 +136,7 @@ def test_same_bytes_as_serially_by_a_cluster_of_its_own(kind: str, serial: dict[
     assert dataset(CLUSTERS[kind](block_size=2, workers=1, dashboard_address=":0"), tmp_path) == serial
 
 
-@pytest.mark.parametrize("kind", JOB_QUEUES)
+@pytest.mark.parametrize("kind", slow_but(JOB_QUEUES, "slurm"))
 def test_same_bytes_as_serially_by_jobs_that_end_with_the_sweep(
     kind: str, serial: dict[str, bytes], tmp_path: Path
 ) -> None:
@@ -163,6 +164,7 @@ def test_two_workers_of_three_are_killed_and_one_comes_late(kind: str, tls: bool
     assert made == whole
 
 
+@pytest.mark.slow
 def test_a_sweep_without_workers_says_so_and_ends(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     with somebodys(tmp_path, workers=0, tls=False) as cluster:
         settings = cluster.settings("scheduler_file").model_copy(update={"wait_for_workers": 2.0})

@@ -22,6 +22,8 @@ from sweeplib.storage.finalise import finalise
 from sweeplib.storage.outline import outline_of, planned_outline
 from tests.in_process import InProcess
 
+pytestmark = pytest.mark.slow
+
 SWEEPS = {
     "a scan of the learning rate": """
 problem: {p: 1, k: 1, activation: square, spherical: true}

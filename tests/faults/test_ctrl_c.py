@@ -50,6 +50,7 @@ def test_ctrl_c_while_workers_run(tmp_path: Path, commands: list[Started]) -> No
     assert not list((tmp_path / "results/slow/locks").glob("*.holder.json"))
 
 
+@pytest.mark.slow
 def test_sigint_to_snakemake_alone_while_it_measures(tmp_path: Path, commands: list[Started]) -> None:
     (tmp_path / "slow.yaml").write_text(STUCK)
     command = run([*SNAKEMAKE, "--until", "plan"], tmp_path, commands)
@@ -67,6 +68,7 @@ def test_ctrl_c_of_a_whole_sweep_while_workers_run(tmp_path: Path, commands: lis
     assert not job.running
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("second", [None, 0.2])
 def test_a_second_ctrl_c_ends_a_sweep_at_once(second: float | None, tmp_path: Path, commands: list[Started]) -> None:
     """Snakemake is stopped, so that it cannot end itself: without a second signal it is given its time."""
@@ -87,6 +89,7 @@ def test_a_second_ctrl_c_ends_a_sweep_at_once(second: float | None, tmp_path: Pa
     check(command.said.read_text().splitlines())
 
 
+@pytest.mark.slow
 def test_a_killed_sweep_leaves_no_process(tmp_path: Path, commands: list[Started]) -> None:
     command = run([SWEEPLIB, "sweep", "slow.yaml"], tmp_path, commands)
     command.until_it_says("dashboard")

@@ -87,6 +87,7 @@ def test_driver_then_worker_killed(tmp_path: Path, undisturbed: dict[str, bytes]
     assert files(finalise(sweep, tmp_path)) == undisturbed
 
 
+@pytest.mark.slow
 def test_grown_in_seeds_and_between_values(tmp_path: Path, undisturbed: dict[str, bytes]) -> None:
     """With 16 more seeds and a γ between two, exactly the new cases run, and the dataset is that of one run of all."""
     small = troubled_sweep(gammas=(GAMMAS[0], GAMMAS[2]), seeds=SEEDS - 16)

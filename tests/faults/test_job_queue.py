@@ -71,11 +71,13 @@ def test_jobs_that_are_refused_end_the_sweep_in_a_line(jobs: Queue, tmp_path: Pa
         dataset(job_queue(), tmp_path / "results")
 
 
+@pytest.mark.slow
 def test_jobs_that_end_before_their_workers_start_end_the_sweep_in_a_line(jobs: Queue, tmp_path: Path) -> None:
     with pytest.raises(SweeplibError, match=r"5 jobs ended before their workers started; their output is in .*/jobs;"):
         dataset(job_queue(prologue=["exit 1"]), tmp_path / "results")
 
 
+@pytest.mark.slow
 def test_ctrl_c_cancels_the_jobs(jobs: Queue, tmp_path: Path) -> None:
     settings = job_queue(jobs=2, block_size=8).model_dump(mode="json")
     (tmp_path / "slow.yaml").write_text(SWEEP.partition("cluster:")[0] + f"cluster: {json.dumps(settings)}\n")

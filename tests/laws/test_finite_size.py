@@ -13,6 +13,7 @@ from sweeplib.errors import SweeplibError
 from sweeplib.simulation import Case, Status, run_cases
 from sweeplib.simulation.cases import Recording
 from sweeplib.simulation.driver import replicas_of
+from tests.tiers import slow_but
 
 FINITE = {"finite_d": True}
 MEANS = ("risk", "overlap_M", "overlap_Q", "second_layer")
@@ -72,7 +73,11 @@ def z_scores(problem, start, times, count, seed=0, options=FINITE):
 
 
 @pytest.mark.parametrize(
-    "name", [pytest.param(name, marks=pytest.mark.long if name in LONG else ()) for name in SETTINGS]
+    "name",
+    [
+        *slow_but([name for name in SETTINGS if name not in LONG], "two squares", "two erf, both layers"),
+        *(pytest.param(name, marks=pytest.mark.long) for name in LONG),
+    ],
 )
 def test_it_gives_the_means_of_sgd(name):
     """4000 seeds at d = 50: |z| < 4.5 at all of 15 times, for all means.

@@ -18,6 +18,7 @@ from sweeplib.maths.expectations import expectations
 from sweeplib.maths.expectations.system import System
 from sweeplib.simulation import Case, Recording
 from sweeplib.simulation.driver import replicas_of
+from tests.tiers import slow_but
 
 LEVEL = 1e-4
 
@@ -116,7 +117,7 @@ MEANS = {
 }
 
 
-@pytest.mark.parametrize("name", MEANS)
+@pytest.mark.parametrize("name", slow_but(MEANS, "square, p=2", "spherical erf"))
 def test_the_mean_of_a_step_is_that_of_the_chain(name):
     """400,000 steps of each: no mean differs by 4.5 standard errors (19 of them: one false alarm in 8000 changes).
 
@@ -159,15 +160,16 @@ def committee(activation, teacher, gamma, p, d, spherical):
     return Problem(gamma=gamma * p, p=p, k=1, d=d, Delta=0.5, spherical=spherical, m0=0.2, **pair)
 
 
-QUICK = {(1, 100, False), (1, 300, True), (2, 100, True), (2, 300, False)}
+SHORT = [(1, 100, False), (1, 300, True), (2, 100, True), (2, 300, False)]
 """Each value of p, d and spherical with each of the others."""
+EVERY = product((1, 2), (100, 300), (False, True))
 
 
 @pytest.mark.parametrize(
     ("p", "d", "spherical"),
     [
-        pytest.param(*which, marks=() if which in QUICK else pytest.mark.long)
-        for which in product((1, 2), (100, 300), (False, True))
+        *slow_but(SHORT, SHORT[0]),
+        *(pytest.param(*which, marks=pytest.mark.long) for which in EVERY if which not in SHORT),
     ],
 )
 def test_phase_retrieval_agrees_with_the_chain(p, d, spherical):
@@ -198,6 +200,7 @@ PROBLEMS = {
 }
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     "name", [pytest.param(name, marks=pytest.mark.long if name == "batches" else ()) for name in PROBLEMS]
 )
@@ -259,6 +262,7 @@ def test_without_label_noise_no_run_stays_at_the_teacher():
     assert ours.min() > 1e-13
 
 
+@pytest.mark.slow
 def test_shorter_steps_and_more_samples_keep_the_law():
     problem = Problem(gamma=0.1, p=1, k=1, d=300, Delta=0.5, activation="square", spherical=True, m0=0.1)
     common = {"times": [0.0, 1.0], "thresholds": (0.1,), "observables": ("overlap_M",)}

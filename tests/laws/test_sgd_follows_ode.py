@@ -9,6 +9,7 @@ import numpy as np
 import pytest
 
 from sweeplib import Problem, simulate
+from tests.tiers import slow_but
 
 TIMES = tuple(np.linspace(0.0, 2.0, 21))
 OVERLAPS = ("overlap_Q", "overlap_M")
@@ -70,7 +71,7 @@ SETTINGS = {
 }
 
 
-@pytest.mark.parametrize("name", SETTINGS)
+@pytest.mark.parametrize("name", slow_but(SETTINGS, "erf, both layers", "square, both layers"))
 def test_the_mean_of_sgd_is_the_ode(name):
     """|z| < 4.5 of the mean difference over 400 paired seeds at each of three times, beyond a bias of 3/d of the risk.
 

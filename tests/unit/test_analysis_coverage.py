@@ -140,6 +140,7 @@ SEEDS = {
 LONG_RANGE = [100, 300, 1000, 3000, 10_000, 30_000, 100_000]
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("misfit", [pytest.param(0.0, marks=pytest.mark.long), 0.1])
 @pytest.mark.parametrize("seeds", SEEDS)
 def test_intervals_of_powers_cover(seeds, misfit):
@@ -154,6 +155,7 @@ def test_intervals_of_growth_cover(misfit):
     assert 0.88 < covered_growth(seeds=64, misfit=misfit, experiments=200, d=LONG_RANGE) < 0.9975
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("misfit", [pytest.param(0.0, marks=pytest.mark.long), 0.1])
 def test_intervals_of_optima_and_gains_cover(misfit):
     """150 scans of 10 learning rates, as above: 54 and 57 % without the misfit."""
@@ -161,6 +163,7 @@ def test_intervals_of_optima_and_gains_cover(misfit):
         assert 0.86 < covered(seeds=64, misfit=misfit, experiments=150, rates=10) < 0.9985
 
 
+@pytest.mark.slow
 def test_intervals_of_exponents_of_regimes_cover():
     """100 experiments: of 95 % intervals 85 % or fewer cover once in 10⁴."""
     found = covered_regimes(seeds=64, misfit=0.1, experiments=100, d=(100, 200, 500, 1000, 3000, 10_000))

@@ -114,6 +114,7 @@ def test_one_lost_run_of_fifty_is_no_refusal():
     assert one_cell([10.0] * 48 + [np.nan], [10.0] * 49, [OK] * 48 + [KILLED]).refused
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("limits", ["equal", "some", "random"])
 def test_means_of_runs_that_time_out_are_unbiased(limits):
     """1000 cells of 40 exponential times of mean 1, restricted to the last time seen.

@@ -50,6 +50,7 @@ def test_the_plateau_is_found_on_its_line():
     assert found.confidence >= 0.95
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(("s", "theory"), [(0.0, "plateau"), (-0.5, "no_ode")])
 def test_false_alarms_at_a_boundary(s, theory):
     """60 experiments on a boundary, at most 5 % wrong: more than 9 once in 10³."""
@@ -57,6 +58,7 @@ def test_false_alarms_at_a_boundary(s, theory):
     assert sum(name not in (theory, "undecided") for name in found) <= 9
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("s", [0.06, -0.06, -0.44])
 def test_at_the_resolution_itself_either_answer_is_rare(s):
     """60 experiments at the limit of what counts as zero: each answer has 5 %, more than 9 once in 10³."""

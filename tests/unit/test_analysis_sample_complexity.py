@@ -27,6 +27,7 @@ def exits(law: int, offset: float, amplitude: float, *, d=DIMENSIONS, seeds=64, 
     return ds
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(("law", "offset", "amplitude"), [(1, 7.0, 0.0), (2, -4.0, 1.5), (3, 2.0, 0.05)])
 def test_the_law_of_a_known_growth_is_found(law, offset, amplitude):
     """Ten samples each: a constant is classified as a law of two parameters in 16 % of cases, 6 times once in 300."""
@@ -169,6 +170,7 @@ def test_a_law_is_expected_where_starts_widths_and_rates_scale(change, expected)
     assert {1, 2, 3, 4} <= set(found["law"].values.tolist())
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("law", [4, 5, 6])
 def test_laws_of_high_information_exponents_are_found(law):
     """Amplitudes with equal contributions of both terms at d = 1000; ten samples, as above."""

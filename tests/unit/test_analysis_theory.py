@@ -9,6 +9,7 @@ from sweeplib.contracts.datasets import regime_dataset
 from sweeplib.errors import InputError
 from sweeplib.figures.interactive import INTERACTIVE
 from tests.datasets import sweep_dataset
+from tests.tiers import slow_but
 
 FLOOR, OPTIMUM, EXITS = "floor", "optimum", "exits"
 ALL = {FLOOR, OPTIMUM, EXITS}
@@ -36,7 +37,11 @@ def ds() -> xr.Dataset:
     return sweep_dataset(seeds=8, d=[3000, 100_000], Delta=[1.0], dynamics=["ode", "sgd_chain"])
 
 
-@pytest.mark.parametrize(("fields", "stands"), HYPOTHESES, ids=[str(fields) for fields, _ in HYPOTHESES])
+@pytest.mark.parametrize(
+    ("fields", "stands"),
+    slow_but(HYPOTHESES, *HYPOTHESES[:4], HYPOTHESES[-1]),
+    ids=[str(fields) for fields, _ in HYPOTHESES],
+)
 def test_theory_stands_where_its_hypotheses_hold(ds, fields, stands):
     changed = ds.assign_coords(fields)
     optima = analysis.optimal_learning_rate(changed, resamples=20)

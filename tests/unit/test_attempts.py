@@ -135,6 +135,7 @@ def test_what_was_not_tried_yet_is_no_failure_but_refused(sweep: Sweep, director
     assert not (directory / "failures").exists()
 
 
+@pytest.mark.slow
 def test_the_report_shows_all_that_was_made_and_a_card_for_all_that_was_not(sweep: Sweep, directory: Path) -> None:
     for name in sweep.analyses:
         write_analysis(sweep, name, directory)

@@ -211,6 +211,7 @@ print(*(specialised(kernels.kernel, inner=function)(1.0) for function in functio
 """
 
 
+@pytest.mark.slow
 def test_machine_code_is_not_older_than_the_constants_of_another_file(tmp_path):
     """The compiler treats constants of an imported file as constants."""
     (tmp_path / "beside.py").write_text(BESIDE)

@@ -23,6 +23,7 @@ from sweeplib.storage.layout import Layout
 from sweeplib.storage.run_store import RunStore
 from sweeplib.storage.sealed import read_sealed, write_sealed
 from tests.in_process import Here, computed
+from tests.tiers import slow_but
 
 load_plugins(["tests.faults.troubled"])
 
@@ -128,7 +129,7 @@ MORE: dict[str, Recording] = {
 }
 
 
-@pytest.mark.parametrize("change", FEWER)
+@pytest.mark.parametrize("change", slow_but(FEWER, "thresholds in another order", "fewer of all"))
 def test_what_records_less_is_taken(tmp_path: Path, change: str) -> None:
     """From another sweep, and from the same sweep before its config changed."""
     ran(sweep_of("a"), tmp_path)

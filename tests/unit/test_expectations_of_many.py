@@ -8,6 +8,7 @@ from sweeplib.maths.activations.activation import Activation
 from sweeplib.maths.expectations import FAMILIES, expectations
 from sweeplib.maths.expectations.error_functions import FULL
 from tests import plain
+from tests.tiers import slow_but
 
 TWO_TERMS = 0.3, ((0.8, 0.7), (-0.5, 1.9))
 """An offset, and weights and slopes of error functions."""
@@ -74,7 +75,7 @@ BY_QUADRATURE = "relu|erf"
 EACH = [(pair, *shape) for pair in PAIRS for shape in SHAPES if pair != BY_QUADRATURE or shape == SHAPES[0]]
 
 
-@pytest.mark.parametrize(("pair", "p", "k"), EACH)
+@pytest.mark.parametrize(("pair", "p", "k"), slow_but(EACH, *(case for case in EACH if case[1] == 3)))
 def test_drifts_are_those_of_each_alone(pair, p, k):
     """Of regular, singular and rank-deficient Ω; of 9 students error functions are taken in turn, not side by side."""
     count = 10 if p == 9 else 33

@@ -20,6 +20,7 @@ from sweeplib.storage.files import files_digest
 from sweeplib.storage.finalise import finalise
 from sweeplib.storage.linking_store import LinkingStore
 from tests.in_process import Here, computed
+from tests.tiers import slow_but
 
 load_plugins(["tests.faults.troubled"])
 
@@ -66,7 +67,7 @@ LINKED = {"a seed": {"exit_time", "gamma"}, "a value": {"exit_time", "seed"}, "b
 """Some of the arrays of which chunks are shared: those of results have all values of the longest axis."""
 
 
-@pytest.mark.parametrize("step", STEPS)
+@pytest.mark.parametrize("step", slow_but(STEPS, "both axes"))
 def test_growth_gives_the_dataset_of_a_full_rewrite(tmp_path: Path, step: str) -> None:
     small, large = STEPS[step]
     before = sweeplib.open(written(small, tmp_path / "grown"))
@@ -81,6 +82,7 @@ def test_growth_gives_the_dataset_of_a_full_rewrite(tmp_path: Path, step: str) -
     assert {str(file.relative_to(grown)).split("/c/")[0] for file in links} >= LINKED[step]
 
 
+@pytest.mark.slow
 def test_a_write_that_is_cut_short_leaves_the_dataset_and_the_next_is_whole(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:

@@ -11,6 +11,7 @@ import pytest
 from mutations import EVERYTHING, MEGABYTES, SECONDS, found, mutated, sources
 
 from sweeplib.config import load
+from tests.tiers import slow_but
 
 LAUGHS = "a: &a [x, x, x, x, x, x, x, x, x, x]\n" + "".join(
     f"{name}: &{name} [{', '.join([f'*{before}'] * 10)}]\n" for before, name in zip("abcdefgh", "bcdefghi", strict=True)
@@ -70,7 +71,7 @@ def _sound(tmp_path_factory: pytest.TempPathFactory) -> None:
         load(path)
 
 
-@pytest.mark.parametrize("seed", range(3))
+@pytest.mark.parametrize("seed", slow_but(range(3), 0))
 @pytest.mark.usefixtures("_sound")
 def test_a_mutated_config_is_loaded_or_refused_in_one_line(seed: int, tmp_path: Path) -> None:
     generator, texts = random.Random(seed), sources()
@@ -80,6 +81,7 @@ def test_a_mutated_config_is_loaded_or_refused_in_one_line(seed: int, tmp_path: 
         assert fault is None, (fault, content)
 
 
+@pytest.mark.slow
 def test_no_config_takes_long_or_much_memory(tmp_path: Path) -> None:
     """Each config is loaded in a child of one process, which has imported what loading needs."""
     for number, (text, _) in enumerate(BOMBS.values()):

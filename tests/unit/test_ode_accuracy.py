@@ -16,6 +16,7 @@ from sweeplib.maths.expectations import expectations
 from sweeplib.maths.expectations.system import System
 from sweeplib.simulation import Case, Recording
 from sweeplib.simulation.driver import replicas_of
+from tests.tiers import slow_but
 
 LEARNED = Overlaps(
     [[1.0, -0.005092957541373029], [-0.005092957541373029, 1.0]],
@@ -124,7 +125,7 @@ def recorded(name, **options):
     return run.risk.values[0], run.risk_error.values[0]
 
 
-@pytest.mark.parametrize("rtol", [1e-4, 1e-6, 1e-8, 1e-10])
+@pytest.mark.parametrize("rtol", slow_but([1e-4, 1e-6, 1e-8, 1e-10], 1e-6))
 @pytest.mark.parametrize("name", SETTINGS)
 def test_every_recorded_risk_is_within_its_tolerance_and_its_error(name, rtol):
     risk, error = recorded(name, rtol=rtol)
@@ -142,7 +143,7 @@ def test_a_learned_state_is_told_in_relative_terms(options, relative):
     assert reference("learned retrieval")[2] == pytest.approx(1.5915250e-4, rel=1e-7)
 
 
-@pytest.mark.parametrize("rtol", [1e-6, 1e-8, 1e-10])
+@pytest.mark.parametrize("rtol", slow_but([1e-6, 1e-8, 1e-10], 1e-6))
 @pytest.mark.parametrize("name", STIFF)
 def test_stiff_solutions_take_few_right_hand_sides(name, rtol):
     """At most three times those of LSODA for one solution; both integrated solutions are counted."""

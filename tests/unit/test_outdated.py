@@ -1,5 +1,6 @@
 """What is made from a dataset that was written again later, by Python or by the command of a single stage."""
 
+import shutil
 import subprocess
 import sys
 from pathlib import Path
@@ -36,15 +37,21 @@ def cleared(seeds: int, folder: Path, **changed: object) -> None:
     remove_stale_markers(folder, sweep)
 
 
-@pytest.fixture
-def folder(tmp_path: Path) -> Path:
-    """Return the folder of a sweep with a report of 4 seeds and then a dataset of 2."""
+@pytest.fixture(scope="module")
+def _folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    results = tmp_path_factory.mktemp("results")
     with InProcess().client() as client:
-        sweep_with(4, tmp_path).run(client, progress=False)
-        sweep_with(4, tmp_path).report()
-        assert not outdated(tmp_path / "grown", CONTENT["analyses"], CONTENT["figures"])
-        sweep_with(2, tmp_path).run(client, progress=False)
-    return tmp_path / "grown"
+        sweep_with(4, results).run(client, progress=False)
+        sweep_with(4, results).report()
+        assert not outdated(results / "grown", CONTENT["analyses"], CONTENT["figures"])
+        sweep_with(2, results).run(client, progress=False)
+    return results / "grown"
+
+
+@pytest.fixture
+def folder(_folder: Path, tmp_path: Path) -> Path:
+    """Return the folder of a sweep with a report of 4 seeds and then a dataset of 2."""
+    return Path(shutil.copytree(_folder, tmp_path / "grown", symlinks=True))
 
 
 def said(*arguments: object) -> tuple[int, str]:

@@ -265,6 +265,7 @@ def invoked(*arguments: str, status: int = 0) -> str:
     return result.output
 
 
+@pytest.mark.slow
 def test_every_template_passes_its_checks_and_runs_as_it_is(templates: Path) -> None:
     said = invoked("test-plugin", *(f"own_{kind}.py" for kind in PLUGINS))
     lines = said.splitlines()

@@ -73,6 +73,7 @@ def told(tmp_path: Path, address: str, *words: str) -> tuple[int, str]:
     return result.exit_code, result.stdout + result.stderr
 
 
+@pytest.mark.slow
 def test_a_finished_sweep_is_read_from_its_address(tmp_path: Path, store: MemoryFileSystem) -> None:
     address = "memory://bucket/sent.zarr"
     assert told(tmp_path, address, "run", "--workers", "1")[0] == 0

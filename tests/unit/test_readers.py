@@ -15,6 +15,7 @@ from sweeplib.simulation import Recording
 from sweeplib.storage import dataset as storage
 from sweeplib.storage.finalise import finalise
 from tests.in_process import InProcess
+from tests.tiers import slow_but
 
 Operation = Callable[[xr.Dataset, xr.Dataset], "xr.Dataset | xr.DataArray"]
 OPERATIONS: dict[str, Operation] = {
@@ -52,7 +53,7 @@ def finalised(directory: Path, d: tuple[int, ...]) -> Path:
     return finalise(sweep, directory)
 
 
-@pytest.fixture(scope="module", params=[storage.CHUNK_BYTES, 4096], ids=["one chunk", "many chunks"])
+@pytest.fixture(scope="module", params=slow_but([storage.CHUNK_BYTES, 4096], 4096), ids=["one chunk", "many chunks"])
 def paths(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory) -> Iterator[tuple[Path, Path]]:
     """Return two sweeps, with arrays in one chunk each, or in many as those of large sweeps."""
     with pytest.MonkeyPatch.context() as patch:

@@ -6,6 +6,7 @@ import pytest
 from sweeplib import Problem, simulate
 from sweeplib.kernels.weights import BLOCK
 from sweeplib.simulation import Status
+from tests.tiers import slow_but
 
 RETRIEVAL = Problem(gamma=0.1, p=1, k=1, d=20, Delta=0.0, activation="square", spherical=True, m0=0.3)
 UNSTABLE = Problem(gamma=0.5, p=3, k=2, d=20, Delta=0.0, activation="he3")
@@ -17,7 +18,7 @@ def both(problem, steps, **arguments):
     return (simulate(problem, "sgd", times=shown, seeds=range(40), **arguments) for shown in (times[[-1]], times))
 
 
-@pytest.mark.parametrize("stop", ["end", "exit"])
+@pytest.mark.parametrize("stop", slow_but(["end", "exit"], "exit"))
 def test_exits_are_noted_at_their_step(stop):
     blocks, single = both(RETRIEVAL, 803, thresholds=[0.3, 0.9], stop=stop)
     np.testing.assert_array_equal(blocks.exit_steps, single.exit_steps)
@@ -28,6 +29,7 @@ def test_exits_are_noted_at_their_step(stop):
     np.testing.assert_allclose(blocks.risk[:, -1], single.risk[:, -1], rtol=1e-9, atol=1e-12)
 
 
+@pytest.mark.slow
 def test_divergences_are_noted_at_their_step():
     blocks, single = both(UNSTABLE, 401)
     np.testing.assert_array_equal(blocks.status, single.status)

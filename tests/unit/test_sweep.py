@@ -127,6 +127,7 @@ print(sweep.run(progress=False).sizes["seed"], __file__ is not None)
 """
 
 
+@pytest.mark.slow
 def test_a_script_without_a_guard_runs_once(tmp_path: Path) -> None:
     """Its workers are processes of their own, which do not import it."""
     (tmp_path / "script.py").write_text(SCRIPT)

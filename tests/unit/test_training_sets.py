@@ -277,6 +277,7 @@ def test_exits_are_those_of_the_risks_of_each_step(spherical):
         np.testing.assert_array_equal(exits.exit_steps[:, place], below.argmax(axis=1))
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("n_b", [1, 3, 60])
 def test_float32_differs_by_rounding(n_b):
     problem = Problem(samples=60, batch_size=n_b, **FIELDS)

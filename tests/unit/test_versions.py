@@ -169,6 +169,7 @@ def test_a_directory_of_an_earlier_version_is_replaced(tmp_path: Path) -> None:
     assert not list(tmp_path.glob(".*.partial"))
 
 
+@pytest.mark.slow
 def test_readers_see_one_version_each_while_two_processes_write(tmp_path: Path) -> None:
     """Opened lazily, then read: coordinates and values of one version, or an error that it is gone."""
     path, seen = written(tmp_path / "dataset.zarr", 0), set()

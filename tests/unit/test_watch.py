@@ -91,6 +91,7 @@ def test_it_ends_when_the_sweep_ends(directory: Path, started: list[subprocess.P
     ]
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("end", ["raise ValueError('no good')", "import os; os.kill(os.getpid(), 9)"])
 def test_it_tells_that_a_stage_failed(end: str, directory: Path, started: list[subprocess.Popen[bytes]]) -> None:
     started.append(running(directory, WHOLE, seconds=4.0, end=end))
@@ -100,6 +101,7 @@ def test_it_tells_that_a_stage_failed(end: str, directory: Path, started: list[s
     assert f"failed after 4 s, 1 of 4 cases, 0 failed, 0.0 cases/s, {problem}" in err
 
 
+@pytest.mark.slow
 def test_stages_that_snakemake_runs_by_itself_end_when_none_follows(
     directory: Path, started: list[subprocess.Popen[bytes]], monkeypatch: pytest.MonkeyPatch
 ) -> None:

@@ -5,6 +5,8 @@ import os
 import subprocess
 import sys
 
+import pytest
+
 from tests.workflow.project import Project
 
 MILLION = """\
@@ -25,6 +27,7 @@ print(json.dumps([done.returncode, done.stdout + done.stderr, resource.getrusage
 """
 
 
+@pytest.mark.slow
 def test_a_million_points_dry_run_in_the_memory_of_two(project: Project) -> None:
     (project.desk / "million.yaml").write_text(MILLION)
     used = {}

@@ -81,6 +81,7 @@ def test_a_second_driver_is_refused_in_one_line(finished: Project) -> None:
     assert "CalledProcessError" in kept and "Error in rule simulate" in kept
 
 
+@pytest.mark.slow
 def test_more_seeds_other_code_beside_a_plugin_and_a_figure_that_fails(finished: Project) -> None:
     """All edits in one run: the dataset grows, changed code is run again, and a failed figure stops nothing."""
     finished.edit("desk/tiny.yaml", "seeds: 2", "seeds: 3")
@@ -240,6 +241,7 @@ def test_edits_that_change_no_result_and_a_new_plan_rerun_nothing(finished: Proj
     assert finished.planned() == {}
 
 
+@pytest.mark.slow
 def test_a_killed_snakemake_leaves_nothing_to_unlock(project: Project) -> None:
     killed = project.start("--config", "sweep=tiny.yaml", "--until", "plan")
     assert killed.stderr is not None

@@ -52,6 +52,7 @@ def run(folder: Path, *command: str) -> None:
     assert not list((folder / "marks").iterdir())
 
 
+@pytest.mark.slow
 def test_plan_and_run(folder: Path) -> None:
     """The commands start processes: the one that measures, and Dask's."""
     run(folder, str(BIN / "sweeplib"), "run", "tiny.yaml")
