@@ -27,7 +27,8 @@ CHECKED = [
 ]
 
 TESTS = Path(__file__).parent
-LONGEST_FIRST = ("workflow", "faults", "contracts", "laws", "unit", "browser")
+LONGEST_FIRST = ("contracts/test_dynamics.py", "workflow", "faults", "contracts", "laws", "unit", "browser", "")
+"""Starts of paths. Two files that compile the same kernels do not come first: one process would wait for the other."""
 
 os.environ["SWEEPLIB_COMPUTE_ALL"] = "1"  # folders of one test are computed, not copied from each other
 
@@ -44,6 +45,10 @@ def heard_ctrl_c() -> Iterator[None]:
 
 
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
-    """Run the slowest folders first, so that no file is left to one process at the end."""
-    places = {folder: place for place, folder in enumerate(LONGEST_FIRST)}
-    items.sort(key=lambda item: places.get(item.path.relative_to(TESTS).parts[0], len(places)))
+    """Run the slowest files first, so that no long one is left to one process at the end."""
+
+    def place(item: pytest.Item) -> int:
+        path = item.path.relative_to(TESTS).as_posix()
+        return next(place for place, start in enumerate(LONGEST_FIRST) if path.startswith(start))
+
+    items.sort(key=place)

@@ -6,12 +6,19 @@ from typing import Any
 import pytest
 
 
-def slow_but(values: Iterable[Any], *quick: Any) -> list[Any]:
-    """Return the values as parameters of a test, all of them slow but `quick`, which are among them."""
+def slow_among(values: Iterable[Any], *slow: Any) -> list[Any]:
+    """Return the values as parameters of a test; `slow`, which are among them, are slow."""
     values = list(values)
-    assert all(value in values for value in quick)
+    assert all(value in values for value in slow)
     several = [value if isinstance(value, tuple) else (value,) for value in values]
     return [
-        value if value in quick else pytest.param(*parts, marks=pytest.mark.slow)
+        pytest.param(*parts, marks=pytest.mark.slow) if value in slow else value
         for value, parts in zip(values, several, strict=True)
     ]
+
+
+def slow_but(values: Iterable[Any], *quick: Any) -> list[Any]:
+    """Return the values as parameters of a test; all are slow but `quick`, which are among them."""
+    values = list(values)
+    assert all(value in values for value in quick)
+    return slow_among(values, *(value for value in values if value not in quick))

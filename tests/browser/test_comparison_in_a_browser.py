@@ -10,6 +10,8 @@ from typer.testing import CliRunner
 from sweeplib.cli import app
 from tests.compared import finished_pair
 
+pytestmark = pytest.mark.slow
+
 
 @pytest.fixture(scope="module")
 def comparison(tmp_path_factory: pytest.TempPathFactory) -> Path:

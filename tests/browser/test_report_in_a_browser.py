@@ -10,6 +10,8 @@ import pytest
 from sweeplib.theory import noise_corrected_exit_time
 from tests.browser.opened import Opened
 
+pytestmark = pytest.mark.slow
+
 
 def test_it_opens_with_no_error_and_asks_for_nothing_else(opened, report):
     assert opened.troubles + opened.warnings == []

@@ -53,6 +53,7 @@ def test_analysis_refuses_a_dataset_in_the_words_for_its_outline(name):
         assert not isinstance(result, Exception) or str(result) == str(before), words
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("name", FIGURES)
 def test_figure_refuses_a_dataset_in_the_words_for_its_outline(name):
     for words in analyses.DATASETS:

@@ -10,6 +10,7 @@ from sweeplib import DYNAMICS, OBSERVABLES, InputError, Problem
 from sweeplib.problem import DEFAULTS, OBSERVED_FIELDS, PROBLEM_FIELDS
 from sweeplib.simulation import Case, Recording, run_cases
 from sweeplib.views import OverlapView
+from tests.tiers import slow_among
 
 PROBLEM = Problem(gamma=0.2, p=2, k=1, d=40, Delta=0.1, activation="square", second_layer_rate=0.1)
 TWO = Problem(gamma=0.2, p=2, k=2, d=40, Delta=0.1, activation="square", second_layer_rate=0.1)
@@ -128,7 +129,7 @@ def recorded(dynamics: str, which: str) -> tuple[str, ...]:
 
 
 @pytest.mark.parametrize("which", ["risk", "all"])
-@pytest.mark.parametrize(("dynamics", "field"), ACCEPTED)
+@pytest.mark.parametrize(("dynamics", "field"), slow_among(ACCEPTED, ("sgd_chain", "repeats")))
 def test_numbers_change_with_what_is_read_and_with_nothing_else(dynamics: str, field: str, which: str) -> None:
     observables, thresholds = recorded(dynamics, which), (0.01,)
     if field in ("data", "contrast"):  # without a teacher

@@ -36,6 +36,7 @@ def test_a_driver_with_a_parent_refuses_a_second_one(parent, tmp_path):
         pytest.fail("two drivers at once")
 
 
+@pytest.mark.slow
 def test_an_orphaned_driver_is_waited_for(parent, tmp_path, capsys):
     os.kill(parent.pid, signal.SIGKILL)
     parent.wait()

@@ -107,6 +107,7 @@ def test_snippet_reproduces_the_failure(failures: dict[float, dict], gamma: floa
         assert b"ArithmeticError: a case that raises" in done.stderr
 
 
+@pytest.mark.slow
 def test_retried_cases_are_missing_again(directory: Path, summary: Summary) -> None:
     sweep = troubled_sweep(**SWEEP)
     assert retry(sweep, directory, ["failed", "diverged"]) == {DYNAMICS: 5}

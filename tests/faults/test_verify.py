@@ -54,6 +54,7 @@ def test_flipped_bits_of_both_stores_are_found_named_and_repaired(done: Done, co
     assert done.told("verify", "--sample", "4")[0] == 0
 
 
+@pytest.mark.slow
 def test_a_flipped_bit_in_every_file_at_once(done: Done) -> None:
     """Also in markers, journals, descriptions of failures: all are named, and the results are the same again.
 

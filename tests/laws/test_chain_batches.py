@@ -11,6 +11,7 @@ from scipy import stats
 from scipy.special import erf
 
 from sweeplib import Problem, simulate
+from tests.tiers import slow_among
 
 LEVEL = 1e-4
 SHOWN = ("overlap_Q", "overlap_M", "second_layer")
@@ -61,7 +62,7 @@ PROBLEMS = {
 }
 
 
-@pytest.mark.parametrize("name", PROBLEMS)
+@pytest.mark.parametrize("name", slow_among(PROBLEMS, "a sample in three steps"))
 def test_it_has_the_law_of_sgd_in_numpy(name):
     """From one start: p-values at 1e-4, some 80 of them; one false alarm in 120 changes of the random numbers."""
     problem, runs, rounds = PROBLEMS[name], 1200 if PROBLEMS[name].batch_size < 300 else 300, 5

@@ -7,6 +7,7 @@ from sweeplib import InputError, Problem, simulate
 from sweeplib.numerics.random import normals
 from sweeplib.simulation import Case, Recording
 from sweeplib.simulation.driver import replicas_of, samples_key
+from tests.tiers import slow_among
 
 FIELDS = {"gamma": 0.3, "p": 3, "k": 2, "d": 50, "Delta": 0.2, "activation": "square"}
 SHOWN = ("overlap_Q", "overlap_M", "second_layer")
@@ -51,7 +52,7 @@ BATCHES = [
 ]
 
 
-@pytest.mark.parametrize(("dynamics", "batches"), BATCHES, ids=str)
+@pytest.mark.parametrize(("dynamics", "batches"), slow_among(BATCHES, *BATCHES[-2:]), ids=str)
 @pytest.mark.parametrize("spherical", [False, True])
 def test_exits_are_those_of_the_risks_of_each_step(dynamics, batches, spherical):
     """Of each batch, if it is used in several."""

@@ -162,12 +162,14 @@ print([specialised(twice)(eval(number)) for number in sys.argv[1:]])
 """
 
 
+@pytest.mark.slow
 def test_processes_that_save_at_once_keep_their_own_code(tmp_path: Path) -> None:
     """Two processes compile one kernel for two types and save it slowly; a third loads both."""
     assert printed_together(tmp_path, SAVED_SLOWLY, [["3"], ["1.5"]]) == ["[6]\n", "[3.0]\n"]
     assert printed_together(tmp_path, SAVED_SLOWLY, [["3", "1.5"]]) == ["[6, 3.0]\n"]
 
 
+@pytest.mark.slow
 def test_processes_that_start_together_compile_a_kernel_once(tmp_path: Path) -> None:
     printed = printed_together(tmp_path, SAVED_SLOWLY, [["2"]] * 3, NUMBA_DEBUG_CACHE="1")
     assert all(lines.splitlines()[-1] == "[4]" for lines in printed)

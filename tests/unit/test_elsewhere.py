@@ -76,6 +76,7 @@ def planned(sweep: Sweep, results: Path, dynamics: str = "sgd_chain") -> tuple[i
     return todo, demand.taken, demand.cases - todo - sum(demand.taken.values())
 
 
+@pytest.mark.slow
 def test_the_overlap_of_two_grids_is_taken(tmp_path: Path) -> None:
     """Seeds, values and block sizes differ; the journal says where each row comes from."""
     first, second = sweep_of("a"), sweep_of("b", (0.2, 0.4, 0.1), 7, size=3)
@@ -166,6 +167,7 @@ def test_runs_on_weights_depend_on_their_times(tmp_path: Path) -> None:
     assert version(second, tmp_path) == alone(second, tmp_path)
 
 
+@pytest.mark.slow
 def test_errors_over_the_recording_times_are_those_of_all_times(tmp_path: Path) -> None:
     """`drift_error` is the largest at a recording time: with fewer times it is another number."""
     ran(sweep_of("a", dynamics=("sde",), seeds=1, activation="relu"), tmp_path)

@@ -79,7 +79,9 @@ def product_mean(student, teacher, s, t, rho):
 
 
 @pytest.mark.parametrize("rho", [0.0, 0.1, -0.299, 0.31, 0.76, -0.95, 0.9999, 1.0, -1.0])
-@pytest.mark.parametrize("pair", [(DIP, RAMP), (RAMP, "relu"), (RAMP, RAMP)])
+@pytest.mark.parametrize(
+    "pair", [(DIP, RAMP), *(pytest.param(pair, marks=pytest.mark.slow) for pair in ((RAMP, "relu"), (RAMP, RAMP)))]
+)
 def test_means_of_products_are_those_of_another_quadrature(pair, rho):
     """By polarisation of the risk, R(a, a*) = ½ E[(a* σ* − a σ)²]."""
     for s, t in ((0.8, 0.8), (0.1, 1.2), (3.0, 0.5)):

@@ -98,6 +98,7 @@ def test_pilot_outlives_a_case_that_kills(tmp_path: Path, capsys: pytest.Capture
     assert "its process died (SIGKILL); the cost of its cases is extrapolated" in capsys.readouterr().err
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("gamma", [pytest.param(0.1, marks=pytest.mark.long), HANGS])
 def test_a_pilot_that_hangs_is_given_up_once_and_the_others_are_measured(
     gamma: float,
@@ -131,6 +132,7 @@ def test_a_calibration_may_end_without_anything_to_measure() -> None:
     assert measuring.child.process.returncode is not None
 
 
+@pytest.mark.slow
 def test_what_is_done_is_told_as_it_begins(calm: Sweep, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     write_plan(calm, tmp_path / "loud")
     said = capsys.readouterr().err

@@ -6,7 +6,6 @@ import pytest
 from sweeplib import Problem, simulate
 from sweeplib.kernels.weights import BLOCK
 from sweeplib.simulation import Status
-from tests.tiers import slow_but
 
 RETRIEVAL = Problem(gamma=0.1, p=1, k=1, d=20, Delta=0.0, activation="square", spherical=True, m0=0.3)
 UNSTABLE = Problem(gamma=0.5, p=3, k=2, d=20, Delta=0.0, activation="he3")
@@ -18,7 +17,8 @@ def both(problem, steps, **arguments):
     return (simulate(problem, "sgd", times=shown, seeds=range(40), **arguments) for shown in (times[[-1]], times))
 
 
-@pytest.mark.parametrize("stop", slow_but(["end", "exit"], "exit"))
+@pytest.mark.slow
+@pytest.mark.parametrize("stop", ["end", "exit"])
 def test_exits_are_noted_at_their_step(stop):
     blocks, single = both(RETRIEVAL, 803, thresholds=[0.3, 0.9], stop=stop)
     np.testing.assert_array_equal(blocks.exit_steps, single.exit_steps)

@@ -224,6 +224,7 @@ def test_the_chain_refuses_more_units_than_dimensions():
     assert sweeplib.simulate(problem, "sgd", times=[0.1]).status.item() == Status.ok
 
 
+@pytest.mark.slow
 def test_weights_in_single_precision_follow_those_in_double():
     """10,000 steps on the same samples, each with a rounding of 3e-8: overlaps differ by less than 2e-6, but differ."""
     problem = Problem(gamma=0.5, p=3, k=2, d=100, Delta=0.1, activation="erf")

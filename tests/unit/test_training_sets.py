@@ -383,6 +383,7 @@ def config(tmp_path):
         yield path
 
 
+@pytest.mark.slow
 def test_a_sweep_over_training_sets(config):
     """The plan states memory and time; runs of full batches are one for both samplings; all are `simulate`'s."""
     done = CliRunner().invoke(app, ["run", str(config), "--results", str(config.parent)])

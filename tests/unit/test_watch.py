@@ -77,6 +77,7 @@ def watched(status: int) -> tuple[str, str]:
     return result.stdout, result.stderr
 
 
+@pytest.mark.slow
 def test_it_ends_when_the_sweep_ends(directory: Path, started: list[subprocess.Popen[bytes]]) -> None:
     started.append(running(directory, WHOLE, seconds=5.0))
     page = directory / "report" / "index.html"
@@ -113,7 +114,7 @@ def test_stages_that_snakemake_runs_by_itself_end_when_none_follows(
 
 
 def test_a_sweep_that_does_not_run_has_its_status(directory: Path) -> None:
-    assert watched(status=0) == ("watched: idle\n", "")
+    assert watched(status=0) == ("watched: unfinished\n", "")
     assert not directory.exists()
 
 

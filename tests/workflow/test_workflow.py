@@ -68,6 +68,7 @@ def held(project: Project) -> Iterator[int]:
     holder.communicate("")
 
 
+@pytest.mark.slow
 def test_a_second_driver_is_refused_in_one_line(finished: Project) -> None:
     finished.edit("desk/tiny.yaml", "seeds: 2", "seeds: 3")
     with held(finished) as pid:
@@ -123,6 +124,7 @@ def last_overlaps(project: Project) -> set[float]:
     return set(analysis.mean_overlap.values.ravel().tolist())
 
 
+@pytest.mark.slow
 def test_a_deleted_dataset_is_made_again(finished: Project) -> None:
     before = files(finished.results / "dataset.zarr")
     shutil.rmtree(finished.results / "dataset.zarr")
@@ -144,6 +146,7 @@ def test_after_a_finished_run_nothing_is_left_to_do_and_make_says_what_became_of
     ]
 
 
+@pytest.mark.slow
 def test_a_sweep_with_overrides_and_a_figure_that_fails(finished: Project) -> None:
     """Its config is in its folder, plain lines are on standard error, and the summary is on standard output."""
     finished.edit("desk/own/figures.py", "drawing = Drawing()", "drawing = Drawing(1 / 0)")
