@@ -2,6 +2,7 @@
 
 import dataclasses
 import json
+from typing import Any
 
 import numpy as np
 import pytest
@@ -10,7 +11,6 @@ from sweeplib import DYNAMICS, OBSERVABLES, InputError, Problem
 from sweeplib.problem import DEFAULTS, OBSERVED_FIELDS, PROBLEM_FIELDS
 from sweeplib.simulation import Case, Recording, run_cases
 from sweeplib.views import OverlapView
-from tests.tiers import slow_among
 
 PROBLEM = Problem(gamma=0.2, p=2, k=1, d=40, Delta=0.1, activation="square", second_layer_rate=0.1)
 TWO = Problem(gamma=0.2, p=2, k=2, d=40, Delta=0.1, activation="square", second_layer_rate=0.1)
@@ -112,10 +112,17 @@ REFUSED = [
     (name, field) for name in built_in() for field in DEFAULTS if not acts_on(name, field) | (field in OBSERVED_FIELDS)
 ]
 REFUSED.remove(("dmft", "sampling"))  # the choice of batches is nothing to a full batch, which has one
+
+
+def tier(name: str, field: str) -> Any:
+    """Return the mark of a test whose kernels no other test needs."""
+    if field == "teacher_activation":
+        return pytest.mark.long
+    return pytest.mark.slow if (name, field) == ("sgd_chain", "repeats") else ()
+
+
 ACCEPTED = [
-    pytest.param(
-        name, field, marks=pytest.mark.long if field == "teacher_activation" else ()
-    )  # its kernels take a minute
+    pytest.param(name, field, marks=tier(name, field))
     for name in built_in()
     for field in PROBLEM_FIELDS
     if acts_on(name, field)
@@ -129,7 +136,7 @@ def recorded(dynamics: str, which: str) -> tuple[str, ...]:
 
 
 @pytest.mark.parametrize("which", ["risk", "all"])
-@pytest.mark.parametrize(("dynamics", "field"), slow_among(ACCEPTED, ("sgd_chain", "repeats")))
+@pytest.mark.parametrize(("dynamics", "field"), ACCEPTED)
 def test_numbers_change_with_what_is_read_and_with_nothing_else(dynamics: str, field: str, which: str) -> None:
     observables, thresholds = recorded(dynamics, which), (0.01,)
     if field in ("data", "contrast"):  # without a teacher
