@@ -109,6 +109,7 @@ with shown_progress("tiny", 3, 3.0) as shown:
 """
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(("before", "has_bar"), [("", True), ("sys.modules['ipywidgets'] = None", False)])
 def test_a_notebook_gets_a_bar_if_it_can_show_one(before: str, has_bar: bool) -> None:
     notebook = new_notebook(cells=[new_code_cell(BAR.format(before=before))])
