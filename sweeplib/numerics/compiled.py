@@ -101,14 +101,19 @@ def _safely_cached(dispatcher: Any) -> Any:
     numba numbers the code of different signatures when it saves them. If two processes saved at the same time, one
     could later load the other's machine code. The compiler lock is taken first, as numba does, to exclude that two
     threads wait for each other, and because the time limit of a run does not count the time in which it is held.
+    A kernel in the cache is loaded without the lock: many processes that share a cache do not take turns.
     """
-    file = getattr(dispatcher._cache, "_cache_file", None)
+    cache = dispatcher._cache
+    file = getattr(cache, "_cache_file", None)
     if file is not None:
         compile_one, lock = dispatcher.compile, FileLock(f"{file._index_path}.lock")
 
         def compiled(signature: Any) -> Any:
-            with global_compiler_lock, lock:
-                return compile_one(signature)
+            with global_compiler_lock:
+                if cache._index_key(signature, dispatcher.targetctx.codegen()) in file._load_index():
+                    return compile_one(signature)
+                with lock:
+                    return compile_one(signature)
 
         dispatcher.compile = compiled
     return dispatcher

@@ -8,6 +8,7 @@ from pathlib import Path
 
 import numba
 import pytest
+from filelock import FileLock
 
 from sweeplib.numerics.binding import bound
 from sweeplib.numerics.compiled import inlined, pointer, specialised
@@ -174,6 +175,15 @@ def test_processes_that_start_together_compile_a_kernel_once(tmp_path: Path) -> 
     printed = printed_together(tmp_path, SAVED_SLOWLY, [["2"]] * 3, NUMBA_DEBUG_CACHE="1")
     assert all(lines.splitlines()[-1] == "[4]" for lines in printed)
     assert sorted(lines.count("data saved to") for lines in printed) == [0, 0, 1]
+
+
+@pytest.mark.slow
+def test_a_kernel_in_the_cache_is_loaded_while_another_process_compiles(tmp_path: Path) -> None:
+    """It compiles another signature, say: its lock is held."""
+    assert printed_together(tmp_path, SAVED_SLOWLY, [["3"]]) == ["[6]\n"]
+    [lock] = (tmp_path / "cache").rglob("*.lock")
+    with FileLock(lock):
+        assert printed_together(tmp_path, SAVED_SLOWLY, [["3"]]) == ["[6]\n"]
 
 
 def times(factor):
