@@ -52,20 +52,20 @@ def _setting(ds: xr.Dataset) -> xr.DataArray:
         & (field(ds, "k") == 1)
         & field(ds, "teacher_start", UNIT_TEACHERS[0]).isin(UNIT_TEACHERS)
         & field(ds, "spherical", False).astype(bool)
-        & _ones(field(ds, "a", 1.0))
-        & _ones(field(ds, "a_star", 1.0))
+        & ones(field(ds, "a", 1.0))
+        & ones(field(ds, "a_star", 1.0))
         & (field(ds, "second_layer_rate", 0.0) == 0.0)
     )
 
 
-def _ones(layer: xr.DataArray) -> xr.DataArray:
+def ones(layer: xr.DataArray) -> xr.DataArray:
     """Return a mask: where all units of a second layer have the weight 1, given as a number or the text of a list."""
     import xarray as xr
 
     if layer.dtype.kind not in "OU":
         return layer == 1.0
-    ones: xr.DataArray = xr.apply_ufunc(_all_one, layer, vectorize=True, output_dtypes=[bool])
-    return ones
+    found: xr.DataArray = xr.apply_ufunc(_all_one, layer, vectorize=True, output_dtypes=[bool])
+    return found
 
 
 def _all_one(text: str) -> bool:

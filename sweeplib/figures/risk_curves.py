@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any
 from sweeplib.analysis.labels import labelled
 from sweeplib.analysis.lost_runs import MOST_LOST, made, recorded, unless_lost, without_value
 from sweeplib.analysis.recorded import is_stochastic, require
+from sweeplib.analysis.two_gaussians import least_risk
 from sweeplib.figures.facets import Facets, arranged, numbered_parts
 from sweeplib.figures.figure import FIGURES, Figure
 from sweeplib.figures.interactive import INTERACTIVE, Interactive
@@ -30,13 +31,14 @@ CAPTION = (
     "Population risk against time: the median over the seeds of each dynamics, with a band from the 10 % to the 90 % "
     "quantile for stochastic dynamics. Dynamics without noise: thin dark lines on top. Curves end where more than 2 % "
     "of the runs have no value because they stopped at their exits, diverged or timed out. A logarithmic axis has no "
-    "place for the time 0."
+    "place for the time 0. Dotted and level, for two Gaussians: the least risk of students of any width."
 )
 COLUMNS = ("time", "risk")
 BAND = (0.1, 0.5, 0.9)
 DARKER, LIGHTER = 0.6, 0.55
 DECADE = 10.0
 """The range above which the risk has a logarithmic axis."""
+LEAST: dict[str, Any] = {"linestyle": (0, (1, 2)), "linewidth": 0.9, "zorder": 1, "gid": "least"}
 MARKS = 5
 """The number of markers on each curve."""
 
@@ -61,6 +63,7 @@ def risk_curves(
         for index, one in numbered_parts(part, split.hues(part)):
             _curves(panels.stacks[place][0], one, shown, index, marked=split.hue is not None)
             published.draw(panels.stacks[place][0], one)
+            _least(panels.stacks[place][0], one, index)
         if split.panel:
             panels.title(place, value_label(part[split.panel]))
     axes = panels.stacks[0][0]
@@ -118,6 +121,13 @@ def _curves(axes: Axes, one: xr.Dataset, shown: list[str], index: int, *, marked
             axes.fill_between(one["time"], low, high, color=look(index)["color"], alpha=0.2, linewidth=0, zorder=1)
 
 
+def _least(axes: Axes, one: xr.Dataset, index: int) -> None:
+    """Draw the least risk, where it is known."""
+    least = float(least_risk(one))
+    if least > 0.0:
+        axes.axhline(least, **LEAST | {"color": look(index)["color"]})
+
+
 def _marks(index: int, times: int) -> dict[str, Any]:
     """Return the marker of a hue, at other times than those of other hues, to distinguish them without colours."""
     step = max(times // MARKS, 1)
@@ -152,7 +162,8 @@ def _legend(drawing: Drawing, data: xr.Dataset, split: Facets, shown: list[str],
         if split.hue
     ]
     kinds = [(_line(name, place, INK) | {"gid": name}, dynamics_label(name)) for place, name in enumerate(shown)]
-    legend_below(drawing, [hues, kinds, published])
+    least = LEAST | {"color": INK}, "least at infinite width"
+    legend_below(drawing, [hues, kinds, [*published, least]])
 
 
 def risk_bands(ds: xr.Dataset, _: Mapping[str, xr.Dataset]) -> xr.Dataset:

@@ -1,4 +1,4 @@
-"""Closed forms: learning rates, exit times, noise and asymptotic risks of phase retrieval; regimes of any network.
+"""Closed forms of phase retrieval (rates, exit times, noise, risks), regimes of any network, optima of two Gaussians.
 
 Every function takes numbers, numpy arrays or xarray DataArrays, broadcasts them, and returns the same kind.
 """
@@ -35,10 +35,12 @@ from sweeplib.theory.regimes import (
     steps_exponent,
 )
 from sweeplib.theory.survival import noise_corrected_survival, quenched_survival
+from sweeplib.theory.two_gaussians import bayes_risk, least_network_risk
 
 __all__ = [
     "annealed_exit_time",
     "asymptotic_risk",
+    "bayes_risk",
     "coupling_exponent",
     "deviation_exponent",
     "escape_rate",
@@ -47,6 +49,7 @@ __all__ = [
     "first_passage_exit_time",
     "fixed_point_overlap",
     "learnable_range",
+    "least_network_risk",
     "maximal_learning_rate",
     "noise_corrected_exit_time",
     "noise_corrected_optimal_learning_rate",
