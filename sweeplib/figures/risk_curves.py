@@ -31,14 +31,14 @@ CAPTION = (
     "Population risk against time: the median over the seeds of each dynamics, with a band from the 10 % to the 90 % "
     "quantile for stochastic dynamics. Dynamics without noise: thin dark lines on top. Curves end where more than 2 % "
     "of the runs have no value because they stopped at their exits, diverged or timed out. A logarithmic axis has no "
-    "place for the time 0. Dotted and level, for two Gaussians: the least risk of students of any width."
+    "place for the time 0. Dash-dotted and level, for two Gaussians: the least risk of students of any width."
 )
 COLUMNS = ("time", "risk")
 BAND = (0.1, 0.5, 0.9)
 DARKER, LIGHTER = 0.6, 0.55
 DECADE = 10.0
 """The range above which the risk has a logarithmic axis."""
-LEAST: dict[str, Any] = {"linestyle": (0, (1, 2)), "linewidth": 0.9, "zorder": 1, "gid": "least"}
+LEAST: dict[str, Any] = {"linestyle": (0, (6, 2, 1, 2)), "linewidth": 0.9, "zorder": 1, "gid": "least"}
 MARKS = 5
 """The number of markers on each curve."""
 
