@@ -10,9 +10,10 @@ from pydantic import Field
 
 from sweeplib.analysis.analysis import ANALYSES, Analysis
 from sweeplib.analysis.labels import labelled
+from sweeplib.analysis.limit_theory import limits_expected
 from sweeplib.analysis.lost_runs import MOST_LOST, made, recorded, too_many, without_value
 from sweeplib.analysis.needs import need_stochastic
-from sweeplib.analysis.options import Confidence, LostPart, Positive
+from sweeplib.analysis.options import Confidence, LostPart, Margin, Positive
 from sweeplib.analysis.recorded import require
 from sweeplib.analysis.regime_samples import sgd_values
 from sweeplib.errors import InputError
@@ -30,6 +31,7 @@ def limits(
     confidence: Confidence = 0.95,
     most_spread: Positive = 0.5,
     max_lost: LostPart = MOST_LOST,
+    margin: Margin = 2.0,
 ) -> xr.Dataset:
     """Return the first of the `candidates`, ordered from the simplest, that describes SGD, at each point.
 
@@ -46,6 +48,11 @@ def limits(
     seeds_lost: number of pairs of runs without a value at some time. Where at any time these are more than the fraction
     `max_lost` of all pairs, bias and spread are NaN and the limit is undecided: the runs that diverge or time out
     differ systematically from the others.
+    limit_theory: the limit that theory expects, in the same code. It is 0 where theory does not apply
+    (`limit_theory.py`), and where orders of magnitude that decide differ by less than the factor `margin`: theory gives
+    no constants.
+    agreement: the fraction of the points with a limit and a limit_theory, `points_compared`, at which these are equal;
+    agreement_low, agreement_high: its interval of Clopper and Pearson, for independent points.
     Other limits take part if their dynamics are run and named in `candidates`.
     """
     import xarray as xr
@@ -57,7 +64,12 @@ def limits(
     within, beyond = _decided(found, confidence, most_spread)
     found["describes"] = labelled(within.astype(np.uint8), "whether a limit describes SGD")
     found["limit"] = _first(within, beyond)
-    return found.assign_attrs(confidence=confidence, most_spread=most_spread, max_lost=max_lost)
+    limit = found["limit"]
+    expected = limits_expected(ds, candidates, most_spread, margin).broadcast_like(limit).transpose(*limit.dims)
+    found["limit_theory"] = expected.assign_attrs(limit.attrs | {"long_name": f"{limit.attrs['long_name']}, theory"})
+    return found.assign(_agreement(limit, expected, confidence)).assign_attrs(
+        confidence=confidence, most_spread=most_spread, max_lost=max_lost, margin=margin
+    )
 
 
 def _difference(ds: xr.Dataset, name: str, max_lost: float) -> xr.Dataset:
@@ -145,6 +157,25 @@ def _first(within: xr.DataArray, beyond: xr.DataArray) -> xr.DataArray:
     return limit.assign_attrs({"long_name": "simplest limit that describes SGD", "units": "1"} | flags)
 
 
+def _agreement(limit: xr.DataArray, expected: xr.DataArray, confidence: float) -> dict[str, xr.DataArray]:
+    """Return the fraction of points where theory puts them, among those that are decided on both sides."""
+    import xarray as xr
+    from scipy.stats import binomtest
+
+    compared = (limit > 0) & (expected > 0)
+    count, equal = int(compared.sum()), int((compared & (limit == expected)).sum())
+    best, low, high = np.nan, np.nan, np.nan
+    if count:
+        best, (low, high) = equal / count, binomtest(equal, count).proportion_ci(confidence)
+    name = "fraction of the decided points where theory puts them"
+    return {
+        "agreement": labelled(xr.DataArray(best), name),
+        "agreement_low": labelled(xr.DataArray(low), f"{name}, lower bound"),
+        "agreement_high": labelled(xr.DataArray(high), f"{name}, upper bound"),
+        "points_compared": labelled(xr.DataArray(count), "points decided by runs and by theory"),
+    }
+
+
 def _outline(ds: Outline, *, candidates: Sequence[str], **_: Any) -> Outline:
     require(ds, "risk")
     known = ds.axes["dynamics"]
@@ -158,5 +189,11 @@ def _outline(ds: Outline, *, candidates: Sequence[str], **_: Any) -> Outline:
 
 ANALYSES.register(
     "limits",
-    Analysis("limits", limits, "The simplest limit that describes SGD within its seed error", outline=_outline),
+    Analysis(
+        "limits",
+        limits,
+        "The simplest limit that describes SGD within its seed error",
+        outline=_outline,
+        headline="agreement",
+    ),
 )

@@ -21,13 +21,14 @@ Part = Annotated[float, Field(ge=0, le=1)]
 LostPart = Annotated[float, Field(ge=0, lt=1)]
 Resamples = Annotated[int, Field(ge=1, le=1_000_000)]
 Positive = Annotated[float, Field(gt=0)]
+Margin = Annotated[float, Field(ge=1, le=1e6)]
 Tolerance = Annotated[float, Field(ge=0, le=10)]
 RandomSeed = Annotated[int, Field(ge=0, lt=2**63)]
 """Types of options that several analyses have.
 
 They are, in order: the confidence of an interval, a fraction, the fraction of runs that may be lost, the number of
-bootstrap resamples, a positive number (may be infinite), a departure from a power law or of its exponent, the seed of
-random numbers.
+bootstrap resamples, a positive number (may be infinite), a factor of one or more, a departure from a power law or of
+its exponent, the seed of random numbers.
 """
 
 

@@ -62,6 +62,7 @@ ANALYSIS_OPTIONS = {
     "max_censored": "the fraction of runs without an exit above which a point is left out.",
     "max_lost": "the fraction of lost runs (failed or killed; for values at a time also diverged or timed out) above "
     "which a statistic is NaN.",
+    "margin": "the factor by which orders of magnitude have to differ for theory to expect a limit.",
     "most_spread": "the largest seed error, as a fraction of the change of the risk, at which a limit describes SGD.",
     "random_seed": "the seed of the random numbers of the analysis.",
     "reference": "the dynamics to compare with; `null` is sgd_chain, sgd, or the first stochastic dynamics.",

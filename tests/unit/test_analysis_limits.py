@@ -5,6 +5,7 @@ import pytest
 import xarray as xr
 
 from sweeplib.analysis import ANALYSES
+from sweeplib.analysis.limit_theory import limits_expected
 from sweeplib.errors import InputError
 from tests.datasets import FLAGS
 
@@ -21,6 +22,7 @@ def runs(flow_bias: float, ode_bias: float, spread: float, *, seeds: int = 64, r
     return xr.Dataset(
         {"risk": (("dynamics", "seed", "time"), np.stack([sgd, ode, flow])), "status": status},
         {"dynamics": ["sgd_chain", "ode", "gradient_flow"], "seed": np.arange(seeds), "time": time},
+        {"gamma": 0.1, "p": 10, "d": 10_000},
     )
 
 
@@ -80,3 +82,68 @@ def test_a_limit_that_deviates_differently_at_each_start_does_not_describe_them(
     assert name(ds, candidates=["mean_field", "gradient_flow", "ode"]) == expected
     found = analysis(ds, candidates=["mean_field", "gradient_flow", "ode"])
     assert found["describes"].values.tolist() == [int(expected == "mean_field"), 0, 1]
+
+
+ORDERED = ("mean_field_hd", "mean_field", "gradient_flow", "ode")
+
+
+@pytest.mark.parametrize(
+    ("ratio", "p", "d", "expected"),
+    [
+        (1e-5, 10, 1000, "gradient_flow"),  # scatter 1e-4, above r
+        (1e-2, 10, 1000, "ode"),  # scatter .003, below r and 1/p
+        (10.0, 10, 10_000, "ode"),  # scatter 10/√d = .1
+        (100.0, 10, 1000, "none"),
+        (1e-3, 1000, 30, "mean_field"),  # scatter .006, above 1/p and r, below 1/d
+        (1e-5, 1000, 1000, "gradient_flow"),  # scatter 1e-4, below 1/p
+        (3e-3, 1000, 30, "mean_field"),
+        (1e-4, 10_000, 5000, "undecided"),  # scatter 1.4e-4, near 1/p, 1/d and r
+        (1e-2, 10, 100, "undecided"),  # scatter r
+        (1.0, 1000, 5, "undecided"),  # scatter near ½
+    ],
+)
+def test_what_theory_expects_follows_from_orders_of_magnitude(ratio, p, d, expected):
+    ds = xr.Dataset(attrs={"gamma": ratio * p, "p": p, "d": d})
+    found = limits_expected(ds, ORDERED, 0.5, 1.5)
+    assert ("undecided", *ORDERED, "none")[int(found)] == expected
+
+
+@pytest.mark.parametrize("fields", [{"spherical": True}, {"second_layer_rate": 1.0}, {"batch_size": 4}])
+def test_theory_is_silent_elsewhere(fields):
+    assert limits_expected(xr.Dataset(attrs={"gamma": 1e-4, "p": 10, "d": 1000} | fields), ORDERED, 0.5, 2.0) == 0
+
+
+def test_theory_is_silent_from_an_unknown_candidate_on():
+    for candidates, expected in ((("gradient_flow", "mine"), 1), (("mine", "gradient_flow"), 0)):
+        assert limits_expected(xr.Dataset(attrs={"gamma": 1e-4, "p": 10, "d": 1000}), candidates, 0.5, 2.0) == expected
+
+
+def test_the_margin_silences_theory_near_a_boundary_only():
+    """Decided points shrink with the margin, and no decision changes."""
+    ratio, d = np.geomspace(1e-4, 100.0, 40), np.geomspace(3.0, 1e4, 30)
+    ds = xr.Dataset(coords={"gamma": ("rate", 50.0 * ratio), "d": d}, attrs={"p": 50})
+    one, two, ten = (limits_expected(ds, ORDERED, 0.5, margin) for margin in (1.0, 2.0, 10.0))
+    assert (one > 0).all()
+    assert set(np.unique(one)) == {2, 3, 4, 5}  # √(r/d) > 1/d only where r > √(r/d): nothing is left to d → ∞
+    assert 1.0 > (two > 0).mean() > (ten > 0).mean() > 0.0
+    for fewer, more in ((two, one), (ten, two)):
+        assert ((fewer == more) | (fewer == 0)).all()
+
+
+def test_agreement_is_counted_over_the_points_that_both_decide():
+    """Ten experiments: theory says the ODE at r = .01, d = 10⁴, p = 10 and gradient flow at 10⁻⁶; runs say the ODE."""
+    ode, flow = (runs(0.03, 0.0, 0.01, random_seed=seed).assign_coords(gamma=10 * r)
+                 for seed, r in ((0, 1e-2), (1, 1e-6)))  # fmt: skip
+    unsure = runs(0.03, 0.01, 0.01).assign_coords(gamma=0.1)
+    found = analysis(xr.concat([ode, ode, ode, flow, unsure], "experiment", combine_attrs="override"))
+    assert found.limit.values.tolist() == [2, 2, 2, 2, 0]
+    assert found.limit_theory.values.tolist() == [2, 2, 2, 1, 2]
+    assert (found.agreement.item(), found.points_compared.item()) == (0.75, 4)
+    assert found.agreement_low.item() == pytest.approx(0.1941, abs=1e-4)
+    assert found.agreement_high.item() == pytest.approx(0.9937, abs=1e-4)
+
+
+def test_agreement_is_unknown_where_theory_is_silent():
+    found = analysis(runs(0.03, 0.0, 0.01).assign_attrs(spherical=True))
+    assert np.isnan(found.agreement)
+    assert found.points_compared == 0
