@@ -22,7 +22,7 @@ PROBLEMS = (
     Problem(gamma=0.2, p=3, k=2, d=60, Delta=0.1, activation="erf"),
     Problem(gamma=0.1, p=2, k=1, d=60, Delta=0.1, activation="square", spherical=True),
 )
-CHEAPER: dict[str, dict[str, Any]] = {"dmft": {"paths": 2**15}}
+CHEAPER: dict[str, dict[str, Any]] = {"dmft": {"paths": 2**15}, "nonlinear_dynamics": {"particles": 16}}
 """Options of dynamics that take long with their defaults."""
 OTHERS: dict[str, Any] = {"gamma": 0.37, "d": 50, "Delta": 0.25, "activation": "linear"}
 """Fields without a default, with other values; another field that a dynamics does not read is refused by itself."""

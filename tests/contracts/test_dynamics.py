@@ -25,7 +25,7 @@ OF_OVERLAPS = [name for name in BUILT_IN if issubclass(DYNAMICS[name].view, Over
 TRIED = [*BUILT_IN, "cloud"]
 
 
-OPTIONS = {"dmft": {"paths": 2**15}}
+OPTIONS = {"dmft": {"paths": 2**15}, "nonlinear_dynamics": {"particles": 16}}
 
 
 def suited(problem, dynamics):

@@ -58,7 +58,8 @@ def case(
     thresholds: tuple[float, ...] = (0.01,),
 ) -> Case:
     """Return a case with the same samples as all others: numbers then differ by the fields read, not by the stream."""
-    options = (("paths", 2**15),) if dynamics == "dmft" else ()
+    cheaper = {"dmft": (("paths", 2**15),), "nonlinear_dynamics": (("particles", 64),)}
+    options = cheaper.get(dynamics, ())
     return Case(problem, dynamics, 0, Recording((0.0, 0.5), thresholds, observables), options=options, pair_by=pair_by)
 
 
