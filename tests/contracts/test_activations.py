@@ -23,7 +23,6 @@ from sweeplib.contracts.activations import CHECKS
 from sweeplib.maths.activations import ACTIVATIONS
 from sweeplib.maths.expectations import expectations
 from tests import plain
-from tests.tiers import slow_but
 
 FORMED = [
     "hermite(0, 0, 0.3, -1)",
@@ -175,7 +174,8 @@ def beyond(bound, scored):
     return {pair: score for pair, score in scored.items() if not score < bound}
 
 
-@pytest.mark.parametrize("kind", slow_but(KINDS, "random"))
+@pytest.mark.slow
+@pytest.mark.parametrize("kind", KINDS)
 def test_expectations_equal_monte_carlo(kind):
     assert not beyond(5.0, scores(neighbours(), kind, 200_000))
 

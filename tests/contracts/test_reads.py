@@ -175,6 +175,7 @@ def test_samples_are_read_where_seeds_part(dynamics: str) -> None:
     assert (one.identity() == other.identity()) == (not DYNAMICS[dynamics].stochastic)
 
 
+@pytest.mark.slow
 def test_the_error_of_drifts_that_gradient_flow_does_not_use_is_not_recorded() -> None:
     """Drifts by quadrature have an error; the recorded one leaves out the variance term, which contains Δ."""
     noisy, silent = (

@@ -102,6 +102,7 @@ def test_expectations_are_the_means_of_its_labels(name, activation):
     assert np.abs(z).max() < 5.0
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(("name", "activation"), CASES)
 def test_drifts_of_many_systems_are_those_of_one(name, activation):
     problem = made(name, activation)

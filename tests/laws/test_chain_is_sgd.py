@@ -53,6 +53,7 @@ def test_overlaps_second_layer_and_exits_agree_in_law(name):
             assert stats.ks_2samp(x, y).pvalue > LEVEL
 
 
+@pytest.mark.slow
 def test_exit_steps_agree_in_law():
     """Phase retrieval at d = 300 and γ near the optimum, as drawn by the quick start."""
     problem = Problem(gamma=0.08, p=1, k=1, d=300, Delta=0.5, activation="square", spherical=True)

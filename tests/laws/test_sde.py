@@ -168,7 +168,7 @@ EVERY = product((1, 2), (100, 300), (False, True))
 @pytest.mark.parametrize(
     ("p", "d", "spherical"),
     [
-        *slow_but(SHORT, SHORT[0]),
+        *slow_but(SHORT),
         *(pytest.param(*which, marks=pytest.mark.long) for which in EVERY if which not in SHORT),
     ],
 )
@@ -250,6 +250,7 @@ def test_no_path_leaves_the_covariances(activation, spherical):
         np.testing.assert_allclose(np.diagonal(Q, axis1=-2, axis2=-1), 1.0, atol=1e-12)
 
 
+@pytest.mark.slow
 def test_without_label_noise_no_run_stays_at_the_teacher():
     """Where the noise vanishes with the risk, runs reflected at Ω ≥ 0 continue as those of SGD: no risk is 0."""
     problem = Problem(gamma=0.08, p=1, k=1, d=30, Delta=0.0, activation="square", spherical=True, m0=0.3)

@@ -73,6 +73,7 @@ def first_degree_time(epsilon, d):
     return angle / (math.sqrt(epsilon) * SERIES[1] * TARGET[1])
 
 
+@pytest.mark.slow
 def test_the_mean_field_of_both_layers_is_that_of_the_moments():
     """The start of the dynamics is taken, the equations are integrated by scipy."""
     times = np.geomspace(1e-4, 2.0, 15)

@@ -79,6 +79,7 @@ def test_a_notebook_shows_a_figure_as_a_picture() -> None:
     assert shown.stdout.split() == ["False", "True"]
 
 
+@pytest.mark.slow
 def test_overlaps_are_read_from_the_files(tmp_path: Path) -> None:
     """The analyses of a stored sweep, with and without a selection, are those that the sweep computes."""
     content = {"p": 2, "k": 1, "d": 40, "Delta": 0, "activation": "erf"}

@@ -112,6 +112,7 @@ def printed_together(tmp_path: Path, code: str, arguments: list[list[str]], **en
     return [process.communicate()[0] for process in started]
 
 
+@pytest.mark.slow
 def test_kernels_from_the_cache_do_not_take_each_others_functions(tmp_path: Path) -> None:
     """Two kernels compiled in separate processes, whose compilers count alike, then loaded in one process."""
 

@@ -135,6 +135,7 @@ def test_the_samples_are_those_of_the_seed_alone(samples):
     assert (len(set(found[0].values.tolist())) == 1) == (samples is None)
 
 
+@pytest.mark.slow
 def test_a_first_layer_that_moves_then_a_second_that_is_fitted():
     """Two giant steps of the first layer: the fit gains from each, and is better than the frozen second layer."""
     d = 200

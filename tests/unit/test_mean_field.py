@@ -296,6 +296,7 @@ def test_exits_are_where_the_risk_is_at_its_target():
     assert risks[1] == pytest.approx(0.5 * risks[0], rel=1e-6)
 
 
+@pytest.mark.slow
 def test_formulas_are_targets():
     problem = Problem(gamma=0.1, p=8, k=2, d=6, Delta=0.0, activation="erf", target="lam1 + lam1*lam2")
     flow = simulate(problem, "weight_flow", times=[0.0], observables=["risk"])

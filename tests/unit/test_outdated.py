@@ -103,6 +103,7 @@ def test_counts_of_other_simulations_are_not_those_of_the_dataset(folder: Path) 
     assert xr.open_zarr(folder / "dataset.zarr").sizes["seed"] == 2
 
 
+@pytest.mark.slow
 def test_options_and_code_of_analyses_and_figures_are_compared(folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """Wherever the workflow is started; Snakemake remembers them in that folder only."""
     sweep = sweep_with(2, folder.parent)
