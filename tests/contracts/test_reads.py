@@ -119,7 +119,7 @@ def tier(name: str, field: str) -> Any:
     """Return the mark of a test whose kernels no other test needs."""
     if field == "teacher_activation":
         return pytest.mark.long
-    return pytest.mark.slow if (name, field) == ("sgd_chain", "repeats") else ()
+    return pytest.mark.slow if name == "sgd_chain" and field in ("batch_size", "repeats") else ()
 
 
 ACCEPTED = [
