@@ -16,7 +16,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from sweeplib.analysis.problem_fields import field, one_pass_committee
+from sweeplib.analysis.problem_fields import field, one_pass_committee, ones
 from sweeplib.theory import student_alignment_rate
 
 if TYPE_CHECKING:
@@ -56,17 +56,3 @@ def _setting(ds: xr.Dataset) -> xr.DataArray:
         & ones(field(ds, "a_star", 1.0))
         & (field(ds, "second_layer_rate", 0.0) == 0.0)
     )
-
-
-def ones(layer: xr.DataArray) -> xr.DataArray:
-    """Return a mask: where all units of a second layer have the weight 1, given as a number or the text of a list."""
-    import xarray as xr
-
-    if layer.dtype.kind not in "OU":
-        return layer == 1.0
-    found: xr.DataArray = xr.apply_ufunc(_all_one, layer, vectorize=True, output_dtypes=[bool])
-    return found
-
-
-def _all_one(text: str) -> bool:
-    return all(float(part) == 1.0 for part in str(text).strip("[()]").split(",") if part.strip())

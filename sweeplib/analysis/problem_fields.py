@@ -63,3 +63,17 @@ def one_pass_committee(ds: xr.Dataset) -> xr.DataArray:
     fresh = (field(ds, "batch_size", 1) == 1) & (field(ds, "repeats", 1) == 1) & (field(ds, "samples", 0) == 0)
     taught = (field(ds, "target", "committee") == "committee") & (field(ds, "data", TEACHER) == TEACHER)
     return constant & fresh & taught
+
+
+def ones(layer: xr.DataArray) -> xr.DataArray:
+    """Return a mask: where all units of a second layer have the weight 1, given as a number or the text of a list."""
+    import xarray as xr
+
+    if layer.dtype.kind not in "OU":
+        return layer == 1.0
+    found: xr.DataArray = xr.apply_ufunc(_all_one, layer, vectorize=True, output_dtypes=[bool])
+    return found
+
+
+def _all_one(text: str) -> bool:
+    return all(float(part) == 1.0 for part in str(text).strip("[()]").split(",") if part.strip())

@@ -4,8 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from sweeplib.analysis.phase_retrieval import ones
-from sweeplib.analysis.problem_fields import field
+from sweeplib.analysis.problem_fields import field, ones
 from sweeplib.theory import least_network_risk
 
 if TYPE_CHECKING:
