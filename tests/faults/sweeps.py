@@ -13,13 +13,16 @@ from sweeplib.design.grid import Axis, Grid
 from sweeplib.design.sweep import Run, Sweep
 from sweeplib.execution.clusters import CLUSTERS
 from sweeplib.execution.run import run_sweep
-from sweeplib.simulation import Recording
+from sweeplib.simulation import Recording, Status
 from sweeplib.storage.files import read_lines
+from sweeplib.storage.run_store import RunStore
 
 PLUGIN = "tests.faults.troubled"
 DYNAMICS = "troubled"
 GAMMAS = (0.1, 0.2, 0.4)
 SEEDS = 24
+VARIABLES = ("end_steps", "end_time", "exit_steps", "exit_time", "overlap_M", "status")
+"""The arrays of a case in the run store."""
 
 
 def troubled_sweep(
@@ -89,6 +92,28 @@ def files(directory: Path) -> dict[str, bytes]:
     """Return the bytes of all files below a directory."""
     found = (path for path in directory.rglob("*") if path.is_file())
     return {path.relative_to(directory).as_posix(): path.read_bytes() for path in found}
+
+
+def finished_blocks(directory: Path) -> set[str]:
+    """Return the blocks whose rows all have results in the store, named as in the journal."""
+    return {
+        f"{layout.name}/{number}"
+        for layout in RunStore(directory, DYNAMICS).layouts.values()
+        for number in range(layout.n_blocks)
+        if (layout.status(layout.block(number)) == Status.ok).all()
+    }
+
+
+def chunks(directory: Path, blocks: set[str]) -> dict[Path, tuple[int, int]]:
+    """Return the files with the results of blocks, and when they were written."""
+    found = [path for block in blocks for name in VARIABLES for path in _chunk(directory, block, name)]
+    return {path: (path.stat().st_ino, path.stat().st_mtime_ns) for path in found}
+
+
+def _chunk(directory: Path, block: str, variable: str) -> list[Path]:
+    layout, _, number = block.rpartition("/")
+    chunk = directory / "runs.zarr" / DYNAMICS / layout / variable / "c" / number
+    return [path for path in (chunk, *chunk.rglob("*")) if path.is_file()]
 
 
 if __name__ == "__main__":

@@ -10,15 +10,16 @@ import pytest
 from sweeplib.errors import InputError
 from sweeplib.execution.run import run_sweep
 from sweeplib.execution.status import sweep_status
-from sweeplib.simulation import Status
 from sweeplib.storage.finalise import finalise
-from sweeplib.storage.run_store import RunStore
 from tests.faults.sweeps import (
     DYNAMICS,
     GAMMAS,
     SEEDS,
+    VARIABLES,
+    chunks,
     computed,
     files,
+    finished_blocks,
     is_alive,
     journal,
     started_driver,
@@ -29,31 +30,8 @@ from tests.faults.sweeps import (
 from tests.in_process import InProcess
 
 CASES = len(GAMMAS) * SEEDS
-VARIABLES = ("end_steps", "end_time", "exit_steps", "exit_time", "overlap_M", "status")
 SMALL = {"workers": 2, "block_size": 3}
 KILLED = 3  # both workers, by their driver's death, and one alone
-
-
-def finished_blocks(directory: Path) -> set[str]:
-    """Return the blocks whose rows all have results in the store, named as in the journal."""
-    return {
-        f"{layout.name}/{number}"
-        for layout in RunStore(directory, DYNAMICS).layouts.values()
-        for number in range(layout.n_blocks)
-        if (layout.status(layout.block(number)) == Status.ok).all()
-    }
-
-
-def chunks(directory: Path, blocks: set[str]) -> dict[Path, tuple[int, int]]:
-    """Return the files with the results of blocks, and when they were written."""
-    found = [path for block in blocks for name in VARIABLES for path in _chunk(directory, block, name)]
-    return {path: (path.stat().st_ino, path.stat().st_mtime_ns) for path in found}
-
-
-def _chunk(directory: Path, block: str, variable: str) -> list[Path]:
-    layout, _, number = block.rpartition("/")
-    chunk = directory / "runs.zarr" / DYNAMICS / layout / variable / "c" / number
-    return [path for path in (chunk, *chunk.rglob("*")) if path.is_file()]
 
 
 def test_driver_then_worker_killed(tmp_path: Path, undisturbed: dict[str, bytes]) -> None:
