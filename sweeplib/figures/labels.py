@@ -115,12 +115,12 @@ NAMED: dict[str, Callable[[str], str]] = {
 
 
 def number(value: Any) -> str:
-    r"""Return a value in usual notation: 3000, 0.5, $10^{6}$, $2\times 10^{-5}$, square."""
+    r"""Return a value in usual notation: 3000, 0.5, $10^{4}$, $2\times 10^{-5}$, square."""
     if isinstance(value, str | bool):
         return str(value)
     mantissa, exponent = f"{value:.5e}".split("e")
     digits = f"{float(mantissa):g}"
-    if 0.0 < abs(value) < 1e-3 or (value >= 1e5 and len(digits) == 1):
+    if 0.0 < abs(value) < 1e-3 or (value >= 1e4 and len(digits) == 1):
         power = f"10^{{{int(exponent)}}}"
         return f"${power}$" if digits == "1" else rf"${digits}\times {power}$"
     return f"{value:.6g}"
