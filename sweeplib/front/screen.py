@@ -112,13 +112,14 @@ class Screen:
         return Group(self._stages(state), *(Text(text, overflow="fold") for text in below if text))
 
     def _step(self, state: State) -> str:
-        """Return the present step; while no job runs, how long the run has taken."""
+        """Return the present step; while no job runs, how long that has been so."""
         if state.over:
             return ""
         if any(map(state.running, state.stages)):
             return state.doing()
         between = "Snakemake looks for what is left to do" if state.jobs else "Snakemake starts"
-        return f"{_frame(state.now)} {between} ({duration(state.now - self.started)})"
+        since = max([self.started, *(job.ended or 0.0 for job in state.jobs.values())])
+        return f"{_frame(state.now)} {between} ({duration(state.now - since)})"
 
     def _stages(self, state: State) -> "Table":
         """Return a line for each stage: its state, title, time and progress."""

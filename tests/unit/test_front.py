@@ -142,6 +142,14 @@ def test_the_present_step_has_its_time() -> None:
     assert state(PLANNED).doing() == ""
 
 
+def test_between_stages_the_time_is_that_since_the_last_job() -> None:
+    live = Screen("wide", terminal(80))
+    live.started = 1000.0
+    assert live._step(state(now=1003.0)).endswith("Snakemake starts (3 s)")
+    later = Job("finalise", started=1010.0, ended=1020.0)
+    assert live._step(state(PLANNED, later, now=1022.0)).endswith("Snakemake looks for what is left to do (2 s)")
+
+
 def test_lines_come_at_ends_of_stages_and_each_minute(capsys: pytest.CaptureFixture[str]) -> None:
     now = [0.0]
     lines = Lines("wide", console(errors=True), lambda: now[0])
