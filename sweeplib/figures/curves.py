@@ -135,7 +135,8 @@ def draw_curves(
     """Draw the curves of the variable of `curves` at one level of the panels, with theory and published values."""
     shown = _shown(data, curves.variable)
     values = data[curves.variable]
-    if wide(values.values):
+    known = values.values[np.isfinite(values.values)]
+    if wide(values.values) or (guide is not None and known.size and bool((known > 0.0).all())):
         panels.stacks[0][level].set_yscale("log")
     for place, part in numbered_parts(data, curves.split.panels(data)):
         axes = panels.stacks[place][level]
