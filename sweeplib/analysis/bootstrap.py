@@ -18,3 +18,19 @@ def resampled_means(draws: Array, values: Array) -> Array:
     with np.errstate(invalid="ignore"):
         means: Array = (draws @ np.where(observed, values, 0.0)) / (draws @ observed)
     return means
+
+
+def resampled_logarithms(draws: Array, values: Array) -> tuple[NDArray[np.bool_], Array, Array, float]:
+    """Return logarithms of the means of values (seed, point) and their changes under resampling.
+
+    The parts are: the mask (point,) of the points of which at least two seeds were observed and whose mean is positive;
+    for these the logarithms (kept,); the changes (resamples, kept) in the resamples that have all of them; the least
+    number of observed seeds.
+    """
+    mean = resampled_means(np.ones((1, len(values))), values)[0]
+    counts = np.isfinite(values).sum(axis=0)
+    kept = (counts > 1) & (mean > 0.0)
+    with np.errstate(divide="ignore", invalid="ignore"):
+        shifts = np.log(resampled_means(draws, values[:, kept]) / mean[kept])
+    shifts = shifts[np.isfinite(shifts).all(axis=1)]
+    return kept, np.log(mean[kept]), shifts, float(counts[kept].min(initial=len(values)))

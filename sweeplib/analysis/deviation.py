@@ -41,7 +41,7 @@ def deviation(
     for name, difference in found.at_each_time().items():
         result |= _means(name, difference, reference)
     for name, largest in found.largest().items():
-        result |= _sup(name, largest)
+        result |= sup_deviations(name, largest)
     return xr.Dataset(result).assign_attrs(reference=reference, max_lost=max_lost)
 
 
@@ -63,7 +63,8 @@ def _means(name: str, difference: xr.DataArray, reference: str) -> dict[str, xr.
     }
 
 
-def _sup(name: str, largest: xr.DataArray) -> dict[str, xr.DataArray]:
+def sup_deviations(name: str, largest: xr.DataArray) -> dict[str, xr.DataArray]:
+    """Return mean and standard error over `seed` of the largest deviations of the observable `name`, labelled."""
     mean, error = mean_and_error(largest)
     attrs: dict[str, Any] = largest.attrs
     symbol = rf"\langle {attrs['symbol']}\rangle"

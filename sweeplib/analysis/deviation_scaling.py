@@ -9,7 +9,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from sweeplib.analysis.analysis import ANALYSES, Analysis
-from sweeplib.analysis.bootstrap import resampled_counts, resampled_means
+from sweeplib.analysis.bootstrap import resampled_counts, resampled_logarithms
 from sweeplib.analysis.differences import deviations_outline, differences
 from sweeplib.analysis.fits import line_fit
 from sweeplib.analysis.labels import labelled
@@ -100,21 +100,15 @@ def power_law(
 ) -> PowerLaw:
     """Return the fit of Π x_v^e_v to the means of `values` (seed, point); `logarithms` (variable, point): log x_v."""
     unknown = np.full(len(logarithms), np.nan)
-    mean = resampled_means(np.ones((1, len(values))), values)[0]
-    counts = np.isfinite(values).sum(axis=0)
-    kept = (counts > 1) & (mean > 0.0)
-    values, mean, logarithms, counts = values[:, kept], mean[kept], logarithms[:, kept], counts[kept]
-    design = np.vstack([np.ones(len(mean)), logarithms]).T
-    if len(mean) < 2 or np.linalg.matrix_rank(design) < design.shape[1]:
-        return PowerLaw(unknown, unknown, unknown, points=float(len(mean)))
-    with np.errstate(divide="ignore", invalid="ignore"):
-        shifts = np.log(resampled_means(draws, values) / mean)
-    shifts = shifts[np.isfinite(shifts).all(axis=1)]
-    fit = line_fit(np.log(mean), shifts, float(counts.min()), design, generator, confidence)
+    kept, logs, shifts, seeds = resampled_logarithms(draws, values)
+    design = np.vstack([np.ones(len(logs)), logarithms[:, kept]]).T
+    if len(logs) < 2 or np.linalg.matrix_rank(design) < design.shape[1]:
+        return PowerLaw(unknown, unknown, unknown, points=float(len(logs)))
+    fit = line_fit(logs, shifts, seeds, design, generator, confidence)
     low, high = fit.interval(confidence)[:, 1:]
     known = fit.misfit.freedom > 0.0
     ratio, scatter = (fit.misfit.ratio, fit.misfit.scatter) if known else (np.nan, np.nan)
-    return PowerLaw(fit.best[1:], low, high, float(np.exp(fit.best[0])), ratio, scatter, float(len(mean)))
+    return PowerLaw(fit.best[1:], low, high, float(np.exp(fit.best[0])), ratio, scatter, float(len(logs)))
 
 
 def _fits(name: str, ds: xr.Dataset, largest: xr.DataArray, over: list[str], fit: Fit) -> dict[str, xr.DataArray]:

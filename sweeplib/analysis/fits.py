@@ -68,8 +68,8 @@ def line_fit(
     covariance = covariance_of(shifts, seeds) + departure**2 * np.eye(len(values))
     errors2 = np.diag(covariance)
     known = EXPECTED if departure > 0.0 else 0.0
-    found = misfit(values, design, covariance, lambda scatter2: _inverse(errors2 + scatter2), known)
-    solution = _solution(design, _inverse(errors2 + found.scatter**2))
+    found = misfit(values, design, covariance, lambda scatter2: inverse_variances(errors2 + scatter2), known)
+    solution = _solution(design, inverse_variances(errors2 + found.scatter**2))
     best = solution @ values
     drawn = scattered(shifts, seeds, found, generator, confidence, departure)
     return LineFit(best, best + drawn @ solution.T, found)
@@ -149,7 +149,7 @@ def _root(decreasing: Callable[[float], float], start: float) -> float:
     return float(brentq(decreasing, 0.0, end, xtol=1e-15, rtol=1e-4))
 
 
-def _inverse(variances: Array) -> Array:
+def inverse_variances(variances: Array) -> Array:
     """Return the weights 1/variance; equal weights if a point has no variance."""
     return 1.0 / variances if (variances > 0.0).all() else np.ones_like(variances)
 

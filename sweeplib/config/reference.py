@@ -69,6 +69,7 @@ ANALYSIS_OPTIONS = {
     "resamples": "the number of bootstrap resamples or draws.",
     "resolution": "the exponent of d below which a quantity counts as constant.",
     "seeds": "`disjoint` compares even seeds with odd seeds, `shared` all seeds with all seeds.",
+    "terms": "the variables of the terms: `p`, `d`, `gamma`, or `coupling` for γ/(pd).",
     "threshold": "the cosine from which on a direction counts as learned, above that of random students, √(p/d).",
     "tolerance": "relative deviation of each point from the fitted law that is allowed in addition to its error.",
     "until": "the last ODE time of the comparison.",

@@ -135,7 +135,8 @@ def draw_curves(
     """Draw the curves of the variable of `curves` at one level of the panels, with theory and published values."""
     shown = _shown(data, curves.variable)
     values = data[curves.variable]
-    if wide(values.values):
+    known = values.values[np.isfinite(values.values)]
+    if wide(values.values) or (guide is not None and known.size and bool((known > 0.0).all())):
         panels.stacks[0][level].set_yscale("log")
     for place, part in numbered_parts(data, curves.split.panels(data)):
         axes = panels.stacks[place][level]
@@ -205,6 +206,9 @@ def _curve(axes: Axes, one: xr.Dataset, curves: Curves, place: tuple[str, list[s
     style |= {"linestyle": DASHES[dash], "linewidth": 1.0, "gid": f"{style['gid']} dash-{dash}"}
     if dash and sum(map(is_stochastic, shown)) == 1:
         style |= {"markerfacecolor": "white"}  # crosses of dynamics without noise are visible on it
+    if fit := one[curves.variable].attrs.get("fit"):
+        _line(axes, one, curves.x, fit, {"color": style["color"], "linestyle": DASHES[dash], "gid": "fit"})
+        style |= {"linestyle": "none"}
     if not is_stochastic(name) and is_stochastic(shown[0]):
         style |= {"linestyle": "none", "gid": f"hue-{index} dynamics-{name}", "zorder": 5}
     sure = known & ~bound
@@ -218,14 +222,16 @@ def _curve(axes: Axes, one: xr.Dataset, curves: Curves, place: tuple[str, list[s
 
 
 def _theory(axes: Axes, one: xr.Dataset, curves: Curves, index: int) -> None:
-    name = one[curves.variable].attrs.get("theory")
-    if name is None:
-        return
-    found = one[name].broadcast_like(one[curves.x])
+    if name := one[curves.variable].attrs.get("theory"):
+        _line(axes, one, curves.x, name, {"color": look(index)["color"], "linestyle": THEORY, "gid": "theory"})
+
+
+def _line(axes: Axes, one: xr.Dataset, x: str, name: str, style: Mapping[str, Any]) -> None:
+    """Draw the variable `name` of a curve as a line below its points."""
+    found = one[name].broadcast_like(one[x])
     if bool(found.notnull().any()):
-        line = {"color": look(index)["color"], "linestyle": THEORY, "linewidth": 1.0, "gid": "theory", "zorder": 1}
-        order = np.argsort(one[curves.x].values)
-        axes.plot(one[curves.x].values[order], found.values[order], **line)
+        order = np.argsort(one[x].values)
+        axes.plot(one[x].values[order], found.values[order], linewidth=1.0, zorder=1, **style)
 
 
 def _guide(axes: Axes, mean: xr.DataArray, x: xr.DataArray, slope: float) -> None:
@@ -264,9 +270,10 @@ def _entries(data: xr.Dataset, curves: Curves) -> list[list[Entry]]:
     marks: list[Entry] = [(UNKNOWN | {"color": INK, "gid": "unknown"}, "no value")]
     if name := measured.attrs.get("bound"):
         marks.append((BOUND | {"color": INK, "gid": "bound"}, data[name].attrs["reason"]))
-    if name := measured.attrs.get("theory"):
-        line = {"color": INK, "linestyle": THEORY, "linewidth": 1.0, "gid": "theory"}
-        marks.append((line, data[name].attrs["long_name"]))
+    for kind, linestyle in (("theory", THEORY), ("fit", "solid")):
+        if name := measured.attrs.get(kind):
+            line = {"color": INK, "linestyle": linestyle, "linewidth": 1.0, "gid": kind}
+            marks.append((line, data[name].attrs["long_name"]))
     return [hue_entries(data, split), dashes, kinds, marks]
 
 
@@ -296,7 +303,7 @@ def interactive_curves(
         needs=(curves.analysis,),
         data=shown,
         hover=(attrs["bound"],) if "bound" in attrs else (),
-        theory=attrs.get("theory") if variable == curves.variable else None,
+        theory=attrs.get("theory", attrs.get("fit")) if variable == curves.variable else None,
         kind="curves" if curves.along == "time" else "points",
         hue=curves.split.hue,
     )

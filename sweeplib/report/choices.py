@@ -50,7 +50,7 @@ def vertical(data: xr.Dataset, declared: Interactive, dims: Sequence[str]) -> li
     """Return the quantities for the vertical axis, the declared one first: numbers along the same axes."""
     if declared.z or declared.ys is not None:
         return list(dict.fromkeys([declared.y, *(declared.ys or ())]))
-    described = {str(data[name].attrs.get(key)) for name in data.data_vars for key in ("bound", "theory")}
+    described = {str(data[name].attrs.get(key)) for name in data.data_vars for key in ("bound", "theory", "fit")}
     fits = [
         str(name)
         for name, array in data.data_vars.items()
@@ -70,7 +70,7 @@ def _are_numbers(array: xr.DataArray) -> bool:
 def columns_of(data: xr.Dataset, name: str) -> list[str]:
     """Return a quantity and the variables that describe it: its uncertainty, its theory, whether it is a bound."""
     attrs = data[name].attrs
-    more = [str(attrs[key]) for key in ("bound", "theory") if key in attrs]
+    more = [str(attrs[key]) for key in ("bound", "theory", "fit") if key in attrs]
     wanted = [name, *(f"{name}{end}" for end in DESCRIBING), *more]
     return [each for each in wanted if each in data.variables]
 
@@ -91,7 +91,7 @@ def vertical_choice(
 ) -> dict[str, Any]:
     """Return what the page's script knows of a quantity for the vertical axis."""
     attrs, ends = data[name].attrs, [f"{name}_low", f"{name}_high"]
-    theory = declared.theory if name == declared.y and declared.theory else attrs.get("theory")
+    theory = declared.theory if name == declared.y and declared.theory else attrs.get("theory", attrs.get("fit"))
     return {
         "name": name,
         "label": plain_label(heading(data[name])),

@@ -1,0 +1,177 @@
+"""The deviation from a limit as a sum of powers, one for each thing that the limit leaves out."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from sweeplib.analysis.analysis import ANALYSES, Analysis
+from sweeplib.analysis.bootstrap import resampled_counts
+from sweeplib.analysis.deviation import sup_deviations
+from sweeplib.analysis.deviation_scaling import EXPECTED, scaling_dims
+from sweeplib.analysis.differences import deviations_outline, differences
+from sweeplib.analysis.labels import labelled
+from sweeplib.analysis.lost_runs import MOST_LOST
+from sweeplib.analysis.options import Confidence, LostPart, Positive, RandomSeed, Resamples
+from sweeplib.analysis.problem_fields import field, step_time
+from sweeplib.analysis.sums_of_powers import sum_of_powers
+from sweeplib.errors import InputError
+from sweeplib.storage.outline import outline_of
+
+if TYPE_CHECKING:
+    import xarray as xr
+
+    from sweeplib.storage.outline import Outline
+
+Array = NDArray[np.float64]
+SYMBOLS = {"coupling": r"(\gamma/(pd))", "gamma": r"\gamma", "d": "d", "p": "p"}
+EXPONENTS, PREFACTORS = "xyz", "ABC"
+Fit = Callable[[Array, Array], tuple[Any, ...]]
+
+
+def deviation_sum(
+    ds: xr.Dataset,
+    *,
+    reference: str = "ode",
+    terms: Sequence[str] = ("p", "d"),
+    until: Positive = np.inf,
+    max_lost: LostPart = MOST_LOST,
+    confidence: Confidence = 0.95,
+    resamples: Resamples = 2000,
+    random_seed: RandomSeed = 0,
+) -> xr.Dataset:
+    """Return the fit of Σ_t A_t x_t^e_t, A_t ≥ 0, to the mean largest deviation from `reference`, per observable.
+
+    `terms` names the variables x_t: gamma, d, p, or "coupling" for γ/(pd), the ODE time of a step. Bounds are sums:
+    sup_t |R(SS) − R(HDMF)| ~ p^(−½) + d^(−½) (arXiv 2302.05882) has the terms p and d,
+    sup_t |R_N(SGD) − R(ρ_t)| ≲ √(1/N ∨ ε) (arXiv 1804.06561) the terms p and coupling; `deviation_scaling` fits a
+    product. There is a fit for each dynamics and point of the axes along which no x_t varies.
+    x_sup_deviation, x_sup_deviation_error: mean and standard error, over the starts, of the largest |difference| of a
+    run, as bounds are for single runs: in a mean over runs the noise of SGD would cancel. x_sum: the fitted sum.
+    x_exponent, its interval and x_prefactor, along `variable`: NaN for a term without which the points are fitted as
+    well; an end of an interval is infinite where resamples often have no such term (`sums_of_powers`).
+    x_reduced_chi2, x_scatter: as in `deviation_scaling`. The largest deviation of a run is below the sum where its two
+    causes act at different times: χ²/n then is above 1, and the scatter widens the intervals.
+    """
+    import xarray as xr
+
+    found = differences(ds, reference, until, max_lost)
+    over = _fitted_dims(ds, terms)
+    draws = resampled_counts(ds.sizes["seed"], resamples, random_seed)
+    generator = np.random.default_rng(random_seed)
+    variables = xr.DataArray(list(terms), dims="variable")
+    logs = [xr.ufuncs.log(_variable(ds, name).astype(float)) for name in terms]
+    logarithms = xr.concat(list(xr.broadcast(*logs)), "variable").assign_coords(variable=variables)
+
+    def cell_fit(values: Array, points: Array) -> tuple[Any, ...]:
+        return tuple(sum_of_powers(values, points, draws, confidence, generator))
+
+    theory = xr.DataArray([EXPECTED[name] for name in terms], dims="variable").assign_coords(variable=variables)
+    result = {"exponent_theory": labelled(theory, "exponent of the theoretical bound")}
+    for name, largest in found.largest().items():
+        fitted = _fits(name, largest, logarithms, over, cell_fit)
+        result |= sup_deviations(name, largest) | fitted
+        result[f"{name}_sum"] = _sum(largest, fitted[f"{name}_prefactor"], fitted[f"{name}_exponent"], logarithms)
+        result[f"{name}_sup_deviation"].attrs["fit"] = f"{name}_sum"
+    summed = xr.Dataset(result)
+    summed["variable"] = labelled(summed["variable"], "variable of a term of the deviation")
+    return summed.assign_attrs(reference=reference, confidence=confidence, over=" ".join(over))
+
+
+def _variable(ds: xr.Dataset, name: str) -> xr.DataArray:
+    return (step_time(ds) if name == "coupling" else field(ds, name)).reset_coords(drop=True)
+
+
+def _fitted_dims(ds: xr.Dataset | Outline, terms: Sequence[str]) -> list[str]:
+    """Return the axes along which the variables of the terms vary; InputError unless the points determine a sum.
+
+    A sum of functions of two variables on a grid is known up to a constant that can be moved between them: with v_t
+    values of x_t, Σ v_t − T + 1 independent numbers for the 2T parameters of T terms.
+    """
+    outline = outline_of(ds)
+    wrong = [name for name in terms if name not in EXPECTED]
+    if wrong:
+        raise InputError("not a variable of the deviation", key="terms", value=wrong[0], choices=list(EXPECTED))
+    if not 2 <= len(set(terms)) == len(terms) <= len(EXPONENTS):
+        raise InputError("not terms of a sum", key="terms", value=list(terms), expected="two or three different ones")
+    scaling = scaling_dims(outline)
+    fields = {name: ("gamma", "p", "d") if name == "coupling" else (name,) for name in terms}
+    along = {
+        name: frozenset(dim for part in parts for dim in outline.dims_of(part) if dim in scaling)
+        for name, parts in fields.items()
+    }
+    over = [dim for dim in scaling if any(dim in dims for dims in along.values())]
+    values = [int(np.prod([outline.sizes[dim] for dim in dims])) if dims else 1 for dims in along.values()]
+    apart = len(set(along.values())) == len(terms) <= len(over)
+    if not apart or min(values) < 2 or sum(values) < 3 * len(terms) - 1:
+        expected = "variables with axes of their own: two values of each or more, and three of one"
+        problem = "the points do not determine a sum of powers"
+        raise InputError(problem, key="terms", value=list(terms), expected=expected)
+    return over
+
+
+def _fits(
+    name: str, largest: xr.DataArray, logarithms: xr.DataArray, over: list[str], fit: Fit
+) -> dict[str, xr.DataArray]:
+    import xarray as xr
+
+    place = {dim: largest[dim] for dim in over}
+    logarithms = logarithms.expand_dims({dim: place[dim] for dim in over if dim not in logarithms.dims})
+    found = xr.apply_ufunc(
+        fit,
+        largest.reset_coords(drop=True).stack(point=over, create_index=False),
+        logarithms.drop_vars(over).stack(point=over, create_index=False),
+        input_core_dims=[["seed", "point"], ["variable", "point"]],
+        output_core_dims=[["variable"]] * 4 + [[]] * 3,
+        vectorize=True,
+        output_dtypes=[float] * 7,
+    )
+    quantity = largest.attrs["long_name"]
+    labels = {
+        "exponent": (f"exponent of a term of the {quantity}", "x"),
+        "exponent_low": (f"exponent of a term of the {quantity}, lower bound", "x"),
+        "exponent_high": (f"exponent of a term of the {quantity}, upper bound", "x"),
+        "prefactor": (f"prefactor of a term of the {quantity}", "A"),
+        "reduced_chi2": (f"chi-squared over degrees of freedom of the fit to the {quantity}", r"\chi^2/n"),
+        "scatter": (f"relative scatter of the {quantity} around the sum, besides the seeds'", r"\tau"),
+        "points": ("points of the fit",),
+    }
+    return {f"{name}_{part}": labelled(one, *labels[part]) for part, one in zip(labels, found, strict=True)}
+
+
+def _sum(
+    largest: xr.DataArray, prefactor: xr.DataArray, exponent: xr.DataArray, logarithms: xr.DataArray
+) -> xr.DataArray:
+    """Return the fitted sum at all points; NaN where no term is resolved."""
+    import xarray as xr
+
+    total = (prefactor * xr.ufuncs.exp(exponent * logarithms)).sum("variable", min_count=1)
+    total = total.broadcast_like(largest.isel(seed=0, drop=True))
+    terms = zip(PREFACTORS, EXPONENTS, logarithms["variable"].values.tolist(), strict=False)
+    formula = " + ".join(f"{A}\\,{SYMBOLS[name]}^{{{x}}}" for A, x, name in terms)
+    return labelled(total.transpose(*largest.isel(seed=0, drop=True).dims), f"fit ${formula}$")
+
+
+def _outline(ds: Outline, *, reference: str, terms: Sequence[str], **_: Any) -> Outline:
+    found, names = deviations_outline(ds, reference)
+    over = _fitted_dims(ds, terms)
+    points = found.dims_of("status")
+    left = tuple(dim for dim in points if dim not in over)
+    fits = {f"{name}_exponent": (*left, "variable") for name in names}
+    fits |= {f"{name}_{part}": points for name in names for part in ("sup_deviation", "sum")}
+    return found.along("variable", list(terms)).with_variables(fits, over=" ".join(over))
+
+
+ANALYSES.register(
+    "deviation_sum",
+    Analysis(
+        "deviation_sum",
+        deviation_sum,
+        "The deviation from a limit as a sum of powers of p and d, or of p and γ/(pd)",
+        overlaps=True,
+        outline=_outline,
+    ),
+)

@@ -1,0 +1,141 @@
+"""Sums of powers: the truth is found and covered, terms that are not there have no exponent, products do not fit."""
+
+import numpy as np
+import pytest
+import xarray as xr
+
+from sweeplib import analysis
+from sweeplib.analysis import ANALYSES
+from sweeplib.errors import InputError
+from tests.datasets import FLAGS
+
+AXES = {"gamma": [1.0], "p": [4, 8, 16, 32, 64], "d": [16, 64, 256, 1024]}
+TRUTH = {"p": -0.6, "d": -0.9}
+
+
+def deviations(law, *, noise=0.3, scatter=0.0, seeds=16, experiments=1, random_seed=0, **axes) -> xr.Dataset:
+    """Return runs whose largest deviation from the ODE is the law(γ, p, d) times log-normal noise of mean one."""
+    rng = np.random.default_rng(random_seed)
+    arrays = {name: xr.DataArray(values, dims=name) for name, values in (AXES | axes).items()}
+    size = (law(**arrays) * xr.ones_like(sum(arrays.values()), dtype=float)).expand_dims(experiment=experiments)
+    size = size * np.exp(scatter * rng.standard_normal(size.shape))
+    kicks = np.exp(noise * rng.standard_normal((*size.shape, seeds)) - noise**2 / 2)
+    shown = xr.DataArray([0.0, 1.0], dims="time") * xr.DataArray([0.0, 1.0], dims="dynamics")
+    risk = 2.0 + size * xr.DataArray(kicks, dims=(*size.dims, "seed")) * shown
+    ds = xr.Dataset({"risk": risk.assign_attrs(long_name="population risk", units="1", symbol="R")})
+    ds["status"] = xr.ones_like(ds.risk.isel(time=0, drop=True), dtype=np.uint8).assign_attrs(FLAGS)
+    return ds.assign_coords(arrays | {"dynamics": ["ode", "sgd"], "seed": np.arange(seeds), "time": [0.0, 1.0]})
+
+
+def both(*, A=0.1, B=1.0):
+    """Return the law A p^(−.6) + B d^(−.9)."""
+    return lambda gamma, p, d: A * p ** TRUTH["p"] + B * d ** TRUTH["d"]
+
+
+def fitted(law, resamples=60, terms=("p", "d"), **options) -> xr.Dataset:
+    found = analysis.deviation_sum(deviations(law, **options), terms=list(terms), resamples=resamples)
+    return found.squeeze("dynamics").squeeze(drop=True)
+
+
+def coverage(found: xr.Dataset) -> dict[str, float]:
+    return {
+        name: float(((one.risk_exponent_low <= TRUTH[name]) & (TRUTH[name] <= one.risk_exponent_high)).mean())
+        for name, one in ((name, found.sel(variable=name)) for name in TRUTH)
+    }
+
+
+def test_a_sum_without_noise_is_found():
+    found = fitted(both(), noise=0.0)
+    np.testing.assert_allclose(found.risk_exponent, list(TRUTH.values()), rtol=1e-6)
+    np.testing.assert_allclose(found.risk_prefactor, [0.1, 1.0], rtol=1e-6)
+    np.testing.assert_allclose(found.risk_sum, found.risk_sup_deviation, rtol=1e-6)
+    assert found.exponent_theory.values.tolist() == [-0.5, -0.5]
+
+
+def test_steps_and_widths():
+    """ε = γ/(pd) at fixed d, with the terms p and ε: the bound √(1/N ∨ ε)."""
+    ds = deviations(lambda gamma, p, d: p**-0.8 + 3.0 * (gamma / (p * d)) ** 0.5, gamma=[0.1, 1, 10], d=[5], noise=0.0)
+    found = analysis.deviation_sum(ds, terms=["p", "coupling"], resamples=20).squeeze()
+    np.testing.assert_allclose(found.risk_exponent, [-0.8, 0.5], rtol=1e-6)
+    assert found.exponent_theory.values.tolist() == [-0.5, 0.5]
+
+
+@pytest.mark.parametrize(("there", "absent"), [("p", "d"), ("d", "p")])
+def test_a_term_that_is_not_there_has_no_exponent(there, absent):
+    found = fitted(both(A=0.1 * (there == "p"), B=float(there == "d")), random_seed=3)
+    assert found.risk_exponent.sel(variable=absent).isnull()
+    assert found.risk_prefactor.sel(variable=absent).isnull()
+    assert float(found.risk_exponent.sel(variable=there)) == pytest.approx(TRUTH[there], abs=0.1)
+    assert found.risk_sum.notnull().all()
+
+
+def test_of_a_constant_no_term_is_known():
+    found = fitted(lambda gamma, p, d: 0.3)
+    assert found.risk_exponent.isnull().all()
+    assert found.risk_sum.isnull().all()
+
+
+def test_a_product_is_no_sum():
+    found = fitted(lambda gamma, p, d: p**-0.5 * d**-0.5)
+    assert found.risk_reduced_chi2 > 5
+    assert found.risk_scatter > 0.1
+    assert fitted(both()).risk_reduced_chi2 < 3
+    width = (found.risk_exponent_high - found.risk_exponent_low).fillna(np.inf)
+    assert (width > 0.4).all()
+
+
+def test_the_smallest_grid_and_no_more():
+    """2 × 3 points of a sum determine its four parameters, 2 × 2 do not."""
+    found = fitted(both(), noise=0.0, p=[4, 64], d=[16, 64, 256])
+    np.testing.assert_allclose(found.risk_exponent, list(TRUTH.values()), rtol=1e-5)
+    message = "terms: the points do not determine a sum of powers; .*three of one"
+    for points in ({"p": [4, 8], "d": [16, 64]}, {"p": [4]}, {"d": [16]}, {"p": [4, 8], "d": [16]}):
+        with pytest.raises(InputError, match=message):
+            fitted(both(), **points)
+
+
+def test_points_that_were_not_run_are_left_out():
+    """A cross of the grid is enough, of a row the sum is unknown."""
+    ds = deviations(both(), noise=0.0)
+    cross = (ds.p == 4) | (ds.d == 16)
+    found = analysis.deviation_sum(ds.assign(status=ds.status.where(cross, 0).astype(np.uint8)), resamples=20).squeeze()
+    np.testing.assert_allclose(found.risk_exponent, list(TRUTH.values()), rtol=1e-5)
+    row = ds.assign(status=ds.status.where(ds.p == 4, 0).astype(np.uint8))
+    assert analysis.deviation_sum(row, resamples=20).risk_exponent.isnull().all()
+
+
+@pytest.mark.parametrize(
+    ("terms", "message"),
+    [(["p", "dd"], "not a variable"), (["p"], "two or three different"), (["p", "p"], "two or three different")],
+)
+def test_terms_are_checked(terms, message):
+    with pytest.raises(InputError, match=f"terms: not .*{message}|terms: {message}"):
+        ANALYSES["deviation_sum"](deviations(both()), terms=terms)
+
+
+def test_variables_on_one_axis_have_no_sum():
+    ds = deviations(both(), d=[16]).squeeze("d", drop=True)
+    with pytest.raises(InputError, match="do not determine a sum"):
+        analysis.deviation_sum(ds.assign_coords(d=4 * ds.p))
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("scatter", [0.0, 0.1])
+def test_intervals_of_a_sum_cover(scatter):
+    """100 experiments. Of 95 % intervals 85 % or fewer cover once in 10⁴."""
+    found = fitted(both(), resamples=200, experiments=100, scatter=scatter)
+    assert min(coverage(found).values()) > 0.85
+
+
+@pytest.mark.long
+@pytest.mark.timeout(3600)
+@pytest.mark.parametrize("scatter", [0.0, 0.03, 0.1, 0.3])
+def test_intervals_cover_for_strong_and_weak_terms(scatter):
+    """1000 experiments each, coverage known to .007; a term that is absent has an exponent in less than a tenth."""
+    for A in (0.1, 0.02):
+        found = fitted(both(A=A), resamples=300, experiments=1000, scatter=scatter)
+        known = found.where(found.risk_exponent.notnull().all("variable"), drop=True)
+        for name, covered in coverage(known).items():
+            assert 0.90 < covered < 0.99, (A, name)
+    absent = fitted(both(A=0.0), resamples=20, experiments=1000, scatter=scatter).risk_exponent.sel(variable="p")
+    assert float(absent.notnull().mean()) < 0.1
