@@ -110,7 +110,8 @@ def _interactive(ds: xr.Dataset, analyses: Mapping[str, xr.Dataset], *, where: M
     at = {dim: [place] if dim in ds["status"].dims else place for dim, place in point.items()}  # kept: runs are counted
 
     def data(_: xr.Dataset, whole: Mapping[str, xr.Dataset]) -> xr.Dataset:
-        return whole[MEASURE][["unit_overlap", "unit_norm"]].isel(at, missing_dims="ignore")
+        found = whole[MEASURE][["unit_overlap", "unit_norm"]].isel(at, missing_dims="ignore")
+        return found.dropna("dynamics", how="all", subset=["unit_norm"])
 
     where_it_is = replace(split, titled=tuple(dim for dim in split.titled if dim in point)).title(analyses[MEASURE])
     return Interactive(

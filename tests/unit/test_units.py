@@ -9,7 +9,9 @@ from sweeplib import InputError, Problem, simulate
 from sweeplib.analysis import ANALYSES
 from sweeplib.analysis.unit_distance import root_mean_square, wasserstein
 from sweeplib.contracts.views import overlap_view
+from sweeplib.figures import FIGURES
 from sweeplib.observables import OBSERVABLES
+from sweeplib.report.plots import interactive_plot
 from sweeplib.views import QUANTILES, OverlapView
 from tests.datasets import units_dataset
 
@@ -128,6 +130,31 @@ def test_the_units_that_are_drawn_keep_their_motion():
     np.testing.assert_allclose(m[1] - m[0], 0.1, rtol=1e-9)
     known = np.isin(m[0, 0], ds.overlap_M[0, :, 0, :, 0])
     assert known.all() and len(np.unique(m[0, 0])) == 50
+
+
+def test_the_figure_has_the_teacher_that_is_asked_for():
+    ds = units_dataset(shift=0.5, k=2)
+    analyses = {"unit_measure": measure(ds)}
+    for where, teacher, shift in (({}, 0, 0.5), ({"teacher": 2}, 1, 0.0)):
+        drawing = FIGURES["unit_clouds"](ds, analyses, where={"time": [0.0, 2.0], **where})
+        assert [axes.get_title() for axes in drawing.axes] == ["$t$ = 0", "$t$ = 2"]
+        dots, markers = drawing.axes[1].lines
+        assert np.isin(dots.get_xdata(), ds.overlap_M[0, :, 2, :, teacher]).all()
+        np.testing.assert_allclose(markers.get_xdata(), dots.get_xdata()[:30] + shift, rtol=1e-9)
+    with pytest.raises(InputError, match="teacher"):
+        FIGURES["unit_clouds"](ds, analyses, where={"teacher": 3})
+
+
+def test_the_report_has_only_dynamics_with_units():
+    ds = units_dataset()
+    ds = xr.concat([ds, ds.sel(dynamics=["sgd"]).assign_coords(dynamics=["ode"])], "dynamics")
+    gone = ds.where(ds["dynamics"] != "ode").assign(status=ds.status.where(ds["dynamics"] != "ode", 0).astype(np.uint8))
+    analyses, figure = {"unit_measure": measure(gone)}, FIGURES["unit_clouds"]
+    declared = figure.interactive(gone, analyses, **figure.check({}))
+    plot = interactive_plot("unit_clouds", declared, gone, analyses, {})
+    labels = {control.column: control.labels for control in plot.controls}
+    assert labels["dynamics"] == ["SGD", "mean field"]
+    assert [control.column for control in plot.controls if control.slider] == ["time"]
 
 
 def test_units_of_weights_and_of_particles_are_recorded_alike():
