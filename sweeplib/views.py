@@ -124,7 +124,7 @@ class TrainingView(OverlapView):
 
 @dataclass(frozen=True, eq=False)
 class ParticleView(View):
-    """N particles, each a unit of the student. N is p unless the dynamics has another number.
+    """N particles, each a unit of the `student`. N is p unless the dynamics has another number.
 
     m (n, N, k) : overlaps with the teacher.
     q (n, N) : squared norms over d.
@@ -133,7 +133,7 @@ class ParticleView(View):
     P (n, k, k), a_star (n, k), Delta (n,) : as in `OverlapView`.
     """
 
-    dims = ("particle", "teacher", "teacher_2", "quantile")
+    dims = ("student", "teacher", "teacher_2", "quantile")
 
     m: Array
     q: Array
@@ -146,7 +146,7 @@ class ParticleView(View):
     @classmethod
     def sizes(cls, problem: "Problem") -> dict[str, int]:
         """One particle for each student unit, and the teacher width."""
-        return {"particle": problem.p, "teacher": problem.k, "teacher_2": problem.k, "quantile": len(QUANTILES)}
+        return {"student": problem.p, "teacher": problem.k, "teacher_2": problem.k, "quantile": len(QUANTILES)}
 
 
 @dataclass(frozen=True, eq=False)

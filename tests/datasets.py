@@ -3,7 +3,7 @@
 import numpy as np
 import xarray as xr
 
-from sweeplib.contracts.datasets import FLAGS, STATUS, giant_steps_dataset, norms_dataset, sweep_dataset
+from sweeplib.contracts.datasets import FLAGS, STATUS, giant_steps_dataset, norms_dataset, sweep_dataset, units_dataset
 
 __all__ = [
     "FLAGS",
@@ -11,6 +11,7 @@ __all__ = [
     "norms_dataset",
     "sweep_dataset",
     "timed_out",
+    "units_dataset",
     "with_constants_as_attributes",
     "with_outcome",
 ]

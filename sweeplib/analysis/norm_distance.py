@@ -5,11 +5,10 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any
 
 from sweeplib.analysis.analysis import ANALYSES, Analysis
-from sweeplib.analysis.deviation import mean_and_error
 from sweeplib.analysis.differences import check_reference
-from sweeplib.analysis.labels import labelled
-from sweeplib.analysis.lost_runs import MOST_LOST, made, recorded, unless_lost, without_value
+from sweeplib.analysis.lost_runs import MOST_LOST, recorded
 from sweeplib.analysis.options import LostPart
+from sweeplib.analysis.paired_distances import from_reference, from_start, with_error
 from sweeplib.analysis.recorded import require
 
 if TYPE_CHECKING:
@@ -26,31 +25,24 @@ def norm_distance(ds: xr.Dataset, *, reference: str = "mean_field", max_lost: Lo
     W₂² = ∫ (F⁻¹ − G⁻¹)² over the levels of the quantiles, per seed. norm_distance and norm_distance_error are mean and
     standard error over the seeds; NaN for the reference itself, and where more than the fraction `max_lost` of the
     pairs has no value.
-    norm_moved is the distance of each dynamics from its own start.
+    norm_moved, norm_moved_error: the distance of each dynamics from its own start.
     """
     import xarray as xr
 
     require(ds, QUANTITY)
     check_reference(ds, reference)
-    norms, run = recorded(ds, QUANTITY), made(ds)
-    others = (ds["dynamics"] != reference).values
-    paired = run.isel(dynamics=others) & run.sel(dynamics=reference, drop=True)
-    difference = norms.isel(dynamics=others) - norms.sel(dynamics=reference, drop=True)
-    distance = _root_mean_square(difference, paired, max_lost)
-    moved = _root_mean_square(norms - norms.isel(time=0, drop=True), run, max_lost)
-    mean, error = (part.reindex(dynamics=ds["dynamics"].values) for part in mean_and_error(distance))
-    found = {
-        "norm_distance": labelled(mean, f"distance of the norms from {reference}", "W_2"),
-        "norm_distance_error": labelled(error, f"standard error of the distance of the norms from {reference}"),
-        "norm_moved": labelled(moved.mean("seed"), "distance of the norms from the start", "W_2"),
-    }
+    norms = recorded(ds, QUANTITY)
+    distance = from_reference(ds, norms, _root_mean_square, reference, max_lost)
+    moved = from_start(ds, norms, _root_mean_square, max_lost)
+    found = with_error("norm_distance", distance, f"distance of the norms from {reference}", "W_2")
+    found |= with_error("norm_moved", moved, "distance of the norms from the start", "W_2")
     return xr.Dataset(found).assign_attrs(reference=reference, max_lost=max_lost)
 
 
-def _root_mean_square(difference: xr.DataArray, paired: xr.DataArray, max_lost: float) -> xr.DataArray:
-    """Return the root of the mean over the quantiles, where not too many pairs have no value."""
-    distance: xr.DataArray = (difference.where(paired) ** 2).mean("quantile", skipna=False) ** 0.5
-    return unless_lost(distance, without_value(distance, paired), paired, max_lost)
+def _root_mean_square(one: xr.DataArray, other: xr.DataArray) -> xr.DataArray:
+    """Return the root of the mean squared difference of the quantiles."""
+    found: xr.DataArray = ((one - other) ** 2).mean("quantile", skipna=False) ** 0.5
+    return found
 
 
 def _outline(ds: Outline, *, reference: str, **_: Any) -> Outline:

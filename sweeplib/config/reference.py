@@ -55,6 +55,7 @@ EXAMPLES = {
 
 ANALYSIS_OPTIONS = {
     "along": "the axis that scans the learning rate; needed only if several axes do.",
+    "bins": "the number of bins of the overlap, and of the norm.",
     "candidates": "the dynamics that may describe SGD, from the simplest.",
     "confidence": "the confidence of intervals and decisions.",
     "largest_batch": "the largest batch size of the fit.",
@@ -65,13 +66,17 @@ ANALYSIS_OPTIONS = {
     "margin": "the factor by which orders of magnitude have to differ for theory to expect a limit.",
     "most_spread": "the largest seed error, as a fraction of the change of the risk, at which a limit describes SGD.",
     "random_seed": "the seed of the random numbers of the analysis.",
-    "reference": "the dynamics to compare with; `null` is sgd_chain, sgd, or the first stochastic dynamics.",
+    "reference": "the dynamics to compare with; `null` is sgd_chain, sgd, or the first stochastic dynamics, but for "
+    "`unit_distance` mean_field or another deterministic one.",
     "resamples": "the number of bootstrap resamples or draws.",
     "resolution": "the exponent of d below which a quantity counts as constant.",
+    "sample": "the number of units that are kept, of those of all seeds.",
     "seeds": "`disjoint` compares even seeds with odd seeds, `shared` all seeds with all seeds.",
     "terms": "the variables of the terms: `p`, `d`, `gamma`, or `coupling` for γ/(pd).",
     "threshold": "the cosine from which on a direction counts as learned, above that of random students, √(p/d).",
     "tolerance": "relative deviation of each point from the fitted law that is allowed in addition to its error.",
+    "units": "the number of units that are compared, drawn at random; `null` is all. The time grows as its cube, up "
+    "to a second for 1000 units at each time of each run; wider students need this option.",
     "until": "the last ODE time of the comparison.",
 }
 """The meaning of each option of the analyses."""

@@ -193,6 +193,28 @@ def norms_dataset(*, p: Sequence[int] = (50, 200, 800), seeds: int = 6, random_s
     return _labelled(ds)
 
 
+def units_dataset(*, shift: float = 0.1, p: int = 64, k: int = 1, seeds: int = 3, times: int = 3) -> xr.Dataset:
+    """A sweep without axes with the units of SGD and of a mean field, away by `shift` along the first overlap.
+
+    Overlaps are normal and double from a time to the next, norms are uniform on [0.5, 1.5].
+    """
+    rng = np.random.default_rng(0)
+    M = np.broadcast_to(rng.normal(size=(1, seeds, 1, p, k)), (2, seeds, times, p, k)).copy()
+    M *= 2.0 ** np.arange(times)[:, None, None]
+    M[1, ..., 0] += shift
+    q = np.broadcast_to((0.5 + rng.random((1, seeds, 1, p))) ** 2, M.shape[:-1]).copy()
+    outer = ("dynamics", "seed")
+    ds = xr.Dataset(
+        {
+            "overlap_M": ((*outer, "time", "student", "teacher"), M),
+            "self_overlap": ((*outer, "time", "student"), q),
+            "status": (outer, np.ones((2, seeds), np.uint8)),
+        },
+        coords={"dynamics": ["sgd", "mean_field"], "seed": np.arange(seeds), "time": np.arange(float(times))},
+    ).assign_attrs({name: value for name, value in FIXED.items() if name != "spherical"} | {"p": p, "k": k})
+    return _labelled(ds).assign_attrs(gamma=0.1, d=40, Delta=0.0)
+
+
 START, FLOOR, SPREAD = 0.2, 0.05, 0.4
 
 

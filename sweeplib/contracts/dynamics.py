@@ -116,7 +116,7 @@ def it_starts_where_all_dynamics_start(name: str) -> None:
         if issubclass(kind.view, OverlapView):
             expected = {"overlap_Q": replicas.Q, "overlap_M": replicas.M}
         elif issubclass(kind.view, ParticleView):
-            count = kind.sizes(problem, cases[0].numerical_options())["particle"]
+            count = kind.sizes(problem, cases[0].numerical_options())["student"]
             expected = {"overlap_M": np.array([replicas.particles(i, count)[0] for i in range(len(SEEDS))])}
         else:
             return

@@ -11,13 +11,12 @@ from sweeplib.views import QUANTILES, NetworkView, OverlapView, ParticleView, Tr
 
 Array = NDArray[np.float64]
 
-REPLICAS, STUDENTS, TEACHERS, PARTICLES, INSTANTS, DIMENSION = 3, 4, 2, 5, 7, 12
+REPLICAS, STUDENTS, TEACHERS, INSTANTS, DIMENSION = 3, 4, 2, 7, 12
 SIZES = {
     "student": STUDENTS,
     "student_2": STUDENTS,
     "teacher": TEACHERS,
     "teacher_2": TEACHERS,
-    "particle": PARTICLES,
     "instant": INSTANTS,
     "quantile": len(QUANTILES),
 }
@@ -59,9 +58,9 @@ def training_view(**other: Any) -> TrainingView:
 
 
 def _particles(**other: Any) -> dict[str, Array]:
-    W, W_star = _weights(PARTICLES)
+    W, W_star = _weights(STUDENTS)
     m, P = (np.einsum("nid,njd->nij", one, W_star) / DIMENSION for one in (W, W_star))
-    found = _arrays(a=(PARTICLES,), weight=(PARTICLES,), a_star=(TEACHERS,), Delta=())
+    found = _arrays(a=(STUDENTS,), weight=(STUDENTS,), a_star=(TEACHERS,), Delta=())
     found["weight"] /= found["weight"].sum(axis=1, keepdims=True)
     return {"m": m, "q": np.einsum("nid,nid->ni", W, W) / DIMENSION, "P": P} | found | other
 

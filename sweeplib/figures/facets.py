@@ -9,6 +9,8 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, TypeVar
 
+import numpy as np
+
 from sweeplib.design.axis import places_in
 from sweeplib.errors import InputError
 from sweeplib.figures.labels import dynamics_order, value_label
@@ -21,6 +23,8 @@ if TYPE_CHECKING:
 
 PANELS_FIRST = ("Delta", "p", "k", "threshold", "activation")
 MOST_PANELS, MOST_HUES = 6, 6
+TIMES = 4
+"""The number of times that are drawn as panels by default."""
 SELECTED = frozenset({"dynamics", "seed"})
 """Axes that a figure draws but for which `where` may select one value."""
 
@@ -102,6 +106,13 @@ def free_axes(outline: Outline, where: Mapping[str, Any] | None) -> set[str]:
     """Return the axes with more than one value that `where` does not fix at a single value."""
     fixed = {dim for dim, values in (where or {}).items() if not isinstance(values, list | tuple)}
     return {dim for dim, size in outline.sizes.items() if size > 1} - fixed
+
+
+def few_times(outline: Outline, where: Mapping[str, Any]) -> dict[str, Any]:
+    """Return `where` with a few times from the first to the last, unless it selects times."""
+    times = outline.axes["time"]
+    places = np.unique(np.linspace(0, len(times) - 1, TIMES).round().astype(int))
+    return {"time": [times[place] for place in places], **where}
 
 
 def _places(outline: Outline, drawn: set[str], where: Mapping[str, Any]) -> dict[str, int | list[int]]:

@@ -29,13 +29,14 @@ class Interactive:
     data : function that returns the data from the dataset and these analyses.
     hover : other variables that are shown under the mouse.
     theory : a variable that is drawn as a curve.
-    kind : points with error bars, or curves with a band.
+    kind : points with error bars, curves with a band, or a cloud: points that nothing connects.
     hue : the axis of the colours, by default the first suitable one. All other axes become filters.
     lines : lines (slope, intercept, name) over a map.
     colors : the colour of each class of a map.
     figure : the static figure that the report places beside the plot.
     xs, ys : the other variables that a reader may choose for x and for y; None: all numbers of the data that fit.
     steps : whether curves are steps, each value holding up to the next one.
+    frames : an axis of which one value is shown at a time, chosen by a slider and played by a button.
     """
 
     x: str
@@ -46,7 +47,7 @@ class Interactive:
     hover: tuple[str, ...] = ()
     theory: str | None = None
     hue: str | None = None
-    kind: Literal["points", "curves"] = "points"
+    kind: Literal["points", "curves", "cloud"] = "points"
     lines: tuple[Line, ...] = ()
     colors: Mapping[str, str] = field(default_factory=dict)
     title: str = ""
@@ -54,6 +55,7 @@ class Interactive:
     xs: tuple[str, ...] | None = None
     ys: tuple[str, ...] | None = None
     steps: bool = False
+    frames: str | None = None
 
     def labelled(self, ds: xr.Dataset, analyses: Mapping[str, xr.Dataset]) -> xr.Dataset:
         """Return the data of the plot, from a dataset and the analyses that it needs."""

@@ -9,7 +9,7 @@ import numpy as np
 
 from sweeplib.analysis.lost_runs import recorded
 from sweeplib.analysis.recorded import is_stochastic, require
-from sweeplib.figures.facets import Facets, arranged, free_axes, numbered_parts
+from sweeplib.figures.facets import Facets, arranged, few_times, free_axes, numbered_parts
 from sweeplib.figures.figure import FIGURES, Figure
 from sweeplib.figures.labels import dynamics_label, dynamics_order, value_label
 from sweeplib.figures.legend import Entry, legend_below
@@ -29,8 +29,6 @@ CAPTION = (
     "deterministic dynamics from the same starts."
 )
 QUANTITY = "norm_quantiles"
-PANELS = 4
-"""The number of times that are drawn by default."""
 BINS = 60
 FILL, DASHES = "#9fb6d0", ("solid", (0, (4, 1.5)), (0, (1, 1)))
 
@@ -68,10 +66,7 @@ def _arranged(
 ) -> Facets:
     require(ds, QUANTITY)
     outline = outline_of(ds).only(QUANTITY)
-    if "time" not in (where or {}):
-        times = outline.axes["time"]
-        places = np.unique(np.linspace(0, len(times) - 1, PANELS).round().astype(int))
-        where = {**(where or {}), "time": [times[place] for place in places]}
+    where = few_times(outline, where or {})
     panel = "time" if "time" in free_axes(outline, where) else None
     return arranged(outline, {"dynamics", "seed", "quantile"}, where, panel, most=1 if panel else 0)
 

@@ -22,8 +22,8 @@ class Observable:
 
     functions : by view, `{OverlapView: function, ParticleView: function}`, functions of the view that return an array
         (n, *dims). A single function is one of an OverlapView.
-    dims : dimensions of the view, the same for all views or by view:
-        `{OverlapView: ("student",), ParticleView: ("particle",)}`.
+    dims : dimensions of the view, the same for all views, `("student",)`, or by view,
+        `{OverlapView: ("student", "student_2"), ParticleView: ("student",)}`.
     symbol : LaTeX without dollars.
     over_time : whether it is recorded at every time or, if constant, once.
     reads : the fields of a problem that it depends on; by default all that dynamics may read.

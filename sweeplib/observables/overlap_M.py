@@ -8,7 +8,7 @@ OBSERVABLES.register(
     Observable(
         "overlap_M",
         {OverlapView: lambda now: now.M, ParticleView: lambda now: now.m},
-        {OverlapView: ("student", "teacher"), ParticleView: ("particle", "teacher")},
+        ("student", "teacher"),
         "student-teacher overlap",
         "M",
         reads=frozenset(),

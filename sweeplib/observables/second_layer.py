@@ -8,7 +8,7 @@ OBSERVABLES.register(
     Observable(
         "second_layer",
         {OverlapView: lambda now: now.a, ParticleView: lambda now: now.a},
-        {OverlapView: ("student",), ParticleView: ("particle",)},
+        ("student",),
         "second layer of the student",
         "a",
         reads=frozenset(),

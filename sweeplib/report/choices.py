@@ -23,12 +23,12 @@ RUN_DIGITS = 5
 
 
 def along(data: xr.Dataset, name: str) -> str:
-    """Return the axis of a coordinate: itself; the ranks of runs, the time, or else no field of the problem."""
+    """Return the axis of a coordinate: itself; the ranks of runs, units, the time, or else no field of the problem."""
     if name in data.dims:
         return name
 
     def order(dim: str) -> tuple[bool, bool, bool, int]:
-        return dim != "rank", dim != "time", dim in PROBLEM_FIELDS, -data.sizes[dim]
+        return dim not in ("rank", "unit"), dim != "time", dim in PROBLEM_FIELDS, -data.sizes[dim]
 
     dims = sorted(map(str, data[name].dims), key=order)
     return dims[0]

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Any
 
 import numpy as np
@@ -35,7 +35,7 @@ EVERY = -1
 
 @dataclass(frozen=True)
 class Control:
-    """A filter of a column: chips, which also serve as legend, or a menu, with the `labels` of its levels."""
+    """A filter of a column with the `labels` of its levels: chips, which also serve as legend, a menu, or a slider."""
 
     column: str
     label: str
@@ -43,6 +43,7 @@ class Control:
     looks: list[Look] | None = None
     chosen: int = 0
     html: str | None = None
+    slider: bool = False
 
 
 @dataclass(frozen=True)
@@ -91,6 +92,7 @@ def interactive_plot(
     hue = _hue(data, declared, [dim for dim in dims if dim not in drawn], options)
     kind = "map" if declared.z else declared.kind
     controls = _controls(table.columns, dims, drawn, hue, kind, options.get("where") or {}, declared.colors)
+    controls = [replace(control, slider=control.column == declared.frames) for control in controls]
     left = left if drawn[-1] in dataset.dims or declared.z else 0  # an axis of ranks has no points that were run
     notes += [f"{left:,} {'point has' if left == 1 else 'points have'} runs but no value, and are not drawn."] * (
         left > 0
@@ -100,6 +102,7 @@ def interactive_plot(
     if declared.z:
         return Plot(name, title, table, controls, notes, spec | {"choice": None, "hues": [], "sampled": {}})
     others = _others(table.columns, dims, drawn, controls, kind)
+    others = [control for control in others if control.column != declared.frames]
     spec |= _choices(table, declared, data, dims, (xs, ys, hue), (controls, others))
     spec["sampled"], spec["samples"], left_out = samples(dataset, data, ys, dims, kept)
     spec["sample_labels"] = {each: str(html_label(heading(dataset[each]))) for each in spec["samples"]}
@@ -191,7 +194,7 @@ def _hue(data: xr.Dataset, declared: Interactive, free: list[str], options: Mapp
     """Return the column of the colours: the quantity of a map, the requested axis, or the figures' first axis."""
     if declared.z:
         return declared.z
-    free = [dim for dim in free if dim != "dynamics" and 1 < data.sizes[dim] <= MOST_CHIPS]
+    free = [dim for dim in free if dim not in ("dynamics", declared.frames) and 1 < data.sizes[dim] <= MOST_CHIPS]
     wanted = options.get("hue") or declared.hue
     if wanted in free:
         return wanted
@@ -330,6 +333,7 @@ def _spec(
         "positive": {axis: kind != "map" and _positive(data[getattr(declared, axis)]) for axis in "xy"},
         "ticks": {"x": _ticks(data[declared.x]) if _positive(data[declared.x]) else None},
         "lines": [list(line) for line in declared.lines],
+        "extent": {axis: _range(data[getattr(declared, axis)]) for axis in "xy"} if declared.frames else None,
     }
 
 
@@ -367,7 +371,7 @@ def _positive(values: xr.DataArray) -> bool:
 def _logarithmic(data: xr.Dataset, name: str, kind: str) -> bool:
     """Return whether an axis is logarithmic: positive numbers over most of a decade that are not evenly spaced."""
     values = data[name].values
-    if kind == "map" or values.dtype.kind not in "fiu" or not np.isfinite(values).any():
+    if kind in ("map", "cloud") or values.dtype.kind not in "fiu" or not np.isfinite(values).any():
         return False
     low, high = float(np.nanmin(values)), float(np.nanmax(values))
     return 0.0 < LOG_SPAN * low < high and not (name in data.coords and _even(values))

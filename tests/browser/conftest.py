@@ -16,12 +16,12 @@ from sweeplib.figures.style import save
 from sweeplib.report.failures import Failures
 from sweeplib.report.optima import optima_table
 from sweeplib.report.overview import axes, overview, provenance
-from sweeplib.report.plots import interactive_plot
+from sweeplib.report.plots import Plot, interactive_plot
 from sweeplib.report.runs import Journal
 from sweeplib.report.tables import analysis_tables
 from sweeplib.report.write import page
 from tests.browser.opened import Opened
-from tests.datasets import sweep_dataset
+from tests.datasets import sweep_dataset, units_dataset
 
 NAMES = ("chromium", "chromium-browser", "google-chrome", "chrome", "msedge")
 
@@ -68,6 +68,7 @@ def _report(ds: xr.Dataset, folder: Path) -> Path:
     shown = {name: INTERACTIVE[name] for name in ("exit_steps", "optimal_learning_rates", "risk_bands")}
     plots = [interactive_plot(name, declared, ds, analyses, {}) for name, declared in shown.items()]
     plots.append(interactive_plot("regimes", *_regimes(), {}, {}))
+    plots.append(_cloud())
     journals = [Journal(90.0, frozenset({"a:1"}))]
     counts = [("ODE", {"ok": 1200, "failed": 1})]
     html = page(
@@ -88,6 +89,14 @@ def _report(ds: xr.Dataset, folder: Path) -> Path:
     )
     (folder / "index.html").write_text(html, encoding="utf-8")
     return folder / "index.html"
+
+
+def _cloud() -> Plot:
+    """Return a plot of units with five frames."""
+    ds = units_dataset(times=5)
+    analyses, figure = {"unit_measure": ANALYSES["unit_measure"](ds)}, FIGURES["unit_clouds"]
+    assert figure.interactive is not None
+    return interactive_plot("unit_clouds", figure.interactive(ds, analyses, **figure.check({})), ds, analyses, {})
 
 
 def _failure() -> dict[str, str]:

@@ -9,6 +9,7 @@ from typing import Any
 RESET = """() => {
     if (location.hash) history.replaceState(null, "", location.pathname);
     for (const input of document.querySelectorAll("input")) input.checked = input.defaultChecked;
+    for (const input of document.querySelectorAll("input[type=range]")) input.value = input.defaultValue;
     for (const option of document.querySelectorAll("option")) option.selected = option.defaultSelected;
     for (const details of document.querySelectorAll("details")) details.open = false;
     for (const section of document.querySelectorAll("section.plot")) section.dispatchEvent(new Event("change"));

@@ -62,7 +62,7 @@ grid: {d: [8, 12], p: [2, 4]}
 seeds: 3
 dynamics: [sgd, mean_field]
 times: [0, 0.1]
-observables: [risk, norm_quantiles]
+observables: [risk, norm_quantiles, overlap_M, self_overlap]
 """,
     "limits": """
 problem: {k: 1, Delta: 0, activation: erf}

@@ -100,7 +100,7 @@ BROKEN = {
         "problem: {p: 1, k: 1, activation: square, spherical: true, batch_size: 200, repeats: 2}",
         ("dynamics.sgd_chain: batch too large to be reused at ", "got 200", "at most 128 with repeats > 1"),
     ),
-    "dimension of a view": Broken(GAMMA, f"  particle: [1]{DERIVED % 'particle/d'}", (":5: grid.particle: ",)),
+    "dimension of a view": Broken(GAMMA, f"  student: [1]{DERIVED % 'student/d'}", (":5: grid.student: ",)),
     "negative d": Broken(D, "  d: [300, -1]", (":3: grid.d[1]: not a value of d; got -1", "at least 1")),
     "d that is no whole number": Broken(D, "  d: [300.5]", (":3: grid.d[0]: ", "got 300.5", "a whole number")),
     "p < 1": Broken(

@@ -21,7 +21,7 @@ from sweeplib.figures.fit import fitted
 from sweeplib.figures.legend import legend_below
 from sweeplib.figures.panels import panel_grid
 from sweeplib.figures.style import COLOURS, styled
-from tests.datasets import giant_steps_dataset, norms_dataset, sweep_dataset
+from tests.datasets import giant_steps_dataset, norms_dataset, sweep_dataset, units_dataset
 
 LONG = "a dynamics of a plugin whose author gave it a rather long name"
 
@@ -169,6 +169,7 @@ def datasets() -> dict[str, xr.Dataset]:
         "exponents": regime_dataset((-1.0, 0.0, 1.0), (0.0, 0.5), (100, 1000), seeds=6),
         "giant steps": giant_steps_dataset(steps=40),
         "norms": norms_dataset(),
+        "units": units_dataset(times=5),
     }
 
 
@@ -204,6 +205,7 @@ PANELS = {
     "risk_fans": {"one": ("limits", {}), "many": ("large", {"d": 100})},
     "risk_floor": {"one": ("small", ONE), "many": ("large", {})},
     "sample_complexity": {"one": ("small", {"Delta": 1.0, "gamma_ratio": 0.9}), "many": ("large", {})},
+    "unit_clouds": {"one": ("units", {"time": 4.0}), "many": ("units", {"time": [0.0, 1.0, 2.0, 3.0, 4.0]})},
     "trajectories": {"one": ("small", ONE | {"gamma_ratio": 0.9}), "many": ("large", {})},
 }
 

@@ -79,7 +79,6 @@ SWARM_REFUSED = [
         "observables: [risk]",
         r"observables\[0\]: swarm has no such observable; got 'risk'",
     ),
-    ("observables: [mean_overlap]", "observables: [overlap_M]", r"one variable along \(student, teacher\) for ode and"),
     ("target: mean", "target: mean, a_star: 2.0", "the target mean does not act on a_star"),
     ("start: opposed", "start: opposed, m0: 0.5", "start on the sphere"),
     ("{particles: 20}", "{particles: many}", r"dynamics\.swarm\.particles"),

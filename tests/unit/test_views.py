@@ -15,7 +15,7 @@ from sweeplib.code.plugins import load_plugins
 from sweeplib.config import load
 from sweeplib.dynamics import DYNAMICS, ONE_PASS, Dynamics, OverlapDynamics
 from sweeplib.execution.run import run_sweep
-from sweeplib.observables import OBSERVABLES
+from sweeplib.observables import OBSERVABLES, Observable
 from sweeplib.simulation import Case, Recording
 from sweeplib.storage.finalise import finalise
 from sweeplib.storage.outline import outline_of, planned_outline
@@ -42,7 +42,7 @@ class Dust(Cloud):
 
     @classmethod
     def sizes(cls, problem, options):
-        return super().sizes(problem, options) | {"particle": problem.d}
+        return super().sizes(problem, options) | {"student": problem.d}
 
 
 DYNAMICS.register("dust", Dust)
@@ -117,12 +117,24 @@ def test_dynamics_of_other_numbers_of_particles_share_a_dataset(plugins):
     run_sweep(sweep, plugins, progress=False)
     finalise(sweep, plugins)
     ds = open_with_overlaps(plugins / "dataset.zarr")
-    assert ds.sizes["particle"] == 6
-    there = ds.largest_m.isel(time=0, gamma=0, seed=0).notnull().sum("particle")
+    assert ds.sizes["student"] == 6
+    there = ds.largest_m.isel(time=0, gamma=0, seed=0).notnull().sum("student")
     assert there.sel(dynamics="dust").values.tolist() == [4, 6]
     assert there.sel(dynamics="cloud").values.tolist() == [3, 3]
     assert ds.student_norm.notnull().all()
     assert planned_outline(sweep, overlaps=True).variables == outline_of(ds).variables
+
+
+def test_an_observable_of_other_dimensions_in_two_dynamics_is_refused(tmp_path, monkeypatch):
+    functions = {OverlapView: lambda now: now.M, ParticleView: lambda now: now.q}
+    dims = {OverlapView: ("student", "teacher"), ParticleView: ("student",)}
+    monkeypatch.setitem(OBSERVABLES._things, "uneven", Observable("uneven", functions, dims, "uneven", "u"))
+    both = SWEEP.replace("{dust: {}, cloud: {particles: 3}}", "[sgd, mean_field]").replace("plugins: [dust.py]\n", "")
+    written(tmp_path / "sweep.yaml", both.replace("student_norm, overlap_P", "uneven"))
+    with pytest.raises(InputError, match=r"one variable along \(student, teacher\) for sgd and \(student\) for mean_"):
+        load(tmp_path / "sweep.yaml")
+    written(tmp_path / "sweep.yaml", both.replace("student_norm", "overlap_M, second_layer"))
+    assert load(tmp_path / "sweep.yaml").recording.observables[:2] == ("overlap_M", "second_layer")
 
 
 def test_sgd_has_the_same_numbers_with_its_overlaps_in_memory_and_without():
@@ -140,7 +152,7 @@ def test_the_views_of_built_in_dynamics_name_their_dimensions():
     assert issubclass(DYNAMICS["ode"], OverlapDynamics)
     for view in (OverlapView, ParticleView):
         assert set(view.sizes(PROBLEM)) == set(view.dims)
-    assert OBSERVABLES["overlap_M"].dims_of(ParticleView) == ("particle", "teacher")
+    assert OBSERVABLES["overlap_M"].dims_of(ParticleView) == ("student", "teacher")
 
 
 @pytest.mark.parametrize("field", [{"target": "lam1*lam2"}, {"batch_size": 4}, {"samples": 100}])

@@ -51,7 +51,7 @@ def test_what_plugins_register_works_in_every_stage(finished: Project) -> None:
     assert cloud.target == "mean" and overlaps.attrs["start"] == "opposed"
     assert cloud.mean_overlap.isel(time=0).values == pytest.approx(-1.0), "opposite to the teacher"
     assert cloud.mean_overlap.isel(time=-1).values == pytest.approx(1.0 - 2.0 * np.exp(-LAST))
-    assert cloud.largest_m.dims == ("gamma", "seed", "time", "particle") and cloud.sizes["particle"] == 5
+    assert cloud.largest_m.dims == ("gamma", "seed", "time", "student") and cloud.sizes["student"] == 5
     page = (finished.results / "report/index.html").read_text()
     assert "The last overlaps." in page
     assert 'data-name="overlaps"' in page

@@ -63,12 +63,12 @@ class Cloud(Dynamics):
     def sizes(cls, problem: Problem, options: NumericalOptions) -> dict[str, int]:
         """Return N from the options."""
         assert isinstance(options, CloudOptions)
-        return super().sizes(problem, options) | {"particle": options.particles}
+        return super().sizes(problem, options) | {"student": options.particles}
 
     @classmethod
     def diagnostics(cls, problem, options, observables):
         """The largest overlap of each particle."""
-        return {"largest_m": Diagnostic(("particle",), {"long_name": "largest overlap of a particle", "units": "1"})}
+        return {"largest_m": Diagnostic(("student",), {"long_name": "largest overlap of a particle", "units": "1"})}
 
     def diagnosed(self) -> dict[str, Array]:
         """Return the current largest overlap of each particle."""

@@ -1,0 +1,117 @@
+"""The empirical measure of the units over overlap and norm, pooled over the seeds."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Annotated, Any
+
+import numpy as np
+from numpy.typing import NDArray
+from pydantic import Field
+
+from sweeplib.analysis.analysis import ANALYSES, Analysis
+from sweeplib.analysis.averages import numbered
+from sweeplib.analysis.labels import labelled
+from sweeplib.analysis.lost_runs import MOST_LOST, made, recorded, unless_lost, without_value
+from sweeplib.analysis.options import LostPart
+from sweeplib.analysis.status import with_status
+from sweeplib.analysis.units import OVERLAP, norms, require_units
+
+if TYPE_CHECKING:
+    import xarray as xr
+
+    from sweeplib.storage.outline import Outline
+
+Array = NDArray[np.float64]
+Bins = Annotated[int, Field(ge=1, le=500)]
+Sample = Annotated[int, Field(ge=1, le=100_000)]
+
+
+def unit_measure(
+    ds: xr.Dataset, *, bins: Bins = 40, sample: Sample = 1000, max_lost: LostPart = MOST_LOST
+) -> xr.Dataset:
+    """Return the density of the units over (m_r, ‖w‖/√d), for each teacher r, dynamics and time, and some of the units.
+
+    unit_density : the fraction of the units of all seeds in a bin, over its area. There are `bins` × `bins` equal bins,
+        the same everywhere, over the values of the runs that are ok; overlap_bin and norm_bin are their centres.
+    unit_overlap, unit_norm : m_r and ‖w‖/√d of at most `sample` units, drawn from all seeds at each point of the sweep,
+        the same at all times and in all dynamics: their motion.
+    NaN where more than the fraction `max_lost` of the runs has no value.
+    """
+    import xarray as xr
+
+    require_units(ds)
+    run = made(ds)
+    norm, overlap = norms(ds), numbered(recorded(ds, OVERLAP))
+    norm, overlap = (unless_lost(each, without_value(each, run), run, max_lost) for each in (norm, overlap))
+    ok = with_status(ds, "ok")
+    edges = [_edges(each.where(ok), bins) for each in (overlap, norm)]
+    units = {"pooled": ("seed", "student")}
+    pooled = [each.stack(units, create_index=False).drop_vars("seed") for each in (overlap, norm)]
+    counted = xr.apply_ufunc(
+        lambda m, length: _density(m, length, *edges),
+        *pooled,
+        input_core_dims=[["pooled"], ["pooled"]],
+        output_core_dims=[["overlap_bin", "norm_bin"]],
+        vectorize=True,
+    )
+    drawn = _drawn(pooled[1], sample)
+    some_overlaps, some_norms = (each.isel(pooled=drawn.clip(0)).where(drawn >= 0) for each in pooled)
+    area = r"(m,\|w\|/\sqrt{d})"
+    found = {
+        "unit_density": labelled(counted, "density of the units over overlap and norm", rf"\rho{area}"),
+        "unit_overlap": labelled(some_overlaps, "overlap of a unit with the teacher", "m"),
+        "unit_norm": labelled(some_norms, "norm of a unit", r"\|w\|/\sqrt{d}"),
+    }
+    result = xr.Dataset(found).assign_coords(unit=np.arange(drawn.sizes["unit"]))
+    centres = [0.5 * (each[1:] + each[:-1]) for each in edges]
+    result = result.assign_coords(overlap_bin=centres[0], norm_bin=centres[1])
+    result["unit"] = labelled(result["unit"], "unit")
+    result["overlap_bin"] = labelled(result["overlap_bin"], "centre of the bin of the overlap", "m")
+    result["norm_bin"] = labelled(result["norm_bin"], "centre of the bin of the norm", r"\|w\|/\sqrt{d}")
+    return result.assign_attrs(max_lost=max_lost)
+
+
+def _edges(values: xr.DataArray, bins: int) -> Array:
+    low, high = float(values.min()), float(values.max())
+    if not np.isfinite(low + high):
+        low, high = 0.0, 1.0
+    return np.linspace(low, high, bins + 1) if high > low else np.linspace(low - 0.5, high + 0.5, bins + 1)
+
+
+def _density(overlaps: Array, lengths: Array, overlap_edges: Array, norm_edges: Array) -> Array:
+    """Return the density (bins, bins) of the units (n,); units outside the bins count as units. NaN without units."""
+    known = np.isfinite(overlaps) & np.isfinite(lengths)
+    if not known.any():
+        return np.full((len(overlap_edges) - 1, len(norm_edges) - 1), np.nan)
+    counts, _, _ = np.histogram2d(overlaps[known], lengths[known], (overlap_edges, norm_edges))
+    area = (overlap_edges[1] - overlap_edges[0]) * (norm_edges[1] - norm_edges[0])
+    return np.asarray(counts / (known.sum() * area))
+
+
+def _drawn(norm: xr.DataArray, sample: int) -> xr.DataArray:
+    """Return places along `pooled` of at most `sample` units, in random order, at each point; −1 where no more are."""
+    import xarray as xr
+
+    there = norm.notnull().any([dim for dim in ("dynamics", "time") if dim in norm.dims])
+    size = max(1, min(sample, int(there.sum("pooled").max())))
+
+    def choose(known: NDArray[np.bool_]) -> NDArray[np.intp]:
+        places = np.random.default_rng(0).permutation(np.flatnonzero(known))[:size]
+        return np.pad(places, (0, size - len(places)), constant_values=-1)
+
+    return xr.apply_ufunc(choose, there, input_core_dims=[["pooled"]], output_core_dims=[["unit"]], vectorize=True)
+
+
+def _outline(ds: Outline, *, bins: int, sample: int, **_: Any) -> Outline:
+    require_units(ds)
+    found = ds.only("self_overlap", "overlap_M").without("seed", "student")
+    overlap, norm = found.dims_of("overlap_M"), found.dims_of("self_overlap")
+    found = found.along("teacher", range(1, ds.sizes["teacher"] + 1))
+    found = found.with_variables({"unit_overlap": (*overlap, "unit"), "unit_norm": (*norm, "unit")})
+    return found.with_variables({"unit_density": (*overlap, "overlap_bin", "norm_bin")})
+
+
+ANALYSES.register(
+    "unit_measure",
+    Analysis("unit_measure", unit_measure, "The units over overlap and norm", overlaps=True, outline=_outline),
+)
