@@ -258,22 +258,6 @@ def test_other_particles_have_offsets_of_the_same_law():
     np.testing.assert_allclose(many.risk, wide.risk, rtol=0.1)
 
 
-@pytest.mark.long
-@pytest.mark.parametrize("fields", [{"activation": "erf"}, {}, {"activation": RAMP, **CLASSES}], ids=str)
-def test_wide_sgd_follows_the_mean_field(fields):
-    """The mean over 48 seeds of the difference, from the same weights and offsets, at p = 400 and γ/p = 10⁻⁴."""
-    problem = made(p=400, a=1.0, d=6, gamma=0.04, Delta=0.0, **fields)
-    asked = {"times": [0.5, 1.0], "seeds": range(48), "observables": ["risk", "offset"]}
-    sgd, limit = (simulate(problem, name, **asked) for name in ("sgd", "mean_field"))
-    for name in ("risk", "offset"):
-        difference = (sgd[name] - limit[name]).mean([dim for dim in sgd[name].dims if dim not in ("seed", "time")])
-        difference = difference if name == "offset" else sgd.risk - limit.risk
-        score = difference.mean("seed") / (difference.std("seed") / np.sqrt(47))
-        assert abs(score).max() < 4.0
-    moved = abs(limit.offset[:, 1] - limit.offset[:, 0]).mean()
-    assert moved > 0.01
-
-
 @pytest.mark.parametrize(
     ("fields", "asked", "said"),
     [
