@@ -1,7 +1,7 @@
 """Views: the arrays that observables read of the state of a dynamics, for n replicas at one time."""
 
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from functools import cached_property
 from typing import TYPE_CHECKING, Any, ClassVar
 
@@ -43,6 +43,7 @@ class OverlapView(View):
         `risks` alone.
     d (n,), batch_size : input dimension, infinite unless given, and samples of a step, one unless given.
     refit : function of the view that returns the second layers of `refitted`; by default the minimum of the risk.
+    b (n, p) : offsets of the units, zero unless given.
     """
 
     dims: ClassVar[tuple[str, ...]] = ("student", "student_2", "teacher", "teacher_2", "quantile")
@@ -60,11 +61,13 @@ class OverlapView(View):
         d: NDArray[Any] | None = None,
         batch_size: int = 1,
         refit: "Callable[[OverlapView], Array] | None" = None,
+        b: Array | None = None,
     ) -> None:
         self._Q, self._M, self._q = Q, M, q
         self.P, self.a, self.a_star, self.Delta, self.expectations = P, a, a_star, Delta, expectations
         self.d = np.full(len(a), np.inf) if d is None else d
         self.batch_size = batch_size
+        self.b = np.zeros(a.shape) if b is None else b
         self._refit = refit
 
     @classmethod
@@ -131,6 +134,7 @@ class ParticleView(View):
     a (n, N) : second layer.
     weight (n, N) : weights of the particles, whose sum is one.
     P (n, k, k), a_star (n, k), Delta (n,) : as in `OverlapView`.
+    b (n, N) : offsets of the particles, None without any.
     """
 
     dims = ("student", "teacher", "teacher_2", "quantile")
@@ -142,6 +146,7 @@ class ParticleView(View):
     P: Array
     a_star: Array
     Delta: Array
+    b: Array | None = field(default=None, kw_only=True)
 
     @classmethod
     def sizes(cls, problem: "Problem") -> dict[str, int]:

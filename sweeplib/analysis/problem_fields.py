@@ -58,11 +58,14 @@ def step_time(ds: xr.Dataset) -> xr.DataArray:
 
 
 def one_pass_committee(ds: xr.Dataset) -> xr.DataArray:
-    """Return a mask: where a committee learns at a constant rate from a fresh sample a step, the case of the theory."""
+    """Return a mask: where a committee learns at a constant rate from a fresh sample a step, the case of the theory.
+
+    Its units have no offsets.
+    """
     constant = field(ds, "schedule", "").isin(["", "None", CONSTANT_RATE])
     fresh = (field(ds, "batch_size", 1) == 1) & (field(ds, "repeats", 1) == 1) & (field(ds, "samples", 0) == 0)
     taught = (field(ds, "target", "committee") == "committee") & (field(ds, "data", TEACHER) == TEACHER)
-    return constant & fresh & taught
+    return constant & fresh & taught & without_offsets(ds)
 
 
 def ones(layer: xr.DataArray) -> xr.DataArray:
@@ -77,3 +80,8 @@ def ones(layer: xr.DataArray) -> xr.DataArray:
 
 def _all_one(text: str) -> bool:
     return all(float(part) == 1.0 for part in str(text).strip("[()]").split(",") if part.strip())
+
+
+def without_offsets(ds: xr.Dataset) -> xr.DataArray:
+    """Return a mask: where units have no offsets."""
+    return (field(ds, "offset_scale", 0.0) == 0.0) & (field(ds, "offset_rate", 0.0) == 0.0)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from sweeplib.analysis.problem_fields import field, ones
+from sweeplib.analysis.problem_fields import field, ones, without_offsets
 from sweeplib.theory import least_network_risk
 
 if TYPE_CHECKING:
@@ -14,8 +14,8 @@ if TYPE_CHECKING:
 def least_risk(ds: xr.Dataset) -> xr.DataArray:
     """Return the least risk that a student of any width can reach; NaN for other data and other students.
 
-    Students are plain, with a frozen second layer of ones: on a sphere all norms are one, and a second layer makes
-    measures of any sign and weight.
+    Students are plain, with a frozen second layer of ones and without offsets: on a sphere all norms are one, and a
+    second layer makes measures of any sign and weight.
     """
     import xarray as xr
 
@@ -24,6 +24,7 @@ def least_risk(ds: xr.Dataset) -> xr.DataArray:
         & ~field(ds, "spherical", False).astype(bool)
         & ones(field(ds, "a", 1.0))
         & (field(ds, "second_layer_rate", 0.0) == 0.0)
+        & without_offsets(ds)
     )
     names = "activation", "contrast", "d"
     if not bool(holds.any()):

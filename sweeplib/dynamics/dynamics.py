@@ -13,7 +13,16 @@ from pydantic import BaseModel, ConfigDict
 
 from sweeplib.dynamics.replicas import Replicas
 from sweeplib.errors import InputError, SweeplibError
-from sweeplib.problem import DATA, OBSERVED_FIELDS, PROBLEM_FIELDS, STARTS, Problem, problem_expectations, target
+from sweeplib.problem import (
+    DATA,
+    OBSERVED_FIELDS,
+    OFFSET_FIELDS,
+    PROBLEM_FIELDS,
+    STARTS,
+    Problem,
+    problem_expectations,
+    target,
+)
 from sweeplib.problem.data.data import DATA_FIELDS
 from sweeplib.registry import Registry
 from sweeplib.views import Lazy, OverlapView, View
@@ -240,6 +249,7 @@ ONE_PASS = (
     frozenset(PROBLEM_FIELDS)
     - {"batch_size", "repeats", "samples", "sampling", "schedule", "data"}
     - DATA_FIELDS
+    - OFFSET_FIELDS
     - OBSERVED_FIELDS
 )
 """The fields read by dynamics that take a fresh sample of a teacher a step at a constant rate, and by their limits."""
@@ -250,7 +260,8 @@ def _checked(name: str, kind: type[Dynamics]) -> None:
     reads = getattr(kind, "reads", None)
     if not isinstance(reads, frozenset):
         wanted = (
-            "`reads = frozenset({...})`, or `reads = ONE_PASS`, all but batches, reused samples, schedules, data laws"
+            "`reads = frozenset({...})`, or `reads = ONE_PASS`, all but batches, reused samples, schedules, data laws, "
+            "offsets"
         )
         raise SweeplibError(f"dynamics {name!r} must name the fields of a problem that it acts on: {wanted}")
     if unknown := sorted(reads.difference(PROBLEM_FIELDS)):

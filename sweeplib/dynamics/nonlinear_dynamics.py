@@ -36,10 +36,12 @@ class NonlinearOptions(NoiseOptions):
 class AmongOthers:
     """The starts of replicas, with further particles from the same law.
 
+    units : number of units.
     count : number of particles in all.
     """
 
     own: Starts
+    units: int
     count: int
 
     def weights(self, i: int) -> tuple[Array, Array]:
@@ -60,6 +62,10 @@ class AmongOthers:
         other_m, other_q = self.own.particles(i, self.count)
         return np.concatenate([m, other_m[len(m) :]]), np.concatenate([q, other_q[len(q) :]])
 
+    def offsets(self, i: int, count: int) -> Array:
+        """Offsets b (count,); the units first."""
+        return np.concatenate([self.own.offsets(i, self.units), self.own.offsets(i, count)[self.units :]])
+
 
 class NonlinearDynamics(MeanField):
     """The p units and N − p others at finite d; its risk is that of the measure of all."""
@@ -75,7 +81,7 @@ class NonlinearDynamics(MeanField):
             replicas,
             gamma=replicas.gamma * (count / replicas.p),
             a=np.repeat(replicas.a[:, :1], count, axis=1),
-            starts=AmongOthers(replicas.starts, count),
+            starts=AmongOthers(replicas.starts, replicas.p, count),
         )
         super().__init__(among, options)
 
@@ -84,6 +90,7 @@ class NonlinearDynamics(MeanField):
         (weight, all_of_them), p = super().look()[0], self._units
         assert isinstance(all_of_them, NetworkView)
         units = {part: getattr(all_of_them, part)[:, :p] for part in ("m", "q", "a")}
+        units |= {} if all_of_them.b is None else {"b": all_of_them.b[:, :p]}
         view = dataclasses.replace(all_of_them, **units, weight=np.full((len(weight), p), 1.0 / p))
         return [(weight, view)]
 

@@ -24,13 +24,13 @@ from sweeplib.kernels.schedules import rates
 from sweeplib.maths.activations import activation
 from sweeplib.maths.activations.activation import kink
 from sweeplib.maths.particles import rules
-from sweeplib.maths.particles.inputs import Accuracy, Label, accuracy, count_of_fields, inputs, parity_of
+from sweeplib.maths.particles.inputs import Accuracy, Label, accuracy, count_of_fields, inputs, parity_of, with_constant
 from sweeplib.maths.particles.self_terms import self_rule
 from sweeplib.maths.particles.smoothing import smoothing
 from sweeplib.numerics.compiled import OneSignature
 from sweeplib.numerics.integrators.dop853 import Equations
 from sweeplib.numerics.integrators.integration import Integration
-from sweeplib.problem import DATA, Problem
+from sweeplib.problem import DATA, OFFSET_FIELDS, Problem
 from sweeplib.problem.targets import target
 from sweeplib.views import NetworkView, View
 
@@ -75,7 +75,7 @@ class ParticleDynamics(IntegratedDynamics):
 
     replicas_at_once = 16
     view: ClassVar[type[View]] = NetworkView
-    reads = (ONE_PASS - {"Delta"}) | {"schedule", "data", "contrast"}
+    reads = (ONE_PASS - {"Delta"}) | {"schedule", "data", "contrast"} | OFFSET_FIELDS
     unaffected_by = frozenset({"times", "thresholds"})
     Options: ClassVar[type[ParticleOptions]] = NoiseOptions
     options: ParticleOptions
@@ -85,15 +85,21 @@ class ParticleDynamics(IntegratedDynamics):
         count = len(replicas)
         self._trained = bool((replicas.second_layer_rate > 0).any())
         self._starts = [self.start_of(i) for i in range(count)]
+        self._coordinates = [self._at_start(i) for i in range(count)]
         self._flows = [self._flow(i, finer=False) for i in range(count)]
         self._finer = [self._flow(i, finer=True) for i in range(count)]
-        self._rooms = [room(replicas.p, len(self._starts[i].u), self._flows[i]) for i in range(count)]
+        self._rooms = [room(replicas.p, len(self._coordinates[i]), self._flows[i]) for i in range(count)]
         self._solutions = [self._solution(i) for i in range(count)]
         self._error = np.full(count, np.nan)
 
     @abstractmethod
     def start_of(self, i: int) -> Start:
         """The start of replica i."""
+
+    def _at_start(self, i: int) -> Array:
+        """The coordinates u of replica i at the start, with the offsets as the last if there are any."""
+        given, u = self.replicas, self._starts[i].u
+        return np.vstack([u, given.starts.offsets(i, given.p)]) if given.has_offsets else u
 
     def _flow(self, i: int, *, finer: bool) -> Flow:
         """The constants of replica i, by finer rules to estimate the error."""
@@ -105,19 +111,23 @@ class ParticleDynamics(IntegratedDynamics):
         assert law.classes is not None  # by `check`
         classes = law.classes(float(given.contrast[i]))
         fine = accuracy(given.activation, label, len(start.u), start.D, whole=noise == "whole", finer=finer)
+        parity = 0 if given.has_offsets else parity_of(given.activation)
+        nodes = inputs(start.L_star, start.D, self._labels(i), classes, parity, fine)
         scheduled, xi, _ = rates(given.schedule)
         return Flow(
             given.spherical,
             self._trained,
             start.D > 0,
+            given.has_offsets,
             NOISES[noise],
             float(given.gamma[i] / (given.p * given.batch_size)),
             float(given.Delta[i]),
             float(given.second_layer_rate[i]),
+            float(given.offset_rate[i]),
             np.ascontiguousarray(given.a[i]),
-            inputs(start.L_star, start.D, self._labels(i), classes, parity_of(given.activation), fine),
+            with_constant(nodes) if given.has_offsets else nodes,
             smoothing(student, start.D, fine.omega),
-            self_rule(student, classes, finer=finer),
+            self_rule(student, classes, offsets=given.has_offsets, finer=finer),
             _nodes(start.D, fine),
             scheduled,
             xi,
@@ -141,7 +151,7 @@ class ParticleDynamics(IntegratedDynamics):
     def _solution(self, i: int) -> Integration:
         given, flow, start = self.replicas, self._flows[i], self._starts[i]
         equations = Equations(*pointers(), flow, self._rooms[i])
-        state = pack(start.u, start.q, given.a[i], flow)[None]
+        state = pack(self._coordinates[i], start.q, given.a[i], flow)[None]
         level = _compiled(_risk)(equations, state[0])
         targets = (1.0 - given.thresholds)[None] * level
         ends, longest = np.ascontiguousarray(given.times[i : i + 1, -1]), self.longest_step
@@ -178,8 +188,8 @@ class ParticleDynamics(IntegratedDynamics):
         self.running &= ~behind & ~self.diverged
 
     def _particles(self, i: int) -> tuple[Array, Array, Array]:
-        """The coordinates u (κ, p), q (p,) and a (p,) of replica i now."""
-        u, q, a = np.empty_like(self._starts[i].u), np.empty(self.replicas.p), np.empty(self.replicas.p)
+        """The coordinates u (κ, p), with offsets as one more, q (p,) and a (p,) of replica i now."""
+        u, q, a = np.empty_like(self._coordinates[i]), np.empty(self.replicas.p), np.empty(self.replicas.p)
         _compiled(_unpack)(self._solutions[i].states[0], self._flows[i], u, q, a)
         return u, q, a
 
@@ -187,15 +197,17 @@ class ParticleDynamics(IntegratedDynamics):
         """The particles now, with weight one."""
         given, count = self.replicas, len(self.replicas)
         m, q, a = np.empty((count, given.p, given.k)), np.empty((count, given.p)), np.empty((count, given.p))
-        risk = np.empty(count)
+        risk, b = np.empty(count), np.zeros((count, given.p)) if given.has_offsets else None
         for i, start in enumerate(self._starts):
             u, rest, a[i] = self._particles(i)
+            if b is not None:
+                u, b[i] = u[:-1], u[-1]
             m[i] = (start.L_star @ u).T
             q[i] = np.einsum("ri,ri->i", u, u) + rest
             equations = Equations(*pointers(), self._flows[i], self._rooms[i])
             risk[i] = _compiled(_risk)(equations, self._solutions[i].states[0])
         weight = np.full((count, given.p), 1.0 / given.p)
-        return [(np.ones(count), NetworkView(m, q, a, weight, given.P, given.a_star, given.Delta, risk))]
+        return [(np.ones(count), NetworkView(m, q, a, weight, given.P, given.a_star, given.Delta, risk, b=b))]
 
     @classmethod
     def diagnostics(
@@ -219,7 +231,7 @@ class ParticleDynamics(IntegratedDynamics):
     def _slope(self, i: int, flow: Flow, state: Array) -> Array:
         """The time derivative of a state of replica i."""
         out = np.empty_like(state)
-        equations = Equations(*pointers(), flow, room(self.replicas.p, len(self._starts[i].u), flow))
+        equations = Equations(*pointers(), flow, room(self.replicas.p, len(self._coordinates[i]), flow))
         _compiled(_slope)(equations, state, out)
         return out
 

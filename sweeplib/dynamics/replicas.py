@@ -1,15 +1,18 @@
 """Replicas: the problems, starts and recording times of runs of one shape, independent of the dynamics."""
 
 from dataclasses import dataclass
-from functools import cached_property
+from functools import cached_property, partial
 from typing import Protocol
 
 import numpy as np
 from numpy.typing import NDArray
 
 from sweeplib.dynamics.second_layers import Regression, second_layers
+from sweeplib.kernels.labels import labels
 from sweeplib.maths.expectations import Expectations, Risks
+from sweeplib.maths.offsets import OffsetRisks
 from sweeplib.maths.overlaps import Overlaps
+from sweeplib.problem import DEFAULTS
 from sweeplib.problem.data import DATA
 from sweeplib.problem.targets import target
 from sweeplib.views import OverlapView
@@ -36,6 +39,10 @@ class Starts(Protocol):
         """Overlaps m (count, k) and squared norms q (count,) of units of replica i; p units if `count` is None."""
         ...
 
+    def offsets(self, i: int, count: int) -> Array:
+        """Offsets b (count,) of units of replica i."""
+        ...
+
 
 @dataclass(frozen=True, eq=False)
 class Replicas:
@@ -52,6 +59,8 @@ class Replicas:
     contrast (n,) : its contrast; zero without one.
     regression : how observables fit the second layer to fresh samples.
     a (n, p), a_star (n, k) : second layers at the start.
+    has_offsets : whether units have offsets, in all problems or in none.
+    offset_rate (n,) : β of the problems.
     starts : the initial states, as weights, overlaps or particles; only the requested form is computed.
     keys, seeds (n,) uint64 : names of the streams of random numbers.
     times (n, n_times) : ODE times at which to record.
@@ -77,6 +86,8 @@ class Replicas:
     a: Array
     a_star: Array
     second_layer_rate: Array
+    has_offsets: bool
+    offset_rate: Array
     starts: Starts
     keys: NDArray[np.uint64]
     seeds: NDArray[np.uint64]
@@ -112,6 +123,10 @@ class Replicas:
         """
         return self.starts.particles(i, count)
 
+    def offsets(self) -> Array:
+        """The offsets b (n, p) at the start, zero without offsets."""
+        return np.array([self.starts.offsets(i, self.p) for i in range(len(self))])
+
     @cached_property
     def Q(self) -> Array:
         """Initial overlaps of students (n, p, p)."""
@@ -136,6 +151,20 @@ class Replicas:
     def population(self) -> Risks:
         """The expectations over the inputs of the data law, as observables read them."""
         return DATA[self.data].expectations(self.activation, self.expectations, self.contrast)
+
+    def population_with(self, b: Array) -> Risks:
+        """The same for units with offsets b (n, p)."""
+        law = DATA[self.data]
+        assert law.classes is not None  # by the `check` of the dynamics
+        committee = law.teacher and self.target == DEFAULTS["target"]
+        return OffsetRisks(
+            self.activation,
+            self.teacher_activation if committee else None,
+            partial(labels, self.target, self.teacher_activation) if law.teacher and not committee else None,
+            tuple(law.classes(contrast) for contrast in self.contrast.tolist()),
+            self.population,
+            b,
+        )
 
     def refitted(self, now: OverlapView) -> Array:
         """The second layers (n, p) of ridge regressions on fresh samples, at the overlaps of a view of the replicas."""

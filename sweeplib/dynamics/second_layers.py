@@ -44,8 +44,8 @@ def second_layers(
     squares, products = np.full((n, p, p), np.nan), np.full((n, p), np.nan)
     whole = np.flatnonzero(regression.samples == 0)
     if whole.size:
-        state = (part[whole] for part in (now.Q, now.M, now.P, now.a_star))
-        squares[whole], products[whole] = population_moments(now.expectations, *state)
+        found = population_moments(now.expectations, now.Q, now.M, now.P, now.a_star)
+        squares[whole], products[whole] = (part[whole] for part in found)
     for i in np.flatnonzero(regression.samples):
         if np.isfinite(now.Q[i]).all() and np.isfinite(now.M[i]).all():
             stream = int(regression.keys[i]), int(seeds[i]), int(regression.samples[i])
@@ -65,8 +65,8 @@ def _sample_moments(
         draws = draws[:, : count - first]
         fields = factor @ draws[:-1]
         y = labels(target, teacher, fields[:k], now.a_star[i]) + np.sqrt(now.Delta[i]) * draws[-1]
-        values = np.empty((p, y.size))
-        called(over_arrays(activation(student).value), fields[k:].ravel(), values.reshape(-1))
+        values, own = np.empty((p, y.size)), fields[k:] + now.b[i][:, None]
+        called(over_arrays(activation(student).value), own.ravel(), values.reshape(-1))
         squares += values @ values.T
         products += values @ y
     return squares / count, products / count

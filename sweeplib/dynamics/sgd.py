@@ -19,15 +19,20 @@ from sweeplib.budget import CASE_BYTES, refuse_more
 from sweeplib.dynamics.dynamics import DYNAMICS, NumericalOptions
 from sweeplib.dynamics.replicas import Replicas
 from sweeplib.dynamics.step_dynamics import StepDynamics
+from sweeplib.errors import InputError
 from sweeplib.kernels.batches import batch_steps
 from sweeplib.kernels.inputs import inputs_address
 from sweeplib.kernels.labels import labels
 from sweeplib.kernels.schedules import rates
 from sweeplib.kernels.training_set import Means, TrainingSet, draw_samples, training_means, training_steps
 from sweeplib.kernels.weights import BLOCK, DIVERGED, Exits, Replica, sgd_steps
+from sweeplib.maths.activations import activation
+from sweeplib.maths.activations.activation import bends_off_zero, kink
+from sweeplib.maths.offsets import MOST_FIELDS
 from sweeplib.numerics.compiled import specialised
 from sweeplib.numerics.random import stream_key
-from sweeplib.problem import Problem
+from sweeplib.problem import DATA, DEFAULTS, OFFSET_FIELDS, Problem
+from sweeplib.problem.targets import target
 from sweeplib.views import TrainingView, View
 
 Array = NDArray[np.float64]
@@ -56,7 +61,11 @@ class Sgd(StepDynamics):
     label = "SGD"
     replicas_at_once = 8
     view = TrainingView
-    reads = StepDynamics.reads | {"batch_size", "repeats", "samples", "sampling", "schedule", "data", "contrast"}
+    reads = (
+        StepDynamics.reads
+        | {"batch_size", "repeats", "samples", "sampling", "schedule", "data", "contrast"}
+        | OFFSET_FIELDS
+    )
     unaffected_by = frozenset({"thresholds"})  # a recording time ends a group of four steps, which are rounded together
     Options = SgdOptions
     options: SgdOptions
@@ -66,6 +75,7 @@ class Sgd(StepDynamics):
         self._called, self._rates = self.functions(), rates(replicas.schedule, self.stride)
         starts = (replicas.weights(i) for i in range(len(replicas)))
         self._weights = [(W.astype(options.weights), W_star.copy()) for W, W_star in starts]
+        self._offsets = replicas.offsets()
         self._training_sets: dict[int, TrainingSet] = {}
 
     def advance(self, to: int, deadline: float = np.inf) -> None:
@@ -106,10 +116,12 @@ class Sgd(StepDynamics):
         return Replica(
             W,
             self.a[i],
+            self._offsets[i],
             W_star,
             given.a_star[i],
             given.step_time[i],
             given.second_layer_rate[i],
+            given.offset_rate[i],
             given.Delta[i],
             given.spherical,
             given.keys[i],
@@ -181,6 +193,9 @@ class Sgd(StepDynamics):
             a=self.a,
             q=lambda: np.array([self._norms(i) for i in count]),
         )
+        if self.replicas.has_offsets:
+            overlaps.b = self._offsets.copy()
+            overlaps.expectations = self.replicas.population_with(overlaps.b)
         view = TrainingView(
             overlaps,
             self.replicas.samples,
@@ -199,7 +214,9 @@ class Sgd(StepDynamics):
 
     @classmethod
     def check(cls, problem: Problem, options: NumericalOptions) -> None:
-        """Raise InputError for a training set that is too large for any machine."""
+        """Raise InputError for a training set that is too large for any machine, and for offsets without a risk."""
+        if problem.has_offsets:
+            _check_offsets(problem)
         if problem.samples is not None:
             needed = cls.memory(problem, options)
             refuse_more("bytes of a training set", needed, CASE_BYTES, key="samples", instead="fewer samples")
@@ -211,6 +228,19 @@ class Sgd(StepDynamics):
         size = np.dtype(options.weights).itemsize
         n, p, k, d = problem.samples or 0, problem.p, problem.k, problem.d
         return (size * p + 8 * k) * d + n * (size * d + 8 * (2 * k + 4))
+
+
+def _check_offsets(problem: Problem) -> None:
+    """Raise InputError where the population risk of students with offsets cannot be computed."""
+    if DATA[problem.data].classes is None:
+        known = [name for name in DATA if DATA[name].classes is not None]
+        raise InputError("no risk of units with offsets", key="data", value=problem.data, choices=known)
+    if problem.target == DEFAULTS["target"]:
+        return
+    forms = [activation(name) for name in target(problem.target).activations]
+    if problem.k > MOST_FIELDS or any(bends_off_zero(form) or kink(form) != 0.0 for form in forms):
+        expected = f"a committee, or a formula of at most {MOST_FIELDS} fields without kinks; mean_field takes this one"
+        raise InputError("no risk of units with offsets", key="target", value=problem.target, expected=expected)
 
 
 DYNAMICS.register("sgd", Sgd)

@@ -27,7 +27,7 @@ def batch_steps(count, step, batch_size, repeats, replica, rates, functions, exi
     A round is `repeats` steps with one batch, whose samples are drawn again for each of them. Sample s of round ν is
     sample ν n_b + s of the stream: with n_b = 1 the samples are those of `sgd_steps`.
     """
-    room, moves, layer_moves = room_of(replica), np.empty(replica.W.shape), np.empty(len(replica.a))
+    room, moves, layer_moves = room_of(replica), np.empty(replica.W.shape), np.empty((2, len(replica.a)))
     clock = np.empty((2, 1))
     for taken in range(count):
         T, first = step_time(step + taken, replica.T, rates, clock), (step + taken) * batch_size
@@ -43,7 +43,10 @@ def batch_steps(count, step, batch_size, repeats, replica, rates, functions, exi
 
 @loops
 def take_step(first, batch_size, T, replica, functions, moves, layer_moves, room):  # type: ignore[no-untyped-def]
-    """Take a step at the rate of T with the samples from number `first` on; return False if it diverged."""
+    """Take a step at the rate of T with the samples from number `first` on; return False if it diverged.
+
+    `moves` (p, d) and `layer_moves` (2, p), of a and of b, are work arrays.
+    """
     p, d = replica.W.shape
     share, root = 1.0 / batch_size, 1.0 / math.sqrt(d)
     moves[:], layer_moves[:] = 0.0, 0.0
@@ -53,16 +56,18 @@ def take_step(first, batch_size, T, replica, functions, moves, layer_moves, room
         for s in range(filled):
             for i in range(p):
                 room.lam[i] = root * room.along[s, i]
-            E = displacement(replica.a, room.label[s], functions, room)
+            E = displacement(replica, room.label[s], functions, room)
             if not abs(E) < OVERFLOW:
                 return False
             fill_moves(replica, share * E, T, functions, room)
             for i in range(p):
-                layer_moves[i] += share * E * replica.epsilon * T * room.value[i]
+                layer_moves[0, i] += share * E * replica.epsilon * T * room.value[i]
+                layer_moves[1, i] += replica.beta * room.c[i]
                 for j in range(d):
                     moves[i, j] += room.c[i] / root * room.normals[0, s, j]
     for i in range(p):
-        replica.a[i] += layer_moves[i]
+        replica.a[i] += layer_moves[0, i]
+        replica.b[i] += layer_moves[1, i]
         square = 0.0
         for j in range(d):
             replica.W[i, j] += moves[i, j]

@@ -1,13 +1,15 @@
-"""The time derivative and the risk of p particles, compiled: student units with λ_i = u_i·g + √q_i ρ ω_i.
+"""The time derivative and the risk of p particles, compiled: student units with λ_i = u_i·g + √q_i ρ ω_i + b_i.
 
 The state is u (κ, p) coordinate by coordinate, then q (p,), then a (p,) if the second layer is trained, then the time
 with a schedule. Without a rest of the input there is no q. Spherical particles have none either: q_i = 1 − |u_i|².
+With offsets b_i these are the last coordinate of u, along which g is one, and which is no part of a norm.
 
 At a node (g, ρ) of the law of the input, units i ≠ l are independent: E σ_l and E σ'_i are means over one ω each
 (`smoothing`). With F = (1/p) Σ_l a_l E σ_l and the residual r_i = f* − F + (a_i/p) E σ_i, without the unit itself,
 
     u̇_i = a_i E[σ'_i g r_i] − (a_i²/p) u_i s_i,    q̇_i = 2 a_i E[σ'_i √q_i ρω r_i] − 2 (a_i²/p) q_i s_i + noise,
-    ȧ_i = ε (E[σ_i r_i] − (a_i/p) E[σ_i²]),    s_i = E[σ_i σ'_i λ_i]/E[λ_i²],
+    ȧ_i = ε (E[σ_i r_i] − (a_i/p) E[σ_i²]),    s_i = E[σ_i σ'_i (λ_i − b_i)]/Var λ_i,
+    ḃ_i = β (a_i E[σ'_i r_i] − (a_i²/p) E[σ_i σ'_i]),
 
 where the terms of the unit with itself are means over one Gaussian number λ_i. Noise is none; (γ/(p n_b)) a_i² Δ
 E[σ'_i² ‖x‖²] of the labels; or (γ/(p n_b)) a_i² E[σ'_i² E² ‖x‖²], E the whole displacement and ‖x‖² its mean over a
@@ -45,6 +47,7 @@ class Flow(NamedTuple):
     """The constants of p particles.
 
     rest : whether the input has coordinates beyond g.
+    offsets : whether the last coordinate of u is an offset, and that of g is one.
     noise_kind, noise : what noise there is, and γ/(p n_b).
     a (p,) : the second layer at the start.
     own : the rule for means of a unit with itself, which has the addresses of σ and σ'.
@@ -55,10 +58,12 @@ class Flow(NamedTuple):
     spherical: bool
     trained: bool
     rest: bool
+    offsets: bool
     noise_kind: int
     noise: float
     Delta: float
     epsilon: float
+    beta: float
     a: Array
     inputs: Inputs
     smoothing: Smoothing
@@ -118,10 +123,10 @@ def room(p: int, dimensions: int, flow: Flow) -> Room:
 def pointers() -> tuple[Any, Any]:
     """Pointers to `fill_slope` and `state_risk` for an integrator, compiled once for all activations."""
     one, line, square = np.ones(1), np.ones((2, 1)), activation("square")
-    own = self_rule(square, [(1.0, 1.0, 0.0)], finer=False)
+    own = self_rule(square, [(1.0, 1.0, 0.0)], offsets=False, finer=False)
     inputs = Inputs(np.ones((1, 1)), one, one, one, one)
     rule = smoothing(square, 3, 1)
-    flow = Flow(False, False, True, 0, 1.0, 1.0, 1.0, one, inputs, rule, own, line, *rates(None)[:2], 1.0)
+    flow = Flow(False, False, True, False, 0, 1.0, 1.0, 1.0, 1.0, one, inputs, rule, own, line, *rates(None)[:2], 1.0)
     given = numba.types.int64, numba.typeof(one), numba.typeof(flow), numba.typeof(room(1, 1, flow))
     return (
         pointer(fill_slope, numba.void(*given, numba.typeof(one))),
@@ -139,6 +144,12 @@ def pack(u: Array, q: Array, a: Array, flow: Flow) -> Array:
 
 
 @without_references
+def dimensions_of_norm(flow: Flow, dimensions: int) -> int:
+    """The number of coordinates of u that are no offset."""
+    return dimensions - 1 if flow.offsets else dimensions
+
+
+@without_references
 def unpack(state: Array, flow: Flow, u: Array, q: Array, a: Array) -> None:
     """Fill u (κ, p), q (p,) and a (p,) from the flat state; spherical particles are put on their sphere."""
     dimensions, p = u.shape
@@ -149,13 +160,14 @@ def unpack(state: Array, flow: Flow, u: Array, q: Array, a: Array) -> None:
     for i in range(p):
         q[i] = 0.0
     if flow.spherical:
-        for r in range(dimensions):
+        directions = dimensions_of_norm(flow, dimensions)
+        for r in range(directions):
             for i in range(p):
                 q[i] += u[r, i] * u[r, i]
         for i in range(p):
             norm = math.sqrt(q[i]) if not flow.rest or q[i] > 1.0 else 1.0
             q[i] = max(1.0 - q[i], 0.0) if flow.rest else 0.0
-            for r in range(dimensions):
+            for r in range(directions):
                 u[r, i] /= norm
     elif flow.rest:
         for i in range(p):
@@ -190,17 +202,21 @@ def output(room: Room) -> float:
 
 @without_references
 def fill_self_terms(flow: Flow, room: Room, slopes: bool) -> None:
-    """Fill the means of each unit with itself, over λ_i ~ N(0, |u_i|² + q_i); zero without a rest."""
+    """Fill the means of each unit with itself, over λ_i ~ N(b_i, |u_i|² + q_i); zero without a rest."""
     own, p = room.own, room.a.shape[0]
     if not flow.rest:
         for i in range(p):
-            own.square[i], own.mixed[i], own.steep[i] = 0.0, 0.0, 0.0
+            own.square[i], own.mixed[i], own.tilted[i], own.steep[i] = 0.0, 0.0, 0.0, 0.0
         return
+    directions = dimensions_of_norm(flow, room.u.shape[0])
     for i in range(p):
         own.norm[i] = room.q[i]
-    for r in range(room.u.shape[0]):
+    for r in range(directions):
         for i in range(p):
             own.norm[i] += room.u[r, i] * room.u[r, i]
+    if flow.offsets:
+        for i in range(p):
+            own.offset[i] = room.u[directions, i]
     fill_self_means(flow.own, own, slopes)
 
 
@@ -301,15 +317,20 @@ def fill_slope(i: int, state: Array, flow: Flow, room: Room, slope: Array) -> No
 
 @without_references
 def add_self_terms(flow: Flow, room: Room) -> None:
-    """Complete u̇ and ȧ with the terms of each unit with itself, and make q̇ of its sum."""
+    """Complete u̇, ḃ and ȧ with the terms of each unit with itself, and make q̇ of its sum."""
     u, q, a, p = room.u, room.q, room.a, room.a.shape[0]
+    directions = dimensions_of_norm(flow, u.shape[0])
     for j in range(p):
         own = a[j] * a[j] / p * room.own.mixed[j]
         room.q_slope[j] = 2.0 * (a[j] * math.sqrt(q[j]) * room.q_slope[j] - own * q[j])
         room.a_slope[j] -= a[j] / p * room.own.square[j]
-    for r in range(u.shape[0]):
+    for r in range(directions):
         for j in range(p):
             room.u_slope[r, j] -= a[j] * a[j] / p * room.own.mixed[j] * u[r, j]
+    if flow.offsets:
+        for j in range(p):
+            room.u_slope[directions, j] -= a[j] * a[j] / p * room.own.tilted[j]
+            room.u_slope[directions, j] *= flow.beta
 
 
 @without_references
@@ -327,12 +348,13 @@ def write_slope(rate: float, flow: Flow, room: Room, slope: Array) -> None:
     u, u_slope, growth = room.u, room.u_slope, room.means.work
     dimensions, p = u.shape
     if flow.spherical:
+        directions = dimensions_of_norm(flow, dimensions)
         for j in range(p):
             growth[j] = 0.5 * room.q_slope[j]
-        for r in range(dimensions):
+        for r in range(directions):
             for j in range(p):
                 growth[j] += u[r, j] * u_slope[r, j]
-        for r in range(dimensions):
+        for r in range(directions):
             for j in range(p):
                 u_slope[r, j] -= growth[j] * u[r, j]
     for r in range(dimensions):

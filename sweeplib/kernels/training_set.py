@@ -62,7 +62,8 @@ class TrainingSet(NamedTuple):
 class Chunk(NamedTuple):
     """Work arrays of the samples of a chunk.
 
-    λ, σ(λ) and the factors of the inputs (size p,), p of each sample in turn; E (size,); and the population risk (1,).
+    λ + b, σ(λ + b) and the factors of the inputs (size p,), p of each sample in turn; E (size,); and the population
+    risk (1,).
     """
 
     lam: Array
@@ -170,10 +171,13 @@ def add_samples(rows, x, factors, out):  # type: ignore[no-untyped-def]
 
 @_kernel
 def fill_chunk(rows, replica, functions, data, chunk):  # type: ignore[no-untyped-def]
-    """Fill λ, σ(λ), c_i = a_i σ'(λ_i) E as factors, and E; return whether all E are finite."""
+    """Fill λ + b, σ(λ + b), c_i = a_i σ'(λ_i + b_i) E as factors, and E; return whether all E are finite."""
     p, filled = len(replica.a), len(rows)
     lam, value, factors = chunk.lam[: filled * p], chunk.value[: filled * p], chunk.factors[: filled * p]
     fill_fields(rows, data.x, replica.W, lam)
+    for s in range(filled):
+        for i in range(p):
+            lam[s * p + i] += replica.b[i]
     functions.value(lam, value)
     functions.slope(lam, factors)
     finite = True
@@ -253,10 +257,12 @@ def move(batch, T, replica, functions, data, chunk, moves, layer_moves):  # type
     """Take a step at the rate of T with these samples; return whether all their E are finite, else nothing moves.
 
     A few samples are added to W itself; more are first added up in `moves` (p, d), so that a step rounds a weight once.
+    `layer_moves` (2, p) is a work array, of a and of b.
     """
     W, a, size, most = replica.W, replica.a, len(batch), len(chunk.E)
     p, d = W.shape
     scale, layer_scale = math.sqrt(d) * T / size, replica.epsilon * T / size
+    offset_scale = replica.beta * T / size
     few = size <= min(FOUR, most)
     layer_moves[:] = 0.0
     if not few:
@@ -267,14 +273,16 @@ def move(batch, T, replica, functions, data, chunk, moves, layer_moves):  # type
             return False
         for s in range(len(rows)):
             for i in range(p):
-                layer_moves[i] += layer_scale * chunk.E[s] * chunk.value[s * p + i]
+                layer_moves[0, i] += layer_scale * chunk.E[s] * chunk.value[s * p + i]
+                layer_moves[1, i] += offset_scale * chunk.factors[s * p + i]
                 chunk.factors[s * p + i] *= scale
         if few:
             add_samples(rows, data.x, chunk.factors, W)
         else:
             add_samples(rows, data.x, chunk.factors, moves)
     for i in range(p):
-        a[i] += layer_moves[i]
+        a[i] += layer_moves[0, i]
+        replica.b[i] += layer_moves[1, i]
         if not few:
             for j in range(d):
                 W[i, j] += moves[i, j]
@@ -288,7 +296,7 @@ def training_steps(count, step, batch_size, repeats, replica, rates, functions, 
     """
     p, d = replica.W.shape
     chunk, batch = chunk_of(replica, batch_size), np.empty(batch_size, np.int64)
-    moves, layer_moves, clock = np.empty((p, d)), np.empty(p), np.empty((2, 1))
+    moves, layer_moves, clock = np.empty((p, d)), np.empty((2, p)), np.empty((2, 1))
     for taken in range(count):
         T = step_time(step + taken, replica.T, rates, clock)
         size = choose(step + taken, batch_size, replica.seed, data, batch)

@@ -32,18 +32,20 @@ _allocating = numba.njit(fastmath={"contract"}, **_OPTIONS)
 class Replica(NamedTuple):
     """One run: its state and constants.
 
-    W (p, d), a (p,) : the state.
-    W* (k, d), a* (k,), T = γ/(pd), ε, Δ, geometry : the constants.
+    W (p, d), a (p,), b (p,) : the state.
+    W* (k, d), a* (k,), T = γ/(pd), ε, β, Δ, geometry : the constants.
     key, seed : the name of the stream of its samples.
     inputs, contrast, law_key : the function of the data law, its parameter, and the name of a stream of its own.
     """
 
     W: Array
     a: Array
+    b: Array
     W_star: Array
     a_star: Array
     T: float
     epsilon: float
+    beta: float
     Delta: float
     spherical: bool
     key: Any
@@ -74,7 +76,7 @@ class Room(NamedTuple):
     Of the block and the one before: normals (2, BLOCK, padded).
     Of the samples: factors of the updates (BLOCK, p), products with W (BLOCK, p) and W* (k, BLOCK), labels (BLOCK,),
     the part of these that comes with the inputs (BLOCK,), products with each other (BLOCK, BLOCK).
-    Of one step: λ, σ(λ), c (p,), and the factors by which projection shrinks rows, in this step and in total.
+    Of one step: λ, λ + b, σ, c (p,), and the factors by which projection shrinks rows, in this step and in total.
     """
 
     normals: Array
@@ -86,6 +88,7 @@ class Room(NamedTuple):
     shift: Array
     gram: Array
     lam: Array
+    field: Array
     value: Array
     c: Array
     shrink: Array
@@ -181,7 +184,7 @@ def room_of(replica):  # type: ignore[no-untyped-def]
     """Work arrays for the steps of a replica."""
     p, d = replica.W.shape
     k = replica.W_star.shape[0]
-    a_star, rows = np.empty((k, BLOCK)), np.ones((6, p))
+    a_star, rows = np.empty((k, BLOCK)), np.ones((7, p))
     for r in range(k):
         a_star[r, :] = replica.a_star[r]
     return Room(
@@ -199,6 +202,7 @@ def room_of(replica):  # type: ignore[no-untyped-def]
         rows[3],
         rows[4],
         rows[5],
+        rows[6],
         np.empty(1),
     )
 
@@ -236,23 +240,28 @@ def draw_block(count, step, replica, functions, samples, room):  # type: ignore[
 
 
 @_kernel
-def displacement(a, label, functions, room):  # type: ignore[no-untyped-def]
-    """Fill σ(λ) and return E = label − (1/p) Σ a_i σ(λ_i)."""
-    functions.value(room.lam, room.value)
-    return label - inner_product(a, room.value) / len(a)
+def displacement(replica, label, functions, room):  # type: ignore[no-untyped-def]
+    """Fill λ + b and σ(λ + b), and return E = label − (1/p) Σ a_i σ(λ_i + b_i)."""
+    for i in range(len(replica.b)):
+        room.field[i] = room.lam[i] + replica.b[i]
+    functions.value(room.field, room.value)
+    return label - inner_product(replica.a, room.value) / len(replica.a)
 
 
 @_kernel
 def fill_moves(replica, E, step_time, functions, room):  # type: ignore[no-untyped-def]
-    """Fill c_i = T a_i σ'(λ_i) E."""
-    functions.slope(room.lam, room.c)
+    """Fill c_i = T a_i σ'(λ_i + b_i) E."""
+    functions.slope(room.field, room.c)
     for i in range(len(room.c)):
         room.c[i] *= step_time * E * replica.a[i]
 
 
 @_kernel
-def train_second_layer(replica, E, step_time, room):  # type: ignore[no-untyped-def]
-    """Add ε T σ(λ_i) E to a_i."""
+def train_others(replica, E, step_time, room):  # type: ignore[no-untyped-def]
+    """Add ε T σ(λ_i + b_i) E to a_i and β c_i to b_i."""
+    if replica.beta > 0.0:
+        for i in range(len(replica.b)):
+            replica.b[i] += replica.beta * room.c[i]
     if replica.epsilon > 0.0:
         for i in range(len(replica.a)):
             replica.a[i] += replica.epsilon * step_time * E * room.value[i]
@@ -325,7 +334,7 @@ def take_step(s, samples, step, T, replica, functions, exits, room):  # type: ig
             room.along[s, i] += factors[t, i] * room.gram[t, s]
     for i in range(p):
         lam[i] = norm[i] * root * room.along[s, i]
-    E = displacement(replica.a, room.label[s], functions, room)
+    E = displacement(replica, room.label[s], functions, room)
     if not abs(E) < OVERFLOW:
         return DIVERGED
     waiting = is_waiting(exits)
@@ -333,7 +342,7 @@ def take_step(s, samples, step, T, replica, functions, exits, room):  # type: ig
     fill_moves(replica, E, T, functions, room)
     for i in range(p):
         factors[s, i] = room.c[i] / (norm[i] * root)
-    train_second_layer(replica, E, T, room)
+    train_others(replica, E, T, room)
     if replica.spherical:
         shrink_rows(square, room)
     if waiting:

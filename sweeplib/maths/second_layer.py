@@ -4,6 +4,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from sweeplib.maths.expectations import Risks
+from sweeplib.maths.offsets import OffsetRisks
 
 Array = NDArray[np.float64]
 
@@ -15,8 +16,11 @@ def population_moments(expectations: Risks, Q: Array, M: Array, P: Array, a_star
     """E[σ(λ_i) σ(λ_j)] (n, p, p) and E[σ(λ_i) f*] (n, p) of n systems, for any activation and target.
 
     R = ½ E[(f* − f)²] is quadratic in a, so they are differences of the risks of students of one unit at a = 0, ±1, and
-    of two units at (±1, ±1). Q (n, p, p), M (n, p, k), P (n, k, k), a* (n, k).
+    of two units at (±1, ±1); with offsets they are what the risk is made of. Q (n, p, p), M (n, p, k), P (n, k, k), a*
+    (n, k).
     """
+    if isinstance(expectations, OffsetRisks):
+        return expectations.moments(Q, M, P, a_star)
     p = M.shape[1]
 
     def risks(units: NDArray[np.intp], *layer: float) -> Array:

@@ -42,6 +42,8 @@ class _Fields:
     a: SecondLayer = 1.0
     a_star: SecondLayer = 1.0
     second_layer_rate: Annotated[float, Field(ge=0, allow_inf_nan=False)] = 0.0
+    offset_scale: Annotated[float, Field(ge=0, allow_inf_nan=False)] = 0.0
+    offset_rate: Annotated[float, Field(ge=0, allow_inf_nan=False)] = 0.0
     target: str = "committee"
     data: str = "teacher_student"
     contrast: Annotated[float, Field(gt=0, lt=1)] | None = None
@@ -76,6 +78,9 @@ class Problem(_Fields):
     spherical : project each student row onto the sphere ‖w‖² = d after every step.
     a, a_star : second layers of student (at the start) and teacher; one number for all units, or one per unit.
     second_layer_rate : ε ≥ 0: a step trains the second layer by a_i += ε (γ/pd) σ(λ_i) E; 0 freezes it.
+    offset_scale : s_b ≥ 0: units σ(λ_i + b_i) have offsets, which start as N(0, s_b²) numbers.
+    offset_rate : β ≥ 0: a step trains the offsets by b_i += β (γ/pd) a_i σ'(λ_i + b_i) E; 0 freezes them. Without
+        either field units have no offsets.
     target : what the student learns: `committee` is f* = (1/k) Σ a*_r σ*(λ*_r). A formula of the teacher's fields, such
         as `lam1 + lam1*lam2 + he3(lam3)`, has + - * / ** and activations; k is the number of its highest field.
     data : law of the data. `teacher_student` has Gaussian inputs and the labels of the target. `two_gaussians` has
@@ -232,6 +237,11 @@ class Problem(_Fields):
     def _default_start(self) -> str:
         return "sphere" if self.spherical or self.m0 is not None else "gaussian"
 
+    @property
+    def has_offsets(self) -> bool:
+        """Whether units have offsets b_i, at the start or later."""
+        return self.offset_scale > 0.0 or self.offset_rate > 0.0
+
     def step_time(self) -> float:
         """The ODE time γ/(p d) that one SGD step takes."""
         return self.gamma / (self.p * self.d)
@@ -296,6 +306,8 @@ NAMED_FIELDS: dict[str, Callable[[str], str]] = {
 PROBLEM_FIELDS: tuple[str, ...] = tuple(field.name for field in fields(_Fields))
 DEFAULTS: dict[str, Any] = {field.name: field.default for field in fields(_Fields) if field.default is not MISSING}
 """The optional fields of a problem and their default values."""
+OFFSET_FIELDS = frozenset({"offset_scale", "offset_rate"})
+"""The fields that give units offsets."""
 OBSERVED_FIELDS = frozenset({"second_layer_samples", "ridge"})
 """The fields that only observables read. They are refused where no recorded observable reads them."""
 

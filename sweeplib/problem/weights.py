@@ -40,6 +40,16 @@ def teacher_weights(problem: Problem, *, root_seed: int, seed: int) -> Array:
     return rows_on_sphere(rows) if problem.teacher_start == "sphere" else _orthogonal(rows)
 
 
+def drawn_offsets(problem: Problem, count: int, *, root_seed: int, seed: int) -> Array:
+    """Offsets b (count,) of the units of replica `seed` at the start: N(0, s_b²) numbers, zero without offsets.
+
+    Those of another number of units are other numbers.
+    """
+    if problem.offset_scale == 0.0:
+        return np.zeros(count)
+    return problem.offset_scale * normals(stream_key(root_seed, "offsets", count), seed, 0, count)
+
+
 def weights_of_overlaps(overlaps: Overlaps, d: int, *, root_seed: int, seed: int) -> tuple[Array, Array]:
     """Weights W (p, d), W* (k, d) that have these overlaps, in a uniformly random frame of R^d.
 

@@ -27,6 +27,7 @@ from sweeplib.problem import (
     DATA,
     DEFAULTS,
     OBSERVED_FIELDS,
+    OFFSET_FIELDS,
     PROBLEM_FIELDS,
     STARTS,
     TARGETS,
@@ -86,6 +87,7 @@ class Case:
         self._check_reads()
         self._check_needs()
         self._check_teacher()
+        self._check_offsets()
         DYNAMICS[self.dynamics].check(self.problem, self.numerical_options())
         self._check_drifts()
 
@@ -136,6 +138,32 @@ class Case:
                     other for other in suited if not _needs_teacher(OBSERVABLES[other], view)
                 )
                 raise InputError(f"{law.name} has no teacher", key="observables", value=name, expected=expected)
+
+    def _check_offsets(self) -> None:
+        """Raise InputError for exits by the risk of overlaps, and for observables by drifts, of units with offsets."""
+        kind = DYNAMICS[self.dynamics]
+        if not self.problem.has_offsets:
+            return
+        if self.recording.thresholds and issubclass(kind, StepDynamics):
+            others = (
+                name
+                for name, other in DYNAMICS.items()
+                if other.reads > OFFSET_FIELDS and not issubclass(other, StepDynamics)
+            )
+            expected = f"[], no exits; or a dynamics that finds them: {', '.join(others)}"
+            value = list(self.recording.thresholds)
+            raise InputError(
+                f"{self.dynamics} finds no exits of units with offsets",
+                key="thresholds",
+                value=value,
+                expected=expected,
+            )
+        for name in self.recording.observables:
+            if OBSERVABLES[name].uses_drifts:
+                expected = "an observable that does not use the drifts of the overlaps"
+                raise InputError(
+                    "units with offsets have no drifts of overlaps", key="observables", value=name, expected=expected
+                )
 
     def _check_drifts(self) -> None:
         """Raise InputError if the dynamics or an observable uses drifts that the expectations do not resolve."""
@@ -193,7 +221,7 @@ class Case:
         problem = self.problem
         functions = (problem.activation, problem.teacher, problem.target, problem.data, problem.rates)
         sample = (problem.batch_size, problem.repeats, problem.samples is not None)
-        kind = (problem.p, problem.k, problem.spherical, problem.second_layer_rate > 0, *sample)
+        kind = (problem.p, problem.k, problem.spherical, problem.second_layer_rate > 0, problem.has_offsets, *sample)
         sizes = DYNAMICS[self.dynamics].sizes(problem, self.numerical_options())
         return (self.dynamics, self.options, self.recording, *kind, *functions, *sizes.items())
 

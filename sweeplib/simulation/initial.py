@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 from sweeplib.errors import InputError
 from sweeplib.maths.overlaps import Overlaps
 from sweeplib.problem import STARTS, Problem
-from sweeplib.problem.weights import drawn_weights, teacher_weights, weights_of_overlaps
+from sweeplib.problem.weights import drawn_offsets, drawn_weights, teacher_weights, weights_of_overlaps
 from sweeplib.simulation.cases import Case
 
 Array = NDArray[np.float64]
@@ -86,6 +86,11 @@ class CaseStarts:
             W, W_star = drawn_weights(wide, root_seed=draw.root_seed, seed=draw.seed)
         d = W.shape[1]
         return W @ W_star.T / d, np.einsum("ij,ij->i", W, W) / d
+
+    def offsets(self, i: int, count: int) -> Array:
+        """The offsets b (count,), which are those of the problem beside any `initial`."""
+        draw = self._draw_of(i)
+        return drawn_offsets(self._cases[i].problem, count, root_seed=draw.root_seed, seed=draw.seed)
 
 
 @dataclass(frozen=True)

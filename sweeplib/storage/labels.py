@@ -17,6 +17,8 @@ LABELS: dict[str, tuple[str, str]] = {
     "a": ("second layer of the student", "a"),
     "a_star": ("second layer of the teacher", "a^*"),
     "second_layer_rate": ("learning rate of the second layer over that of the first", r"\varepsilon"),
+    "offset_scale": ("standard deviation of the first offsets", "s_b"),
+    "offset_rate": ("learning rate of the offsets over that of the weights", r"\beta"),
     "m0": ("overlap at the start", "m_0"),
     "start_scale": ("standard deviation of the student's first weights", "s"),
     "data": ("law of the data", ""),

@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 
 from sweeplib import DYNAMICS, OBSERVABLES, InputError, Problem
-from sweeplib.problem import DEFAULTS, OBSERVED_FIELDS, PROBLEM_FIELDS
+from sweeplib.problem import DEFAULTS, OBSERVED_FIELDS, OFFSET_FIELDS, PROBLEM_FIELDS
 from sweeplib.simulation import Case, Recording, run_cases
 from sweeplib.views import OverlapView
 
@@ -33,6 +33,8 @@ OTHERS: dict[str, object] = {
     "a": 0.5,
     "a_star": 0.5,
     "second_layer_rate": 0.2,
+    "offset_scale": 0.4,
+    "offset_rate": 0.5,
     "target": "lam1*lam2",
     "data": "two_gaussians",
     "contrast": 0.6,
@@ -142,6 +144,8 @@ def test_numbers_change_with_what_is_read_and_with_nothing_else(dynamics: str, f
     observables, thresholds = recorded(dynamics, which), (0.01,)
     if field in ("data", "contrast"):  # without a teacher
         thresholds, observables = (), tuple(name for name in observables if not needs_teacher(name))
+    if field in OFFSET_FIELDS:  # without exits and drifts of overlaps
+        thresholds, observables = (), tuple(name for name in observables if not OBSERVABLES[name].uses_drifts)
     problems = pair(field, dynamics)
     one, other = (case(problem, dynamics, observables, thresholds=thresholds) for problem in problems)
     reads = DYNAMICS[dynamics].reads.union(*(OBSERVABLES[name].reads for name in observables))

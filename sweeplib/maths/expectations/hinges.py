@@ -142,6 +142,20 @@ def risk(pair: Pair, Q: Array, M: Array, P: Array, a: Array, a_star: Array, out:
                     out[lane] += factor * product
 
 
+def products(series: Array, omega: Array, out: Array) -> None:
+    """Fill E[σ_m σ_n] (n, n) of fields of the covariance omega (n, n), each with a function of its own (n, 1 + 2J)."""
+    n = len(series)
+    scale, mean, slope = np.empty(n), np.empty(n), np.empty(n)
+    for m in range(n):
+        scale[m] = scale_of(omega[m, m])
+        mean[m], slope[m] = mean_of(scale[m], series[m]), mean_slope(scale[m], series[m])
+        for q in range(m + 1):
+            product = mean[m] * mean[q] + omega[m, q] * slope[m] * slope[q]
+            if scale[m] != 0.0 and scale[q] != 0.0:
+                product += bent_term(series[m], series[q], scale[m], scale[q], omega[m, q])
+            out[m, q] = out[q, m] = product
+
+
 _ARC, _CHORD = gauss.legendre(12), gauss.legendre(7)
 bent_term = inlined(bound(bent, arc=_ARC[0], arc_weights=_ARC[1], chord=_CHORD[0], chord_weights=_CHORD[1]))
 

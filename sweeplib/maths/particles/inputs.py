@@ -134,6 +134,11 @@ def _of_class(
     )
 
 
+def with_constant(nodes: Inputs) -> Inputs:
+    """The nodes with one more coordinate of g, which is one."""
+    return nodes._replace(g=np.vstack([nodes.g, np.ones(nodes.g.shape[1])]))
+
+
 @cache
 def parity_of(name: str) -> int:
     """+1 for an even activation, -1 for an odd one, 0 for others."""

@@ -1,7 +1,7 @@
-"""Means of a unit with itself: E[σ²], E[σσ'λ]/E[λ²] and E[σ'² ‖x‖²] over its field, a Gaussian number of each class.
+"""Means of a unit with itself: E[σ²], E[σσ'], E[σσ'λ]/E[λ²] and E[σ'² ‖x‖²], σ at λ + b, λ Gaussian in each class.
 
 Closed form for piecewise linear activations: on the piece from l to u, σ = α + βλ, with the moments T_n = E[λ^n 1(l <
-λ < u)]. Other activations by nodes, exactly for polynomials.
+λ < u)]; an offset b shifts the pieces. Other activations by nodes, exactly for polynomials.
 """
 
 import itertools
@@ -45,28 +45,30 @@ class SelfRule(NamedTuple):
 
 
 class SelfMeans(NamedTuple):
-    """Variances E[λ²] (p,) of p units over inputs of deviation one, the means (p,), and work arrays (p n,).
+    """Variances E[λ²] (p,) of p units over inputs of deviation one, offsets (p,), means (p,), and work arrays (p n,).
 
-    `steep` is E[σ'² ‖x‖²], with E‖x‖² of each class.
+    The means are E[σ²], E[σσ'λ]/E[λ²], E[σσ'] as `tilted`, and `steep`: E[σ'² ‖x‖²], with E‖x‖² of each class.
     """
 
     norm: Array
+    offset: Array
     square: Array
     mixed: Array
+    tilted: Array
     steep: Array
     x: Array
     value: Array
     slope: Array
 
 
-def self_rule(activation: Activation, classes: Classes, *, finer: bool) -> SelfRule:
-    """The rule for an activation and the classes of a law of inputs."""
+def self_rule(activation: Activation, classes: Classes, *, offsets: bool, finer: bool) -> SelfRule:
+    """The rule for an activation, with offsets or without, and the classes of a law of inputs."""
     pieces, line = np.empty((0, 4)), np.empty((3, 0))
     if activation.hinges is not None:
         pieces = _pieces(*activation.hinges)
     else:
         count, polynomial = (2 if finer else 1) * NODES, activation.hermite is not None
-        even, kinked = parity_of(activation.name) != 0, kink(activation) != 0.0
+        even, kinked = not offsets and parity_of(activation.name) != 0, not offsets and kink(activation) != 0.0
         if activation.hermite is not None:
             count = len(activation.hermite)
         rule = rules.line(count, polynomial=polynomial, kinked=kinked, even=even)
@@ -80,9 +82,9 @@ def self_rule(activation: Activation, classes: Classes, *, finer: bool) -> SelfR
 
 def self_means(p: int, rule: SelfRule) -> SelfMeans:
     """Uninitialised means of p units."""
-    norm, square, mixed, steep = (np.empty(p) for _ in range(4))
+    norm, square, mixed, tilted, steep = (np.empty(p) for _ in range(5))
     x, value, slope = (np.empty(p * rule.line.shape[1]) for _ in range(3))
-    return SelfMeans(norm, square, mixed, steep, x, value, slope)
+    return SelfMeans(norm, np.zeros(p), square, mixed, tilted, steep, x, value, slope)
 
 
 def _pieces(offset: float, hinges: Sequence[tuple[float, float]]) -> Array:
@@ -100,9 +102,9 @@ def _pieces(offset: float, hinges: Sequence[tuple[float, float]]) -> Array:
 @without_references
 def fill_self_means(rule: SelfRule, means: SelfMeans, slopes: bool) -> None:
     """Fill E[σ²] and, with `slopes` or at no more cost, the other means."""
-    norm, square, mixed, steep = means.norm, means.square, means.mixed, means.steep
+    norm, square, mixed, tilted, steep = means.norm, means.square, means.mixed, means.tilted, means.steep
     for i in range(norm.shape[0]):
-        square[i], mixed[i], steep[i] = 0.0, 0.0, 0.0
+        square[i], mixed[i], tilted[i], steep[i] = 0.0, 0.0, 0.0, 0.0
     if rule.pieces.shape[0]:
         for c in range(rule.classes.shape[0]):
             for n in range(rule.pieces.shape[0]):
@@ -116,11 +118,11 @@ def fill_self_means(rule: SelfRule, means: SelfMeans, slopes: bool) -> None:
 @without_references
 def add_piece(piece: Array, odds: float, deviation: float, means: SelfMeans) -> None:
     """Add the means over one piece in one class."""
-    low, high, constant, slope = piece[0], piece[1], piece[2], piece[3]
-    norm, square, mixed, steep = means.norm, means.square, means.mixed, means.steep
+    slope, norm, square, mixed, tilted = piece[3], means.norm, means.square, means.mixed, means.tilted
     density = math.sqrt(0.5 / math.pi)
     for i in range(norm.shape[0]):
-        s = max(deviation * math.sqrt(norm[i]), NEAR)
+        s, b = max(deviation * math.sqrt(norm[i]), NEAR), means.offset[i]
+        low, high, constant = piece[0] - b, piece[1] - b, piece[2] + slope * b
         left, right = low / s, high / s
         first = 0.5 * (error_function(math.sqrt(0.5) * right) - error_function(math.sqrt(0.5) * left))
         at_left, at_right = density * exponential(-0.5 * left * left), density * exponential(-0.5 * right * right)
@@ -128,25 +130,28 @@ def add_piece(piece: Array, odds: float, deviation: float, means: SelfMeans) -> 
         third = s * s * first + s * (low * at_left - high * at_right)
         square[i] += odds * (constant * constant * first + 2.0 * constant * slope * second + slope * slope * third)
         mixed[i] += odds * (constant * slope * second + slope * slope * third)
-        steep[i] += odds * deviation * deviation * slope * slope * first
+        tilted[i] += odds * (constant * slope * first + slope * slope * second)
+        means.steep[i] += odds * deviation * deviation * slope * slope * first
 
 
 @without_references
 def add_nodes(rule: SelfRule, means: SelfMeans, slopes: bool) -> None:
     """Add the means by nodes."""
-    norm, square, mixed, steep = means.norm, means.square, means.mixed, means.steep
+    norm, offset, mixed, tilted, steep = means.norm, means.offset, means.mixed, means.tilted, means.steep
     x, value, slope, p = means.x, means.value, means.slope, norm.shape[0]
     for n in range(rule.line.shape[1]):
         for i in range(p):
-            x[n * p + i] = math.sqrt(norm[i]) * rule.line[0, n]
+            x[n * p + i] = offset[i] + math.sqrt(norm[i]) * rule.line[0, n]
     rule.value(x, value)
     for n in range(rule.line.shape[1]):
         for i in range(p):
-            square[i] += rule.line[1, n] * value[n * p + i] * value[n * p + i]
+            means.square[i] += rule.line[1, n] * value[n * p + i] * value[n * p + i]
     if slopes:
         rule.slope(x, slope)
         for n in range(rule.line.shape[1]):
             for i in range(p):
                 at = n * p + i
-                mixed[i] += rule.line[1, n] * value[at] * slope[at] * x[at]
+                both = rule.line[1, n] * value[at] * slope[at]
+                mixed[i] += both * (x[at] - offset[i])
+                tilted[i] += both
                 steep[i] += rule.line[2, n] * slope[at] * slope[at]
