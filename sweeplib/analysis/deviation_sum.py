@@ -40,7 +40,7 @@ def deviation_sum(
     until: Positive = np.inf,
     max_lost: LostPart = MOST_LOST,
     confidence: Confidence = 0.95,
-    resamples: Resamples = 2000,
+    resamples: Resamples = 500,
     random_seed: RandomSeed = 0,
 ) -> xr.Dataset:
     """Return the fit of Σ_t A_t x_t^e_t, A_t ≥ 0, to the mean largest deviation from `reference`, per observable.
@@ -53,6 +53,7 @@ def deviation_sum(
     run, as bounds are for single runs: in a mean over runs the noise of SGD would cancel. x_sum: the fitted sum.
     x_exponent, its interval and x_prefactor, along `variable`: NaN for a term without which the points are fitted as
     well; an end of an interval is infinite where resamples often have no such term (`sums_of_powers`).
+    A resample takes about a millisecond, as its fit is not linear.
     x_reduced_chi2, x_scatter: as in `deviation_scaling`. The largest deviation of a run is below the sum where its two
     causes act at different times: χ²/n then is above 1, and the scatter widens the intervals.
     """

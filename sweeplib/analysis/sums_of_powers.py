@@ -25,6 +25,8 @@ LOST = 1e-3
 """A term that is nowhere a larger part of D than this has no exponent."""
 ROUNDING = 1e-20
 """The square of a difference of logarithms that is a rounding error."""
+PULL = 1e-4
+"""The strength of the pull of parameters to their starting point, in units of the root of the mean weight."""
 MOST_ROUNDS = 20
 """Rounds of a fit and of the scatter that follows from it."""
 
@@ -122,20 +124,24 @@ def _determined(logarithms: Array) -> bool:
 
 
 def _fit(values: Array, variables: Array, weights: Array, starts: Sequence[Array]) -> tuple[Array, float]:
-    """Return the parameters of the least χ² that is found from the starting points, and that χ²."""
+    """Return the parameters of the least χ² that is found from the starting points, and that χ².
+
+    A weak pull to the first starting point keeps the parameters of a term that vanishes finite and reproducible.
+    """
     from scipy.optimize import least_squares
 
     root = np.sqrt(weights)
+    pull = PULL * np.sqrt(weights.mean()) * np.eye(len(starts[0]))
 
     def residuals(parameters: Array) -> Array:
-        return np.asarray(root * (_model(parameters, variables)[0] - values))
+        return np.concatenate([root * (_model(parameters, variables)[0] - values), pull @ (parameters - starts[0])])
 
     def slopes(parameters: Array) -> Array:
-        return np.asarray(root[:, None] * _model(parameters, variables)[1])
+        return np.vstack([root[:, None] * _model(parameters, variables)[1], pull])
 
     found = [least_squares(residuals, start, slopes, method="lm", max_nfev=200) for start in starts]
-    best = min(found, key=lambda each: float(each.cost))
-    return best.x, 2.0 * float(best.cost)
+    best = min(found, key=lambda each: float(each.cost)).x
+    return best, float(np.sum(weights * (_model(best, variables)[0] - values) ** 2))
 
 
 def _starts(values: Array, variables: Array) -> list[Array]:

@@ -1,18 +1,15 @@
 """Replicas: the problems, starts and recording times of runs of one shape, independent of the dynamics."""
 
 from dataclasses import dataclass
-from functools import cached_property, partial
+from functools import cached_property
 from typing import Protocol
 
 import numpy as np
 from numpy.typing import NDArray
 
 from sweeplib.dynamics.second_layers import Regression, second_layers
-from sweeplib.kernels.labels import labels
 from sweeplib.maths.expectations import Expectations, Risks
-from sweeplib.maths.offsets import OffsetRisks
 from sweeplib.maths.overlaps import Overlaps
-from sweeplib.problem import DEFAULTS
 from sweeplib.problem.data import DATA
 from sweeplib.problem.targets import target
 from sweeplib.views import OverlapView
@@ -151,20 +148,6 @@ class Replicas:
     def population(self) -> Risks:
         """The expectations over the inputs of the data law, as observables read them."""
         return DATA[self.data].expectations(self.activation, self.expectations, self.contrast)
-
-    def population_with(self, b: Array) -> Risks:
-        """The same for units with offsets b (n, p)."""
-        law = DATA[self.data]
-        assert law.classes is not None  # by the `check` of the dynamics
-        committee = law.teacher and self.target == DEFAULTS["target"]
-        return OffsetRisks(
-            self.activation,
-            self.teacher_activation if committee else None,
-            partial(labels, self.target, self.teacher_activation) if law.teacher and not committee else None,
-            tuple(law.classes(contrast) for contrast in self.contrast.tolist()),
-            self.population,
-            b,
-        )
 
     def refitted(self, now: OverlapView) -> Array:
         """The second layers (n, p) of ridge regressions on fresh samples, at the overlaps of a view of the replicas."""

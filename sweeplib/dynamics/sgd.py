@@ -10,6 +10,7 @@ Arithmetic is in float64, so a block of steps rounds a weight once, by 3e-8 of i
 precision of the weights.
 """
 
+from functools import partial
 from typing import Literal
 
 import numpy as np
@@ -28,7 +29,7 @@ from sweeplib.kernels.training_set import Means, TrainingSet, draw_samples, trai
 from sweeplib.kernels.weights import BLOCK, DIVERGED, Exits, Replica, sgd_steps
 from sweeplib.maths.activations import activation
 from sweeplib.maths.activations.activation import bends_off_zero, kink
-from sweeplib.maths.offsets import MOST_FIELDS
+from sweeplib.maths.offsets import MOST_FIELDS, OffsetRisks
 from sweeplib.numerics.compiled import specialised
 from sweeplib.numerics.random import stream_key
 from sweeplib.problem import DATA, DEFAULTS, OFFSET_FIELDS, Problem
@@ -195,7 +196,7 @@ class Sgd(StepDynamics):
         )
         if self.replicas.has_offsets:
             overlaps.b = self._offsets.copy()
-            overlaps.expectations = self.replicas.population_with(overlaps.b)
+            overlaps.expectations = population_with(self.replicas, overlaps.b)
         view = TrainingView(
             overlaps,
             self.replicas.samples,
@@ -228,6 +229,21 @@ class Sgd(StepDynamics):
         size = np.dtype(options.weights).itemsize
         n, p, k, d = problem.samples or 0, problem.p, problem.k, problem.d
         return (size * p + 8 * k) * d + n * (size * d + 8 * (2 * k + 4))
+
+
+def population_with(given: Replicas, b: Array) -> OffsetRisks:
+    """The expectations over the inputs for units with offsets b (n, p)."""
+    law = DATA[given.data]
+    assert law.classes is not None  # by `check`
+    committee = law.teacher and given.target == DEFAULTS["target"]
+    return OffsetRisks(
+        given.activation,
+        given.teacher_activation if committee else None,
+        partial(labels, given.target, given.teacher_activation) if law.teacher and not committee else None,
+        tuple(law.classes(contrast) for contrast in given.contrast.tolist()),
+        given.population,
+        b,
+    )
 
 
 def _check_offsets(problem: Problem) -> None:

@@ -95,10 +95,11 @@ def line_look(index: int, *gids: str) -> dict[str, Any]:
 def dynamics_look(name: str, shown: list[str], looks: dict[str, Any]) -> dict[str, Any]:
     """Return the marker of a dynamics: filled for the first in `shown`, open for others, a cross if deterministic.
 
-    `shown` lists stochastic dynamics first; `looks` has colour, marker and gid of the hue.
+    `shown` lists stochastic dynamics first; `looks` has colour, marker and gid of the hue. A dynamics that is
+    shown alone has the filled marker.
     """
     looks = looks | {"gid": f"{looks.get('gid', '')} dynamics-{name}".strip()}
-    if not is_stochastic(name):
+    if not is_stochastic(name) and len(shown) > 1:
         first = all(map(is_stochastic, shown[: shown.index(name)]))
         cross = {"marker": "x", "markersize": 3.8} if first else {"marker": "+", "markersize": 5.2}
         return looks | cross | {"markeredgewidth": 0.9, "zorder": 2}

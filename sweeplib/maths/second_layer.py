@@ -1,10 +1,11 @@
 """Ridge regression of the second layer at a fixed first layer: f = (1/p) Σ a_i σ(λ_i) is linear in a."""
 
+from typing import Protocol, runtime_checkable
+
 import numpy as np
 from numpy.typing import NDArray
 
 from sweeplib.maths.expectations import Risks
-from sweeplib.maths.offsets import OffsetRisks
 
 Array = NDArray[np.float64]
 
@@ -12,14 +13,23 @@ LEAST = 1e-10
 """Eigenvalues of the regression matrix below this fraction of the largest one count as zero."""
 
 
+@runtime_checkable
+class MomentsOfRisk(Protocol):
+    """Expectations whose risk is made of moments."""
+
+    def moments(self, Q: Array, M: Array, P: Array, a_star: Array) -> tuple[Array, Array]:
+        """E[σ(λ_i) σ(λ_j)] (n, p, p) and E[σ(λ_i) f*] (n, p)."""
+        ...
+
+
 def population_moments(expectations: Risks, Q: Array, M: Array, P: Array, a_star: Array) -> tuple[Array, Array]:
     """E[σ(λ_i) σ(λ_j)] (n, p, p) and E[σ(λ_i) f*] (n, p) of n systems, for any activation and target.
 
     R = ½ E[(f* − f)²] is quadratic in a, so they are differences of the risks of students of one unit at a = 0, ±1, and
-    of two units at (±1, ±1); with offsets they are what the risk is made of. Q (n, p, p), M (n, p, k), P (n, k, k), a*
+    of two units at (±1, ±1), unless the risk is made of them. Q (n, p, p), M (n, p, k), P (n, k, k), a*
     (n, k).
     """
-    if isinstance(expectations, OffsetRisks):
+    if isinstance(expectations, MomentsOfRisk):
         return expectations.moments(Q, M, P, a_star)
     p = M.shape[1]
 

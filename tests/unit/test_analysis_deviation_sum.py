@@ -7,6 +7,7 @@ import xarray as xr
 from sweeplib import analysis
 from sweeplib.analysis import ANALYSES
 from sweeplib.errors import InputError
+from sweeplib.figures import FIGURES
 from tests.datasets import FLAGS
 
 AXES = {"gamma": [1.0], "p": [4, 8, 16, 32, 64], "d": [16, 64, 256, 1024]}
@@ -119,23 +120,40 @@ def test_variables_on_one_axis_have_no_sum():
         analysis.deviation_sum(ds.assign_coords(d=4 * ds.p))
 
 
+def test_the_line_figure_draws_the_fit_through_the_points():
+    """A line of the fit for each width, whose points are not joined, with the mark of the width in the legend."""
+    ds = deviations(both(), p=[4, 16, 64]).squeeze("experiment")
+    found = analysis.deviation_sum(ds, terms=["p", "d"], resamples=20)
+    drawing = FIGURES["line"](
+        ds, {"deviation_sum": found}, y="deviation_sum.risk_sup_deviation", x="d", hue="p", guide=-0.5
+    )
+    [axes] = drawing.axes
+    assert axes.get_yscale() == "log"
+    fits = [line for line in axes.lines if line.get_linestyle() == "-"]
+    expected = found.risk_sum.sel(dynamics="sgd").squeeze("gamma").transpose("p", "d").values
+    np.testing.assert_allclose([line.get_ydata() for line in fits], expected)
+    points = [bars.lines[0] for bars in axes.containers]
+    assert [(line.get_linestyle(), line.get_marker()) for line in points] == [("None", mark) for mark in "os^"]
+    [legend] = drawing.legends
+    assert "fit $A\\,p^{x} + B\\,d^{y}$" in [text.get_text() for text in legend.get_texts()]
+
+
 @pytest.mark.slow
-@pytest.mark.parametrize("scatter", [0.0, 0.1])
-def test_intervals_of_a_sum_cover(scatter):
-    """100 experiments. Of 95 % intervals 85 % or fewer cover once in 10⁴."""
-    found = fitted(both(), resamples=200, experiments=100, scatter=scatter)
-    assert min(coverage(found).values()) > 0.85
+def test_intervals_of_a_sum_cover():
+    """60 experiments. Of 95 % intervals 80 % or fewer cover once in 10⁴."""
+    found = fitted(both(), resamples=100, experiments=60, scatter=0.1)
+    assert min(coverage(found).values()) > 0.8
 
 
 @pytest.mark.long
 @pytest.mark.timeout(3600)
 @pytest.mark.parametrize("scatter", [0.0, 0.03, 0.1, 0.3])
 def test_intervals_cover_for_strong_and_weak_terms(scatter):
-    """1000 experiments each, coverage known to .007; a term that is absent has an exponent in less than a tenth."""
+    """300 experiments each, coverage known to .013; a term that is absent has an exponent in less than a tenth."""
     for A in (0.1, 0.02):
-        found = fitted(both(A=A), resamples=300, experiments=1000, scatter=scatter)
+        found = fitted(both(A=A), resamples=200, experiments=300, scatter=scatter)
         known = found.where(found.risk_exponent.notnull().all("variable"), drop=True)
         for name, covered in coverage(known).items():
-            assert 0.90 < covered < 0.99, (A, name)
-    absent = fitted(both(A=0.0), resamples=20, experiments=1000, scatter=scatter).risk_exponent.sel(variable="p")
+            assert 0.89 < covered < 0.995, (A, name)
+    absent = fitted(both(A=0.0), resamples=20, experiments=300, scatter=scatter).risk_exponent.sel(variable="p")
     assert float(absent.notnull().mean()) < 0.1

@@ -8,6 +8,7 @@ import pytest
 
 from sweeplib import DYNAMICS, InputError, Problem, simulate
 from sweeplib.dynamics import particle_dynamics
+from sweeplib.dynamics.sgd import population_with
 from sweeplib.maths.activations import activation
 from sweeplib.maths.offsets import OffsetRisks
 from sweeplib.numerics.random import normals, random_words, stream_key
@@ -133,7 +134,7 @@ def test_the_risk_is_a_mean_over_samples(fields):
         labels = rng.choice([-1.0, 1.0], n)
         x *= (1.0 + problem.contrast * labels)[:, None]
     values = of_activation(problem.activation)[0](x @ W.T / np.sqrt(problem.d) + b[0])
-    found = given.population_with(b)
+    found = population_with(given, b)
     squares, products = found.moments(Q, M, P, a_star)
     losses = 0.5 * (labels - values @ a[0] / problem.p) ** 2
     pairs = values[:, :, None] * values[:, None, :]
@@ -150,7 +151,7 @@ def test_the_risk_is_a_mean_over_samples(fields):
 def test_without_offsets_it_is_the_risk_of_overlaps(name):
     problem = made(activation=name, offset_scale=0.0)
     given, overlaps, b = state(problem)
-    np.testing.assert_allclose(given.population_with(b).risks(*overlaps), given.population.risks(*overlaps), rtol=1e-7)
+    np.testing.assert_allclose(population_with(given, b).risks(*overlaps), given.population.risks(*overlaps), rtol=1e-7)
 
 
 def started(problem, dynamics):
@@ -191,7 +192,7 @@ def test_weight_flow_falls_down_the_risk_of_overlaps(name, fields):
     def risk(flat):
         at, layer = flat[: 4 * p].reshape(4, p), flat[None, 4 * p :]
         Q, M = at[:3].T @ at[:3], (L_star @ at[:3]).T
-        return given.population_with(at[None, 3]).risks(Q[None], M[None], given.P, layer, given.a_star)[0]
+        return population_with(given, at[None, 3]).risks(Q[None], M[None], given.P, layer, given.a_star)[0]
 
     gradient = -p * by_differences(risk, np.concatenate([u.ravel(), a]))
     gradient[3 * p : 4 * p] *= problem.offset_rate
@@ -227,6 +228,7 @@ def test_the_risk_of_one_particle_is_that_of_its_overlaps(name):
     np.testing.assert_allclose(particle, unit, rtol=1e-9 if name == "relu" else 1e-5)
 
 
+@pytest.mark.slow
 def test_offsets_are_no_part_of_norms_and_overlaps():
     """A spherical particle keeps its norm, and moves as SGD with short steps does; schedules act on offsets too."""
     problem = made(
@@ -290,4 +292,4 @@ def test_a_problem_without_offsets_has_the_text_of_before():
     assert "offset" not in Problem(**FIELDS).text
     assert Problem(**FIELDS, offset_scale=0.0, offset_rate=0.0).text == Problem(**FIELDS).text
     assert not Problem(**FIELDS).has_offsets
-    assert isinstance(state(made())[0].population_with(np.zeros((1, 3))), OffsetRisks)
+    assert isinstance(population_with(state(made())[0], np.zeros((1, 3))), OffsetRisks)

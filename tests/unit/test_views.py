@@ -97,7 +97,7 @@ def test_an_observable_that_a_dynamics_does_not_have_is_refused(plugins):
         simulate(PROBLEM, "cloud", times=[0.0], observables=["student_norm", "risk"])
     said = str(caught.value)
     assert said.startswith(
-        "observables: cloud has no such observable; got 'risk'; expected of cloud: norm_quantiles, overlap_M, "
+        "observables: cloud has no such observable; got 'risk'; expected of cloud: norm_quantiles, offset, overlap_M, "
     )
     dynamics = said.partition("or for risk one of these dynamics: ")[2].split(", ")
     assert {"gradient_flow", "ode", "sde", "sgd", "sgd_chain"} < {*dynamics, "a plugin's"}
