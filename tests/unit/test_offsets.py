@@ -293,3 +293,24 @@ def test_a_problem_without_offsets_has_the_text_of_before():
     assert Problem(**FIELDS, offset_scale=0.0, offset_rate=0.0).text == Problem(**FIELDS).text
     assert not Problem(**FIELDS).has_offsets
     assert isinstance(population_with(state(made())[0], np.zeros((1, 3))), OffsetRisks)
+
+
+@pytest.mark.slow
+def test_sgd_of_short_steps_follows_the_flow_of_weights_and_offsets():
+    """48 paired starts, γ/p = 1/400: risk and mean square of the offsets; with offsets that stay it is another flow."""
+    fields = {"gamma": 0.05, "p": 20, "k": 1, "d": 4, "Delta": 0.1, "activation": "erf", "second_layer_rate": 1.0}
+    trained = Problem(**fields, target="lam1 + he2(lam1)/2", offset_scale=1.0, offset_rate=1.0)
+    frozen = Problem(**fields, target="lam1 + he2(lam1)/2", offset_scale=1.0)
+    common = {"times": [1, 2], "seeds": range(48), "observables": ["risk", "offset"]}
+    by_sgd = simulate(trained, "sgd", **common)
+    flow, other = (simulate(problem, "weight_flow", **common) for problem in (trained, frozen))
+
+    def scores(x, y):
+        return ((x - y).mean("seed") / (x - y).std("seed", ddof=1) * np.sqrt(48)).values
+
+    def squares(ds):
+        return (ds.offset**2).mean("student")
+
+    assert (np.abs(scores(by_sgd.risk, flow.risk)) < 4).all()
+    assert (np.abs(scores(squares(by_sgd), squares(flow))) < 4).all()
+    assert (scores(by_sgd.risk, other.risk) < -4).all()
