@@ -138,20 +138,29 @@ def _fitted(largest: xr.DataArray, regressors: dict[str, xr.DataArray], over: li
 
     names = xr.DataArray(list(regressors), dims="variable")
     logs = xr.concat(xr.broadcast(*regressors.values()), dim="variable").assign_coords(variable=names)
-    place = {dim: largest[dim] for dim in over}
-    logs = logs.expand_dims({dim: place[dim] for dim in over if dim not in logs.dims})
+    found = fitted_over(largest, logs, over, fit, vectors=3)
+    parts = dict(zip(("exponent", "exponent_low", "exponent_high", *PowerLaw._fields[3:]), found, strict=True))
+    return xr.Dataset(parts).assign_coords(variable=names).broadcast_like(names)
 
-    found = xr.apply_ufunc(
+
+def fitted_over(
+    largest: xr.DataArray, logarithms: xr.DataArray, over: list[str], fit: Callable[..., Any], *, vectors: int
+) -> tuple[xr.DataArray, ...]:
+    """Return the seven parts of `fit` to the points along `over`, of which the first `vectors` are along `variable`."""
+    import xarray as xr
+
+    place = {dim: largest[dim] for dim in over}
+    logarithms = logarithms.expand_dims({dim: place[dim] for dim in over if dim not in logarithms.dims})
+    found: tuple[xr.DataArray, ...] = xr.apply_ufunc(
         fit,
         largest.reset_coords(drop=True).stack(point=over, create_index=False),
-        logs.reset_coords(drop=True).stack(point=over, create_index=False),
+        logarithms.reset_coords(drop=True).stack(point=over, create_index=False),
         input_core_dims=[["seed", "point"], ["variable", "point"]],
-        output_core_dims=[["variable"]] * 3 + [[]] * 4,
+        output_core_dims=[["variable"]] * vectors + [[]] * (7 - vectors),
         vectorize=True,
         output_dtypes=[float] * 7,
     )
-    parts = dict(zip(("exponent", "exponent_low", "exponent_high", *PowerLaw._fields[3:]), found, strict=True))
-    return xr.Dataset(parts).assign_coords(variable=names).broadcast_like(names)
+    return found
 
 
 def _expected() -> xr.DataArray:

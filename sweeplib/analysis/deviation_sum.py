@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 from sweeplib.analysis.analysis import ANALYSES, Analysis
 from sweeplib.analysis.bootstrap import resampled_counts
 from sweeplib.analysis.deviation import sup_deviations
-from sweeplib.analysis.deviation_scaling import EXPECTED, scaling_dims
+from sweeplib.analysis.deviation_scaling import EXPECTED, fitted_over, scaling_dims
 from sweeplib.analysis.differences import deviations_outline, differences
 from sweeplib.analysis.labels import labelled
 from sweeplib.analysis.lost_runs import MOST_LOST
@@ -117,19 +117,7 @@ def _fitted_dims(ds: xr.Dataset | Outline, terms: Sequence[str]) -> list[str]:
 def _fits(
     name: str, largest: xr.DataArray, logarithms: xr.DataArray, over: list[str], fit: Fit
 ) -> dict[str, xr.DataArray]:
-    import xarray as xr
-
-    place = {dim: largest[dim] for dim in over}
-    logarithms = logarithms.expand_dims({dim: place[dim] for dim in over if dim not in logarithms.dims})
-    found = xr.apply_ufunc(
-        fit,
-        largest.reset_coords(drop=True).stack(point=over, create_index=False),
-        logarithms.drop_vars(over).stack(point=over, create_index=False),
-        input_core_dims=[["seed", "point"], ["variable", "point"]],
-        output_core_dims=[["variable"]] * 4 + [[]] * 3,
-        vectorize=True,
-        output_dtypes=[float] * 7,
-    )
+    found = fitted_over(largest, logarithms, over, fit, vectors=4)
     quantity = largest.attrs["long_name"]
     labels = {
         "exponent": (f"exponent of a term of the {quantity}", "x"),
