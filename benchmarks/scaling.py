@@ -1,4 +1,8 @@
-"""The quick start on one worker and on two, compared to two independent processes."""
+"""Two minutes of the quick start's cases on one worker and on two, compared to two processes that share nothing.
+
+The processes compute the cases of the same blocks, which they read from a finished store: without a scheduler, without
+a driver, and without writing.
+"""
 
 import multiprocessing
 import tempfile
@@ -6,41 +10,61 @@ from concurrent.futures import ProcessPoolExecutor
 from functools import cache
 from pathlib import Path
 
+import numpy as np
+
 import sweeplib.config
-from benchmarks.chain import retrieval, steps_of
 from benchmarks.timing import Benchmark, Work
+from sweeplib.design.sweep import Sweep
 from sweeplib.execution.plan import write_plan
 from sweeplib.execution.run import run_sweep
+from sweeplib.simulation.driver import run_cases
+from sweeplib.storage.rows import cases_of
+from sweeplib.storage.run_store import RunStore
 
-STEPS = 20_000
+SEEDS = 512
+"""Four times those of the quick start."""
+
+
+@cache
+def _sweep() -> Sweep:
+    return sweeplib.config.load("config/quickstart.yaml", [f"seeds={SEEDS}"])
 
 
 @cache
 def _plan() -> bytes:
     with tempfile.TemporaryDirectory() as folder:
-        write_plan(sweeplib.config.load("config/quickstart.yaml"), Path(folder))
+        write_plan(_sweep(), Path(folder))
         return Path(folder, "plan.json").read_bytes()
 
 
-def quick_start_on(workers: int) -> Work:
-    """Return work that runs all cases of the quick start, for which only the plan exists."""
+def _run(folder: str, workers: int) -> Path:
+    """Run the sweep in a folder of results of its own, so that it takes no case of another run; return its folder."""
+    directory = Path(folder) / "results" / _sweep().name
+    directory.mkdir(parents=True)
+    (directory / "plan.json").write_bytes(_plan())
+    run_sweep(_sweep(), directory, workers=workers, progress=False)
+    return directory
+
+
+def swept_by(workers: int) -> Work:
+    """Return work that runs all cases of the sweep, for which only the plan exists."""
 
     def work() -> float:
         with tempfile.TemporaryDirectory() as folder:
-            Path(folder, "plan.json").write_bytes(_plan())
-            run_sweep(sweeplib.config.load("config/quickstart.yaml"), Path(folder), workers=workers, progress=False)
+            _run(folder, workers)
         return 1.0
 
     return work
 
 
+_kept: list[tempfile.TemporaryDirectory[str]] = []
+"""The folder of the finished sweep, deleted when the process ends."""
+
+
 @cache
-def _kernel() -> Work:
-    return steps_of(retrieval(1000), "sgd_chain", 256, STEPS)
-
-
-def _half(_: int) -> float:
-    return _kernel()() / 2
+def _finished() -> str:
+    _kept.append(tempfile.TemporaryDirectory())
+    return str(_run(_kept[0].name, 2))
 
 
 @cache
@@ -48,17 +72,31 @@ def _pool(processes: int) -> ProcessPoolExecutor:
     return ProcessPoolExecutor(processes, multiprocessing.get_context("spawn"))
 
 
+def computed(folder: str, share: int, of: int) -> None:
+    """Compute the cases of each block, or of every `of`-th one from number `share`."""
+    stores = (RunStore(Path(folder), name) for name in _sweep().runs)
+    layouts = (layout for store in stores for layout in store.layouts.values())
+    blocks = [(layout, number) for layout in layouts for number in range(layout.n_blocks)]
+    for layout, number in blocks[share::of]:
+        cases = cases_of(layout.shared, layout.rows(layout.block(number)))
+        shapes, places = cases.shapes()
+        for shape in range(len(shapes)):
+            run_cases(cases.at(np.flatnonzero(places == shape)))
+
+
 def apart(processes: int) -> Work:
-    """Return the chain's work in one process or split between two, which are started before the first turn."""
+    """Return work that computes all blocks in processes that share nothing, which are started before the first turn."""
 
     def work() -> float:
-        list(_pool(processes).map(_half, range(2)))
+        done = [_pool(processes).submit(computed, _finished(), share, processes) for share in range(processes)]
+        for one in done:
+            one.result()
         return 1.0
 
     return work
 
 
 BENCHMARKS = [
-    Benchmark("the quick start, two workers", "a run", quick_start_on(2), quick_start_on(1), "one worker"),
-    Benchmark("its chain's kernel, two processes apart", "a run", apart(2), apart(1), "one process"),
+    Benchmark("the quick start with 512 seeds, two workers", "a run", swept_by(2), swept_by(1), "one worker"),
+    Benchmark("its blocks, two processes apart", "a run", apart(2), apart(1), "one process"),
 ]

@@ -79,7 +79,7 @@ def retry(
     what: Annotated[
         list[str] | None,
         typer.Argument(
-            metavar="[STATUS|CASE]",
+            metavar="STATUS|CASE",
             help="failed, killed, timeout, diverged, all of these; damaged; or one case, by identity or coordinates.",
             show_default=False,
         ),

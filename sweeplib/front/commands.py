@@ -7,10 +7,11 @@ import typer
 
 KINDS = ["sweep", "activation", "analysis", "cluster", "data", "dynamics", "figure", "observable", "start", "target"]
 """The kinds of files in `front.starter`, which is not imported for the sake of speed."""
+KIND_HELP = f"{', '.join(KINDS)}; without a KIND, FILE is a sweep."
 
 
 def new(
-    kind: Annotated[str, typer.Argument(metavar="[KIND]", help=", ".join(KINDS), autocompletion=lambda: KINDS)],
+    kind: Annotated[str, typer.Argument(metavar="KIND", help=KIND_HELP, autocompletion=lambda: KINDS)],
     file: Annotated[Path | None, typer.Argument(metavar="FILE", help="NAME.yaml; of a plugin NAME.py.")] = None,
 ) -> None:
     """Write a commented sweep, or a plugin of a KIND with a sweep that uses it, to start from."""
