@@ -11,6 +11,7 @@ from pydantic import Field
 
 from sweeplib.analysis.analysis import ANALYSES, Analysis
 from sweeplib.analysis.differences import check_reference
+from sweeplib.analysis.labels import with_article
 from sweeplib.analysis.lost_runs import MOST_LOST
 from sweeplib.analysis.options import LostPart
 from sweeplib.analysis.paired_distances import from_reference, from_start, with_error
@@ -59,8 +60,9 @@ def unit_distance(
     distance = from_reference(ds, state, assigned, reference, max_lost)
     coupled = from_reference(ds, state, synchronous, reference, max_lost)
     moved = from_start(ds, state, assigned, max_lost)
-    found = with_error("unit_distance", distance, f"Wasserstein distance of the units from {reference}", "W_2")
-    words = f"root mean squared distance of each unit from itself in {reference}"
+    place = with_article(reference)
+    found = with_error("unit_distance", distance, f"Wasserstein distance of the units from {place}", "W_2")
+    words = f"root mean squared distance of each unit from itself in {place}"
     found |= with_error("unit_synchronous", coupled, words, r"\langle|x_i-y_i|^2\rangle^{1/2}")
     found |= with_error("unit_moved", moved, "Wasserstein distance of the units from their start", "W_2")
     said = {} if units is None else {"units": units}

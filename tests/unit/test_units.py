@@ -174,3 +174,13 @@ def test_self_overlaps_are_the_diagonal_of_q():
     now = overlap_view()
     found = OBSERVABLES["self_overlap"].function_of(OverlapView)(now)
     np.testing.assert_array_equal(found, np.einsum("nii->ni", now.Q))
+
+
+def test_axes_name_the_reference_as_legends_do():
+    ds = units_dataset()
+    assert distance(ds).unit_distance.attrs["long_name"] == "Wasserstein distance of the units from the mean field"
+    assert distance(ds).unit_synchronous.attrs["long_name"].endswith("each unit from itself in the mean field")
+    by_sgd = distance(ds, reference="sgd")
+    assert by_sgd.unit_distance.attrs["long_name"] == "Wasserstein distance of the units from SGD"
+    deviation = ANALYSES["deviation"](ds, reference="mean_field")
+    assert deviation.self_overlap_deviation.attrs["long_name"].endswith("from the mean field")
