@@ -97,13 +97,20 @@ def _distance(of_points: Any, units: int | None, one: xr.DataArray, other: xr.Da
             raise InputError("no assignment of different numbers of units", value=[len(x), len(y)], expected=expected)
         if units is not None and units < len(x):
             x, y = x[_drawn(len(x), units)], y[_drawn(len(x), units)]
-        return float(of_points(x, y))
+        scale = _power_of_two(x, y)
+        return scale * float(of_points(x / scale, y / scale))
 
     dims = ["student", "number"]
     found: xr.DataArray = xr.apply_ufunc(
         of_pair, one, other, input_core_dims=[dims, dims], vectorize=True, output_dtypes=[float]
     )
     return found
+
+
+def _power_of_two(x: Array, y: Array) -> float:
+    """Return a unit in which squares do not overflow, in runs that diverge; division by it is exact."""
+    _, exponent = np.frexp(max(np.abs(x).max(), np.abs(y).max()))
+    return float(np.ldexp(1.0, int(exponent)))
 
 
 def _known(found: Array) -> Array:
