@@ -8,7 +8,7 @@ import numpy as np
 
 from sweeplib.analysis.analysis import ANALYSES, Analysis
 from sweeplib.analysis.differences import deviations_outline, differences
-from sweeplib.analysis.labels import labelled
+from sweeplib.analysis.labels import labelled, with_article
 from sweeplib.analysis.lost_runs import MOST_LOST
 from sweeplib.analysis.options import LostPart, Positive
 
@@ -53,7 +53,7 @@ def mean_and_error(values: xr.DataArray) -> tuple[xr.DataArray, xr.DataArray]:
 
 def _means(name: str, difference: xr.DataArray, reference: str) -> dict[str, xr.DataArray]:
     mean, error = mean_and_error(difference)
-    title = f"deviation of the {difference.attrs['long_name']} from {reference}"
+    title = f"deviation of the {difference.attrs['long_name']} from {with_article(reference)}"
     x = difference.attrs.get("symbol", name)
     symbol, units = rf"\langle {x}-{x}'\rangle", difference.attrs.get("units", "1")
     return {

@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING, Any
 
 from sweeplib.analysis.analysis import ANALYSES, Analysis
 from sweeplib.analysis.differences import check_reference
+from sweeplib.analysis.labels import with_article
 from sweeplib.analysis.lost_runs import MOST_LOST, recorded
 from sweeplib.analysis.options import LostPart
 from sweeplib.analysis.paired_distances import from_reference, from_start, with_error
@@ -34,7 +35,7 @@ def norm_distance(ds: xr.Dataset, *, reference: str = "mean_field", max_lost: Lo
     norms = recorded(ds, QUANTITY)
     distance = from_reference(ds, norms, _root_mean_square, reference, max_lost)
     moved = from_start(ds, norms, _root_mean_square, max_lost)
-    found = with_error("norm_distance", distance, f"distance of the norms from {reference}", "W_2")
+    found = with_error("norm_distance", distance, f"distance of the norms from {with_article(reference)}", "W_2")
     found |= with_error("norm_moved", moved, "distance of the norms from the start", "W_2")
     return xr.Dataset(found).assign_attrs(reference=reference, max_lost=max_lost)
 

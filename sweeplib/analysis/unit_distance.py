@@ -11,6 +11,7 @@ from pydantic import Field
 
 from sweeplib.analysis.analysis import ANALYSES, Analysis
 from sweeplib.analysis.differences import check_reference
+from sweeplib.analysis.labels import with_article
 from sweeplib.analysis.lost_runs import MOST_LOST
 from sweeplib.analysis.options import LostPart
 from sweeplib.analysis.paired_distances import from_reference, from_start, with_error
@@ -59,8 +60,9 @@ def unit_distance(
     distance = from_reference(ds, state, assigned, reference, max_lost)
     coupled = from_reference(ds, state, synchronous, reference, max_lost)
     moved = from_start(ds, state, assigned, max_lost)
-    found = with_error("unit_distance", distance, f"Wasserstein distance of the units from {reference}", "W_2")
-    words = f"root mean squared distance of each unit from itself in {reference}"
+    place = with_article(reference)
+    found = with_error("unit_distance", distance, f"Wasserstein distance of the units from {place}", "W_2")
+    words = f"root mean squared distance of each unit from itself in {place}"
     found |= with_error("unit_synchronous", coupled, words, r"\langle|x_i-y_i|^2\rangle^{1/2}")
     found |= with_error("unit_moved", moved, "Wasserstein distance of the units from their start", "W_2")
     said = {} if units is None else {"units": units}
@@ -95,13 +97,20 @@ def _distance(of_points: Any, units: int | None, one: xr.DataArray, other: xr.Da
             raise InputError("no assignment of different numbers of units", value=[len(x), len(y)], expected=expected)
         if units is not None and units < len(x):
             x, y = x[_drawn(len(x), units)], y[_drawn(len(x), units)]
-        return float(of_points(x, y))
+        scale = _power_of_two(x, y)
+        return scale * float(of_points(x / scale, y / scale))
 
     dims = ["student", "number"]
     found: xr.DataArray = xr.apply_ufunc(
         of_pair, one, other, input_core_dims=[dims, dims], vectorize=True, output_dtypes=[float]
     )
     return found
+
+
+def _power_of_two(x: Array, y: Array) -> float:
+    """Return a unit in which squares do not overflow, in runs that diverge; division by it is exact."""
+    _, exponent = np.frexp(max(np.abs(x).max(), np.abs(y).max()))
+    return float(np.ldexp(1.0, int(exponent)))
 
 
 def _known(found: Array) -> Array:

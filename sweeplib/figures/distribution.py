@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from sweeplib.analysis.averages import numbered
-from sweeplib.analysis.labels import labelled
+from sweeplib.analysis.labels import dynamics_label, labelled
 from sweeplib.analysis.lost_runs import MOST_LOST, made, recorded, unless_lost, without_value
 from sweeplib.analysis.options import Confidence
 from sweeplib.analysis.passages import passages
@@ -16,7 +16,7 @@ from sweeplib.analysis.survival import survival_curve
 from sweeplib.figures.facets import Facets, arranged, numbered_parts
 from sweeplib.figures.figure import FIGURES, Figure
 from sweeplib.figures.interactive import Interactive
-from sweeplib.figures.labels import dynamics_label, dynamics_order, value_label, wrapped_label
+from sweeplib.figures.labels import dynamics_order, value_label, wrapped_label
 from sweeplib.figures.legend import Entry, hue_entries, legend_below
 from sweeplib.figures.panels import mark_empty, panel_grid
 from sweeplib.figures.quantities import EXITS, at_last_time, recorded_quantity

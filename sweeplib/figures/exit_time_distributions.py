@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from sweeplib import theory
-from sweeplib.analysis.labels import labelled
+from sweeplib.analysis.labels import dynamics_label, labelled
 from sweeplib.analysis.needs import need_passages
 from sweeplib.analysis.options import Confidence
 from sweeplib.analysis.passages import passages
@@ -19,7 +19,7 @@ from sweeplib.figures.expected import by_dynamics
 from sweeplib.figures.facets import Facets, arranged, numbered_parts
 from sweeplib.figures.figure import FIGURES, Figure
 from sweeplib.figures.interactive import INTERACTIVE, Interactive
-from sweeplib.figures.labels import axis_label, dynamics_label, dynamics_order, value_label
+from sweeplib.figures.labels import axis_label, dynamics_order, value_label
 from sweeplib.figures.legend import Entry, legend_below
 from sweeplib.figures.panels import panel_grid
 from sweeplib.figures.style import INK, line_look

@@ -7,6 +7,7 @@ import textwrap
 from collections.abc import Callable, Iterable
 from typing import TYPE_CHECKING, Any
 
+from sweeplib.analysis.labels import dynamics_label
 from sweeplib.analysis.recorded import is_stochastic
 from sweeplib.figures.typeset import expression_text, name_latex, name_text
 
@@ -124,13 +125,6 @@ def number(value: Any) -> str:
         power = f"10^{{{int(exponent)}}}"
         return f"${power}$" if digits == "1" else rf"${digits}\times {power}$"
     return f"{value:.6g}"
-
-
-def dynamics_label(name: str) -> str:
-    """Return the name of the dynamics in legends."""
-    from sweeplib.dynamics import DYNAMICS
-
-    return DYNAMICS[name].label if name in DYNAMICS else name
 
 
 def dynamics_order(names: Iterable[str]) -> list[str]:

@@ -8,9 +8,10 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from sweeplib.analysis.labels import dynamics_label
 from sweeplib.figures.facets import Facets, numbered_parts
 from sweeplib.figures.fit import broken, renderer_of
-from sweeplib.figures.labels import dynamics_label, value_label
+from sweeplib.figures.labels import value_label
 from sweeplib.figures.style import BOUND, INK, STYLE, THEORY_DASHES, dynamics_look, look
 
 if TYPE_CHECKING:

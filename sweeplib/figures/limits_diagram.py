@@ -7,14 +7,14 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from sweeplib.analysis.labels import labelled
+from sweeplib.analysis.labels import dynamics_label, labelled
 from sweeplib.analysis.needs import need_axis
 from sweeplib.analysis.problem_fields import field
 from sweeplib.analysis.scan import scan_dim
 from sweeplib.figures.facets import Facets, arranged, free_axes, numbered_parts
 from sweeplib.figures.figure import FIGURES, Figure
 from sweeplib.figures.interactive import INTERACTIVE, Interactive
-from sweeplib.figures.labels import axis_label, dynamics_label, value_label
+from sweeplib.figures.labels import axis_label, value_label
 from sweeplib.figures.legend import Entry, legend_below
 from sweeplib.figures.panels import panel_grid
 from sweeplib.figures.scales import logarithm

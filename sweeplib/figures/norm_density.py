@@ -7,11 +7,12 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from sweeplib.analysis.labels import dynamics_label
 from sweeplib.analysis.lost_runs import recorded
 from sweeplib.analysis.recorded import is_stochastic, require
 from sweeplib.figures.facets import Facets, arranged, few_times, free_axes, numbered_parts
 from sweeplib.figures.figure import FIGURES, Figure
-from sweeplib.figures.labels import dynamics_label, dynamics_order, value_label
+from sweeplib.figures.labels import dynamics_order, value_label
 from sweeplib.figures.legend import Entry, legend_below
 from sweeplib.figures.panels import panel_grid
 from sweeplib.figures.style import COLOURS, INK

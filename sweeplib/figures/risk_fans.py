@@ -7,13 +7,14 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 from pydantic import Field
 
+from sweeplib.analysis.labels import dynamics_label
 from sweeplib.analysis.needs import need_stochastic
 from sweeplib.analysis.recorded import is_stochastic, require
 from sweeplib.errors import SweeplibError
 from sweeplib.figures.facets import Facets, arranged
 from sweeplib.figures.figure import FIGURES, Figure
 from sweeplib.figures.interactive import INTERACTIVE, Interactive
-from sweeplib.figures.labels import axis_label, dynamics_label
+from sweeplib.figures.labels import axis_label
 from sweeplib.figures.legend import Entry, legend_below
 from sweeplib.figures.panels import panel_grid
 from sweeplib.figures.risk_curves import risk_bands, risk_quantiles, run_dynamics

@@ -8,11 +8,12 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from sweeplib.analysis.labels import dynamics_label
 from sweeplib.analysis.recorded import is_stochastic
 from sweeplib.figures.facets import Facets, arranged, few_times, free_axes, measured_dynamics, numbered_parts
 from sweeplib.figures.figure import FIGURES, Figure
 from sweeplib.figures.interactive import Interactive
-from sweeplib.figures.labels import dynamics_label, value_label
+from sweeplib.figures.labels import value_label
 from sweeplib.figures.legend import Entry, legend_below
 from sweeplib.figures.panels import mark_empty, panel_grid
 from sweeplib.figures.style import COLOURS, INK

@@ -15,9 +15,10 @@ import yaml
 from sweeplib.analysis import ANALYSES
 from sweeplib.analysis.constants import with_constants
 from sweeplib.analysis.headlines import rounded
+from sweeplib.analysis.labels import dynamics_label
 from sweeplib.analysis.recorded import is_stochastic
 from sweeplib.analysis.write import analysis_failure
-from sweeplib.figures.labels import dynamics_label, symbol
+from sweeplib.figures.labels import symbol
 from sweeplib.report.mathematics import value_text
 from sweeplib.storage.dataset import open_dataset
 

@@ -101,7 +101,7 @@ def _bokeh() -> list[str]:
 
 def case_counts(sweep: Sweep, directory: Path) -> list[tuple[str, dict[str, int]]]:
     """Return for each dynamics its label and the number of cases with each status that occurs in the sweep."""
-    from sweeplib.figures.labels import dynamics_label
+    from sweeplib.analysis.labels import dynamics_label
     from sweeplib.storage.files import read_json
 
     found = {name: (read_json(directory / f"{name}.done.json") or {}).get("cases", {}) for name in sweep.runs}

@@ -5,6 +5,7 @@ Scores are at fixed seeds; with a new one, each |z| < 4 fails with 6·10⁻⁵.
 
 import numpy as np
 import pytest
+from scipy.special import erf
 
 from sweeplib import DYNAMICS, InputError, Problem, simulate
 from sweeplib.dynamics import particle_dynamics
@@ -314,3 +315,47 @@ def test_sgd_of_short_steps_follows_the_flow_of_weights_and_offsets():
     assert (np.abs(scores(by_sgd.risk, flow.risk)) < 4).all()
     assert (np.abs(scores(squares(by_sgd), squares(flow))) < 4).all()
     assert (scores(by_sgd.risk, other.risk) < -4).all()
+
+
+def moments_by_numpy(case, count):
+    """Five means over the units after SGD, with samples of NumPy's generator; target λ + h₂(λ)/2, h₂ normalised."""
+    problem, given, rng = case.problem, replicas_of([case]), np.random.default_rng(1000 + case.seed)
+    (W, (w_star,)), a, b = given.weights(0), given.a[0], given.offsets()[0]
+    root, step = np.sqrt(problem.d), problem.gamma / (problem.p * problem.d)
+    x, z = rng.normal(size=(count, problem.d)) / root, np.sqrt(problem.Delta) * rng.normal(size=count)
+    of_teacher = x @ w_star
+    labels = of_teacher + (of_teacher**2 - 1.0) / np.sqrt(8.0) + z
+    for one, label in zip(x, labels, strict=True):
+        field = W @ one + b
+        value = erf(field / np.sqrt(2.0))
+        error = label - a @ value / problem.p
+        c = a * np.exp(-0.5 * field**2) * np.sqrt(2.0 / np.pi) * error
+        a = a + problem.second_layer_rate * step * value * error
+        b = b + problem.offset_rate * step * c
+        W = W + step * problem.d * np.outer(c, one)
+    return moments_of(a, b, W @ w_star / problem.d, (W**2).sum(axis=1) / problem.d)
+
+
+def moments_of(a, b, m, q):
+    return [each.mean() for each in (b**2, a * b, a**2, a * m, q)]
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize(("dynamics", "d"), [("mean_field", 4), ("mean_field_hd", 64)])
+def test_sgd_of_many_units_follows_the_mean_field_with_offsets(dynamics, d):
+    """24 paired starts, p = 400, γ/p = 1/200: means over the units of NumPy's SGD; offsets that stay have others."""
+    fields = {"gamma": 2.0, "p": 400, "k": 1, "d": d, "Delta": 0.1, "activation": "erf", "second_layer_rate": 1.0}
+    fields |= {"target": "lam1 + he2(lam1)/2", "offset_scale": 1.0}
+    trained, frozen = Problem(**fields, offset_rate=3.0), Problem(**fields)
+    names = ("second_layer", "offset", "overlap_M", "self_overlap")
+    cases = [Case(trained, "sgd", seed, Recording((0.0,))) for seed in range(24)]
+    by_sgd = np.array([moments_by_numpy(case, round(1.0 / trained.step_time())) for case in cases])
+
+    def scores(problem):
+        ds = simulate(problem, dynamics, times=[0, 1], seeds=range(24), observables=names).isel(time=-1, teacher=0)
+        limit = np.array([moments_of(*(ds[name][i].values for name in names)) for i in range(24)])
+        difference = by_sgd - limit
+        return difference.mean(axis=0) / difference.std(axis=0, ddof=1) * np.sqrt(24)
+
+    assert (np.abs(scores(trained)) < 4.0).all()
+    assert np.abs(scores(frozen)).max() > 10.0

@@ -89,6 +89,15 @@ def test_lost_runs_leave_no_distance():
     assert density.squeeze().values.tolist() == [False, False, True]
 
 
+def test_squares_of_units_that_run_away_do_not_overflow():
+    ds = units_dataset(seeds=1)
+    far = xr.where(ds.dynamics == "sgd", 1e308, ds.self_overlap).transpose(*ds.self_overlap.dims)
+    overlap = (far / 5e153).broadcast_like(ds.overlap_M).transpose(*ds.overlap_M.dims)
+    found = distance(ds.assign(self_overlap=far, overlap_M=overlap))
+    for name in ("unit_distance", "unit_synchronous"):
+        np.testing.assert_allclose(found[name].sel(dynamics="sgd"), np.sqrt(5.0) * 1e154, rtol=1e-9)
+
+
 def test_wide_students_need_a_number_of_units():
     ds = units_dataset(p=1200, seeds=2, times=2)
     with pytest.raises(InputError, match="1200 units takes long; got None; expected a number of units"):
@@ -174,3 +183,13 @@ def test_self_overlaps_are_the_diagonal_of_q():
     now = overlap_view()
     found = OBSERVABLES["self_overlap"].function_of(OverlapView)(now)
     np.testing.assert_array_equal(found, np.einsum("nii->ni", now.Q))
+
+
+def test_axes_name_the_reference_as_legends_do():
+    ds = units_dataset()
+    assert distance(ds).unit_distance.attrs["long_name"] == "Wasserstein distance of the units from the mean field"
+    assert distance(ds).unit_synchronous.attrs["long_name"].endswith("each unit from itself in the mean field")
+    by_sgd = distance(ds, reference="sgd")
+    assert by_sgd.unit_distance.attrs["long_name"] == "Wasserstein distance of the units from SGD"
+    deviation = ANALYSES["deviation"](ds, reference="mean_field")
+    assert deviation.self_overlap_deviation.attrs["long_name"].endswith("from the mean field")
