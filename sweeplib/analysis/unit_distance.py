@@ -60,10 +60,10 @@ def unit_distance(
     distance = from_reference(ds, state, assigned, reference, max_lost)
     coupled = from_reference(ds, state, synchronous, reference, max_lost)
     moved = from_start(ds, state, assigned, max_lost)
-    place = with_article(reference)
-    found = with_error("unit_distance", distance, f"Wasserstein distance of the units from {place}", "W_2")
-    words = f"root mean squared distance of each unit from itself in {place}"
-    found |= with_error("unit_synchronous", coupled, words, r"\langle|x_i-y_i|^2\rangle^{1/2}")
+    label = with_article(reference)
+    found = with_error("unit_distance", distance, f"Wasserstein distance of the units from {label}", "W_2")
+    title = f"root mean squared distance of each unit from itself in {label}"
+    found |= with_error("unit_synchronous", coupled, title, r"\langle|x_i-y_i|^2\rangle^{1/2}")
     found |= with_error("unit_moved", moved, "Wasserstein distance of the units from their start", "W_2")
     said = {} if units is None else {"units": units}
     return xr.Dataset(found).assign_attrs(reference=reference, max_lost=max_lost, **said)
