@@ -109,8 +109,14 @@ def free_axes(outline: Outline, where: Mapping[str, Any] | None) -> set[str]:
 
 
 def few_times(outline: Outline, where: Mapping[str, Any]) -> dict[str, Any]:
-    """Return `where` with a few times from the first to the last, unless it selects times."""
-    times = outline.axes["time"]
+    """Return `where` with a few times from the first to the last, unless it selects times, a panel each.
+
+    InputError for more times than panels.
+    """
+    times, chosen = outline.axes["time"], where.get("time")
+    if isinstance(chosen, list | tuple) and len(chosen) > MOST_PANELS:
+        expected = f"at most {MOST_PANELS}, a panel each"
+        raise InputError("too many times", key="where.time", value=len(chosen), expected=expected)
     places = np.unique(np.linspace(0, len(times) - 1, TIMES).round().astype(int))
     return {"time": [times[place] for place in places], **where}
 

@@ -152,6 +152,8 @@ def test_the_figure_has_the_teacher_that_is_asked_for():
         np.testing.assert_allclose(markers.get_xdata(), dots.get_xdata()[:30] + shift, rtol=1e-9)
     with pytest.raises(InputError, match="teacher"):
         FIGURES["unit_clouds"](ds, analyses, where={"teacher": 3})
+    with pytest.raises(InputError, match=r"where\.time: too many times; got 7; expected at most 6, a panel each"):
+        FIGURES["unit_clouds"](ds, analyses, where={"time": [0.1 * time for time in range(7)]})
 
 
 def test_the_report_has_only_dynamics_with_units():
