@@ -30,12 +30,6 @@ BY_VALUE = frozenset(
 )
 """Modules that do not count at all: everything a run takes from them is in its identity, as values."""
 
-SAME_NUMBERS: dict[str, tuple[str, str]] = {
-    "sweeplib.numerics.compiled": ("a7504b8d970b066298c282df", "0998b1273b65bd8805aa0f01"),
-}
-"""Modules that were rewritten and compute the same bits: the digest of the code, and the earlier one that
-counts in its place, so that stored results stay valid. An entry holds for this very code: the next edit counts."""
-
 LABELS: dict[str, dict[str, int]] = {
     "Activation": {"label": 1},
     "Observable": {"long_name": 3, "symbol": 4, "units": 5},

@@ -23,7 +23,7 @@ from pathlib import Path
 from typing import Any
 
 from sweeplib.code.exports import HOMES, INTERFACE
-from sweeplib.code.numerical_code import BY_VALUE, SAME_NUMBERS, numerical_code
+from sweeplib.code.numerical_code import BY_VALUE, numerical_code
 from sweeplib.code.syntax import Fields, is_docstring, prefix_notation
 from sweeplib.code.user_modules import PACKAGE, module_spec, package_of, user_file, with_parents
 
@@ -53,16 +53,9 @@ def _undocumented(body: Any) -> list[ast.stmt]:
 def modules_digest(modules: Iterable[str]) -> str:
     """Return a hash of the code that can change a number, in some modules and all that they import (`imported`)."""
     digest = hashlib.blake2b(digest_size=12)
-    for part in sorted(f"{_label(name)}\0{_counted(name)}\0" for name in imported(modules)):
+    for part in sorted(f"{_label(name)}\0{_parsed(name)[0]}\0" for name in imported(modules)):
         digest.update(part.encode())
     return digest.hexdigest()
-
-
-def _counted(name: str) -> str:
-    """Return the digest of a module's numerical code, or the earlier one in whose place it counts."""
-    digest = _parsed(name)[0]
-    now, before = SAME_NUMBERS.get(name, ("", ""))
-    return before if digest == now else digest
 
 
 def imported(modules: Iterable[str]) -> set[str]:

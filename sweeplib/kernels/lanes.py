@@ -19,6 +19,7 @@ from sweeplib.kernels.schedules import clock_of, set_rates
 from sweeplib.maths.expectations.system import Pair
 from sweeplib.numerics.binding import bound
 from sweeplib.numerics.compiled import OneSignature, inlined
+from sweeplib.numerics.linked import FOR_KERNELS, WITHOUT_WRAPPERS
 from sweeplib.numerics.random import make_fours, random_words, two_draws
 
 Array = NDArray[np.float64]
@@ -37,20 +38,15 @@ OVERFLOW = 1e100
 ROUNDING = 1e-9
 """Relative and absolute margin of a bound of the risk, for rounding errors in the bound and in the risk."""
 
-_OPTIONS: dict[str, Any] = {
-    "error_model": "numpy",
-    "fastmath": {"contract"},
-    "no_cpython_wrapper": True,
-    "no_cfunc_wrapper": True,
-}
+_OPTIONS: dict[str, Any] = {"error_model": "numpy", "fastmath": {"contract"}}
 
-kernel = numba.njit(_nrt=False, forceinline=True, **_OPTIONS)
+kernel = numba.njit(_nrt=False, forceinline=True, **_OPTIONS, **FOR_KERNELS)
 """For functions that neither allocate nor return arrays: without reference counts, which cost more than a loop."""
 
-loops = numba.njit(_nrt=False, **_OPTIONS)
+loops = numba.njit(_nrt=False, **_OPTIONS, **WITHOUT_WRAPPERS)
 """For the longest of these, which gain nothing from being compiled into their callers."""
 
-allocating = numba.njit(**_OPTIONS)
+allocating = numba.njit(**_OPTIONS, **FOR_KERNELS)
 """For functions that allocate or return arrays."""
 
 
@@ -137,7 +133,7 @@ class Network(NamedTuple):
     waiting: NDArray[np.bool_]
 
 
-@numba.njit(_nrt=False, **_OPTIONS | {"fastmath": {"contract", "reassoc"}})
+@numba.njit(_nrt=False, error_model="numpy", fastmath={"contract", "reassoc"}, **WITHOUT_WRAPPERS)
 def inner_product(x, y):  # type: ignore[no-untyped-def]
     """Σ_l x_l y_l over lanes, in any order."""
     total = 0.0

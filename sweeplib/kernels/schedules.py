@@ -12,10 +12,11 @@ from numpy.typing import NDArray
 
 from sweeplib.maths.formulas import schedule
 from sweeplib.numerics.compiled import over_arrays
+from sweeplib.numerics.linked import FOR_KERNELS
 
 Array = NDArray[np.float64]
 
-_OPTIONS: dict[str, Any] = {"error_model": "numpy", "no_cpython_wrapper": True, "no_cfunc_wrapper": True}
+_OPTIONS: dict[str, Any] = {"error_model": "numpy", **FOR_KERNELS}
 _kernel = numba.njit(fastmath={"contract"}, _nrt=False, **_OPTIONS)
 _inlined = numba.njit(fastmath={"contract"}, _nrt=False, forceinline=True, **_OPTIONS)
 _allocating = numba.njit(fastmath={"contract"}, **_OPTIONS)

@@ -24,6 +24,7 @@ from sweeplib.kernels.weights import (
     note_exits,
     products,
 )
+from sweeplib.numerics.linked import FOR_KERNELS, WITHOUT_WRAPPERS
 from sweeplib.numerics.random import fill_normals, random_words, whole_number
 
 FOUR = 4
@@ -32,10 +33,11 @@ FOUR = 4
 CHUNK_NUMBERS, LONGEST_CHUNK = 2**15, 256
 """A chunk has about this number of numbers, and at most so many samples."""
 
-_OPTIONS: dict[str, Any] = {"error_model": "numpy", "no_cpython_wrapper": True, "no_cfunc_wrapper": True}
-_loop = numba.njit(fastmath={"contract", "reassoc", "nsz"}, forceinline=True, _nrt=False, **_OPTIONS)
-_kernel = numba.njit(fastmath={"contract"}, _nrt=False, **_OPTIONS)
-_allocating = numba.njit(fastmath={"contract"}, **_OPTIONS)
+_loop = numba.njit(
+    error_model="numpy", fastmath={"contract", "reassoc", "nsz"}, forceinline=True, _nrt=False, **WITHOUT_WRAPPERS
+)
+_kernel = numba.njit(error_model="numpy", fastmath={"contract"}, _nrt=False, **FOR_KERNELS)
+_allocating = numba.njit(error_model="numpy", fastmath={"contract"}, **FOR_KERNELS)
 
 
 class TrainingSet(NamedTuple):

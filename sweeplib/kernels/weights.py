@@ -9,6 +9,7 @@ from numpy.typing import NDArray
 
 from sweeplib.kernels.lanes import OVERFLOW, Array
 from sweeplib.kernels.schedules import step_time
+from sweeplib.numerics.linked import FOR_KERNELS, WITHOUT_WRAPPERS
 from sweeplib.numerics.random import fill_normals
 
 BLOCK = 4
@@ -23,10 +24,11 @@ MULTIPLE = 32
 GOING, DIVERGED, STOPPED = 0, 1, 2
 """The fate of a run: it continues, has diverged, or stopped at its last exit."""
 
-_OPTIONS: dict[str, Any] = {"error_model": "numpy", "no_cpython_wrapper": True, "no_cfunc_wrapper": True}
-_loop = numba.njit(fastmath={"contract", "reassoc", "nsz"}, forceinline=True, _nrt=False, **_OPTIONS)
-_kernel = numba.njit(fastmath={"contract"}, _nrt=False, **_OPTIONS)
-_allocating = numba.njit(fastmath={"contract"}, **_OPTIONS)
+_loop = numba.njit(
+    error_model="numpy", fastmath={"contract", "reassoc", "nsz"}, forceinline=True, _nrt=False, **WITHOUT_WRAPPERS
+)
+_kernel = numba.njit(error_model="numpy", fastmath={"contract"}, _nrt=False, **FOR_KERNELS)
+_allocating = numba.njit(error_model="numpy", fastmath={"contract"}, **FOR_KERNELS)
 
 
 class Replica(NamedTuple):

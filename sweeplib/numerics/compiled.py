@@ -26,15 +26,14 @@ from numba.core import event
 from numba.core.compiler_lock import global_compiler_lock
 from numba.core.dispatcher import Dispatcher
 
+from sweeplib.numerics import linked
 from sweeplib.numerics.binding import bound
 from sweeplib.numerics.elementary import vectorised
+from sweeplib.numerics.linked import FOR_KERNELS
 
 _MODULES_DEEP = 3
 TOLD_AFTER = 1.0
 """Seconds of compilation after which a line is printed."""
-
-_FOR_KERNELS = {"no_cpython_wrapper": True, "no_cfunc_wrapper": True}
-"""Options of functions that only compiled code calls: what Python would call takes a third of their compilation."""
 
 _OPTIONS: dict[str, Any] = {"error_model": "numpy", "fastmath": {"contract"}, "nogil": True}
 
@@ -163,10 +162,10 @@ def _told_apart(function: Any) -> types.FunctionType:
 
 
 def inlined(thing: Any, **options: Any) -> Any:
-    """A plain function, compiled so that kernels can call it; other arguments are returned. `options` are numba's."""
+    """A plain function, compiled for kernels alone to call; other arguments are returned. `options` are numba's."""
     if not isinstance(thing, types.FunctionType):
         return thing
-    return numba.njit(**_OPTIONS | options)(_told_apart(thing))
+    return numba.njit(**_OPTIONS, **FOR_KERNELS, **options)(_told_apart(thing))
 
 
 def without_references(function: Callable[..., Any]) -> Any:
@@ -174,13 +173,13 @@ def without_references(function: Callable[..., Any]) -> Any:
 
     Only kernels may call it. A call from Python ends the process, as no code for such a call is compiled.
     """
-    return inlined(function, _nrt=False, **_FOR_KERNELS)
+    return inlined(function, _nrt=False)
 
 
 @functools.cache
 def in_loops(function: Callable[[float], float]) -> Any:
     """A compiled function of a number. The compiler vectorises loops that call it, if it has no branches."""
-    return numba.njit(forceinline=True, **_OPTIONS, **_FOR_KERNELS)(_told_apart(vectorised(function)))
+    return numba.njit(forceinline=True, **_OPTIONS, **FOR_KERNELS)(_told_apart(vectorised(function)))
 
 
 @functools.cache
@@ -206,9 +205,10 @@ def _digest(function: types.FunctionType) -> str:
     """A hash of what the machine code is made of and how.
 
     That is the function's source file, its constants (globals, also of modules, defaults, what a closure holds) and, in
-    turn, the functions that it reaches; and this file.
+    turn, the functions that it reaches; and the files that say how it is compiled.
     """
-    return hashlib.blake2b((_described(function, {}) + _file_digest(__file__)).encode(), digest_size=8).hexdigest()
+    parts = _described(function, {}), *map(_file_digest, (__file__, linked.__file__))
+    return hashlib.blake2b("".join(parts).encode(), digest_size=8).hexdigest()
 
 
 def _described(function: types.FunctionType, known: dict[tuple[types.CodeType, tuple[int, ...]], str]) -> str:

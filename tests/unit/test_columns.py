@@ -9,8 +9,6 @@ from typing import Any
 import numpy as np
 import pytest
 
-from sweeplib.code.numerical_code import SAME_NUMBERS
-from sweeplib.code.sources import _parsed
 from sweeplib.errors import InputError
 from sweeplib.problem import Problem
 from sweeplib.problem.columns import Examples, Kinds, reads_columns
@@ -159,9 +157,3 @@ def test_many_examples_are_kept_as_texts(monkeypatch: pytest.MonkeyPatch) -> Non
         examples.add(problem)
     assert list(examples) == PROBLEMS
     assert examples[3:5] == PROBLEMS[3:5]
-
-
-@pytest.mark.parametrize("module", SAME_NUMBERS)
-def test_code_that_counts_as_earlier_code_is_the_present_one(module: str) -> None:
-    """An entry of other code has no effect: take it out."""
-    assert SAME_NUMBERS[module][0] == _parsed(module)[0]

@@ -7,11 +7,14 @@ import sys
 from pathlib import Path
 
 import numba
+import numpy as np
 import pytest
 from filelock import FileLock
+from numba.core.codegen import JITCodeLibrary
 
 from sweeplib.numerics.binding import bound
 from sweeplib.numerics.compiled import inlined, pointer, specialised
+from sweeplib.numerics.linked import LINKS
 
 
 def first(x):
@@ -134,8 +137,49 @@ def called(x):
     return 3.0 * x
 
 
+def calls(x):
+    return calling(x)
+
+
 def test_what_an_inlined_function_calls_may_be_defined_after_it():
-    assert calling(2.0) == 7.0
+    assert specialised(calls)(2.0) == 7.0
+
+
+@inlined
+def fewest(x):
+    values = np.empty(3)
+    values[:] = x
+    return values
+
+
+@inlined
+def some(x):
+    if x < 0.0:
+        raise ValueError("negative")
+    return fewest(x).sum()
+
+
+def most(x):
+    return some(x) + some(2.0 * x)
+
+
+def test_parts_are_translated_to_machine_code_in_their_callers_alone(monkeypatch, tmp_path):
+    """They may allocate, raise and call each other."""
+    translated = []
+    finalize = JITCodeLibrary._finalize_specific
+
+    def counted(library):
+        translated.append(library.name)
+        finalize(library)
+
+    monkeypatch.setattr(JITCodeLibrary, "_finalize_specific", counted)
+    monkeypatch.setattr("numba.core.config.CACHE_DIR", str(tmp_path))
+    kernel = specialised(most)
+    assert kernel(2.0) == 18.0
+    assert [name for name in translated if "__" in name] == [kernel.__name__]
+    with pytest.raises(ValueError, match="negative"):
+        kernel(-1.0)
+    assert LINKS
 
 
 def test_an_unbound_name_is_an_error():

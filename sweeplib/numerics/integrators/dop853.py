@@ -15,6 +15,8 @@ import numba
 import numpy as np
 from numpy.typing import NDArray
 
+from sweeplib.numerics.linked import FOR_KERNELS
+
 Array = NDArray[np.float64]
 
 _SAFETY, _SMALLEST_FACTOR, _LARGEST_FACTOR = 0.9, 0.2, 10.0
@@ -24,9 +26,7 @@ _FEWEST_IMPLICIT, _JACOBIANS = 500, 30
 """The least numbers of right-hand sides and Jacobians that an implicit method takes."""
 _ROUNDING = 1e-14
 
-kernel = numba.njit(
-    error_model="numpy", fastmath={"contract"}, no_cpython_wrapper=True, no_cfunc_wrapper=True, _nrt=False
-)
+kernel = numba.njit(error_model="numpy", fastmath={"contract"}, _nrt=False, **FOR_KERNELS)
 """For functions that neither allocate nor return arrays."""
 
 
