@@ -107,14 +107,14 @@ def _safely_cached(dispatcher: Any) -> Any:
     if file is not None:
         compile_one, lock = dispatcher.compile, FileLock(f"{file._index_path}.lock")
 
-        def compiled(signature: Any) -> Any:
+        def compiled_once(signature: Any) -> Any:
             with global_compiler_lock:
                 if cache._index_key(signature, dispatcher.targetctx.codegen()) in file._load_index():
                     return compile_one(signature)
                 with lock:
                     return compile_one(signature)
 
-        dispatcher.compile = compiled
+        dispatcher.compile = compiled_once
     return dispatcher
 
 
@@ -161,18 +161,23 @@ def _told_apart(function: Any) -> types.FunctionType:
     return copy
 
 
-def inlined(thing: Any, **options: Any) -> Any:
-    """A plain function, compiled for kernels alone to call; other arguments are returned. `options` are numba's."""
+def compiled(thing: Any, **options: Any) -> Any:
+    """A plain function, compiled for kernels and for Python to call; other arguments are returned.
+
+    `options` are numba's.
+    """
     if not isinstance(thing, types.FunctionType):
         return thing
-    return numba.njit(**_OPTIONS, **FOR_KERNELS, **options)(_told_apart(thing))
+    return numba.njit(**_OPTIONS, **options)(_told_apart(thing))
+
+
+def inlined(thing: Any, **options: Any) -> Any:
+    """`compiled`, for kernels alone to call, which takes less time."""
+    return compiled(thing, **FOR_KERNELS, **options)
 
 
 def without_references(function: Callable[..., Any]) -> Any:
-    """`inlined` for a function that neither allocates nor returns arrays; references are not counted.
-
-    Only kernels may call it. A call from Python ends the process, as no code for such a call is compiled.
-    """
+    """`inlined` for a function that neither allocates nor returns arrays; references are not counted."""
     return inlined(function, _nrt=False)
 
 

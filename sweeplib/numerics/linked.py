@@ -9,7 +9,6 @@ The first compilation of a kernel takes 20 to 45 % less time, and the results ha
 from collections.abc import Callable
 from typing import Any
 
-from numba import _dynfunc
 from numba.core.codegen import JITCodeLibrary
 from numba.core.compiler import Compiler
 
@@ -31,14 +30,16 @@ class _Linked(Compiler):
     """numba's compiler, for a `_Part`."""
 
     def compile_extra(self, func: Callable[..., Any]) -> Any:
-        """Return the compiled function, which kernels find by an entry point that cannot be called."""
+        """Return the compiled function. Kernels find it by its entry point, which raises a KeyError if Python calls it.
+
+        numba needs a built-in function that takes any arguments: that of a text which refers to what is not given.
+        """
         state = self.state
         state.library = _Part(state.targetctx.codegen(), func.__qualname__)
         state.flags.no_compile = True
         done = super().compile_extra(func)
-        known = done.fndesc
-        entry = _dynfunc.make_function(known.lookup_module(), known.qualname, "", 0, done.environment, (done.library,))
-        state.targetctx.insert_user_function(entry, known, [done.library])
+        entry = f"{{{func.__name__} is compiled for kernels alone and cannot be called from Python}}".format
+        state.targetctx.insert_user_function(entry, done.fndesc, [done.library])
         return done._replace(entry_point=entry)
 
 
@@ -55,4 +56,4 @@ LINKS = all(hasattr(JITCodeLibrary, method) for method in _REPLACED)
 """Whether this version of numba has the private methods that `_Part` needs; if not, compilation takes longer."""
 
 FOR_KERNELS: dict[str, Any] = {**WITHOUT_WRAPPERS, **({"pipeline_class": _Linked} if LINKS else {})}
-"""Options of numba for functions that only compiled code calls. A call from Python ends the process."""
+"""Options of numba for functions that only compiled code calls."""

@@ -163,6 +163,11 @@ def most(x):
     return some(x) + some(2.0 * x)
 
 
+def test_a_function_for_kernels_cannot_be_called_from_python():
+    with pytest.raises(KeyError, match=r"calling.* is compiled for kernels alone and cannot be called from Python"):
+        calling(2.0)
+
+
 def test_parts_are_translated_to_machine_code_in_their_callers_alone(monkeypatch, tmp_path):
     """They may allocate, raise and call each other."""
     translated = []

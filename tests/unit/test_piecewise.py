@@ -10,6 +10,7 @@ from sweeplib.maths.activations import activation
 from sweeplib.maths.activations.activation import lipschitz
 from sweeplib.maths.expectations import expectations, hinges, relu
 from sweeplib.problem import problem_expectations
+from tests.plain import plain
 from tests.tiers import slow_but
 
 RAMP, DIP = "piecewise(0.5, -2.5, 1.5, 7.5)", "piecewise(0, -2.5, 0.5, -4, 1.5, 7.5)"
@@ -107,7 +108,7 @@ def test_the_hinge_of_relu_has_the_closed_form_of_relu():
     arguments = tuple(np.ascontiguousarray(part) for part in arguments)
     found = np.empty((2, 1))
     for rule, out in zip((hinges.risk, relu.risk), found, strict=True):
-        rule(pair, *arguments, out)
+        plain(rule)(pair, *arguments, out)
     assert found[0, 0] == pytest.approx(found[1, 0], rel=1e-12)
 
 

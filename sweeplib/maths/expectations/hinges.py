@@ -28,7 +28,7 @@ from sweeplib.maths.expectations import gauss, quadrature
 from sweeplib.maths.expectations.expectations import FAMILIES, Expectations, Family
 from sweeplib.maths.expectations.system import Pair
 from sweeplib.numerics.binding import bound
-from sweeplib.numerics.compiled import inlined
+from sweeplib.numerics.compiled import compiled, inlined
 
 Array = np.ndarray[Any, np.dtype[np.float64]]
 
@@ -47,7 +47,7 @@ chord: tuple[float, ...] = ()
 chord_weights: tuple[float, ...] = ()
 
 
-@inlined
+@compiled
 def mean_of(scale: float, hinges: Array) -> float:
     """E[σ(s u)], u ~ N(0, 1)."""
     total = hinges[0]

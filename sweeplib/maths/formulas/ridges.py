@@ -121,10 +121,10 @@ def _slope_moved(field: float) -> float:
 @cache
 def _moved(activation: Activation, scale: float, shift: float) -> Activation:
     """Z → σ(scale z + shift), known by value and slope alone."""
-    from sweeplib.numerics.compiled import inlined
+    from sweeplib.numerics.compiled import compiled
 
-    value = bound(_value_moved, function=inlined(activation.value), scale=scale, shift=shift)
-    slope = bound(_slope_moved, function=inlined(activation.derivative), scale=scale, shift=shift)
+    value = bound(_value_moved, function=compiled(activation.value), scale=scale, shift=shift)
+    slope = bound(_slope_moved, function=compiled(activation.derivative), scale=scale, shift=shift)
     name = f"{activation.name}({scale!r} z + {shift!r})"
     return Activation(name, name, value, slope, activation.information_exponent)
 
