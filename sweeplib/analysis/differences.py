@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
-from sweeplib.analysis.labels import labelled
+from sweeplib.analysis.labels import labelled, with_article
 from sweeplib.analysis.lost_runs import made, recorded, unless_lost, without_value
 from sweeplib.analysis.recorded import over_time
 from sweeplib.analysis.status import with_status
@@ -33,6 +33,7 @@ class Differences:
     paired: xr.DataArray
     complete: xr.DataArray
     max_lost: float
+    reference: str
 
     @property
     def counts(self) -> dict[str, xr.DataArray]:
@@ -63,12 +64,18 @@ class Differences:
             inner = [dim for dim in values.dims if dim not in self.paired.dims]
             largest = abs(values).max(inner).where(self.complete)
             largest = unless_lost(largest, self.paired & ~self.complete, self.paired, self.max_lost)
-            found[name] = labelled(largest, *_sup_label(values))
+            found[name] = labelled(largest, *self._sup_label(values))
         matrices = [largest for name, largest in found.items() if name.startswith("overlap_")]
         if matrices:
             overlaps = xr.concat(matrices, "matrix", combine_attrs="drop").max("matrix")
-            found["overlaps"] = labelled(overlaps, "largest deviation of the overlaps", r"\|\Omega-\Omega'\|_\infty")
+            title = f"largest deviation of the overlaps from {with_article(self.reference)}"
+            found["overlaps"] = labelled(overlaps, title, r"\|\Omega-\Omega'\|_\infty")
         return found
+
+    def _sup_label(self, difference: xr.DataArray) -> tuple[str, str]:
+        long_name, symbol = difference.attrs["long_name"], difference.attrs.get("symbol", "x")
+        title = f"largest deviation of the {long_name} from {with_article(self.reference)}"
+        return title, rf"\sup_t|{symbol}-{symbol}'|"
 
 
 def check_reference(ds: xr.Dataset | Outline, reference: str) -> None:
@@ -117,9 +124,4 @@ def differences(ds: xr.Dataset, reference: str, until: float, max_lost: float) -
         difference = difference.where(abs(difference) > ROUNDING * scale, 0.0 * difference).where(paired)
         found[name] = difference.assign_attrs(ds[name].attrs)
         complete = complete | (paired & ~without_value(difference, paired).any("time"))
-    return Differences(found, paired, complete.transpose(*paired.dims), max_lost)
-
-
-def _sup_label(difference: xr.DataArray) -> tuple[str, str]:
-    long_name, symbol = difference.attrs["long_name"], difference.attrs.get("symbol", "x")
-    return f"largest deviation of the {long_name}", rf"\sup_t|{symbol}-{symbol}'|"
+    return Differences(found, paired, complete.transpose(*paired.dims), max_lost, reference)

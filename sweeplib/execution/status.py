@@ -11,7 +11,7 @@ from sweeplib.simulation import Status
 from sweeplib.storage.failures import failure_path
 from sweeplib.storage.inventory import inventory
 from sweeplib.storage.locks import driver_lock
-from sweeplib.storage.run_store import RunStore
+from sweeplib.storage.run_store import RunStore, whole
 
 if TYPE_CHECKING:
     from sweeplib.design.sweep import Sweep
@@ -59,7 +59,7 @@ def _forget_damaged(dynamics: str, directory: Path) -> int:
 
 
 def _forget_failure(directory: Path, identity: bytes) -> None:
-    failure_path(directory, bytes(identity).ljust(16, b"\0")).unlink(missing_ok=True)
+    failure_path(directory, whole(bytes(identity))).unlink(missing_ok=True)
 
 
 def _reset(sweep: "Sweep", dynamics: str, directory: Path, statuses: list[Status]) -> int:

@@ -11,6 +11,7 @@ from sweeplib.simulation import Case, Cases
 from sweeplib.storage.damage import DamageError, lost
 from sweeplib.storage.layout import INDEX, Layout, create_layout, layout_name
 from sweeplib.storage.rows import Rows, cases_of, rows_of
+from sweeplib.storage.run_store import whole
 from sweeplib.storage.sealed import read_sealed, write_sealed
 
 
@@ -75,7 +76,7 @@ def _restore_index(layout: Layout, rows: slice, own: dict[bytes, Case]) -> None:
         return
     if "case_id" in known:
         ids = np.ascontiguousarray(known["case_id"]).view("S16").ravel()
-        fields = rows_of(Cases.of([own[identity.ljust(16, b"\0")] for identity in ids.tolist()]))
+        fields = rows_of(Cases.of([own[whole(identity)] for identity in ids.tolist()]))
     else:
         fields = Rows(*(known[name] for name in Rows._fields))
         ids = cases_of(layout.shared, fields).identities()

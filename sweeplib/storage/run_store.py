@@ -96,6 +96,11 @@ class RunStore:
         return RunStore(self.directory, self.dynamics)
 
 
+def whole(identity: bytes) -> bytes:
+    """Return the 16 bytes of an identity that comes from an array: numpy drops zeros at the end of a text."""
+    return identity.ljust(16, b"\0")
+
+
 def words(ids: np.ndarray) -> np.ndarray:
     """Return identities (n,) as two numbers each, uint64 (n, 2)."""
     return np.ascontiguousarray(ids, "S16").view(np.uint64).reshape(-1, 2)

@@ -13,7 +13,7 @@ from sweeplib.errors import InputError
 from sweeplib.simulation import Case, Status
 from sweeplib.storage.inventory import Inventory, inventory
 from sweeplib.storage.rows import cases_of
-from sweeplib.storage.run_store import RunStore
+from sweeplib.storage.run_store import RunStore, whole
 
 if TYPE_CHECKING:
     from sweeplib.design.sweep import Sweep
@@ -35,7 +35,7 @@ class Cases:
 
     @cached_property
     def _places(self) -> dict[bytes, int]:
-        return {identity: place for place, identity in enumerate(self.wanted.ids.tolist())}
+        return {whole(identity): place for place, identity in enumerate(self.wanted.ids.tolist())}
 
     @cached_property
     def _index(self) -> dict[str, np.ndarray]:
@@ -59,7 +59,8 @@ class Cases:
 
     def places(self, ids: Iterable[bytes]) -> np.ndarray:
         """Return the places in the inventory of those identities that the sweep needs."""
-        return np.array([self._places[each] for each in ids if each in self._places], np.int64)
+        found = (self._places.get(whole(identity)) for identity in ids)
+        return np.array([place for place in found if place is not None], np.int64)
 
     def coordinates(self, place: int) -> dict[str, Any]:
         """Return the coordinates of a case, by its place in the inventory."""
@@ -70,7 +71,7 @@ class Cases:
         """Return some cases in words: their number, and the values of each coordinate that occur."""
         places = self.places(ids)
         others = len(ids) - len(places)
-        words = [f"{others} cases that this config does not have"] if others else []
+        words = [f"{counted(others)} that this config does not have"] if others else []
         if len(places):
             names = (*self.sweep.grid.dims, "seed")
             values = ", ".join(f"{name}={_range(self.column(name)[places])}" for name in names)
@@ -156,7 +157,7 @@ def _given(text: str, sweep: "Sweep") -> dict[str, str] | None:
 
 def _with_identity(cases: Cases, text: str) -> np.ndarray:
     ids = cases.wanted.ids.tolist()
-    at = [place for place, each in enumerate(ids) if each.ljust(16, b"\0").hex().startswith(text)]
+    at = [place for place, each in enumerate(ids) if whole(each).hex().startswith(text)]
     return np.array(at, np.int64)
 
 
@@ -199,7 +200,7 @@ def _refusal(found: list[tuple[Cases, np.ndarray]], text: str, given: Mapping[st
 
 
 def _chosen(cases: Cases, place: int) -> Chosen:
-    wanted, identity = cases.wanted, bytes(cases.wanted.ids[place]).ljust(16, b"\0")
+    wanted, identity = cases.wanted, whole(bytes(cases.wanted.ids[place]))
     number, row = int(wanted.layout[place]), int(wanted.row[place])
     if number >= 0:
         layout = list(cases.store.layouts.values())[number]

@@ -5,6 +5,8 @@ from enum import Enum
 from pathlib import Path
 from typing import Any
 
+from sweeplib.storage.run_store import whole
+
 
 class Remedy(Enum):
     """How a file is repaired, in words."""
@@ -61,6 +63,6 @@ class Finding:
             "problem": self.problem,
             "part": self.part,
             "content": self.words,
-            "cases": [each.ljust(16, b"\0").hex() for each in self.cases],
+            "cases": [whole(each).hex() for each in self.cases],
             "repair": self.remedy.name,
         }

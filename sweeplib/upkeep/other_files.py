@@ -12,6 +12,7 @@ from sweeplib.storage.examined_dataset import DatasetHarm, examined_dataset
 from sweeplib.storage.files import damaged_lines, digest, files_digest, read_json
 from sweeplib.storage.origin import ORIGIN
 from sweeplib.storage.remembered import is_whole, remembered_files
+from sweeplib.storage.run_store import whole
 from sweeplib.storage.versions import FOLDER, linked_version
 from sweeplib.upkeep.finding import Finding, Remedy
 from sweeplib.upkeep.stored_cases import StoredCases, json_problem
@@ -104,7 +105,7 @@ class OtherFiles:
     def _json(self) -> Iterator[Finding]:
         """Yield the damaged JSON files."""
         folders = ("", "analysis/", "figures/", "report/", "failures/", "jobs/")
-        described = {identity.ljust(16, b"\0").hex(): each for each in self.stored for identity in _described(each)}
+        described = {whole(identity).hex(): each for each in self.stored for identity in _described(each)}
         for path in sorted(path for folder in folders for path in self.directory.glob(f"{folder}*.json")):
             if path.stem not in described and not path.name.startswith(".") and json_problem(path):
                 remedy, part, of = self._json_remedy(path)

@@ -15,7 +15,7 @@ from sweeplib.storage.inventory import inventory
 from sweeplib.storage.layout import Layout
 from sweeplib.storage.locks import driver_lock
 from sweeplib.storage.remembered import is_of, remembered_files
-from sweeplib.storage.run_store import RunStore
+from sweeplib.storage.run_store import RunStore, whole
 from sweeplib.storage.versions import FOLDER, linked_version
 
 if TYPE_CHECKING:
@@ -60,7 +60,7 @@ def stale(sweep: "Sweep", directory: Path) -> list[Stale]:
     for dynamics in sweep.runs:
         store = RunStore(directory, dynamics)
         wanted = inventory(sweep, dynamics, store)
-        needed |= {identity.ljust(16, b"\0").hex() for identity in wanted.ids.tolist()}
+        needed |= {whole(identity).hex() for identity in wanted.ids.tolist()}
         for number, layout in enumerate(store.layouts.values()):
             found += _of_layout(layout, wanted.row[wanted.layout == number])
     found += _other_dynamics(sweep, directory)

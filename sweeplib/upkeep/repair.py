@@ -16,7 +16,7 @@ from sweeplib.storage.layout import Layout
 from sweeplib.storage.locks import driver_lock
 from sweeplib.storage.origin import ORIGIN, record_origin
 from sweeplib.storage.restored import restored as restored_from
-from sweeplib.storage.run_store import RunStore, write_group
+from sweeplib.storage.run_store import RunStore, whole, write_group
 from sweeplib.upkeep.finding import Finding, Remedy
 from sweeplib.upkeep.stored_cases import StoredCases
 
@@ -83,7 +83,7 @@ def _forgotten(sweep: "Sweep", directory: Path, stored: StoredCases, found: Iter
     for layout in {layout for layout, _ in blocks}:
         rows = store.layouts[layout].forget(number for name, number in blocks if name == layout)
         for identity in store.layouts[layout].ids[rows].tolist():
-            failure_path(directory, identity.ljust(16, b"\0")).unlink(missing_ok=True)
+            failure_path(directory, whole(identity)).unlink(missing_ok=True)
     _forget_cases(store, [each for finding in own if finding.remedy is Remedy.case for each in finding.cases])
     again = bool(blocks) or damaged > restored or any(finding.remedy in COMPUTED_AGAIN for finding in own)
     return {stored.dynamics} if again else set()
@@ -99,7 +99,7 @@ def _forget_cases(store: RunStore, identities: Sequence[bytes]) -> None:
     for number, layout in enumerate(store.layouts.values()):
         layout.reset(np.unique(rows[numbers == number]))
     for identity in identities:
-        failure_path(store.directory, identity.ljust(16, b"\0")).unlink(missing_ok=True)
+        failure_path(store.directory, whole(identity)).unlink(missing_ok=True)
 
 
 def _small_files(sweep: "Sweep", config: Path, directory: Path, found: Iterable[Finding]) -> None:

@@ -13,6 +13,7 @@ from sweeplib.storage.examined import Examined, Harm, ReadableStore, examined
 from sweeplib.storage.failures import failure_path
 from sweeplib.storage.files import damaged_lines, digest, read_json, read_lines
 from sweeplib.storage.inventory import Inventory, inventory
+from sweeplib.storage.run_store import whole
 from sweeplib.upkeep.cases import Cases, counted
 from sweeplib.upkeep.finding import Finding, Remedy
 
@@ -99,7 +100,7 @@ class StoredCases:
             return
         wanted = self.cases.wanted
         for identity in np.unique(wanted.ids[np.isin(wanted.status, DESCRIBED)]).tolist():
-            path = failure_path(self.directory, identity.ljust(16, b"\0"))
+            path = failure_path(self.directory, whole(identity))
             if problem := json_problem(path):
                 words = self.described((identity,))
                 yield Finding(path, problem, Remedy.case, self.dynamics, cases=(identity,), words=words)

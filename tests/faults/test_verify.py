@@ -11,6 +11,7 @@ from sweeplib.simulation import Case, Records, Status
 from sweeplib.storage.files import append_line, read_lines, write_json
 from sweeplib.storage.layout import INDEX
 from sweeplib.storage.locks import driver_lock
+from sweeplib.storage.run_store import whole
 from sweeplib.upkeep import comparison
 from tests.faults.finished import CONFIG, Done
 from tests.faults.sweeps import files
@@ -204,7 +205,7 @@ def test_bits_that_are_wrong_with_a_right_checksum_are_found_by_computing_again(
     assert done.verified("--sample", "0") == (0, done.verified("--sample", "0")[1])
     status, said = done.verified("--sample", "1000")
     [finding] = said["damaged"]
-    identity = bytes(layout.ids[row]).ljust(16, b"\0").hex()
+    identity = whole(layout.ids[row]).hex()
     assert status == 1 and finding["cases"] == [identity]
     problem = f"the case {identity} computed again has other bits: 1 of 2 values of risk differ: risk[1] is "
     assert finding["problem"].startswith(problem)
