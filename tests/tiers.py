@@ -5,6 +5,9 @@ from typing import Any
 
 import pytest
 
+ALONE = ("dmft", "overlap_map")
+"""Dynamics whose kernels no other dynamics needs and whose theory has tests of its own: their contract is slow."""
+
 
 def slow_among(values: Iterable[Any], *slow: Any) -> list[Any]:
     """Return the values as parameters of a test; `slow`, which are among them, are slow."""

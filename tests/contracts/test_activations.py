@@ -202,6 +202,7 @@ def by_panels(pairs):
     return {pair: (computed(pair, factor @ factor.T, 1, a, a_star, DELTA), found[pair][0]) for pair in pairs}
 
 
+@pytest.mark.slow
 def test_expectations_equal_another_quadrature():
     for pair, (result, expected) in by_panels(neighbours()).items():
         np.testing.assert_allclose(result, expected, rtol=1e-7, atol=1e-9, err_msg=pair)

@@ -13,6 +13,7 @@ from sweeplib.simulation import Case, Recording
 from sweeplib.simulation.driver import replicas_of
 from sweeplib.views import OverlapView
 from tests.plugged import nothing_left
+from tests.tiers import ALONE, slow_among
 
 PROBLEMS = [
     Problem(gamma=0.2, p=3, k=2, d=60, Delta=0.1, activation="erf"),
@@ -44,7 +45,7 @@ def plugin():
         yield
 
 
-@pytest.fixture(params=TRIED)
+@pytest.fixture(params=slow_among(TRIED, *ALONE))
 def dynamics(request):
     return request.param
 

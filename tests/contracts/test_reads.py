@@ -11,6 +11,7 @@ from sweeplib import DYNAMICS, OBSERVABLES, InputError, Problem
 from sweeplib.problem import DEFAULTS, OBSERVED_FIELDS, OFFSET_FIELDS, PROBLEM_FIELDS
 from sweeplib.simulation import Case, Recording, run_cases
 from sweeplib.views import OverlapView
+from tests.tiers import ALONE, slow_among
 
 PROBLEM = Problem(gamma=0.2, p=2, k=1, d=40, Delta=0.1, activation="square", second_layer_rate=0.1)
 TWO = Problem(gamma=0.2, p=2, k=2, d=40, Delta=0.1, activation="square", second_layer_rate=0.1)
@@ -111,6 +112,7 @@ def acts_on(dynamics: str, field: str) -> bool:
     return field in DYNAMICS[dynamics].reads
 
 
+OF_OVERLAPS = [name for name in built_in() if issubclass(DYNAMICS[name].view, OverlapView)]
 REFUSED = [
     (name, field) for name in built_in() for field in DEFAULTS if not acts_on(name, field) | (field in OBSERVED_FIELDS)
 ]
@@ -121,7 +123,8 @@ def tier(name: str, field: str) -> Any:
     """Return the mark of a test whose kernels no other test needs."""
     if field == "teacher_activation":
         return pytest.mark.long
-    return pytest.mark.slow if name == "sgd_chain" and field in ("batch_size", "repeats") else ()
+    batches = name in ("sgd", "sgd_chain") and field in ("batch_size", "repeats")
+    return pytest.mark.slow if batches or name in ALONE else ()
 
 
 ACCEPTED = [
@@ -170,7 +173,7 @@ def test_a_field_that_is_not_read_is_refused_unless_it_has_its_default(dynamics:
     assert ", ".join(acting) in said or "none yet" in said
 
 
-@pytest.mark.parametrize("dynamics", built_in())
+@pytest.mark.parametrize("dynamics", slow_among(built_in(), *ALONE))
 def test_samples_are_read_where_seeds_part(dynamics: str) -> None:
     """`pair_by` does not change the results of a dynamics without samples."""
     problem = suited(PROBLEM, dynamics)
@@ -191,7 +194,7 @@ def test_the_error_of_drifts_that_gradient_flow_does_not_use_is_not_recorded() -
 
 
 @pytest.mark.parametrize("field", sorted(OBSERVED_FIELDS))
-@pytest.mark.parametrize("dynamics", [name for name in built_in() if issubclass(DYNAMICS[name].view, OverlapView)])
+@pytest.mark.parametrize("dynamics", slow_among(OF_OVERLAPS, *set(ALONE) & set(OF_OVERLAPS)))
 def test_a_field_of_observables_needs_one_that_reads_it(dynamics: str, field: str) -> None:
     """It changes the observable, and the identity, but not the run."""
     one, other = pair(field, dynamics)

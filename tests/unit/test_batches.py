@@ -50,9 +50,16 @@ BATCHES = [
     ("sgd_chain", {"repeats": 3}),
     ("sgd_chain", {"batch_size": 5, "repeats": 3}),
 ]
+REUSED = [{"repeats": 3}, {"batch_size": 5, "repeats": 3}]
+"""Batches for which the chain has kernels of its own, which only slow tests compile."""
 
 
-@pytest.mark.parametrize(("dynamics", "batches"), slow_among(BATCHES, *BATCHES[-2:]), ids=str)
+OF_CHAIN = slow_among([batches for dynamics, batches in BATCHES if dynamics == "sgd_chain"], *REUSED)
+
+
+@pytest.mark.parametrize(
+    ("dynamics", "batches"), slow_among(BATCHES, *[("sgd_chain", batches) for batches in REUSED]), ids=str
+)
 @pytest.mark.parametrize("spherical", [False, True])
 def test_exits_are_those_of_the_risks_of_each_step(dynamics, batches, spherical):
     """Of each batch, if it is used in several."""
@@ -82,7 +89,7 @@ def test_larger_batches_scatter_less():
     assert abs(one - 16 * many) < 5 * np.hypot(one_error, 16 * many_error) < 0.5 * one
 
 
-@pytest.mark.parametrize("batches", [batches for dynamics, batches in BATCHES if dynamics == "sgd_chain"], ids=str)
+@pytest.mark.parametrize("batches", OF_CHAIN, ids=str)
 def test_a_replica_of_the_chain_does_not_depend_on_others(batches):
     """Alone, in a group, and in the second of two groups of other widths."""
     problem = Problem(**FIELDS | {"activation": "erf"}, **batches)
@@ -92,7 +99,7 @@ def test_a_replica_of_the_chain_does_not_depend_on_others(batches):
         np.testing.assert_array_equal(alone[name][0], many[name][140])
 
 
-@pytest.mark.parametrize("batches", [batches for _, batches in BATCHES[2:]], ids=str)
+@pytest.mark.parametrize("batches", OF_CHAIN, ids=str)
 def test_units_that_are_equal_stay_equal_in_the_chain(batches):
     """To rounding: an Ω without full rank is no trouble."""
     problem = Problem(**FIELDS | {"activation": "erf"}, **batches)
@@ -104,7 +111,7 @@ def test_units_that_are_equal_stay_equal_in_the_chain(batches):
     np.testing.assert_allclose(difference, 0.0, atol=1e-13)
 
 
-@pytest.mark.parametrize("batches", [batches for _, batches in BATCHES[2:]], ids=str)
+@pytest.mark.parametrize("batches", OF_CHAIN, ids=str)
 @pytest.mark.parametrize("dynamics", ["sgd", "sgd_chain"])
 def test_a_rate_that_is_too_large_ends_as_a_divergence(dynamics, batches):
     problem = Problem(**FIELDS | {"gamma": 1e6}, **batches)

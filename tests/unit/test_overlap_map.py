@@ -110,6 +110,7 @@ class Descent:
             self.W *= math.sqrt(problem.d) / np.linalg.norm(self.W, axis=1, keepdims=True)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("activation", "of", "spherical"),
     [("he3", "committee", False), ("he3", "committee", True), ("erf", "committee", True), ("erf", STAIRCASE, False)],
@@ -133,6 +134,7 @@ def test_an_infinite_batch_takes_the_steps_of_gradient_descent_on_the_population
         descent.step()
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("spherical", [False, True], ids=["plain", "sphere"])
 def test_short_steps_with_one_sample_are_those_of_the_ode(spherical):
     """To 1e-6, by Richardson's extrapolation to d = ∞ of three dimensions."""
@@ -166,6 +168,7 @@ def deviations(problem, dynamics, steps, runs, start, **more):
     return np.concatenate([(ds[name] - expected[name]).values.reshape(runs, steps, -1) for name in SHOWN], axis=2)
 
 
+@pytest.mark.slow
 def test_a_plain_step_is_the_mean_of_sgd_to_second_order():
     """At d = 12: without the 2/d of the length of samples |z| is 8."""
     apart = deviations(problem_of("relu", 1.0, 12, second_layer_rate=0.5), "sgd_chain", 1, 8_000, TWO)[:, 0]
@@ -182,6 +185,7 @@ def exponent(sizes, spreads):
     return -np.polyfit(np.log(sizes), np.log(spreads), 1)[0]
 
 
+@pytest.mark.slow
 def test_sgd_departs_from_it_as_the_root_of_d():
     sizes, spreads = (60, 240, 960), []
     for d in sizes:
@@ -222,6 +226,7 @@ def test_the_deviation_of_sgd_falls_as_the_root_of_d(name, alpha):
     assert max(z.values()) < 4.0
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("spherical", [False, True])
 def test_exits_are_those_of_the_risks_of_each_step(spherical):
     problem = Problem(gamma=0.6, p=3, k=2, d=50, Delta=0.2, activation="erf", batch_size=5, spherical=spherical)
@@ -239,6 +244,7 @@ def test_exits_are_those_of_the_risks_of_each_step(spherical):
     np.testing.assert_array_equal(stopped.risk, np.where(kept, every.risk, np.nan))
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("activation", ["square", "he3", "relu"])
 def test_a_rate_that_is_too_large_ends_as_a_divergence(activation):
     """The replicas beside it go on."""
@@ -250,6 +256,7 @@ def test_a_rate_that_is_too_large_ends_as_a_divergence(activation):
     assert np.isnan(run.risk[:, 1]).all()
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(("p", "k"), [(1, 1), (4, 1)])
 @pytest.mark.parametrize("activation", ["erf", "relu"])
 def test_units_that_are_learned_stay_learned(p, k, activation):
@@ -261,6 +268,7 @@ def test_units_that_are_learned_stay_learned(p, k, activation):
     np.testing.assert_allclose(run.overlap_M[0, 0], 1.0, atol=1e-9)
 
 
+@pytest.mark.slow
 def test_a_zero_row_and_equal_rows_start():
     """An erf unit without weights starts to move; equal units stay equal."""
     problem = Problem(gamma=30.0, p=3, k=1, d=30, Delta=0.1, activation="erf", batch_size=30)
