@@ -13,7 +13,7 @@ import benchmarks
 from benchmarks.report import table, written
 from benchmarks.timing import Benchmark, measured
 
-PARTS = ("draws", "chain", "weights", "odes", "sdes", "startup", "driver", "dispatch", "scaling")
+PARTS = ("draws", "chain", "weights", "odes", "mean_fields", "sdes", "startup", "driver", "dispatch", "scaling")
 
 
 def main(

@@ -33,6 +33,7 @@ from sweeplib.maths.particles.smoothing import (
     Smoothing,
     fill_means,
     fill_products_of_pieces,
+    fill_smoothed,
     means,
     smoothing,
 )
@@ -179,12 +180,15 @@ def unpack(state: Array, flow: Flow, u: Array, q: Array, a: Array) -> None:
 
 @without_references
 def fill_fields(n: int, flow: Flow, room: Room) -> None:
-    """Fill b = u·g and s = √q ρ at node n, and the means there."""
-    g, rho, b, s = flow.inputs.g, flow.inputs.rho[n], room.means.b, room.means.s
+    """Fill b = u·g and s = √q ρ at node n, after node n − 1, and the means there."""
+    g, rho, b, s = flow.inputs.g, flow.inputs.rho, room.means.b, room.means.s
     dimensions, p = room.u.shape
+    if n == 0 or rho[n] != rho[n - 1]:
+        for i in range(p):
+            s[i] = rho[n] * math.sqrt(room.q[i])
+        fill_smoothed(flow.smoothing, room.means)
     for i in range(p):
         b[i] = 0.0
-        s[i] = rho * math.sqrt(room.q[i])
     for r in range(dimensions):
         for i in range(p):
             b[i] += room.u[r, i] * g[r, n]

@@ -12,7 +12,7 @@ from sweeplib.maths.activations import activation
 from sweeplib.maths.expectations import expectations
 from sweeplib.maths.expectations.system import System
 from sweeplib.maths.particles import rules
-from sweeplib.maths.particles.smoothing import Means, fill_means, means, smoothing
+from sweeplib.maths.particles.smoothing import Means, fill_means, fill_smoothed, means, smoothing
 from sweeplib.numerics.compiled import specialised
 from sweeplib.simulation import Case, Recording
 from sweeplib.simulation.driver import replicas_of
@@ -21,6 +21,7 @@ DIMENSIONS = (2, 3, 10, 400, math.inf)
 
 
 def fill(rule, found):
+    fill_smoothed(rule, found)
     fill_means(rule, found)
 
 

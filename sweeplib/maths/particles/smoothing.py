@@ -61,10 +61,14 @@ class Smoothing(NamedTuple):
 
 
 class Means(NamedTuple):
-    """The arguments b and s (p,) of p particles, their means (p,), and work arrays (p,) and (p nodes,)."""
+    """The arguments b and s (p,) of p particles, their means (p,), and work arrays (p,) and (p nodes,).
+
+    smoothed (terms, p) : the slopes c' of the error functions after the mean over ω, which depend on s alone.
+    """
 
     b: Array
     s: Array
+    smoothed: Array
     value: Array
     slope: Array
     along: Array
@@ -109,9 +113,9 @@ def smoothing(activation: Activation, D: float, nodes: int) -> Smoothing:
 
 def means(p: int, rule: Smoothing) -> Means:
     """Uninitialised means of p particles."""
-    size = p * rule.omega.shape[1]
+    size, smoothed = p * rule.omega.shape[1], np.empty((len(rule.errors), p))
     b, s, value, slope, along, work = (np.empty(p) for _ in range(6))
-    return Means(b, s, value, slope, along, work, np.empty(size), np.empty(size))
+    return Means(b, s, smoothed, value, slope, along, work, np.empty(size), np.empty(size))
 
 
 def hinges_of(activation: Activation) -> tuple[float, tuple[tuple[float, float], ...]]:
@@ -192,8 +196,17 @@ def _table(D: float) -> tuple[Array, float]:
 
 
 @without_references
+def fill_smoothed(rule: Smoothing, means: Means) -> None:
+    """Fill what depends on s alone: c' = c/√(1 + s²c²) of every error function."""
+    for term in range(rule.errors.shape[0]):
+        c = rule.errors[term, 1]
+        for i in range(means.s.shape[0]):
+            means.smoothed[term, i] = c / math.sqrt(1.0 + (c * means.s[i]) ** 2)
+
+
+@without_references
 def fill_means(rule: Smoothing, means: Means) -> None:
-    """Fill the means of the particles from their b and s."""
+    """Fill the means of the particles from their b and s, and from `fill_smoothed` of that s."""
     if rule.kind == POLYNOMIAL:
         fill_polynomial(rule.powers[0], means, means.value)
         fill_polynomial(rule.powers[1], means, means.slope)
@@ -228,9 +241,9 @@ def fill_error_functions(rule: Smoothing, means: Means) -> None:
     for i in range(b.shape[0]):
         value[i], slope[i], along[i] = rule.offset, 0.0, 0.0
     for term in range(rule.errors.shape[0]):
-        weight, c = rule.errors[term, 0], rule.errors[term, 1]
+        weight = rule.errors[term, 0]
         for i in range(b.shape[0]):
-            smaller = c / math.sqrt(1.0 + (c * s[i]) ** 2)
+            smaller = means.smoothed[term, i]
             x = smaller * b[i]
             value[i] += weight * error_function(math.sqrt(0.5) * x)
             steep = weight * math.sqrt(2.0 / math.pi) * smaller * exponential(-0.5 * x * x)
