@@ -180,7 +180,10 @@ def unpack(state: Array, flow: Flow, u: Array, q: Array, a: Array) -> None:
 
 @without_references
 def fill_fields(n: int, flow: Flow, room: Room) -> None:
-    """Fill b = u·g and s = √q ρ at node n, after node n − 1, and the means there."""
+    """Fill b = u·g and s = √q ρ at node n, and the means there.
+
+    Nodes are visited in order from 0: what depends on ρ alone is computed where ρ differs from that of node n − 1.
+    """
     g, rho, b, s = flow.inputs.g, flow.inputs.rho, room.means.b, room.means.s
     dimensions, p = room.u.shape
     if n == 0 or rho[n] != rho[n - 1]:

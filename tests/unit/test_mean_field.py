@@ -12,6 +12,7 @@ from sweeplib.maths.activations import activation
 from sweeplib.maths.expectations import expectations
 from sweeplib.maths.expectations.system import System
 from sweeplib.maths.particles import rules
+from sweeplib.maths.particles.inputs import Label, accuracy, inputs
 from sweeplib.maths.particles.smoothing import Means, fill_means, fill_smoothed, means, smoothing
 from sweeplib.numerics.compiled import specialised
 from sweeplib.simulation import Case, Recording
@@ -72,6 +73,15 @@ def test_rules_of_half_a_line_leave_the_whole_one_as_it_is(count):
     assert weights.sum() == pytest.approx(1.0, rel=1e-12)
     weights[:] = 0.0
     assert rules.coordinates(math.inf, count)[1].sum() == pytest.approx(1.0, rel=1e-12)
+
+
+@pytest.mark.parametrize(("k", "finer"), [(1, False), (2, False), (2, True), (3, False), (3, True), (4, False)])
+def test_the_nodes_left_out_have_no_weight(k, finer):
+    """The moments of g, without those of the nodes of weight below 1e-15, are those of N(0, 1)."""
+    fine = accuracy("erf", Label(None, kinked=False), k, math.inf, finer=finer)
+    nodes = inputs(np.eye(k), math.inf, lambda g: np.tanh(g[0]), [(1.0, 1.0, 0.0)], -1, fine)
+    assert nodes.weight.sum() == pytest.approx(1.0, abs=2e-12)
+    np.testing.assert_allclose((nodes.weight * nodes.g) @ nodes.g.T, np.eye(k), atol=1e-10)
 
 
 @pytest.mark.parametrize("D", DIMENSIONS)

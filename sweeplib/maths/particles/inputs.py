@@ -27,8 +27,8 @@ WITH_A_REST = {1: 24, 2: 18, 3: 13}
 """The number where each node of g has its own nodes of the rest."""
 LENGTHS, COSINES = ((8.0, 8), (math.nan, 6)), ((4.0, 14), (10.0, 20), (math.nan, 32))
 """Numbers of nodes for ρ and for ω, each up to a dimension of the rest."""
-NEGLIGIBLE = 1e-15
-"""The weight below which a combination is left out, unless the rule is exact with it."""
+LEAST_WEIGHT = 1e-15
+"""Combinations of less weight are left out, except from exact rules. Together they have less than 2e-12."""
 POINTS = 2**13
 """Number of low-discrepancy points of g beyond that, doubled for each refinement."""
 
@@ -156,7 +156,7 @@ def _fields(L_star: Array, fine: Accuracy) -> tuple[Array, Array]:
         return rules.plane((fine.g + 1) // 2, fine.g, L_star)
     if _by_tensor(dimensions, fine):
         nodes, weights = rules.tensor(rules.line(fine.g, kinked=fine.kinked, polynomial=fine.exact), dimensions)
-        kept = fine.exact | (weights > NEGLIGIBLE)
+        kept = weights > (0.0 if fine.exact else LEAST_WEIGHT)
         return nodes[:, kept], weights[kept]
     from scipy.special import ndtri
     from scipy.stats import qmc

@@ -197,7 +197,7 @@ def _table(D: float) -> tuple[Array, float]:
 
 @without_references
 def fill_smoothed(rule: Smoothing, means: Means) -> None:
-    """Fill what depends on s alone: c' = c/√(1 + s²c²) of every error function."""
+    """Fill the slopes c' = c/√(1 + s²c²) of all error functions. They depend on s alone, not on b."""
     for term in range(rule.errors.shape[0]):
         c = rule.errors[term, 1]
         for i in range(means.s.shape[0]):
@@ -206,7 +206,7 @@ def fill_smoothed(rule: Smoothing, means: Means) -> None:
 
 @without_references
 def fill_means(rule: Smoothing, means: Means) -> None:
-    """Fill the means of the particles from their b and s, and from `fill_smoothed` of that s."""
+    """Fill the means of the particles from their b and s. After a change of s call `fill_smoothed` before."""
     if rule.kind == POLYNOMIAL:
         fill_polynomial(rule.powers[0], means, means.value)
         fill_polynomial(rule.powers[1], means, means.slope)
