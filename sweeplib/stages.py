@@ -26,6 +26,13 @@ def loaded(config: str, results: str) -> tuple["Sweep", str]:
     return sweep, directory
 
 
+def caption(sweep: "Sweep", name: str) -> str:
+    """Return the caption of a figure of the sweep, for Snakemake's report."""
+    from sweeplib.figures.figure import requested  # only if there is a figure: a quarter of a second
+
+    return requested(name, sweep.figures[name])[0].caption
+
+
 def plan(config: str, directory: str) -> None:
     """Write the sweep's plan and show it."""
     with _stage(config, directory, "plan") as sweep:

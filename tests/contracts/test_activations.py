@@ -208,6 +208,7 @@ def test_expectations_equal_another_quadrature():
         np.testing.assert_allclose(result, expected, rtol=1e-7, atol=1e-9, err_msg=pair)
 
 
+@pytest.mark.slow
 def test_an_activation_from_one_file_keeps_every_promise(softplus):
     """An activation defined by value and derivative only: alone, and as the teacher of another."""
     for check in CHECKS:

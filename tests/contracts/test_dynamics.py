@@ -78,7 +78,7 @@ def test_the_dimensions_of_a_view_are_those_that_its_observables_name(dynamics):
         assert set(OBSERVABLES[name].dims_of(kind.view)) <= set(kind.view.dims)
 
 
-@pytest.mark.parametrize("dynamics", OF_OVERLAPS, indirect=True)
+@pytest.mark.parametrize("dynamics", slow_among(OF_OVERLAPS, *set(ALONE) & set(OF_OVERLAPS)), indirect=True)
 def test_omega_stays_a_covariance(run, problem):
     Q, M = run.overlap_Q.values, run.overlap_M.values
     P = np.broadcast_to(run.overlap_P.values[:, None], (*M.shape[:2], problem.k, problem.k))

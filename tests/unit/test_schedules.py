@@ -15,6 +15,7 @@ from sweeplib.numerics.random import normals
 from sweeplib.problem import problem_expectations
 from sweeplib.simulation import Case, Recording
 from sweeplib.simulation.driver import replicas_of, samples_key
+from tests.tiers import slow_but
 
 COMMITTEE = Problem(gamma=0.5, p=2, k=2, d=40, Delta=0.1, activation="erf")
 SHOWN = ("overlap_Q", "overlap_M", "second_layer")
@@ -222,7 +223,7 @@ def start_of(problem):
     return replicas_of([Case(problem, "sgd", 0, Recording((0.0,)))]).weights(0)
 
 
-@pytest.mark.parametrize("more", [{}, {"batch_size": 4, "repeats": 2, "spherical": True}])
+@pytest.mark.parametrize("more", slow_but([{}, {"batch_size": 4, "repeats": 2, "spherical": True}], {}))
 def test_the_chain_has_the_law_of_sgd(more):
     """KS over 200 seeds each; p is 10⁻³⁷ with a rate of 4/5, and 10⁻⁷ without the factor t^(-1/4)."""
     schedule = "min(1, t)*t**-0.25"

@@ -1,4 +1,4 @@
-"""A dry run of a million points takes as much memory as one of two points."""
+"""What Snakemake says without running anything: a dry run of a million points, and its linter."""
 
 import json
 import os
@@ -38,6 +38,17 @@ def test_a_million_points_dry_run_in_the_memory_of_two(project: Project) -> None
         assert "finalise" in output
     assert used["million"] < MEGABYTES
     assert used["million"] < 1.2 * used["tiny"]
+
+
+@pytest.mark.slow
+def test_the_linter_asks_for_nothing_but_conda_environments(project: Project) -> None:
+    command = [sys.executable, "-m", "snakemake", "--snakefile", "../Snakefile", "--config", "sweep=tiny.yaml", "--lint"]
+    environment = os.environ | {"PYTHONPATH": str(project.root)}
+    done = subprocess.run(command, cwd=project.desk, env=environment, capture_output=True, text=True, check=False)
+    for rule in ("plan", "simulate", "finalise", "analyse", "figure", "report"):
+        assert f"Lints for rule {rule} " in done.stderr
+    titles = [line.strip() for line in done.stderr.splitlines() if line.strip().startswith("* ")]
+    assert titles == 6 * ["* Specify a conda environment or container for each rule.:"], done.stderr
 
 
 def _dry_run(project: Project, name: str) -> tuple[int, str, float]:

@@ -3,10 +3,14 @@ rule analyse:
         f"{directory}/dataset.done.json",
     output:
         f"{directory}/analysis/{{name}}.done.json",
+    log:
+        f"{directory}/jobs/analyse.{{name}}.json",
+    benchmark:
+        f"{directory}/jobs/analyse.{{name}}.tsv"
     wildcard_constraints:
         name="|".join(sweep.analyses),
     params:
-        directory=directory,
+        directory=subpath(output[0], ancestor=2),
         options=lambda wildcards: sweep.analyses[wildcards.name],
         code=code("analyse"),
         failed=lambda wildcards: failures["analysis", wildcards.name],

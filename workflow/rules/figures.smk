@@ -1,9 +1,3 @@
-def caption(wildcards):
-    import sweeplib.figures.figure  # only if there is a figure: the import adds a quarter of a second to a dry run
-
-    return sweeplib.figures.figure.requested(wildcards.name, sweep.figures[wildcards.name])[0].caption
-
-
 rule figure:
     input:
         f"{directory}/dataset.done.json",
@@ -16,12 +10,16 @@ rule figure:
             category="Figures",
             labels={"sweep": sweep.name, "figure": "{name}"},
         ),
+    log:
+        f"{directory}/jobs/figure.{{name}}.json",
+    benchmark:
+        f"{directory}/jobs/figure.{{name}}.tsv"
     wildcard_constraints:
         name="|".join(sweep.figures),
     params:
-        directory=directory,
+        directory=subpath(output[0], ancestor=2),
         options=lambda wildcards: sweep.drawing(wildcards.name),
-        caption=caption,
+        caption=lambda wildcards: sweeplib.stages.caption(sweep, wildcards.name),
         code=code("figure"),
         failed=lambda wildcards: failures["figure", wildcards.name],
     message:

@@ -3,8 +3,12 @@ rule finalise:
         expand("{directory}/{dynamics}.done.json", directory=directory, dynamics=sweep.runs),
     output:
         f"{directory}/dataset.done.json",
+    log:
+        f"{directory}/jobs/finalise.json",
+    benchmark:
+        f"{directory}/jobs/finalise.tsv"
     params:
-        directory=directory,
+        directory=subpath(output[0], parent=True),
         settings=simulated,
         publish=sweep.publish,
         numerics=numerics,

@@ -1,8 +1,12 @@
 rule plan:
     output:
         f"{directory}/plan.done.json",
+    log:
+        f"{directory}/jobs/plan.json",
+    benchmark:
+        f"{directory}/jobs/plan.tsv"
     params:
-        directory=directory,
+        directory=subpath(output[0], parent=True),
         settings=simulated,
         numerics=numerics,
     message:

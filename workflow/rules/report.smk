@@ -10,8 +10,12 @@ rule report:
             category="Report",
             labels={"sweep": sweep.name, "page": "interactive"},
         ),
+    log:
+        f"{directory}/jobs/report.json",
+    benchmark:
+        f"{directory}/jobs/report.tsv"
     params:
-        directory=directory,
+        directory=subpath(output[0], ancestor=2),
         settings={key: value for key, value in settings.items() if key != "cluster"},
         code=code("report"),
         failed=sum(failures[each] for each in failures if each[0] not in ("analysis", "figure")),

@@ -4,9 +4,13 @@ rule simulate:
         f"{directory}/plan.done.json",
     output:
         expand("{directory}/{dynamics}.done.json", directory=directory, dynamics=sweep.runs),
+    log:
+        f"{directory}/jobs/simulate.json",
+    benchmark:
+        f"{directory}/jobs/simulate.tsv"
     threads: sweep.cluster.workers_here() or 1
     params:
-        directory=directory,
+        directory=subpath(output[0], parent=True),
         settings=simulated,
         numerics=numerics,
     message:
