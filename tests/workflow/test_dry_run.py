@@ -42,7 +42,8 @@ def test_a_million_points_dry_run_in_the_memory_of_two(project: Project) -> None
 
 @pytest.mark.slow
 def test_the_linter_asks_for_nothing_but_conda_environments(project: Project) -> None:
-    command = [sys.executable, "-m", "snakemake", "--snakefile", "../Snakefile", "--config", "sweep=tiny.yaml", "--lint"]
+    snakemake = [sys.executable, "-m", "snakemake", "--snakefile", "../Snakefile"]
+    command = [*snakemake, "--lint", "--config", "sweep=tiny.yaml"]
     environment = os.environ | {"PYTHONPATH": str(project.root)}
     done = subprocess.run(command, cwd=project.desk, env=environment, capture_output=True, text=True, check=False)
     for rule in ("plan", "simulate", "finalise", "analyse", "figure", "report"):
