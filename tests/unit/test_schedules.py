@@ -15,7 +15,7 @@ from sweeplib.numerics.random import normals
 from sweeplib.problem import problem_expectations
 from sweeplib.simulation import Case, Recording
 from sweeplib.simulation.driver import replicas_of, samples_key
-from tests.tiers import slow_but
+from tests.tiers import slow_among, slow_but
 
 COMMITTEE = Problem(gamma=0.5, p=2, k=2, d=40, Delta=0.1, activation="erf")
 SHOWN = ("overlap_Q", "overlap_M", "second_layer")
@@ -256,7 +256,7 @@ def test_means_tend_to_the_ode_as_d_grows(dynamics):
 
 
 @pytest.mark.parametrize("dynamics", ["sgd", "sgd_chain"])
-@pytest.mark.parametrize("more", [{}, {"batch_size": 3}, {"repeats": 2}])
+@pytest.mark.parametrize("more", slow_among([{}, {"batch_size": 3}, {"repeats": 2}], {"repeats": 2}))
 def test_exits_are_those_of_the_risks_of_each_step(dynamics, more):
     """Also where a run stops there, or records on the way."""
     problem = dataclasses.replace(COMMITTEE, schedule="t**-0.25", **more)
