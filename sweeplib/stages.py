@@ -28,7 +28,7 @@ def loaded(config: str, results: str) -> tuple["Sweep", str]:
 
 def caption(sweep: "Sweep", name: str) -> str:
     """Return the caption of a figure of the sweep, for Snakemake's report."""
-    from sweeplib.figures.figure import requested  # only if there is a figure: a quarter of a second
+    from sweeplib.figures.figure import requested  # takes a quarter of a second, not spent on a dry run without figures
 
     return requested(name, sweep.figures[name])[0].caption
 

@@ -67,11 +67,15 @@ def dataset_of(name: str, words: str) -> xr.Dataset:
     return made(words, ANALYSES[name].overlaps and words in UNITS)
 
 
+def _result(name: str, ds: xr.Dataset) -> xr.Dataset:
+    return ANALYSES[name](ds, **CHEAPER.get(name, {}))
+
+
 @cache
 def analysed(name: str, words: str) -> Result:
     """Return the result of an analysis of a dataset, or the exception that it raises."""
     try:
-        return ANALYSES[name](dataset_of(name, words).copy(deep=True), **CHEAPER.get(name, {}))
+        return _result(name, dataset_of(name, words).copy(deep=True))
     except Exception as error:
         return error
 
@@ -197,7 +201,7 @@ def it_gives_the_same_again_and_leaves_its_input_alone(name: str) -> None:
     """Random numbers, of a bootstrap, need a seed; an assignment needs a copy."""
     words, result = next(iter(taken(analysed, name).items()))
     given = dataset_of(name, words).copy(deep=True)
-    again = ANALYSES[name](given, **CHEAPER.get(name, {}))
+    again = _result(name, given)
     require(given.identical(dataset_of(name, words)), f"it changes the dataset of {words}")
     require(again.identical(result), f"of {words} it gives another result the second time")
 
