@@ -12,6 +12,7 @@ from sweeplib.analysis.lost_runs import MOST_LOST, made, recorded, unless_lost, 
 from sweeplib.analysis.options import LostPart
 from sweeplib.analysis.problem_fields import field, step_time
 from sweeplib.analysis.recorded import over_time
+from sweeplib.analysis.seed_means import mean_and_error
 from sweeplib.errors import InputError
 from sweeplib.storage.outline import outline_of
 
@@ -38,12 +39,12 @@ def averages(ds: xr.Dataset, *, max_lost: LostPart = MOST_LOST) -> xr.Dataset:
     for name in averaged(ds):
         values = numbered(recorded(ds, name))
         kept = unless_lost(values, without_value(values, run), run, max_lost)
-        count, attrs = kept.count("seed"), ds[name].attrs
+        attrs, (mean, error) = ds[name].attrs, mean_and_error(kept)
         symbol, units = attrs.get("symbol", ""), attrs.get("units", "1")
-        found[name] = labelled(kept.mean("seed"), attrs["long_name"], symbol, units)
-        error = kept.std("seed", ddof=1) / np.sqrt(count.where(count > 1))
+        found[name] = labelled(mean, attrs["long_name"], symbol, units)
         found[f"{name}_error"] = labelled(error, f"standard error of the {attrs['long_name']}", "", units)
         if "runs" not in found:
+            count = kept.count("seed")
             some = count.max([dim for dim in INNER if dim in count.dims])
             found["runs"] = labelled(some, "runs with a value")
     attrs = {"max_lost": max_lost, "averaged": " ".join(averaged(ds))}

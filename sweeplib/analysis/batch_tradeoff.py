@@ -17,6 +17,7 @@ from sweeplib.analysis.needs import need_axis, passages_outline
 from sweeplib.analysis.options import Confidence, LostPart, Part, Positive, RandomSeed, Resamples
 from sweeplib.analysis.passages import passages
 from sweeplib.analysis.problem_fields import field
+from sweeplib.analysis.seed_means import mean_and_error
 from sweeplib.analysis.status import with_status
 
 if TYPE_CHECKING:
@@ -98,10 +99,9 @@ def slope_of(steps: Array, sizes: Array, draws: Array, generator: np.random.Gene
 
 
 def _measured(values: xr.DataArray, name: str, symbol: str, variable: str) -> dict[str, xr.DataArray]:
-    count = values.count("seed")
-    error = values.std("seed", ddof=1) / np.sqrt(count.where(count > 1))
+    mean, error = mean_and_error(values)
     return {
-        variable: labelled(values.mean("seed"), f"mean {name}", rf"\langle {symbol}\rangle"),
+        variable: labelled(mean, f"mean {name}", rf"\langle {symbol}\rangle"),
         f"{variable}_error": labelled(error, f"standard error of the mean {name}", rf"\mathrm{{se}}\,{symbol}"),
     }
 

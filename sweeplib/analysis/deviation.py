@@ -11,6 +11,7 @@ from sweeplib.analysis.differences import deviations_outline, differences
 from sweeplib.analysis.labels import labelled, with_article
 from sweeplib.analysis.lost_runs import MOST_LOST
 from sweeplib.analysis.options import LostPart, Positive
+from sweeplib.analysis.seed_means import mean_and_error
 
 if TYPE_CHECKING:
     import xarray as xr
@@ -43,12 +44,6 @@ def deviation(
     for name, largest in found.largest().items():
         result |= sup_deviations(name, largest)
     return xr.Dataset(result).assign_attrs(reference=reference, max_lost=max_lost)
-
-
-def mean_and_error(values: xr.DataArray) -> tuple[xr.DataArray, xr.DataArray]:
-    """Return the mean over `seed` of the values that are not NaN, and its standard error."""
-    count = values.count("seed")
-    return values.mean("seed"), values.std("seed", ddof=1) / np.sqrt(count.where(count > 1))
 
 
 def _means(name: str, difference: xr.DataArray, reference: str) -> dict[str, xr.DataArray]:

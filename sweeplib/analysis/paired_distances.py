@@ -5,9 +5,9 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import TYPE_CHECKING
 
-from sweeplib.analysis.deviation import mean_and_error
 from sweeplib.analysis.labels import labelled
 from sweeplib.analysis.lost_runs import made, unless_lost, without_value
+from sweeplib.analysis.seed_means import mean_and_error
 
 if TYPE_CHECKING:
     import xarray as xr

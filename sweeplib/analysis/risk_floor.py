@@ -13,6 +13,7 @@ from sweeplib.analysis.options import LostPart, Part
 from sweeplib.analysis.phase_retrieval import floor_theory_holds
 from sweeplib.analysis.problem_fields import field
 from sweeplib.analysis.recorded import require
+from sweeplib.analysis.seed_means import standard_error
 from sweeplib.errors import InputError
 from sweeplib.theory import asymptotic_risk
 
@@ -45,20 +46,15 @@ def risk_floor(ds: xr.Dataset, *, last: Part = 0.5, max_lost: LostPart = MOST_LO
     result = {
         "risk_floor": labelled(level.mean("seed"), "risk at the end", symbol).assign_attrs(theory="risk_floor_theory"),
         "risk_floor_error": labelled(
-            _error(level), "standard error of the risk at the end", rf"\mathrm{{se}}\,{symbol}"
+            standard_error(level), "standard error of the risk at the end", rf"\mathrm{{se}}\,{symbol}"
         ),
         "risk_drift": labelled(drift.mean("seed"), "drift of the risk at the end"),
-        "risk_drift_error": labelled(_error(drift), "standard error of the drift of the risk at the end"),
+        "risk_drift_error": labelled(standard_error(drift), "standard error of the drift of the risk at the end"),
         "seeds_used": labelled(level.count("seed"), "runs used"),
         "seeds_lost": labelled(lost.sum("seed"), "runs without a value at the end"),
         "risk_floor_theory": labelled(_theory(ds), "floor of the risk, theory", symbol),
     }
     return xr.Dataset(result).assign_attrs(last=last, max_lost=max_lost)
-
-
-def _error(values: xr.DataArray) -> xr.DataArray:
-    count = values.count("seed")
-    return values.std("seed", ddof=1) / np.sqrt(count.where(count > 1))
 
 
 def _theory(ds: xr.Dataset) -> xr.DataArray:

@@ -18,6 +18,7 @@ from sweeplib.analysis.lost_runs import MOST_LOST
 from sweeplib.analysis.needs import need_axis, passages_outline
 from sweeplib.analysis.options import Confidence, LostPart, Part, RandomSeed, Resamples
 from sweeplib.analysis.passages import passages
+from sweeplib.analysis.seed_means import mean_and_error
 from sweeplib.analysis.status import with_status
 
 if TYPE_CHECKING:
@@ -82,13 +83,11 @@ def sample_complexity(
         cell_growth, ratio, ds["d"].astype(float), input_core_dims=[["seed", "d"], ["d"]],
         output_core_dims=[[]] * 5 + [["law"]] * 3, vectorize=True, output_dtypes=[float] * 8,
     )  # fmt: skip
-    count = ratio.count("seed")
-    error = ratio.std("seed", ddof=1) / np.sqrt(count.where(count > 1))
     counts = {
         "seeds_censored": labelled(sample.censored().sum("seed"), "runs used that did not exit"),
         "seeds_lost": labelled(with_status(ds, "failed", "killed").sum("seed"), "runs failed or killed"),
     }
-    found = _measured(ratio.mean("seed"), error) | counts | _fitted(*parts) | {"expected_law": expected_laws(ds)}
+    found = _measured(*mean_and_error(ratio)) | counts | _fitted(*parts) | {"expected_law": expected_laws(ds)}
     law = labelled(xr.DataArray(list(tried), dims="law"), "law of an information exponent")
     coords = {"law": law, "information_exponent": exponent}
     return xr.Dataset(found).assign_coords(coords).assign_attrs(confidence=confidence, max_lost=max_lost)

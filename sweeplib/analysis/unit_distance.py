@@ -90,7 +90,7 @@ def _distance(of_points: Any, units: int | None, one: xr.DataArray, other: xr.Da
 
     def of_pair(x: Array, y: Array) -> float:
         x, y = _known(x), _known(y)
-        if not len(x) or not len(y):
+        if not len(x) or not len(y) or not (np.isfinite(x).all() and np.isfinite(y).all()):
             return np.nan
         if len(x) != len(y):
             expected = "dynamics with as many units"
@@ -115,8 +115,8 @@ def _power_of_two(x: Array, y: Array) -> float:
 
 def _known(found: Array) -> Array:
     """Return the units without those beyond the width, and without overlaps with teachers that do not exist."""
-    rows = found[np.isfinite(found[:, -1])]
-    return rows[:, np.isfinite(rows).any(axis=0)]
+    rows = found[~np.isnan(found[:, -1])]
+    return rows[:, ~np.isnan(rows).all(axis=0)]
 
 
 @cache

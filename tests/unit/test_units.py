@@ -98,6 +98,16 @@ def test_squares_of_units_that_run_away_do_not_overflow():
         np.testing.assert_allclose(found[name].sel(dynamics="sgd"), np.sqrt(5.0) * 1e154, rtol=1e-9)
 
 
+def test_a_state_with_a_unit_of_infinite_norm_has_no_distance():
+    """The unit is not left out of the assignment."""
+    ds = units_dataset(seeds=1)
+    ds["self_overlap"].loc[{"dynamics": "sgd", "time": ds.time[-1], "student": ds.student[0]}] = np.inf
+    found = distance(ds)
+    for name in ("unit_distance", "unit_synchronous", "unit_moved"):
+        lost = found[name].sel(dynamics="sgd").isnull().squeeze().values
+        assert lost.tolist() == [*[False] * (ds.sizes["time"] - 1), True]
+
+
 def test_wide_students_need_a_number_of_units():
     ds = units_dataset(p=1200, seeds=2, times=2)
     with pytest.raises(InputError, match="1200 units takes long; got None; expected a number of units"):
