@@ -11,7 +11,7 @@ from sweeplib.code import plugins, sources
 from sweeplib.code.user_modules import forget_installed, user_file
 from sweeplib.kernels import functions
 from sweeplib.registry import REGISTRIES
-from sweeplib.simulation import cases
+from sweeplib.simulation import cases, labelled
 
 ACTIVATION = """
 from sweeplib.maths.activations import ACTIVATIONS, Activation
@@ -56,5 +56,5 @@ def nothing_left() -> Iterator[None]:
     plugins._plugins.update(loaded)
     sources._parsed.cache_clear()
     forget_installed()
-    for remembered in (cases.numerical_options, cases._numerics_version, functions.functions):
+    for remembered in (cases.numerical_options, cases._numerics_version, labelled._kind, functions.functions):
         remembered.cache_clear()

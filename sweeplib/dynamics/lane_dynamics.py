@@ -33,7 +33,7 @@ class LaneDynamics(StepDynamics):
         self.state = np.ascontiguousarray(state)
         self._constants = constants_block(
             Constants(
-                np.moveaxis(L_star, 0, -1),
+                L_star.transpose(1, 2, 0),
                 given.a_star.T,
                 given.gamma / (given.p * given.batch_size),
                 given.step_time,
@@ -73,9 +73,9 @@ def trained(replicas: Replicas) -> bool:
 
 def rows(part: Array) -> Array:
     """An array (n, ...) as rows (..., n) of a block."""
-    return np.moveaxis(part, 0, -1).reshape(-1, len(part))
+    return part.transpose(*range(1, part.ndim), 0).reshape(-1, len(part))
 
 
 def unrolled(block: Array, *shape: int) -> Array:
     """Rows of a block as an array (n, *shape)."""
-    return np.ascontiguousarray(np.moveaxis(block.reshape(*shape, block.shape[-1]), -1, 0))
+    return np.ascontiguousarray(block.reshape(*shape, block.shape[-1]).transpose(-1, *range(len(shape))))

@@ -72,6 +72,16 @@ class Cases(Sequence[Case]):
             np.array([case.seed for case in cases], np.int64),
         )
 
+    @classmethod
+    def with_seeds(cls, case: Case, seeds: Sequence[int]) -> "Cases":
+        """Return copies of a case with these seeds."""
+        count, problem = len(seeds), case.problem
+        gamma, Delta, clock = (np.full(count, value) for value in (problem.gamma, problem.Delta, case.clock))
+        kind = np.zeros(count, np.intp)
+        made = cls([case], kind, gamma, Delta, clock, np.array(seeds, np.int64))
+        vars(made).update(_alike=True, _kinds=[case], _places=kind, runs=(np.zeros(1, np.intp), kind))
+        return made
+
     def __len__(self) -> int:
         return len(self.kind)
 
@@ -193,6 +203,9 @@ class Cases(Sequence[Case]):
 
     def texts(self, but: frozenset[str] = frozenset()) -> list[str]:
         """Return the texts of the problems, or those of the fields that are not in `but`, run by run."""
+        if self._alike:
+            texts = [_text(case.problem.text, but) for case in self._kinds]
+            return [texts[place] for place in self._places[self.runs[0]].tolist()]
         return self._formatted([_template(case.problem, but) for case in self._kinds])
 
     def _formatted(self, templates: Sequence[Template]) -> list[str]:
@@ -259,6 +272,12 @@ def _template(problem: Problem, but: frozenset[str]) -> Template:
     """The template of the texts of problems of a kind, without the fields in `but`."""
     values = json.loads(problem.text)
     return Template.of({name: value for name, value in values.items() if name not in but})
+
+
+@lru_cache(maxsize=8192)
+def _text(text: str, but: frozenset[str]) -> str:
+    """The text of a problem, without the fields in `but`."""
+    return json.dumps({name: value for name, value in json.loads(text).items() if name not in but})
 
 
 def _with(case: Case, **fields: Any) -> Case:

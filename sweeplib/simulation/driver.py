@@ -49,7 +49,14 @@ def run_cases(cases: Sequence[Case], *, timeout: float | None = None, initial: I
     if len(set(cases.shapes()[0])) != 1:
         raise SweeplibError("cases of different shapes cannot be run together")
     cases.check()
+    return run_checked(cases, timeout, initial)
+
+
+def run_checked(cases: Cases, timeout: float | None, initial: Initial) -> Records:
+    """The records of cases that are valid and have one shape, as `run_cases` returns them."""
     size = _cases_at_once(cases)
+    if len(cases) <= size:
+        return _run(cases, timeout, initial)
     parts = [_run(cases[first : first + size], timeout, initial) for first in range(0, len(cases), size)]
     data = {name: np.concatenate([part.data[name] for part in parts]) for name in parts[0].data}
     return Records(data, np.concatenate([part.status for part in parts]))

@@ -1,18 +1,23 @@
 """simulate: runs of one problem as a labelled Dataset."""
 
-from collections.abc import Hashable, Iterable, Mapping
-from dataclasses import dataclass, field
-from functools import lru_cache
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass
+from functools import cached_property, lru_cache
 from typing import Any, Literal
 
 import numpy as np
 import xarray as xr
 
+from sweeplib.dynamics import DYNAMICS
+from sweeplib.dynamics.dynamics import Dynamics
+from sweeplib.errors import InputError
 from sweeplib.numerics.compiled import compilation_told
+from sweeplib.numerics.random import checked_seed
 from sweeplib.problem import PROBLEM_FIELDS, Problem
 from sweeplib.problem.data import meaningless_fields
 from sweeplib.simulation.cases import Case, numerics_version
-from sweeplib.simulation.driver import run_cases
+from sweeplib.simulation.columns import Cases
+from sweeplib.simulation.driver import run_checked
 from sweeplib.simulation.initial import Initial
 from sweeplib.simulation.recording import Recording
 from sweeplib.simulation.variables import (
@@ -70,47 +75,62 @@ def simulate(
         "root_seed": root_seed,
         "pair_by": None if pair_by is None else tuple(pair_by),
     }
-    replicas = tuple(range(seeds) if isinstance(seeds, int) else seeds)
-    cases = [Case(problem, dynamics, seed, recording, **shared) for seed in replicas]
+    replicas = tuple(map(checked_seed, range(seeds) if isinstance(seeds, int) else seeds))
+    if not replicas:
+        raise InputError("no replicas", key="seeds", value=seeds, expected="one seed or more")
+    case = Case(problem, dynamics, 0, recording, **shared)
+    kind = _kind(case, problem.text, DYNAMICS[dynamics])
     with compilation_told(f"{dynamics} for {problem.activation}"):
-        records = run_cases(cases, timeout=timeout, initial=initial)
-    frame = _frame(_Frame(cases[0], replicas, cases[0].shape, problem.step_time()))
-    ds = frame.copy(data=records.data | {"status": records.status})
-    version = numerics_version(problem, dynamics, recording.observables)
-    meaningless = meaningless_fields([problem.data])
-    named = [name for name in PROBLEM_FIELDS if name not in meaningless]
-    fields = {name: value for name in named if (value := getattr(problem, name)) is not None}
-    attrs = {"dynamics": dynamics, "root_seed": root_seed, "numerics_version": version}
-    ds.attrs = {name: _storable(value) for name, value in (fields | attrs).items()}
+        records = run_checked(Cases.with_seeds(kind.case, replicas), timeout, initial)
+    ds = _frame(kind, replicas).copy(data=records.data | {"status": records.status})
+    ds.attrs = dict(kind.attributes)
     return ds
 
 
-@dataclass(frozen=True)
-class _Frame:
-    """What the variables and coordinates of a dataset depend on: seeds, shape of the cases and time of a step."""
+@dataclass(frozen=True, eq=False)
+class _Kind:
+    """Runs that differ in their seed only: a valid case of theirs, and the attributes of their datasets."""
 
-    case: Case = field(compare=False)
-    seeds: tuple[int, ...]
-    shape: Hashable
-    step_time: float
+    case: Case
+
+    @cached_property
+    def attributes(self) -> dict[str, Any]:
+        """The fields of the problem, and what else the numbers depend on."""
+        case, problem = self.case, self.case.problem
+        meaningless = meaningless_fields([problem.data])
+        named = [name for name in PROBLEM_FIELDS if name not in meaningless]
+        fields = {name: value for name in named if (value := getattr(problem, name)) is not None}
+        version = numerics_version(problem, case.dynamics, case.recording.observables)
+        others = {"dynamics": case.dynamics, "root_seed": case.root_seed, "numerics_version": version}
+        return {name: _storable(value) for name, value in (fields | others).items()}
 
 
 @lru_cache(maxsize=64)
-def _frame(given: _Frame) -> xr.Dataset:
+def _kind(case: Case, text: str, dynamics: type[Dynamics]) -> _Kind:
+    """The kind of a case; InputError if the case is not valid.
+
+    Problems are told apart by their `text` too: a noise of 0.0 and one of -0.0 are equal numbers.
+    """
+    case.check()
+    return _Kind(case)
+
+
+@lru_cache(maxsize=64)
+def _frame(kind: _Kind, seeds: tuple[int, ...]) -> xr.Dataset:
     """A dataset with the variables and coordinates of such runs, whose data are to be replaced.
 
     To build one takes as long as a short run. Its coordinates are shared by all datasets made from it.
     """
-    recording = given.case.recording
+    recording = kind.case.recording
     variables: dict[str, Any] = {
-        name: xr.Variable(("seed", *variable.dims), np.empty((len(given.seeds), *variable.shape)), variable.attrs)
-        for name, variable in recorded_variables(given.case).items()
+        name: xr.Variable(("seed", *variable.dims), np.empty((len(seeds), *variable.shape)), variable.attrs)
+        for name, variable in recorded_variables(kind.case).items()
     }
-    variables["status"] = xr.Variable("seed", np.empty(len(given.seeds), np.uint8), STATUS_LABELS)
-    steps = np.rint(np.array(recording.times) / given.step_time)
+    variables["status"] = xr.Variable("seed", np.empty(len(seeds), np.uint8), STATUS_LABELS)
+    steps = np.rint(np.array(recording.times) / kind.case.problem.step_time())
     steps.flags.writeable = False
     coords: dict[str, Any] = {
-        "seed": xr.IndexVariable("seed", np.array(given.seeds), {"long_name": "replica", "units": "1"}),
+        "seed": xr.IndexVariable("seed", np.array(seeds), {"long_name": "replica", "units": "1"}),
         "time": xr.IndexVariable("time", np.array(recording.times), TIME_LABELS),
         "steps": xr.Variable("time", steps, STEP_LABELS),
     }
