@@ -3,7 +3,7 @@
 import hashlib
 import json
 import math
-from collections.abc import Callable, Hashable, Iterable
+from collections.abc import Callable, Hashable, Iterable, Mapping
 from dataclasses import asdict, dataclass
 from functools import lru_cache, partial
 from typing import Any
@@ -340,6 +340,17 @@ def _series(form: Activation) -> tuple[Any, ...]:
 def _refused_time(text: str, first: float, last: float) -> float | None:
     """The first time at which a schedule is negative or not finite, of those that are looked at."""
     return schedule(text).first_refused(first, last)
+
+
+def option_pairs(dynamics: str, options: Mapping[str, Any]) -> tuple[tuple[str, Any], ...]:
+    """The options of a dynamics as pairs in alphabetical order; InputError for values that are no numbers or names."""
+    pairs = tuple(sorted(options.items()))
+    try:
+        hash(pairs)
+    except TypeError:
+        numerical_options.__wrapped__(dynamics, pairs)
+        raise
+    return pairs
 
 
 @lru_cache(maxsize=64)

@@ -15,7 +15,7 @@ from sweeplib.numerics.compiled import compilation_told
 from sweeplib.numerics.random import checked_seed
 from sweeplib.problem import PROBLEM_FIELDS, Problem
 from sweeplib.problem.data import meaningless_fields
-from sweeplib.simulation.cases import Case, numerics_version
+from sweeplib.simulation.cases import Case, numerics_version, option_pairs
 from sweeplib.simulation.columns import Cases
 from sweeplib.simulation.driver import run_checked
 from sweeplib.simulation.initial import Initial
@@ -71,7 +71,7 @@ def simulate(
     """
     recording = Recording(tuple(times), tuple(thresholds), tuple(observables), stop)
     shared: dict[str, Any] = {
-        "options": tuple(sorted((options or {}).items())),
+        "options": option_pairs(dynamics, options or {}),
         "root_seed": root_seed,
         "pair_by": None if pair_by is None else tuple(pair_by),
     }

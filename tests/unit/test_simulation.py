@@ -4,6 +4,7 @@ import dataclasses
 
 import numpy as np
 import pytest
+import xarray as xr
 
 import sweeplib
 from sweeplib import InputError, Overlaps, Problem
@@ -93,6 +94,20 @@ def test_a_run_that_does_not_exit_is_censored_at_its_end():
     assert ds.exit_steps.isnull().all()
     np.testing.assert_array_equal(ds.end_steps, 25)
     assert (ds.status == Status.ok).all()
+
+
+def test_repeated_calls_share_no_data_and_no_attributes():
+    """What calls have in common is kept. Problems with 0.0 and -0.0 are equal but have other random numbers."""
+    problem = Problem(gamma=0.1, p=1, k=1, d=20, Delta=0.0, activation="square")
+    first = sweeplib.simulate(problem, "sgd_chain", times=[0.1], seeds=2)
+    kept = first.copy(deep=True)
+    first.attrs["gamma"] = 7.0
+    first["risk"][:] = 1.0
+    again = sweeplib.simulate(dataclasses.replace(problem), "sgd_chain", times=[0.1], seeds=2)
+    xr.testing.assert_identical(again, kept)
+    other = sweeplib.simulate(dataclasses.replace(problem, Delta=-0.0), "sgd_chain", times=[0.1], seeds=2)
+    assert str(other.attrs["Delta"]) == "-0.0" and str(again.attrs["Delta"]) == "0.0"
+    assert not np.array_equal(other.risk, again.risk), "its random numbers are others, as in a sweep"
 
 
 @pytest.mark.parametrize("dynamics", STEPPERS)
@@ -205,6 +220,8 @@ def test_identity_counts_what_changes_the_result_and_nothing_else():
         ({"observables": ["rsik"]}, "did you mean 'risk'"),
         ({"stop": "exit"}, "thresholds"),
         ({"seeds": [-1]}, "seed"),
+        ({"seeds": []}, "seeds: no replicas"),
+        ({"dynamics": "ode", "options": {"rtol": [1e-8]}}, "ode.rtol: not a valid option"),
         ({"pair_by": ["gama"]}, "did you mean 'gamma'"),
         ({"dynamics": "sgd_chian"}, "did you mean 'sgd_chain'"),
         ({"initial": Overlaps(np.eye(2), np.zeros((2, 1)), [[1.0]])}, r"\(p, k\) = \(1, 1\)"),
