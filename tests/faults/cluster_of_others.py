@@ -11,7 +11,10 @@ PROJECT = Path(__file__).parents[2]
 
 
 class Cluster:
-    """A scheduler and workers that somebody started, as processes that find each other by a file."""
+    """A scheduler and workers that somebody started, as processes that find each other by a file.
+
+    What they say is in `scheduler.log` and `worker.log` beside that file.
+    """
 
     def __init__(self, folder: Path, processes: ExitStack) -> None:
         self.file, self._processes = folder / "scheduler.json", processes
@@ -27,7 +30,8 @@ class Cluster:
 
     def _start(self, kind: str, *arguments: object) -> subprocess.Popen[bytes]:
         command = [sys.executable, "-m", "dask", kind, *map(str, arguments)]
-        process = subprocess.Popen(command, cwd=PROJECT, stderr=subprocess.DEVNULL)
+        with self.file.with_name(f"{kind}.log").open("ab") as log:
+            process = subprocess.Popen(command, cwd=PROJECT, stderr=log)
         self._processes.callback(process.wait)
         self._processes.callback(process.kill)
         return process
