@@ -56,5 +56,5 @@ def nothing_left() -> Iterator[None]:
     plugins._plugins.update(loaded)
     sources._parsed.cache_clear()
     forget_installed()
-    for remembered in (cases.numerical_options, cases._numerics_version, labelled._kind, functions.functions):
+    for remembered in (cases.numerical_options, cases._numerics_version, labelled._runs, functions.functions):
         remembered.cache_clear()

@@ -79,16 +79,16 @@ def simulate(
     if not replicas:
         raise InputError("no replicas", key="seeds", value=seeds, expected="one seed or more")
     case = Case(problem, dynamics, 0, recording, **shared)
-    kind = _kind(case, problem.text, DYNAMICS[dynamics])
+    runs = _runs(case, problem.text, DYNAMICS[dynamics])
     with compilation_told(f"{dynamics} for {problem.activation}"):
-        records = run_checked(Cases.with_seeds(kind.case, replicas), timeout, initial)
-    ds = _frame(kind, replicas).copy(data=records.data | {"status": records.status})
-    ds.attrs = dict(kind.attributes)
+        records = run_checked(Cases.with_seeds(runs.case, replicas), timeout, initial)
+    ds = _frame(runs, replicas).copy(data=records.data | {"status": records.status})
+    ds.attrs = dict(runs.attributes)
     return ds
 
 
 @dataclass(frozen=True, eq=False)
-class _Kind:
+class _Runs:
     """Runs that differ in their seed only: a valid case of theirs, and the attributes of their datasets."""
 
     case: Case
@@ -106,28 +106,28 @@ class _Kind:
 
 
 @lru_cache(maxsize=64)
-def _kind(case: Case, text: str, dynamics: type[Dynamics]) -> _Kind:
-    """The kind of a case; InputError if the case is not valid.
+def _runs(case: Case, text: str, dynamics: type[Dynamics]) -> _Runs:
+    """The runs of a case; InputError if the case is not valid.
 
     Problems are told apart by their `text` too: a noise of 0.0 and one of -0.0 are equal numbers.
     """
     case.check()
-    return _Kind(case)
+    return _Runs(case)
 
 
 @lru_cache(maxsize=64)
-def _frame(kind: _Kind, seeds: tuple[int, ...]) -> xr.Dataset:
+def _frame(runs: _Runs, seeds: tuple[int, ...]) -> xr.Dataset:
     """A dataset with the variables and coordinates of such runs, whose data are to be replaced.
 
     To build one takes as long as a short run. Its coordinates are shared by all datasets made from it.
     """
-    recording = kind.case.recording
+    recording = runs.case.recording
     variables: dict[str, Any] = {
         name: xr.Variable(("seed", *variable.dims), np.empty((len(seeds), *variable.shape)), variable.attrs)
-        for name, variable in recorded_variables(kind.case).items()
+        for name, variable in recorded_variables(runs.case).items()
     }
     variables["status"] = xr.Variable("seed", np.empty(len(seeds), np.uint8), STATUS_LABELS)
-    steps = np.rint(np.array(recording.times) / kind.case.problem.step_time())
+    steps = np.rint(np.array(recording.times) / runs.case.problem.step_time())
     steps.flags.writeable = False
     coords: dict[str, Any] = {
         "seed": xr.IndexVariable("seed", np.array(seeds), {"long_name": "replica", "units": "1"}),
