@@ -179,7 +179,8 @@ def _plan(sweep: "Sweep", directory: Path, parts: list[_Part], workers: int | No
         layouts = {name: replace(_layout(sweep, part, name), todo=count) for name, count in todo.items()}
         points, cases = counted(sweep, part.wanted)
         dynamics[part.store.dynamics] = DynamicsPlan(points, cases, cases - sum(todo.values()), layouts)
-    return plan_of(sweep, dynamics, planned_advice(directory), workers)
+    advice = planned_advice(directory, {name: part.cases for name, part in dynamics.items()})
+    return plan_of(sweep, dynamics, advice, workers)
 
 
 def _is_short(sweep: "Sweep", plan: Plan) -> bool:

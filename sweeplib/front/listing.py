@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING
 
 from sweeplib.front.status import state
 from sweeplib.process.terminal import table
+from sweeplib.storage.damage import DamageError
 from sweeplib.storage.files import read_json
 from sweeplib.storage.jobs import jobs
 
@@ -35,14 +36,30 @@ def sweeps(results: Path) -> "Table | None":
 
 
 def _cases(folder: Path) -> list[dict[str, int]]:
-    """Return the number of cases with each status by the markers of a planned sweep, for each dynamics."""
+    """Return the number of cases with each status by the markers of a planned sweep, for each dynamics.
+
+    Without a marker, as of a run that was interrupted, all rows of the store that have a result count as computed.
+    """
     planned = read_json(folder / "plan.done.json") or {}
     found = []
     for name, total in planned.items():
-        counts = (read_json(folder / f"{name}.done.json") or {}).get("cases", {})
+        marker = read_json(folder / f"{name}.done.json")
+        counts = marker.get("cases", {}) if marker else {"computed": min(total, _computed(folder, name))}
         known = {status: count for status, count in counts.items() if status != "missing"}
         found.append(known | {"missing": total - sum(known.values())})
     return found
+
+
+def _computed(folder: Path, dynamics: str) -> int:
+    """Return the number of rows with a result in the store of a dynamics; 0 if the store is damaged."""
+    from sweeplib.simulation import Status
+    from sweeplib.storage.run_store import RunStore
+
+    try:
+        layouts = RunStore(folder, dynamics).layouts.values()
+        return sum(int((layout.status() != Status.missing).sum()) for layout in layouts)
+    except DamageError:
+        return 0
 
 
 def _report(folder: Path) -> str:

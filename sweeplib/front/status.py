@@ -1,13 +1,14 @@
 """The status of a sweep: whether it runs, how far it is, how long it will take, and what went wrong last."""
 
 import time
+from collections import Counter
 from collections.abc import Iterable, Mapping
 from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from sweeplib.process.terminal import duration
-from sweeplib.storage.jobs import WHOLE, Job, jobs
+from sweeplib.storage.jobs import INTERRUPTED, WHOLE, Job, jobs
 
 if TYPE_CHECKING:
     from sweeplib.design.sweep import Sweep
@@ -22,7 +23,8 @@ class SweepStatus:
 
     state : a name in `EXIT_STATUSES`.
     running : the names of the jobs that run.
-    done, total, failed : cases of the present run, 0 if none runs; `seconds_left` is None if it cannot be told yet.
+    done, total, failed : cases of the present run, of the whole sweep if none runs; `seconds_left` is None if it cannot
+        be told yet.
     doing : the present step, such as a compilation.
     cases : by dynamics, the number of cases with each status.
     last_error : why the last job or attempt failed that failed and was not repeated.
@@ -71,9 +73,9 @@ def status(sweep: "Sweep", directory: Path) -> SweepStatus:
 
     found, now = jobs(directory), time.time()
     running = [job for job in found.values() if job.running and job.name != WHOLE]
-    computing = next((job for job in running if job.total), Job(""))
     page = directory / "report" / "index.html"
     cases = sweep_status(sweep, directory)
+    computing = next((job for job in running if job.total), _of_all(cases.values()))
     return SweepStatus(
         sweep.name,
         str(directory),
@@ -96,9 +98,17 @@ def state(found: Mapping[str, Job], cases: Iterable[Mapping[str, int]]) -> str:
     occurring = {status for counts in cases for status, count in counts.items() if count}
     if any(job.running for job in found.values()):
         return "running"
-    if _last_error(found) is not None or {"failed", "killed"} & occurring:
+    error = any(job.outcome not in (None, INTERRUPTED) for job in found.values())
+    if error or {"failed", "killed"} & occurring:
         return "failed"
     return "unfinished" if "missing" in occurring else "finished"
+
+
+def _of_all(cases: Iterable[Mapping[str, int]]) -> Job:
+    """Return the numbers of all cases as those of a job."""
+    sums = sum(map(Counter, cases), Counter[str]())
+    total, failed = sums.total(), sums["failed"] + sums["killed"]
+    return Job("", done=total - sums["missing"], total=total, failed=failed, diverged=sums["diverged"])
 
 
 def _last_error(found: Mapping[str, Job]) -> str | None:

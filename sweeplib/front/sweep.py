@@ -27,7 +27,8 @@ def run_stages(
 
     With overrides, such as `grid.d=300,1000`, all stages read the complete config, which is written into the sweep's
     folder as `overridden.yaml`; it can be run again by itself. Returns the exit status: 1 if a stage or an attempt of a
-    stage failed. InputError, before any work, for a config, an override or a profile that is refused.
+    stage failed. InputError, before any work, for a config, an override or a profile that is refused, and if another
+    command runs the sweep.
     """
     with _waiting(f"reading {config}"):
         from sweeplib.storage.publish import check_publishing
@@ -35,9 +36,10 @@ def run_stages(
         sweep, directory = loaded(config, overrides, results)
         check_publishing(sweep)
         command = snakemake_command(directory / OVERRIDDEN if overrides else config, results, profile)
-        from sweeplib.storage.jobs import WHOLE, job
+        from sweeplib.storage.jobs import WHOLE, job, refuse_second
         from sweeplib.storage.origin import record_origin
 
+        refuse_second(directory)
     with job(directory, WHOLE):
         record_origin(config, directory)
         if overrides:

@@ -16,6 +16,7 @@ from typing import Any
 
 import psutil
 
+from sweeplib.errors import InputError
 from sweeplib.process.troubles import reason
 from sweeplib.storage.damage import DamageError
 from sweeplib.storage.files import read_json, write_json
@@ -89,10 +90,21 @@ def jobs(directory: Path, since: float = 0.0) -> dict[str, Job]:
     return {job.name: job for job in sorted(found, key=lambda job: job.started) if job.started >= since}
 
 
-def others_at_work(directory: Path) -> bool:
-    """Return whether a job runs on this machine in another process than this one and those that started it."""
+def at_work_elsewhere(directory: Path) -> list[Job]:
+    """Return the jobs that run on this machine in other processes than this one and those that started it."""
     own = {os.getpid(), *(process.pid for process in psutil.Process().parents())}
-    return any(job.here and job.running and job.pid not in own for job in jobs(directory).values())
+    return [job for job in jobs(directory).values() if job.here and job.running and job.pid not in own]
+
+
+def refuse_second(directory: Path) -> None:
+    """Raise InputError if another command on this machine runs all stages of the sweep in `directory`."""
+    for other in at_work_elsewhere(directory):
+        if other.name == WHOLE:
+            since = time.strftime("%H:%M", time.localtime(other.started))
+            expected = "one command at a time; `sweeplib watch` shows it"
+            raise InputError(
+                f"this sweep is being run by process {other.pid} since {since}", file=directory, expected=expected
+            )
 
 
 @contextmanager
@@ -120,11 +132,11 @@ def tell(*, force: bool = True, **news: Any) -> None:
 
 
 class _Record:
-    """The file of a job of this process."""
+    """The file of a job of this process; while another living process does the job, the file is left to that one."""
 
     def __init__(self, path: Path, name: str) -> None:
         now, pid = time.time(), os.getpid()
-        self.path, self.written = path, 0.0
+        self.path, self.written, self.own = path, 0.0, False
         self.news: dict[str, Any] = {
             "name": name,
             "pid": pid,
@@ -137,8 +149,15 @@ class _Record:
         now = time.monotonic()
         if force or now - self.written > 0.5:
             self.written = now
+            self.own = self.own or not self._is_of_another()
+            if not self.own:
+                return
             with suppress(OSError):  # the job itself reports a full disk, where that stops it
                 write_json(self.path, self.news | {"told": time.time()}, durable=False)
+
+    def _is_of_another(self) -> bool:
+        other = _read(self.path)
+        return other is not None and other.here and other.running and other.pid != self.news["pid"]
 
 
 def _problem(error: BaseException, directory: Path) -> str | None:

@@ -19,7 +19,7 @@ import yaml
 from sweeplib.errors import InputError
 from sweeplib.storage.damage import DamageError
 from sweeplib.storage.files import digest, digest_of, file_digests, read_json, write_json
-from sweeplib.storage.jobs import others_at_work
+from sweeplib.storage.jobs import at_work_elsewhere
 from sweeplib.storage.provenance import stage_code
 
 if TYPE_CHECKING:
@@ -99,7 +99,7 @@ def remove_stale_markers(directory: Path, sweep: "Sweep | None" = None) -> None:
     the dataset was made from another config or has other counts; analyses and figures of another dataset, options or
     code. None are removed while another process of this machine works in the directory.
     """
-    if others_at_work(directory):
+    if at_work_elsewhere(directory):
         return
     marker = directory / "dataset.done.json"
     with suppress(OSError):  # a read-only directory: no stage could be repeated there

@@ -4,6 +4,7 @@ import json
 import os
 import subprocess
 import sys
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -21,11 +22,14 @@ from sweeplib.config.catalogue import KINDS as REGISTRIES
 from sweeplib.config.catalogue import catalogue
 from sweeplib.config.overrides import Override
 from sweeplib.execution.complete_config import write_complete_config
+from sweeplib.execution.plan import planned_advice, write_plan
+from sweeplib.execution.run import run_sweep
 from sweeplib.front.sweep import OVERRIDDEN
 from sweeplib.storage.files import read_json, write_json
 from sweeplib.storage.jobs import job, tell
 from sweeplib.storage.origin import check_origin, record_origin
 from tests.datasets import sweep_dataset
+from tests.in_process import InProcess
 
 RUNNER = CliRunner()
 REFERENCE = Path(__file__).parents[2] / "config" / "README.md"
@@ -62,6 +66,11 @@ def test_status_of_an_unfinished_and_of_a_running_sweep(config: Path) -> None:
     idle = json.loads(invoked("status", config, "--json", status=3))
     assert (idle["state"], idle["running"], idle["report"], idle["last_error"]) == ("unfinished", [], None, None)
     assert idle["cases"]["ode"] == {"missing": 2, "ok": 0, "diverged": 0, "failed": 0, "killed": 0, "timeout": 0}
+    assert (idle["done"], idle["total"], idle["failed"]) == (0, 4, 0)
+    with pytest.raises(KeyboardInterrupt), job(directory, "plan"):
+        raise KeyboardInterrupt
+    interrupted = json.loads(invoked("status", config, "--json", status=3))
+    assert (interrupted["state"], interrupted["last_error"]) == ("unfinished", "plan: interrupted")
     with pytest.raises(ValueError, match="no good"), job(directory, "plan"):
         raise ValueError("no good")
     with job(directory, "sweep"), job(directory, "simulate"):
@@ -77,6 +86,13 @@ def test_status_of_an_unfinished_and_of_a_running_sweep(config: Path) -> None:
     assert "\ncompiling ode\ndashboard: http://127.0.0.1:1/status\nlast error: plan: ValueError: no good\n" in text
 
 
+def test_advice_for_another_number_of_cases_is_not_shown(tmp_path: Path) -> None:
+    assert planned_advice(tmp_path, {"ode": 4}) == ()
+    write_json(tmp_path / "plan.json", {"advice": ["fewer seeds"], "dynamics": {"ode": {"cases": 4}}})
+    assert planned_advice(tmp_path, {"ode": 4}) == ("fewer seeds",)
+    assert planned_advice(tmp_path, {"ode": 2}) == planned_advice(tmp_path, {"ode": 4, "sgd": 4}) == ()
+
+
 def test_the_sweeps_in_a_folder(config: Path) -> None:
     assert invoked("list") == "no sweeps in results\n"
     record_origin(config, Path("results/tiny"))
@@ -89,8 +105,21 @@ def test_the_sweeps_in_a_folder(config: Path) -> None:
     assert invoked("list").splitlines()[1].split()[:4] == ["tiny", "unfinished", "1,100", "of"]
     write_json(Path("results/tiny/ode.done.json"), {"cases": {"ok": 1199, "timeout": 1}})
     assert invoked("list").splitlines()[1].split()[:4] == ["tiny", "finished", "1,200", "of"]
+    Path("results/tiny/ode.done.json").unlink()
+    assert invoked("list").splitlines()[1].split()[:4] == ["tiny", "unfinished", "0", "of"]
     Path("results/tiny/plan.done.json").unlink()
     assert invoked("list").splitlines()[1].split() == ["tiny", "unfinished", "-", "-"]
+
+
+def test_the_list_counts_the_cases_of_an_interrupted_sweep(config: Path) -> None:
+    """Its marker is written at the end of a run; the store has the cases."""
+    directory = Path("results/tiny")
+    sweep = replace(load(config), cluster=InProcess(block_size=16))
+    write_plan(sweep, directory, progress=False)
+    run_sweep(sweep, directory, ["ode"], progress=False)
+    (directory / "ode.done.json").unlink()
+    assert invoked("list").splitlines()[1].split()[:5] == ["tiny", "unfinished", "2", "of", "4"]
+    assert json.loads(invoked("status", config, "--json", status=3))["done"] == 2
 
 
 @pytest.mark.parametrize("kind", REGISTRIES)

@@ -11,7 +11,7 @@ import pytest
 from sweeplib.errors import InputError
 from sweeplib.execution.progress import Progress, Steps
 from sweeplib.storage.files import write_json
-from sweeplib.storage.jobs import DIED, INTERRUPTED, Job, job, jobs, tell
+from sweeplib.storage.jobs import DIED, INTERRUPTED, Job, job, jobs, refuse_second, tell
 
 
 def test_a_job_tells_its_step_and_its_cases_and_ends(tmp_path: Path) -> None:
@@ -47,6 +47,35 @@ def test_a_killed_job_does_not_run(tmp_path: Path) -> None:
     subprocess.run([sys.executable, "-c", f"{code}; j.__enter__(); os.kill(os.getpid(), 9)", tmp_path], check=False)
     killed = jobs(tmp_path)["plan"]
     assert not killed.running and killed.outcome == DIED
+
+
+WORKING = """
+import pathlib, sys
+from sweeplib.storage.jobs import job, tell
+with job(pathlib.Path(sys.argv[1]), "sweep"), job(pathlib.Path(sys.argv[1]), "simulate"):
+    print("working", flush=True)
+    sys.stdin.readline()
+    tell(done=3, total=4)
+    print("told", flush=True)
+    sys.stdin.readline()
+"""
+
+
+def test_a_second_command_is_refused_and_leaves_what_the_first_tells(tmp_path: Path) -> None:
+    command = [sys.executable, "-c", WORKING, tmp_path]
+    with subprocess.Popen(command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True) as first:
+        assert first.stdin is not None and first.stdout is not None
+        assert first.stdout.readline() == "working\n"
+        with pytest.raises(InputError, match=f"being run by process {first.pid} since ..:..; expected one command"):
+            refuse_second(tmp_path)
+        with pytest.raises(InputError, match="locked"), job(tmp_path, "simulate"):
+            raise InputError("locked")
+        assert jobs(tmp_path)["simulate"].pid == first.pid and jobs(tmp_path)["simulate"].running
+        with job(tmp_path, "simulate"):
+            first.communicate("\n\n")
+            tell(done=2)
+            assert jobs(tmp_path)["simulate"].done == 2, "the first has ended"
+    refuse_second(tmp_path)
 
 
 def test_a_process_with_the_number_of_a_dead_one_is_another(tmp_path: Path) -> None:

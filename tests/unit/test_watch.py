@@ -114,7 +114,7 @@ def test_stages_that_snakemake_runs_by_itself_end_when_none_follows(
 
 
 def test_a_sweep_that_does_not_run_has_its_status(directory: Path) -> None:
-    assert watched(status=0) == ("watched: unfinished\n", "")
+    assert watched(status=0) == ("watched: unfinished; 0 of 2 cases, 0 failed\n", "")
     assert not directory.exists()
 
 
