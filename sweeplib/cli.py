@@ -10,6 +10,7 @@ from typer.core import TyperGroup
 from sweeplib.cli_options import (
     RESULTS,
     Config,
+    FileOrFolder,
     Json,
     Names,
     Output,
@@ -19,6 +20,7 @@ from sweeplib.cli_options import (
     Sweeps,
     Workers,
     loaded,
+    named,
     show,
 )
 from sweeplib.cli_upkeep import commands
@@ -153,7 +155,7 @@ def run(
 
 @app.command()
 def status(
-    config: Config,
+    config: FileOrFolder,
     overrides: Overrides = None,
     set_: Set = None,
     results: Results = RESULTS,
@@ -164,7 +166,7 @@ def status(
     Also its dashboard, its last error, and how many cases have each status. With --json, the exit status is 0 for
     "finished" (all cases have a result), 1 for "failed" (a stage or cases), 3 for "unfinished", 4 for "running".
     """
-    sweep, directory = loaded(config, [*(set_ or ()), *(overrides or ())], results)
+    sweep, directory = named(config, [*(set_ or ()), *(overrides or ())], results)
     from json import dumps
 
     from sweeplib.front.status import status as found
@@ -179,12 +181,12 @@ def status(
 
 
 @app.command()
-def watch(config: Config, overrides: Overrides = None, results: Results = RESULTS) -> None:
+def watch(config: FileOrFolder, overrides: Overrides = None, results: Results = RESULTS) -> None:
     """Show a sweep that runs in another terminal, until it ends; Ctrl-C ends the view, not the sweep.
 
     The exit status is 1 if a stage failed. A sweep that does not run is shown as by `status`.
     """
-    sweep, directory = loaded(config, overrides, results)
+    sweep, directory = named(config, overrides, results)
     from sweeplib.front.watch import watch as watched
 
     raise typer.Exit(watched(sweep, directory))
@@ -233,9 +235,9 @@ app.command("test-plugin")(test_plugin)
 
 
 @app.command("open")
-def open_(config: Config, set_: Set = None, results: Results = RESULTS) -> None:
+def open_(config: FileOrFolder, set_: Set = None, results: Results = RESULTS) -> None:
     """Open the report in the browser; show its path."""
-    _, directory = loaded(config, set_, results)
+    _, directory = named(config, set_, results)
     page = directory / "report" / "index.html"
     if not page.exists():
         raise InputError("no report yet", file=page, expected=f"`sweeplib sweep {config}` before")
@@ -312,12 +314,12 @@ def report(sweeps: Sweeps, set_: Set = None, results: Results = RESULTS, output:
 
 
 @app.command()
-def summary(config: Config, set_: Set = None, results: Results = RESULTS) -> None:
+def summary(config: FileOrFolder, set_: Set = None, results: Results = RESULTS) -> None:
     """Show the outcome of a sweep and where its results are.
 
     The exit status is 1 if an analysis, a figure or a part of the report failed.
     """
-    sweep, directory = loaded(config, set_, results)
+    sweep, directory = named(config, set_, results)
     from sweeplib.report import summary as summarised
 
     found = summarised(sweep, directory)

@@ -12,6 +12,9 @@ if TYPE_CHECKING:
     from sweeplib.design.sweep import Sweep
 
 Config = Annotated[Path, typer.Argument(metavar="CONFIG", help="The sweep's YAML file.", show_default=False)]
+FileOrFolder = Annotated[
+    Path, typer.Argument(metavar="SWEEP", help="The sweep's YAML file, or its folder of results.", show_default=False)
+]
 Sweeps = Annotated[
     list[Path], typer.Argument(metavar="SWEEP", help="A YAML file or a folder of results.", show_default=False)
 ]
@@ -37,16 +40,25 @@ def loaded(config: Path, overrides: Iterable[str] | None, results: Path) -> "tup
     return of_file(config, list(overrides or ()), results)
 
 
-def loaded_although_damaged(config: Path, overrides: Iterable[str] | None, results: Path) -> "tuple[Sweep, Path]":
-    """Return the sweep of a file and its folder, even if the record of the folder's config is damaged."""
+def named(path: Path, overrides: Iterable[str] | None, results: Path) -> "tuple[Sweep, Path]":
+    """Return the sweep of a YAML file or of a folder of results, and its folder; InputError as `loaded` raises it."""
+    from sweeplib.front.finished import named as of_either
+
+    return of_either(path, list(overrides or ()), results)
+
+
+def named_although_damaged(path: Path, overrides: Iterable[str] | None, results: Path) -> "tuple[Sweep, Path]":
+    """Return what `named` does, even if the record of the config of a file's folder is damaged."""
     from sweeplib.config import load
     from sweeplib.storage.damage import DamageError
 
     given = list(overrides or ())
     try:
-        return loaded(config, given, results)
+        return named(path, given, results)
     except DamageError:
-        sweep = load(config, given)
+        if path.is_dir():
+            raise
+        sweep = load(path, given)
         return sweep, results / sweep.name
 
 

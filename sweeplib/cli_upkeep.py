@@ -5,7 +5,7 @@ from typing import Annotated
 
 import typer
 
-from sweeplib.cli_options import RESULTS, Config, Json, Results, Set, Workers, loaded, loaded_although_damaged, show
+from sweeplib.cli_options import RESULTS, FileOrFolder, Json, Results, Set, Workers, named, named_although_damaged, show
 
 commands = typer.Typer()
 
@@ -21,7 +21,7 @@ CaseName = Annotated[
 
 @commands.command()
 def verify(
-    config: Config,
+    config: FileOrFolder,
     sample: Annotated[
         int | None,
         typer.Option(
@@ -41,7 +41,7 @@ def verify(
     Reads every chunk and every file with a checksum, and computes a sample of cases again. The exit status is 0 if all
     is as it was written, 1 if there was damage, repaired or not.
     """
-    sweep, directory = loaded_although_damaged(config, set_, results)
+    sweep, directory = named_although_damaged(config, set_, results)
     from sweeplib.upkeep.verify import verify
 
     done = verify(sweep, config, directory, sample=sample, repaired=repair, workers=workers, progress=not json)
@@ -56,7 +56,7 @@ def verify(
 
 @commands.command()
 def reproduce(
-    config: Config,
+    config: FileOrFolder,
     case: CaseName,
     debug: Annotated[bool, typer.Option("--debug", help="Run it in Python's debugger.")] = False,
     set_: Set = None,
@@ -66,7 +66,7 @@ def reproduce(
 
     The exit status is 0 if the case ends as in the store, to the bit, and 1 if not.
     """
-    sweep, directory = loaded(config, set_, results)
+    sweep, directory = named(config, set_, results)
     from sweeplib.upkeep.reproduce import reproduced
 
     outcome = reproduced(sweep, directory, case, debug=debug, say=typer.echo)
@@ -75,7 +75,7 @@ def reproduce(
 
 @commands.command()
 def retry(
-    config: Config,
+    config: FileOrFolder,
     what: Annotated[
         list[str] | None,
         typer.Argument(
@@ -88,7 +88,7 @@ def retry(
     results: Results = RESULTS,
 ) -> None:
     """Let the next run compute failed cases again, or one case."""
-    sweep, directory = loaded(config, set_, results)
+    sweep, directory = named(config, set_, results)
     from sweeplib.upkeep.retry import retry
 
     for name, count in retry(sweep, directory, what or ()).items():
@@ -97,7 +97,7 @@ def retry(
 
 @commands.command()
 def prune(
-    config: Config,
+    config: FileOrFolder,
     delete: Annotated[bool, typer.Option("--delete", help="Delete what is listed.")] = False,
     set_: Set = None,
     results: Results = RESULTS,
@@ -106,7 +106,7 @@ def prune(
 
     Nothing is deleted without --delete.
     """
-    sweep, directory = loaded(config, set_, results)
+    sweep, directory = named(config, set_, results)
     from sweeplib.upkeep.prune import delete_stale, stale, table
 
     found = stale(sweep, directory)

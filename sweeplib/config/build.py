@@ -167,7 +167,7 @@ def _seeds(spec: Any, most: int = SEEDS) -> tuple[int, ...]:
         return tuple(range(spec))
     expected = f"different whole numbers from 0 to {MAX_SEED - 1}, one at least"
     if not isinstance(spec, list | dict):
-        raise InputError("not seeds", key="seeds", value=spec, expected="how many, a list, or a spacing")
+        raise InputError("not seeds", key="seeds", value=spec, expected="a whole number, a list, or a spacing")
     seeds = values(spec, "seeds", most)
     refuse_more("seeds", len(seeds), most, key="seeds", instead="fewer, or several sweeps")
     for place, seed in enumerate(seeds):

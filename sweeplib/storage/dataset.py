@@ -166,7 +166,8 @@ def _opened(version: Path, path: Path, shape: tuple[int, int] | None) -> xr.Data
         store = CheckedStore(version, read_only=True, remedy=remedy, complete=True)
     group = None if shape is None else shape_group(*shape)
     if not (version / (group or "") / "zarr.json").exists():
-        raise InputError("no dataset here" if group is None else f"no dataset of shape {group} here", file=path)
+        missing = "no dataset here" if group is None else f"no dataset of shape {group} here"
+        raise InputError(missing, file=path, expected="that of a finished sweep" if group is None else None)
     dataset = xr.open_zarr(store, group=group, chunks=None)
     found = dataset.assign(
         {name: _plain(dataset[name]) for name in dataset.variables if dataset[name].dtype.kind == "T"}

@@ -119,7 +119,11 @@ def test_the_list_counts_the_cases_of_an_interrupted_sweep(config: Path) -> None
     run_sweep(sweep, directory, ["ode"], progress=False)
     (directory / "ode.done.json").unlink()
     assert invoked("list").splitlines()[1].split()[:5] == ["tiny", "unfinished", "2", "of", "4"]
-    assert json.loads(invoked("status", config, "--json", status=3))["done"] == 2
+    for named in (config, directory):
+        assert json.loads(invoked("status", named, "--json", status=3))["done"] == 2
+    assert "the same bits" in invoked("reproduce", directory, "gamma=0.1,dynamics=ode")
+    assert "computing 2 cases again" in invoked("verify", directory)
+    assert invoked("retry", directory, "gamma=0.1,dynamics=ode") == "ode: 1 cases to run again\n"
 
 
 @pytest.mark.parametrize("kind", REGISTRIES)
