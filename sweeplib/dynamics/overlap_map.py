@@ -6,8 +6,9 @@ A step of length T = γ/(pd) with n_b fresh samples has the mean
 
 exact up to a relative error of order 1/d² for plain students, with Ψ^Var at Ω (1 + 2/d) and the products DΩDᵀ of the
 mean gradients, from pairs of different samples (`mean_gradients`). Spherical students are divided by their norms after
-each step. Every step starts from the mean of the one before. This neglects the fluctuations of the overlaps, of
-relative order 1/√min(n_b, d); they would change the means by the square of that.
+each step. With a schedule γ ξ(t), T has the factor ξ of the middle of the step. Every step starts from the mean of the
+one before. This neglects the fluctuations of the overlaps, of relative order 1/√min(n_b, d); they would change the
+means by the square of that.
 
 For n_b → ∞ it is gradient descent on the population risk at a finite rate. For T → 0 at fixed γ/n_b its steps are
 those of the Euler method for the ODE: `ode` is then faster.
@@ -20,10 +21,12 @@ from sweeplib.dynamics.dynamics import DYNAMICS, ONE_PASS, Array, NumericalOptio
 from sweeplib.dynamics.replicas import Replicas
 from sweeplib.dynamics.step_dynamics import StepDynamics
 from sweeplib.kernels.lanes import OVERFLOW
+from sweeplib.kernels.schedules import rates
 from sweeplib.maths.expectations.addresses import lane_drifts_of
 from sweeplib.maths.expectations.system import Drifts, System
 from sweeplib.maths.mean_gradients import mean_gradient_products, resolution_of
 from sweeplib.maths.overlaps import nearest_covariances, on_sphere
+from sweeplib.numerics.compiled import called
 from sweeplib.problem import Problem
 
 
@@ -35,12 +38,13 @@ class OverlapMap(StepDynamics):
     replicas_at_once = 256
     stochastic = False
     uses_drifts = True
-    reads = ONE_PASS | {"batch_size"}
+    reads = ONE_PASS | {"batch_size", "schedule"}
     unaffected_by = frozenset({"times", "thresholds"})
 
     def __init__(self, replicas: Replicas, options: NumericalOptions) -> None:
         super().__init__(replicas, options)
         self._rule = replicas.expectations.of_many(replicas.p)
+        self._rates = rates(replicas.schedule, self.stride)
         start = replicas.Q, replicas.M, replicas.P, replicas.a, replicas.a_star, replicas.Delta
         self._resolution = resolution_of(replicas.expectations, *start)
 
@@ -57,7 +61,7 @@ class OverlapMap(StepDynamics):
     def _take(self, order: NDArray[np.intp]) -> None:
         """Take a step of the replicas in `order`; note exits and divergences."""
         given, Q, M, P, a = self.replicas, self.Q[order], self.M[order], self.replicas.P[order], self.a[order]
-        T, n_b = given.step_time[order], given.batch_size
+        T, n_b = self._step_time(order), given.batch_size
         drifts = self._drifts(order, Q, M, P, a)
         products = mean_gradient_products(drifts.M, drifts.GF, Q, M, P, self._resolution[order])
         noise = (given.d[order] / n_b)[:, None, None] * drifts.Var
@@ -70,6 +74,15 @@ class OverlapMap(StepDynamics):
         self.Q[order], self.M[order] = 0.5 * (Q + Q.transpose(0, 2, 1)), M
         self.step[order] += 1
         self._note(order)
+
+    def _step_time(self, order: NDArray[np.intp]) -> Array:
+        """T of the next step of the replicas in `order`."""
+        T: Array = self.replicas.step_time[order]
+        if not self._rates.given:
+            return T
+        times, factors = (self.step[order] + 0.5) * T, np.empty(len(order))
+        called(self._rates.rates, times, factors)
+        return T * factors
 
     def _drifts(self, order: NDArray[np.intp], Q: Array, M: Array, P: Array, a: Array) -> Drifts:
         """The drifts of the replicas in `order`, as the first axis."""

@@ -152,6 +152,7 @@ def test_short_steps_with_one_sample_are_those_of_the_ode(spherical):
 
 
 TWO = Overlaps([[1.0, 0.1], [0.1, 0.9]], [[0.4], [-0.2]], [[1.0]])
+ON_SPHERE = Overlaps([[1.0, 0.1], [0.1, 1.0]], [[0.4], [-0.2]], [[1.0]])
 
 
 def problem_of(activation, length, d, alpha=1.0, **more):
@@ -169,6 +170,28 @@ def deviations(problem, dynamics, steps, runs, start, **more):
 
 
 @pytest.mark.slow
+@pytest.mark.parametrize("spherical", [False, True])
+def test_a_step_of_a_schedule_is_one_at_its_rate_in_the_middle(spherical):
+    """Step by step, each a run of its own at the constant rate γ ξ(t + T/2)."""
+    common = {"p": 2, "k": 1, "d": 40, "Delta": 0.2, "activation": "erf", "batch_size": 8, "spherical": spherical}
+    start = ON_SPHERE if spherical else TWO
+    gamma, steps = 30.0, 4
+    T = gamma / (2 * 40)
+    scheduled = Problem(gamma=gamma, schedule="1/(1 + 2*t)", second_layer_rate=0.5, **common)
+    found = simulate(
+        scheduled, "overlap_map", times=T * np.arange(steps + 1), initial=start, observables=SHOWN, thresholds=[0.3]
+    )
+    state, a = start, (1.0, 1.0)
+    for step in range(steps):
+        own = Problem(gamma=gamma / (1 + (2 * step + 1) * T), second_layer_rate=0.5, a=a, **common)
+        once = simulate(own, "overlap_map", times=[own.step_time()], initial=state, observables=SHOWN)
+        for name in SHOWN:
+            expected = once[name].isel(seed=0, time=0)
+            np.testing.assert_allclose(found[name].isel(seed=0, time=step + 1), expected, rtol=1e-9, atol=1e-12)
+        Q, M = once.overlap_Q.values[0, 0], once.overlap_M.values[0, 0]
+        state, a = Overlaps(Q, M, [[1.0]]), tuple(once.second_layer.values[0, 0].tolist())
+
+
 def test_a_plain_step_is_the_mean_of_sgd_to_second_order():
     """At d = 12: without the 2/d of the length of samples |z| is 8."""
     apart = deviations(problem_of("relu", 1.0, 12, second_layer_rate=0.5), "sgd_chain", 1, 8_000, TWO)[:, 0]
