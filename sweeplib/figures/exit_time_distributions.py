@@ -39,6 +39,8 @@ CAPTION = (
 )
 LAWS: dict[str, Any] = {"quenched": (0, (4, 1.6)), "noise-corrected": (0, (1, 0.9))}
 STEPS = ("solid", (0, (6, 1.5, 1, 1.5)), (0, (10, 2)), (0, (6, 1.5, 1, 1.5, 1, 1.5)))
+HANDLE = 3.6
+"""The length in font sizes of the lines of the legend: enough for two of the longest dashes."""
 CONFIDENCE = 0.95
 PLACES = 60
 
@@ -146,7 +148,7 @@ def _legend(drawing: Drawing, data: xr.Dataset, split: Facets, shown: list[str])
         for kind, dashes in LAWS.items()
     ]
     mark = {"color": INK, "marker": "v", "linestyle": "none", "markersize": 6, "gid": "annealed"}
-    legend_below(drawing, [hues, kinds, [*laws, (mark, "annealed exit time")]])
+    legend_below(drawing, [hues, kinds, [*laws, (mark, "annealed exit time")]], HANDLE)
 
 
 def survival_curves(ds: xr.Dataset, analyses: Mapping[str, xr.Dataset]) -> xr.Dataset:

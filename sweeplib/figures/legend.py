@@ -29,22 +29,25 @@ MARGIN = 0.06
 """The least margin left and right of a legend, in inches."""
 SMALLEST = 6.5
 """The smallest font size of a legend, in points."""
-SPACING = {"columnspacing": 1.2, "handletextpad": 0.6, "handlelength": 2.0, "borderpad": 0.2, "borderaxespad": 0.3}
+SPACING = {"columnspacing": 1.2, "handletextpad": 0.6, "borderpad": 0.2, "borderaxespad": 0.3}
+HANDLE = 2.0
+"""The length of the line beside a label; like `SPACING`, in font sizes."""
 
 
-def legend_below(figure: Figure, groups: list[list[Entry]]) -> None:
+def legend_below(figure: Figure, groups: list[list[Entry]], handle: float = HANDLE) -> None:
     """Draw a legend of groups of (line properties, label) below the panels; the figure grows by its height.
 
     An entry whose properties have a `gid` is listed only if a line with that gid is visible in a panel; the gid of a
     line may be several names with spaces between. Each group is one column, a long group several. If the legend is too
     wide, columns get more rows; then groups are stacked; last, labels are broken into lines and the text gets smaller.
+    Long dashes need a `handle`, the length of the lines in font sizes, that shows them twice.
     """
     seen = _seen(figure)
     shown = [[entry for entry in group if "gid" not in entry[0] or entry[0]["gid"] in seen] for group in groups]
     shown = [group for group in shown if group]
     if not shown:
         return
-    legend = _legend_that_fits(figure, shown)
+    legend = _legend_that_fits(figure, shown, handle)
     height = legend.get_window_extent(renderer_of(figure)).height / figure.dpi
     layout = figure.get_layout_engine()
     padding = 2.0 * layout.get()["h_pad"] if layout is not None else 0.0  # the layout pads the legend above and below
@@ -77,16 +80,17 @@ def _is_seen(line: Line2D, box: Bbox) -> bool:
     return bool((low <= within.max).all() and (high >= within.min).all())
 
 
-def _legend_that_fits(figure: Figure, groups: list[list[Entry]]) -> Legend:
+def _legend_that_fits(figure: Figure, groups: list[list[Entry]], handle: float) -> Legend:
     room = figure.bbox.width - 2.0 * MARGIN * figure.dpi
     renderer = renderer_of(figure)
     for columns in _arrangements(groups):
-        legend = _legend(figure, columns)
+        legend = _legend(figure, columns, handle)
         if legend.get_window_extent(renderer).width <= room:
             return legend
         legend.remove()
     for size in (STYLE["legend.fontsize"], SMALLEST):
-        legend = _legend(figure, [_in_lines(figure, column, room, size) for column in columns], size)
+        in_lines = [_in_lines(figure, column, room - handle * size / 72.0 * figure.dpi, size) for column in columns]
+        legend = _legend(figure, in_lines, handle, size)
         if size == SMALLEST or legend.get_window_extent(renderer).width <= room:
             break
         legend.remove()
@@ -115,14 +119,14 @@ def _joined(groups: list[list[Entry]], count: int) -> list[list[Entry]]:
     return min(columns, key=lambda made: max(map(len, made)))
 
 
-def _legend(figure: Figure, columns: list[list[Entry]], size: float | None = None) -> Legend:
+def _legend(figure: Figure, columns: list[list[Entry]], handle: float, size: float | None = None) -> Legend:
     rows = max(map(len, columns))
     blank: Entry = ({"linestyle": "none"}, "")
     entries = [entry for column in columns for entry in column + [blank] * (rows - len(column))]
     handles = [_handle(properties) for properties, _ in entries]
     labels = [label for _, label in entries]
     place = {"loc": "outside lower center", "ncols": len(columns), "fontsize": size}
-    return figure.legend(handles, labels, **place, **SPACING)
+    return figure.legend(handles, labels, handlelength=handle, **place, **SPACING)
 
 
 def _handle(properties: dict[str, Any]) -> Line2D | Patch:
@@ -135,8 +139,8 @@ def _handle(properties: dict[str, Any]) -> Line2D | Patch:
 
 
 def _in_lines(figure: Figure, column: list[Entry], room: float, size: float) -> list[Entry]:
-    """Return the entries with their labels in lines that fit beside the handles."""
-    beside = SPACING["handlelength"] + SPACING["handletextpad"] + 2.0 * SPACING["borderpad"]
+    """Return the entries with their labels in lines that fit into the room beside the handles."""
+    beside = SPACING["handletextpad"] + 2.0 * SPACING["borderpad"]
     left = room - beside * size / 72.0 * figure.dpi
     renderer, text = renderer_of(figure), figure.text(0.0, 0.0, "", fontsize=size)
 

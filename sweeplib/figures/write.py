@@ -16,10 +16,13 @@ if TYPE_CHECKING:
 
 REPRODUCE = """\
 # in the folder of the sweep
+from pathlib import Path
+
 from sweeplib.config import load
+from sweeplib.figures.style import save
 from sweeplib.figures.write import drawn
 
-drawn(load("config.yaml"), {name!r}, ".").savefig("{name}.png")
+save(drawn(load("config.yaml"), {name!r}, "."), Path({name!r}))  # as PDF and as PNG
 """
 MOST_LINES = 8
 

@@ -2,6 +2,7 @@
 
 import math
 import re
+import zlib
 from pathlib import Path
 
 import numpy as np
@@ -322,16 +323,51 @@ def test_it_is_accessible(opened, scheme):
     assert not found.response["violations"], found.generate_report()
 
 
-def test_printing_draws_what_was_not_seen_yet(browser, report):
-    window = browser.new_page(viewport={"width": 800, "height": 300})
+def test_printing_tells_what_is_chosen_and_fits_the_paper(browser, report):
+    window = browser.new_page(viewport={"width": 1280, "height": 300})
     window.goto(report.as_uri())
-    assert window.locator("section.plot:not([data-ready])").count() > 0
     window.evaluate("dispatchEvent(new Event('beforeprint'))")
     window.locator("section.plot:not([data-ready])").first.wait_for(state="detached")
     window.emulate_media(media="print")
-    shrunk = window.evaluate("[...document.querySelectorAll('.canvas')].map((each) => +getComputedStyle(each).zoom)")
-    assert all(0.7 < zoom < 1 for zoom in shrunk)  # to the width of A4
+    window.set_viewport_size({"width": 673, "height": 300})  # 178 mm, the width of A4 without its margins
+    widths = window.evaluate("[...document.querySelectorAll('svg.printed')].map((each) => each.clientWidth)")
+    assert len(widths) == window.locator("section.plot").count()
+    assert all(500 < width <= 673 for width in widths)
     label = window.locator("section.plot[data-name=exit_steps] label[data-chosen]:has(select[data-column=Delta])")
     assert label.get_attribute("data-chosen") == "0"
     assert "0" in label.evaluate("(element) => getComputedStyle(element, '::after').content")
+    window.evaluate("dispatchEvent(new Event('afterprint'))")
+    assert window.locator("svg.printed").count() == 0
     window.close()
+
+
+def paths_on_paper(window, name):
+    """Return the number of subpaths in a PDF of the page of which only the picture of one plot is visible."""
+    only = f"section.plot[data-name={name}] :is(.canvas, .printed, .printed *)"
+    style = window.add_style_tag(content=f"* {{ visibility: hidden; }} {only} {{ visibility: visible; }}")
+    streams = re.findall(rb"stream\r?\n(.*?)\r?\nendstream", window.pdf(), re.DOTALL)
+    style.evaluate("(element) => element.remove()")
+    contents = [zlib.decompress(stream) for stream in streams if stream.startswith(b"x")]
+    return sum(len(re.findall(rb"^\S+ \S+ m$", content, re.MULTILINE)) for content in contents)
+
+
+@pytest.mark.parametrize("name", ["exit_steps", "optimal_learning_rates", "risk_bands", "unit_clouds"])
+def test_a_pdf_has_the_points_of_plots_that_were_seen_or_not(browser, report, opened, name):
+    points = len(opened.drawn(name)["x"])
+    window = browser.new_page(viewport={"width": 800, "height": 300})
+    window.goto(report.as_uri())
+    first = paths_on_paper(window, name)
+    assert first > points > 1
+    assert window.locator("svg.printed").count() == 0
+    window.locator("section.plot:not([data-ready])").first.wait_for(state="detached")
+    assert paths_on_paper(window, name) == pytest.approx(first, rel=0.05)
+    window.close()
+
+
+def test_a_pdf_has_the_points_that_are_chosen(browser, report):
+    page = Opened(browser.new_page(viewport={"width": 1280, "height": 900}), report)
+    every = paths_on_paper(page.page, "exit_steps")
+    page.plot("exit_steps").get_by_role("checkbox", name="SGD (overlap chain)").uncheck()
+    assert paths_on_paper(page.page, "exit_steps") < every
+    assert page.troubles == []
+    page.page.close()

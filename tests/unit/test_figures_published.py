@@ -95,6 +95,15 @@ def test_distributions_fall_from_one_to_the_fraction_that_never_exits(ds):
     assert (corrected <= quenched + 1e-12).all()  # noise only makes exits earlier
 
 
+def test_the_legend_of_distributions_shows_dashes_twice(ds):
+    [legend] = figures.exit_time_distributions(ds, where={"Delta": 0.0, "gamma_ratio": 0.9, "d": 3000}).legends
+    styles = [(line, dash) for line in legend.get_lines() if (dash := line._unscaled_dash_pattern[1])]
+    assert len({tuple(dash) for _, dash in styles}) > 2
+    for line, dash in styles:
+        length = np.ptp(line.get_xdata())  # in points
+        assert length > (2 * sum(dash) - dash[-1]) * line.get_linewidth(), dash
+
+
 def test_distributions_of_other_problems_have_no_law(ds):
     axes = figures.exit_time_distributions(ds.assign_coords(activation="erf"), where={"Delta": 0.0, "d": 300}).axes[0]
     assert not lines(axes, 200)

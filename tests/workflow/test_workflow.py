@@ -17,6 +17,7 @@ import pytest
 import xarray as xr
 
 from sweeplib.analysis.overlaps import open_with_overlaps
+from sweeplib.figures.write import REPRODUCE
 from tests.faults.sweeps import files
 from tests.workflow.project import Project
 
@@ -41,6 +42,13 @@ def test_every_stage_leaves_its_results(finished: Project) -> None:
     assert xr.open_zarr(finished.results / "analysis/exit_times.zarr").sizes["gamma"] == 2
     assert (finished.results / "figures/last_overlaps.png").stat().st_size > 0
     assert "<html" in (finished.results / "report/index.html").read_text()
+
+
+def test_the_code_of_a_figure_writes_the_files_of_the_report_again(finished: Project) -> None:
+    code = REPRODUCE.format(name="last_overlaps")
+    subprocess.run([sys.executable, "-c", code], check=True, cwd=finished.results)
+    for name in ("last_overlaps.pdf", "last_overlaps.png"):
+        assert (finished.results / name).read_bytes() == (finished.results / "figures" / name).read_bytes(), name
 
 
 def test_what_plugins_register_works_in_every_stage(finished: Project) -> None:
