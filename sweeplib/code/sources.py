@@ -24,7 +24,7 @@ from typing import Any
 
 from sweeplib.code.exports import HOMES, INTERFACE
 from sweeplib.code.numerical_code import BY_VALUE, numerical_code
-from sweeplib.code.syntax import Fields, is_docstring, prefix_notation
+from sweeplib.code.syntax import Fields, is_docstring, prefix_notation, syntax_tree
 from sweeplib.code.user_modules import PACKAGE, module_spec, package_of, user_file, with_parents
 
 _ROOT = Path(__file__).parents[1]
@@ -78,7 +78,7 @@ def user_files(modules: Iterable[str]) -> list[Path]:
 
 def absolute_imports(path: Path) -> frozenset[str]:
     """Return the names that a Python file imports absolutely: modules, and attributes that may be modules."""
-    nodes = ast.walk(ast.parse(path.read_text(encoding="utf-8")))
+    nodes = ast.walk(syntax_tree(path.read_text(encoding="utf-8")))
     return frozenset(name for node in nodes if not getattr(node, "level", 0) for name in _named(node, ""))
 
 

@@ -2,10 +2,29 @@
 
 import ast
 import gc
+import threading
 from collections.abc import Callable, Iterable
 from typing import Any
 
 Fields = Iterable[tuple[str, Any]]
+
+_PARSING = threading.Lock()
+
+
+def syntax_tree(text: str) -> ast.Module:
+    """Return the syntax tree of a source, made by one thread at a time.
+
+    Before 3.11.8, CPython counts the depth of a tree for all threads together. If a garbage collection with a callback,
+    as Dask has one, lets another thread parse in between, it raises SystemError.
+    """
+    with _PARSING:
+        return ast.parse(text)
+
+
+def expression_tree(text: str) -> ast.Expression:
+    """Return the syntax tree of an expression, as `syntax_tree` does."""
+    with _PARSING:
+        return ast.parse(text, mode="eval")
 
 
 def prefix_notation(text: str, fields: Callable[[ast.AST], Fields]) -> str:
@@ -17,7 +36,7 @@ def prefix_notation(text: str, fields: Callable[[ast.AST], Fields]) -> str:
     collecting = gc.isenabled()
     gc.disable()  # all objects of the tree are alive: a collection would take as long as the parsing
     try:
-        _write(ast.parse(text), parts, fields)
+        _write(syntax_tree(text), parts, fields)
     finally:
         if collecting:
             gc.enable()

@@ -10,6 +10,7 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
+from sweeplib.code.syntax import expression_tree
 from sweeplib.design.columns import Columns, OneByOneError
 from sweeplib.errors import InputError
 
@@ -172,7 +173,7 @@ def _parsed(text: str) -> ast.expr:
     try:
         with warnings.catch_warnings():
             warnings.simplefilter("ignore")
-            return ast.parse(text.strip(), mode="eval").body
+            return expression_tree(text.strip()).body
     except (SyntaxError, ValueError, RecursionError, MemoryError) as error:
         reason = error.msg if isinstance(error, SyntaxError) else "it cannot be read"
         raise InputError(f"not an expression ({reason})", value=text, expected=ALLOWED) from None

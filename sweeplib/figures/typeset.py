@@ -9,6 +9,7 @@ import ast
 import re
 from enum import IntEnum
 
+from sweeplib.code.syntax import expression_tree
 from sweeplib.storage.labels import LABELS
 
 GREEK = {
@@ -85,7 +86,7 @@ def name_text(name: str) -> str:
 def expression_latex(text: str) -> str | None:
     """Return an expression, or a schedule, with the symbols of the fields that it names; None if it is none."""
     try:
-        return _latex(ast.parse(text.strip(), mode="eval").body)[0]
+        return _latex(expression_tree(text.strip()).body)[0]
     except (SyntaxError, ValueError, RecursionError, TypeError, LookupError):
         return None
 

@@ -2,6 +2,7 @@
 
 import ast
 
+from sweeplib.code.syntax import expression_tree
 from sweeplib.errors import InputError
 
 MOST_CHARACTERS = 500
@@ -21,7 +22,7 @@ class Reader:
             raise InputError(f"{self.kind} too long", value=text, expected=f"at most {MOST_CHARACTERS} characters")
         self.text = text.strip()
         try:
-            self.tree = ast.parse(self.text, mode="eval").body
+            self.tree = expression_tree(self.text).body
         except (SyntaxError, ValueError, RecursionError, MemoryError) as error:
             where = f" at character {error.offset}" if isinstance(error, SyntaxError) and error.offset else ""
             raise InputError(f"not a {self.kind}{where}", value=text, expected=self.allowed) from None

@@ -17,6 +17,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from sweeplib.code.syntax import expression_tree
 from sweeplib.errors import InputError
 from sweeplib.maths.formulas.reader import Reader
 
@@ -53,7 +54,7 @@ class Schedule:
     @cached_property
     def function(self) -> Callable[[float], float]:
         """ξ as a plain Python function of a number, for the compiler."""
-        tree = ast.parse(self.text, mode="eval")
+        tree = expression_tree(self.text)
         for part in ast.walk(tree):
             if isinstance(part, ast.Constant):
                 part.value = float(part.value)  # type: ignore[arg-type]
