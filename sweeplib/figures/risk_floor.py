@@ -16,6 +16,7 @@ from sweeplib.figures.labels import axis_label, value_label
 from sweeplib.figures.legend import Entry, dynamics_entries, hue_entries, legend_below
 from sweeplib.figures.panels import panel_grid
 from sweeplib.figures.references import check_references, references
+from sweeplib.figures.scales import logarithmic_along
 from sweeplib.figures.style import DIM, FAINT, INK, dynamics_look, line_look, look, plain_ticks
 from sweeplib.theory import asymptotic_risk
 
@@ -51,14 +52,19 @@ def risk_floor(
     panels = panel_grid(len(parts), width=2.3, alone=3.8, height=height, stack=stack)
     shown = used_dynamics(data)
     published = references(reference, *COLUMNS)
+    axes = panels.stacks[0][0]
+    if logarithmic_along(field(data, "gamma"), scan_dim(ds)):
+        axes.set_xscale("log")
     for place, part in numbered_parts(data, parts):
         _panel(panels.stacks[place], part, split, shown)
         for _, one in numbered_parts(part, split.hues(part)):
             published.draw(panels.stacks[place][0], one)
         if split.panel:
             panels.title(place, value_label(part[split.panel]))
-    panels.stacks[0][0].set_yscale("log")
-    plain_ticks(panels.stacks[0][0].yaxis, (1.0, 2.0, 5.0))
+    axes.set_yscale("log")
+    for axis in (axes.xaxis, axes.yaxis):
+        if axis.get_scale() == "log":
+            plain_ticks(axis, (1.0, 2.0, 5.0))
     panels.xlabel(axis_label(field(data, "gamma")))
     panels.ylabel(axis_label(data["risk_floor"]))
     if known:
@@ -102,7 +108,8 @@ def _theory(axes: Axes, part: xr.Dataset, split: Facets) -> None:
     for index, one in numbered_parts(part, split.hues(part)):
         if not bool((one["risk_floor_theory"] > 0.0).any()):
             continue
-        gamma = np.linspace(float(one["gamma"].min()), float(one["gamma"].max()), 200)
+        spaced = np.geomspace if axes.get_xscale() == "log" else np.linspace
+        gamma = spaced(float(one["gamma"].min()), float(one["gamma"].max()), 200)
         floor = asymptotic_risk(gamma, float(field(one, "Delta")))
         line = {"color": INK, "gid": "theory"} if one_for_all else line_look(index, "theory")
         axes.plot(gamma, floor, linewidth=0.9, zorder=1, **line)

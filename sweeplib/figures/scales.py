@@ -40,6 +40,12 @@ def logarithmic(places: np.ndarray) -> bool:
     return geometric(values) or wide(values) or (len(values) == 2 and wide(values, FAR_APART))
 
 
+def logarithmic_along(places: xr.DataArray, dim: str) -> bool:
+    """Return whether the axis of curves along `dim` is logarithmic: for each of them, or for their range together."""
+    curves = places.transpose(..., dim).values.reshape(-1, places.sizes[dim])
+    return wide(places.values) or all(map(logarithmic, curves))
+
+
 def logarithmic_above_zero(places: np.ndarray) -> bool:
     """Return whether the values of an axis are zero and others that are evenly spaced on a logarithmic scale."""
     values = np.unique(places[np.isfinite(places)].astype(float))

@@ -143,6 +143,32 @@ def test_fractions_are_in_units_of_the_optimum_with_the_end_of_theory(ds):
     assert not lines(axes, 2)
 
 
+def test_fractions_of_zero_and_one_are_drawn_at_their_value_beside_each_other():
+    """All runs exit, of SGD and the ODE at both dimensions: the points of the ODE are larger, those of d sideways."""
+    ds = sweep_dataset(seeds=16)
+    ds["exit_time"] = xr.where(ds.exit_time.isnull(), 1.0, ds.exit_time, keep_attrs=True)
+    ds["exit_steps"] = xr.where(ds.exit_steps.isnull(), 1.0, ds.exit_steps, keep_attrs=True)
+    axes = figures.exited_fraction(ds.sel(dynamics=["sgd_chain", "ode"]), where={"Delta": 1.0}).axes[0]
+    drawn = [container.lines[0] for container in axes.containers]
+    assert len(drawn) == 4
+    assert all(set(np.asarray(line.get_ydata())) == {1.0} for line in drawn)
+    chain, ode, other, _ = drawn
+    assert ode.get_marker() == "x" and ode.get_markersize() > 1.4 * chain.get_markersize()
+    assert (np.asarray(other.get_xdata()) > np.asarray(chain.get_xdata())).all()
+
+
+@pytest.mark.parametrize("name", ["exited_fraction", "risk_floor"])
+@pytest.mark.parametrize(
+    ("rates", "scale"), [(np.geomspace(0.02, 0.1, 8), "log"), (np.linspace(0.02, 0.1, 8), "linear")]
+)
+def test_learning_rates_are_on_the_scale_on_which_they_are_spaced(name, rates, scale):
+    """The relu has no theory, so that the axis is γ itself."""
+    ds = sweep_dataset(seeds=4).assign_coords(activation="relu")
+    ds["gamma"] = ds.gamma.copy(data=np.broadcast_to(rates, ds.gamma.shape))
+    drawing = FIGURES[name](ds, where={"Delta": 1.0})
+    assert {axes.get_xscale() for axes in drawing.axes} == {scale}
+
+
 @pytest.mark.parametrize(
     ("times", "expected"),
     [
