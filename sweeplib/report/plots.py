@@ -11,7 +11,8 @@ import xarray as xr
 
 from sweeplib.figures.facets import PANELS_FIRST
 from sweeplib.figures.interactive import Interactive
-from sweeplib.figures.labels import axis_label
+from sweeplib.figures.labels import axis_label, number
+from sweeplib.figures.scales import LOGARITHM_OF, few
 from sweeplib.report.choices import (
     along,
     columns_of,
@@ -24,7 +25,7 @@ from sweeplib.report.choices import (
 from sweeplib.report.looks import Look, dynamics_looks, hue_looks, sequence
 from sweeplib.report.mathematics import html_label, plain_label
 from sweeplib.report.runs import run_counts
-from sweeplib.report.tables import MOST_CELLS, Column, Table, columns, heading, name_of
+from sweeplib.report.tables import MOST_CELLS, Column, Table, capital, columns, heading, name_of
 
 MOST_CHIPS = 40
 LOG_SPAN = 8.0
@@ -305,6 +306,7 @@ def _spec(
     kind: str,
 ) -> dict[str, Any]:
     value = declared.z or declared.y
+    cell_ticks = {axis: _cell_ticks(data[getattr(declared, axis)]) for axis in "xy"} if declared.z else {}
     held = {column.name for column in table.columns}
     ends = [value + end for end in ("_low", "_high") if value + end in held]
     looks = {control.column: [look.json() for look in control.looks or []] for control in _layered(controls)}
@@ -329,6 +331,7 @@ def _spec(
         "range": _range(data[value]) if declared.z and declared.z not in looks else None,
         "palette": sequence(64) if declared.z else None,
         "labels": {axis: plain_label(heading(data[getattr(declared, axis)])) for axis in "xy"},
+        "cell_ticks": cell_ticks,
         "log": {axis: _logarithmic(data, getattr(declared, axis), kind) for axis in "xy"},
         "positive": {axis: kind != "map" and _positive(data[getattr(declared, axis)]) for axis in "xy"},
         "ticks": {"x": _ticks(data[declared.x]) if _positive(data[declared.x]) else None},
@@ -349,6 +352,21 @@ def _cells(data: xr.Dataset, declared: Interactive) -> dict[str, float]:
         values = np.unique(data[name].values.astype(float))
         sizes[axis] = float(np.diff(values).min()) if len(values) > 1 else 1.0
     return sizes
+
+
+def _cell_ticks(places: xr.DataArray) -> dict[str, Any] | None:
+    """Return the places and texts of the ticks of cells, and the axis label, if there are few values; else None.
+
+    Where the places are logarithms, the texts and the label are those of the quantity itself.
+    """
+    found = np.unique(places.values[np.isfinite(places.values)].astype(float))
+    of = places.attrs.get(LOGARITHM_OF)
+    values = few(found if of is None else np.array([float(f"{10.0**place:.9g}") for place in found]))
+    if values is None:
+        return None
+    label = heading(places) if of is None else capital(of)
+    texts = [plain_label(number(value)) for value in values]
+    return {"places": found.tolist(), "texts": texts, "label": plain_label(label)}
 
 
 def _ticks(values: xr.DataArray) -> list[float] | None:
