@@ -78,6 +78,7 @@ def interactive_plot(
     """Return the plot of a declaration; `options` of its figure choose the colours and the initial filters."""
     data = declared.labelled(dataset, analyses)
     data = data.expand_dims([name for name in (declared.x, declared.y) if name in data.coords and not data[name].dims])
+    declared = _against_what_varies(data, declared)
     value = declared.z or declared.y
     drawn = _drawn(data, declared)
     dims = [str(dim) for dim in data[value].dims if dim not in drawn] + drawn
@@ -131,6 +132,15 @@ def _fitted(
 
 def _lower(label: str) -> str:
     return label[:1].lower() + label[1:]
+
+
+def _against_what_varies(data: xr.Dataset, declared: Interactive) -> Interactive:
+    """Return the declaration of points, against the longest axis of numbers if its x has one value only."""
+    if declared.z or declared.kind != "points" or len(np.unique(data[declared.x].values)) > 1:
+        return declared
+    dims = [str(dim) for dim in data[declared.y].dims if dim not in ("seed", declared.x)]
+    swept = [dim for dim in dims if data.sizes[dim] > 1 and data[dim].dtype.kind in "fiu"]
+    return replace(declared, x=max(swept, key=data.sizes.__getitem__)) if swept else declared
 
 
 def _drawn(data: xr.Dataset, declared: Interactive) -> list[str]:

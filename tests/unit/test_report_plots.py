@@ -119,6 +119,15 @@ def test_axes_become_colours_and_filters(ds, analyses):
     assert {control.column: control.chosen for control in swapped.controls} == {"dynamics": 0, "Delta": 0, "d": 1}
 
 
+@pytest.mark.parametrize(("d", "x", "title"), [([0], "Delta", "label-noise variance"), ([0, 1], "d", "dimension")])
+def test_points_are_against_an_axis_that_varies(ds, d, x, title):
+    part = ds.isel(d=d)
+    analyses = {"optimal_learning_rate": ANALYSES["optimal_learning_rate"](part, resamples=20)}
+    plot = interactive_plot("optima", INTERACTIVE["optimal_learning_rates"], part, analyses, {})
+    assert plot.spec["x"] == x
+    assert title in plot.title
+
+
 def test_a_map_has_a_cell_a_point_and_its_classes_as_a_legend():
     ds, data = regimes()
     declared = Interactive(
