@@ -131,6 +131,28 @@ def test_fans_compare_all_stochastic_dynamics_with_the_first(ds):
     np.testing.assert_allclose(dotted[1][2].get_ydata(), median)
 
 
+def test_fans_have_panels_for_each_of_several_points(ds):
+    where = {"Delta": 0.0, "d": [3000, 300], "gamma_ratio": 0.3}
+    axes = figures.risk_fans(ds.sel(dynamics=["sgd_chain", "ode"]), where=where).axes
+    assert [each.get_title() for each in axes] == [f"SGD (overlap chain)\n$d$ = {d}" for d in (3000, 300)]
+    for each, d in zip(axes, (3000, 300), strict=True):
+        [median] = [line for line in each.lines if line.get_linewidth() == 1.6]
+        expected = ds.risk.sel(dynamics="sgd_chain", d=d, Delta=0.0, gamma_ratio=0.3).median("seed")
+        np.testing.assert_allclose(median.get_ydata(), expected)
+
+
+@pytest.mark.parametrize(
+    ("name", "where"),
+    [
+        ("risk_fans", {"d": [300, 3000], "Delta": [0.0, 1.0]}),
+        ("risk_curves", {"d": [300, 3000], "Delta": [0.0, 1.0], "gamma_ratio": [0.3, 0.9]}),
+    ],
+)
+def test_several_values_that_are_not_drawn_are_refused(ds, name, where):
+    with pytest.raises(InputError, match=r"where: no room for several values; .*expected one value for each"):
+        FIGURES[name](ds, where=where)
+
+
 def test_fans_of_the_ode_are_refused(ds):
     with pytest.raises(InputError, match="no stochastic dynamics was run"):
         figures.risk_fans(ds.sel(dynamics=["ode"]))
