@@ -12,7 +12,7 @@ from sweeplib.analysis.labels import dynamics_label
 from sweeplib.analysis.phase_retrieval import escape_theory_holds
 from sweeplib.analysis.problem_fields import field
 from sweeplib.analysis.recorded import is_stochastic
-from sweeplib.analysis.scan import scan_dim
+from sweeplib.analysis.scan import drawn_scan_dim
 from sweeplib.figures.facets import Facets, arranged, free_axes, numbered_parts, used_dynamics
 from sweeplib.figures.figure import FIGURES, Figure
 from sweeplib.figures.interactive import INTERACTIVE, Interactive
@@ -56,7 +56,7 @@ def exited_fraction(
     parts = split.panels(data)
     panels = panel_grid(len(parts), width=2.4, alone=3.8, height=2.7)
     shown = used_dynamics(data)
-    dim = scan_dim(ds)
+    dim = drawn_scan_dim(ds, where)
     axes = panels.stacks[0][0]
     rates = data["gamma"] / data["unit"]
     if logarithmic_along(rates, dim):
@@ -86,7 +86,7 @@ def _arranged(
     panel: str | None,
     hue: str | None,
 ) -> Facets:
-    exits, dim = outline_of(analyses["exit_times"]), scan_dim(ds)
+    exits, dim = outline_of(analyses["exit_times"]), drawn_scan_dim(ds, where)
     several = "threshold" in free_axes(exits, where)
     panel = panel or ("threshold" if several and hue != "threshold" else None)
     return arranged(exits, {"dynamics", dim}, where, panel, hue)

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from sweeplib.analysis.problem_fields import field
-from sweeplib.analysis.scan import scan_dim
+from sweeplib.analysis.scan import drawn_scan_dim
 from sweeplib.figures.facets import Facets, arranged, numbered_parts, used_dynamics
 from sweeplib.figures.figure import FIGURES, Figure
 from sweeplib.figures.interactive import INTERACTIVE, Interactive
@@ -53,7 +53,7 @@ def risk_floor(
     shown = used_dynamics(data)
     published = references(reference, *COLUMNS)
     axes = panels.stacks[0][0]
-    if logarithmic_along(field(data, "gamma"), scan_dim(ds)):
+    if logarithmic_along(field(data, "gamma"), drawn_scan_dim(ds, where)):
         axes.set_xscale("log")
     for place, part in numbered_parts(data, parts):
         _panel(panels.stacks[place], part, split, shown)
@@ -75,9 +75,14 @@ def risk_floor(
 
 
 def _arranged(
-    ds: xr.Dataset | Outline, analyses: Mapping[str, xr.Dataset | Outline], *, reference: Sequence[str], **choice: Any
+    ds: xr.Dataset | Outline,
+    analyses: Mapping[str, xr.Dataset | Outline],
+    *,
+    where: Mapping[str, Any] | None,
+    reference: Sequence[str],
+    **choice: Any,
 ) -> Facets:
-    split = arranged(analyses["risk_floor"], {"dynamics", scan_dim(ds)}, **choice)
+    split = arranged(analyses["risk_floor"], {"dynamics", drawn_scan_dim(ds, where)}, where, **choice)
     check_references(reference, *COLUMNS, analyses["risk_floor"], split)
     return split
 
