@@ -42,6 +42,7 @@ STYLE: dict[str, Any] = {
     "axes.spines.top": False,
     "axes.spines.right": False,
     "axes.grid": False,
+    "axes.formatter.useoffset": False,
     "lines.linewidth": 1.2,
     "lines.markersize": 4.5,
     "errorbar.capsize": 1.8,

@@ -5,6 +5,7 @@ import pytest
 import xarray as xr
 
 from sweeplib import figures
+from sweeplib.analysis import ANALYSES
 from sweeplib.errors import InputError
 from sweeplib.figures import FIGURES
 from sweeplib.figures.facets import arranged
@@ -108,6 +109,17 @@ def test_exit_times_against_d_leave_out_censored_means(ds):
     drawn = [container.lines[0].get_ydata() for container in axes.containers]
     assert all(np.isnan(y[0]) for y in drawn)
     assert any(np.isfinite(y[1]) for y in drawn)
+
+
+@pytest.mark.parametrize(("factor", "below"), [(1.0, False), (1e-9, True)])
+def test_the_axis_of_exit_times_begins_at_zero_unless_that_cuts_a_marker(ds, factor, below):
+    exits = ANALYSES["exit_times"](ds)
+    exits["exit_time_mean"] = (exits.exit_time_mean * xr.where(ds.d == 300, factor, 1.0)).assign_attrs(
+        exits.exit_time_mean.attrs
+    )
+    drawing = figures.exit_time_scaling(ds, {"exit_times": exits}, where={"Delta": 0.0, "gamma_ratio": 0.9})
+    bottom = float(drawing.axes[0].get_ylim()[0])
+    assert bottom < 0.0 if below else bottom == 0.0
 
 
 def test_exit_times_against_one_dimension_are_refused(ds):
