@@ -11,8 +11,7 @@ import xarray as xr
 
 from sweeplib.figures.facets import PANELS_FIRST
 from sweeplib.figures.interactive import Interactive
-from sweeplib.figures.labels import axis_label, number
-from sweeplib.figures.scales import LOGARITHM_OF, few
+from sweeplib.figures.labels import axis_label
 from sweeplib.report.choices import (
     along,
     columns_of,
@@ -25,11 +24,10 @@ from sweeplib.report.choices import (
 from sweeplib.report.looks import Look, dynamics_looks, hue_looks, sequence
 from sweeplib.report.mathematics import html_label, plain_label
 from sweeplib.report.runs import run_counts
-from sweeplib.report.tables import MOST_CELLS, Column, Table, capital, columns, heading, name_of
+from sweeplib.report.scales import cells, few_ticks, is_logarithmic, positive, range_of, ticks_of_cells
+from sweeplib.report.tables import MOST_CELLS, Column, Table, columns, heading, name_of
 
 MOST_CHIPS = 40
-LOG_SPAN = 8.0
-FEW_TICKS = 5
 EVERY = -1
 """The choice of a menu that selects all levels."""
 
@@ -284,13 +282,13 @@ def _choices(
         of_hues["dynamics"], looks_of_dynamics = _styles(coloured), _styles(plain)
 
     def is_log(name: str, kind: str) -> bool:
-        return _logarithmic(data, name, kind)
+        return is_logarithmic(data, name, kind)
 
     horizontals = [horizontal_choice(data, name, declared, is_log) for name in xs if name in held]
     verticals = [vertical_choice(data, name, held, declared, is_log) for name in ys if name in held]
     for each in (*horizontals, *verticals):
-        each["positive"] = _positive(data[each["name"]])
-        each["ticks"] = _ticks(data[each["name"]]) if each["positive"] and each in horizontals else None
+        each["positive"] = positive(data[each["name"]])
+        each["ticks"] = few_ticks(data[each["name"]]) if each["positive"] and each in horizontals else None
     return {
         "choice": {"x": horizontals, "y": verticals, "hue": hue, "dims": dims},
         "hues": [{"name": name, "label": boxes[name].label} for name in of_hues if name in boxes],
@@ -316,7 +314,7 @@ def _spec(
     kind: str,
 ) -> dict[str, Any]:
     value = declared.z or declared.y
-    cell_ticks = {axis: _cell_ticks(data[getattr(declared, axis)]) for axis in "xy"} if declared.z else {}
+    cell_ticks = {axis: ticks_of_cells(data[getattr(declared, axis)]) for axis in "xy"} if declared.z else {}
     held = {column.name for column in table.columns}
     ends = [value + end for end in ("_low", "_high") if value + end in held]
     looks = {control.column: [look.json() for look in control.looks or []] for control in _layered(controls)}
@@ -337,76 +335,19 @@ def _spec(
         ],
         "seeds": sorted(name for name in held if name.startswith("seeds_")),
         "looks": looks,
-        "cells": _cells(data, declared) if declared.z else None,
-        "range": _range(data[value]) if declared.z and declared.z not in looks else None,
+        "cells": cells(data, declared) if declared.z else None,
+        "range": range_of(data[value]) if declared.z and declared.z not in looks else None,
         "palette": sequence(64) if declared.z else None,
         "labels": {axis: plain_label(heading(data[getattr(declared, axis)])) for axis in "xy"},
         "cell_ticks": cell_ticks,
-        "log": {axis: _logarithmic(data, getattr(declared, axis), kind) for axis in "xy"},
-        "positive": {axis: kind != "map" and _positive(data[getattr(declared, axis)]) for axis in "xy"},
-        "ticks": {"x": _ticks(data[declared.x]) if _positive(data[declared.x]) else None},
+        "log": {axis: is_logarithmic(data, getattr(declared, axis), kind) for axis in "xy"},
+        "positive": {axis: kind != "map" and positive(data[getattr(declared, axis)]) for axis in "xy"},
+        "ticks": {"x": few_ticks(data[declared.x]) if positive(data[declared.x]) else None},
         "lines": [list(line) for line in declared.lines],
-        "extent": {axis: _range(data[getattr(declared, axis)]) for axis in "xy"} if declared.frames else None,
+        "extent": {axis: range_of(data[getattr(declared, axis)]) for axis in "xy"} if declared.frames else None,
     }
 
 
 def _layered(controls: list[Control]) -> list[Control]:
     """Return the controls with looks, the dynamics last: their markers replace those of the colours."""
     return sorted((control for control in controls if control.looks), key=lambda control: control.column == "dynamics")
-
-
-def _cells(data: xr.Dataset, declared: Interactive) -> dict[str, float]:
-    """Return the width and height of a map's cells."""
-    sizes = {}
-    for axis, name in (("x", declared.x), ("y", declared.y)):
-        values = np.unique(data[name].values.astype(float))
-        sizes[axis] = float(np.diff(values).min()) if len(values) > 1 else 1.0
-    return sizes
-
-
-def _cell_ticks(places: xr.DataArray) -> dict[str, Any] | None:
-    """Return the places and texts of the ticks of cells, and the axis label, if there are few values; else None.
-
-    Where the places are logarithms, the texts and the label are those of the quantity itself.
-    """
-    found = np.unique(places.values[np.isfinite(places.values)].astype(float))
-    of = places.attrs.get(LOGARITHM_OF)
-    values = few(found if of is None else np.array([float(f"{10.0**place:.9g}") for place in found]))
-    if values is None:
-        return None
-    label = heading(places) if of is None else capital(of)
-    texts = [plain_label(number(value)) for value in values]
-    return {"places": found.tolist(), "texts": texts, "label": plain_label(label)}
-
-
-def _ticks(values: xr.DataArray) -> list[float] | None:
-    """Return the values as ticks if there are few of them; otherwise None."""
-    found = np.unique(values.values)
-    return found.tolist() if len(found) <= FEW_TICKS else None
-
-
-def _range(numbers: xr.DataArray) -> list[float] | None:
-    if numbers.dtype.kind not in "fiu" or not (known := numbers.values[np.isfinite(numbers.values)]).size:
-        return None
-    return [float(known.min()), float(known.max())]
-
-
-def _positive(values: xr.DataArray) -> bool:
-    """Return whether an axis may be logarithmic: numbers, of which some are positive and none is negative."""
-    return values.dtype.kind in "fiu" and bool((values > 0).any()) and not bool((values < 0).any())
-
-
-def _logarithmic(data: xr.Dataset, name: str, kind: str) -> bool:
-    """Return whether an axis is logarithmic: positive numbers over most of a decade that are not evenly spaced."""
-    values = data[name].values
-    if kind in ("map", "cloud") or values.dtype.kind not in "fiu" or not np.isfinite(values).any():
-        return False
-    low, high = float(np.nanmin(values)), float(np.nanmax(values))
-    return 0.0 < LOG_SPAN * low < high and not (name in data.coords and _even(values))
-
-
-def _even(values: np.ndarray) -> bool:
-    """Return whether three or more values are more evenly spaced than their logarithms."""
-    found = np.unique(values[np.isfinite(values)].astype(float))
-    steps, ratios = np.diff(found), np.diff(np.log(found))
-    return len(steps) > 1 and float(np.std(steps) / np.mean(steps)) < float(np.std(ratios) / np.mean(ratios))

@@ -15,6 +15,7 @@ from sweeplib.report import choices, plots, tables
 from sweeplib.report.looks import sequence
 from sweeplib.report.plots import interactive_plot
 from sweeplib.report.runs import duration, run_counts
+from sweeplib.report.scales import is_logarithmic
 from sweeplib.report.tables import analysis_tables
 from sweeplib.storage.outline import outline_of
 from tests.datasets import FLAGS, sweep_dataset
@@ -187,7 +188,7 @@ def test_dynamics_have_the_colours_where_nothing_else_varies(ds):
 )
 def test_an_axis_is_logarithmic_where_that_spaces_it_evenly(values, logarithmic):
     data = xr.Dataset(coords={"d": values})
-    assert plots._logarithmic(data, "d", "points") is logarithmic
+    assert is_logarithmic(data, "d", "points") is logarithmic
 
 
 def test_one_value_of_x_is_a_plot_too(ds, analyses):
