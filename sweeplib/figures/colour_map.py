@@ -15,8 +15,8 @@ from sweeplib.figures.labels import axis_label, value_label, wrapped_label
 from sweeplib.figures.legend import Entry, legend_below
 from sweeplib.figures.panels import Panels, panel_grid
 from sweeplib.figures.quantities import at_chosen_time, at_last_time, bounds, horizontal_axis, quantity, with_requests
-from sweeplib.figures.scales import logarithm, logarithmic, wide
-from sweeplib.figures.style import BOUND, FAINT, INK, UNKNOWN, plain_ticks
+from sweeplib.figures.scales import few, logarithm, logarithmic_cells, wide
+from sweeplib.figures.style import BOUND, FAINT, INK, UNKNOWN, plain_ticks, ticks_at
 
 if TYPE_CHECKING:
     import xarray as xr
@@ -139,7 +139,7 @@ def _cells(axes: Axes, part: xr.Dataset, over: tuple[str, str], variable: str, n
     part = part.sortby([x, y])
     across, up = (part[name].values.astype(float) for name in over)
     for values, scale in ((across, axes.set_xscale), (up, axes.set_yscale)):
-        if logarithmic(values):
+        if logarithmic_cells(values):
             scale("log")
     values, run = (part[name].transpose(y, x).values for name in (variable, "requested"))
     bound = bounds(part.transpose(..., y, x), variable)
@@ -159,10 +159,12 @@ def _cells(axes: Axes, part: xr.Dataset, over: tuple[str, str], variable: str, n
     for here, mark in marks:
         if here.any():
             axes.plot(right[here], above[here], **mark)
-    for axis in (axes.xaxis, axes.yaxis):
+    axes.set(xlim=(edges[0][0], edges[0][-1]), ylim=(edges[1][0], edges[1][-1]))
+    for axis, values in ((axes.xaxis, across), (axes.yaxis, up)):
         if axis.get_scale() == "log":
             plain_ticks(axis, (1.0, 2.0, 5.0))
-    axes.set(xlim=(edges[0][0], edges[0][-1]), ylim=(edges[1][0], edges[1][-1]))
+        if places := few(values):
+            ticks_at(axis, places)
 
 
 def edges_of(values: np.ndarray, logarithmic: bool) -> np.ndarray:
@@ -196,7 +198,7 @@ def _interactive(ds: xr.Dataset, analyses: Mapping[str, xr.Dataset], **options: 
     variable, over, split = _arranged(ds, analyses, **options)
     analysis = quantity(options["z"], "z").analysis
     whole = analyses[analysis]
-    x, y = (f"log_{name}" if logarithmic(whole[name].values) else name for name in over)
+    x, y = (f"log_{name}" if logarithmic_cells(whole[name].values) else name for name in over)
     z = f"log_{variable}" if wide(whole[variable].values) else variable
 
     def data(_: xr.Dataset, made: Mapping[str, xr.Dataset]) -> xr.Dataset:

@@ -35,6 +35,8 @@ CAPTION = (
     "(solid); they are linear in the overlaps, and exact for small T at large T d."
 )
 COLUMNS = ("d", "exit_time_mean")
+TOUCHING = 0.04
+"""The fraction of the height of the axes below which the zero would cut a marker; they then begin below zero."""
 
 
 def exit_time_scaling(
@@ -64,7 +66,9 @@ def exit_time_scaling(
     axes = panels.stacks[0][0]
     axes.set_xscale("log")
     plain_ticks(axes.xaxis, (1.0, 3.0))
-    axes.set_ylim(bottom=0.0)
+    top = axes.get_ylim()[1]
+    touching = bool((data["exit_time_mean"].where(~data["restricted"]) < TOUCHING * top).any())
+    axes.set_ylim(bottom=-TOUCHING * top if touching else 0.0)
     panels.xlabel(axis_label(data["d"]))
     panels.ylabel(axis_label(data["exit_time_mean"]))
     panels.note(split.title(data))

@@ -8,16 +8,19 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from sweeplib import theory
+from sweeplib.analysis.labels import dynamics_label
 from sweeplib.analysis.phase_retrieval import escape_theory_holds
 from sweeplib.analysis.problem_fields import field
-from sweeplib.analysis.scan import scan_dim
+from sweeplib.analysis.recorded import is_stochastic
+from sweeplib.analysis.scan import drawn_scan_dim
 from sweeplib.figures.facets import Facets, arranged, free_axes, numbered_parts, used_dynamics
 from sweeplib.figures.figure import FIGURES, Figure
 from sweeplib.figures.interactive import INTERACTIVE, Interactive
 from sweeplib.figures.labels import axis_label, symbol, value_label, wrapped_label
-from sweeplib.figures.legend import dynamics_entries, hue_entries, legend_below
+from sweeplib.figures.legend import hue_entries, legend_below
 from sweeplib.figures.panels import panel_grid
-from sweeplib.figures.style import INK, dynamics_look, line_look, look
+from sweeplib.figures.scales import logarithmic_along
+from sweeplib.figures.style import INK, dynamics_look, line_look, look, plain_ticks
 from sweeplib.storage.outline import outline_of
 
 if TYPE_CHECKING:
@@ -30,11 +33,13 @@ if TYPE_CHECKING:
 CAPTION = (
     "Fraction of the runs whose risk fell by the threshold T before the horizon, against the learning rate, with "
     "Wilson intervals where some runs exited and some did not. Ticks on top: the largest learning rate at which linear "
-    "theory learns, the smaller of 2 γ_opt and, for p > 1, p²/8; without a tick it lies beyond the axis. Points at one "
-    "learning rate are shifted sideways; where all runs exited, or none, lines are shifted up and down instead."
+    "theory learns, the smaller of twice the optimum and, for p > 1, p²/8; without a tick it lies beyond the axis. "
+    "Points of several colours at one learning rate are shifted sideways."
 )
-BESIDE = 0.012
+BESIDE = 0.018
 """The shift between points of consecutive hues, as a fraction of the range of an axis."""
+SMALLER, LARGER = 0.75, 1.6
+"""The sizes of filled markers and of those without noise, which are visible behind them, relative to other figures."""
 
 
 def exited_fraction(
@@ -51,14 +56,21 @@ def exited_fraction(
     parts = split.panels(data)
     panels = panel_grid(len(parts), width=2.4, alone=3.8, height=2.7)
     shown = used_dynamics(data)
+    dim = drawn_scan_dim(ds, where)
+    axes = panels.stacks[0][0]
+    rates = data["gamma"] / data["unit"]
+    if logarithmic_along(rates, dim):
+        axes.set_xscale("log")
     for place, part in numbered_parts(data, parts):
         hues = list(numbered_parts(part, split.hues(part)))
         for index, one in hues:
             aside = BESIDE * (index - 0.5 * (len(hues) - 1))
-            _curve(panels.stacks[place][0], one, scan_dim(ds), shown, index, aside)
+            _curve(panels.stacks[place][0], _aside(one, rates, aside, axes.get_xscale()), dim, shown, index)
         if split.panel:
             panels.title(place, value_label(part[split.panel]))
-    panels.stacks[0][0].set_ylim(-0.05, 1.05)
+    axes.set_ylim(-0.05, 1.05)
+    if axes.get_xscale() == "log":
+        plain_ticks(axes.xaxis, (1.0, 2.0, 5.0))
     panels.xlabel(_label(ds, data))
     panels.ylabel(wrapped_label(data["exited_fraction"]))
     panels.note(split.title(data))
@@ -74,7 +86,7 @@ def _arranged(
     panel: str | None,
     hue: str | None,
 ) -> Facets:
-    exits, dim = outline_of(analyses["exit_times"]), scan_dim(ds)
+    exits, dim = outline_of(analyses["exit_times"]), drawn_scan_dim(ds, where)
     several = "threshold" in free_axes(exits, where)
     panel = panel or ("threshold" if several and hue != "threshold" else None)
     return arranged(exits, {"dynamics", dim}, where, panel, hue)
@@ -96,28 +108,45 @@ def _label(ds: xr.Dataset, data: xr.Dataset) -> str:
     return f"{symbol(gamma)}/${data['unit'].attrs['symbol']}$" if data.attrs["theory"] else axis_label(gamma)
 
 
-def _curve(axes: Axes, one: xr.Dataset, dim: str, shown: list[str], index: int, aside: float) -> None:
-    x = (one["gamma"] / one["unit"]).transpose(dim)
-    sideways = aside * float(x.max() - x.min())
+def _aside(one: xr.Dataset, rates: xr.DataArray, aside: float, scale: str) -> xr.Dataset:
+    """Return the data of a curve with its places `x`: learning rates, shifted by a fraction of the range of `rates`."""
+    x, low, high = one["gamma"] / one["unit"], float(rates.min()), float(rates.max())
+    return one.assign(x=x * (high / low) ** aside if scale == "log" else x + aside * (high - low))
+
+
+def _curve(axes: Axes, one: xr.Dataset, dim: str, shown: list[str], index: int) -> None:
+    """Draw the points of each dynamics with their intervals; those without noise have a line only if all are."""
+    x = one["x"].transpose(dim)
     for name in shown:
         run = one.sel(dynamics=name)
         middle, low, high = (run[f"exited_fraction{end}"] for end in ("", "_low", "_high"))
         mixed = (middle > 0.0) & (middle < 1.0)
         error = np.clip([middle - low, high - middle], 0.0, None)
-        style = dynamics_look(name, shown, look(index)) | {"linewidth": 0.8}
-        axes.plot(x + mixed * sideways, middle + ~mixed * aside, clip_on=False, **style | {"marker": "none"})
-        points = style | {"linestyle": "none", "clip_on": False}
-        axes.plot(x.where(~mixed), middle + aside, **points | {"markersize": 2.2})
-        axes.errorbar(x.where(mixed) + sideways, middle, error, elinewidth=0.8, **points)
+        style = _marks(name, shown, look(index)) | {"linewidth": 0.8, "clip_on": False}
+        if not is_stochastic(name) and is_stochastic(shown[0]):
+            style |= {"linestyle": "none"}
+        axes.errorbar(x, middle, np.where(mixed, error, np.nan), elinewidth=0.8, **style)
     end = one["end"].item()
     if float(x.min()) < end < float(x.max()):
         tick = line_look(index, "end") | {"linewidth": 2.2, "transform": axes.get_xaxis_transform()}
         axes.plot([end, end], [0.96, 1.0], **tick)
 
 
+def _marks(name: str, shown: list[str], looks: dict[str, Any]) -> dict[str, Any]:
+    """Return the marker of a dynamics, of a size at which points with one value are visible behind each other."""
+    from matplotlib import rcParams
+
+    found = dynamics_look(name, shown, looks)
+    size = found.get("markersize", rcParams["lines.markersize"])
+    if name == shown[0]:
+        return found | {"markersize": SMALLER * size}
+    return found if is_stochastic(name) else found | {"markersize": LARGER * size}
+
+
 def _legend(drawing: Drawing, data: xr.Dataset, split: Facets, shown: list[str]) -> None:
     hues = hue_entries(data, split, linewidth=0.8)
-    kinds = dynamics_entries(shown)
+    blank = {"color": INK, "marker": "o"}
+    kinds = [(_marks(name, shown, blank) | {"linestyle": "none"}, dynamics_label(name)) for name in shown]
     bar = {"color": INK, "marker": "|", "markersize": 8, "markeredgewidth": 2.2, "linestyle": "none", "gid": "end"}
     legend_below(drawing, [hues, kinds, [(bar, "end of linear theory")]])
 

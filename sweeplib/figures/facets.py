@@ -74,9 +74,10 @@ def arranged(
     """Return the facets of data in which the axes `drawn` lie along an axis of the figure.
 
     `where` selects values of axes. Of the remaining axes, `panel` and `hue` become panels and colours. Where these are
-    None, the shortest suitable axes are taken, preferably noise, widths and thresholds as panels, dimensions and rates
-    as colours. With `spare`, axes beyond the number `most` are fixed at their middle value; without it they are an
-    InputError. InputError, with a remedy, for an unknown axis or value and for more values than are distinguishable.
+    None, the shortest suitable axes are taken, those with several values in `where` first, preferably noise, widths and
+    thresholds as panels, dimensions and rates as colours. With `spare`, axes beyond the number `most` are fixed at
+    their middle value, unless `where` lists several; without it they are an InputError. InputError, with a remedy, for
+    an unknown axis or value and for more values than are distinguishable.
     """
     outline = outline_of(data)
     at = _places(outline, drawn, where or {})
@@ -89,10 +90,13 @@ def arranged(
         raise InputError("drawn twice", key="hue", value=hue, expected="another axis than panel")
     others = [dim for dim in free if dim not in (panel, hue)]
     room = most - sum(asked is not None for asked in (panel, hue))
-    kept = _shortest(others, sizes, room) if spare else others
+    listed = [dim for dim in others if isinstance(at.get(dim), list)]
+    kept = _shortest(others, sizes, room, listed) if spare else others
     if len(kept) > room:
         raise InputError("too many axes for one figure", key="where", value=kept, expected="a value for each")
     left = [dim for dim in others if dim not in kept]
+    if spared := [dim for dim in listed if dim in left]:
+        raise InputError("no room for several values", key="where", value=spared, expected="one value for each")
     panel, hue = _assigned(kept, panel, hue)
     _check_number(sizes, "panel", panel, MOST_PANELS)
     _check_number(sizes, "hue", hue, MOST_HUES)
@@ -154,9 +158,10 @@ def _middle(places: int | list[int] | None, size: int) -> int:
     return places[len(places) // 2] if isinstance(places, list) else size // 2
 
 
-def _shortest(axes: list[str], sizes: Mapping[str, int], room: int) -> list[str]:
-    """Return the shortest axes whose values are distinguishable, at most `room` of them."""
-    few = [dim for dim in sorted(axes, key=sizes.__getitem__) if sizes[dim] <= MOST_PANELS]
+def _shortest(axes: list[str], sizes: Mapping[str, int], room: int, first: list[str]) -> list[str]:
+    """Return the shortest axes whose values are distinguishable, at most `room` of them, of these `first`."""
+    order = sorted(axes, key=lambda dim: (dim not in first, sizes[dim]))
+    few = [dim for dim in order if sizes[dim] <= MOST_PANELS]
     return [dim for dim in axes if dim in few[:room]]
 
 

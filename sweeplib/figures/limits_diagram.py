@@ -10,7 +10,7 @@ import numpy as np
 from sweeplib.analysis.labels import dynamics_label, labelled
 from sweeplib.analysis.needs import need_axis
 from sweeplib.analysis.problem_fields import field
-from sweeplib.analysis.scan import scan_dim
+from sweeplib.analysis.scan import drawn_scan_dim, scan_dim, scan_dims
 from sweeplib.figures.facets import Facets, arranged, free_axes, numbered_parts
 from sweeplib.figures.figure import FIGURES, Figure
 from sweeplib.figures.interactive import INTERACTIVE, Interactive
@@ -77,7 +77,7 @@ def _arranged(
     limit = found.only("limit")
     need_axis(limit, "d")
     panel = "p" if "p" in free_axes(limit, where) else None
-    return arranged(limit, {scan_dim(found), "d"}, where, panel, spare=False, most=1 if panel else 0)
+    return arranged(limit, {drawn_scan_dim(found, where), "d"}, where, panel, spare=False, most=1 if panel else 0)
 
 
 def _panel(axes: Axes, part: xr.Dataset) -> None:
@@ -123,13 +123,15 @@ def _line(title: str) -> Entry:
 def limits_map(ds: xr.Dataset, analyses: Mapping[str, xr.Dataset]) -> xr.Dataset:
     """Return the limits over the logarithms of d and γ/p, or of the scanned axis if γ/p depends on other axes too.
 
+    Of several axes that vary γ it is the longest.
     bias_least and spread are the least of the candidates.
     """
     import xarray as xr
 
     found = analyses["limits"]
     need_axis(outline_of(found), "d")
-    scan = scan_dim(found)
+    several = scan_dims(outline_of(found))
+    scan = max(several, key=found.sizes.__getitem__) if len(several) > 1 else scan_dim(found)
     ratio = field(found, "gamma") / field(found, "p")
     alone = ratio.isel(dict.fromkeys((dim for dim in ratio.dims if dim != scan), 0), drop=True)
     x = labelled(alone, "γ/p") if bool((abs(ratio / alone - 1.0) < 1e-9).all()) else found[scan]

@@ -1,4 +1,4 @@
-"""The spread of runs of stochastic dynamics, in one panel per dynamics, and the path without noise."""
+"""The spread of runs of stochastic dynamics, in one panel per dynamics and point, and the path without noise."""
 
 from __future__ import annotations
 
@@ -11,10 +11,10 @@ from sweeplib.analysis.labels import dynamics_label
 from sweeplib.analysis.needs import need_stochastic
 from sweeplib.analysis.recorded import is_stochastic, require
 from sweeplib.errors import SweeplibError
-from sweeplib.figures.facets import Facets, arranged
+from sweeplib.figures.facets import Facets, arranged, numbered_parts
 from sweeplib.figures.figure import FIGURES, Figure
 from sweeplib.figures.interactive import INTERACTIVE, Interactive
-from sweeplib.figures.labels import axis_label
+from sweeplib.figures.labels import axis_label, value_label
 from sweeplib.figures.legend import Entry, legend_below
 from sweeplib.figures.panels import panel_grid
 from sweeplib.figures.risk_curves import risk_bands, risk_quantiles, run_dynamics
@@ -46,25 +46,31 @@ def risk_fans(
     where: Mapping[str, Any] | None = None,
     runs: Annotated[int, Field(ge=0)] = 6,
 ) -> Drawing:
-    """Return a figure of `runs` single runs and the quantiles of all, at one point: `where`, or the middle of axes."""
+    """Return a figure of `runs` single runs and the quantiles of all, at one point: `where`, or the middle of axes.
+
+    Several values of one axis in `where` are several points, with panels of their own.
+    """
     split = _arranged(ds, analyses, where=where, runs=runs)
     data = split.selected(ds[["risk", "status"]])
     names = run_dynamics(data)
     shown = [name for name in names if is_stochastic(name)]
     if not shown:
         raise SweeplibError("no run of a stochastic dynamics has a risk")
-    bands = {name: risk_quantiles(data.sel(dynamics=name), LEVELS) for name in names}
-    panels = panel_grid(len(shown), width=2.7, alone=4.0, height=2.8)
-    grid = [stack[0] for stack in panels.stacks]
-    for place, name in enumerate(shown):
-        _fan(grid[place], bands[name], COLOURS[0])
-        _runs(grid[place], data["risk"].sel(dynamics=name), COLOURS[0], runs)
-        if place:
-            _dotted(grid[place], bands[shown[0]])
-        for other, dashes in _without_noise(names).items():
-            line = {"color": INK, "linestyle": dashes, "gid": other}
-            grid[place].plot(data["time"], bands[other].sel(quantile=0.5), zorder=5, **line)
-        panels.title(place, dynamics_label(name))
+    parts = split.panels(data)
+    panels = panel_grid(len(parts) * len(shown), width=2.7, alone=4.0, height=2.8)
+    for point, part in numbered_parts(data, parts):
+        bands = {name: risk_quantiles(part.sel(dynamics=name), LEVELS) for name in names}
+        for place, name in enumerate(shown):
+            panel = point * len(shown) + place
+            axes = panels.stacks[panel][0]
+            _fan(axes, bands[name], COLOURS[0])
+            _runs(axes, part["risk"].sel(dynamics=name), COLOURS[0], runs)
+            if place:
+                _dotted(axes, bands[shown[0]])
+            for other, dashes in _without_noise(names).items():
+                line = {"color": INK, "linestyle": dashes, "gid": other}
+                axes.plot(part["time"], bands[other].sel(quantile=0.5), zorder=5, **line)
+            panels.title(panel, _title(part, split.panel, name))
     panels.xlabel(axis_label(ds["time"]))
     panels.ylabel(axis_label(ds["risk"]))
     panels.note(split.title(ds))
@@ -78,7 +84,15 @@ def _arranged(
     outline = outline_of(ds)
     require(outline, "risk")
     need_stochastic(outline)
-    return arranged(outline.only("risk"), {"dynamics", "seed", "time"}, where, most=0)
+    drawn = {"dynamics", "seed", "time"}
+    listed = {axis: values for axis, values in (where or {}).items() if isinstance(values, list | tuple)}
+    points = [axis for axis, values in listed.items() if axis not in drawn and len(set(map(str, values))) > 1]
+    return arranged(outline.only("risk"), drawn, where, panel=next(iter(points), None), most=len(points[:1]))
+
+
+def _title(part: xr.Dataset, axis: str | None, name: str) -> str:
+    """Return the title of a panel: its dynamics, and below it the point where there are several."""
+    return dynamics_label(name) + (f"\n{value_label(part[axis])}" if axis else "")
 
 
 def _without_noise(names: list[str]) -> dict[str, Any]:

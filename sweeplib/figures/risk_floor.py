@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from sweeplib.analysis.problem_fields import field
-from sweeplib.analysis.scan import scan_dim
+from sweeplib.analysis.scan import drawn_scan_dim
 from sweeplib.figures.facets import Facets, arranged, numbered_parts, used_dynamics
 from sweeplib.figures.figure import FIGURES, Figure
 from sweeplib.figures.interactive import INTERACTIVE, Interactive
@@ -16,6 +16,7 @@ from sweeplib.figures.labels import axis_label, value_label
 from sweeplib.figures.legend import Entry, dynamics_entries, hue_entries, legend_below
 from sweeplib.figures.panels import panel_grid
 from sweeplib.figures.references import check_references, references
+from sweeplib.figures.scales import logarithmic_along
 from sweeplib.figures.style import DIM, FAINT, INK, dynamics_look, line_look, look, plain_ticks
 from sweeplib.theory import asymptotic_risk
 
@@ -51,14 +52,19 @@ def risk_floor(
     panels = panel_grid(len(parts), width=2.3, alone=3.8, height=height, stack=stack)
     shown = used_dynamics(data)
     published = references(reference, *COLUMNS)
+    axes = panels.stacks[0][0]
+    if logarithmic_along(field(data, "gamma"), drawn_scan_dim(ds, where)):
+        axes.set_xscale("log")
     for place, part in numbered_parts(data, parts):
         _panel(panels.stacks[place], part, split, shown)
         for _, one in numbered_parts(part, split.hues(part)):
             published.draw(panels.stacks[place][0], one)
         if split.panel:
             panels.title(place, value_label(part[split.panel]))
-    panels.stacks[0][0].set_yscale("log")
-    plain_ticks(panels.stacks[0][0].yaxis, (1.0, 2.0, 5.0))
+    axes.set_yscale("log")
+    for axis in (axes.xaxis, axes.yaxis):
+        if axis.get_scale() == "log":
+            plain_ticks(axis, (1.0, 2.0, 5.0))
     panels.xlabel(axis_label(field(data, "gamma")))
     panels.ylabel(axis_label(data["risk_floor"]))
     if known:
@@ -69,9 +75,14 @@ def risk_floor(
 
 
 def _arranged(
-    ds: xr.Dataset | Outline, analyses: Mapping[str, xr.Dataset | Outline], *, reference: Sequence[str], **choice: Any
+    ds: xr.Dataset | Outline,
+    analyses: Mapping[str, xr.Dataset | Outline],
+    *,
+    where: Mapping[str, Any] | None,
+    reference: Sequence[str],
+    **choice: Any,
 ) -> Facets:
-    split = arranged(analyses["risk_floor"], {"dynamics", scan_dim(ds)}, **choice)
+    split = arranged(analyses["risk_floor"], {"dynamics", drawn_scan_dim(ds, where)}, where, **choice)
     check_references(reference, *COLUMNS, analyses["risk_floor"], split)
     return split
 
@@ -102,7 +113,8 @@ def _theory(axes: Axes, part: xr.Dataset, split: Facets) -> None:
     for index, one in numbered_parts(part, split.hues(part)):
         if not bool((one["risk_floor_theory"] > 0.0).any()):
             continue
-        gamma = np.linspace(float(one["gamma"].min()), float(one["gamma"].max()), 200)
+        spaced = np.geomspace if axes.get_xscale() == "log" else np.linspace
+        gamma = spaced(float(one["gamma"].min()), float(one["gamma"].max()), 200)
         floor = asymptotic_risk(gamma, float(field(one, "Delta")))
         line = {"color": INK, "gid": "theory"} if one_for_all else line_look(index, "theory")
         axes.plot(gamma, floor, linewidth=0.9, zorder=1, **line)

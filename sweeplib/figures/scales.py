@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from sweeplib.analysis.labels import labelled
+from sweeplib.figures.labels import axis_label
 
 if TYPE_CHECKING:
     import xarray as xr
@@ -15,6 +16,9 @@ WIDE = 20.0
 """The range above which positive values have a logarithmic axis."""
 FAR_APART = 5.0
 """The ratio of two values from which they have a logarithmic axis."""
+LOGARITHM_OF = "logarithm_of"
+MOST_TICKS = 8
+"""The most values of an axis of cells that have a tick each."""
 
 
 def geometric(values: np.ndarray) -> bool:
@@ -40,6 +44,22 @@ def logarithmic(places: np.ndarray) -> bool:
     return geometric(values) or wide(values) or (len(values) == 2 and wide(values, FAR_APART))
 
 
+def logarithmic_cells(places: np.ndarray) -> bool:
+    """Return whether an axis of cells around these values is logarithmic.
+
+    It is also where the cell of the least positive value would otherwise reach down to zero.
+    """
+    values = np.unique(places[np.isfinite(places)].astype(float))
+    reaches = len(values) > 1 and bool(0.0 < values[0] <= 0.5 * (values[1] - values[0]))
+    return reaches or logarithmic(values)
+
+
+def logarithmic_along(places: xr.DataArray, dim: str) -> bool:
+    """Return whether the axis of curves along `dim` is logarithmic: for each of them, or for their range together."""
+    curves = places.transpose(..., dim).values.reshape(-1, places.sizes[dim])
+    return wide(places.values) or all(map(logarithmic, curves))
+
+
 def logarithmic_above_zero(places: np.ndarray) -> bool:
     """Return whether the values of an axis are zero and others that are evenly spaced on a logarithmic scale."""
     values = np.unique(places[np.isfinite(places)].astype(float))
@@ -56,7 +76,16 @@ def logarithmic_time(times: xr.DataArray) -> bool:
 
 
 def logarithm(quantity: xr.DataArray) -> xr.DataArray:
-    """Return the labelled logarithm to the base 10; NaN where the quantity is not positive."""
+    """Return the labelled logarithm to the base 10; NaN where the quantity is not positive.
+
+    Its attribute LOGARITHM_OF is the label of the quantity itself.
+    """
     positive = quantity.where(quantity > 0.0)
-    found = positive.copy(data=np.log10(positive.values))
-    return labelled(found, f"log₁₀ of {quantity.attrs.get('long_name', quantity.name)}")
+    found = labelled(positive, f"log₁₀ of {quantity.attrs.get('long_name', quantity.name)}")
+    return found.copy(data=np.log10(positive.values)).assign_attrs({LOGARITHM_OF: axis_label(quantity)})
+
+
+def few(places: np.ndarray) -> list[float] | None:
+    """Return the values of an axis if they are so few, and of so few digits, that each may have a tick; else None."""
+    values = np.unique(places[np.isfinite(places)].astype(float)).tolist()
+    return values if len(values) <= MOST_TICKS and all(float(f"{value:.3g}") == value for value in values) else None

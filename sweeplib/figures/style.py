@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal
 
 from sweeplib.analysis.recorded import is_stochastic
-from sweeplib.figures.labels import number
+from sweeplib.figures.labels import MINUS, number
 
 if TYPE_CHECKING:
     from matplotlib.axis import Axis
@@ -42,6 +42,7 @@ STYLE: dict[str, Any] = {
     "axes.spines.top": False,
     "axes.spines.right": False,
     "axes.grid": False,
+    "axes.formatter.useoffset": False,
     "lines.linewidth": 1.2,
     "lines.markersize": 4.5,
     "errorbar.capsize": 1.8,
@@ -131,6 +132,15 @@ def plain_ticks(axis: Axis, multiples: tuple[float, ...]) -> None:
     axis.set_major_locator(locators[enough])
     axis.set_major_formatter(FuncFormatter(lambda place, _: number(place)))
     axis.set_minor_formatter(NullFormatter())
+
+
+def ticks_at(axis: Axis, places: list[float]) -> None:
+    """Give an axis ticks at these places alone, with their numbers written out."""
+    from matplotlib.ticker import FixedLocator, FuncFormatter, NullLocator
+
+    axis.set_major_locator(FixedLocator(places))
+    axis.set_minor_locator(NullLocator())
+    axis.set_major_formatter(FuncFormatter(lambda place, _: number(place).replace("-", MINUS)))
 
 
 def save(figure: Figure, stem: Path) -> list[Path]:

@@ -24,11 +24,10 @@ from sweeplib.report.choices import (
 from sweeplib.report.looks import Look, dynamics_looks, hue_looks, sequence
 from sweeplib.report.mathematics import html_label, plain_label
 from sweeplib.report.runs import run_counts
+from sweeplib.report.scales import cells, few_ticks, is_logarithmic, positive, range_of, ticks_of_cells
 from sweeplib.report.tables import MOST_CELLS, Column, Table, columns, heading, name_of
 
 MOST_CHIPS = 40
-LOG_SPAN = 8.0
-FEW_TICKS = 5
 EVERY = -1
 """The choice of a menu that selects all levels."""
 
@@ -77,6 +76,7 @@ def interactive_plot(
     """Return the plot of a declaration; `options` of its figure choose the colours and the initial filters."""
     data = declared.labelled(dataset, analyses)
     data = data.expand_dims([name for name in (declared.x, declared.y) if name in data.coords and not data[name].dims])
+    declared = _against_what_varies(data, declared)
     value = declared.z or declared.y
     drawn = _drawn(data, declared)
     dims = [str(dim) for dim in data[value].dims if dim not in drawn] + drawn
@@ -130,6 +130,15 @@ def _fitted(
 
 def _lower(label: str) -> str:
     return label[:1].lower() + label[1:]
+
+
+def _against_what_varies(data: xr.Dataset, declared: Interactive) -> Interactive:
+    """Return the declaration of points, against the longest axis of numbers if its x has one value only."""
+    if declared.z or declared.kind != "points" or len(np.unique(data[declared.x].values)) > 1:
+        return declared
+    dims = [str(dim) for dim in data[declared.y].dims if dim not in ("seed", declared.x)]
+    swept = [dim for dim in dims if data.sizes[dim] > 1 and data[dim].dtype.kind in "fiu"]
+    return replace(declared, x=max(swept, key=data.sizes.__getitem__)) if swept else declared
 
 
 def _drawn(data: xr.Dataset, declared: Interactive) -> list[str]:
@@ -273,13 +282,13 @@ def _choices(
         of_hues["dynamics"], looks_of_dynamics = _styles(coloured), _styles(plain)
 
     def is_log(name: str, kind: str) -> bool:
-        return _logarithmic(data, name, kind)
+        return is_logarithmic(data, name, kind)
 
     horizontals = [horizontal_choice(data, name, declared, is_log) for name in xs if name in held]
     verticals = [vertical_choice(data, name, held, declared, is_log) for name in ys if name in held]
     for each in (*horizontals, *verticals):
-        each["positive"] = _positive(data[each["name"]])
-        each["ticks"] = _ticks(data[each["name"]]) if each["positive"] and each in horizontals else None
+        each["positive"] = positive(data[each["name"]])
+        each["ticks"] = few_ticks(data[each["name"]]) if each["positive"] and each in horizontals else None
     return {
         "choice": {"x": horizontals, "y": verticals, "hue": hue, "dims": dims},
         "hues": [{"name": name, "label": boxes[name].label} for name in of_hues if name in boxes],
@@ -305,6 +314,7 @@ def _spec(
     kind: str,
 ) -> dict[str, Any]:
     value = declared.z or declared.y
+    cell_ticks = {axis: ticks_of_cells(data[getattr(declared, axis)]) for axis in "xy"} if declared.z else {}
     held = {column.name for column in table.columns}
     ends = [value + end for end in ("_low", "_high") if value + end in held]
     looks = {control.column: [look.json() for look in control.looks or []] for control in _layered(controls)}
@@ -325,60 +335,19 @@ def _spec(
         ],
         "seeds": sorted(name for name in held if name.startswith("seeds_")),
         "looks": looks,
-        "cells": _cells(data, declared) if declared.z else None,
-        "range": _range(data[value]) if declared.z and declared.z not in looks else None,
+        "cells": cells(data, declared) if declared.z else None,
+        "range": range_of(data[value]) if declared.z and declared.z not in looks else None,
         "palette": sequence(64) if declared.z else None,
         "labels": {axis: plain_label(heading(data[getattr(declared, axis)])) for axis in "xy"},
-        "log": {axis: _logarithmic(data, getattr(declared, axis), kind) for axis in "xy"},
-        "positive": {axis: kind != "map" and _positive(data[getattr(declared, axis)]) for axis in "xy"},
-        "ticks": {"x": _ticks(data[declared.x]) if _positive(data[declared.x]) else None},
+        "cell_ticks": cell_ticks,
+        "log": {axis: is_logarithmic(data, getattr(declared, axis), kind) for axis in "xy"},
+        "positive": {axis: kind != "map" and positive(data[getattr(declared, axis)]) for axis in "xy"},
+        "ticks": {"x": few_ticks(data[declared.x]) if positive(data[declared.x]) else None},
         "lines": [list(line) for line in declared.lines],
-        "extent": {axis: _range(data[getattr(declared, axis)]) for axis in "xy"} if declared.frames else None,
+        "extent": {axis: range_of(data[getattr(declared, axis)]) for axis in "xy"} if declared.frames else None,
     }
 
 
 def _layered(controls: list[Control]) -> list[Control]:
     """Return the controls with looks, the dynamics last: their markers replace those of the colours."""
     return sorted((control for control in controls if control.looks), key=lambda control: control.column == "dynamics")
-
-
-def _cells(data: xr.Dataset, declared: Interactive) -> dict[str, float]:
-    """Return the width and height of a map's cells."""
-    sizes = {}
-    for axis, name in (("x", declared.x), ("y", declared.y)):
-        values = np.unique(data[name].values.astype(float))
-        sizes[axis] = float(np.diff(values).min()) if len(values) > 1 else 1.0
-    return sizes
-
-
-def _ticks(values: xr.DataArray) -> list[float] | None:
-    """Return the values as ticks if there are few of them; otherwise None."""
-    found = np.unique(values.values)
-    return found.tolist() if len(found) <= FEW_TICKS else None
-
-
-def _range(numbers: xr.DataArray) -> list[float] | None:
-    if numbers.dtype.kind not in "fiu" or not (known := numbers.values[np.isfinite(numbers.values)]).size:
-        return None
-    return [float(known.min()), float(known.max())]
-
-
-def _positive(values: xr.DataArray) -> bool:
-    """Return whether an axis may be logarithmic: numbers, of which some are positive and none is negative."""
-    return values.dtype.kind in "fiu" and bool((values > 0).any()) and not bool((values < 0).any())
-
-
-def _logarithmic(data: xr.Dataset, name: str, kind: str) -> bool:
-    """Return whether an axis is logarithmic: positive numbers over most of a decade that are not evenly spaced."""
-    values = data[name].values
-    if kind in ("map", "cloud") or values.dtype.kind not in "fiu" or not np.isfinite(values).any():
-        return False
-    low, high = float(np.nanmin(values)), float(np.nanmax(values))
-    return 0.0 < LOG_SPAN * low < high and not (name in data.coords and _even(values))
-
-
-def _even(values: np.ndarray) -> bool:
-    """Return whether three or more values are more evenly spaced than their logarithms."""
-    found = np.unique(values[np.isfinite(values)].astype(float))
-    steps, ratios = np.diff(found), np.diff(np.log(found))
-    return len(steps) > 1 and float(np.std(steps) / np.mean(steps)) < float(np.std(ratios) / np.mean(ratios))

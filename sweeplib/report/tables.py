@@ -120,16 +120,18 @@ def _html(label: str) -> str | None:
 
 def heading(array: xr.DataArray) -> str:
     """Return name, symbol and units of an array, with a capital letter and mathematics between dollars."""
-    return _capital(axis_label(array))
+    return capital(axis_label(array))
 
 
 def name_of(array: xr.DataArray) -> str:
     """Return the name of an array, and its units if it has any, with a capital letter."""
-    return _capital(axis_label(array.assign_attrs(symbol="")))
+    return capital(axis_label(array.assign_attrs(symbol="")))
 
 
-def _capital(text: str) -> str:
-    return text if "_" in text.split(maxsplit=1)[0] else text[:1].upper() + text[1:]
+def capital(text: str) -> str:
+    """Return a label with a capital letter; names of parameters and Greek symbols stay as they are."""
+    kept = "_" in text.split(maxsplit=1)[0] or not text[:1].isascii()
+    return text if kept else text[:1].upper() + text[1:]
 
 
 def _spread(array: xr.DataArray, ds: xr.Dataset, dims: Sequence[str]) -> np.ndarray:

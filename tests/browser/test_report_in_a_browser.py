@@ -204,6 +204,10 @@ def test_bounds_are_open_triangles_without_bars(browser, tmp_path, short_report)
               if (shape, fill) == ("triangle", "#ffffff")]  # fmt: skip
     assert len(bounds) > 0
     assert all(drawn["low"][place] is None or math.isnan(drawn["low"][place]) for place in bounds)
+    lines = short.drawn("exit_steps", "lines")
+    joined = {at for xs, ys in zip(lines["xs"], lines["ys"], strict=True) for at in zip(xs, ys, strict=True)}
+    assert joined, "means are joined"
+    assert not joined & {(drawn["x"][place], drawn["y"][place]) for place in bounds}
     assert "Open triangles: lower bound: some runs did not exit." in short.plot("exit_steps").inner_text()
     short.page.close()
 

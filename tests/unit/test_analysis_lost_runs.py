@@ -7,6 +7,7 @@ import xarray as xr
 from sweeplib import analysis, figures
 from sweeplib.analysis.lost_runs import MOST_LOST
 from sweeplib.contracts.datasets import regime_dataset
+from sweeplib.errors import InputError
 from sweeplib.figures.interactive import INTERACTIVE
 from tests.datasets import sweep_dataset, timed_out, with_outcome
 from tests.unit.test_analysis_deviation import scaling_dataset
@@ -183,6 +184,27 @@ def test_a_limit_that_lost_runs_leave_undecided_is_drawn_open():
     open_ = [line for line in figures.limits_diagram(grid).axes[0].lines if line.get_markerfacecolor() == "white"]
     np.testing.assert_allclose([*open_[0].get_xdata(), *open_[0].get_ydata()], [0.1, 100])
     assert INTERACTIVE["limits"].labelled(grid, {"limits": analysis.limits(grid)}).limit.notnull().all()
+
+
+def exponents_and_constants():
+    """Return two runs at each of two d, γ0 and δ, with γ = γ0 d^-δ."""
+    ds = limits_runs(0.0, 0.0, 0.01)
+    for name, values in (("gamma0", [0.5, 2.0]), ("delta", [0.0, 0.5]), ("d", [100, 200])):
+        ds = xr.concat([ds, ds], name, combine_attrs="override").assign_coords({name: values})
+    return ds.assign_coords(gamma=ds.gamma0 * ds.d ** (-1.0 * ds.delta), p=1)
+
+
+def test_a_limits_diagram_of_several_axes_is_along_the_one_that_is_not_fixed():
+    ds = exponents_and_constants()
+    found = {"limits": analysis.limits(ds)}
+    with pytest.raises(
+        InputError, match=r"where: several axes vary the learning rate; .*gamma0.*; expected a value for all but one"
+    ):
+        figures.limits_diagram(ds, found)
+    axes = figures.limits_diagram(ds, found, where={"delta": 0.5}).axes[0]
+    [points] = [line for line in axes.lines if len(line.get_xdata()) == 4]
+    np.testing.assert_allclose(sorted(points.get_xdata()), sorted((ds.gamma.sel(delta=0.5)).values.ravel()))
+    assert {"log_x", "log_d"} <= set(INTERACTIVE["limits"].labelled(ds, found).coords)
 
 
 @pytest.mark.parametrize("outcome", OUTCOMES)

@@ -147,7 +147,7 @@ def test_theory_stands_where_it_applies():
     assert (found.gamma_opt_noise_corrected > found.gamma_opt_theory).all()
 
 
-@pytest.mark.parametrize(("along", "problem"), [("d", "does not vary along"), (None, "no single axis")])
+@pytest.mark.parametrize(("along", "problem"), [("d", "does not vary along"), (None, "varies only along Delta")])
 def test_what_is_no_scan_is_refused(along, problem):
     ds = sweep_dataset(seeds=2)
     ds = ds if along else ds.isel(gamma_ratio=0)

@@ -89,7 +89,7 @@ REFUSED: list[tuple[str, list[tuple[str, str]], str]] = [
         "expected an axis d in `grid`, of two values or more",
     ),
     *(
-        (f"figures: [{name}]", [ONE_RATE], "no single axis scans the learning rate")
+        (f"figures: [{name}]", [ONE_RATE], "the learning rate does not vary; expected two learning rates or more")
         for name in ("learning_rate_scan", "exited_fraction", "risk_floor", "optimal_learning_rate")
     ),
     ("figures: [deviation]", [("[sgd_chain, ode]", "[ode]")], "nothing to compare with; got ['ode']"),

@@ -5,12 +5,13 @@ import sys
 
 import numpy as np
 import pytest
+from matplotlib.figure import Figure as Drawing
 
 from sweeplib.errors import InputError
 from sweeplib.figures import FIGURES
 from sweeplib.figures.facets import arranged
 from sweeplib.figures.labels import axis_label, number, value_label
-from sweeplib.figures.style import COLOURS, MARKERS, save
+from sweeplib.figures.style import COLOURS, MARKERS, save, styled
 from tests.datasets import sweep_dataset
 
 scan, risk = FIGURES["learning_rate_scan"], FIGURES["risk_curves"]
@@ -134,6 +135,16 @@ def test_labels_come_from_the_attributes(ds):
 )
 def test_numbers_as_one_writes_them(value, text):
     assert number(value) == text
+
+
+def test_ticks_are_written_out_without_an_offset():
+    with styled():
+        drawing = Drawing()
+        axes = drawing.add_subplot()
+        axes.plot([0.0, 1.0], [2.0, 2.0 - 1e-9])
+        drawing.draw_without_rendering()
+    assert axes.yaxis.get_offset_text().get_text() == ""
+    assert len({label.get_text() for label in axes.get_yticklabels()}) == len(axes.get_yticks())
 
 
 def test_names_of_figures_are_known_without_matplotlib():

@@ -204,6 +204,37 @@ def test_cells_end_half_way_to_their_neighbours():
     np.testing.assert_allclose(edges_of(np.array([3.0]), logarithmic=False), [2.5, 3.5])
 
 
+@pytest.mark.parametrize(
+    ("values", "scale", "edges"),
+    [
+        ([2.0, 8.0], "log", [1.0, 16.0]),
+        ([1.0, 2.0, 3.0], "linear", [0.5, 3.5]),
+        ([-0.5, 0.0, 0.25], "linear", [-0.75, 0.375]),
+    ],
+)
+def test_a_map_over_few_values_has_ticks_at_them_and_no_cell_beyond_zero(values, scale, edges):
+    ds = sweep_dataset(seeds=3, ratios=[0.4, 0.8, 1.0, 1.2][: len(values)]).assign_coords(gamma_ratio=values)
+    options = {"z": "risk", "x": "gamma_ratio", "y": "d", "where": {"dynamics": "ode", "Delta": 1.0}}
+    analyses = {"averages": ANALYSES["averages"](ds)}
+    axes = heat(ds, analyses, **options).axes[0]
+    assert axes.get_xscale() == scale
+    assert axes.get_xticks().tolist() == values
+    assert axes.get_xlim() == pytest.approx(edges)
+    figure = FIGURES["map"]
+    spec = interactive_plot("map", figure.interactive(ds, analyses, **figure.check(options)), ds, analyses, {}).spec
+    places = np.log10(values) if scale == "log" else values
+    assert spec["cell_ticks"]["x"]["places"] == pytest.approx(list(places))
+    assert spec["cell_ticks"]["x"]["texts"] == [f"{value:g}" for value in values]
+    assert spec["cell_ticks"]["y"]["label"] == "Input dimension d"
+
+
+def test_a_map_over_many_values_has_no_tick_at_each():
+    values = np.geomspace(0.3, 10.0, 8)
+    ds = sweep_dataset(seeds=3).assign_coords(gamma_ratio=values)
+    axes = heat(ds, z="risk", x="gamma_ratio", y="d", where={"dynamics": "ode", "Delta": 1.0}).axes[0]
+    assert {0.5, 1.0, 2.0, 5.0} <= set(axes.get_xticks().round(9))
+
+
 def test_a_distribution_is_the_fraction_of_runs_below(ds):
     [axes] = spread(ds, y="exit_steps", where=ONE | {"gamma_ratio": 0.9}).axes
     values = np.sort(ds.exit_steps.sel(ONE).sel(gamma_ratio=0.9, method="nearest").values.ravel())

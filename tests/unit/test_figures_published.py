@@ -5,6 +5,7 @@ import pytest
 import xarray as xr
 
 from sweeplib import figures
+from sweeplib.analysis import ANALYSES
 from sweeplib.errors import InputError
 from sweeplib.figures import FIGURES
 from sweeplib.figures.facets import arranged
@@ -119,6 +120,17 @@ def test_exit_times_against_d_leave_out_censored_means(ds):
     assert any(np.isfinite(y[1]) for y in drawn)
 
 
+@pytest.mark.parametrize(("factor", "below"), [(1.0, False), (1e-9, True)])
+def test_the_axis_of_exit_times_begins_at_zero_unless_that_cuts_a_marker(ds, factor, below):
+    exits = ANALYSES["exit_times"](ds)
+    exits["exit_time_mean"] = (exits.exit_time_mean * xr.where(ds.d == 300, factor, 1.0)).assign_attrs(
+        exits.exit_time_mean.attrs
+    )
+    drawing = figures.exit_time_scaling(ds, {"exit_times": exits}, where={"Delta": 0.0, "gamma_ratio": 0.9})
+    bottom = float(drawing.axes[0].get_ylim()[0])
+    assert bottom < 0.0 if below else bottom == 0.0
+
+
 def test_exit_times_against_one_dimension_are_refused(ds):
     with pytest.raises(InputError, match="the input dimension does not vary; expected an axis d in `grid`"):
         figures.exit_time_scaling(ds.isel(d=0))
@@ -140,6 +152,28 @@ def test_fans_compare_all_stochastic_dynamics_with_the_first(ds):
     np.testing.assert_allclose(dotted[1][2].get_ydata(), median)
 
 
+def test_fans_have_panels_for_each_of_several_points(ds):
+    where = {"Delta": 0.0, "d": [3000, 300], "gamma_ratio": 0.3}
+    axes = figures.risk_fans(ds.sel(dynamics=["sgd_chain", "ode"]), where=where).axes
+    assert [each.get_title() for each in axes] == [f"SGD (overlap chain)\n$d$ = {d}" for d in (3000, 300)]
+    for each, d in zip(axes, (3000, 300), strict=True):
+        [median] = [line for line in each.lines if line.get_linewidth() == 1.6]
+        expected = ds.risk.sel(dynamics="sgd_chain", d=d, Delta=0.0, gamma_ratio=0.3).median("seed")
+        np.testing.assert_allclose(median.get_ydata(), expected)
+
+
+@pytest.mark.parametrize(
+    ("name", "where"),
+    [
+        ("risk_fans", {"d": [300, 3000], "Delta": [0.0, 1.0]}),
+        ("risk_curves", {"d": [300, 3000], "Delta": [0.0, 1.0], "gamma_ratio": [0.3, 0.9]}),
+    ],
+)
+def test_several_values_that_are_not_drawn_are_refused(ds, name, where):
+    with pytest.raises(InputError, match=r"where: no room for several values; .*expected one value for each"):
+        FIGURES[name](ds, where=where)
+
+
 def test_fans_of_the_ode_are_refused(ds):
     with pytest.raises(InputError, match="no stochastic dynamics was run"):
         figures.risk_fans(ds.sel(dynamics=["ode"]))
@@ -150,6 +184,32 @@ def test_fractions_are_in_units_of_the_optimum_with_the_end_of_theory(ds):
     np.testing.assert_allclose(np.asarray(axes.lines[0].get_xdata(), float), ds.gamma_ratio)
     assert learnable_range(1.0, 1.0) / optimal_learning_rate(1.0, 1.0) == 2.0  # beyond the scan: no tick
     assert not lines(axes, 2)
+
+
+def test_fractions_of_zero_and_one_are_drawn_at_their_value_beside_each_other():
+    """All runs exit, of SGD and the ODE at both dimensions: the points of the ODE are larger, those of d sideways."""
+    ds = sweep_dataset(seeds=16)
+    ds["exit_time"] = xr.where(ds.exit_time.isnull(), 1.0, ds.exit_time, keep_attrs=True)
+    ds["exit_steps"] = xr.where(ds.exit_steps.isnull(), 1.0, ds.exit_steps, keep_attrs=True)
+    axes = figures.exited_fraction(ds.sel(dynamics=["sgd_chain", "ode"]), where={"Delta": 1.0}).axes[0]
+    drawn = [container.lines[0] for container in axes.containers]
+    assert len(drawn) == 4
+    assert all(set(np.asarray(line.get_ydata())) == {1.0} for line in drawn)
+    chain, ode, other, _ = drawn
+    assert ode.get_marker() == "x" and ode.get_markersize() > 1.4 * chain.get_markersize()
+    assert (np.asarray(other.get_xdata()) > np.asarray(chain.get_xdata())).all()
+
+
+@pytest.mark.parametrize("name", ["exited_fraction", "risk_floor"])
+@pytest.mark.parametrize(
+    ("rates", "scale"), [(np.geomspace(0.02, 0.1, 8), "log"), (np.linspace(0.02, 0.1, 8), "linear")]
+)
+def test_learning_rates_are_on_the_scale_on_which_they_are_spaced(name, rates, scale):
+    """The relu has no theory, so that the axis is γ itself."""
+    ds = sweep_dataset(seeds=4).assign_coords(activation="relu")
+    ds["gamma"] = ds.gamma.copy(data=np.broadcast_to(rates, ds.gamma.shape))
+    drawing = FIGURES[name](ds, where={"Delta": 1.0})
+    assert {axes.get_xscale() for axes in drawing.axes} == {scale}
 
 
 @pytest.mark.parametrize(

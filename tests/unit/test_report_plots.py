@@ -15,6 +15,7 @@ from sweeplib.report import choices, plots, tables
 from sweeplib.report.looks import sequence
 from sweeplib.report.plots import interactive_plot
 from sweeplib.report.runs import duration, run_counts
+from sweeplib.report.scales import is_logarithmic
 from sweeplib.report.tables import analysis_tables
 from sweeplib.storage.outline import outline_of
 from tests.datasets import FLAGS, sweep_dataset
@@ -119,6 +120,15 @@ def test_axes_become_colours_and_filters(ds, analyses):
     assert {control.column: control.chosen for control in swapped.controls} == {"dynamics": 0, "Delta": 0, "d": 1}
 
 
+@pytest.mark.parametrize(("d", "x", "title"), [([0], "Delta", "label-noise variance"), ([0, 1], "d", "dimension")])
+def test_points_are_against_an_axis_that_varies(ds, d, x, title):
+    part = ds.isel(d=d)
+    analyses = {"optimal_learning_rate": ANALYSES["optimal_learning_rate"](part, resamples=20)}
+    plot = interactive_plot("optima", INTERACTIVE["optimal_learning_rates"], part, analyses, {})
+    assert plot.spec["x"] == x
+    assert title in plot.title
+
+
 def test_a_map_has_a_cell_a_point_and_its_classes_as_a_legend():
     ds, data = regimes()
     declared = Interactive(
@@ -178,7 +188,7 @@ def test_dynamics_have_the_colours_where_nothing_else_varies(ds):
 )
 def test_an_axis_is_logarithmic_where_that_spaces_it_evenly(values, logarithmic):
     data = xr.Dataset(coords={"d": values})
-    assert plots._logarithmic(data, "d", "points") is logarithmic
+    assert is_logarithmic(data, "d", "points") is logarithmic
 
 
 def test_one_value_of_x_is_a_plot_too(ds, analyses):

@@ -1,0 +1,75 @@
+"""The axes of interactive plots: their ranges, their ticks, whether they are logarithmic, the sizes of cells."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+import xarray as xr
+
+from sweeplib.figures.interactive import Interactive
+from sweeplib.figures.labels import number
+from sweeplib.figures.scales import LOGARITHM_OF, few
+from sweeplib.report.mathematics import plain_label
+from sweeplib.report.tables import capital, heading
+
+LOG_SPAN = 8.0
+FEW_TICKS = 5
+
+
+def cells(data: xr.Dataset, declared: Interactive) -> dict[str, float]:
+    """Return the width and height of a map's cells."""
+    sizes = {}
+    for axis, name in (("x", declared.x), ("y", declared.y)):
+        values = np.unique(data[name].values.astype(float))
+        sizes[axis] = float(np.diff(values).min()) if len(values) > 1 else 1.0
+    return sizes
+
+
+def ticks_of_cells(places: xr.DataArray) -> dict[str, Any] | None:
+    """Return the places and texts of the ticks of cells, and the axis label, if there are few values; else None.
+
+    Where the places are logarithms, the texts and the label are those of the quantity itself.
+    """
+    found = np.unique(places.values[np.isfinite(places.values)].astype(float))
+    of = places.attrs.get(LOGARITHM_OF)
+    values = few(found if of is None else np.array([float(f"{10.0**place:.9g}") for place in found]))
+    if values is None:
+        return None
+    label = heading(places) if of is None else capital(of)
+    texts = [plain_label(number(value)) for value in values]
+    return {"places": found.tolist(), "texts": texts, "label": plain_label(label)}
+
+
+def few_ticks(values: xr.DataArray) -> list[float] | None:
+    """Return the values as ticks if there are few of them; otherwise None."""
+    found = np.unique(values.values)
+    return found.tolist() if len(found) <= FEW_TICKS else None
+
+
+def range_of(numbers: xr.DataArray) -> list[float] | None:
+    """Return the least and the largest number; None if there are none."""
+    if numbers.dtype.kind not in "fiu" or not (known := numbers.values[np.isfinite(numbers.values)]).size:
+        return None
+    return [float(known.min()), float(known.max())]
+
+
+def positive(values: xr.DataArray) -> bool:
+    """Return whether an axis may be logarithmic: numbers, of which some are positive and none is negative."""
+    return values.dtype.kind in "fiu" and bool((values > 0).any()) and not bool((values < 0).any())
+
+
+def is_logarithmic(data: xr.Dataset, name: str, kind: str) -> bool:
+    """Return whether an axis is logarithmic: positive numbers over most of a decade that are not evenly spaced."""
+    values = data[name].values
+    if kind in ("map", "cloud") or values.dtype.kind not in "fiu" or not np.isfinite(values).any():
+        return False
+    low, high = float(np.nanmin(values)), float(np.nanmax(values))
+    return 0.0 < LOG_SPAN * low < high and not (name in data.coords and _even(values))
+
+
+def _even(values: np.ndarray) -> bool:
+    """Return whether three or more values are more evenly spaced than their logarithms."""
+    found = np.unique(values[np.isfinite(values)].astype(float))
+    steps, ratios = np.diff(found), np.diff(np.log(found))
+    return len(steps) > 1 and float(np.std(steps) / np.mean(steps)) < float(np.std(ratios) / np.mean(ratios))
