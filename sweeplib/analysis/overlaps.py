@@ -38,16 +38,18 @@ def open_with_overlaps(path: Path) -> xr.Dataset:
 def with_overlaps(ds: xr.Dataset) -> xr.Dataset:
     """Return a dataset, or a part of one, with its matrices and vectors over units, from the files it was opened from.
 
-    Without such files the dataset is returned as it is.
+    Without such files, or if they have no others, the dataset is returned as it is.
     """
     source = Path(str(ds.encoding.get("source", "")))
     if not (source / "zarr.json").exists():
         return ds
     whole = open_with_overlaps(source)
+    more = [name for name in whole.data_vars if name not in ds.variables]
+    if not more:
+        return ds
     chosen = {
         dim: ds[dim].values if ds[dim].dims else ds[dim].item() for dim in map(str, whole.indexes) if dim in ds.coords
     }
-    more = [name for name in whole.data_vars if name not in ds.variables]
     return ds.merge(whole[more].sel(chosen).reset_coords(drop=True), join="exact")
 
 

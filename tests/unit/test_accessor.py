@@ -9,6 +9,7 @@ import numpy as np
 import pytest
 import xarray as xr
 
+import sweeplib
 from sweeplib import InputError, Sweep
 from sweeplib.analysis import ANALYSES
 from sweeplib.analysis.overlaps import open_with_overlaps
@@ -80,6 +81,20 @@ def test_a_notebook_shows_a_figure_as_a_picture() -> None:
 
 
 @pytest.mark.slow
+def test_files_without_overlaps_are_no_matter(tmp_path: Path) -> None:
+    """The analyses and figures that read overlaps, where none is recorded."""
+    problem = {"p": 1, "k": 1, "d": 40, "Delta": 0, "activation": "square", "spherical": True}
+    sweep = Sweep(
+        name="none", problem=problem, grid={"gamma": [0.1, 0.2]}, seeds=2, dynamics=["ode"], times=[0, 1],
+        results=tmp_path,
+    )  # fmt: skip
+    sweep.run()
+    ds = sweeplib.open(tmp_path / "none" / "dataset.zarr")
+    for part in (ds, ds.sel(gamma=0.1), ds.isel(gamma=[1])):
+        assert part.sweep.averages().risk.notnull().all()
+    assert ds.sweep.figure("line", y="risk", x="gamma").axes
+
+
 def test_overlaps_are_read_from_the_files(tmp_path: Path) -> None:
     """The analyses of a stored sweep, with and without a selection, are those that the sweep computes."""
     content = {"p": 2, "k": 1, "d": 40, "Delta": 0, "activation": "erf"}
