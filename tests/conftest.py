@@ -4,8 +4,10 @@ import os
 import signal
 from collections.abc import Iterator
 from pathlib import Path
+from typing import Any
 
 import jaxtyping
+import numba
 import pytest
 import runtime_types
 
@@ -42,6 +44,23 @@ def heard_ctrl_c() -> Iterator[None]:
     before = signal.signal(signal.SIGINT, signal.default_int_handler)
     yield
     signal.signal(signal.SIGINT, before)
+
+
+@pytest.fixture(scope="session", autouse=True)
+def same_types_in_all_calls() -> Iterator[None]:
+    """Check the types of the arguments at every call of a `OneSignature`, which itself checks them at the first one."""
+    from sweeplib.numerics.compiled import OneSignature
+
+    unchecked, first = OneSignature.__call__, dict[int, tuple[Any, ...]]()
+
+    def checked(kernel: OneSignature, *arguments: Any) -> Any:
+        types = tuple(map(numba.typeof, arguments))
+        assert first.setdefault(id(kernel), types) == types, kernel.compiled
+        return unchecked(kernel, *arguments)
+
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(OneSignature, "__call__", checked)
+        yield
 
 
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:

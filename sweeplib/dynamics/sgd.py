@@ -10,8 +10,9 @@ Arithmetic is in float64, so a block of steps rounds a weight once, by 3e-8 of i
 precision of the weights.
 """
 
-from functools import partial
-from typing import Literal
+from collections.abc import Callable
+from functools import cache, partial
+from typing import Any, Literal
 
 import numpy as np
 from numpy.typing import NDArray
@@ -30,7 +31,7 @@ from sweeplib.kernels.weights import BLOCK, DIVERGED, Exits, Replica, sgd_steps
 from sweeplib.maths.activations import activation
 from sweeplib.maths.activations.activation import bends_off_zero, kink
 from sweeplib.maths.offsets import MOST_FIELDS, OffsetRisks
-from sweeplib.numerics.compiled import specialised
+from sweeplib.numerics.compiled import OneSignature, specialised
 from sweeplib.numerics.random import stream_key
 from sweeplib.problem import DATA, DEFAULTS, OFFSET_FIELDS, Problem
 from sweeplib.problem.targets import target
@@ -44,6 +45,12 @@ WORK_A_ROUND = 2e7
 
 _OF_DIVERGED = np.errstate(over="ignore", invalid="ignore")
 """Only runs that diverged overflow here."""
+
+
+@cache
+def _kernel_for(template: Callable[..., Any], weights: str) -> OneSignature:
+    """The compiled kernel for weights of a precision."""
+    return OneSignature(template)
 
 
 class SgdOptions(NumericalOptions):
@@ -75,7 +82,7 @@ class Sgd(StepDynamics):
         super().__init__(replicas, options)
         self._called, self._rates = self.functions(), rates(replicas.schedule, self.stride)
         starts = (replicas.weights(i) for i in range(len(replicas)))
-        self._weights = [(W.astype(options.weights), W_star.copy()) for W, W_star in starts]
+        self._weights = [(W.astype(options.weights, order="C"), W_star.copy(order="C")) for W, W_star in starts]
         self._offsets = replicas.offsets()
         self._training_sets: dict[int, TrainingSet] = {}
 
@@ -102,14 +109,18 @@ class Sgd(StepDynamics):
         called = replica, self._rates, self._called, exits
         if given.samples[i]:
             data = self._training_set(i)
-            taken, fate = specialised(training_steps)(count, step, batch_size, repeats, *called, data)
+            taken, fate = self._kernel(training_steps)(count, step, batch_size, repeats, *called, data)
         elif batch_size == repeats == 1:
-            taken, fate = specialised(sgd_steps)(count, step, *called)
+            taken, fate = self._kernel(sgd_steps)(count, step, *called)
         else:
-            taken, fate = specialised(batch_steps)(count, step, batch_size, repeats, *called)
+            taken, fate = self._kernel(batch_steps)(count, step, batch_size, repeats, *called)
         self.step[i] += taken
         if fate == DIVERGED:
             self.failed[i] = self.step[i]
+
+    def _kernel(self, template: Callable[..., Any]) -> OneSignature:
+        """The compiled kernel for weights of this precision; all other arguments have the same types in all runs."""
+        return _kernel_for(template, self.options.weights)
 
     def _replica(self, i: int) -> Replica:
         """The state and the constants of a replica, for kernels."""
