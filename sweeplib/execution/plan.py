@@ -273,8 +273,8 @@ def planned_layouts(directory: Path, dynamics: str) -> dict[str, LayoutPlan]:
 def planned_advice(directory: Path, cases: Mapping[str, int]) -> tuple[str, ...]:
     """Return the advice in `plan.json`, none if the plan is of other numbers of `cases` by dynamics."""
     plan = read_json(directory / "plan.json") or {"dynamics": {}}
-    planned = {name: part["cases"] for name, part in plan["dynamics"].items()}
-    return tuple(plan["advice"]) if planned == dict(cases) else ()
+    planned = {name: part.get("cases") for name, part in plan["dynamics"].items()}
+    return tuple(plan.get("advice", ())) if planned == dict(cases) else ()
 
 
 def counted(sweep: "Sweep", wanted: Inventory) -> tuple[int, int]:
