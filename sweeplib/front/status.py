@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from sweeplib.process.terminal import duration
-from sweeplib.storage.jobs import INTERRUPTED, WHOLE, Job, jobs
+from sweeplib.storage.jobs import DIED, INTERRUPTED, WHOLE, Job, jobs
 
 if TYPE_CHECKING:
     from sweeplib.design.sweep import Sweep
@@ -98,10 +98,11 @@ def state(found: Mapping[str, Job], cases: Iterable[Mapping[str, int]]) -> str:
     occurring = {status for counts in cases for status, count in counts.items() if count}
     if any(job.running for job in found.values()):
         return "running"
-    error = any(job.outcome not in (None, INTERRUPTED) for job in found.values())
-    if error or {"failed", "killed"} & occurring:
+    outcomes = {job.outcome for job in found.values()} - {None}
+    stopped = {INTERRUPTED, DIED}  # Ctrl-C ends the processes of stages before they can tell
+    if outcomes - stopped or {"failed", "killed"} & occurring:
         return "failed"
-    return "unfinished" if "missing" in occurring else "finished"
+    return "unfinished" if outcomes or "missing" in occurring else "finished"
 
 
 def _of_all(cases: Iterable[Mapping[str, int]]) -> Job:

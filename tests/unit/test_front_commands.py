@@ -24,9 +24,10 @@ from sweeplib.config.overrides import Override
 from sweeplib.execution.complete_config import write_complete_config
 from sweeplib.execution.plan import planned_advice, write_plan
 from sweeplib.execution.run import run_sweep
+from sweeplib.front.status import state
 from sweeplib.front.sweep import OVERRIDDEN
 from sweeplib.storage.files import read_json, write_json
-from sweeplib.storage.jobs import job, tell
+from sweeplib.storage.jobs import INTERRUPTED, Job, job, tell
 from sweeplib.storage.origin import check_origin, record_origin
 from tests.datasets import sweep_dataset
 from tests.in_process import InProcess
@@ -84,6 +85,16 @@ def test_status_of_an_unfinished_and_of_a_running_sweep(config: Path) -> None:
     assert running["last_error"] == "plan: ValueError: no good"
     assert text.startswith("tiny: running (simulate); 1 of 4 cases, 1 failed, 0:01:")
     assert "\ncompiling ode\ndashboard: http://127.0.0.1:1/status\nlast error: plan: ValueError: no good\n" in text
+
+
+@pytest.mark.parametrize("cases", [{"ok": 2}, {"ok": 1, "missing": 1}])
+def test_a_stage_that_was_stopped_is_unfinished_and_none_of_it_failed(cases: dict[str, int]) -> None:
+    ended, stopped = Job("plan", ended=1.0), Job("figure.line", ended=1.0, problem=INTERRUPTED)
+    died, failed = Job("simulate", host=os.uname().nodename, born=1.0), Job("report", ended=1.0, problem="no good")
+    for last in (stopped, died):
+        assert state({"plan": ended, "last": last}, [cases]) == "unfinished"
+    assert state({"plan": ended, "died": died, "report": failed}, [cases]) == "failed"
+    assert state({"plan": ended}, [cases]) == ("unfinished" if "missing" in cases else "finished")
 
 
 def test_advice_for_another_number_of_cases_is_not_shown(tmp_path: Path) -> None:
