@@ -52,16 +52,19 @@ _DRIFTS = types.void(_system_type(0), _drifts_type(0))
 _DRIFTS_IN_LANES = types.void(types.int64, _system_type(1), _drifts_type(1))
 
 
+@cache
 def risk_address(rule: Callable[..., None]) -> Any:
     """A rule for the risk of many systems, `risk(pair, Q, M, P, a, a_star, out)`, as an argument of compiled code."""
     return pointer(rule, _RISK)
 
 
+@cache
 def drifts_address(rule: Callable[..., None]) -> Any:
     """A rule for the drifts of one system, `drifts(system, out)`."""
     return pointer(rule, _DRIFTS)
 
 
+@cache
 def lane_drifts_address(rule: Callable[..., None]) -> Any:
     """A rule for the drifts of many systems, `in_lanes(filled, system, out)`."""
     return pointer(rule, _DRIFTS_IN_LANES)
