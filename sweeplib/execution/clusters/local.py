@@ -27,6 +27,7 @@ SETTINGS = {
     # With Dask's 10 and 20 ms, this takes 2.5 % of a processor in the driver and in each worker.
     "distributed.worker.profile.interval": "100ms",
     "distributed.admin.tick.interval": "200ms",
+    "distributed.worker.preload": ["sweeplib.execution.worker"],
 }
 """Of Dask, for the cluster and its workers."""
 

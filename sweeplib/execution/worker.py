@@ -1,0 +1,7 @@
+"""What a local worker imports before it connects: all that its first block needs. Dask imports this module by name."""
+
+import sweeplib.execution.blocks
+import sweeplib.execution.probe  # noqa: F401
+from sweeplib.process.command import ends_without_collection
+
+ends_without_collection()
