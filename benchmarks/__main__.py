@@ -41,4 +41,5 @@ def chosen(words: list[str]) -> Iterator[Benchmark]:
                     yield benchmark
 
 
-typer.run(main)
+if __name__ == "__main__":
+    typer.run(main)

@@ -8,7 +8,7 @@ import numpy as np
 from benchmarks.timing import Benchmark, Work
 from sweeplib import Overlaps, Problem, simulate
 from sweeplib.maths.expectations import expectations
-from sweeplib.maths.expectations.addresses import drifts_address
+from sweeplib.maths.expectations.addresses import drifts_address, no_functions
 from sweeplib.maths.expectations.system import System, empty_drifts
 
 
@@ -31,8 +31,8 @@ def _called(drifts, calls, system, out):  # type: ignore[no-untyped-def]
 def right_hand_side(p: int, k: int, calls: int, activation: str = "erf") -> Work:
     """Return the compiled drifts."""
     drifts = drifts_address(expectations(activation).drifts)
-    Q, M, P = (np.ascontiguousarray(part) for part in committee(p, k))
-    system, out = System(Q, M, P, np.ones(p), np.ones(k), 1e-3, 1.0), empty_drifts(p, k)
+    Q, M, P = (np.array(part, order="C") for part in committee(p, k))
+    system, out = System(Q, M, P, np.ones(p), np.ones(k), 1e-3, 1.0, no_functions()), empty_drifts(p, k)
 
     def work() -> float:
         _called(drifts, calls, system, out)
