@@ -10,13 +10,13 @@ limits its steps, and it crawls. Such a state is carried on by the linearised fl
 
 import warnings
 from collections.abc import Callable
-from typing import Any
+from functools import cache
+from typing import Any, NamedTuple
 
-import numba
 import numpy as np
 from numpy.typing import NDArray
 
-from sweeplib.numerics.compiled import specialised
+from sweeplib.numerics.compiled import OneSignature
 from sweeplib.numerics.integrators.dop853 import Equations, fill_slope, level
 
 Array = NDArray[np.float64]
@@ -25,11 +25,7 @@ INCREMENT = 1e-8
 """Of the differences in a Jacobian, over the size of the variable or one."""
 
 
-_kernel = numba.njit(error_model="numpy", fastmath={"contract"}, nogil=True, cache=True)
-
-
-@_kernel
-def fill_jacobian(equations, i, state, slope, out):  # type: ignore[no-untyped-def]
+def _fill_jacobian(equations, i, state, slope, out):  # type: ignore[no-untyped-def]
     """Fill out (size, size) with ∂ slope_u/∂ state_v, by differences to the slope of the state."""
     size = state.shape[0]
     moved, other = state.copy(), np.empty(size)
@@ -41,33 +37,50 @@ def fill_jacobian(equations, i, state, slope, out):  # type: ignore[no-untyped-d
         moved[v] = state[v]
 
 
+class _Calls(NamedTuple):
+    """The compiled functions that Python calls."""
+
+    slope: OneSignature
+    jacobian: OneSignature
+    level: OneSignature
+
+
+@cache
+def _calls(systems: str) -> _Calls:
+    """The functions for equations whose systems have a class of this name."""
+    return _Calls(OneSignature(fill_slope.py_func), OneSignature(_fill_jacobian), OneSignature(level.py_func))
+
+
 class System:
     """System number i of some equations as Python calls it; `evaluations` counts the right-hand sides."""
 
     def __init__(self, equations: Equations, i: int) -> None:
         self._equations, self._i = equations, i
+        self._calls = _calls(type(equations.systems).__qualname__)
         self._last = np.empty(0), np.empty(0)
         self.evaluations = 0
 
     def slope(self, _: float, state: Array) -> Array:
         """The time derivative (size,) of a state (size,); that of the last state asked for is remembered."""
         if not np.array_equal(state, self._last[0]):
+            state = np.array(state, dtype=float)
             out = np.empty_like(state)
-            specialised(fill_slope.py_func)(self._i, self._equations, state, out)
-            self._last = state.copy(), out
+            self._calls.slope(self._i, self._equations, state, out)
+            self._last = state, out
             self.evaluations += 1
         return self._last[1].copy()
 
     def jacobian(self, time: float, state: Array) -> Array:
         """The derivative of the slope (size, size) by the state."""
         out = np.empty((len(state), len(state)))
-        fill_jacobian(self._equations, self._i, state, self.slope(time, state), out)
+        state = np.array(state, dtype=float)
+        self._calls.jacobian(self._equations, self._i, state, self.slope(time, state), out)
         self.evaluations += len(state)
         return out
 
     def level(self, state: Array) -> float:
         """The level of a state."""
-        return float(specialised(level.py_func)(self._i, self._equations, np.ascontiguousarray(state)))
+        return float(self._calls.level(self._i, self._equations, np.array(state, dtype=float)))
 
 
 class StiffSolution:
