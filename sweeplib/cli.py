@@ -1,6 +1,6 @@
 """The command line: each command reads a sweep's config and calls one stage."""
 
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
@@ -29,6 +29,8 @@ from sweeplib.front.commands import new, test_plugin
 from sweeplib.process.command import command
 
 if TYPE_CHECKING:
+    from sweeplib.design.sweep import Sweep
+    from sweeplib.execution.progress import Steps
     from sweeplib.storage.attempts import Attempt
 
 
@@ -257,9 +259,13 @@ def finalise(config: Config, set_: Set = None, results: Results = RESULTS) -> No
     from sweeplib.storage.finalise import finalise as written
     from sweeplib.storage.publish import published
 
-    path = written(sweep, directory)
+    steps = _steps(sweep)
+    with steps.step("writing the dataset"):
+        path = written(sweep, directory)
     typer.echo(path)
-    if published(sweep, path):
+    if sweep.publish is not None:
+        with steps.step("publishing the dataset"):
+            published(sweep, path)
         typer.echo(sweep.publish)
 
 
@@ -270,7 +276,7 @@ def analyse(config: Config, names: Names = None, set_: Set = None, results: Resu
     chosen = _chosen(names, sweep.analyses, "analysis of this sweep")
     from sweeplib.analysis import write_analysis
 
-    _report_attempts(write_analysis(sweep, name, directory) for name in chosen)
+    _report_attempts(sweep, chosen, lambda name: write_analysis(sweep, name, directory))
 
 
 @app.command()
@@ -280,7 +286,7 @@ def figures(config: Config, names: Names = None, set_: Set = None, results: Resu
     chosen = _chosen(names, sweep.figures, "figure of this sweep")
     from sweeplib.figures import write_figure
 
-    _report_attempts(write_figure(sweep, name, directory) for name in chosen)
+    _report_attempts(sweep, chosen, lambda name: write_figure(sweep, name, directory))
 
 
 @app.command()
@@ -305,7 +311,8 @@ def report(sweeps: Sweeps, set_: Set = None, results: Results = RESULTS, output:
         from sweeplib.storage.markers import refuse_outdated
 
         refuse_outdated(directory, sweep.analyses, sweep.figures)
-        path = write_report(sweep, directory)
+        with _steps(sweep).step("writing the report"):
+            path = write_report(sweep, directory)
         failed = [f"{card['kind']} {card['name']}: {card['exception']}" for card in report_cards(directory)]
     typer.echo(path)
     for problem in failed:
@@ -356,10 +363,19 @@ def _chosen(names: list[str] | None, known: Iterable[str], kind: str) -> list[st
     return names or known
 
 
-def _report_attempts(attempts: "Iterable[Attempt]") -> None:
-    """Print what each attempt wrote or why it failed; exit with status 1 at the end if one failed."""
-    failed = 0
-    for attempt in attempts:
+def _steps(sweep: "Sweep") -> "Steps":
+    """Return the steps of a command, shown on standard error."""
+    from sweeplib.execution.progress import Steps
+
+    return Steps(sweep.name)
+
+
+def _report_attempts(sweep: "Sweep", names: Iterable[str], make: Callable[[str], "Attempt"]) -> None:
+    """Make what is named; print what was written or why it failed, and exit with status 1 at the end if one failed."""
+    failed, steps = 0, _steps(sweep)
+    for name in names:
+        with steps.step(name):
+            attempt = make(name)
         if attempt.problem is None:
             typer.echo("\n".join(map(str, attempt.paths)))
         else:

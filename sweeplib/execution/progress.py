@@ -4,6 +4,7 @@ The same is told to other processes (`storage.jobs`).
 """
 
 import sys
+import threading
 import time
 from collections.abc import Iterator
 from contextlib import contextmanager
@@ -18,41 +19,58 @@ if TYPE_CHECKING:
     from rich.progress import TaskID
 
 SECONDS_BETWEEN_LINES = 5.0
+SECONDS_BETWEEN_SIGNS = 4.0
+"""The interval at which a terminal shows how long a step has lasted."""
 
 
 class Steps:
-    """Lines on standard error about the steps before a run, each written when its step begins, then its time.
+    """Lines on standard error about the steps of a command, each written when its step begins, then its time.
 
-    Silent without a name.
+    On a terminal, a long step shows every few seconds how long it has lasted. Silent without a name.
     """
 
     def __init__(self, name: str | None = None) -> None:
         self.name = name
-        self._open = False
+        self._open, self._lock = False, threading.Lock()
 
     @contextmanager
     def step(self, what: str) -> Iterator[None]:
         """Report a step that lasts as long as the context."""
-        self._write(f"{self.name}: {what} ...")
-        self._open, started = True, time.monotonic()
+        started, ended = time.monotonic(), threading.Event()
+        signs = threading.Thread(target=self._show_time, args=(what, started, ended), daemon=True)
+        self._write(f"{self.name}: {what} ...", opens=True)
         tell(doing=what)
+        if self.name is not None and sys.stderr.isatty():
+            signs.start()
         try:
             yield
         finally:
+            ended.set()
+            if signs.is_alive():
+                signs.join()
             tell(doing=None)
-            again = "" if self._open else f"{self.name}: {what}:"
-            self._write(f"{again} {time.monotonic() - started:.1f} s\n")
-            self._open = False
+            self._write_time(what, f"{time.monotonic() - started:.1f} s\n", opens=False)
 
     def say(self, news: str) -> None:
         """Write a line of news."""
-        self._write(("\n" if self._open else "") + f"{self.name}: {news}\n")
-        self._open = False
+        self._write(("\n" if self._open else "") + f"{self.name}: {news}\n", opens=False)
 
-    def _write(self, text: str) -> None:
-        if self.name is not None:
-            sys.stderr.write(text)
-            sys.stderr.flush()
+    def _show_time(self, what: str, started: float, ended: threading.Event) -> None:
+        """Write every few seconds how long a step has lasted, until it has ended."""
+        while not ended.wait(SECONDS_BETWEEN_SIGNS):
+            self._write_time(what, f"{time.monotonic() - started:.0f} s ...", opens=True)
+
+    def _write_time(self, what: str, time_so_far: str, *, opens: bool) -> None:
+        """Write a time into the line of the step, or into a new line if there was news."""
+        self._write((" " if self._open else f"{self.name}: {what}: ") + time_so_far, opens=opens)
+
+    def _write(self, text: str, *, opens: bool) -> None:
+        """Write text; `opens` says whether its line goes on."""
+        with self._lock:
+            self._open = opens
+            if self.name is not None:
+                sys.stderr.write(text)
+                sys.stderr.flush()
 
 
 class Progress:

@@ -8,6 +8,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from sweeplib.errors import SweeplibError
+from sweeplib.execution.progress import Steps
 from sweeplib.process.troubles import Trouble
 from sweeplib.simulation import Case, Records, Status, run_cases
 from sweeplib.storage.failures import failure_path
@@ -35,7 +36,8 @@ def reproduced(sweep: "Sweep", directory: Path, name: str, *, debug: bool = Fals
     if origin := _origin(chosen, directory):
         say(f"taken from {origin}")
     try:
-        records = _computed(chosen.case, debug=debug)
+        with Steps(None if debug else sweep.name).step("computing the case"):
+            records = _computed(chosen.case, debug=debug)
     except Exception as error:
         traceback.print_exc()
         if debug:

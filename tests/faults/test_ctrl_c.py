@@ -118,6 +118,33 @@ def test_sweep(words: str, number: int, whole_session: bool, tmp_path: Path, com
     assert command.process.returncode in (-number, 128 + number)
 
 
+STAGES = ("plan", "simulate", "finalise", "analyse.exit_times", "figure.line", "report")
+
+
+@pytest.mark.long
+@pytest.mark.parametrize("stage", STAGES)
+def test_ctrl_c_at_each_stage_and_the_same_command_goes_on(stage: str, tmp_path: Path, commands: list[Started]) -> None:
+    (tmp_path / "slow.yaml").write_text(SWEEP.replace("seeds: 200", "seeds: 40") + "figures: {line: {y: exit_steps}}\n")
+    directory, sweep = tmp_path / "results/slow", [SWEEPLIB, "sweep", "slow.yaml"]
+
+    def ran() -> dict[str, int]:
+        """Return the process of each stage that has begun, in order."""
+        return {job.name: job.pid for job in jobs(directory).values() if job.name in STAGES}
+
+    command = run(sweep, tmp_path, commands)
+    wait_until(lambda: (job := jobs(directory).get(stage)) is not None and job.running)
+    check(command.interrupted(signal.SIGINT, whole_session=True))
+    assert command.process.returncode in (-signal.SIGINT, 130)
+    before = ran()
+    assert list(STAGES[: STAGES.index(stage) + 1]) == sorted(before, key=STAGES.index)
+    again = run(sweep, tmp_path, commands)
+    assert again.process.wait(60) == 0, again.said.read_text()
+    assert "slow: all 80 cases ended ok" in again.said.read_text()
+    now = ran()
+    assert list(STAGES) == sorted(now, key=STAGES.index)
+    assert [name for name in before if now[name] == before[name]] == list(STAGES[: STAGES.index(stage)])
+
+
 @pytest.mark.long
 @pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM])
 @pytest.mark.parametrize("whole_session", [False, True])

@@ -1,6 +1,8 @@
 """The progress messages of a run."""
 
 import json
+import re
+import time
 
 import nbclient
 import pytest
@@ -91,6 +93,22 @@ def test_a_step_is_a_line_with_its_time_and_news_within_it_have_theirs(
     steps.say("done")
     said = "tiny: measuring ...\ntiny: a pilot hangs\ntiny: measuring: 1.0 s\ntiny: done\n"
     assert capsys.readouterr().err == said
+
+
+def test_a_long_step_on_a_terminal_shows_its_time(
+    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    monkeypatch.setattr("sys.stderr.isatty", lambda: True)
+    monkeypatch.setattr("sweeplib.execution.progress.SECONDS_BETWEEN_SIGNS", 0.05)
+    steps = Steps("tiny")
+    with steps.step("measuring"):
+        time.sleep(0.12)
+        steps.say("a pilot hangs")
+        time.sleep(0.12)
+    first, news, last = capsys.readouterr().err.splitlines()
+    assert re.fullmatch(r"tiny: measuring \.\.\.( 0 s \.\.\.)+", first)
+    assert news == "tiny: a pilot hangs"
+    assert re.fullmatch(r"tiny: measuring:( 0 s \.\.\.)+ 0\.2 s", last)
 
 
 def test_steps_without_a_name_are_silent(capsys: pytest.CaptureFixture[str]) -> None:

@@ -1,0 +1,73 @@
+"""What commands show: on terminals of 100 and 60 columns, without colours, without a terminal."""
+
+import re
+import subprocess
+from pathlib import Path
+
+import pytest
+
+from tests.faults.commands import SWEEP, SWEEPLIB
+from tests.workflow.terminals import ESCAPE, Shown, on_a_terminal
+
+LONGEST_SILENCE = 5.0
+COLOUR = re.compile(r"\x1b\[(?:\d+;)*[349][0-7]m")
+BOX = re.compile("[\u2500-\u257f]")
+SEEDS = 400
+COMMANDS = (
+    ["plan", "slow.yaml", f"seeds={SEEDS}"],
+    ["status", "results/slow"],
+    ["verify", "results/slow"],
+    ["reproduce", "results/slow", "gamma=0.1,seed=3"],
+    ["finalise", "slow.yaml", "--set", f"seeds={SEEDS}"],
+    ["analyse", "slow.yaml", "--set", f"seeds={SEEDS}"],
+    ["figures", "slow.yaml", "--set", f"seeds={SEEDS}"],
+    ["report", "results/slow"],
+    ["summary", "results/slow"],
+    ["prune", "results/slow"],
+    ["list"],
+    ["list", "figures"],
+)
+
+
+def check(shown: Shown, columns: int) -> None:
+    """The command succeeds, is never silent for long, and no line is wider than the terminal."""
+    assert shown.status == 0, shown.text
+    assert shown.silence < LONGEST_SILENCE
+    assert max(map(len, shown.lines)) <= columns, max(shown.lines, key=len)
+
+
+@pytest.mark.long
+@pytest.mark.parametrize(("columns", "variables"), [(100, {}), (60, {}), (60, {"NO_COLOR": "1"})])
+def test_commands_on_a_terminal(columns: int, variables: dict[str, str], tmp_path: Path) -> None:
+    (tmp_path / "slow.yaml").write_text(SWEEP)
+    whole = on_a_terminal([SWEEPLIB, "sweep", "slow.yaml", f"seeds={SEEDS}"], tmp_path, columns, **variables)
+    check(whole, columns)
+    text = ESCAPE.sub("", whole.text)
+    assert f"{2 * SEEDS} of {2 * SEEDS} cases, 0 failed" in " ".join(text.split())
+    for stage in ("plan", "simulations", "dataset", "analyses", "figures", "report"):
+        assert re.search(rf"✓ {stage} +\d+ s", text), stage
+    assert bool(COLOUR.search(whole.text)) is not bool(variables)
+    for command in COMMANDS:
+        shown = on_a_terminal([SWEEPLIB, *command], tmp_path, columns, **variables)
+        assert shown.status == 0, shown.text
+        assert shown.silence < LONGEST_SILENCE, command
+        assert not (variables and COLOUR.search(shown.text)), command
+
+
+@pytest.mark.slow
+def test_a_sweep_without_a_terminal(tmp_path: Path) -> None:
+    (tmp_path / "slow.yaml").write_text(SWEEP)
+    done = subprocess.run(
+        [SWEEPLIB, "sweep", "slow.yaml"],
+        cwd=tmp_path,
+        capture_output=True,
+        text=True,
+        check=True,
+        stdin=subprocess.DEVNULL,
+    )
+    both = done.stdout + done.stderr
+    assert not ESCAPE.search(both)
+    assert not BOX.search(both)
+    for stage in ("plan", "simulations", "dataset", "analyses", "figures", "report"):
+        assert f"slow: {stage}: done in" in done.stderr
+    assert "slow: all 400 cases ended ok" in done.stdout
