@@ -7,13 +7,15 @@ each object: only those that changed are sent, and those of an interrupted comma
 
 import json
 import threading
-from collections.abc import Callable
+from collections.abc import Callable, Collection
+from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, TypeVar
 from urllib.parse import urlsplit
 
 from sweeplib.errors import InputError, SweeplibError
-from sweeplib.storage.files import digest, file_digests
+from sweeplib.storage.damage import DAMAGED, LOST
+from sweeplib.storage.files import digest, digest_of, file_digests
 
 if TYPE_CHECKING:
     from fsspec import AbstractFileSystem
@@ -63,29 +65,64 @@ class Place:
         except Exception as error:
             raise self._refusal(f"cannot be written: {_reason(error)}") from None
 
-    def publish(self, dataset: Path) -> int:
-        """Send the files of a dataset that are not here yet, and remove others; return the number of those sent.
+    def examined(self, version: str | None) -> tuple[int, dict[str, str]]:
+        """Return how many objects were read, and by name the problem of each that is not as it was sent.
 
-        SweeplibError if the store fails, InputError if it has the dataset of another sweep.
+        `version` is the digest of the present dataset, None if it is not known; an older one is a problem.
+        SweeplibError if the store fails, InputError if it has something else than the dataset of this sweep.
         """
         try:
-            return self._published(dataset, file_digests(dataset))
+            marker = _answered(self._marker)
+            self._refuse_others(marker)
+            if not marker:
+                return 0, {MARKER: LOST}
+            found = {name: _answered(partial(self._digest_of, name)) for name in marker["files"]}
+        except SweeplibError:
+            raise
+        except Exception as error:
+            raise SweeplibError(f"cannot be read: {_reason(error)}") from error
+        problems = {
+            name: LOST if found[name] is None else DAMAGED
+            for name, sent in marker["files"].items()
+            if found[name] != sent
+        }
+        if not marker["complete"]:
+            problems[MARKER] = "of a dataset that was not sent completely"
+        elif version not in (None, digest_of(marker["files"])):
+            problems[MARKER] = "of another version than the present dataset"
+        return len(found), problems
+
+    def _digest_of(self, name: str) -> str | None:
+        """Return the digest of an object, None if there is none."""
+        try:
+            return digest(self.files.cat_file(f"{self.path}/{name}"))
+        except FileNotFoundError:
+            return None
+
+    def publish(self, dataset: Path, again: Collection[str] = ()) -> int:
+        """Send the files of a dataset that are not here yet, and remove others; return the number of those sent.
+
+        Those named in `again` are sent in any case. SweeplibError if the store fails, InputError if it has the dataset
+        of another sweep.
+        """
+        try:
+            return self._published(dataset, file_digests(dataset), again)
         except SweeplibError:
             raise
         except Exception as error:
             problem = f"{dataset} is written, and not published at {self.address}: {_reason(error)}"
             raise SweeplibError(f"{problem}; `sweeplib finalise CONFIG` sends the rest") from error
 
-    def _published(self, dataset: Path, wanted: dict[str, str]) -> int:
+    def _published(self, dataset: Path, wanted: dict[str, str], again: Collection[str]) -> int:
         marker = self._marker()
         self._refuse_others(marker)
-        known = marker["files"] if marker else {}
+        known = {name: content for name, content in marker["files"].items() if name not in again} if marker else {}
         if marker and marker["complete"] and known == wanted:
             return 0
         changed = sorted(name for name, content in wanted.items() if known.get(name) != content and name != ROOT)
         kept = {name: content for name, content in known.items() if wanted.get(name) == content and name != ROOT}
         gone = sorted(known.keys() - wanted.keys())
-        self._remove([ROOT] if ROOT in known else [])
+        self._remove([ROOT] if marker else [])
         self._make_folders(changed)
         self._mark(kept | dict.fromkeys((*gone, *changed), ""), complete=False)
         if changed:

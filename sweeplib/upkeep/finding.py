@@ -22,6 +22,7 @@ class Remedy(Enum):
     analysis = "the analysis is repeated"
     figure = "the figure is drawn again"
     report = "the report is written again"
+    publish = "it is sent again"
     delete = "it is deleted"
     refused = "refused"
 
@@ -30,7 +31,8 @@ class Remedy(Enum):
 class Finding:
     """A damaged, lost or stale file.
 
-    part : what it belongs to: a dynamics, "dataset", "analyses" or "other files".
+    path : of an object of the published dataset, its name there; `address` is where it is.
+    part : what it belongs to: a dynamics, "dataset", "analyses", "published dataset" or "other files".
     of : the name of the layout, analysis or figure that the remedy applies to; `block` the number of the block.
     cases : the identities of the cases whose results it holds; `words` describes these, or another content.
     why : why the repair is refused.
@@ -45,11 +47,17 @@ class Finding:
     cases: tuple[bytes, ...] = ()
     words: str = ""
     why: str = ""
+    address: str = ""
 
     def line(self, remedy: str) -> str:
         """Return the finding in one line, which ends with what is done about it."""
         held = f" ({self.words})" if self.words else ""
-        return f"{self.path}: {self.problem}{held}; {remedy}"
+        return f"{self.place}: {self.problem}{held}; {remedy}"
+
+    @property
+    def place(self) -> str:
+        """Return the path, or the address of an object."""
+        return f"{self.address}/{self.path.as_posix()}" if self.address else str(self.path)
 
     @property
     def advice(self) -> str:
@@ -59,7 +67,7 @@ class Finding:
     def record(self) -> dict[str, Any]:
         """Return the finding as plain values."""
         return {
-            "file": str(self.path),
+            "file": self.place,
             "problem": self.problem,
             "part": self.part,
             "content": self.words,

@@ -5,12 +5,14 @@ from collections.abc import Iterator, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from sweeplib.errors import SweeplibError
 from sweeplib.execution.complete_config import is_as_written
 from sweeplib.simulation import Status
 from sweeplib.storage.damage import DAMAGED, LOST, DamageError
 from sweeplib.storage.examined_dataset import DatasetHarm, examined_dataset
 from sweeplib.storage.files import damaged_lines, digest, files_digest, read_json
 from sweeplib.storage.origin import ORIGIN
+from sweeplib.storage.publish import Place
 from sweeplib.storage.remembered import is_whole, remembered_files
 from sweeplib.storage.run_store import whole
 from sweeplib.storage.versions import FOLDER, linked_version
@@ -20,7 +22,7 @@ from sweeplib.upkeep.stored_cases import StoredCases, json_problem
 if TYPE_CHECKING:
     from sweeplib.design.sweep import Sweep
 
-DATASET, ANALYSES, FILES = "dataset", "analyses", "other files"
+DATASET, ANALYSES, PUBLISHED, FILES = "dataset", "analyses", "published dataset", "other files"
 REPLACED = "another command's config: delete it, or repeat the command with its overrides"
 IN_REPORT = ("plot", "table", "optima", "report")
 
@@ -36,6 +38,7 @@ class OtherFiles:
         """Yield all that is damaged, lost or stale."""
         yield from self._dataset()
         yield from self._versions()
+        yield from self._published()
         for name in self.sweep.analyses:
             yield from self._analysis(name)
         yield from self._json()
@@ -85,6 +88,21 @@ class OtherFiles:
                 if files_digest(version) != version.stem:
                     words = "a version of the dataset that is not the current one"
                     yield Finding(version, DAMAGED, Remedy.delete, DATASET, words=words)
+
+    def _published(self) -> Iterator[Finding]:
+        """Yield the objects at the address of the sweep that are not as in its dataset."""
+        dataset, address = self.directory / "dataset.zarr", self.sweep.publish
+        if address is None or not dataset.exists():
+            return
+        version = linked_version(dataset)
+        try:
+            place = Place(address, self.sweep.name)
+            self.chunks[PUBLISHED], problems = place.examined(version and version.removesuffix(".zarr"))
+        except SweeplibError as error:
+            yield Finding(Path(), str(error), Remedy.refused, PUBLISHED, why="nothing is sent there", address=address)
+            return
+        for name, problem in problems.items():
+            yield Finding(Path(name), problem, Remedy.publish, PUBLISHED, address=address)
 
     def _analysis(self, name: str) -> Iterator[Finding]:
         path = self.directory / "analysis" / f"{name}.zarr"

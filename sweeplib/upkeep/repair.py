@@ -58,6 +58,8 @@ def repair(
     remedies = {finding.remedy for finding in found}
     if had_dataset and (again or remedies & {Remedy.dataset, Remedy.link}):
         _attempt(lambda: _dataset(sweep, directory), say)
+    if damaged := [finding.path.as_posix() for finding in found if finding.remedy is Remedy.publish]:
+        _attempt(lambda: _published(sweep, directory, damaged), say)
     _attempts(sweep, directory, found, say)
 
 
@@ -127,6 +129,13 @@ def _dataset(sweep: "Sweep", directory: Path) -> None:
     written = finalise(sweep, directory).resolve()
     if written != damaged and damaged.parent == written.parent:
         remove(damaged)
+
+
+def _published(sweep: "Sweep", directory: Path, damaged: Sequence[str]) -> None:
+    from sweeplib.storage.publish import Place
+
+    if sweep.publish is not None:
+        Place(sweep.publish, sweep.name).publish((directory / "dataset.zarr").resolve(), damaged)
 
 
 def _attempts(sweep: "Sweep", directory: Path, found: Iterable[Finding], say: Callable[[str], None]) -> None:
