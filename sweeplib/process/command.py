@@ -58,6 +58,7 @@ def whole_process() -> Iterator[None]:
 
     Otherwise abandoned objects, such as the client of a scheduler that does not answer, could wait for ever.
     """
+    opens_standard_streams()
     ends_without_collection()
     try:
         yield
@@ -65,6 +66,19 @@ def whole_process() -> Iterator[None]:
         if not error.code:
             raise
         exit_now(error.code if isinstance(error.code, int) else 1)
+
+
+def opens_standard_streams() -> None:
+    """Open the null device for each standard stream that this process was started without, as by `2>&-`.
+
+    Its number would otherwise be that of the next file that is opened, into which messages would then be written.
+    """
+    for number, name in enumerate(("stdin", "stdout", "stderr")):
+        if getattr(sys, name) is None:
+            stream = Path(os.devnull).open("w" if number else "r", encoding="utf-8")  # noqa: SIM115 - stays open
+            if stream.fileno() == number:
+                os.set_inheritable(number, True)
+            setattr(sys, name, stream)
 
 
 def ends_without_collection() -> None:
