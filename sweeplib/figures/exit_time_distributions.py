@@ -62,14 +62,15 @@ def exit_time_distributions(
     split = _arranged(ds, analyses, where=where, panel=panel, hue=hue, confidence=confidence)
     sample = passages(ds, "time")
     data = xr.Dataset({"exit": sample.exit, "end": sample.end, "used": sample.used, "applies": exit_theory_holds(ds)})
-    data = split.selected(data)
+    data = split.selected(data.assign(stopped=ds["end_time"]))
     parts = split.panels(data)
     panels = panel_grid(len(parts), width=2.5, alone=4.0, height=2.6, share_x=False)
     shown = _shown(data)
     for place, part in numbered_parts(data, parts):
         axes = panels.stacks[place][0]
+        latest = _latest(part)
         for index, one in numbered_parts(part, split.hues(part)):
-            _measured(axes, one, shown, index, confidence)
+            _measured(axes, one, shown, index, confidence, latest)
             if bool(one["applies"]):
                 _theory(axes, one, index)
         axes.set_xlim(left=0.0)
@@ -102,7 +103,8 @@ def _shown(data: xr.Dataset) -> list[str]:
     return dynamics_order(data["dynamics"].values[used.values])
 
 
-def _measured(axes: Axes, one: xr.Dataset, shown: list[str], index: int, confidence: float) -> None:
+def _measured(axes: Axes, one: xr.Dataset, shown: list[str], index: int, confidence: float, latest: float) -> None:
+    """Draw the curve of each dynamics; that of diverged runs, which never exit, goes on to the `latest` time."""
     for place, name in enumerate(shown):
         run = one.sel(dynamics=name)
         exits = run["exit"].values[run["used"].values]
@@ -111,6 +113,9 @@ def _measured(axes: Axes, one: xr.Dataset, shown: list[str], index: int, confide
             continue
         reached = np.isfinite(exits)
         times, curve, low, high = _from_the_start(*_survival(exits[reached], ends[~reached], confidence))
+        if np.isinf(ends[~reached]).any():
+            times, curve, low, high = (np.append(part, part[-1]) for part in (times, curve, low, high))
+            times[-1] = max(times[-1], latest)
         line = line_look(index, name) | {"linestyle": STEPS[place % len(STEPS)]}
         axes.step(times, curve, where="post", zorder=3 - place, **line)
         if place == 0:
@@ -118,6 +123,13 @@ def _measured(axes: Axes, one: xr.Dataset, shown: list[str], index: int, confide
         watched = np.unique(ends[~reached & np.isfinite(ends)])
         left = curve[np.searchsorted(times, watched, side="right") - 1]
         axes.plot(watched, left, **CENSORED | {"color": line["color"], "gid": f"{line['gid']} censored"})
+
+
+def _latest(part: xr.Dataset) -> float:
+    """Return the last time of an exit, or of the end of a run that could have exited later; else of any run."""
+    seen = part["exit"].fillna(part["end"]).where(part["used"])
+    finite = seen.where(np.isfinite(seen))
+    return float((finite if bool(finite.notnull().any()) else part["stopped"]).max())
 
 
 def _survival(exits: np.ndarray, ends: np.ndarray, confidence: float) -> tuple[np.ndarray, ...]:

@@ -103,7 +103,11 @@ def _data(ds: xr.Dataset, exits: xr.Dataset) -> xr.Dataset:
     p, Delta = field(ds, "p"), field(ds, "Delta")
     unit = theory.optimal_learning_rate(p, Delta) if known else xr.ones_like(p, dtype=float)
     end = theory.learnable_range(p, Delta) / unit if known else xr.full_like(unit, np.nan)
-    return exits[names].assign(unit=unit, end=end, cut_short=_cut_short(ds)).assign_attrs(theory=known)
+    return (
+        exits[names]
+        .assign(unit=unit, end=end, cut_short=_cut_short(ds) & (exits["exited_fraction"] < 1.0))
+        .assign_attrs(theory=known)
+    )
 
 
 def _cut_short(ds: xr.Dataset) -> xr.DataArray:

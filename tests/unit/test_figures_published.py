@@ -127,6 +127,17 @@ def test_distributions_show_runs_without_an_exit_to_their_end(ds):
     np.testing.assert_allclose(curves.passed.isel(place=-1), 0.1)
 
 
+def test_distributions_of_diverged_runs_never_fall(ds):
+    where = {"Delta": 0.0, "gamma_ratio": 0.9, "d": 3000, "dynamics": ["sgd_chain", "ode"]}
+    lost = out_of_time(ds, "sgd_chain")
+    lost["status"] = lost.status.where(lost.status != 5, 2).astype(ds.status.dtype)
+    axes = figures.exit_time_distributions(lost, where=where).axes[0]
+    exits = ds.exit_time.sel(dynamics="ode", Delta=0.0, d=3000).sel(gamma_ratio=0.9, method="nearest")
+    last = float(exits.max())
+    [flat] = [line for line in axes.lines if len(line.get_ydata()) > 1 and set(line.get_ydata()) == {1.0}]
+    assert flat.get_xdata()[-1] == pytest.approx(last)
+
+
 def test_fractions_of_runs_out_of_time_are_lower_bounds(ds):
     for data, number in ((ds, 0), (out_of_time(ds, "sgd_chain"), ds.sizes["gamma_ratio"])):
         drawing = figures.exited_fraction(data, where={"Delta": 0.0, "d": 3000})
