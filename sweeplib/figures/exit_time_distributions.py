@@ -34,13 +34,15 @@ if TYPE_CHECKING:
 
 CAPTION = (
     "Fraction of runs that have not exited against time: Kaplan-Meier curves over the seeds, with 95 % bands for the "
-    "first dynamics. Dashed: the quenched law, which includes only the random starts; dotted: the law with the noise "
-    "of SGD; triangles: the annealed exit time, from the mean start."
+    "first dynamics; strokes: ends of runs that did not exit. Dashed: the quenched law, which includes only the random "
+    "starts; dotted: the law with the noise of SGD; triangles: the annealed exit time, from the mean start."
 )
 LAWS: dict[str, Any] = {"quenched": (0, (4, 1.6)), "noise-corrected": (0, (1, 0.9))}
 STEPS = ("solid", (0, (6, 1.5, 1, 1.5)), (0, (10, 2)), (0, (6, 1.5, 1, 1.5, 1, 1.5)))
 HANDLE = 3.6
 """The length in font sizes of the lines of the legend: enough for two of the longest dashes."""
+CENSORED: dict[str, Any] = {"linestyle": "none", "marker": "|", "markersize": 7, "markeredgewidth": 1.0}
+"""The mark of the end of a run that did not exit."""
 CONFIDENCE = 0.95
 PLACES = 60
 
@@ -60,14 +62,15 @@ def exit_time_distributions(
     split = _arranged(ds, analyses, where=where, panel=panel, hue=hue, confidence=confidence)
     sample = passages(ds, "time")
     data = xr.Dataset({"exit": sample.exit, "end": sample.end, "used": sample.used, "applies": exit_theory_holds(ds)})
-    data = split.selected(data)
+    data = split.selected(data.assign(stopped=ds["end_time"]))
     parts = split.panels(data)
     panels = panel_grid(len(parts), width=2.5, alone=4.0, height=2.6, share_x=False)
     shown = _shown(data)
     for place, part in numbered_parts(data, parts):
         axes = panels.stacks[place][0]
+        latest = _latest(part)
         for index, one in numbered_parts(part, split.hues(part)):
-            _measured(axes, one, shown, index, confidence)
+            _measured(axes, one, shown, index, confidence, latest)
             if bool(one["applies"]):
                 _theory(axes, one, index)
         axes.set_xlim(left=0.0)
@@ -100,19 +103,41 @@ def _shown(data: xr.Dataset) -> list[str]:
     return dynamics_order(data["dynamics"].values[used.values])
 
 
-def _measured(axes: Axes, one: xr.Dataset, shown: list[str], index: int, confidence: float) -> None:
+def _measured(axes: Axes, one: xr.Dataset, shown: list[str], index: int, confidence: float, latest: float) -> None:
+    """Draw the curve of each dynamics; that of diverged runs, which never exit, goes on to the `latest` time."""
     for place, name in enumerate(shown):
         run = one.sel(dynamics=name)
         exits = run["exit"].values[run["used"].values]
         ends = run["end"].values[run["used"].values]
-        reached = np.isfinite(exits)
-        if not reached.any():
+        if not len(exits):
             continue
-        times, curve, low, high = _from_the_start(*survival_curve(exits[reached], ends[~reached], confidence))
+        reached = np.isfinite(exits)
+        times, curve, low, high = _from_the_start(*_survival(exits[reached], ends[~reached], confidence))
+        if np.isinf(ends[~reached]).any():
+            times, curve, low, high = (np.append(part, part[-1]) for part in (times, curve, low, high))
+            times[-1] = max(times[-1], latest)
         line = line_look(index, name) | {"linestyle": STEPS[place % len(STEPS)]}
         axes.step(times, curve, where="post", zorder=3 - place, **line)
         if place == 0:
             axes.fill_between(times, low, high, step="post", color=line["color"], alpha=0.2, linewidth=0, zorder=1)
+        watched = np.unique(ends[~reached & np.isfinite(ends)])
+        left = curve[np.searchsorted(times, watched, side="right") - 1]
+        axes.plot(watched, left, **CENSORED | {"color": line["color"], "gid": f"{line['gid']} censored"})
+
+
+def _latest(part: xr.Dataset) -> float:
+    """Return the last time of an exit, or of the end of a run that could have exited later; else of any run."""
+    seen = part["exit"].fillna(part["end"]).where(part["used"])
+    finite = seen.where(np.isfinite(seen))
+    return float((finite if bool(finite.notnull().any()) else part["stopped"]).max())
+
+
+def _survival(exits: np.ndarray, ends: np.ndarray, confidence: float) -> tuple[np.ndarray, ...]:
+    """Return the Kaplan-Meier curve and its band; without exits all runs are left until the last of the ends."""
+    if exits.size:
+        return survival_curve(exits, ends, confidence)
+    last = np.max(ends, where=np.isfinite(ends), initial=0.0)
+    return np.array([last]), np.ones(1), np.full(1, np.nan), np.full(1, np.nan)
 
 
 def _from_the_start(times: np.ndarray, *curves: np.ndarray) -> tuple[np.ndarray, ...]:
@@ -148,11 +173,16 @@ def _legend(drawing: Drawing, data: xr.Dataset, split: Facets, shown: list[str])
         for kind, dashes in LAWS.items()
     ]
     mark = {"color": INK, "marker": "v", "linestyle": "none", "markersize": 6, "gid": "annealed"}
-    legend_below(drawing, [hues, kinds, [*laws, (mark, "annealed exit time")]], HANDLE)
+    watched = np.isfinite(data["end"]) & data["used"] & data["exit"].isnull()
+    ends: list[Entry] = [(CENSORED | {"color": INK, "gid": "censored"}, "end of a run\nthat did not exit")]
+    marks = ends if bool(watched.any()) else []
+    legend_below(drawing, [hues, kinds, [*laws, (mark, "annealed exit time"), *marks]], HANDLE)
 
 
 def survival_curves(ds: xr.Dataset, analyses: Mapping[str, xr.Dataset]) -> xr.Dataset:
     """Return Kaplan-Meier curves at `PLACES` times up to the last exit, and the law of theory at these times.
+
+    Without an exit they are 1 up to the last end of a run.
 
     The law is noise-corrected for stochastic dynamics and quenched for the ODE.
     """
@@ -206,12 +236,13 @@ def _law(law: Callable[..., xr.DataArray], time: xr.DataArray, *fields: xr.DataA
 
 
 def _at_places(exits: np.ndarray, ends: np.ndarray) -> tuple[np.ndarray, ...]:
-    """Return times, the survival curve and its band; NaN if no run exited. NaN in `ends` means no run."""
+    """Return times, the survival curve and its band; NaN if nothing was observed. NaN in `ends` means no run."""
     reached = np.isfinite(exits)
-    if not reached.any():
+    times, *curves = _survival(exits[reached], ends[~reached & ~np.isnan(ends)], CONFIDENCE)
+    last = 1.05 * exits[reached].max() if reached.any() else times[-1]
+    if last == 0.0:
         return (np.full(PLACES, np.nan),) * 4
-    times, *curves = survival_curve(exits[reached], ends[~reached & ~np.isnan(ends)], CONFIDENCE)
-    grid = np.linspace(0.0, 1.05 * exits[reached].max(), PLACES)
+    grid = np.linspace(0.0, last, PLACES)
     before = np.searchsorted(times, grid, side="right") - 1
     return grid, *(np.where(before < 0, 1.0, curve[before]) for curve in curves)
 

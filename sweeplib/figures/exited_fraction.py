@@ -9,18 +9,20 @@ import numpy as np
 
 from sweeplib import theory
 from sweeplib.analysis.labels import dynamics_label
+from sweeplib.analysis.passages import passages
 from sweeplib.analysis.phase_retrieval import escape_theory_holds
 from sweeplib.analysis.problem_fields import field
 from sweeplib.analysis.recorded import is_stochastic
 from sweeplib.analysis.scan import drawn_scan_dim
+from sweeplib.analysis.status import with_status
 from sweeplib.figures.facets import Facets, arranged, free_axes, numbered_parts, used_dynamics
 from sweeplib.figures.figure import FIGURES, Figure
 from sweeplib.figures.interactive import INTERACTIVE, Interactive
 from sweeplib.figures.labels import axis_label, symbol, value_label, wrapped_label
-from sweeplib.figures.legend import hue_entries, legend_below
+from sweeplib.figures.legend import bound_entry, hue_entries, legend_below
 from sweeplib.figures.panels import panel_grid
 from sweeplib.figures.scales import logarithmic_along
-from sweeplib.figures.style import INK, dynamics_look, line_look, look, plain_ticks
+from sweeplib.figures.style import BOUND, INK, dynamics_look, line_look, look, plain_ticks
 from sweeplib.storage.outline import outline_of
 
 if TYPE_CHECKING:
@@ -34,7 +36,8 @@ CAPTION = (
     "Fraction of the runs whose risk fell by the threshold T before the horizon, against the learning rate, with "
     "Wilson intervals where some runs exited and some did not. Ticks on top: the largest learning rate at which linear "
     "theory learns, the smaller of twice the optimum and, for p > 1, p²/8; without a tick it lies beyond the axis. "
-    "Points of several colours at one learning rate are shifted sideways."
+    "Points of several colours at one learning rate are shifted sideways. Open triangles: lower bounds, where all runs "
+    "that did not exit were ended by their time limit, before the horizon."
 )
 BESIDE = 0.018
 """The shift between points of consecutive hues, as a fraction of the range of an axis."""
@@ -100,7 +103,19 @@ def _data(ds: xr.Dataset, exits: xr.Dataset) -> xr.Dataset:
     p, Delta = field(ds, "p"), field(ds, "Delta")
     unit = theory.optimal_learning_rate(p, Delta) if known else xr.ones_like(p, dtype=float)
     end = theory.learnable_range(p, Delta) / unit if known else xr.full_like(unit, np.nan)
-    return exits[names].assign(unit=unit, end=end).assign_attrs(theory=known)
+    return (
+        exits[names]
+        .assign(unit=unit, end=end, cut_short=_cut_short(ds) & (exits["exited_fraction"] < 1.0))
+        .assign_attrs(theory=known)
+    )
+
+
+def _cut_short(ds: xr.Dataset) -> xr.DataArray:
+    """Return, per cell, whether no run without an exit was observed up to the horizon, for want of time."""
+    left = passages(ds, "steps").censored()
+    late = left & with_status(ds, "timeout")
+    cut: xr.DataArray = late.any("seed") & ~(left & ~with_status(ds, "timeout")).any("seed")
+    return cut
 
 
 def _label(ds: xr.Dataset, data: xr.Dataset) -> str:
@@ -126,6 +141,8 @@ def _curve(axes: Axes, one: xr.Dataset, dim: str, shown: list[str], index: int) 
         if not is_stochastic(name) and is_stochastic(shown[0]):
             style |= {"linestyle": "none"}
         axes.errorbar(x, middle, np.where(mixed, error, np.nan), elinewidth=0.8, **style)
+        bound = {"color": style["color"], "gid": f"{style['gid']} bound", "zorder": 5, "clip_on": False}
+        axes.plot(x, middle.where(run["cut_short"]), **BOUND | bound)
     end = one["end"].item()
     if float(x.min()) < end < float(x.max()):
         tick = line_look(index, "end") | {"linewidth": 2.2, "transform": axes.get_xaxis_transform()}
@@ -148,7 +165,8 @@ def _legend(drawing: Drawing, data: xr.Dataset, split: Facets, shown: list[str])
     blank = {"color": INK, "marker": "o"}
     kinds = [(_marks(name, shown, blank) | {"linestyle": "none"}, dynamics_label(name)) for name in shown]
     bar = {"color": INK, "marker": "|", "markersize": 8, "markeredgewidth": 2.2, "linestyle": "none", "gid": "end"}
-    legend_below(drawing, [hues, kinds, [(bar, "end of linear theory")]])
+    bounds = [bound_entry("runs were out of time")] if bool(data["cut_short"].any()) else []
+    legend_below(drawing, [hues, kinds, [(bar, "end of linear theory"), *bounds]])
 
 
 FIGURES.register(

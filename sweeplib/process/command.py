@@ -1,5 +1,6 @@
 """Commands and jobs of the workflow: an early end is reported in one line and leaves no process behind."""
 
+import _io
 import atexit
 import gc
 import os
@@ -58,6 +59,7 @@ def whole_process() -> Iterator[None]:
 
     Otherwise abandoned objects, such as the client of a scheduler that does not answer, could wait for ever.
     """
+    opens_standard_streams()
     ends_without_collection()
     try:
         yield
@@ -67,12 +69,34 @@ def whole_process() -> Iterator[None]:
         exit_now(error.code if isinstance(error.code, int) else 1)
 
 
+def opens_standard_streams() -> None:
+    """Open the null device for each standard stream that this process was started without, as by `2>&-`.
+
+    Its number would otherwise be that of the next file that is opened, into which messages would then be written.
+    """
+    for number, name in enumerate(("stdin", "stdout", "stderr")):
+        if getattr(sys, name) is None:
+            stream = Path(os.devnull).open("w" if number else "r", encoding="utf-8")  # noqa: SIM115 - stays open
+            if stream.fileno() == number:
+                os.set_inheritable(number, True)
+            setattr(sys, name, stream)
+
+
 def ends_without_collection() -> None:
     """Let this process end without a search for garbage, which takes 0.2 s where numba and Dask are imported.
 
-    Functions that were registered to run at the end still run, and files that nothing refers to are still closed.
+    Functions that were registered to run at the end still run. What is written to open files arrives, also if only
+    cycles refer to them, as to a file that is a global name of a plugin: the search would have closed them.
     """
-    atexit.register(gc.freeze)
+    atexit.register(_freeze)
+
+
+def _freeze() -> None:
+    for thing in gc.get_objects():
+        if issubclass(type(thing), _io._IOBase):
+            with suppress(Exception):  # closed, or its reader is gone
+                thing.flush()
+    gc.freeze()
 
 
 def writes_into(directory: Path) -> None:

@@ -1,6 +1,7 @@
 """A finished sweep with cases of every outcome, in blocks of four, and the commands on it."""
 
 import json
+import re
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Literal
@@ -27,6 +28,7 @@ figures: []
 plugins: [tests.faults.troubled]
 cluster: {kind: in_process, block_size: 4}
 """
+STEP = re.compile(r"^verified: .* \.\.\. \d+\.\d s\n", re.MULTILINE)
 
 
 @dataclass(frozen=True)
@@ -48,10 +50,10 @@ class Done:
         return (self.directory / "dataset.zarr").resolve()
 
     def told(self, command: str, *arguments: str, typed: str | None = None) -> tuple[int, str]:
-        """Return the exit status of a command, and its output; `typed` is its standard input."""
+        """Return the exit status of a command, and its output without its steps; `typed` is its standard input."""
         results = str(self.config.parent / "results")
         result = CliRunner().invoke(app, [command, str(self.config), *arguments, "--results", results], input=typed)
-        return result.exit_code, result.stdout + result.stderr
+        return result.exit_code, result.stdout + STEP.sub("", result.stderr)
 
     def verified(self, *arguments: str) -> tuple[int, dict]:
         """Return the exit status of `verify --json`, and what it says."""

@@ -1,5 +1,7 @@
 """The command line: fast, one stage per command, errors in one line."""
 
+import os
+import re
 import subprocess
 import sys
 from collections.abc import Callable
@@ -145,7 +147,12 @@ def test_a_failing_figure_stops_no_other_and_is_an_error(config: Path, calls: li
     result = invoked("figures", config, "--results", tmp_path)
     assert result.exit_code == 1
     assert result.stdout == "b.pdf\nb.png\n"
-    assert result.stderr == "failed: figure exited_fraction: ValueError: nothing\n"
+    first, problem, second = result.stderr.splitlines()
+    assert [re.sub(r"\d+\.\d s$", "", line) for line in (first, second)] == [
+        "tiny: exited_fraction ... ",
+        "tiny: risk_curves ... ",
+    ]
+    assert problem == "failed: figure exited_fraction: ValueError: nothing"
     assert [call[2] for call in calls] == list(FIGURE_ATTEMPTS)
 
 
@@ -181,3 +188,33 @@ def test_schema_says_when_it_is_stale(tmp_path: Path) -> None:
     assert invoked("schema", "--directory", tmp_path).exit_code == 0
     assert invoked("schema", "--directory", tmp_path, "--check").exit_code == 0
     assert sorted(path.name for path in tmp_path.iterdir()) == ["README.md", "schema.json"]
+
+
+TOLD = """\
+import os
+from sweeplib.execution.progress import Steps
+from sweeplib.process.command import whole_process
+with whole_process(), open("data", "w") as data:
+    with Steps("tiny").step("writing"):
+        data.write("numbers")
+        for number in (1, 2):
+            os.write(number, b"a message of a library")
+"""
+
+
+@pytest.mark.parametrize("closed", ["2>&-", ">&-", ">&- 2>&-", "<&- >&- 2>&-"])
+def test_closed_streams_take_what_is_written_and_files_do_not(closed: str, tmp_path: Path) -> None:
+    for command in (["-c", TOLD], ["-m", "sweeplib", "list", "plugins"]):
+        shell = ["sh", "-c", f'exec "$@" {closed}', "sh", sys.executable, *command]
+        done = subprocess.run(shell, cwd=tmp_path, capture_output=True, text=True, check=False)
+        assert done.returncode == 0, done
+        assert "Traceback" not in done.stderr
+    assert (tmp_path / "data").read_text() == "numbers"
+
+
+def test_what_a_plugin_wrote_to_a_file_that_it_left_open_arrives(tmp_path: Path) -> None:
+    (tmp_path / "noting.py").write_text('LOG = open("log", "w")\n\n\ndef note():\n    LOG.write("noted")\n')
+    code = "from sweeplib.process.command import whole_process\nimport noting\nwith whole_process():\n    noting.note()"
+    environment = os.environ | {"PYTHONPATH": os.pathsep.join([str(tmp_path), *sys.path])}
+    subprocess.run([sys.executable, "-c", code], cwd=tmp_path, check=True, env=environment)
+    assert (tmp_path / "log").read_text() == "noted"

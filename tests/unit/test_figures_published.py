@@ -7,7 +7,7 @@ import xarray as xr
 from sweeplib import figures
 from sweeplib.analysis import ANALYSES
 from sweeplib.errors import InputError
-from sweeplib.figures import FIGURES
+from sweeplib.figures import FIGURES, INTERACTIVE
 from sweeplib.figures.facets import arranged
 from sweeplib.figures.scales import geometric
 from sweeplib.theory import asymptotic_risk, learnable_range, optimal_learning_rate
@@ -94,6 +94,57 @@ def test_distributions_fall_from_one_to_the_fraction_that_never_exits(ds):
     assert len(laws) == 2
     quenched, corrected = (law.get_ydata() for law in laws)
     assert (corrected <= quenched + 1e-12).all()  # noise only makes exits earlier
+
+
+HOLLOW = "^", "white"
+
+
+def out_of_time(ds, dynamics):
+    """Return a dataset in which all runs of a dynamics were ended by their time limit at t = 0.1, before any exit."""
+    limited, rest = ds.copy(deep=True), ds.dynamics != dynamics
+    for quantity in ("steps", "time"):
+        end = 0.1 * (ds.gamma * 0 + 1 if quantity == "time" else ds.p * ds.d / ds.gamma)
+        limited[f"exit_{quantity}"] = ds[f"exit_{quantity}"].where(rest)
+        limited[f"end_{quantity}"] = ds[f"end_{quantity}"].where(rest, end)
+    limited["status"] = (
+        ds.status.where(rest | (ds.status == 0), 5).astype(ds.status.dtype).assign_attrs(ds.status.attrs)
+    )
+    return limited
+
+
+def test_distributions_show_runs_without_an_exit_to_their_end(ds):
+    where = {"Delta": 0.0, "gamma_ratio": 0.9, "d": 3000}
+    limited = out_of_time(ds, "sgd_chain")
+    drawing = figures.exit_time_distributions(limited, where=where)
+    flat = [line for line in drawing.axes[0].lines if list(line.get_ydata()) == [1.0, 1.0]]
+    assert [list(line.get_xdata()) for line in flat] == [[0.0, pytest.approx(0.1)]]
+    [strokes] = [line for line in drawing.axes[0].lines if line.get_marker() == "|" and len(line.get_xdata())]
+    np.testing.assert_allclose(strokes.get_xydata(), [[0.1, 1.0]])
+    listed = [text.get_text() for text in drawing.legends[0].get_texts()]
+    assert "end of a run\nthat did not exit" in listed
+    curves = INTERACTIVE["survival_curves"].data(limited, {}).sel(dynamics="sgd_chain", d=3000, Delta=0.0)
+    assert (curves.survival == 1.0).all()
+    np.testing.assert_allclose(curves.passed.isel(place=-1), 0.1)
+
+
+def test_distributions_of_diverged_runs_never_fall(ds):
+    where = {"Delta": 0.0, "gamma_ratio": 0.9, "d": 3000, "dynamics": ["sgd_chain", "ode"]}
+    lost = out_of_time(ds, "sgd_chain")
+    lost["status"] = lost.status.where(lost.status != 5, 2).astype(ds.status.dtype)
+    axes = figures.exit_time_distributions(lost, where=where).axes[0]
+    exits = ds.exit_time.sel(dynamics="ode", Delta=0.0, d=3000).sel(gamma_ratio=0.9, method="nearest")
+    last = float(exits.max())
+    [flat] = [line for line in axes.lines if len(line.get_ydata()) > 1 and set(line.get_ydata()) == {1.0}]
+    assert flat.get_xdata()[-1] == pytest.approx(last)
+
+
+def test_fractions_of_runs_out_of_time_are_lower_bounds(ds):
+    for data, number in ((ds, 0), (out_of_time(ds, "sgd_chain"), ds.sizes["gamma_ratio"])):
+        drawing = figures.exited_fraction(data, where={"Delta": 0.0, "d": 3000})
+        bounds = [line for line in drawing.axes[0].lines if (line.get_marker(), line.get_markerfacecolor()) == HOLLOW]
+        assert sum(int(np.isfinite(np.asarray(line.get_ydata(), float)).sum()) for line in bounds) == number
+        listed = [text.get_text() for legend in drawing.legends for text in legend.get_texts()]
+        assert ("lower bound: runs were out of time" in listed) is bool(number)
 
 
 def test_the_legend_of_distributions_shows_dashes_twice(ds):

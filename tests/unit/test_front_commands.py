@@ -87,6 +87,15 @@ def test_status_of_an_unfinished_and_of_a_running_sweep(config: Path) -> None:
     assert "\ncompiling ode\ndashboard: http://127.0.0.1:1/status\nlast error: plan: ValueError: no good\n" in text
 
 
+def test_cases_that_timed_out_count_as_failed_when_a_run_has_ended(
+    config: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """As they do while it runs; the sweep is finished."""
+    counts = dict.fromkeys(("missing", "ok", "diverged", "failed", "killed"), 0) | {"timeout": 3}
+    monkeypatch.setattr("sweeplib.execution.status.sweep_status", lambda *_: {"ode": counts})
+    assert invoked("status", config).startswith("tiny: finished; 3 of 3 cases, 3 failed\n")
+
+
 @pytest.mark.parametrize("cases", [{"ok": 2}, {"ok": 1, "missing": 1}])
 def test_a_stage_that_was_stopped_is_unfinished_and_none_of_it_failed(cases: dict[str, int]) -> None:
     ended, stopped = Job("plan", ended=1.0), Job("figure.line", ended=1.0, problem=INTERRUPTED)
