@@ -2,6 +2,6 @@
 
 import sweeplib.execution.blocks
 import sweeplib.execution.probe  # noqa: F401
-from sweeplib.process.command import ends_without_collection
+from sweeplib.process.command import end_without_collection
 
-ends_without_collection()
+end_without_collection()

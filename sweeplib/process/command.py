@@ -59,8 +59,8 @@ def whole_process() -> Iterator[None]:
 
     Otherwise abandoned objects, such as the client of a scheduler that does not answer, could wait for ever.
     """
-    opens_standard_streams()
-    ends_without_collection()
+    open_standard_streams()
+    end_without_collection()
     try:
         yield
     except SystemExit as error:
@@ -69,7 +69,7 @@ def whole_process() -> Iterator[None]:
         exit_now(error.code if isinstance(error.code, int) else 1)
 
 
-def opens_standard_streams() -> None:
+def open_standard_streams() -> None:
     """Open the null device for each standard stream that this process was started without, as by `2>&-`.
 
     Its number would otherwise be that of the next file that is opened, into which messages would then be written.
@@ -82,7 +82,7 @@ def opens_standard_streams() -> None:
             setattr(sys, name, stream)
 
 
-def ends_without_collection() -> None:
+def end_without_collection() -> None:
     """Let this process end without a search for garbage, which takes 0.2 s where numba and Dask are imported.
 
     Functions that were registered to run at the end still run. What is written to open files arrives, also if only
