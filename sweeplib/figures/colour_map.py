@@ -71,7 +71,7 @@ def colour_map(
         axes = panels.stacks[place][0]
         _cells(axes, part, over, variable, norm)
         if split.panel:
-            panels.title(place, value_label(part[split.panel]))
+            panels.title(place, value_label(part[split.panel], data[split.panel]))
     _colour_bar(panels, data[variable])
     panels.xlabel(wrapped_label(data[over[0]], 24))
     panels.ylabel(axis_label(data[over[1]]))

@@ -106,7 +106,7 @@ def curve_panels(data: xr.Dataset, curves: Curves, stack: tuple[float, ...] = (1
     panels = panel_grid(len(parts), width=2.3, alone=3.8, height=2.7 * sum(stack) / stack[0], stack=stack)
     for place, part in numbered_parts(data, parts):
         if split.panel:
-            panels.title(place, _title(part, split.panel))
+            panels.title(place, _title(part, data, split.panel))
     panels.xlabel(wrapped_label(data[curves.x], 24))
     panels.note(_note(data, split))
     _scale(panels.stacks[0][0], data[curves.x], curves.along == "time")
@@ -176,8 +176,8 @@ def _note(data: xr.Dataset, split: Facets) -> str:
     return f"{steps} {others}".strip()
 
 
-def _title(part: xr.Dataset, panel: str) -> str:
-    return (panel == "time" and _steps(part)) or value_label(part[panel])
+def _title(part: xr.Dataset, data: xr.Dataset, panel: str) -> str:
+    return (panel == "time" and _steps(part)) or value_label(part[panel], data[panel])
 
 
 def _steps(data: xr.Dataset) -> str:
@@ -262,7 +262,7 @@ def _entries(data: xr.Dataset, curves: Curves) -> list[list[Entry]]:
     split, shown, measured = curves.split, _shown(data, curves.variable), data[curves.variable]
     look_of_dash = {"color": INK, "linewidth": 1.0}
     dashes: list[Entry] = [
-        (look_of_dash | {"linestyle": DASHES[n], "gid": f"dash-{n}"}, value_label(one[curves.dash]))
+        (look_of_dash | {"linestyle": DASHES[n], "gid": f"dash-{n}"}, value_label(one[curves.dash], data[curves.dash]))
         for n, one in numbered_parts(data, curves.dashes(data))
         if curves.dash
     ]

@@ -158,7 +158,8 @@ def hue_entries(data: xr.Dataset, split: Facets, **line: Any) -> list[Entry]:
     if split.hue is None:
         return []
     line = line or {"linestyle": "none"}
-    return [(look(index) | line, value_label(one[split.hue])) for index, one in numbered_parts(data, split.hues(data))]
+    parts = numbered_parts(data, split.hues(data))
+    return [(look(index) | line, value_label(one[split.hue], data[split.hue])) for index, one in parts]
 
 
 def dynamics_entries(shown: list[str]) -> list[Entry]:

@@ -71,7 +71,7 @@ def optimal_learning_rate(
         for _, one in numbered_parts(part, split.hues(part)):
             published.draw(panels.stacks[place][0], one)
         if split.panel:
-            panels.title(place, value_label(part[split.panel]))
+            panels.title(place, value_label(part[split.panel], data[split.panel]))
     panels.xlabel(axis_label(data["p"]))
     panels.ylabel(wrapped_label(data["gamma_opt"], 24))
     if known:

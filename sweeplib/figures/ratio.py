@@ -118,7 +118,7 @@ def ratios(ds: xr.Dataset, found: xr.Dataset, curves: Curves, point: Mapping[str
     value = above / below.where(below != 0.0)
     relative = _relative_variance(ds, found, curves, point)
     error = value.where(False) if relative is None else abs(value) * relative**0.5
-    reference = ", ".join(value_label(found[axis].isel({axis: place})) for axis, place in point.items())
+    reference = ", ".join(value_label(found[axis].isel({axis: place}), found[axis]) for axis, place in point.items())
     made_ratio = {
         "ratio": labelled(value, f"ratio to {reference}"),
         "ratio_error": labelled(error, f"standard error of the ratio to {reference}"),
