@@ -129,11 +129,15 @@ def draw_curves(
     curves: Curves,
     *,
     level: int = 0,
+    shown: list[str] | None = None,
     guide: float | None = None,
     published: References | None = None,
 ) -> None:
-    """Draw the curves of the variable of `curves` at one level of the panels, with theory and published values."""
-    shown = _shown(data, curves.variable)
+    """Draw the curves of the variable of `curves` at one level of the panels, with theory and published values.
+
+    Marks follow the order of the dynamics in `shown`, by default those of the variable.
+    """
+    shown = shown_dynamics(data, curves.variable) if shown is None else shown
     values = data[curves.variable]
     known = values.values[np.isfinite(values.values)]
     if wide(values.values) or (guide is not None and known.size and bool((known > 0.0).all())):
@@ -158,7 +162,7 @@ def finish_curves(panels: Panels, data: xr.Dataset, curves: Curves, *more: list[
     legend_below(panels.drawing, [*_entries(data, curves), *more])
 
 
-def _shown(data: xr.Dataset, name: str) -> list[str]:
+def shown_dynamics(data: xr.Dataset, name: str) -> list[str]:
     """Return the dynamics with a value of the variable `name`, and stochastic ones that were run; these come first."""
     known, run = data[name].notnull(), data["requested"]
     return dynamics_order(
@@ -259,7 +263,7 @@ def _ticks(axes: Axes, where: np.ndarray) -> None:
 
 
 def _entries(data: xr.Dataset, curves: Curves) -> list[list[Entry]]:
-    split, shown, measured = curves.split, _shown(data, curves.variable), data[curves.variable]
+    split, shown, measured = curves.split, shown_dynamics(data, curves.variable), data[curves.variable]
     look_of_dash = {"color": INK, "linewidth": 1.0}
     dashes: list[Entry] = [
         (look_of_dash | {"linestyle": DASHES[n], "gid": f"dash-{n}"}, value_label(one[curves.dash], data[curves.dash]))

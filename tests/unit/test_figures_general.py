@@ -153,6 +153,25 @@ def test_a_ratio_is_to_the_point_that_is_asked_for(ds, analyses):
     assert lower.get_ylabel() == "ratio to $d$ = 300"
 
 
+def test_a_ratio_to_a_dynamics_that_was_not_run_is_absent(ds):
+    """At the fourth learning rate; at the second one the reference failed, and there is no value."""
+    rates, reference = ds.gamma_ratio.values, ds.dynamics == "ode"
+    partly = with_outcome(ds, "missing", (ds.gamma_ratio == rates[3]) & reference)
+    partly = with_outcome(partly, "failed", (ds.gamma_ratio == rates[1]) & reference)
+    partly = partly.assign(risk=partly.risk.where(partly.status == 1))
+    _, lower = ratio(partly, y="risk", x="gamma_ratio", where={"Delta": 1.0, "d": 3000}).axes
+    marks = [one.get_xdata().tolist() for one in lower.lines if one.get_marker() == UNKNOWN["marker"]]
+    assert marks == [[float(rates[1])]]
+    assert all(rates[3] not in curve[:, 0] for curve in points(lower))
+
+
+def test_a_dynamics_has_one_marker_above_and_below(ds):
+    """An open circle for the second stochastic dynamics, also where the first has no ratio."""
+    absent = with_outcome(ds, "missing", (ds.d == 300) & (ds.dynamics == "ode"))
+    _, lower = ratio(absent, y="risk", x="d", where={"Delta": 1.0, "gamma_ratio": float(ds.gamma_ratio[0])}).axes
+    assert lower.containers[0].lines[0].get_markerfacecolor() == "white"
+
+
 def test_a_ratio_of_intervals_adds_their_halves_in_quadrature(ds, analyses):
     optima = analyses["optimal_learning_rate"].copy()
     optima["at_edge"] = xr.zeros_like(optima.at_edge)
