@@ -12,12 +12,20 @@ from sweeplib.analysis.recorded import is_stochastic
 from sweeplib.errors import InputError
 from sweeplib.figures.facets import Facets, arranged, numbered_parts
 from sweeplib.figures.interactive import Interactive
-from sweeplib.figures.labels import MINUS, dynamics_order, number, value_label, wrapped_label
-from sweeplib.figures.legend import Entry, dynamics_entries, hue_entries, legend_below
+from sweeplib.figures.labels import MINUS, number, value_label, wrapped_label
+from sweeplib.figures.legend import Entry, dynamics_entries, hue_entries, legend_below, unknown_entry
 from sweeplib.figures.panels import Panels, panel_grid
-from sweeplib.figures.quantities import at_chosen_time, at_last_time, bounds, horizontal_axis, interval, quantity
+from sweeplib.figures.quantities import (
+    at_chosen_time,
+    at_last_time,
+    bounds,
+    horizontal_axis,
+    interval,
+    quantity,
+    shown_dynamics,
+)
 from sweeplib.figures.scales import logarithmic, logarithmic_above_zero, logarithmic_time, wide
-from sweeplib.figures.style import BOUND, DIM, INK, UNKNOWN, dynamics_look, look, plain_ticks
+from sweeplib.figures.style import BOUND, DIM, INK, dynamics_look, look, mark_unknown, plain_ticks
 
 if TYPE_CHECKING:
     import xarray as xr
@@ -162,16 +170,6 @@ def finish_curves(panels: Panels, data: xr.Dataset, curves: Curves, *more: list[
     legend_below(panels.drawing, [*_entries(data, curves), *more])
 
 
-def shown_dynamics(data: xr.Dataset, name: str) -> list[str]:
-    """Return the dynamics with a value of the variable `name`, and stochastic ones that were run; these come first."""
-    known, run = data[name].notnull(), data["requested"]
-    return dynamics_order(
-        kind
-        for kind in data["dynamics"].values
-        if bool(known.sel(dynamics=kind).any()) or (is_stochastic(kind) and bool(run.sel(dynamics=kind).any()))
-    )
-
-
 def _note(data: xr.Dataset, split: Facets) -> str:
     """Return the values along the axes that are not drawn; a time as its number of steps, if that is one number."""
     if "time" not in split.titled or not (steps := _steps(data)):
@@ -201,8 +199,7 @@ def _curve(axes: Axes, one: xr.Dataset, curves: Curves, place: tuple[str, list[s
     unknown = drawable & ~np.isfinite(values) & one["requested"].values
     style = dynamics_look(name, shown, look(index))
     if unknown.any() and is_stochastic(name):
-        mark = UNKNOWN | {"color": style["color"], "gid": "unknown", "transform": axes.get_xaxis_transform()}
-        axes.plot(where[unknown], np.full(unknown.sum(), 0.02), **mark)
+        mark_unknown(axes, where[unknown], style["color"])
     known = drawable & np.isfinite(values)
     if not known.any():
         return
@@ -271,7 +268,7 @@ def _entries(data: xr.Dataset, curves: Curves) -> list[list[Entry]]:
         if curves.dash
     ]
     kinds = dynamics_entries(shown) if len(shown) > 1 else []
-    marks: list[Entry] = [(UNKNOWN | {"color": INK, "gid": "unknown"}, "no value")]
+    marks = [unknown_entry("no value")]
     if name := measured.attrs.get("bound"):
         marks.append((BOUND | {"color": INK, "gid": "bound"}, data[name].attrs["reason"]))
     for kind, linestyle in (("theory", THEORY), ("fit", "solid")):

@@ -12,7 +12,7 @@ from sweeplib.analysis.labels import dynamics_label
 from sweeplib.figures.facets import Facets, numbered_parts
 from sweeplib.figures.fit import broken, renderer_of
 from sweeplib.figures.labels import value_label
-from sweeplib.figures.style import BOUND, INK, STYLE, THEORY_DASHES, dynamics_look, look
+from sweeplib.figures.style import BOUND, INK, STYLE, THEORY_DASHES, UNKNOWN, dynamics_look, look
 
 if TYPE_CHECKING:
     import xarray as xr
@@ -171,6 +171,11 @@ def dynamics_entries(shown: list[str]) -> list[Entry]:
 def bound_entry(reason: str) -> Entry:
     """Return the entry of lower bounds, with the reason why they are no more than that."""
     return BOUND | {"color": INK, "gid": "bound"}, f"lower bound: {reason}"
+
+
+def unknown_entry(meaning: str) -> Entry:
+    """Return the entry of the mark of points without a value."""
+    return UNKNOWN | {"color": INK, "gid": "unknown"}, meaning
 
 
 def theory_entries(kinds: Iterable[str]) -> list[Entry]:

@@ -23,11 +23,10 @@ from sweeplib.figures.curves import (
     draw_curves,
     finish_curves,
     interactive_curves,
-    shown_dynamics,
 )
 from sweeplib.figures.figure import FIGURES, Figure
 from sweeplib.figures.labels import value_label
-from sweeplib.figures.quantities import AVERAGES, bounds, interval, quantity, with_requests
+from sweeplib.figures.quantities import AVERAGES, bounds, interval, quantity, shown_dynamics, with_requests
 from sweeplib.figures.style import FAINT
 from sweeplib.storage.outline import outline_of
 

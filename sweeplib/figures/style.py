@@ -7,10 +7,13 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal
 
+import numpy as np
+
 from sweeplib.analysis.recorded import is_stochastic
 from sweeplib.figures.labels import MINUS, number
 
 if TYPE_CHECKING:
+    from matplotlib.axes import Axes
     from matplotlib.axis import Axis
     from matplotlib.figure import Figure
 
@@ -114,6 +117,13 @@ def beyond_look(looks: dict[str, Any]) -> dict[str, Any]:
     hue = [gid for gid in looks.get("gid", "").split() if gid.startswith("hue-")]
     gid = " ".join([*hue, "beyond"])
     return {"color": looks["color"], "marker": "^", "markersize": 5, "markerfacecolor": "white", "gid": gid}
+
+
+def mark_unknown(axes: Axes, where: np.ndarray, colour: str) -> None:
+    """Draw the mark of points without a value on the horizontal axis, at these places."""
+    mark = UNKNOWN | {"color": colour, "gid": "unknown", "transform": axes.get_xaxis_transform()}
+    if where.size:
+        axes.plot(where, np.full(where.size, 0.02), **mark)
 
 
 def plain_ticks(axis: Axis, multiples: tuple[float, ...]) -> None:
