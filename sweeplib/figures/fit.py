@@ -7,6 +7,8 @@ from collections.abc import Callable
 from itertools import chain, pairwise
 from typing import TYPE_CHECKING, Any
 
+from sweeplib.figures.style import keep_within_doubles
+
 if TYPE_CHECKING:
     from matplotlib.axis import Axis, Tick
     from matplotlib.figure import Figure
@@ -34,6 +36,9 @@ def fitted(figure: Figure) -> Figure:
     """Return the figure with a layout that keeps labels within their panels and tick labels apart when it is drawn."""
     from matplotlib.layout_engine import ConstrainedLayoutEngine
 
+    for axes in figure.axes:
+        for axis in (axes.xaxis, axes.yaxis):
+            keep_within_doubles(axis)
     if isinstance(figure.get_layout_engine(), ConstrainedLayoutEngine):
         figure.set_layout_engine(_fitting_layout())
     return figure

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 import re
 import textwrap
 from collections.abc import Callable, Iterable
@@ -127,7 +128,7 @@ NAMED: dict[str, Callable[[str], str]] = {
 
 def number(value: Any, digits: int = MOST_DIGITS) -> str:
     r"""Return a value in usual notation, of at most `digits` digits: 3000, 0.5, $10^{4}$, $2\times 10^{-5}$, square."""
-    if isinstance(value, str | bool):
+    if isinstance(value, str | bool) or not math.isfinite(value):
         return str(value)
     mantissa, exponent = f"{value:.{digits - 1}e}".split("e")
     factor = f"{float(mantissa):.{digits}g}"

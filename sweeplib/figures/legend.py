@@ -12,7 +12,7 @@ from sweeplib.analysis.labels import dynamics_label
 from sweeplib.figures.facets import Facets, numbered_parts
 from sweeplib.figures.fit import broken, renderer_of
 from sweeplib.figures.labels import value_label
-from sweeplib.figures.style import BOUND, INK, STYLE, THEORY_DASHES, UNKNOWN, dynamics_look, look
+from sweeplib.figures.style import BOUND, INK, STYLE, THEORY_DASHES, UNKNOWN, dynamics_look, keep_within_doubles, look
 
 if TYPE_CHECKING:
     import xarray as xr
@@ -58,6 +58,8 @@ def _seen(figure: Figure) -> set[str]:
     """Return the gids of the visible lines, and remove the gids: in files they would have to be unique."""
     found: set[str] = set()
     for axes in figure.axes:
+        for axis in (axes.xaxis, axes.yaxis):
+            keep_within_doubles(axis)
         axes.autoscale_view()  # here, because the transforms of lines depend on the limits
         for line in axes.lines:
             gids = (line.get_gid() or "").split()

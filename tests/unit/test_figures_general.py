@@ -13,7 +13,7 @@ from sweeplib.figures.colour_map import edges_of
 from sweeplib.figures.figure import first_entry, requested
 from sweeplib.figures.quantities import quantity
 from sweeplib.figures.scales import logarithmic, logarithmic_time
-from sweeplib.figures.style import UNKNOWN
+from sweeplib.figures.style import UNKNOWN, save
 from sweeplib.report.plots import interactive_plot
 from sweeplib.storage.outline import outline_of
 from tests.datasets import giant_steps_dataset, sweep_dataset, with_outcome
@@ -151,6 +151,24 @@ def test_a_ratio_is_to_the_point_that_is_asked_for(ds, analyses):
     np.testing.assert_allclose([curve[:, 1] for curve in points(lower)], mean / mean.sel(d=300))
     np.testing.assert_allclose(bars(lower)[0], 1.0)
     assert lower.get_ylabel() == "ratio to $d$ = 300"
+
+
+@pytest.mark.filterwarnings("error:overflow encountered in exp:RuntimeWarning")
+@pytest.mark.parametrize(("low", "high"), [(1.0, 1e300), (1e-300, 1.0), (1e-300, 1e300), (1e300, 1e302)])
+def test_values_near_the_ends_of_the_doubles_are_drawn(ds, low, high, tmp_path):
+    """On axes and as colours; matplotlib's own limits and ticks overflow."""
+    values = np.geomspace(low, high, ds.sizes["gamma_ratio"])
+    far = ds.assign_coords(gamma_ratio=values)
+    bright = ds.assign(risk=(xr.ones_like(ds.risk) * xr.DataArray(values, dims="gamma_ratio")).transpose(*ds.risk.dims))
+    bright.risk.attrs = ds.risk.attrs
+    one = {"where": {"Delta": 1.0, "dynamics": "sgd_chain"}}
+    for number, data in enumerate((far, bright)):
+        for figure, options in ((line, {"y": "risk", "x": "gamma_ratio"}), (heat, {"z": "risk"})):
+            drawing = figure(data, **options, **one)
+            save(drawing, tmp_path / f"{number}")
+            axes = drawing.axes[0]
+            ends, shown = (axes.get_xlim(), values) if data is far else (drawing.axes[-1].get_ylim(), values)
+            assert ends[0] <= shown[0] * 1.0001 and shown[-1] <= ends[1] * 1.0001
 
 
 def test_a_ratio_to_a_dynamics_that_was_not_run_is_absent(ds):
