@@ -10,7 +10,7 @@ import numpy as np
 
 from sweeplib.analysis.labels import dynamics_label
 from sweeplib.figures.facets import Facets, numbered_parts
-from sweeplib.figures.fit import broken, renderer_of
+from sweeplib.figures.fit import SMALLEST, broken, renderer_of
 from sweeplib.figures.labels import value_label
 from sweeplib.figures.style import BOUND, INK, STYLE, THEORY_DASHES, UNKNOWN, dynamics_look, keep_within_doubles, look
 
@@ -27,8 +27,6 @@ FEWEST_ROWS = 3
 """The number of rows of the first arrangement that is tried; more rows make the legend narrower."""
 MARGIN = 0.06
 """The least margin left and right of a legend, in inches."""
-SMALLEST = 6.5
-"""The smallest font size of a legend, in points."""
 SPACING = {"columnspacing": 1.2, "handletextpad": 0.6, "borderpad": 0.2, "borderaxespad": 0.3}
 HANDLE = 2.0
 """The length of the line beside a label; like `SPACING`, in font sizes."""
