@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal
@@ -184,13 +184,13 @@ def _powers_of_ten(low: float, high: float) -> Locator:
     return FixedLocator([10.0**power for power in range(-(-first // step) * step, last + 1, step)])
 
 
-def _positive_range(axis: Axis) -> Sequence[float]:
+def _positive_range(axis: Axis) -> np.ndarray:
     """Return the least positive and the largest number on an axis and those that share it; that of the view if none."""
     name = _name(axis)
     boxes = [axes.dataLim for axes in getattr(axis.axes, f"get_shared_{name}_axes")().get_siblings(axis.axes)]
     low = min(getattr(box, f"minpos{name}") for box in boxes)
     high = max(getattr(box, f"interval{name}")[1] for box in boxes)
-    return (low, high) if 0.0 < low <= high < np.inf else axis.get_view_interval()
+    return np.array((low, high) if 0.0 < low <= high < np.inf else axis.get_view_interval())
 
 
 def _name(axis: Axis) -> str:
