@@ -18,13 +18,14 @@ MOST = 3
 
 
 def headlines(
-    found: xr.Dataset, name: str, most: int = MOST, said: Callable[[xr.DataArray], str] | None = None
+    found: xr.Dataset, name: str, most: int = MOST, said: Callable[[xr.DataArray, xr.DataArray], str] | None = None
 ) -> list[str]:
     """Return lines about the variable `name` of an analysis, which has `<name>_low` and `<name>_high` beside it.
 
     Points whose interval ends at the edge of a scan (`at_edge`) are counted, not shown. Stochastic dynamics come first.
     Points without an interval, such as one that the others are compared with, are left out. A line says so if the
-    variable is known nowhere. `said` puts a coordinate of a point into words, by default as a config does.
+    variable is known nowhere. `said` puts a coordinate of a point, one of given values, into words, by default as a
+    config does.
     """
     points = _points(found, name)
     known = [one for one in points if one[f"{name}_low"] < one[f"{name}_high"]]
@@ -78,16 +79,16 @@ def _is_noisy(one: xr.Dataset) -> bool:
     return "dynamics" in one.coords and is_stochastic(str(one["dynamics"].item()))
 
 
-def _as_in_config(coordinate: xr.DataArray) -> str:
+def _as_in_config(coordinate: xr.DataArray, _: xr.DataArray) -> str:
     value = coordinate.item()
     return str(value) if coordinate.name == "dynamics" else f"{coordinate.name} = {_text(value)}"
 
 
-def _place(found: xr.Dataset, one: xr.Dataset, said: Callable[[xr.DataArray], str]) -> str:
+def _place(found: xr.Dataset, one: xr.Dataset, said: Callable[[xr.DataArray, xr.DataArray], str]) -> str:
     """Return where a point is: its values along the dimensions with several, then its dynamics."""
     dims = [str(dim) for dim in found.dims if dim in one.coords and found.sizes[dim] > 1]
-    values = ", ".join(said(one[dim]) for dim in dims if dim != "dynamics")
-    dynamics = f" ({said(one['dynamics'])})" if "dynamics" in one.coords else ""
+    values = ", ".join(said(one[dim], found[dim]) for dim in dims if dim != "dynamics")
+    dynamics = f" ({said(one['dynamics'], found['dynamics'])})" if "dynamics" in one.coords else ""
     return (f" at {values}" if values else "") + dynamics
 
 

@@ -59,6 +59,9 @@ class Scan(NamedTuple):
         return {
             "gammas_censored": labelled(self.censored.sum(dim), f"{left_out_because} did not exit"),
             "gammas_lost": labelled(self.lost.sum(dim), f"{left_out_because} failed or were killed"),
+            "gammas_single": labelled(
+                (self.steps.count("seed") == 1).sum(dim), "learning rates left out, as they have a single run"
+            ),
         }
 
 
@@ -101,8 +104,9 @@ def optimal_learning_rate(
     (`fits`). exit_steps_min: the fitted mean exit steps at the optimum.
     gammas_censored: number of learning rates left out because more than `max_censored` of the runs did not exit before
     their end or time limit; their restricted mean is too short. gammas_lost: number left out because more than
-    `max_lost` failed or were killed; their exits are unknown. With fewer than 5 learning rates left, the optimum is
-    NaN.
+    `max_lost` failed or were killed; their exits are unknown. gammas_single: number left out because they have a single
+    run, as dynamics without noise may have; its start alone decides its exit. With fewer than 5 learning rates left,
+    the optimum is NaN.
     at_edge: the optimum or an end of its interval is at the smallest or largest learning rate used, so that the true
     optimum may lie beyond.
     gamma_opt_theory: the optimum of both annealed and quenched theory; gamma_opt_noise_corrected: with the O(1) shift

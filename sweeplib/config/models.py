@@ -32,6 +32,14 @@ def _mapping(value: Any) -> Any:
     return names
 
 
+def _dynamics(value: Any) -> Any:
+    """Return the mapping of `_mapping`; InputError, with the value as it is written, if it has no names."""
+    names = _mapping(value)
+    if not names:
+        raise InputError("no dynamics", value=value, expected="at least one, such as `[sgd_chain, ode]`")
+    return names
+
+
 def _name(value: str) -> str:
     if not re.fullmatch(NAME, value):
         raise PydanticCustomError(REFUSED, "letters, digits, `-`, `_` and `.`, first a letter or digit")
@@ -126,7 +134,7 @@ class DynamicsSection(Section):
 
 Dynamics = Annotated[
     dict[str, DynamicsSection],
-    BeforeValidator(_mapping, json_schema_input_type=Names | dict[str, DynamicsSection | None]),
+    BeforeValidator(_dynamics, json_schema_input_type=Names | dict[str, DynamicsSection | None]),
 ]
 
 

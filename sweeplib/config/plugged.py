@@ -1,5 +1,6 @@
 """The names in a config that refer to registries (dynamics, analyses, figures, clusters), and their options."""
 
+import re
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from contextlib import contextmanager
 from typing import TYPE_CHECKING, Any
@@ -7,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 import pydantic
 
 from sweeplib.errors import InputError
-from sweeplib.validation import refusal
+from sweeplib.validation import Location, refusal
 
 if TYPE_CHECKING:
     from sweeplib.design.sweep import Sweep
@@ -131,8 +132,32 @@ def _validated(model: type[pydantic.BaseModel], given: Mapping[str, Any], key: s
     try:
         return model.model_validate(given)
     except pydantic.ValidationError as error:
-        known, missing = model.model_fields, "this option is needed"
-        refused = refusal(error, unknown="unknown option", missing=missing, known=lambda _: known).within(prefix=key)
+        refused = refusal(
+            error,
+            unknown="unknown option",
+            missing="this option is needed",
+            known=lambda place: _options_beside(model, place),
+            example=lambda place: _meaning(model, str(place[0])),
+        ).within(prefix=key)
         if not model.model_fields:
             refused.expected = "no options"
         raise refused from None
+
+
+def _options_beside(model: type[pydantic.BaseModel], place: Location) -> Iterable[str]:
+    """Return the names of the options that are valid at a place, such as ("jobs", "max")."""
+    for name in place[:-1]:
+        within = model.model_fields[str(name)].annotation if str(name) in model.model_fields else None
+        if not (isinstance(within, type) and issubclass(within, pydantic.BaseModel)):
+            return ()
+        model = within
+    return model.model_fields
+
+
+def _meaning(model: type[pydantic.BaseModel], option: str) -> str:
+    """Return what an option is, without further remarks, and its type: 'memory of a job, such as "8GB" (text)'."""
+    from sweeplib.config.reference import setting_rows
+
+    row = next(row for row in setting_rows(model, "") if row.key == option)
+    meaning = re.split(r"[;.](?:\s|$)", row.meaning)[0]
+    return f"{meaning} ({row.type})" if meaning else row.type

@@ -56,7 +56,7 @@ def batch_tradeoff(
                 if shown:
                     _fit(axes, one.sel(dynamics=shown[0]), level, index, found.attrs["largest_batch"])
         if split.panel:
-            panels.title(place, value_label(part[split.panel]))
+            panels.title(place, value_label(part[split.panel], data[split.panel]))
     for axes in panels.stacks[0]:
         plain_ticks(axes.yaxis, (1.0, 2.0, 5.0))
     panels.xlabel(axis_label(data["batch_size"]))
@@ -93,7 +93,7 @@ def _hues(data: xr.Dataset, split: Facets, shown: list[str]) -> list[Entry]:
     """Return an entry per colour, with the slope of the steps if there is one panel."""
     found: list[Entry] = []
     for index, one in numbered_parts(data, split.hues(data)):
-        name = value_label(one[split.hue]) if split.hue else ""
+        name = value_label(one[split.hue], data[split.hue]) if split.hue else ""
         slope = _slope(one.sel(dynamics=shown[0])) if shown and not split.panel else ""
         if text := ": ".join(part for part in (name, slope) if part):
             found.append(

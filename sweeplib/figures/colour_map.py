@@ -16,7 +16,7 @@ from sweeplib.figures.legend import Entry, legend_below
 from sweeplib.figures.panels import Panels, panel_grid
 from sweeplib.figures.quantities import at_chosen_time, at_last_time, bounds, horizontal_axis, quantity, with_requests
 from sweeplib.figures.scales import few, logarithm, logarithmic_cells, wide
-from sweeplib.figures.style import BOUND, FAINT, INK, UNKNOWN, plain_ticks, ticks_at
+from sweeplib.figures.style import BOUND, ENDS, FAINT, INK, UNKNOWN, keep_within_doubles, plain_ticks, ticks_at
 
 if TYPE_CHECKING:
     import xarray as xr
@@ -71,7 +71,7 @@ def colour_map(
         axes = panels.stacks[place][0]
         _cells(axes, part, over, variable, norm)
         if split.panel:
-            panels.title(place, value_label(part[split.panel]))
+            panels.title(place, value_label(part[split.panel], data[split.panel]))
     _colour_bar(panels, data[variable])
     panels.xlabel(wrapped_label(data[over[0]], 24))
     panels.ylabel(axis_label(data[over[1]]))
@@ -144,6 +144,7 @@ def _cells(axes: Axes, part: xr.Dataset, over: tuple[str, str], variable: str, n
     values, run = (part[name].transpose(y, x).values for name in (variable, "requested"))
     bound = bounds(part.transpose(..., y, x), variable)
     edges = edges_of(across, axes.get_xscale() == "log"), edges_of(up, axes.get_yscale() == "log")
+    axes.set(xlim=(edges[0][0], edges[0][-1]), ylim=(edges[1][0], edges[1][-1]))
     many = values.size > MOST_VECTORS
     axes.pcolormesh(*edges, np.ma.masked_invalid(values), cmap=COLOURS, norm=norm, rasterized=many)
     axes.patch.set(hatch=NOT_RUN, edgecolor=FAINT)
@@ -159,7 +160,6 @@ def _cells(axes: Axes, part: xr.Dataset, over: tuple[str, str], variable: str, n
     for here, mark in marks:
         if here.any():
             axes.plot(right[here], above[here], **mark)
-    axes.set(xlim=(edges[0][0], edges[0][-1]), ylim=(edges[1][0], edges[1][-1]))
     for axis, values in ((axes.xaxis, across), (axes.yaxis, up)):
         if axis.get_scale() == "log":
             plain_ticks(axis, (1.0, 2.0, 5.0))
@@ -168,18 +168,22 @@ def _cells(axes: Axes, part: xr.Dataset, over: tuple[str, str], variable: str, n
 
 
 def edges_of(values: np.ndarray, logarithmic: bool) -> np.ndarray:
-    """Return the (n + 1,) edges of cells around `n` ascending values: their middles, also on a logarithmic axis."""
+    """Return the (n + 1,) edges of cells around `n` ascending values: their middles, also on a logarithmic axis.
+
+    Edges beyond the doubles are the last ones.
+    """
     places = np.log(values) if logarithmic else values
     if len(places) == 1:
         return np.array([places[0] - 0.5, places[0] + 0.5])
-    middles = 0.5 * (places[1:] + places[:-1])
+    middles = 0.5 * places[1:] + 0.5 * places[:-1]
     edges = np.concatenate([[2.0 * places[0] - middles[0]], middles, [2.0 * places[-1] - middles[-1]]])
-    return np.exp(edges) if logarithmic else edges
+    return np.exp(np.clip(edges, *(np.log(10.0) * np.array(ENDS)))) if logarithmic else edges
 
 
 def _colour_bar(panels: Panels, quantity_: xr.DataArray) -> None:
     mesh = panels.stacks[0][0].collections[0]
     bar = panels.drawing.colorbar(mesh, ax=[stack[0] for stack in panels.stacks], aspect=18, pad=0.02)
+    keep_within_doubles(bar.ax.yaxis)
     bar.set_label(axis_label(quantity_))
     bar.outline.set_linewidth(0.5)
 

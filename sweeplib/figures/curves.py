@@ -12,12 +12,20 @@ from sweeplib.analysis.recorded import is_stochastic
 from sweeplib.errors import InputError
 from sweeplib.figures.facets import Facets, arranged, numbered_parts
 from sweeplib.figures.interactive import Interactive
-from sweeplib.figures.labels import MINUS, dynamics_order, number, value_label, wrapped_label
-from sweeplib.figures.legend import Entry, dynamics_entries, hue_entries, legend_below
+from sweeplib.figures.labels import MINUS, number, value_label, wrapped_label
+from sweeplib.figures.legend import Entry, dynamics_entries, hue_entries, legend_below, unknown_entry
 from sweeplib.figures.panels import Panels, panel_grid
-from sweeplib.figures.quantities import at_chosen_time, at_last_time, bounds, horizontal_axis, interval, quantity
+from sweeplib.figures.quantities import (
+    at_chosen_time,
+    at_last_time,
+    bounds,
+    horizontal_axis,
+    interval,
+    quantity,
+    shown_dynamics,
+)
 from sweeplib.figures.scales import logarithmic, logarithmic_above_zero, logarithmic_time, wide
-from sweeplib.figures.style import BOUND, DIM, INK, UNKNOWN, dynamics_look, look, plain_ticks
+from sweeplib.figures.style import BOUND, DIM, INK, dynamics_look, look, mark_unknown, plain_ticks
 
 if TYPE_CHECKING:
     import xarray as xr
@@ -106,7 +114,7 @@ def curve_panels(data: xr.Dataset, curves: Curves, stack: tuple[float, ...] = (1
     panels = panel_grid(len(parts), width=2.3, alone=3.8, height=2.7 * sum(stack) / stack[0], stack=stack)
     for place, part in numbered_parts(data, parts):
         if split.panel:
-            panels.title(place, _title(part, split.panel))
+            panels.title(place, _title(part, data, split.panel))
     panels.xlabel(wrapped_label(data[curves.x], 24))
     panels.note(_note(data, split))
     _scale(panels.stacks[0][0], data[curves.x], curves.along == "time")
@@ -129,11 +137,15 @@ def draw_curves(
     curves: Curves,
     *,
     level: int = 0,
+    shown: list[str] | None = None,
     guide: float | None = None,
     published: References | None = None,
 ) -> None:
-    """Draw the curves of the variable of `curves` at one level of the panels, with theory and published values."""
-    shown = _shown(data, curves.variable)
+    """Draw the curves of the variable of `curves` at one level of the panels, with theory and published values.
+
+    Marks follow the order of the dynamics in `shown`, by default those of the variable.
+    """
+    shown = shown_dynamics(data, curves.variable) if shown is None else shown
     values = data[curves.variable]
     known = values.values[np.isfinite(values.values)]
     if wide(values.values) or (guide is not None and known.size and bool((known > 0.0).all())):
@@ -158,16 +170,6 @@ def finish_curves(panels: Panels, data: xr.Dataset, curves: Curves, *more: list[
     legend_below(panels.drawing, [*_entries(data, curves), *more])
 
 
-def _shown(data: xr.Dataset, name: str) -> list[str]:
-    """Return the dynamics with a value of the variable `name`, and stochastic ones that were run; these come first."""
-    known, run = data[name].notnull(), data["requested"]
-    return dynamics_order(
-        kind
-        for kind in data["dynamics"].values
-        if bool(known.sel(dynamics=kind).any()) or (is_stochastic(kind) and bool(run.sel(dynamics=kind).any()))
-    )
-
-
 def _note(data: xr.Dataset, split: Facets) -> str:
     """Return the values along the axes that are not drawn; a time as its number of steps, if that is one number."""
     if "time" not in split.titled or not (steps := _steps(data)):
@@ -176,8 +178,8 @@ def _note(data: xr.Dataset, split: Facets) -> str:
     return f"{steps} {others}".strip()
 
 
-def _title(part: xr.Dataset, panel: str) -> str:
-    return (panel == "time" and _steps(part)) or value_label(part[panel])
+def _title(part: xr.Dataset, data: xr.Dataset, panel: str) -> str:
+    return (panel == "time" and _steps(part)) or value_label(part[panel], data[panel])
 
 
 def _steps(data: xr.Dataset) -> str:
@@ -197,8 +199,7 @@ def _curve(axes: Axes, one: xr.Dataset, curves: Curves, place: tuple[str, list[s
     unknown = drawable & ~np.isfinite(values) & one["requested"].values
     style = dynamics_look(name, shown, look(index))
     if unknown.any() and is_stochastic(name):
-        mark = UNKNOWN | {"color": style["color"], "gid": "unknown", "transform": axes.get_xaxis_transform()}
-        axes.plot(where[unknown], np.full(unknown.sum(), 0.02), **mark)
+        mark_unknown(axes, where[unknown], style["color"])
     known = drawable & np.isfinite(values)
     if not known.any():
         return
@@ -259,15 +260,15 @@ def _ticks(axes: Axes, where: np.ndarray) -> None:
 
 
 def _entries(data: xr.Dataset, curves: Curves) -> list[list[Entry]]:
-    split, shown, measured = curves.split, _shown(data, curves.variable), data[curves.variable]
+    split, shown, measured = curves.split, shown_dynamics(data, curves.variable), data[curves.variable]
     look_of_dash = {"color": INK, "linewidth": 1.0}
     dashes: list[Entry] = [
-        (look_of_dash | {"linestyle": DASHES[n], "gid": f"dash-{n}"}, value_label(one[curves.dash]))
+        (look_of_dash | {"linestyle": DASHES[n], "gid": f"dash-{n}"}, value_label(one[curves.dash], data[curves.dash]))
         for n, one in numbered_parts(data, curves.dashes(data))
         if curves.dash
     ]
     kinds = dynamics_entries(shown) if len(shown) > 1 else []
-    marks: list[Entry] = [(UNKNOWN | {"color": INK, "gid": "unknown"}, "no value")]
+    marks = [unknown_entry("no value")]
     if name := measured.attrs.get("bound"):
         marks.append((BOUND | {"color": INK, "gid": "bound"}, data[name].attrs["reason"]))
     for kind, linestyle in (("theory", THEORY), ("fit", "solid")):

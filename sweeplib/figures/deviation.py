@@ -59,7 +59,7 @@ def deviation(
     for place, part in numbered_parts(data, parts):
         _panel(panels.stacks[place][0], part, split)
         if split.panel:
-            panels.title(place, value_label(part[split.panel]))
+            panels.title(place, value_label(part[split.panel], data[split.panel]))
     bottom, top = panels.stacks[0][0].get_ylim()
     panels.stacks[0][0].set_ylim(bottom, top * (top / bottom) ** (ROW * len(_shown(data))))
     panels.xlabel(_step_label(ds))

@@ -72,7 +72,7 @@ def distribution(
                 band = confidence if kind == here[0] else None
                 _curve(panels.stacks[place][0], one.sel(dynamics=kind), (index, shown.index(kind), kind), band)
         if split.panel:
-            panels.title(place, value_label(part[split.panel]))
+            panels.title(place, value_label(part[split.panel], data[split.panel]))
     mark_empty(panels)
     axes.set_ylim(-0.02, 1.02)
     if axes.get_xscale() == "log":

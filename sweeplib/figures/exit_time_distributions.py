@@ -76,7 +76,7 @@ def exit_time_distributions(
         axes.set_xlim(left=0.0)
         axes.set_ylim(0.0, 1.02)
         if split.panel:
-            panels.title(place, value_label(part[split.panel]))
+            panels.title(place, value_label(part[split.panel], data[split.panel]))
     panels.xlabel(axis_label(ds["exit_time"]))
     panels.ylabel("fraction of runs\nthat have not exited")
     panels.note(split.title(data))
@@ -160,7 +160,7 @@ def _theory(axes: Axes, one: xr.Dataset, index: int) -> None:
 
 def _legend(drawing: Drawing, data: xr.Dataset, split: Facets, shown: list[str]) -> None:
     hues: list[Entry] = [
-        (line_look(index) | {"linewidth": 2.0}, value_label(one[split.hue]))
+        (line_look(index) | {"linewidth": 2.0}, value_label(one[split.hue], data[split.hue]))
         for index, one in numbered_parts(data, split.hues(data))
         if split.hue
     ]

@@ -62,7 +62,7 @@ def exit_time_scaling(
             _theory(panels.stacks[place][0], one, index, theories)
             published.draw(panels.stacks[place][0], one)
         if split.panel:
-            panels.title(place, value_label(part[split.panel]))
+            panels.title(place, value_label(part[split.panel], data[split.panel]))
     axes = panels.stacks[0][0]
     axes.set_xscale("log")
     plain_ticks(axes.xaxis, (1.0, 3.0))

@@ -70,7 +70,7 @@ def exited_fraction(
             aside = BESIDE * (index - 0.5 * (len(hues) - 1))
             _curve(panels.stacks[place][0], _aside(one, rates, aside, axes.get_xscale()), dim, shown, index)
         if split.panel:
-            panels.title(place, value_label(part[split.panel]))
+            panels.title(place, value_label(part[split.panel], data[split.panel]))
     axes.set_ylim(-0.05, 1.05)
     if axes.get_xscale() == "log":
         plain_ticks(axes.xaxis, (1.0, 2.0, 5.0))

@@ -57,7 +57,7 @@ class Facets:
 
     def title(self, ds: xr.Dataset) -> str:
         """Return the values selected along the axes that are not drawn: 'at $p$ = 4, $d$ = 300'."""
-        values = [value_label(self.selected(ds[dim]), digits=4) for dim in self.titled]
+        values = [value_label(self.selected(ds[dim])) for dim in self.titled]
         return f"at {', '.join(values)}" if values else ""
 
 

@@ -7,6 +7,8 @@ from collections.abc import Callable
 from itertools import chain, pairwise
 from typing import TYPE_CHECKING, Any
 
+from sweeplib.figures.style import keep_within_doubles
+
 if TYPE_CHECKING:
     from matplotlib.axis import Axis, Tick
     from matplotlib.figure import Figure
@@ -20,7 +22,10 @@ PASSES = 3
 """The most layouts: labels in more lines make the axes smaller, whose labels may then need more lines."""
 INSIDE = 0.94
 """The fraction of the width of axes that a text inside them may fill."""
-WORD = re.compile(r"(?:\$[^$]*\$|[^\s$])+")
+SMALLEST = 6.5
+"""The smallest font size of a legend and of titles, in points."""
+WORD = re.compile(r"(?:\$[^$]*\$|(?<=\w)\([^()$]*\)|[^\s$])+")
+"""A word: mathematics and the arguments of a name, as those of `piecewise(0.5, -2.5, 1.5, 7.5)`, hold together."""
 
 
 def renderer_of(figure: Figure) -> Any:
@@ -34,6 +39,9 @@ def fitted(figure: Figure) -> Figure:
     """Return the figure with a layout that keeps labels within their panels and tick labels apart when it is drawn."""
     from matplotlib.layout_engine import ConstrainedLayoutEngine
 
+    for axes in figure.axes:
+        for axis in (axes.xaxis, axes.yaxis):
+            keep_within_doubles(axis)
     if isinstance(figure.get_layout_engine(), ConstrainedLayoutEngine):
         figure.set_layout_engine(_fitting_layout())
     return figure
@@ -50,6 +58,7 @@ def _fitting_layout() -> LayoutEngine:
             renderer = renderer_of(fig)
             for _ in range(PASSES):
                 super().execute(fig)
+                _shrink_titles(fig, renderer)
                 changed = [_broke(text, room, renderer) for text, room in _labels_with_room(fig)]
                 if not any(changed):
                     break
@@ -76,9 +85,11 @@ def broken(text: str, room: float, length: Callable[[str], float]) -> str:
 
 
 def _pieces(word: str, room: float, length: Callable[[str], float]) -> list[str]:
-    """Return the word, or its pieces if it is too long for a line."""
+    """Return the word, or its pieces if it is too long for a line: its arguments, or halves."""
     if "$" in word or len(word) < 2 or length(word) <= room:
         return [word]
+    if " " in word:
+        return [piece for argument in word.split() for piece in _pieces(argument, room, length)]
     half = len(word) // 2
     return _pieces(word[:half], room, length) + _pieces(word[half:], room, length)
 
@@ -91,6 +102,27 @@ def _labels_with_room(figure: Figure) -> list[tuple[Text, float]]:
         found += [(axes.title, width), (axes.xaxis.label, width), (axes.yaxis.label, height)]
         found += [(text, INSIDE * width) for text in axes.texts]
     return [(text, room) for text, room in found if text.get_text() and text.get_visible()]
+
+
+def _shrink_titles(figure: Figure, renderer: Any) -> None:
+    """Make the titles of panels smaller, all alike, if a word of theirs is longer than a line."""
+    titles = [(axes.title, axes.bbox.width) for axes in figure.axes if axes.title.get_text()]
+    parts = [room / max(_longest(title, renderer), 1.0) for title, room in titles]
+    if parts and min(parts) < 1.0:
+        size = max(SMALLEST, 0.97 * min(parts) * min(float(title.get_fontsize()) for title, _ in titles))
+        for title, _ in titles:
+            title.set_fontsize(size)
+
+
+def _longest(text: Text, renderer: Any) -> float:
+    """Return the length of the longest word of a text."""
+    content = text.get_text()
+    found = 0.0
+    for word in WORD.findall(content):
+        text.set_text(word)
+        found = max(found, float(text.get_window_extent(renderer).width))
+    text.set_text(content)
+    return found
 
 
 def _broke(text: Text, room: float, renderer: Any) -> bool:

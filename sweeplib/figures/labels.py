@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 import re
 import textwrap
 from collections.abc import Callable, Iterable
@@ -16,6 +17,8 @@ if TYPE_CHECKING:
 
 HERMITE = re.compile(r"he(\d+)")
 MINUS = "\N{MINUS SIGN}"
+DIGITS, MOST_DIGITS, ALL_DIGITS = 4, 6, 17
+"""The significant digits of a fraction in titles and legends, those of any number, and those of any double."""
 
 
 def axis_label(array: xr.DataArray) -> str:
@@ -74,19 +77,27 @@ def _beside_name(array: xr.DataArray) -> str:
     return "" if spelled and not _is_own_name(array) else _mathematics(array)
 
 
-def value_label(coordinate: xr.DataArray, digits: int | None = None) -> str:
-    """Return a scalar coordinate and its value, with `digits` significant digits for a fraction: '$d$ = 3000'.
+def value_label(coordinate: xr.DataArray, among: xr.DataArray | None = None, digits: int = DIGITS) -> str:
+    """Return a scalar coordinate and its value: '$d$ = 3000'. Dynamics are their name alone.
 
-    Dynamics are their name alone.
+    A fraction has `digits` significant digits, or more if they are needed to tell apart the values `among` which it is.
     """
     value = coordinate.item()
     if coordinate.name == "dynamics":
         return dynamics_label(value)
     if coordinate.name in NAMED:
         return f"{symbol(coordinate)} = {NAMED[str(coordinate.name)](value)}"
-    rounded = float(f"{value:.{digits}g}") if digits is not None and isinstance(value, float) else value
-    text = number(rounded)
+    digits = _digits(coordinate if among is None else among, digits)
+    rounded = float(f"{value:.{digits}g}") if isinstance(value, float) else value
+    text = number(rounded, max(digits, MOST_DIGITS))
     return f"{symbol(coordinate)} = {text if isinstance(value, str) else text.replace('-', MINUS)}"
+
+
+def _digits(values: xr.DataArray, least: int) -> int:
+    """Return the number of significant digits, from `least` on, with which different numbers are different texts."""
+    different = set(values.values.ravel().tolist()) if values.dtype.kind in "iuf" else set()
+    enough = (n for n in range(least, ALL_DIGITS) if len({f"{value:.{n}g}" for value in different}) == len(different))
+    return next(enough, ALL_DIGITS)
 
 
 def target_label(name: str) -> str:
@@ -115,16 +126,16 @@ NAMED: dict[str, Callable[[str], str]] = {
 """The labels of values that are names, by coordinate."""
 
 
-def number(value: Any) -> str:
-    r"""Return a value in usual notation: 3000, 0.5, $10^{4}$, $2\times 10^{-5}$, square."""
-    if isinstance(value, str | bool):
+def number(value: Any, digits: int = MOST_DIGITS) -> str:
+    r"""Return a value in usual notation, of at most `digits` digits: 3000, 0.5, $10^{4}$, $2\times 10^{-5}$, square."""
+    if isinstance(value, str | bool) or not math.isfinite(value):
         return str(value)
-    mantissa, exponent = f"{value:.5e}".split("e")
-    digits = f"{float(mantissa):g}"
-    if 0.0 < abs(value) < 1e-3 or (value >= 1e4 and len(digits) == 1):
+    mantissa, exponent = f"{value:.{digits - 1}e}".split("e")
+    factor = f"{float(mantissa):.{digits}g}"
+    if 0.0 < abs(value) < 1e-3 or (value >= 1e4 and len(factor) == 1) or int(exponent) >= digits:
         power = f"10^{{{int(exponent)}}}"
-        return f"${power}$" if digits == "1" else rf"${digits}\times {power}$"
-    return f"{value:.6g}"
+        return f"${power}$" if factor == "1" else rf"${factor}\times {power}$"
+    return f"{value:.{digits}g}"
 
 
 def dynamics_order(names: Iterable[str]) -> list[str]:

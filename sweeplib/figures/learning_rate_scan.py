@@ -40,8 +40,8 @@ CAPTION = (
     "Mean number of steps to the exit against the learning rate, with standard errors over the seeds; open triangles: "
     "lower bounds where some runs did not exit. Curves: the selected theories. "
     "Below: the learning rate of least steps with its bootstrap interval (an arrow where the interval reaches the end "
-    "of the scan; no mark if fewer than 5 learning rates have a mean), the optimum of annealed and quenched theory "
-    "(vertical line) and the noise-corrected optimum (bars)."
+    "of the scan; no mark if fewer than 5 learning rates have a mean over two runs or more), the optimum of annealed "
+    "and quenched theory (vertical line) and the noise-corrected optimum (bars)."
 )
 COLUMNS = ("gamma", "exit_steps_mean")
 WIDE = 10.0
@@ -80,7 +80,7 @@ def learning_rate_scan(
             units = {"x_unit": one["unit"].item(), "y_unit": _step_unit(one, scale)}
             published.draw(panels.stacks[place][0], one, **units)
         if split.panel:
-            panels.title(place, value_label(part[split.panel]))
+            panels.title(place, value_label(part[split.panel], data[split.panel]))
     panels.xlabel(_rate_label(data))
     panels.ylabel(_steps_label(data, scale))
     panels.note(split.title(data))
@@ -151,7 +151,8 @@ def _rate_axes(axes: Any, part: xr.Dataset) -> None:
 def _frame(below: Axes, part: xr.Dataset, split: Facets) -> None:
     hues = split.hues(part)
     below.set_ylim(-len(hues) + 0.4, 0.6)
-    labels = [value_label(one[split.hue]) if split.hue else "optimum" for _, one in numbered_parts(part, hues)]
+    each = [one for _, one in numbered_parts(part, hues)]
+    labels = [value_label(one[split.hue], part[split.hue]) if split.hue else "optimum" for one in each]
     below.set_yticks([-index for index in range(len(hues))], labels)
     below.tick_params(left=False)
     below.spines["left"].set_visible(False)

@@ -10,9 +10,9 @@ import numpy as np
 
 from sweeplib.analysis.labels import dynamics_label
 from sweeplib.figures.facets import Facets, numbered_parts
-from sweeplib.figures.fit import broken, renderer_of
+from sweeplib.figures.fit import SMALLEST, broken, renderer_of
 from sweeplib.figures.labels import value_label
-from sweeplib.figures.style import BOUND, INK, STYLE, THEORY_DASHES, dynamics_look, look
+from sweeplib.figures.style import BOUND, INK, STYLE, THEORY_DASHES, UNKNOWN, dynamics_look, keep_within_doubles, look
 
 if TYPE_CHECKING:
     import xarray as xr
@@ -27,8 +27,6 @@ FEWEST_ROWS = 3
 """The number of rows of the first arrangement that is tried; more rows make the legend narrower."""
 MARGIN = 0.06
 """The least margin left and right of a legend, in inches."""
-SMALLEST = 6.5
-"""The smallest font size of a legend, in points."""
 SPACING = {"columnspacing": 1.2, "handletextpad": 0.6, "borderpad": 0.2, "borderaxespad": 0.3}
 HANDLE = 2.0
 """The length of the line beside a label; like `SPACING`, in font sizes."""
@@ -58,6 +56,8 @@ def _seen(figure: Figure) -> set[str]:
     """Return the gids of the visible lines, and remove the gids: in files they would have to be unique."""
     found: set[str] = set()
     for axes in figure.axes:
+        for axis in (axes.xaxis, axes.yaxis):
+            keep_within_doubles(axis)
         axes.autoscale_view()  # here, because the transforms of lines depend on the limits
         for line in axes.lines:
             gids = (line.get_gid() or "").split()
@@ -158,7 +158,8 @@ def hue_entries(data: xr.Dataset, split: Facets, **line: Any) -> list[Entry]:
     if split.hue is None:
         return []
     line = line or {"linestyle": "none"}
-    return [(look(index) | line, value_label(one[split.hue])) for index, one in numbered_parts(data, split.hues(data))]
+    parts = numbered_parts(data, split.hues(data))
+    return [(look(index) | line, value_label(one[split.hue], data[split.hue])) for index, one in parts]
 
 
 def dynamics_entries(shown: list[str]) -> list[Entry]:
@@ -170,6 +171,11 @@ def dynamics_entries(shown: list[str]) -> list[Entry]:
 def bound_entry(reason: str) -> Entry:
     """Return the entry of lower bounds, with the reason why they are no more than that."""
     return BOUND | {"color": INK, "gid": "bound"}, f"lower bound: {reason}"
+
+
+def unknown_entry(meaning: str) -> Entry:
+    """Return the entry of the mark of points without a value."""
+    return UNKNOWN | {"color": INK, "gid": "unknown"}, meaning
 
 
 def theory_entries(kinds: Iterable[str]) -> list[Entry]:

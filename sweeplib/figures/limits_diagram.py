@@ -62,7 +62,7 @@ def limits_diagram(
     for place, part in numbered_parts(found, parts):
         _panel(panels.stacks[place][0], part)
         if split.panel:
-            panels.title(place, value_label(part[split.panel]))
+            panels.title(place, value_label(part[split.panel], found[split.panel]))
     panels.xlabel(axis_label(found["ratio"]).strip())
     panels.ylabel(axis_label(found["d"]))
     panels.note(split.title(found))

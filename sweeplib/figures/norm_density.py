@@ -51,7 +51,7 @@ def norm_density(
     for place, part in numbered_parts(norms.to_dataset(name=QUANTITY), parts):
         _panel(panels.stacks[place][0], part[QUANTITY], shown, edges)
         if split.panel:
-            panels.title(place, value_label(part["time"], digits=2))
+            panels.title(place, value_label(part["time"], data["time"], digits=2))
     panels.xlabel(r"norm $\|w\|/\sqrt{d}$")
     panels.ylabel("density")
     panels.note(split.title(data))

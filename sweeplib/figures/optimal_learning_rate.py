@@ -8,15 +8,17 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from sweeplib import theory
+from sweeplib.analysis.labels import dynamics_label
 from sweeplib.analysis.problem_fields import field
 from sweeplib.figures.facets import Facets, numbered_parts
 from sweeplib.figures.figure import FIGURES, Figure
 from sweeplib.figures.interactive import INTERACTIVE, Interactive
-from sweeplib.figures.labels import axis_label, symbol, value_label, wrapped_label
+from sweeplib.figures.labels import axis_label, dynamics_order, symbol, value_label, wrapped_label
 from sweeplib.figures.learning_rate_scan import optima
-from sweeplib.figures.legend import Entry, dynamics_entries, hue_entries, legend_below
-from sweeplib.figures.over_width import dodged, over_width, stochastic_or_all, width_axis, widths, with_width
+from sweeplib.figures.legend import Entry, dynamics_entries, hue_entries, legend_below, unknown_entry
+from sweeplib.figures.over_width import dodged, over_width, width_axis, widths, with_width
 from sweeplib.figures.panels import panel_grid
+from sweeplib.figures.quantities import with_requests
 from sweeplib.figures.references import check_references, references
 from sweeplib.figures.style import (
     FAINT,
@@ -26,6 +28,7 @@ from sweeplib.figures.style import (
     dynamics_look,
     line_look,
     look,
+    mark_unknown,
     plain_ticks,
 )
 
@@ -39,7 +42,8 @@ if TYPE_CHECKING:
 CAPTION = (
     "The learning rate of least mean exit steps against the student width, with bootstrap intervals over the seeds; an "
     "arrow where the interval extends beyond the scanned learning rates. Dashed: theory for d → ∞; solid: theory with "
-    "the noise of SGD at this d, up to the last width with an optimum. Below: the ratio to the dashed line."
+    "the noise of SGD at this d, up to the last width with an optimum. Below: the ratio to the dashed line. ∅: no "
+    "optimum, as fewer than 5 learning rates have a mean over two runs or more."
 )
 COLUMNS = ("p", "gamma_opt")
 LIMIT: Any = THEORY_DASHES["quenched"]
@@ -59,19 +63,21 @@ def optimal_learning_rate(
     By default there is a panel for each d and a colour for each Δ; other axes are fixed at `where` or their middle.
     """
     split = _arranged(ds, analyses, where=where, panel=panel, hue=hue, reference=reference)
-    data = with_width(split.selected(analyses["optimal_learning_rate"]))
+    found = with_requests(analyses["optimal_learning_rate"], "gamma_opt", ds)
+    data = with_width(split.selected(found))
     known = bool(data["gamma_opt_theory"].notnull().all())
     parts = split.panels(data)
     stack, height = ((1.0, 1.0), 4.2) if known else ((1.0,), 2.4)
     panels = panel_grid(len(parts), width=2.1, alone=3.6, height=height, stack=stack)
-    shown = stochastic_or_all(data, "gamma_opt")
+    run = data["requested"].any([dim for dim in data["requested"].dims if dim != "dynamics"])
+    shown = dynamics_order(data["dynamics"].values[run.values])
     published = references(reference, *COLUMNS)
     for place, part in numbered_parts(data, parts):
         _panel(panels.stacks[place], part, split, shown)
         for _, one in numbered_parts(part, split.hues(part)):
             published.draw(panels.stacks[place][0], one)
         if split.panel:
-            panels.title(place, value_label(part[split.panel]))
+            panels.title(place, value_label(part[split.panel], data[split.panel]))
     panels.xlabel(axis_label(data["p"]))
     panels.ylabel(wrapped_label(data["gamma_opt"], 24))
     if known:
@@ -103,11 +109,17 @@ def _panel(grid: Any, part: xr.Dataset, split: Facets, shown: list[str]) -> None
             for name in shown:
                 _points(axes, p, one.sel(dynamics=name) / unit, one["at_edge"].sel(dynamics=name),
                         dynamics_look(name, shown, look(index)))  # fmt: skip
+                mark_unknown(axes, p[_unknown(one).sel(dynamics=name).values], look(index)["color"])
             if len(grid) > 1:
                 _theory(axes, one, index, relative=bool(row))
         width_axis(axes, part["p"].values)
     grid[0].set_yscale("log")
     plain_ticks(grid[0].yaxis, (1.0, 3.0))
+
+
+def _unknown(data: xr.Dataset) -> xr.DataArray:
+    """Return a mask: where a dynamics was run and has no optimum."""
+    return data["requested"] & data["gamma_opt"].isnull()
 
 
 def _points(axes: Axes, p: np.ndarray, found: xr.Dataset, at_edge: xr.DataArray, looks: dict[str, Any]) -> None:
@@ -133,7 +145,9 @@ def _theory(axes: Axes, one: xr.Dataset, index: int, *, relative: bool) -> None:
 
 def _legend(drawing: Drawing, data: xr.Dataset, split: Facets, shown: list[str], published: list[Entry]) -> None:
     beyond = beyond_look({"color": INK}) | {"linestyle": "none"}
-    kinds = [*dynamics_entries(shown), (beyond, "beyond the scan")]
+    without = [dynamics_label(name) for name in shown if bool(_unknown(data).sel(dynamics=name).any())]
+    marks = [(beyond, "beyond the scan"), unknown_entry(f"no optimum: {', '.join(without)}")]
+    kinds = [*dynamics_entries(shown), *marks]
     lines: list[Entry] = [
         ({"color": INK, "linewidth": 0.9, "linestyle": LIMIT, "gid": "limit"}, r"theory, $d\to\infty$"),
         ({"color": INK, "linewidth": 0.9, "gid": "corrected"}, "noise-corrected theory"),

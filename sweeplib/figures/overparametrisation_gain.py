@@ -53,7 +53,7 @@ def overparametrisation_gain(
     for place, part in numbered_parts(data, parts):
         _panel(panels.stacks[place][0], part, split, shown, known)
         if split.panel:
-            panels.title(place, value_label(part[split.panel]))
+            panels.title(place, value_label(part[split.panel], data[split.panel]))
     panels.xlabel(axis_label(data["p"]))
     panels.ylabel(wrapped_label(data["gain"], 30))
     panels.note(split.title(data))

@@ -16,8 +16,9 @@ import numpy as np
 from sweeplib.analysis import ANALYSES
 from sweeplib.analysis.lost_runs import made
 from sweeplib.analysis.problem_fields import has_direction
-from sweeplib.analysis.recorded import over_time
+from sweeplib.analysis.recorded import is_stochastic, over_time
 from sweeplib.errors import InputError
+from sweeplib.figures.labels import dynamics_order
 from sweeplib.storage.outline import Outline, outline_of
 
 if TYPE_CHECKING:
@@ -176,6 +177,16 @@ def with_requests(found: xr.Dataset, variable: str, ds: xr.Dataset) -> xr.Datase
         reduced = reduced.reindex(dynamics=measured["dynamics"].values, fill_value=False)
     reduced = reduced & has_direction(measured, ds)
     return found.assign(requested=reduced.broadcast_like(measured).transpose(*measured.dims))
+
+
+def shown_dynamics(data: xr.Dataset, name: str) -> list[str]:
+    """Return the dynamics with a value of the variable `name`, and stochastic ones that were run; these come first."""
+    known, run = data[name].notnull(), data["requested"]
+    return dynamics_order(
+        kind
+        for kind in data["dynamics"].values
+        if bool(known.sel(dynamics=kind).any()) or (is_stochastic(kind) and bool(run.sel(dynamics=kind).any()))
+    )
 
 
 def bounds(data: xr.Dataset, variable: str) -> np.ndarray:

@@ -16,10 +16,17 @@ from sweeplib.analysis.passages import passages
 from sweeplib.analysis.recorded import is_stochastic
 from sweeplib.design.axis import places_in
 from sweeplib.errors import InputError
-from sweeplib.figures.curves import Curves, chosen_curves, curve_panels, draw_curves, finish_curves, interactive_curves
+from sweeplib.figures.curves import (
+    Curves,
+    chosen_curves,
+    curve_panels,
+    draw_curves,
+    finish_curves,
+    interactive_curves,
+)
 from sweeplib.figures.figure import FIGURES, Figure
 from sweeplib.figures.labels import value_label
-from sweeplib.figures.quantities import AVERAGES, bounds, interval, quantity, with_requests
+from sweeplib.figures.quantities import AVERAGES, bounds, interval, quantity, shown_dynamics, with_requests
 from sweeplib.figures.style import FAINT
 from sweeplib.storage.outline import outline_of
 
@@ -58,11 +65,12 @@ def ratio(
     curves = _arranged(ds, analyses, to=to, y=y, x=x, where=where, panel=panel, hue=hue, dash=dash)
     found = with_requests(analyses[curves.analysis], curves.variable, ds)
     point = _point(outline_of(found), to)
-    data = curves.split.selected(found.assign(ratios(ds, found, curves, point)))
-    below = replace(curves, variable="ratio")
+    data = curves.split.selected(found)
+    compared = found["requested"] & found["requested"].isel(point, drop=True)
+    below = curves.split.selected(found.assign(ratios(ds, found, curves, point) | {"requested": compared}))
     panels = curve_panels(data, curves, STACK)
     draw_curves(panels, data, curves)
-    draw_curves(panels, data, below, level=1)
+    draw_curves(panels, below, replace(curves, variable="ratio"), level=1, shown=shown_dynamics(data, curves.variable))
     for _, lower in panels.stacks:
         lower.axhline(1.0, color=FAINT, linewidth=0.8, zorder=0)
     finish_curves(panels, data, curves)
@@ -118,7 +126,7 @@ def ratios(ds: xr.Dataset, found: xr.Dataset, curves: Curves, point: Mapping[str
     value = above / below.where(below != 0.0)
     relative = _relative_variance(ds, found, curves, point)
     error = value.where(False) if relative is None else abs(value) * relative**0.5
-    reference = ", ".join(value_label(found[axis].isel({axis: place})) for axis, place in point.items())
+    reference = ", ".join(value_label(found[axis].isel({axis: place}), found[axis]) for axis, place in point.items())
     made_ratio = {
         "ratio": labelled(value, f"ratio to {reference}"),
         "ratio_error": labelled(error, f"standard error of the ratio to {reference}"),

@@ -65,7 +65,7 @@ def risk_curves(
             published.draw(panels.stacks[place][0], one)
             _least(panels.stacks[place][0], one, index)
         if split.panel:
-            panels.title(place, value_label(part[split.panel]))
+            panels.title(place, value_label(part[split.panel], data[split.panel]))
     axes = panels.stacks[0][0]
     if wide(data["risk"].values, DECADE):
         axes.set_yscale("log")
@@ -157,7 +157,7 @@ def _line(name: str, place: int, colour: str) -> dict[str, Any]:
 
 def _legend(drawing: Drawing, data: xr.Dataset, split: Facets, shown: list[str], published: list[Entry]) -> None:
     hues: list[Entry] = [
-        (line_look(index) | {"marker": look(index)["marker"]}, value_label(one[split.hue]))
+        (line_look(index) | {"marker": look(index)["marker"]}, value_label(one[split.hue], data[split.hue]))
         for index, one in numbered_parts(data, split.hues(data))
         if split.hue
     ]

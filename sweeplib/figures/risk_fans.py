@@ -70,7 +70,7 @@ def risk_fans(
             for other, dashes in _without_noise(names).items():
                 line = {"color": INK, "linestyle": dashes, "gid": other}
                 axes.plot(part["time"], bands[other].sel(quantile=0.5), zorder=5, **line)
-            panels.title(panel, _title(part, split.panel, name))
+            panels.title(panel, _title(part, data, split.panel, name))
     panels.xlabel(axis_label(ds["time"]))
     panels.ylabel(axis_label(ds["risk"]))
     panels.note(split.title(ds))
@@ -90,9 +90,9 @@ def _arranged(
     return arranged(outline.only("risk"), drawn, where, panel=next(iter(points), None), most=len(points[:1]))
 
 
-def _title(part: xr.Dataset, axis: str | None, name: str) -> str:
+def _title(part: xr.Dataset, data: xr.Dataset, axis: str | None, name: str) -> str:
     """Return the title of a panel: its dynamics, and below it the point where there are several."""
-    return dynamics_label(name) + (f"\n{value_label(part[axis])}" if axis else "")
+    return dynamics_label(name) + (f"\n{value_label(part[axis], data[axis])}" if axis else "")
 
 
 def _without_noise(names: list[str]) -> dict[str, Any]:

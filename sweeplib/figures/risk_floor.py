@@ -60,7 +60,7 @@ def risk_floor(
         for _, one in numbered_parts(part, split.hues(part)):
             published.draw(panels.stacks[place][0], one)
         if split.panel:
-            panels.title(place, value_label(part[split.panel]))
+            panels.title(place, value_label(part[split.panel], data[split.panel]))
     axes.set_yscale("log")
     for axis in (axes.xaxis, axes.yaxis):
         if axis.get_scale() == "log":

@@ -51,7 +51,7 @@ def sample_complexity(
     for place, part in numbered_parts(data, parts):
         _panel(panels.stacks[place][0], part, split)
         if split.panel:
-            panels.title(place, value_label(part[split.panel]))
+            panels.title(place, value_label(part[split.panel], data[split.panel]))
     panels.xlabel(axis_label(data["d"]))
     panels.ylabel(wrapped_label(data["steps_over_d"], 22))
     panels.note(split.title(data))

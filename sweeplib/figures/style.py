@@ -7,12 +7,16 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal
 
+import numpy as np
+
 from sweeplib.analysis.recorded import is_stochastic
 from sweeplib.figures.labels import MINUS, number
 
 if TYPE_CHECKING:
+    from matplotlib.axes import Axes
     from matplotlib.axis import Axis
     from matplotlib.figure import Figure
+    from matplotlib.ticker import Locator
 
 COLOURS = ("#14365f", "#c8452b", "#e39b1f", "#2b9a93", "#8c5fb0", "#7fb8e6")
 MARKERS = ("o", "s", "^", "D", "v", "P")
@@ -67,6 +71,11 @@ MULTIPLES = ((1.0, 2.0, 5.0), (1.0, 2.0, 3.0, 5.0, 7.0), (1.0, 1.5, 2.0, 2.5, 3.
 FEWEST_TICKS = 3
 """The least number of ticks of a logarithmic axis, and the multiples of powers of ten that are tried to reach it."""
 
+ENDS, NEAR_ENDS = (-323.0, 308.25), 250.0
+"""The powers of ten of the least and the largest limit of a logarithmic axis, and the power that is near to them."""
+MOST_POWERS, STEPS, LEAST_POWER = 6, (1, 2, 5, 10, 20, 50, 100, 200), -307
+"""The most steps between ticks at powers of ten, the sizes of a step, and the least power of full precision."""
+
 
 @contextmanager
 def styled() -> Iterator[None]:
@@ -116,6 +125,13 @@ def beyond_look(looks: dict[str, Any]) -> dict[str, Any]:
     return {"color": looks["color"], "marker": "^", "markersize": 5, "markerfacecolor": "white", "gid": gid}
 
 
+def mark_unknown(axes: Axes, where: np.ndarray, colour: str) -> None:
+    """Draw the mark of points without a value on the horizontal axis, at these places."""
+    mark = UNKNOWN | {"color": colour, "gid": "unknown", "transform": axes.get_xaxis_transform()}
+    if where.size:
+        axes.plot(where, np.full(where.size, 0.02), **mark)
+
+
 def plain_ticks(axis: Axis, multiples: tuple[float, ...]) -> None:
     """Give a logarithmic axis ticks at these multiples of powers of ten, written out, or at more if these are too few.
 
@@ -123,6 +139,7 @@ def plain_ticks(axis: Axis, multiples: tuple[float, ...]) -> None:
     """
     from matplotlib.ticker import FuncFormatter, LogLocator, NullFormatter
 
+    keep_within_doubles(axis)
     low, high = axis.get_view_interval()
     if high > 1e3 * low:
         return
@@ -132,6 +149,52 @@ def plain_ticks(axis: Axis, multiples: tuple[float, ...]) -> None:
     axis.set_major_locator(locators[enough])
     axis.set_major_formatter(FuncFormatter(lambda place, _: number(place)))
     axis.set_minor_formatter(NullFormatter())
+
+
+def keep_within_doubles(axis: Axis) -> None:
+    """Give a logarithmic axis that comes near to the largest or the least double limits and ticks that are doubles.
+
+    Those of matplotlib overflow.
+    """
+    from matplotlib.ticker import FuncFormatter, NullLocator
+
+    if axis.get_scale() != "log":
+        return
+    name = _name(axis)
+    is_free = getattr(axis.axes, f"get_autoscale{name}_on")()
+    low, high = np.log10(_positive_range(axis) if is_free else axis.get_view_interval())
+    if max(-low, high) < NEAR_ENDS:
+        return
+    margin = 0.05 * (high - low) if is_free else 0.0
+    limits = 10.0 ** np.clip([low - margin, high + margin], *ENDS)
+    getattr(axis.axes, f"set_autoscale{name}_on")(False)
+    getattr(axis.axes, f"set_{name}lim")(*limits)
+    if limits[1] / 1e3 > limits[0]:
+        axis.set_major_locator(_powers_of_ten(*limits))
+        axis.set_major_formatter(FuncFormatter(lambda place, _: number(place)))
+        axis.set_minor_locator(NullLocator())
+
+
+def _powers_of_ten(low: float, high: float) -> Locator:
+    """Return ticks at a few evenly spaced powers of ten between two positive numbers."""
+    from matplotlib.ticker import FixedLocator
+
+    first, last = max(int(np.ceil(np.log10(low))), LEAST_POWER), int(np.floor(np.log10(high)))
+    step = next(step for step in STEPS if last - first <= MOST_POWERS * step)
+    return FixedLocator([10.0**power for power in range(-(-first // step) * step, last + 1, step)])
+
+
+def _positive_range(axis: Axis) -> np.ndarray:
+    """Return the least positive and the largest number on an axis and those that share it; that of the view if none."""
+    name = _name(axis)
+    boxes = [axes.dataLim for axes in getattr(axis.axes, f"get_shared_{name}_axes")().get_siblings(axis.axes)]
+    low = min(getattr(box, f"minpos{name}") for box in boxes)
+    high = max(getattr(box, f"interval{name}")[1] for box in boxes)
+    return np.array((low, high) if 0.0 < low <= high < np.inf else axis.get_view_interval())
+
+
+def _name(axis: Axis) -> str:
+    return "x" if axis is axis.axes.xaxis else "y"
 
 
 def ticks_at(axis: Axis, places: list[float]) -> None:

@@ -71,7 +71,7 @@ def trajectories(
             for dash, kind in enumerate(shown):
                 _runs(panels.stacks[place][0], one.sel(dynamics=kind), x, (index, dash, kind), first)
         if split.panel:
-            panels.title(place, value_label(part[split.panel]))
+            panels.title(place, value_label(part[split.panel], data[split.panel]))
     mark_empty(panels)
     panels.xlabel(wrapped_label(data[x], 24))
     panels.ylabel(wrapped_label(ds[name], 26))

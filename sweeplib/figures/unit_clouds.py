@@ -56,7 +56,7 @@ def unit_clouds(
         for name in shown:
             _cloud(panels.stacks[place][0], part.sel(dynamics=name), _look(name, shown))
         if split.panel:
-            panels.title(place, value_label(part["time"], digits=2))
+            panels.title(place, value_label(part["time"], data["time"], digits=2))
     mark_empty(panels)
     panels.xlabel("overlap $m$")
     panels.ylabel(r"norm $\|w\|/\sqrt{d}$")

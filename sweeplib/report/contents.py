@@ -53,7 +53,7 @@ class Contents:
         plots = [self._attempt("plot", name, self.plot) for name in self._plots()]
         tables = [self._attempt("table", name, self.table) for name in self.analyses]
         return {
-            "plots": [plot for plot in plots if plot is not None],
+            "plots": different([plot for plot in plots if plot is not None]),
             "tables": [table for parts in tables for table in parts or ()],
             "optima": self._attempt("optima", OPTIMA, self.optima) if OPTIMA in self.analyses else None,
         }
@@ -107,3 +107,11 @@ class Contents:
         with attempted(self.directory, kind, name, REPRODUCE.format(kind=kind, name=name)):
             return make(name)
         return None
+
+
+def different(plots: list[Plot]) -> list[Plot]:
+    """Return the plots without those that draw the same as an earlier one, such as optima against the only axis."""
+    found: dict[Any, Plot] = {}
+    for plot in plots:
+        found.setdefault(plot.drawn or plot.name, plot)
+    return list(found.values())

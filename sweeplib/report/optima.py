@@ -13,10 +13,16 @@ from sweeplib.report.tables import heading
 
 THEORY = {"gamma_opt_theory": "Annealed and quenched theory", "gamma_opt_noise_corrected": "Noise-corrected theory"}
 
+SCANNED = ("gammas_used", "gammas_censored", "gammas_lost", "gammas_single")
+"""The numbers of learning rates of a scan, used or left out."""
+
 
 @dataclass(frozen=True)
 class Table:
-    """Headings and rows of cells; the first `axes` cells name the point; `fixed` lists what all points share."""
+    """Headings and rows of cells; the first `axes` cells name the point; `fixed` lists what all points share.
+
+    `unknown`: whether dynamics that were run have no optimum at some point.
+    """
 
     headings: list[str]
     rows: list[list[str]]
@@ -24,6 +30,7 @@ class Table:
     fixed: list[str]
     confidence: float
     at_edge: bool
+    unknown: bool
 
 
 def optima_table(optima: xr.Dataset) -> Table:
@@ -32,7 +39,9 @@ def optima_table(optima: xr.Dataset) -> Table:
     dims = [dim for dim in every if optima.sizes[dim] > 1]
     fixed = [f"{axis_label(optima[dim])} = {number(optima[dim].values[0].item())}" for dim in every if dim not in dims]
     optima = optima.isel({dim: 0 for dim in every if dim not in dims})
-    shown = _found(optima)
+    scanned = optima[list(SCANNED)].to_dataarray().sum("variable") > 0
+    shown = dynamics_order(optima["dynamics"].values[scanned.any(dims).values])
+    unknown = bool((scanned & optima["gamma_opt"].isnull()).any())
     theory = [name for name in THEORY if optima[name].notnull().any()]
     headings = [heading(optima[dim]) for dim in dims]
     headings += [dynamics_label(name) for name in shown] + [THEORY[name] for name in theory]
@@ -43,13 +52,8 @@ def optima_table(optima: xr.Dataset) -> Table:
         rows.append(
             point + [_measured(one.sel(dynamics=name)) for name in shown] + [_number(one[name]) for name in theory]
         )
-    return Table(headings, rows, len(dims), fixed, float(optima.attrs["confidence"]), bool(optima["at_edge"].any()))
-
-
-def _found(optima: xr.Dataset) -> list[str]:
-    """Return the dynamics with an optimum, stochastic ones first."""
-    names = optima["dynamics"].values
-    return dynamics_order(name for name in names if optima["gamma_opt"].sel(dynamics=name).notnull().any())
+    at_edge, confidence = bool(optima["at_edge"].any()), float(optima.attrs["confidence"])
+    return Table(headings, rows, len(dims), fixed, confidence, at_edge, unknown)
 
 
 def _measured(one: xr.Dataset) -> str:

@@ -49,7 +49,7 @@ class Control:
 class Plot:
     """An interactive plot: its data as a table, its controls, and the specification for the page's script.
 
-    `others` are the controls that other choices of axes and colours need.
+    `others` are the controls that other choices of axes and colours need. Plots with the same `drawn` show the same.
     """
 
     name: str
@@ -59,6 +59,7 @@ class Plot:
     notes: list[str] = field(default_factory=list)
     spec: dict[str, Any] = field(default_factory=dict)
     others: list[Control] = field(default_factory=list)
+    drawn: tuple[Any, ...] = ()
 
     @property
     def json(self) -> dict[str, Any]:
@@ -78,6 +79,8 @@ def interactive_plot(
     data = data.expand_dims([name for name in (declared.x, declared.y) if name in data.coords and not data[name].dims])
     declared = _against_what_varies(data, declared)
     value = declared.z or declared.y
+    varied = declared.x if len(np.unique(data[declared.x].values)) > 1 else None
+    same = (declared.data, declared.needs, varied, declared.y, declared.z)
     drawn = _drawn(data, declared)
     dims = [str(dim) for dim in data[value].dims if dim not in drawn] + drawn
     data = data.drop_dims([str(dim) for dim in data.dims if dim not in dims])
@@ -106,7 +109,7 @@ def interactive_plot(
     spec |= _choices(table, declared, data, dims, (xs, ys, hue), (controls, others))
     spec["sampled"], spec["samples"], left_out = samples(dataset, data, ys, dims, kept)
     spec["sample_labels"] = {each: str(html_label(heading(dataset[each]))) for each in spec["samples"]}
-    return Plot(name, title, table, controls, notes + left_out, spec, others)
+    return Plot(name, title, table, controls, notes + left_out, spec, others, same)
 
 
 def _fitted(

@@ -57,11 +57,11 @@ def _cases(sweep: "Sweep", directory: Path) -> str:
 
 
 def headline_lines(
-    sweep: "Sweep", directory: Path, most: int = MOST, said: "Callable[[xr.DataArray], str] | None" = None
+    sweep: "Sweep", directory: Path, most: int = MOST, said: "Callable[[xr.DataArray, xr.DataArray], str] | None" = None
 ) -> list[str]:
     """Return the headlines of the analyses that have some and did not fail, at most `most` points of each.
 
-    `said` puts a coordinate of a point into words.
+    `said` puts a coordinate of a point, one of given values, into words.
     """
     from sweeplib.analysis import ANALYSES
     from sweeplib.analysis.headlines import headlines

@@ -199,10 +199,14 @@ BROKEN = {
     "no seeds": Broken("seeds: 4", "seeds: 0", (":6: seeds: not a number of seeds; got 0", "1 or more")),
     "negative seed": Broken("seeds: 4", "seeds: [1, -2]", (":6: seeds[1]: not a seed; got -2", "whole numbers from 0")),
     "seed twice": Broken("seeds: 4", "seeds: [1, 1]", (":6: seeds: not seeds; got [1, 1]", "different whole numbers")),
+    "no dynamics": Broken(
+        "dynamics:\n  sgd_chain:\n" + SGD,
+        "dynamics: []",
+        (":7: dynamics: no dynamics; got []; expected at least one, such as `[sgd_chain, ode]`",),
+    ),
     "unknown dynamics": Broken(
         "  sgd_chain:", "  sgd_chian:", (":8: dynamics.sgd_chian: unknown dynamics", "did you mean 'sgd_chain'?")
     ),
-    "no dynamics": Broken(f"dynamics:\n  sgd_chain:\n{SGD}", "dynamics: []", (":7: dynamics: ", "at least one")),
     "unknown option": Broken(
         "  sgd_chain:",
         "  ode: {rtoll: 1e-6}",
@@ -297,7 +301,24 @@ BROKEN = {
         (":13: cluster.kind: unknown cluster; got 'locl'", "'local'?"),
     ),
     "cluster without address": Broken(
-        "stop: exit", "stop: exit\ncluster: {kind: address}", (":13: cluster.address: this option is needed",)
+        "stop: exit",
+        "stop: exit\ncluster: {kind: address}",
+        (':13: cluster.address: this option is needed; expected address of the scheduler, such as "tcp://',),
+    ),
+    "jobs without memory": Broken(
+        "stop: exit",
+        "stop: exit\ncluster: {kind: slurm, jobs: 2}",
+        (':13: cluster.memory: this option is needed; expected memory of a job, such as "8GB" (text)',),
+    ),
+    "memory without unit": Broken(
+        "stop: exit",
+        "stop: exit\ncluster: {kind: slurm, jobs: 2, memory: 4, walltime: '04:00:00'}",
+        (":13: cluster.memory: ", "got 4", "such as '8GB'"),
+    ),
+    "misspelt bound of the jobs": Broken(
+        "stop: exit",
+        "stop: exit\ncluster: {kind: slurm, jobs: {mxa: 2}}",
+        (":13: cluster.jobs.mxa: unknown option; got 'mxa'; expected one of max, min; did you mean 'max'?",),
     ),
     "no workers": Broken(
         "stop: exit",

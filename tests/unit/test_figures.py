@@ -127,7 +127,25 @@ def test_labels_come_from_the_attributes(ds):
     assert axis_label(ds.time.assign_attrs(units="s")) == "ODE time $t$ (s)"
     assert value_label(ds.Delta[1]) == r"$\Delta$ = 1"
     assert value_label(-0.5 * ds.Delta[1]) == "$\\Delta$ = \N{MINUS SIGN}0.5"
-    assert value_label(ds.Delta[1] / 7.0, digits=4) == r"$\Delta$ = 0.1429"
+    assert value_label(ds.Delta[1] / 7.0) == r"$\Delta$ = 0.1429"
+
+
+@pytest.mark.parametrize(
+    ("values", "shown"),
+    [
+        ([0.021867241, 0.1], ["0.02187", "0.1"]),
+        ([0.021867241, 0.02187], ["0.021867", "0.02187"]),
+        ([0.123456789, 0.123456788], ["0.123456789", "0.123456788"]),
+        ([1234567, 1234568], ["1234567", "1234568"]),
+        ([1.5e300, 1.0], [r"$1.5\times 10^{300}$", "1"]),
+    ],
+)
+def test_titles_and_legends_have_the_digits_that_tell_values_apart(ds, values, shown):
+    axis = ds.assign_coords(Delta=values).Delta
+    assert [value_label(one, axis).partition(" = ")[2] for one in axis] == shown
+    drawing = FIGURES["risk_curves"](ds.assign_coords(Delta=values), panel="d", hue="Delta", where={"dynamics": "sgd"})
+    panels = FIGURES["risk_curves"](ds.assign_coords(Delta=values), panel="Delta", hue="d", where={"dynamics": "sgd"})
+    assert {text.get_text() for text in drawing.legends[0].get_texts()} >= {axes.get_title() for axes in panels.axes}
 
 
 @pytest.mark.parametrize(

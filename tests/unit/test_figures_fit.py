@@ -289,3 +289,15 @@ def test_regimes_that_are_not_there_are_not_listed() -> None:
     words = {name.replace("_", " ").replace("ode", "ODE") for name in names}
     found = set(listed(figure("phase_diagram", "exponents")))
     assert found - {r"$\kappa+\delta=0$", r"$\kappa+\delta=-0.5$"} == words
+
+
+def test_a_title_is_not_broken_within_the_arguments_of_an_activation():
+    """Their title is smaller, as are those of the other panels, if they are longer than a line."""
+    names = ["piecewise(0.5, -2.5, 1.5, 7.5)", "piecewise(0, -2.5, 0.5, -4, 1.5, 7.5)"]
+    ds = norms_dataset()
+    several = ds.expand_dims(activation=names)
+    del several.attrs["activation"]
+    drawing = FIGURES["line"](several, y="risk", x="p", panel="activation")
+    drawing.draw_without_rendering()
+    assert [axes.get_title().split("\n")[-1] for axes in drawing.axes] == names
+    assert len({axes.title.get_fontsize() for axes in drawing.axes}) == 1

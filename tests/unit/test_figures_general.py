@@ -13,7 +13,7 @@ from sweeplib.figures.colour_map import edges_of
 from sweeplib.figures.figure import first_entry, requested
 from sweeplib.figures.quantities import quantity
 from sweeplib.figures.scales import logarithmic, logarithmic_time
-from sweeplib.figures.style import UNKNOWN
+from sweeplib.figures.style import UNKNOWN, save
 from sweeplib.report.plots import interactive_plot
 from sweeplib.storage.outline import outline_of
 from tests.datasets import giant_steps_dataset, sweep_dataset, with_outcome
@@ -151,6 +151,43 @@ def test_a_ratio_is_to_the_point_that_is_asked_for(ds, analyses):
     np.testing.assert_allclose([curve[:, 1] for curve in points(lower)], mean / mean.sel(d=300))
     np.testing.assert_allclose(bars(lower)[0], 1.0)
     assert lower.get_ylabel() == "ratio to $d$ = 300"
+
+
+@pytest.mark.filterwarnings("error:overflow encountered in exp:RuntimeWarning")
+@pytest.mark.parametrize(("low", "high"), [(1.0, 1e300), (1e-300, 1.0), (1e-300, 1e300), (1e300, 1e302)])
+def test_values_near_the_ends_of_the_doubles_are_drawn(ds, low, high, tmp_path):
+    """On axes and as colours; matplotlib's own limits and ticks overflow."""
+    values = np.geomspace(low, high, ds.sizes["gamma_ratio"])
+    far = ds.assign_coords(gamma_ratio=values)
+    bright = ds.assign(risk=(xr.ones_like(ds.risk) * xr.DataArray(values, dims="gamma_ratio")).transpose(*ds.risk.dims))
+    bright.risk.attrs = ds.risk.attrs
+    one = {"where": {"Delta": 1.0, "dynamics": "sgd_chain"}}
+    for number, data in enumerate((far, bright)):
+        for figure, options in ((line, {"y": "risk", "x": "gamma_ratio"}), (heat, {"z": "risk"})):
+            drawing = figure(data, **options, **one)
+            save(drawing, tmp_path / f"{number}")
+            axes = drawing.axes[0]
+            ends, shown = (axes.get_xlim(), values) if data is far else (drawing.axes[-1].get_ylim(), values)
+            assert ends[0] <= shown[0] * 1.0001 and shown[-1] <= ends[1] * 1.0001
+
+
+def test_a_ratio_to_a_dynamics_that_was_not_run_is_absent(ds):
+    """At the fourth learning rate; at the second one the reference failed, and there is no value."""
+    rates, reference = ds.gamma_ratio.values, ds.dynamics == "ode"
+    partly = with_outcome(ds, "missing", (ds.gamma_ratio == rates[3]) & reference)
+    partly = with_outcome(partly, "failed", (ds.gamma_ratio == rates[1]) & reference)
+    partly = partly.assign(risk=partly.risk.where(partly.status == 1))
+    _, lower = ratio(partly, y="risk", x="gamma_ratio", where={"Delta": 1.0, "d": 3000}).axes
+    marks = [one.get_xdata().tolist() for one in lower.lines if one.get_marker() == UNKNOWN["marker"]]
+    assert marks == [[float(rates[1])]]
+    assert all(rates[3] not in curve[:, 0] for curve in points(lower))
+
+
+def test_a_dynamics_has_one_marker_above_and_below(ds):
+    """An open circle for the second stochastic dynamics, also where the first has no ratio."""
+    absent = with_outcome(ds, "missing", (ds.d == 300) & (ds.dynamics == "ode"))
+    _, lower = ratio(absent, y="risk", x="d", where={"Delta": 1.0, "gamma_ratio": float(ds.gamma_ratio[0])}).axes
+    assert lower.containers[0].lines[0].get_markerfacecolor() == "white"
 
 
 def test_a_ratio_of_intervals_adds_their_halves_in_quadrature(ds, analyses):

@@ -10,8 +10,9 @@ from sweeplib.errors import InputError
 from sweeplib.figures import FIGURES, INTERACTIVE
 from sweeplib.figures.facets import arranged
 from sweeplib.figures.scales import geometric
+from sweeplib.report.optima import optima_table
 from sweeplib.theory import asymptotic_risk, learnable_range, optimal_learning_rate
-from tests.datasets import sweep_dataset
+from tests.datasets import sweep_dataset, with_outcome
 
 
 @pytest.fixture(scope="module")
@@ -67,6 +68,23 @@ def test_optimum_has_a_panel_a_dimension_and_ratios_below(widths):
     np.testing.assert_allclose(limit.get_ydata(), optimal_learning_rate(limit.get_xdata(), 0.0))
     ratio = lines(drawing.axes[3], 25)[0].get_ydata()
     assert (ratio[np.isfinite(ratio)] > 1.0).all()  # the noise of SGD moves the optimum up
+
+
+def test_optima_of_the_ode_are_crosses_or_said_to_be_unknown(widths):
+    """A dynamics without noise may have a single run at each learning rate, which gives no mean."""
+
+    def legend(ds):
+        drawing = figures.optimal_learning_rate(ds)
+        return {text.get_text() for text in drawing.legends[0].get_texts()}, drawing.axes[0]
+
+    both, axes = legend(widths)
+    assert "ODE" in both and not any("no optimum" in text for text in both)
+    assert any(box.lines[0].get_marker() == "x" for box in axes.containers)
+    single = with_outcome(widths, "missing", (widths.seed > 0) & (widths.dynamics == "ode"))
+    alone, axes = legend(single)
+    assert "no optimum: ODE" in alone and "ODE" not in alone
+    table = optima_table(ANALYSES["optimal_learning_rate"](single, resamples=20))
+    assert "ODE" in table.headings and table.unknown
 
 
 def test_optimum_without_theory_is_one_row(widths):

@@ -56,8 +56,6 @@ with job(pathlib.Path(sys.argv[1]), "sweep"), job(pathlib.Path(sys.argv[1]), "si
     print("working", flush=True)
     sys.stdin.readline()
     tell(done=3, total=4)
-    print("told", flush=True)
-    sys.stdin.readline()
 """
 
 
@@ -72,7 +70,7 @@ def test_a_second_command_is_refused_and_leaves_what_the_first_tells(tmp_path: P
             raise InputError("locked")
         assert jobs(tmp_path)["simulate"].pid == first.pid and jobs(tmp_path)["simulate"].running
         with job(tmp_path, "simulate"):
-            first.communicate("\n\n")
+            first.communicate("\n")
             tell(done=2)
             assert jobs(tmp_path)["simulate"].done == 2, "the first has ended"
     refuse_second(tmp_path)

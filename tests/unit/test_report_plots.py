@@ -12,6 +12,7 @@ from sweeplib.analysis.constants import with_constants
 from sweeplib.errors import InputError
 from sweeplib.figures import FIGURES, INTERACTIVE, Interactive
 from sweeplib.report import choices, plots, tables
+from sweeplib.report.contents import different
 from sweeplib.report.looks import sequence
 from sweeplib.report.plots import interactive_plot
 from sweeplib.report.runs import duration, run_counts
@@ -127,6 +128,20 @@ def test_points_are_against_an_axis_that_varies(ds, d, x, title):
     plot = interactive_plot("optima", INTERACTIVE["optimal_learning_rates"], part, analyses, {})
     assert plot.spec["x"] == x
     assert title in plot.title
+
+
+@pytest.mark.parametrize("d", [[0], [0, 1]])
+def test_optima_of_two_figures_are_shown_once_if_one_axis_varies(ds, d):
+    """Optima against d and against p, which has one value, as the figures of the two axes declare them."""
+    names = ("optima_over_width", "optimal_learning_rates")
+
+    def shown(data):
+        analyses = {"optimal_learning_rate": ANALYSES["optimal_learning_rate"](data, resamples=20)}
+        return different([interactive_plot(name, INTERACTIVE[name], data, analyses, {}) for name in names])
+
+    part = ds.isel(d=d)
+    assert [plot.name for plot in shown(part)] == ["optima_over_width"]
+    assert len(shown(part.expand_dims(p=[1, 2]))) == len(d)
 
 
 def test_a_map_has_a_cell_a_point_and_its_classes_as_a_legend():

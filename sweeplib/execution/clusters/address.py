@@ -13,7 +13,7 @@ if TYPE_CHECKING:
 class Address(Existing):
     """An existing scheduler at `address`, such as "tcp://10.0.0.1:8786"; its workers must see the results' directory.
 
-    address : address of the scheduler.
+    address : address of the scheduler, such as "tcp://10.0.0.1:8786".
     """
 
     kind: Literal["address"] = "address"

@@ -60,17 +60,18 @@ def _bounds(jobs: Any) -> Any:
     return {"min": jobs, "max": jobs}
 
 
-def _memory(memory: str) -> str:
+def _memory(memory: Any) -> Any:
     from dask.utils import parse_bytes
 
     with suppress(ValueError, OverflowError):
-        if re.search(r"[A-Za-z]", memory) and LEAST_MEMORY <= parse_bytes(memory) < 2**63:
+        if isinstance(memory, str) and re.search(r"[A-Za-z]", memory) and LEAST_MEMORY <= parse_bytes(memory) < 2**63:
             return memory
     raise PydanticCustomError(REFUSED, "a size from 128 MiB on with its unit, such as '8GB'")
 
 
-def _walltime(walltime: str) -> str:
-    if not re.fullmatch(r"\d{1,4}:[0-5]\d:[0-5]\d", walltime) or _seconds(walltime) < LEAST_WALLTIME:
+def _walltime(walltime: Any) -> Any:
+    written = isinstance(walltime, str) and re.fullmatch(r"\d{1,4}:[0-5]\d:[0-5]\d", walltime)
+    if not written or _seconds(walltime) < LEAST_WALLTIME:
         raise PydanticCustomError(REFUSED, "HH:MM:SS from 00:01:00 on, such as '04:00:00'")
     return walltime
 
@@ -133,8 +134,8 @@ class JobQueue(ClusterSettings):
     wait_for_workers: Annotated[float, Field(gt=0, allow_inf_nan=False)] = 7 * 86400.0
     jobs: Annotated[Bounds, BeforeValidator(_bounds, json_schema_input_type=int | Bounds)]
     cores: Annotated[int, Field(ge=1, le=1024)] = 1
-    memory: Annotated[str, AfterValidator(_memory)]
-    walltime: Annotated[str, AfterValidator(_walltime)]
+    memory: Annotated[str, BeforeValidator(_memory)]
+    walltime: Annotated[str, BeforeValidator(_walltime)]
     interface: Word | None = None
     prologue: tuple[Line, ...] = ()
     directives: tuple[Line, ...] = ()
