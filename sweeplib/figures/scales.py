@@ -54,6 +54,16 @@ def logarithmic_cells(places: np.ndarray) -> bool:
     return reaches or logarithmic(values)
 
 
+def edges_of(values: np.ndarray, logarithmic: bool = False) -> np.ndarray:
+    """Return the (n + 1,) edges of cells around `n` ascending values: their middles, also on a logarithmic axis."""
+    places = np.log(values) if logarithmic else values
+    if len(places) == 1:
+        return np.array([places[0] - 0.5, places[0] + 0.5])
+    middles = 0.5 * (places[1:] + places[:-1])
+    edges = np.concatenate([[2.0 * places[0] - middles[0]], middles, [2.0 * places[-1] - middles[-1]]])
+    return np.exp(edges) if logarithmic else edges
+
+
 def logarithmic_along(places: xr.DataArray, dim: str) -> bool:
     """Return whether the axis of curves along `dim` is logarithmic: for each of them, or for their range together."""
     curves = places.transpose(..., dim).values.reshape(-1, places.sizes[dim])
