@@ -109,6 +109,38 @@ def test_csv_of_a_plot_has_the_rows_that_are_shown(opened):
     assert {row["runs"] for row in rows} == {"8 ok"}
 
 
+@pytest.mark.parametrize("name", ["exit_steps", "optimal_learning_rates", "risk_bands", "regimes", "unit_clouds"])
+def test_csv_of_a_plot_reproduces_it_point_by_point(opened, name):
+    """Its rows are, in their order, what is drawn: places, ends of bars, sides of cells, and what has the colour."""
+    rows, drawn, spec = opened.downloaded(opened.plot(name)), opened.drawn(name), opened.spec(name)
+
+    def column(key):
+        return np.array([float(row[key] or "nan") for row in rows])
+
+    np.testing.assert_array_equal(column(spec["x"]), drawn["x"])
+    np.testing.assert_array_equal(column(spec["y"]), drawn["y"])
+    [hue] = {name for name, looks in spec["looks"].items() if any("color" in look for look in looks)} or {None}
+    colours = {}
+    for row, colour in zip(rows, drawn["color"], strict=True):
+        colours.setdefault(row[hue] if hue else None, set()).add(colour)
+    assert all(len(each) == 1 for each in colours.values())
+    assert len(set().union(*colours.values())) == len(colours)
+    if spec["kind"] == "map":
+        for axis, (low, high) in {"x": ("left", "right"), "y": ("bottom", "top")}.items():
+            edges = np.unique([*drawn[low], *drawn[high]])
+            inside = (np.array(drawn[low]) < drawn[axis]) & (drawn[axis] < np.array(drawn[high]))
+            assert inside.all()
+            np.testing.assert_array_equal(edges, spec["cells"][axis])
+        return
+    middle, error = column(spec["value"]), column(spec["error"]) if spec["error"] else 0.0
+    ends = [column(end) for end in spec["interval"]] if spec["interval"] else [middle - error, middle + error]
+    bound = np.array([row[spec["bound"]] == "true" if spec["bound"] else False for row in rows])
+    for end, shown in zip(ends, ("low", "high"), strict=True):
+        known = np.where(np.isnan(end) & (spec["kind"] != "curves") & bool(spec["interval"]), middle, end)
+        known[bound | (spec["log"]["y"] & ~(known > 0.0))] = np.nan
+        np.testing.assert_allclose(np.array(drawn[shown], float), known, rtol=1e-12)
+
+
 def test_csv_of_an_analysis_has_every_point(opened, exits):
     section = opened.page.locator("section.table", has_text="exit_times")
     rows = opened.downloaded(section)
