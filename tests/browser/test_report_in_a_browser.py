@@ -305,6 +305,22 @@ def test_the_keyboard_goes_from_point_to_point_and_shows_their_seeds(opened, ds)
     assert opened.drawn("exit_steps", "runs")["xs"] == []
 
 
+def test_every_stop_of_the_tab_key_has_a_name(opened):
+    """Also within the plots, whose elements lie in shadow trees, which axe does not all see."""
+    stops = """() => {
+        const found = [], search = (root) => {
+            for (const element of root.querySelectorAll("*")) {
+                if (element.tabIndex >= 0 && element.checkVisibility()) found.push(element);
+                if (element.shadowRoot) search(element.shadowRoot);
+            }
+        };
+        for (const canvas of document.querySelectorAll(".canvas")) search(canvas);
+        return found.map((element) => [element.className, element.ariaLabel || element.title || element.textContent]);
+    }"""
+    found = opened.page.evaluate(stops)
+    assert [name for name, label in found if not label.strip()] == []
+
+
 def test_a_click_on_a_curve_shows_its_single_runs(opened):
     opened.plot("risk_bands").get_by_role("group", name="Dynamics").get_by_label("ODE").uncheck()
     opened.click("risk_bands", 10)
