@@ -393,6 +393,26 @@ def test_printing_tells_what_is_chosen_and_fits_the_paper(browser, report):
     window.close()
 
 
+@pytest.mark.parametrize("width", [390, 1280, 2560])
+def test_texts_of_plots_have_eight_points_on_paper(browser, report, width):
+    """Whatever the window in which the page was open, and however large its letters."""
+    window = browser.new_page(viewport={"width": width, "height": 300})
+    window.goto(report.as_uri())
+    window.add_style_tag(content="html { font-size: 24px; }")
+    window.evaluate("dispatchEvent(new Event('beforeprint'))")
+    window.locator("section.plot:not([data-ready])").first.wait_for(state="detached")
+    window.emulate_media(media="print")
+    window.set_viewport_size({"width": 673, "height": 300})
+    sizes = """() => [...document.querySelectorAll('svg.printed')].flatMap((svg) =>
+        [...svg.querySelectorAll('text')].map((text) =>
+            [parseFloat(getComputedStyle(text).fontSize), svg.getScreenCTM().a]))"""
+    found = np.array(window.evaluate(sizes))
+    window.close()
+    sizes, scales = found[found[:, 0] > 0.75 * found[:, 0].max()].T  # exponents of ten are smaller
+    assert len(sizes) > 50
+    assert 0.75 * (sizes * scales).min() >= 8.0
+
+
 def paths_on_paper(window, name):
     """Return the number of subpaths in a PDF of the page of which only the picture of one plot is visible."""
     only = f"section.plot[data-name={name}] :is(.canvas, .printed, .printed *)"
