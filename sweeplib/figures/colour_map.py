@@ -15,8 +15,8 @@ from sweeplib.figures.labels import axis_label, value_label, wrapped_label
 from sweeplib.figures.legend import Entry, legend_below
 from sweeplib.figures.panels import Panels, panel_grid
 from sweeplib.figures.quantities import at_chosen_time, at_last_time, bounds, horizontal_axis, quantity, with_requests
-from sweeplib.figures.scales import few, logarithm, logarithmic_cells, wide
-from sweeplib.figures.style import BOUND, ENDS, FAINT, INK, UNKNOWN, keep_within_doubles, plain_ticks, ticks_at
+from sweeplib.figures.scales import edges_of, few, logarithm, logarithmic_cells, wide
+from sweeplib.figures.style import BOUND, FAINT, INK, UNKNOWN, keep_within_doubles, plain_ticks, ticks_at
 
 if TYPE_CHECKING:
     import xarray as xr
@@ -165,19 +165,6 @@ def _cells(axes: Axes, part: xr.Dataset, over: tuple[str, str], variable: str, n
             plain_ticks(axis, (1.0, 2.0, 5.0))
         if places := few(values):
             ticks_at(axis, places)
-
-
-def edges_of(values: np.ndarray, logarithmic: bool) -> np.ndarray:
-    """Return the (n + 1,) edges of cells around `n` ascending values: their middles, also on a logarithmic axis.
-
-    Edges beyond the doubles are the last ones.
-    """
-    places = np.log(values) if logarithmic else values
-    if len(places) == 1:
-        return np.array([places[0] - 0.5, places[0] + 0.5])
-    middles = 0.5 * places[1:] + 0.5 * places[:-1]
-    edges = np.concatenate([[2.0 * places[0] - middles[0]], middles, [2.0 * places[-1] - middles[-1]]])
-    return np.exp(np.clip(edges, *(np.log(10.0) * np.array(ENDS)))) if logarithmic else edges
 
 
 def _colour_bar(panels: Panels, quantity_: xr.DataArray) -> None:

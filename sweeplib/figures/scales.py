@@ -8,6 +8,7 @@ import numpy as np
 
 from sweeplib.analysis.labels import labelled
 from sweeplib.figures.labels import axis_label
+from sweeplib.figures.style import ENDS
 
 if TYPE_CHECKING:
     import xarray as xr
@@ -52,6 +53,19 @@ def logarithmic_cells(places: np.ndarray) -> bool:
     values = np.unique(places[np.isfinite(places)].astype(float))
     reaches = len(values) > 1 and bool(0.0 < values[0] <= 0.5 * (values[1] - values[0]))
     return reaches or logarithmic(values)
+
+
+def edges_of(values: np.ndarray, logarithmic: bool = False) -> np.ndarray:
+    """Return the (n + 1,) edges of cells around `n` ascending values: their middles, also on a logarithmic axis.
+
+    Edges beyond the doubles are the last ones.
+    """
+    places = np.log(values) if logarithmic else values
+    if len(places) == 1:
+        return np.array([places[0] - 0.5, places[0] + 0.5])
+    middles = 0.5 * places[1:] + 0.5 * places[:-1]
+    edges = np.concatenate([[2.0 * places[0] - middles[0]], middles, [2.0 * places[-1] - middles[-1]]])
+    return np.exp(np.clip(edges, *(np.log(10.0) * np.array(ENDS)))) if logarithmic else edges
 
 
 def logarithmic_along(places: xr.DataArray, dim: str) -> bool:

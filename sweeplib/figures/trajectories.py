@@ -67,7 +67,7 @@ def trajectories(
         axes.set_xscale("log")
     for place, part in numbered_parts(data, parts):
         for index, one in numbered_parts(part, split.hues(part)):
-            first = _first_runs(one, runs)
+            first = np.flatnonzero(_among_first(one["values"], runs).values)
             for dash, kind in enumerate(shown):
                 _runs(panels.stacks[place][0], one.sel(dynamics=kind), x, (index, dash, kind), first)
         if split.panel:
@@ -96,10 +96,10 @@ def _shown(data: xr.Dataset) -> list[str]:
     return dynamics_order(data["dynamics"].values[known.values])
 
 
-def _first_runs(one: xr.Dataset, most: int) -> np.ndarray:
-    """Return the places of the first seeds with a value for any dynamics, at most `most`."""
-    known = one["values"].notnull().any([dim for dim in one["values"].dims if dim != "seed"])
-    return np.flatnonzero(known.values)[:most]
+def _among_first(values: xr.DataArray, most: int) -> xr.DataArray:
+    """Return a mask at each point: the first seeds with a value for any dynamics, at most `most`."""
+    known = values.notnull().any([dim for dim in values.dims if dim in ("dynamics", "time")])
+    return known & (known.cumsum("seed") <= most)
 
 
 def _runs(axes: Axes, one: xr.Dataset, x: str, place: tuple[int, int, str], seeds: np.ndarray) -> None:
@@ -148,7 +148,8 @@ def _interactive(
             values = numbered(recorded(shown, each))
             median = unless_lost(values, without_value(values, run), run, MOST_LOST).median("seed")
             long_name, symbol = shown[each].attrs["long_name"], shown[each].attrs.get("symbol", "")
-            found[f"{each}_seeds"] = labelled(values.isel(seed=slice(max(1, runs))), long_name, symbol)
+            first = values.where(_among_first(values, max(1, runs))).dropna("seed", how="all")
+            found[f"{each}_seeds"] = labelled(first, long_name, symbol)
             found[f"{each}_seeds"].attrs["theory"] = f"{each}_of_all"
             found[f"{each}_of_all"] = labelled(median, f"median over all {shown.sizes['seed']} seeds")
         return xr.Dataset(found).assign_coords(steps=steps_at_times(shown))

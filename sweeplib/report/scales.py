@@ -1,4 +1,4 @@
-"""The axes of interactive plots: their ranges, their ticks, whether they are logarithmic, the sizes of cells."""
+"""The axes of interactive plots: their ranges, their ticks, whether they are logarithmic, the edges of cells."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ import xarray as xr
 
 from sweeplib.figures.interactive import Interactive
 from sweeplib.figures.labels import number
-from sweeplib.figures.scales import LOGARITHM_OF, few
+from sweeplib.figures.scales import LOGARITHM_OF, edges_of, few
 from sweeplib.report.mathematics import plain_label
 from sweeplib.report.tables import capital, heading
 
@@ -17,13 +17,10 @@ LOG_SPAN = 8.0
 FEW_TICKS = 5
 
 
-def cells(data: xr.Dataset, declared: Interactive) -> dict[str, float]:
-    """Return the width and height of a map's cells."""
-    sizes = {}
-    for axis, name in (("x", declared.x), ("y", declared.y)):
-        values = np.unique(data[name].values.astype(float))
-        sizes[axis] = float(np.diff(values).min()) if len(values) > 1 else 1.0
-    return sizes
+def cells(data: xr.Dataset, declared: Interactive) -> dict[str, list[float]]:
+    """Return the edges of a map's cells along each axis, as those of the static map."""
+    places = {axis: data[name].values.astype(float) for axis, name in (("x", declared.x), ("y", declared.y))}
+    return {axis: edges_of(np.unique(found[np.isfinite(found)])).tolist() for axis, found in places.items()}
 
 
 def ticks_of_cells(places: xr.DataArray) -> dict[str, Any] | None:

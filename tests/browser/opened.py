@@ -2,6 +2,7 @@
 
 import csv
 import io
+import json
 import unicodedata
 from pathlib import Path
 from typing import Any
@@ -69,6 +70,11 @@ class Opened:
         """The data that a plot draws now."""
         found: dict[str, list[Any]] = self.page.evaluate(DRAWN, [name, source])
         return found
+
+    def spec(self, name: str) -> dict[str, Any]:
+        """What the page's script knows of a plot: what its axes, bars and colours are."""
+        found: dict[str, Any] = json.loads(self.plot(name).locator("script[type='application/json']").inner_text())
+        return dict(found["spec"])
 
     def hover(self, name: str, row: int) -> str:
         """Return the text of the tooltip at a point, with the mouse moved there."""

@@ -109,6 +109,38 @@ def test_csv_of_a_plot_has_the_rows_that_are_shown(opened):
     assert {row["runs"] for row in rows} == {"8 ok"}
 
 
+@pytest.mark.parametrize("name", ["exit_steps", "optimal_learning_rates", "risk_bands", "regimes", "unit_clouds"])
+def test_csv_of_a_plot_reproduces_it_point_by_point(opened, name):
+    """Its rows are, in their order, what is drawn: places, ends of bars, sides of cells, and what has the colour."""
+    rows, drawn, spec = opened.downloaded(opened.plot(name)), opened.drawn(name), opened.spec(name)
+
+    def column(key):
+        return np.array([float(row[key] or "nan") for row in rows])
+
+    np.testing.assert_array_equal(column(spec["x"]), drawn["x"])
+    np.testing.assert_array_equal(column(spec["y"]), drawn["y"])
+    [hue] = {name for name, looks in spec["looks"].items() if any("color" in look for look in looks)} or {None}
+    colours = {}
+    for row, colour in zip(rows, drawn["color"], strict=True):
+        colours.setdefault(row[hue] if hue else None, set()).add(colour)
+    assert all(len(each) == 1 for each in colours.values())
+    assert len(set().union(*colours.values())) == len(colours)
+    if spec["kind"] == "map":
+        for axis, (low, high) in {"x": ("left", "right"), "y": ("bottom", "top")}.items():
+            edges = np.unique([*drawn[low], *drawn[high]])
+            inside = (np.array(drawn[low]) < drawn[axis]) & (drawn[axis] < np.array(drawn[high]))
+            assert inside.all()
+            np.testing.assert_array_equal(edges, spec["cells"][axis])
+        return
+    middle, error = column(spec["value"]), column(spec["error"]) if spec["error"] else 0.0
+    ends = [column(end) for end in spec["interval"]] if spec["interval"] else [middle - error, middle + error]
+    bound = np.array([row[spec["bound"]] == "true" if spec["bound"] else False for row in rows])
+    for end, shown in zip(ends, ("low", "high"), strict=True):
+        known = np.where(np.isnan(end) & (spec["kind"] != "curves") & bool(spec["interval"]), middle, end)
+        known[bound | (spec["log"]["y"] & ~(known > 0.0))] = np.nan
+        np.testing.assert_allclose(np.array(drawn[shown], float), known, rtol=1e-12)
+
+
 def test_csv_of_an_analysis_has_every_point(opened, exits):
     section = opened.page.locator("section.table", has_text="exit_times")
     rows = opened.downloaded(section)
@@ -273,6 +305,22 @@ def test_the_keyboard_goes_from_point_to_point_and_shows_their_seeds(opened, ds)
     assert opened.drawn("exit_steps", "runs")["xs"] == []
 
 
+def test_every_stop_of_the_tab_key_has_a_name(opened):
+    """Also within the plots, whose elements lie in shadow trees, which axe does not all see."""
+    stops = """() => {
+        const found = [], search = (root) => {
+            for (const element of root.querySelectorAll("*")) {
+                if (element.tabIndex >= 0 && element.checkVisibility()) found.push(element);
+                if (element.shadowRoot) search(element.shadowRoot);
+            }
+        };
+        for (const canvas of document.querySelectorAll(".canvas")) search(canvas);
+        return found.map((element) => [element.className, element.ariaLabel || element.title || element.textContent]);
+    }"""
+    found = opened.page.evaluate(stops)
+    assert [name for name, label in found if not label.strip()] == []
+
+
 def test_a_click_on_a_curve_shows_its_single_runs(opened):
     opened.plot("risk_bands").get_by_role("group", name="Dynamics").get_by_label("ODE").uncheck()
     opened.click("risk_bands", 10)
@@ -343,6 +391,26 @@ def test_printing_tells_what_is_chosen_and_fits_the_paper(browser, report):
     window.evaluate("dispatchEvent(new Event('afterprint'))")
     assert window.locator("svg.printed").count() == 0
     window.close()
+
+
+@pytest.mark.parametrize("width", [390, 1280, 2560])
+def test_texts_of_plots_have_eight_points_on_paper(browser, report, width):
+    """Whatever the window in which the page was open, and however large its letters."""
+    window = browser.new_page(viewport={"width": width, "height": 300})
+    window.goto(report.as_uri())
+    window.add_style_tag(content="html { font-size: 24px; }")
+    window.evaluate("dispatchEvent(new Event('beforeprint'))")
+    window.locator("section.plot:not([data-ready])").first.wait_for(state="detached")
+    window.emulate_media(media="print")
+    window.set_viewport_size({"width": 673, "height": 300})
+    sizes = """() => [...document.querySelectorAll('svg.printed')].flatMap((svg) =>
+        [...svg.querySelectorAll('text')].map((text) =>
+            [parseFloat(getComputedStyle(text).fontSize), svg.getScreenCTM().a]))"""
+    found = np.array(window.evaluate(sizes))
+    window.close()
+    sizes, scales = found[found[:, 0] > 0.75 * found[:, 0].max()].T  # exponents of ten are smaller
+    assert len(sizes) > 50
+    assert 0.75 * (sizes * scales).min() >= 8.0
 
 
 def paths_on_paper(window, name):

@@ -9,10 +9,9 @@ from sweeplib.analysis.constants import with_constants
 from sweeplib.contracts.datasets import regime_dataset
 from sweeplib.errors import InputError
 from sweeplib.figures import FIGURES
-from sweeplib.figures.colour_map import edges_of
 from sweeplib.figures.figure import first_entry, requested
 from sweeplib.figures.quantities import quantity
-from sweeplib.figures.scales import logarithmic, logarithmic_time
+from sweeplib.figures.scales import edges_of, logarithmic, logarithmic_time
 from sweeplib.figures.style import UNKNOWN, save
 from sweeplib.report.plots import interactive_plot
 from sweeplib.storage.outline import outline_of

@@ -161,7 +161,7 @@ def test_a_map_has_a_cell_a_point_and_its_classes_as_a_legend():
     assert [look.color for look in control.looks] == ["#111111", "#333333", "#222222"]
     assert control.labels == sorted(REGIMES)
     assert plot.spec["range"] is None
-    assert plot.spec["cells"] == {"x": 0.5, "y": 0.25}
+    assert plot.spec["cells"] == {"x": [-1.25, -0.75, -0.25, 0.25, 0.75, 1.25], "y": [-0.125, 0.125, 0.375, 0.625]}
     assert "Dashed lines: κ + δ = 0." in plot.notes
 
 

@@ -1,0 +1,493 @@
+"""The rows of the interactive plot beside a figure, which its CSV file has, are the points of the figure."""
+
+import re
+from functools import partial
+from pathlib import Path
+
+import numpy as np
+import pytest
+import xarray as xr
+from matplotlib.artist import Artist
+from matplotlib.collections import PolyCollection, QuadMesh
+from matplotlib.lines import Line2D
+
+from sweeplib.analysis import ANALYSES
+from sweeplib.analysis.constants import with_constants
+from sweeplib.contracts.datasets import regime_dataset
+from sweeplib.figures import FIGURES, INTERACTIVE
+from sweeplib.figures.exited_fraction import BESIDE
+from sweeplib.figures.over_width import dodged
+from sweeplib.report.plots import interactive_plot
+from sweeplib.storage.outline import outline_of
+from sweeplib.theory import optimal_learning_rate
+from tests.datasets import sweep_dataset, units_dataset, with_outcome
+
+close = partial(np.testing.assert_allclose, rtol=1e-7, atol=1e-9)
+
+
+@pytest.fixture(scope="module")
+def ds():
+    return sweep_dataset(seeds=8)
+
+
+@pytest.fixture(scope="module")
+def short():
+    """Return runs of which some did not exit, at learning rates that are not evenly spaced."""
+    return sweep_dataset(seeds=8, horizon=1.0, ratios=[0.2, 0.3, 0.5, 0.9, 1.0, 1.4])
+
+
+def _kept_gid(line, gid):
+    """Name a line; the legend takes the names away, by which the tests know the series."""
+    if gid is not None:
+        Artist.set_gid(line, gid)
+
+
+class Both:
+    """A figure and the interactive plot beside it, from the same data and with the same options."""
+
+    def __init__(self, name, ds, plot=None, **options):
+        figure = FIGURES[name]
+        needed = {*figure.needed(options), *(INTERACTIVE[plot].needs if plot else ())}
+        few = {"optimal_learning_rate": {"resamples": 20}, "overparametrisation_gain": {"resamples": 20}}
+        made = {each: ANALYSES[each](ds, **few.get(each, {})) for each in needed}
+        ds, made = with_constants(ds), {each: with_constants(analysis) for each, analysis in made.items()}
+        checked = figure.check(options)
+        self.declared = INTERACTIVE[plot] if plot else figure.interactive(ds, made, **checked)
+        self.plot = interactive_plot(plot or name, self.declared, ds, made, checked)
+        with pytest.MonkeyPatch.context() as patch:
+            patch.setattr(Line2D, "set_gid", _kept_gid)
+            self.drawing = figure(ds, made, **options)
+        arranged = figure.arrange(outline_of(ds), {each: outline_of(one) for each, one in made.items()}, **checked)
+        arranged = arranged[-1] if isinstance(arranged, tuple) else arranged
+        self.split = getattr(arranged, "split", arranged)
+        self.coords = {
+            str(key): one.coords[key] for one in (*made.values(), ds) for key in one.dims if key in one.coords
+        }
+        columns = self.plot.table.columns
+        decoded = [[each.levels[value] for value in each.values] if each.levels else each.values for each in columns]
+        self.rows = [dict(zip([each.name for each in columns], row, strict=True)) for row in zip(*decoded, strict=True)]
+
+    def places(self, dim):
+        """Return the values of an axis that the figure shows."""
+        found = self.coords[dim].values
+        return np.atleast_1d(found[self.split.at[dim]] if dim in self.split.at else found).tolist()
+
+    def series(self):
+        """Return the rows of what the figure shows by the numbers of panel and colour and the dynamics."""
+        found = {}
+        for row in self.rows:
+            if any(dim in row and row[dim] not in self.places(dim) for dim in self.split.at):
+                continue
+            place = [self.places(dim).index(row[dim]) if dim else 0 for dim in (self.split.panel, self.split.hue)]
+            found.setdefault((*place, row["dynamics"]), []).append(row)
+        return found
+
+    def column(self, rows, name):
+        return np.array([np.nan if row[name] is None else row[name] for row in rows], float)
+
+    def bars(self, rows, y):
+        """Return the ends of the bars of rows, as the script of the page finds them."""
+        middle = self.column(rows, y)
+        if f"{y}_low" in rows[0]:
+            known = (self.column(rows, f"{y}{end}") for end in ("_low", "_high"))
+            return tuple(np.where(np.isnan(end) & (self.plot.spec["kind"] != "curves"), middle, end) for end in known)
+        error = self.column(rows, f"{y}_error") if f"{y}_error" in rows[0] else np.nan
+        return middle - error, middle + error
+
+    def points(self, x, y):
+        """Return x and y, names of columns or functions of rows, of the known points of each series."""
+        x, y = (each if callable(each) else partial(self.column, name=each) for each in (x, y))
+        found = {key: known(x(rows), y(rows)) for key, rows in self.series().items()}
+        return {key: points for key, points in found.items() if len(points)}
+
+    def told_bars(self, x, y, unit=lambda rows: 1.0, *, bound=None):
+        """Return x and both ends of the bars of each series, in a unit, that have a length; bounds have none."""
+        x = x if callable(x) else partial(self.column, name=x)
+        found = {}
+        for key, rows in self.series().items():
+            sure = [row for row in rows if not (bound and row[bound])]
+            if sure and len(bars := only_long(x(sure), *(end / unit(sure) for end in self.bars(sure, y)))):
+                found[key] = bars
+        return found
+
+
+def keys(axes, panel):
+    """Yield the lines of data in a panel, each with the numbers of panel and colour and the dynamics."""
+    caps = [cap for box in axes.containers for cap in box.lines[1]]
+    for line in [line for line in axes.lines if line not in caps]:
+        if found := re.match(r"hue-(\d+) dynamics-(\S+)", line.get_gid() or ""):
+            yield (panel, int(found[1]), found[2]), line
+
+
+def known(*columns):
+    """Return the points of which all coordinates are known, in order."""
+    points = np.column_stack([np.asarray(column, float) for column in columns])
+    points = points[np.isfinite(points).all(axis=1)]
+    return points[np.lexsort(points.T[::-1])]
+
+
+def drawn_points(panels):
+    """Return the points of each series, bounds included."""
+    found = {}
+    for panel, axes in enumerate(panels):
+        for key, line in keys(axes, panel):
+            found.setdefault(key, []).append(np.asarray(line.get_xydata(), float).reshape(-1, 2))
+    joined = {key: known(*np.concatenate(parts).T) for key, parts in found.items()}
+    return {key: points for key, points in joined.items() if len(points)}
+
+
+def drawn_bars(panels):
+    """Return the x and both ends of the bars of each series that have a length."""
+    found = {}
+    for panel, axes in enumerate(panels):
+        for box in axes.containers:
+            [key] = [key for key, line in keys(axes, panel) if line is box.lines[0]]
+            for bars in box.lines[2]:
+                ends = [(each[0, 0], *each[:, 1]) for each in bars.get_segments() if len(each)]
+                found.setdefault(key, []).extend(ends)
+    return {key: long for key, bars in found.items() if len(long := only_long(*np.array(bars).reshape(-1, 3).T))}
+
+
+def only_long(x, low, high):
+    return known(*np.where(np.isclose(high, low, rtol=1e-8, atol=1e-12), np.nan, [x, low, high]))
+
+
+def same(drawn, told):
+    """Assert that what is drawn and what the rows tell have the same series, and these the same points."""
+    assert drawn
+    assert drawn.keys() == told.keys()
+    for key, points in drawn.items():
+        assert points.shape == told[key].shape, key
+        close(points, told[key], err_msg=str(key))
+
+
+LINES = [
+    {"y": "risk", "x": "gamma_ratio"},
+    {"y": "risk", "x": "time"},
+    {"y": "exit_steps"},
+    {"y": "exit_steps_median", "x": "gamma", "hue": "Delta", "panel": "d"},
+    {"y": "gamma_opt", "x": "d"},
+    {"y": "exited_fraction", "where": {"d": 300}},
+]
+
+
+@pytest.mark.parametrize(
+    ("which", "options"),
+    [
+        (which, options)
+        for which in ("ds", "short")
+        for options in LINES
+        if (which, options["y"]) != ("short", "gamma_opt")
+    ],
+)
+def test_lines(which, options, request):
+    both = Both("line", request.getfixturevalue(which), **options)
+    x, y = both.declared.x, both.declared.y
+    same(drawn_points(both.drawing.axes), both.points(x, y))
+    if x != "time":  # only some of many points have bars
+        same(drawn_bars(both.drawing.axes), both.told_bars(x, y, bound=both.plot.spec["bound"]))
+
+
+def test_lines_of_many_points_have_some_of_the_bars(ds):
+    both = Both("line", ds, y="risk", x="time")
+    drawn, told = drawn_bars(both.drawing.axes), both.told_bars("time", "risk")
+    assert drawn
+    for key, bars in drawn.items():
+        close(bars, [next(bar for bar in told[key] if np.isclose(bar[0], x)) for x, *_ in bars])
+
+
+@pytest.mark.parametrize("options", [{"y": "risk", "x": "gamma_ratio"}, {"y": "exit_steps"}, {"y": "gamma_opt"}])
+def test_ratios_with_what_they_are_of(ds, options):
+    both = Both("ratio", ds, **options)
+    x, [value] = both.declared.x, [each for each in both.rows[0] if each in (options["y"], f"{options['y']}_mean")]
+    count = len(both.drawing.axes) // 2
+    above, below = both.drawing.axes[:count], both.drawing.axes[count:]
+    same(drawn_points(above), both.points(x, value))
+    [bound] = [each["bound"] for each in both.plot.spec["choice"]["y"] if each["name"] == value]
+    same(drawn_bars(above), both.told_bars(x, value, bound=bound))
+    same(drawn_points(below), both.points(x, "ratio"))
+    same(drawn_bars(below), both.told_bars(x, "ratio"))
+
+
+@pytest.mark.parametrize("panel", ["Delta", "d"])
+@pytest.mark.parametrize("which", ["ds", "short"])
+def test_scans_of_the_learning_rate(which, panel, request):
+    both = Both("learning_rate_scan", request.getfixturevalue(which), "exit_steps", panel=panel)
+    count = len(both.drawing.axes) // 2
+
+    def x(rows):
+        optima = [optimal_learning_rate(1, row["Delta"]) for row in rows]
+        return both.column(rows, "gamma") / optima
+
+    def d(rows):
+        return both.column(rows, "d")
+
+    same(
+        drawn_points(both.drawing.axes[:count]),
+        both.points(x, lambda rows: both.column(rows, "exit_steps_mean") / d(rows)),
+    )
+    bound = both.plot.spec["bound"]
+    same(drawn_bars(both.drawing.axes[:count]), both.told_bars(x, "exit_steps_mean", d, bound=bound))
+
+
+def test_optima_below_a_scan(ds):
+    both = Both("learning_rate_scan", ds, "optimal_learning_rates")
+    count = len(both.drawing.axes) // 2
+    for panel, axes in enumerate(both.drawing.axes[count:]):
+        drawn = {key: box.lines for box in axes.containers for key, line in keys(axes, panel) if line is box.lines[0]}
+        told = {key: rows for key, rows in both.series().items() if key[0] == panel}
+        assert drawn.keys() == {key for key, [row] in told.items() if row["gamma_opt"] is not None}
+        for key, (point, _, [bar]) in drawn.items():
+            [row] = told[key]
+            ends = [row["gamma_opt"], row["gamma_opt_low"], row["gamma_opt_high"]]
+            unit = optimal_learning_rate(1, row["Delta"])
+            close(np.array([point.get_xdata()[0], *bar.get_segments()[0][:, 0]]), np.array(ends) / unit)
+
+
+@pytest.mark.parametrize("ratios", [(0.3, 0.5, 0.7, 0.9, 1.1, 1.3, 1.5), (0.3, 0.4, 0.5, 0.6, 0.7)])
+@pytest.mark.parametrize("name", ["optimal_learning_rate", "overparametrisation_gain"])
+def test_optima_and_gains_over_the_width(name, ratios):
+    """Optima beyond the scan have an arrow at the end of their interval, in the plot a triangle."""
+    one, other = (
+        sweep_dataset(seeds=8, dynamics=["ode", "sgd"], d=[300], ratios=ratios, random_seed=n) for n in (1, 2)
+    )
+    wide = xr.concat([one.assign_coords(p=1), other.assign_coords(p=4)], "p", coords=["p"], combine_attrs="override")
+    both = Both(name, wide, {"optimal_learning_rate": "optima_over_width"}.get(name, "gains"))
+    assert (both.split.panel, both.split.hue) == (None, "Delta")
+    y, axes = both.declared.y, both.drawing.axes[0]
+    dots, bars = drawn_points([axes]), drawn_bars([axes])
+    arrows = [line for line in axes.lines if (line.get_gid() or "").endswith("beyond")]
+    beyond = known(*np.concatenate([line.get_xydata() for line in arrows] or [np.empty((0, 2))]).T)
+    told_beyond = []
+    for (_, hue, dynamics), rows in both.series().items():
+        if dynamics == "ode":
+            continue
+        inside, outside = ([row for row in rows if row["at_edge"] is at and row[y] is not None] for at in (False, True))
+        p = partial(lambda hue, rows: dodged(both.column(rows, "p"), hue, 2), hue)
+        if inside:
+            close(dots.pop((0, hue, dynamics)), known(p(inside), both.column(inside, y)))
+            close(bars.pop((0, hue, dynamics), np.empty((0, 3))), only_long(p(inside), *both.bars(inside, y)))
+        at = f"{y}_high" if name == "optimal_learning_rate" else y
+        told_beyond += [*zip(p(outside), both.column(outside, at), strict=True)]
+    assert not dots
+    assert not bars
+    close(beyond, known(*np.array(told_beyond).reshape(-1, 2).T))
+
+
+@pytest.mark.parametrize("which", ["ds", "short"])
+def test_exit_times_over_the_dimension(which, request):
+    both = Both("exit_time_scaling", request.getfixturevalue(which), "exit_times_over_d")
+    same(drawn_points(both.drawing.axes), both.points("d", "exit_time_mean"))
+    same(drawn_bars(both.drawing.axes), both.told_bars("d", "exit_time_mean", bound="restricted"))
+
+
+@pytest.mark.parametrize("panel", ["d", "Delta"])
+def test_exited_fractions(short, panel):
+    """Points of several colours are shifted sideways; fractions of 0 and 1 have bars in the plot alone."""
+    both = Both("exited_fraction", short, "exited_fractions", panel=panel)
+
+    def x(rows):
+        return both.column(rows, "gamma") / [optimal_learning_rate(1, row["Delta"]) for row in rows]
+
+    def unshifted(found):
+        width = np.ptp(x(both.rows))
+        return {
+            key: points - np.eye(points.shape[1])[0] * BESIDE * (key[1] - 0.5) * width for key, points in found.items()
+        }
+
+    same(unshifted(drawn_points(both.drawing.axes)), both.points(x, "exited_fraction"))
+    both.rows = [row for row in both.rows if 0.0 < (row["exited_fraction"] or 0.0) < 1.0]
+    same(unshifted(drawn_bars(both.drawing.axes)), both.told_bars(x, "exited_fraction"))
+
+
+def test_floors_of_the_risk(ds):
+    both = Both("risk_floor", ds, "risk_floors")
+    count = len(both.drawing.axes) // 2
+    above, below = both.drawing.axes[:count], both.drawing.axes[count:]
+    same(drawn_points(above), both.points("gamma", "risk_floor"))
+    same(drawn_bars(above), both.told_bars("gamma", "risk_floor"))
+
+    def theory(rows):
+        found = both.column(rows, "risk_floor_theory")
+        return np.where(found > 0.0, found, np.nan)
+
+    same(drawn_points(below), both.points("gamma", lambda rows: both.column(rows, "risk_floor") / theory(rows)))
+    same(drawn_bars(below), both.told_bars("gamma", "risk_floor", theory))
+
+
+def drawn_curves(panels):
+    """Return the points of each curve; its name has the number of its colour and its dynamics."""
+    found = {}
+    for panel, axes in enumerate(panels):
+        for line in axes.lines:
+            if name := re.fullmatch(r"hue-(\d+) (sgd|sgd_chain|ode|giant_steps)", line.get_gid() or ""):
+                found[panel, int(name[1]), name[2]] = known(*np.asarray(line.get_xydata(), float).T)
+    return {key: points for key, points in found.items() if len(points)}
+
+
+def test_curves_of_the_risk_with_their_bands(ds):
+    both = Both("risk_curves", ds, "risk_bands")
+    same(drawn_curves(both.drawing.axes), both.points("time", "risk"))
+    for panel, axes in enumerate(both.drawing.axes):
+        told = [bars for key, bars in both.told_bars("time", "risk").items() if key[0] == panel and key[2] != "ode"]
+        drawn = [corners(band) for band in axes.collections if isinstance(band, PolyCollection)]
+        alike = [[one.shape == other.shape and np.allclose(one, other, rtol=1e-7) for other in told] for one in drawn]
+        assert np.array_equal(np.sort(np.sum(alike, 0)), np.ones(len(told)))
+        assert len(drawn) == len(told)
+
+
+def corners(band):
+    """Return x and both edges of a band."""
+    points = np.concatenate([path.vertices for path in band.get_paths()])
+    edges = [(x, *(extreme(points[points[:, 0] == x, 1]) for extreme in (min, max))) for x in np.unique(points[:, 0])]
+    return only_long(*np.array(edges).T)
+
+
+def test_fans_of_the_risk_have_its_medians(ds):
+    both = Both("risk_fans", ds, "risk_fan_bands", where={"d": 300})
+    stochastic = [name for name in ("sgd", "sgd_chain", "giant_steps") if name in ds.dynamics.values]
+    told = {key[2]: points for key, points in both.points("time", "risk").items()}
+    for name, axes in zip(stochastic, both.drawing.axes, strict=True):
+        drawn = {line.get_gid(): line for line in axes.lines if line.get_gid() in ("median", "ode")}
+        close(known(*drawn["median"].get_xydata().T), told[name])
+        close(known(*drawn["ode"].get_xydata().T), told["ode"])
+
+
+@pytest.mark.parametrize("lost", [[], [0, 3]])
+def test_runs_with_their_median(ds, lost):
+    """Also where some of the first seeds have no value."""
+    gone = ds.seed.isin(lost)
+    both = Both("trajectories", with_outcome(ds, "failed", gone.broadcast_like(ds.status)), y="risk", runs=3)
+    medians = {key: np.unique(points, axis=0) for key, points in both.points("time", "risk_of_all").items()}
+    if lost:  # so many that there is no median
+        assert drawn_curves(both.drawing.axes) == medians == {}
+    else:
+        same(drawn_curves(both.drawing.axes), medians)
+    for panel, axes in enumerate(both.drawing.axes):
+        drawn = [np.asarray(line.get_xydata(), float) for line in axes.lines if line.get_gid() == "run"]
+        told = []
+        for key, rows in both.series().items():
+            for seed in {row["seed"] for row in rows if key[0] == panel}:
+                one = [row for row in rows if row["seed"] == seed]
+                told.append(known(both.column(one, "time"), both.column(one, "risk_seeds")))
+        close(*(np.array(sorted(part.tolist() for part in parts)) for parts in (drawn, told)))
+
+
+@pytest.mark.parametrize("y", ["exit_steps", "exit_time", "risk"])
+@pytest.mark.parametrize("which", ["ds", "short"])
+def test_distributions(which, y, request):
+    both = Both("distribution", request.getfixturevalue(which), y=y)
+    same(drawn_curves(both.drawing.axes), both.points("value", "fraction"))
+    told = both.told_bars("value", "fraction")
+    for panel, axes in enumerate(both.drawing.axes):
+        first = [
+            each for each in ("sgd", "sgd_chain", "ode") if any(key[0] == panel and key[2] == each for key in told)
+        ]
+        bands = [band for band in axes.collections if isinstance(band, PolyCollection)]
+        assert bands
+        for band in bands:
+            points = np.concatenate([path.vertices for path in band.get_paths()])
+            points = points[np.isfinite(points).all(axis=1)]
+            fits = [bars for key, bars in told.items() if key[0] == panel and contained(points, bars)]
+            assert len(fits) == 1, (panel, first)
+
+
+def contained(corners, bars):
+    """Return whether each edge of a band is one of the rows, and each row one of its edges."""
+    edges = np.concatenate([bars[:, [0, 1]], bars[:, [0, 2]]])
+    found = [np.isclose(corners, edge, rtol=1e-7, atol=1e-9).all(axis=1).any() for edge in edges]
+    return all(found) and np.isin(np.round(corners[:, 1], 7), np.round([*edges[:, 1], 0.0], 7)).all()
+
+
+def test_survival_curves_at_the_places_of_the_plot(ds):
+    """The plot has the same curve at other times: it is compared at these."""
+    both = Both("exit_time_distributions", ds, "survival_curves")
+    drawn, told = drawn_curves(both.drawing.axes), both.points("passed", "survival")
+    assert drawn.keys() == told.keys()
+    for key, points in drawn.items():
+        times, left = points[:, 0], np.minimum.accumulate(points[:, 1])
+        after = np.array([left[times <= time * (1 + 1e-12)].min() for time in told[key][:, 0]])
+        assert np.mean(np.isclose(after, told[key][:, 1], atol=1e-8)) == 1.0
+
+
+@pytest.mark.parametrize("where", [{}, {"time": [0.0, 1.0, 2.0]}])
+def test_units(where):
+    """Deterministic dynamics have markers at the first 30 units in the figure, at all in the plot."""
+    both = Both("unit_clouds", units_dataset(times=5), where=where)
+    times = np.unique([row["time"] for row in both.rows])
+    shown = both.places("time") if both.split.panel else times
+    for time, axes in zip(shown, both.drawing.axes, strict=True):
+        for name in ("sgd", "mean_field"):
+            rows = [row for row in both.rows if row["dynamics"] == name and row["time"] == time]
+            [line] = [line for line in axes.lines if line.get_gid() == name]
+            told = np.column_stack([both.column(rows, "unit_overlap"), both.column(rows, "unit_norm")])
+            drawn = np.asarray(line.get_xydata(), float)
+            close(drawn, told if name == "sgd" else told[:30])
+
+
+MAPS = [
+    ("ds", {"z": "risk"}),
+    ("ds", {"z": "exit_steps"}),
+    ("ds", {"z": "gamma_opt", "x": "d", "y": "Delta"}),
+    ("short", {"z": "risk"}),
+    ("short", {"z": "exit_steps"}),
+]
+
+
+@pytest.mark.parametrize(("which", "options"), MAPS)
+def test_maps_with_the_edges_of_their_cells(which, options, request):
+    both = Both("map", request.getfixturevalue(which), **options)
+    over = [name.removeprefix("log_") for name in (both.declared.x, both.declared.y)]
+    logarithm = [name.startswith("log_") for name in (both.declared.x, both.declared.y)]
+    variable = both.declared.z.removeprefix("log_")
+    edges = [both.plot.spec["cells"][axis] for axis in "xy"]
+    edges = [10.0 ** np.array(found) if log else found for found, log in zip(edges, logarithm, strict=True)]
+    places = [np.unique([row[name] for row in both.rows]) for name in over]
+    panels = [axes for axes in both.drawing.axes if any(isinstance(each, QuadMesh) for each in axes.collections)]
+    selected = both.series()
+    for panel, axes in enumerate(panels[: len(both.places("dynamics"))]):
+        mesh = next(each for each in axes.collections if isinstance(each, QuadMesh))
+        x, y = np.moveaxis(mesh.get_coordinates(), -1, 0)
+        close(x[0], edges[0])
+        close(y[:, 0], edges[1])
+        told = np.full([len(places[1]), len(places[0])], np.nan)
+        for row in next((rows for key, rows in selected.items() if key[0] == panel), []):
+            at = [int(np.argmin(abs(known - row[name]))) for known, name in zip(places, over, strict=True)]
+            told[at[1], at[0]] = np.nan if row[variable] is None else row[variable]
+        close(told, np.ma.filled(np.ma.asarray(mesh.get_array(), float), np.nan).reshape(told.shape))
+
+
+def test_diagrams_of_regimes_and_limits():
+    both = Both("phase_diagram", regime_dataset((-1.0, 0.0, 1.0), (0.0, 0.5), (100, 1000), seeds=6), "regimes")
+    lines = [line for line in both.drawing.axes[0].lines if len(line.get_xdata()) == 1]
+    drawn = {(line.get_xdata()[0], line.get_ydata()[0], line.get_gid()) for line in lines}
+    assert drawn == {(row["delta"], row["kappa"], row["regime"]) for row in both.rows}
+    dynamics = ("ode", "gradient_flow", "sgd_chain")
+    both = Both("limits_diagram", sweep_dataset(seeds=6, derived=False, Delta=(0.0,), dynamics=dynamics), "limits")
+    names = {f"code-{code}": name for code, name in enumerate(["undecided", "ode", "gradient_flow", "none"])}
+    drawn = [
+        (names[line.get_gid()], *point)
+        for line in both.drawing.axes[0].lines
+        if line.get_gid() in names
+        for point in line.get_xydata()
+    ]
+    told = [(row["limit"], 10 ** row["log_x"], 10 ** row["log_d"]) for row in both.rows if row["limit"]]
+    assert [name for name, *_ in sorted(drawn)] == [name for name, *_ in sorted(told)]
+    close(*([place for _, *place in sorted(part)] for part in (drawn, told)))
+
+
+def test_deviations_and_steps_over_the_dimension(ds):
+    both = Both("deviation", ds, "deviations", where={"Delta": 1.0})
+    same(drawn_points(both.drawing.axes), both.points("step", "mean"))
+    same(drawn_bars(both.drawing.axes), both.told_bars("step", "mean"))
+    both = Both("sample_complexity", ds, "steps_over_d", where={"Delta": 1.0})
+    same(drawn_points(both.drawing.axes), both.points("d", "steps_over_d"))
+    same(drawn_bars(both.drawing.axes), both.told_bars("d", "steps_over_d"))
+
+
+def test_every_figure_with_a_plot_is_here():
+    beside = {INTERACTIVE[name].figure for name in INTERACTIVE} | {
+        name for name in FIGURES if FIGURES[name].interactive
+    }
+    drawn = set(re.findall(r'Both\(\s*"(\w+)"', Path(__file__).read_text(encoding="utf-8")))
+    assert beside == drawn | {"optimal_learning_rate", "overparametrisation_gain"}
