@@ -132,7 +132,7 @@ def _fitted(
 
 
 def _lower(label: str) -> str:
-    return label[:1].lower() + label[1:]
+    return label if label[1:2].isupper() else label[:1].lower() + label[1:]
 
 
 def _against_what_varies(data: xr.Dataset, declared: Interactive) -> Interactive:

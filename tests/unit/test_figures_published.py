@@ -292,3 +292,10 @@ def test_learning_rates_are_on_the_scale_on_which_they_are_spaced(name, rates, s
 )
 def test_geometric_times_have_a_logarithmic_axis(times, expected):
     assert geometric(np.asarray(times, float)) is expected
+
+
+def test_crosses_lie_above_floors_of_equal_height(ds):
+    lines = [box.lines[0] for box in figures.risk_floor(ds, where={"d": 300}).axes[0].containers]
+    crosses, dots = ([line for line in lines if (line.get_marker() == "x") is cross] for cross in (True, False))
+    assert min(line.get_zorder() for line in crosses) > max(line.get_zorder() for line in dots)
+    assert min(line.get_markersize() for line in crosses) > max(line.get_markersize() for line in dots)
