@@ -36,9 +36,15 @@ def renderer_of(figure: Figure) -> Any:
 
 
 def fitted(figure: Figure) -> Figure:
-    """Return the figure with a layout that keeps labels within their panels and tick labels apart when it is drawn."""
+    """Return the figure with a layout that keeps labels within their panels and tick labels apart when it is drawn.
+
+    TypeError for anything but a figure.
+    """
+    from matplotlib.figure import Figure
     from matplotlib.layout_engine import ConstrainedLayoutEngine
 
+    if not isinstance(figure, Figure):
+        raise TypeError(f"it returns {type(figure).__name__}; expected a matplotlib Figure")
     for axes in figure.axes:
         for axis in (axes.xaxis, axes.yaxis):
             keep_within_doubles(axis)

@@ -113,8 +113,9 @@ def _panel(grid: Any, part: xr.Dataset, split: Facets, shown: list[str]) -> None
             if len(grid) > 1:
                 _theory(axes, one, index, relative=bool(row))
         width_axis(axes, part["p"].values)
-    grid[0].set_yscale("log")
-    plain_ticks(grid[0].yaxis, (1.0, 3.0))
+    if bool((part["gamma_opt"] > 0.0).any()):
+        grid[0].set_yscale("log")
+        plain_ticks(grid[0].yaxis, (1.0, 3.0))
 
 
 def _unknown(data: xr.Dataset) -> xr.DataArray:

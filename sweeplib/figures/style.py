@@ -162,7 +162,10 @@ def keep_within_doubles(axis: Axis) -> None:
         return
     name = _name(axis)
     is_free = getattr(axis.axes, f"get_autoscale{name}_on")()
-    low, high = np.log10(_positive_range(axis) if is_free else axis.get_view_interval())
+    ends = _positive_range(axis) if is_free else axis.get_view_interval()
+    if min(ends) <= 0.0:
+        return
+    low, high = np.log10(ends)
     if max(-low, high) < NEAR_ENDS:
         return
     margin = 0.05 * (high - low) if is_free else 0.0

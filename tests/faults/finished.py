@@ -28,7 +28,7 @@ figures: []
 plugins: [tests.faults.troubled]
 cluster: {kind: in_process, block_size: 4}
 """
-STEP = re.compile(r"^verified: .* \.\.\. \d+\.\d s\n", re.MULTILINE)
+STEP = re.compile(r"^\w+: .* \.\.\. \d+\.\d s\n", re.MULTILINE)
 
 
 @dataclass(frozen=True)

@@ -22,6 +22,7 @@ from sweeplib.storage.damage import DamageError
 from sweeplib.storage.dataset import open_dataset
 from sweeplib.storage.finalise import finalise
 from sweeplib.storage.run_store import RunStore
+from tests.faults.finished import STEP
 from tests.faults.sweeps import files
 from tests.in_process import InProcess
 
@@ -69,10 +70,10 @@ def again(done: tuple[Sweep, Path, Path]) -> Iterator[tuple[Sweep, Path, Path]]:
 
 
 def told(config: Path, *arguments: str) -> tuple[int, str]:
-    """Return the exit status of a command, and its output."""
+    """Return the exit status of a command, and its output without its steps."""
     command, *rest = arguments
     result = CliRunner().invoke(app, [command, str(config), *rest, "--results", str(config.parent / "results")])
-    return result.exit_code, result.stdout + result.stderr
+    return result.exit_code, result.stdout + STEP.sub("", result.stderr)
 
 
 @contextmanager

@@ -175,7 +175,7 @@ FAULTS = {
         '"end_steps"',
         "labelled with the name of a variable, 'end_steps'",
     ),
-    "no drawing": ("figure", "return drawing", "return axes", "it returns Axes|AttributeError"),
+    "no drawing": ("figure", "return drawing", "return axes", "it returns Axes"),
     "a caption that is no sentence": ("figure", "of the runs.", "of the runs", "does not end as a sentence"),
     "wrong expectations": (
         "target",
