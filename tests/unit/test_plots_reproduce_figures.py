@@ -188,6 +188,7 @@ def test_lines(which, options, request):
         same(drawn_bars(both.drawing.axes), both.told_bars(x, y, bound=both.plot.spec["bound"]))
 
 
+@pytest.mark.slow
 def test_lines_of_many_points_have_some_of_the_bars(ds):
     both = Both("line", ds, y="risk", x="time")
     drawn, told = drawn_bars(both.drawing.axes), both.told_bars("time", "risk")
@@ -196,6 +197,7 @@ def test_lines_of_many_points_have_some_of_the_bars(ds):
         close(bars, [next(bar for bar in told[key] if np.isclose(bar[0], x)) for x, *_ in bars])
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("options", [{"y": "risk", "x": "gamma_ratio"}, {"y": "exit_steps"}, {"y": "gamma_opt"}])
 def test_ratios_with_what_they_are_of(ds, options):
     both = Both("ratio", ds, **options)
@@ -209,6 +211,7 @@ def test_ratios_with_what_they_are_of(ds, options):
     same(drawn_bars(below), both.told_bars(x, "ratio"))
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("panel", ["Delta", "d"])
 @pytest.mark.parametrize("which", ["ds", "short"])
 def test_scans_of_the_learning_rate(which, panel, request):
@@ -230,6 +233,7 @@ def test_scans_of_the_learning_rate(which, panel, request):
     same(drawn_bars(both.drawing.axes[:count]), both.told_bars(x, "exit_steps_mean", d, bound=bound))
 
 
+@pytest.mark.slow
 def test_optima_below_a_scan(ds):
     both = Both("learning_rate_scan", ds, "optimal_learning_rates")
     count = len(both.drawing.axes) // 2
@@ -244,6 +248,7 @@ def test_optima_below_a_scan(ds):
             close(np.array([point.get_xdata()[0], *bar.get_segments()[0][:, 0]]), np.array(ends) / unit)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("ratios", [(0.3, 0.5, 0.7, 0.9, 1.1, 1.3, 1.5), (0.3, 0.4, 0.5, 0.6, 0.7)])
 @pytest.mark.parametrize("name", ["optimal_learning_rate", "overparametrisation_gain"])
 def test_optima_and_gains_over_the_width(name, ratios):
@@ -274,6 +279,7 @@ def test_optima_and_gains_over_the_width(name, ratios):
     close(beyond, known(*np.array(told_beyond).reshape(-1, 2).T))
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("which", ["ds", "short"])
 def test_exit_times_over_the_dimension(which, request):
     both = Both("exit_time_scaling", request.getfixturevalue(which), "exit_times_over_d")
@@ -281,6 +287,7 @@ def test_exit_times_over_the_dimension(which, request):
     same(drawn_bars(both.drawing.axes), both.told_bars("d", "exit_time_mean", bound="restricted"))
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("panel", ["d", "Delta"])
 def test_exited_fractions(short, panel):
     """Points of several colours are shifted sideways; fractions of 0 and 1 have bars in the plot alone."""
@@ -300,6 +307,7 @@ def test_exited_fractions(short, panel):
     same(unshifted(drawn_bars(both.drawing.axes)), both.told_bars(x, "exited_fraction"))
 
 
+@pytest.mark.slow
 def test_floors_of_the_risk(ds):
     both = Both("risk_floor", ds, "risk_floors")
     count = len(both.drawing.axes) // 2
@@ -325,6 +333,7 @@ def drawn_curves(panels):
     return {key: points for key, points in found.items() if len(points)}
 
 
+@pytest.mark.slow
 def test_curves_of_the_risk_with_their_bands(ds):
     both = Both("risk_curves", ds, "risk_bands")
     same(drawn_curves(both.drawing.axes), both.points("time", "risk"))
@@ -343,6 +352,7 @@ def corners(band):
     return only_long(*np.array(edges).T)
 
 
+@pytest.mark.slow
 def test_fans_of_the_risk_have_its_medians(ds):
     both = Both("risk_fans", ds, "risk_fan_bands", where={"d": 300})
     stochastic = [name for name in ("sgd", "sgd_chain", "giant_steps") if name in ds.dynamics.values]
@@ -353,6 +363,7 @@ def test_fans_of_the_risk_have_its_medians(ds):
         close(known(*drawn["ode"].get_xydata().T), told["ode"])
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("lost", [[], [0, 3]])
 def test_runs_with_their_median(ds, lost):
     """Also where some of the first seeds have no value."""
@@ -373,6 +384,7 @@ def test_runs_with_their_median(ds, lost):
         close(*(np.array(sorted(part.tolist() for part in parts)) for parts in (drawn, told)))
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("y", ["exit_steps", "exit_time", "risk"])
 @pytest.mark.parametrize("which", ["ds", "short"])
 def test_distributions(which, y, request):
@@ -399,6 +411,7 @@ def contained(corners, bars):
     return all(found) and np.isin(np.round(corners[:, 1], 7), np.round([*edges[:, 1], 0.0], 7)).all()
 
 
+@pytest.mark.slow
 def test_survival_curves_at_the_places_of_the_plot(ds):
     """The plot has the same curve at other times: it is compared at these."""
     both = Both("exit_time_distributions", ds, "survival_curves")
@@ -410,6 +423,7 @@ def test_survival_curves_at_the_places_of_the_plot(ds):
         assert np.mean(np.isclose(after, told[key][:, 1], atol=1e-8)) == 1.0
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("where", [{}, {"time": [0.0, 1.0, 2.0]}])
 def test_units(where):
     """Deterministic dynamics have markers at the first 30 units in the figure, at all in the plot."""
@@ -434,6 +448,7 @@ MAPS = [
 ]
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(("which", "options"), MAPS)
 def test_maps_with_the_edges_of_their_cells(which, options, request):
     both = Both("map", request.getfixturevalue(which), **options)
@@ -457,6 +472,7 @@ def test_maps_with_the_edges_of_their_cells(which, options, request):
         close(told, np.ma.filled(np.ma.asarray(mesh.get_array(), float), np.nan).reshape(told.shape))
 
 
+@pytest.mark.slow
 def test_diagrams_of_regimes_and_limits():
     both = Both("phase_diagram", regime_dataset((-1.0, 0.0, 1.0), (0.0, 0.5), (100, 1000), seeds=6), "regimes")
     lines = [line for line in both.drawing.axes[0].lines if len(line.get_xdata()) == 1]
@@ -476,6 +492,7 @@ def test_diagrams_of_regimes_and_limits():
     close(*([place for _, *place in sorted(part)] for part in (drawn, told)))
 
 
+@pytest.mark.slow
 def test_deviations_and_steps_over_the_dimension(ds):
     both = Both("deviation", ds, "deviations", where={"Delta": 1.0})
     same(drawn_points(both.drawing.axes), both.points("step", "mean"))
