@@ -16,14 +16,7 @@ from sweeplib.analysis.passages import passages
 from sweeplib.analysis.recorded import is_stochastic
 from sweeplib.design.axis import places_in
 from sweeplib.errors import InputError
-from sweeplib.figures.curves import (
-    Curves,
-    chosen_curves,
-    curve_panels,
-    draw_curves,
-    finish_curves,
-    interactive_curves,
-)
+from sweeplib.figures.curves import Curves, chosen_curves, curve_panels, draw_curves, finish_curves, interactive_curves
 from sweeplib.figures.figure import FIGURES, Figure
 from sweeplib.figures.labels import value_label
 from sweeplib.figures.quantities import AVERAGES, bounds, interval, quantity, shown_dynamics, with_requests

@@ -85,8 +85,8 @@ def open_standard_streams() -> None:
 def end_without_collection() -> None:
     """Let this process end without a search for garbage, which takes 0.2 s where numba and Dask are imported.
 
-    Functions that were registered to run at the end still run. What is written to open files arrives, also if only
-    cycles refer to them, as to a file that is a global name of a plugin: the search would have closed them.
+    Functions that were registered to run at the end still run. Files that are still open are flushed, because without
+    the search those that only a reference cycle holds, such as a global file of a plugin, are not closed.
     """
     atexit.register(_freeze)
 

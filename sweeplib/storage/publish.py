@@ -201,12 +201,10 @@ def check_publishing(sweep: "Sweep") -> None:
         Place(sweep.publish, sweep.name).check()
 
 
-def published(sweep: "Sweep", dataset: Path) -> bool:
-    """Publish the dataset of a sweep at its address; return whether it has one."""
-    if sweep.publish is None:
-        return False
-    Place(sweep.publish, sweep.name).publish(dataset.resolve())
-    return True
+def published(sweep: "Sweep", dataset: Path, again: Collection[str] = ()) -> None:
+    """Publish the dataset of a sweep at its address, if it has one; objects named in `again` are sent in any case."""
+    if sweep.publish is not None:
+        Place(sweep.publish, sweep.name).publish(dataset.resolve(), again)
 
 
 def _answered(question: Callable[[], Answer]) -> Answer:

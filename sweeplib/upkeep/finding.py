@@ -31,7 +31,7 @@ class Remedy(Enum):
 class Finding:
     """A damaged, lost or stale file.
 
-    path : of an object of the published dataset, its name there; `address` is where it is.
+    path : the file; of an object of the published dataset, its name below the `address`.
     part : what it belongs to: a dynamics, "dataset", "analyses", "published dataset" or "other files".
     of : the name of the layout, analysis or figure that the remedy applies to; `block` the number of the block.
     cases : the identities of the cases whose results it holds; `words` describes these, or another content.

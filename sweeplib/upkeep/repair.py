@@ -15,6 +15,7 @@ from sweeplib.storage.files import drop_damaged_lines, remove
 from sweeplib.storage.layout import Layout
 from sweeplib.storage.locks import driver_lock
 from sweeplib.storage.origin import ORIGIN, record_origin
+from sweeplib.storage.publish import published
 from sweeplib.storage.restored import restored as restored_from
 from sweeplib.storage.run_store import RunStore, whole, write_group
 from sweeplib.upkeep.finding import Finding, Remedy
@@ -59,7 +60,7 @@ def repair(
     if had_dataset and (again or remedies & {Remedy.dataset, Remedy.link}):
         _attempt(lambda: _dataset(sweep, directory), say)
     if damaged := [finding.path.as_posix() for finding in found if finding.remedy is Remedy.publish]:
-        _attempt(lambda: _published(sweep, directory, damaged), say)
+        _attempt(lambda: published(sweep, directory / "dataset.zarr", damaged), say)
     _attempts(sweep, directory, found, say)
 
 
@@ -129,13 +130,6 @@ def _dataset(sweep: "Sweep", directory: Path) -> None:
     written = finalise(sweep, directory).resolve()
     if written != damaged and damaged.parent == written.parent:
         remove(damaged)
-
-
-def _published(sweep: "Sweep", directory: Path, damaged: Sequence[str]) -> None:
-    from sweeplib.storage.publish import Place
-
-    if sweep.publish is not None:
-        Place(sweep.publish, sweep.name).publish((directory / "dataset.zarr").resolve(), damaged)
 
 
 def _attempts(sweep: "Sweep", directory: Path, found: Iterable[Finding], say: Callable[[str], None]) -> None:
