@@ -112,9 +112,9 @@ def target_label(name: str) -> str:
 
 
 def activation_label(name: str) -> str:
-    """Return a Hermite polynomial in mathematics, any other activation as its name."""
+    """Return a normalised Hermite polynomial as h with its order, any other activation as its name."""
     found = HERMITE.fullmatch(name)
-    return rf"$\mathrm{{He}}_{{{found[1]}}}$" if found else name
+    return f"$h_{{{found[1]}}}$" if found else name.replace("(-", f"({MINUS}").replace(" -", f" {MINUS}")
 
 
 NAMED: dict[str, Callable[[str], str]] = {

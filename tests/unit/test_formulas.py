@@ -183,7 +183,7 @@ def test_a_wrong_formula_of_a_config_is_refused_with_its_place(tmp_path):
 def test_labels_are_in_mathematics():
     """In titles and legends; names of other targets, and formulas of plugins that are not loaded, stay text."""
     assert target("2*lam1 - lam2**2*he3(lam1)").label == (
-        r"2\,\lambda^*_{1} - (\lambda^*_{2})^{2}\,\mathrm{he}_{3}(\lambda^*_{1})"
+        r"2\,\lambda^*_{1} - (\lambda^*_{2})^{2}\,h_{3}(\lambda^*_{1})"
     )
     assert target_label("tanh(lam1)") == r"$\mathrm{tanh}(\lambda^*_{1})$"
     assert [target_label(name) for name in ("committee", "bent(lam1)")] == ["committee", "bent(lam1)"]

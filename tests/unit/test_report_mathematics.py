@@ -136,7 +136,7 @@ def test_text_of_labels_is_escaped():
 
 
 def test_names_of_values_are_mathematics():
-    assert value_text("he2", "activation") == "He₂"
+    assert value_text("he2", "activation") == "h₂"
     assert value_text("exp(-t/5)", "schedule") == "e^(-t/5)"
 
 

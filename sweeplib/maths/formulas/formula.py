@@ -204,9 +204,9 @@ class Applied(Formula):
         return f"{self.name}({self.argument})"
 
     def latex(self) -> str:
-        """The name in upright letters, the number of a Hermite polynomial as index."""
+        """The name in upright letters; a normalised Hermite polynomial as h with its order."""
         number = self.name.removeprefix("he")
-        name = rf"\mathrm{{he}}_{{{number}}}" if number.isdigit() else rf"\mathrm{{{self.name}}}"
+        name = f"h_{{{number}}}" if number.isdigit() else rf"\mathrm{{{self.name}}}"
         return f"{name}({self.argument.latex()})"
 
     def source(self, functions: dict[str, str]) -> str:
