@@ -7,6 +7,8 @@ import unicodedata
 from pathlib import Path
 from typing import Any
 
+from PIL import Image
+
 RESET = """() => {
     if (location.hash) history.replaceState(null, "", location.pathname);
     for (const input of document.querySelectorAll("input")) input.checked = input.defaultChecked;
@@ -21,10 +23,10 @@ DRAWN = """([name, source]) => {
     const entries = Object.entries(drawn.get_model_by_name(source).data);
     return Object.fromEntries(entries.map(([key, values]) => [key, [...values]]));
 }"""
-PLACE = """([name, row]) => {
+PLACE = """([name, row, source]) => {
     const { ready } = document.querySelector(`section.plot[data-name=${name}]`).dataset;
     const view = [...Bokeh.index.roots].find((each) => each.model.id === ready);
-    const { x, y } = view.model.document.get_model_by_name("points").data;
+    const { x, y } = view.model.document.get_model_by_name(source).data;
     const { left, top } = view.canvas_view.el.getBoundingClientRect();
     return [left + view.frame.x_scale.compute(x[row]), top + view.frame.y_scale.compute(y[row])];
 }"""
@@ -92,9 +94,15 @@ class Opened:
         """Click a point."""
         self.page.mouse.click(*self._place(name, row))
 
-    def _place(self, name: str, row: int) -> tuple[float, float]:
+    def is_painted(self, name: str, source: str, row: int) -> bool:
+        """Whether the pixel at the place of a row of a source is clearly darker than the paper."""
+        x, y = self._place(name, row, source)
+        pixel = self.page.screenshot(clip={"x": round(x), "y": round(y), "width": 1, "height": 1})
+        return max(Image.open(io.BytesIO(pixel)).convert("RGB").getpixel((0, 0))) < 220
+
+    def _place(self, name: str, row: int, source: str = "points") -> tuple[float, float]:
         self.plot(name).locator(".canvas").scroll_into_view_if_needed()
-        x, y = self.page.evaluate(PLACE, [name, row])
+        x, y = self.page.evaluate(PLACE, [name, row, source])
         return x, y
 
     def _tooltip(self) -> str:

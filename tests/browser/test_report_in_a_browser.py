@@ -296,13 +296,16 @@ def test_the_keyboard_goes_from_point_to_point_and_shows_their_seeds(opened, ds)
     assert "Input dimension" in plot.locator(".point").inner_text()
     opened.page.keyboard.press("Enter")
     assert "The 8 seeds of this point" in plot.locator(".seeds").inner_text()
-    column = sorted(y for y, _ in opened.drawn("exit_steps", "runs")["ys"])
+    seeds = opened.drawn("exit_steps", "seeds")
+    column = sorted(seeds["y"])
     found = ds.exit_steps.isel(threshold=0).stack(point=("dynamics", "d", "Delta", "gamma_ratio"))
     close = [np.allclose(np.sort(found.isel(point=at).values), column, rtol=1e-4) for at in range(found.sizes["point"])]
     assert sum(close) == 1
+    for seed in np.argsort(seeds["y"])[[0, -1]]:
+        assert opened.is_painted("exit_steps", "seeds", int(seed))
     opened.page.keyboard.press("Escape")
     assert plot.locator(".seeds").is_hidden()
-    assert opened.drawn("exit_steps", "runs")["xs"] == []
+    assert opened.drawn("exit_steps", "seeds")["x"] == []
 
 
 @pytest.mark.parametrize("name", ["exit_steps", "optimal_learning_rates"])
