@@ -51,7 +51,7 @@ def heard_ctrl_c() -> Iterator[None]:
 def same_types_in_all_calls() -> Iterator[None]:
     """Check the types of the arguments at calls of a `OneSignature`, which itself checks them at the first one.
 
-    A check takes ten times as long as a call. Checked are the first hundred calls of a kernel and one in a hundred later.
+    A check takes ten times as long as a call: the first hundred calls of a kernel are checked, later one in a hundred.
     """
     from sweeplib.numerics.compiled import OneSignature
 
