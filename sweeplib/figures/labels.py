@@ -114,7 +114,7 @@ def target_label(name: str) -> str:
 def activation_label(name: str) -> str:
     """Return a normalised Hermite polynomial as h with its order, any other activation as its name."""
     found = HERMITE.fullmatch(name)
-    return f"$h_{{{found[1]}}}$" if found else name.replace("(-", f"({MINUS}").replace(" -", f" {MINUS}")
+    return f"$h_{{{found[1]}}}$" if found else re.sub(r"(?<=[( ])-", MINUS, name)
 
 
 NAMED: dict[str, Callable[[str], str]] = {
