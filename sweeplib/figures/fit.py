@@ -38,7 +38,7 @@ def renderer_of(figure: Figure) -> Any:
 def fitted(figure: Figure) -> Figure:
     """Return the figure with a layout that keeps labels within their panels and tick labels apart when it is drawn.
 
-    TypeError for anything but a figure.
+    A figure with another layout, or with margins of its own, keeps these. TypeError for anything but a figure.
     """
     from matplotlib.figure import Figure
     from matplotlib.layout_engine import ConstrainedLayoutEngine
@@ -48,9 +48,20 @@ def fitted(figure: Figure) -> Figure:
     for axes in figure.axes:
         for axis in (axes.xaxis, axes.yaxis):
             keep_within_doubles(axis)
-    if isinstance(figure.get_layout_engine(), ConstrainedLayoutEngine):
+    layout = figure.get_layout_engine()
+    if isinstance(layout, ConstrainedLayoutEngine) or (layout is None and not _has_margins(figure)):
         figure.set_layout_engine(_fitting_layout())
     return figure
+
+
+def _has_margins(figure: Figure) -> bool:
+    """Whether margins were set, for all panels or for a grid of them; matplotlib's own cut off long labels."""
+    from matplotlib.gridspec import SubplotParams
+
+    grids = [grid for axes in figure.axes if (grid := axes.get_gridspec()) is not None]
+    return vars(figure.subplotpars) != vars(SubplotParams()) or any(
+        getattr(grid, "locally_modified_subplot_params", list)() for grid in grids
+    )
 
 
 def _fitting_layout() -> LayoutEngine:

@@ -291,6 +291,32 @@ def test_regimes_that_are_not_there_are_not_listed() -> None:
     assert found - {r"$\kappa+\delta=0$", r"$\kappa+\delta=-0.5$"} == words
 
 
+def plain_drawing() -> Drawing:
+    """A figure as a plugin may make it, too small for its labels in the margins of matplotlib."""
+    drawing = Drawing(figsize=(4, 3))
+    drawing.subplots().set(xlabel="learning rate γ", ylabel="mean risk at the end,\nover all seeds", xscale="log")
+    return drawing
+
+
+def test_a_figure_without_a_layout_fits():
+    assert_it_fits(fitted(plain_drawing()))
+
+
+@pytest.mark.parametrize("given", ["margins", "grid", "layout"])
+def test_a_layout_of_ones_own_is_kept(given):
+    drawing = plain_drawing()
+    if given == "margins":
+        drawing.subplots_adjust(left=0.3)
+    elif given == "grid":
+        drawing.clear()
+        drawing.subplots(gridspec_kw={"left": 0.3})
+    else:
+        drawing.set_layout_engine("tight")
+    layout, place = drawing.get_layout_engine(), drawing.axes[0].get_position().bounds
+    assert fitted(drawing).get_layout_engine() is layout
+    assert drawn(drawing).axes[0].get_position().bounds == place or given == "layout"
+
+
 def test_a_title_is_not_broken_within_the_arguments_of_an_activation():
     """Their title is smaller, as are those of the other panels, if they are longer than a line."""
     names = ["piecewise(0.5, -2.5, 1.5, 7.5)", "piecewise(0, -2.5, 0.5, -4, 1.5, 7.5)"]

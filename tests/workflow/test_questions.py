@@ -8,6 +8,7 @@ from typing import Any
 import numpy as np
 import pytest
 import yaml
+from PIL import Image
 
 from sweeplib import Sweep
 from tests.plugged import nothing_left
@@ -131,6 +132,12 @@ def from_python(folder: Path, content: dict[str, Any]) -> Sweep:
     return sweep
 
 
+def nothing_is_cut_off(picture: Path) -> bool:
+    """Whether the edge of a picture is white: what reaches it is cut off."""
+    pixels = np.asarray(Image.open(picture).convert("L"))
+    return all((edge == 255).all() for edge in (pixels[0], pixels[-1], pixels[:, 0], pixels[:, -1]))
+
+
 @pytest.mark.long
 @pytest.mark.parametrize("question", QUESTIONS)
 def test_a_question_is_answered_by_a_file_and_from_python(question: str, folder: Path) -> None:
@@ -139,6 +146,7 @@ def test_a_question_is_answered_by_a_file_and_from_python(question: str, folder:
     assert "ended ok" in said
     for suffix in ("png", "pdf"):
         assert (folder / "results" / "sweep" / "figures" / f"{figure}.{suffix}").stat().st_size > 5000
+    assert nothing_is_cut_off(folder / "results" / "sweep" / "figures" / f"{figure}.png")
     assert not (folder / "results" / "sweep" / "failures").exists()
     assert figure in (folder / "results" / "sweep" / "report" / "index.html").read_text()
     with nothing_left():
