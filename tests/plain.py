@@ -13,7 +13,7 @@ from typing import Any
 import numpy as np
 from numba.core.dispatcher import Dispatcher
 
-from sweeplib.maths.expectations import Expectations, addresses, quadrature
+from sweeplib.maths.expectations import Expectations, quadrature
 from sweeplib.maths.expectations.system import Drifts, System, empty_drifts
 from sweeplib.numerics.binding import bound
 
@@ -46,12 +46,13 @@ def drifts(needed: Expectations, *system: Any, compiled: bool = False) -> Drifts
 
 def many_drifts(needed: Expectations, p: int, *systems: Any, compiled: bool = False) -> Drifts:
     """The same of many systems Q, M, P, a, a*, Δ, stretch of p students, the last axis of every array."""
-    given, rule = System(*map(_contiguous, systems), needed.pair), needed.of_many(p)
+    in_lanes, one = needed.of_many(p)
+    given = System(*map(_contiguous, systems), needed.pair, plain(one))
     if compiled or is_quadrature(needed):
-        return addresses.lane_drifts_of(rule, given)
+        return needed.drifts_of_many(given)
     out = empty_drifts(*given.M.shape)
     with np.errstate(all="ignore"):
-        plain(rule)(given.M.shape[2], given, out)
+        plain(in_lanes)(given.M.shape[2], given, out)
     return out
 
 

@@ -22,7 +22,6 @@ from sweeplib.dynamics.replicas import Replicas
 from sweeplib.dynamics.step_dynamics import StepDynamics
 from sweeplib.kernels.lanes import OVERFLOW
 from sweeplib.kernels.schedules import rates
-from sweeplib.maths.expectations.addresses import lane_drifts_of
 from sweeplib.maths.expectations.system import Drifts, System
 from sweeplib.maths.mean_gradients import mean_gradient_products, resolution_of
 from sweeplib.maths.overlaps import nearest_covariances, on_sphere
@@ -43,7 +42,6 @@ class OverlapMap(StepDynamics):
 
     def __init__(self, replicas: Replicas, options: NumericalOptions) -> None:
         super().__init__(replicas, options)
-        self._rule = replicas.expectations.of_many(replicas.p)
         self._rates = rates(replicas.schedule, self.stride)
         start = replicas.Q, replicas.M, replicas.P, replicas.a, replicas.a_star, replicas.Delta
         self._resolution = resolution_of(replicas.expectations, *start)
@@ -88,8 +86,8 @@ class OverlapMap(StepDynamics):
         """The drifts of the replicas in `order`, as the first axis."""
         given, stretch = self.replicas, 1.0 + 2.0 / self.replicas.d[order]
         parts = (Q, M, P, a, given.a_star[order], given.Delta[order], stretch)
-        lanes = System(*(np.moveaxis(part, 0, -1) for part in parts))._replace(pair=given.expectations.pair)
-        return Drifts(*(np.moveaxis(drift, -1, 0) for drift in lane_drifts_of(self._rule, lanes)))
+        lanes = System(*(np.moveaxis(part, 0, -1) for part in parts))
+        return Drifts(*(np.moveaxis(drift, -1, 0) for drift in given.expectations.drifts_of_many(lanes)))
 
     def _note(self, order: NDArray[np.intp]) -> None:
         """Note the exits and the divergences of the last step of the replicas in `order`."""

@@ -7,7 +7,7 @@ from numpy.typing import NDArray
 
 from sweeplib.dynamics.dynamics import ONE_PASS, Array, NumericalOptions, OverlapDynamics
 from sweeplib.dynamics.replicas import Replicas
-from sweeplib.kernels.functions import functions, no_drifts
+from sweeplib.kernels.functions import NO_DRIFTS, functions
 from sweeplib.kernels.lanes import Functions
 from sweeplib.problem import Problem
 
@@ -43,10 +43,10 @@ class StepDynamics(OverlapDynamics):
         """The number of steps that use a batch."""
         return float(problem.repeats)
 
-    def functions(self, lane_drifts: Callable[..., None] = no_drifts) -> Functions:
+    def functions(self, drifts: tuple[Callable[..., None], ...] = NO_DRIFTS) -> Functions:
         """The addresses of the functions of activations and target that kernels call."""
         given = self.replicas
-        return functions(given.activation, given.target, given.teacher_activation, lane_drifts)
+        return functions(given.activation, given.target, given.teacher_activation, drifts)
 
     def stop(self) -> None:
         """Stop the replicas that diverged, and those that made their last exit if they may stop there."""

@@ -6,19 +6,28 @@ from functools import cache
 from sweeplib.kernels.labels import labels_address
 from sweeplib.kernels.lanes import Functions
 from sweeplib.maths.activations import activation
-from sweeplib.maths.expectations.addresses import lane_drifts_address, risk_address
+from sweeplib.maths.expectations.addresses import drifts_address, lane_drifts_address, no_drifts, risk_address
 from sweeplib.maths.expectations.system import Drifts, System
 from sweeplib.numerics.compiled import over_arrays
 from sweeplib.problem import target as target_of
 
 
-def no_drifts(filled: int, system: System, out: Drifts) -> None:
-    """Do nothing, in place of drifts."""
+def no_lane_drifts(filled: int, system: System, out: Drifts) -> None:
+    """Do nothing, in place of the drifts of many systems."""
+
+
+NO_DRIFTS = no_lane_drifts, no_drifts
+"""In place of the rules for the drifts of many systems and of one."""
 
 
 @cache
-def functions(student: str, target: str, teacher: str, lane_drifts: Callable[..., None] = no_drifts) -> Functions:
-    """The addresses of the functions of a student's activation and of a target with the teacher's activation."""
+def functions(
+    student: str, target: str, teacher: str, drifts: tuple[Callable[..., None], ...] = NO_DRIFTS
+) -> Functions:
+    """The addresses of the functions of a student's activation and of a target with the teacher's activation.
+
+    `drifts` are rules for many systems and for one, as `Expectations.of_many` returns them.
+    """
     one = activation(student)
     needed = target_of(target).expectations(student, teacher)
     return Functions(
@@ -27,6 +36,7 @@ def functions(student: str, target: str, teacher: str, lane_drifts: Callable[...
         labels_address(target, teacher),
         needed.pair,
         risk_address(needed.risk),
-        lane_drifts_address(lane_drifts),
+        lane_drifts_address(drifts[0]),
+        drifts_address(drifts[1]),
         needed.lipschitz,
     )

@@ -53,8 +53,8 @@ allocating = numba.njit(**_OPTIONS, **FOR_KERNELS)
 class Functions(NamedTuple):
     """Addresses of the functions of a pair of activations and a target.
 
-    They are σ and σ' (x, out), f* (λ*, a*, out), the risk and the drifts. `pair` is the argument of both of the
-    activations' functions, and `lipschitz` a bound of |σ'|, or inf.
+    They are σ and σ' (x, out), f* (λ*, a*, out), the risk, the drifts of many systems and those of one. `pair` is the
+    argument of both of the activations' functions, and `lipschitz` a bound of |σ'|, or inf.
     """
 
     value: Any
@@ -63,6 +63,7 @@ class Functions(NamedTuple):
     pair: Pair
     risk: Any
     drifts: Any
+    one_drifts: Any
     lipschitz: float
 
 

@@ -121,7 +121,8 @@ def fill_slope(i: int, state: Array, systems: Systems, work: Work, slope: Array)
     for j in range(p):
         a[j] = systems.a[i, j]
     unpacked(state, spherical, trained, Q, M, a)
-    systems.drifts(System(Q, M, systems.P[i], a, systems.a_star[i], systems.Delta[i], 1.0, systems.pair), drifts)
+    system = System(Q, M, systems.P[i], a, systems.a_star[i], systems.Delta[i], 1.0, systems.pair, None)
+    systems.drifts(system, drifts)
     flow, rate = drifts.GF, 1.0
     if systems.scheduled:
         clock[0, 0] = min(state[state.shape[0] - 1], systems.end[i])

@@ -128,7 +128,7 @@ def sde_work(settings, state, constants):  # type: ignore[no-untyped-def]
         np.empty((p, k, lanes)),
         np.zeros((p, p, lanes)),
         np.empty(lanes, np.bool_),
-        System(Q, M, P, a, given.a_star, given.Delta, stretch, None),
+        System(Q, M, P, a, given.a_star, given.Delta, stretch, None, None),
         Drifts(tall[0], matrices[0], matrices[1], wide[0]),
         Fields(z, wide[1], teacher, wide[2], wide[3], rows[1], rows[2], rows[3], rows[4], rows[7], rows[8]),
         pairs,
@@ -151,10 +151,10 @@ def sde_prepare(settings, functions, work, broken):  # type: ignore[no-untyped-d
 
 
 @kernel
-def with_pair(system, pair):  # type: ignore[no-untyped-def]
+def with_functions(system, functions):  # type: ignore[no-untyped-def]
     """The system with the functions of its activations, as the rules take it."""
-    Q, M, P, a, a_star, Delta, stretch, _ = system
-    return System(Q, M, P, a, a_star, Delta, stretch, pair)
+    Q, M, P, a, a_star, Delta, stretch, _, _ = system
+    return System(Q, M, P, a, a_star, Delta, stretch, functions.pair, functions.one_drifts)
 
 
 @kernel
@@ -335,7 +335,7 @@ def sde_step(settings, functions, stream, work, broken):  # type: ignore[no-unty
         add_noise(settings, work)
         if settings.batch_size > 1:
             add_pairs(sample.z[s * width : (s + 1) * width], sample.c, work.pairs)
-    functions.drifts(filled_lanes(broken), with_pair(system, functions.pair), drifts)
+    functions.drifts(filled_lanes(broken), with_functions(system, functions), drifts)
     for i in range(p):
         for j in range(i + 1):
             for lane in range(lanes):

@@ -8,21 +8,22 @@ unchanged.
 """
 
 import functools
+import gc
 import hashlib
 import inspect
 import math
 import sys
 import time
 import types
-from collections.abc import Callable
-from contextlib import AbstractContextManager
+from collections.abc import Callable, Iterator
+from contextlib import AbstractContextManager, contextmanager
 from pathlib import Path
 from typing import Any
 
 import numba
 import numpy as np
 from filelock import FileLock
-from numba.core import event
+from numba.core import event, sigutils
 from numba.core.compiler_lock import global_compiler_lock
 from numba.core.dispatcher import Dispatcher
 
@@ -91,7 +92,8 @@ class OneSignature:
 
 @functools.cache
 def _specialised(template: Callable[..., Any], bindings: tuple[tuple[str, Any], ...]) -> Any:
-    return _safely_cached(numba.njit(cache=True, no_cfunc_wrapper=True, **_OPTIONS)(_named(template, bindings)))
+    dispatcher = numba.njit(cache=True, no_cfunc_wrapper=True, **_OPTIONS)(_named(template, bindings))
+    return _for_any_constants(_safely_cached(dispatcher))
 
 
 def _safely_cached(dispatcher: Any) -> Any:
@@ -118,6 +120,36 @@ def _safely_cached(dispatcher: Any) -> Any:
     return dispatcher
 
 
+@contextmanager
+def _collection_paused() -> Iterator[None]:
+    """No garbage is collected meanwhile: the compiler makes many objects, and would take a seventh longer."""
+    with global_compiler_lock:
+        collects = gc.isenabled()
+        gc.disable()
+        try:
+            yield
+        finally:
+            if collects:
+                gc.enable()
+
+
+def _for_any_constants(dispatcher: Any) -> Any:
+    """The dispatcher, compiled once for all constants that callers give as arguments.
+
+    numba compiles a function again for each constant. That brings nothing, as constants reach an inlined function.
+    """
+    compile_one = dispatcher.compile
+
+    def compiled_once(signature: Any) -> Any:
+        arguments, returned = sigutils.normalize_signature(signature)
+        arguments = tuple(map(numba.types.unliteral, arguments))
+        with _collection_paused():
+            return compile_one(arguments if returned is None else returned(*arguments))
+
+    dispatcher.compile = compiled_once
+    return dispatcher
+
+
 def pointer(template: Callable[..., Any], signature: Any, **bindings: Any) -> Any:
     """The template, with its global names bound to `bindings`, compiled to a function with this numba signature.
 
@@ -129,7 +161,8 @@ def pointer(template: Callable[..., Any], signature: Any, **bindings: Any) -> An
 @functools.cache
 def _pointer(template: Callable[..., Any], signature: Any, bindings: tuple[tuple[str, Any], ...]) -> Any:
     options = {name: value for name, value in _OPTIONS.items() if name != "nogil"}
-    return numba.cfunc(signature, cache=True, **options)(_named(template, bindings))
+    with _collection_paused():
+        return numba.cfunc(signature, cache=True, **options)(_named(template, bindings))
 
 
 def called(function: Any, *arguments: Any) -> None:
@@ -168,7 +201,7 @@ def compiled(thing: Any, **options: Any) -> Any:
     """
     if not isinstance(thing, types.FunctionType):
         return thing
-    return numba.njit(**_OPTIONS, **options)(_told_apart(thing))
+    return _for_any_constants(numba.njit(**_OPTIONS, **options)(_told_apart(thing)))
 
 
 def inlined(thing: Any, **options: Any) -> Any:

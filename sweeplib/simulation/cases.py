@@ -382,7 +382,7 @@ def _numerics_version(
     pair, forms = wanted.expectations(student, teacher), (activation(student), activation(teacher))
     functions: list[Callable[..., Any] | None] = [
         *(function for form in forms for function in (form.value, form.derivative)),
-        *(pair.risk, pair.drifts, pair.in_lanes, *((pair.finer.drifts,) if pair.finer else ())),
+        *(pair.risk, pair.drifts, pair.of_many(1)[0], *((pair.finer.drifts,) if pair.finer else ())),
         *(_plain(wanted.labels), _plain(wanted.expectations), law.weights),
         *(samples.inputs, samples.expectations),
         *(OBSERVABLES[name].function_of(kind.view) for name in observables),

@@ -4,6 +4,7 @@ Of 4·10⁵ samples at fixed seeds, |z| < 5 for each of some 20 entries: beyond 
 """
 
 import math
+from dataclasses import replace
 from pathlib import Path
 
 import numpy as np
@@ -14,7 +15,6 @@ from sweeplib.code.plugins import load_plugins
 from sweeplib.contracts.problems import TARGET_CHECKS
 from sweeplib.kernels.labels import labels
 from sweeplib.maths.activations import ACTIVATIONS
-from sweeplib.maths.expectations.addresses import lane_drifts_of
 from sweeplib.maths.expectations.system import System
 from sweeplib.numerics.compiled import called, over_arrays
 from sweeplib.problem import TARGETS, problem_expectations, target
@@ -110,8 +110,8 @@ def test_drifts_of_many_systems_are_those_of_one(name, activation):
     _, drifts = expected(problem)
     lanes = [np.repeat(part[..., None], 2, axis=-1) for part in (Q, M, P, A, np.ones(problem.k), np.full((), DELTA))]
     rules = problem_expectations(problem)
-    for rule in filter(None, (rules.in_lanes, rules.in_turn)):
-        out = lane_drifts_of(rule, System(*lanes, np.ones(2), rules.pair))
+    for rule in rules, replace(rules, in_lanes=None):
+        out = rule.drifts_of_many(System(*lanes, np.ones(2)))
         for one, many in zip(drifts, out, strict=True):
             np.testing.assert_allclose(many, one[..., None] * np.ones(2), rtol=1e-10, atol=1e-12)
 

@@ -1,5 +1,6 @@
 """Specialised kernels: each has its own code, independent of other kernels compiled from the same template."""
 
+import gc
 import json
 import os
 import subprocess
@@ -10,7 +11,9 @@ import numba
 import numpy as np
 import pytest
 from filelock import FileLock
+from numba.core import event
 from numba.core.codegen import JITCodeLibrary
+from numba.core.errors import TypingError
 
 from sweeplib.numerics.binding import bound
 from sweeplib.numerics.compiled import inlined, pointer, specialised
@@ -185,6 +188,55 @@ def test_parts_are_translated_to_machine_code_in_their_callers_alone(monkeypatch
     with pytest.raises(ValueError, match="negative"):
         kernel(-1.0)
     assert LINKS
+
+
+@inlined
+def power(x, exponent):
+    result = 1.0
+    for _ in range(exponent):
+        result *= x
+    return result
+
+
+def polynomial(x):
+    return 1.0 + 2.0 * power(x, 1) + power(x, 2)
+
+
+def test_constants_do_not_compile_a_function_again():
+    assert specialised(polynomial)(2.0) == 9.0
+    assert [tuple(map(str, types)) for types in power.overloads] == [("float64", "int64")]
+
+
+class Collections(event.Listener):
+    """Whether garbage was collected at the start of each compilation."""
+
+    def __init__(self):
+        self.seen = []
+
+    def on_start(self, event):
+        self.seen.append(gc.isenabled())
+
+    def on_end(self, event):
+        pass
+
+
+@pytest.mark.parametrize("collects", [True, False])
+def test_garbage_is_collected_after_a_compilation_as_before(collects, tmp_path, monkeypatch):
+    monkeypatch.setattr("numba.core.config.CACHE_DIR", str(tmp_path))
+    listener = Collections()
+    try:
+        if not collects:
+            gc.disable()
+        with event.install_listener("numba:compile", listener):
+            kernel = specialised(whole, outer=first, part=second, scale=0.5 if collects else 0.25)
+            assert kernel(1.0) == (6.5 if collects else 3.75)
+            with pytest.raises(TypingError):
+                kernel("one")
+        assert listener.seen
+        assert not any(listener.seen)
+        assert gc.isenabled() == collects
+    finally:
+        gc.enable()
 
 
 def test_an_unbound_name_is_an_error():

@@ -6,7 +6,9 @@ import pytest
 from sweeplib.maths.activations import activation
 from sweeplib.maths.activations.activation import Activation
 from sweeplib.maths.expectations import FAMILIES, expectations
+from sweeplib.maths.expectations.addresses import no_drifts
 from sweeplib.maths.expectations.error_functions import FULL
+from sweeplib.maths.expectations.in_turn import drifts_in_turn
 from tests import plain
 from tests.tiers import slow_but
 
@@ -92,8 +94,10 @@ def test_drifts_are_those_of_each_alone(pair, p, k):
 
 def test_students_of_few_terms_stand_side_by_side_and_others_take_turns():
     erf, two = of("erf|erf"), of("two terms")
-    assert erf.of_many(FULL - 1) is erf.in_lanes is not erf.of_many(FULL)
-    assert two.of_many(FULL // 2 - 1) is two.in_lanes is not two.of_many(FULL // 2)
+    assert erf.of_many(FULL - 1) == (erf.in_lanes, no_drifts)
+    assert erf.of_many(FULL) == (drifts_in_turn, erf.drifts)
+    assert two.of_many(FULL // 2 - 1) == (two.in_lanes, no_drifts)
+    assert two.of_many(FULL // 2) == (drifts_in_turn, two.drifts)
 
 
 @pytest.mark.parametrize("pair", ["square|square", "erf|erf", "two terms", "he3|he3"])

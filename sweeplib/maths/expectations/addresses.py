@@ -40,7 +40,8 @@ def _system_type(lanes: int) -> types.Type:
     """The type of a System, of one (lanes = 0) or many (1)."""
     matrix, layer = _matrices(2 + lanes), _matrices(1 + lanes)
     number = _matrices(1) if lanes else types.float64
-    return types.NamedTuple([matrix, matrix, matrix, layer, layer, number, number, _PAIR], System)
+    rule = types.FunctionType(_DRIFTS) if lanes else types.none
+    return types.NamedTuple([matrix, matrix, matrix, layer, layer, number, number, _PAIR, rule], System)
 
 
 def _drifts_type(lanes: int) -> types.Type:
@@ -48,8 +49,8 @@ def _drifts_type(lanes: int) -> types.Type:
 
 
 _RISK = types.void(_PAIR, *[_matrices(3)] * 3, *[_matrices(2)] * 2, _matrices(1))
-_DRIFTS = types.void(_system_type(0), _drifts_type(0))
-_DRIFTS_IN_LANES = types.void(types.int64, _system_type(1), _drifts_type(1))
+_DRIFTS = types.void(_system_type(lanes=0), _drifts_type(lanes=0))
+_DRIFTS_IN_LANES = types.void(types.int64, _system_type(lanes=1), _drifts_type(lanes=1))
 
 
 @cache
@@ -149,19 +150,22 @@ def drifts_of(rule: Callable[..., None], system: System) -> Drifts:
     """The drifts of one system by a rule."""
     Q, M, P, a, a_star = map(_owned, system[:5])
     out = empty_drifts(*system.M.shape)
-    given = System(Q, M, P, a, a_star, float(system.Delta), float(system.stretch), system.pair or no_functions())
+    given = System(Q, M, P, a, a_star, float(system.Delta), float(system.stretch), system.pair or no_functions(), None)
     _calls(_call_drifts)(drifts_address(rule), given, out)
     return out
 
 
-def lane_drifts_of(rule: Callable[..., None], system: System, filled: int | None = None) -> Drifts:
-    """The drifts of many systems by a rule; at least the first `filled` are computed."""
-    lanes = system.M.shape[2]
+def lane_drifts_of(in_lanes: Callable[..., None], drifts: Callable[..., None], system: System) -> Drifts:
+    """The drifts of many systems by the rule `in_lanes`, which may call the rule `drifts` for one system."""
     out = empty_drifts(*system.M.shape)
     Q, M, P, a, a_star, Delta, stretch = map(_owned, system[:7])
-    given = System(Q, M, P, a, a_star, Delta, stretch, system.pair or no_functions())
-    _calls(_call_drifts_in_lanes)(lane_drifts_address(rule), lanes if filled is None else filled, given, out)
+    given = System(Q, M, P, a, a_star, Delta, stretch, system.pair or no_functions(), drifts_address(drifts))
+    _calls(_call_drifts_in_lanes)(lane_drifts_address(in_lanes), system.M.shape[2], given, out)
     return out
+
+
+def no_drifts(system: System, out: Drifts) -> None:
+    """Do nothing, in place of a rule for the drifts of one system."""
 
 
 def _owned(part: Any) -> Array:

@@ -23,11 +23,10 @@ from sweeplib.maths.activations import Activation
 from sweeplib.maths.activations.activation import lipschitz
 from sweeplib.maths.expectations.error_functions_in_lanes import drifts_in_lanes
 from sweeplib.maths.expectations.expectations import FAMILIES, Expectations, Family
-from sweeplib.maths.expectations.in_turn import drifts_in_turn
 from sweeplib.maths.expectations.system import Drifts, Pair, System
 from sweeplib.numerics.arc_sine import add_arc_sines, arc_sine, arc_sines_sum, near_arc_sine
 from sweeplib.numerics.binding import bound
-from sweeplib.numerics.compiled import inlined, specialised, without_references
+from sweeplib.numerics.compiled import inlined, without_references
 
 Array = np.ndarray[Any, np.dtype[np.float64]]
 
@@ -311,13 +310,11 @@ def pair_expectations(student: Activation, teacher: Activation) -> Expectations 
         "teacher_slopes": tuple(slope for _, slope in others),
     }
     name = f"{student.name}|{teacher.name}"
-    usual = bound(drifts, **constants)
     return Expectations(
         name,
         bound(risk, **constants),
-        usual,
+        bound(drifts, **constants),
         bound(drifts_in_lanes, **constants),
-        in_turn=bound(drifts_in_turn, drifts=specialised(usual)),
         wide=-(-FULL // len(own)),
         lipschitz=lipschitz(student),
     )

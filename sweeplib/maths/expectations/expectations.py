@@ -11,6 +11,7 @@ from numpy.typing import NDArray
 
 from sweeplib.maths.activations import Activation, activation
 from sweeplib.maths.expectations import addresses
+from sweeplib.maths.expectations.in_turn import drifts_in_turn
 from sweeplib.maths.expectations.system import Drifts, Pair, System
 from sweeplib.registry import Registry
 
@@ -40,13 +41,14 @@ class Expectations:
     included (arXiv 2302.05882, eqs. 8 to 10), and Ψ^a_i = E[σ(λ_i) E].
 
     `in_lanes(filled, system, out)` fills the drifts of many systems, the last axis of every array. Systems after the
-    first `filled` are copies, whose drifts need not be filled. A system's drifts never depend on the others.
+    first `filled` are copies, whose drifts need not be filled. A system's drifts never depend on the others. If it is
+    None, `drifts` is called for one system after another.
 
     All are compiled functions, or plain Python that numba compiles, without calls to other Python functions.
 
     functions : returns what rules by quadrature need to know of the activations, the `pair`.
     finer : the same by a finer rule, to estimate the error of the drifts; None for closed forms.
-    in_turn : an `in_lanes` that is faster for `wide` or more student units.
+    wide : the number of student units from which calling `drifts` in turn is faster than `in_lanes`.
     lipschitz : a bound of |σ'| of the student, if known.
     resolved : whether the drifts are accurate. Dynamics and observables that use drifts are refused otherwise.
     """
@@ -54,11 +56,10 @@ class Expectations:
     name: str
     risk: Callable[..., None]
     drifts: Callable[..., None]
-    in_lanes: Callable[..., None]
+    in_lanes: Callable[..., None] | None = None
     functions: Callable[[], Pair] = addresses.no_functions
     finer: "Expectations | None" = None
-    in_turn: Callable[..., None] | None = None
-    wide: int = 1
+    wide: float = math.inf
     lipschitz: float = math.inf
     resolved: bool = True
 
@@ -67,9 +68,11 @@ class Expectations:
         """The first argument of `risk`, and the `pair` of a system."""
         return self.functions()
 
-    def of_many(self, p: int) -> Callable[..., None]:
-        """The drifts of many systems of p students: `in_lanes`, or `in_turn` if that is faster."""
-        return self.in_turn if self.in_turn is not None and p >= self.wide else self.in_lanes
+    def of_many(self, p: int) -> tuple[Callable[..., None], Callable[..., None]]:
+        """The rule for the drifts of many systems of p students, and the rule for one system that it calls, if any."""
+        if self.in_lanes is None or p >= self.wide:
+            return drifts_in_turn, self.drifts
+        return self.in_lanes, addresses.no_drifts
 
     def risks(self, Q: Array, M: Array, P: Array, a: Array, a_star: Array) -> Array:
         """The population risk of n systems (n,): Q (n, p, p), M (n, p, k), P (n, k, k), a (n, p), a_star (n, k)."""
@@ -78,6 +81,10 @@ class Expectations:
     def drifts_of(self, system: System) -> Drifts:
         """The drifts of one system."""
         return addresses.drifts_of(self.drifts, system._replace(pair=self.pair))
+
+    def drifts_of_many(self, system: System) -> Drifts:
+        """The drifts of many systems, the last axis of every array."""
+        return addresses.lane_drifts_of(*self.of_many(system.M.shape[0]), system._replace(pair=self.pair))
 
     def drift_errors(self, Q: Array, M: Array, P: Array, a: Array, a_star: Array, Delta: Array) -> Array:
         """The error (n,) of the drifts of n systems, relative to the largest drift; 0 for closed forms.

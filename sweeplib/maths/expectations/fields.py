@@ -32,45 +32,45 @@ def function_number(pair: Pair, p: int, m: int) -> int:
 
 
 @without_references
+def copy_block(block: Array, row: int, column: int, omega: Array) -> None:
+    """Copy a block (rows, columns, lanes) to Ω from this row and column on."""
+    rows, columns, lanes = block.shape
+    for i in range(rows):
+        for j in range(columns):
+            for lane in range(lanes):
+                omega[row + i, column + j, lane] = block[i, j, lane]
+
+
+@without_references
 def fill_ridge_fields(
     pair: Pair, Q: Array, M: Array, P: Array, a: Array, a_star: Array, omega: Array, weight: Array
 ) -> None:
-    """Fill Ω of all fields and b of the functions, lanes last: students, ridges, λ* (`counts`)."""
+    """Fill Ω of all fields and b of the functions, lanes last: students, ridges, λ* (`counts`).
+
+    The entries right of the diagonal are filled first. With v_e, a ridge has Ω_em = Σ_r v_er Ω_m(λ*_r).
+    """
     p, k, lanes = M.shape
-    ridges, at = len(pair.weights), len(omega) - k
-    for i in range(p):
-        for lane in range(lanes):
-            weight[i, lane] = -a[i, lane] / p
-        for j in range(p):
+    size = len(omega)
+    at = size - k
+    copy_block(Q, 0, 0, omega)
+    copy_block(M, 0, at, omega)
+    copy_block(P, at, at, omega)
+    for e in range(len(pair.weights)):
+        for place in range(k + p + e + 1):
+            m = at + place if place < k else place - k
+            row, column = (p + e, m) if place < k else (m, p + e)
             for lane in range(lanes):
-                omega[i, j, lane] = Q[i, j, lane]
-        for r in range(k):
-            for lane in range(lanes):
-                omega[i, at + r, lane] = M[i, r, lane]
-                omega[at + r, i, lane] = M[i, r, lane]
-    for r in range(k):
-        for s in range(k):
-            for lane in range(lanes):
-                omega[at + r, at + s, lane] = P[r, s, lane]
-        if ridges == 0:
-            for lane in range(lanes):
-                weight[p + r, lane] = a_star[r, lane] / k
-    for e in range(ridges):
-        for lane in range(lanes):
-            weight[p + e, lane] = pair.weights[e]
-        for m in range(len(omega)):
-            if m < p or m >= at:
-                for lane in range(lanes):
-                    omega[p + e, m, lane] = 0.0
+                total = 0.0
                 for r in range(k):
-                    for lane in range(lanes):
-                        omega[p + e, m, lane] += pair.directions[e, r] * omega[at + r, m, lane]
-                for lane in range(lanes):
-                    omega[m, p + e, lane] = omega[p + e, m, lane]
-    for e in range(ridges):
-        for f in range(ridges):
+                    total += pair.directions[e, r] * omega[m, at + r, lane]
+                omega[row, column, lane] = total
+    for m in range(size):
+        for q in range(m):
             for lane in range(lanes):
-                omega[p + e, p + f, lane] = 0.0
-            for r in range(k):
-                for lane in range(lanes):
-                    omega[p + e, p + f, lane] += pair.directions[f, r] * omega[p + e, at + r, lane]
+                omega[m, q, lane] = omega[q, m, lane]
+    for m in range(len(weight)):
+        for lane in range(lanes):
+            if m < p:
+                weight[m, lane] = -a[m, lane] / p
+            else:
+                weight[m, lane] = pair.weights[m - p] if len(pair.weights) > 0 else a_star[m - p, lane] / k

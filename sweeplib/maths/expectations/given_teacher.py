@@ -20,11 +20,9 @@ from sweeplib.maths.activations import Activation
 from sweeplib.maths.expectations import quadrature
 from sweeplib.maths.expectations.addresses import fields_address
 from sweeplib.maths.expectations.expectations import Expectations
-from sweeplib.maths.expectations.in_turn import drifts_in_turn
 from sweeplib.maths.expectations.nodes import nodes_of, rules_of
 from sweeplib.maths.expectations.plane import components
 from sweeplib.maths.expectations.system import Drifts, Pair, System
-from sweeplib.numerics.binding import bound
 from sweeplib.numerics.compiled import inlined, over_arrays, specialised, without_references
 
 Array = np.ndarray[Any, np.dtype[np.float64]]
@@ -285,6 +283,5 @@ def of_labels(name: str, student: Activation, labels: Callable[..., None], k: in
             series=np.empty((0, 0)),
         )
 
-    in_lanes = bound(drifts_in_turn, drifts=specialised(drifts))
-    usual, finer = (Expectations(name, risk, drifts, in_lanes, partial(pair, nodes)) for nodes in (1, 2))
+    usual, finer = (Expectations(name, risk, drifts, functions=partial(pair, nodes)) for nodes in (1, 2))
     return replace(usual, finer=finer)

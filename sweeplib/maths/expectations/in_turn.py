@@ -1,4 +1,7 @@
-"""The drifts of many systems one after another, for families without a rule in lanes."""
+"""The drifts of many systems one after another, for families without a rule in lanes.
+
+The rule for one system is called by its address, so the loop over systems is compiled once for all families.
+"""
 
 from typing import Any
 
@@ -8,13 +11,6 @@ from sweeplib.maths.expectations.system import Drifts, System
 from sweeplib.numerics.compiled import inlined
 
 Array = np.ndarray[Any, np.dtype[np.float64]]
-
-
-def _unbound(*_: Any) -> Any:
-    raise NotImplementedError("bound by the family")
-
-
-drifts = _unbound
 
 
 def drifts_in_turn(filled: int, system: System, out: Drifts) -> None:
@@ -33,7 +29,8 @@ def drifts_in_turn(filled: int, system: System, out: Drifts) -> None:
             a_star[r] = system.a_star[r, lane]
             for s in range(k):
                 P[r, s] = system.P[r, s, lane]
-        drifts(System(Q, M, P, a, a_star, system.Delta[lane], system.stretch[lane], system.pair), found)
+        one = System(Q, M, P, a, a_star, system.Delta[lane], system.stretch[lane], system.pair, None)
+        system.drifts(one, found)
         for i in range(p):
             out.a[i, lane] = found.a[i]
             for j in range(p):

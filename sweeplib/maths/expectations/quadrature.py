@@ -36,7 +36,6 @@ from sweeplib.maths.expectations.conditional import (
 )
 from sweeplib.maths.expectations.expectations import FAMILIES, Expectations, Family
 from sweeplib.maths.expectations.fields import counts, fill_ridge_fields, function_number
-from sweeplib.maths.expectations.in_turn import drifts_in_turn
 from sweeplib.maths.expectations.nodes import nodes_of, rules_of
 from sweeplib.maths.expectations.plane import (
     Plane,
@@ -48,8 +47,7 @@ from sweeplib.maths.expectations.plane import (
     split_at,
 )
 from sweeplib.maths.expectations.system import Drifts, Pair, Ridges, System, ridge_arrays
-from sweeplib.numerics.binding import bound
-from sweeplib.numerics.compiled import inlined, over_arrays, specialised, without_references
+from sweeplib.numerics.compiled import inlined, over_arrays, without_references
 
 Array = np.ndarray[Any, np.dtype[np.float64]]
 
@@ -196,7 +194,7 @@ def expand(pair: Pair, given: Given, fields: Fields, first: Array, second: Array
             if scale == 0.0:
                 for order in range(given.smooth.shape[1]):
                     given.smooth[m, order] = 0.0
-                given.smooth[m, 0], given.squares[0, m] = samples[0], samples[0] ** 2
+                given.smooth[m, 0], given.squares[0, m] = samples[0], samples[0] * samples[0]
             else:
                 given.squares[0, m] = project(samples, given.table, given.smooth[m])
 
@@ -262,12 +260,6 @@ def drifts(system: System, out: Drifts) -> None:
 
 
 @cache
-def in_lanes() -> Any:
-    """The drifts of many systems, one after another."""
-    return bound(drifts_in_turn, drifts=specialised(drifts))
-
-
-@cache
 def pair_expectations(student: Activation, teacher: Activation) -> Expectations:
     """The expectations of any two activations; InputError for knots elsewhere than at zero."""
     return of_ridges(f"{student.name}|{teacher.name}", student, (teacher,))
@@ -311,7 +303,7 @@ def of_any(
             series=np.empty((0, 0)),
         )
 
-    usual, finer = (Expectations(name, risk, drifts, in_lanes(), partial(pair, nodes)) for nodes in (1, 2))
+    usual, finer = (Expectations(name, risk, drifts, functions=partial(pair, nodes)) for nodes in (1, 2))
     return replace(usual, finer=finer, lipschitz=lipschitz(student))
 
 

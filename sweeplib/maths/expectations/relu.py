@@ -24,7 +24,6 @@ import numpy as np
 
 from sweeplib.maths.activations import Activation
 from sweeplib.maths.expectations.expectations import FAMILIES, Expectations, Family
-from sweeplib.maths.expectations.in_turn import drifts_in_turn
 from sweeplib.maths.expectations.system import Drifts, Pair, System
 from sweeplib.numerics.binding import bound
 from sweeplib.numerics.compiled import inlined, specialised, without_references
@@ -231,8 +230,7 @@ def pair_expectations(student: Activation, teacher: Activation) -> Expectations 
 
 
 def _by_nodes(nodes: int) -> Expectations:
-    drifts = _drifts(nodes)
-    return Expectations("relu|relu", risk, drifts, bound(drifts_in_turn, drifts=specialised(drifts)), lipschitz=1.0)
+    return Expectations("relu|relu", risk, _drifts(nodes), lipschitz=1.0)
 
 
 FAMILIES.register("relu", Family("relu", 30, pair_expectations))

@@ -59,7 +59,10 @@ class System(NamedTuple):
     a (p,), a* (k,) : second layers.
     Delta : label noise Δ.
     stretch : factor of Ω in Ψ^Var.
-    pair : the `Pair`, which has no lanes; callers of `Expectations` leave it out.
+    pair : the `Pair`, which has no lanes.
+    drifts : of many networks, the address of the rule for one; None for one network.
+
+    Callers of `Expectations` leave out `pair` and `drifts`.
     """
 
     Q: Array
@@ -70,6 +73,7 @@ class System(NamedTuple):
     Delta: Any
     stretch: Any
     pair: Any = None
+    drifts: Any = None
 
 
 class Drifts(NamedTuple):
