@@ -37,6 +37,6 @@ def functions(
         needed.pair,
         risk_address(needed.risk),
         lane_drifts_address(drifts[0]),
-        drifts_address(drifts[1]),
         needed.lipschitz,
+        drifts_address(drifts[1]),
     )

@@ -63,8 +63,8 @@ class Functions(NamedTuple):
     pair: Pair
     risk: Any
     drifts: Any
-    one_drifts: Any
     lipschitz: float
+    one_drifts: Any
 
 
 class Constants(NamedTuple):
