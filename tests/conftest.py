@@ -1,5 +1,6 @@
 """Runtime type checks of everything but the compiled kernels, for all tests, and the order of the tests."""
 
+import gc
 import os
 import signal
 from collections.abc import Iterator
@@ -45,6 +46,13 @@ def heard_ctrl_c() -> Iterator[None]:
     before = signal.signal(signal.SIGINT, signal.default_int_handler)
     yield
     signal.signal(signal.SIGINT, before)
+
+
+@pytest.fixture(scope="session", autouse=True)
+def collected_tests_left_alone() -> None:
+    """Keep the objects of thousands of collected tests out of every later collection of garbage."""
+    gc.collect()
+    gc.freeze()
 
 
 @pytest.fixture(scope="session", autouse=True)
