@@ -136,7 +136,8 @@ def _collection_paused() -> Iterator[None]:
 def _for_any_constants(dispatcher: Any) -> Any:
     """The dispatcher, compiled once for all constants that callers give as arguments.
 
-    numba compiles a function again for each constant. That brings nothing, as constants reach an inlined function.
+    numba compiles a function again for each constant. That brings nothing, as constants reach an inlined function. A
+    function that needs a constant when it is compiled, to index a tuple of several types, takes it from its globals.
     """
     compile_one = dispatcher.compile
 

@@ -6,6 +6,7 @@ With z = (λ, λ*) and b = (−a/p, a*/k) for a committee, z = (λ, Vλ*, λ*) a
 from typing import Any
 
 import numpy as np
+from numpy.typing import NDArray
 
 from sweeplib.maths.expectations.system import Pair
 from sweeplib.numerics.compiled import inlined, without_references
@@ -14,21 +15,52 @@ Array = np.ndarray[Any, np.dtype[np.float64]]
 
 
 @inlined
-def counts(pair: Pair, p: int, k: int) -> tuple[int, int]:
-    """The number of functions, of students and ridges, and that of fields.
+def counts(weights: Array, p: int, k: int) -> tuple[int, int]:
+    """The number of functions, of students and ridges of some weights, and that of fields.
 
     The last k fields are λ*: additional ones if the target is a sum of ridge functions, else those of the committee.
     """
-    ridges = len(pair.weights)
+    ridges = len(weights)
     return (p + ridges, p + ridges + k) if ridges > 0 else (p + k, p + k)
 
 
 @inlined
-def function_number(pair: Pair, p: int, m: int) -> int:
-    """Zero for a student, else one more than the number of the target's function of field m."""
+def function_number(which: NDArray[np.int64], p: int, m: int) -> int:
+    """Zero for a student, else one more than the number of the target's function of field m.
+
+    `which` has the number for each ridge, or one for all.
+    """
     if m < p:
         return 0
-    return 1 + pair.which[m - p if len(pair.weights) > 0 else 0]
+    return 1 + which[m - p if len(which) > 1 else 0]
+
+
+@without_references
+def fill_fields(pair: Pair, Q: Array, M: Array, P: Array, a: Array, a_star: Array, omega: Array, weight: Array) -> None:
+    """Fill Ω of all fields and b of the functions: students, ridges, λ* (`counts`).
+
+    With v_e, a ridge has Ω_em = Σ_r v_er Ω_m(λ*_r).
+    """
+    p, k = M.shape
+    n, at = len(weight), len(omega) - k
+    for i in range(p):
+        weight[i] = -a[i] / p
+        for j in range(p):
+            omega[i, j] = Q[i, j]
+    for r in range(k):
+        for i in range(p):
+            omega[i, at + r] = omega[at + r, i] = M[i, r]
+        for s in range(k):
+            omega[at + r, at + s] = P[r, s]
+    for m in range(p, n):
+        weight[m] = pair.weights[m - p] if n == at else a_star[m - p] / k
+    for m in range(p, at):
+        for place in range(k + m + 1):
+            q = at + place if place < k else place - k
+            total = 0.0
+            for r in range(k):
+                total += pair.directions[m - p, r] * omega[q, at + r]
+            omega[m, q] = omega[q, m] = total
 
 
 @without_references
@@ -42,13 +74,10 @@ def copy_block(block: Array, row: int, column: int, omega: Array) -> None:
 
 
 @without_references
-def fill_ridge_fields(
+def fill_fields_in_lanes(
     pair: Pair, Q: Array, M: Array, P: Array, a: Array, a_star: Array, omega: Array, weight: Array
 ) -> None:
-    """Fill Ω of all fields and b of the functions, lanes last: students, ridges, λ* (`counts`).
-
-    The entries right of the diagonal are filled first. With v_e, a ridge has Ω_em = Σ_r v_er Ω_m(λ*_r).
-    """
+    """The same for many systems, the last axis of every array. The entries right of the diagonal are filled first."""
     p, k, lanes = M.shape
     size = len(omega)
     at = size - k

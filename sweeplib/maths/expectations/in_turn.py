@@ -3,14 +3,10 @@
 The rule for one system is called by its address, so the loop over systems is compiled once for all families.
 """
 
-from typing import Any
-
 import numpy as np
 
 from sweeplib.maths.expectations.system import Drifts, System
 from sweeplib.numerics.compiled import inlined
-
-Array = np.ndarray[Any, np.dtype[np.float64]]
 
 
 def drifts_in_turn(filled: int, system: System, out: Drifts) -> None:

@@ -20,7 +20,7 @@ import numpy as np
 from sweeplib.maths.activations import Activation
 from sweeplib.maths.expectations.addresses import no_functions
 from sweeplib.maths.expectations.expectations import FAMILIES, Expectations, Family
-from sweeplib.maths.expectations.fields import counts, fill_ridge_fields, function_number
+from sweeplib.maths.expectations.fields import counts, fill_fields, function_number
 from sweeplib.maths.expectations.polynomials_in_lanes import drifts_in_lanes, length_of, risk, stride_of
 from sweeplib.maths.expectations.system import Drifts, Pair, Ridges, System, ridge_arrays
 from sweeplib.numerics.compiled import inlined, without_references
@@ -45,7 +45,7 @@ def fill_means(pair: Pair, p: int, omega: Array, means: Array) -> None:
     """Fill F (order, field) of students and ridges; zero beyond the degree."""
     orders, n = means.shape
     for m in range(n):
-        weights = pair.series[function_number(pair, p, m)]
+        weights = pair.series[function_number(pair.which, p, m)]
         for u in range(orders):
             means[u, m] = derivative_mean(weights, u, omega[m, m])
 
@@ -114,20 +114,11 @@ def drifts(system: System, out: Drifts) -> None:
     """Ψ^a from S[0, 0], Ψ^M and Ψ^GF from S[2, 0] and S[1, 1], Ψ^Var by the sum over pairings at Ω times `stretch`."""
     a, stretch, pair = system.a, system.stretch, system.pair
     p, k = system.M.shape
-    n, size = counts(pair, p, k)
+    n, size = counts(pair.weights, p, k)
     degrees, stride, orders = length_of(pair.series[0]), stride_of(pair.series[0]), pair.series.shape[1]
     omega, weight = np.empty((size, size)), np.empty(n)
     means, products = np.empty((orders, n)), np.empty((orders, orders, n, n))
-    fill_ridge_fields(
-        pair,
-        system.Q.reshape((p, p, 1)),
-        system.M.reshape((p, k, 1)),
-        system.P.reshape((k, k, 1)),
-        a.reshape((p, 1)),
-        system.a_star.reshape((k, 1)),
-        omega.reshape((size, size, 1)),
-        weight.reshape((n, 1)),
-    )
+    fill_fields(pair, system.Q, system.M, system.P, a, system.a_star, omega, weight)
     fill_means(pair, p, omega, means)
     fill_products(omega, means, products)
 

@@ -7,7 +7,7 @@ from typing import Any
 
 import numpy as np
 
-from sweeplib.maths.expectations.fields import counts, fill_ridge_fields, function_number
+from sweeplib.maths.expectations.fields import counts, fill_fields_in_lanes, function_number
 from sweeplib.maths.expectations.system import Drifts, Pair, System
 from sweeplib.numerics.compiled import inlined, without_references
 
@@ -83,7 +83,7 @@ def fill_products(pair: Pair, p: int, few: bool, omega: Array, room: Array, powe
     orders, n, _, lanes = powers.shape
     means, present = np.empty((n, orders, lanes)), np.empty((n, orders), np.bool_)
     for m in range(n):
-        fill_means(omega[m, m], pair.series[function_number(pair, p, m)], room, means[m], present[m])
+        fill_means(omega[m, m], pair.series[function_number(pair.which, p, m)], room, means[m], present[m])
     fill_powers(omega, powers)
     for u in range(orders):
         for w in range(u + 1):
@@ -149,13 +149,13 @@ def drifts_in_lanes(filled: int, system: System, out: Drifts) -> None:
     """Ψ^a from S[0, 0], Ψ^M and Ψ^GF from S[2, 0] and S[1, 1], Ψ^Var by the sum over pairings at Ω times `stretch`."""
     a, pair = system.a, system.pair
     p, k, lanes = system.M.shape
-    n, size = counts(pair, p, k)
+    n, size = counts(pair.weights, p, k)
     degrees, stride = length_of(pair.series[0]), stride_of(pair.series[0])
     orders, reach = pair.series.shape[1], max(degrees - 1, 0)
     omega, weight, flow = np.empty((size, size, lanes)), np.empty((n, lanes)), np.zeros((p, size, lanes))
     powers, products = np.empty((orders, n, n, lanes)), np.empty((orders, orders, n, n, lanes))
     pair_powers, rows, total = np.empty((reach, reach, n, lanes)), np.empty((2, n, lanes)), np.empty(lanes)
-    fill_ridge_fields(pair, system.Q, system.M, system.P, a, system.a_star, omega, weight)
+    fill_fields_in_lanes(pair, system.Q, system.M, system.P, a, system.a_star, omega, weight)
     fill_products(pair, p, True, omega, total, powers, products)
     for i in range(p):
         out.a[i] = 0.0
@@ -187,13 +187,13 @@ def drifts_in_lanes(filled: int, system: System, out: Drifts) -> None:
 def risk(pair: Pair, Q: Array, M: Array, P: Array, a: Array, a_star: Array, out: Array) -> None:
     """R = ½ Σ_mn b_m b_n S_mn[0, 0], every lane on its own."""
     p, k, lanes = M.shape
-    n, size = counts(pair, p, k)
+    n, size = counts(pair.weights, p, k)
     orders = pair.series.shape[1]
     omega, weight, power = np.empty((size, size, lanes)), np.empty((n, lanes)), np.empty(lanes)
     means, present = np.empty((n, orders, lanes)), np.empty((n, orders), np.bool_)
-    fill_ridge_fields(pair, Q, M, P, a, a_star, omega, weight)
+    fill_fields_in_lanes(pair, Q, M, P, a, a_star, omega, weight)
     for m in range(n):
-        fill_means(omega[m, m], pair.series[function_number(pair, p, m)], power, means[m], present[m])
+        fill_means(omega[m, m], pair.series[function_number(pair.which, p, m)], power, means[m], present[m])
     out[:] = 0.0
     for m in range(n):
         for q in range(m + 1):

@@ -35,7 +35,7 @@ from sweeplib.maths.expectations.conditional import (
     second_moment,
 )
 from sweeplib.maths.expectations.expectations import FAMILIES, Expectations, Family
-from sweeplib.maths.expectations.fields import counts, fill_ridge_fields, function_number
+from sweeplib.maths.expectations.fields import counts, fill_fields, function_number
 from sweeplib.maths.expectations.nodes import nodes_of, rules_of
 from sweeplib.maths.expectations.plane import (
     Plane,
@@ -74,22 +74,13 @@ class Fields(NamedTuple):
 @inlined
 def fields_of(pair: Pair, p: int, k: int, nodes: int) -> Fields:
     """Work arrays for p students and k teachers."""
-    n, size = counts(pair, p, k)
+    n, size = counts(pair.weights, p, k)
     kink, rest, which = np.empty(n), np.empty(n), np.empty(n, np.int64)
     for m in range(n):
-        number = function_number(pair, p, m)
+        number = function_number(pair.which, p, m)
         which[m], kink[m], rest[m] = number - 1, pair.kinks[number], pair.rests[number]
     work = np.empty((2, nodes)), np.empty((2, nodes)), np.empty((2, nodes))
     return Fields(np.empty((size, size)), np.empty(n), which, kink, rest, size - k, *work)
-
-
-@inlined
-def fill_fields(pair: Pair, Q: Array, M: Array, P: Array, a: Array, a_star: Array, fields: Fields) -> None:
-    """Fill Ω and b of one system."""
-    p, k = M.shape
-    n, size = len(fields.weight), len(fields.omega)
-    lanes = Q.reshape((p, p, 1)), M.reshape((p, k, 1)), P.reshape((k, k, 1)), a.reshape((p, 1)), a_star.reshape((k, 1))
-    fill_ridge_fields(pair, *lanes, fields.omega.reshape((size, size, 1)), fields.weight.reshape((n, 1)))
 
 
 @inlined
@@ -149,7 +140,7 @@ def risk(pair: Pair, Q: Array, M: Array, P: Array, a: Array, a_star: Array, out:
             layer[i] = a[i, lane]
         for r in range(k):
             layer_star[r] = a_star[r, lane]
-        fill_fields(pair, own, ours, theirs, layer, layer_star, fields)
+        fill_fields(pair, own, ours, theirs, layer, layer_star, fields.omega, fields.weight)
         out[lane] = 0.0
         for m in range(len(fields.weight)):
             for n in range(m + 1):
@@ -213,10 +204,10 @@ def drifts(system: System, out: Drifts) -> None:
     a, pair = system.a, system.pair
     p, k = system.M.shape
     rules = rules_of(pair.nodes)
-    functions, _ = counts(pair, p, k)
+    functions, _ = counts(pair.weights, p, k)
     plane = planes(rules.angles, rules.radii, rules.line, functions if functions > 1 else 2)
     fields = fields_of(pair, p, k, max(len(plane.weight), rules.inner.shape[1]))
-    fill_fields(pair, system.Q, system.M, system.P, a, system.a_star, fields)
+    fill_fields(pair, system.Q, system.M, system.P, a, system.a_star, fields.omega, fields.weight)
     omega, size = fields.omega, len(fields.omega)
     first, second, flow = np.empty(size), np.empty(size), np.zeros((p, size))
     for i in range(p):
