@@ -1,10 +1,11 @@
-"""A cluster for the duration of a run; it ends at once when the run is interrupted."""
+"""A cluster for the duration of a run; it ends at once when the run is interrupted or fails."""
 
 import logging
 from collections.abc import Iterator
 from contextlib import ExitStack, contextmanager
 from typing import TYPE_CHECKING
 
+from sweeplib.errors import SweeplibError
 from sweeplib.process.children import descendants, end, no_interrupts_beyond_here, nothing_imported_from_here
 
 if TYPE_CHECKING:
@@ -17,8 +18,8 @@ if TYPE_CHECKING:
 def connected(cluster: "ClusterSettings", workers: int | None) -> Iterator["Client"]:
     """Yield a client of the cluster, whose processes on this machine import nothing from the working directory.
 
-    SweeplibError if the scheduler cannot be reached. On an interrupt the processes that were started are killed, and
-    jobs are cancelled; results in the store are not lost.
+    SweeplibError if the scheduler cannot be reached. On an interrupt, or a SweeplibError of the run, the processes that
+    were started are killed, and jobs are cancelled; results in the store are not lost.
     """
     before = set(descendants())
     with nothing_imported_from_here(), ExitStack() as stack:
@@ -29,7 +30,7 @@ def connected(cluster: "ClusterSettings", workers: int | None) -> Iterator["Clie
             client = stack.enter_context(cluster.client(workers))
         try:
             yield client
-        except KeyboardInterrupt:
+        except (KeyboardInterrupt, SweeplibError):  # a worker that starts would print why it cannot end in order
             cluster.abandon(client)
             end([process for process in descendants() if process not in before])
             raise
