@@ -48,7 +48,7 @@ class ClusterSettings(pydantic.BaseModel, ABC):
         """
 
     def abandon(self, client: "Client") -> None:
-        """Make sure that no worker outlives a run that was interrupted; called within the context of `client`."""
+        """End all workers of a run that was interrupted or failed; called within the context of `client`."""
 
     def problem(self) -> str | None:
         """Return why no worker will ever come, None if there is no such reason; called while a sweep waits for one."""

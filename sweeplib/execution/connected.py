@@ -6,7 +6,7 @@ from contextlib import ExitStack, contextmanager
 from typing import TYPE_CHECKING
 
 from sweeplib.errors import SweeplibError
-from sweeplib.process.children import descendants, end, no_interrupts_beyond_here, nothing_imported_from_here
+from sweeplib.process.children import no_interrupts_beyond_here, nothing_imported_from_here
 
 if TYPE_CHECKING:
     from distributed import Client
@@ -18,10 +18,9 @@ if TYPE_CHECKING:
 def connected(cluster: "ClusterSettings", workers: int | None) -> Iterator["Client"]:
     """Yield a client of the cluster, whose processes on this machine import nothing from the working directory.
 
-    SweeplibError if the scheduler cannot be reached. On an interrupt, or a SweeplibError of the run, the processes that
-    were started are killed, and jobs are cancelled; results in the store are not lost.
+    SweeplibError if the scheduler cannot be reached. On an interrupt, or a SweeplibError of the run, the cluster's
+    workers on this machine are killed, and its jobs are cancelled; results in the store are not lost.
     """
-    before = set(descendants())
     with nothing_imported_from_here(), ExitStack() as stack:
         with no_interrupts_beyond_here():
             import distributed  # noqa: F401 - it sets the levels of its logs
@@ -32,7 +31,6 @@ def connected(cluster: "ClusterSettings", workers: int | None) -> Iterator["Clie
             yield client
         except (KeyboardInterrupt, SweeplibError):  # a worker that starts would print why it cannot end in order
             cluster.abandon(client)
-            end([process for process in descendants() if process not in before])
             raise
 
 

@@ -74,6 +74,15 @@ def descendants() -> list[psutil.Process]:
     return [process for process in psutil.Process().children(recursive=True) if not _tracks_resources(process)]
 
 
+def with_descendants(pid: int) -> list[psutil.Process]:
+    """Return a process and its direct and indirect child processes; none if it has ended."""
+    try:
+        process = psutil.Process(pid)
+        return [process, *process.children(recursive=True)]
+    except psutil.Error:
+        return []
+
+
 def _tracks_resources(process: psutil.Process) -> bool:
     try:
         return any("multiprocessing.resource_tracker" in word for word in process.cmdline())

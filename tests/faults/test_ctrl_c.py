@@ -19,6 +19,25 @@ SNAKEMAKE = [str(Path(sys.executable).with_name("snakemake")), *WORKFLOW, "--con
 MAKE = ["make", "-C", str(ROOT), "sweep", f"VENV={sys.prefix}", f"--old-file={sys.prefix}/.run"]
 STUCK = SWEEP.replace("[troubled]", "[stuck]").replace(", block_size: 8", "")
 
+NOTEBOOK = """
+import subprocess, threading
+import psutil
+from sweeplib import Sweep
+from sweeplib.process.children import descendants
+
+def start_another():
+    while not psutil.Process().children():
+        pass
+    subprocess.Popen(["sleep", "60"])
+    print("a process of another thread", flush=True)
+
+threading.Thread(target=start_another).start()
+try:
+    Sweep.from_yaml("slow.yaml").run()
+except KeyboardInterrupt:
+    print("left:", *[process.name() for process in descendants() if process.status() != "zombie"], flush=True)
+"""
+
 
 @pytest.fixture
 def commands(tmp_path: Path) -> Iterator[list[Started]]:
@@ -48,6 +67,17 @@ def test_ctrl_c_while_workers_run(tmp_path: Path, commands: list[Started]) -> No
     check(command.interrupted(signal.SIGINT, whole_session=True))
     assert command.process.returncode == -signal.SIGINT
     assert not list((tmp_path / "results/slow/locks").glob("*.holder.json"))
+
+
+@pytest.mark.slow
+def test_an_interrupted_run_of_a_notebook_ends_its_workers_alone(tmp_path: Path, commands: list[Started]) -> None:
+    (tmp_path / "notebook.py").write_text(NOTEBOOK)
+    command = run([sys.executable, "notebook.py"], tmp_path, commands)
+    command.until_it_says("dashboard")
+    command.until_it_says("of another thread")
+    command.process.send_signal(signal.SIGINT)
+    command.until_it_says("left")
+    assert command.said.read_text().splitlines()[-1] == "left: sleep"
 
 
 @pytest.mark.slow

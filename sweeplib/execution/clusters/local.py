@@ -2,6 +2,7 @@
 
 import logging
 import math
+import time
 from collections.abc import Iterator
 from contextlib import contextmanager, suppress
 from typing import TYPE_CHECKING, Annotated, Any, Literal
@@ -13,12 +14,15 @@ from pydantic_core import PydanticCustomError
 from sweeplib.design.cluster import CLUSTERS, ClusterSettings
 from sweeplib.execution.child import ONE_THREAD
 from sweeplib.execution.clusters.dashboard import DEFAULT_ADDRESS, THIS_MACHINE, DashboardAddress, free_address
+from sweeplib.process.children import end, with_descendants
 from sweeplib.validation import REFUSED
 
 if TYPE_CHECKING:
-    from distributed import Client
+    from distributed import Client, Nanny
 
 LEAST_MEMORY = 2**27
+SECONDS_TO_START = 1.0
+"""Within which a nanny knows the process that it has started, if the machine is not overloaded."""
 FIRST = 4
 """The largest number of workers that start side by side before the first block."""
 SETTINGS = {
@@ -89,9 +93,15 @@ class Local(ClusterSettings):
         return self.worker_memory(workers)
 
     def abandon(self, client: "Client") -> None:
-        """Tell the nannies to start no other worker where one is killed."""
-        for nanny in client.cluster._created:  # `workers` lacks those that still start
+        """Kill the workers, also those that still start; their nannies start no others."""
+        nannies = list(client.cluster._created)  # `workers` lacks those that still start
+        for nanny in nannies:
             nanny.close_gracefully()
+        until = time.monotonic() + SECONDS_TO_START
+        while any(_runs(nanny) for nanny in nannies) and time.monotonic() < until:
+            workers = [pid for nanny in nannies if (pid := nanny.pid)]
+            end([process for worker in workers for process in with_descendants(worker)])
+            time.sleep(0.01)  # a nanny does not know at once that its worker has ended, or which process it has started
 
     @contextmanager
     def client(self, workers: int | None = None) -> Iterator["Client"]:
@@ -118,6 +128,13 @@ class Local(ClusterSettings):
         ):
             cluster.scale(expected)
             yield client
+
+
+def _runs(nanny: "Nanny") -> bool:
+    """Return whether a worker of the nanny runs or starts."""
+    from distributed.core import Status
+
+    return nanny.process is not None and nanny.process.status in {Status.starting, Status.running}
 
 
 CLUSTERS.register("local", Local)
