@@ -1,13 +1,14 @@
 """The errors that a user sees: one line each, with advice."""
 
 import difflib
+import math
 from collections.abc import Iterable
 from itertools import accumulate
 from pathlib import Path
 from typing import Any
 
 _UNSET = object()
-LONGEST_LIST = 250
+LONGEST_LIST, FEW_LEFT = 250, 2
 MOST_SEARCHED, LONGEST_CHOICE = 2000, 100
 LONGEST_VALUE, LONGEST_PART, LONGEST_PATH = 80, 400, 1000
 
@@ -48,11 +49,15 @@ class InputError(SweeplibError, ValueError):
 
     @property
     def suggestion(self) -> str | None:
-        """Return the valid choice nearest to the value, None if none is near."""
+        """Return the valid choice nearest to the value, as a number or in spelling; None if none is near."""
         text = self.value if isinstance(self.value, str) else _shown(self.value)
         if self.value is _UNSET or len(text) > LONGEST_CHOICE:
             return None
         choices = [choice for choice in self.choices if len(choice) <= LONGEST_CHOICE][:MOST_SEARCHED]
+        numbers = [number for number in map(_number, choices) if number is not None]
+        if (wanted := _number(text)) is not None and len(numbers) == len(choices) > 0:
+            distance, place = min((abs(number - wanted), place) for place, number in enumerate(numbers))
+            return choices[place] if distance <= 0.5 * max(abs(wanted), abs(numbers[place])) else None
         near = difflib.get_close_matches(text, choices, n=1, cutoff=0.6)
         return near[0] if near else None
 
@@ -73,8 +78,8 @@ class InputError(SweeplibError, ValueError):
             parts.append(f"expected {_cut(self.expected)}")
         if self.choices and not self.expected:
             parts.append("expected one of " + _listed(self.choices))
-        if self.suggestion:
-            parts.append(f"did you mean {self.suggestion!r}?")
+        if (nearest := self.suggestion) is not None:
+            parts.append(f"did you mean {nearest if isinstance(self.value, int | float) else repr(nearest)}?")
         text = "; ".join(parts).replace("\n", " ")
         return _printable(f"{where}: {text}" if where else text)
 
@@ -89,6 +94,15 @@ def _restored(kind: type[InputError], problem: str, parts: dict[str, Any]) -> In
     return error
 
 
+def _number(text: str) -> float | None:
+    """Return the finite number that a text states, None if it states none."""
+    try:
+        number = float(text)
+    except ValueError:
+        return None
+    return number if math.isfinite(number) else None
+
+
 def _shown(value: Any) -> str:
     try:
         text = repr(value)
@@ -98,11 +112,13 @@ def _shown(value: Any) -> str:
 
 
 def _listed(choices: Iterable[str]) -> str:
-    """Return the choices in order; of many, only the first ones."""
+    """Return the choices in order; of many, only the first ones, if that leaves out more than FEW_LEFT."""
     ordered = [_cut(choice, LONGEST_CHOICE) for choice in sorted(choices)]
     ends = accumulate(len(choice) + 2 for choice in ordered)
     shown = sum(end <= LONGEST_LIST for end in ends)
     left = len(ordered) - shown
+    if left <= FEW_LEFT:
+        return ", ".join(ordered)
     return ", ".join(ordered[:shown]) + (f" and {left} more" if left else "")
 
 

@@ -23,17 +23,18 @@ def headlines(
     """Return lines about the variable `name` of an analysis, which has `<name>_low` and `<name>_high` beside it.
 
     Points whose interval ends at the edge of a scan (`at_edge`) are counted, not shown. Stochastic dynamics come first.
-    Points without an interval, such as one that the others are compared with, are left out. A line says so if the
-    variable is known nowhere. `said` puts a coordinate of a point, one of given values, into words, by default as a
-    config does.
+    Other points without an interval, such as one that the rest are compared with, are left out. A line says so if the
+    variable is known nowhere, and what it needs, if its attribute `needs` tells. `said` puts a coordinate of a point,
+    one of given values, into words, by default as a config does.
     """
     points = _points(found, name)
-    known = [one for one in points if one[f"{name}_low"] < one[f"{name}_high"]]
+    known = [one for one in points if one[f"{name}_low"] < one[f"{name}_high"] or one.get("at_edge")]
     inside = [one for one in known if not one.get("at_edge")]
     inside.sort(key=lambda one: not _is_noisy(one))
     what = str(found[name].attrs["long_name"])
     if all(np.isnan(one[name].item()) for one in points):
-        return [f"{what}: known at none of {len(points)} points"]
+        needed = found[name].attrs.get("needs")
+        return [f"{what}: known at none of {len(points)} points{f'; it needs {needed}' if needed else ''}"]
     lines = [f"{what} {_value(one, name)}{_place(found, one, said or _as_in_config)}" for one in inside[:most]]
     if len(inside) > most:
         lines.append(f"{what}: {len(inside) - most} more points in the report")

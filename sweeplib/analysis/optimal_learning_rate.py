@@ -190,7 +190,11 @@ def _measured(*parts: xr.DataArray) -> dict[str, xr.DataArray]:
         "gammas_used": ("learning rates used",),
     }
     found = {name: labelled(part, *label) for (name, label), part in zip(labels.items(), parts, strict=True)}
-    found["gamma_opt"].attrs |= {"bound": "at_edge", "theory": "gamma_opt_theory"}
+    found["gamma_opt"].attrs |= {
+        "bound": "at_edge",
+        "theory": "gamma_opt_theory",
+        "needs": f"{FEWEST} learning rates at which two runs or more exited",
+    }
     found["at_edge"].attrs["reason"] = "the optimum may lie beyond the scan"
     return found
 

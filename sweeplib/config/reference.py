@@ -66,8 +66,8 @@ ANALYSIS_OPTIONS = {
     "margin": "the factor by which orders of magnitude have to differ for theory to expect a limit.",
     "most_spread": "the largest seed error, as a fraction of the change of the risk, at which a limit describes SGD.",
     "random_seed": "the seed of the random numbers of the analysis.",
-    "reference": "the dynamics to compare with; `null` is sgd_chain, sgd, or the first stochastic dynamics, but for "
-    "`unit_distance` mean_field or another deterministic one.",
+    "reference": "the dynamics to compare with. `null`: sgd_chain if the sweep has it, else sgd, else the first with "
+    "noise; for `unit_distance`: mean_field, else another without noise.",
     "resamples": "the number of bootstrap resamples or draws.",
     "resolution": "the exponent of d below which a quantity counts as constant.",
     "sample": "the number of units that are kept, of those of all seeds.",

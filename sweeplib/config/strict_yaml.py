@@ -197,7 +197,8 @@ def document(text: str, file: str | FilePath | None = None) -> Document:
         mark = error.problem_mark or error.context_mark
         where = f"{file or 'YAML'}:{mark.line + 1}" if mark else file
         column = f" in column {mark.column + 1}" if mark else ""
-        raise InputError(f"not YAML: {error.problem or error.context}{column}", file=where) from None
+        remedy = "spaces, not tabs, as indentation" if "'\\t'" in (error.problem or "") else None
+        raise InputError(f"not YAML: {error.problem or error.context}{column}", file=where, expected=remedy) from None
     except (ValueError, OverflowError) as error:  # escapes and versions with invalid numbers
         raise InputError(f"not YAML: {error}", file=f"{file or 'YAML'}:{loader.line + 1}") from None
 

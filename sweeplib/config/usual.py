@@ -36,8 +36,12 @@ def usual_figures(sweep: "Sweep") -> dict[str, dict[str, Any]]:
 
 
 def _fits(sweep: "Sweep", ds: "Mapping[bool, Outline]", entry: Entry) -> bool:
-    """Return whether a figure fits a sweep whose dataset has these outlines, without and with overlaps."""
+    """Return whether a figure fits a sweep whose dataset has these outlines, without and with overlaps.
+
+    One that shows the optimal learning rate fits if enough learning rates are scanned for an optimum to be found.
+    """
     from sweeplib.analysis import ANALYSES
+    from sweeplib.analysis.speed_fit import FEWEST
     from sweeplib.figures.figure import requested
 
     figure, options = requested(*entry)
@@ -49,4 +53,5 @@ def _fits(sweep: "Sweep", ds: "Mapping[bool, Outline]", entry: Entry) -> bool:
         figure.check_fit(ds[False], made, options)
     except InputError:
         return False
-    return True
+    scan = made.get("optimal_learning_rate")
+    return scan is None or ds[False].sizes[scan.attrs["along"]] >= FEWEST

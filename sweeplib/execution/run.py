@@ -88,7 +88,10 @@ def run_sweep(
         for name in sorted(names):
             locks.enter_context(driver_lock(directory, name))
         write_complete_config(sweep, directory)
-        parts = [_part(sweep, name, directory, workers, progress=progress) for name in names]
+        parts = [_part(sweep, name, directory, workers) for name in names]
+        if any(map(_Part.lacks_a_plan, parts)) and not cluster_of(sweep).block_size:
+            write_plan(sweep, directory, workers=workers, progress=progress)
+            parts = [replace(part, plans=planned_layouts(directory, part.store.dynamics)) for part in parts]
         parts = [_with_taken(sweep, part, workers, show=progress) for part in parts]
         if any(part.todo for part in parts):
             plan = _plan(sweep, directory, parts, workers)
@@ -113,6 +116,11 @@ class _Part:
     plans: dict[str, LayoutPlan]
     found: Elsewhere | None = None
 
+    def lacks_a_plan(self) -> bool:
+        """Return whether the written plan has not all layouts that are to be added to the store."""
+        new = (self.wanted if self.found is None else self.found.wanted).new
+        return bool(new.keys() - self.store.layouts.keys() - self.plans.keys())
+
     def expected(self, layout: Layout) -> tuple[float, bool, bool]:
         """Return the expected seconds per case of a layout, whether they were measured, and whether a case may kill.
 
@@ -124,19 +132,15 @@ class _Part:
         return plan.seconds, plan.measured, not plan.measured
 
 
-def _part(sweep: "Sweep", dynamics: str, directory: Path, workers: int | None, *, progress: bool) -> _Part:
-    """Return the state of a dynamics before the run; a plan is written if there is none for the present sweep."""
+def _part(sweep: "Sweep", dynamics: str, directory: Path, workers: int | None) -> _Part:
+    """Return the state of a dynamics before the run."""
     store = RunStore(directory, dynamics)
     wanted = inventory(sweep, dynamics, store)
     found = elsewhere(wanted, store)
     missing = found.wanted.counts()["missing"]
     if missing:
         _refuse(sweep, dynamics, directory, workers)
-    plans = planned_layouts(directory, dynamics)
-    if found.wanted.new.keys() - store.layouts.keys() - plans.keys() and not cluster_of(sweep).block_size:
-        write_plan(sweep, directory, workers=workers, progress=progress)
-        plans = planned_layouts(directory, dynamics)
-    return _Part(store, wanted, missing, plans, found)
+    return _Part(store, wanted, missing, planned_layouts(directory, dynamics), found)
 
 
 def _refuse(sweep: "Sweep", dynamics: str, directory: Path, workers: int | None) -> None:

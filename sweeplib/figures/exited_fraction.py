@@ -41,8 +41,8 @@ CAPTION = (
 )
 BESIDE = 0.018
 """The shift between points of consecutive hues, as a fraction of the range of an axis."""
-SMALLER, LARGER = 0.75, 1.6
-"""The sizes of filled markers and of those without noise, which are visible behind them, relative to other figures."""
+SMALLER = 0.75
+"""The size of filled markers relative to other figures: open ones are visible behind them."""
 
 
 def exited_fraction(
@@ -155,9 +155,7 @@ def _marks(name: str, shown: list[str], looks: dict[str, Any]) -> dict[str, Any]
 
     found = dynamics_look(name, shown, looks)
     size = found.get("markersize", rcParams["lines.markersize"])
-    if name == shown[0]:
-        return found | {"markersize": SMALLER * size}
-    return found if is_stochastic(name) else found | {"markersize": LARGER * size}
+    return found | {"markersize": SMALLER * size} if name == shown[0] else found
 
 
 def _legend(drawing: Drawing, data: xr.Dataset, split: Facets, shown: list[str]) -> None:

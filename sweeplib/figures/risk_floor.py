@@ -7,15 +7,13 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from sweeplib.analysis.labels import dynamics_label
 from sweeplib.analysis.problem_fields import field
-from sweeplib.analysis.recorded import is_stochastic
 from sweeplib.analysis.scan import drawn_scan_dim
 from sweeplib.figures.facets import Facets, arranged, numbered_parts, used_dynamics
 from sweeplib.figures.figure import FIGURES, Figure
 from sweeplib.figures.interactive import INTERACTIVE, Interactive
 from sweeplib.figures.labels import axis_label, value_label
-from sweeplib.figures.legend import Entry, hue_entries, legend_below
+from sweeplib.figures.legend import Entry, dynamics_entries, hue_entries, legend_below
 from sweeplib.figures.panels import panel_grid
 from sweeplib.figures.references import check_references, references
 from sweeplib.figures.scales import logarithmic_along
@@ -34,8 +32,6 @@ CAPTION = (
     "seeds. Solid: the floor γΔ/(1 − 6γ) of theory. Below: the ratio to theory."
 )
 COLUMNS = ("gamma", "risk_floor")
-CROSS = 7.5
-"""The size of crosses, which are visible on markers of their colour."""
 
 
 def risk_floor(
@@ -104,17 +100,11 @@ def _panel(grid: Any, part: xr.Dataset, split: Facets, shown: list[str]) -> None
             unit = theory.where(theory > 0.0) if row else xr.ones_like(theory)
             for name in shown:
                 run = one.sel(dynamics=name)
-                style = _marks(name, shown, look(index)) | {"linestyle": "none"}
+                style = dynamics_look(name, shown, look(index)) | {"linestyle": "none"}
                 axes.errorbar(run["gamma"], run["risk_floor"] / unit, run["risk_floor_error"] / unit,
                               elinewidth=0.8, **style)  # fmt: skip
         if not row:
             _theory(axes, part, split)
-
-
-def _marks(name: str, shown: list[str], looks: dict[str, Any]) -> dict[str, Any]:
-    """Return the marker of a dynamics; crosses lie above markers of equal values, and are larger."""
-    found = dynamics_look(name, shown, looks)
-    return found if is_stochastic(name) else found | {"markersize": CROSS, "zorder": 5}
 
 
 def _theory(axes: Axes, part: xr.Dataset, split: Facets) -> None:
@@ -133,11 +123,9 @@ def _theory(axes: Axes, part: xr.Dataset, split: Facets) -> None:
 
 
 def _legend(drawing: Drawing, data: xr.Dataset, split: Facets, shown: list[str], published: list[Entry]) -> None:
-    blank = {"color": INK, "marker": "o"}
-    kinds = [(_marks(name, shown, blank) | {"linestyle": "none"}, dynamics_label(name)) for name in shown]
     line = {"color": INK, "linewidth": 0.9, "gid": "theory"}
     theory = [(line, r"theory, $\gamma\Delta/(1-6\gamma)$")]
-    legend_below(drawing, [hue_entries(data, split), kinds, theory, published])
+    legend_below(drawing, [hue_entries(data, split), dynamics_entries(shown), theory, published])
 
 
 FIGURES.register(

@@ -118,8 +118,12 @@ def _legend(drawing: Drawing, data: xr.Dataset, split: Facets) -> None:
     hues = hue_entries(data, split)
     kinds = dynamics_entries(shown)
     expected, kappa = np.unique(data["expected_law"].values), data["expected_law"].attrs["symbol"]
+    steps = data["steps_over_d"].attrs["symbol"]
     laws = [
-        ({"color": INK, "linestyle": _dashes(found), "gid": f"law-{found}"}, rf"${kappa}={found}$: ${_formula(found)}$")
+        (
+            {"color": INK, "linestyle": _dashes(found), "gid": f"law-{found}"},
+            rf"fit for ${kappa}={found}$: ${steps}={_formula(found)}$",
+        )
         for found in expected[np.isfinite(expected)].astype(int).tolist()
     ]
     legend_below(drawing, [hues, kinds, laws])

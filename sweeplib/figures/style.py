@@ -106,13 +106,14 @@ def dynamics_look(name: str, shown: list[str], looks: dict[str, Any]) -> dict[st
     """Return the marker of a dynamics: filled for the first in `shown`, open for others, a cross if deterministic.
 
     `shown` lists stochastic dynamics first; `looks` has colour, marker and gid of the hue. A dynamics that is
-    shown alone has the filled marker.
+    shown alone has the filled marker. Crosses lie above other markers and are larger: where theory and SGD agree, both
+    are visible.
     """
     looks = looks | {"gid": f"{looks.get('gid', '')} dynamics-{name}".strip()}
     if not is_stochastic(name) and len(shown) > 1:
         first = all(map(is_stochastic, shown[: shown.index(name)]))
-        cross = {"marker": "x", "markersize": 3.8} if first else {"marker": "+", "markersize": 5.2}
-        return looks | cross | {"markeredgewidth": 0.9, "zorder": 2}
+        cross = {"marker": "x", "markersize": 7.0} if first else {"marker": "+", "markersize": 9.0}
+        return looks | cross | {"markeredgewidth": 0.9, "zorder": 5}
     if shown.index(name) == 0:
         return looks | {"zorder": 4}
     return looks | {"markerfacecolor": "white", "markersize": 6.2, "zorder": 3}

@@ -76,7 +76,8 @@ class Problem(_Fields):
         σ = Σ c_n He_n/√n!, or by its knots, `piecewise(x_1, y_1, x_2, y_2, ...)`: linear between, constant outside.
     teacher_activation : the teacher's activation function; the student's unless given.
     spherical : project each student row onto the sphere ‖w‖² = d after every step.
-    a, a_star : second layers of student (at the start) and teacher; one number for all units, or one per unit.
+    a : second layer of the student at the start; one number for all units, or one per unit.
+    a_star : second layer of the teacher; one number for all units, or one per unit.
     second_layer_rate : ε ≥ 0: a step trains the second layer by a_i += ε (γ/pd) σ(λ_i) E; 0 freezes it.
     offset_scale : s_b ≥ 0: units σ(λ_i + b_i) have offsets, which start as N(0, s_b²) numbers.
     offset_rate : β ≥ 0: a step trains the offsets by b_i += β (γ/pd) a_i σ'(λ_i + b_i) E; 0 freezes them. Without

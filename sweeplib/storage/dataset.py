@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import itertools
 import math
+import re
 import warnings
 from collections.abc import Callable, Hashable, Iterable, Iterator, Mapping, Sequence
 from contextlib import AbstractContextManager, contextmanager
@@ -166,8 +167,9 @@ def _opened(version: Path, path: Path, shape: tuple[int, int] | None) -> xr.Data
         store = CheckedStore(version, read_only=True, remedy=remedy, complete=True)
     group = None if shape is None else shape_group(*shape)
     if not (version / (group or "") / "zarr.json").exists():
-        missing = "no dataset here" if group is None else f"no dataset of shape {group} here"
-        raise InputError(missing, file=path, expected="that of a finished sweep" if group is None else None)
+        if shape is None:
+            raise InputError("no dataset here", file=path, expected="that of a finished sweep")
+        raise InputError("no overlaps of this shape (p, k)", file=path, value=shape, choices=_shapes(version))
     dataset = xr.open_zarr(store, group=group, chunks=None)
     found = dataset.assign(
         {name: _plain(dataset[name]) for name in dataset.variables if dataset[name].dtype.kind == "T"}
@@ -184,6 +186,16 @@ def _plain(strings: xr.DataArray) -> tuple[tuple[Hashable, ...], np.ndarray, dic
 def shape_group(p: int, k: int) -> str:
     """Return the name of the group of overlap matrices of students of width p and teachers of width k."""
     return f"p{p}_k{k}"
+
+
+SHAPE_GROUP = re.compile(r"p(\d+)_k(\d+)")
+"""The names that `shape_group` gives."""
+
+
+def _shapes(version: Path) -> list[str]:
+    """Return the shapes (p, k) of which a dataset has overlap matrices, as text."""
+    found = (SHAPE_GROUP.fullmatch(path.name) for path in version.iterdir())
+    return [f"({match[1]}, {match[2]})" for match in found if match]
 
 
 def stored(values: np.ndarray) -> np.ndarray:

@@ -80,7 +80,7 @@ def _of_layout(layout: Layout, rows: np.ndarray) -> Iterator[Stale]:
     if blocks:
         files = tuple(file for number in blocks for file in layout.files(number) if file.exists())
         cases = sum(int(done[layout.block(number)].sum()) for number in blocks)
-        what = f"cases of other configs or of other code: {len(blocks)} blocks of {name}"
+        what = f"cases of other configs or of other code: {len(blocks)} block{'s' * (len(blocks) > 1)} of {name}"
         yield Stale(what, files, cases, layout, tuple(blocks))
 
 

@@ -231,7 +231,7 @@ BROKEN = {
         "  sgd_chain:", "  sgd_chain: {when: open(d)}", (":8: dynamics.sgd_chain.when: ", "got 'open'")
     ),
     "where off the grid": Broken(
-        SGD, "  sgd: {where: {d: [305]}}", (":9: dynamics.sgd.where.d: ", "got 305", "did you mean '300'?")
+        SGD, "  sgd: {where: {d: [305]}}", (":9: dynamics.sgd.where.d: ", "got 305", "did you mean 300?")
     ),
     "where on no axis": Broken(
         SGD,

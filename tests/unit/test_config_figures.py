@@ -45,7 +45,7 @@ REFUSED: list[tuple[str, list[tuple[str, str]], str]] = [
         "figures: {learning_rate_scan: {where: {Delta: 0.3}}}",
         [],
         "figures.learning_rate_scan.where.Delta: not a value of the axis Delta; got 0.3; expected one of 0.0, 0.5; did "
-        "you mean '0.5'?",
+        "you mean 0.5?",
     ),
     ("figures: {risk_curves: {where: {dynamics: sdg_chain}}}", [], "did you mean 'sgd_chain'?"),
     ("figures: {risk_curves: {where: {time: 12}}}", [], "figures.risk_curves.where.time: the figure draws this axis"),
@@ -158,6 +158,7 @@ def test_a_large_sweep_is_checked_at_once_and_without_its_libraries(tmp_path: Pa
          ["exit_steps", "risk_curves", "last_records"]),
         ("thresholds: []", ["risk_curves", "last_records"]),
         ("stop: exit", ["learning_rate_scan", "trajectories"]),
+        ("grid: {gamma: [0.1, 0.2, 0.3, 0.4]}", ["exit_steps", "risk_curves", "last_records"]),
         ("observables: [overlap_M]\nthresholds: []", []),
         ("figures: []", []),
         ("figures: [exited_fraction]", ["exited_fraction"]),
@@ -165,7 +166,7 @@ def test_a_large_sweep_is_checked_at_once_and_without_its_libraries(tmp_path: Pa
 )  # fmt: skip
 def test_a_config_without_figures_has_those_that_fit(changes, drawn, tmp_path):
     given = yaml.safe_load(
-        "problem: {p: 1, k: 1, d: 20, Delta: 0, activation: square, spherical: true}\ngrid: {gamma: [0.1, 0.2]}\n"
+        "problem: {p: 1, k: 1, d: 20, Delta: 0, activation: square, spherical: true}\ngrid: {gamma: [1, 2, 3, 4, 5]}\n"
         "seeds: 2\ndynamics: [sgd_chain]\ntimes: [0, 1]\nthresholds: [0.1]"
     )
     path = tmp_path / "sweep.yaml"

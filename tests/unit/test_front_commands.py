@@ -274,7 +274,19 @@ def test_a_number_without_an_interval_is_no_headline() -> None:
     found = ANALYSES["optimal_learning_rate"](ds, resamples=100)
     unknown = found.assign({name: found[name] * np.nan for name in ("gamma_opt", "gamma_opt_low", "gamma_opt_high")})
     assert headlines(unknown.assign(gamma_opt=unknown.gamma_opt.assign_attrs(found.gamma_opt.attrs)), "gamma_opt") == [
-        f"optimal learning rate: known at none of {unknown.gamma_opt.size} points"
+        f"optimal learning rate: known at none of {unknown.gamma_opt.size} points; "
+        "it needs 5 learning rates at which two runs or more exited"
+    ]
+
+
+def test_an_optimum_without_noise_at_the_edge_is_counted() -> None:
+    """Its interval has no width, as all runs of the ODE have one exit."""
+    ds = sweep_dataset(ratios=np.linspace(0.3, 0.7, 8), d=[300, 3000], Delta=[0.0], seeds=64, dynamics=["ode"])
+    found = ANALYSES["optimal_learning_rate"](ds, resamples=100)
+    point = found.assign({f"gamma_opt_{end}": found.gamma_opt for end in ("low", "high")})
+    assert bool(found.at_edge.all())
+    assert headlines(point, "gamma_opt") == [
+        "optimal learning rate: at 2 of 2 points the interval ends at the edge of the scan"
     ]
 
 

@@ -19,11 +19,12 @@ from sweeplib.execution import calibration, pilots
 from sweeplib.execution.block_size import block_size, even
 from sweeplib.execution.calibration import Calibration
 from sweeplib.execution.pilots import measured, shortened
-from sweeplib.execution.plan import write_plan
+from sweeplib.execution.plan import Plan, write_plan
 from sweeplib.execution.run import run_sweep
 from sweeplib.kernels.lanes import LANES, group_width
 from sweeplib.problem import Problem
 from sweeplib.simulation import Case, Recording, run_cases
+from sweeplib.storage.files import read_json, write_json
 from sweeplib.storage.run_store import RunStore
 from tests.faults.sweeps import troubled_sweep
 from tests.faults.troubled import HANGS, KILLS
@@ -195,17 +196,45 @@ def test_records_at_early_times_are_not_counted_as_steps(monkeypatch: pytest.Mon
     assert seconds / done == pytest.approx(steps + 61 * record, rel=0.1)
 
 
-def test_a_sweep_without_a_step_has_a_plan(tmp_path: Path) -> None:
-    """The starts alone, `times: [0]`: a run has no work, so no rate follows from it."""
+@pytest.fixture
+def starts(tmp_path: Path) -> Sweep:
+    """Return a sweep without a step, `times: [0]`."""
     path = tmp_path / "starts.yaml"
     path.write_text(
         "name: starts\nproblem: {p: 1, k: 1, d: 20, Delta: 0, activation: square}\ngrid: {gamma: [0.1]}\n"
         "seeds: 2\ntimes: [0]\ndynamics: [sgd_chain, ode]\n"
     )
-    sweep = replace(load(path), cluster=InProcess())
-    assert sum(part.todo for part in write_plan(sweep, tmp_path).dynamics.values()) == 4
-    run_sweep(sweep, tmp_path, progress=False)
-    assert sum(part.todo for part in write_plan(sweep, tmp_path).dynamics.values()) == 0
+    return replace(load(path), cluster=InProcess())
+
+
+def test_a_sweep_without_a_step_has_a_plan(starts: Sweep, tmp_path: Path) -> None:
+    """A run has no work, so no rate follows from it."""
+    assert sum(part.todo for part in write_plan(starts, tmp_path).dynamics.values()) == 4
+    run_sweep(starts, tmp_path, progress=False)
+    assert sum(part.todo for part in write_plan(starts, tmp_path).dynamics.values()) == 0
+
+
+def test_a_run_shows_one_plan_after_a_dynamics_is_added(
+    starts: Sweep, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Costs in an earlier plan, which lacks a dynamics, are not mixed with those of the new one."""
+    write_plan(replace(starts, runs={"sgd_chain": starts.runs["sgd_chain"]}), tmp_path)
+    earlier = read_json(tmp_path / "plan.json")
+    assert earlier is not None
+    for layout in earlier["dynamics"]["sgd_chain"]["layouts"].values():
+        layout["seconds"] = 1000.0
+    write_json(tmp_path / "plan.json", earlier)
+    shown: list[Plan] = []
+
+    def show(plan: Plan) -> None:
+        shown.append(plan)
+
+    monkeypatch.setattr(Plan, "show", show)
+    run_sweep(starts, tmp_path)
+    [layout] = shown[0].dynamics["sgd_chain"].layouts.values()
+    written = json.loads((tmp_path / "plan.json").read_text())["dynamics"]["sgd_chain"]["layouts"]
+    assert layout.seconds < 1000.0
+    assert layout.seconds == next(iter(written.values()))["seconds"]
 
 
 def test_a_start_that_no_worker_has_the_memory_for_is_refused_in_one_line(tmp_path: Path) -> None:

@@ -11,6 +11,9 @@ from sweeplib.registry import Registry
 FORMS: Registry[Callable[[tuple[float, ...]], Activation]] = Registry("form of activations")
 """What makes an activation of the numbers in its name; it raises InputError for numbers that make none."""
 
+PATTERNS: dict[str, str] = {}
+"""How the names of a form are written, for forms whose numbers are no coefficients c0, c1, ..."""
+
 
 def activation(name: str) -> Activation:
     """The activation of that name; names of a form that differ in spelling only give the same object.
@@ -31,7 +34,7 @@ def spelled(form: str, numbers: Iterable[float]) -> str:
 
 
 def _pattern(form: str) -> str:
-    return f"{form}(c0, c1, ...)"
+    return PATTERNS.get(form, f"{form}(c0, c1, ...)")
 
 
 @cache

@@ -13,7 +13,7 @@ from itertools import pairwise
 
 from sweeplib.errors import InputError
 from sweeplib.maths.activations.activation import Activation
-from sweeplib.maths.activations.named import FORMS, spelled
+from sweeplib.maths.activations.named import FORMS, PATTERNS, spelled
 from sweeplib.numerics.binding import bound
 
 PATTERN = "piecewise(x1, y1, x2, y2, ...)"
@@ -84,3 +84,4 @@ def _exponent(name: str, hinges: tuple[tuple[float, float], ...]) -> int:
 
 
 FORMS.register("piecewise", piecewise)
+PATTERNS["piecewise"] = PATTERN

@@ -1,0 +1,29 @@
+"""The nearest valid choice and the list of choices in the message of an InputError."""
+
+import pytest
+
+from sweeplib.errors import InputError
+
+
+@pytest.mark.parametrize(
+    ("value", "choices", "said"),
+    [
+        (0.2, ["0.1", "0.3", "1.0"], "did you mean 0.3?"),
+        (305, ["300", "3050"], "did you mean 300?"),
+        (-0.5, ["-0.4", "0.5"], "did you mean -0.4?"),
+        (".031", ["0.03", "0.3"], "did you mean '0.03'?"),
+        ("sdg", ["sgd", "ode"], "did you mean 'sgd'?"),
+        (100.0, ["0.1", "0.3"], None),
+        ("tanh", ["0.1", "0.3"], None),
+    ],
+)
+def test_the_nearest_choice_is_suggested(value: object, choices: list[str], said: str | None) -> None:
+    message = str(InputError("not a value", value=value, choices=choices))
+    assert (said in message) if said else ("did you mean" not in message)
+
+
+def test_a_list_leaves_out_no_single_choice() -> None:
+    names = [f"observable_{number:02d}" for number in range(17)]  # the last one is beyond the longest list
+    assert "observable_16" in str(InputError("unknown", value="x", choices=names))
+    more = str(InputError("unknown", value="x", choices=[*names, "observable_17", "observable_18"]))
+    assert more.endswith(" and 3 more")
