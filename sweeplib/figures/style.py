@@ -112,7 +112,7 @@ def dynamics_look(name: str, shown: list[str], looks: dict[str, Any]) -> dict[st
     looks = looks | {"gid": f"{looks.get('gid', '')} dynamics-{name}".strip()}
     if not is_stochastic(name) and len(shown) > 1:
         first = all(map(is_stochastic, shown[: shown.index(name)]))
-        cross = {"marker": "x", "markersize": 6.0} if first else {"marker": "+", "markersize": 7.5}
+        cross = {"marker": "x", "markersize": 6.5} if first else {"marker": "+", "markersize": 8.0}
         return looks | cross | {"markeredgewidth": 0.9, "zorder": 5}
     if shown.index(name) == 0:
         return looks | {"zorder": 4}

@@ -44,7 +44,7 @@ def test_it_is_linear_between_its_knots_and_constant_outside(name):
         ("piecewise(0, 1, 0, 2)", "expected ascending knots"),
         ("piecewise(0, 1, 2, 1)", "expected values that differ"),
         ("piecewise(0, 1, 1e-320, 1e300)", "finite slopes"),
-        ("piecewise(0, one)", "expected piecewise(c0, c1, ...) with finite numbers"),
+        ("piecewise(0, one)", "expected piecewise(x1, y1, x2, y2, ...) with finite numbers"),
         ("piecwise(0, 0, 1, 1)", "unknown activation"),
     ],
 )
