@@ -1,5 +1,6 @@
 """Metrics of a running sweep for Prometheus, on the scheduler's own page `/metrics`, beside those of Dask."""
 
+import threading
 import time
 from collections.abc import Callable, Iterator
 from importlib.util import find_spec
@@ -27,20 +28,42 @@ class SweepMetrics(SchedulerPlugin):
 
     async def start(self, scheduler: "Scheduler") -> None:
         """Add the metrics to those of the scheduler's process."""
-        from prometheus_client import REGISTRY
-
-        REGISTRY.register(self)
+        _COLLECTED.add(self)
 
     async def close(self) -> None:
-        """Remove the metrics; another scheduler in the same process may add them again."""
-        from prometheus_client import REGISTRY
-
-        REGISTRY.unregister(self)
+        """Remove the metrics."""
+        _COLLECTED.remove(self)
 
     def log_event(self, topic: str, msg: Any) -> None:
         """Take news of a sweep."""
         if topic == TOPIC:
             self.news[msg["sweep"]] = msg
+
+
+class _Collected:
+    """The metrics of all schedulers of this process: Prometheus takes those of one name from one place alone."""
+
+    def __init__(self) -> None:
+        self._plugins: list[SweepMetrics] = []
+        self._lock = threading.Lock()
+
+    def add(self, plugin: SweepMetrics) -> None:
+        """Add the metrics of a scheduler."""
+        from prometheus_client import REGISTRY
+
+        with self._lock:
+            if not self._plugins:
+                REGISTRY.register(self)
+            self._plugins.append(plugin)
+
+    def remove(self, plugin: SweepMetrics) -> None:
+        """Remove the metrics of a scheduler."""
+        from prometheus_client import REGISTRY
+
+        with self._lock:
+            self._plugins.remove(plugin)
+            if not self._plugins:
+                REGISTRY.unregister(self)
 
     def collect(self) -> Iterator[Any]:
         """Yield the metrics of all sweeps."""
@@ -49,12 +72,16 @@ class SweepMetrics(SchedulerPlugin):
         cases = GaugeMetricFamily("sweeplib_cases", "Cases of the present run of a sweep", labels=["sweep", "outcome"])
         rate = GaugeMetricFamily("sweeplib_cases_per_second", "Mean rate of the present run", labels=["sweep"])
         left = GaugeMetricFamily("sweeplib_seconds_left", "Estimated time left", labels=["sweep"])
-        for sweep, news in list(self.news.items()):
+        latest = {sweep: news for plugin in list(self._plugins) for sweep, news in list(plugin.news.items())}
+        for sweep, news in latest.items():
             for outcome in ("ok", "failed", "diverged", "left"):
                 cases.add_metric([sweep, outcome], news[outcome])
             rate.add_metric([sweep], news["rate"])
             left.add_metric([sweep], news["seconds_left"])
         yield from (cases, rate, left)
+
+
+_COLLECTED = _Collected()
 
 
 def metrics_told(client: "Client", sweep: str, say: Callable[[str], None]) -> Callable[[Progress], None]:

@@ -3,6 +3,7 @@
 import os
 import signal
 import sys
+import threading
 import time
 from collections.abc import Iterator
 from contextlib import contextmanager, suppress
@@ -54,16 +55,27 @@ def no_interrupts_beyond_here() -> Iterator[None]:
 
 @contextmanager
 def _environment(name: str, value: str) -> Iterator[None]:
-    """Set an environment variable within the context."""
-    before = os.environ.get(name)
-    os.environ[name] = value
+    """Set an environment variable within the context; the last of contexts of several threads restores it."""
+    with _changing:
+        before, count = _changed.get(name, (os.environ.get(name), 0))
+        _changed[name] = before, count + 1
+        os.environ[name] = value
     try:
         yield
     finally:
-        if before is None:
-            del os.environ[name]
-        else:
-            os.environ[name] = before
+        with _changing:
+            before, count = _changed.pop(name)
+            if count > 1:
+                _changed[name] = before, count - 1
+            elif before is None:
+                os.environ.pop(name, None)
+            else:
+                os.environ[name] = before
+
+
+_changed: dict[str, tuple[str | None, int]] = {}
+"""The former value of each environment variable that is set at present, and in how many contexts."""
+_changing = threading.Lock()
 
 
 def descendants() -> list[psutil.Process]:

@@ -41,6 +41,18 @@ def test_a_run_is_seen_by_prometheus_and_its_performance_kept(tmp_path: Path) ->
     assert "calm" in text and "Dask Performance Report" in text and '<script src="http' not in text
 
 
+def test_sweeps_of_two_schedulers_in_one_process_are_both_seen() -> None:
+    """As when two threads of a notebook run a sweep each; each scheduler's page has those of the process."""
+    with InProcess().client() as one, InProcess().client() as other:
+        lines: list[str] = []
+        for client, sweep in ((one, "first"), (other, "second")):
+            metrics_told(client, sweep, lines.append)(Progress(3))
+        seen = metrics(one)
+        assert lines == []
+        for sweep in ("first", "second"):
+            assert any(line.startswith(f'sweeplib_cases{{outcome="left",sweep="{sweep}"}}') for line in seen)
+
+
 def test_a_scheduler_that_cannot_take_the_metrics_is_named_and_a_package_that_lacks_is_not(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
