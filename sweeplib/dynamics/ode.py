@@ -25,7 +25,7 @@ from sweeplib.kernels.schedules import rates
 from sweeplib.maths.activations import activation
 from sweeplib.maths.activations.activation import kink
 from sweeplib.maths.expectations.addresses import drifts_address, risk_address
-from sweeplib.maths.overlaps import nearest_covariances, on_sphere
+from sweeplib.maths.overlaps import are_dependent, nearest_covariances, on_sphere
 from sweeplib.numerics.integrators.dop853 import Equations
 from sweeplib.numerics.integrators.integration import Integration
 from sweeplib.problem import Problem
@@ -69,6 +69,9 @@ class Ode(IntegratedDynamics, OverlapDynamics):
         super().__init__(replicas, options)
         self._trained = bool((replicas.second_layer_rate > 0).any())
         self._finite_d = isinstance(options, OdeOptions) and options.finite_d
+        if self._finite_d and are_dependent(replicas.P).any():
+            expected = "independent teacher rows with finite_d; or `finite_d: false`"
+            raise InputError("no equations at finite d, as P is singular", key="initial", expected=expected)
         start = self.replicas.expectations.risks(replicas.Q, replicas.M, replicas.P, replicas.a, replicas.a_star)
         targets = (1.0 - replicas.thresholds) * start[:, None]
         self._rtol = self._tolerances()
@@ -241,10 +244,15 @@ class Ode(IntegratedDynamics, OverlapDynamics):
 
     @classmethod
     def check(cls, problem: Problem, options: NumericalOptions) -> None:
-        """Raise InputError for a schedule with `finite_d`."""
-        if problem.rates is not None and isinstance(options, OdeOptions) and options.finite_d:
+        """Raise InputError with `finite_d` for a schedule, and for more teacher rows than dimensions."""
+        if not isinstance(options, OdeOptions) or not options.finite_d:
+            return
+        if problem.rates is not None:
             expected = "a constant rate with finite_d; or `finite_d: false`"
             raise InputError("no equations at finite d", key="schedule", value=problem.schedule, expected=expected)
+        if problem.k > problem.d:
+            expected = f"at most d = {problem.d}, as finite_d needs independent teacher rows; or `finite_d: false`"
+            raise InputError("no equations at finite d", key="k", value=problem.k, expected=expected)
 
     @staticmethod
     def work(problem: Problem, time: float) -> float:

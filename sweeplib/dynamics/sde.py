@@ -30,7 +30,7 @@ from sweeplib.errors import InputError
 from sweeplib.kernels.factors import reflection
 from sweeplib.kernels.lanes import round_of
 from sweeplib.kernels.sde import Settings, sde_network, sde_prepare, sde_step, sde_work
-from sweeplib.maths.overlaps import lower_factors, on_sphere
+from sweeplib.maths.overlaps import on_sphere, teacher_factors
 from sweeplib.problem import Problem
 
 
@@ -65,7 +65,7 @@ class Sde(LaneDynamics):
         self.settings = Settings(*shape, options.step, options.samples, share / n_b, spread / n_b, n_b, reflection())
         self.called = self.functions(replicas.expectations.of_many(p))
         self.round = round_of(sde_work, prepare=sde_prepare, take_step=sde_step, fill_network=sde_network)
-        L_star = lower_factors(replicas.Q, replicas.M, replicas.P)[:, :k, :k]
+        L_star = teacher_factors(replicas.P)
         Q, M = on_sphere(replicas.Q, replicas.M) if replicas.spherical else (replicas.Q, replicas.M)
         self.begin(np.concatenate([rows(part) for part in (Q, M, replicas.a)]), L_star)
 

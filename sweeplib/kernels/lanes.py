@@ -162,7 +162,7 @@ def constants_of(block, k):  # type: ignore[no-untyped-def]
 def constants_block(constants: Constants) -> Array:
     """The block (rows, n) of the constants of n replicas."""
     n = len(constants.d)
-    return np.concatenate([part.reshape(-1, n) for part in constants])
+    return np.ascontiguousarray(np.concatenate([part.reshape(-1, n) for part in constants]))
 
 
 @kernel

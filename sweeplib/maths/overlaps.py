@@ -11,6 +11,9 @@ Array = NDArray[np.float64]
 
 _TOLERANCE = 1e-9
 
+DEPENDENT = 1e-14
+"""Teacher rows depend on each other if P has an eigenvalue of less than this part of the largest: rounding errors."""
+
 
 @dataclass(frozen=True, eq=False)
 class Overlaps:
@@ -89,6 +92,42 @@ def lower_factors(Q: Array, M: Array, P: Array) -> Array:
     lower = np.swapaxes(np.linalg.qr(np.swapaxes(root, -1, -2), mode="r"), -1, -2)
     signs = np.where(np.diagonal(lower, axis1=-2, axis2=-1) < 0, -1.0, 1.0)
     return lower * signs[..., None, :]
+
+
+def teacher_factors(P: Array) -> Array:
+    """Lower triangular L* (n, k, k) with L* L*ᵀ = P (n, k, k); a row that depends on earlier ones has no new direction.
+
+    Its diagonal entry and the column below are exactly zero, so M = A L*ᵀ can be solved for A. In `lower_factors` the
+    entry is √ of a rounding error, by which M would be divided. Rows depend on others if P, scaled to a unit diagonal,
+    has an eigenvalue of less than DEPENDENT of the largest. Orthogonalised twice: rounding errors do not grow.
+    """
+    norm, values, vectors = _of_unit_diagonal(P)
+    root = vectors * np.sqrt(np.where(values > DEPENDENT * values[:, -1:], values, 0.0))[:, None, :]
+    lower, directions = np.zeros(P.shape), np.zeros(P.shape)
+    for r in range(P.shape[-1]):
+        rest = root[:, r]
+        for _ in range(2):
+            along = np.einsum("nsi,ni->ns", directions[:, :r], rest)
+            lower[:, r, :r] += along
+            rest = rest - np.einsum("ns,nsi->ni", along, directions[:, :r])
+        length = np.linalg.norm(rest, axis=-1)
+        new = length > np.sqrt(DEPENDENT) / 1e3
+        lower[:, r, r] = np.where(new, length, 0.0)
+        directions[:, r] = np.where(new[:, None], rest / np.where(new, length, 1.0)[:, None], 0.0)
+    return norm[:, :, None] * lower
+
+
+def are_dependent(P: Array) -> NDArray[np.bool_]:
+    """Whether the teacher rows depend on each other (n,), in the sense of `teacher_factors`; P (n, k, k)."""
+    _, values, _ = _of_unit_diagonal(P)
+    return np.asarray(values[:, 0] <= DEPENDENT * values[:, -1])
+
+
+def _of_unit_diagonal(P: Array) -> tuple[Array, Array, Array]:
+    """The norms √P_rr (n, k), and the eigenvalues and eigenvectors of P scaled to a unit diagonal."""
+    norm = np.sqrt(np.einsum("nrr->nr", P))
+    unit = np.where(norm > 0.0, norm, 1.0)
+    return norm, *np.linalg.eigh(P / (unit[:, :, None] * unit[:, None, :]))
 
 
 def on_sphere(Q: Array, M: Array) -> tuple[Array, Array]:

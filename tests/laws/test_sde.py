@@ -276,3 +276,32 @@ def test_shorter_steps_and_more_samples_keep_the_law():
             x, y = (ds[name].values.reshape(800, -1)[:, -1] for ds in (runs[0], run))
             assert stats.ks_2samp(x[np.isfinite(x)], y[np.isfinite(y)]).pvalue > LEVEL
     assert set(np.unique(runs[1].exit_steps % 1.0)) - {0.0}
+
+
+@pytest.mark.parametrize("spherical", [False, True])
+@pytest.mark.parametrize("k", [2, 3])
+def test_parallel_teacher_rows_have_the_law_of_sgd(k, spherical):
+    """P is singular: two rows are one. A factor with rounding errors on its diagonal gave a risk ten times as high."""
+    P = np.array([[1.0, 1.0, 0.4], [1.0, 1.0, 0.4], [0.4, 0.4, 1.0]])[:k, :k]
+    start = Overlaps(np.eye(2), np.array([[0.1, 0.1, 0.3], [0.2, 0.2, -0.1]])[:, :k], P)
+    problem = Problem(gamma=0.5, p=2, k=k, d=200, Delta=0.1, activation="erf", spherical=spherical)
+    shown = ("risk", "overlap_M")
+    sde, chain = (
+        simulate(problem, name, times=[5], seeds=range(400), observables=shown, initial=start)
+        for name in ("sde", "sgd_chain")
+    )
+    for name in shown:
+        pairs = zip(*(run[name].values.reshape(400, -1).T for run in (sde, chain)), strict=True)
+        assert min(stats.ks_2samp(x, y, method="asymp").pvalue for x, y in pairs) > LEVEL
+
+
+@pytest.mark.parametrize(("p", "k", "d", "gamma"), [(1, 3, 2, 0.05), (2, 12, 10, 0.1)])
+def test_more_teacher_rows_than_dimensions(p, k, d, gamma):
+    """Each random start has a singular P; norms were 80 and more. Few dimensions: medians within a tenth."""
+    problem = Problem(gamma=gamma, p=p, k=k, d=d, Delta=0.1, activation="erf", teacher_start="gaussian")
+    sde, sgd = (
+        simulate(problem, name, times=[5], seeds=range(200), observables=["risk", "student_norm"])
+        for name in ("sde", "sgd")
+    )
+    for name in ("risk", "student_norm"):
+        assert np.median(sde[name]) == pytest.approx(np.median(sgd[name]), rel=0.1)

@@ -6,7 +6,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from sweeplib.errors import InputError
-from sweeplib.maths.overlaps import Overlaps
+from sweeplib.maths.overlaps import Overlaps, are_dependent, teacher_factors
 from sweeplib.problem import Problem
 from sweeplib.problem.weights import drawn_weights, weights_of_overlaps
 
@@ -85,3 +85,26 @@ def test_starts_differ_between_rows_roots_and_roles():
     assert not np.allclose(W[0], W[1])
     assert not np.allclose(W, drawn(root_seed=1)[0])
     assert not np.allclose(W, W_star)
+
+
+@given(st.integers(1, 6), st.integers(1, 4), st.integers(0, 2**31))
+def test_a_dependent_teacher_row_has_no_direction(k, d, seed):
+    """Of rows of very different lengths: rows after the first d have a zero on the diagonal and in the column below."""
+    rng = np.random.default_rng(seed)
+    rows = rng.standard_normal((3, k, d)) * 10.0 ** rng.integers(-3, 4, (3, k, 1))
+    P = rows @ rows.transpose(0, 2, 1)
+    L, norm = teacher_factors(P), np.linalg.norm(rows, axis=2)
+    assert np.allclose(L @ L.transpose(0, 2, 1), P, rtol=0, atol=1e-12 * norm.max() ** 2)
+    assert np.array_equal(L, np.tril(L))
+    assert (np.diagonal(L, axis1=1, axis2=2)[:, :d] > 0).all()
+    assert (L[:, :, d:] == 0).all()
+    assert np.array_equal(are_dependent(P), [k > d] * 3)
+
+
+def test_parallel_and_nearly_parallel_teacher_rows():
+    P = np.array([[1.0, 1.0, 0.4], [1.0, 1.0, 0.4], [0.4, 0.4, 1.0]])
+    [L] = teacher_factors(P[None])
+    assert np.allclose(L, [[1.0, 0.0, 0.0], [1.0, 0.0, 0.0], [0.4, 0.0, np.sqrt(0.84)]], rtol=0, atol=1e-14)
+    near = np.array([[1.0, 1.0 - 1e-12], [1.0 - 1e-12, 1.0]])
+    assert teacher_factors(near[None])[0, 1, 1] == pytest.approx(np.sqrt(2e-12), rel=1e-3)
+    assert list(are_dependent(np.array([near, np.ones((2, 2)), np.zeros((2, 2))]))) == [False, True, True]
