@@ -14,8 +14,9 @@ n_b distinct samples, uniformly chosen among the n of a training set, have, give
 which is zero for the full batch, and as n → ∞ that of fresh samples. In passes through the set (`sampling: epochs`) it
 is the same of a single batch; that the batches of a pass exclude each other is not in it.
 
-v is a function of the overlaps. E[c_i² ‖x‖²] is Ψ^Var_ii at Ω (1 + 2/d), up to terms of order 1/d² (docs/theory.md,
-"The length of a sample"; Ψ^Var: arXiv 2302.05882, eq. 10), and ‖∇R‖² = (1/p²) Σ_i ‖E[c_i x]‖² (`mean_gradients`).
+v is a function of the overlaps. With V(s) = Ψ^Var_ii at sΩ (Ψ^Var: arXiv 2302.05882, eq. 10), E[c_i² ‖x‖²] is
+V(1) + (2/d) V'(1), for every d (docs/theory.md, "The length of a sample"), and ‖∇R‖² = (1/p²) Σ_i ‖E[c_i x]‖²
+(`mean_gradients`). V' is a central difference.
 """
 
 import numpy as np
@@ -27,19 +28,29 @@ from sweeplib.observables.observable import OBSERVABLES, Array, Observable
 from sweeplib.observables.risk import READS
 from sweeplib.views import OverlapView, TrainingView, TwoTimeView
 
+STEP = 0.01
+"""Half the difference of s from which V' is taken."""
+
 
 @np.errstate(over="ignore", invalid="ignore")  # in runs that diverged
 def of_fresh_samples(now: OverlapView) -> Array:
     """The trace (n,) for batches of fresh samples."""
     d = np.asarray(now.d, dtype=float)
     assert isinstance(now.expectations, Expectations)  # there is a teacher
-    systems = map(System, now.Q, now.M, now.P, now.a, now.a_star, now.Delta, 1.0 + 2.0 / d)
-    drifts = Drifts(*map(np.array, zip(*(now.expectations.drifts_of(system) for system in systems), strict=True)))
+    less, drifts, more = (_drifts(now, now.expectations, stretch) for stretch in (1.0 - STEP, 1.0, 1.0 + STEP))
+    variances = drifts.Var + (more.Var - less.Var) / (STEP * d)[:, None, None]
     state = now.Q, now.M, now.P
     resolution = resolution_of(now.expectations, *state, now.a, now.a_star, now.Delta)
     products = mean_gradient_products(drifts.M, drifts.GF, *state, resolution)
-    second_moment, square = (np.einsum("nii->n", part) / now.a.shape[1] ** 2 for part in (drifts.Var, products))
+    second_moment, square = (np.einsum("nii->n", part) / now.a.shape[1] ** 2 for part in (variances, products))
     return np.maximum(second_moment - square / d, 0.0) / now.batch_size
+
+
+def _drifts(now: OverlapView, expectations: Expectations, stretch: float) -> Drifts:
+    """The drifts of all systems, Ψ^Var at Ω times `stretch`."""
+    stretches = np.full(len(now.a), stretch)
+    systems = map(System, now.Q, now.M, now.P, now.a, now.a_star, now.Delta, stretches)
+    return Drifts(*map(np.array, zip(*(expectations.drifts_of(system) for system in systems), strict=True)))
 
 
 def of_training_set(now: TrainingView) -> Array:

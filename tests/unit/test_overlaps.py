@@ -2,7 +2,7 @@
 
 import numpy as np
 import pytest
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from sweeplib.errors import InputError
@@ -37,6 +37,7 @@ def test_the_factor_stands_units_that_coincide():
     assert np.allclose(L @ L.T, 1.0, atol=1e-12)
 
 
+@settings(deadline=None)  # the first example compiles
 @given(shapes)
 def test_weights_of_overlaps_have_them(shape):
     overlaps = Overlaps.from_weights(*weights(*shape))
