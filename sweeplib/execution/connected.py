@@ -5,7 +5,6 @@ from collections.abc import Iterator
 from contextlib import ExitStack, contextmanager
 from typing import TYPE_CHECKING
 
-from sweeplib.errors import SweeplibError
 from sweeplib.process.children import no_interrupts_beyond_here, nothing_imported_from_here
 
 if TYPE_CHECKING:
@@ -18,8 +17,9 @@ if TYPE_CHECKING:
 def connected(cluster: "ClusterSettings", workers: int | None) -> Iterator["Client"]:
     """Yield a client of the cluster, whose processes on this machine import nothing from the working directory.
 
-    SweeplibError if the scheduler cannot be reached. On an interrupt, or a SweeplibError of the run, the cluster's
-    workers on this machine are killed, and its jobs are cancelled; results in the store are not lost.
+    SweeplibError if the scheduler cannot be reached. On an interrupt or any exception of the run, the cluster abandons
+    its workers (`ClusterSettings.abandon`): those on this machine are killed, and jobs are cancelled. Results in the
+    store are not lost.
     """
     with nothing_imported_from_here(), ExitStack() as stack:
         with no_interrupts_beyond_here():
@@ -29,7 +29,7 @@ def connected(cluster: "ClusterSettings", workers: int | None) -> Iterator["Clie
             client = stack.enter_context(cluster.client(workers))
         try:
             yield client
-        except (KeyboardInterrupt, SweeplibError):  # a worker that starts would print why it cannot end in order
+        except BaseException:  # a worker that starts would print why it cannot end in order
             cluster.abandon(client)
             raise
 
