@@ -14,6 +14,9 @@ _TOLERANCE = 1e-9
 DEPENDENT = 1e-14
 """Teacher rows depend on each other if P has an eigenvalue of less than this part of the largest: rounding errors."""
 
+NEW_DIRECTION = 1e-10
+"""A unit row has a new direction if more than this is left of it: of independent rows √DEPENDENT is, else rounding."""
+
 
 @dataclass(frozen=True, eq=False)
 class Overlaps:
@@ -111,7 +114,7 @@ def teacher_factors(P: Array) -> Array:
             lower[:, r, :r] += along
             rest = rest - np.einsum("ns,nsi->ni", along, directions[:, :r])
         length = np.linalg.norm(rest, axis=-1)
-        new = length > np.sqrt(DEPENDENT) / 1e3
+        new = length > NEW_DIRECTION
         lower[:, r, r] = np.where(new, length, 0.0)
         directions[:, r] = np.where(new[:, None], rest / np.where(new, length, 1.0)[:, None], 0.0)
     return norm[:, :, None] * lower

@@ -130,7 +130,7 @@ def test_what_a_smaller_config_does_not_use_is_listed_and_deleted_only_if_asked(
     assert status == 0 and sizes(done.directory) == size
     for what in (
         "cases of other configs or of other code: calm/p1_k1_w",
-        "block of calm/p1_k1_w",
+        ": 1 block of calm/p1_k1_w",
         "the version of the dataset before the present one: ",
         "analysis exit_times, which is not in the config",
         "descriptions of 4 failures that are not of this config",

@@ -224,3 +224,14 @@ def test_a_sweep_takes_it_for_the_ode_alone(tmp_path):
     with pytest.raises(InputError, match=r"dynamics\.gradient_flow\.finite_d") as refusal:
         load(path)
     assert "\n" not in str(refusal.value)
+
+
+def test_dependent_teacher_rows_are_refused():
+    """P is singular: its equations did not end. More teacher rows than dimensions are refused before any start."""
+    start = Overlaps([[1.0]], [[0.2, 0.2]], np.ones((2, 2)))
+    problem = Problem(gamma=0.5, p=1, k=2, d=50, Delta=0.1, activation="erf")
+    with pytest.raises(InputError, match="as P is singular; expected independent teacher rows with finite_d"):
+        simulate(problem, "ode", times=[0, 1], initial=start, options=FINITE)
+    many = Problem(gamma=0.05, p=1, k=3, d=2, Delta=0.1, activation="erf", teacher_start="gaussian")
+    with pytest.raises(InputError, match="k: no equations at finite d; got 3; expected at most d = 2"):
+        simulate(many, "ode", times=[0, 1], options=FINITE)

@@ -12,7 +12,7 @@ FORMS: Registry[Callable[[tuple[float, ...]], Activation]] = Registry("form of a
 """What makes an activation of the numbers in its name; it raises InputError for numbers that make none."""
 
 PATTERNS: dict[str, str] = {}
-"""How the names of a form are written, for forms whose numbers are no coefficients c0, c1, ..."""
+"""How the names of a form are written, for forms whose numbers are not coefficients c0, c1, ..."""
 
 
 def activation(name: str) -> Activation:
