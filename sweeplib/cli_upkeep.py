@@ -80,7 +80,8 @@ def retry(
         list[str] | None,
         typer.Argument(
             metavar="STATUS|CASE",
-            help="failed, killed, timeout, diverged, all of these; damaged; or one case, by identity or coordinates.",
+            help="failed, killed, timeout, diverged, inaccurate, all of these; damaged; or one case, by identity or "
+            "coordinates.",
             show_default=False,
         ),
     ] = None,

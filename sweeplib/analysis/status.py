@@ -12,4 +12,4 @@ def with_status(ds: xr.Dataset, *meanings: str) -> xr.DataArray:
     """Return a mask: where the status of a case is one of `meanings`, by the flags that the dataset declares."""
     attrs = ds["status"].attrs
     codes = dict(zip(attrs["flag_meanings"].split(), attrs["flag_values"], strict=True))
-    return ds["status"].isin([int(codes[meaning]) for meaning in meanings])
+    return ds["status"].isin([int(codes[meaning]) for meaning in meanings if meaning in codes])

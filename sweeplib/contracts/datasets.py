@@ -18,8 +18,8 @@ from sweeplib.views import QUANTILES
 
 FLAGS: dict[str, Any] = {
     "long_name": "status of the case",
-    "flag_values": [0, 1, 2, 3, 4, 5],
-    "flag_meanings": "missing ok diverged failed killed timeout",
+    "flag_values": [0, 1, 2, 3, 4, 5, 6],
+    "flag_meanings": "missing ok diverged failed killed timeout inaccurate",
 }
 LABELS = {
     "gamma": ("learning rate", r"\gamma"),
@@ -42,7 +42,7 @@ LABELS = {
     "kappa": ("exponent of the student width", r"\kappa"),
     "student_norm": ("mean squared norm of the students", r"\mathrm{tr}Q/p"),
 }
-STATUS = dict(zip(str(FLAGS["flag_meanings"]).split(), range(6), strict=True))
+STATUS = dict(zip(str(FLAGS["flag_meanings"]).split(), range(7), strict=True))
 FIXED = {"p": 1, "k": 1, "activation": "square", "spherical": 1}
 
 

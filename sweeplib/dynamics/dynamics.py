@@ -51,8 +51,8 @@ class Diagnostic:
 class Dynamics(ABC):
     """The state of n replicas under one dynamics. Subclasses define the state.
 
-    running (n,) : false once a replica has stopped at its last exit, diverged or timed out.
-    diverged, timed_out (n,) : flags.
+    running (n,) : false once a replica has stopped at its last exit, diverged, timed out or become inaccurate.
+    diverged, timed_out, inaccurate (n,) : flags.
     exit_steps, exit_time (n, thresholds) : exits, NaN where not reached.
     end_steps, end_time (n,) : last step and time simulated.
     """
@@ -89,6 +89,7 @@ class Dynamics(ABC):
     running: NDArray[np.bool_]
     diverged: NDArray[np.bool_]
     timed_out: NDArray[np.bool_]
+    inaccurate: NDArray[np.bool_]
 
     def __init__(self, replicas: Replicas, options: NumericalOptions) -> None:
         self.replicas = replicas
@@ -97,6 +98,7 @@ class Dynamics(ABC):
         self.running = np.ones(count, dtype=bool)
         self.diverged = np.zeros(count, dtype=bool)
         self.timed_out = np.zeros(count, dtype=bool)
+        self.inaccurate = np.zeros(count, dtype=bool)
 
     @abstractmethod
     def advance(self, to: int, deadline: float = np.inf) -> None:
@@ -122,6 +124,13 @@ class Dynamics(ABC):
     def diagnosed(self) -> Mapping[str, Array]:
         """The current values (n, *dims) of the `diagnostics`, and possibly of others, which are not recorded."""
         return {}
+
+    def beyond_bounds(self) -> NDArray[np.bool_]:
+        """Which replicas (n,) now have results whose error is above its bound: they end as inaccurate. None by default.
+
+        It is called once at every recording time, after `diagnosed`.
+        """
+        return np.zeros(len(self.replicas), dtype=bool)
 
     def reached(self, to: int) -> NDArray[np.bool_]:
         """Which replicas (n,) were simulated up to recording time number `to`."""

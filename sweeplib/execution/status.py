@@ -16,7 +16,7 @@ from sweeplib.storage.run_store import RunStore, whole
 if TYPE_CHECKING:
     from sweeplib.design.sweep import Sweep
 
-RETRIED = ("failed", "killed", "timeout", "diverged")
+RETRIED = ("failed", "killed", "timeout", "diverged", "inaccurate")
 DAMAGED = "damaged"
 """Used like a status: the cases of blocks of which a file in the run store is lost or damaged."""
 

@@ -23,8 +23,9 @@ class SweepStatus:
 
     state : a name in `EXIT_STATUSES`.
     running : the names of the jobs that run.
-    done, total, failed : cases of the present run, of the whole sweep if none runs; those that timed out count as
-        failed, but a sweep with them is finished. `seconds_left` is None if it cannot be told yet.
+    done, total, failed : cases of the present run, of the whole sweep if none runs; those that timed out
+        or became inaccurate count as failed, but a sweep with them is finished. `seconds_left` is None if it cannot be
+        told yet.
     doing : the present step, such as a compilation.
     cases : by dynamics, the number of cases with each status.
     last_error : why the last job or attempt failed that failed and was not repeated.
@@ -108,7 +109,8 @@ def state(found: Mapping[str, Job], cases: Iterable[Mapping[str, int]]) -> str:
 def _of_all(cases: Iterable[Mapping[str, int]]) -> Job:
     """Return the numbers of all cases as those of a job."""
     sums = sum(map(Counter, cases), Counter[str]())
-    total, failed = sums.total(), sums["failed"] + sums["killed"] + sums["timeout"]
+    total = sums.total()
+    failed = sum(sums[name] for name in ("failed", "killed", "timeout", "inaccurate"))
     return Job("", done=total - sums["missing"], total=total, failed=failed, diverged=sums["diverged"])
 
 

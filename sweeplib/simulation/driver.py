@@ -92,19 +92,27 @@ def _run(cases: Cases, timeout: float | None, initial: Initial) -> Records:
     deadline = np.inf if timeout is None else run.clock() + timeout * len(cases)
     variables = recorded_variables(first)
     data = {name: np.full((len(cases), *variable.shape), np.nan) for name, variable in variables.items()}
+    ends = np.zeros((2, len(cases)))
     for place in range(len(first.recording.times)):
         run.advance(place, deadline)
-        reached = run.reached(place)
-        _take(data, first.recording.observables, place, reached, run.look())
+        reached, states = run.reached(place), run.look()
         _keep(data, variables, place, reached, run.diagnosed())
+        beyond = reached & run.beyond_bounds()
+        run.inaccurate |= beyond
+        run.running &= ~beyond
+        ends = np.where(run.inaccurate, ends, (run.end_steps, run.end_time))
+        _take(data, first.recording.observables, place, reached & ~beyond, states)
         if not run.running.any():
             break
-    data["end_steps"], data["end_time"] = run.end_steps, run.end_time
+    data["end_steps"], data["end_time"] = ends
     if replicas.thresholds.size:
-        data["exit_steps"], data["exit_time"] = run.exit_steps, run.exit_time
+        known = ~run.inaccurate[:, None] | (run.exit_time <= ends[1][:, None])
+        for name, exits in (("exit_steps", run.exit_steps), ("exit_time", run.exit_time)):
+            data[name] = np.where(known, exits, np.nan)
     for name, variable in variables.items():
         _check_shape(name, data[name], (len(cases), *variable.shape))
     status = np.full(len(cases), Status.ok, dtype=np.uint8)
+    status[run.inaccurate] = Status.inaccurate
     status[run.timed_out] = Status.timeout
     status[run.diverged] = Status.diverged
     return Records(data, status)

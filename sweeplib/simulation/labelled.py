@@ -67,7 +67,8 @@ def simulate(
     options : numerical options of the dynamics, such as `{"rtol": 1e-10}` for `ode`.
     timeout : seconds that a run may take, on average over the seeds.
 
-    A run that diverges has `status` diverged and NaN afterwards, without an exception. Invalid input raises InputError.
+    A run that diverges has `status` diverged and NaN afterwards, without an exception; so has one whose error
+    exceeds its bound, with `status` inaccurate. Invalid input raises InputError.
     """
     recording = Recording(tuple(times), tuple(thresholds), tuple(observables), stop)
     shared: dict[str, Any] = {

@@ -13,7 +13,10 @@ from sweeplib.observables import OBSERVABLES
 
 
 class Status(IntEnum):
-    """How a case ended; `missing` means not run yet. The numbers are stored in results and must not change."""
+    """How a case ended; `missing` means not run yet. The numbers are stored in results and must not change.
+
+    `inaccurate`: the error of its results became larger than its bound; it has no values from then on.
+    """
 
     missing = 0
     ok = 1
@@ -21,6 +24,7 @@ class Status(IntEnum):
     failed = 3
     killed = 4
     timeout = 5
+    inaccurate = 6
 
 
 @dataclass(frozen=True, eq=False)

@@ -92,7 +92,7 @@ def compared(layout: Layout, rows: Sequence[int], directory: Path, dynamics: str
 
 def comparable_rows(status: np.ndarray) -> np.ndarray:
     """Return the rows, from the status of all, that would have the same outcome again: they ended by themselves."""
-    return np.flatnonzero(np.isin(status, (Status.ok, Status.diverged)))
+    return np.flatnonzero(np.isin(status, (Status.ok, Status.diverged, Status.inaccurate)))
 
 
 def _by_shape(cases: Iterable[Case]) -> list[list[int]]:

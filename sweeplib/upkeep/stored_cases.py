@@ -20,7 +20,7 @@ from sweeplib.upkeep.finding import Finding, Remedy
 if TYPE_CHECKING:
     from sweeplib.design.sweep import Sweep
 
-DESCRIBED = (Status.diverged, Status.failed, Status.killed, Status.timeout)
+DESCRIBED = (Status.diverged, Status.failed, Status.killed, Status.timeout, Status.inaccurate)
 
 
 @dataclass(frozen=True)
