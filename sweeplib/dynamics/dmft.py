@@ -209,12 +209,16 @@ class Dmft(StepDynamics):
                 "overlap_Q": lambda: self._now("Q"),
                 "overlap_M": lambda: self._now("M"),
                 "second_layer": lambda: self._now("a"),
-                "risk": self._risks_now,
                 "training_risk": lambda: self._now("training_risk"),
                 "correlation": lambda: self._two_times("C"),
                 "response": lambda: self._two_times("R"),
-            }
+            },
+            self.risk_errors,
         )
+
+    def risk_errors(self) -> Array:
+        """The error (n,) of the present risk: the standard error, that of quadrature, and rounding."""
+        return self._judged(_standard_error(self._risks_now()))
 
     def _risks_now(self) -> Array:
         """The population risks of all batches after the present steps (n, batches)."""
@@ -247,19 +251,29 @@ class Dmft(StepDynamics):
 
 
 class _Errors(Mapping[str, Array]):
-    """Standard errors (n, ...) of means over the batches, from functions for the batches' values (n, batches, ...)."""
+    """Standard errors (n, ...) of means over the batches, from functions for the batches' values (n, batches, ...).
 
-    def __init__(self, samples: Mapping[str, Callable[[], Array]]) -> None:
-        self._samples = {f"{name}_error": function for name, function in samples.items()}
+    The error of the risk is that which another function returns.
+    """
+
+    def __init__(self, samples: Mapping[str, Callable[[], Array]], of_risk: Callable[[], Array]) -> None:
+        self._errors: dict[str, Callable[[], Array]] = {"risk_error": of_risk}
+        for name, values in samples.items():
+            self._errors[f"{name}_error"] = lambda values=values: _standard_error(values())  # type: ignore[misc]
 
     def __getitem__(self, name: str) -> Array:
-        return np.asarray(self._samples[name]().std(axis=1, ddof=1) / np.sqrt(BATCHES))
+        return self._errors[name]()
 
     def __iter__(self) -> Iterator[str]:
-        return iter(self._samples)
+        return iter(self._errors)
 
     def __len__(self) -> int:
-        return len(self._samples)
+        return len(self._errors)
+
+
+def _standard_error(values: Array) -> Array:
+    """The standard error (n, ...) of the means of values (n, batches, ...) over the batches."""
+    return np.asarray(values.std(axis=1, ddof=1) / np.sqrt(BATCHES))
 
 
 DYNAMICS.register("dmft", Dmft)

@@ -48,6 +48,24 @@ class Diagnostic:
     over_time: bool = True
 
 
+RISK_ERROR = {
+    "long_name": "error of the population risk",
+    "units": "1",
+    "symbol": r"\delta\mathcal{R}",
+    "error_of": "risk",
+}
+"""The labels of the error of the risk."""
+ROUNDING = 1e-14
+"""The rounding error of a risk relative to its terms."""
+LARGEST_UNDECIDED = 1e-6
+"""The error, relative to the terms of a risk, above which a risk smaller than its error is no result."""
+
+
+def undecided(risk: Array, error: Array, terms: Array) -> NDArray[np.bool_]:
+    """Which risks (n,) are below zero by more than their error, or smaller than an error above `LARGEST_UNDECIDED`."""
+    return (risk < -error) | ((error > np.abs(risk)) & (error > LARGEST_UNDECIDED * terms))
+
+
 class Dynamics(ABC):
     """The state of n replicas under one dynamics. Subclasses define the state.
 
@@ -207,6 +225,7 @@ class OverlapDynamics(Dynamics):
     def __init__(self, replicas: Replicas, options: NumericalOptions) -> None:
         super().__init__(replicas, options)
         self._drift_error = np.full(len(replicas), np.nan)
+        self._undecided = np.zeros(len(replicas), dtype=bool)
 
     @cached_property
     def Q(self) -> Array:
@@ -238,20 +257,44 @@ class OverlapDynamics(Dynamics):
     def diagnostics(
         cls, problem: Problem, options: NumericalOptions, observables: Collection[str]
     ) -> dict[str, Diagnostic]:
-        """`drift_error`, if the dynamics uses drifts without closed form."""
-        if not (cls.uses_drifts and problem_expectations(problem).finer):
-            return {}
-        rule = {"comment": "largest at a recording time, over the largest drift; estimated by a finer rule"}
-        return {"drift_error": Diagnostic((), {"long_name": "error of the drifts", "units": "1"} | rule, False)}
+        """`risk_error` where a risk without closed form is recorded, `drift_error` of such drifts."""
+        found, finer = {}, problem_expectations(problem).finer is not None
+        if {"risk", "test_error"}.intersection(observables) and (finer or problem.has_offsets):
+            found["risk_error"] = Diagnostic((), RISK_ERROR | {"comment": "by quadrature; estimated by finer rules"})
+        if cls.uses_drifts and finer:
+            rule = {"comment": "largest at a recording time, over the largest drift; estimated by a finer rule"}
+            found["drift_error"] = Diagnostic((), {"long_name": "error of the drifts", "units": "1"} | rule, False)
+        return found
 
     def diagnosed(self) -> Mapping[str, Array]:
-        """The largest error of the drifts so far, if they have no closed form."""
-        replicas = self.replicas
-        if not (self.uses_drifts and replicas.expectations.finer):
-            return {}
-        state = (self.Q, self.M, replicas.P, self.a, replicas.a_star, replicas.Delta)
-        self._drift_error = np.fmax(self._drift_error, replicas.expectations.drift_errors(*state))
-        return {"drift_error": self._drift_error}
+        """The error of the risk now, and the largest error of the drifts so far, if these have no closed form."""
+        replicas, error = self.replicas, self.risk_errors()
+        found = {} if error is None else {"risk_error": error}
+        if self.uses_drifts and replicas.expectations.finer:
+            state = (self.Q, self.M, replicas.P, self.a, replicas.a_star, replicas.Delta)
+            self._drift_error = np.fmax(self._drift_error, replicas.expectations.drift_errors(*state))
+            found["drift_error"] = self._drift_error
+        return found
+
+    def risk_errors(self) -> Array | None:
+        """The error (n,) of the present risk: of quadrature, and rounding; None for closed forms."""
+        if not (self.replicas.expectations.finer or self.replicas.has_offsets):
+            return None
+        return self._judged(np.zeros(len(self.replicas)))
+
+    def _judged(self, others: Array) -> Array:
+        """The error (n,) of the present risk with its `others`; where the risk is not known, it is `beyond_bounds`."""
+        [(_, now)] = self.look()
+        assert isinstance(now, OverlapView)
+        state = (now.Q, now.M, now.P, now.a, now.a_star)
+        terms = now.expectations.risks(now.Q, np.zeros_like(now.M), *state[2:])
+        error = others + now.expectations.risk_errors(*state) + ROUNDING * terms
+        self._undecided = undecided(now.expectations.risks(*state), error, terms)
+        return error
+
+    def beyond_bounds(self) -> NDArray[np.bool_]:
+        """Which replicas (n,) now have a risk that is not known by its error (`undecided`)."""
+        return self._undecided
 
 
 ONE_PASS = (

@@ -4,17 +4,26 @@
 with n_b fresh samples in a batch, for d → ∞ at fixed n_b and γ. With a schedule γ ξ(t) all three have the factor ξ, and
 γ in front of Ψ^Var is γ ξ.
 It is integrated twice: the solution at a tenth of the tolerance is recorded, and its difference to a companion solution
-at ten times the tolerance estimates its error. With `finite_d`, the means of SGD at finite d are integrated instead, to
-first order in 1/d (`finite_size`).
+at ten times the tolerance, with drifts by a finer rule where they have no closed form, estimates its error. With
+`finite_d`, the means of SGD at finite d are integrated instead, to first order in 1/d (`finite_size`).
 """
 
-from collections.abc import Collection, Mapping
+from collections.abc import Collection
 from typing import Any, ClassVar
 
 import numpy as np
 from numpy.typing import NDArray
 
-from sweeplib.dynamics.dynamics import DYNAMICS, ONE_PASS, Array, Diagnostic, NumericalOptions, OverlapDynamics
+from sweeplib.dynamics.dynamics import (
+    DYNAMICS,
+    ONE_PASS,
+    RISK_ERROR,
+    ROUNDING,
+    Array,
+    Diagnostic,
+    NumericalOptions,
+    OverlapDynamics,
+)
 from sweeplib.dynamics.finite_size import FINEST, MeanIntegration, MeanSystem
 from sweeplib.dynamics.integrated import IntegratedDynamics, IntegrationOptions
 from sweeplib.dynamics.replicas import Replicas
@@ -24,6 +33,7 @@ from sweeplib.kernels.overlap_flow import Systems, pack, pointers, unpack, work_
 from sweeplib.kernels.schedules import rates
 from sweeplib.maths.activations import activation
 from sweeplib.maths.activations.activation import kink
+from sweeplib.maths.expectations import Expectations
 from sweeplib.maths.expectations.addresses import drifts_address, risk_address
 from sweeplib.maths.overlaps import are_dependent, nearest_covariances, on_sphere
 from sweeplib.numerics.integrators.dop853 import Equations
@@ -40,8 +50,6 @@ LOST = 1e-18
 """The squared norm of a lost unit relative to the largest: it counts for a part of 1e-9 in the network's output."""
 LEAST_RTOL = 5e-14
 """The smallest relative tolerance above rounding."""
-ROUNDING = 1e-14
-"""The rounding error of a risk relative to its terms."""
 
 
 class OdeOptions(IntegrationOptions):
@@ -75,15 +83,19 @@ class Ode(IntegratedDynamics, OverlapDynamics):
         start = self.replicas.expectations.risks(replicas.Q, replicas.M, replicas.P, replicas.a, replicas.a_star)
         targets = (1.0 - replicas.thresholds) * start[:, None]
         self._rtol = self._tolerances()
-        self._solution = self._integration(SAFETY * self._rtol, SAFETY * options.atol, targets)
+        given = replicas.expectations
+        self._finer = given.finer or given
+        self._solution = self._integration(given, SAFETY * self._rtol, SAFETY * options.atol, targets)
         coarse = np.clip(COARSER * self._rtol, None, np.maximum(self._rtol, COARSEST))
-        self._companion = self._integration(coarse, COARSER * options.atol, targets[:, :0])
+        self._companion = self._integration(self._finer, coarse, COARSER * options.atol, targets[:, :0])
         self.risk_error = np.zeros(len(replicas))
 
-    def _integration(self, rtol: Array, atol: float, targets: Array) -> Integration | MeanIntegration:
-        """The replicas' solutions at the relative tolerances (n,)."""
+    def _integration(
+        self, needed: Expectations, rtol: Array, atol: float, targets: Array
+    ) -> Integration | MeanIntegration:
+        """The replicas' solutions by a rule for the drifts, at the relative tolerances (n,)."""
         replicas = self.replicas
-        equations = Equations(*pointers(), self._constants(), work_space(replicas.p, replicas.k))
+        equations = Equations(*pointers(), self._constants(needed), work_space(replicas.p, replicas.k))
         starts = pack(
             replicas.Q, replicas.M, replicas.a, replicas.spherical, self._trained, replicas.schedule is not None
         )
@@ -134,11 +146,10 @@ class Ode(IntegratedDynamics, OverlapDynamics):
         """The factor (n,) of Ψ^Var."""
         return self.replicas.gamma / (self.replicas.p * self.replicas.batch_size)
 
-    def _constants(self) -> Systems:
+    def _constants(self, needed: Expectations) -> Systems:
         replicas = self.replicas
         arrays = (self._noise(), replicas.Delta, replicas.second_layer_rate, replicas.P, replicas.a, replicas.a_star)
         noise, Delta, epsilon, P, a, a_star = map(np.ascontiguousarray, arrays)
-        needed = replicas.expectations
         rules = needed.pair, drifts_address(needed.drifts), risk_address(needed.risk)
         scheduled, xi, _ = rates(replicas.schedule)
         of_time = scheduled, xi, np.ascontiguousarray(replicas.times[:, -1])
@@ -177,14 +188,16 @@ class Ode(IntegratedDynamics, OverlapDynamics):
             self.Q, self.M = on_sphere(self.Q, self.M) if self.replicas.spherical else (self.Q, self.M)
         terms = self._risks(self.Q, np.zeros_like(self.M), self.a)
         least = np.maximum(SAFETY * self._rtol, ROUNDING)
-        error = np.abs(self._recorded_risks() - self._risks_of(self._companion)) + least * terms
+        error = np.abs(self._recorded_risks() - self._risks_of(self._companion, self._finer)) + least * terms
         self.risk_error = np.where(self._companion.times == self._times, error, np.inf)
 
     def _recorded_risks(self) -> Array:
-        return self._risks_of(self._solution) if self._finite_d else self._risks(self.Q, self.M, self.a)
+        if self._finite_d:
+            return self._risks_of(self._solution, self.replicas.expectations)
+        return self._risks(self.Q, self.M, self.a)
 
-    def _risks_of(self, found: Integration | MeanIntegration) -> Array:
-        return found.risks if isinstance(found, MeanIntegration) else self._risks(*self._unpacked(found.states))
+    def _risks_of(self, found: Integration | MeanIntegration, needed: Expectations) -> Array:
+        return found.risks if isinstance(found, MeanIntegration) else self._risks(*self._unpacked(found.states), needed)
 
     def look(self) -> list[tuple[Array, View]]:
         """The state or, with `finite_d`, the members of the ensembles of the replicas."""
@@ -203,14 +216,16 @@ class Ode(IntegratedDynamics, OverlapDynamics):
         """The errors of the drifts and, where the risk or the test error is recorded, of the integrated risk."""
         found = super().diagnostics(problem, options, observables)
         if {"risk", "test_error"}.intersection(observables):
-            comment = "difference to a solution at ten times the tolerance, at least a tenth of the tolerance"
-            labels = {"long_name": "error of the integrated risk", "units": "1", "symbol": r"\delta\mathcal{R}"}
-            found["risk_error"] = Diagnostic((), labels | {"error_of": "risk", "comment": comment})
+            comment = (
+                "difference to a solution at ten times the tolerance, by a finer rule of quadrature; at least a tenth "
+                "of the tolerance"
+            )
+            found["risk_error"] = Diagnostic((), RISK_ERROR | {"comment": comment})
         return found
 
-    def diagnosed(self) -> Mapping[str, Array]:
-        """The errors of the drifts and of the risk."""
-        return {**super().diagnosed(), "risk_error": self.risk_error}
+    def risk_errors(self) -> Array:
+        """The error (n,) of the present risk, of the integration and of the quadrature."""
+        return self.risk_error
 
     def _unpacked(self, states: Array) -> tuple[Array, Array, Array]:
         """Q (n, p, p), M (n, p, k) and a (n, p) of flat states."""
@@ -220,8 +235,8 @@ class Ode(IntegratedDynamics, OverlapDynamics):
             unpack(state, start.spherical, self._trained, Q[i], M[i], a[i])
         return Q, M, a
 
-    def _risks(self, Q: Array, M: Array, a: Array) -> Array:
-        return self.replicas.expectations.risks(Q, M, self.replicas.P, a, self.replicas.a_star)
+    def _risks(self, Q: Array, M: Array, a: Array, needed: Expectations | None = None) -> Array:
+        return (needed or self.replicas.expectations).risks(Q, M, self.replicas.P, a, self.replicas.a_star)
 
     @property
     def _times(self) -> Array:

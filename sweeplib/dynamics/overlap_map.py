@@ -22,6 +22,7 @@ from sweeplib.dynamics.replicas import Replicas
 from sweeplib.dynamics.step_dynamics import StepDynamics
 from sweeplib.kernels.lanes import OVERFLOW
 from sweeplib.kernels.schedules import rates
+from sweeplib.maths.expectations import Expectations
 from sweeplib.maths.expectations.system import Drifts, System
 from sweeplib.maths.mean_gradients import mean_gradient_products, resolution_of
 from sweeplib.maths.overlaps import nearest_covariances, on_sphere
@@ -42,6 +43,8 @@ class OverlapMap(StepDynamics):
 
     def __init__(self, replicas: Replicas, options: NumericalOptions) -> None:
         super().__init__(replicas, options)
+        self._finer = replicas.expectations.finer
+        self._companion = (replicas.Q.copy(), replicas.M.copy(), replicas.a.copy()) if self._finer else None
         self._rates = rates(replicas.schedule, self.stride)
         start = replicas.Q, replicas.M, replicas.P, replicas.a, replicas.a_star, replicas.Delta
         self._resolution = resolution_of(replicas.expectations, *start)
@@ -54,13 +57,39 @@ class OverlapMap(StepDynamics):
             if self.clock() > deadline:
                 self.give_up()
         self.Q = nearest_covariances(self.Q, self.M, self.replicas.P)
+        if self._companion:
+            Q, M, a = self._companion
+            self._companion = nearest_covariances(Q, M, self.replicas.P), M, a
+
+    def risk_errors(self) -> Array | None:
+        """The error (n,) of the present risk: its own, and its difference to that of the map by a finer rule."""
+        given = self.replicas
+        if self._finer is None or self._companion is None:
+            return None
+        Q, M, a = self._companion
+        finer = self._finer.risks(Q, M, given.P, a, given.a_star)
+        return self._judged(np.abs(finer - given.expectations.risks(self.Q, self.M, given.P, self.a, given.a_star)))
 
     @np.errstate(over="ignore", invalid="ignore")  # in runs that diverge
     def _take(self, order: NDArray[np.intp]) -> None:
         """Take a step of the replicas in `order`; note exits and divergences."""
-        given, Q, M, P, a = self.replicas, self.Q[order], self.M[order], self.replicas.P[order], self.a[order]
-        T, n_b = self._step_time(order), given.batch_size
-        drifts = self._drifts(order, Q, M, P, a)
+        state = self.Q, self.M, self.a
+        T, rule = self._step_time(order), self.replicas.expectations
+        for part, found in zip(state, self._stepped(order, T, rule, state), strict=True):
+            part[order] = found
+        if self._companion and self._finer:
+            for part, found in zip(self._companion, self._stepped(order, T, self._finer, self._companion), strict=True):
+                part[order] = found
+        self.step[order] += 1
+        self._note(order)
+
+    def _stepped(
+        self, order: NDArray[np.intp], T: Array, rule: Expectations, state: tuple[Array, Array, Array]
+    ) -> tuple[Array, Array, Array]:
+        """Q, M and a of the replicas in `order` after a step of length T (n,) from a state of all, by a rule."""
+        given, (Q, M, a) = self.replicas, (part[order] for part in state)
+        P, n_b = given.P[order], given.batch_size
+        drifts = self._drifts(order, rule, Q, M, P, a)
         products = mean_gradient_products(drifts.M, drifts.GF, Q, M, P, self._resolution[order])
         noise = (given.d[order] / n_b)[:, None, None] * drifts.Var
         long, square = T[:, None, None], (T * T)[:, None, None]
@@ -68,10 +97,7 @@ class OverlapMap(StepDynamics):
         Q = Q + long * drifts.GF + square * (noise + (1.0 - 1.0 / n_b) * products)
         if given.spherical:
             Q, M = on_sphere(Q, M)
-        self.a[order] = a + (given.second_layer_rate[order] * T)[:, None] * drifts.a
-        self.Q[order], self.M[order] = 0.5 * (Q + Q.transpose(0, 2, 1)), M
-        self.step[order] += 1
-        self._note(order)
+        return 0.5 * (Q + Q.transpose(0, 2, 1)), M, a + (given.second_layer_rate[order] * T)[:, None] * drifts.a
 
     def _step_time(self, order: NDArray[np.intp]) -> Array:
         """T of the next step of the replicas in `order`."""
@@ -82,12 +108,12 @@ class OverlapMap(StepDynamics):
         called(self._rates.rates, times, factors)
         return T * factors
 
-    def _drifts(self, order: NDArray[np.intp], Q: Array, M: Array, P: Array, a: Array) -> Drifts:
+    def _drifts(self, order: NDArray[np.intp], rule: Expectations, Q: Array, M: Array, P: Array, a: Array) -> Drifts:
         """The drifts of the replicas in `order`, as the first axis."""
         given, stretch = self.replicas, 1.0 + 2.0 / self.replicas.d[order]
         parts = (Q, M, P, a, given.a_star[order], given.Delta[order], stretch)
         lanes = System(*(np.moveaxis(part, 0, -1) for part in parts))
-        return Drifts(*(np.moveaxis(drift, -1, 0) for drift in given.expectations.drifts_of_many(lanes)))
+        return Drifts(*(np.moveaxis(drift, -1, 0) for drift in rule.drifts_of_many(lanes)))
 
     def _note(self, order: NDArray[np.intp]) -> None:
         """Note the exits and the divergences of the last step of the replicas in `order`."""

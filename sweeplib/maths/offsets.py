@@ -8,13 +8,13 @@ They fall slowly, so products of two such terms are those of `hinges`, with the 
 smooth, has its coefficients by equally spaced nodes. Products are exact for polynomials; their error is below 10⁻¹⁴ for
 erf and tanh at s = 1, 10⁻⁸ and 10⁻⁵ at s = 3. Where the slope jumps at an unknown place, errors are larger.
 
-E[σ_i f*] of a committee is a sum of such moments. For another f* the coefficients of f* along λ_i are means over Gauss
-nodes of λ*, exact for polynomials.
+E[σ_i f*] of a committee is a sum of such moments. For another f* the coefficients of f* along λ_i are means over
+equally spaced nodes of λ*, at steps that resolve f*.
 """
 
 import math
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cache
 from typing import Any
 
@@ -23,6 +23,8 @@ from numpy.typing import NDArray
 
 from sweeplib.maths.activations import Activation, activation
 from sweeplib.maths.expectations import Risks, gauss, hinges
+from sweeplib.maths.expectations.grids import REACH, WIDEST, target_steps
+from sweeplib.maths.expectations.lines import MOST_AXES
 from sweeplib.maths.particles import rules
 from sweeplib.maths.particles.smoothing import hinges_of, without_knots
 from sweeplib.numerics.compiled import OneSignature, called, over_arrays
@@ -34,8 +36,8 @@ ORDERS, NODES, STEP = 128, 193, 0.1
 """The number of Hermite polynomials, and the nodes of the coefficients."""
 FARTHEST = 38.0
 """Standard deviations beyond which the density of a Gaussian number is zero."""
-MOST_FIELDS, MOST_NODES, MOST_IN_LINE = 6, 4096, 48
-"""The largest k of a target that is no committee, and about the number of nodes of λ*, in all and of one field."""
+MOST_FIELDS, MOST_NODES, LEAST_WEIGHT = 6, 16384, 1e-17
+"""The largest k of a target that is no committee, about the number of nodes of λ*, and the least weight of one."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -47,6 +49,7 @@ class OffsetRisks:
     classes : of each replica the classes of the law of the inputs: odds, √d times the standard deviation of the inputs,
         and what it adds to f*.
     of_label : what has ½ E[y²], the risk at a = 0.
+    finer : how many times as many nodes and polynomials there are as usual.
     """
 
     student: str
@@ -55,17 +58,25 @@ class OffsetRisks:
     classes: tuple[tuple[tuple[float, float, float], ...], ...]
     of_label: Risks
     b: Array
+    finer: int = 1
 
     @np.errstate(over="ignore", invalid="ignore")  # in runs that diverged
     def risks(self, Q: Array, M: Array, P: Array, a: Array, a_star: Array) -> Array:
         """The population risk (n,): Q (n, p, p), M (n, p, k), P (n, k, k), a (n, p), a_star (n, k)."""
-        n, p = a.shape
+        return self.of_label.risks(*_silent(M, P, a_star)) + self._of_network(Q, M, P, a, a_star)
+
+    @np.errstate(over="ignore", invalid="ignore")  # in runs that diverged
+    def risk_errors(self, Q: Array, M: Array, P: Array, a: Array, a_star: Array) -> Array:
+        """The errors (n,) of these risks: twice the difference to a rule of twice as many nodes and polynomials."""
+        usual, finer = (rule._of_network(Q, M, P, a, a_star) for rule in (self, replace(self, finer=2 * self.finer)))
+        return self.of_label.risk_errors(*_silent(M, P, a_star)) + 2.0 * np.abs(finer - usual)
+
+    def _of_network(self, Q: Array, M: Array, P: Array, a: Array, a_star: Array) -> Array:
+        """½ E f² − E[f y] (n,)."""
         squares, products = self.moments(Q, M, P, a_star)
-        silent = np.zeros((n, 1, 1)), np.zeros((n, 1, M.shape[2])), P, np.zeros((n, 1)), a_star
-        layer = a / p
-        found = self.of_label.risks(*silent) - np.einsum("ni,ni->n", layer, products)
-        found += 0.5 * np.einsum("ni,nij,nj->n", layer, squares, layer)
-        return found
+        layer = a / a.shape[1]
+        square = np.einsum("ni,nij,nj->n", layer, squares, layer)
+        return np.asarray(0.5 * square - np.einsum("ni,ni->n", layer, products))
 
     def moments(self, Q: Array, M: Array, P: Array, a_star: Array) -> tuple[Array, Array]:
         """E[σ_i σ_j] (n, p, p) and E[σ_i y] (n, p) of n students; NaN for overlaps that are not finite."""
@@ -83,11 +94,11 @@ class OffsetRisks:
     def _moments(self, Q: Array, M: Array, P: Array, a_star: Array, b: Array) -> tuple[Array, Array, Array]:
         """E[σσᵀ] (p, p), E[σ f*] (p,) and E[σ] (p,) of one student over Gaussian inputs."""
         p, k = M.shape
-        own = Fields.of(activation(self.student), b, np.sqrt(np.maximum(np.diag(Q), 0.0)))
+        own = Fields.of(activation(self.student), b, np.sqrt(np.maximum(np.diag(Q), 0.0)), self.finer)
         if self.teacher is None:
-            product = np.zeros(p) if self.labels is None else _along(own, self.labels, M, P, a_star)
+            product = np.zeros(p) if self.labels is None else _along(own, self.labels, M, P, a_star, self.finer)
             return products_of(own, Q), product, own.series[:, 0]
-        theirs = Fields.of(activation(self.teacher), np.zeros(k), np.sqrt(np.diag(P)))
+        theirs = Fields.of(activation(self.teacher), np.zeros(k), np.sqrt(np.diag(P)), self.finer)
         both = products_of(own.beside(theirs), np.block([[Q, M], [M.T, P]]))
         return both[:p, :p], both[:p, p:] @ a_star / k, own.series[:, 0]
 
@@ -107,19 +118,19 @@ class Fields:
     series: Array
 
     @classmethod
-    def of(cls, form: Activation, b: Array, s: Array) -> "Fields":
-        """The fields σ(b + s g) of one activation; b and s (n,)."""
+    def of(cls, form: Activation, b: Array, s: Array, finer: int) -> "Fields":
+        """The fields σ(b + s g) of one activation, by `finer` times as many nodes and polynomials; b and s (n,)."""
         constant, terms, rest = _parts(form)
         knots = np.zeros((len(b), 1 + 2 * len(terms)))
         knots[:, 0] = constant
-        bent = np.zeros((len(b), ORDERS))
+        bent = np.zeros((len(b), finer * ORDERS))
         bent[:, 0] = constant
         for j, (place, jump) in enumerate(terms):
             knots[:, 1 + 2 * j], knots[:, 2 + 2 * j] = place - b, jump
-            bent += jump * _ramp_series(place - b, s)
+            bent += jump * _ramp_series(place - b, s, finer * ORDERS)
         series = bent.copy()
         if rest is not None:
-            x, table = _table()
+            x, table = _table(finer)
             values = np.empty(len(b) * len(x))
             called(rest, (b[:, None] + s[:, None] * x).ravel(), values)
             series += values.reshape(len(b), len(x)) @ table
@@ -152,30 +163,53 @@ def products_of(fields: Fields, omega: Array) -> Array:
     return found
 
 
-def _along(own: Fields, labels: Labels, M: Array, P: Array, a_star: Array) -> Array:
+def _silent(M: Array, P: Array, a_star: Array) -> tuple[Array, ...]:
+    """The overlaps Q, M, P and second layers of students without a second layer."""
+    n, _, k = M.shape
+    return np.zeros((n, 1, 1)), np.zeros((n, 1, k)), P, np.zeros((n, 1)), a_star
+
+
+def _nodes(labels: Labels, L: Array, a_star: Array, finer: int) -> tuple[Array, Array]:
+    """Nodes z (k, n) and weights (n,) for f*(L z): equally spaced ones that resolve it, Gauss's for many fields."""
+    k = len(L)
+    if k > MOST_AXES:
+        count = finer * max(4, round(MOST_NODES ** (1.0 / k)))
+        return rules.tensor(np.array(gauss.normal(count)), k)
+    scale = max(1.0, float(np.linalg.norm(L, axis=1).max()))
+    steps = np.array(target_steps(lambda lam_star: labels(lam_star, a_star), [()] * k, scale))
+    with np.errstate(divide="ignore"):
+        h = np.minimum((steps[:, None] / np.abs(L)).min(axis=0), WIDEST)
+    h *= max((np.prod(2.0 * REACH / h) / (MOST_NODES * finer**k)) ** (1.0 / k), 1.0 / finer)
+    axes = [np.array(gauss.trapezoidal(2 * math.ceil(REACH / step) + 1, step)) for step in h.tolist()]
+    z = np.array([part.ravel() for part in np.meshgrid(*(x for x, _ in axes), indexing="ij")])
+    weight = np.prod([part.ravel() for part in np.meshgrid(*(share for _, share in axes), indexing="ij")], axis=0)
+    kept = weight > LEAST_WEIGHT
+    return z[:, kept], weight[kept]
+
+
+def _along(own: Fields, labels: Labels, M: Array, P: Array, a_star: Array, finer: int) -> Array:
     """E[σ_i f*] (p,): with λ* = L z and λ_i = u_i·z + rest, Σ_l c_il (|u_i|/s_i)^l E[f* h_l(z·u_i/|u_i|)]."""
     values, vectors = np.linalg.eigh(P)
     L = vectors * np.sqrt(np.maximum(values, 0.0))
     u = np.linalg.pinv(L) @ M.T
     size = np.linalg.norm(u, axis=0)
-    count = max(4, min(MOST_IN_LINE, round(MOST_NODES ** (1.0 / len(P)))))
-    z, weight = rules.tensor(np.array(gauss.normal(count)), len(P))
+    z, weight = _nodes(labels, L, a_star, finer)
     weighted = weight * labels(L @ z, a_star)
     at = (u / np.where(size > 0.0, size, 1.0)).T @ z
     ratio = np.minimum(np.divide(size, own.scale, out=np.zeros(size.shape), where=own.scale > 0.0), 1.0)
     total, power, before, now = np.zeros(len(size)), np.ones(len(size)), np.zeros(at.shape), np.ones(at.shape)
-    for order in range(min(count, ORDERS)):
+    for order in range(own.series.shape[1]):
         total += own.series[:, order] * power * (now @ weighted)
         following = (at * now - math.sqrt(order) * before) / math.sqrt(order + 1.0)
         before, now, power = now, following, power * ratio
     return total
 
 
-def _ramp_series(place: Array, s: Array) -> Array:
-    """The coefficients (n, ORDERS) of (s g − place)⁺; place and s (n,)."""
+def _ramp_series(place: Array, s: Array, orders: int) -> Array:
+    """The coefficients (n, orders) of (s g − place)⁺; place and s (n,)."""
     from scipy.special import ndtr
 
-    found = np.zeros((len(place), ORDERS))
+    found = np.zeros((len(place), orders))
     moving = s > 0.0
     found[~moving, 0] = np.maximum(-place[~moving], 0.0)
     place, s = place[moving], s[moving]
@@ -184,19 +218,19 @@ def _ramp_series(place: Array, s: Array) -> Array:
     density, above = np.exp(-0.5 * h * h) / math.sqrt(2.0 * math.pi), ndtr(-h)
     found[moving, 0], found[moving, 1] = s * density - place * above, s * above
     before, now = np.zeros(len(s)), s * density
-    for order in range(2, ORDERS):
+    for order in range(2, orders):
         found[moving, order] = now / math.sqrt(order * (order - 1.0))
         before, now = now, (h * now - math.sqrt(order - 2.0) * before) / math.sqrt(order - 1.0)
     return found
 
 
 @cache
-def _table() -> tuple[Array, Array]:
-    """Nodes x (NODES,), and their weights times h_l(x) (NODES, ORDERS)."""
-    x, weights = map(np.array, gauss.trapezoidal(NODES, STEP))
-    table = np.empty((NODES, ORDERS))
-    before, now = np.zeros(NODES), weights
-    for order in range(ORDERS):
+def _table(finer: int) -> tuple[Array, Array]:
+    """Nodes x (n,), and their weights times h_l(x) (n, orders), both `finer` times as many as usual."""
+    x, weights = map(np.array, gauss.trapezoidal(finer * (NODES - 1) + 1, STEP / finer))
+    table = np.empty((len(x), finer * ORDERS))
+    before, now = np.zeros(len(x)), weights
+    for order in range(finer * ORDERS):
         table[:, order] = now
         before, now = now, (x * now - math.sqrt(order) * before) / math.sqrt(order + 1.0)
     return x, table

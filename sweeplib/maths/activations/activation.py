@@ -51,6 +51,13 @@ def kink(activation: Activation) -> float:
     return jump if abs(jump) > 1e-6 else 0.0
 
 
+def kinks(activation: Activation) -> tuple[float, ...]:
+    """Where the slope is known to jump."""
+    if activation.hinges is not None:
+        return tuple(knot for knot, _ in activation.hinges[1])
+    return (0.0,) if kink(activation) != 0.0 else ()
+
+
 def bends_off_zero(activation: Activation) -> bool:
     """Whether the slope is known to jump elsewhere than at zero, which quadrature does not resolve."""
     return activation.hinges is not None and any(knot != 0.0 for knot, _ in activation.hinges[1])

@@ -31,6 +31,9 @@ _PAIR = types.NamedTuple(
         _matrices(2),
         *[_LINE] * 2,
         _matrices(2),
+        types.float64,
+        _matrices(2),
+        types.float64,
     ],
     Pair,
 )
@@ -130,7 +133,10 @@ def no_functions() -> Pair:
     nothing = over_arrays(_same)
     empty, rows = np.empty(0), np.empty((0, 1))
     which = np.zeros(1, np.int64)
-    return Pair(nothing, nothing, ridge_address((_same,)), which, empty, empty, rows, empty, empty, np.empty((0, 0)))
+    none = np.empty((0, 0))
+    return Pair(
+        nothing, nothing, ridge_address((_same,)), which, empty, empty, rows, empty, empty, none, 0.0, none, 0.0
+    )
 
 
 def _same(x: float) -> float:

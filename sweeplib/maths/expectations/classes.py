@@ -1,10 +1,11 @@
 """The risk of a student on classes of equal odds, with the label y_c and inputs x ~ N(0, s_c² I_d/d) in class c.
 
 R = ½ E[(y − f)²] = ½ mean_c (y_c² − 2 y_c E_c[f] + E_c[f²]), where the fields of class c have the covariance s_c² Q.
-E_c[f²] is twice the risk of the pair σ, σ at a* = 0. E[σ(λ)] of one field is in closed form for piecewise linear σ;
-otherwise a Gauss rule on each half line, exact for polynomials, odd functions and those with a kink at zero.
+E_c[f²] is twice the risk of the pair σ, σ at a* = 0. E[σ(λ)] of one field is in closed form for piecewise linear σ,
+error functions and polynomials; else by equally spaced nodes, at a step that resolves σ.
 """
 
+import math
 from dataclasses import dataclass
 from functools import cache
 
@@ -12,14 +13,17 @@ import numpy as np
 from numpy.typing import NDArray
 
 from sweeplib.maths.activations import activation as activation_of
+from sweeplib.maths.activations.activation import kink
 from sweeplib.maths.expectations import gauss
 from sweeplib.maths.expectations.expectations import expectations
+from sweeplib.maths.expectations.grids import REACH, WIDEST, rest_step, rest_values
 from sweeplib.maths.expectations.hinges import hinge_means
-from sweeplib.numerics.compiled import called, over_arrays
 
 Array = NDArray[np.float64]
 
-NODES = 40
+
+MOST_SCALE = 1024.0
+"""The largest standard deviation of a field that nodes follow."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -38,15 +42,24 @@ class ClassExpectations:
     @np.errstate(over="ignore", invalid="ignore")  # in runs that diverged
     def risks(self, Q: Array, M: Array, P: Array, a: Array, a_star: Array) -> Array:
         """The population risk (n,) of n students, Q (n, p, p) and a (n, p); M, P and a* of a teacher are not read."""
-        n, p = a.shape
-        pair, no_teacher = expectations(self.activation), np.zeros((n, 1))
-        scales, total = np.sqrt(np.einsum("nii->ni", Q)), np.zeros(n)
+        p, scales, total = a.shape[1], np.sqrt(np.einsum("nii->ni", Q)), self._squares(Q, a, errors=False)
         for label, deviation in zip(self.labels, self.deviations, strict=True):
-            stretched = Q * (deviation**2)[:, None, None]
-            square = 2.0 * pair.risks(stretched, np.zeros((n, p, 1)), np.ones((n, 1, 1)), a, no_teacher)
             mean = (a * field_means(self.activation, deviation[:, None] * scales)).sum(axis=1) / p
-            total += label**2 - 2.0 * label * mean + square
-        return 0.5 * total / len(self.labels)
+            total += (label**2 - 2.0 * label * mean) / len(self.labels)
+        return 0.5 * total
+
+    def risk_errors(self, Q: Array, M: Array, P: Array, a: Array, a_star: Array) -> Array:
+        """The errors (n,) of these risks: those of E[f²], as means of one field have none beyond 10⁻⁹."""
+        return 0.5 * self._squares(Q, a, errors=True)
+
+    def _squares(self, Q: Array, a: Array, *, errors: bool) -> Array:
+        """The mean of E_c[f²] over the classes (n,), or its error."""
+        (n, p), pair, total = a.shape, expectations(self.activation), np.zeros(len(a))
+        for deviation in self.deviations:
+            silent = np.zeros((n, p, 1)), np.ones((n, 1, 1)), a, np.zeros((n, 1))
+            stretched = Q * (deviation**2)[:, None, None]
+            total += 2.0 * (pair.risk_errors if errors else pair.risks)(stretched, *silent)
+        return total / len(self.deviations)
 
 
 def field_means(activation: str, scales: Array) -> Array:
@@ -54,15 +67,23 @@ def field_means(activation: str, scales: Array) -> Array:
     form = activation_of(activation)
     if form.hinges is not None:
         return hinge_means(form, scales)
-    nodes, weights = _rule()
-    fields = np.multiply.outer(scales, nodes)
-    values = np.empty(fields.size)
-    called(over_arrays(form.value), fields.ravel(), values)
-    return values.reshape(fields.shape) @ weights
+    if form.error_functions is not None:  # odd, but for the offset
+        return np.full(scales.shape, form.error_functions[0])
+    found = kink(form) * scales / math.sqrt(2.0 * math.pi)
+    levels = np.ceil(np.log2(np.clip(np.nan_to_num(scales, nan=1.0), 1.0, MOST_SCALE))).astype(int)
+    for level in np.unique(levels):
+        chosen = levels == level
+        nodes, weights = map(np.array, _rule(activation, 2.0**level))
+        fields = np.multiply.outer(scales[chosen], nodes)
+        found[chosen] += rest_values(form, fields.ravel()).reshape(fields.shape) @ weights
+    return found
 
 
 @cache
-def _rule() -> tuple[Array, Array]:
-    """Nodes and weights of E[f(u)], u ~ N(0, 1), on both half lines."""
-    nodes, weights = map(np.array, gauss.half_normal(NODES))
-    return np.concatenate([-nodes, nodes]), 0.5 * np.concatenate([weights, weights])
+def _rule(activation: str, scale: float) -> gauss.Rule:
+    """A rule for E[σ(s u)], s ≤ scale: Gauss's for polynomials, equally spaced nodes for others, less their kink."""
+    form = activation_of(activation)
+    if form.hermite is not None:
+        return gauss.normal(len(form.hermite))
+    step = min(WIDEST, rest_step(form) / scale)
+    return gauss.trapezoidal(2 * math.ceil(REACH / step) + 1, step)

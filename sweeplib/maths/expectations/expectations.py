@@ -2,8 +2,8 @@
 
 import math
 from collections.abc import Callable
-from dataclasses import dataclass
-from functools import cache, cached_property
+from dataclasses import dataclass, replace
+from functools import cache, cached_property, partial
 from typing import Protocol
 
 import numpy as np
@@ -18,11 +18,21 @@ from sweeplib.registry import Registry
 Array = NDArray[np.float64]
 
 
+FINER = 1.0, 1.5, 2.0
+"""How many times as many nodes in a direction the rules of quadrature have: the usual one, and finer ones."""
+RESOLVED = 1e-9
+"""The largest difference of two rules for a risk after which no third one is asked."""
+
+
 class Risks(Protocol):
     """What gives the population risk of overlaps."""
 
     def risks(self, Q: Array, M: Array, P: Array, a: Array, a_star: Array) -> Array:
         """The population risk of n systems (n,): Q (n, p, p), M (n, p, k), P (n, k, k), a (n, p), a_star (n, k)."""
+        ...
+
+    def risk_errors(self, Q: Array, M: Array, P: Array, a: Array, a_star: Array) -> Array:
+        """The errors (n,) of these risks by quadrature; 0 for closed forms."""
         ...
 
 
@@ -47,7 +57,7 @@ class Expectations:
     All are compiled functions, or plain Python that numba compiles, without calls to other Python functions.
 
     functions : returns what rules by quadrature need to know of the activations, the `pair`.
-    finer : the same by a finer rule, to estimate the error of the drifts; None for closed forms.
+    finer : the same by a finer rule, to estimate errors; None for closed forms, and the finest of the rules.
     wide : the number of student units from which calling `drifts` in turn is faster than `in_lanes`.
     lipschitz : a bound of |σ'| of the student, if known.
     resolved : whether the drifts are accurate. Dynamics and observables that use drifts are refused otherwise.
@@ -78,6 +88,21 @@ class Expectations:
         """The population risk of n systems (n,): Q (n, p, p), M (n, p, k), P (n, k, k), a (n, p), a_star (n, k)."""
         return addresses.risks(self.pair, self.risk, Q, M, P, a, a_star)
 
+    def risk_errors(self, Q: Array, M: Array, P: Array, a: Array, a_star: Array) -> Array:
+        """The errors (n,) of the risks of n systems; 0 for closed forms.
+
+        Twice the difference to the finer rule or, for functions with kinks or jumps between nodes, to the one finer
+        than this, whichever is larger: two grids may agree by chance.
+        """
+        systems, errors = (Q, M, P, a, a_star), np.zeros(len(M))
+        rule, chosen = self.finer, np.arange(len(M))
+        usual = self.risks(*systems) if rule is not None else errors
+        while rule is not None and chosen.size:
+            found = rule.risks(*(part[chosen] for part in systems))
+            errors[chosen] = np.fmax(errors[chosen], 2.0 * np.abs(found - usual[chosen]))
+            chosen, rule = chosen[errors[chosen] > RESOLVED], rule.finer
+        return errors
+
     def drifts_of(self, system: System) -> Drifts:
         """The drifts of one system."""
         return addresses.drifts_of(self.drifts, system._replace(pair=self.pair))
@@ -96,6 +121,13 @@ class Expectations:
             coarse, fine = (_flat(rule.drifts_of(system)) for rule in (self, self.finer or self))
             errors[i] = np.abs(fine - coarse).max() / max(np.abs(fine).max(), np.finfo(float).tiny)
         return errors
+
+
+def refined(rule: Expectations, pair: Callable[[float], Pair]) -> Expectations:
+    """The rule with the functions `pair(1.0)`, and finer ones with those for more nodes, one the `finer` of another."""
+    for finer in reversed(FINER):
+        rule = replace(rule, functions=partial(pair, finer), finer=rule if finer < FINER[-1] else None)
+    return rule
 
 
 def _flat(drifts: Drifts) -> Array:

@@ -4,31 +4,51 @@ Given λ* = L z, z ~ N(0, I_k), P = L Lᵀ, the students' fields are N(A z, C), 
 f* are sums over nodes z with weights w: with E' the mean given λ*,
 Ψ^a_i ∋ Σ w f* E'[σ_i],  Ψ^M_ir ∋ a_i Σ w f* λ*_r E'[σ'_i],  E[σ'_i λ_j f*] = Σ w f* E'[σ'_i λ_j],
 Ψ^Var_ij ∋ a_i a_j Σ w (f*² E'[σ'_i σ'_j] − 2 f* E'[σ'_i σ'_j f]).
-The terms without f* are those of `quadrature`. Nodes are those of Gauss and Hermite: f* and σ should be smooth, and
-finer nodes tell the error.
+The terms without f* are those of `quadrature`. Nodes z are those of `lines`, fewer for Ψ^Var, whose sums are long.
+E'[σ_i] and E'[σ'_i] are functions of one number, the mean A_i z: they are tabulated at equal distances and interpolated
+by polynomials of degree seven.
 """
 
 import math
-from collections.abc import Callable
-from dataclasses import replace
-from functools import partial
+from collections.abc import Callable, Sequence
+from functools import cache
 from typing import Any, NamedTuple
 
 import numpy as np
+from numpy.typing import NDArray
 
 from sweeplib.maths.activations import Activation
 from sweeplib.maths.expectations import quadrature
 from sweeplib.maths.expectations.addresses import fields_address
-from sweeplib.maths.expectations.expectations import Expectations
-from sweeplib.maths.expectations.nodes import nodes_of, rules_of
+from sweeplib.maths.expectations.expectations import Expectations, refined
+from sweeplib.maths.expectations.grids import (
+    WIDEST,
+    filled_up,
+    nodes_each_side,
+    reach,
+    rest_step,
+    target_steps,
+)
+from sweeplib.maths.expectations.lines import MOST_AXES, along_line, fill_line, lines_of, next_line
+from sweeplib.maths.expectations.nodes import Rules, nodes_of, rules_of
 from sweeplib.maths.expectations.plane import components
+from sweeplib.maths.expectations.products import MOST_NODES, rest_product, take_lane
 from sweeplib.maths.expectations.system import Drifts, Pair, System
-from sweeplib.numerics.compiled import inlined, over_arrays, specialised, without_references
+from sweeplib.numerics.compiled import called, inlined, over_arrays, specialised, without_references
 
 Array = np.ndarray[Any, np.dtype[np.float64]]
 
 MOST_FIELDS = 6
 """The largest k."""
+LEVELS = 4
+"""The number of norms of the teacher, 1, 2, 4, ..., for which steps are sought."""
+MOST_NODES_OF_TEACHER, NODES_OF_A_PANEL = 2.0**18, 20.0
+FEWER_FOR_VARIANCE, LEAST_WEIGHT = 32.0, 1e-13
+"""For Ψ^Var there are so many times fewer nodes at most, and none of less weight."""
+INTERPOLATED, POINTS_A_STEP, MOST_POINTS = 8, 8.0, 4096
+"""The numbers of points that are interpolated, of points in a step that resolves σ, and of points above zero."""
+LAGRANGE = tuple((-1.0) ** (7 - j) / (math.factorial(j) * math.factorial(7 - j)) for j in range(INTERPOLATED))
+"""1/Π_{m≠j} (j − m)."""
 
 
 @without_references
@@ -57,53 +77,109 @@ def factorise(Q: Array, M: Array, P: Array, L: Array, A: Array, C: Array) -> Non
             C[i, j] = C[j, i] = rest if i != j else max(rest, 0.0)
 
 
-@without_references
-def fill_nodes(rule: Array, L: Array, A: Array, weight: Array, lam_star: Array, mean: Array) -> None:
-    """Fill the weights (n,), λ* (k, n) and the means A z (p, n) of the product of rules (2, nodes)."""
-    k, count = lam_star.shape
-    p, nodes = len(mean), rule.shape[1]
-    for n in range(count):
-        weight[n], rest = 1.0, n
-        for r in range(k):
-            lam_star[r, n] = 0.0
-        for i in range(p):
-            mean[i, n] = 0.0
-        for s in range(k):
-            node = rest % nodes
-            rest //= nodes
-            weight[n] *= rule[1, node]
-            for r in range(s, k):
-                lam_star[r, n] += L[r, s] * rule[0, node]
-            for i in range(p):
-                mean[i, n] += A[i, s] * rule[0, node]
+class Tables(NamedTuple):
+    """E'[σ], E'[σ'] and E'[σ' u] of the students' fields μ + s u, u ~ N(0, 1), at equally spaced μ.
+
+    values (p, kinds, points) : the means; a student has the first `sizes` (p,) points.
+    first, step (p,) : the first of these, and their distance.
+    """
+
+    values: Array
+    sizes: NDArray[np.int64]
+    first: Array
+    step: Array
 
 
 @inlined
-def add_first_moments(
-    system: System, rule: Array, C: Array, lam_star: Array, mean: Array, factor: Array, out: Any
-) -> None:
-    """Add the terms of Ψ^a, Ψ^M and E[σ'_i λ_j f*] to out, with the factors w f* (n,)."""
-    pair, nodes = system.pair, rule.shape[1]
-    to_a, to_M, flow = out
-    field, value, slope = np.empty(nodes), np.empty(nodes), np.empty(nodes)
-    for n in range(len(factor)):
-        for i in range(len(mean)):
+def tables_of(pair: Pair, A: Array, C: Array, kinds: int) -> Tables:
+    """The tables of the first `kinds` of the means, as far as nodes of λ* reach."""
+    (p, k), count = A.shape, np.empty(len(A), np.int64)
+    first, step, most = np.empty(p), np.empty(p), 0
+    for i in range(p):
+        square = 0.0
+        for r in range(k):
+            square += A[i, r] * A[i, r]
+        end = pair.reach * math.sqrt(square * (1.0 if k <= MOST_AXES else k))
+        shortest = pair.steps[0, 0] / POINTS_A_STEP
+        half = nodes_each_side(end, shortest, MOST_POINTS) + INTERPOLATED
+        step[i] = max(shortest, end / (half - INTERPOLATED + 1))
+        count[i], first[i], most = 2 * half + 1, -half * step[i], max(most, 2 * half + 1)
+    values = np.empty((p, kinds, most))
+    for i in range(p):
+        fill_table(pair, math.sqrt(C[i, i]), step[i], values[i, :, : count[i]])
+    return Tables(values, count, first, step)
+
+
+@inlined
+def fill_table(pair: Pair, scale: float, step: float, values: Array) -> None:
+    """Fill the means of a student of standard deviation s at equally spaced means around zero."""
+    half = values.shape[1] // 2
+    inner = min(WIDEST, pair.steps[0, 0] / scale) if scale > 0.0 else WIDEST
+    count = nodes_each_side(pair.reach, inner, MOST_NODES) if scale != 0.0 else 0
+    inner = min(inner, pair.reach / max(count, 1))
+    room = np.empty((3, 2 * count + 1))
+    field, value, share = room[0], room[1], room[2]
+    for q in range(2 * count + 1):
+        u = inner * (q - count)
+        share[q] = inner * math.exp(-0.5 * u * u) / math.sqrt(2.0 * math.pi) if count > 0 else 1.0
+    for n in range(values.shape[1]):
+        for q in range(2 * count + 1):
+            field[q] = step * (n - half) + scale * inner * (q - count)
+        for kind in range(len(values)):
+            values[kind, n] = 0.0
+        pair.student_value(field, value)
+        for q in range(2 * count + 1):
+            values[0, n] += share[q] * value[q]
+        if len(values) > 1:
+            pair.student_slope(field, value)
+            for q in range(2 * count + 1):
+                values[1, n] += share[q] * value[q]
+                values[2, n] += share[q] * value[q] * inner * (q - count)
+
+
+@without_references
+def interpolation(tables: Tables, i: int, mean: float, share: Array) -> int:
+    """Fill the weights of the points from the returned one on in the value of student i at a mean."""
+    place = (mean - tables.first[i]) / tables.step[i]
+    first = min(max(int(place) - INTERPOLATED // 2 + 1, 0), tables.sizes[i] - INTERPOLATED)
+    t, left, right = place - first, 1.0, 1.0
+    for j in range(INTERPOLATED):
+        share[j] = left * LAGRANGE[j]
+        left *= t - j
+    for j in range(INTERPOLATED - 1, -1, -1):
+        share[j] *= right
+        right *= t - j
+    return first
+
+
+@inlined
+def add_first_moments(system: System, rules: Rules, L: Array, A: Array, C: Array, out: Any) -> None:
+    """Add the terms of Ψ^a, Ψ^M and E[σ'_i λ_j f*] to out."""
+    (p, k), pair, (to_a, to_M, flow) = A.shape, system.pair, out
+    lines, tables = lines_of(pair, rules, L, pair.most), tables_of(pair, A, C, 3)
+    weight, fields, target = np.empty(lines.x.shape[1]), np.empty(lines.x.size), np.empty(lines.x.shape[1])
+    share, centre, means = np.empty(INTERPOLATED), np.empty(p), np.empty(3)
+    while next_line(pair, rules, L, lines):
+        count = fill_line(L, lines, weight, fields)
+        pair.ridge_value(k, fields[: k * count], target[:count])
+        for j in range(p):
+            centre[j] = along_line(A, j, lines)
+        for i in range(p):
             scale = math.sqrt(C[i, i])
-            for q in range(nodes):
-                field[q] = mean[i, n] + scale * rule[0, q]
-            pair.student_value(field, value)
-            pair.student_slope(field, slope)
-            values, slopes, tilted = 0.0, 0.0, 0.0
-            for q in range(nodes):
-                values += rule[1, q] * value[q]
-                slopes += rule[1, q] * slope[q]
-                tilted += rule[1, q] * slope[q] * rule[0, q]
-            to_a[i] += factor[n] * values
-            for r in range(len(lam_star)):
-                to_M[i, r] += system.a[i] * factor[n] * lam_star[r, n] * slopes
-            for j in range(len(mean)):
-                along = C[i, j] / scale if scale > 0.0 else 0.0
-                flow[i, j] += system.a[i] * factor[n] * (mean[j, n] * slopes + along * tilted)
+            for n in range(count):
+                factor = weight[n] * target[n]
+                first = interpolation(tables, i, centre[i] + A[i, k - 1] * lines.x[k - 1, n], share)
+                for kind in range(3):
+                    means[kind] = 0.0
+                    for j in range(INTERPOLATED):
+                        means[kind] += share[j] * tables.values[i, kind, first + j]
+                to_a[i] += factor * means[0]
+                for r in range(k):
+                    to_M[i, r] += system.a[i] * factor * fields[r * count + n] * means[1]
+                for j in range(p):
+                    along = C[i, j] / scale if scale > 0.0 else 0.0
+                    mean = centre[j] + A[j, k - 1] * lines.x[k - 1, n]
+                    flow[i, j] += system.a[i] * factor * (mean * means[1] + along * means[2])
 
 
 class Pairs(NamedTuple):
@@ -193,95 +269,128 @@ def variance_term(
     return total
 
 
+@inlined
+def variance_with_target(system: System, rules: Rules, factors: Any, i: int, j: int, pairs: Pairs) -> float:
+    """Σ w (f*² E'[σ'_i σ'_j] − 2 f* E'[σ'_i σ'_j f]), at fewer nodes than the first moments."""
+    pair, (L, A, C), k = system.pair, factors, len(factors[0])
+    components(C, i, j, pairs.first, pairs.second)
+    nodes = fill_grid(rules.student, i != j and pairs.second[j] != 0.0, pairs)
+    lines = lines_of(pair, rules, L, pair.most / FEWER_FOR_VARIANCE)
+    weight, fields, target = np.empty(lines.x.shape[1]), np.empty(lines.x.size), np.empty(lines.x.shape[1])
+    along, centre, total = np.empty(len(A)), np.empty(len(A)), 0.0
+    while next_line(pair, rules, L, lines):
+        count = fill_line(L, lines, weight, fields)
+        pair.ridge_value(k, fields[: k * count], target[:count])
+        for m in range(len(A)):
+            along[m] = along_line(A, m, lines)
+        for n in range(count):
+            if weight[n] > LEAST_WEIGHT:
+                for m in range(len(A)):
+                    centre[m] = along[m] + A[m, k - 1] * lines.x[k - 1, n]
+                total += weight[n] * variance_term(system, rules.student, C, i, j, centre, target[n], nodes, pairs)
+    return total
+
+
 def drifts(system: System, out: Drifts) -> None:
     """The drifts without f* by `quadrature`, and the terms with f*; Ψ^Var at Ω times `stretch`."""
     without_target(system, out)
     a, pair = system.a, system.pair
     p, k = system.M.shape
     rules = rules_of(pair.nodes)
-    count = rules.teacher.shape[1] ** k
     L, A, C, flow = np.zeros((k, k)), np.zeros((p, k)), np.zeros((p, p)), np.zeros((p, p))
-    weight, lam_star, mean = np.empty(count), np.empty((k, count)), np.empty((p, count))
-    target, factor = np.empty(count), np.empty(count)
     factorise(system.Q, system.M, system.P, L, A, C)
-    fill_nodes(rules.teacher, L, A, weight, lam_star, mean)
-    pair.ridge_value(k, lam_star.reshape(k * count), target)
-    for n in range(count):
-        factor[n] = weight[n] * target[n]
-    add_first_moments(system, rules.student, C, lam_star, mean, factor, (out.a, out.M, flow))
+    add_first_moments(system, rules, L, A, C, (out.a, out.M, flow))
 
     root = math.sqrt(system.stretch)
+    for r in range(k):
+        for s in range(k):
+            L[r, s] *= root
     for i in range(p):
-        for n in range(count):
-            mean[i, n] *= root
+        for s in range(k):
+            A[i, s] *= root
         for j in range(p):
             C[i, j] *= system.stretch
-    for r in range(k):
-        for n in range(count):
-            lam_star[r, n] *= root
-    pair.ridge_value(k, lam_star.reshape(k * count), target)
-    pairs, centre = pairs_of(p, rules.student), np.empty(p)
+    pairs = pairs_of(p, rules.student)
     for i in range(p):
         for j in range(i + 1):
-            total = 0.0
-            components(C, i, j, pairs.first, pairs.second)
-            nodes = fill_grid(rules.student, i != j and pairs.second[j] != 0.0, pairs)
-            for n in range(count):
-                for m in range(p):
-                    centre[m] = mean[m, n]
-                total += weight[n] * variance_term(system, rules.student, C, i, j, centre, target[n], nodes, pairs)
-            out.Var[i, j] += a[i] * a[j] * total
+            out.Var[i, j] += a[i] * a[j] * variance_with_target(system, rules, (L, A, C), i, j, pairs)
             out.GF[i, j] += flow[i, j] + flow[j, i]
             if i != j:
                 out.Var[j, i], out.GF[j, i] = out.Var[i, j], out.GF[i, j]
 
 
 def risk(pair: Pair, Q: Array, M: Array, P: Array, a: Array, a_star: Array, out: Array) -> None:
-    """½ E f² by `quadrature`, and Σ w f* (½ f* − E'[f]), every lane on its own."""
-    risk_without_target(pair, Q, M, P, a, a_star, out)
+    """½ E f² by `products`, and Σ w f* (½ f* − E'[f]), every lane on its own."""
     p, k, lanes = M.shape
-    rules = rules_of(pair.nodes)
-    nodes, count = rules.student.shape[1], rules.teacher.shape[1] ** k
+    room = np.empty((5, 2 * MOST_NODES + 1))
+    rules, share = rules_of(pair.nodes), np.empty(INTERPOLATED)
     L, A, C = np.zeros((k, k)), np.zeros((p, k)), np.zeros((p, p))
-    weight, lam_star, mean, target = np.empty(count), np.empty((k, count)), np.empty((p, count)), np.empty(count)
     own, ours, theirs = np.empty((p, p)), np.empty((p, k)), np.empty((k, k))
-    field, value = np.empty(nodes), np.empty(nodes)
     for lane in range(lanes):
-        quadrature.take_lane(lane, Q, own)
-        quadrature.take_lane(lane, M, ours)
-        quadrature.take_lane(lane, P, theirs)
+        take_lane(lane, Q, own)
+        take_lane(lane, M, ours)
+        take_lane(lane, P, theirs)
         factorise(own, ours, theirs, L, A, C)
-        fill_nodes(rules.teacher, L, A, weight, lam_star, mean)
-        pair.ridge_value(k, lam_star.reshape(k * count), target)
-        for n in range(count):
-            out[lane] += 0.5 * weight[n] * target[n] * target[n]
+        out[lane] = 0.0
+        for i in range(p):
+            for j in range(i + 1):
+                share_ij = (0.5 if i == j else 1.0) * a[i, lane] * a[j, lane] / (p * p)
+                s, t = math.sqrt(own[i, i]), math.sqrt(own[j, j])
+                out[lane] += share_ij * rest_product(pair, 0, 0, s, t, own[i, j], room)
+        lines, tables = lines_of(pair, rules, L, pair.most), tables_of(pair, A, C, 1)
+        weight, fields, target = np.empty(lines.x.shape[1]), np.empty(lines.x.size), np.empty(lines.x.shape[1])
+        while next_line(pair, rules, L, lines):
+            count = fill_line(L, lines, weight, fields)
+            pair.ridge_value(k, fields[: k * count], target[:count])
+            for n in range(count):
+                out[lane] += 0.5 * weight[n] * target[n] * target[n]
             for i in range(p):
-                for q in range(nodes):
-                    field[q] = mean[i, n] + math.sqrt(C[i, i]) * rules.student[0, q]
-                pair.student_value(field, value)
-                for q in range(nodes):
-                    out[lane] -= weight[n] * target[n] * a[i, lane] / p * rules.student[1, q] * value[q]
+                centre, total = along_line(A, i, lines), 0.0
+                for n in range(count):
+                    first = interpolation(tables, i, centre + A[i, k - 1] * lines.x[k - 1, n], share)
+                    for j in range(INTERPOLATED):
+                        total += weight[n] * target[n] * share[j] * tables.values[i, 0, first + j]
+                out[lane] -= a[i, lane] / p * total
 
 
-without_target, risk_without_target = specialised(quadrature.drifts), specialised(quadrature.risk)
+without_target = specialised(quadrature.drifts)
 
 
-def of_labels(name: str, student: Activation, labels: Callable[..., None], k: int) -> Expectations:
-    """The expectations of a smooth activation and a function `labels(lam_star, a_star, out)` of k fields."""
+def of_labels(
+    name: str, student: Activation, labels: Callable[..., None], knots: Sequence[Sequence[float]]
+) -> Expectations:
+    """The expectations of a smooth activation and a function `labels(lam_star, a_star, out)` of fields λ*_r.
 
-    def pair(finer: int) -> Pair:
+    knots : the values of each field at which the function has a kink, as far as these are known.
+    """
+    address, degree, k = fields_address(labels), len(student.hermite or ()), len(knots)
+    hinges = [[0.0], *([0.0, *(number for knot in own for number in (knot, 1.0))] for own in knots)]
+
+    def values(lam_star: Array) -> Array:
+        out = np.empty(lam_star.shape[1])
+        called(address, k, np.ascontiguousarray(lam_star).reshape(-1), out)
+        return out
+
+    @cache
+    def steps() -> Array:
+        scales = 2.0 ** np.arange(LEVELS)
+        return np.array([[rest_step(student), *target_steps(values, knots, scale)] for scale in scales.tolist()])
+
+    def pair(finer: float) -> Pair:
         return Pair(
             over_arrays(student.value),
             over_arrays(student.derivative),
-            fields_address(labels),
+            address,
             which=np.full(1, -1),
             kinks=np.zeros(2),
             rests=np.ones(2),
             directions=np.ones((1, k)),
             weights=np.zeros(1),
-            nodes=nodes_of(finer, len(student.hermite or ()), k),
-            series=np.empty((0, 0)),
+            nodes=nodes_of(finer, degree, k),
+            series=filled_up(hinges),
+            reach=reach(degree),
+            steps=steps() / finer,
+            most=MOST_NODES_OF_TEACHER * finer**k / NODES_OF_A_PANEL ** sum(map(bool, knots)),
         )
 
-    usual, finer = (Expectations(name, risk, drifts, functions=partial(pair, nodes)) for nodes in (1, 2))
-    return replace(usual, finer=finer)
+    return refined(Expectations(name, risk, drifts), pair)

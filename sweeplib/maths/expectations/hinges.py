@@ -10,25 +10,18 @@ E[σ] = o + Σ_j κ_j (s φ(h_j) − c_j Φ(−h_j)), E[dσ] = Σ_j κ_j Φ(−h
 the integrand changes on the scale |h_j − h'_l| at small ψ: Gauss-Legendre quadrature in panels whose ends are in
 geometric progression towards ψ = 0; for |sin ϑ_0| < .3, where it is smooth in sin ϑ, seven nodes. Error: below 10⁻¹¹ of
 the largest κ κ' s s'.
-
-Drifts are expectations of up to four fields. Those of `quadrature` have errors of a tenth for slopes of ten, and are
-marked as not resolved.
 """
 
 import math
-from dataclasses import replace
-from functools import cache
 from typing import Any
 
 import numpy as np
 
 from sweeplib.maths.activations import Activation
-from sweeplib.maths.activations.activation import bends_off_zero
-from sweeplib.maths.expectations import gauss, quadrature
-from sweeplib.maths.expectations.expectations import FAMILIES, Expectations, Family
-from sweeplib.maths.expectations.system import Pair
+from sweeplib.maths.expectations import gauss
+from sweeplib.maths.expectations.grids import hinges_row
 from sweeplib.numerics.binding import bound
-from sweeplib.numerics.compiled import compiled, inlined
+from sweeplib.numerics.compiled import compiled, inlined, without_references
 
 Array = np.ndarray[Any, np.dtype[np.float64]]
 
@@ -116,79 +109,37 @@ def bent(hinges: Array, others: Array, scale: float, other: float, covariance: f
     return scale * other / (2.0 * math.pi) * total
 
 
-def risk(pair: Pair, Q: Array, M: Array, P: Array, a: Array, a_star: Array, out: Array) -> None:
-    """R = ½ Σ_mn b_m b_n E[σ_m σ_n], every lane on its own; students first, then teachers, b = (−a/p, a*/k)."""
-    p, k, lanes = M.shape
-    omega, scale, mean = np.empty((p + k, p + k)), np.empty(p + k), np.empty(p + k)
-    slope, weight = np.empty(p + k), np.empty(p + k)
-    for lane in range(lanes):
-        for i in range(p):
-            omega[i, :p], weight[i] = Q[i, :, lane], -a[i, lane] / p
-        for r in range(k):
-            omega[p + r, :p], omega[p + r, p:], weight[p + r] = M[:, r, lane], P[r, :, lane], a_star[r, lane] / k
-        for m in range(p + k):
-            hinges = pair.series[0 if m < p else 1]
-            scale[m] = scale_of(omega[m, m])
-            mean[m], slope[m] = mean_of(scale[m], hinges), mean_slope(scale[m], hinges)
-        out[lane] = 0.0
-        for m in range(p + k):
-            for n in range(m + 1):
-                factor = (0.5 if m == n else 1.0) * weight[m] * weight[n]
-                if factor != 0.0:
-                    product = mean[m] * mean[n] + omega[m, n] * slope[m] * slope[n]
-                    if scale[m] != 0.0 and scale[n] != 0.0:
-                        hinges, others = pair.series[0 if m < p else 1], pair.series[0 if n < p else 1]
-                        product += bent_term(hinges, others, scale[m], scale[n], omega[m, n])
-                    out[lane] += factor * product
+@without_references
+def has_part(hinges: Array) -> bool:
+    """Whether a row of hinges has an offset or a jump."""
+    total = abs(hinges[0])
+    for j in range(2, len(hinges), 2):
+        total += abs(hinges[j])
+    return total > 0.0
+
+
+@inlined
+def hinge_product(hinges: Array, others: Array, s: float, t: float, c: float) -> float:
+    """E[σ(z) σ'(z')] of fields of standard deviations s and t and covariance c; zero if either function is."""
+    if not (has_part(hinges) and has_part(others)):
+        return 0.0
+    product = mean_of(s, hinges) * mean_of(t, others) + c * mean_slope(s, hinges) * mean_slope(t, others)
+    return product + bent_term(hinges, others, s, t, c) if s != 0.0 and t != 0.0 else product
 
 
 def products(series: Array, omega: Array, out: Array) -> None:
     """Fill E[σ_m σ_n] (n, n) of fields of the covariance omega (n, n), each with a function of its own (n, 1 + 2J)."""
-    n = len(series)
-    scale, mean, slope = np.empty(n), np.empty(n), np.empty(n)
-    for m in range(n):
-        scale[m] = scale_of(omega[m, m])
-        mean[m], slope[m] = mean_of(scale[m], series[m]), mean_slope(scale[m], series[m])
+    for m in range(len(series)):
         for q in range(m + 1):
-            product = mean[m] * mean[q] + omega[m, q] * slope[m] * slope[q]
-            if scale[m] != 0.0 and scale[q] != 0.0:
-                product += bent_term(series[m], series[q], scale[m], scale[q], omega[m, q])
-            out[m, q] = out[q, m] = product
+            s, t = scale_of(omega[m, m]), scale_of(omega[q, q])
+            out[m, q] = out[q, m] = hinge_product(series[m], series[q], s, t, omega[m, q])
 
 
 _ARC, _CHORD = gauss.legendre(12), gauss.legendre(7)
 bent_term = inlined(bound(bent, arc=_ARC[0], arc_weights=_ARC[1], chord=_CHORD[0], chord_weights=_CHORD[1]))
 
 
-@cache
-def pair_expectations(student: Activation, teacher: Activation) -> Expectations | None:
-    """The expectations of two piecewise linear activations, with knots that are not all zero."""
-    sides = (student, teacher)
-    if any(side.hinges is None for side in sides) or not any(map(bends_off_zero, sides)):
-        return None
-    plain = quadrature.of_any(f"{student.name}|{teacher.name}", student, (teacher,))
-    series = _series(sides)
-
-    def functions() -> Pair:
-        return plain.functions()._replace(series=series)
-
-    return replace(plain, risk=risk, functions=functions, resolved=False)
-
-
 def hinge_means(form: Activation, scales: Array) -> Array:
     """E[σ(s u)], u ~ N(0, 1), for each s of an array."""
-    [series] = _series((form,))
+    series = np.array(hinges_row(form))
     return np.array([mean_of(scale, series) for scale in scales.ravel().tolist()]).reshape(scales.shape)
-
-
-def _series(sides: tuple[Activation, ...]) -> Array:
-    """The offset, and each knot and jump in turn, of every function; hinges without a jump fill up the shorter."""
-    rows = []
-    for side in sides:
-        assert side.hinges is not None
-        offset, hinges = side.hinges
-        rows.append([offset, *(number for hinge in hinges for number in hinge)])
-    return np.array([row + [0.0] * (max(map(len, rows)) - len(row)) for row in rows])
-
-
-FAMILIES.register("hinges", Family("hinges", 40, pair_expectations))

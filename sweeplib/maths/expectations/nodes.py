@@ -10,7 +10,7 @@ from sweeplib.numerics.compiled import inlined
 
 Array = np.ndarray[Any, np.dtype[np.float64]]
 
-RULES = 7
+RULES = 8
 """The number of rules in `Rules`."""
 
 NO_RULE: gauss.Rule = ((0.0,), (1.0,))
@@ -23,7 +23,8 @@ MOST_NODES = 4096
 class Rules(NamedTuple):
     """Nodes and weights (2, nodes), and the number of Hermite polynomials.
 
-    `teacher` and `student` are rules for λ* and for students given λ*, which `given_teacher` needs.
+    `teacher` and `student` are rules for λ* and for students given λ*, which `given_teacher` needs, `panel` is one of
+    an interval.
     """
 
     angles: Array
@@ -33,6 +34,7 @@ class Rules(NamedTuple):
     arc: Array
     teacher: Array
     student: Array
+    panel: Array
     orders: int
 
 
@@ -57,6 +59,7 @@ def rules_of(nodes: Array) -> Rules:
         rule_at(nodes, 4),
         rule_at(nodes, 5),
         rule_at(nodes, 6),
+        rule_at(nodes, 7),
         int(nodes[RULES]),
     )
 
@@ -68,18 +71,23 @@ def packed(rules: tuple[gauss.Rule, ...], orders: int) -> Array:
 
 
 @cache
-def nodes_of(finer: int, degree: int, k: int = 0) -> Array:
+def nodes_of(finer: float, degree: int, k: int = 0) -> Array:
     """The rules, of `finer` times as many nodes, and more for polynomials of high degree; those given λ* for k > 0."""
+
+    def count(least: float, more: float) -> int:
+        return round(least + more * finer) + degree
+
     rules = (
-        gauss.legendre(12 * finer + degree),
-        gauss.rayleigh(6 + 8 * finer + degree),
-        gauss.half_normal(12 + 12 * finer + degree),
-        gauss.trapezoidal(17 + 24 * finer, 0.6 - 0.15 * finer),
-        gauss.legendre(10 * finer),
-        gauss.normal(_nodes_of_teacher(k) * (1 + finer) // 2) if k else NO_RULE,
-        gauss.normal(12 + 12 * finer + degree) if k else NO_RULE,
+        gauss.legendre(count(0, 12)),
+        gauss.rayleigh(count(6, 8)),
+        gauss.half_normal(count(12, 12)),
+        gauss.trapezoidal(round(17 + 24 * finer), 0.6 - 0.15 * finer),
+        gauss.legendre(round(10 * finer)),
+        gauss.normal(round(_nodes_of_teacher(k) * 0.5 * (1.0 + finer))) if k else NO_RULE,
+        gauss.normal(count(12, 12)) if k else NO_RULE,
+        gauss.legendre(round(12 + 8 * finer)),
     )
-    return packed(rules, 8 + 16 * finer + degree)
+    return packed(rules, count(8, 16))
 
 
 def _nodes_of_teacher(k: int) -> int:

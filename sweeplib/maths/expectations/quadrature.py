@@ -16,13 +16,12 @@ field's standard deviation and away from zero, cost more: finer nodes tell.
 
 import math
 from dataclasses import replace
-from functools import cache, partial
+from functools import cache
 from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
 
-from sweeplib.errors import InputError
 from sweeplib.maths.activations import Activation
 from sweeplib.maths.activations.activation import bends_off_zero, kink, lipschitz
 from sweeplib.maths.expectations.addresses import ridge_address
@@ -34,8 +33,9 @@ from sweeplib.maths.expectations.conditional import (
     project,
     second_moment,
 )
-from sweeplib.maths.expectations.expectations import FAMILIES, Expectations, Family
+from sweeplib.maths.expectations.expectations import FAMILIES, Expectations, Family, refined
 from sweeplib.maths.expectations.fields import counts, fill_fields, function_number
+from sweeplib.maths.expectations.grids import filled_up, hinges_row, reach, rest_step
 from sweeplib.maths.expectations.nodes import nodes_of, rules_of
 from sweeplib.maths.expectations.plane import (
     Plane,
@@ -46,8 +46,9 @@ from sweeplib.maths.expectations.plane import (
     planes,
     split_at,
 )
+from sweeplib.maths.expectations.products import risk
 from sweeplib.maths.expectations.system import Drifts, Pair, Ridges, System, ridge_arrays
-from sweeplib.numerics.compiled import inlined, over_arrays, without_references
+from sweeplib.numerics.compiled import inlined, over_arrays
 
 Array = np.ndarray[Any, np.dtype[np.float64]]
 
@@ -90,62 +91,6 @@ def fill_values(pair: Pair, which: int, x: Array, out: Array) -> None:
         pair.student_value(x, out)
     else:
         pair.ridge_value(which, x, out)
-
-
-@inlined
-def mean_of_product(pair: Pair, fields: Fields, plane: Plane, m: int, n: int) -> float:
-    """E[σ_m σ_n]."""
-    omega = fields.omega
-    scale, other = math.sqrt(omega[m, m]), math.sqrt(omega[n, n])
-    along = 0.0 if scale == 0.0 else omega[m, n] / scale
-    along = max(min(along, other), -other)
-    across = 0.0 if m == n else math.sqrt(max(other * other - along * along, 0.0))
-    if m == n:
-        count = on_a_line(plane)
-    else:
-        plane.lines[0], plane.lines[1] = 0.5 * math.pi, line_angle(along, across)
-        count = split_at(plane, 2)
-    for q in range(count):
-        fields.field[0, q] = scale * plane.first[q]
-        fields.field[1, q] = along * plane.first[q] + across * plane.second[q]
-    fill_values(pair, fields.which[m], fields.field[0, :count], fields.value[0, :count])
-    fill_values(pair, fields.which[n], fields.field[1, :count], fields.value[1, :count])
-    total = 0.0
-    for q in range(count):
-        total += plane.weight[q] * fields.value[0, q] * fields.value[1, q]
-    return total
-
-
-@without_references
-def take_lane(lane: int, many: Array, out: Array) -> None:
-    """Copy the matrix of one lane."""
-    for i in range(out.shape[0]):
-        for j in range(out.shape[1]):
-            out[i, j] = many[i, j, lane]
-
-
-def risk(pair: Pair, Q: Array, M: Array, P: Array, a: Array, a_star: Array, out: Array) -> None:
-    """R = ½ Σ_mn b_m b_n E[σ_m σ_n], every lane on its own."""
-    p, k, lanes = M.shape
-    rules = rules_of(pair.nodes)
-    plane = planes(rules.angles, rules.radii, rules.line, 2)
-    fields = fields_of(pair, p, k, len(plane.weight))
-    own, ours, theirs = np.empty((p, p)), np.empty((p, k)), np.empty((k, k))
-    layer, layer_star = np.empty(p), np.empty(k)
-    for lane in range(lanes):
-        take_lane(lane, Q, own)
-        take_lane(lane, M, ours)
-        take_lane(lane, P, theirs)
-        for i in range(p):
-            layer[i] = a[i, lane]
-        for r in range(k):
-            layer_star[r] = a_star[r, lane]
-        fill_fields(pair, own, ours, theirs, layer, layer_star, fields.omega, fields.weight)
-        out[lane] = 0.0
-        for m in range(len(fields.weight)):
-            for n in range(m + 1):
-                factor = (0.5 if m == n else 1.0) * fields.weight[m] * fields.weight[n]
-                out[lane] += factor * mean_of_product(pair, fields, plane, m, n)
 
 
 @inlined
@@ -252,37 +197,20 @@ def drifts(system: System, out: Drifts) -> None:
 
 @cache
 def pair_expectations(student: Activation, teacher: Activation) -> Expectations:
-    """The expectations of any two activations; InputError for knots elsewhere than at zero."""
-    return of_ridges(f"{student.name}|{teacher.name}", student, (teacher,))
+    """The expectations of any two activations."""
+    found = of_ridges(f"{student.name}|{teacher.name}", student, (teacher,))
+    return replace(found, resolved=not (bends_off_zero(student) or bends_off_zero(teacher)))
 
 
-def of_ridges(
-    name: str,
-    student: Activation,
-    functions: tuple[Activation, ...],
-    ridges: Ridges = (),
-) -> Expectations:
-    """The expectations of an activation and Σ_r c_r τ_r(v_r·λ*).
+def of_ridges(name: str, student: Activation, functions: tuple[Activation, ...], ridges: Ridges = ()) -> Expectations:
+    """The expectations of an activation and Σ_r c_r τ_r(v_r·λ*); without ridges a committee of the one function.
 
-    Without ridges it is the committee of the one function. InputError for knots elsewhere than at zero.
+    Drifts have the errors that knots elsewhere than at zero cause.
     """
-    if bent := next((side for side in (student, *functions) if bends_off_zero(side)), None):
-        expected = "both the student's and the teacher's activation piecewise linear, for a committee"
-        raise InputError(f"no expectations of {name}", value=bent.name, expected=expected)
-    return of_any(name, student, functions, ridges)
-
-
-def of_any(
-    name: str,
-    student: Activation,
-    functions: tuple[Activation, ...],
-    ridges: Ridges = (),
-) -> Expectations:
-    """The same for any activations, with the errors that knots elsewhere than at zero cause."""
     sides = (student, *functions)
     degree = max(len(side.hermite or ()) for side in sides)
 
-    def pair(finer: int) -> Pair:
+    def pair(finer: float) -> Pair:
         return Pair(
             over_arrays(student.value),
             over_arrays(student.derivative),
@@ -291,11 +219,13 @@ def of_any(
             kinks=np.array([kink(side) for side in sides]),
             rests=np.array([float(_has_rest(side)) for side in sides]),
             nodes=nodes_of(finer, degree),
-            series=np.empty((0, 0)),
+            series=filled_up([hinges_row(side) for side in sides]),
+            reach=reach(degree),
+            steps=np.array([[rest_step(side) for side in sides]]) / finer,
+            most=0.0,
         )
 
-    usual, finer = (Expectations(name, risk, drifts, functions=partial(pair, nodes)) for nodes in (1, 2))
-    return replace(usual, finer=finer, lipschitz=lipschitz(student))
+    return replace(refined(Expectations(name, risk, drifts), pair), lipschitz=lipschitz(student))
 
 
 def _has_rest(activation: Activation) -> bool:

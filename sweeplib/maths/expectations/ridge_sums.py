@@ -4,12 +4,15 @@ The fields κ = Vλ* of the ridges are those of a committee with teacher overlap
 sides there are closed forms; all other sums are computed by quadrature.
 """
 
+from dataclasses import replace
 from functools import cache
 
 from sweeplib.maths.activations import activation
+from sweeplib.maths.activations.activation import bends_off_zero
 from sweeplib.maths.expectations import polynomials, quadrature
 from sweeplib.maths.expectations.expectations import Expectations
 from sweeplib.maths.formulas import Formula, ridges
+from sweeplib.maths.formulas.formula import Applied
 
 
 @cache
@@ -25,4 +28,6 @@ def of_formula(student: str, formula: Formula) -> Expectations | None:
     name = f"{student}|{formula}"
     if form.hermite is not None and len(series) == len(functions):
         return polynomials.of_series(name, form.hermite, series, numbered)
-    return quadrature.of_ridges(name, form, functions, numbered)
+    named = (form, *(part.activation for part in formula.walk() if isinstance(part, Applied)))
+    found_by = quadrature.of_ridges(name, form, functions, numbered)
+    return replace(found_by, resolved=not any(map(bends_off_zero, named)))

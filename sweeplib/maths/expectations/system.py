@@ -23,8 +23,12 @@ class Pair(NamedTuple):
         that slope.
     directions (ridges, k), weights (ridges,) : v_r and c_r, or no rows.
     nodes : nodes and weights of the rules of integration, one after another.
-    series (functions, numbers) : the c_n √n! of σ and of the target's functions, if these are Σ c_n He_n/√n!; the
-        offset, knots and jumps in turn, if these are piecewise linear.
+    series (functions, numbers) : for polynomials, the c_n √n! of σ and of the target's functions Σ c_n He_n/√n!; for
+        quadrature, the offset, knots and jumps in turn of their piecewise linear parts.
+    reach : where equally spaced nodes end, in standard deviations.
+    steps (levels, functions) : steps of fields that resolve what σ and the target's functions have beyond that part,
+        infinite for nothing; of a target that is no sum of ridge functions, for each λ*_r of the variance 4^level.
+    most : the number of nodes for λ* above which steps are longer.
     """
 
     student_value: Any
@@ -37,6 +41,9 @@ class Pair(NamedTuple):
     weights: Array
     nodes: Array
     series: Array
+    reach: float
+    steps: Array
+    most: float
 
 
 Ridges = Sequence[tuple[int, float, tuple[float, ...]]]

@@ -14,6 +14,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from sweeplib.maths.activations import Activation
+from sweeplib.maths.activations.activation import kinks
 from sweeplib.maths.activations.named import FORMS
 from sweeplib.maths.formulas.formula import Applied, Field, Formula, Number, Power, Product, Sum
 from sweeplib.numerics.binding import bound
@@ -106,6 +107,20 @@ def _of_activation(formula: Applied, k: int) -> Ridge:
     return Ridge(1.0, function, tuple((direction / length).tolist()))
 
 
+def knots(formula: Formula) -> list[list[float]]:
+    """The values of each field at which an activation of that field alone has a kink, ascending."""
+    found: list[set[float]] = [set() for _ in range(formula.width)]
+    for part in formula.walk():
+        argument = _polynomial(part.argument, formula.width) if isinstance(part, Applied) else None
+        if argument is None or any(sum(powers) > 1 for powers in argument):
+            continue
+        slopes = {powers.index(1): c for powers, c in argument.items() if sum(powers) == 1 and c != 0.0}
+        if isinstance(part, Applied) and len(slopes) == 1:
+            [(field, slope)], shift = slopes.items(), argument.get((0,) * formula.width, 0.0)
+            found[field].update((knot - shift) / slope for knot in kinks(part.activation))
+    return list(map(sorted, found))
+
+
 function = float
 scale = shift = 0.0
 
@@ -126,7 +141,11 @@ def _moved(activation: Activation, scale: float, shift: float) -> Activation:
     value = bound(_value_moved, function=compiled(activation.value), scale=scale, shift=shift)
     slope = bound(_slope_moved, function=compiled(activation.derivative), scale=scale, shift=shift)
     name = f"{activation.name}({scale!r} z + {shift!r})"
-    return Activation(name, name, value, slope, activation.information_exponent)
+    hinges = None
+    if activation.hinges is not None:  # σ(x) = o + Σ κ (x − c)⁺ at x = scale z + shift, scale > 0
+        moved = tuple(((knot - shift) / scale, jump * scale) for knot, jump in activation.hinges[1])
+        hinges = activation.hinges[0], moved
+    return Activation(name, name, value, slope, activation.information_exponent, hinges=hinges)
 
 
 def _polynomial(formula: Formula, k: int) -> Polynomial | None:

@@ -1,0 +1,175 @@
+"""Nodes for the teacher's fields λ* = L z, z ~ N(0, I_k), L lower triangular: lines along the last z, one at a time.
+
+Along an axis nodes are equally spaced, at a step that resolves every field on which z acts. Where the target has knots
+in the field of the axis, which are at (c − Σ_{q<s} L_sq z_q)/L_ss, they are those of Gauss-Legendre panels between the
+knots. Nodes with |z| beyond the reach are left out. For more than three fields, which equal steps cannot fill, nodes
+are those of a rule of Gauss and Hermite.
+"""
+
+import math
+from typing import Any, NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+
+from sweeplib.maths.expectations.grids import REACH, nodes_each_side
+from sweeplib.maths.expectations.hinges import has_part
+from sweeplib.maths.expectations.nodes import Rules
+from sweeplib.maths.expectations.products import MOST_NODES
+from sweeplib.maths.expectations.system import Pair
+from sweeplib.numerics.compiled import inlined, without_references
+
+Array = np.ndarray[Any, np.dtype[np.float64]]
+
+MOST_AXES = 3
+"""The largest k with equally spaced nodes."""
+
+
+class Lines(NamedTuple):
+    """The present line, and what leads to it.
+
+    x, weight (k, nodes) : nodes and weights of each axis, at the present nodes of those before it.
+    step (k,) : the step of each axis; the length of its panels where there are knots.
+    sizes, place (k,) : the number of nodes of each axis, and which is the present one.
+    begun (1,) : whether there was a line.
+    """
+
+    x: Array
+    weight: Array
+    step: Array
+    sizes: NDArray[np.int64]
+    place: NDArray[np.int64]
+    begun: NDArray[np.int64]
+
+
+@without_references
+def fill_steps(steps: Array, most: float, L: Array, step: Array) -> float:
+    """Fill the step of each axis: one that resolves the fields, or a longer one where `most` nodes are not enough.
+
+    Return the shortest one.
+    """
+    norm, nodes, shortest = 1.0, 1.0, math.inf
+    for r in range(len(L)):
+        square = 0.0
+        for s in range(r + 1):
+            square += L[r, s] * L[r, s]
+        norm = max(norm, math.sqrt(square))
+    level = min(math.ceil(math.log2(min(norm, 1e6))), len(steps) - 1)
+    for s in range(len(L)):
+        step[s] = math.inf
+        for r in range(s, len(L)):
+            step[s] = min(step[s], steps[level, 1 + r] / max(norm * 0.5**level, 1.0) / abs(L[r, s]))
+        nodes *= max(2.0 * REACH / step[s], 1.0)
+    for s in range(len(L)):
+        step[s] *= max((nodes / most) ** (1.0 / len(L)), 1.0)
+        shortest = min(shortest, step[s])
+    return shortest
+
+
+@inlined
+def lines_of(pair: Pair, rules: Rules, L: Array, most: float) -> Lines:
+    """The lines of at most about so many nodes for a teacher, before the first one."""
+    k, step = len(L), np.empty(len(L))
+    pieces = nodes_each_side(pair.reach, fill_steps(pair.steps, most, L, step), MOST_NODES)
+    panels = max(rules.panel.shape[1] * (len(pair.series[0]) // 2), 1)
+    size = (2 * pieces + 2) * panels + rules.teacher.shape[1]
+    nodes = np.empty((2, k, size)), np.zeros((3, k), np.int64)
+    return Lines(nodes[0][0], nodes[0][1], step, nodes[1][0], nodes[1][1], nodes[1][2])
+
+
+@without_references
+def fill_panels(
+    rule: Array, hinges: Array, offset: float, scale: float, length: float, limit: float, x: Array, weight: Array
+) -> int:
+    """Fill Gauss-Legendre nodes between the knots (c − offset)/scale within ±limit; return their number."""
+    if math.isnan(offset / scale):
+        x[0], weight[0] = offset, offset
+        return 1
+    count, begin, knot = 0, -limit, 1
+    while begin < limit:
+        while knot < len(hinges) and (hinges[knot + 1] == 0.0 or (hinges[knot] - offset) / scale <= begin):
+            knot += 2
+        end = min((hinges[knot] - offset) / scale, limit) if knot < len(hinges) else limit
+        panels = max(1, math.ceil((end - begin) / length))
+        width = (end - begin) / panels
+        for part in range(panels):
+            for q in range(rule.shape[1]):
+                if count < len(x):
+                    z = begin + width * (part + rule[0, q])
+                    x[count] = z
+                    weight[count] = width * rule[1, q] * math.exp(-0.5 * z * z) / math.sqrt(2.0 * math.pi)
+                    count += 1
+        begin = end
+    return count
+
+
+@without_references
+def fill_axis(pair: Pair, rules: Rules, L: Array, s: int, lines: Lines) -> None:
+    """Fill the nodes of axis s at the present nodes of the axes before it."""
+    x, weight, step = lines.x[s], lines.weight[s], lines.step[s]
+    offset, left = 0.0, pair.reach * pair.reach
+    for q in range(s):
+        z = lines.x[q, lines.place[q]]
+        offset += L[s, q] * z
+        left -= z * z
+    limit, lines.place[s] = math.sqrt(max(left, 0.0)), 0
+    if L[s, s] == 0.0:
+        lines.sizes[s], x[0], weight[0] = 1, 0.0, 1.0
+    elif len(L) > MOST_AXES:
+        lines.sizes[s] = rules.teacher.shape[1]
+        for n in range(lines.sizes[s]):
+            x[n], weight[n] = rules.teacher[0, n], rules.teacher[1, n]
+    elif has_part(pair.series[1 + s]):
+        lines.sizes[s] = fill_panels(rules.panel, pair.series[1 + s], offset, L[s, s], step, limit, x, weight)
+    else:
+        count = nodes_each_side(limit, step, MOST_NODES)
+        lines.sizes[s] = 2 * count + 1
+        for n in range(2 * count + 1):
+            z = step * (n - count)
+            x[n], weight[n] = z, step * math.exp(-0.5 * z * z) / math.sqrt(2.0 * math.pi)
+
+
+@without_references
+def next_line(pair: Pair, rules: Rules, L: Array, lines: Lines) -> bool:
+    """Go on to the next line; false if there is none."""
+    k, first = len(L), 0
+    if lines.begun[0] != 0:
+        first = k - 1
+        while first > 0:
+            lines.place[first - 1] += 1
+            if lines.place[first - 1] < lines.sizes[first - 1]:
+                break
+            first -= 1
+        if first == 0:
+            return False
+    lines.begun[0] = 1
+    for s in range(first, k):
+        fill_axis(pair, rules, L, s, lines)
+        if lines.sizes[s] == 0:
+            lines.sizes[s], lines.x[s, 0], lines.weight[s, 0] = 1, 0.0, 0.0
+    return True
+
+
+@inlined
+def fill_line(L: Array, lines: Lines, weight: Array, fields: Array) -> int:
+    """Fill the weights (n,) and λ* (k n,), field by field, of the line; return n."""
+    last = len(L) - 1
+    count, outer = lines.sizes[last], 1.0
+    for q in range(last):
+        outer *= lines.weight[q, lines.place[q]]
+    for n in range(count):
+        weight[n] = outer * lines.weight[last, n]
+    for r in range(last + 1):
+        centre = along_line(L, r, lines)
+        for n in range(count):
+            fields[r * count + n] = centre + L[r, last] * lines.x[last, n]
+    return count
+
+
+@without_references
+def along_line(rows: Array, row: int, lines: Lines) -> float:
+    """Σ_q rows_row,q z_q over all axes but the last."""
+    total = 0.0
+    for q in range(rows.shape[1] - 1):
+        total += rows[row, q] * lines.x[q, lines.place[q]]
+    return total
