@@ -99,17 +99,15 @@ def test_means_of_products_are_those_of_another_quadrature(pair, rho):
 
 def test_the_hinge_of_relu_has_the_closed_form_of_relu():
     """Through the rule for piecewise linear functions, with a second knot that has no jump."""
-    of_hinges = expectations(RAMP, "relu")
-    pair = of_hinges.pair._replace(series=np.array([[0.0, 0.0, 1.0, 0.7, 0.0], [0.0, 0.0, 1.0, 0.0, 0.0]]))
     rng = np.random.default_rng(2)
     factor = rng.normal(size=(5, 6)) / 2.0
-    omega = (factor @ factor.T)[:, :, None]
-    arguments = omega[:3, :3], omega[:3, 3:], omega[3:, 3:], rng.normal(size=(3, 1)), rng.normal(size=(2, 1))
-    arguments = tuple(np.ascontiguousarray(part) for part in arguments)
-    found = np.empty((2, 1))
-    for rule, out in zip((hinges.risk, relu.risk), found, strict=True):
-        plain(rule)(pair, *arguments, out)
-    assert found[0, 0] == pytest.approx(found[1, 0], rel=1e-12)
+    omega, found = factor @ factor.T, np.empty((5, 5))
+    plain(hinges.products)(np.tile([0.0, 0.0, 1.0, 0.7, 0.0], (5, 1)), omega, found)
+    a, a_star, out = rng.normal(size=(3, 1)), rng.normal(size=(2, 1)), np.empty(1)
+    arguments = (np.ascontiguousarray(part[:, :, None]) for part in (omega[:3, :3], omega[:3, 3:], omega[3:, 3:]))
+    plain(relu.risk)(expectations("relu").pair, *arguments, a, a_star, out)
+    weight = np.concatenate([-a[:, 0] / 3, a_star[:, 0] / 2])
+    assert out[0] == pytest.approx(0.5 * weight @ found @ weight, rel=1e-12)
 
 
 def test_units_without_weights_and_diverged_ones():
@@ -125,8 +123,8 @@ def test_units_without_weights_and_diverged_ones():
     [
         ({"activation": "relu", "teacher_activation": RAMP}, "sde", ["risk"], "teacher_activation: kinks off zero"),
         ({"activation": RAMP}, "sgd", ["noise_trace"], "an observable that does not use the drifts"),
-        ({"activation": RAMP, "teacher_activation": "erf"}, "sgd", ["risk"], "piecewise linear, for a committee"),
-        ({"activation": RAMP, "target": "lam1"}, "sgd", ["risk"], "piecewise linear, for a committee"),
+        ({"activation": RAMP, "teacher_activation": "erf"}, "ode", ["risk"], "a dynamics that does not use drifts"),
+        ({"activation": RAMP, "target": "lam1"}, "ode", ["risk"], "a dynamics that does not use drifts"),
         ({"activation": RAMP, "target": "erf(lam1)*lam2", "k": 2}, "sgd", ["risk"], "a smooth activation"),
     ],
 )
@@ -134,6 +132,24 @@ def test_what_has_no_accurate_expectations_is_refused(fields, dynamics, observab
     with pytest.raises(InputError) as caught:
         simulate(Problem(**(GOOD | fields)), dynamics, times=[0.0], observables=observables)
     assert said in str(caught.value)
+
+
+@pytest.mark.parametrize("teacher", ["erf", "tanh", "he3"])
+def test_the_risk_beside_a_smooth_activation_is_that_of_another_quadrature(teacher):
+    """E[(σ − σ*)²] of fields of deviations .9, 1.2 and correlation .6, the teacher's mean given the student's field."""
+    form, (x, weight) = activation(teacher), np.polynomial.hermite_e.hermegauss(120)
+    weight, value = weight / weight.sum(), np.vectorize(form.value)
+    u, shares = np.polynomial.legendre.leggauss(40)
+    ends = np.unique([*np.linspace(-9.0, 9.0, 37), 0.5 / 0.9, 1.5 / 0.9])
+    z = (ends[:-1, None] + np.diff(ends)[:, None] * 0.5 * (1.0 + u)).ravel()
+    share = (np.diff(ends)[:, None] * 0.5 * shares).ravel() * np.exp(-0.5 * z * z) / math.sqrt(2.0 * math.pi)
+    given = value(1.2 * (0.6 * z[:, None] + 0.8 * x)) @ weight
+    own = interpolated(RAMP, 0.9 * z)
+    expected = 0.5 * (share @ own**2 - 2.0 * share @ (own * given) + weight @ value(1.2 * x) ** 2)
+    system = (np.full((1, 1, 1), part) for part in (0.81, 0.6 * 0.9 * 1.2, 1.44))
+    assert expectations(RAMP, teacher).risks(*system, np.ones((1, 1)), np.ones((1, 1))) == pytest.approx(
+        expected, abs=1e-8
+    )
 
 
 def test_a_dynamics_that_needs_drifts_is_refused_and_the_others_are_named():

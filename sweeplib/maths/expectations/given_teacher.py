@@ -24,10 +24,10 @@ from sweeplib.maths.expectations.expectations import Expectations, refined
 from sweeplib.maths.expectations.grids import (
     WIDEST,
     filled_up,
-    nodes_each_side,
     reach,
     rest_step,
     target_steps,
+    usable_step,
 )
 from sweeplib.maths.expectations.lines import MOST_AXES, along_line, fill_line, lines_of, next_line
 from sweeplib.maths.expectations.nodes import Rules, nodes_of, rules_of
@@ -40,10 +40,10 @@ Array = np.ndarray[Any, np.dtype[np.float64]]
 
 MOST_FIELDS = 6
 """The largest k."""
-LEVELS = 4
-"""The number of norms of the teacher, 1, 2, 4, ..., for which steps are sought."""
-MOST_NODES_OF_TEACHER, NODES_OF_A_PANEL = 2.0**18, 20.0
-FEWER_FOR_VARIANCE, LEAST_WEIGHT = 32.0, 1e-13
+LEVELS = 3
+"""The number of norms of the teacher, 1, 2, 4, for which steps are sought."""
+MOST_NODES_OF_TEACHER, NODES_OF_A_PANEL = 2.0**15, 5.0
+FEWER_FOR_VARIANCE, LEAST_WEIGHT = 8.0, 1e-13
 """For Ψ^Var there are so many times fewer nodes at most, and none of less weight."""
 INTERPOLATED, POINTS_A_STEP, MOST_POINTS = 8, 8.0, 4096
 """The numbers of points that are interpolated, of points in a step that resolves σ, and of points above zero."""
@@ -100,9 +100,8 @@ def tables_of(pair: Pair, A: Array, C: Array, kinds: int) -> Tables:
         for r in range(k):
             square += A[i, r] * A[i, r]
         end = pair.reach * math.sqrt(square * (1.0 if k <= MOST_AXES else k))
-        shortest = pair.steps[0, 0] / POINTS_A_STEP
-        half = nodes_each_side(end, shortest, MOST_POINTS) + INTERPOLATED
-        step[i] = max(shortest, end / (half - INTERPOLATED + 1))
+        step[i] = usable_step(end, pair.steps[0, 0] / POINTS_A_STEP, MOST_POINTS)
+        half = min(int(end / step[i]), MOST_POINTS) + INTERPOLATED
         count[i], first[i], most = 2 * half + 1, -half * step[i], max(most, 2 * half + 1)
     values = np.empty((p, kinds, most))
     for i in range(p):
@@ -115,8 +114,8 @@ def fill_table(pair: Pair, scale: float, step: float, values: Array) -> None:
     """Fill the means of a student of standard deviation s at equally spaced means around zero."""
     half = values.shape[1] // 2
     inner = min(WIDEST, pair.steps[0, 0] / scale) if scale > 0.0 else WIDEST
-    count = nodes_each_side(pair.reach, inner, MOST_NODES) if scale != 0.0 else 0
-    inner = min(inner, pair.reach / max(count, 1))
+    inner = usable_step(pair.reach, inner, MOST_NODES)
+    count = int(pair.reach / inner) if scale != 0.0 else 0
     room = np.empty((3, 2 * count + 1))
     field, value, share = room[0], room[1], room[2]
     for q in range(2 * count + 1):

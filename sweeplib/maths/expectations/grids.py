@@ -24,9 +24,9 @@ STEPS = tuple(2.4 * 0.5 ** (0.25 * n) for n in range(33))
 """The steps that are tried, on the scale of a field."""
 UNRESOLVED = 0.1
 """The step for functions that none resolves, which have kinks or jumps."""
-TOLERANCE = 1e-10
+TOLERANCE = 1e-9
 """The relative error of the mean of a squared function at a step that resolves it."""
-PLACES = 8
+PLACES = 32
 """Places of the other fields at which the step of one is sought."""
 LONGEST = 1.5
 """The longest panel, in standard deviations; twice as long ones for λ*."""
@@ -70,8 +70,7 @@ def target_steps(values: Callable[[Array], Array], knots: Sequence[Sequence[floa
         return np.sqrt((values(fields.reshape(k, -1)).reshape(PLACES, -1) ** 2).mean(axis=0))
 
     return [
-        2.0 * LONGEST * scale if own else min(resolving_step(partial(along, r=r), scale), WIDEST * scale)
-        for r, own in enumerate(knots)
+        2.0 * LONGEST if own else min(resolving_step(partial(along, r=r), scale), WIDEST) for r, own in enumerate(knots)
     ]
 
 
@@ -101,6 +100,6 @@ def rest_step(form: Activation) -> float:
 
 
 @without_references
-def nodes_each_side(reach: float, step: float, most: int) -> int:
-    """The number of nodes above zero; `most` for steps that are too short, or NaN."""
-    return int(reach / step) if step * most > reach else most
+def usable_step(reach: float, step: float, most: int) -> float:
+    """The step, or a longer one that needs at most so many nodes above zero, also for NaN."""
+    return step if step * most > reach else reach / most

@@ -12,7 +12,7 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from sweeplib.maths.expectations.grids import REACH, nodes_each_side
+from sweeplib.maths.expectations.grids import REACH, usable_step
 from sweeplib.maths.expectations.hinges import has_part
 from sweeplib.maths.expectations.nodes import Rules
 from sweeplib.maths.expectations.products import MOST_NODES
@@ -56,12 +56,12 @@ def fill_steps(steps: Array, most: float, L: Array, step: Array) -> float:
         norm = max(norm, math.sqrt(square))
     level = min(math.ceil(math.log2(min(norm, 1e6))), len(steps) - 1)
     for s in range(len(L)):
-        step[s] = math.inf
+        step[s] = steps[0, 1 + s]
         for r in range(s, len(L)):
             step[s] = min(step[s], steps[level, 1 + r] / max(norm * 0.5**level, 1.0) / abs(L[r, s]))
-        nodes *= max(2.0 * REACH / step[s], 1.0)
+        nodes *= 2.0 * REACH / step[s] if L[s, s] > 0.0 else 1.0
     for s in range(len(L)):
-        step[s] *= max((nodes / most) ** (1.0 / len(L)), 1.0)
+        step[s] = usable_step(REACH, step[s] * max((nodes / most) ** (1.0 / len(L)), 1.0), MOST_NODES)
         shortest = min(shortest, step[s])
     return shortest
 
@@ -70,7 +70,7 @@ def fill_steps(steps: Array, most: float, L: Array, step: Array) -> float:
 def lines_of(pair: Pair, rules: Rules, L: Array, most: float) -> Lines:
     """The lines of at most about so many nodes for a teacher, before the first one."""
     k, step = len(L), np.empty(len(L))
-    pieces = nodes_each_side(pair.reach, fill_steps(pair.steps, most, L, step), MOST_NODES)
+    pieces = int(pair.reach / fill_steps(pair.steps, most, L, step))
     panels = max(rules.panel.shape[1] * (len(pair.series[0]) // 2), 1)
     size = (2 * pieces + 2) * panels + rules.teacher.shape[1]
     nodes = np.empty((2, k, size)), np.zeros((3, k), np.int64)
@@ -122,7 +122,7 @@ def fill_axis(pair: Pair, rules: Rules, L: Array, s: int, lines: Lines) -> None:
     elif has_part(pair.series[1 + s]):
         lines.sizes[s] = fill_panels(rules.panel, pair.series[1 + s], offset, L[s, s], step, limit, x, weight)
     else:
-        count = nodes_each_side(limit, step, MOST_NODES)
+        count = int(limit / step)
         lines.sizes[s] = 2 * count + 1
         for n in range(2 * count + 1):
             z = step * (n - count)

@@ -17,7 +17,7 @@ from typing import Any
 import numpy as np
 
 from sweeplib.maths.expectations.fields import counts, fill_fields, function_number
-from sweeplib.maths.expectations.grids import LONGEST, WIDEST, nodes_each_side
+from sweeplib.maths.expectations.grids import LONGEST, WIDEST, usable_step
 from sweeplib.maths.expectations.hinges import hinge_product, scale_of
 from sweeplib.maths.expectations.nodes import rules_of
 from sweeplib.maths.expectations.system import Pair
@@ -58,10 +58,8 @@ def rest_product(pair: Pair, number: int, other: int, s: float, t: float, c: flo
     step = min(step, WIDEST)
     step = min(step, pair.steps[0, other] / abs(along)) if along != 0.0 else step
     inner = min(inner, pair.steps[0, other] / across) if across > 0.0 else inner
-    count = nodes_each_side(pair.reach, step, MOST_NODES)
-    step = min(step, pair.reach / count)
-    depth = nodes_each_side(pair.reach, inner, MOST_NODES) if across > 1e-8 * t else 0
-    inner = min(inner, pair.reach / max(depth, 1))
+    step, inner = usable_step(pair.reach, step, MOST_NODES), usable_step(pair.reach, inner, MOST_NODES)
+    count, depth = int(pair.reach / step), int(pair.reach / inner) if across > 1e-8 * t else 0
     x, value, share = room[0, : 2 * count + 1], room[1, : 2 * count + 1], room[2]
     for n in range(len(x)):
         x[n] = s * step * (n - count)
