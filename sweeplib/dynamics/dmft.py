@@ -217,8 +217,11 @@ class Dmft(StepDynamics):
         )
 
     def risk_errors(self) -> Array:
-        """The error (n,) of the present risk: the standard error, that of quadrature, and rounding."""
-        return self._judged(_standard_error(self._risks_now()))
+        """The error (n,) of the present risk: the standard error, that of quadrature, and rounding.
+
+        A risk below its standard error is a result.
+        """
+        return self._judged(np.zeros(len(self.replicas))) + _standard_error(self._risks_now())
 
     def _risks_now(self) -> Array:
         """The population risks of all batches after the present steps (n, batches)."""
