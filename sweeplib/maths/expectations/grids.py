@@ -24,7 +24,7 @@ STEPS = tuple(2.4 * 0.5 ** (0.25 * n) for n in range(33))
 """The steps that are tried, on the scale of a field."""
 UNRESOLVED = 0.1
 """The step for functions that none resolves, which have kinks or jumps."""
-TOLERANCE = 1e-9
+TOLERANCE = 1e-10
 """The relative error of the mean of a squared function at a step that resolves it."""
 PLACES = 32
 """Places of the other fields at which the step of one is sought."""
