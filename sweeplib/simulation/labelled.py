@@ -59,7 +59,8 @@ def simulate(
         which are the same for all dynamics.
     observables : names in `OBSERVABLES`, such as risk, test_error, overlap_Q, overlap_M, overlap_P.
     thresholds : T is reached when the excess risk first is at most (1−T) of its initial value: `exit_time`,
-        `exit_steps`, at the resolution of one step; NaN where it was not reached by the end (`end_steps`).
+        `exit_steps`, at the resolution of one step (of all uses of a batch, of a step of the SDE); NaN where it was not
+        reached by the end (`end_steps`).
     stop : "exit" ends a run at its last threshold, with NaN at later times.
     root_seed : the seed from which all random numbers derive.
     pair_by : problem fields on which the samples depend; all by default. With `["d"]`, problems that differ in γ
