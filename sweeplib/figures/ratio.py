@@ -10,7 +10,7 @@ import numpy as np
 
 from sweeplib.analysis.averages import numbered
 from sweeplib.analysis.labels import labelled
-from sweeplib.analysis.lost_runs import MOST_LOST, made, recorded, unless_lost, without_value
+from sweeplib.analysis.lost_runs import MOST_LOST, diverged, made, recorded, unless_lost, without_value
 from sweeplib.analysis.overlaps import with_overlaps
 from sweeplib.analysis.passages import passages
 from sweeplib.analysis.recorded import is_stochastic
@@ -166,7 +166,7 @@ def _runs(ds: xr.Dataset, found: xr.Dataset, curves: Curves) -> xr.DataArray | N
             return None
         values, run = numbered(recorded(ds, curves.variable)), made(ds)
         lost = found.attrs.get("max_lost", MOST_LOST)
-        return unless_lost(values, without_value(values, run), run, lost)
+        return unless_lost(values, without_value(values, run), run, lost, diverged(ds))
     if curves.analysis == "exit_times" and curves.variable in ("exit_steps_mean", "exit_time_mean"):
         return passages(ds, "steps", found.attrs.get("max_lost", MOST_LOST)).restricted()
     return None
