@@ -14,6 +14,7 @@ from sweeplib.analysis.problem_fields import field, step_time
 from sweeplib.analysis.recorded import over_time
 from sweeplib.analysis.seed_means import mean_and_error
 from sweeplib.errors import InputError
+from sweeplib.simulation.labels import label
 from sweeplib.storage.outline import outline_of
 
 if TYPE_CHECKING:
@@ -72,7 +73,7 @@ def numbered(values: xr.DataArray) -> xr.DataArray:
 def steps_at_times(ds: xr.Dataset) -> xr.DataArray:
     """Return the number of steps until each recorded time."""
     steps = ds["time"] * field(ds, "clock", 1.0) / step_time(ds)
-    return labelled(steps.round(), "steps", r"\nu")
+    return steps.round().assign_attrs(label("steps"))
 
 
 def _outline(ds: Outline, **_: Any) -> Outline:

@@ -41,7 +41,8 @@ def without_value(values: xr.DataArray, run: xr.DataArray) -> xr.DataArray:
     import numpy as np
 
     inner = [dim for dim in values.dims if dim not in (*run.dims, "time")]
-    return run & ~np.isfinite(values).any(inner)
+    finite: xr.DataArray = abs(values) < np.inf
+    return run & ~finite.any(inner)
 
 
 def too_many(lost: xr.DataArray, run: xr.DataArray, max_lost: float) -> xr.DataArray:

@@ -20,7 +20,7 @@ def from_reference(
 ) -> xr.DataArray:
     """Return the distance of the `state` of each dynamics from that of `reference`, per seed; NaN for itself.
 
-    NaN for all seeds where more than the fraction `max_lost` of the pairs has no value, and from where a run diverged on.
+    NaN for all seeds where more than the fraction `max_lost` of the pairs has no value, and from a divergence on.
     """
     run, gone, others = made(ds), diverged(ds), (ds["dynamics"] != reference).values
     paired = run.isel(dynamics=others) & run.sel(dynamics=reference, drop=True)

@@ -23,6 +23,7 @@ BY_VALUE = frozenset(
         "sweeplib.registry",
         "sweeplib.simulation.cases",
         "sweeplib.simulation.columns",
+        "sweeplib.simulation.labels",
         "sweeplib.simulation.recording",
         "sweeplib.simulation.variables",
         "sweeplib.validation",

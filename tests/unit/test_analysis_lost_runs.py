@@ -176,8 +176,8 @@ def test_a_mean_does_not_come_back_from_a_run_that_diverged(outcome, ends):
     ds = with_outcome(ds, outcome, gone.broadcast_like(ds.status)).assign(risk=risk.transpose(*ds.risk.dims))
     where = dict.fromkeys(dim for dim in ds.risk.dims if dim not in ("time", "dynamics"))
     known = [True, not ends, not ends, not ends]
-    for found in (analysis.averages(ds).risk, analysis.deviation(ds).risk_deviation):
-        found = found.sel(dynamics="sgd")
+    for mean in (analysis.averages(ds).risk, analysis.deviation(ds).risk_deviation):
+        found = mean.sel(dynamics="sgd")
         others = [dim for dim in found.dims if dim in where]
         assert np.isfinite(found).all(others).values.tolist() == known
         assert np.isfinite(found).any(others).values.tolist() == known

@@ -11,7 +11,7 @@ from sweeplib.figures import FIGURES
 from sweeplib.figures.labels import axis_label
 from sweeplib.figures.style import UNKNOWN
 from sweeplib.report.runs import run_counts
-from sweeplib.storage.labels import label
+from sweeplib.simulation.labels import label
 from sweeplib.storage.outline import outline_of
 from tests.datasets import giant_steps_dataset, with_outcome
 
