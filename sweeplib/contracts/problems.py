@@ -4,6 +4,7 @@ Monte Carlo of a target: 2·10⁵ samples at a fixed seed, |z| < 5 for each of s
 """
 
 import math
+from dataclasses import replace
 from functools import cache
 from typing import Any
 
@@ -24,6 +25,44 @@ from sweeplib.simulation import Case, Recording, Status, run_cases
 from sweeplib.simulation.driver import replicas_of
 
 Array = NDArray[np.float64]
+
+OTHERS: dict[str, Any] = {
+    "gamma": 0.1,
+    "p": 3,
+    "k": 2,
+    "d": 50,
+    "Delta": 0.2,
+    "activation": "erf",
+    "teacher_activation": "linear",
+    "spherical": True,
+    "a": 0.5,
+    "a_star": 0.5,
+    "second_layer_rate": 0.2,
+    "offset_scale": 0.4,
+    "offset_rate": 0.5,
+    "target": "lam1*lam2",
+    "data": "two_gaussians",
+    "contrast": 0.6,
+    "start": "sphere",
+    "start_scale": 0.8,
+    "m0": 0.3,
+    "teacher_start": "gaussian",
+    "batch_size": 3,
+    "repeats": 2,
+    "samples": 1000,
+    "sampling": "epochs",
+    "second_layer_samples": 30,
+    "ridge": 0.5,
+    "schedule": "1/(1 + t)",
+}
+"""Another value of each field of a problem than in the following ones."""
+CHANGED = Problem(gamma=0.2, p=2, k=1, d=40, Delta=0.1, activation="square", second_layer_rate=0.1)
+"""The problem of which a field is changed; and, for some fields, another one."""
+CHANGED_OF: dict[str, Problem] = {
+    "target": replace(CHANGED, k=2),
+    "sampling": replace(CHANGED, samples=20),
+    "contrast": replace(CHANGED, k=0, data="two_gaussians", contrast=0.3),
+}
 
 SAMPLES, MOST = 200_000, 5.0
 STUDENTS = ("erf", "square")
@@ -73,15 +112,23 @@ def rows_on_the_sphere_have_the_norm_root_d(name: str) -> None:
     require_equal((W**2).sum(axis=1), np.full(3, float(D)), "a squared norm of a row", rtol=1e-9)
 
 
-def it_depends_only_on_the_fields_that_it_reads(name: str) -> None:
-    """p, k, d, `teacher_start` and its `reads`; γ, Δ and the second layers change nothing else."""
-    unknown = sorted(STARTS[name].reads - set(PROBLEM_FIELDS))
+def it_depends_on_the_fields_that_it_reads_and_on_no_other(name: str) -> None:
+    """In addition to p, k, d and `teacher_start`. A field that a problem with it cannot set is left out."""
+    reads = STARTS[name].reads
+    unknown = sorted(reads - set(PROBLEM_FIELDS))
     require(not unknown, f"a problem has no field {', '.join(unknown)}")
     W, _ = drawn_weights(_started(name), root_seed=0, seed=0)
-    for field, value in (("gamma", 0.3), ("Delta", 1.5), ("activation", "square"), ("a", 2.0), ("a_star", 2.0)):
-        if field not in STARTS[name].reads:
-            other, _ = drawn_weights(_started(name, **{field: value}), root_seed=0, seed=0)
-            require(np.array_equal(W, other), f"it changes with {field}, which its `reads` does not name")
+    others = {field: value for field, value in OTHERS.items() if field not in ("p", "k", "d", "start", "teacher_start")}
+    for field, value in (others | {"gamma": 0.3, "activation": "square"}).items():
+        try:
+            problem = _started(name, **{field: value})
+        except InputError:
+            continue
+        same = np.array_equal(W, drawn_weights(problem, root_seed=0, seed=0)[0])
+        require(same or field in reads, f"it changes with {field}, which its `reads` does not name")
+        require(
+            not same or field not in reads, f"its `reads` names {field}, but its weights are the same with {value!r}"
+        )
 
 
 def overlaps_and_particles_are_those_of_the_weights(name: str) -> None:
@@ -100,7 +147,7 @@ START_CHECKS: tuple[Check, ...] = (
     its_weights_are_the_same_whenever_they_are_drawn,
     seeds_start_differently,
     rows_on_the_sphere_have_the_norm_root_d,
-    it_depends_only_on_the_fields_that_it_reads,
+    it_depends_on_the_fields_that_it_reads_and_on_no_other,
     overlaps_and_particles_are_those_of_the_weights,
 )
 
@@ -190,10 +237,23 @@ def it_reads_fields_of_a_target(name: str) -> None:
     require(bool(known.label), "its label is empty")
 
 
+def its_labels_change_with_what_it_reads_and_with_nothing_else(name: str) -> None:
+    """With a* and the activation of the teacher."""
+    known, problem = target(name), _taught(name)
+    fields, ones = np.random.default_rng(1).normal(size=(problem.k, 50)), np.ones(problem.k)
+    one = labels(problem.target, "erf", fields, ones)
+    others = {"a_star": ("erf", 2.0 * ones), "teacher_activation": ("square", ones)}
+    for field, (teacher, a_star) in others.items():
+        same = np.array_equal(one, labels(problem.target, teacher, fields, a_star))
+        require(same or field in known.reads, f"its labels change with {field}, which its `reads` does not name")
+        require(not same or field not in known.reads, f"its `reads` names {field}, but its labels are the same")
+
+
 TARGET_CHECKS: tuple[Check, ...] = (
     its_labels_are_finite_and_the_same_again,
     its_expectations_are_the_means_of_its_labels,
     it_reads_fields_of_a_target,
+    its_labels_change_with_what_it_reads_and_with_nothing_else,
 )
 
 
@@ -220,12 +280,17 @@ def it_reads_fields_of_data(name: str) -> None:
     require(not unknown, f"`reads` has {', '.join(unknown)}; expected {' or '.join(sorted(DATA_FIELDS))}")
     require(law.name == name, f"its name is {law.name!r}")
     require(bool(law.label), "its label is empty")
+    for field in law.reads & DATA_FIELDS:
+        runs = (
+            run_cases([Case(replace(_with_data(name), **{field: value}), "sgd", 0, Recording((0.5,)), pair_by=())])
+            for value in (OTHERS[field], OTHERS[field] / 2)
+        )
+        one, other = (run.data["risk"] for run in runs)
+        require(not np.array_equal(one, other), f"its `reads` names {field}, but the risk of SGD is the same")
 
 
 def its_expected_risk_is_that_of_its_samples(name: str) -> None:
     """The training risk of a data set of this law, without noise, at the start: four standard deviations."""
-    from dataclasses import replace
-
     problem = replace(_with_data(name), samples=4000)
     cases = [Case(problem, "sgd", seed, Recording((0.0,), (), ("risk", "training_risk"))) for seed in range(8)]
     data = run_cases(cases).data

@@ -36,6 +36,7 @@ class SgdChain(LaneDynamics):
     name = "sgd_chain"
     label = "SGD (overlap chain)"
     reads = LaneDynamics.reads | {"batch_size", "repeats", "schedule"}
+    law_of = "sgd"
     unaffected_by = frozenset({"times", "thresholds"})
 
     def __init__(self, replicas: Replicas, options: NumericalOptions) -> None:

@@ -92,6 +92,25 @@ FAULTS = {
         "self.options.rate * (1 + self.replicas.Delta) *",
         "overlap_M changes with Delta, which its `reads` does not name",
     ),
+    "a field that is read and does nothing": (
+        "dynamics",
+        '"teacher_start", "a"',
+        '"teacher_start", "a", "target"',
+        "its `reads` names target, but its numbers are the same with 'committee' or 'lam1\\*lam2'",
+    ),
+    "a field that only its claims take": (
+        "dynamics",
+        "    @classmethod\n    def check",
+        "    @classmethod\n    def reads_of(cls, problem, options):\n        return cls.reads | {'schedule'}\n\n"
+        "    @classmethod\n    def check",
+        "its `reads` names schedule, but its numbers are the same",
+    ),
+    "another law": (
+        "dynamics",
+        "    stochastic = False",
+        '    stochastic = False\n    law_of = "sgd"',
+        "has not the law of sgd: p = ",
+    ),
     "a start of its own": (
         "dynamics",
         "self.M = self.replicas.M",
@@ -201,6 +220,18 @@ FAULTS = {
         "return SHARE",
         "return problem.gamma + SHARE",
         "changes with gamma, which its `reads`",
+    ),
+    "a start that reads nothing of what it names": (
+        "start",
+        "weights))",
+        'weights, reads=frozenset({"start_scale"})))',
+        "its `reads` names start_scale, but its weights are the same with 0.8",
+    ),
+    "a target that reads nothing of what it names": (
+        "target",
+        "of_student))",
+        'of_student, reads=frozenset({"a_star"})))',
+        "its `reads` names a_star, but its labels are the same",
     ),
     "a start with wrong rows": (
         "start",
