@@ -41,7 +41,7 @@ def test_curves_are_the_averages_with_their_errors(ds, averages):
     [axes], mean = drawing.axes, averages["averages"].subspace_cosine.sel(batch_size=10, dynamics="sgd")
     np.testing.assert_allclose(heights(axes), mean.transpose("teacher", "time"))
     assert all(container.has_yerr for container in axes.containers)
-    assert (axes.get_xscale(), axes.get_xlabel()) == ("linear", r"steps $\nu$")
+    assert (axes.get_xscale(), axes.get_xlabel()) == ("linear", r"SGD steps $\nu$")
 
 
 def test_dynamics_without_noise_are_crosses_without_lines(ds, averages):
