@@ -22,6 +22,7 @@ from sweeplib.storage.dataset import open_dataset
 from sweeplib.storage.finalise import finalise
 from tests.in_process import InProcess
 from tests.plugged import nothing_left, written
+from tests.tiers import slow_among
 
 FAULTS = {
     "wrong derivative": (
@@ -263,7 +264,7 @@ def failed(plugin: str) -> list[Outcome]:
     return [outcome for outcome in all_outcomes([plugin]) if outcome.status == "failed"]
 
 
-@pytest.mark.parametrize("fault", FAULTS)
+@pytest.mark.parametrize("fault", slow_among(FAULTS, "another law"))
 def test_a_fault_is_found(fault: str) -> None:
     kind, part, instead, said = FAULTS[fault]
     text = template(kind)
