@@ -260,12 +260,16 @@ problem: {p: 2, k: 2, d: 20, Delta: 0, activation: square}
 grid: {gamma: [0.01], target: [committee, "lam1 *lam2"]}
 seeds: 2
 times: [0, 0.1]
+thresholds: [0.01]
 dynamics: [sgd_chain, sgd]
 """
 
 
 def test_formulas_are_values_of_an_axis(tmp_path):
-    """The dataset has their one spelling, and their exponents as coordinates; the committee has none."""
+    """The dataset has their one spelling, and their exponents as coordinates; the committee has none.
+
+    Its labels are those of a run that is not in a sweep.
+    """
     path = tmp_path / "sweep.yaml"
     path.write_text(CONFIG)
     sweep = dataclasses.replace(load(path), cluster=InProcess())
@@ -276,6 +280,12 @@ def test_formulas_are_values_of_an_axis(tmp_path):
     np.testing.assert_array_equal(ds.target_information_exponent, [np.nan, 2.0])
     np.testing.assert_array_equal(ds.target_leap_exponent, [np.nan, 2.0])
     assert (ds.risk.isel(time=0).sel(dynamics="sgd") > 0.0).all()
+    problem = Problem(p=2, k=2, d=20, Delta=0, activation="square", gamma=0.01)
+    alone = simulate(problem, "sgd", times=[0.0, 0.1], seeds=2, thresholds=[0.01])
+    for name in ("time", "seed", "threshold"):
+        assert alone[name].attrs == ds[name].attrs
+    for name in ("risk", "exit_steps", "end_time", "status"):
+        assert alone[name].attrs.items() <= ds[name].attrs.items()
 
 
 def test_a_wrong_formula_of_a_config_is_refused_with_its_place(tmp_path):
