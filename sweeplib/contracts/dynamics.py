@@ -8,7 +8,6 @@ from typing import Any
 import numpy as np
 import xarray as xr
 from numpy.typing import NDArray
-from scipy import stats
 
 from sweeplib.contracts.check import BrokenError, Check, require, require_equal
 from sweeplib.contracts.problems import CHANGED, CHANGED_OF, OTHERS
@@ -292,6 +291,8 @@ def _case(name: str, problem: Problem, recorded: tuple[str, ...], pair_by: tuple
 
 def it_has_the_law_that_it_says(name: str) -> None:
     """Its observables at the end have the law of those of `law_of`, by Kolmogorov-Smirnov tests of independent runs."""
+    from scipy import stats
+
     other = DYNAMICS[name].law_of
     if other is None:
         return
