@@ -95,9 +95,10 @@ class Sgd(StepDynamics):
             self.stop()
             if self.clock() > deadline:
                 self.give_up()
-        for i in self.between(to):
-            self._use(int(i), int(self.rest[i, to]))
-        self.stop()
+        if self.stride > 1.0:
+            for i in self.between(to):
+                self._use(int(i), int(self.rest[i, to]))
+            self.stop()
         if self.replicas.thresholds.size:
             for i in np.flatnonzero(self.running):
                 self.Q[i], self.M[i] = self._overlaps(int(i))
