@@ -173,7 +173,7 @@ def _values(function: Any, fields: Array) -> Array:
 
 
 def _samples(problem: Problem) -> Array:
-    """Return the risk, Ψ^M, Ψ^GF and Ψ^a of each sample (entries, samples), the label noise averaged."""
+    """Return the risk, Ψ^M, Ψ^GF, Ψ^Var and Ψ^a of each sample (entries, samples), the label noise averaged."""
     factor = _factor(problem.k)
     fields = factor @ np.random.default_rng(8).normal(size=(factor.shape[1], SAMPLES))
     lam, lam_star = fields[:2], np.ascontiguousarray(fields[2:])
@@ -182,7 +182,9 @@ def _samples(problem: Problem) -> Array:
     error = labels(problem.target, problem.teacher, lam_star, np.ones(problem.k)) - A @ value / 2
     pull = A[:, None] * slope * error
     flow = pull[:, None] * lam
-    parts = 0.5 * error**2, pull[:, None] * lam_star, flow + flow.swapaxes(0, 1), value * error
+    pulls = A[:, None] * slope
+    square = pulls[:, None] * pulls * (error**2 + DELTA)
+    parts = 0.5 * error**2, pull[:, None] * lam_star, flow + flow.swapaxes(0, 1), square, value * error
     return np.concatenate([part.reshape(-1, SAMPLES) for part in parts])
 
 
@@ -210,18 +212,36 @@ def its_expectations_are_the_means_of_its_labels(name: str) -> None:
     require(len(refusals) < len(STUDENTS), f"it has expectations for neither {' nor '.join(STUDENTS)}: {refusals[:1]}")
 
 
+def _system(problem: Problem) -> System:
+    """Return the overlaps and second layers of the students of the samples."""
+    omega, k = _factor(problem.k) @ _factor(problem.k).T, problem.k
+    Q, M, P = (np.ascontiguousarray(part) for part in (omega[:2, :2], omega[:2, 2:], omega[2:, 2:]))
+    return System(Q, M, P, A, np.ones(k), DELTA, 1.0)
+
+
+def drifts_of_many_systems_are_those_of_one(name: str) -> None:
+    """As kernels ask for them, of two equal systems at a time."""
+    for student in STUDENTS:
+        try:
+            rules = problem_expectations(_taught(name, student))
+        except InputError:
+            continue
+        system = _system(_taught(name, student))
+        many = System(*(np.repeat(np.asarray(part)[..., None], 2, axis=-1) for part in system[:7]))
+        for one, both in zip(rules.drifts_of(system), rules.drifts_of_many(many), strict=True):
+            expected = np.repeat(one[..., None], 2, axis=-1)
+            require_equal(both, expected, f"drifts of many systems for {student}", rtol=1e-10, atol=1e-12)
+
+
 def _compare_with_labels(problem: Problem) -> None:
     """Raise BrokenError unless expectations agree with means over labels within `MOST` standard errors."""
-    samples, omega = _samples(problem), _factor(problem.k) @ _factor(problem.k).T
-    Q, M, P = (np.ascontiguousarray(part) for part in (omega[:2, :2], omega[:2, 2:], omega[2:, 2:]))
-    found, ones = problem_expectations(problem), np.ones(problem.k)
-    risk = found.risks(*(part[None] for part in (Q, M, P, A, ones)))
-    drifts = found.drifts_of(System(Q, M, P, A, ones, DELTA, 1.0))
-    expected = np.concatenate([risk, drifts[0].ravel(), drifts[1].ravel(), drifts[-1].ravel()])
+    samples, found, system = _samples(problem), problem_expectations(problem), _system(problem)
+    risk = found.risks(*(part[None] for part in system[:5]))
+    expected = np.concatenate([risk, *(drift.ravel() for drift in found.drifts_of(system))])
     spread = samples.std(axis=1) / math.sqrt(SAMPLES)
     z = np.abs(samples.mean(axis=1) - expected) / np.where(spread > 0.0, spread, 1e-12)
     worst = int(z.argmax())
-    parts = {"risk": 1, "drift of M": 2 * problem.k, "drift of Q": 4, "drift of a": 2}
+    parts = {"risk": 1, "drift of M": 2 * problem.k, "drift of Q": 4, "variance in the drift of Q": 4, "drift of a": 2}
     words = np.repeat(list(parts), list(parts.values()))[worst]
     mean = f"{samples[worst].mean():.4g} ± {spread[worst]:.1g}"
     said = f"the {words} of {problem.activation} is {expected[worst]:.4g}; the mean over its labels is {mean}"
@@ -252,6 +272,7 @@ def its_labels_change_with_what_it_reads_and_with_nothing_else(name: str) -> Non
 TARGET_CHECKS: tuple[Check, ...] = (
     its_labels_are_finite_and_the_same_again,
     its_expectations_are_the_means_of_its_labels,
+    drifts_of_many_systems_are_those_of_one,
     it_reads_fields_of_a_target,
     its_labels_change_with_what_it_reads_and_with_nothing_else,
 )
