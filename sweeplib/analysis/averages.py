@@ -8,12 +8,13 @@ import numpy as np
 
 from sweeplib.analysis.analysis import ANALYSES, Analysis
 from sweeplib.analysis.labels import labelled
-from sweeplib.analysis.lost_runs import MOST_LOST, made, recorded, unless_lost, without_value
+from sweeplib.analysis.lost_runs import MOST_LOST, diverged, made, recorded, unless_lost, without_value
 from sweeplib.analysis.options import LostPart
 from sweeplib.analysis.problem_fields import field, step_time
 from sweeplib.analysis.recorded import over_time
 from sweeplib.analysis.seed_means import mean_and_error
 from sweeplib.errors import InputError
+from sweeplib.simulation.labels import label
 from sweeplib.storage.outline import outline_of
 
 if TYPE_CHECKING:
@@ -29,7 +30,8 @@ def averages(ds: xr.Dataset, *, max_lost: LostPart = MOST_LOST) -> xr.Dataset:
     """Return means over `seed` of each observable over time that is one number, or one per teacher direction.
 
     NAME, NAME_error: mean and standard error over the seeds, per dynamics, point and time; NaN where more than the
-    fraction `max_lost` of the runs has no value at that time, for any reason. NAME_error is NaN for a single run.
+    fraction `max_lost` of the runs has no value at that time, for any reason, and from where a run diverged on.
+    NAME_error is NaN for a single run.
     runs: the number of runs with a value of the first observable. The coordinate steps is the number of steps until
     each time; `teacher` numbers the teacher directions from 1.
     """
@@ -38,7 +40,7 @@ def averages(ds: xr.Dataset, *, max_lost: LostPart = MOST_LOST) -> xr.Dataset:
     run, found = made(ds), {}
     for name in averaged(ds):
         values = numbered(recorded(ds, name))
-        kept = unless_lost(values, without_value(values, run), run, max_lost)
+        kept = unless_lost(values, without_value(values, run), run, max_lost, diverged(ds))
         attrs, (mean, error) = ds[name].attrs, mean_and_error(kept)
         symbol, units = attrs.get("symbol", ""), attrs.get("units", "1")
         found[name] = labelled(mean, attrs["long_name"], symbol, units)
@@ -71,7 +73,7 @@ def numbered(values: xr.DataArray) -> xr.DataArray:
 def steps_at_times(ds: xr.Dataset) -> xr.DataArray:
     """Return the number of steps until each recorded time."""
     steps = ds["time"] * field(ds, "clock", 1.0) / step_time(ds)
-    return labelled(steps.round(), "steps", r"\nu")
+    return steps.round().assign_attrs(label("steps"))
 
 
 def _outline(ds: Outline, **_: Any) -> Outline:

@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import TYPE_CHECKING, Annotated, Any, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
+from pydantic import Field
 
 from sweeplib.analysis.analysis import ANALYSES, Analysis
 from sweeplib.analysis.bootstrap import resampled_counts, resampled_means
@@ -14,7 +15,7 @@ from sweeplib.analysis.information import information_exponents
 from sweeplib.analysis.labels import labelled
 from sweeplib.analysis.lost_runs import MOST_LOST
 from sweeplib.analysis.needs import need_axis, passages_outline
-from sweeplib.analysis.options import Confidence, LostPart, Part, Positive, RandomSeed, Resamples
+from sweeplib.analysis.options import CensoredPart, Confidence, LostPart, Positive, RandomSeed, Resamples
 from sweeplib.analysis.passages import passages
 from sweeplib.analysis.problem_fields import field
 from sweeplib.analysis.seed_means import mean_and_error
@@ -38,14 +39,17 @@ class Slope(NamedTuple):
     prefactor: float = np.nan
 
 
+LargestBatch = Annotated[Positive, Field(description="the largest batch size of the fit.")]
+
+
 def batch_tradeoff(
     ds: xr.Dataset,
     *,
     confidence: Confidence = 0.95,
     resamples: Resamples = 2000,
     random_seed: RandomSeed = 0,
-    largest_batch: Positive = np.inf,
-    max_censored: Part = 0.02,
+    largest_batch: LargestBatch = np.inf,
+    max_censored: CensoredPart = 0.02,
     max_lost: LostPart = MOST_LOST,
 ) -> xr.Dataset:
     """Return mean exit steps and samples against the batch size n_b, per dynamics, threshold and point.

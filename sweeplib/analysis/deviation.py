@@ -10,7 +10,7 @@ from sweeplib.analysis.analysis import ANALYSES, Analysis
 from sweeplib.analysis.differences import deviations_outline, differences
 from sweeplib.analysis.labels import labelled, with_article
 from sweeplib.analysis.lost_runs import MOST_LOST
-from sweeplib.analysis.options import LostPart, Positive
+from sweeplib.analysis.options import LostPart, Reference, Until
 from sweeplib.analysis.seed_means import mean_and_error
 
 if TYPE_CHECKING:
@@ -20,7 +20,7 @@ if TYPE_CHECKING:
 
 
 def deviation(
-    ds: xr.Dataset, *, reference: str = "ode", until: Positive = np.inf, max_lost: LostPart = MOST_LOST
+    ds: xr.Dataset, *, reference: Reference = "ode", until: Until = np.inf, max_lost: LostPart = MOST_LOST
 ) -> xr.Dataset:
     """Return statistics over `seed` of x(t) − x_reference(t), t ≤ `until`, for each observable x with a time axis.
 

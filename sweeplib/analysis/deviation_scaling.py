@@ -14,7 +14,7 @@ from sweeplib.analysis.differences import deviations_outline, differences
 from sweeplib.analysis.fits import line_fit
 from sweeplib.analysis.labels import labelled
 from sweeplib.analysis.lost_runs import MOST_LOST
-from sweeplib.analysis.options import Confidence, LostPart, Positive, RandomSeed, Resamples
+from sweeplib.analysis.options import Confidence, LostPart, RandomSeed, Reference, Resamples, Until
 from sweeplib.analysis.problem_fields import field
 from sweeplib.errors import InputError
 from sweeplib.problem import PROBLEM_FIELDS
@@ -46,8 +46,8 @@ class PowerLaw(NamedTuple):
 def deviation_scaling(
     ds: xr.Dataset,
     *,
-    reference: str = "ode",
-    until: Positive = np.inf,
+    reference: Reference = "ode",
+    until: Until = np.inf,
     max_lost: LostPart = MOST_LOST,
     confidence: Confidence = 0.95,
     resamples: Resamples = 2000,

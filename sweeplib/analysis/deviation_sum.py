@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Annotated, Any
 
 import numpy as np
 from numpy.typing import NDArray
+from pydantic import Field
 
 from sweeplib.analysis.analysis import ANALYSES, Analysis
 from sweeplib.analysis.bootstrap import resampled_counts
@@ -15,7 +16,7 @@ from sweeplib.analysis.deviation_scaling import EXPECTED, fitted_over, scaling_d
 from sweeplib.analysis.differences import deviations_outline, differences
 from sweeplib.analysis.labels import labelled
 from sweeplib.analysis.lost_runs import MOST_LOST
-from sweeplib.analysis.options import Confidence, LostPart, Positive, RandomSeed, Resamples
+from sweeplib.analysis.options import Confidence, LostPart, RandomSeed, Reference, Resamples, Until
 from sweeplib.analysis.problem_fields import field, step_time
 from sweeplib.analysis.sums_of_powers import sum_of_powers
 from sweeplib.errors import InputError
@@ -31,13 +32,17 @@ SYMBOLS = {"coupling": r"(\gamma/(pd))", "gamma": r"\gamma", "d": "d", "p": "p"}
 EXPONENTS, PREFACTORS = "xyz", "ABC"
 Fit = Callable[[Array, Array], tuple[Any, ...]]
 
+Terms = Annotated[
+    Sequence[str], Field(description="the variables of the terms: `p`, `d`, `gamma`, or `coupling` for γ/(pd).")
+]
+
 
 def deviation_sum(
     ds: xr.Dataset,
     *,
-    reference: str = "ode",
-    terms: Sequence[str] = ("p", "d"),
-    until: Positive = np.inf,
+    reference: Reference = "ode",
+    terms: Terms = ("p", "d"),
+    until: Until = np.inf,
     max_lost: LostPart = MOST_LOST,
     confidence: Confidence = 0.95,
     resamples: Resamples = 500,

@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from sweeplib.analysis.labels import labelled, with_article
-from sweeplib.analysis.lost_runs import made, recorded, unless_lost, without_value
+from sweeplib.analysis.lost_runs import diverged, made, recorded, unless_lost, without_value
 from sweeplib.analysis.recorded import over_time
 from sweeplib.analysis.status import with_status
 from sweeplib.errors import InputError
@@ -27,11 +27,13 @@ class Differences:
 
     `paired` is true where both runs of a pair were computed. `complete` is true for the pairs used in statistics of
     whole runs: both runs ended regularly (at the horizon or at their exits), or both have values up to the last time.
+    `endless` is true where one of them diverged.
     """
 
     values: dict[str, xr.DataArray]
     paired: xr.DataArray
     complete: xr.DataArray
+    endless: xr.DataArray
     max_lost: float
     reference: str
 
@@ -45,9 +47,9 @@ class Differences:
         }
 
     def at_each_time(self) -> dict[str, xr.DataArray]:
-        """Return the differences; NaN for all seeds at times at which too many pairs have no value, for any reason."""
+        """Return the differences; NaN for all seeds where too many pairs have no value, or one run diverged before."""
         return {
-            name: unless_lost(values, without_value(values, self.paired), self.paired, self.max_lost)
+            name: unless_lost(values, without_value(values, self.paired), self.paired, self.max_lost, self.endless)
             for name, values in self.values.items()
         }
 
@@ -124,4 +126,6 @@ def differences(ds: xr.Dataset, reference: str, until: float, max_lost: float) -
         difference = difference.where(abs(difference) > ROUNDING * scale, 0.0 * difference).where(paired)
         found[name] = difference.assign_attrs(ds[name].attrs)
         complete = complete | (paired & ~without_value(difference, paired).any("time"))
-    return Differences(found, paired, complete.transpose(*paired.dims), max_lost, reference)
+    gone = diverged(ds)
+    endless = gone.isel(dynamics=others) | gone.sel(dynamics=reference, drop=True)
+    return Differences(found, paired, complete.transpose(*paired.dims), endless, max_lost, reference)

@@ -22,7 +22,14 @@ if TYPE_CHECKING:
 
     from sweeplib.storage.outline import Outline
 
-Cosine = Annotated[float, Field(gt=0, lt=1)]
+Cosine = Annotated[
+    float,
+    Field(
+        gt=0,
+        lt=1,
+        description="the cosine from which on a direction counts as learned, above that of random students, √(p/d).",
+    ),
+]
 
 
 def directions_learned(

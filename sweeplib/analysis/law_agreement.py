@@ -4,10 +4,11 @@ from __future__ import annotations
 
 import warnings
 from collections.abc import Callable
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Annotated, Any
 
 import numpy as np
 from numpy.typing import NDArray
+from pydantic import Field
 
 from sweeplib.analysis.analysis import ANALYSES, Analysis
 from sweeplib.analysis.differences import check_reference
@@ -32,9 +33,20 @@ DIGITS = 9
 """Values that agree to this number of digits of the largest value count as equal: dynamics round differently."""
 HALVES = ("disjoint", "shared")
 
+Compared = Annotated[
+    str | None,
+    Field(
+        description="the dynamics to compare with. `null`: sgd_chain if the sweep has it, else sgd, else the first "
+        "with noise."
+    ),
+]
+Seeds = Annotated[
+    str, Field(description="`disjoint` compares even seeds with odd seeds, `shared` all seeds with all seeds.")
+]
+
 
 def law_agreement(
-    ds: xr.Dataset, *, reference: str | None = None, seeds: str = "disjoint", max_lost: LostPart = MOST_LOST
+    ds: xr.Dataset, *, reference: Compared = None, seeds: Seeds = "disjoint", max_lost: LostPart = MOST_LOST
 ) -> xr.Dataset:
     """Return Kolmogorov-Smirnov tests over `seed` of each dynamics against `reference`, and ratios of spreads.
 

@@ -13,7 +13,7 @@ from sweeplib.analysis.labels import labelled
 from sweeplib.analysis.limit_theory import limits_expected
 from sweeplib.analysis.lost_runs import MOST_LOST, made, recorded, too_many, without_value
 from sweeplib.analysis.needs import need_stochastic
-from sweeplib.analysis.options import Confidence, LostPart, Margin, Positive
+from sweeplib.analysis.options import Confidence, LostPart, Positive
 from sweeplib.analysis.recorded import require
 from sweeplib.analysis.regime_samples import sgd_values
 from sweeplib.errors import InputError
@@ -23,13 +23,31 @@ if TYPE_CHECKING:
 
     from sweeplib.storage.outline import Outline
 
+Candidates = Annotated[
+    Sequence[str], Field(min_length=1, description="the dynamics that may describe SGD, from the simplest.")
+]
+Spread = Annotated[
+    Positive,
+    Field(
+        description="the largest seed error, as a fraction of the change of the risk, at which a limit describes SGD."
+    ),
+]
+Margin = Annotated[
+    float,
+    Field(
+        ge=1,
+        le=1e6,
+        description="the factor by which orders of magnitude have to differ for theory to expect a limit.",
+    ),
+]
+
 
 def limits(
     ds: xr.Dataset,
     *,
-    candidates: Annotated[Sequence[str], Field(min_length=1)] = ("gradient_flow", "ode"),
+    candidates: Candidates = ("gradient_flow", "ode"),
     confidence: Confidence = 0.95,
-    most_spread: Positive = 0.5,
+    most_spread: Spread = 0.5,
     max_lost: LostPart = MOST_LOST,
     margin: Margin = 2.0,
 ) -> xr.Dataset:

@@ -31,10 +31,18 @@ def recorded(ds: xr.Dataset, name: str) -> xr.DataArray:
     return ds[name].where(with_status(ds, "ok", "diverged", "timeout"))
 
 
+def diverged(ds: xr.Dataset) -> xr.DataArray:
+    """Return a mask: where a run diverged, after which its values would be larger than any number."""
+    return with_status(ds, "diverged")
+
+
 def without_value(values: xr.DataArray, run: xr.DataArray) -> xr.DataArray:
-    """Return a mask: where there was a `run` but any entry of `values` is missing at a time."""
+    """Return a mask: where there was a `run` but no entry of `values` is a finite number at a time."""
+    import numpy as np
+
     inner = [dim for dim in values.dims if dim not in (*run.dims, "time")]
-    return run & values.isnull().all(inner)
+    finite: xr.DataArray = abs(values) < np.inf
+    return run & ~finite.any(inner)
 
 
 def too_many(lost: xr.DataArray, run: xr.DataArray, max_lost: float) -> xr.DataArray:
@@ -42,6 +50,13 @@ def too_many(lost: xr.DataArray, run: xr.DataArray, max_lost: float) -> xr.DataA
     return lost.sum("seed") > max_lost * run.sum("seed") + 1e-9
 
 
-def unless_lost(values: xr.DataArray, lost: xr.DataArray, run: xr.DataArray, max_lost: float) -> xr.DataArray:
-    """Return the values, NaN for all seeds where more than the fraction `max_lost` of the runs made is lost."""
-    return values.where(~too_many(lost, run, max_lost))
+def unless_lost(
+    values: xr.DataArray, lost: xr.DataArray, run: xr.DataArray, max_lost: float, endless: xr.DataArray | None = None
+) -> xr.DataArray:
+    """Return the values, NaN for all seeds where more than the fraction `max_lost` of the runs made is lost.
+
+    For means: also where one of the `endless` runs is lost, those that `diverged`. Without it a mean that went to
+    infinity would come back.
+    """
+    refused = too_many(lost, run, max_lost)
+    return values.where(~(refused if endless is None else refused | (lost & endless).any("seed")))

@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING
 
 from sweeplib.analysis.recorded import is_stochastic, require
 from sweeplib.errors import InputError
-from sweeplib.storage.labels import label
+from sweeplib.simulation.labels import label
 
 if TYPE_CHECKING:
     from sweeplib.storage.outline import Outline

@@ -8,7 +8,7 @@ from sweeplib.analysis.analysis import ANALYSES, Analysis
 from sweeplib.analysis.differences import check_reference
 from sweeplib.analysis.labels import with_article
 from sweeplib.analysis.lost_runs import MOST_LOST, recorded
-from sweeplib.analysis.options import LostPart
+from sweeplib.analysis.options import LostPart, Reference
 from sweeplib.analysis.paired_distances import from_reference, from_start, with_error
 from sweeplib.analysis.recorded import require
 
@@ -20,7 +20,7 @@ if TYPE_CHECKING:
 QUANTITY = "norm_quantiles"
 
 
-def norm_distance(ds: xr.Dataset, *, reference: str = "mean_field", max_lost: LostPart = MOST_LOST) -> xr.Dataset:
+def norm_distance(ds: xr.Dataset, *, reference: Reference = "mean_field", max_lost: LostPart = MOST_LOST) -> xr.Dataset:
     """Return W₂ between the laws of ‖w‖/√d of each other dynamics and of `reference`, over time.
 
     W₂² = ∫ (F⁻¹ − G⁻¹)² over the levels of the quantiles, per seed. norm_distance and norm_distance_error are mean and

@@ -13,7 +13,7 @@ from sweeplib.analysis.fits import scattered
 from sweeplib.analysis.labels import labelled
 from sweeplib.analysis.lost_runs import MOST_LOST
 from sweeplib.analysis.needs import passages_outline
-from sweeplib.analysis.options import Confidence, LostPart, Part, RandomSeed, Resamples
+from sweeplib.analysis.options import Along, CensoredPart, Confidence, LostPart, RandomSeed, Resamples
 from sweeplib.analysis.passages import passages
 from sweeplib.analysis.phase_retrieval import escape_theory_holds
 from sweeplib.analysis.problem_fields import field
@@ -92,9 +92,9 @@ def optimal_learning_rate(
     confidence: Confidence = 0.95,
     resamples: Resamples = 2000,
     random_seed: RandomSeed = 0,
-    max_censored: Part = 0.02,
+    max_censored: CensoredPart = 0.02,
     max_lost: LostPart = MOST_LOST,
-    along: str | None = None,
+    along: Along = None,
 ) -> xr.Dataset:
     """Return γ of least mean exit steps per dynamics, threshold and point of the other axes, and its theory.
 

@@ -1,4 +1,7 @@
-"""Options of analyses and figures; their names, defaults and types are in the signature of the function."""
+"""Options of analyses and figures; their names, defaults, types and meanings are in the signature of the function.
+
+The meaning is the description of the type: `Annotated[int, Field(ge=1, description="the number of bins.")]`.
+"""
 
 from __future__ import annotations
 
@@ -16,19 +19,32 @@ from pydantic import Field
 from sweeplib.errors import InputError
 from sweeplib.validation import Location, refusal
 
-Confidence = Annotated[float, Field(gt=0, lt=1)]
 Part = Annotated[float, Field(ge=0, le=1)]
-LostPart = Annotated[float, Field(ge=0, lt=1)]
-Resamples = Annotated[int, Field(ge=1, le=1_000_000)]
 Positive = Annotated[float, Field(gt=0)]
-Margin = Annotated[float, Field(ge=1, le=1e6)]
 Tolerance = Annotated[float, Field(ge=0, le=10)]
-RandomSeed = Annotated[int, Field(ge=0, lt=2**63)]
-"""Types of options that several analyses have.
+Confidence = Annotated[float, Field(gt=0, lt=1, description="the confidence of intervals and decisions.")]
+LostPart = Annotated[
+    float,
+    Field(
+        ge=0,
+        lt=1,
+        description="the fraction of lost runs (failed or killed; for values at a time also diverged or timed out) "
+        "above which a statistic is NaN. A mean at a time is NaN from where any run diverged on.",
+    ),
+]
+CensoredPart = Annotated[
+    Part, Field(description="the fraction of runs without an exit above which a point is left out.")
+]
+Resamples = Annotated[int, Field(ge=1, le=1_000_000, description="the number of bootstrap resamples or draws.")]
+RandomSeed = Annotated[int, Field(ge=0, lt=2**63, description="the seed of the random numbers of the analysis.")]
+Along = Annotated[
+    str | None, Field(description="the axis that scans the learning rate; needed only if several axes do.")
+]
+Reference = Annotated[str, Field(description="the dynamics to compare with.")]
+Until = Annotated[Positive, Field(description="the last ODE time of the comparison.")]
+"""Types of options, with the meaning of those that several analyses have.
 
-They are, in order: the confidence of an interval, a fraction, the fraction of runs that may be lost, the number of
-bootstrap resamples, a positive number (may be infinite), a factor of one or more, a departure from a power law or of
-its exponent, the seed of random numbers.
+`Part` is a fraction, `Positive` may be infinite, `Tolerance` is a departure from a power law or of its exponent.
 """
 
 

@@ -23,7 +23,7 @@ def field(ds: xr.Dataset, name: str, default: Any = None) -> xr.DataArray:
     """
     import xarray as xr
 
-    from sweeplib.storage.labels import label
+    from sweeplib.simulation.labels import label
 
     if name in ds.coords:
         return ds.coords[name]
@@ -46,7 +46,7 @@ def constants(ds: xr.Dataset) -> dict[str, Any]:
 
     Their values are the same at all points.
     """
-    from sweeplib.storage.labels import named
+    from sweeplib.simulation.labels import named
 
     names = dict.fromkeys([*PROBLEM_FIELDS, *named(ds.attrs.get("fixed", ""))])
     return {name: ds.attrs[name] for name in names if name in ds.attrs}

@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import TYPE_CHECKING, Annotated, Any, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
+from pydantic import Field
 
 from sweeplib.analysis.analysis import ANALYSES, Analysis
 from sweeplib.analysis.bootstrap import resampled_counts
@@ -41,12 +42,19 @@ class Outcome(NamedTuple):
     errors: Array
 
 
+Resolution = Annotated[Tolerance, Field(description="the exponent of d below which a quantity counts as constant.")]
+Deviating = Annotated[
+    Tolerance,
+    Field(description="relative deviation of each point from the fitted law that is allowed in addition to its error."),
+]
+
+
 def regimes(
     ds: xr.Dataset,
     *,
     confidence: Confidence = 0.95,
-    resolution: Tolerance = 0.06,
-    tolerance: Tolerance = 0.03,
+    resolution: Resolution = 0.06,
+    tolerance: Deviating = 0.03,
     max_lost: LostPart = MOST_LOST,
     resamples: Resamples = 4000,
     random_seed: RandomSeed = 0,

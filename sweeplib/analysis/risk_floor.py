@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Annotated, Any
 
 import numpy as np
+from pydantic import Field
 
 from sweeplib.analysis.analysis import ANALYSES, Analysis
 from sweeplib.analysis.labels import labelled
@@ -22,8 +23,12 @@ if TYPE_CHECKING:
 
     from sweeplib.storage.outline import Outline
 
+LastPart = Annotated[
+    Part, Field(description="the last fraction of the recorded times, over which the risk is averaged.")
+]
 
-def risk_floor(ds: xr.Dataset, *, last: Part = 0.5, max_lost: LostPart = MOST_LOST) -> xr.Dataset:
+
+def risk_floor(ds: xr.Dataset, *, last: LastPart = 0.5, max_lost: LostPart = MOST_LOST) -> xr.Dataset:
     """Return statistics over `seed` of the risk averaged over the `last` part of the recorded times.
 
     risk_floor, risk_floor_error: mean over the runs and its standard error, per dynamics and point. risk_drift,

@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import TYPE_CHECKING, Annotated, Any, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
+from pydantic import Field
 
 from sweeplib.analysis.analysis import ANALYSES, Analysis
 from sweeplib.analysis.bootstrap import resampled_counts, resampled_means
@@ -16,7 +17,7 @@ from sweeplib.analysis.information import expected_laws, information_exponents, 
 from sweeplib.analysis.labels import labelled
 from sweeplib.analysis.lost_runs import MOST_LOST
 from sweeplib.analysis.needs import need_axis, passages_outline
-from sweeplib.analysis.options import Confidence, LostPart, Part, RandomSeed, Resamples
+from sweeplib.analysis.options import CensoredPart, Confidence, LostPart, Part, RandomSeed, Resamples
 from sweeplib.analysis.passages import passages
 from sweeplib.analysis.seed_means import mean_and_error
 from sweeplib.analysis.status import with_status
@@ -42,15 +43,21 @@ class Growth(NamedTuple):
     chi2: Array
 
 
+Deviating = Annotated[
+    Part,
+    Field(description="relative deviation of each point from the fitted law that is allowed in addition to its error."),
+]
+
+
 def sample_complexity(
     ds: xr.Dataset,
     *,
     confidence: Confidence = 0.95,
     resamples: Resamples = 2000,
     random_seed: RandomSeed = 0,
-    max_censored: Part = 0.02,
+    max_censored: CensoredPart = 0.02,
     max_lost: LostPart = MOST_LOST,
-    tolerance: Part = 0.02,
+    tolerance: Deviating = 0.02,
 ) -> xr.Dataset:
     """Return the growth of the mean exit steps n with d, per dynamics, threshold and point of the other axes.
 

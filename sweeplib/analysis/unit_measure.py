@@ -22,8 +22,10 @@ if TYPE_CHECKING:
     from sweeplib.storage.outline import Outline
 
 Array = NDArray[np.float64]
-Bins = Annotated[int, Field(ge=1, le=500)]
-Sample = Annotated[int, Field(ge=1, le=100_000)]
+Bins = Annotated[int, Field(ge=1, le=500, description="the number of bins of the overlap, and of the norm.")]
+Sample = Annotated[
+    int, Field(ge=1, le=100_000, description="the number of units that are kept, of those of all seeds.")
+]
 
 
 def unit_measure(

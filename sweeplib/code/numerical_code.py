@@ -23,6 +23,7 @@ BY_VALUE = frozenset(
         "sweeplib.registry",
         "sweeplib.simulation.cases",
         "sweeplib.simulation.columns",
+        "sweeplib.simulation.labels",
         "sweeplib.simulation.recording",
         "sweeplib.simulation.variables",
         "sweeplib.validation",
@@ -39,7 +40,7 @@ LABELS: dict[str, dict[str, int]] = {
 REFUSALS = frozenset({"InputError", "UnknownNameError"})
 """Exceptions that refuse input."""
 
-DECLARED = frozenset({"unaffected_by"})
+DECLARED = frozenset({"law_of", "unaffected_by"})
 """Attributes of classes that say something about the numbers, and do not enter them."""
 
 OPTIONS = "NumericalOptions"

@@ -28,8 +28,8 @@ from sweeplib.errors import InputError
 from sweeplib.execution.block_size import case_bytes
 from sweeplib.problem import PROBLEM_FIELDS
 from sweeplib.simulation import Case, Recording, recorded_variables
+from sweeplib.simulation.labels import ATTRIBUTES
 from sweeplib.simulation.variables import observable_of
-from sweeplib.storage.labels import ATTRIBUTES
 from sweeplib.storage.publish import checked_address
 
 MAX_SEED = 2**32

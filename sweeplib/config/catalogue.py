@@ -4,13 +4,13 @@ import importlib
 import inspect
 import re
 import sys
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Iterable
 from typing import Any, NamedTuple
 
 from pydantic import BaseModel
 
 from sweeplib.code.user_modules import installed_plugins
-from sweeplib.config.reference import ANALYSIS_OPTIONS, FIGURE_OPTIONS, function_options, setting_rows
+from sweeplib.config.reference import function_options, setting_rows
 from sweeplib.errors import InputError
 from sweeplib.registry import Registry
 
@@ -112,17 +112,10 @@ def _options(kind: str, thing: Any) -> list[Option]:
     if kind == "clusters":
         return _settings(thing)
     if kind in ("analyses", "figures"):
-        arguments, meanings = (1, ANALYSIS_OPTIONS) if kind == "analyses" else (2, FIGURE_OPTIONS)
-        return _parameters(thing.function, arguments, meanings)
+        known = function_options(thing.function, 1 if kind == "analyses" else 2)
+        return [Option(option.name, option.default.strip("`"), option.meaning) for option in known]
     return []
 
 
 def _settings(model: type[BaseModel]) -> list[Option]:
     return [Option(row.key, row.default.strip("`"), row.meaning) for row in setting_rows(model, "")]
-
-
-def _parameters(function: Callable[..., Any], arguments: int, meanings: Mapping[str, str]) -> list[Option]:
-    return [
-        Option(option.name, option.default.strip("`"), meanings.get(option.name, ""))
-        for option in function_options(function, arguments)
-    ]

@@ -15,6 +15,7 @@ from sweeplib.analysis.options import option_type
 from sweeplib.config.models import DynamicsSection, SweepConfig, Times
 from sweeplib.config.values import SPACINGS
 from sweeplib.design.fields import FIELD_TYPES
+from sweeplib.errors import InputError
 from sweeplib.problem import PROBLEM_FIELDS, Problem
 
 HEADING = """# The keys of a config
@@ -53,56 +54,6 @@ EXAMPLES = {
     "schedule": "1/(1 + t)",
 }
 
-ANALYSIS_OPTIONS = {
-    "along": "the axis that scans the learning rate; needed only if several axes do.",
-    "bins": "the number of bins of the overlap, and of the norm.",
-    "candidates": "the dynamics that may describe SGD, from the simplest.",
-    "confidence": "the confidence of intervals and decisions.",
-    "largest_batch": "the largest batch size of the fit.",
-    "last": "the last fraction of the recorded times, over which the risk is averaged.",
-    "max_censored": "the fraction of runs without an exit above which a point is left out.",
-    "max_lost": "the fraction of lost runs (failed or killed; for values at a time also diverged or timed out) above "
-    "which a statistic is NaN.",
-    "margin": "the factor by which orders of magnitude have to differ for theory to expect a limit.",
-    "most_spread": "the largest seed error, as a fraction of the change of the risk, at which a limit describes SGD.",
-    "random_seed": "the seed of the random numbers of the analysis.",
-    "reference": "the dynamics to compare with. `null`: sgd_chain if the sweep has it, else sgd, else the first with "
-    "noise; for `unit_distance`: mean_field, else another without noise.",
-    "resamples": "the number of bootstrap resamples or draws.",
-    "resolution": "the exponent of d below which a quantity counts as constant.",
-    "sample": "the number of units that are kept, of those of all seeds.",
-    "seeds": "`disjoint` compares even seeds with odd seeds, `shared` all seeds with all seeds.",
-    "terms": "the variables of the terms: `p`, `d`, `gamma`, or `coupling` for γ/(pd).",
-    "threshold": "the cosine from which on a direction counts as learned, above that of random students, √(p/d).",
-    "tolerance": "relative deviation of each point from the fitted law that is allowed in addition to its error.",
-    "units": "the number of units that are compared, drawn at random; `null` is all. The time grows as its cube, up "
-    "to a second for 1000 units at each time of each run; wider students need this option.",
-    "until": "the last ODE time of the comparison.",
-}
-"""The meaning of each option of the analyses."""
-
-FIGURE_OPTIONS = {
-    "confidence": "the confidence of bands.",
-    "dash": "the axis drawn as dashes.",
-    "guide": "the slope of a line to compare with, on logarithmic axes.",
-    "hue": "the axis drawn as colours; by default chosen from the axes.",
-    "observable": "the observable whose deviation is drawn; `overlaps` is that of all overlap matrices.",
-    "panel": "the axis drawn as panels; by default chosen from the axes.",
-    "reference": "published values to draw: names of files of sweeplib, or paths of CSV files.",
-    "runs": "the number of single runs that are drawn.",
-    "scale": "the unit of the exit steps.",
-    "theories": "theories of exit times to draw: from the mean start (annealed), averaged over starts (quenched), "
-    "with the noise of SGD.",
-    "to": "the point with whose value the others are compared, such as `{dynamics: ode}` or `{gamma: 0.1}`; by default "
-    "the first dynamics without noise.",
-    "where": "values at which axes are fixed, such as `{d: 300}`; a list selects several values.",
-    "x": "the horizontal axis: an axis or another coordinate of numbers, `time` or `steps`; by default the longest "
-    "axis. For `map` an axis.",
-    "y": "the quantity that is drawn; for `map` the vertical axis, by default the second longest.",
-    "z": "the quantity that is drawn as colours.",
-}
-"""The meaning of each option of the figures."""
-
 
 class Row(NamedTuple):
     """One key of a config, for a reader."""
@@ -115,11 +66,12 @@ class Row(NamedTuple):
 
 
 class FunctionOption(NamedTuple):
-    """An option of an analysis or a figure: its name, type and default."""
+    """An option of an analysis or a figure: its name, type, default and meaning, which may be empty."""
 
     name: str
     type: str
     default: str
+    meaning: str
 
 
 def generated() -> dict[str, str]:
@@ -176,7 +128,16 @@ def _limits() -> str:
 def problem_meanings() -> dict[str, str]:
     """Return the meaning of each field of a Problem, from its docstring."""
     meanings = _documented_fields(Problem)
-    return {name: meanings[name] for name in PROBLEM_FIELDS}
+    return {name: _said(meanings.get(name, ""), Problem, name) for name in PROBLEM_FIELDS}
+
+
+def _said(meaning: str, declared: Any, name: str) -> str:
+    """Return the meaning of an option or a field; InputError, with the file, without one."""
+    if not meaning:
+        where = f"{inspect.getsourcefile(declared)}: {declared.__name__}"
+        expected = f"`{name} : meaning.` in the docstring of a class, or `Annotated[TYPE, Field(description=...)]`"
+        raise InputError("an option without a meaning", key=where, value=name, expected=expected)
+    return meaning
 
 
 def _documented_fields(described: type) -> dict[str, str]:
@@ -211,10 +172,16 @@ def _option_tables() -> Iterator[str]:
     from sweeplib.execution.clusters import CLUSTERS
 
     for kind, settings in CLUSTERS.items():
-        yield _table(f"`cluster: {{kind: {kind}}}`", setting_rows(settings, "cluster."), settings.__doc__)
+        yield _table(f"`cluster: {{kind: {kind}}}`", _rows_said(settings, "cluster."), settings.__doc__)
     for name, dynamics in DYNAMICS.items():
         if dynamics.Options.model_fields:
-            yield _table(f"`dynamics: {{{name}: ...}}`", setting_rows(dynamics.Options, f"dynamics.{name}."))
+            yield _table(f"`dynamics: {{{name}: ...}}`", _rows_said(dynamics.Options, f"dynamics.{name}."))
+
+
+def _rows_said(model: type[BaseModel], prefix: str) -> Iterator[Row]:
+    for row in setting_rows(model, prefix):
+        _said(row.meaning, model, row.key.removeprefix(prefix))
+        yield row
 
 
 def setting_rows(model: type[BaseModel], prefix: str) -> Iterator[Row]:
@@ -240,8 +207,8 @@ def _function_tables() -> Iterator[str]:
 
     analyses = {name: analysis.function for name, analysis in ANALYSES.items()}
     figures = {name: figure.function for name, figure in FIGURES.items()}
-    yield _function_table("analyses", analyses, 1, ANALYSIS_OPTIONS)
-    yield _function_table("figures", figures, 2, FIGURE_OPTIONS)
+    yield _function_table("analyses", analyses, 1)
+    yield _function_table("figures", figures, 2)
     yield _quantity_table()
 
 
@@ -264,23 +231,26 @@ def _quantity_table() -> str:
 def function_options(function: Callable[..., Any], arguments: int) -> Iterator[FunctionOption]:
     """Yield the options of a function: its parameters after the first `arguments`."""
     for parameter in list(inspect.signature(function).parameters.values())[arguments:]:
-        kind = _type_text(option_type(function, parameter.name).json_schema())
-        yield FunctionOption(parameter.name, kind, _code(_plain(parameter.default)))
+        schema = option_type(function, parameter.name).json_schema()
+        meaning = schema.get("description", "")
+        yield FunctionOption(parameter.name, _type_text(schema), _code(_plain(parameter.default)), meaning)
 
 
-def _function_table(
-    section: str, functions: Mapping[str, Callable[..., Any]], arguments: int, meanings: Mapping[str, str]
-) -> str:
-    """Return the table of the options of some functions: their parameters after the first `arguments`."""
+def _function_table(section: str, functions: Mapping[str, Callable[..., Any]], arguments: int) -> str:
+    """Return the table of the options of some functions: their parameters after the first `arguments`.
+
+    InputError, with the file, for an option without a meaning.
+    """
     names: dict[FunctionOption, list[str]] = {}
     for name, function in functions.items():
         for each in function_options(function, arguments):
+            _said(each.meaning, function, each.name)
             names.setdefault(each, []).append(name)
     lines = [f"## Options of {section}, below `{section}.NAME`", ""]
     lines += [f"| option | type | default | {section} | meaning |", "|---|---|---|---|---|"]
-    for (option, kind, default), having in sorted(names.items()):
+    for (option, kind, default, meaning), having in sorted(names.items()):
         users = "all" if len(having) == len(functions) else ", ".join(f"`{name}`" for name in having)
-        lines.append(_line(Row(option, kind, default, users, meanings[option])))
+        lines.append(_line(Row(option, kind, default, users, meaning)))
     return "\n".join(lines) + "\n"
 
 

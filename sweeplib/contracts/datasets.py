@@ -13,6 +13,7 @@ import numpy as np
 import xarray as xr
 from numpy.typing import NDArray
 
+from sweeplib.simulation.labels import label
 from sweeplib.theory.regimes import deviation_exponent, excess_risk_exponent
 from sweeplib.views import QUANTILES
 
@@ -22,26 +23,15 @@ FLAGS: dict[str, Any] = {
     "flag_meanings": "missing ok diverged failed killed timeout inaccurate",
 }
 LABELS = {
-    "gamma": ("learning rate", r"\gamma"),
-    "p": ("student width", "p"),
-    "k": ("teacher width", "k"),
-    "d": ("input dimension", "d"),
-    "Delta": ("label-noise variance", r"\Delta"),
-    "gamma_ratio": ("gamma_ratio", r"\mathrm{gamma\_ratio}"),
-    "seed": ("replica", r"\mathrm{seed}"),
-    "threshold": ("exit threshold", "T"),
-    "time": ("ODE time", "t"),
     "risk": ("population risk", r"\mathcal{R}"),
     "exit_steps": ("steps to the exit", r"\nu_{\mathrm{ext}}"),
     "exit_time": ("exit time", r"t_{\mathrm{ext}}"),
-    "batch_size": ("samples of a step", "n_b"),
     "subspace_cosine": ("cosine of teacher direction and student subspace", r"\cos\vartheta_r"),
     "end_steps": ("last step simulated", r"\nu_{\mathrm{end}}"),
     "end_time": ("last time simulated", r"t_{\mathrm{end}}"),
-    "delta": ("exponent of the learning rate", r"\delta"),
-    "kappa": ("exponent of the student width", r"\kappa"),
     "student_norm": ("mean squared norm of the students", r"\mathrm{tr}Q/p"),
 }
+"""Long names and symbols of variables; those of coordinates are the library's."""
 STATUS = dict(zip(str(FLAGS["flag_meanings"]).split(), range(7), strict=True))
 FIXED = {"p": 1, "k": 1, "activation": "square", "spherical": 1}
 
@@ -116,8 +106,8 @@ def _start(
 
 def _labelled(ds: xr.Dataset) -> xr.Dataset:
     for name, variable in ds.variables.items():
-        long_name, symbol = LABELS.get(str(name), (str(name), None))
-        variable.attrs |= {"long_name": long_name, "units": "1"} | ({"symbol": symbol} if symbol else {})
+        own = dict(zip(("long_name", "symbol"), LABELS.get(str(name), ()), strict=False))
+        variable.attrs |= label(str(name)) | own
     ds["status"].attrs = FLAGS
     return ds.assign_attrs(title="synthetic")
 

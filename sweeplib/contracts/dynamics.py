@@ -1,22 +1,28 @@
 """What every dynamics keeps, on the first problems of a list to which it applies."""
 
+from collections.abc import Iterator
 from dataclasses import replace
 from functools import cache
 from typing import Any
 
 import numpy as np
 import xarray as xr
+from numpy.typing import NDArray
 
 from sweeplib.contracts.check import BrokenError, Check, require, require_equal
+from sweeplib.contracts.problems import CHANGED, CHANGED_OF, OTHERS
 from sweeplib.dynamics import DYNAMICS, Dynamics
 from sweeplib.dynamics.dynamics import NumericalOptions
 from sweeplib.errors import InputError
 from sweeplib.observables import OBSERVABLES
-from sweeplib.problem import Problem
+from sweeplib.problem import DATA, DEFAULTS, Problem
 from sweeplib.simulation import Case, Recording, Status, run_cases
+from sweeplib.simulation.cases import needs_teacher
 from sweeplib.simulation.driver import replicas_of
 from sweeplib.simulation.labelled import simulate
 from sweeplib.views import OverlapView, ParticleView, View
+
+Array = NDArray[np.float64]
 
 PROBLEMS = (
     Problem(gamma=0.2, p=3, k=2, d=60, Delta=0.1, activation="erf"),
@@ -24,8 +30,7 @@ PROBLEMS = (
 )
 CHEAPER: dict[str, dict[str, Any]] = {"dmft": {"paths": 2**15}, "nonlinear_dynamics": {"particles": 16}}
 """Options of dynamics that take long with their defaults."""
-OTHERS: dict[str, Any] = {"gamma": 0.37, "d": 50, "Delta": 0.25, "activation": "linear"}
-"""Fields without a default, with other values; another field that a dynamics does not read is refused by itself."""
+LAW_SEEDS, LAW_LEVEL = 300, 1e-6
 TIMES = (0.0, 0.5, 1.0, 1.5, 2.0)
 SEEDS = (0, 1, 2)
 
@@ -145,10 +150,8 @@ def its_views_are_possible(name: str) -> None:
 def _require_possible(view: View) -> None:
     if isinstance(view, OverlapView):
         Q, M, P = view.Q, view.M, view.P
-        require_equal(Q, np.swapaxes(Q, -1, -2), "Q is not symmetric", atol=1e-12)
         require_equal(view.q, np.einsum("nii->ni", Q), "q is not the diagonal of Q", rtol=1e-12)
-        lowest = float(np.linalg.eigvalsh(np.block([[Q, M], [np.swapaxes(M, -1, -2), P]])).min())
-        require(lowest > -1e-7, f"[[Q, M], [M', P]] is no covariance: its lowest eigenvalue is {lowest:.3g}")
+        _require_covariance(Q, M, P)
     elif isinstance(view, ParticleView):
         n, N, k = view.m.shape
         shapes = {"q": (n, N), "a": (n, N), "weight": (n, N), "P": (n, k, k)}
@@ -159,6 +162,21 @@ def _require_possible(view: View) -> None:
         within = np.einsum("nir,nrs,nis->ni", view.m, np.linalg.inv(view.P), view.m)
         least = float((view.q - np.maximum(within - 1e-9, 0.0)).min())
         require(least >= 0.0, "a particle has a longer overlap with the teacher than its norm")
+
+
+def _require_covariance(Q: Array, M: Array, P: Array) -> None:
+    require_equal(Q, np.swapaxes(Q, -1, -2), "Q is not symmetric", atol=1e-12)
+    lowest = float(np.linalg.eigvalsh(np.block([[Q, M], [np.swapaxes(M, -1, -2), P]])).min())
+    require(lowest > -1e-7, f"[[Q, M], [M', P]] is no covariance: its lowest eigenvalue is {lowest:.3g}")
+
+
+def its_overlaps_are_a_covariance_at_all_times(name: str) -> None:
+    """Of every run, if it records Q, M and P."""
+    for run in runs(name):
+        if {"overlap_Q", "overlap_M", "overlap_P"} <= set(run.data_vars):
+            Q, M = run.overlap_Q.values, run.overlap_M.values
+            P = np.broadcast_to(run.overlap_P.values[:, None], (*M.shape[:2], M.shape[-1], M.shape[-1]))
+            _require_covariance(Q, M, P)
 
 
 def a_spherical_student_stays_on_the_sphere(name: str) -> None:
@@ -211,24 +229,93 @@ def seeds_of_one_start_differ_if_it_is_stochastic(name: str) -> None:
     require(not same or not kind.stochastic, "`stochastic` is True, but the numbers do not depend on any samples")
 
 
-def it_depends_only_on_the_fields_that_it_reads(name: str) -> None:
-    """`reads` decides which cases are one. Of the other fields, those without a default are changed."""
-    problem, reads = suited(name)[0], DYNAMICS[name].reads
-    for field, value in OTHERS.items():
-        if field in reads:
-            continue
-        recorded = tuple(each for each in recordable(name) if field not in OBSERVABLES[each].reads)
-        one, other = (_numbers(name, each, recorded) for each in (problem, replace(problem, **{field: value})))
-        changed = _same(one, other)
+def it_depends_on_the_fields_that_it_reads_and_on_no_other(name: str) -> None:
+    """`reads` decides what is refused and which cases are one. A field that a problem cannot set for it is left out."""
+    require(any(any(_pairs(name, field)) for field in OTHERS), "no two of the problems that are tried differ for it")
+    for field in sorted(OTHERS, key=lambda field: field not in DYNAMICS[name].reads):
+        its_numbers_change_with_a_field_that_it_reads(name, field)
+
+
+def its_numbers_change_with_a_field_that_it_reads(name: str, field: str) -> None:
+    """BrokenError unless its numbers change with a field, but for observables that read it, just if it is in `reads`.
+
+    Other fields with a default are refused.
+    """
+    pair = next(_pairs(name, field), None)
+    if pair is None:
+        return
+    cases = [_case(name, problem, _unmoved(name, pair, field)) for problem in pair]
+    changed = _same(*(run_cases([case]).data for case in cases))
+    values = " or ".join(repr(getattr(problem, field)) for problem in pair)
+    if field in DYNAMICS[name].reads_of(pair[1], cases[1].numerical_options()):
+        require(changed is not None, f"its `reads` names {field}, but its numbers are the same with {values}")
+    else:
+        require(field not in DEFAULTS, f"it takes {field} = {values}, which its `reads` does not name")
         require(changed is None, f"{changed} changes with {field}, which its `reads` does not name")
+
+
+def _pairs(name: str, field: str) -> Iterator[tuple[Problem, Problem]]:
+    """Yield pairs of problems to which a dynamics applies and that differ in a field."""
+    start = CHANGED_OF.get(field, CHANGED)
+    candidates = start, replace(start, second_layer_rate=0.0), *PROBLEMS
+    for one in (variant for problem in candidates for variant in _variants(problem)):
+        whole = one.batch_size == one.samples and field in ("batch_size", "samples")
+        value = {"gamma": one.gamma / 2.0, "d": one.d + 1}.get(field, OTHERS[field])
+        changed: dict[str, Any] = dict.fromkeys(("batch_size", "samples") if whole else (field,), value)
+        try:
+            pair = one, CHANGED_OF["contrast"] if field == "data" else replace(one, **changed)
+            for problem in pair:
+                _case(name, problem, _unmoved(name, pair, field)).check()
+        except InputError:
+            continue
+        if pair[0].canonical() != pair[1].canonical():
+            yield pair
+
+
+def _unmoved(name: str, problems: tuple[Problem, ...], field: str) -> tuple[str, ...]:
+    """Return the observables that some problems have and that do not read a field themselves."""
+    known = {each: OBSERVABLES[each] for each in recordable(name) if field not in OBSERVABLES[each].reads}
+    offsets = any(problem.has_offsets for problem in problems)
+    taught = all(DATA[problem.data].teacher for problem in problems)
+    return tuple(
+        each
+        for each, observable in known.items()
+        if not (offsets and observable.uses_drifts) and (taught or not needs_teacher(observable, DYNAMICS[name].view))
+    )
+
+
+def _case(name: str, problem: Problem, recorded: tuple[str, ...], pair_by: tuple[str, ...] = ()) -> Case:
+    """Return a case whose samples do not depend on the problem, or only on `pair_by`."""
+    return Case(problem, name, 0, Recording((0.0, 0.5), (), recorded), options=_options(name), pair_by=pair_by)
+
+
+def it_has_the_law_that_it_says(name: str) -> None:
+    """Its observables at the end have the law of those of `law_of`, by Kolmogorov-Smirnov tests of independent runs."""
+    from scipy import stats
+
+    other = DYNAMICS[name].law_of
+    if other is None:
+        return
+    both = [each for each in recordable(name) if each in recordable(other)]
+    shown = tuple(each for each in both if OBSERVABLES[each].over_time and not OBSERVABLES[each].uses_drifts)
+    for problem in suited(name):
+        runs = (
+            simulate(problem, each, times=TIMES[1:2], seeds=seeds, observables=shown, options=CHEAPER.get(each))
+            for each, seeds in ((name, range(LAW_SEEDS)), (other, range(LAW_SEEDS, 2 * LAW_SEEDS)))
+        )
+        columns = [{each: run[each].values.reshape(LAW_SEEDS, -1).T for each in shown} for run in runs]
+        for each in shown:
+            for x, y in zip(*(column[each] for column in columns), strict=True):
+                if np.ptp(y) > 1e-9 * np.abs(y).max() or np.ptp(x) > 1e-9 * np.abs(x).max():
+                    p_value = stats.ks_2samp(x, y, method="asymp").pvalue
+                    require(p_value > LAW_LEVEL, f"{each} has not the law of {other}: p = {p_value:.1g}")
 
 
 def _numbers(
     name: str, problem: Problem, recorded: tuple[str, ...], pair_by: tuple[str, ...] = ()
 ) -> dict[str, np.ndarray[Any, Any]]:
     """Return the numbers of a case whose samples do not depend on the problem, or only on `pair_by`."""
-    case = Case(problem, name, 0, Recording((0.0, 0.5), (0.01,), recorded), options=_options(name), pair_by=pair_by)
-    return run_cases([case]).data
+    return run_cases([_case(name, problem, recorded, pair_by)]).data
 
 
 def _same(one: dict[str, Any], other: dict[str, Any]) -> str | None:
@@ -286,12 +373,14 @@ CHECKS: tuple[Check, ...] = (
     it_starts_where_all_dynamics_start,
     its_view_is_the_declared_one,
     its_views_are_possible,
+    its_overlaps_are_a_covariance_at_all_times,
     a_spherical_student_stays_on_the_sphere,
     the_same_seed_gives_the_same_bits,
     recording_does_not_change_the_run,
     no_bit_depends_on_what_it_is_unaffected_by,
     seeds_of_one_start_differ_if_it_is_stochastic,
-    it_depends_only_on_the_fields_that_it_reads,
+    it_depends_on_the_fields_that_it_reads_and_on_no_other,
+    it_has_the_law_that_it_says,
     exits_are_steps_of_the_run,
     its_diagnostics_are_labelled,
     its_work_grows_with_time,

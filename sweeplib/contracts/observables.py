@@ -11,8 +11,9 @@ from sweeplib.contracts.check import BrokenError, Check, require, require_equal
 from sweeplib.contracts.views import REPLICAS, SIZES, VIEWS, Array, of_one_replica, parts
 from sweeplib.maths.expectations import expectations
 from sweeplib.observables import OBSERVABLES, Observable
-from sweeplib.problem import PROBLEM_FIELDS
-from sweeplib.views import View
+from sweeplib.problem import PROBLEM_FIELDS, Problem
+from sweeplib.simulation.labelled import simulate
+from sweeplib.views import TrainingView, View
 
 
 def _known(observable: Observable) -> Iterator[type[View]]:
@@ -103,6 +104,16 @@ def _require_same(observable: Observable, view: type[View], field: str, one: Arr
     require(field in observable.reads or np.array_equal(one, other), problem)
 
 
+def what_is_recorded_once_is_constant(name: str) -> None:
+    """An observable that is not `over_time` has the same value at the start and at the end of a run of SGD."""
+    observable = OBSERVABLES[name]
+    if observable.over_time or observable.needs or not observable.is_of(TrainingView):
+        return
+    problem = Problem(gamma=0.2, p=3, k=2, d=40, Delta=0.1, activation="erf")
+    early, late = (simulate(problem, "sgd", times=[time], observables=[name])[name] for time in (0.0, 1.0))
+    require_equal(late, early, "it is recorded once, but changes along a run")
+
+
 def it_reads_fields_of_a_problem(name: str) -> None:
     """`reads` and `needs` have names of fields only."""
     observable = OBSERVABLES[name]
@@ -125,6 +136,7 @@ CHECKS: tuple[Check, ...] = (
     a_replica_does_not_depend_on_the_others,
     it_leaves_the_view_alone,
     it_depends_only_on_the_fields_that_it_reads,
+    what_is_recorded_once_is_constant,
     it_reads_fields_of_a_problem,
     it_is_labelled,
 )

@@ -4,6 +4,7 @@ Monte Carlo of a target: 2·10⁵ samples at a fixed seed, |z| < 5 for each of s
 """
 
 import math
+from dataclasses import replace
 from functools import cache
 from typing import Any
 
@@ -24,6 +25,44 @@ from sweeplib.simulation import Case, Recording, Status, run_cases
 from sweeplib.simulation.driver import replicas_of
 
 Array = NDArray[np.float64]
+
+OTHERS: dict[str, Any] = {
+    "gamma": 0.1,
+    "p": 3,
+    "k": 2,
+    "d": 50,
+    "Delta": 0.2,
+    "activation": "erf",
+    "teacher_activation": "linear",
+    "spherical": True,
+    "a": 0.5,
+    "a_star": 0.5,
+    "second_layer_rate": 0.2,
+    "offset_scale": 0.4,
+    "offset_rate": 0.5,
+    "target": "lam1*lam2",
+    "data": "two_gaussians",
+    "contrast": 0.6,
+    "start": "sphere",
+    "start_scale": 0.8,
+    "m0": 0.3,
+    "teacher_start": "gaussian",
+    "batch_size": 3,
+    "repeats": 2,
+    "samples": 1000,
+    "sampling": "epochs",
+    "second_layer_samples": 30,
+    "ridge": 0.5,
+    "schedule": "1/(1 + t)",
+}
+"""Another value of each field of a problem than in the following ones."""
+CHANGED = Problem(gamma=0.2, p=2, k=1, d=40, Delta=0.1, activation="square", second_layer_rate=0.1)
+"""The problem of which a field is changed; and, for some fields, another one."""
+CHANGED_OF: dict[str, Problem] = {
+    "target": replace(CHANGED, k=2),
+    "sampling": replace(CHANGED, samples=20),
+    "contrast": replace(CHANGED, k=0, data="two_gaussians", contrast=0.3),
+}
 
 SAMPLES, MOST = 200_000, 5.0
 STUDENTS = ("erf", "square")
@@ -73,15 +112,23 @@ def rows_on_the_sphere_have_the_norm_root_d(name: str) -> None:
     require_equal((W**2).sum(axis=1), np.full(3, float(D)), "a squared norm of a row", rtol=1e-9)
 
 
-def it_depends_only_on_the_fields_that_it_reads(name: str) -> None:
-    """p, k, d, `teacher_start` and its `reads`; γ, Δ and the second layers change nothing else."""
-    unknown = sorted(STARTS[name].reads - set(PROBLEM_FIELDS))
+def it_depends_on_the_fields_that_it_reads_and_on_no_other(name: str) -> None:
+    """In addition to p, k, d and `teacher_start`. A field that a problem with it cannot set is left out."""
+    reads = STARTS[name].reads
+    unknown = sorted(reads - set(PROBLEM_FIELDS))
     require(not unknown, f"a problem has no field {', '.join(unknown)}")
     W, _ = drawn_weights(_started(name), root_seed=0, seed=0)
-    for field, value in (("gamma", 0.3), ("Delta", 1.5), ("activation", "square"), ("a", 2.0), ("a_star", 2.0)):
-        if field not in STARTS[name].reads:
-            other, _ = drawn_weights(_started(name, **{field: value}), root_seed=0, seed=0)
-            require(np.array_equal(W, other), f"it changes with {field}, which its `reads` does not name")
+    others = {field: value for field, value in OTHERS.items() if field not in ("p", "k", "d", "start", "teacher_start")}
+    for field, value in (others | {"gamma": 0.3, "activation": "square"}).items():
+        try:
+            problem = _started(name, **{field: value})
+        except InputError:
+            continue
+        same = np.array_equal(W, drawn_weights(problem, root_seed=0, seed=0)[0])
+        require(same or field in reads, f"it changes with {field}, which its `reads` does not name")
+        require(
+            not same or field not in reads, f"its `reads` names {field}, but its weights are the same with {value!r}"
+        )
 
 
 def overlaps_and_particles_are_those_of_the_weights(name: str) -> None:
@@ -100,7 +147,7 @@ START_CHECKS: tuple[Check, ...] = (
     its_weights_are_the_same_whenever_they_are_drawn,
     seeds_start_differently,
     rows_on_the_sphere_have_the_norm_root_d,
-    it_depends_only_on_the_fields_that_it_reads,
+    it_depends_on_the_fields_that_it_reads_and_on_no_other,
     overlaps_and_particles_are_those_of_the_weights,
 )
 
@@ -126,7 +173,7 @@ def _values(function: Any, fields: Array) -> Array:
 
 
 def _samples(problem: Problem) -> Array:
-    """Return the risk, Ψ^M, Ψ^GF and Ψ^a of each sample (entries, samples), the label noise averaged."""
+    """Return the risk, Ψ^M, Ψ^GF, Ψ^Var and Ψ^a of each sample (entries, samples), the label noise averaged."""
     factor = _factor(problem.k)
     fields = factor @ np.random.default_rng(8).normal(size=(factor.shape[1], SAMPLES))
     lam, lam_star = fields[:2], np.ascontiguousarray(fields[2:])
@@ -135,7 +182,9 @@ def _samples(problem: Problem) -> Array:
     error = labels(problem.target, problem.teacher, lam_star, np.ones(problem.k)) - A @ value / 2
     pull = A[:, None] * slope * error
     flow = pull[:, None] * lam
-    parts = 0.5 * error**2, pull[:, None] * lam_star, flow + flow.swapaxes(0, 1), value * error
+    pulls = A[:, None] * slope
+    square = pulls[:, None] * pulls * (error**2 + DELTA)
+    parts = 0.5 * error**2, pull[:, None] * lam_star, flow + flow.swapaxes(0, 1), square, value * error
     return np.concatenate([part.reshape(-1, SAMPLES) for part in parts])
 
 
@@ -163,18 +212,36 @@ def its_expectations_are_the_means_of_its_labels(name: str) -> None:
     require(len(refusals) < len(STUDENTS), f"it has expectations for neither {' nor '.join(STUDENTS)}: {refusals[:1]}")
 
 
+def _system(problem: Problem) -> System:
+    """Return the overlaps and second layers of the students of the samples."""
+    omega, k = _factor(problem.k) @ _factor(problem.k).T, problem.k
+    Q, M, P = (np.ascontiguousarray(part) for part in (omega[:2, :2], omega[:2, 2:], omega[2:, 2:]))
+    return System(Q, M, P, A, np.ones(k), DELTA, 1.0)
+
+
+def drifts_of_many_systems_are_those_of_one(name: str) -> None:
+    """As kernels ask for them, of two equal systems at a time."""
+    for student in STUDENTS:
+        try:
+            rules = problem_expectations(_taught(name, student))
+        except InputError:
+            continue
+        system = _system(_taught(name, student))
+        many = System(*(np.repeat(np.asarray(part)[..., None], 2, axis=-1) for part in system[:7]))
+        for one, both in zip(rules.drifts_of(system), rules.drifts_of_many(many), strict=True):
+            expected = np.repeat(one[..., None], 2, axis=-1)
+            require_equal(both, expected, f"drifts of many systems for {student}", rtol=1e-10, atol=1e-12)
+
+
 def _compare_with_labels(problem: Problem) -> None:
     """Raise BrokenError unless expectations agree with means over labels within `MOST` standard errors."""
-    samples, omega = _samples(problem), _factor(problem.k) @ _factor(problem.k).T
-    Q, M, P = (np.ascontiguousarray(part) for part in (omega[:2, :2], omega[:2, 2:], omega[2:, 2:]))
-    found, ones = problem_expectations(problem), np.ones(problem.k)
-    risk = found.risks(*(part[None] for part in (Q, M, P, A, ones)))
-    drifts = found.drifts_of(System(Q, M, P, A, ones, DELTA, 1.0))
-    expected = np.concatenate([risk, drifts[0].ravel(), drifts[1].ravel(), drifts[-1].ravel()])
+    samples, found, system = _samples(problem), problem_expectations(problem), _system(problem)
+    risk = found.risks(*(part[None] for part in system[:5]))
+    expected = np.concatenate([risk, *(drift.ravel() for drift in found.drifts_of(system))])
     spread = samples.std(axis=1) / math.sqrt(SAMPLES)
     z = np.abs(samples.mean(axis=1) - expected) / np.where(spread > 0.0, spread, 1e-12)
     worst = int(z.argmax())
-    parts = {"risk": 1, "drift of M": 2 * problem.k, "drift of Q": 4, "drift of a": 2}
+    parts = {"risk": 1, "drift of M": 2 * problem.k, "drift of Q": 4, "variance in the drift of Q": 4, "drift of a": 2}
     words = np.repeat(list(parts), list(parts.values()))[worst]
     mean = f"{samples[worst].mean():.4g} ± {spread[worst]:.1g}"
     said = f"the {words} of {problem.activation} is {expected[worst]:.4g}; the mean over its labels is {mean}"
@@ -190,10 +257,24 @@ def it_reads_fields_of_a_target(name: str) -> None:
     require(bool(known.label), "its label is empty")
 
 
+def its_labels_change_with_what_it_reads_and_with_nothing_else(name: str) -> None:
+    """With a* and the activation of the teacher."""
+    known, problem = target(name), _taught(name)
+    fields, ones = np.random.default_rng(1).normal(size=(problem.k, 50)), np.ones(problem.k)
+    one = labels(problem.target, "erf", fields, ones)
+    others = {"a_star": ("erf", 2.0 * ones), "teacher_activation": ("square", ones)}
+    for field, (teacher, a_star) in others.items():
+        same = np.array_equal(one, labels(problem.target, teacher, fields, a_star))
+        require(same or field in known.reads, f"its labels change with {field}, which its `reads` does not name")
+        require(not same or field not in known.reads, f"its `reads` names {field}, but its labels are the same")
+
+
 TARGET_CHECKS: tuple[Check, ...] = (
     its_labels_are_finite_and_the_same_again,
     its_expectations_are_the_means_of_its_labels,
+    drifts_of_many_systems_are_those_of_one,
     it_reads_fields_of_a_target,
+    its_labels_change_with_what_it_reads_and_with_nothing_else,
 )
 
 
@@ -220,12 +301,17 @@ def it_reads_fields_of_data(name: str) -> None:
     require(not unknown, f"`reads` has {', '.join(unknown)}; expected {' or '.join(sorted(DATA_FIELDS))}")
     require(law.name == name, f"its name is {law.name!r}")
     require(bool(law.label), "its label is empty")
+    for field in law.reads & DATA_FIELDS:
+        runs = (
+            run_cases([Case(replace(_with_data(name), **{field: value}), "sgd", 0, Recording((0.5,)), pair_by=())])
+            for value in (OTHERS[field], OTHERS[field] / 2)
+        )
+        one, other = (run.data["risk"] for run in runs)
+        require(not np.array_equal(one, other), f"its `reads` names {field}, but the risk of SGD is the same")
 
 
 def its_expected_risk_is_that_of_its_samples(name: str) -> None:
     """The training risk of a data set of this law, without noise, at the start: four standard deviations."""
-    from dataclasses import replace
-
     problem = replace(_with_data(name), samples=4000)
     cases = [Case(problem, "sgd", seed, Recording((0.0,), (), ("risk", "training_risk"))) for seed in range(8)]
     data = run_cases(cases).data

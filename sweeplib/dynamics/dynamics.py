@@ -15,15 +15,12 @@ from sweeplib.dynamics.replicas import Replicas
 from sweeplib.errors import InputError, SweeplibError
 from sweeplib.problem import (
     DATA,
-    OBSERVED_FIELDS,
-    OFFSET_FIELDS,
     PROBLEM_FIELDS,
     STARTS,
     Problem,
     problem_expectations,
     target,
 )
-from sweeplib.problem.data.data import DATA_FIELDS
 from sweeplib.registry import Registry
 from sweeplib.views import Lazy, OverlapView, View
 
@@ -99,6 +96,8 @@ class Dynamics(ABC):
     """Whether the dynamics uses the drifts of the overlaps; then the error of their quadrature is recorded."""
     sampled: ClassVar[bool] = False
     """Whether it is a path without noise, computed with random samples: then seeds differ by its errors only."""
+    law_of: ClassVar[str | None] = None
+    """The name of another dynamics if its results have the same law; the tests of dynamics compare both."""
     unaffected_by: ClassVar[frozenset[str]] = frozenset()
     """Of "times" (but the last) and "thresholds", those on which no bit of its path depends: its results are then taken
     from a run that recorded more of them. The tests of dynamics compare the bits.
@@ -297,12 +296,9 @@ class OverlapDynamics(Dynamics):
         return self._undecided
 
 
-ONE_PASS = (
-    frozenset(PROBLEM_FIELDS)
-    - {"batch_size", "repeats", "samples", "sampling", "schedule", "data"}
-    - DATA_FIELDS
-    - OFFSET_FIELDS
-    - OBSERVED_FIELDS
+ONE_PASS = frozenset(
+    {"gamma", "p", "k", "d", "Delta", "activation", "teacher_activation", "spherical", "a", "a_star", "target"}
+    | {"second_layer_rate", "start", "start_scale", "m0", "teacher_start"}
 )
 """The fields read by dynamics that take a fresh sample of a teacher a step at a constant rate, and by their limits."""
 
@@ -311,10 +307,7 @@ def _checked(name: str, kind: type[Dynamics]) -> None:
     """Raise SweeplibError for a dynamics without `reads` or `view`."""
     reads = getattr(kind, "reads", None)
     if not isinstance(reads, frozenset):
-        wanted = (
-            "`reads = frozenset({...})`, or `reads = ONE_PASS`, all but batches, reused samples, schedules, data laws, "
-            "offsets"
-        )
+        wanted = "`reads = frozenset({...})`, or `reads = ONE_PASS`, those of steps with one fresh sample of a teacher"
         raise SweeplibError(f"dynamics {name!r} must name the fields of a problem that it acts on: {wanted}")
     if unknown := sorted(reads.difference(PROBLEM_FIELDS)):
         raise InputError(f"dynamics {name!r} reads no field of a problem", value=unknown[0], choices=PROBLEM_FIELDS)

@@ -5,6 +5,7 @@ from collections.abc import Callable
 from typing import Any
 
 import numpy as np
+from numpy.typing import NDArray
 
 from sweeplib.dynamics.dynamics import Array
 from sweeplib.dynamics.replicas import Replicas
@@ -45,16 +46,40 @@ class LaneDynamics(StepDynamics):
 
     def advance(self, to: int, deadline: float = np.inf) -> None:
         """Run rounds of steps until every running replica is at recording time number `to`."""
+        self.part[:] = 0.0
         until = np.ascontiguousarray(self.until[:, to])
-        streams = self.replicas.keys, self.replicas.seeds
-        progress = Progress(self.step, until, self.targets, self.exits, self.failed, *streams)
+        progress = Progress(self.step, until, self.targets, self.exits, self.failed, *self._streams)
         while (order := self.behind(to)).size:
             called = self.settings, self.called, self._rates
             self.round(order, self.steps_a_round, *called, self.state, self._constants, progress)
             self.stop()
             if self.clock() > deadline:
                 self.give_up()
-        self.observe()
+        self.observe(self.state if self.stride <= 1.0 else self._landed(to))
+
+    def _landed(self, to: int) -> Array:
+        """The states (rows, n) at recording time number `to`, where a part of the next step leads to some of them.
+
+        The part has the random numbers of the step, which is then taken as a whole: what is recorded changes no path.
+        """
+        between, state, step = self.between(to), self.state.copy(), self.step.copy()
+        self.part[between] = self.rest[between, to]
+        no_exits = np.empty((len(step), 0)), np.empty((len(step), 0), np.int64)
+        progress = Progress(step, step + 1, *no_exits, self.failed, *self._streams)
+        for part in np.unique(self.part[between]):
+            called = self.settings_of(float(part)), self.called, self._rates
+            self.round(between[self.part[between] == part], 1, *called, state, self._constants, progress)
+        self.stop()
+        self.part[~self.running] = 0.0
+        return state
+
+    @property
+    def _streams(self) -> tuple[NDArray[np.uint64], NDArray[np.uint64]]:
+        return self.replicas.keys, self.replicas.seeds
+
+    def settings_of(self, part: float) -> Any:
+        """The settings of a step of the first `part` SGD steps; for dynamics whose steps are longer than one of SGD."""
+        raise NotImplementedError
 
     @property
     def steps_a_round(self) -> int:
@@ -62,8 +87,8 @@ class LaneDynamics(StepDynamics):
         return STEPS_A_ROUND
 
     @abstractmethod
-    def observe(self) -> None:
-        """Take Q, M and a from the state."""
+    def observe(self, state: Array) -> None:
+        """Take Q, M and a from the states (rows, n) at a recording time."""
 
 
 def trained(replicas: Replicas) -> bool:

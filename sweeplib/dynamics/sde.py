@@ -23,7 +23,7 @@ import math
 import numpy as np
 from pydantic import Field
 
-from sweeplib.dynamics.dynamics import DYNAMICS, NumericalOptions
+from sweeplib.dynamics.dynamics import DYNAMICS, Array, NumericalOptions
 from sweeplib.dynamics.lane_dynamics import LaneDynamics, rows, trained, unrolled
 from sweeplib.dynamics.replicas import Replicas
 from sweeplib.errors import InputError
@@ -37,7 +37,7 @@ from sweeplib.problem import Problem
 class SdeOptions(NumericalOptions):
     """Options of the SDE.
 
-    step : length of a step in SGD steps.
+    step : length of a step in SGD steps; a record between two steps is at the end of a shorter one.
     samples : number of samples in the noise of a step.
     """
 
@@ -58,12 +58,8 @@ class Sde(LaneDynamics):
 
     def __init__(self, replicas: Replicas, options: SdeOptions) -> None:
         super().__init__(replicas, options)
-        p, k = replicas.p, replicas.k
-        shape = p, k, replicas.spherical, trained(replicas)
-        n_b = replicas.batch_size
-        share, spread = multiplier(n_b * options.step, options.samples)
-        self.settings = Settings(*shape, options.step, options.samples, share / n_b, spread / n_b, n_b, reflection())
-        self.called = self.functions(replicas.expectations.of_many(p))
+        self.settings = self.settings_of(options.step)
+        self.called = self.functions(replicas.expectations.of_many(replicas.p))
         self.round = round_of(sde_work, prepare=sde_prepare, take_step=sde_step, fill_network=sde_network)
         L_star = teacher_factors(replicas.P)
         Q, M = on_sphere(replicas.Q, replicas.M) if replicas.spherical else (replicas.Q, replicas.M)
@@ -74,11 +70,19 @@ class Sde(LaneDynamics):
         """The number of steps of a round, smaller at large p."""
         return max(1, super().steps_a_round // self.replicas.p**2)
 
-    def observe(self) -> None:
-        """Take Q, M and a from the state."""
+    def settings_of(self, part: float) -> Settings:
+        """The settings of a step of this length; a record between two steps is at the end of a shorter one."""
+        given, samples = self.replicas, self.options.samples
+        n_b = given.batch_size
+        share, spread = (factor / n_b for factor in multiplier(n_b * part, samples))
+        shape = given.p, given.k, given.spherical, trained(given)
+        return Settings(*shape, part, samples, share, spread, n_b, reflection())
+
+    def observe(self, state: Array) -> None:
+        """Take Q, M and a from the states."""
         p, k = self.replicas.p, self.replicas.k
-        self.Q, self.M = unrolled(self.state[: p * p], p, p), unrolled(self.state[p * p : p * (p + k)], p, k)
-        self.a = unrolled(self.state[p * (p + k) :], p)
+        self.Q, self.M = unrolled(state[: p * p], p, p), unrolled(state[p * p : p * (p + k)], p, k)
+        self.a = unrolled(state[p * (p + k) :], p)
 
     @staticmethod
     def step_length(problem: Problem | Replicas, options: NumericalOptions) -> float:

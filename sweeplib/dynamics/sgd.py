@@ -2,7 +2,7 @@
 
 With `batch_size` n_b, a step takes the mean gradient of n_b samples. They are fresh, or from a training set: the first
 n = `samples` of the stream, drawn when a run begins and not stored in results. With `repeats` r, r steps in a row take
-the same batch; exits are then at the resolution of r steps.
+the same batch; exits are then at the resolution of r steps, records at that of one.
 
 The state consists of all p x d weights. While an exit is pending, Q and M follow their exact update, for the risk at
 every step; they are computed from the weights at every record. Weights in float32 halve the memory and its traffic.
@@ -95,28 +95,44 @@ class Sgd(StepDynamics):
             self.stop()
             if self.clock() > deadline:
                 self.give_up()
+        if self.stride > 1.0:
+            for i in self.between(to):
+                self._use(int(i), int(self.rest[i, to]))
+            self.stop()
         if self.replicas.thresholds.size:
             for i in np.flatnonzero(self.running):
                 self.Q[i], self.M[i] = self._overlaps(int(i))
 
     def _take(self, i: int, until: int) -> None:
-        given, step = self.replicas, int(self.step[i])
-        batch_size, repeats = given.batch_size, given.repeats
-        replica, block = self._replica(i), 1 if given.samples[i] else BLOCK
-        blocks = max(1, int(WORK_A_ROUND / (block * batch_size * repeats * replica.W.size)))
-        count = min(until - step, block * blocks)
+        """Take some steps of replica i, the first with the uses of its batch that are left."""
+        given, used = self.replicas, int(self.part[i])
+        block = 1 if given.samples[i] else BLOCK
+        work = block * given.batch_size * given.repeats * self._weights[i][0].size
+        count = 1 if used else min(until - int(self.step[i]), block * max(1, int(WORK_A_ROUND / work)))
         exits = Exits(self.targets[i], self.exits[i], given.stop_at_exit, *self._carried(i))
-        called = replica, self._rates, self._called, exits
+        self.step[i] += self._taken(i, count, given.repeats - used, exits)
+        self.part[i] = 0.0
+
+    def _use(self, i: int, uses: int) -> None:
+        """Use the next batch of replica i until it has been used so many times, fewer than `repeats`."""
+        more, self.part[i] = uses - int(self.part[i]), uses
+        if more:
+            self._taken(i, 1, more, Exits(self.targets[i, :0], self.exits[i, :0], False, *self._carried(i)))
+
+    def _taken(self, i: int, count: int, repeats: int, exits: Exits) -> int:
+        """Take up to `count` steps of replica i with so many uses of a batch; return how many were taken."""
+        given, step = self.replicas, int(self.step[i])
+        called = self._replica(i), self._rates, self._called, exits
         if given.samples[i]:
             data = self._training_set(i)
-            taken, fate = self._kernel(training_steps)(count, step, batch_size, repeats, *called, data)
-        elif batch_size == repeats == 1:
+            taken, fate = self._kernel(training_steps)(count, step, given.batch_size, repeats, *called, data)
+        elif given.batch_size == given.repeats == 1:
             taken, fate = self._kernel(sgd_steps)(count, step, *called)
         else:
-            taken, fate = self._kernel(batch_steps)(count, step, batch_size, repeats, *called)
-        self.step[i] += taken
+            taken, fate = self._kernel(batch_steps)(count, step, given.batch_size, repeats, *called)
         if fate == DIVERGED:
-            self.failed[i] = self.step[i]
+            self.failed[i], self.part[i] = step + taken, 0.0
+        return int(taken)
 
     def _kernel(self, template: Callable[..., Any]) -> OneSignature:
         """The compiled kernel for weights of this precision; all other arguments have the same types in all runs."""

@@ -7,14 +7,15 @@ c_i = (γ/(pd)) a_i σ'(λ_i) E a step is A += c u*ᵀ and B ← a lower triangu
 divides rows by their norms. M = A L*ᵀ and Q = A Aᵀ + B Bᵀ; neither is ever factorised, so units may align.
 
 With batches the components out of the span add a Wishart matrix (`kernels/chain_batches`). If a batch is used in
-several steps, a step of the dynamics is all of these (`kernels/chain_reuse`), and exits are found after its last use.
+several steps, a step of the dynamics is all of these (`kernels/chain_reuse`), and exits are found after its last use; a
+record between two uses takes the first of them from a copy of the state.
 """
 
 from collections.abc import Callable
 
 import numpy as np
 
-from sweeplib.dynamics.dynamics import DYNAMICS, NumericalOptions
+from sweeplib.dynamics.dynamics import DYNAMICS, Array, NumericalOptions
 from sweeplib.dynamics.lane_dynamics import LaneDynamics, rows, trained, unrolled
 from sweeplib.dynamics.replicas import Replicas
 from sweeplib.errors import InputError
@@ -35,6 +36,7 @@ class SgdChain(LaneDynamics):
     name = "sgd_chain"
     label = "SGD (overlap chain)"
     reads = LaneDynamics.reads | {"batch_size", "repeats", "schedule"}
+    law_of = "sgd"
     unaffected_by = frozenset({"times", "thresholds"})
 
     def __init__(self, replicas: Replicas, options: NumericalOptions) -> None:
@@ -63,11 +65,16 @@ class SgdChain(LaneDynamics):
         samples = self.replicas.batch_size * self.replicas.repeats * len(self.replicas)
         return min(most, max(1, most * self.replicas_at_once // samples))
 
-    def observe(self) -> None:
-        """Take Q = A Aᵀ + B Bᵀ, M = A L*ᵀ and a from the state."""
+    def settings_of(self, part: float) -> Settings:
+        """The settings of the first uses of a batch."""
+        settings: Settings = self.settings
+        return settings._replace(repeats=int(part))
+
+    def observe(self, state: Array) -> None:
+        """Take Q = A Aᵀ + B Bᵀ, M = A L*ᵀ and a from the states."""
         p, k = self.replicas.p, self.replicas.k
-        A, B = unrolled(self.state[: p * k], p, k), unrolled(self.state[p * k : p * (k + p)], p, p)
-        self.a = unrolled(self.state[p * (k + p) :], p)
+        A, B = unrolled(state[: p * k], p, k), unrolled(state[p * k : p * (k + p)], p, p)
+        self.a = unrolled(state[p * (k + p) :], p)
         with np.errstate(over="ignore", invalid="ignore"):  # in runs that diverged
             self.M = A @ self._L_star.transpose(0, 2, 1)
             self.Q = A @ A.transpose(0, 2, 1) + B @ B.transpose(0, 2, 1)

@@ -17,7 +17,8 @@ class StepDynamics(OverlapDynamics):
 
     stride : number of SGD steps per step, those that use a batch, unless the dynamics has steps of its own.
     step (n,) : number of the next step.
-    until (n, n_times) : steps nearest to the recording times.
+    until, rest (n, n_times) : whole steps before the SGD step nearest to a recording time, and SGD steps between.
+    part (n,) : SGD steps between `step` and the state that is shown, which a part of the next step leads to.
     exits (n, thresholds) : steps of the exits, negative before.
     failed (n,) : step of a divergence, negative without one.
     targets (n, thresholds) : risks at which thresholds are reached.
@@ -28,9 +29,9 @@ class StepDynamics(OverlapDynamics):
     def __init__(self, replicas: Replicas, options: NumericalOptions) -> None:
         super().__init__(replicas, options)
         self.stride = self.step_length(replicas, options)
-        self.until = np.rint(replicas.times / (self.stride * replicas.step_time[:, None])).astype(np.int64)
+        self.until, self.rest = _landings(replicas.times / replicas.step_time[:, None], self.stride)
         count = len(replicas)
-        self.step = np.zeros(count, dtype=np.int64)
+        self.step, self.part = np.zeros(count, dtype=np.int64), np.zeros(count)
         self.exits = np.full((count, len(replicas.thresholds)), -1, dtype=np.int64)
         self.failed = np.full(count, -1, dtype=np.int64)
         self.targets = np.empty((count, 0))
@@ -64,9 +65,13 @@ class StepDynamics(OverlapDynamics):
         self.timed_out |= self.running & (self.step < self.until[:, -1])
         self.running &= ~self.timed_out
 
+    def between(self, to: int) -> NDArray[np.intp]:
+        """The running replicas with a recording time number `to` between the present step and the next."""
+        return np.flatnonzero(self.running & (self.rest[:, to] > 0.0))
+
     def reached(self, to: int) -> NDArray[np.bool_]:
         """Which replicas (n,) took all steps to recording time number `to`."""
-        return self._own_steps() >= self.until[:, to]
+        return self.stride * self._own_steps() + self.part >= self.stride * self.until[:, to] + self.rest[:, to]
 
     @property
     def exit_steps(self) -> Array:
@@ -76,7 +81,7 @@ class StepDynamics(OverlapDynamics):
     @property
     def end_steps(self) -> Array:
         """Steps taken by each replica (n,): up to its last exit if it stopped there, or its divergence."""
-        return np.asarray(self.stride * self._own_steps(), dtype=np.float64)
+        return np.asarray(self.stride * self._own_steps() + self.part, dtype=np.float64)
 
     def _own_steps(self) -> NDArray[np.int64]:
         steps = np.where(self.diverged, self.failed, self.step)
@@ -84,3 +89,14 @@ class StepDynamics(OverlapDynamics):
             out = (self.exits >= 0).all(axis=1)
             steps = np.where(out & ~self.diverged, self.exits.max(axis=1, initial=0), steps)
         return steps
+
+
+def _landings(landings: Array, stride: float) -> tuple[NDArray[np.int64], Array]:
+    """Whole steps of so many SGD steps before the SGD steps nearest to `landings`, and the SGD steps that are left.
+
+    A step shorter than one of SGD has none left: the nearest one is taken.
+    """
+    if stride <= 1.0:
+        return np.rint(landings / stride).astype(np.int64), np.zeros(landings.shape)
+    whole = np.floor(np.rint(landings) / stride)
+    return whole.astype(np.int64), np.rint(landings) - stride * whole

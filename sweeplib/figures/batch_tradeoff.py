@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from sweeplib.figures.facets import Facets, arranged, measured_dynamics, numbered_parts
-from sweeplib.figures.figure import FIGURES, Figure
+from sweeplib.figures.figure import FIGURES, Figure, Hue, Panel, Where
 from sweeplib.figures.labels import MINUS, axis_label, value_label, wrapped_label
 from sweeplib.figures.legend import Entry, dynamics_entries, legend_below
 from sweeplib.figures.panels import panel_grid
@@ -35,9 +35,9 @@ def batch_tradeoff(
     ds: xr.Dataset,
     analyses: Mapping[str, xr.Dataset],
     *,
-    where: Mapping[str, Any] | None = None,
-    panel: str | None = None,
-    hue: str | None = None,
+    where: Where = None,
+    panel: Panel = None,
+    hue: Hue = None,
 ) -> Drawing:
     """Return a figure of steps above and samples below; axes not selected or drawn are fixed at their middle value."""
     split = _arranged(ds, analyses, where=where, panel=panel, hue=hue)

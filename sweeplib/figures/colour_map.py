@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Annotated, Any
 
 import numpy as np
+from pydantic import Field
 
 from sweeplib.errors import InputError
 from sweeplib.figures.facets import Facets, arranged, numbered_parts
-from sweeplib.figures.figure import FIGURES, Figure
+from sweeplib.figures.figure import FIGURES, Figure, Panel, Where
 from sweeplib.figures.interactive import Interactive
 from sweeplib.figures.labels import axis_label, value_label, wrapped_label
 from sweeplib.figures.legend import Entry, legend_below
@@ -45,16 +46,20 @@ LOWER_BOUND: dict[str, Any] = BOUND | {
     "markeredgewidth": 0.8,
 }
 
+Coloured = Annotated[str | None, Field(description="the quantity that is drawn as colours.")]
+Across = Annotated[str | None, Field(description="the horizontal axis; by default the longest axis.")]
+Upwards = Annotated[str | None, Field(description="the vertical axis; by default the second longest.")]
+
 
 def colour_map(
     ds: xr.Dataset,
     analyses: Mapping[str, xr.Dataset],
     *,
-    z: str | None = None,
-    x: str | None = None,
-    y: str | None = None,
-    where: Mapping[str, Any] | None = None,
-    panel: str | None = None,
+    z: Coloured = None,
+    x: Across = None,
+    y: Upwards = None,
+    where: Where = None,
+    panel: Panel = None,
 ) -> Drawing:
     """Return the figure of the quantity `z` over the axes `x` and `y`, by default the two longest axes of numbers.
 

@@ -3,15 +3,16 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Annotated, Any
 
 import numpy as np
+from pydantic import Field
 
 from sweeplib.analysis.problem_fields import field, step_time
 from sweeplib.analysis.recorded import is_stochastic
 from sweeplib.errors import InputError
 from sweeplib.figures.facets import MOST_HUES, Facets, arranged, free_axes, numbered_parts
-from sweeplib.figures.figure import FIGURES, Figure
+from sweeplib.figures.figure import FIGURES, Figure, Hue, Panel, Where
 from sweeplib.figures.interactive import INTERACTIVE, Interactive
 from sweeplib.figures.labels import MINUS, dynamics_order, value_label, wrapped_label
 from sweeplib.figures.legend import Entry, dynamics_entries, hue_entries, legend_below
@@ -37,15 +38,20 @@ ROW = 0.075
 MEASURED = "_sup_deviation"
 FIT = ("exponent", "exponent_low", "exponent_high", "prefactor")
 
+Deviating = Annotated[
+    str,
+    Field(description="the observable whose deviation is drawn; `overlaps` is that of all overlap matrices."),
+]
+
 
 def deviation(
     ds: xr.Dataset,
     analyses: Mapping[str, xr.Dataset],
     *,
-    where: Mapping[str, Any] | None = None,
-    panel: str | None = None,
-    hue: str | None = None,
-    observable: str = "risk",
+    where: Where = None,
+    panel: Panel = None,
+    hue: Hue = None,
+    observable: Deviating = "risk",
 ) -> Drawing:
     """Return a figure of the mean largest deviation of `observable` (or of all `overlaps`) against γ/(pd).
 

@@ -10,11 +10,10 @@ import numpy as np
 from sweeplib.analysis.averages import numbered
 from sweeplib.analysis.labels import dynamics_label, labelled
 from sweeplib.analysis.lost_runs import MOST_LOST, made, recorded, unless_lost, without_value
-from sweeplib.analysis.options import Confidence
 from sweeplib.analysis.passages import passages
 from sweeplib.analysis.survival import survival_curve
 from sweeplib.figures.facets import Facets, arranged, numbered_parts
-from sweeplib.figures.figure import FIGURES, Figure
+from sweeplib.figures.figure import FIGURES, BandConfidence, Drawn, Figure, Hue, Panel, Where
 from sweeplib.figures.interactive import Interactive
 from sweeplib.figures.labels import dynamics_order, value_label, wrapped_label
 from sweeplib.figures.legend import Entry, hue_entries, legend_below
@@ -46,11 +45,11 @@ def distribution(
     ds: xr.Dataset,
     analyses: Mapping[str, xr.Dataset],
     *,
-    y: str | None = None,
-    where: Mapping[str, Any] | None = None,
-    panel: str | None = None,
-    hue: str | None = None,
-    confidence: Confidence = 0.95,
+    y: Drawn = None,
+    where: Where = None,
+    panel: Panel = None,
+    hue: Hue = None,
+    confidence: BandConfidence = 0.95,
 ) -> Drawing:
     """Return the figure of exit_steps, exit_time or an observable at one time, by default the last.
 

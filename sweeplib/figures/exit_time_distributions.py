@@ -10,14 +10,13 @@ import numpy as np
 from sweeplib import theory
 from sweeplib.analysis.labels import dynamics_label, labelled
 from sweeplib.analysis.needs import need_passages
-from sweeplib.analysis.options import Confidence
 from sweeplib.analysis.passages import passages
 from sweeplib.analysis.phase_retrieval import exit_theory_holds
 from sweeplib.analysis.problem_fields import field
 from sweeplib.analysis.survival import survival_curve
 from sweeplib.figures.expected import by_dynamics
 from sweeplib.figures.facets import Facets, arranged, numbered_parts
-from sweeplib.figures.figure import FIGURES, Figure
+from sweeplib.figures.figure import FIGURES, BandConfidence, Figure, Hue, Panel, Where
 from sweeplib.figures.interactive import INTERACTIVE, Interactive
 from sweeplib.figures.labels import axis_label, dynamics_order, value_label
 from sweeplib.figures.legend import Entry, legend_below
@@ -51,10 +50,10 @@ def exit_time_distributions(
     ds: xr.Dataset,
     analyses: Mapping[str, xr.Dataset],
     *,
-    where: Mapping[str, Any] | None = None,
-    panel: str | None = None,
-    hue: str | None = None,
-    confidence: Confidence = CONFIDENCE,
+    where: Where = None,
+    panel: Panel = None,
+    hue: Hue = None,
+    confidence: BandConfidence = CONFIDENCE,
 ) -> Drawing:
     """Return a figure of the survival functions of the exit time; other axes are fixed at `where` or their middle."""
     import xarray as xr

@@ -13,13 +13,13 @@ from sweeplib.analysis.phase_retrieval import exit_theory_holds
 from sweeplib.analysis.problem_fields import field
 from sweeplib.figures.expected import exit_times_expected
 from sweeplib.figures.facets import Facets, arranged, numbered_parts, used_dynamics
-from sweeplib.figures.figure import FIGURES, Figure
+from sweeplib.figures.figure import FIGURES, Figure, Hue, Panel, Published, Theories, Where
 from sweeplib.figures.interactive import INTERACTIVE, Interactive
 from sweeplib.figures.labels import axis_label, value_label
 from sweeplib.figures.legend import Entry, dynamics_entries, hue_entries, legend_below, theory_entries
 from sweeplib.figures.panels import panel_grid
 from sweeplib.figures.references import check_references, references
-from sweeplib.figures.style import THEORY_DASHES, Theory, dynamics_look, line_look, look, plain_ticks
+from sweeplib.figures.style import THEORY_DASHES, dynamics_look, line_look, look, plain_ticks
 from sweeplib.storage.outline import outline_of
 
 if TYPE_CHECKING:
@@ -43,11 +43,11 @@ def exit_time_scaling(
     ds: xr.Dataset,
     analyses: Mapping[str, xr.Dataset],
     *,
-    where: Mapping[str, Any] | None = None,
-    panel: str | None = None,
-    hue: str | None = None,
-    theories: Sequence[Theory] = ("quenched", "noise-corrected"),
-    reference: Sequence[str] = (),
+    where: Where = None,
+    panel: Panel = None,
+    hue: Hue = None,
+    theories: Theories = ("quenched", "noise-corrected"),
+    reference: Published = (),
 ) -> Drawing:
     """Return a figure of the mean exit time against d; axes not selected or drawn are fixed at their middle."""
     split = _arranged(ds, analyses, where=where, panel=panel, hue=hue, theories=theories, reference=reference)

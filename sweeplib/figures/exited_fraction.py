@@ -16,7 +16,7 @@ from sweeplib.analysis.recorded import is_stochastic
 from sweeplib.analysis.scan import drawn_scan_dim
 from sweeplib.analysis.status import with_status
 from sweeplib.figures.facets import Facets, arranged, free_axes, numbered_parts, used_dynamics
-from sweeplib.figures.figure import FIGURES, Figure
+from sweeplib.figures.figure import FIGURES, Figure, Hue, Panel, Where
 from sweeplib.figures.interactive import INTERACTIVE, Interactive
 from sweeplib.figures.labels import axis_label, symbol, value_label, wrapped_label
 from sweeplib.figures.legend import bound_entry, hue_entries, legend_below
@@ -49,9 +49,9 @@ def exited_fraction(
     ds: xr.Dataset,
     analyses: Mapping[str, xr.Dataset],
     *,
-    where: Mapping[str, Any] | None = None,
-    panel: str | None = None,
-    hue: str | None = None,
+    where: Where = None,
+    panel: Panel = None,
+    hue: Hue = None,
 ) -> Drawing:
     """Return a figure of the exited fraction against γ/γ_opt (γ without a theory); by default a panel per threshold."""
     split = _arranged(ds, analyses, where=where, panel=panel, hue=hue)

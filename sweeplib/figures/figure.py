@@ -3,13 +3,15 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Annotated, Any, Literal
+
+from pydantic import Field
 
 from sweeplib.analysis import ANALYSES
 from sweeplib.analysis.constants import with_constants
-from sweeplib.analysis.options import checked_options
+from sweeplib.analysis.options import Confidence, checked_options
 from sweeplib.errors import InputError
 from sweeplib.registry import Registry
 
@@ -77,6 +79,36 @@ class Figure:
         if self.arrange is not None and all(analyses.get(name) is not None for name in self._needed(complete)):
             self.arrange(ds, analyses, **complete)
 
+
+Where = Annotated[
+    Mapping[str, Any] | None,
+    Field(description="values at which axes are fixed, such as `{d: 300}`; a list selects several values."),
+]
+Panel = Annotated[str | None, Field(description="the axis drawn as panels; by default chosen from the axes.")]
+Hue = Annotated[str | None, Field(description="the axis drawn as colours; by default chosen from the axes.")]
+Dash = Annotated[str | None, Field(description="the axis drawn as dashes.")]
+Drawn = Annotated[str | None, Field(description="the quantity that is drawn.")]
+Horizontal = Annotated[
+    str | None,
+    Field(
+        description="the horizontal axis: an axis or another coordinate of numbers, `time` or `steps`; by default the "
+        "longest axis."
+    ),
+]
+Published = Annotated[
+    Sequence[str],
+    Field(description="published values to draw: names of files of sweeplib, or paths of CSV files."),
+]
+BandConfidence = Annotated[Confidence, Field(description="the confidence of bands.")]
+SingleRuns = Annotated[int, Field(ge=0, description="the number of single runs that are drawn.")]
+Theories = Annotated[
+    Sequence[Literal["annealed", "quenched", "noise-corrected"]],
+    Field(
+        description="theories of exit times to draw: from the mean start (annealed), averaged over starts (quenched), "
+        "with the noise of SGD."
+    ),
+]
+"""Types of options, with the meaning, that several figures have."""
 
 FIGURES: Registry[Figure] = Registry("figure")
 OWN_NAME = re.compile(r"[A-Za-z][A-Za-z0-9_]{0,63}")

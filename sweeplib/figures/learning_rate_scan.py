@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from typing import TYPE_CHECKING, Any, Literal
+from typing import TYPE_CHECKING, Annotated, Any, Literal
 
 import numpy as np
+from pydantic import Field
 
 from sweeplib import theory
 from sweeplib.analysis.phase_retrieval import exit_theory_holds
@@ -13,7 +14,7 @@ from sweeplib.analysis.problem_fields import field
 from sweeplib.analysis.recorded import is_stochastic
 from sweeplib.figures.expected import exit_steps_expected, optima_expected
 from sweeplib.figures.facets import Facets, arranged, numbered_parts, used_dynamics
-from sweeplib.figures.figure import FIGURES, Figure
+from sweeplib.figures.figure import FIGURES, Figure, Hue, Panel, Published, Theories, Where
 from sweeplib.figures.interactive import INTERACTIVE, Interactive
 from sweeplib.figures.labels import axis_label, symbol, value_label
 from sweeplib.figures.legend import (
@@ -26,7 +27,7 @@ from sweeplib.figures.legend import (
 )
 from sweeplib.figures.panels import panel_grid
 from sweeplib.figures.references import check_references, references
-from sweeplib.figures.style import BOUND, FAINT, INK, THEORY_DASHES, Theory, dynamics_look, line_look, look, plain_ticks
+from sweeplib.figures.style import BOUND, FAINT, INK, THEORY_DASHES, dynamics_look, line_look, look, plain_ticks
 from sweeplib.storage.outline import outline_of
 
 if TYPE_CHECKING:
@@ -48,17 +49,19 @@ WIDE = 10.0
 """The factor in learning rate above which its axis is logarithmic."""
 SCALES = {"d": "/d", "d log d": r"/(d\,\log d)", "1": ""}
 
+Scale = Annotated[Literal["d", "d log d", "1"], Field(description="the unit of the exit steps.")]
+
 
 def learning_rate_scan(
     ds: xr.Dataset,
     analyses: Mapping[str, xr.Dataset],
     *,
-    where: Mapping[str, Any] | None = None,
-    panel: str | None = None,
-    hue: str | None = None,
-    scale: Literal["d", "d log d", "1"] = "d",
-    theories: Sequence[Theory] = ("quenched", "noise-corrected"),
-    reference: Sequence[str] = (),
+    where: Where = None,
+    panel: Panel = None,
+    hue: Hue = None,
+    scale: Scale = "d",
+    theories: Theories = ("quenched", "noise-corrected"),
+    reference: Published = (),
 ) -> Drawing:
     """Return a figure of mean exit steps over `scale` against γ/γ_opt (γ if no theory applies), with the optima below.
 

@@ -12,7 +12,7 @@ from sweeplib.analysis.needs import need_axis
 from sweeplib.analysis.problem_fields import field
 from sweeplib.analysis.scan import drawn_scan_dim, scan_dim, scan_dims
 from sweeplib.figures.facets import Facets, arranged, free_axes, numbered_parts
-from sweeplib.figures.figure import FIGURES, Figure
+from sweeplib.figures.figure import FIGURES, Figure, Where
 from sweeplib.figures.interactive import INTERACTIVE, Interactive
 from sweeplib.figures.labels import axis_label, value_label
 from sweeplib.figures.legend import Entry, legend_below
@@ -50,9 +50,7 @@ NOT_RUN: dict[str, Any] = {"color": FAINT, "linestyle": "none", "marker": ".", "
 LINES: dict[str, tuple[float, Any]] = {r"$\gamma/p=1/d$": (-1.0, "solid"), r"$\gamma/p=\sqrt{d}$": (0.5, (0, (5, 2)))}
 
 
-def limits_diagram(
-    ds: xr.Dataset, analyses: Mapping[str, xr.Dataset], *, where: Mapping[str, Any] | None = None
-) -> Drawing:
+def limits_diagram(ds: xr.Dataset, analyses: Mapping[str, xr.Dataset], *, where: Where = None) -> Drawing:
     """Return a figure of the limits over (γ/p, d), with one panel per width p; other axes need a value in `where`."""
     split = _arranged(ds, analyses, where=where)
     found = split.selected(analyses["limits"])

@@ -16,7 +16,7 @@ from sweeplib.figures.curves import (
     guide_entry,
     interactive_curves,
 )
-from sweeplib.figures.figure import FIGURES, Figure
+from sweeplib.figures.figure import FIGURES, Dash, Drawn, Figure, Horizontal, Hue, Panel, Published, Where
 from sweeplib.figures.quantities import quantity, with_requests
 from sweeplib.figures.references import check_references, references
 
@@ -33,19 +33,24 @@ CAPTION = (
     "the scan. ∅ on the axis: points without a value, as more than 2 % of their runs have none."
 )
 
+Guide = Annotated[
+    Annotated[float, Field(allow_inf_nan=False)] | None,
+    Field(description="the slope of a line to compare with, on logarithmic axes."),
+]
+
 
 def line(
     ds: xr.Dataset,
     analyses: Mapping[str, xr.Dataset],
     *,
-    y: str | None = None,
-    x: str | None = None,
-    where: Mapping[str, Any] | None = None,
-    panel: str | None = None,
-    hue: str | None = None,
-    dash: str | None = None,
-    guide: Annotated[float, Field(allow_inf_nan=False)] | None = None,
-    reference: Sequence[str] = (),
+    y: Drawn = None,
+    x: Horizontal = None,
+    where: Where = None,
+    panel: Panel = None,
+    hue: Hue = None,
+    dash: Dash = None,
+    guide: Guide = None,
+    reference: Published = (),
 ) -> Drawing:
     """Return the figure of `y` against `x`; `guide` is the slope of a line on logarithmic axes.
 

@@ -11,7 +11,7 @@ from sweeplib.analysis.labels import dynamics_label
 from sweeplib.analysis.lost_runs import recorded
 from sweeplib.analysis.recorded import is_stochastic, require
 from sweeplib.figures.facets import Facets, arranged, few_times, free_axes, numbered_parts
-from sweeplib.figures.figure import FIGURES, Figure
+from sweeplib.figures.figure import FIGURES, Figure, Where
 from sweeplib.figures.labels import dynamics_order, value_label
 from sweeplib.figures.legend import Entry, legend_below
 from sweeplib.figures.panels import panel_grid
@@ -34,9 +34,7 @@ BINS = 60
 FILL, DASHES = "#9fb6d0", ("solid", (0, (4, 1.5)), (0, (1, 1)))
 
 
-def norm_density(
-    ds: xr.Dataset, analyses: Mapping[str, xr.Dataset], *, where: Mapping[str, Any] | None = None
-) -> Drawing:
+def norm_density(ds: xr.Dataset, analyses: Mapping[str, xr.Dataset], *, where: Where = None) -> Drawing:
     """Return a figure with one panel per time; by default four times, from the first to the last.
 
     Other axes that are not selected by `where` are fixed at their middle value.

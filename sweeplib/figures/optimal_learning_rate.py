@@ -11,7 +11,7 @@ from sweeplib import theory
 from sweeplib.analysis.labels import dynamics_label
 from sweeplib.analysis.problem_fields import field
 from sweeplib.figures.facets import Facets, numbered_parts
-from sweeplib.figures.figure import FIGURES, Figure
+from sweeplib.figures.figure import FIGURES, Figure, Hue, Panel, Published, Where
 from sweeplib.figures.interactive import INTERACTIVE, Interactive
 from sweeplib.figures.labels import axis_label, dynamics_order, symbol, value_label, wrapped_label
 from sweeplib.figures.learning_rate_scan import optima
@@ -53,10 +53,10 @@ def optimal_learning_rate(
     ds: xr.Dataset,
     analyses: Mapping[str, xr.Dataset],
     *,
-    where: Mapping[str, Any] | None = None,
-    panel: str | None = None,
-    hue: str | None = None,
-    reference: Sequence[str] = (),
+    where: Where = None,
+    panel: Panel = None,
+    hue: Hue = None,
+    reference: Published = (),
 ) -> Drawing:
     """Return a figure of γ_opt against p, and below, where theory applies, of its ratio to theory.
 

@@ -10,7 +10,7 @@ import numpy as np
 from sweeplib import theory
 from sweeplib.analysis.problem_fields import field
 from sweeplib.figures.facets import Facets, numbered_parts
-from sweeplib.figures.figure import FIGURES, Figure
+from sweeplib.figures.figure import FIGURES, Figure, Hue, Panel, Where
 from sweeplib.figures.interactive import INTERACTIVE, Interactive
 from sweeplib.figures.labels import axis_label, value_label, wrapped_label
 from sweeplib.figures.legend import Entry, dynamics_entries, hue_entries, legend_below
@@ -39,9 +39,9 @@ def overparametrisation_gain(
     ds: xr.Dataset,
     analyses: Mapping[str, xr.Dataset],
     *,
-    where: Mapping[str, Any] | None = None,
-    panel: str | None = None,
-    hue: str | None = None,
+    where: Where = None,
+    panel: Panel = None,
+    hue: Hue = None,
 ) -> Drawing:
     """Return a figure of the gain against p; by default with a panel for each d and a colour for each Δ."""
     split = _arranged(ds, analyses, where=where, panel=panel, hue=hue)

@@ -10,7 +10,7 @@ import numpy as np
 from sweeplib.analysis.regimes import MEASURES
 from sweeplib.errors import InputError
 from sweeplib.figures.facets import Facets, arranged
-from sweeplib.figures.figure import FIGURES, Figure
+from sweeplib.figures.figure import FIGURES, Figure, Where
 from sweeplib.figures.interactive import INTERACTIVE, Interactive
 from sweeplib.figures.labels import axis_label, number
 from sweeplib.figures.legend import Entry, legend_below
@@ -46,9 +46,7 @@ MARGIN = 0.3
 """The room above and below the exponents of theory for points; intervals may extend beyond."""
 
 
-def phase_diagram(
-    ds: xr.Dataset, analyses: Mapping[str, xr.Dataset], *, where: Mapping[str, Any] | None = None
-) -> Drawing:
+def phase_diagram(ds: xr.Dataset, analyses: Mapping[str, xr.Dataset], *, where: Where = None) -> Drawing:
     """Return a figure of the regimes over (δ, κ), and the exponents over κ + δ; other axes need a value in `where`."""
     from matplotlib.figure import Figure as Drawing
 

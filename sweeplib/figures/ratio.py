@@ -4,20 +4,21 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import replace
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Annotated, Any
 
 import numpy as np
+from pydantic import Field
 
 from sweeplib.analysis.averages import numbered
 from sweeplib.analysis.labels import labelled
-from sweeplib.analysis.lost_runs import MOST_LOST, made, recorded, unless_lost, without_value
+from sweeplib.analysis.lost_runs import MOST_LOST, diverged, made, recorded, unless_lost, without_value
 from sweeplib.analysis.overlaps import with_overlaps
 from sweeplib.analysis.passages import passages
 from sweeplib.analysis.recorded import is_stochastic
 from sweeplib.design.axis import places_in
 from sweeplib.errors import InputError
 from sweeplib.figures.curves import Curves, chosen_curves, curve_panels, draw_curves, finish_curves, interactive_curves
-from sweeplib.figures.figure import FIGURES, Figure
+from sweeplib.figures.figure import FIGURES, Dash, Drawn, Figure, Horizontal, Hue, Panel, Where
 from sweeplib.figures.labels import value_label
 from sweeplib.figures.quantities import AVERAGES, bounds, interval, quantity, shown_dynamics, with_requests
 from sweeplib.figures.style import FAINT
@@ -38,18 +39,26 @@ CAPTION = (
 )
 STACK = (1.5, 1.0)
 
+Compared = Annotated[
+    Mapping[str, Any] | None,
+    Field(
+        description="the point with whose value the others are compared, such as `{dynamics: ode}` or `{gamma: 0.1}`; "
+        "by default the first dynamics without noise."
+    ),
+]
+
 
 def ratio(
     ds: xr.Dataset,
     analyses: Mapping[str, xr.Dataset],
     *,
-    to: Mapping[str, Any] | None = None,
-    y: str | None = None,
-    x: str | None = None,
-    where: Mapping[str, Any] | None = None,
-    panel: str | None = None,
-    hue: str | None = None,
-    dash: str | None = None,
+    to: Compared = None,
+    y: Drawn = None,
+    x: Horizontal = None,
+    where: Where = None,
+    panel: Panel = None,
+    hue: Hue = None,
+    dash: Dash = None,
 ) -> Drawing:
     """Return the figure of `y` against `x`, and below it of `y` over its value at `to`, such as `{dynamics: ode}`.
 
@@ -166,7 +175,7 @@ def _runs(ds: xr.Dataset, found: xr.Dataset, curves: Curves) -> xr.DataArray | N
             return None
         values, run = numbered(recorded(ds, curves.variable)), made(ds)
         lost = found.attrs.get("max_lost", MOST_LOST)
-        return unless_lost(values, without_value(values, run), run, lost)
+        return unless_lost(values, without_value(values, run), run, lost, diverged(ds))
     if curves.analysis == "exit_times" and curves.variable in ("exit_steps_mean", "exit_time_mean"):
         return passages(ds, "steps", found.attrs.get("max_lost", MOST_LOST)).restricted()
     return None

@@ -10,7 +10,7 @@ from sweeplib.analysis.lost_runs import MOST_LOST, made, recorded, unless_lost, 
 from sweeplib.analysis.recorded import is_stochastic, require
 from sweeplib.analysis.two_gaussians import least_risk
 from sweeplib.figures.facets import Facets, arranged, numbered_parts
-from sweeplib.figures.figure import FIGURES, Figure
+from sweeplib.figures.figure import FIGURES, Figure, Hue, Panel, Published, Where
 from sweeplib.figures.interactive import INTERACTIVE, Interactive
 from sweeplib.figures.labels import axis_label, dynamics_order, value_label
 from sweeplib.figures.legend import Entry, legend_below
@@ -47,10 +47,10 @@ def risk_curves(
     ds: xr.Dataset,
     analyses: Mapping[str, xr.Dataset],
     *,
-    where: Mapping[str, Any] | None = None,
-    panel: str | None = None,
-    hue: str | None = None,
-    reference: Sequence[str] = (),
+    where: Where = None,
+    panel: Panel = None,
+    hue: Hue = None,
+    reference: Published = (),
 ) -> Drawing:
     """Return a figure of risk against time; axes that are not selected or drawn are fixed at their middle value."""
     split = _arranged(ds, analyses, where=where, panel=panel, hue=hue, reference=reference)

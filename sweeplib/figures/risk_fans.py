@@ -3,16 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from typing import TYPE_CHECKING, Annotated, Any
-
-from pydantic import Field
+from typing import TYPE_CHECKING, Any
 
 from sweeplib.analysis.labels import dynamics_label
 from sweeplib.analysis.needs import need_stochastic
 from sweeplib.analysis.recorded import is_stochastic, require
 from sweeplib.errors import SweeplibError
 from sweeplib.figures.facets import Facets, arranged, numbered_parts
-from sweeplib.figures.figure import FIGURES, Figure
+from sweeplib.figures.figure import FIGURES, Figure, SingleRuns, Where
 from sweeplib.figures.interactive import INTERACTIVE, Interactive
 from sweeplib.figures.labels import axis_label, value_label
 from sweeplib.figures.legend import Entry, legend_below
@@ -43,8 +41,8 @@ def risk_fans(
     ds: xr.Dataset,
     analyses: Mapping[str, xr.Dataset],
     *,
-    where: Mapping[str, Any] | None = None,
-    runs: Annotated[int, Field(ge=0)] = 6,
+    where: Where = None,
+    runs: SingleRuns = 6,
 ) -> Drawing:
     """Return a figure of `runs` single runs and the quantiles of all, at one point: `where`, or the middle of axes.
 

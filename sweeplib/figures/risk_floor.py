@@ -10,7 +10,7 @@ import numpy as np
 from sweeplib.analysis.problem_fields import field
 from sweeplib.analysis.scan import drawn_scan_dim
 from sweeplib.figures.facets import Facets, arranged, numbered_parts, used_dynamics
-from sweeplib.figures.figure import FIGURES, Figure
+from sweeplib.figures.figure import FIGURES, Figure, Hue, Panel, Published, Where
 from sweeplib.figures.interactive import INTERACTIVE, Interactive
 from sweeplib.figures.labels import axis_label, value_label
 from sweeplib.figures.legend import Entry, dynamics_entries, hue_entries, legend_below
@@ -38,10 +38,10 @@ def risk_floor(
     ds: xr.Dataset,
     analyses: Mapping[str, xr.Dataset],
     *,
-    where: Mapping[str, Any] | None = None,
-    panel: str | None = None,
-    hue: str | None = None,
-    reference: Sequence[str] = (),
+    where: Where = None,
+    panel: Panel = None,
+    hue: Hue = None,
+    reference: Published = (),
 ) -> Drawing:
     """Return a figure of the final risk against γ, and below, where theory applies, of its ratio to theory."""
     split = _arranged(ds, analyses, where=where, panel=panel, hue=hue, reference=reference)

@@ -10,7 +10,7 @@ import numpy as np
 from sweeplib.analysis.growth_laws import growth
 from sweeplib.analysis.recorded import is_stochastic
 from sweeplib.figures.facets import Facets, arranged, numbered_parts
-from sweeplib.figures.figure import FIGURES, Figure
+from sweeplib.figures.figure import FIGURES, Figure, Hue, Panel, Where
 from sweeplib.figures.interactive import INTERACTIVE, Interactive
 from sweeplib.figures.labels import axis_label, dynamics_order, value_label, wrapped_label
 from sweeplib.figures.legend import dynamics_entries, hue_entries, legend_below
@@ -39,9 +39,9 @@ def sample_complexity(
     ds: xr.Dataset,
     analyses: Mapping[str, xr.Dataset],
     *,
-    where: Mapping[str, Any] | None = None,
-    panel: str | None = None,
-    hue: str | None = None,
+    where: Where = None,
+    panel: Panel = None,
+    hue: Hue = None,
 ) -> Drawing:
     """Return a figure of n/d against d; axes that are not selected or drawn are fixed at their middle value."""
     split = _arranged(ds, analyses, where=where, panel=panel, hue=hue)

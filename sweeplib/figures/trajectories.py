@@ -13,7 +13,7 @@ from sweeplib.analysis.labels import dynamics_label, labelled
 from sweeplib.analysis.lost_runs import MOST_LOST, made, recorded, unless_lost, without_value
 from sweeplib.analysis.recorded import is_stochastic, over_time
 from sweeplib.figures.facets import Facets, arranged, numbered_parts
-from sweeplib.figures.figure import FIGURES, Figure
+from sweeplib.figures.figure import FIGURES, Drawn, Figure, Hue, Panel, SingleRuns, Where
 from sweeplib.figures.interactive import Interactive
 from sweeplib.figures.labels import dynamics_order, value_label, wrapped_label
 from sweeplib.figures.legend import Entry, hue_entries, legend_below
@@ -39,17 +39,19 @@ CAPTION = (
 MOST_RUNS = 600
 """The number of single runs of the interactive plot above which it has only the points of the figure."""
 
+TimeAxis = Annotated[Literal["time", "steps"], Field(description="the horizontal axis.")]
+
 
 def trajectories(
     ds: xr.Dataset,
     analyses: Mapping[str, xr.Dataset],
     *,
-    y: str | None = None,
-    x: Literal["time", "steps"] = "time",
-    where: Mapping[str, Any] | None = None,
-    panel: str | None = None,
-    hue: str | None = None,
-    runs: Annotated[int, Field(ge=0)] = 8,
+    y: Drawn = None,
+    x: TimeAxis = "time",
+    where: Where = None,
+    panel: Panel = None,
+    hue: Hue = None,
+    runs: SingleRuns = 8,
 ) -> Drawing:
     """Return the figure of `runs` single runs; axes that are not selected or drawn are fixed at their middle value."""
     name, split = _arranged(ds, analyses, y=y, where=where, panel=panel, hue=hue, x=x, runs=runs)

@@ -10,7 +10,7 @@ import re
 from enum import IntEnum
 
 from sweeplib.code.syntax import expression_tree
-from sweeplib.storage.labels import LABELS
+from sweeplib.simulation.labels import LABELS
 
 GREEK = {
     "alpha": "α",

@@ -11,7 +11,7 @@ import numpy as np
 from sweeplib.analysis.labels import dynamics_label
 from sweeplib.analysis.recorded import is_stochastic
 from sweeplib.figures.facets import Facets, arranged, few_times, free_axes, measured_dynamics, numbered_parts
-from sweeplib.figures.figure import FIGURES, Figure
+from sweeplib.figures.figure import FIGURES, Figure, Where
 from sweeplib.figures.interactive import Interactive
 from sweeplib.figures.labels import value_label
 from sweeplib.figures.legend import Entry, legend_below
@@ -39,9 +39,7 @@ DOTS, MARKS = ("#6f93bd", "#c98f4e", "#9a9a9a"), ("o", "x", "s", "+")
 MARK_COLOURS = (INK, COLOURS[1], COLOURS[3], COLOURS[4])
 
 
-def unit_clouds(
-    ds: xr.Dataset, analyses: Mapping[str, xr.Dataset], *, where: Mapping[str, Any] | None = None
-) -> Drawing:
+def unit_clouds(ds: xr.Dataset, analyses: Mapping[str, xr.Dataset], *, where: Where = None) -> Drawing:
     """Return a figure with one panel per time; by default four times, from the first to the last.
 
     Of several teacher directions it draws the first, or that of `where: {teacher: ...}`. Other axes that are not

@@ -97,8 +97,8 @@ class Problem(_Fields):
     teacher_start : law of the teacher's weights; by default `orthogonal` rows of norm √d.
     batch_size : number n_b of samples over whose gradients a step averages. With n_b and γ proportional to d,
         `overlap_map` is the limit d → ∞ of fresh batches.
-    repeats : number r of steps in a row, each of the time γ/(pd), that use a batch before the next is drawn; records
-        and exits are at the end of such a round.
+    repeats : number r of steps in a row, each of the time γ/(pd), that use a batch before the next is drawn; exits
+        are found at the end of such a round.
     samples : number n of samples of a finite training set, labels with noise, from which all batches are taken; by
         default every batch is of fresh samples. With n = `batch_size`, every step takes the full batch; with n also
         proportional to d, as γ, `dmft` is its limit d → ∞.

@@ -132,10 +132,10 @@ class Case:
             value, expected = list(self.recording.thresholds), "[], no exits"
             raise InputError(f"no exits of {law.name}", key="thresholds", value=value, expected=expected)
         for name in self.recording.observables:
-            if _needs_teacher(OBSERVABLES[name], view):
+            if needs_teacher(OBSERVABLES[name], view):
                 suited = (other for other, known in OBSERVABLES.items() if known.is_of(view))
                 expected = "one of " + ", ".join(
-                    other for other in suited if not _needs_teacher(OBSERVABLES[other], view)
+                    other for other in suited if not needs_teacher(OBSERVABLES[other], view)
                 )
                 raise InputError(f"{law.name} has no teacher", key="observables", value=name, expected=expected)
 
@@ -321,7 +321,7 @@ def with_seeds(but_seeds: list[bytes], seeds: NDArray[np.int64]) -> np.ndarray:
     return np.frombuffer(b"".join(found), "S16")
 
 
-def _needs_teacher(observable: Observable, view: type[View]) -> bool:
+def needs_teacher(observable: Observable, view: type[View]) -> bool:
     """Whether an observable needs a teacher, by itself or for a dimension."""
     return observable.needs_teacher or not {"teacher", "teacher_2"}.isdisjoint(observable.dims_of(view))
 

@@ -19,15 +19,9 @@ from sweeplib.simulation.cases import Case, numerics_version, option_pairs
 from sweeplib.simulation.columns import Cases
 from sweeplib.simulation.driver import run_checked
 from sweeplib.simulation.initial import Initial
+from sweeplib.simulation.labels import label
 from sweeplib.simulation.recording import Recording
-from sweeplib.simulation.variables import (
-    INSTANT_LABELS,
-    QUANTILE_LABELS,
-    STATUS_LABELS,
-    STEP_LABELS,
-    TIME_LABELS,
-    recorded_variables,
-)
+from sweeplib.simulation.variables import STATUS_LABELS, recorded_variables
 from sweeplib.views import QUANTILES
 
 
@@ -59,7 +53,8 @@ def simulate(
         which are the same for all dynamics.
     observables : names in `OBSERVABLES`, such as risk, test_error, overlap_Q, overlap_M, overlap_P.
     thresholds : T is reached when the excess risk first is at most (1−T) of its initial value: `exit_time`,
-        `exit_steps`, at the resolution of one step; NaN where it was not reached by the end (`end_steps`).
+        `exit_steps`, at the resolution of one step (of all uses of a batch, of a step of the SDE); NaN where it was not
+        reached by the end (`end_steps`).
     stop : "exit" ends a run at its last threshold, with NaN at later times.
     root_seed : the seed from which all random numbers derive.
     pair_by : problem fields on which the samples depend; all by default. With `["d"]`, problems that differ in γ
@@ -130,18 +125,14 @@ def _frame(runs: _Runs, seeds: tuple[int, ...]) -> xr.Dataset:
     variables["status"] = xr.Variable("seed", np.empty(len(seeds), np.uint8), STATUS_LABELS)
     steps = np.rint(np.array(recording.times) / runs.case.problem.step_time())
     steps.flags.writeable = False
-    coords: dict[str, Any] = {
-        "seed": xr.IndexVariable("seed", np.array(seeds), {"long_name": "replica", "units": "1"}),
-        "time": xr.IndexVariable("time", np.array(recording.times), TIME_LABELS),
-        "steps": xr.Variable("time", steps, STEP_LABELS),
-    }
+    axes = {"seed": np.array(seeds), "time": np.array(recording.times)}
     if recording.thresholds:
-        labels = {"long_name": "exit threshold", "units": "1", "symbol": "T"}
-        coords["threshold"] = xr.IndexVariable("threshold", np.array(recording.thresholds), labels)
-    if any("instant" in variable.dims for variable in variables.values()):
-        coords["instant"] = xr.IndexVariable("instant", np.array(recording.times), INSTANT_LABELS)
-    if any("quantile" in variable.dims for variable in variables.values()):
-        coords["quantile"] = xr.IndexVariable("quantile", QUANTILES, QUANTILE_LABELS)
+        axes["threshold"] = np.array(recording.thresholds)
+    further = {"instant": axes["time"], "quantile": QUANTILES}
+    recorded = {dim for variable in variables.values() for dim in variable.dims}
+    axes |= {name: values for name, values in further.items() if name in recorded}
+    coords: dict[str, Any] = {name: xr.IndexVariable(name, values, label(name)) for name, values in axes.items()}
+    coords["steps"] = xr.Variable("time", steps, label("steps"))
     return xr.Dataset(variables, coords)
 
 

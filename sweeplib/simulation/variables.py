@@ -8,15 +8,13 @@ import numpy as np
 from sweeplib.dynamics import DYNAMICS
 from sweeplib.errors import InputError
 from sweeplib.observables import OBSERVABLES, Observable
+from sweeplib.simulation.labels import label
 from sweeplib.simulation.recording import Status
 
 if TYPE_CHECKING:
     from sweeplib.simulation.cases import Case
 
-TIME_LABELS = {"long_name": "ODE time", "units": "1", "symbol": "t"}
-INSTANT_LABELS = {"long_name": "earlier ODE time", "units": "1", "symbol": "t'"}
-QUANTILE_LABELS = {"long_name": "level of the quantile over the units", "units": "1", "symbol": "u"}
-STEP_LABELS = {"long_name": "SGD steps", "units": "steps", "symbol": r"\nu"}
+STEPS = label("steps") | {"units": "steps"}
 STATUS_LABELS = {
     "long_name": "status of the case",
     "flag_values": [int(status) for status in Status],
@@ -40,15 +38,14 @@ def recorded_variables(case: "Case") -> dict[str, Variable]:
     options = case.numerical_options()
     sizes = kind.sizes(case.problem, options) | dict.fromkeys(("time", "instant"), len(recording.times))
     found = {
-        "end_steps": Variable((), (), {**STEP_LABELS, "long_name": "last step simulated"}),
-        "end_time": Variable((), (), {**TIME_LABELS, "long_name": "last ODE time simulated"}),
+        "end_steps": Variable((), (), STEPS | {"long_name": "last step simulated"}),
+        "end_time": Variable((), (), label("time") | {"long_name": "last ODE time simulated"}),
     }
     if recording.thresholds:
         rule = {"comment": "NaN where the threshold was not reached: censored at the end of the run"}
         shape = (len(recording.thresholds),)
-        steps, time = {**STEP_LABELS, "long_name": "exit time in steps"}, {**TIME_LABELS, "long_name": "exit time"}
-        found["exit_steps"] = Variable(("threshold",), shape, steps | rule)
-        found["exit_time"] = Variable(("threshold",), shape, time | rule)
+        for unit, labels, said in (("steps", STEPS, "exit time in steps"), ("time", label("time"), "exit time")):
+            found[f"exit_{unit}"] = Variable(("threshold",), shape, labels | {"long_name": said} | rule)
     for name, own in kind.diagnostics(case.problem, options, recording.observables).items():
         dims = (("time",) if own.over_time else ()) + own.dims
         found[name] = Variable(dims, tuple(sizes[dim] for dim in dims), dict(own.attrs))

@@ -11,7 +11,7 @@ import numpy as np
 from sweeplib.observables import OBSERVABLES
 from sweeplib.problem import PROBLEM_FIELDS, Problem, target
 from sweeplib.problem.data import meaningless_fields
-from sweeplib.storage.labels import label
+from sweeplib.simulation.labels import label
 from sweeplib.views import QUANTILES
 
 if TYPE_CHECKING:
@@ -66,7 +66,7 @@ def coordinates(sweep: "Sweep", problem: Problem) -> list[Coordinate]:
 def instants(sweep: "Sweep") -> Coordinate:
     """The recording times as the earlier one of two times, for variables with the dimension `instant`."""
     attributes = _time_attributes(sweep)
-    more = {"long_name": f"earlier {attributes['long_name']}", "symbol": "t'"}
+    more = label("instant") | {"long_name": f"earlier {attributes['long_name']}"}
     return Coordinate("instant", ("instant",), lambda: sweep.recording.times, attributes | more)
 
 

@@ -8,12 +8,12 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 import yaml
 
+from sweeplib.simulation.labels import meanings
 from sweeplib.simulation.variables import STATUS_LABELS
 from sweeplib.storage.coordinates import Coordinate, constants, coordinates, instants
 from sweeplib.storage.dataset import GroupWriter, shape_group, written_dataset
 from sweeplib.storage.files import read_lines
 from sweeplib.storage.journal import journal
-from sweeplib.storage.labels import meanings
 from sweeplib.storage.markers import EXECUTION_KEYS, dataset_made_from, write_marker
 from sweeplib.storage.outline import SHARED_DIMS
 from sweeplib.storage.provenance import git_commit, versions

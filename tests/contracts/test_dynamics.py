@@ -1,41 +1,21 @@
 """Properties that every registered dynamics, and a plugin with particles, must have, by the kind of its view."""
 
-from dataclasses import replace
 from pathlib import Path
 
-import numpy as np
 import pytest
 
-from sweeplib import DYNAMICS, OBSERVABLES, Problem, simulate
+from sweeplib import DYNAMICS, OBSERVABLES, simulate
 from sweeplib.code.plugins import load_plugins
-from sweeplib.contracts.dynamics import CHECKS
+from sweeplib.contracts import dynamics as contract
 from sweeplib.simulation import Case, Recording
 from sweeplib.simulation.driver import replicas_of
-from sweeplib.views import OverlapView
 from tests.plugged import nothing_left
 from tests.tiers import ALONE, slow_among
 
-PROBLEMS = [
-    Problem(gamma=0.2, p=3, k=2, d=60, Delta=0.1, activation="erf"),
-    Problem(gamma=0.1, p=2, k=1, d=60, Delta=0.1, activation="square", spherical=True),
-]
 PARTICLES = Path(__file__).parents[1] / "workflow" / "own" / "particles.py"
 BUILT_IN = sorted(name for name in DYNAMICS if DYNAMICS.origin(name).startswith("sweeplib."))
 """Not those that plugins of other tests register in the same process."""
-OF_OVERLAPS = [name for name in BUILT_IN if issubclass(DYNAMICS[name].view, OverlapView)]
 TRIED = [*BUILT_IN, "cloud"]
-
-
-OPTIONS = {"dmft": {"paths": 2**15}, "nonlinear_dynamics": {"particles": 16}}
-
-
-def suited(problem, dynamics):
-    """The problem, in few dimensions, or with a data set and long steps, for the dynamics that needs these."""
-    if dynamics == "weight_flow":
-        return replace(problem, d=3)
-    if dynamics != "dmft":
-        return problem
-    return replace(problem, gamma=0.25 * problem.p * problem.d, samples=120, batch_size=120)
 
 
 @pytest.fixture(scope="module", autouse=True)
@@ -50,26 +30,25 @@ def dynamics(request):
     return request.param
 
 
-@pytest.fixture(params=PROBLEMS, ids=["erf", "spherical square"])
-def problem(request, dynamics):
-    return suited(request.param, dynamics)
-
-
 def recordable(dynamics):
     view = DYNAMICS[dynamics].view
     return [name for name, observable in OBSERVABLES.items() if observable.is_of(view) and not observable.needs]
 
 
-@pytest.fixture
-def run(problem, dynamics):
-    times = np.linspace(0, 2, 5)
-    options = OPTIONS.get(dynamics)
-    return simulate(problem, dynamics, times=times, seeds=range(3), observables=recordable(dynamics), options=options)
+OF_LAW = pytest.param(contract.it_has_the_law_that_it_says, marks=pytest.mark.slow)
+OF_FIELDS = contract.it_depends_on_the_fields_that_it_reads_and_on_no_other
+"""Of the built-in dynamics tested in `test_reads`, field by field."""
 
 
-@pytest.mark.parametrize("check", CHECKS)
+@pytest.mark.parametrize(
+    "check", [*(each for each in contract.CHECKS if each not in (OF_FIELDS, *OF_LAW.values)), OF_LAW]
+)
 def test_dynamics(dynamics, check):
     check(dynamics)
+
+
+def test_a_plugin_depends_on_the_fields_that_it_reads_and_on_no_other():
+    OF_FIELDS("cloud")
 
 
 def test_the_dimensions_of_a_view_are_those_that_its_observables_name(dynamics):
@@ -78,16 +57,7 @@ def test_the_dimensions_of_a_view_are_those_that_its_observables_name(dynamics):
         assert set(OBSERVABLES[name].dims_of(kind.view)) <= set(kind.view.dims)
 
 
-@pytest.mark.parametrize("dynamics", slow_among(OF_OVERLAPS, *set(ALONE) & set(OF_OVERLAPS)), indirect=True)
-def test_omega_stays_a_covariance(run, problem):
-    Q, M = run.overlap_Q.values, run.overlap_M.values
-    P = np.broadcast_to(run.overlap_P.values[:, None], (*M.shape[:2], problem.k, problem.k))
-    np.testing.assert_allclose(Q, np.swapaxes(Q, -1, -2), atol=1e-12)
-    omega = np.block([[Q, M], [np.swapaxes(M, -1, -2), P]])
-    assert np.linalg.eigvalsh(omega).min() > -1e-7
-
-
-@pytest.mark.parametrize("dynamics", [None], indirect=True)
+@pytest.mark.parametrize("problem", contract.PROBLEMS, ids=["erf", "spherical square"])
 @pytest.mark.parametrize("name", ["sde", "sgd_chain"])
 def test_kernels_are_compiled_once_whatever_is_recorded(problem, name):
     """One recording time or three, thresholds or none: arrays have the same memory layout, kernels one signature."""

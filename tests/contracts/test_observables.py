@@ -44,16 +44,6 @@ def test_it_is_labelled(observable, recorded):
     assert all(recorded.attrs.values())
 
 
-def test_what_is_recorded_once_is_constant(observable):
-    """A constant observable has the same value at every time of the run."""
-    if observable.over_time:
-        return
-    early, late = (
-        simulate(PROBLEM, "sgd", times=[time], seeds=[0], observables=[observable.name]) for time in (0.0, 1.0)
-    )
-    np.testing.assert_array_equal(early[observable.name], late[observable.name])
-
-
 def arrays(lengths):
     """Return random arrays of three replicas, by name, with these lengths of their other axes."""
     rng = np.random.default_rng(4)

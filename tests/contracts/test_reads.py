@@ -2,55 +2,24 @@
 
 import dataclasses
 import json
+import os
+import shutil
+import subprocess
+import sys
+from pathlib import Path
 from typing import Any
 
 import numpy as np
 import pytest
 
+import sweeplib
 from sweeplib import DYNAMICS, OBSERVABLES, InputError, Problem
+from sweeplib.contracts.dynamics import its_numbers_change_with_a_field_that_it_reads
+from sweeplib.contracts.problems import CHANGED, CHANGED_OF, OTHERS
 from sweeplib.problem import DEFAULTS, OBSERVED_FIELDS, OFFSET_FIELDS, PROBLEM_FIELDS
 from sweeplib.simulation import Case, Recording, run_cases
 from sweeplib.views import OverlapView
 from tests.tiers import ALONE, slow_among
-
-PROBLEM = Problem(gamma=0.2, p=2, k=1, d=40, Delta=0.1, activation="square", second_layer_rate=0.1)
-TWO = Problem(gamma=0.2, p=2, k=2, d=40, Delta=0.1, activation="square", second_layer_rate=0.1)
-"""For what needs a second unit of the teacher."""
-REUSED = dataclasses.replace(PROBLEM, samples=20)
-"""For what needs a training set."""
-CLASSES = Problem(
-    gamma=0.2, p=2, k=0, d=40, Delta=0.1, activation="square", second_layer_rate=0.1, data="two_gaussians", contrast=0.3
-)
-"""For what only a data law reads."""
-OTHERS: dict[str, object] = {
-    "gamma": 0.1,
-    "p": 3,
-    "k": 2,
-    "d": 50,
-    "Delta": 0.2,
-    "activation": "erf",
-    "teacher_activation": "linear",
-    "spherical": True,
-    "a": 0.5,
-    "a_star": 0.5,
-    "second_layer_rate": 0.2,
-    "offset_scale": 0.4,
-    "offset_rate": 0.5,
-    "target": "lam1*lam2",
-    "data": "two_gaussians",
-    "contrast": 0.6,
-    "start": "sphere",
-    "start_scale": 0.8,
-    "m0": 0.3,
-    "teacher_start": "gaussian",
-    "batch_size": 3,
-    "repeats": 2,
-    "samples": 1000,
-    "sampling": "epochs",
-    "second_layer_samples": 30,
-    "ridge": 0.5,
-    "schedule": "1/(1 + t)",
-}
 
 
 def case(
@@ -100,9 +69,9 @@ def suited(problem: Problem, dynamics: str) -> Problem:
 
 def pair(field: str, dynamics: str) -> tuple[Problem, Problem]:
     """Return two problems that differ in a field; in both of a full batch if they differ in one of these."""
-    one = suited({"target": TWO, "sampling": REUSED, "contrast": CLASSES}.get(field, PROBLEM), dynamics)
+    one = suited(CHANGED_OF.get(field, CHANGED), dynamics)
     if field == "data":
-        return one, suited(CLASSES, dynamics)
+        return one, suited(CHANGED_OF["contrast"], dynamics)
     both = ("batch_size", "samples") if dynamics == "dmft" and field in ("batch_size", "samples") else (field,)
     value = {("dmft", "gamma"): 4.0, ("weight_flow", "d"): 4}.get((dynamics, field), OTHERS[field])
     return one, dataclasses.replace(one, **dict.fromkeys(both, value))
@@ -135,25 +104,25 @@ ACCEPTED = [
 ]
 
 
-def recorded(dynamics: str, which: str) -> tuple[str, ...]:
-    """Return the risk, or all observables that the dynamics has but for those that need other fields."""
-    view = OverlapView if issubclass(DYNAMICS[dynamics].view, OverlapView) else DYNAMICS[dynamics].view
-    return ("risk",) if which == "risk" else tuple(name for name, one in OBSERVABLES.items() if one.is_of(view))
-
-
-@pytest.mark.parametrize("which", ["risk", "all"])
 @pytest.mark.parametrize(("dynamics", "field"), ACCEPTED)
-def test_numbers_change_with_what_is_read_and_with_nothing_else(dynamics: str, field: str, which: str) -> None:
-    observables, thresholds = recorded(dynamics, which), (0.01,)
-    if field in ("data", "contrast"):  # without a teacher
-        thresholds, observables = (), tuple(name for name in observables if not needs_teacher(name))
-    if field in OFFSET_FIELDS:  # without exits and drifts of overlaps
-        thresholds, observables = (), tuple(name for name in observables if not OBSERVABLES[name].uses_drifts)
+def test_numbers_change_with_what_is_read(dynamics: str, field: str) -> None:
+    """Those of the motion, whatever the observables read; and the risk, with the identity."""
+    its_numbers_change_with_a_field_that_it_reads(dynamics, field)
+    thresholds: tuple[float, ...] = () if field in {"data", "contrast", *OFFSET_FIELDS} else (0.01,)
     problems = pair(field, dynamics)
+    observables = () if field in ("data", "contrast") and needs_teacher("risk") else ("risk",)
     one, other = (case(problem, dynamics, observables, thresholds=thresholds) for problem in problems)
-    reads = DYNAMICS[dynamics].reads.union(*(OBSERVABLES[name].reads for name in observables))
-    assert same(one, other) == (field not in reads)
-    assert (one.identity() == other.identity()) == (field not in reads)
+    assert not same(one, other)
+    assert one.identity() != other.identity()
+
+
+UNREAD = [(name, field) for name in built_in() for field in PROBLEM_FIELDS if not acts_on(name, field)]
+
+
+@pytest.mark.parametrize(("dynamics", "field"), [(name, field) for name, field in UNREAD if field not in DEFAULTS])
+def test_numbers_do_not_change_with_what_is_not_read(dynamics: str, field: str) -> None:
+    """Of the fields without a default, which no problem is refused for."""
+    its_numbers_change_with_a_field_that_it_reads(dynamics, field)
 
 
 @pytest.mark.parametrize(("dynamics", "field"), REFUSED)
@@ -176,7 +145,7 @@ def test_a_field_that_is_not_read_is_refused_unless_it_has_its_default(dynamics:
 @pytest.mark.parametrize("dynamics", slow_among(built_in(), *ALONE))
 def test_samples_are_read_where_seeds_part(dynamics: str) -> None:
     """`pair_by` does not change the results of a dynamics without samples."""
-    problem = suited(PROBLEM, dynamics)
+    problem = suited(CHANGED, dynamics)
     one, other = (case(problem, dynamics, ("risk",), pair_by) for pair_by in (("d",), ("d", "gamma")))
     assert same(one, other) == (not DYNAMICS[dynamics].stochastic)
     assert (one.identity() == other.identity()) == (not DYNAMICS[dynamics].stochastic)
@@ -205,3 +174,45 @@ def test_a_field_of_observables_needs_one_that_reads_it(dynamics: str, field: st
     np.testing.assert_array_equal(first["risk"], second["risk"])
     assert (first["refitted_risk"] != second["refitted_risk"]).all()
     assert cases[0].identity() != cases[1].identity()
+
+
+WITH_A_FIELD = """
+import json
+
+from sweeplib import DYNAMICS, InputError, Problem
+from sweeplib.simulation import Case, Recording
+
+
+def refusal(name, momentum, more):
+    fields = {"gamma": 8.0, "p": 2, "k": 1, "d": 40, "Delta": 0.1, "activation": "square", "momentum": momentum}
+    try:
+        Case(Problem(**fields | more), name, 0, Recording((0.5,), (), ())).check()
+    except InputError as refused:
+        return str(refused)
+
+
+said = {}
+for name in DYNAMICS:
+    taken = [more for more in ({}, {"d": 3}, {"batch_size": 80, "samples": 80}) if not refusal(name, 0.0, more)]
+    said[name] = refusal(name, 0.9, taken[0])
+print(json.dumps(said))
+"""
+
+
+def test_a_field_that_is_new_is_refused_by_every_dynamics(tmp_path: Path) -> None:
+    """In a copy of the package with one more line, of which nothing else knows."""
+    shutil.copytree(Path(sweeplib.__file__).parent, tmp_path / "sweeplib", ignore=shutil.ignore_patterns("*.nb?"))
+    file, last = tmp_path / "sweeplib" / "problem" / "problem.py", "    schedule: str | None = None\n"
+    text = file.read_text()
+    assert text.count(last) == 1
+    file.write_text(text.replace(last, last + "    momentum: Annotated[float, Field(ge=0)] = 0.0\n"))
+    environment = os.environ | {"PYTHONPATH": str(tmp_path), "PYTHONDONTWRITEBYTECODE": "1"}
+    done = subprocess.run(
+        [sys.executable, "-c", WITH_A_FIELD], cwd=tmp_path, env=environment, capture_output=True, text=True, check=False
+    )
+    assert done.returncode == 0, done.stderr
+    said = json.loads(done.stdout)
+    assert sorted(said) == built_in()
+    for name, words in said.items():
+        assert words.startswith(f"momentum: {name} does not act on momentum; got 0.9; expected 0.0, its default")
+        assert "none yet" in words

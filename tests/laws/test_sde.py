@@ -263,6 +263,20 @@ def test_without_label_noise_no_run_stays_at_the_teacher():
     assert ours.min() > 1e-13
 
 
+def test_a_record_between_two_steps_is_at_the_end_of_a_shorter_one():
+    """Of the length to the SGD step that the record is labelled with; the steps themselves do not change."""
+    problem = Problem(gamma=0.1, p=1, k=1, d=300, Delta=0.5, activation="square", spherical=True, m0=0.1)
+    common = {"seeds": 20, "observables": ("overlap_M", "risk")}
+    times = np.array([0, 3, 10, 14, 20]) * problem.step_time()
+    every = simulate(problem, "sde", times=times, options={"step": 10.0}, **common)
+    whole = simulate(problem, "sde", times=times[[2, 4]], options={"step": 10.0}, **common)
+    short = simulate(problem, "sde", times=times[[0, 1]], options={"step": 3.0}, **common)
+    for name in common["observables"]:
+        np.testing.assert_array_equal(every[name][:, [2, 4]], whole[name])
+        np.testing.assert_array_equal(every[name][:, :2], short[name])
+    assert (every.overlap_M[:, 3] != every.overlap_M[:, 2]).all()
+
+
 @pytest.mark.slow
 def test_shorter_steps_and_more_samples_keep_the_law():
     problem = Problem(gamma=0.1, p=1, k=1, d=300, Delta=0.5, activation="square", spherical=True, m0=0.1)

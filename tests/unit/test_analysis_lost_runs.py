@@ -165,6 +165,25 @@ def test_a_run_that_diverges_later_counts_until_then():
     )
 
 
+@pytest.mark.parametrize(("outcome", "ends"), [("diverged", True), ("timeout", False)])
+def test_a_mean_does_not_come_back_from_a_run_that_diverged(outcome, ends):
+    """One run of 64, fewer than may be lost: its risk overflows at the middle time, and it has no value later."""
+    ds = scaling_dataset({"gamma": 0.5, "d": -0.5}, seeds=64)
+    ds = xr.concat([ds.assign_coords(time=ds.time + shift) for shift in (0.0, 10.0)], "time", data_vars="minimal")
+    gone = (ds.seed == 5) & (ds.dynamics == "sgd")
+    middle, late = ds.time == ds.time[1], ds.time > ds.time[1]
+    risk = ds.risk.where(~(gone & middle), np.inf if ends else 0.0).where(~(gone & late))
+    ds = with_outcome(ds, outcome, gone.broadcast_like(ds.status)).assign(risk=risk.transpose(*ds.risk.dims))
+    where = dict.fromkeys(dim for dim in ds.risk.dims if dim not in ("time", "dynamics"))
+    known = [True, not ends, not ends, not ends]
+    for mean in (analysis.averages(ds).risk, analysis.deviation(ds).risk_deviation):
+        found = mean.sel(dynamics="sgd")
+        others = [dim for dim in found.dims if dim in where]
+        assert np.isfinite(found).all(others).values.tolist() == known
+        assert np.isfinite(found).any(others).values.tolist() == known
+    assert np.isfinite(analysis.averages(ds).risk.sel(dynamics="ode")).all()
+
+
 @pytest.mark.parametrize("outcome", OUTCOMES)
 def test_limits_are_undecided_where_runs_are_lost(outcome):
     ds = limits_runs(0.0, 0.0, 0.01)

@@ -42,6 +42,21 @@ def test_a_step_moves_by_the_mean_over_the_batch(batches, more):
     assert ds.end_steps == 20
 
 
+@pytest.mark.parametrize("more", [{}, {"spherical": True, "second_layer_rate": 0.5}], ids=["plain", "both"])
+def test_records_between_two_uses_of_a_batch_are_those_of_sgd_in_numpy_after_as_many_steps(more):
+    """In one run, at steps 0, 1, 2, 2, ... of batches that are used three times."""
+    problem = Problem(batch_size=2, repeats=3, **FIELDS, **more)
+    steps = [0, 1, 2, 2, 3, 7, 8, 13]
+    times = tuple(problem.step_time() * (step + 0.01 * place) for place, step in enumerate(steps))
+    case = Case(problem, "sgd", 3, Recording(times, (), SHOWN))
+    ds = simulate(problem, "sgd", times=case.recording.times, seeds=[3], observables=SHOWN)
+    assert ds.steps.values.tolist() == steps
+    assert ds.end_steps == 13
+    for place, step in enumerate(steps):
+        for name, expected in zip(SHOWN, steps_by_numpy(case, step), strict=True):
+            np.testing.assert_allclose(ds[name][0, place], expected, rtol=1e-9, atol=1e-12)
+
+
 BATCHES = [
     ("sgd", {"batch_size": 5}),
     ("sgd", {"batch_size": 5, "repeats": 3}),
@@ -72,6 +87,44 @@ def test_exits_are_those_of_the_risks_of_each_step(dynamics, batches, spherical)
         below = every.risk.values <= (1 - threshold) * every.risk.values[:, :1]
         assert below.any(axis=1).all()
         np.testing.assert_array_equal(exits.exit_steps[:, place], problem.repeats * below.argmax(axis=1))
+
+
+BETWEEN = [
+    ("sgd", {"batch_size": 3}),
+    ("sgd", {"batch_size": 3, "samples": 7}),
+    ("sgd", {"batch_size": 3, "samples": 7, "sampling": "epochs"}),
+    ("sgd_chain", {}),
+    ("sgd_chain", {"batch_size": 5, "spherical": True}),
+]
+
+
+@pytest.mark.parametrize(
+    ("dynamics", "more"), slow_among(BETWEEN, *[each for each in BETWEEN if each[0] == "sgd_chain"]), ids=str
+)
+def test_a_record_between_two_uses_of_a_batch_changes_no_path(dynamics, more):
+    """Its state is that of a run in which batches are used so many times, and later states keep their bits."""
+    common = {"seeds": 20, "observables": ("risk", *SHOWN), "pair_by": ["d"]}
+    problem = Problem(repeats=3, **FIELDS | {"activation": "erf"}, **more)
+    T = problem.step_time()
+    every = simulate(problem, dynamics, times=np.arange(8) * T, **common)
+    last = simulate(problem, dynamics, times=[6 * T, 7 * T], **common)
+    twice = simulate(Problem(**problem.canonical() | {"repeats": 2}), dynamics, times=np.arange(3) * T, **common)
+    for name in common["observables"]:
+        np.testing.assert_array_equal(every[name][:, 6:], last[name])
+        np.testing.assert_allclose(every[name][:, :3], twice[name], rtol=1e-12, atol=1e-14)
+    steps = np.diff(every.overlap_M.values.reshape(20, 8, -1), axis=1)
+    assert (np.abs(steps).max(axis=2) > 0.0).all()
+    assert (every.end_steps == 7).all()
+
+
+def test_an_exit_between_records_ends_a_run_at_the_last_use_of_its_batch():
+    problem = Problem(batch_size=5, repeats=3, **FIELDS | {"activation": "erf", "gamma": 0.6})
+    times = np.arange(400) * problem.step_time()
+    run = simulate(problem, "sgd", times=times, seeds=8, thresholds=[0.1], stop="exit")
+    out = run.exit_steps.values[:, 0]
+    assert (out % 3 == 0).all()
+    np.testing.assert_array_equal(run.end_steps, out)
+    np.testing.assert_array_equal(np.isfinite(run.risk), run.steps.values <= out[:, None])
 
 
 def test_larger_batches_scatter_less():
@@ -119,6 +172,9 @@ def test_a_rate_that_is_too_large_ends_as_a_divergence(dynamics, batches):
     assert (run.status == 2).all()
     assert (run.end_steps < 300).all()
     assert (run.end_steps % problem.repeats == 0).all()
+    every = simulate(problem, dynamics, times=np.arange(300) * problem.step_time(), seeds=range(3))
+    np.testing.assert_array_equal(every.end_steps, run.end_steps)
+    assert not np.isfinite(every.risk.values[every.steps.values > run.end_steps.values[:, None]]).any()
 
 
 def test_the_chain_refuses_to_reuse_a_batch_of_which_it_cannot_keep_the_gram_matrix():

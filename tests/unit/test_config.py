@@ -1,24 +1,30 @@
 """Configs: all keys, defaults, overrides; the complete text of a config describes the same sweep."""
 
+import inspect
 import itertools
 import json
 import subprocess
 import sys
 import tracemalloc
 from pathlib import Path
+from typing import Annotated, Any
 
 import pytest
 import yaml
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
+from pydantic import Field
 
 from sweeplib.analysis import ANALYSES
+from sweeplib.analysis.analysis import Analysis
 from sweeplib.config import load
 from sweeplib.config.models import DynamicsSection, Section, SweepConfig, Times
 from sweeplib.config.reference import generated, problem_meanings
 from sweeplib.config.strict_yaml import document, parsed, written
 from sweeplib.design.sweep import Run, Sweep
+from sweeplib.errors import InputError
 from sweeplib.figures import FIGURES
+from sweeplib.figures.figure import Figure
 from sweeplib.problem import PROBLEM_FIELDS
 
 ROOT = Path(__file__).parents[2]
@@ -241,6 +247,33 @@ def test_the_reference_explains_every_key() -> None:
     assert {"cluster.tls_ca", "cluster.tls_cert", "cluster.tls_key"} < keys
     options = [set(ANALYSES[name].check({})) for name in ANALYSES] + [set(FIGURES[name].check({})) for name in FIGURES]
     assert set().union(*options) < keys
+
+
+@pytest.mark.parametrize(("registry", "made"), [(ANALYSES, Analysis), (FIGURES, Figure)], ids=["analyses", "figures"])
+def test_a_new_option_is_explained_where_it_is_declared(
+    registry: Any, made: Any, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """No list has to be edited; without a meaning, the error names the file and the option."""
+
+    def told(ds: Any, analyses: Any = None, *, sharpness: Annotated[int, Field(description="how sharp.")] = 3) -> Any:
+        return ds
+
+    def untold(ds: Any, analyses: Any = None, *, sharpness: int = 3) -> Any:
+        return ds
+
+    if registry is ANALYSES:
+        for function in (told, untold):
+            monkeypatch.setattr(function, "__signature__", without_analyses(function), raising=False)
+    monkeypatch.setitem(registry._things, "new", made("new", told, "A new one."))
+    assert "| `sharpness` | whole number | `3` | `new` | how sharp. |" in generated()["README.md"]
+    monkeypatch.setitem(registry._things, "new", made("new", untold, "A new one."))
+    with pytest.raises(InputError, match=r"test_config\.py: untold: an option without a meaning; got 'sharpness'; exp"):
+        generated()
+
+
+def without_analyses(function: Any) -> inspect.Signature:
+    ds, _, option = inspect.signature(function).parameters.values()
+    return inspect.Signature([ds, option])
 
 
 def test_schema_knows_the_keys_and_the_fields() -> None:

@@ -11,7 +11,7 @@ from sweeplib.figures import FIGURES
 from sweeplib.figures.labels import axis_label
 from sweeplib.figures.style import UNKNOWN
 from sweeplib.report.runs import run_counts
-from sweeplib.storage.labels import label
+from sweeplib.simulation.labels import label
 from sweeplib.storage.outline import outline_of
 from tests.datasets import giant_steps_dataset, with_outcome
 
@@ -41,7 +41,7 @@ def test_curves_are_the_averages_with_their_errors(ds, averages):
     [axes], mean = drawing.axes, averages["averages"].subspace_cosine.sel(batch_size=10, dynamics="sgd")
     np.testing.assert_allclose(heights(axes), mean.transpose("teacher", "time"))
     assert all(container.has_yerr for container in axes.containers)
-    assert (axes.get_xscale(), axes.get_xlabel()) == ("linear", r"steps $\nu$")
+    assert (axes.get_xscale(), axes.get_xlabel()) == ("linear", r"SGD steps $\nu$")
 
 
 def test_dynamics_without_noise_are_crosses_without_lines(ds, averages):

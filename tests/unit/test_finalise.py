@@ -14,10 +14,10 @@ from sweeplib.design.sweep import Run, Sweep
 from sweeplib.errors import InputError
 from sweeplib.execution.run import run_sweep
 from sweeplib.simulation import Recording, Status, run_cases
+from sweeplib.simulation.labels import ATTRIBUTES, named
 from sweeplib.storage.coordinates import constants, coordinates
 from sweeplib.storage.dataset import open_dataset
 from sweeplib.storage.finalise import finalise
-from sweeplib.storage.labels import ATTRIBUTES, named
 from tests.in_process import InProcess
 
 load_plugins(["tests.faults.troubled"])

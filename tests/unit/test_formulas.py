@@ -1,7 +1,10 @@
 """Formulas of the teacher's fields: their meaning and spelling, what is refused, and their ridge functions."""
 
+import contextlib
 import dataclasses
+import itertools
 import math
+import random
 
 import numpy as np
 import pytest
@@ -9,12 +12,13 @@ import xarray as xr
 
 from sweeplib import Problem, simulate
 from sweeplib.config import load
+from sweeplib.design.expressions import Expression
 from sweeplib.errors import InputError
 from sweeplib.execution.run import run_sweep
 from sweeplib.figures.labels import target_label
 from sweeplib.kernels.labels import labels
-from sweeplib.maths.formulas import formula, ridges
-from sweeplib.maths.formulas.exponents import information_exponent, leap_exponent
+from sweeplib.maths.formulas import formula, ridges, schedule
+from sweeplib.maths.formulas.exponents import coefficients, information_exponent, leap_exponent
 from sweeplib.maths.hermite import hermite_polynomials
 from sweeplib.problem import target
 from sweeplib.storage.finalise import finalise
@@ -93,7 +97,16 @@ def test_it_has_one_spelling(text, spelling):
         ("[lam1 for lam1 in (1,)]", ["not allowed in a formula"]),
         ("lam1 if lam2 else 1", ["not allowed in a formula"]),
         ("2 + 2", ["a constant is no target"]),
-        ("1e999*lam1", ["not allowed in a formula: `1e999`"]),
+        ("lam1**2 - lam1**2", ["a constant is no target"]),
+        ("(lam1 + 1)**2 - lam1**2 - 2*lam1", ["a constant is no target"]),
+        ("1e999*lam1", ["not a finite number: `1e999` at character 1"]),
+        ("lam2 + 0**-1*lam1", ["not a finite number: `0**-1` at character 8"]),
+        ("lam1/1e-320", ["not a finite number: `lam1/1e-320`"]),
+        ("1e200*(1e200*lam1)", ["not a finite number"]),
+        ("1e308 + lam1 + 1e308", ["not a finite number"]),
+        (f"lam1 + 1{'0' * 400}", ["not a finite number"]),
+        ("(1e300*lam1)**2", ["not a target: too large"]),
+        ("1-(" * 60 + "lam1" + ")" * 60, ["too deep", "at most 50 levels"]),
         ("lam1" + " + lam1" * 100, ["formula too long"]),
         ("commitee", ["unknown target", "did you mean 'committee'?"]),
     ],
@@ -119,6 +132,63 @@ def test_targets_without_expectations_are_refused_before_a_run(student, text, ex
         simulate(problem, "ode", times=[1.0])
 
 
+ATOMS = ("lam1", "lam2", "t", "0", "1", "2.5", "1e308", "1e-320", "1e999", "12", "13", "True", "1j", "'x'", "0x10", "x")
+CALLS = (
+    "erf",
+    "he3",
+    "he33",
+    "relu",
+    "hermite(1, 1e308)",
+    "hermite()",
+    "piecewise(0, 0, 1, 1)",
+    "exp",
+    "log",
+    "min",
+    "foo",
+)
+SIGNS = ("+", "-", "*", "/", "**", "//", "%", "@", "<", "if 1 else", "or", ",", ":=")
+
+
+def random_text(rng, levels):
+    """A text that resembles a formula."""
+    kind = rng.random() if levels else 0.0
+    if kind < 0.25:
+        return rng.choice(ATOMS)
+    if kind < 0.7:
+        sign = rng.choice(SIGNS[:5] if rng.random() < 0.9 else SIGNS)
+        return f"{random_text(rng, levels - 1)} {sign} {random_text(rng, levels - 1)}"
+    if kind < 0.85:
+        return f"{rng.choice(('-', '+', 'not ', '~'))}({random_text(rng, levels - 1)})"
+    return f"{rng.choice(CALLS)}({random_text(rng, levels - 1)})"
+
+
+@pytest.mark.parametrize("read", [target, schedule, Expression])
+def test_any_text_is_read_or_refused_by_an_input_error(read):
+    """By the readers of targets, schedules and the expressions of a grid; what is read can be used and read again."""
+    rng, read_ones = random.Random(7), 0
+    for _ in range(2000):
+        text = random_text(rng, rng.randrange(1, 5))
+        if rng.random() < 0.3:
+            place = rng.randrange(len(text))
+            text = text[:place] + rng.choice("()[]{}+-*/.,'\"\n #:=@?;_eJ0\\") + text[place + 1 :]
+        try:
+            found = read(text)
+        except InputError:
+            continue
+        read_ones += 1
+        if read is target:
+            assert target(found.name) is found
+            found.exponents()
+            assert ridges(formula(text)) != ()
+        elif read is schedule:
+            assert schedule(found.text) is found
+            assert found.first_refused(0.0, 1.0) is None or found.first_refused(0.0, 1.0) >= 0.0
+        else:
+            with contextlib.suppress(InputError):
+                found.evaluated({name: [0, 2.5, -3] for name in found.names}, 3)
+    assert read_ones > 50
+
+
 def test_deep_nesting_is_refused_not_a_crash():
     with pytest.raises(InputError):
         target("-(" * 240 + "lam1" + ")" * 10)
@@ -138,12 +208,50 @@ def test_deep_nesting_is_refused_not_a_crash():
         ("he4(lam1) + 3", 4, 4),
         ("lam1*lam2*lam3*lam4", 4, 4),
         ("lam1 + lam2 + lam3 + lam4 + lam5", None, None),
+        ("relu(lam1)*lam2 - 0.3989422804014327*lam2", 2, 2),
+        ("relu(lam1)*lam2 - 0.39894228*lam2", 1, 1),
+        ("relu(lam1 - 1)*lam2 - 0.08331547058768668*lam2", 2, 2),
+        ("relu(lam1) + relu(-lam1)", 2, 2),
+        ("relu(lam1) - relu(-lam1) - lam1 + he3(lam2)", 3, 3),
+        ("relu(lam1 + lam2) - 0.5*lam1 - 0.5*lam2", 2, 2),
+        ("relu(lam1*lam1 - 2)*lam2 - 0.2578082903703096*lam2", 3, 3),
+        ("tanh(lam1) + 1e-9*lam2 - tanh(lam1)", 1, 1),
+        ("erf(2)*lam1*lam2", 2, 2),
+        ("tanh(lam1*lam2*lam3)", 3, 3),
     ],
 )
 def test_exponents_are_those_of_the_terms(text, information, leap):
-    """By hand from the Hermite terms; λ1² λ2 = √2 h2(λ1) h1(λ2) + h1(λ2)."""
+    """By hand from the Hermite terms; λ1² λ2 = √2 h2(λ1) h1(λ2) + h1(λ2).
+
+    E max(λ, 0) = 1/√(2π), E max(λ − 1, 0) = φ(1) − Φ(−1) and E max(λ² − 2, 0) = 2√2 φ(√2) − 2 Φ(−√2).
+    """
     assert information_exponent(formula(text)) == information
     assert leap_exponent(formula(text)) == leap
+
+
+@pytest.mark.parametrize(
+    "text", ["relu(lam1 + 2*lam2 - 1)", "relu(lam1 - lam2)*lam1**2", "tanh(lam1)*relu(lam2 + 0.5)"]
+)
+def test_coefficients_are_expectations_within_their_errors(text):
+    """Against the midpoint rule with steps of 1/128, whose error at a kink is below 1e-4."""
+    found = coefficients(formula(text))
+    x = np.arange(-8, 8, 1 / 128) + 1 / 256
+    one, other = np.meshgrid(x, x, indexing="ij")
+    values = labels(text, "erf", np.array([one.ravel(), other.ravel()]), np.ones(2)).reshape(one.shape)
+    basis = hermite_polynomials(x, 4) * np.exp(-(x**2) / 2) / math.sqrt(2 * math.pi) / 128
+    expected = basis @ values @ basis.T
+    for n, m in itertools.product(range(5), range(5)):
+        assert found.values[n, m] == pytest.approx(expected[n, m], abs=1e-4 + found.errors[n, m])
+        assert found.errors[n, m] < 1e-3
+
+
+def test_exponents_that_errors_leave_open_are_unknown():
+    """Coefficients of λ1 and λ2 that the quadrature does not tell from zero; and one too large for numbers."""
+    kinked = "relu(lam1 + lam2)*tanh(lam1 - 1)"
+    for digits, expected in (("0.226989*lam1 + 0.146246*lam2", None), ("0.22*lam1 + 0.14*lam2", 1)):
+        found = formula(f"{kinked} - {digits}")
+        assert (information_exponent(found), leap_exponent(found)) == (expected, expected)
+    assert information_exponent(formula("((lam1**12)**12)**4 * tanh(lam1)")) is None
 
 
 CONFIG = """
@@ -152,12 +260,16 @@ problem: {p: 2, k: 2, d: 20, Delta: 0, activation: square}
 grid: {gamma: [0.01], target: [committee, "lam1 *lam2"]}
 seeds: 2
 times: [0, 0.1]
+thresholds: [0.01]
 dynamics: [sgd_chain, sgd]
 """
 
 
 def test_formulas_are_values_of_an_axis(tmp_path):
-    """The dataset has their one spelling, and their exponents as coordinates; the committee has none."""
+    """The dataset has their one spelling, and their exponents as coordinates; the committee has none.
+
+    Its labels are those of a run that is not in a sweep.
+    """
     path = tmp_path / "sweep.yaml"
     path.write_text(CONFIG)
     sweep = dataclasses.replace(load(path), cluster=InProcess())
@@ -168,6 +280,12 @@ def test_formulas_are_values_of_an_axis(tmp_path):
     np.testing.assert_array_equal(ds.target_information_exponent, [np.nan, 2.0])
     np.testing.assert_array_equal(ds.target_leap_exponent, [np.nan, 2.0])
     assert (ds.risk.isel(time=0).sel(dynamics="sgd") > 0.0).all()
+    problem = Problem(p=2, k=2, d=20, Delta=0, activation="square", gamma=0.01)
+    alone = simulate(problem, "sgd", times=[0.0, 0.1], seeds=2, thresholds=[0.01])
+    for name in ("time", "seed", "threshold"):
+        assert alone[name].attrs == ds[name].attrs
+    for name in ("risk", "exit_steps", "end_time", "status"):
+        assert alone[name].attrs.items() <= ds[name].attrs.items()
 
 
 def test_a_wrong_formula_of_a_config_is_refused_with_its_place(tmp_path):

@@ -54,7 +54,7 @@ EDITS = {
     "label of an activation": Edit("maths/activations/square.py", r"\lambda^2", r"\lambda^{2}", NONE, True),
     "label of a form": Edit("maths/activations/hermite.py", r"(\lambda)/\sqrt", r"(\lambda) / \sqrt", NONE, True),
     "name of an observable": Edit("observables/risk.py", "population risk", "excess risk", NONE, True),
-    "label of the steps": Edit("simulation/variables.py", "SGD steps", "steps of SGD", NONE, True),
+    "label of the steps": Edit("simulation/labels.py", "SGD steps", "steps of SGD", NONE, True),
     "operator": Edit("kernels/chain.py", "along + across * across", "along - across * across", {CHAIN}),
     "formula shared by kernels": Edit("kernels/lanes.py", "factor * weights", "factor + weights", {CHAIN, SDE}),
     "constant": Edit("kernels/lanes.py", "OVERFLOW = 1e100", "OVERFLOW = 1e99", {CHAIN, SDE}),

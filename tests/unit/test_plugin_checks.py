@@ -22,6 +22,7 @@ from sweeplib.storage.dataset import open_dataset
 from sweeplib.storage.finalise import finalise
 from tests.in_process import InProcess
 from tests.plugged import nothing_left, written
+from tests.tiers import slow_among
 
 FAULTS = {
     "wrong derivative": (
@@ -91,6 +92,25 @@ FAULTS = {
         "self.options.rate *",
         "self.options.rate * (1 + self.replicas.Delta) *",
         "overlap_M changes with Delta, which its `reads` does not name",
+    ),
+    "a field that is read and does nothing": (
+        "dynamics",
+        '"teacher_start", "a"',
+        '"teacher_start", "a", "target"',
+        "its `reads` names target, but its numbers are the same with 'committee' or 'lam1\\*lam2'",
+    ),
+    "a field that only its claims take": (
+        "dynamics",
+        "    @classmethod\n    def check",
+        "    @classmethod\n    def reads_of(cls, problem, options):\n        return cls.reads | {'schedule'}\n\n"
+        "    @classmethod\n    def check",
+        "its `reads` names schedule, but its numbers are the same",
+    ),
+    "another law": (
+        "dynamics",
+        "    stochastic = False",
+        '    stochastic = False\n    law_of = "sgd"',
+        "has not the law of sgd: p = ",
     ),
     "a start of its own": (
         "dynamics",
@@ -202,6 +222,18 @@ FAULTS = {
         "return problem.gamma + SHARE",
         "changes with gamma, which its `reads`",
     ),
+    "a start that reads nothing of what it names": (
+        "start",
+        "weights))",
+        'weights, reads=frozenset({"start_scale"})))',
+        "its `reads` names start_scale, but its weights are the same with 0.8",
+    ),
+    "a target that reads nothing of what it names": (
+        "target",
+        "of_student))",
+        'of_student, reads=frozenset({"a_star"})))',
+        "its `reads` names a_star, but its labels are the same",
+    ),
     "a start with wrong rows": (
         "start",
         "problem.p, problem.d",
@@ -232,7 +264,7 @@ def failed(plugin: str) -> list[Outcome]:
     return [outcome for outcome in all_outcomes([plugin]) if outcome.status == "failed"]
 
 
-@pytest.mark.parametrize("fault", FAULTS)
+@pytest.mark.parametrize("fault", slow_among(FAULTS, "another law"))
 def test_a_fault_is_found(fault: str) -> None:
     kind, part, instead, said = FAULTS[fault]
     text = template(kind)

@@ -79,10 +79,11 @@ SWARM_REFUSED = [
         "observables: [risk]",
         r"observables\[0\]: swarm has no such observable; got 'risk'",
     ),
-    ("target: mean", "target: mean, a_star: 2.0", "the target mean does not act on a_star"),
+    ("start: opposed", "start: opposed, a_star: 2.0", "the target mean does not act on a_star"),
     ("start: opposed", "start: opposed, m0: 0.5", "start on the sphere"),
-    ("{particles: 20}", "{particles: many}", r"dynamics\.swarm\.particles"),
-    ("target: mean", "target: mean, repeats: 2", "ode does not act on repeats"),
+    ("particles: 20", "particles: many", r"dynamics\.swarm\.particles"),
+    (", where: {target: committee}", "", "swarm does not act on target"),
+    ("start: opposed", "start: opposed, repeats: 2", "ode does not act on repeats"),
 ]
 
 
@@ -101,7 +102,8 @@ def test_the_second_example_is_a_sweep_of_targets_starts_views_clusters_and_expe
         assert run.spread.sizes == {"seed": 1, "time": 2, "teacher": 2}
         replicas = replicas_of([Case(problem, "ode", 0, sweep.recording)])
         assert OBSERVABLES["mean_overlap"].function_of(OverlapView)(replicas) == pytest.approx(-0.5)
-        assert problem_expectations(problem).name.startswith("hermite(")
+        taught = next(case.problem for _, case in sweep.cases("ode") if case.problem.target == "mean")
+        assert problem_expectations(taught).name.startswith("hermite(")
         with sweep.cluster.client() as client:
             assert client.submit(sum, [1, 2]).result() == 3
 

@@ -6,7 +6,7 @@ import xarray as xr
 from sweeplib.figures.labels import axis_label, wrapped_label
 from sweeplib.figures.typeset import expression_latex, expression_text, name_text
 from sweeplib.report.mathematics import array_html, array_label, html_label, mathml, plain, value_text
-from sweeplib.storage.labels import LABELS
+from sweeplib.simulation.labels import LABELS
 
 
 @pytest.mark.parametrize(

@@ -81,10 +81,16 @@ def test_units_beyond_the_width_of_a_point_do_not_count():
 
 
 def test_lost_runs_leave_no_distance():
+    """However many may be lost, none may have diverged: the mean would come back."""
     ds = units_dataset(seeds=3)
-    ds["overlap_M"][0, 1, 2:], ds["self_overlap"][0, 1, 2:], ds["status"][0, 1] = np.nan, np.nan, 2
-    few, many = (distance(ds, max_lost=part).unit_distance.sel(dynamics="sgd") for part in (0.02, 0.5))
+    ds["overlap_M"][0, 1, 2:], ds["self_overlap"][0, 1, 2:], ds["status"][0, 1] = np.nan, np.nan, 5
+    diverged = ds.assign(status=ds.status.where(ds.status != 5, 2).assign_attrs(ds.status.attrs))
+    few, many, none = (
+        distance(runs, max_lost=part).unit_distance.sel(dynamics="sgd")
+        for runs, part in ((ds, 0.02), (ds, 0.5), (diverged, 0.5))
+    )
     assert few.notnull().values.tolist() == [True, True, False] and many.notnull().all()
+    assert none.notnull().values.tolist() == [True, True, False]
     density = measure(ds).unit_density.sel(dynamics="sgd").isnull().any(["overlap_bin", "norm_bin"])
     assert density.squeeze().values.tolist() == [False, False, True]
 

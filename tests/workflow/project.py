@@ -21,7 +21,7 @@ seeds: 2
 dynamics:
   sgd_chain: {where: {activation: [square]}}
   read_off: {where: {activation: [scaled]}}
-  cloud: {where: {activation: [scaled]}, particles: 5}
+  cloud: {where: {activation: [square]}, particles: 5}
 times: [0, 2, 4]
 thresholds: [0.01]
 stop: exit

@@ -4,41 +4,89 @@ f* = Σ_α c_α Π_r h_α_r(λ_r) with multi-indices α and normalised Hermite p
 lowest degree |α| > 0 with c_α ≠ 0 (arXiv 2003.10409). The leap exponent is the largest degree in new fields that a term
 has when terms are learned in the best order: min over orders of max_i Σ_r α_i,r over the fields r of no earlier term
 (arXiv 2302.11055), here for the fields of the formula as the basis.
+
+The formula is expanded into products, like ones taken together. The c_α of a product are products of those of its parts
+without a field in common: exact for powers; integrals over one number, in panels that end at the kinks, for functions
+of one field and activations of one linear form; integrals over all their fields for other functions. Each has the error
+of its integrals and of rounding. It is zero where it is below ten times its error.
 """
 
 import itertools
 import math
+from collections.abc import Callable, Sequence
 from functools import cache
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 
 from sweeplib.maths.activations import activation
-from sweeplib.maths.formulas.formula import Formula
-from sweeplib.maths.hermite import hermite_polynomials
+from sweeplib.maths.activations.activation import Activation
+from sweeplib.maths.formulas.formula import Applied, Field, Formula, Number, Power, Product, Sum
+from sweeplib.maths.formulas.ridges import power_series
+from sweeplib.maths.hermite import hermite_polynomials, hermite_series
 
 Term = tuple[int, ...]
+Array = np.ndarray[Any, np.dtype[np.float64]]
 
 DEGREE = 8
 """The highest degree of a term that is looked for."""
 
-NODES = {1: 120, 2: 80, 3: 40, 4: 20}
-"""Nodes of a Gauss-Hermite rule for each of k fields."""
+MOST_FIELDS = 4
 
-ZERO = 1e-6
-"""Coefficients below this part of the largest one are zero: errors of the quadrature."""
+MOST_PRODUCTS = 300
+"""A part that is a sum of more products is integrated as a whole."""
+
+NODES = {2: (20, 15, 12), 3: (5, 4, 3), 4: (2, 1)}
+"""Nodes a panel of the rules for so many fields; the error is the largest difference of the first from the others."""
+
+PANELS = np.array([-10.0, -7.0, -5.0, -3.5, -2.0, -1.0, 0.0, 1.0, 2.0, 3.5, 5.0, 7.0, 10.0])
+
+SURE = 1e-6
+"""A coefficient that is below ten times its error, and its error above this part of the largest one, is unknown."""
+
+EPSILON = float(np.finfo(float).eps)
+
+
+class Coefficients(NamedTuple):
+    """The coefficients c_α and their errors, arrays with an axis of length 9 for each field."""
+
+    values: Array
+    errors: Array
+
+
+class _Monomial(NamedTuple):
+    """A product of powers of the fields and of other functions of them."""
+
+    powers: Term
+    functions: tuple[Formula, ...] = ()
+
+
+_Products = dict[_Monomial, tuple[float, float]]
+"""Factors of products, and what they are sums of in absolute value, to which rounding errors are proportional."""
+
+
+class _TooManyProductsError(Exception):
+    """A formula is a sum of too many products."""
 
 
 def information_exponent(formula: Formula) -> int | None:
-    """The lowest degree of a term; None for more than four fields, or if no term is found."""
-    return min((sum(term) for term in terms(formula)), default=None)
+    """The lowest degree of a term; None for more than four fields, if no term is found, or if errors leave it open."""
+    return _agreed(formula, lambda found: min(map(sum, found)))
 
 
 def leap_exponent(formula: Formula) -> int | None:
-    """The largest degree in new fields, in the best order; None for more than four fields, or if no term is found."""
-    left, known, leap = set(terms(formula)), frozenset[int](), 0
-    if not left:
-        return None
+    """The largest degree in new fields, in the best order; None for the same reasons."""
+    return _agreed(formula, _leap)
+
+
+def _agreed(formula: Formula, exponent: Callable[[frozenset[Term]], int]) -> int | None:
+    """The exponent of the terms, if those that may be zero do not change it."""
+    found = {exponent(each) if each else None for each in terms(formula)}
+    return found.pop() if len(found) == 1 else None
+
+
+def _leap(found: frozenset[Term]) -> int:
+    left, known, leap = set(found), frozenset[int](), 0
     while left:
         best = min(left, key=lambda term: sum(power for r, power in enumerate(term) if r not in known))
         leap = max(leap, sum(power for r, power in enumerate(best) if r not in known))
@@ -48,26 +96,218 @@ def leap_exponent(formula: Formula) -> int | None:
 
 
 @cache
-def terms(formula: Formula) -> frozenset[Term]:
-    """The multi-indices beyond zero, up to degree 8, with a coefficient; none for more than four fields."""
-    k = formula.width
-    if k not in NODES:
-        return frozenset()
-    x, weights = np.polynomial.hermite_e.hermegauss(NODES[k])
-    weights = weights / weights.sum()
-    grids = np.meshgrid(*[x] * k, indexing="ij")
-    values = _values(formula, [grid.ravel() for grid in grids]).reshape(grids[0].shape)
+def terms(formula: Formula) -> tuple[frozenset[Term], frozenset[Term]]:
+    """The multi-indices beyond zero, up to degree 8, with a coefficient; and these with the unknown ones.
+
+    None for more than four fields.
+    """
+    if formula.width > MOST_FIELDS:
+        return frozenset(), frozenset()
+    values, errors = coefficients(formula)
+    degrees = [term for term in itertools.product(range(DEGREE + 1), repeat=formula.width) if 0 < sum(term) <= DEGREE]
+    largest = max(abs(values[term]) for term in degrees)
+    sure = frozenset(term for term in degrees if abs(values[term]) > 10.0 * errors[term])
+    return sure, sure.union(term for term in degrees if not errors[term] <= SURE * largest and largest > 0.0)
+
+
+@np.errstate(over="ignore", invalid="ignore")
+def coefficients(formula: Formula) -> Coefficients:
+    """The coefficients c_α of a formula, of degree 8 or less in all; NaN where they are too large for numbers."""
+    shape = (DEGREE + 1,) * formula.width
+    values, errors = np.zeros(shape), np.zeros(shape)
+    try:
+        for (powers, functions), (factor, size) in _products(formula, formula.width).items():
+            found, error = _of_product(powers, functions)
+            values += factor * found
+            errors += abs(factor) * error + 8.0 * EPSILON * size * np.abs(found)
+    except OverflowError:
+        return Coefficients(np.full(shape, np.nan), np.full(shape, np.nan))
+    return Coefficients(values, errors)
+
+
+def _products(formula: Formula, k: int) -> _Products:
+    """The formula as a sum of products; as one function where they are too many."""
+    try:
+        return _expanded(formula, k)
+    except _TooManyProductsError:
+        return {_Monomial((0,) * k, (formula,)): (1.0, 1.0)}
+
+
+def _expanded(formula: Formula, k: int) -> _Products:
+    one = {_Monomial((0,) * k): (1.0, 1.0)}
+    match formula:
+        case Number(value):
+            return {_Monomial((0,) * k): (value, abs(value))}
+        case Field(index):
+            return {_Monomial(tuple(int(r == index) for r in range(k))): (1.0, 1.0)}
+        case Sum(parts):
+            return _sum([_products(part, k) for part in parts])
+        case Product(parts):
+            return _product([_products(part, k) for part in parts], one)
+        case Power(base, exponent):
+            return _product([_products(base, k)] * exponent, one)
+        case Applied(_, argument) if formula.activation.hermite is not None:
+            inner, found = _products(argument, k), _Products()
+            for power in reversed(power_series(formula.activation.hermite)):
+                found = _sum([_product([found, inner], one), {_Monomial((0,) * k): (power, abs(power))}])
+            return found
+        case _ if formula.width == 0:
+            return _products(Number(float(_called(formula)({}))), k)
+    return {_Monomial((0,) * k, (formula,)): (1.0, 1.0)}
+
+
+def _sum(sums: Sequence[_Products]) -> _Products:
+    found: _Products = {}
+    for product, (factor, size) in itertools.chain(*(each.items() for each in sums)):
+        before = found.get(product, (0.0, 0.0))
+        found[product] = before[0] + factor, before[1] + size
+    if len(found) > MOST_PRODUCTS:
+        raise _TooManyProductsError
+    return found
+
+
+def _product(sums: Sequence[_Products], one: _Products) -> _Products:
+    for each in sums:
+        pairs = itertools.product(one.items(), each.items())
+        one = _sum([{_both(x, y): (a * b, u * v)} for (x, (a, u)), (y, (b, v)) in pairs])
+    return one
+
+
+def _both(one: _Monomial, other: _Monomial) -> _Monomial:
+    powers = tuple(a + b for a, b in zip(one.powers, other.powers, strict=True))
+    return _Monomial(powers, tuple(sorted(one.functions + other.functions, key=str)))
+
+
+def _of_product(powers: Term, functions: tuple[Formula, ...]) -> Coefficients:
+    """The coefficients of a product: the products of those of its parts without a field in common."""
+    values, most, order = np.ones(()), np.ones(()), list[int]()
+    for fields in _parted(functions, len(powers)):
+        own = tuple(function for function in functions if _fields(function) <= {*fields})
+        found, error = _of_part(fields, tuple(powers[r] for r in fields), own)
+        values, most = np.multiply.outer(values, found), np.multiply.outer(most, np.abs(found) + error)
+        order += fields
+    places = np.argsort(order)
+    return Coefficients(values.transpose(places), (most - np.abs(values)).transpose(places))
+
+
+def _parted(functions: Sequence[Formula], k: int) -> list[Term]:
+    """The fields in groups such that every function has fields of one group only."""
+    groups = [frozenset({r}) for r in range(k)]
+    for function in functions:
+        shared = {group for group in groups if group & _fields(function)}
+        groups = [group for group in groups if group not in shared] + [frozenset().union(*shared)]
+    return [tuple(sorted(group)) for group in groups if group]
+
+
+def _fields(formula: Formula) -> frozenset[int]:
+    return frozenset(part.index for part in formula.walk() if isinstance(part, Field))
+
+
+@cache
+def _of_part(fields: Term, powers: Term, functions: tuple[Formula, ...]) -> Coefficients:
+    """The coefficients of a product of powers and functions of some fields, with an axis for each."""
+    if not functions:
+        return _of_power(powers[0])
+    if len(fields) == 1:
+        return _of_line(fields[0], powers[0], functions)
+    form = None if any(powers) or len(functions) > 1 else _linear(functions[0], fields)
+    return _of_many(fields, powers, functions) if form is None else _of_ridge(functions[0], *form)
+
+
+def _of_power(power: int) -> Coefficients:
+    """The coefficients of λ^n."""
+    series = np.polynomial.hermite_e.poly2herme([0.0] * power + [1.0])[: DEGREE + 1]
+    values = np.zeros(DEGREE + 1)
+    values[: len(series)] = series * np.sqrt([float(math.factorial(n)) for n in range(len(series))])
+    return Coefficients(values, (power + 1) * EPSILON * np.abs(values))
+
+
+def _of_line(field: int, power: int, functions: Sequence[Formula]) -> Coefficients:
+    """The coefficients of a product of functions of one field."""
+    knots = [knot for function in functions for knot in _knots(function, field)]
+    called = [_called(function) for function in functions]
+
+    def value(z: float) -> float:
+        return math.prod((function({f"lam{field + 1}": z}) for function in called), start=z**power)
+
+    found = hermite_series(value, DEGREE, tuple(knots))
+    return Coefficients(found.coefficients, found.errors)
+
+
+def _of_ridge(function: Formula, direction: Array, shift: float) -> Coefficients:
+    """The coefficients of σ(v·λ + b): those of σ(|v| z + b) times √(n!/Π α_r!) Π (v_r/|v|)^α_r, n = |α|."""
+    assert isinstance(function, Applied)
+    length, value = float(np.linalg.norm(direction)), function.activation.value
+    knots = tuple((knot - shift) / length for knot in _bends(function.activation))
+    series = hermite_series(lambda z: value(length * z + shift), DEGREE, knots)
+    values, errors = (np.zeros((DEGREE + 1,) * len(direction)) for _ in range(2))
+    for term in itertools.product(range(DEGREE + 1), repeat=len(direction)):
+        if (n := sum(term)) <= DEGREE:
+            ways = math.factorial(n) / math.prod(map(math.factorial, term))
+            factor = math.sqrt(ways) * float(np.prod((direction / length) ** term))
+            values[term], errors[term] = factor * series.coefficients[n], abs(factor) * series.errors[n]
+    return Coefficients(values, errors)
+
+
+def _of_many(fields: Term, powers: Term, functions: Sequence[Formula]) -> Coefficients:
+    """The coefficients of a product of functions of several fields, by rules in all of them."""
+    fine, *others = (_by_rule(nodes, fields, powers, functions) for nodes in NODES[len(fields)])
+    error = np.max([np.abs(fine - other) for other in others], axis=0)
+    return Coefficients(fine, error + 64.0 * EPSILON * np.abs(fine).max())
+
+
+def _by_rule(nodes: int, fields: Term, powers: Term, functions: Sequence[Formula]) -> Array:
+    offsets, weights = np.polynomial.legendre.leggauss(nodes)
+    lengths = np.diff(PANELS)[:, None]
+    x = (PANELS[:-1, None] + lengths * (0.5 * (offsets + 1.0))).ravel()
+    weights = (lengths * (0.5 * weights)).ravel() * np.exp(-0.5 * x * x) / math.sqrt(2.0 * math.pi)
+    grids = dict(zip((f"lam{r + 1}" for r in fields), np.meshgrid(*[x] * len(fields), indexing="ij"), strict=True))
+    values: Any = np.ones(())
+    for factor in (*(grid**power for grid, power in zip(grids.values(), powers, strict=True)), *functions):
+        values = values * (_called(factor, many=True)(grids) if isinstance(factor, Formula) else factor)
     basis = hermite_polynomials(x, DEGREE) * weights
-    for axis in range(k):
+    for axis in range(len(fields)):
         values = np.moveaxis(np.tensordot(basis, values, axes=(1, axis)), 0, axis)
-    degrees = [term for term in itertools.product(range(DEGREE + 1), repeat=k) if 0 < sum(term) <= DEGREE]
-    largest = max((abs(values[term]) for term in degrees), default=0.0)
-    return frozenset(term for term in degrees if abs(values[term]) > ZERO * max(largest, math.ulp(0.0)))
+    return np.asarray(values)
 
 
-def _values(formula: Formula, fields: list[np.ndarray]) -> np.ndarray:
+def _called(formula: Formula, *, many: bool = False) -> Callable[[dict[str, Any]], Any]:
+    """The formula as a function of the values of its fields by name, numbers or, with `many`, arrays."""
     calls: dict[str, str] = {}
-    source = formula.source(calls)
-    space: dict[str, Any] = {f"lam{index + 1}": field for index, field in enumerate(fields)}
-    space |= {variable: np.vectorize(activation(name).value, otypes=[float]) for name, variable in calls.items()}
-    return np.broadcast_to(eval(compile(source, "formula", "eval"), space), fields[0].shape)
+    code = compile(formula.source(calls), "formula", "eval")
+    functions: dict[str, Any] = {variable: activation(name).value for name, variable in calls.items()}
+    if many:
+        functions = {name: np.vectorize(function, otypes=[float]) for name, function in functions.items()}
+    return lambda fields: eval(code, functions | fields)
+
+
+def _linear(function: Formula, fields: Term) -> tuple[Array, float] | None:
+    """The vector v of some fields and the shift b of an activation of v·λ + b; None for any other function."""
+    if not isinstance(function, Applied):
+        return None
+    found = _products(function.argument, function.width)
+    if any(functions or sum(powers) > 1 for powers, functions in found):
+        return None
+    of_powers = {powers: factor for (powers, _), (factor, _) in found.items()}
+    direction = [of_powers.get(tuple(int(r == s) for s in range(function.width)), 0.0) for r in fields]
+    return (np.array(direction), of_powers.get((0,) * function.width, 0.0)) if any(direction) else None
+
+
+def _knots(function: Formula, field: int) -> list[float]:
+    """The values of a field at which activations of polynomials of it bend."""
+    found: list[float] = []
+    for part in function.walk():
+        if isinstance(part, Applied) and (bends := _bends(part.activation)):
+            inner = _products(part.argument, part.width)
+            if not any(functions for _, functions in inner):
+                line = np.polynomial.Polynomial(np.zeros(1 + max(powers[field] for powers, _ in inner)))
+                for (powers, _), (factor, _) in inner.items():
+                    line.coef[powers[field]] += factor
+                roots = np.concatenate([(line - knot).roots() for knot in bends])
+                found += roots.real[np.abs(roots.imag) < 1e-9].tolist()
+    return found
+
+
+def _bends(form: Activation) -> list[float]:
+    """Where the slope of an activation may jump: at its hinges, or at zero."""
+    return [0.0] if form.hinges is None else [knot for knot, _ in form.hinges[1]]

@@ -16,6 +16,7 @@ from sweeplib.maths.formulas.reader import Reader
 
 MOST_FIELDS = 16
 MAX_POWER = 12
+MOST_LEVELS = 50
 ALLOWED = "numbers, the fields lam1, lam2, ..., + - * / **, and activations of these, as in `lam1*lam2 + he3(lam3)`"
 
 
@@ -46,6 +47,11 @@ class Formula:
     def width(self) -> int:
         """The number of the highest field."""
         return max((part.width for part in self.parts), default=0)
+
+    @cached_property
+    def levels(self) -> int:
+        """The depth of its tree."""
+        return 1 + max((part.levels for part in self.parts), default=0)
 
     def within(self, binding: int) -> str:
         """Its text as part of a formula that binds so tightly."""
@@ -248,14 +254,12 @@ def raised(base: Formula, exponent: int) -> Formula:
 
 @cache
 def formula(text: str) -> Formula:
-    """The formula of a text; InputError, with the position, for anything else, and for a constant."""
+    """The formula of a text; InputError, with the position, for anything else."""
     reader = _Reader(text)
     try:
         found = reader.read(reader.tree)
-    except (OverflowError, RecursionError):
-        raise InputError("not a formula: too large", value=text, expected=ALLOWED) from None
-    if found.width == 0:
-        raise InputError("a constant is no target", value=text, expected="a formula of the fields lam1, lam2, ...")
+    except RecursionError:
+        raise InputError("not a formula: too deep", value=text, expected=ALLOWED) from None
     return found
 
 
@@ -265,9 +269,20 @@ class _Reader(Reader):
     allowed = ALLOWED
 
     def read(self, part: ast.expr) -> Formula:
-        """The formula of a tree."""
+        """The formula of a tree; InputError for numbers that are not finite, and for too many levels."""
+        try:
+            found = self._read(part)
+        except ArithmeticError:
+            found = Number(math.nan)
+        if not all(math.isfinite(each.value) for each in (found, *found.parts) if isinstance(each, Number)):
+            raise self.refused(part, "not a finite number")
+        if found.levels > MOST_LEVELS:
+            raise self.refused(part, "too deep", f"at most {MOST_LEVELS} levels")
+        return found
+
+    def _read(self, part: ast.expr) -> Formula:
         match part:
-            case ast.Constant(value=int() | float() as value) if not isinstance(value, bool) and math.isfinite(value):
+            case ast.Constant(value=int() | float() as value) if not isinstance(value, bool):
                 return Number(float(value))
             case ast.Name(id=name):
                 return Field(self._field(part, name))
@@ -316,7 +331,7 @@ class _Reader(Reader):
             raise self.refused(part, "not an exponent", "a number")
         if isinstance(base, Number):
             value = base.value**exponent.value
-            if isinstance(value, complex) or not math.isfinite(value):
+            if isinstance(value, complex):
                 raise self.refused(part, "not a real number", "a real power of a number")
             return Number(value)
         if exponent.value != int(exponent.value) or not 0 <= exponent.value <= MAX_POWER:

@@ -66,6 +66,17 @@ def ridges(formula: Formula) -> tuple[Ridge, ...] | None:
     return (*_of_polynomial(polynomial, k), *others)
 
 
+def is_constant(formula: Formula) -> bool:
+    """Whether the formula has no field, or is a polynomial of degree 8 or less that is the same at all fields."""
+    try:
+        terms = _polynomial(formula, formula.width)
+    except _NoRidgesError:
+        terms = None
+    return formula.width == 0 or (
+        terms is not None and not any(c != 0.0 and any(powers) for powers, c in terms.items())
+    )
+
+
 class _NoRidgesError(Exception):
     """A formula is not a sum of ridge functions."""
 
@@ -169,7 +180,7 @@ def _polynomial(formula: Formula, k: int) -> Polynomial | None:
             return None if polynomial is None else _composed((0.0,) * exponent + (1.0,), polynomial, zero)
         case Applied(_, argument) if formula.activation.hermite is not None:
             polynomial = _polynomial(argument, k)
-            powers = _powers(formula.activation.hermite)
+            powers = power_series(formula.activation.hermite)
             return None if polynomial is None else _composed(powers, polynomial, zero)
     return None
 
@@ -179,7 +190,7 @@ def _norms(count: int) -> Array:
     return np.sqrt([float(math.factorial(n)) for n in range(count)])
 
 
-def _powers(coefficients: tuple[float, ...]) -> tuple[float, ...]:
+def power_series(coefficients: tuple[float, ...]) -> tuple[float, ...]:
     """The s_n of Σ_n c_n He_n(z)/√n! = Σ_n s_n z^n."""
     found = np.polynomial.hermite_e.herme2poly(np.array(coefficients) / _norms(len(coefficients)))
     return tuple(found.tolist())

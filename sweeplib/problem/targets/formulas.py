@@ -1,12 +1,13 @@
 """Targets by name: a registered one, or a formula of the teacher's fields such as `lam1 + lam1*lam2 + he3(lam3)`."""
 
+import math
 from functools import cache, partial
 from typing import TYPE_CHECKING, Any
 
 from sweeplib.errors import InputError, UnknownNameError
 from sweeplib.maths.activations import activation
 from sweeplib.maths.activations.activation import bends_off_zero, kink
-from sweeplib.maths.formulas import Formula, formula
+from sweeplib.maths.formulas import Formula, formula, is_constant
 from sweeplib.maths.formulas.formula import Applied
 from sweeplib.problem.targets.target import TARGETS, Target
 
@@ -37,7 +38,24 @@ def canonical_target(name: str) -> str:
 def _of_text(text: str) -> Target:
     if text.strip().isidentifier() and not text.strip().removeprefix("lam").isdigit():
         raise UnknownNameError("unknown target", value=text, choices=(*TARGETS, EXAMPLE))
-    return _of_formula(formula(text))
+    found = formula(text)
+    if is_constant(found):
+        raise InputError("a constant is no target", value=text, expected="a formula of the fields lam1, lam2, ...")
+    if not math.isfinite(_moderate_value(found)):
+        raise InputError("not a target: too large", value=text, expected="a formula whose values are finite numbers")
+    return _of_formula(found)
+
+
+def _moderate_value(found: Formula) -> float:
+    """The value where all fields are 3, inf or NaN if it is too large for a number."""
+    calls: dict[str, str] = {}
+    source = found.source(calls)
+    space: dict[str, Any] = {f"lam{index + 1}": 3.0 for index in range(found.width)}
+    space |= {variable: activation(name).value for name, variable in calls.items()}
+    try:
+        return float(eval(compile(source, __file__, "eval"), space))
+    except OverflowError:
+        return math.inf
 
 
 @cache

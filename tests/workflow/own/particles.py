@@ -5,7 +5,7 @@ from dataclasses import dataclass
 import numpy as np
 from pydantic import Field
 
-from sweeplib.dynamics import DYNAMICS, ONE_PASS, Dynamics
+from sweeplib.dynamics import DYNAMICS, Dynamics
 from sweeplib.dynamics.dynamics import Array, Diagnostic, NumericalOptions
 from sweeplib.dynamics.replicas import Replicas
 from sweeplib.problem import Problem
@@ -31,7 +31,7 @@ class Cloud(Dynamics):
     name = "cloud"
     label = "Cloud of particles"
     view = CloudView
-    reads = ONE_PASS
+    reads = frozenset({"gamma", "p", "k", "d", "spherical", "start", "start_scale", "m0", "teacher_start"})
     replicas_at_once = 64
     stochastic = False
     Options = CloudOptions

@@ -1,4 +1,4 @@
-"""Long names, units and symbols of the coordinates of a dataset."""
+"""Long names, units and symbols of the coordinates of a dataset, of one run or of a sweep."""
 
 import re
 from collections.abc import Iterable
@@ -40,7 +40,9 @@ LABELS: dict[str, tuple[str, str]] = {
     "delta": ("exponent of the learning rate", r"\delta"),
     "kappa": ("exponent of the student width", r"\kappa"),
     "seed": ("replica", ""),
-    "time": ("time", "t"),
+    "time": ("ODE time", "t"),
+    "instant": ("earlier ODE time", "t'"),
+    "steps": ("SGD steps", r"\nu"),
     "quantile": ("level of the quantile over the units", "u"),
     "clock": ("unit of the recording times", ""),
     "threshold": ("exit threshold", "T"),
