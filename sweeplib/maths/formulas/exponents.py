@@ -20,7 +20,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from sweeplib.maths.activations import activation
-from sweeplib.maths.activations.activation import Activation
+from sweeplib.maths.activations.activation import kinks
 from sweeplib.maths.formulas.formula import Applied, Field, Formula, Number, Power, Product, Sum
 from sweeplib.maths.formulas.ridges import power_series
 from sweeplib.maths.hermite import hermite_polynomials, hermite_series
@@ -224,13 +224,13 @@ def _of_power(power: int) -> Coefficients:
 
 def _of_line(field: int, power: int, functions: Sequence[Formula]) -> Coefficients:
     """The coefficients of a product of functions of one field."""
-    knots = [knot for function in functions for knot in _knots(function, field)]
+    places = [place for function in functions for place in knots(function)[field]]
     called = [_called(function) for function in functions]
 
     def value(z: float) -> float:
         return math.prod((function({f"lam{field + 1}": z}) for function in called), start=z**power)
 
-    found = hermite_series(value, DEGREE, tuple(knots))
+    found = hermite_series(value, DEGREE, tuple(places))
     return Coefficients(found.coefficients, found.errors)
 
 
@@ -238,8 +238,8 @@ def _of_ridge(function: Formula, direction: Array, shift: float) -> Coefficients
     """The coefficients of σ(v·λ + b): those of σ(|v| z + b) times √(n!/Π α_r!) Π (v_r/|v|)^α_r, n = |α|."""
     assert isinstance(function, Applied)
     length, value = float(np.linalg.norm(direction)), function.activation.value
-    knots = tuple((knot - shift) / length for knot in _bends(function.activation))
-    series = hermite_series(lambda z: value(length * z + shift), DEGREE, knots)
+    places = tuple((knot - shift) / length for knot in kinks(function.activation))
+    series = hermite_series(lambda z: value(length * z + shift), DEGREE, places)
     values, errors = (np.zeros((DEGREE + 1,) * len(direction)) for _ in range(2))
     for term in itertools.product(range(DEGREE + 1), repeat=len(direction)):
         if (n := sum(term)) <= DEGREE:
@@ -293,21 +293,16 @@ def _linear(function: Formula, fields: Term) -> tuple[Array, float] | None:
     return (np.array(direction), of_powers.get((0,) * function.width, 0.0)) if any(direction) else None
 
 
-def _knots(function: Formula, field: int) -> list[float]:
-    """The values of a field at which activations of polynomials of it bend."""
-    found: list[float] = []
-    for part in function.walk():
-        if isinstance(part, Applied) and (bends := _bends(part.activation)):
-            inner = _products(part.argument, part.width)
+def knots(formula: Formula) -> list[list[float]]:
+    """The values of each field at which activations of polynomials of it alone bend, ascending."""
+    found: list[set[float]] = [set() for _ in range(formula.width)]
+    for part in formula.walk():
+        if isinstance(part, Applied) and len(_fields(part)) == 1 and (bends := kinks(part.activation)):
+            [field], inner = _fields(part), _products(part.argument, part.width)
             if not any(functions for _, functions in inner):
                 line = np.polynomial.Polynomial(np.zeros(1 + max(powers[field] for powers, _ in inner)))
                 for (powers, _), (factor, _) in inner.items():
                     line.coef[powers[field]] += factor
-                roots = np.concatenate([(line - knot).roots() for knot in bends])
-                found += roots.real[np.abs(roots.imag) < 1e-9].tolist()
-    return found
-
-
-def _bends(form: Activation) -> list[float]:
-    """Where the slope of an activation may jump: at its hinges, or at zero."""
-    return [0.0] if form.hinges is None else [knot for knot, _ in form.hinges[1]]
+                roots = np.concatenate([(line - bend).roots() for bend in bends])
+                found[field].update(roots.real[np.abs(roots.imag) < 1e-9].tolist())
+    return list(map(sorted, found))

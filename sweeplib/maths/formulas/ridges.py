@@ -14,7 +14,6 @@ import numpy as np
 from numpy.typing import NDArray
 
 from sweeplib.maths.activations import Activation
-from sweeplib.maths.activations.activation import kinks
 from sweeplib.maths.activations.named import FORMS
 from sweeplib.maths.formulas.formula import Applied, Field, Formula, Number, Power, Product, Sum
 from sweeplib.numerics.binding import bound
@@ -116,20 +115,6 @@ def _of_activation(formula: Applied, k: int) -> Ridge:
         raise _NoRidgesError
     function = formula.activation if (shift, length) == (0.0, 1.0) else _moved(formula.activation, length, shift)
     return Ridge(1.0, function, tuple((direction / length).tolist()))
-
-
-def knots(formula: Formula) -> list[list[float]]:
-    """The values of each field at which an activation of that field alone has a kink, ascending."""
-    found: list[set[float]] = [set() for _ in range(formula.width)]
-    for part in formula.walk():
-        argument = _polynomial(part.argument, formula.width) if isinstance(part, Applied) else None
-        if argument is None or any(sum(powers) > 1 for powers in argument):
-            continue
-        slopes = {powers.index(1): c for powers, c in argument.items() if sum(powers) == 1 and c != 0.0}
-        if isinstance(part, Applied) and len(slopes) == 1:
-            [(field, slope)], shift = slopes.items(), argument.get((0,) * formula.width, 0.0)
-            found[field].update((knot - shift) / slope for knot in kinks(part.activation))
-    return list(map(sorted, found))
 
 
 function = float

@@ -118,6 +118,6 @@ def _expectations(found: Formula, student: str, teacher_activation: str) -> "Exp
 @cache
 def _given_teacher(student: str, found: Formula) -> "Expectations":
     from sweeplib.maths.expectations.given_teacher import of_labels
-    from sweeplib.maths.formulas.ridges import knots
+    from sweeplib.maths.formulas.exponents import knots
 
     return of_labels(f"{student}|{found}", activation(student), _labels(found, student), knots(found))
