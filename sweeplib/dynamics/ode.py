@@ -14,7 +14,16 @@ from typing import Any, ClassVar
 import numpy as np
 from numpy.typing import NDArray
 
-from sweeplib.dynamics.dynamics import DYNAMICS, ONE_PASS, Array, Diagnostic, NumericalOptions, OverlapDynamics
+from sweeplib.dynamics.dynamics import (
+    DYNAMICS,
+    LARGEST_UNDECIDED,
+    ONE_PASS,
+    Array,
+    Diagnostic,
+    NumericalOptions,
+    OverlapDynamics,
+    undecided,
+)
 from sweeplib.dynamics.finite_size import FINEST, MeanIntegration, MeanSystem
 from sweeplib.dynamics.integrated import IntegratedDynamics, IntegrationOptions
 from sweeplib.dynamics.replicas import Replicas
@@ -25,7 +34,7 @@ from sweeplib.kernels.schedules import rates
 from sweeplib.maths.activations import activation
 from sweeplib.maths.activations.activation import kink
 from sweeplib.maths.expectations.addresses import drifts_address, risk_address
-from sweeplib.maths.overlaps import are_dependent, nearest_covariances, on_sphere
+from sweeplib.maths.overlaps import are_dependent, nearest_covariances, on_sphere, teacher_factors
 from sweeplib.numerics.integrators.dop853 import Equations
 from sweeplib.numerics.integrators.integration import Integration
 from sweeplib.problem import Problem
@@ -79,6 +88,7 @@ class Ode(IntegratedDynamics, OverlapDynamics):
         coarse = np.clip(COARSER * self._rtol, None, np.maximum(self._rtol, COARSEST))
         self._companion = self._integration(coarse, COARSER * options.atol, targets[:, :0])
         self.risk_error = np.zeros(len(replicas))
+        self._beyond = np.zeros(len(replicas), dtype=bool)
 
     def _integration(self, rtol: Array, atol: float, targets: Array) -> Integration | MeanIntegration:
         """The replicas' solutions at the relative tolerances (n,)."""
@@ -140,9 +150,11 @@ class Ode(IntegratedDynamics, OverlapDynamics):
         noise, Delta, epsilon, P, a, a_star = map(np.ascontiguousarray, arrays)
         needed = replicas.expectations
         rules = needed.pair, drifts_address(needed.drifts), risk_address(needed.risk)
+        projected = needed.pair.nodes.size and not self._finite_d
+        L_star = teacher_factors(P) if projected else np.ascontiguousarray(P[:0])
         scheduled, xi, _ = rates(replicas.schedule)
         of_time = scheduled, xi, np.ascontiguousarray(replicas.times[:, -1])
-        return Systems(replicas.spherical, self._trained, noise, Delta, epsilon, P, a, a_star, *rules, *of_time)
+        return Systems(replicas.spherical, self._trained, noise, Delta, epsilon, P, a, a_star, *rules, L_star, *of_time)
 
     def advance(self, to: int, deadline: float = np.inf) -> None:
         """Integrate each running replica to recording time number `to`."""
@@ -155,7 +167,8 @@ class Ode(IntegratedDynamics, OverlapDynamics):
         self._check_steps(order, until)
         self._companion.advance(order, self._solution.times, stops=False, late=late)
         self.diverged = self._solution.failed.copy()
-        behind = self._times < until
+        unchecked = (self._companion.times < self._times) & ~self._companion.failed & ~self._companion.spent
+        behind = (self._times < until) | unchecked
         self.timed_out |= self.running & behind & ~self.diverged & ~self.stopped_at_exit()
         self.running &= ~behind & ~self.diverged
         self._observe()
@@ -171,20 +184,26 @@ class Ode(IntegratedDynamics, OverlapDynamics):
         The error is the difference to the companion's risk. As the two may agree by chance, it is at least the
         tolerance of the recorded solution, or rounding, times the terms of the risk.
         """
-        self.Q, self.M, self.a = self._unpacked(self._solution.states)
-        if not self._finite_d:
-            self.Q = nearest_covariances(self.Q, self.M, self.replicas.P)
-            self.Q, self.M = on_sphere(self.Q, self.M) if self.replicas.spherical else (self.Q, self.M)
+        self.Q, self.M, self.a = self._overlaps_of(self._solution)
         terms = self._risks(self.Q, np.zeros_like(self.M), self.a)
         least = np.maximum(SAFETY * self._rtol, ROUNDING)
-        error = np.abs(self._recorded_risks() - self._risks_of(self._companion)) + least * terms
-        self.risk_error = np.where(self._companion.times == self._times, error, np.inf)
+        risk, other = self._recorded_risks(), self._risks_of(self._companion)
+        self.risk_error = np.where(self._companion.times == self._times, np.abs(risk - other) + least * terms, np.inf)
+        explained = np.maximum(1.0, self._rtol / LARGEST_UNDECIDED) * terms
+        self._beyond = undecided(risk, self.risk_error, explained) | undecided(other, self.risk_error, explained)
+
+    def _overlaps_of(self, found: Integration | MeanIntegration) -> tuple[Array, Array, Array]:
+        Q, M, a = self._unpacked(found.states)
+        if not isinstance(found, MeanIntegration):
+            Q = nearest_covariances(Q, M, self.replicas.P)
+            Q, M = on_sphere(Q, M) if self.replicas.spherical else (Q, M)
+        return Q, M, a
 
     def _recorded_risks(self) -> Array:
         return self._risks_of(self._solution) if self._finite_d else self._risks(self.Q, self.M, self.a)
 
     def _risks_of(self, found: Integration | MeanIntegration) -> Array:
-        return found.risks if isinstance(found, MeanIntegration) else self._risks(*self._unpacked(found.states))
+        return found.risks if isinstance(found, MeanIntegration) else self._risks(*self._overlaps_of(found))
 
     def look(self) -> list[tuple[Array, View]]:
         """The state or, with `finite_d`, the members of the ensembles of the replicas."""
@@ -211,6 +230,14 @@ class Ode(IntegratedDynamics, OverlapDynamics):
     def diagnosed(self) -> Mapping[str, Array]:
         """The errors of the drifts and of the risk."""
         return {**super().diagnosed(), "risk_error": self.risk_error}
+
+    def beyond_bounds(self) -> NDArray[np.bool_]:
+        """Where the risk, or that of the companion, is below minus its error, or below an error that is not explained.
+
+        An error below the tolerance, or 1e-6, times the terms of the risk is explained. Where one solution has blown
+        up, the risk of the other is smaller than their difference.
+        """
+        return self._beyond
 
     def _unpacked(self, states: Array) -> tuple[Array, Array, Array]:
         """Q (n, p, p), M (n, p, k) and a (n, p) of flat states."""
