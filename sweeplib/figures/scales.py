@@ -43,7 +43,7 @@ def above_error(values: xr.DataArray, ds: xr.Dataset, ratio: float = WIDE) -> xr
     for error in ds.data_vars.values():
         if error.attrs.get("error_of") == values.name:
             mean = error.mean([dim for dim in error.dims if dim not in values.dims])
-            above = above.where(~(values <= mean))
+            above = above.where(~(abs(values) <= mean))
     return above if wide(above.values, ratio) else values
 
 
