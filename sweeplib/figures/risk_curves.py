@@ -173,7 +173,7 @@ def risk_bands(ds: xr.Dataset, _: Mapping[str, xr.Dataset]) -> xr.Dataset:
     import xarray as xr
 
     lost = without_value(recorded(ds, "risk"), made(ds)).sum("seed")
-    found = risk_quantiles(ds.assign(risk=above_error(ds["risk"], ds)), BAND)
+    found = risk_quantiles(ds.assign(risk=above_error(ds["risk"], ds, DECADE)), BAND)
     names = {"risk_low": "10 % quantile of the", "risk": "median", "risk_high": "90 % quantile of the"}
     return xr.Dataset(
         {
