@@ -47,6 +47,8 @@ COARSEST = 1e-4
 DEFAULT_RTOL, LARGEST_DEFAULT_RTOL = 1e-10, 1e-5
 LOST = 1e-18
 """The squared norm of a lost unit relative to the largest: it counts for a part of 1e-9 in the network's output."""
+TOLERATED = 100.0
+"""The tolerances, times the terms of a risk, that its error may have for no other reason: errors of steps add up."""
 LEAST_RTOL = 5e-14
 """The smallest relative tolerance above rounding."""
 ROUNDING = 1e-14
@@ -189,7 +191,7 @@ class Ode(IntegratedDynamics, OverlapDynamics):
         least = np.maximum(SAFETY * self._rtol, ROUNDING)
         risk, other = self._recorded_risks(), self._risks_of(self._companion)
         self.risk_error = np.where(self._companion.times == self._times, np.abs(risk - other) + least * terms, np.inf)
-        explained = np.maximum(1.0, self._rtol / LARGEST_UNDECIDED) * terms
+        explained = np.maximum(1.0, TOLERATED * self._rtol / LARGEST_UNDECIDED) * terms
         self._beyond = undecided(risk, self.risk_error, explained) | undecided(other, self.risk_error, explained)
 
     def _overlaps_of(self, found: Integration | MeanIntegration) -> tuple[Array, Array, Array]:
@@ -234,8 +236,8 @@ class Ode(IntegratedDynamics, OverlapDynamics):
     def beyond_bounds(self) -> NDArray[np.bool_]:
         """Where the risk, or that of the companion, is below minus its error, or below an error that is not explained.
 
-        An error below the tolerance, or 1e-6, times the terms of the risk is explained. Where one solution has blown
-        up, the risk of the other is smaller than their difference.
+        An error below a hundred tolerances, or 1e-6, times the terms of the risk is explained. Where one solution has
+        blown up, the risk of the other is smaller than their difference.
         """
         return self._beyond
 
