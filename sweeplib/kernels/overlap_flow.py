@@ -87,8 +87,8 @@ def pointers() -> tuple[Any, Any]:
     return slope, pointer(state_risk, numba.float64(*given), **used)
 
 
-def take_inside(Q: Array, M: Array, L_star: Array) -> None:
-    """Replace Q (p, p) by the nearest with Ω ≥ 0 at the same M (p, k) and L* (k, k).
+def take_inside(Q: Array, M: Array, L_star: Array, spherical: bool) -> None:
+    """Replace Q (p, p) by the nearest with Ω ≥ 0 at the same M (p, k) and L* (k, k); divide spherical rows by norms.
 
     Closed forms go on smoothly beyond Ω ≥ 0. Nodes cannot: at a field without variance they lose its correlations.
     """
@@ -112,6 +112,11 @@ def take_inside(Q: Array, M: Array, L_star: Array) -> None:
         for i in range(p if values[m] < 0.0 else 0):
             for j in range(p):
                 Q[i, j] -= values[m] * vectors[i, m] * vectors[j, m]
+    for i in range(p if spherical else 0):
+        norm = math.sqrt(Q[i, i])
+        M[i] /= norm
+        Q[i] /= norm
+        Q[:, i] /= norm
 
 
 @inlined
@@ -169,7 +174,7 @@ def fill_slope(i: int, state: Array, systems: Systems, work: Work, slope: Array)
     unpacked(state, spherical, trained, Q, M, a)
     system = System(Q, M, systems.P[i], a, systems.a_star[i], systems.Delta[i], 1.0, systems.pair, None)
     if len(systems.L_star) > 0:
-        taken_inside(Q, M, systems.L_star[i])
+        taken_inside(Q, M, systems.L_star[i], spherical)
     systems.drifts(system, drifts)
     flow, rate = drifts.GF, 1.0
     if systems.scheduled:
@@ -208,7 +213,7 @@ def state_risk(i: int, state: Array, systems: Systems, work: Work) -> float:
         a[j] = systems.a[i, j]
     unpacked(state, systems.spherical, systems.trained, Q, M, a)
     if len(systems.L_star) > 0:
-        taken_inside(Q, M, systems.L_star[i])
+        taken_inside(Q, M, systems.L_star[i], systems.spherical)
     systems.risk(
         systems.pair,
         Q.reshape((p, p, 1)),

@@ -252,6 +252,14 @@ def test_a_flow_to_dependent_units_descends(rtol):
     assert (run.risk_error < 0.1 * rtol + 1e-8).all() or rtol > 1e-4
 
 
+def test_a_flow_to_the_teacher_on_the_sphere_rests_there():
+    """Beyond M = -1, where no weights are, the second layer once grew until the risk rose."""
+    problem = replace(STEEP, p=1, a=-1.11, activation="hermite(0,1,.5,.2)", target="tanh(3*lam1)", spherical=True)
+    run = simulate(problem, "gradient_flow", times=(30, 100, 1000), seeds=2, options={"rtol": 1e-5})
+    assert (run.status == Status.ok).all() and (run.risk_error < 1e-6).all()
+    np.testing.assert_allclose(run.risk, run.risk.values[0, 0], rtol=1e-5)
+
+
 def beyond(kind, risks, others, **options):
     """Return by recording time whether a replica with these risks, and those of the companion, is beyond its bounds."""
     problem = Problem(gamma=0.1, p=1, k=1, d=20, Delta=0.0, activation="erf")
