@@ -44,6 +44,20 @@ def headlines(
     return lines
 
 
+def undecided_ends(ds: xr.Dataset) -> list[str]:
+    """Return a line about each recorded number that some runs end with at or below the error recorded with it."""
+    lines = []
+    for error in ds.data_vars.values():
+        name = error.attrs.get("error_of")
+        if name in ds and set(error.dims) == {*ds["status"].dims, "time"}:
+            last, bound = ds[name].isel(time=-1), error.isel(time=-1)
+            if count := int((abs(last) <= bound).sum()):
+                known = int((last.notnull() & bound.notnull()).sum())
+                what = f"{count:,} of {known:,} runs end at or below its error, {error.name}"
+                lines.append(f"{ds[name].attrs['long_name']}: {what}")
+    return lines
+
+
 def _value(one: xr.Dataset, name: str) -> str:
     """Return a number with its interval, if that is wider than the digits shown."""
     best, low, high = _rounded(one, name)

@@ -16,7 +16,7 @@ from sweeplib.dynamics.effective_process import History, Setting, effective_hist
 from sweeplib.dynamics.replicas import Replicas
 from sweeplib.dynamics.step_dynamics import StepDynamics
 from sweeplib.errors import InputError
-from sweeplib.maths.overlaps import lower_factors
+from sweeplib.maths.overlaps import split_factors
 from sweeplib.problem import Problem
 from sweeplib.views import TwoTimeView, View
 
@@ -88,6 +88,8 @@ class Dmft(StepDynamics):
     def _compute(self, i: int, deadline: float) -> None:
         """Compute the history of each batch of replica i, and its exits; give up at the deadline."""
         given = self.replicas
+        parts = split_factors(*(part[i : i + 1] for part in (given.Q, given.M, given.P)))
+        L_star, A, B = (part[0] for part in parts)
         setting = Setting(
             given.activation,
             given.teacher_activation,
@@ -99,7 +101,7 @@ class Dmft(StepDynamics):
             float(given.Delta[i]),
             given.a[i],
             given.a_star[i],
-            lower_factors(given.Q[i], given.M[i], given.P[i]),
+            np.block([[L_star, np.zeros((given.k, given.p))], [A, B]]),
         )
         steps, paths = int(self.until[i, -1]), self.options.paths // BATCHES
         histories: list[History] = []

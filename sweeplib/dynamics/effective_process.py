@@ -47,7 +47,7 @@ class Setting:
 
     alpha : samples over dimensions, n/d.
     step_time : γ/(pd).
-    L (k+p, k+p) : factor of the initial overlaps, see `lower_factors`.
+    L (k+p, k+p) : factor of the initial overlaps, teacher rows first.
     """
 
     activation: str

@@ -3,8 +3,9 @@
 from dataclasses import replace
 
 import numpy as np
+from numpy.typing import NDArray
 
-from sweeplib.dynamics.dynamics import DYNAMICS, Array
+from sweeplib.dynamics.dynamics import DYNAMICS, LARGEST_UNDECIDED, Array
 from sweeplib.dynamics.integrated import IntegrationOptions
 from sweeplib.dynamics.ode import Ode
 from sweeplib.dynamics.replicas import Replicas
@@ -26,12 +27,21 @@ class GradientFlow(Ode):
     def __init__(self, replicas: Replicas, options: IntegrationOptions) -> None:
         super().__init__(replace(replicas, Delta=np.zeros_like(replicas.Delta)), options)
         self._Delta = replicas.Delta
+        start = self._risks(replicas.Q, replicas.M, replicas.a)
+        self._highest = (1.0 + LARGEST_UNDECIDED) * start
 
     def overlap_view(self, Q: Lazy, M: Lazy, a: Array, q: Lazy | None = None) -> OverlapView:
         """The view of the given overlaps, with the label noise of the problem for observables."""
         view = super().overlap_view(Q, M, a, q)
         view.Delta = self._Delta
         return view
+
+    def beyond_bounds(self) -> NDArray[np.bool_]:
+        """As for the ODE, or where the risk is above that of an earlier time by more than both errors."""
+        risk = self._recorded_risks()
+        rising = risk - self.risk_error > self._highest
+        self._highest = np.fmin(self._highest, risk + self.risk_error)
+        return super().beyond_bounds() | rising
 
     def _noise(self) -> Array:
         return np.zeros(len(self.replicas))

@@ -16,6 +16,7 @@ from numpy.typing import NDArray
 
 from sweeplib.dynamics.dynamics import (
     DYNAMICS,
+    LARGEST_UNDECIDED,
     ONE_PASS,
     RISK_ERROR,
     ROUNDING,
@@ -23,6 +24,7 @@ from sweeplib.dynamics.dynamics import (
     Diagnostic,
     NumericalOptions,
     OverlapDynamics,
+    undecided,
 )
 from sweeplib.dynamics.finite_size import FINEST, MeanIntegration, MeanSystem
 from sweeplib.dynamics.integrated import IntegratedDynamics, IntegrationOptions
@@ -35,7 +37,7 @@ from sweeplib.maths.activations import activation
 from sweeplib.maths.activations.activation import kink
 from sweeplib.maths.expectations import Expectations
 from sweeplib.maths.expectations.addresses import drifts_address, risk_address
-from sweeplib.maths.overlaps import are_dependent, nearest_covariances, on_sphere
+from sweeplib.maths.overlaps import are_dependent, nearest_covariances, on_sphere, teacher_factors
 from sweeplib.numerics.integrators.dop853 import Equations
 from sweeplib.numerics.integrators.integration import Integration
 from sweeplib.problem import Problem
@@ -48,6 +50,8 @@ COARSEST = 1e-4
 DEFAULT_RTOL, LARGEST_DEFAULT_RTOL = 1e-10, 1e-5
 LOST = 1e-18
 """The squared norm of a lost unit relative to the largest: it counts for a part of 1e-9 in the network's output."""
+TOLERATED = 100.0
+"""The tolerances, times the terms of a risk, that its error may have for no other reason: errors of steps add up."""
 LEAST_RTOL = 5e-14
 """The smallest relative tolerance above rounding."""
 
@@ -89,6 +93,7 @@ class Ode(IntegratedDynamics, OverlapDynamics):
         coarse = np.clip(COARSER * self._rtol, None, np.maximum(self._rtol, COARSEST))
         self._companion = self._integration(self._finer, coarse, COARSER * options.atol, targets[:, :0])
         self.risk_error = np.zeros(len(replicas))
+        self._beyond = np.zeros(len(replicas), dtype=bool)
 
     def _integration(
         self, needed: Expectations, rtol: Array, atol: float, targets: Array
@@ -151,9 +156,11 @@ class Ode(IntegratedDynamics, OverlapDynamics):
         arrays = (self._noise(), replicas.Delta, replicas.second_layer_rate, replicas.P, replicas.a, replicas.a_star)
         noise, Delta, epsilon, P, a, a_star = map(np.ascontiguousarray, arrays)
         rules = needed.pair, drifts_address(needed.drifts), risk_address(needed.risk)
+        projected = needed.pair.nodes.size and not self._finite_d
+        L_star = teacher_factors(P) if projected else np.ascontiguousarray(P[:0])
         scheduled, xi, _ = rates(replicas.schedule)
         of_time = scheduled, xi, np.ascontiguousarray(replicas.times[:, -1])
-        return Systems(replicas.spherical, self._trained, noise, Delta, epsilon, P, a, a_star, *rules, *of_time)
+        return Systems(replicas.spherical, self._trained, noise, Delta, epsilon, P, a, a_star, *rules, L_star, *of_time)
 
     def advance(self, to: int, deadline: float = np.inf) -> None:
         """Integrate each running replica to recording time number `to`."""
@@ -166,7 +173,8 @@ class Ode(IntegratedDynamics, OverlapDynamics):
         self._check_steps(order, until)
         self._companion.advance(order, self._solution.times, stops=False, late=late)
         self.diverged = self._solution.failed.copy()
-        behind = self._times < until
+        unchecked = (self._companion.times < self._times) & ~self._companion.failed & ~self._companion.spent
+        behind = (self._times < until) | unchecked
         self.timed_out |= self.running & behind & ~self.diverged & ~self.stopped_at_exit()
         self.running &= ~behind & ~self.diverged
         self._observe()
@@ -182,14 +190,20 @@ class Ode(IntegratedDynamics, OverlapDynamics):
         The error is the difference to the companion's risk. As the two may agree by chance, it is at least the
         tolerance of the recorded solution, or rounding, times the terms of the risk.
         """
-        self.Q, self.M, self.a = self._unpacked(self._solution.states)
-        if not self._finite_d:
-            self.Q = nearest_covariances(self.Q, self.M, self.replicas.P)
-            self.Q, self.M = on_sphere(self.Q, self.M) if self.replicas.spherical else (self.Q, self.M)
+        self.Q, self.M, self.a = self._overlaps_of(self._solution)
         terms = self._risks(self.Q, np.zeros_like(self.M), self.a)
         least = np.maximum(SAFETY * self._rtol, ROUNDING)
-        error = np.abs(self._recorded_risks() - self._risks_of(self._companion, self._finer)) + least * terms
-        self.risk_error = np.where(self._companion.times == self._times, error, np.inf)
+        risk, other = self._recorded_risks(), self._risks_of(self._companion, self._finer)
+        self.risk_error = np.where(self._companion.times == self._times, np.abs(risk - other) + least * terms, np.inf)
+        explained = np.maximum(1.0, TOLERATED * self._rtol / LARGEST_UNDECIDED) * terms
+        self._beyond = undecided(risk, self.risk_error, explained) | undecided(other, self.risk_error, explained)
+
+    def _overlaps_of(self, found: Integration | MeanIntegration) -> tuple[Array, Array, Array]:
+        Q, M, a = self._unpacked(found.states)
+        if not isinstance(found, MeanIntegration):
+            Q = nearest_covariances(Q, M, self.replicas.P)
+            Q, M = on_sphere(Q, M) if self.replicas.spherical else (Q, M)
+        return Q, M, a
 
     def _recorded_risks(self) -> Array:
         if self._finite_d:
@@ -197,7 +211,7 @@ class Ode(IntegratedDynamics, OverlapDynamics):
         return self._risks(self.Q, self.M, self.a)
 
     def _risks_of(self, found: Integration | MeanIntegration, needed: Expectations) -> Array:
-        return found.risks if isinstance(found, MeanIntegration) else self._risks(*self._unpacked(found.states), needed)
+        return found.risks if isinstance(found, MeanIntegration) else self._risks(*self._overlaps_of(found), needed)
 
     def look(self) -> list[tuple[Array, View]]:
         """The state or, with `finite_d`, the members of the ensembles of the replicas."""
@@ -226,6 +240,14 @@ class Ode(IntegratedDynamics, OverlapDynamics):
     def risk_errors(self) -> Array:
         """The error (n,) of the present risk, of the integration and of the quadrature."""
         return self.risk_error
+
+    def beyond_bounds(self) -> NDArray[np.bool_]:
+        """Where the risk, or that of the companion, is below minus its error, or below an error that is not explained.
+
+        An error below a hundred tolerances, or 1e-6, times the terms of the risk is explained. Where one solution has
+        blown up, the risk of the other is smaller than their difference.
+        """
+        return self._beyond
 
     def _unpacked(self, states: Array) -> tuple[Array, Array, Array]:
         """Q (n, p, p), M (n, p, k) and a (n, p) of flat states."""

@@ -21,6 +21,7 @@ from sweeplib.dynamics.dynamics import DYNAMICS, ONE_PASS, Array, NumericalOptio
 from sweeplib.dynamics.replicas import Replicas
 from sweeplib.dynamics.step_dynamics import StepDynamics
 from sweeplib.kernels.lanes import OVERFLOW
+from sweeplib.kernels.overlap_flow import ROUNDING
 from sweeplib.kernels.schedules import rates
 from sweeplib.maths.expectations import Expectations
 from sweeplib.maths.expectations.system import Drifts, System
@@ -113,7 +114,10 @@ class OverlapMap(StepDynamics):
         given, stretch = self.replicas, 1.0 + 2.0 / self.replicas.d[order]
         parts = (Q, M, P, a, given.a_star[order], given.Delta[order], stretch)
         lanes = System(*(np.moveaxis(part, 0, -1) for part in parts))
-        return Drifts(*(np.moveaxis(drift, -1, 0) for drift in rule.drifts_of_many(lanes)))
+        drifts = Drifts(*(np.moveaxis(drift, -1, 0) for drift in rule.drifts_of_many(lanes)))
+        most = np.sqrt(np.einsum("nii,nrr->nir", drifts.Var, P))
+        drifts.M[(M == 0.0) & (np.abs(drifts.M) <= ROUNDING * most)] = 0.0
+        return drifts
 
     def _note(self, order: NDArray[np.intp]) -> None:
         """Note the exits and the divergences of the last step of the replicas in `order`."""

@@ -23,7 +23,7 @@ from sweeplib.kernels.chain import Settings, chain_network, chain_prepare, chain
 from sweeplib.kernels.chain_batches import batch_network, batch_step, batch_work
 from sweeplib.kernels.chain_reuse import reuse_network, reuse_step, reuse_work
 from sweeplib.kernels.lanes import round_of
-from sweeplib.maths.overlaps import lower_factors
+from sweeplib.maths.overlaps import split_factors
 from sweeplib.problem import Problem
 
 LARGEST_REUSED = 128
@@ -45,10 +45,8 @@ class SgdChain(LaneDynamics):
         self.settings = Settings(p, k, replicas.spherical, trained(replicas), replicas.batch_size, replicas.repeats)
         self.called = self.functions()
         self.round = self._round()
-        factor = lower_factors(replicas.Q, replicas.M, replicas.P)
-        self._L_star = factor[:, :k, :k]
-        parts = factor[:, k:, :k], factor[:, k:, k:], replicas.a
-        self.begin(np.concatenate([rows(part) for part in parts]), self._L_star)
+        self._L_star, *parts = split_factors(replicas.Q, replicas.M, replicas.P)
+        self.begin(np.concatenate([rows(part) for part in (*parts, replicas.a)]), self._L_star)
 
     def _round(self) -> Callable[..., None]:
         """The kernel for steps with one fresh sample, with a fresh batch, or with a batch used in several steps."""

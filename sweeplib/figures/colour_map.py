@@ -28,7 +28,8 @@ if TYPE_CHECKING:
 
 CAPTION = (
     "A quantity over two axes of the sweep. Open triangles: bounds, where not all runs exited or the value lies beyond "
-    "the scan. ∅: points without a value, as more than 2 % of their runs have none. Hatched: not run."
+    "the scan. ∅: points without a value, as more than 2 % of their runs have none, or "
+    "that are not above their error, where the scale is logarithmic. Hatched: not run."
 )
 COLOURS = "viridis"
 """A map whose lightness increases, so that it is legible in grey."""

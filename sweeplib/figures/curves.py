@@ -24,7 +24,7 @@ from sweeplib.figures.quantities import (
     quantity,
     shown_dynamics,
 )
-from sweeplib.figures.scales import logarithmic, logarithmic_above_zero, logarithmic_time, wide
+from sweeplib.figures.scales import above_error, logarithmic, logarithmic_above_zero, logarithmic_time, wide
 from sweeplib.figures.style import BOUND, DIM, INK, dynamics_look, look, mark_unknown, plain_ticks
 
 if TYPE_CHECKING:
@@ -296,6 +296,7 @@ def interactive_curves(
     def shown(ds: xr.Dataset, made: Mapping[str, xr.Dataset]) -> xr.Dataset:
         found = made[curves.analysis]
         found = found if data is None else data(ds, found)
+        found = found.assign({variable: above_error(found[variable], ds)})
         return at_chosen_time(found, curves.split)
 
     return Interactive(

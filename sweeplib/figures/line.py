@@ -30,7 +30,8 @@ if TYPE_CHECKING:
 CAPTION = (
     "A quantity against an axis of the sweep or the steps; bars: the standard error of a mean over the seeds, or the "
     "confidence interval of the analysis. Open triangles: bounds, where not all runs exited or the value lies beyond "
-    "the scan. ∅ on the axis: points without a value, as more than 2 % of their runs have none."
+    "the scan. ∅ on the axis: points without a value, as more than 2 % of their runs have none or, on a logarithmic "
+    "axis, as it is not above its error."
 )
 
 Guide = Annotated[

@@ -19,6 +19,7 @@ from sweeplib.analysis.problem_fields import has_direction
 from sweeplib.analysis.recorded import is_stochastic, over_time
 from sweeplib.errors import InputError
 from sweeplib.figures.labels import dynamics_order
+from sweeplib.figures.scales import above_error
 from sweeplib.storage.outline import Outline, outline_of
 
 if TYPE_CHECKING:
@@ -168,9 +169,10 @@ def at_chosen_time(found: xr.Dataset, split: Facets) -> xr.Dataset:
 def with_requests(found: xr.Dataset, variable: str, ds: xr.Dataset) -> xr.Dataset:
     """Return an analysis with the variable `requested`: true where `variable` is a statistic of runs that were made.
 
-    It is false for directions that a teacher does not have.
+    It is false for directions that a teacher does not have. Values of `variable` on a logarithmic axis are above their
+    errors (`above_error`).
     """
-    run = made(ds)
+    found, run = found.assign({variable: above_error(found[variable], ds)}), made(ds)
     measured = found[variable]
     reduced = run.any([dim for dim in run.dims if dim not in measured.dims])
     if "dynamics" in measured.dims:

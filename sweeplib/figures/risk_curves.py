@@ -16,7 +16,7 @@ from sweeplib.figures.labels import axis_label, dynamics_order, value_label
 from sweeplib.figures.legend import Entry, legend_below
 from sweeplib.figures.panels import panel_grid
 from sweeplib.figures.references import check_references, references
-from sweeplib.figures.scales import geometric, wide
+from sweeplib.figures.scales import above_error, geometric, wide
 from sweeplib.figures.style import COLOURS, DASHES, INK, line_look, look, plain_ticks
 from sweeplib.storage.outline import outline_of
 
@@ -31,7 +31,8 @@ CAPTION = (
     "Population risk against time: the median over the seeds of each dynamics, with a band from the 10 % to the 90 % "
     "quantile for stochastic dynamics. Dynamics without noise: thin dark lines on top. Curves end where more than 2 % "
     "of the runs have no value because they stopped at their exits, diverged or timed out. A logarithmic axis has no "
-    "place for the time 0. Dash-dotted and level, for two Gaussians: the least risk of students of any width."
+    "place for the time 0, and for risks that are not above their error. Dash-dotted and level, for two Gaussians: the "
+    "least risk of students of any width."
 )
 COLUMNS = ("time", "risk")
 BAND = (0.1, 0.5, 0.9)
@@ -54,6 +55,7 @@ def risk_curves(
 ) -> Drawing:
     """Return a figure of risk against time; axes that are not selected or drawn are fixed at their middle value."""
     split = _arranged(ds, analyses, where=where, panel=panel, hue=hue, reference=reference)
+    ds = ds.assign(risk=above_error(ds["risk"], ds, DECADE))
     data = split.selected(ds[["risk", "status"]])
     parts = split.panels(data)
     panels = panel_grid(len(parts), width=2.4, alone=4.0, height=2.6)
@@ -171,7 +173,7 @@ def risk_bands(ds: xr.Dataset, _: Mapping[str, xr.Dataset]) -> xr.Dataset:
     import xarray as xr
 
     lost = without_value(recorded(ds, "risk"), made(ds)).sum("seed")
-    found = risk_quantiles(ds, BAND)
+    found = risk_quantiles(ds.assign(risk=above_error(ds["risk"], ds, DECADE)), BAND)
     names = {"risk_low": "10 % quantile of the", "risk": "median", "risk_high": "90 % quantile of the"}
     return xr.Dataset(
         {

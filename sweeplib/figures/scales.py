@@ -34,6 +34,19 @@ def wide(values: np.ndarray, ratio: float = WIDE) -> bool:
     return bool(known.size and 0.0 < ratio * known.min() < known.max())
 
 
+def above_error(values: xr.DataArray, ds: xr.Dataset, ratio: float = WIDE) -> xr.DataArray:
+    """Return a recorded quantity, or its means over seeds, for an axis that is logarithmic above a range `ratio`.
+
+    It is NaN where it is not above the error that a dataset has of it, in the mean: there is no logarithm to read off.
+    """
+    above = values
+    for error in ds.data_vars.values():
+        if error.attrs.get("error_of") == values.name:
+            mean = error.mean([dim for dim in error.dims if dim not in values.dims])
+            above = above.where(~(abs(values) <= mean))
+    return above if wide(above.values, ratio) else values
+
+
 def logarithmic(places: np.ndarray) -> bool:
     """Return whether an axis of a sweep with these values is logarithmic.
 

@@ -20,7 +20,7 @@ from sweeplib.figures.legend import Entry, hue_entries, legend_below
 from sweeplib.figures.panels import mark_empty, panel_grid
 from sweeplib.figures.quantities import recorded_quantity
 from sweeplib.figures.risk_curves import DECADE
-from sweeplib.figures.scales import logarithmic_time, wide
+from sweeplib.figures.scales import above_error, logarithmic_time, wide
 from sweeplib.figures.style import COLOURS, DASHES, INK, line_look, plain_ticks
 from sweeplib.storage.outline import outline_of
 
@@ -34,7 +34,8 @@ if TYPE_CHECKING:
 CAPTION = (
     "An observable along single runs (thin) and its median over all seeds (thick), against the time or the steps; the "
     "same seeds are shown for each dynamics. A dot ends a run that stopped before the last time. The median ends where "
-    "more than 2 % of the runs have no value. A logarithmic axis has no place for the time 0."
+    "more than 2 % of the runs have no value. A logarithmic axis has no place for the time 0, and for values that are "
+    "not above their error."
 )
 MOST_RUNS = 600
 """The number of single runs of the interactive plot above which it has only the points of the figure."""
@@ -55,7 +56,7 @@ def trajectories(
 ) -> Drawing:
     """Return the figure of `runs` single runs; axes that are not selected or drawn are fixed at their middle value."""
     name, split = _arranged(ds, analyses, y=y, where=where, panel=panel, hue=hue, x=x, runs=runs)
-    run, values = made(ds), numbered(recorded(ds, name))
+    run, values = made(ds), numbered(above_error(recorded(ds, name), ds, DECADE))
     median = unless_lost(values, without_value(values, run), run, MOST_LOST).median("seed")
     found = ds[["status"]].assign(values=values, median=median).assign_coords(steps=steps_at_times(ds))
     data = split.selected(found)
@@ -147,7 +148,7 @@ def _interactive(
         )
         run, found = made(shown), {}
         for each in names:
-            values = numbered(recorded(shown, each))
+            values = numbered(above_error(recorded(shown, each), shown))
             median = unless_lost(values, without_value(values, run), run, MOST_LOST).median("seed")
             long_name, symbol = shown[each].attrs["long_name"], shown[each].attrs.get("symbol", "")
             first = values.where(_among_first(values, max(1, runs))).dropna("seed", how="all")

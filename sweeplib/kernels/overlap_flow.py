@@ -4,6 +4,7 @@ The state is the upper triangle of Q row by row, then M, then a where the second
 students the triangle is strict, because Q_ii = 1. With a schedule the last variable is the time.
 """
 
+import math
 from functools import cache
 from typing import Any, NamedTuple
 
@@ -16,16 +17,20 @@ from sweeplib.maths.expectations import expectations
 from sweeplib.maths.expectations.addresses import drifts_address, risk_address
 from sweeplib.maths.expectations.system import Drifts, Pair, System, empty_drifts
 from sweeplib.maths.overlaps import on_sphere
-from sweeplib.numerics.compiled import pointer
+from sweeplib.numerics.compiled import inlined, pointer
 
 Array = NDArray[np.float64]
+
+ROUNDING = 1e-14
+"""The rounding error of Ψ^M relative to its bound √(Ψ^Var P): where M = 0 has no drift, it would start an escape."""
 
 
 class Systems(NamedTuple):
     """The constants of n systems.
 
     They are: the factor `noise` (n,) of Ψ^Var, γ/p in the Saad-Solla ODE; Δ (n,), ε (n,), P (n, k, k); the second
-    layers a (n, p) at the start, and a* (n, k); the `pair` of the rules for drifts and risk, and their addresses;
+    layers a (n, p) at the start, and a* (n, k); the `pair` of the rules for drifts and risk, and their addresses; for
+    rules by quadrature the factors L* of P (n, k, k), otherwise none (0, k, k);
     whether the learning rate has a schedule, the address of ξ, and the last times (n,) at which it is needed.
     """
 
@@ -40,6 +45,7 @@ class Systems(NamedTuple):
     pair: Pair
     drifts: Any
     risk: Any
+    L_star: Array
     scheduled: bool
     rates: Any
     end: Array
@@ -65,7 +71,7 @@ def _unbound(*_: Any) -> None:
     raise NotImplementedError("bound by `specialised`")
 
 
-unpacked = _unbound
+unpacked = taken_inside = _unbound
 
 
 @cache
@@ -74,10 +80,55 @@ def pointers() -> tuple[Any, Any]:
     one, rule = np.ones(1), expectations("square")
     layers = np.ones((1, 1, 1)), np.ones((1, 1)), np.ones((1, 1))
     addresses = drifts_address(rule.drifts), risk_address(rule.risk)
-    systems = Systems(False, False, one, one, one, *layers, rule.pair, *addresses, *rates(None)[:2], one)
+    systems = Systems(False, False, one, one, one, *layers, rule.pair, *addresses, layers[0], *rates(None)[:2], one)
     given = numba.types.int64, numba.typeof(one), numba.typeof(systems), numba.typeof(work_space(1, 1))
-    slope = pointer(fill_slope, numba.void(*given, numba.typeof(one)), unpacked=unpack)
-    return slope, pointer(state_risk, numba.float64(*given), unpacked=unpack)
+    used: dict[str, Any] = {"unpacked": unpack, "taken_inside": take_inside}
+    slope = pointer(fill_slope, numba.void(*given, numba.typeof(one)), **used)
+    return slope, pointer(state_risk, numba.float64(*given), **used)
+
+
+def take_inside(Q: Array, M: Array, L_star: Array, spherical: bool) -> None:
+    """Replace Q (p, p) by the nearest with Ω ≥ 0 at the same M (p, k) and L* (k, k); divide spherical rows by norms.
+
+    Closed forms go on smoothly beyond Ω ≥ 0. Nodes cannot: at a field without variance they lose its correlations.
+    """
+    p, k = M.shape
+    A, rest = np.zeros((p, k)), np.empty((p, p))
+    for i in range(p):
+        for r in range(k):
+            along = M[i, r]
+            for s in range(r):
+                along -= A[i, s] * L_star[r, s]
+            A[i, r] = along / L_star[r, r] if L_star[r, r] > 0.0 else 0.0
+        for j in range(i + 1):
+            total = Q[i, j]
+            for r in range(k):
+                total -= A[i, r] * A[j, r]
+            rest[i, j] = rest[j, i] = total
+    if is_covariance(rest.copy()) or not np.isfinite(rest).all():
+        return
+    values, vectors = np.linalg.eigh(rest)
+    for m in range(p):
+        for i in range(p if values[m] < 0.0 else 0):
+            for j in range(p):
+                Q[i, j] -= values[m] * vectors[i, m] * vectors[j, m]
+    for i in range(p if spherical else 0):
+        norm = math.sqrt(Q[i, i])
+        M[i] /= norm
+        Q[i] /= norm
+        Q[:, i] /= norm
+
+
+@inlined
+def is_covariance(rest: Array) -> bool:
+    """Whether a symmetric matrix (p, p), which is overwritten, is positive semi-definite, by its pivots."""
+    for j in range(len(rest)):
+        for i in range(j + 1, len(rest)):
+            if rest[j, j] < 0.0 or (rest[j, j] == 0.0 and rest[i, j] != 0.0):
+                return False
+            for l in range(j + 1, i + 1):  # noqa: E741
+                rest[i, l] -= rest[i, j] * rest[l, j] / rest[j, j] if rest[j, j] > 0.0 else 0.0
+    return len(rest) == 0 or bool(rest[-1, -1] >= 0.0)
 
 
 def unpack(state: Array, spherical: bool, trained: bool, Q: Array, M: Array, a: Array) -> None:
@@ -122,6 +173,8 @@ def fill_slope(i: int, state: Array, systems: Systems, work: Work, slope: Array)
         a[j] = systems.a[i, j]
     unpacked(state, spherical, trained, Q, M, a)
     system = System(Q, M, systems.P[i], a, systems.a_star[i], systems.Delta[i], 1.0, systems.pair, None)
+    if len(systems.L_star) > 0:
+        taken_inside(Q, M, systems.L_star[i], spherical)
     systems.drifts(system, drifts)
     flow, rate = drifts.GF, 1.0
     if systems.scheduled:
@@ -140,6 +193,8 @@ def fill_slope(i: int, state: Array, systems: Systems, work: Work, slope: Array)
     for j in range(p):
         for r in range(k):
             slope[at] = drifts.M[j, r] - pull * M[j, r] * flow[j, j]
+            if M[j, r] == 0.0 and abs(slope[at]) <= ROUNDING * math.sqrt(drifts.Var[j, j] * systems.P[i, r, r]):
+                slope[at] = 0.0
             at += 1
     if trained:
         for j in range(p):
@@ -157,6 +212,8 @@ def state_risk(i: int, state: Array, systems: Systems, work: Work) -> float:
     for j in range(p):
         a[j] = systems.a[i, j]
     unpacked(state, systems.spherical, systems.trained, Q, M, a)
+    if len(systems.L_star) > 0:
+        taken_inside(Q, M, systems.L_star[i], systems.spherical)
     systems.risk(
         systems.pair,
         Q.reshape((p, p, 1)),

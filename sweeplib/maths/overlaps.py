@@ -120,6 +120,18 @@ def teacher_factors(P: Array) -> Array:
     return norm[:, :, None] * lower
 
 
+def split_factors(Q: Array, M: Array, P: Array) -> tuple[Array, Array, Array]:
+    """L* of `teacher_factors`, A (n, p, k) with M = A L*ᵀ, and the lower B (n, p, p) with Q = A Aᵀ + B Bᵀ.
+
+    For orthonormal teacher rows A is exactly M.
+    """
+    L_star, A = teacher_factors(P), np.zeros(M.shape)
+    for r in range(P.shape[-1]):
+        rest, pivot = M[:, :, r] - np.einsum("nis,ns->ni", A[:, :, :r], L_star[:, r, :r]), L_star[:, r, r, None]
+        A[:, :, r] = np.where(pivot > 0.0, rest / np.where(pivot > 0.0, pivot, 1.0), 0.0)
+    return L_star, A, lower_factors(Q - A @ A.transpose(0, 2, 1), M[:, :, :0], P[:, :0, :0])
+
+
 def are_dependent(P: Array) -> NDArray[np.bool_]:
     """Whether the teacher rows depend on each other (n,), in the sense of `teacher_factors`; P (n, k, k)."""
     _, values, _ = _of_unit_diagonal(P)

@@ -29,6 +29,8 @@ class Observable:
     reads : the fields of a problem that it depends on; by default all that dynamics may read.
     needs : the optional fields that a problem has to set, such as `samples`.
     uses_drifts : whether it uses the drifts of the overlaps, which not all activations have.
+    least : the least possible value. A mean over the states of a run that is below it, in a run that is not inaccurate,
+        is so by rounding or by its error, and is recorded as this.
     needs_teacher : whether it needs a teacher, as all do that have a dimension of it.
     """
 
@@ -43,6 +45,7 @@ class Observable:
     needs: frozenset[str] = frozenset()
     uses_drifts: bool = False
     needs_teacher: bool = False
+    least: float = -np.inf
 
     @property
     def views(self) -> tuple[type[View], ...]:

@@ -13,8 +13,8 @@ from sweeplib.views import OverlapView
 
 @np.errstate(over="ignore", invalid="ignore")  # in runs that diverged
 def refitted_risk(now: OverlapView) -> Array:
-    """The population risk (n,) at the second layer that is fitted, with rounding errors below zero set to zero."""
-    return np.maximum(now.expectations.risks(now.Q, now.M, now.P, now.refitted, now.a_star), 0.0)
+    """The population risk (n,) at the second layer that is fitted."""
+    return now.expectations.risks(now.Q, now.M, now.P, now.refitted, now.a_star)
 
 
 OBSERVABLES.register(
@@ -27,5 +27,6 @@ OBSERVABLES.register(
         r"\mathcal{R}_{\mathrm{refit}}",
         reads=READS | {"Delta", "second_layer_samples", "ridge"},
         needs_teacher=True,
+        least=0.0,
     ),
 )

@@ -1,24 +1,19 @@
 """Population risk R = ½ E[(y − f)²] of labels without noise, that is without the floor Δ/2; y = f* with a teacher."""
 
-import numpy as np
-
 from sweeplib.observables.observable import OBSERVABLES, Array, Observable
 from sweeplib.views import NetworkView, OverlapView
 
 
 def risk(now: OverlapView | NetworkView) -> Array:
-    """The population risk (n,), with values below zero set to zero.
-
-    They are rounding errors: the overlaps of a view satisfy Ω ≥ 0, for which the risk is not negative.
-    """
-    if isinstance(now, NetworkView):
-        return np.maximum(now.risk, 0.0)
-    return np.maximum(now.expectations.risks(now.Q, now.M, now.P, now.a, now.a_star), 0.0)
+    """The population risk (n,), which an error may make negative, as may fluctuations in a member of an ensemble."""
+    return now.risk if isinstance(now, NetworkView) else now.expectations.risks(now.Q, now.M, now.P, now.a, now.a_star)
 
 
 READS = frozenset({"activation", "teacher_activation", "a_star", "target", "data", "contrast"})
 
 OBSERVABLES.register(
     "risk",
-    Observable("risk", {OverlapView: risk, NetworkView: risk}, (), "population risk", r"\mathcal{R}", reads=READS),
+    Observable(
+        "risk", {OverlapView: risk, NetworkView: risk}, (), "population risk", r"\mathcal{R}", reads=READS, least=0.0
+    ),
 )

@@ -19,5 +19,6 @@ OBSERVABLES.register(
         "test error",
         r"\mathcal{R} + \Delta/2",
         reads=READS | {"Delta"},
+        least=0.0,
     ),
 )

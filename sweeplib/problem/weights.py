@@ -40,6 +40,37 @@ def teacher_weights(problem: Problem, *, root_seed: int, seed: int) -> Array:
     return rows_on_sphere(rows) if problem.teacher_start == "sphere" else _orthogonal(rows)
 
 
+def drawn_overlaps(problem: Problem, W: Array, W_star: Array) -> Overlaps:
+    """The overlaps of drawn weights; those that the start or the teacher states are exact."""
+    Q = W @ W.T / problem.d
+    if STARTS[problem.student_start].on_sphere:
+        np.fill_diagonal(Q, 1.0)
+    return Overlaps(Q, drawn_M(problem, W, W_star), drawn_P(problem, W_star))
+
+
+def drawn_q(problem: Problem, W: Array) -> Array:
+    """The squared norms q (p,) over d of drawn weights; exactly 1 for rows on the sphere."""
+    if STARTS[problem.student_start].on_sphere:
+        return np.ones(problem.p)
+    return np.einsum("ij,ij->i", W, W) / problem.d
+
+
+def drawn_M(problem: Problem, W: Array, W_star: Array) -> Array:
+    """M (p, k) of drawn weights; where the start states an overlap, that one."""
+    stated = STARTS[problem.student_start].stated(problem)
+    return np.where(np.isnan(stated), W @ W_star.T / problem.d, stated)
+
+
+def drawn_P(problem: Problem, W_star: Array) -> Array:
+    """P (k, k) of drawn weights; exactly the identity for orthogonal rows, with diagonal 1 for rows on the sphere."""
+    if problem.teacher_start == "orthogonal":
+        return np.eye(problem.k)
+    P = W_star @ W_star.T / problem.d
+    if problem.teacher_start == "sphere":
+        np.fill_diagonal(P, 1.0)
+    return P
+
+
 def drawn_offsets(problem: Problem, count: int, *, root_seed: int, seed: int) -> Array:
     """Offsets b (count,) of the units of replica `seed` at the start: N(0, s_b²) numbers, zero without offsets.
 

@@ -61,13 +61,15 @@ def headline_lines(
 ) -> list[str]:
     """Return the headlines of the analyses that have some and did not fail, at most `most` points of each.
 
-    `said` puts a coordinate of a point, one of given values, into words.
+    Before them stands how many runs end at or below the error of a quantity. `said` puts a coordinate of a point, one
+    of given values, into words.
     """
     from sweeplib.analysis import ANALYSES
-    from sweeplib.analysis.headlines import headlines
+    from sweeplib.analysis.headlines import headlines, undecided_ends
     from sweeplib.storage.dataset import open_dataset
 
-    lines: list[str] = []
+    dataset = directory / "dataset.zarr"
+    lines = undecided_ends(open_dataset(dataset)) if dataset.exists() else []
     for name in sweep.analyses:
         variable, path = ANALYSES[name].headline, directory / "analysis" / f"{name}.zarr"
         if variable is not None and path.exists():

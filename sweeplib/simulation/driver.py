@@ -123,7 +123,7 @@ def _take(data: dict[str, Array], names: Sequence[str], place: int, reached: NDA
     for name in names:
         observable, values = OBSERVABLES[name], data[name]
         if observable.over_time and reached.any():
-            mean = _mean(observable, states)
+            mean = np.maximum(_mean(observable, states), observable.least)
             _check_shape(name, mean, values[:, place].shape)
             values[reached, place] = mean[reached]
         elif not observable.over_time and place == 0:

@@ -11,7 +11,16 @@ from numpy.typing import NDArray
 from sweeplib.errors import InputError
 from sweeplib.maths.overlaps import Overlaps
 from sweeplib.problem import STARTS, Problem
-from sweeplib.problem.weights import drawn_offsets, drawn_weights, teacher_weights, weights_of_overlaps
+from sweeplib.problem.weights import (
+    drawn_M,
+    drawn_offsets,
+    drawn_overlaps,
+    drawn_P,
+    drawn_q,
+    drawn_weights,
+    teacher_weights,
+    weights_of_overlaps,
+)
 from sweeplib.simulation.cases import Case
 
 Array = NDArray[np.float64]
@@ -56,9 +65,10 @@ class CaseStarts:
         """The overlaps of the weights."""
         if isinstance(self._initial, Overlaps):
             return self._initial
-        if self._initial is None and self._draw_of(i).problem.p <= REMEMBERED_WIDTH:
-            return _random_overlaps(self._draw_of(i))
-        return Overlaps.from_weights(*self.weights(i))
+        draw = self._draw_of(i)
+        if self._initial is not None:
+            return Overlaps.from_weights(*self._initial)
+        return _random_overlaps(draw) if draw.problem.p <= REMEMBERED_WIDTH else _overlaps(draw)
 
     def teacher_overlaps(self, i: int) -> Array:
         """P (k, k)."""
@@ -66,26 +76,26 @@ class CaseStarts:
         if isinstance(self._initial, Overlaps) or draw.problem.p <= REMEMBERED_WIDTH:
             return self.overlaps(i).P
         if self._initial is None:
-            W_star = teacher_weights(draw.problem, root_seed=draw.root_seed, seed=draw.seed)
-        else:
-            _, W_star = self._initial
+            return drawn_P(draw.problem, teacher_weights(draw.problem, root_seed=draw.root_seed, seed=draw.seed))
+        _, W_star = self._initial
         return W_star @ W_star.T / W_star.shape[1]
 
     def particles(self, i: int, count: int | None) -> tuple[Array, Array]:
         """The overlaps m (count, k) with the teacher and squared norms q (count,); drawn anew if count is not p."""
         draw = self._draw_of(i)
-        if count is None or count == draw.problem.p:
-            if isinstance(self._initial, Overlaps):
-                return self._initial.M.copy(), np.diag(self._initial.Q).copy()
-            W, W_star = self.weights(i)
-        elif self._initial is not None:
-            expected = f"{draw.problem.p} units, as the problem has; the dynamics asks for {count}"
+        problem, other = draw.problem, count is not None and count != draw.problem.p
+        if other and self._initial is not None:
+            expected = f"{problem.p} units, as the problem has; the dynamics asks for {count}"
             raise InputError("the start does not fit the dynamics", key="initial", expected=expected)
-        else:
-            wide = Problem.of_valid(vars(draw.problem) | {"p": count, "a": 1.0})
-            W, W_star = drawn_weights(wide, root_seed=draw.root_seed, seed=draw.seed)
-        d = W.shape[1]
-        return W @ W_star.T / d, np.einsum("ij,ij->i", W, W) / d
+        if isinstance(self._initial, Overlaps):
+            return self._initial.M.copy(), np.diag(self._initial.Q).copy()
+        if self._initial is not None:
+            W, W_star = self._initial
+            return W @ W_star.T / problem.d, np.einsum("ij,ij->i", W, W) / problem.d
+        if other:
+            problem = Problem.of_valid(vars(problem) | {"p": count, "a": 1.0})
+        W, W_star = drawn_weights(problem, root_seed=draw.root_seed, seed=draw.seed)
+        return drawn_M(problem, W, W_star), drawn_q(problem, W)
 
     def offsets(self, i: int, count: int) -> Array:
         """The offsets b (count,), which are those of the problem beside any `initial`."""
@@ -111,9 +121,11 @@ def _draw(case: Case) -> _Draw:
     return _Draw(key, problem, case.root_seed, case.seed)
 
 
-@lru_cache(maxsize=8192)
-def _random_overlaps(draw: _Draw) -> Overlaps:
-    return Overlaps.from_weights(*drawn_weights(draw.problem, root_seed=draw.root_seed, seed=draw.seed))
+def _overlaps(draw: _Draw) -> Overlaps:
+    return drawn_overlaps(draw.problem, *drawn_weights(draw.problem, root_seed=draw.root_seed, seed=draw.seed))
+
+
+_random_overlaps = lru_cache(maxsize=8192)(_overlaps)
 
 
 def _arrays(weights: Weights) -> tuple[Array, Array]:

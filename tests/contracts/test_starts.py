@@ -50,6 +50,35 @@ def test_a_warm_start_has_its_overlap_with_the_teacher_of_each_unit():
     assert W.shape == (1, 30)
 
 
+@pytest.mark.parametrize("m0", [0.0, -0.7])
+@pytest.mark.parametrize(("start", "k"), [("warm", 3), ("sphere", 1)])
+@pytest.mark.parametrize("dynamics", ["ode", "sde", "sgd_chain", "overlap_map", "mean_field"])
+def test_a_stated_overlap_is_exact(dynamics, start, k, m0):
+    """As are norms on the sphere and products of orthogonal teachers; all other overlaps are those of the weights."""
+    observables = ["overlap_M", "overlap_P", "self_overlap" if dynamics == "mean_field" else "overlap_Q"]
+    problem = started(start, p=4, k=k, m0=m0)
+    run = simulate(problem, dynamics, times=[0.0], seeds=3, observables=observables)
+    own = np.arange(4) % k
+    M = run.overlap_M.values[:, 0]
+    assert (M[:, np.arange(4), own] == m0).all()
+    np.testing.assert_array_equal(run.overlap_P.values[0], np.eye(k))
+    norms = run.self_overlap.values if dynamics == "mean_field" else np.diagonal(run.overlap_Q.values, axis1=2, axis2=3)
+    np.testing.assert_allclose(norms, 1.0, rtol=0, atol=4e-15 if dynamics == "sgd_chain" else 0.0)
+    for seed in range(3):
+        W, W_star = drawn_weights(problem, root_seed=0, seed=seed)
+        np.testing.assert_allclose(M[seed], W @ W_star.T / 30, rtol=0, atol=1e-15)
+
+
+@pytest.mark.parametrize("dynamics", ["ode", "gradient_flow", "overlap_map"])
+@pytest.mark.parametrize(("student", "target"), [("square", "committee"), ("tanh", "tanh(lam1)**2")])
+def test_a_start_at_an_exact_fixed_point_stays_there(dynamics, student, target):
+    """Without overlap, even functions of the teacher have no pull on M; rounding once started an escape."""
+    problem = started("sphere", p=1, k=1, m0=0.0, activation=student, target=target, spherical=True, gamma=0.5)
+    run = simulate(problem, dynamics, times=[0.0, 60.0], thresholds=[0.5], observables=["risk", "overlap_M"])
+    assert (run.overlap_M.values == 0.0).all()
+    assert run.exit_time.isnull().all()
+
+
 @pytest.mark.parametrize(
     ("fields", "key", "said"),
     [

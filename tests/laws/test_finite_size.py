@@ -175,6 +175,15 @@ def test_an_exit_is_where_the_mean_risk_comes_to_its_target():
     assert abs(time / limit - 1.0) > 0.01
 
 
+def test_the_mean_risk_of_what_is_learned_is_that_of_its_exit():
+    """Members of its ensemble have risks below zero, which were once cut off one by one: the mean was twice this."""
+    learned = Problem(gamma=0.2, p=1, k=1, d=100, Delta=0.0, activation="erf", m0=0.3)
+    time = simulate(learned, "ode", times=[60.0], thresholds=[1.0 - 1e-7], options=FINITE).exit_time.item()
+    there = simulate(learned, "ode", times=[0.0, time], options=FINITE)
+    risk, error = there.risk.values[0], there.risk_error.values[0]
+    assert abs(risk[1] - 1e-7 * risk[0]) < error[1] < 0.5 * risk[1]
+
+
 def test_its_error_is_estimated():
     """The recorded error is at least the difference to a more accurate solution, and small."""
     runs = [

@@ -10,6 +10,7 @@ from sweeplib.contracts.datasets import regime_dataset
 from sweeplib.errors import InputError
 from sweeplib.figures import FIGURES
 from sweeplib.figures.figure import first_entry, requested
+from sweeplib.figures.interactive import INTERACTIVE
 from sweeplib.figures.quantities import quantity
 from sweeplib.figures.scales import edges_of, logarithmic, logarithmic_time
 from sweeplib.figures.style import UNKNOWN, save
@@ -311,6 +312,27 @@ def test_trajectories_are_single_runs_with_their_end_and_the_median(ds):
         median.get_ydata()[early], ds.risk.sel(ONE).sel(gamma_ratio=0.9, method="nearest").median("seed").values[early]
     )
     assert np.isnan(median.get_ydata()[~early]).all()
+
+
+@pytest.mark.parametrize(("decades", "kept"), [(1.0, 6), (0.01, 21)])
+def test_a_value_that_is_not_above_its_error_has_no_place_on_a_logarithmic_axis(ds, decades, kept):
+    """Curves end there, in figures and plots; on linear axes they do not."""
+    risk = (0.0 * ds.risk + 10.0 ** (-decades * np.arange(21.0))).assign_attrs(ds.risk.attrs)
+    error = xr.full_like(ds.risk, 5e-6 if decades == 1.0 else 2.0).assign_attrs(error_of="risk", long_name="error")
+    learned = ds.assign(
+        risk=risk.where(ds.dynamics != "ode", risk - 1e-25).assign_attrs(ds.risk.attrs), risk_error=error
+    )
+    known = ANALYSES["averages"](learned)
+    for name, figure in (("risk_curves", {}), ("trajectories", {"y": "risk"}), ("line", {"y": "risk", "x": "time"})):
+        made = FIGURES[name](
+            learned, {"averages": known}, where={"Delta": 1.0, "d": 3000, "gamma_ratio": 0.9}, **figure
+        )
+        lines = [one.get_xydata() for one in made.axes[0].lines if len(one.get_xdata()) == 21]
+        drawn = [int(np.isfinite(np.asarray(one, float)[:, 1]).sum()) for one in (points(made.axes[0]) or lines)]
+        assert set(drawn) == {kept}, name
+        assert (made.axes[0].get_yscale() == "log") == (decades == 1.0)
+    bands = INTERACTIVE["risk_bands"].labelled(learned, {}).risk
+    assert set(np.unique(bands.notnull().sum("time"))) == {0, kept}  # zero where no run was made
 
 
 def test_a_list_of_one_value_selects_it(ds):

@@ -10,12 +10,13 @@ from typing import Any
 
 import numpy as np
 import pytest
+import xarray as xr
 import yaml
 from typer.testing import CliRunner
 
 from sweeplib import __version__
 from sweeplib.analysis import ANALYSES
-from sweeplib.analysis.headlines import headlines
+from sweeplib.analysis.headlines import headlines, undecided_ends
 from sweeplib.cli import KINDS, app
 from sweeplib.config import load
 from sweeplib.config.catalogue import KINDS as REGISTRIES
@@ -267,6 +268,16 @@ def test_headlines_of_the_optimal_learning_rate() -> None:
     assert 0 < edges < 8 and len(lines) == 5
     assert lines[-2] == f"optimal learning rate: {8 - edges - 3} more points in the report"
     assert lines[-1] == f"optimal learning rate: at {edges} of 8 points the interval ends at the edge of the scan"
+
+
+def test_runs_that_end_at_their_error_are_counted() -> None:
+    ds = sweep_dataset(seeds=3)
+    error = xr.full_like(ds.risk, 1e-9).where(ds.dynamics == "ode").assign_attrs(error_of="risk")
+    assert undecided_ends(ds.assign(risk_error=error.rename("risk_error"))) == []
+    error[{"time": -1, "seed": 1}] = 10.0
+    runs = int((ds.risk.sel(dynamics="ode").isel(time=-1)).notnull().sum())
+    [line] = undecided_ends(ds.assign(risk_error=error.where(ds.dynamics == "ode").assign_attrs(error_of="risk")))
+    assert line == f"population risk: {runs // 3} of {runs} runs end at or below its error, risk_error"
 
 
 def test_a_number_without_an_interval_is_no_headline() -> None:

@@ -14,7 +14,7 @@ from scipy.integrate import LSODA, solve_ivp
 from sweeplib import DYNAMICS, Overlaps, Problem, simulate
 from sweeplib.maths.expectations import expectations
 from sweeplib.maths.expectations.system import System
-from sweeplib.simulation import Case, Recording
+from sweeplib.simulation import Case, Recording, Status
 from sweeplib.simulation.driver import replicas_of
 from tests.tiers import slow_but
 
@@ -57,6 +57,9 @@ SETTINGS = {
     "noise floor": Setting(committee("square", 1, 1, 0.1, 0.5, m0=0.1), "ode", (1, 10, 100, 1e6)),
     "wide flow": Setting(committee("square", 4, 2, 0.5, 0.0), "gradient_flow", (1, 10, 100, 1e6)),
 }
+STEEP = Problem(
+    gamma=0.1, p=2, k=1, d=6, Delta=0.0, activation="tanh", target="tanh(5*lam1)", a=(1.0, -0.5), second_layer_rate=1.0
+)
 STIFF = ("fast second layer", "linear", "plain square", "flow to a power law")
 
 
@@ -212,3 +215,84 @@ def test_a_state_that_rests_is_no_work():
         evaluations.append(run.evaluations[0])
         assert run.end_time[0] == end and not run.timed_out.any()
     assert evaluations[1] <= 2 * evaluations[0]
+
+
+@cache
+def descent():
+    """The risks of STEEP after the times 50 and 100, by its weights in R³ in the frame of the teacher, on a grid."""
+    start = replicas_of([Case(STEEP, "gradient_flow", 0, Recording((0.0,)))])
+    Q, M = start.Q[0], start.M[0, :, 0]
+    W = np.column_stack([M, np.linalg.cholesky(Q - np.outer(M, M))])
+    grids = np.arange(-70, 71) * 0.1, np.arange(-14, 15) * 0.5, np.arange(-14, 15) * 0.5
+    x = np.stack([axis.ravel() for axis in np.meshgrid(*grids, indexing="ij")])
+    weight = np.exp(-0.5 * (x**2).sum(axis=0))
+    weight, label = weight / weight.sum(), np.tanh(5 * x[0])
+
+    def parts(state):
+        value = np.tanh(state[:6].reshape(2, 3) @ x)
+        return value, label - state[6:] @ value / 2
+
+    def right_hand_side(_, state):
+        value, displacement = parts(state)
+        pull = state[6:, None] * (1 - value**2) * displacement * weight
+        return np.concatenate([(pull @ x.T).ravel(), value @ (displacement * weight)])
+
+    found = solve_ivp(right_hand_side, (0, 100), [*W.ravel(), 1.0, -0.5], "LSODA", (50, 100), rtol=1e-8, atol=1e-10)
+    return [0.5 * float(parts(state)[1] ** 2 @ weight) for state in found.y.T]
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("rtol", [1e-3, 1e-5, 1e-9])
+def test_a_flow_to_dependent_units_descends(rtol):
+    """The units' parts beside the teacher become parallel; states with Ω ≥ 0 to the tolerance once raised the risk."""
+    run = simulate(STEEP, "gradient_flow", times=(0, 50, 70, 100), options={"rtol": rtol})
+    risk = run.risk.values[0]
+    assert run.status.item() == Status.ok and (np.diff(risk) < 0).all()
+    np.testing.assert_allclose(risk[[1, 3]], descent(), rtol=0.05)  # of the nodes for the target
+    assert (run.risk_error < 0.1 * rtol + 1e-8).all() or rtol > 1e-4
+
+
+def test_a_flow_to_the_teacher_on_the_sphere_rests_there():
+    """Beyond M = -1, where no weights are, the second layer once grew until the risk rose."""
+    problem = replace(STEEP, p=1, a=-1.11, activation="hermite(0,1,.5,.2)", target="tanh(3*lam1)", spherical=True)
+    run = simulate(problem, "gradient_flow", times=(30, 100, 1000), seeds=2, options={"rtol": 1e-5})
+    assert (run.status == Status.ok).all() and (run.risk_error < 1e-6).all()
+    np.testing.assert_allclose(run.risk, run.risk.values[0, 0], rtol=1e-5)
+
+
+def beyond(kind, risks, others, **options):
+    """Return by recording time whether a replica with these risks, and those of the companion, is beyond its bounds."""
+    problem = Problem(gamma=0.1, p=1, k=1, d=20, Delta=0.0, activation="erf")
+    case = Case(problem, kind, 0, Recording(tuple(np.arange(len(risks)) * 1e-9)), options=tuple(options.items()))
+    run = DYNAMICS[kind](replicas_of([case]), case.numerical_options())
+    found = []
+    for place, risk in enumerate(risks):
+        run._recorded_risks = lambda risk=risk: np.array([risk])
+        run._risks_of = lambda _, other=others[place]: np.array([other])
+        run.advance(place)
+        found.append(bool(run.beyond_bounds()[0]))
+    return found
+
+
+@pytest.mark.parametrize(
+    ("kind", "risks", "others", "expected"),
+    [
+        ("ode", (0.1, 0.2), (0.1, 0.2), (False, False)),
+        ("ode", (0.1, 1e-15), (0.1, 3e-12), (False, False)),
+        ("ode", (-1e-16,), (1e-16,), (False,)),
+        ("ode", (-1e-3,), (-1e-3,), (True,)),
+        ("ode", (1e-3,), (3e-3,), (True,)),
+        ("ode", (3e-3, 19.0), (2.9e-3, 1e-3), (False, True)),
+        ("gradient_flow", (0.1, 0.1001, 0.11), (0.1, 0.1001, 0.11), (False, True, True)),
+        ("gradient_flow", (0.1, 0.09, 0.11), (0.1, 0.08, 0.10), (False, False, False)),
+        ("gradient_flow", (0.1, 0.09, 0.11), (0.1, 0.09, 0.11), (False, False, True)),
+    ],
+)
+def test_what_no_risk_can_be_is_inaccurate(kind, risks, others, expected):
+    """Below zero, below an error that is no rounding, or rising under gradient flow, each by more than its error."""
+    assert beyond(kind, risks, others) == list(expected)
+
+
+def test_a_requested_tolerance_explains_its_error():
+    assert beyond("ode", (1e-5,), (2e-4,)) == [True]
+    assert beyond("ode", (1e-5,), (2e-4,), rtol=1e-2) == [False]

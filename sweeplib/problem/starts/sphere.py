@@ -2,6 +2,8 @@
 
 from typing import TYPE_CHECKING
 
+import numpy as np
+
 from sweeplib.errors import InputError
 from sweeplib.problem.starts.start import STARTS, Array, Normals, Start, rows_on_sphere, turned_to
 
@@ -15,6 +17,11 @@ def weights(problem: "Problem", W_star: Array, normals: Normals) -> Array:
     return W if problem.m0 is None else turned_to(W, W_star[0], problem.m0)
 
 
+def stated(problem: "Problem") -> Array:
+    """M (p, 1) is m0 where that is given."""
+    return np.full((problem.p, problem.k), np.nan if problem.m0 is None else problem.m0)
+
+
 def check(problem: "Problem") -> None:
     """InputError for m0 with several teacher rows, or in one dimension."""
     if problem.m0 is not None and (problem.k > 1 or problem.d < 2):
@@ -22,4 +29,4 @@ def check(problem: "Problem") -> None:
         raise InputError("no given overlap", key="m0", value=problem.m0, expected=expected)
 
 
-STARTS.register("sphere", Start("sphere", weights, frozenset({"m0"}), on_sphere=True, check=check))
+STARTS.register("sphere", Start("sphere", weights, frozenset({"m0"}), on_sphere=True, stated=stated, check=check))

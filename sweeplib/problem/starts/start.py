@@ -16,6 +16,11 @@ Array = NDArray[np.float64]
 Normals = Callable[[int, int], Array]
 
 
+def no_statement(problem: "Problem") -> Array:
+    """No overlap (p, k) is stated: NaN."""
+    return np.full((problem.p, problem.k), np.nan)
+
+
 def any_problem(problem: "Problem") -> None:
     """Accept every problem."""
 
@@ -29,6 +34,8 @@ class Start:
         independent for different shapes.
     reads : the fields of the problem that the law depends on, in addition to p, k, d and `teacher_start`.
     on_sphere : whether all rows have the norm √d, which spherical students need.
+    stated : function (problem) that returns the overlaps M (p, k) which the law fixes, NaN for the others. They are
+        taken from here, not from the weights, which have them to rounding only.
     check : function (problem) that raises InputError for problems to which the start does not apply.
     """
 
@@ -36,6 +43,7 @@ class Start:
     weights: Callable[["Problem", Array, Normals], Array]
     reads: frozenset[str] = frozenset()
     on_sphere: bool = False
+    stated: Callable[["Problem"], Array] = no_statement
     check: Callable[["Problem"], None] = any_problem
 
 

@@ -2,6 +2,8 @@
 
 from typing import TYPE_CHECKING
 
+import numpy as np
+
 from sweeplib.errors import InputError
 from sweeplib.problem.starts.start import STARTS, Array, Normals, Start, rows_on_sphere, turned_to
 
@@ -18,6 +20,13 @@ def weights(problem: "Problem", W_star: Array, normals: Normals) -> Array:
     return W
 
 
+def stated(problem: "Problem") -> Array:
+    """M_ir (p, k) is m0 for r = i mod k."""
+    assert problem.m0 is not None  # by `check`
+    own = np.arange(problem.p)[:, None] % problem.k == np.arange(problem.k)
+    return np.where(own, problem.m0, np.nan)
+
+
 def check(problem: "Problem") -> None:
     """InputError without m0, or in one dimension."""
     if problem.m0 is None:
@@ -27,4 +36,4 @@ def check(problem: "Problem") -> None:
         raise InputError("no given overlap", key="m0", value=problem.m0, expected="d > 1 beside it")
 
 
-STARTS.register("warm", Start("warm", weights, frozenset({"m0"}), on_sphere=True, check=check))
+STARTS.register("warm", Start("warm", weights, frozenset({"m0"}), on_sphere=True, stated=stated, check=check))
