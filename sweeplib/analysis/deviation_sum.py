@@ -9,7 +9,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from sweeplib.analysis.analysis import ANALYSES, Analysis
-from sweeplib.analysis.bootstrap import resampled_counts
+from sweeplib.analysis.bootstrap import seed_weights
 from sweeplib.analysis.deviation import sup_deviations
 from sweeplib.analysis.deviation_scaling import EXPECTED, fitted_over, scaling_dims
 from sweeplib.analysis.differences import deviations_outline, differences
@@ -61,14 +61,14 @@ def deviation_sum(
 
     found = differences(ds, reference, until, max_lost)
     over = _fitted_dims(ds, terms)
-    draws = resampled_counts(ds.sizes["seed"], resamples, random_seed)
+    weights = seed_weights(ds.sizes["seed"], resamples, random_seed)
     generator = np.random.default_rng(random_seed)
     variables = xr.DataArray(list(terms), dims="variable")
     logs = [xr.ufuncs.log(_variable(ds, name).astype(float)) for name in terms]
     logarithms = xr.concat(list(xr.broadcast(*logs)), "variable").assign_coords(variable=variables)
 
     def cell_fit(values: Array, points: Array) -> tuple[Any, ...]:
-        return tuple(sum_of_powers(values, points, draws, confidence, generator))
+        return tuple(sum_of_powers(values, points, weights, confidence, generator))
 
     theory = xr.DataArray([EXPECTED[name] for name in terms], dims="variable").assign_coords(variable=variables)
     result = {"exponent_theory": labelled(theory, "exponent of the theoretical bound")}

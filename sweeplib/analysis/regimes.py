@@ -8,8 +8,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from sweeplib.analysis.analysis import ANALYSES, Analysis
-from sweeplib.analysis.bootstrap import resampled_counts
-from sweeplib.analysis.exponents import Powers, exponents, interval, means, minus, need_seeds, spreads
+from sweeplib.analysis.bootstrap import log_deviations, seed_weights
+from sweeplib.analysis.exponents import exponents, interval, means, need_seeds
 from sweeplib.analysis.labels import labelled
 from sweeplib.analysis.lost_runs import MOST_LOST
 from sweeplib.analysis.needs import need_axis
@@ -71,11 +71,11 @@ def regimes(
     import xarray as xr
 
     sample = regime_samples(ds, max_lost)
-    draws = resampled_counts(ds.sizes["seed"], resamples, random_seed)
+    weights = seed_weights(ds.sizes["seed"], resamples, random_seed)
     d = ds["d"].values.astype(float)
 
     def cell_outcome(excess: Array, fall: Array, growth: Array) -> Outcome:
-        return outcome(excess, fall, growth, d, draws, confidence, resolution, tolerance)
+        return outcome(excess, fall, growth, d, weights, confidence, resolution, tolerance)
 
     core = ["seed", "d"]
     parts = xr.apply_ufunc(
@@ -93,19 +93,19 @@ def regimes(
 
 
 def outcome(
-    excess: Array, fall: Array, growth: Array, d: Array, draws: Array, confidence: float, resolution: float,
+    excess: Array, fall: Array, growth: Array, d: Array, weights: Array, confidence: float, resolution: float,
     tolerance: float,
 ) -> Outcome:  # fmt: skip
     """Return the outcome of one point, from its samples (seed, d), NaN where a run is missing."""
-    risk = means(excess, draws)
-    powers = (risk, minus(risk, means(fall, draws)), spreads(growth, draws))
+    risk = means(excess)
+    powers = (risk, risk.minus(means(fall)), log_deviations(growth))
     generator = np.random.default_rng(len(d))
-    drawn = np.array([exponents(power, d, tolerance, confidence, generator) for power in powers])
+    drawn = np.array([exponents(power, d, tolerance, confidence, weights, generator) for power in powers])
     return Outcome(
         np.array([interval(row, confidence) for row in drawn]),
         probabilities(drawn[0, 1:], drawn[1, 1:], drawn[2, 1:], resolution),
-        np.array([np.exp(power.values) for power in powers]),
-        np.array([_errors(power) for power in powers]),
+        np.array([np.exp(power.logs) for power in powers]),
+        np.array([np.exp(power.logs) * np.sqrt(np.diag(power.covariance)) for power in powers]),
     )
 
 
@@ -119,13 +119,6 @@ def probabilities(risk: Array, weight: Array, deviation: Array, resolution: floa
         deviation <= resolution,
     ]
     return np.mean(regime_draws, axis=1)
-
-
-def _errors(power: Powers) -> Array:
-    known = np.isfinite(power.values)
-    errors = np.full(len(known), np.nan)
-    errors[known] = np.exp(power.values[known]) * np.nanstd(power.resampled[:, known], axis=0)
-    return errors
 
 
 def _decided(probability: xr.DataArray, confidence: float) -> dict[str, xr.DataArray]:
