@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from sweeplib.analysis.analysis import ANALYSES, Analysis
+from sweeplib.analysis.analysis import ANALYSES, EXITS_ONLY, Analysis
 from sweeplib.analysis.bootstrap import log_means, seed_weights
 from sweeplib.analysis.fits import FEWEST_POINTS, line_fit
 from sweeplib.analysis.information import information_exponents
@@ -121,6 +121,10 @@ def _outline(ds: Outline, **_: Any) -> Outline:
 ANALYSES.register(
     "batch_tradeoff",
     Analysis(
-        "batch_tradeoff", batch_tradeoff, "Steps and samples to the exit against the batch size", outline=_outline
+        "batch_tradeoff",
+        batch_tradeoff,
+        "Steps and samples to the exit against the batch size",
+        outline=_outline,
+        ends=EXITS_ONLY,
     ),
 )

@@ -32,9 +32,9 @@ def deviation(
     not a random sample.
     x_sup_deviation, x_sup_deviation_error: mean and standard error of the largest |difference| over the recorded times
     (and entries). overlaps_sup_deviation takes the largest over all recorded overlap matrices: ‖Ω^ν − Ω(νγ/(pd))‖∞.
-    Where runs stop at their exits, a pair is compared up to its first exit; `until` gives all pairs the same last time.
-    seeds_paired: number of pairs used for these maxima; both runs have the status ok or were recorded up to `until`.
-    seeds_lost: number of pairs in which a run diverged, timed out, failed or was killed before that. The maxima are
+    Where runs stop at their exits, `until` has to be a time before them, the same last time of all pairs.
+    seeds_paired: number of pairs used for these maxima; both runs were recorded up to the last time or `until`.
+    seeds_lost: number of pairs in which a run ended before that for any reason. The maxima are
     NaN where these are more than the fraction `max_lost` of all pairs.
     """
     import xarray as xr
@@ -75,8 +75,8 @@ def sup_deviations(name: str, largest: xr.DataArray) -> dict[str, xr.DataArray]:
     }
 
 
-def _outline(ds: Outline, *, reference: str, **_: Any) -> Outline:
-    found, names = deviations_outline(ds, reference)
+def _outline(ds: Outline, *, reference: str, until: float, **_: Any) -> Outline:
+    found, names = deviations_outline(ds, reference, until)
     return found.with_variables({f"{name}_sup_deviation": found.dims_of("status") for name in names})
 
 

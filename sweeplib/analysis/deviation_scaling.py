@@ -173,8 +173,8 @@ def _expected() -> xr.DataArray:
     return labelled(values, "exponent of the theoretical bound")
 
 
-def _outline(ds: Outline, *, reference: str, **_: Any) -> Outline:
-    found, names = deviations_outline(ds, reference)
+def _outline(ds: Outline, *, reference: str, until: float, **_: Any) -> Outline:
+    found, names = deviations_outline(ds, reference, until)
     over = scaling_dims(ds)
     left = tuple(dim for dim in found.dims_of("status") if dim not in over)
     fits = {f"{name}_exponent": (*left, "variable") for name in names}

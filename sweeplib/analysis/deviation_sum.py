@@ -144,8 +144,8 @@ def _sum(
     return labelled(total.transpose(*largest.isel(seed=0, drop=True).dims), f"fit ${formula}$")
 
 
-def _outline(ds: Outline, *, reference: str, terms: Sequence[str], **_: Any) -> Outline:
-    found, names = deviations_outline(ds, reference)
+def _outline(ds: Outline, *, reference: str, until: float, terms: Sequence[str], **_: Any) -> Outline:
+    found, names = deviations_outline(ds, reference, until)
     over = _fitted_dims(ds, terms)
     points = found.dims_of("status")
     left = tuple(dim for dim in points if dim not in over)

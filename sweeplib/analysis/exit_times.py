@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from sweeplib.analysis.analysis import ANALYSES, Analysis
+from sweeplib.analysis.analysis import ANALYSES, EXITS_ONLY, Analysis
 from sweeplib.analysis.labels import labelled
 from sweeplib.analysis.lost_runs import MOST_LOST
 from sweeplib.analysis.needs import passages_outline
@@ -163,6 +163,7 @@ ANALYSES.register(
         exit_times,
         "Exit times over the seeds, with censoring",
         outline=_outline,
+        ends=EXITS_ONLY,
         quantities={name: f"{name}_mean" for name in ("exit_steps", "exit_time")}
         | {name: name for name in ("exited_fraction", "exit_steps_median", "exit_time_median")},
     ),

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from numpy.typing import NDArray
 
-from sweeplib.analysis.analysis import ANALYSES, Analysis
+from sweeplib.analysis.analysis import ANALYSES, EXITS_ONLY, Analysis, Treated
 from sweeplib.analysis.differences import check_reference
 from sweeplib.analysis.labels import labelled
 from sweeplib.analysis.lost_runs import MOST_LOST, made, recorded, too_many, without_value
@@ -225,5 +225,6 @@ ANALYSES.register(
         "Whether each dynamics has the law of SGD over the seeds",
         overlaps=True,
         outline=_outline,
+        ends=EXITS_ONLY | {"exit": Treated.compared},
     ),
 )

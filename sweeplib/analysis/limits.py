@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 import numpy as np
 from pydantic import Field
 
-from sweeplib.analysis.analysis import ANALYSES, Analysis
+from sweeplib.analysis.analysis import ANALYSES, Analysis, Treated
 from sweeplib.analysis.labels import labelled
 from sweeplib.analysis.limit_theory import limits_expected
 from sweeplib.analysis.lost_runs import MOST_LOST, made, recorded, too_many, without_value
@@ -207,6 +207,7 @@ ANALYSES.register(
         limits,
         "The simplest limit that describes SGD within its seed error",
         outline=_outline,
+        ends={"exit": Treated.refused},
         headline="agreement",
     ),
 )

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from sweeplib.analysis.analysis import ANALYSES, Analysis
+from sweeplib.analysis.analysis import ANALYSES, EXITS_ONLY, Analysis
 from sweeplib.analysis.bootstrap import log_means, seed_weights
 from sweeplib.analysis.fits import scattered, widening
 from sweeplib.analysis.labels import labelled
@@ -262,6 +262,7 @@ ANALYSES.register(
         optimal_learning_rate,
         "Learning rate of least mean exit steps, beside theory",
         outline=_outline,
+        ends=EXITS_ONLY,
         headline="gamma_opt",
         quantities={"gamma_opt": "gamma_opt", "exit_steps_min": "exit_steps_min"},
     ),

@@ -8,7 +8,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from sweeplib import theory
-from sweeplib.analysis.analysis import ANALYSES, Analysis
+from sweeplib.analysis.analysis import ANALYSES, EXITS_ONLY, Analysis
 from sweeplib.analysis.bootstrap import seed_weights
 from sweeplib.analysis.labels import labelled
 from sweeplib.analysis.lost_runs import MOST_LOST
@@ -145,6 +145,7 @@ ANALYSES.register(
         overparametrisation_gain,
         "Steps that wider students save, beside theory",
         outline=_outline,
+        ends=EXITS_ONLY,
         headline="gain",
         quantities={"gain": "gain"},
     ),

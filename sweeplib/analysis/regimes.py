@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from sweeplib.analysis.analysis import ANALYSES, Analysis
+from sweeplib.analysis.analysis import ANALYSES, Analysis, Treated
 from sweeplib.analysis.bootstrap import log_deviations, seed_weights
 from sweeplib.analysis.exponents import exponents, interval, means, need_seeds
 from sweeplib.analysis.labels import labelled
@@ -110,7 +110,12 @@ def outcome(
 
 
 def probabilities(risk: Array, weight: Array, deviation: Array, resolution: float) -> Array:
-    """Return the fraction of draws of the three exponents that say each regime, in the order of `REGIMES[1:]`."""
+    """Return the fraction of draws of the three exponents that say each regime, in the order of `REGIMES[1:]`.
+
+    NaN if an exponent is not known.
+    """
+    if not np.isfinite(risk + weight + deviation).all():
+        return np.full(len(REGIMES) - 1, np.nan)
     deterministic, falls = deviation > resolution, risk > resolution
     regime_draws = [
         deterministic & (weight > resolution) & falls,
@@ -124,7 +129,7 @@ def probabilities(risk: Array, weight: Array, deviation: Array, resolution: floa
 def _decided(probability: xr.DataArray, confidence: float) -> dict[str, xr.DataArray]:
     import xarray as xr
 
-    likeliest = xr.where(probability.max("candidate") > 0.0, 1 + probability.argmax("candidate"), 0)
+    likeliest = xr.where(probability.max("candidate") > 0.0, 1 + probability.fillna(0.0).argmax("candidate"), 0)
     decided = xr.where(probability.max("candidate") >= confidence, likeliest, 0)
     return {
         "regime": flagged(decided, "measured regime"),
@@ -182,5 +187,11 @@ def _outline(ds: Outline, **_: Any) -> Outline:
 
 ANALYSES.register(
     "regimes",
-    Analysis("regimes", regimes, "Regime of SGD from the scaling of risk, noise and spread with d", outline=_outline),
+    Analysis(
+        "regimes",
+        regimes,
+        "Regime of SGD from the scaling of risk, noise and spread with d",
+        outline=_outline,
+        ends={"exit": Treated.refused},
+    ),
 )

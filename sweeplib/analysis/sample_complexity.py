@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from sweeplib.analysis.analysis import ANALYSES, Analysis
+from sweeplib.analysis.analysis import ANALYSES, EXITS_ONLY, Analysis
 from sweeplib.analysis.bootstrap import log_means, seed_weights
 from sweeplib.analysis.fits import FEWEST_POINTS, line_fit
 from sweeplib.analysis.growth_laws import best_law, law_fit, laws
@@ -152,6 +152,7 @@ ANALYSES.register(
         sample_complexity,
         "Growth of the mean exit steps with the input dimension",
         outline=_outline,
+        ends=EXITS_ONLY,
         headline="exponent",
         quantities={"exit_steps_exponent": "exponent"},
     ),
