@@ -75,7 +75,8 @@ def sum_of_powers(
     """Return the fit of Σ_t A_t x_t^e_t to the means of `values` (seed, point); `logarithms` (term, point): log x_t.
 
     A term is resolved if χ² without it is larger by more than the quantile `confidence` of Fisher's law for its two
-    parameters. The others are left out of the fit. All is NaN if the points do not determine the parameters.
+    parameters. The others are left out of the fit, but not of the fits to resamples, because a term that is too small
+    to be resolved may still bend the others. All is NaN if the points do not determine the parameters.
     """
     means = log_means(values)
     kept = np.isfinite(means.logs)
@@ -88,6 +89,7 @@ def sum_of_powers(
     points = _Points(means.at(kept), weights, logarithms - middle[:, None])
     best = _best(points)
     resolved = _resolved(points, best, confidence)
+    low, high = _interval(points, best, confidence, generator) if resolved.any() else (unknown, unknown)
     if resolved.any() and not resolved.all():
         points = points._replace(variables=points.variables[resolved])
         best = _best(points)
@@ -96,7 +98,7 @@ def sum_of_powers(
     if not resolved.any():
         return found
     amplitudes, exponents = np.split(best.parameters, 2)
-    low, high = (_placed(ends, resolved) for ends in _interval(points, best, confidence, generator))
+    low, high = (_placed(ends[resolved], resolved) for ends in (low, high))
     prefactor = _placed(np.exp(amplitudes - exponents * middle[resolved]), resolved)
     return found._replace(exponent=_placed(exponents, resolved), low=low, high=high, prefactor=prefactor)
 
