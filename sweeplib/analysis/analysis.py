@@ -68,7 +68,8 @@ class Analysis:
 
     def __call__(self, ds: xr.Dataset, **options: Any) -> xr.Dataset:
         """Return the labelled result; InputError for a wrong option or an unsuitable dataset."""
-        if "stop" not in ds.attrs and self.treatment("exit") is Treated.refused and stops_at_exits(ds):
+        partly = self.treatment("timeout") is Treated.censored  # others have no number of runs that stopped
+        if "stop" not in ds.attrs and partly and self.treatment("exit") is Treated.refused and stops_at_exits(ds):
             ds = ds.assign_attrs(stop="exit")
         self.outlined(outline_of(with_constants(ds)), options)
         result = without_constants(self.function(with_constants(ds), **options), ds)

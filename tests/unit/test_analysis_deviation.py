@@ -65,14 +65,14 @@ def test_rounding_is_no_deviation():
 
 
 def test_pairs_need_both_runs_and_count_as_far_as_both_went():
-    """A run stopped at its exit, one diverged, one without its ODE: the first counts, the others are lost."""
+    """A run stopped at its exit, one diverged, one without its ODE: none has values up to the end, all up to .6."""
     risk = np.ones((2, 3, 4))
     risk[1] = [[1, 1.1, 1.2, np.nan], [1, 1, 5, np.nan], [1, 9, 9, 9]]
     ds = runs(risk, status=[[1, 1, 3], [1, 2, 1]])
     found = deviation(ds, max_lost=0.7).squeeze()
-    assert found.seeds_paired == 1
-    assert found.seeds_lost == 2
-    assert found.risk_sup_deviation == pytest.approx(0.2)
+    assert found.seeds_paired == 0
+    assert found.seeds_lost == 3
+    assert found.risk_sup_deviation.isnull()
     np.testing.assert_allclose(found.risk_deviation, [0.0, 0.05, 2.1, np.nan])
     refused = deviation(ds).squeeze()
     assert refused.risk_sup_deviation.isnull()
