@@ -4,10 +4,13 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
+from enum import Enum
 from typing import TYPE_CHECKING, Any
 
 from sweeplib.analysis.constants import with_constants, without_constants
 from sweeplib.analysis.options import checked_options
+from sweeplib.analysis.recorded import stops_at_exits
+from sweeplib.errors import InputError
 from sweeplib.registry import Registry
 from sweeplib.storage.outline import outline_of
 
@@ -15,6 +18,26 @@ if TYPE_CHECKING:
     import xarray as xr
 
     from sweeplib.storage.outline import Outline
+
+
+class Treated(Enum):
+    """What an analysis makes of runs that end before their horizon."""
+
+    left_out = "statistics that need their missing values are NaN, where they are more than the fraction `max_lost`"
+    censored = "passages that were not seen are censored at the end of the run"
+    never = "they never exit"
+    compared = "they are compared with runs that end in the same way, as far as they went"
+    refused = "InputError, before anything runs"
+
+
+ENDS = ("exit", "timeout", "diverged", "lost", "missing")
+"""The ways in which a run may end before its horizon.
+
+It stops at its exit (`stop: exit`), which says when it would have made later passages; a time limit, or an error above
+its bound, stops it, whatever it would have done; it diverges; it fails or is killed; it was not requested, and does not count as a run.
+"""
+EXITS_ONLY = {"timeout": Treated.censored, "diverged": Treated.never}
+"""The treatment of runs by analyses of first passages, which do not need what a run does after its exit."""
 
 
 @dataclass(frozen=True)
@@ -27,6 +50,8 @@ class Analysis:
     overlaps : whether the analysis reads the overlap matrices, if the dataset has them.
     outline : function (ds, **options) that returns the outline of the result, given the outline of the dataset. It
         raises InputError if the analysis does not apply. It is called before anything runs. None: no check.
+    ends : what it makes of runs that end in one of the ways ENDS; they are left out if it does not say. Left out means:
+        each number is that of the same runs had they gone on, or NaN.
     headline : the variable that is put into words when a sweep is done, with its interval `<headline>_low`,
         `<headline>_high`. None: no such lines.
     quantities : the variables that the general figures draw under a name of their own: name and variable.
@@ -37,11 +62,15 @@ class Analysis:
     doc: str
     overlaps: bool = False
     outline: Callable[..., Outline] | None = None
+    ends: Mapping[str, Treated] = field(default_factory=dict)
     headline: str | None = None
     quantities: Mapping[str, str] = field(default_factory=dict)
 
     def __call__(self, ds: xr.Dataset, **options: Any) -> xr.Dataset:
         """Return the labelled result; InputError for a wrong option or an unsuitable dataset."""
+        partly = self.treatment("timeout") is Treated.censored  # others have no number of runs that stopped
+        if "stop" not in ds.attrs and partly and self.treatment("exit") is Treated.refused and stops_at_exits(ds):
+            ds = ds.assign_attrs(stop="exit")
         self.outlined(outline_of(with_constants(ds)), options)
         result = without_constants(self.function(with_constants(ds), **options), ds)
         return result.assign_attrs(title=self.doc, analysis=self.name)
@@ -50,9 +79,16 @@ class Analysis:
         """Return all options, defaults included; InputError, naming the key, for an unknown name or a wrong type."""
         return checked_options(self.function, f"option of the analysis {self.name!r}", options, arguments=1)
 
+    def treatment(self, end: str) -> Treated:
+        """Return what the analysis makes of runs that end in a way of ENDS."""
+        return self.ends.get(end, Treated.left_out)
+
     def outlined(self, ds: Outline, options: Mapping[str, Any]) -> Outline | None:
         """Return the outline of the result, or None without `outline`; InputError if the analysis does not apply."""
         complete = self.check(options)
+        if ds.attrs.get("stop") == "exit" and self.treatment("exit") is Treated.refused:
+            problem = f"runs stop at their exits, and {self.name} needs what they do later"
+            raise InputError(problem, value="stop: exit", expected="`stop: end`")
         return None if self.outline is None else self.outline(ds, **complete)
 
 

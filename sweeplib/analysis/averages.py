@@ -31,7 +31,7 @@ def averages(ds: xr.Dataset, *, max_lost: LostPart = MOST_LOST) -> xr.Dataset:
 
     NAME, NAME_error: mean and standard error over the seeds, per dynamics, point and time; NaN where more than the
     fraction `max_lost` of the runs has no value at that time, for any reason, and from where a run diverged on.
-    NAME_error is NaN for a single run.
+    NAME_error is NaN for one or two runs.
     runs: the number of runs with a value of the first observable. The coordinate steps is the number of steps until
     each time; `teacher` numbers the teacher directions from 1.
     """

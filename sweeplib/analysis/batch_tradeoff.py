@@ -8,9 +8,9 @@ import numpy as np
 from numpy.typing import NDArray
 from pydantic import Field
 
-from sweeplib.analysis.analysis import ANALYSES, Analysis
-from sweeplib.analysis.bootstrap import resampled_counts, resampled_means
-from sweeplib.analysis.fits import line_fit
+from sweeplib.analysis.analysis import ANALYSES, EXITS_ONLY, Analysis
+from sweeplib.analysis.bootstrap import log_means, seed_weights
+from sweeplib.analysis.fits import FEWEST_POINTS, line_fit
 from sweeplib.analysis.information import information_exponents
 from sweeplib.analysis.labels import labelled
 from sweeplib.analysis.lost_runs import MOST_LOST
@@ -58,9 +58,9 @@ def batch_tradeoff(
     number of fresh samples, where each batch is used r times. NaN where more than `max_censored` of the runs did not
     exit before their end or time limit (seeds_censored), or more than `max_lost` failed or were killed (seeds_lost).
     exponent (_low, _high): x of ν ∝ n_b^x for batches up to `largest_batch`, weighted least squares of logarithms.
-    That of the samples is x + 1. The interval is from a bootstrap over the seeds, wider by √(χ²/n) and Student's t
-    where the points scatter more than their errors (`fits`; reduced_chi2 is χ²/n). prefactor: ν at n_b = 1 of the fit.
-    NaN for fewer than two batch sizes with two exits.
+    That of the samples is x + 1. The interval is from a wild bootstrap over the seeds, wider by √(χ²/n) and
+    Student's t where the points scatter more than their errors (`fits`; reduced_chi2 is χ²/n). prefactor: ν at n_b = 1
+    of the fit. NaN for fewer than two batch sizes with three exits; no interval for two, which fit any power.
     The coordinate information_exponent is that of student and teacher together.
     """
     import xarray as xr
@@ -68,10 +68,10 @@ def batch_tradeoff(
     sample = passages(ds, "steps", max_lost)
     kept = sample.censored().sum("seed") <= max_censored * sample.used.sum("seed") + 1e-9
     steps = sample.restricted().where(kept)
-    draws, generator = resampled_counts(ds.sizes["seed"], resamples, random_seed), np.random.default_rng(random_seed)
+    weights, generator = seed_weights(ds.sizes["seed"], resamples, random_seed), np.random.default_rng(random_seed)
 
     def cell_slope(cell: Array, sizes: Array) -> Slope:
-        return slope_of(cell[:, sizes <= largest_batch], sizes[sizes <= largest_batch], draws, generator, confidence)
+        return slope_of(cell[:, sizes <= largest_batch], sizes[sizes <= largest_batch], weights, generator, confidence)
 
     parts = xr.apply_ufunc(
         cell_slope, steps, ds["batch_size"].astype(float), input_core_dims=[["seed", "batch_size"], ["batch_size"]],
@@ -87,18 +87,14 @@ def batch_tradeoff(
     return xr.Dataset(found).assign_coords(information_exponent=exponent).assign_attrs(attrs)
 
 
-def slope_of(steps: Array, sizes: Array, draws: Array, generator: np.random.Generator, confidence: float) -> Slope:
+def slope_of(steps: Array, sizes: Array, weights: Array, generator: np.random.Generator, confidence: float) -> Slope:
     """Return the power of `sizes` that the means of `steps` (seed, size) follow; NaN marks runs that are left out."""
-    counts = np.isfinite(steps).sum(axis=0)
-    kept = counts > 1
-    steps, sizes, counts = steps[:, kept], sizes[kept], counts[kept]
-    if len(sizes) < 2:
+    points = log_means(steps)
+    kept = np.isfinite(points.logs)
+    if kept.sum() < 2:
         return Slope()
-    mean = resampled_means(np.ones((1, len(steps))), steps)[0]
-    shifts = np.log(resampled_means(draws, steps) / mean)
-    shifts = shifts[np.isfinite(shifts).all(axis=1)]
-    fit = line_fit(np.log(mean), shifts, float(counts.min()), np.vander(np.log(sizes), 2), generator, confidence)
-    low, high = fit.interval(confidence)[:, 0]
+    fit = line_fit(points.at(kept), np.vander(np.log(sizes[kept]), 2), weights, generator, confidence)
+    low, high = fit.interval(confidence)[:, 0] if kept.sum() >= FEWEST_POINTS else (np.nan, np.nan)
     return Slope(fit.best[0], low, high, fit.misfit.ratio, float(np.exp(fit.best[1])))
 
 
@@ -129,6 +125,10 @@ def _outline(ds: Outline, **_: Any) -> Outline:
 ANALYSES.register(
     "batch_tradeoff",
     Analysis(
-        "batch_tradeoff", batch_tradeoff, "Steps and samples to the exit against the batch size", outline=_outline
+        "batch_tradeoff",
+        batch_tradeoff,
+        "Steps and samples to the exit against the batch size",
+        outline=_outline,
+        ends=EXITS_ONLY,
     ),
 )

@@ -11,7 +11,7 @@ from sweeplib.analysis.differences import deviations_outline, differences
 from sweeplib.analysis.labels import labelled, with_article
 from sweeplib.analysis.lost_runs import MOST_LOST
 from sweeplib.analysis.options import LostPart, Reference, Until
-from sweeplib.analysis.seed_means import mean_and_error
+from sweeplib.analysis.seed_means import mean_and_error, normal_scores
 
 if TYPE_CHECKING:
     import xarray as xr
@@ -24,15 +24,17 @@ def deviation(
 ) -> xr.Dataset:
     """Return statistics over `seed` of x(t) − x_reference(t), t ≤ `until`, for each observable x with a time axis.
 
-    x_deviation, x_deviation_error, x_deviation_z: at each time (and entry) the mean difference, its standard error and
-    their ratio, which is standard normal if the means agree. NaN where the differences are only rounding errors, and
-    where more than the fraction `max_lost` of the pairs has no value because a run stopped earlier, at its exit or for
-    any other reason: the runs that continue are not a random sample.
+    x_deviation, x_deviation_error, x_deviation_z: at each time (and entry) the mean difference, its standard error, and
+    the z-score of their ratio t: t has Student's law if the means agree and differences are normal, and the z-score is
+    the number that a standard normal one exceeds as often as Student's t exceeds t. NaN for fewer than three pairs;
+    z also where the differences are only rounding errors. All are NaN where more than the fraction `max_lost` of the
+    pairs has no value because a run stopped earlier, at its exit or for any other reason: the runs that continue are
+    not a random sample.
     x_sup_deviation, x_sup_deviation_error: mean and standard error of the largest |difference| over the recorded times
     (and entries). overlaps_sup_deviation takes the largest over all recorded overlap matrices: ‖Ω^ν − Ω(νγ/(pd))‖∞.
-    Where runs stop at their exits, a pair is compared up to its first exit; `until` gives all pairs the same last time.
-    seeds_paired: number of pairs used for these maxima; both runs have the status ok or were recorded up to `until`.
-    seeds_lost: number of pairs in which a run diverged, timed out, failed or was killed before that. The maxima are
+    Where runs stop at their exits, `until` has to be a time before them, the same last time of all pairs.
+    seeds_paired: number of pairs used for these maxima; both runs were recorded up to the last time or `until`.
+    seeds_lost: number of pairs in which a run ended before that for any reason. The maxima are
     NaN where these are more than the fraction `max_lost` of all pairs.
     """
     import xarray as xr
@@ -54,7 +56,11 @@ def _means(name: str, difference: xr.DataArray, reference: str) -> dict[str, xr.
     return {
         f"{name}_deviation": labelled(mean, f"mean {title}", symbol, units),
         f"{name}_deviation_error": labelled(error, f"standard error of the mean {title}", rf"\mathrm{{se}}{symbol}"),
-        f"{name}_deviation_z": labelled(mean / error.where(error > 0.0), f"z-score of the {title}", "z"),
+        f"{name}_deviation_z": labelled(
+            normal_scores(mean / error.where(error > 0.0), difference.count("seed") - 1.0),
+            f"z-score, by Student's t, of the {title}",
+            "z",
+        ),
     }
 
 
@@ -69,8 +75,8 @@ def sup_deviations(name: str, largest: xr.DataArray) -> dict[str, xr.DataArray]:
     }
 
 
-def _outline(ds: Outline, *, reference: str, **_: Any) -> Outline:
-    found, names = deviations_outline(ds, reference)
+def _outline(ds: Outline, *, reference: str, until: float, **_: Any) -> Outline:
+    found, names = deviations_outline(ds, reference, until)
     return found.with_variables({f"{name}_sup_deviation": found.dims_of("status") for name in names})
 
 

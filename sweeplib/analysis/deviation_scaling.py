@@ -9,7 +9,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from sweeplib.analysis.analysis import ANALYSES, Analysis
-from sweeplib.analysis.bootstrap import resampled_counts, resampled_logarithms
+from sweeplib.analysis.bootstrap import log_means, seed_weights
 from sweeplib.analysis.differences import deviations_outline, differences
 from sweeplib.analysis.fits import line_fit
 from sweeplib.analysis.labels import labelled
@@ -57,8 +57,9 @@ def deviation_scaling(
 
     Entries along `variable`: "coupling" is a fit of C (γ/(pd))^x to all points; gamma, d and p are the exponents of one
     fit of C γ^x d^y p^z, with those variables that vary, NaN where they do not vary independently of each other. All
-    fits are least squares of logarithms, weighted by the errors, with intervals by a bootstrap over the seeds that
-    resamples all points jointly. exponent_theory: the exponents of the bound
+    fits are least squares of logarithms, weighted by the errors, with intervals by a wild bootstrap over the seeds
+    that resamples all points jointly, of points with three pairs or more; no interval where the exponents are as many
+    as the points determine. exponent_theory: the exponents of the bound
     ‖Ω^ν − Ω(νγ/(pd))‖∞ ≤ e^{Ct} √(γ/(pd)) (arXiv 2302.05882).
     Where the points deviate from the power law by more than their errors, x_reduced_chi2 (χ² over the degrees of
     freedom n) is above 1, x_scatter is the relative scatter that explains the excess, and the interval includes that
@@ -70,11 +71,11 @@ def deviation_scaling(
 
     found = differences(ds, reference, until, max_lost)
     over = scaling_dims(ds)
-    draws = resampled_counts(ds.sizes["seed"], resamples, random_seed)
+    weights = seed_weights(ds.sizes["seed"], resamples, random_seed)
     generator = np.random.default_rng(random_seed)
 
     def cell_fit(values: Array, logarithms: Array) -> PowerLaw:
-        return power_law(values, logarithms, draws, confidence, generator)
+        return power_law(values, logarithms, weights, confidence, generator)
 
     result = {"exponent_theory": _expected()}
     for name, largest in found.largest().items():
@@ -96,19 +97,21 @@ def scaling_dims(ds: xr.Dataset | Outline) -> list[str]:
 
 
 def power_law(
-    values: Array, logarithms: Array, draws: Array, confidence: float, generator: np.random.Generator
+    values: Array, logarithms: Array, weights: Array, confidence: float, generator: np.random.Generator
 ) -> PowerLaw:
     """Return the fit of Π x_v^e_v to the means of `values` (seed, point); `logarithms` (variable, point): log x_v."""
     unknown = np.full(len(logarithms), np.nan)
-    kept, logs, shifts, seeds = resampled_logarithms(draws, values)
-    design = np.vstack([np.ones(len(logs)), logarithms[:, kept]]).T
-    if len(logs) < 2 or np.linalg.matrix_rank(design) < design.shape[1]:
-        return PowerLaw(unknown, unknown, unknown, points=float(len(logs)))
-    fit = line_fit(logs, shifts, seeds, design, generator, confidence)
+    points = log_means(values)
+    kept = np.isfinite(points.logs)
+    number = float(kept.sum())
+    design = np.vstack([np.ones(len(kept)), logarithms]).T[kept]
+    if number < 2 or np.linalg.matrix_rank(design) < design.shape[1]:
+        return PowerLaw(unknown, unknown, unknown, points=number)
+    fit = line_fit(points.at(kept), design, weights, generator, confidence)
+    if not fit.misfit.freedom > 0.0:
+        return PowerLaw(fit.best[1:], unknown, unknown, float(np.exp(fit.best[0])), points=number)
     low, high = fit.interval(confidence)[:, 1:]
-    known = fit.misfit.freedom > 0.0
-    ratio, scatter = (fit.misfit.ratio, fit.misfit.scatter) if known else (np.nan, np.nan)
-    return PowerLaw(fit.best[1:], low, high, float(np.exp(fit.best[0])), ratio, scatter, float(len(logs)))
+    return PowerLaw(fit.best[1:], low, high, float(np.exp(fit.best[0])), *fit.misfit[:2], number)
 
 
 def _fits(name: str, ds: xr.Dataset, largest: xr.DataArray, over: list[str], fit: Fit) -> dict[str, xr.DataArray]:
@@ -170,8 +173,8 @@ def _expected() -> xr.DataArray:
     return labelled(values, "exponent of the theoretical bound")
 
 
-def _outline(ds: Outline, *, reference: str, **_: Any) -> Outline:
-    found, names = deviations_outline(ds, reference)
+def _outline(ds: Outline, *, reference: str, until: float, **_: Any) -> Outline:
+    found, names = deviations_outline(ds, reference, until)
     over = scaling_dims(ds)
     left = tuple(dim for dim in found.dims_of("status") if dim not in over)
     fits = {f"{name}_exponent": (*left, "variable") for name in names}

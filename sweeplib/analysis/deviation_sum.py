@@ -10,7 +10,7 @@ from numpy.typing import NDArray
 from pydantic import Field
 
 from sweeplib.analysis.analysis import ANALYSES, Analysis
-from sweeplib.analysis.bootstrap import resampled_counts
+from sweeplib.analysis.bootstrap import seed_weights
 from sweeplib.analysis.deviation import sup_deviations
 from sweeplib.analysis.deviation_scaling import EXPECTED, fitted_over, scaling_dims
 from sweeplib.analysis.differences import deviations_outline, differences
@@ -66,14 +66,14 @@ def deviation_sum(
 
     found = differences(ds, reference, until, max_lost)
     over = _fitted_dims(ds, terms)
-    draws = resampled_counts(ds.sizes["seed"], resamples, random_seed)
+    weights = seed_weights(ds.sizes["seed"], resamples, random_seed)
     generator = np.random.default_rng(random_seed)
     variables = xr.DataArray(list(terms), dims="variable")
     logs = [xr.ufuncs.log(_variable(ds, name).astype(float)) for name in terms]
     logarithms = xr.concat(list(xr.broadcast(*logs)), "variable").assign_coords(variable=variables)
 
     def cell_fit(values: Array, points: Array) -> tuple[Any, ...]:
-        return tuple(sum_of_powers(values, points, draws, confidence, generator))
+        return tuple(sum_of_powers(values, points, weights, confidence, generator))
 
     theory = xr.DataArray([EXPECTED[name] for name in terms], dims="variable").assign_coords(variable=variables)
     result = {"exponent_theory": labelled(theory, "exponent of the theoretical bound")}
@@ -149,8 +149,8 @@ def _sum(
     return labelled(total.transpose(*largest.isel(seed=0, drop=True).dims), f"fit ${formula}$")
 
 
-def _outline(ds: Outline, *, reference: str, terms: Sequence[str], **_: Any) -> Outline:
-    found, names = deviations_outline(ds, reference)
+def _outline(ds: Outline, *, reference: str, until: float, terms: Sequence[str], **_: Any) -> Outline:
+    found, names = deviations_outline(ds, reference, until)
     over = _fitted_dims(ds, terms)
     points = found.dims_of("status")
     left = tuple(dim for dim in points if dim not in over)

@@ -26,8 +26,7 @@ class Differences:
     """X − x_reference of observables with a time axis, by name; NaN where either run has no value.
 
     `paired` is true where both runs of a pair were computed. `complete` is true for the pairs used in statistics of
-    whole runs: both runs ended regularly (at the horizon or at their exits), or both have values up to the last time.
-    `endless` is true where one of them diverged.
+    whole runs: both have values of an observable up to the last time. `endless` is true where one of them diverged.
     """
 
     values: dict[str, xr.DataArray]
@@ -43,7 +42,7 @@ class Differences:
         lost = self.paired & ~self.complete
         return {
             "seeds_paired": labelled(self.complete.sum("seed"), "pairs of runs used"),
-            "seeds_lost": labelled(lost.sum("seed"), "pairs of runs, one of which diverged, timed out or failed"),
+            "seeds_lost": labelled(lost.sum("seed"), "pairs of runs, one of which ended before the last time"),
         }
 
     def at_each_time(self) -> dict[str, xr.DataArray]:
@@ -89,12 +88,16 @@ def check_reference(ds: xr.Dataset | Outline, reference: str) -> None:
         raise InputError("nothing to compare with", key="dynamics", value=known, expected="two dynamics or more")
 
 
-def deviations_outline(ds: Outline, reference: str) -> tuple[Outline, list[str]]:
+def deviations_outline(ds: Outline, reference: str, until: float) -> tuple[Outline, list[str]]:
     """Return the outline of statistics over the seeds of the other dynamics, and the names of the compared observables.
 
-    InputError for a reference that is not run, and if no observable has a time axis.
+    InputError for a reference that is not run, if no observable has a time axis, and if runs stop at their exits but
+    are to be compared without end.
     """
     check_reference(ds, reference)
+    if ds.attrs.get("stop") == "exit" and until == float("inf"):
+        expected = "a time before the exits, or `stop: end`"
+        raise InputError("runs stop at their exits, each at another time", key="until", value=until, expected=expected)
     names = over_time(ds)
     if not names:
         expected = "one over time, such as risk, among the `observables`"
@@ -109,6 +112,8 @@ def differences(ds: xr.Dataset, reference: str, until: float, max_lost: float) -
 
     Axes that an observable has of its own, such as those of an overlap matrix, are kept.
     """
+    import xarray as xr
+
     check_reference(ds, reference)
     others = (ds["dynamics"] != reference).values
 
@@ -116,8 +121,8 @@ def differences(ds: xr.Dataset, reference: str, until: float, max_lost: float) -
         pair: xr.DataArray = condition.isel(dynamics=others) & condition.sel(dynamics=reference, drop=True)
         return pair
 
-    ok = with_status(ds, "ok")
-    paired, complete = paired_where(made(ds)), paired_where(ok)
+    ok, paired = with_status(ds, "ok"), paired_where(made(ds))
+    complete = xr.zeros_like(paired)
     found = {}
     for name in over_time(ds):
         values = recorded(ds, name).isel(time=ds["time"].values <= until)

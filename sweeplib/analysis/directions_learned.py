@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 import numpy as np
 from pydantic import Field
 
-from sweeplib.analysis.analysis import ANALYSES, Analysis
+from sweeplib.analysis.analysis import ANALYSES, EXITS_ONLY, Analysis, Treated
 from sweeplib.analysis.averages import numbered, steps_at_times
 from sweeplib.analysis.exit_times import exit_medians, exited_fractions
 from sweeplib.analysis.labels import labelled
@@ -15,7 +15,7 @@ from sweeplib.analysis.lost_runs import MOST_LOST, made, recorded, too_many
 from sweeplib.analysis.options import Confidence, LostPart
 from sweeplib.analysis.passages import Passages
 from sweeplib.analysis.recorded import require
-from sweeplib.analysis.status import with_status
+from sweeplib.analysis.status import STOPPED, with_status
 
 if TYPE_CHECKING:
     import xarray as xr
@@ -39,8 +39,9 @@ def directions_learned(
 
     A direction is learned at the first recorded step at which subspace_cosine is at least `threshold`, which has to be
     above √(p/d), the cosine of random students. Runs in which it is not are censored at their last recorded step, and
-    runs that diverge before never learn it. Steps between recorded ones are not seen: record every step, or read the
-    result as that of the recorded steps.
+    runs that diverge before never learn it. Runs that stop at their exits are refused: an exit says when the direction
+    would be learned, so that the runs that go on do not represent those that stopped. Steps between recorded ones are
+    not seen: record every step, or read the result as that of the recorded steps.
     learned_fraction (_low, _high): the Kaplan-Meier fraction at the last observed step, with Wilson's interval.
     learned_steps_median (_low, _high): the Kaplan-Meier median; NaN where fewer than half of the runs learned it.
     seeds_used, seeds_censored: runs used, and those of them that did not learn the direction. NaN where more than
@@ -82,7 +83,7 @@ def learning_steps(ds: xr.Dataset, threshold: float, max_lost: float) -> Passage
     first = steps.where(cosine >= threshold).min("time")
     refused = too_many(with_status(ds, "failed", "killed"), made(ds), max_lost)
     known = cosine.notnull()
-    used = known.any("time") & with_status(ds, "ok", "timeout", "diverged") & ~refused
+    used = known.any("time") & with_status(ds, "ok", "diverged", *STOPPED) & ~refused
     end = steps.where(known).max("time").where(~diverged, np.inf)
     order = [dim for dim in cosine.dims if dim != "time"]
     first, end, used = (part.transpose(*order) for part in (first, end, used))
@@ -105,6 +106,7 @@ ANALYSES.register(
         "The step at which each teacher direction is learned",
         overlaps=True,
         outline=_outline,
+        ends=EXITS_ONLY | {"exit": Treated.refused},
         quantities={name: name for name in ("learned_fraction", "learned_steps_median")},
     ),
 )

@@ -6,14 +6,15 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from sweeplib.analysis.analysis import ANALYSES, Analysis
+from sweeplib.analysis.analysis import ANALYSES, EXITS_ONLY, Analysis
 from sweeplib.analysis.labels import labelled
 from sweeplib.analysis.lost_runs import MOST_LOST
 from sweeplib.analysis.needs import passages_outline
 from sweeplib.analysis.options import Confidence, LostPart
 from sweeplib.analysis.passages import Passages, passages
 from sweeplib.analysis.problem_fields import step_time
-from sweeplib.analysis.status import with_status
+from sweeplib.analysis.seed_means import FEWEST_SEEDS, mean_and_error, mean_interval
+from sweeplib.analysis.status import STOPPED, with_status
 from sweeplib.analysis.survival import fraction_exited, median
 
 if TYPE_CHECKING:
@@ -29,14 +30,16 @@ def exit_times(ds: xr.Dataset, *, confidence: Confidence = 0.95, max_lost: LostP
 
     exited_fraction (_low, _high): the Kaplan-Meier fraction at the last observed time, with Wilson's interval. If all
     runs were observed up to the same time it is the plain fraction.
-    exit_steps_median (_low, _high): the Kaplan-Meier median; NaN where fewer than half of the runs exited.
-    exit_steps_mean, exit_steps_mean_error: mean and standard error of min(exit, horizon). exit_steps_horizon is the
+    exit_steps_median (_low, _high): the Kaplan-Meier median; NaN where fewer than half of the runs exited. Its interval
+    needs seven runs or so: three of which the least and the greatest exit contain the median in 75 % of cases only.
+    exit_steps_mean (_low, _high), exit_steps_mean_error: mean of min(exit, horizon), its interval (`seed_means`) and
+    its standard error. exit_steps_horizon is the
     last observed time. `restricted` says that runs were censored: then the mean is the restricted mean, a lower bound
     of the mean. Runs censored before the horizon enter as in the Kaplan-Meier estimate.
     The same statistics for exit_time.
     Numbers of runs: seeds_used (ended regularly, diverged or timed out), seeds_censored (used, but without an exit
     before their end or time limit), seeds_diverged (treated as runs that never exit: censored at the horizon),
-    seeds_timeout, seeds_lost (failed or killed; nothing is known about their exits), seeds_missing (not requested).
+    seeds_timeout (timed out or inaccurate), seeds_lost (failed or killed; nothing is known about their exits), seeds_missing (not requested).
     refused: more than the fraction `max_lost` of the runs was lost. Then no run is used and all statistics are NaN,
     because the reason for the loss may be related to the exits.
     """
@@ -59,7 +62,7 @@ def exit_times(ds: xr.Dataset, *, confidence: Confidence = 0.95, max_lost: LostP
 def _counts(ds: xr.Dataset, sample: Passages) -> dict[str, xr.DataArray]:
     meanings = {
         "diverged": ("diverged",),
-        "timeout": ("timeout",),
+        "timeout": STOPPED,
         "lost": ("failed", "killed"),
         "missing": ("missing",),
     }
@@ -78,7 +81,10 @@ def _counts(ds: xr.Dataset, sample: Passages) -> dict[str, xr.DataArray]:
 
 
 def exited_fractions(sample: Passages, confidence: float) -> dict[str, xr.DataArray]:
-    """Return the Kaplan-Meier fraction at the last observed time, with Wilson's interval, as labelled variables."""
+    """Return the Kaplan-Meier fraction at the last observed time, with Wilson's interval, as labelled variables.
+
+    No interval for fewer than FEWEST_SEEDS runs.
+    """
     import xarray as xr
 
     def in_cell(exit_: np.ndarray, end: np.ndarray, used: np.ndarray) -> tuple[float, float]:
@@ -89,7 +95,8 @@ def exited_fractions(sample: Passages, confidence: float) -> dict[str, xr.DataAr
         in_cell, sample.exit, sample.end, sample.used, input_core_dims=[["seed"]] * 3, output_core_dims=[()] * 2,
         vectorize=True, output_dtypes=[float] * 2,
     )  # fmt: skip
-    low, high = _proportion_interval(exited, worth, confidence)
+    enough = sample.used.sum("seed") >= FEWEST_SEEDS
+    low, high = (end.where(enough) for end in _proportion_interval(exited, worth, confidence))
     name, symbol = "fraction of runs that exited", r"f_{\mathrm{ext}}"
     return {
         "exited_fraction": labelled(exited, name, symbol),
@@ -112,11 +119,14 @@ def _proportion_interval(
 def _statistics(sample: Passages, confidence: float) -> dict[str, tuple[xr.DataArray, tuple[str, str]]]:
     """Return each statistic with its long name and symbol; WHAT stands for the name or symbol of the quantity."""
     values = sample.restricted()
-    error = values.std("seed", ddof=1) / np.sqrt(sample.used.sum("seed"))
+    mean, error = mean_and_error(values)
+    lowest, highest = mean_interval(values, confidence)
     middle, low, high = exit_medians(sample, confidence)
     median_symbol = r"\mathrm{med}\,WHAT"
     return {
-        "mean": (values.mean("seed"), ("mean WHAT", r"\langle WHAT\rangle")),
+        "mean": (mean, ("mean WHAT", r"\langle WHAT\rangle")),
+        "mean_low": (lowest, ("mean WHAT, lower bound", r"\langle WHAT\rangle")),
+        "mean_high": (highest, ("mean WHAT, upper bound", r"\langle WHAT\rangle")),
         "mean_error": (error, ("standard error of the mean WHAT", r"\mathrm{se}\langle WHAT\rangle")),
         "horizon": (sample.horizon, ("WHAT to which the mean is restricted", r"WHAT^{\max}")),
         "median": (middle, ("median WHAT", median_symbol)),
@@ -153,6 +163,7 @@ ANALYSES.register(
         exit_times,
         "Exit times over the seeds, with censoring",
         outline=_outline,
+        ends=EXITS_ONLY,
         quantities={name: f"{name}_mean" for name in ("exit_steps", "exit_time")}
         | {name: name for name in ("exited_fraction", "exit_steps_median", "exit_time_median")},
     ),

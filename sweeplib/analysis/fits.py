@@ -17,14 +17,18 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
+from sweeplib.analysis.bootstrap import Points
+
 Array = NDArray[np.float64]
 
-SEEN_FROM = {1.0: 0.1, 2.0: 0.7, 3.0: 0.9, 4.0: 1.0}
+SEEN_FROM = {1.0: 0.26, 2.0: 0.7, 3.0: 0.9, 4.0: 1.0}
 """The χ²/n above which points are said to scatter more than their errors, by the degrees of freedom n.
 
 With few residuals χ²/n is often below 1 by chance. With these limits, 95 % intervals cover 93 to 98 % of truths for any
 scatter, and up to 99 % at one degree of freedom and no scatter (`tests/unit/test_analysis_coverage.py`).
 """
+FEWEST_POINTS = 3
+"""The least number of points for the interval of an exponent: two points fit any power."""
 EXPECTED = 2.0
 """The number of residuals that a scatter given in advance counts for."""
 _ROUNDING = 1e-24
@@ -57,42 +61,49 @@ class LineFit(NamedTuple):
 
 
 def line_fit(
-    values: Array, shifts: Array, seeds: float, design: Array, generator: np.random.Generator, confidence: float,
+    points: Points, design: Array, weights: Array, generator: np.random.Generator, confidence: float,
     departure: float = 0.0,
 ) -> LineFit:  # fmt: skip
-    """Return the least-squares fit of `values` (n,) by the columns of `design` (n, k), weights 1/variance.
+    """Return the least-squares fit of the points (n,) by the columns of `design` (n, k), weighted by 1/variance.
 
-    `shifts` (resamples, n) are the changes of the values under bootstrap resamples of `seeds` seeds. `departure` is a
-    scatter that is expected in advance: it adds to the error of each point and counts as `EXPECTED` more residuals.
+    `weights` (resamples, seeds) are those of the seeds in resamples (`bootstrap`). `departure` is a scatter that is
+    expected in advance: it adds to the error of each point and counts as `EXPECTED` more residuals.
     """
-    covariance = covariance_of(shifts, seeds) + departure**2 * np.eye(len(values))
+    covariance = points.covariance + departure**2 * np.eye(len(points.logs))
     errors2 = np.diag(covariance)
-    known = EXPECTED if departure > 0.0 else 0.0
-    found = misfit(values, design, covariance, lambda scatter2: inverse_variances(errors2 + scatter2), known)
-    solution = _solution(design, inverse_variances(errors2 + found.scatter**2))
-    best = solution @ values
-    drawn = scattered(shifts, seeds, found, generator, confidence, departure)
-    return LineFit(best, best + drawn @ solution.T, found)
+    known = EXPECTED * departure**2 / errors2.mean() if departure > 0.0 else 0.0
+    found = misfit(points.values, design, covariance, lambda scatter2: inverse_variances(errors2 + scatter2), known)
+    solution = linear_solution(design, inverse_variances(errors2 + found.scatter**2))
+    best = solution @ points.values
+    drawn, noise = scattered(points, weights, found, generator, departure)
+    widths = widening(points, solution, found, confidence, departure)
+    if not found.seen:
+        return LineFit(best, best + (drawn @ solution.T) * widths + noise @ solution.T, found)
+    return LineFit(best, best + ((drawn + noise) @ solution.T) * widths, found)
 
 
 def scattered(
-    shifts: Array,
-    seeds: float,
-    found: Misfit,
-    generator: np.random.Generator,
-    confidence: float,
-    departure: float = 0.0,
-) -> Array:
-    """Return draws (resamples, n) of the deviations of points from their law, from `shifts` under resampled seeds.
+    points: Points, weights: Array, found: Misfit, generator: np.random.Generator, departure: float = 0.0
+) -> tuple[Array, Array]:
+    """Return draws (resamples, n) of the deviations of points from their law: by their seeds, and by their scatter."""
+    noise = np.hypot(departure, found.scatter) * generator.standard_normal((len(weights), len(points.logs)))
+    return weights @ points.parts * (np.sqrt(min(found.ratio, 1.0)) if found.seen else 1.0), noise
 
-    The draws include the scatter of the points where one is seen. Their quantiles at `confidence` are those of
-    Student's t, with the degrees of freedom of the fit where a scatter is seen, otherwise those of the seeds.
+
+def widening(points: Points, directions: Array, found: Misfit, confidence: float, departure: float = 0.0) -> Array:
+    """Return the factors (k,) that widen draws of linear combinations `directions` (k, n) of the points.
+
+    Their quantiles at `confidence` then are those of Student's t: with the degrees of freedom of the seeds; where a
+    scatter is seen, with those of the fit or, if these are fewer, of the sum of both variances (Satterthwaite).
     """
-    noise = np.hypot(departure, found.scatter) * generator.standard_normal(shifts.shape)
-    unbiased = shifts * np.sqrt(seeds / (seeds - 1.0))
-    if not found.seen:
-        return unbiased * _student(seeds - 1.0, confidence) + noise
-    return (unbiased * np.sqrt(min(found.ratio, 1.0)) + noise) * _student(found.freedom, confidence)
+    freedom = points.freedom(directions)
+    if found.seen:
+        own = np.einsum("kn,nm,km->k", directions, points.covariance, directions) * min(found.ratio, 1.0)
+        more = (found.scatter**2 + departure**2) * np.sum(directions**2, axis=-1)
+        squares = own**2 / freedom + more**2 / found.freedom
+        total = np.divide((own + more) ** 2, squares, np.full(squares.shape, np.inf), where=squares > 0.0)
+        freedom = np.minimum(total, found.freedom)
+    return _student(freedom, confidence)
 
 
 def misfit(
@@ -119,7 +130,7 @@ def misfit(
 def _squares(values: Array, design: Array, covariance: Array, weights: Array) -> tuple[float, float, float]:
     """Return the weighted sum of squared residuals, its expected value, and its increase by a scatter of 1."""
     form = _residual_form(design, weights)
-    residuals = values - design @ (_solution(design, weights) @ values)
+    residuals = values - design @ (linear_solution(design, weights) @ values)
     return float(np.sum(weights * residuals**2)), float(np.sum(form * covariance)), float(np.trace(form))
 
 
@@ -131,12 +142,6 @@ def _excess(
     found, due, slope = _squares(values, design, covariance, weights_of(scatter2))
     more = expected * scatter2 / (np.diag(covariance).mean() + scatter2) if expected else 0.0
     return found - due - scatter2 * slope - more
-
-
-def covariance_of(shifts: Array, seeds: float) -> Array:
-    """Return the covariance (n, n) of errors for which resampling gives these `shifts` (resamples, n)."""
-    centred = shifts - shifts.mean(axis=0)
-    return np.asarray(centred.T @ centred / len(shifts) * seeds / (seeds - 1.0))
 
 
 def _root(decreasing: Callable[[float], float], start: float) -> float:
@@ -154,7 +159,7 @@ def inverse_variances(variances: Array) -> Array:
     return 1.0 / variances if (variances > 0.0).all() else np.ones_like(variances)
 
 
-def _solution(design: Array, weights: Array) -> Array:
+def linear_solution(design: Array, weights: Array) -> Array:
     """Return the matrix (k, n) that maps values to the coefficients of their weighted fit."""
     root = np.sqrt(weights)
     return np.asarray(np.linalg.pinv(design * root[:, None]) * root)
@@ -162,7 +167,7 @@ def _solution(design: Array, weights: Array) -> Array:
 
 def _residual_form(design: Array, weights: Array) -> Array:
     """Return the matrix (n, n) of the weighted sum of squared residuals as a quadratic form of the values."""
-    return np.asarray(weights[:, None] * (np.eye(len(weights)) - design @ _solution(design, weights)))
+    return np.asarray(weights[:, None] * (np.eye(len(weights)) - design @ linear_solution(design, weights)))
 
 
 def _freedom(design: Array, weights: Array, errors2: Array) -> float:
@@ -171,9 +176,9 @@ def _freedom(design: Array, weights: Array, errors2: Array) -> float:
     return float(np.trace(part) ** 2 / np.sum(part * part.T))
 
 
-def _student(freedom: float, confidence: float) -> float:
-    """Return the quantile of Student's t with `freedom` degrees of freedom over that of the normal distribution."""
+def _student(freedom: Array, confidence: float) -> Array:
+    """Return the quantiles of Student's t with `freedom` degrees of freedom over that of the normal distribution."""
     from scipy.special import ndtri, stdtrit
 
     level = (1.0 + confidence) / 2.0
-    return float(stdtrit(freedom, level) / ndtri(level))
+    return np.asarray(stdtrit(freedom, level) / ndtri(level))

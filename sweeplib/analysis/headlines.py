@@ -22,9 +22,10 @@ def headlines(
 ) -> list[str]:
     """Return lines about the variable `name` of an analysis, which has `<name>_low` and `<name>_high` beside it.
 
-    Points whose interval ends at the edge of a scan (`at_edge`) are counted, not shown. Stochastic dynamics come first.
-    Other points without an interval, such as one that the rest are compared with, are left out. A line says so if the
-    variable is known nowhere, and what it needs, if its attribute `needs` tells. `said` puts a coordinate of a point,
+    Points whose interval ends at the edge of a scan (`at_edge`) are counted, not shown, as are those without an
+    interval, for example of too few seeds. Stochastic dynamics come first. A point that the rest are compared with,
+    with an interval of no width, is left out. A line says so if the variable is known nowhere. The attribute `needs`
+    of the variable says what an interval needs. `said` puts a coordinate of a point,
     one of given values, into words, by default as a config does.
     """
     points = _points(found, name)
@@ -32,15 +33,18 @@ def headlines(
     inside = [one for one in known if not one.get("at_edge")]
     inside.sort(key=lambda one: not _is_noisy(one))
     what = str(found[name].attrs["long_name"])
+    needs = found[name].attrs.get("needs")
+    needed = f"; it needs {needs}" if needs else ""
     if all(np.isnan(one[name].item()) for one in points):
-        needed = found[name].attrs.get("needs")
-        return [f"{what}: known at none of {len(points)} points{f'; it needs {needed}' if needed else ''}"]
+        return [f"{what}: known at none of {len(points)} points{needed}"]
     lines = [f"{what} {_value(one, name)}{_place(found, one, said or _as_in_config)}" for one in inside[:most]]
     if len(inside) > most:
         lines.append(f"{what}: {len(inside) - most} more points in the report")
     if len(inside) < len(known):
         count, edge = len(known) - len(inside), "the interval ends at the edge of the scan"
         lines.append(f"{what}: at {count} of {len(known)} points {edge}")
+    if bare := sum(bool(np.isfinite(one[name]) & np.isnan(one[f"{name}_low"])) for one in points):
+        lines.append(f"{what}: no interval at {bare} of {len(points)} points{needed}")
     return lines
 
 
@@ -65,9 +69,14 @@ def _value(one: xr.Dataset, name: str) -> str:
 
 
 def with_interval(one: xr.Dataset, name: str) -> str:
-    """Return a number with its interval, `0.0948 [0.0904, 0.0992]`."""
+    """Return a number with its interval, `0.0948 [0.0904, 0.0992]`, or without one, `0.095 (no interval)`."""
     best, low, high = _rounded(one, name)
-    return f"{best} [{low}, {high}]"
+    return f"{best} {between(low, high)}"
+
+
+def between(low: str, high: str) -> str:
+    """Return the text of an interval between the texts of two numbers, which are "nan" if there is none."""
+    return "(no interval)" if "nan" in (low, high) else f"[{low}, {high}]"
 
 
 def _rounded(one: xr.Dataset, name: str) -> Iterator[str]:
@@ -76,8 +85,12 @@ def _rounded(one: xr.Dataset, name: str) -> Iterator[str]:
 
 
 def rounded(best: float, low: float, high: float) -> Iterator[str]:
-    """Yield the three numbers, rounded to two digits of the interval's width and at most five digits of their own."""
-    digits = np.floor(np.log10([max(value, np.finfo(float).tiny) for value in (high - low, abs(best))])).astype(int)
+    """Yield the three numbers, rounded to two digits of the interval's width and at most five digits of their own.
+
+    Without an interval, whose ends are NaN, to two digits of the number.
+    """
+    width = high - low if np.isfinite(high - low) else abs(best)
+    digits = np.floor(np.log10([max(value, np.finfo(float).tiny) for value in (width, abs(best))])).astype(int)
     decimals = max(0, min(1 - digits[0], 4 - digits[1]))
     return (f"{value:.{decimals}f}" for value in (best, low, high))
 

@@ -10,7 +10,7 @@ import numpy as np
 from numpy.typing import NDArray
 from pydantic import Field
 
-from sweeplib.analysis.analysis import ANALYSES, Analysis
+from sweeplib.analysis.analysis import ANALYSES, EXITS_ONLY, Analysis, Treated
 from sweeplib.analysis.differences import check_reference
 from sweeplib.analysis.labels import labelled
 from sweeplib.analysis.lost_runs import MOST_LOST, made, recorded, too_many, without_value
@@ -237,5 +237,6 @@ ANALYSES.register(
         "Whether each dynamics has the law of SGD over the seeds",
         overlaps=True,
         outline=_outline,
+        ends=EXITS_ONLY | {"exit": Treated.compared},
     ),
 )

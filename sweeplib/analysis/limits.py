@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 import numpy as np
 from pydantic import Field
 
-from sweeplib.analysis.analysis import ANALYSES, Analysis
+from sweeplib.analysis.analysis import ANALYSES, Analysis, Treated
 from sweeplib.analysis.labels import labelled
 from sweeplib.analysis.limit_theory import limits_expected
 from sweeplib.analysis.lost_runs import MOST_LOST, made, recorded, too_many, without_value
@@ -57,7 +57,8 @@ def limits(
     X of which it is least, at each recorded time. For each candidate X:
     bias: the largest deviation of R_X over the scatter, at any time. The square of the deviation is that of the mean
     of R_SGD − R_X, plus the variance of R_SGD − R_X beyond the scatter: a limit of infinite width deviates
-    differently at each start. bias_error is its standard error, by the jackknife over the seeds.
+    differently at each start. bias_error is its standard error, by the jackknife over the seeds,
+    bias_low and bias_high the interval of Student's t.
     spread: the largest scatter over the largest |R_X − R_X(0)|.
     X describes SGD where bias < 1 and spread < `most_spread`: it lies within the scatter of the runs, and this scatter
     is small compared to the change of the risk. `describes` is 1 for all such X, with the decisions of the confidence
@@ -77,9 +78,9 @@ def limits(
 
     parts = [_difference(ds, name, max_lost) for name in candidates]
     found = xr.concat(parts, "candidate", combine_attrs="override").assign_coords(candidate=list(candidates))
-    found = _discrepancies(found)
+    found = _with_interval(_discrepancies(found), confidence)
     found["candidate"] = labelled(found["candidate"], "limit that may describe SGD")
-    within, beyond = _decided(found, confidence, most_spread)
+    within, beyond = _decided(found, most_spread)
     found["describes"] = labelled(within.astype(np.uint8), "whether a limit describes SGD")
     found["limit"] = _first(within, beyond)
     limit = found["limit"]
@@ -128,11 +129,13 @@ def _discrepancies(found: xr.Dataset) -> xr.Dataset:
     biases = _excess(means, variances, variances.isel(candidate=best)).where(x.notnull())
     spread_of_biases = ((biases - biases.mean("seed")) ** 2).sum("seed") * (few - 1) / few
     at = bias.fillna(-1.0).argmax("time")
+    pairs = labelled(_at(few, at), "pairs of runs of the bias")
     error = (scatter.max("time") ** 0.5) / found["moved"]
     return xr.Dataset(
         {
             "bias": labelled(_at(bias, at), "deviation of a limit over the scatter of SGD", "b"),
             "bias_error": labelled(_at(spread_of_biases, at) ** 0.5, "standard error of the bias"),
+            "pairs": pairs,
             "spread": labelled(error, "scatter of SGD over the change of the risk"),
             "seeds_lost": found["seeds_lost"],
         }
@@ -150,13 +153,23 @@ def _excess(mean: xr.DataArray, variance: xr.DataArray, scatter: xr.DataArray) -
     return found
 
 
-def _decided(found: xr.Dataset, confidence: float, most_spread: float) -> tuple[xr.DataArray, xr.DataArray]:
-    """Return where each candidate describes SGD, and where it does not, with confidence."""
-    from scipy.stats import norm
+def _with_interval(found: xr.Dataset, confidence: float) -> xr.Dataset:
+    """Return the discrepancies with the interval of the bias, by Student's t."""
+    import xarray as xr
+    from scipy.special import stdtrit
 
-    z = float(norm.ppf(0.5 + 0.5 * confidence))
-    within = (found["bias"] + z * found["bias_error"] < 1.0) & (found["spread"] < most_spread)
-    beyond = (found["bias"] - z * found["bias_error"] > 1.0) | (found["spread"] >= most_spread)
+    half = xr.apply_ufunc(stdtrit, found["pairs"] - 1.0, 0.5 + 0.5 * confidence) * found["bias_error"]
+    name = found["bias"].attrs["long_name"]
+    low, high = (found["bias"] - half).clip(0.0), found["bias"] + half
+    return found.drop_vars("pairs").assign(
+        bias_low=labelled(low, f"{name}, lower bound", "b"), bias_high=labelled(high, f"{name}, upper bound", "b")
+    )
+
+
+def _decided(found: xr.Dataset, most_spread: float) -> tuple[xr.DataArray, xr.DataArray]:
+    """Return where each candidate describes SGD, and where it does not, with confidence."""
+    within = (found["bias_high"] < 1.0) & (found["spread"] < most_spread)
+    beyond = (found["bias_low"] > 1.0) | (found["spread"] >= most_spread)
     return within, beyond
 
 
@@ -212,6 +225,7 @@ ANALYSES.register(
         limits,
         "The simplest limit that describes SGD within its seed error",
         outline=_outline,
+        ends={"exit": Treated.refused},
         headline="agreement",
     ),
 )

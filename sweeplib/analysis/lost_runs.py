@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from sweeplib.analysis.status import with_status
+from sweeplib.analysis.status import STOPPED, with_status
 
 if TYPE_CHECKING:
     import xarray as xr
@@ -27,8 +27,8 @@ def made(ds: xr.Dataset) -> xr.DataArray:
 
 
 def recorded(ds: xr.Dataset, name: str) -> xr.DataArray:
-    """Return the recorded values of runs up to where they came, including runs that later diverged or timed out."""
-    return ds[name].where(with_status(ds, "ok", "diverged", "timeout"))
+    """Return the recorded values of runs up to where they came, including runs that later diverged or were stopped."""
+    return ds[name].where(with_status(ds, "ok", "diverged", *STOPPED))
 
 
 def diverged(ds: xr.Dataset) -> xr.DataArray:

@@ -8,12 +8,12 @@ import numpy as np
 from numpy.typing import NDArray
 
 from sweeplib import theory
-from sweeplib.analysis.analysis import ANALYSES, Analysis
-from sweeplib.analysis.bootstrap import resampled_counts
+from sweeplib.analysis.analysis import ANALYSES, EXITS_ONLY, Analysis
+from sweeplib.analysis.bootstrap import seed_weights
 from sweeplib.analysis.labels import labelled
 from sweeplib.analysis.lost_runs import MOST_LOST
 from sweeplib.analysis.needs import passages_outline
-from sweeplib.analysis.optimal_learning_rate import central, minima, scanned
+from sweeplib.analysis.optimal_learning_rate import NEEDED, central, minima, scanned
 from sweeplib.analysis.options import Along, CensoredPart, Confidence, LostPart, RandomSeed, Resamples
 from sweeplib.analysis.phase_retrieval import escape_theory_holds
 from sweeplib.analysis.problem_fields import field
@@ -40,9 +40,9 @@ def overparametrisation_gain(
 ) -> xr.Dataset:
     """Return the least mean exit steps at p = 1 over those at p, per dynamics, threshold and point of the other axes.
 
-    gain, gain_low, gain_high: the ratio with its interval from a bootstrap over the seeds that resamples all learning
-    rates and widths jointly, widened like those of the optima where the means scatter around their fits. at_edge: one
-    of the two optima is at an end of the learning rates used, so that the gain is a bound.
+    gain, gain_low, gain_high: the ratio with its interval from a wild bootstrap over the seeds that resamples all
+    learning rates and widths jointly, widened like those of the optima where the means scatter around their
+    fits. at_edge: one of the two optima is at an end of the learning rates used, so that the gain is a bound.
     gammas_censored, gammas_lost: number of learning rates left out at p because more than `max_censored` of the runs
     did not exit, or more than `max_lost` failed or were killed, as in `optimal_learning_rate`.
     gain_limit: (12 + Δ) p²/(8 + 2p + (2 + Δ) p²), the theory for d → ∞; gain_quenched: from the quenched exit times at
@@ -54,10 +54,10 @@ def overparametrisation_gain(
         ds = ds.expand_dims("p")
     dim = scan_dim(ds, along)
     scan = scanned(ds, max_censored, max_lost)
-    draws, generator = resampled_counts(ds.sizes["seed"], resamples, random_seed), np.random.default_rng(random_seed)
+    weights, generator = seed_weights(ds.sizes["seed"], resamples, random_seed), np.random.default_rng(random_seed)
 
     def cell_gain(cell: Array, gammas: Array) -> tuple[Array, bool]:
-        found = minima(cell, gammas, draws, confidence, generator)
+        found = minima(cell, gammas, weights, confidence, generator)
         return found.steps, bool(np.isclose(found.ends, found.gamma[0], rtol=1e-9).any())
 
     least, at_edge = xr.apply_ufunc(
@@ -80,7 +80,7 @@ def _measured(
 ) -> dict[str, xr.DataArray]:
     name, symbol = "gain of overparametrisation", r"\nu_1/\nu_p"
     return {
-        "gain": labelled(gain, name, symbol).assign_attrs(bound="at_edge", theory="gain_limit"),
+        "gain": labelled(gain, name, symbol).assign_attrs(bound="at_edge", theory="gain_limit", needs=NEEDED),
         "gain_low": labelled(low, f"{name}, lower bound", symbol),
         "gain_high": labelled(high, f"{name}, upper bound", symbol),
         "at_edge": labelled(at_edge, "an optimum is at the edge of the learning rates used").assign_attrs(
@@ -145,6 +145,7 @@ ANALYSES.register(
         overparametrisation_gain,
         "Steps that wider students save, beside theory",
         outline=_outline,
+        ends=EXITS_ONLY,
         headline="gain",
         quantities={"gain": "gain"},
     ),

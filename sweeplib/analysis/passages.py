@@ -19,7 +19,7 @@ import numpy as np
 
 from sweeplib.analysis.lost_runs import MOST_LOST, made, too_many
 from sweeplib.analysis.recorded import require
-from sweeplib.analysis.status import with_status
+from sweeplib.analysis.status import STOPPED, with_status
 from sweeplib.analysis.survival import restricted_values
 
 if TYPE_CHECKING:
@@ -87,7 +87,7 @@ def passages(ds: xr.Dataset, quantity: str, max_lost: float = MOST_LOST) -> Pass
     require(ds, exit_name, end_name)
     exit_, diverged = ds[exit_name], with_status(ds, "diverged")
     refused = too_many(with_status(ds, "failed", "killed"), made(ds), max_lost)
-    used = ((with_status(ds, "ok", "timeout") | diverged) & ~refused).broadcast_like(exit_)
+    used = ((with_status(ds, "ok", *STOPPED) | diverged) & ~refused).broadcast_like(exit_)
     end = ds[end_name].where(~diverged, np.inf).broadcast_like(exit_)
     order = exit_.dims
     return Passages(exit_, end.transpose(*order), used.transpose(*order), exit_.notnull() & used, refused)

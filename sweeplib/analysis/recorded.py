@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
+from sweeplib.analysis.status import with_status
 from sweeplib.errors import InputError
 from sweeplib.storage.outline import outline_of
 
@@ -27,6 +28,22 @@ def over_time(ds: xr.Dataset | Outline) -> list[str]:
     return [
         name for name, dims in outline.variables.items() if {"seed", "time"} <= set(dims) and name not in outline.errors
     ]
+
+
+def stops_at_exits(ds: xr.Dataset) -> bool:
+    """Return whether runs of a dataset that does not say so stop at exits: regular ones without their last values.
+
+    An observable that is not known at the first time either says nothing.
+    """
+    if "exit_time" not in ds:
+        return False
+    ok, names = with_status(ds, "ok"), over_time(ds)
+    for name in names:
+        inner = [dim for dim in ds[name].dims if dim not in (*ok.dims, "time")]
+        first, last = (ds[name].isel(time=at).notnull().any(inner) for at in (0, -1))
+        if bool((ok & first & ~last).any()):
+            return True
+    return False
 
 
 def is_stochastic(dynamics: str) -> bool:

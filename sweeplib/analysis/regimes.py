@@ -8,9 +8,9 @@ import numpy as np
 from numpy.typing import NDArray
 from pydantic import Field
 
-from sweeplib.analysis.analysis import ANALYSES, Analysis
-from sweeplib.analysis.bootstrap import resampled_counts
-from sweeplib.analysis.exponents import Powers, exponents, interval, means, minus, need_seeds, spreads
+from sweeplib.analysis.analysis import ANALYSES, Analysis, Treated
+from sweeplib.analysis.bootstrap import log_deviations, seed_weights
+from sweeplib.analysis.exponents import exponents, interval, means, need_seeds
 from sweeplib.analysis.labels import labelled
 from sweeplib.analysis.lost_runs import MOST_LOST
 from sweeplib.analysis.needs import need_axis
@@ -79,11 +79,11 @@ def regimes(
     import xarray as xr
 
     sample = regime_samples(ds, max_lost)
-    draws = resampled_counts(ds.sizes["seed"], resamples, random_seed)
+    weights = seed_weights(ds.sizes["seed"], resamples, random_seed)
     d = ds["d"].values.astype(float)
 
     def cell_outcome(excess: Array, fall: Array, growth: Array) -> Outcome:
-        return outcome(excess, fall, growth, d, draws, confidence, resolution, tolerance)
+        return outcome(excess, fall, growth, d, weights, confidence, resolution, tolerance)
 
     core = ["seed", "d"]
     parts = xr.apply_ufunc(
@@ -101,24 +101,29 @@ def regimes(
 
 
 def outcome(
-    excess: Array, fall: Array, growth: Array, d: Array, draws: Array, confidence: float, resolution: float,
+    excess: Array, fall: Array, growth: Array, d: Array, weights: Array, confidence: float, resolution: float,
     tolerance: float,
 ) -> Outcome:  # fmt: skip
     """Return the outcome of one point, from its samples (seed, d), NaN where a run is missing."""
-    risk = means(excess, draws)
-    powers = (risk, minus(risk, means(fall, draws)), spreads(growth, draws))
+    risk = means(excess)
+    powers = (risk, risk.minus(means(fall)), log_deviations(growth))
     generator = np.random.default_rng(len(d))
-    drawn = np.array([exponents(power, d, tolerance, confidence, generator) for power in powers])
+    drawn = np.array([exponents(power, d, tolerance, confidence, weights, generator) for power in powers])
     return Outcome(
         np.array([interval(row, confidence) for row in drawn]),
         probabilities(drawn[0, 1:], drawn[1, 1:], drawn[2, 1:], resolution),
-        np.array([np.exp(power.values) for power in powers]),
-        np.array([_errors(power) for power in powers]),
+        np.array([np.exp(power.logs) for power in powers]),
+        np.array([np.exp(power.logs) * np.sqrt(np.diag(power.covariance)) for power in powers]),
     )
 
 
 def probabilities(risk: Array, weight: Array, deviation: Array, resolution: float) -> Array:
-    """Return the fraction of draws of the three exponents that say each regime, in the order of `REGIMES[1:]`."""
+    """Return the fraction of draws of the three exponents that say each regime, in the order of `REGIMES[1:]`.
+
+    NaN if an exponent is not known.
+    """
+    if not np.isfinite(risk + weight + deviation).all():
+        return np.full(len(REGIMES) - 1, np.nan)
     deterministic, falls = deviation > resolution, risk > resolution
     regime_draws = [
         deterministic & (weight > resolution) & falls,
@@ -129,17 +134,10 @@ def probabilities(risk: Array, weight: Array, deviation: Array, resolution: floa
     return np.mean(regime_draws, axis=1)
 
 
-def _errors(power: Powers) -> Array:
-    known = np.isfinite(power.values)
-    errors = np.full(len(known), np.nan)
-    errors[known] = np.exp(power.values[known]) * np.nanstd(power.resampled[:, known], axis=0)
-    return errors
-
-
 def _decided(probability: xr.DataArray, confidence: float) -> dict[str, xr.DataArray]:
     import xarray as xr
 
-    likeliest = xr.where(probability.max("candidate") > 0.0, 1 + probability.argmax("candidate"), 0)
+    likeliest = xr.where(probability.max("candidate") > 0.0, 1 + probability.fillna(0.0).argmax("candidate"), 0)
     decided = xr.where(probability.max("candidate") >= confidence, likeliest, 0)
     return {
         "regime": flagged(decided, "measured regime"),
@@ -197,5 +195,11 @@ def _outline(ds: Outline, **_: Any) -> Outline:
 
 ANALYSES.register(
     "regimes",
-    Analysis("regimes", regimes, "Regime of SGD from the scaling of risk, noise and spread with d", outline=_outline),
+    Analysis(
+        "regimes",
+        regimes,
+        "Regime of SGD from the scaling of risk, noise and spread with d",
+        outline=_outline,
+        ends={"exit": Treated.refused},
+    ),
 )

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 import numpy as np
 from pydantic import Field
 
-from sweeplib.analysis.analysis import ANALYSES, Analysis
+from sweeplib.analysis.analysis import ANALYSES, Analysis, Treated
 from sweeplib.analysis.labels import labelled
 from sweeplib.analysis.lost_runs import MOST_LOST, made, recorded, unless_lost, without_value
 from sweeplib.analysis.options import LostPart, Part
@@ -82,6 +82,7 @@ ANALYSES.register(
         risk_floor,
         "The risk at which runs end up, beside theory",
         outline=_outline,
+        ends={"exit": Treated.refused},
         quantities={"risk_floor": "risk_floor"},
     ),
 )

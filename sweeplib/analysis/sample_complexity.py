@@ -9,9 +9,9 @@ import numpy as np
 from numpy.typing import NDArray
 from pydantic import Field
 
-from sweeplib.analysis.analysis import ANALYSES, Analysis
-from sweeplib.analysis.bootstrap import resampled_counts, resampled_means
-from sweeplib.analysis.fits import line_fit
+from sweeplib.analysis.analysis import ANALYSES, EXITS_ONLY, Analysis
+from sweeplib.analysis.bootstrap import log_means, seed_weights
+from sweeplib.analysis.fits import FEWEST_POINTS, line_fit
 from sweeplib.analysis.growth_laws import best_law, law_fit, laws
 from sweeplib.analysis.information import expected_laws, information_exponents, largest_exponent
 from sweeplib.analysis.labels import labelled
@@ -64,9 +64,9 @@ def sample_complexity(
     steps_over_d, steps_over_d_error: n/d and its standard error. NaN, and left out of all fits, where more than
     `max_censored` of the runs did not exit before their end or time limit (seeds_censored), or more than `max_lost`
     failed or were killed (seeds_lost).
-    exponent (_low, _high): x of n ∝ d^x, weighted least squares of logarithms. The interval is from a bootstrap over
-    the seeds; it is wider by √(χ²/n) and Student's t where the points scatter more than their errors (`fits`;
-    reduced_chi2 is χ²/n).
+    exponent (_low, _high): x of n ∝ d^x, weighted least squares of logarithms, at dimensions with three runs or more.
+    The interval is from a wild bootstrap over the seeds; it is wider by √(χ²/n) and Student's t where the points
+    scatter more than their errors (`fits`; reduced_chi2 is χ²/n). Two dimensions fit any power, without an interval.
     law_offset, law_amplitude, law_chi2, along `law`, an information exponent κ: fits of n/d = offset + amplitude g(d),
     where g is 0 (κ = 1), log d (κ = 2) or d^(κ−2) (κ ≥ 3). `tolerance` · n/d is added in quadrature to the errors of
     n/d, for the terms that the laws neglect. best_law: the law of least χ² + 2 · (number of parameters), for three
@@ -79,12 +79,12 @@ def sample_complexity(
     sample = passages(ds, "steps", max_lost)
     kept = sample.censored().sum("seed") <= max_censored * sample.used.sum("seed") + 1e-9
     ratio = sample.restricted().where(kept) / ds["d"]
-    draws, generator = resampled_counts(ds.sizes["seed"], resamples, random_seed), np.random.default_rng(random_seed)
+    weights, generator = seed_weights(ds.sizes["seed"], resamples, random_seed), np.random.default_rng(random_seed)
     exponent = information_exponents(ds)
     tried = laws(float(exponent.max()))
 
     def cell_growth(cell: Array, d: Array) -> Growth:
-        return growth_of(cell, d, draws, generator, confidence, tolerance, tried)
+        return growth_of(cell, d, weights, generator, confidence, tolerance, tried)
 
     parts = xr.apply_ufunc(
         cell_growth, ratio, ds["d"].astype(float), input_core_dims=[["seed", "d"], ["d"]],
@@ -101,22 +101,20 @@ def sample_complexity(
 
 
 def growth_of(
-    ratio: Array, d: Array, draws: Array, generator: np.random.Generator, confidence: float, tolerance: float,
+    ratio: Array, d: Array, weights: Array, generator: np.random.Generator, confidence: float, tolerance: float,
     tried: Sequence[int],
 ) -> Growth:  # fmt: skip
     """Return the growth of n/d, `ratio` (seed, d) with NaN for runs left out, for the laws `tried`."""
-    counts = np.isfinite(ratio).sum(axis=0)
-    kept = counts > 1
-    ratio, d, counts = ratio[:, kept], d[kept], counts[kept]
-    if len(d) < 2:
+    points = log_means(ratio)
+    kept = np.isfinite(points.logs)
+    if kept.sum() < 2:
         unknown = np.full(len(tried), np.nan)
         return Growth(np.nan, np.nan, np.nan, np.nan, np.nan, unknown, unknown, unknown)
-    mean = resampled_means(np.ones((1, len(ratio))), ratio)[0]
-    shifts = np.log(resampled_means(draws, ratio) / mean)
-    shifts = shifts[np.isfinite(shifts).all(axis=1)]
-    fit = line_fit(np.log(mean), shifts, float(counts.min()), np.vander(np.log(d), 2), generator, confidence)
-    low, high = 1.0 + fit.interval(confidence)[:, 0]
-    error = np.hypot(np.nanstd(ratio, axis=0, ddof=1) / np.sqrt(counts), tolerance * mean)
+    points, d = points.at(kept), d[kept]
+    fit = line_fit(points, np.vander(np.log(d), 2), weights, generator, confidence)
+    low, high = 1.0 + fit.interval(confidence)[:, 0] if len(d) >= FEWEST_POINTS else (np.nan, np.nan)
+    mean = np.exp(points.logs)
+    error = mean * np.sqrt(np.diag(points.covariance) + tolerance**2)
     fits = {law: law_fit(law, d, mean, error) for law in tried}
     best = best_law(fits, len(d))
     return Growth(1.0 + fit.best[0], low, high, fit.misfit.ratio, best, *np.array(list(fits.values())).T)
@@ -141,7 +139,9 @@ def _fitted(*parts: xr.DataArray) -> dict[str, xr.DataArray]:
         "law_amplitude": ("amplitude of the law",),
         "law_chi2": ("chi-squared of the law", r"\chi^2"),
     }
-    return {name: labelled(part, *label) for (name, label), part in zip(labels.items(), parts, strict=True)}
+    found = {name: labelled(part, *label) for (name, label), part in zip(labels.items(), parts, strict=True)}
+    found["exponent"].attrs["needs"] = f"{FEWEST_POINTS} dimensions at which three runs or more exited"
+    return found
 
 
 def _outline(ds: Outline, **_: Any) -> Outline:
@@ -159,6 +159,7 @@ ANALYSES.register(
         sample_complexity,
         "Growth of the mean exit steps with the input dimension",
         outline=_outline,
+        ends=EXITS_ONLY,
         headline="exponent",
         quantities={"exit_steps_exponent": "exponent"},
     ),

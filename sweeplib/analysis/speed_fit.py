@@ -10,11 +10,12 @@ closed form. On synthetic exits (12 learning rates from 0.3 to 1.8 γ_opt, 128 s
 import numpy as np
 from numpy.typing import NDArray
 
-from sweeplib.analysis.fits import Misfit, covariance_of, misfit
+from sweeplib.analysis.fits import Misfit, misfit
 
 Array = NDArray[np.float64]
 
 HALF_WIDTH = 0.8
+LARGE_ERROR = 0.2
 FEWEST = 5
 _ITERATIONS = 4
 
@@ -46,11 +47,13 @@ def least_steps(gamma: Array, steps: Array, weights: Array, at: Array) -> Array:
     return fitted
 
 
-def local_weights(gamma: Array, steps: Array, counts: Array) -> Array:
+def local_weights(gamma: Array, steps: Array, counts: Array, error: float) -> Array:
     """Return weights (gammas,) for `fastest`, from the mean steps and the numbers of seeds at each γ.
 
+    `error` is the typical relative error of the steps.
     The weights are √n/r, because the coefficient of variation of the exit steps hardly depends on γ, with r smoothed by
-    the fit itself, times a tricube in γ/γ_opt of half width HALF_WIDTH, which is wider if fewer than FEWEST learning
+    the fit itself, times a tricube in γ/γ_opt of half width HALF_WIDTH (1 + (error/LARGE_ERROR)²): far from the optimum
+    the parabola is off, which matters only where the steps are known better. It is wider if fewer than FEWEST learning
     rates would have a weight.
     """
     scale = gamma.max()
@@ -58,28 +61,29 @@ def local_weights(gamma: Array, steps: Array, counts: Array) -> Array:
     raw = 1.0 / (x * steps)
     rate = raw
     taper = np.ones_like(x)
+    half_width = HALF_WIDTH * (1.0 + (error / LARGE_ERROR) ** 2)
     for _ in range(_ITERATIONS):
         weights = np.sqrt(counts * taper) / rate
         a, b, c = _parabola(x, steps[None], weights)
         rate = np.maximum(a + x * (b + x * c), 0.2 * raw)
         distance = np.abs(gamma / fastest(gamma, steps[None], weights) - 1.0)
-        width = max(HALF_WIDTH, 1.2 * np.sort(distance)[FEWEST - 1])
+        width = max(half_width, 1.2 * np.sort(distance)[FEWEST - 1])
         taper = np.clip(1.0 - (distance / width) ** 3, 0.0, None) ** 3
     result: Array = np.sqrt(counts * taper) / rate
     return result
 
 
-def speed_misfit(gamma: Array, steps: Array, weights: Array, shifts: Array, seeds: float) -> Misfit:
-    """Return the misfit of the parabola to points whose log steps change by `shifts` under resampling.
+def speed_misfit(gamma: Array, steps: Array, weights: Array, covariance: Array) -> Misfit:
+    """Return the misfit of the parabola to `steps` (gammas,), whose logarithms have this covariance of errors.
 
-    `steps` (gammas,), `shifts` (resamples, gammas). It uses relative residuals of r, with the weights of the fit.
+    It uses relative residuals of r, with the weights of the fit.
     """
     counts = weights > 0.0
     x = gamma[counts] / gamma.max()
     rate = 1.0 / (x * steps[counts])
     design = np.vander(x, 3, increasing=True) / rate[:, None]
     relative = (weights[counts] * rate) ** 2
-    return misfit(np.ones(len(x)), design, covariance_of(shifts[:, counts], seeds), lambda _: relative)
+    return misfit(np.ones(len(x)), design, covariance[np.ix_(counts, counts)], lambda _: relative)
 
 
 def _parabola(x: Array, steps: Array, weights: Array) -> tuple[Array, Array, Array]:

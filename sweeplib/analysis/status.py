@@ -8,6 +8,10 @@ if TYPE_CHECKING:
     import xarray as xr
 
 
+STOPPED = ("timeout", "inaccurate")
+"""The statuses of runs that were stopped before their horizon: what they would have done later is not known."""
+
+
 def with_status(ds: xr.Dataset, *meanings: str) -> xr.DataArray:
     """Return a mask: where the status of a case is one of `meanings`, by the flags that the dataset declares."""
     attrs = ds["status"].attrs

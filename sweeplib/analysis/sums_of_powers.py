@@ -13,8 +13,8 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from sweeplib.analysis.bootstrap import resampled_logarithms
-from sweeplib.analysis.fits import Misfit, covariance_of, inverse_variances, misfit, scattered
+from sweeplib.analysis.bootstrap import Points, log_means
+from sweeplib.analysis.fits import Misfit, inverse_variances, linear_solution, misfit, scattered, widening
 
 Array = NDArray[np.float64]
 TRIAL_EXPONENT = -0.5
@@ -48,12 +48,16 @@ class SumOfPowers(NamedTuple):
 
 
 class _Points(NamedTuple):
-    """log D (points,), its changes under resampled seeds (resamples, points), log x_t (terms, points) around 0."""
+    """log D at the points with its errors, the weights of seeds in resamples, and log x_t (terms, points) around 0."""
 
-    logs: Array
-    shifts: Array
-    seeds: float
+    means: Points
+    weights: Array
     variables: Array
+
+    @property
+    def logs(self) -> Array:
+        """Return log D (points,)."""
+        return self.means.values
 
 
 class _Best(NamedTuple):
@@ -66,23 +70,26 @@ class _Best(NamedTuple):
 
 
 def sum_of_powers(
-    values: Array, logarithms: Array, draws: Array, confidence: float, generator: np.random.Generator
+    values: Array, logarithms: Array, weights: Array, confidence: float, generator: np.random.Generator
 ) -> SumOfPowers:
     """Return the fit of Σ_t A_t x_t^e_t to the means of `values` (seed, point); `logarithms` (term, point): log x_t.
 
     A term is resolved if χ² without it is larger by more than the quantile `confidence` of Fisher's law for its two
-    parameters. The others are left out of the fit. All is NaN if the points do not determine the parameters.
+    parameters. The others are left out of the fit, but not of the fits to resamples, because a term that is too small
+    to be resolved may still bend the others. All is NaN if the points do not determine the parameters.
     """
-    kept, logs, shifts, seeds = resampled_logarithms(draws, values)
+    means = log_means(values)
+    kept = np.isfinite(means.logs)
     logarithms = logarithms[:, kept]
     unknown = np.full(len(logarithms), np.nan)
-    nothing = SumOfPowers(unknown, unknown, unknown, unknown, points=float(len(logs)))
+    nothing = SumOfPowers(unknown, unknown, unknown, unknown, points=float(kept.sum()))
     if not _determined(logarithms):
         return nothing
     middle = logarithms.mean(axis=1)
-    points = _Points(logs, shifts, seeds, logarithms - middle[:, None])
+    points = _Points(means.at(kept), weights, logarithms - middle[:, None])
     best = _best(points)
     resolved = _resolved(points, best, confidence)
+    low, high = _interval(points, best, confidence, generator) if resolved.any() else (unknown, unknown)
     if resolved.any() and not resolved.all():
         points = points._replace(variables=points.variables[resolved])
         best = _best(points)
@@ -91,7 +98,7 @@ def sum_of_powers(
     if not resolved.any():
         return found
     amplitudes, exponents = np.split(best.parameters, 2)
-    low, high = (_placed(ends, resolved) for ends in _interval(points, best, confidence, generator))
+    low, high = (_placed(ends[resolved], resolved) for ends in (low, high))
     prefactor = _placed(np.exp(amplitudes - exponents * middle[resolved]), resolved)
     return found._replace(exponent=_placed(exponents, resolved), low=low, high=high, prefactor=prefactor)
 
@@ -157,7 +164,7 @@ def _starts(values: Array, variables: Array) -> list[Array]:
 
 def _best(points: _Points) -> _Best:
     """Return the fit whose weights contain the scatter that makes its residuals as large as expected."""
-    covariance = covariance_of(points.shifts, points.seeds)
+    covariance = points.means.covariance
     errors2 = np.diag(covariance)
 
     def weights_of(scatter2: float) -> Array:
@@ -182,7 +189,7 @@ def _resolved(points: _Points, best: _Best, confidence: float) -> NDArray[np.boo
     terms = len(points.variables)
     if terms == 1:
         return np.ones(1, dtype=bool)
-    freedom = best.misfit.freedom if best.misfit.seen else points.seeds - 1.0
+    freedom = best.misfit.freedom if best.misfit.seen else float(points.means.freedom(np.ones(len(points.logs))))
     residuals = points.logs - _model(best.parameters, points.variables)[0]
     least = float(np.sum(best.weights * residuals**2))
     unit = 1.0 if best.weighted else least / max(len(points.logs) - 2 * terms, 1) + ROUNDING
@@ -197,8 +204,10 @@ def _resolved(points: _Points, best: _Best, confidence: float) -> NDArray[np.boo
 
 def _interval(points: _Points, best: _Best, confidence: float, generator: np.random.Generator) -> Array:
     """Return the ends (2, terms) of the central intervals of the exponents, by fits to resamples."""
-    fitted, _ = _model(best.parameters, points.variables)
-    drawn = scattered(points.shifts, points.seeds, best.misfit, generator, confidence)
+    fitted, design = _model(best.parameters, points.variables)
+    directions = linear_solution(design, best.weights)[len(points.variables) :]
+    widths = widening(points.means, directions, best.misfit, confidence)
+    drawn = sum(scattered(points.means, points.weights, best.misfit, generator)) * widths.max()
     start = [best.parameters]
     parameters = np.array([_fit(fitted + draw, points.variables, best.weights, start)[0] for draw in drawn])
     exponents = parameters[:, len(points.variables) :]

@@ -14,9 +14,11 @@ import numpy as np
 import xarray as xr
 
 from sweeplib.analysis import ANALYSES
+from sweeplib.analysis.analysis import ENDS, Treated
 from sweeplib.analysis.constants import with_constants
 from sweeplib.contracts.check import BrokenError, Check, require, require_equal
 from sweeplib.contracts.datasets import (
+    cut_short,
     giant_steps_dataset,
     norms_dataset,
     one_axis_dataset,
@@ -30,7 +32,7 @@ from sweeplib.storage.outline import Outline, outline_of
 
 Result = xr.Dataset | Exception
 
-CHEAPER: dict[str, dict[str, Any]] = {"deviation_sum": {"resamples": 40}}
+CHEAPER: dict[str, dict[str, Any]] = {"deviation_sum": {"resamples": 20}}
 """Options of analyses that take long with their defaults."""
 
 DATASETS: dict[str, Callable[[], xr.Dataset]] = {
@@ -50,6 +52,9 @@ DATASETS: dict[str, Callable[[], xr.Dataset]] = {
 
 INNER = frozenset({"time", "threshold", "quantile", "student", "student_2", "teacher", "teacher_2"})
 """Axes that no grid has; the outline of an analysis need not tell which of them remain."""
+
+COUNTED = ("runs", "pairs", "points", "learning rates")
+"""First words of the labels of numbers of runs, points and learning rates."""
 
 UNITS = ("gamma", "gamma, one value and one seed")
 """Those that have overlap matrices, for the analyses that read them."""
@@ -91,7 +96,7 @@ def foreseen(name: str, words: str) -> Outline | Exception | None:
 
 def forget() -> None:
     """Forget all results, after plugins were loaded or removed."""
-    for remembered in (made, analysed, foreseen):
+    for remembered in (made, analysed, foreseen, _reseeded):
         remembered.cache_clear()
 
 
@@ -232,7 +237,88 @@ def it_says_what_it_is(name: str) -> None:
     require(bool(analysis.doc) and "\n" not in analysis.doc, "its `doc` is not one line")
 
 
+def it_says_what_it_makes_of_runs_that_end_early(name: str) -> None:
+    """`ends` has ways and treatments that are known; left out are all whose numbers could be wrong."""
+    analysis = ANALYSES[name]
+    wrong = [end for end, treated in analysis.ends.items() if end not in ENDS or not isinstance(treated, Treated)]
+    require(not wrong, f"`ends` has {wrong}; expected {', '.join(ENDS)}, each with a `Treated`")
+    refused = [end for end in ENDS[1:] if analysis.treatment(end) is Treated.refused]
+    require(not refused, f"`ends` refuses {refused}, which no config tells; expected `left_out`")
+
+
+def runs_that_end_early_do_not_change_its_numbers(name: str) -> None:
+    """Where they are left out, a number is that of the same runs had they gone on, or NaN; refused, InputError."""
+    words, whole = _several_seeds(name)
+    for end in ENDS[:-1]:
+        treated, short = ANALYSES[name].treatment(end), cut_short(dataset_of(name, words), end)
+        try:
+            found = _result(name, short)
+        except InputError as error:
+            foretold = end == "exit" and "stop" in str(error)  # by `ends`, or unless an option says until when
+            require(foretold, f"of runs that end by {end} it fails: {described(error)}")
+            continue
+        require(treated is not Treated.refused, f"it takes runs that end by {end}, which `ends` refuses")
+        if treated is Treated.left_out:
+            _require_same_or_nothing(found, whole, f"runs that end by {end}")
+
+
+def missing_seeds_are_no_seeds(name: str) -> None:
+    """Its numbers are those of the other seeds, or NaN; those that depend on `random_seed` may differ."""
+    words, whole = _several_seeds(name)
+    ds = dataset_of(name, words)
+    fewer, found = _result(name, ds.isel(seed=slice(2, None))), _result(name, cut_short(ds, "missing"))
+    for variable in (each for each in fewer.data_vars if fewer[each].dtype.kind == "f"):
+        known = found[variable].notnull()
+        require(bool((fewer[variable].notnull() | ~known).all()), f"of missing seeds only, {variable} is known")
+        if _reseeded(name, words)[variable].equals(whole[variable]):
+            expected, what = fewer[variable].where(known), f"of missing seeds, {variable}"
+            require_equal(found[variable], expected, what, rtol=1e-9, atol=1e-12)
+
+
+def exits_at_the_start_are_no_error(name: str) -> None:
+    """Runs that start beyond a threshold have exit times of 0, whose mean has no logarithm."""
+    words, whole = _several_seeds(name)
+    ds = dataset_of(name, words)
+    exits = [variable for variable in ds.data_vars if str(variable).startswith("exit_")]
+    for some in (ds["seed"] >= 0, ds["seed"] == 0):
+        at_start = {str(each): ds[each].where(~some, 0.0 * ds[each]).assign_attrs(ds[each].attrs) for each in exits}
+        found = _result(name, ds.assign(at_start))
+        infinite = [each for each in found if found[each].dtype.kind == "f" and bool(np.isinf(found[each]).any())]
+        new = [str(each) for each in infinite if not bool(np.isinf(whole[each]).any())]
+        require(not new, f"of exits at the start it has infinite {', '.join(new)}")
+
+
+def _several_seeds(name: str) -> tuple[str, xr.Dataset]:
+    """Return the smallest of the datasets with several seeds that an analysis takes, and its result."""
+    found = {words: result for words, result in taken(analysed, name).items() if made(words).sizes["seed"] > 2}
+    require(bool(found), "it takes no dataset of several seeds")
+    return min(found.items(), key=lambda each: dataset_of(name, each[0]).nbytes)
+
+
+@cache
+def _reseeded(name: str, words: str) -> xr.Dataset:
+    """Return the result of an analysis with another `random_seed`, if it has this option."""
+    has = "random_seed" in inspect.signature(ANALYSES[name].function).parameters
+    options = CHEAPER.get(name, {}) | ({"random_seed": 1} if has else {})
+    return ANALYSES[name](dataset_of(name, words), **options)
+
+
+def _require_same_or_nothing(found: xr.Dataset, whole: xr.Dataset, what: str) -> None:
+    """Raise BrokenError for a number that is neither that of `whole` nor NaN, other than numbers of runs or points."""
+    for variable in whole.data_vars:
+        number = str(whole[variable].attrs["long_name"]).startswith(COUNTED)
+        on_same = all(found[dim].equals(whole[dim]) for dim in whole[variable].dims)  # not bins of other values
+        if whole[variable].dtype.kind != "f" or number or not on_same:
+            continue
+        same = np.isclose(found[variable], whole[variable], rtol=1e-9, atol=1e-12, equal_nan=True)
+        require(bool((same | np.isnan(found[variable])).all()), f"of {what}, {variable} is neither as before nor NaN")
+
+
 CHECKS: tuple[Check, ...] = (
+    it_says_what_it_makes_of_runs_that_end_early,
+    runs_that_end_early_do_not_change_its_numbers,
+    missing_seeds_are_no_seeds,
+    exits_at_the_start_are_no_error,
     it_takes_a_dataset,
     what_it_does_not_take_is_refused_before_anything_runs,
     its_outline_is_that_of_its_result,

@@ -285,3 +285,36 @@ def without_units(ds: xr.Dataset) -> xr.Dataset:
     """Return a dataset without its variables over units: as a sweep has it if it has several widths."""
     inner = {"student", "student_2", "teacher", "teacher_2"}
     return ds.drop_vars([name for name, variable in ds.variables.items() if inner.intersection(variable.dims)])
+
+
+def cut_short(ds: xr.Dataset, end: str) -> xr.Dataset:
+    """Return the dataset in which some runs end early.
+
+    The first two seeds are "missing", every second run is "lost", both without values.
+    "exit": all runs stop at their exits, or every second at half of the time if there are none. "timeout", "diverged":
+    every second run ends at half of the time.
+    """
+    even = ds["seed"] % 2 == 0
+    if end in ("missing", "lost"):
+        gone = even if end == "lost" else ds["seed"] <= ds["seed"][1]
+        values = {str(name): ds[name].where(~gone) for name in ds.data_vars if name != "status"}
+        return ds.assign(values | {"status": _with_status(ds, gone, "killed" if end == "lost" else end)})
+    half = 0.5 * (ds["time"][0] + ds["time"][-1]) if "time" in ds.coords else ds["seed"].max()
+    last = half.where(even, np.inf)
+    if end == "exit" and "exit_time" in ds:
+        last = ds["exit_time"].max("threshold").fillna(np.inf)
+    held = [str(name) for name in ds.data_vars if {"seed", "time"} <= set(ds[name].dims)]
+    found = {name: ds[name].where(ds["time"] <= last).transpose(*ds[name].dims) for name in held}
+    if "exit_time" in ds:
+        stop = ds["end_time"].where(ds["end_time"] < last, last).transpose(*ds["end_time"].dims)
+        found |= {"end_time": stop, "end_steps": stop * ds["end_steps"] / ds["end_time"]}
+        if end != "exit":
+            found |= {name: ds[name].where(ds["exit_time"] <= stop) for name in ("exit_time", "exit_steps")}
+    attrs = {name: ds[name].attrs for name in found}
+    short = ds.assign({name: values.assign_attrs(attrs[name]) for name, values in found.items()})
+    return short.assign_attrs(stop="exit") if end == "exit" else short.assign(status=_with_status(ds, even, end))
+
+
+def _with_status(ds: xr.Dataset, where: xr.DataArray, status: str) -> xr.DataArray:
+    changed = ds["status"].where(~(where & (ds["status"] == STATUS["ok"])), STATUS[status])
+    return changed.transpose(*ds["status"].dims).astype(np.uint8).assign_attrs(FLAGS)

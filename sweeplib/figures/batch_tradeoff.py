@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from sweeplib.analysis.headlines import between
 from sweeplib.figures.facets import Facets, arranged, measured_dynamics, numbered_parts
 from sweeplib.figures.figure import FIGURES, Figure, Hue, Panel, Where
 from sweeplib.figures.labels import MINUS, axis_label, value_label, wrapped_label
@@ -107,7 +108,7 @@ def _slope(one: xr.Dataset) -> str:
     if not np.isfinite(exponent):
         return ""
     digits = 2 if high - low > NARROW else 3
-    return f"slope {exponent:.{digits}f} [{low:.{digits}f}, {high:.{digits}f}]".replace("-", MINUS)
+    return f"slope {exponent:.{digits}f} {between(f'{low:.{digits}f}', f'{high:.{digits}f}')}".replace("-", MINUS)
 
 
 FIGURES.register(

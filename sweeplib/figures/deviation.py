@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 import numpy as np
 from pydantic import Field
 
+from sweeplib.analysis.headlines import between
 from sweeplib.analysis.problem_fields import field, step_time
 from sweeplib.analysis.recorded import is_stochastic
 from sweeplib.errors import InputError
@@ -157,7 +158,7 @@ def _fit(axes: Axes, part: xr.Dataset, shown: list[str], place: int) -> None:
             linewidth=0.9,
             gid="guide",
         )
-    text = f"{exponent:.2f} [{low:.2f}, {high:.2f}]".replace("-", MINUS)
+    text = f"{exponent:.2f} {between(f'{low:.2f}', f'{high:.2f}')}".replace("-", MINUS)
     if count > 1:
         mark = dynamics_look(name, shown, {"color": INK, "marker": "o"}) | {"transform": axes.transAxes}
         axes.plot(0.04, 0.955 - ROW * place, scalex=False, scaley=False, **mark)

@@ -14,7 +14,7 @@ from sweeplib.analysis.phase_retrieval import escape_theory_holds
 from sweeplib.analysis.problem_fields import field
 from sweeplib.analysis.recorded import is_stochastic
 from sweeplib.analysis.scan import drawn_scan_dim
-from sweeplib.analysis.status import with_status
+from sweeplib.analysis.status import STOPPED, with_status
 from sweeplib.figures.facets import Facets, arranged, free_axes, numbered_parts, used_dynamics
 from sweeplib.figures.figure import FIGURES, Figure, Hue, Panel, Where
 from sweeplib.figures.interactive import INTERACTIVE, Interactive
@@ -113,8 +113,8 @@ def _data(ds: xr.Dataset, exits: xr.Dataset) -> xr.Dataset:
 def _cut_short(ds: xr.Dataset) -> xr.DataArray:
     """Return, per cell, whether no run without an exit was observed up to the horizon, for want of time."""
     left = passages(ds, "steps").censored()
-    late = left & with_status(ds, "timeout")
-    cut: xr.DataArray = late.any("seed") & ~(left & ~with_status(ds, "timeout")).any("seed")
+    late = left & with_status(ds, *STOPPED)
+    cut: xr.DataArray = late.any("seed") & ~(left & ~with_status(ds, *STOPPED)).any("seed")
     return cut
 
 

@@ -41,7 +41,7 @@ CAPTION = (
     "Mean number of steps to the exit against the learning rate, with standard errors over the seeds; open triangles: "
     "lower bounds where some runs did not exit. Curves: the selected theories. "
     "Below: the learning rate of least steps with its bootstrap interval (an arrow where the interval reaches the end "
-    "of the scan; no mark if fewer than 5 learning rates have a mean over two runs or more), the optimum of annealed "
+    "of the scan; no mark if fewer than 5 learning rates have a mean over three runs or more), the optimum of annealed "
     "and quenched theory (vertical line) and the noise-corrected optimum (bars)."
 )
 COLUMNS = ("gamma", "exit_steps_mean")

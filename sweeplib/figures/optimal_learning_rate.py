@@ -43,7 +43,7 @@ CAPTION = (
     "The learning rate of least mean exit steps against the student width, with bootstrap intervals over the seeds; an "
     "arrow where the interval extends beyond the scanned learning rates. Dashed: theory for d → ∞; solid: theory with "
     "the noise of SGD at this d, up to the last width with an optimum. Below: the ratio to the dashed line. ∅: no "
-    "optimum, as fewer than 5 learning rates have a mean over two runs or more."
+    "optimum, as fewer than 5 learning rates have a mean over three runs or more."
 )
 COLUMNS = ("p", "gamma_opt")
 LIMIT: Any = THEORY_DASHES["quenched"]

@@ -15,6 +15,7 @@ from sweeplib.analysis.lost_runs import MOST_LOST, diverged, made, recorded, unl
 from sweeplib.analysis.overlaps import with_overlaps
 from sweeplib.analysis.passages import passages
 from sweeplib.analysis.recorded import is_stochastic
+from sweeplib.analysis.seed_means import FEWEST_SEEDS
 from sweeplib.design.axis import places_in
 from sweeplib.errors import InputError
 from sweeplib.figures.curves import Curves, chosen_curves, curve_panels, draw_curves, finish_curves, interactive_curves
@@ -143,16 +144,17 @@ def _relative_variance(
     """Return the variance of log a/b; None without any uncertainty."""
     runs = _runs(ds, found, curves)
     if runs is None:
-        bars = interval(found, curves.variable)
+        ends = [f"{curves.variable}_{end}" for end in ("low", "high")] if f"{curves.variable}_error" in found else []
+        bars = interval(found.drop_vars(ends, errors="ignore"), curves.variable)
         if bars is None:
             return None
         squared = (found[curves.variable].copy(data=0.5 * (bars[0] + bars[1])) / found[curves.variable]) ** 2
-        other = squared.fillna(0.0) + squared.isel(point, drop=True).fillna(0.0)
+        other = squared + squared.isel(point, drop=True)
         return other.where(_elsewhere(found, point), 0.0)
     relative = runs / runs.mean("seed")
     difference = relative - relative.isel(point, drop=True)
     both = difference.count("seed")
-    spread: xr.DataArray = difference.var("seed", ddof=1) / both.where(both > 1)
+    spread: xr.DataArray = difference.var("seed", ddof=1) / both.where(both >= FEWEST_SEEDS)
     return spread
 
 

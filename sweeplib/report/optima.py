@@ -13,7 +13,7 @@ from sweeplib.report.tables import heading
 
 THEORY = {"gamma_opt_theory": "Annealed and quenched theory", "gamma_opt_noise_corrected": "Noise-corrected theory"}
 
-SCANNED = ("gammas_used", "gammas_censored", "gammas_lost", "gammas_single")
+SCANNED = ("gammas_used", "gammas_censored", "gammas_lost", "gammas_few")
 """The numbers of learning rates of a scan, used or left out."""
 
 

@@ -14,7 +14,7 @@ import yaml
 
 from sweeplib.analysis import ANALYSES
 from sweeplib.analysis.constants import with_constants
-from sweeplib.analysis.headlines import rounded
+from sweeplib.analysis.headlines import between, rounded
 from sweeplib.analysis.labels import dynamics_label
 from sweeplib.analysis.recorded import is_stochastic
 from sweeplib.analysis.write import analysis_failure
@@ -178,7 +178,7 @@ def ratio_of(first: Value, other: Value) -> Value | None:
     if min(first.best, other.best) <= 0.0:
         return None
     best = other.best / first.best
-    if min(first.low, other.low) <= 0.0:
+    if not min(first.low, other.low) > 0.0:
         return Value(best, math.nan, math.nan, at_edge=False)
     below = math.hypot(math.log(other.best / other.low), math.log(first.high / first.best))
     above = math.hypot(math.log(other.high / other.best), math.log(first.best / first.low))
@@ -189,7 +189,7 @@ def _written(value: Value | None) -> str:
     if value is None:
         return ABSENT
     best, low, high = rounded(value.best, value.low, value.high)
-    return (best if low == high else f"{best} [{low}, {high}]") + " †" * value.at_edge
+    return (best if low == high != "nan" else f"{best} {between(low, high)}") + " †" * value.at_edge
 
 
 def _ratio(first: Value | None, other: Value | None) -> str:

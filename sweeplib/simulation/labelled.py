@@ -98,6 +98,7 @@ class _Runs:
         fields = {name: value for name in named if (value := getattr(problem, name)) is not None}
         version = numerics_version(problem, case.dynamics, case.recording.observables)
         others = {"dynamics": case.dynamics, "root_seed": case.root_seed, "numerics_version": version}
+        others |= {"stop": case.recording.stop}
         return {name: _storable(value) for name, value in (fields | others).items()}
 
 

@@ -57,7 +57,7 @@ def label(name: str) -> dict[str, Any]:
     return {"long_name": long_name, "units": "1", "symbol": symbol}
 
 
-ATTRIBUTES = ("Conventions", "config", "digest", "fixed", "git_commit", "processors", "title", "versions")
+ATTRIBUTES = ("Conventions", "config", "digest", "fixed", "git_commit", "processors", "stop", "title", "versions")
 """The attributes of a sweep's dataset other than its constants; constants cannot have these names."""
 
 

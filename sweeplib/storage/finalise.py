@@ -117,6 +117,7 @@ def _attributes(sweep: "Sweep", directory: Path, results: Mapping[str, Results])
         "versions": ", ".join(f"{name} {version}" for name, version in versions().items()),
         "git_commit": git_commit() or "unknown",
         "processors": ", ".join(sorted(processors)),
+        "stop": sweep.recording.stop,
     }
 
 

@@ -114,7 +114,8 @@ def planned_outline(sweep: Sweep, *, overlaps: bool = False) -> Outline:
     variables |= {name: (*outer, *variable.dims) for name, variable in kept.items()}
     errors = frozenset(name for name, variable in kept.items() if "error_of" in variable.attrs)
     named = frozenset({*axes, *(coordinate.name for coordinate in held)})
-    return Outline(axes, variables, constants(sweep, cases[0].problem), errors, named)
+    attrs = constants(sweep, cases[0].problem) | {"stop": sweep.recording.stop}
+    return Outline(axes, variables, attrs, errors, named)
 
 
 def _cases(sweep: Sweep, *, every_shape: bool) -> list[Case]:

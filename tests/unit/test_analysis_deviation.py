@@ -3,11 +3,14 @@
 import numpy as np
 import pytest
 import xarray as xr
+from scipy.stats import norm
+from scipy.stats import t as student
 
 from sweeplib.analysis import ANALYSES
-from sweeplib.analysis.bootstrap import resampled_counts
+from sweeplib.analysis.bootstrap import seed_weights
 from sweeplib.analysis.deviation_scaling import power_law
 from sweeplib.analysis.overlaps import open_with_overlaps
+from sweeplib.analysis.seed_means import normal_scores
 from sweeplib.errors import InputError
 from sweeplib.storage.dataset import GroupWriter, written_dataset
 from tests.datasets import FLAGS
@@ -28,13 +31,30 @@ def runs(risk, status=None, **others) -> xr.Dataset:
 
 
 def test_deviations_of_known_differences():
-    ode = np.array([[1.0, 0.5, 0.2], [1.0, 0.6, 0.3]])
-    found = deviation(runs([ode, np.add(ode, [[0.0, 0.1, -0.3], [0.0, 0.3, 0.1]])])).squeeze()
+    """The z-scores are exceeded as often by a normal number as t by scipy's Student's t of two degrees."""
+    ode = np.array([[1.0, 0.5, 0.2], [1.0, 0.6, 0.3], [1.0, 0.7, 0.4]])
+    found = deviation(runs([ode, np.add(ode, [[0.0, 0.1, -0.3], [0.0, 0.3, 0.1], [0.0, 0.2, -0.1]])])).squeeze()
     np.testing.assert_allclose(found.risk_deviation, [0.0, 0.2, -0.1])
-    np.testing.assert_allclose(found.risk_deviation_error, [0.0, 0.1, 0.2])
-    np.testing.assert_allclose(found.risk_deviation_z, [np.nan, 2.0, -0.5])
-    np.testing.assert_allclose(found.risk_sup_deviation, 0.3)
-    assert found.seeds_paired == 2
+    np.testing.assert_allclose(found.risk_deviation_error, [0.0, 0.1 / 3**0.5, 0.2 / 3**0.5])
+    t = np.array([2.0 * 3**0.5, -0.5 * 3**0.5])
+    np.testing.assert_allclose(found.risk_deviation_z, [np.nan, *norm.isf(student.sf(t, 2))])
+    np.testing.assert_allclose(found.risk_sup_deviation, 0.8 / 3)
+    assert found.seeds_paired == 3
+
+
+def test_two_pairs_have_neither_error_nor_z_score():
+    found = deviation(runs([np.zeros((2, 3)), np.add(np.ones((2, 3)), [[0.0], [1.0]])])).squeeze()
+    np.testing.assert_allclose(found.risk_deviation, 1.5)
+    assert found.risk_deviation_error.isnull().all()
+    assert found.risk_deviation_z.isnull().all()
+
+
+def test_z_scores_of_tiny_probabilities_are_finite():
+    """Student's t of 3000 at 99 degrees has a probability of 10⁻²³⁰ or so, at 10⁵ one that no float has."""
+    found = normal_scores(xr.DataArray([-1e3, 3e3, 1e5, np.nan]), xr.DataArray([99.0] * 4)).values
+    assert np.isfinite(found[:3]).all()
+    assert (np.diff(found[:3]) > 0.0).all()
+    assert np.isnan(found[3])
 
 
 def test_rounding_is_no_deviation():
@@ -45,14 +65,14 @@ def test_rounding_is_no_deviation():
 
 
 def test_pairs_need_both_runs_and_count_as_far_as_both_went():
-    """A run stopped at its exit, one diverged, one without its ODE: the first counts, the others are lost."""
+    """A run stopped at its exit, one diverged, one without its ODE: none has values up to the end, all up to .6."""
     risk = np.ones((2, 3, 4))
     risk[1] = [[1, 1.1, 1.2, np.nan], [1, 1, 5, np.nan], [1, 9, 9, 9]]
     ds = runs(risk, status=[[1, 1, 3], [1, 2, 1]])
     found = deviation(ds, max_lost=0.7).squeeze()
-    assert found.seeds_paired == 1
-    assert found.seeds_lost == 2
-    assert found.risk_sup_deviation == pytest.approx(0.2)
+    assert found.seeds_paired == 0
+    assert found.seeds_lost == 3
+    assert found.risk_sup_deviation.isnull()
     np.testing.assert_allclose(found.risk_deviation, [0.0, 0.05, 2.1, np.nan])
     refused = deviation(ds).squeeze()
     assert refused.risk_sup_deviation.isnull()
@@ -68,14 +88,16 @@ def test_a_mean_over_pairs_is_refused_where_runs_have_stopped_at_their_exits():
     np.testing.assert_allclose(deviation(runs(risk)).squeeze().risk_deviation, [0.0, 0.2, np.nan])
 
 
-def test_z_scores_are_standard_normal_where_nothing_deviates():
-    """4000 times, 50 seeds: the variance of Student's t with 49 degrees is 1.0426, ± .024; |z| < 4 once in 10⁴."""
+@pytest.mark.parametrize("seeds", [3, 8, 50])
+def test_z_scores_are_standard_normal_where_nothing_deviates(seeds):
+    """4000 times: the variance is 1 ± .022, and |z| > 1.96 in .05 ± .0034 of them; each is missed once in 10⁴."""
     rng = np.random.default_rng(0)
-    noise = rng.normal(size=(2, 50, 4000))
+    noise = rng.normal(size=(2, seeds, 4000))
     ds = runs(noise[:, :, :1]).isel(time=0, drop=True)
     ds = ds.assign(risk=(("dynamics", "seed", "time"), noise, ds.risk.attrs), time=np.arange(4000.0))
     z = deviation(ds).risk_deviation_z
-    assert float(z.var()) == pytest.approx(49 / 47, abs=4 * 0.024)
+    assert float(z.var()) == pytest.approx(1.0, abs=4 * 0.022)
+    assert float((abs(z) > 1.96).mean()) == pytest.approx(0.05, abs=4 * 0.0034)
     assert abs(float(z.mean())) < 4 / np.sqrt(4000)
 
 
@@ -173,7 +195,7 @@ def test_other_axes_are_fitted_apart():
 def test_intervals_of_the_exponent_cover():
     """300 experiments of 24 seeds and 6 points: of 95 % intervals fewer than 89 % cover once in 10⁴."""
     rng, log_x = np.random.default_rng(2), np.linspace(-6, -2, 6)
-    draws = resampled_counts(24, 300, 0)
+    draws = seed_weights(24, 300, 0)
     covered = 0
     for _ in range(300):
         values = np.exp(0.5 * log_x + 0.4 * rng.normal(size=(24, 6)))
@@ -185,7 +207,7 @@ def test_intervals_of_the_exponent_cover():
 def test_the_fit_says_when_it_is_no_power_law():
     rng, log_x = np.random.default_rng(3), np.linspace(-3, 3, 8)
     bent = np.exp(0.5 * log_x + 0.3 * log_x**2 + 0.1 * rng.normal(size=(40, 8)))
-    assert power_law(bent, log_x[None], resampled_counts(40, 50, 0), 0.95, rng).reduced_chi2 > 100
+    assert power_law(bent, log_x[None], seed_weights(40, 50, 0), 0.95, rng).reduced_chi2 > 100
 
 
 @pytest.mark.parametrize("analysis", [deviation, scaling, ANALYSES["law_agreement"]])

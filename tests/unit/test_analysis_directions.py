@@ -135,6 +135,18 @@ analyses: [directions_learned]
 """
 
 
+def test_runs_that_stop_at_their_exits_are_refused(tmp_path):
+    """Before anything runs, and of a dataset that does not say so."""
+    (tmp_path / "sweep.yaml").write_text(SWEEP + "thresholds: [0.9]\nstop: exit\n")
+    with pytest.raises(InputError, match=r"directions_learned: runs stop at their exits.*expected `stop: end`"):
+        load(tmp_path / "sweep.yaml")
+    ds = giant_steps_dataset()
+    stopped = ds.assign(subspace_cosine=ds.subspace_cosine.where((ds.time < 4) | (ds.seed > 2)))
+    with pytest.raises(InputError, match="directions_learned needs what they do later"):
+        learned(stopped)
+    assert learned(stopped.assign_attrs(stop="end")).learned_fraction.notnull().any()
+
+
 def test_problems_of_several_teacher_widths_share_a_dataset(tmp_path):
     """The axes keep the order of the config, and directions that a problem does not have are missing."""
     (tmp_path / "sweep.yaml").write_text(SWEEP)

@@ -5,6 +5,7 @@ import pytest
 from scipy.stats import linregress, t
 
 from sweeplib import analysis
+from sweeplib.analysis.bootstrap import Points, seed_weights
 from sweeplib.analysis.fits import line_fit, misfit
 from tests.unit.test_analysis_coverage import POINTS, deviations
 
@@ -12,17 +13,22 @@ X = np.linspace(0.0, 5.0, 9)
 DESIGN = np.vstack([X, np.ones(9)]).T
 
 
-def points(errors, scatter, seed=0, resamples=4000):
-    """Return points 2x + 1, their errors with resamples, and their scatter."""
+SEEDS = 20_000
+WEIGHTS = seed_weights(SEEDS, 4000, 0)
+
+
+def points(errors, scatter, seed=0):
+    """Return points 2x + 1 whose errors are known from many seeds, and that have a scatter."""
     rng = np.random.default_rng(seed)
     values = 2.0 * X + 1.0 + errors * rng.standard_normal(9) + scatter * rng.standard_normal(9)
-    return values, errors * rng.standard_normal((resamples, 9))
+    parts = errors * rng.standard_normal((SEEDS, 9)) / np.sqrt(SEEDS)
+    return Points(values, np.zeros(9), parts, np.ones((SEEDS, 9), bool))
 
 
 def test_with_large_scatter_it_is_plain_regression():
     """The interval is that of scipy's least squares with Student's t, to the 3 % of 4000 resamples."""
-    values, shifts = points(0.01, 1.0)
-    fit, plain = line_fit(values, shifts, 1e6, DESIGN, np.random.default_rng(1), 0.95), linregress(X, values)
+    given = points(0.01, 1.0)
+    fit, plain = line_fit(given, DESIGN, WEIGHTS, np.random.default_rng(1), 0.95), linregress(X, given.logs)
     low, high = fit.interval(0.95)[:, 0]
     assert fit.best[0] == pytest.approx(plain.slope, abs=1e-3)
     assert (high - low) / 2 == pytest.approx(plain.stderr * t.ppf(0.975, 7), rel=0.06)
@@ -32,9 +38,9 @@ def test_with_large_scatter_it_is_plain_regression():
 def test_without_scatter_it_is_weighted_regression():
     """The errors are those of numpy's weighted fit with unscaled covariance."""
     errors = np.linspace(0.05, 0.5, 9)
-    values, shifts = points(errors, 0.0, seed=0)
-    fit = line_fit(values, shifts, 1e6, DESIGN, np.random.default_rng(1), 0.95)
-    best, covariance = np.polyfit(X, values, 1, w=1 / errors, cov="unscaled")
+    given = points(errors, 0.0, seed=0)
+    fit = line_fit(given, DESIGN, WEIGHTS, np.random.default_rng(1), 0.95)
+    best, covariance = np.polyfit(X, given.logs, 1, w=1 / errors, cov="unscaled")
     low, high = fit.interval(0.95)
     assert not fit.misfit.seen
     np.testing.assert_allclose(fit.best, best, atol=0.02)
@@ -44,7 +50,7 @@ def test_without_scatter_it_is_weighted_regression():
 def test_the_scatter_makes_the_residuals_what_they_are_expected_to_be():
     """Σ r²/(s² + τ²) = n of numpy's fit with weights one over s² + τ² (Paule and Mandel)."""
     errors = np.linspace(0.05, 0.5, 9)
-    values, _ = points(errors, 0.6)
+    values, *_ = points(errors, 0.6)
     found = misfit(values, DESIGN, np.diag(errors**2), lambda scatter2: 1 / (errors**2 + scatter2))
     total = np.sqrt(errors**2 + found.scatter**2)
     residuals = (values - np.polyval(np.polyfit(X, values, 1, w=1 / total), X)) / total
@@ -56,7 +62,7 @@ def test_the_scatter_makes_the_residuals_what_they_are_expected_to_be():
 def test_errors_that_all_points_share_are_no_scatter():
     """A common shift of all points by 1, known as such, does not hide residuals that need an explanation."""
     errors = np.full(9, 0.05)
-    values, _ = points(errors, 0.3)
+    values, *_ = points(errors, 0.3)
     covariance = np.diag(errors**2) + 1.0
 
     def weights(scatter2):
@@ -70,15 +76,16 @@ def test_errors_that_all_points_share_are_no_scatter():
 
 
 def test_points_on_a_line_without_errors_have_no_misfit():
-    fit = line_fit(2.0 * X + 1.0, np.zeros((100, 9)), 10.0, DESIGN, np.random.default_rng(0), 0.95)
+    exact = Points(2.0 * X + 1.0, np.zeros(9), np.zeros((10, 9)), np.ones((10, 9), bool))
+    fit = line_fit(exact, DESIGN, seed_weights(10, 100, 0), np.random.default_rng(0), 0.95)
     np.testing.assert_allclose(fit.best, [2.0, 1.0], atol=1e-12)
     assert not fit.misfit.seen
     np.testing.assert_allclose(fit.interval(0.95), [fit.best, fit.best], atol=1e-12)
 
 
 def test_two_points_tell_no_misfit():
-    values, shifts = points(0.1, 1.0)
-    assert np.isnan(line_fit(values[:2], shifts[:, :2], 50.0, DESIGN[:2], np.random.default_rng(0), 0.95).misfit.ratio)
+    two = points(0.1, 1.0).at(np.arange(9) < 2)
+    assert np.isnan(line_fit(two, DESIGN[:2], WEIGHTS, np.random.default_rng(0), 0.95).misfit.ratio)
 
 
 def test_analyses_say_how_far_points_scatter():

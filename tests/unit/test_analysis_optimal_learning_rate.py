@@ -6,7 +6,7 @@ from scipy.optimize import minimize_scalar
 from scipy.stats import chi2
 
 from sweeplib.analysis import ANALYSES
-from sweeplib.analysis.bootstrap import resampled_counts
+from sweeplib.analysis.bootstrap import seed_weights
 from sweeplib.analysis.optimal_learning_rate import optimum
 from sweeplib.analysis.speed_fit import fastest, least_steps, local_weights
 from sweeplib.errors import InputError
@@ -34,7 +34,7 @@ def test_the_fit_is_exact_for_a_parabolic_rate(best):
     """r = 1 − 0.8 u + 0.2 u², u = γ/best: the speed γ r has its maximum at u = 1."""
     u = np.linspace(0.3, 1.6, 7)
     steps = (1 / (best * u * (1 - 0.8 * u + 0.2 * u**2)))[None]
-    found = fastest(best * u, steps, local_weights(best * u, steps[0], np.full(7, 10.0)))
+    found = fastest(best * u, steps, local_weights(best * u, steps[0], np.full(7, 10.0), 0.1))
     assert found[0] == pytest.approx(best, rel=1e-9)
     assert least_steps(best * u, steps, np.ones(7), found)[0] == pytest.approx(1 / (0.4 * best))
 
@@ -46,7 +46,7 @@ def test_coverage_and_bias_on_synthetic_exits():
     """
     ds = sweep_dataset(ratios=RATIOS, d=[3000], Delta=np.arange(240) * 1e-9, seeds=64, dynamics=["sgd_chain"])
     cells = ds.exit_steps.squeeze().transpose("Delta", "seed", "gamma_ratio").values
-    draws, gamma, rng = resampled_counts(64, 400, 0), ds.gamma.values[0], np.random.default_rng(0)
+    draws, gamma, rng = seed_weights(64, 400, 0), ds.gamma.values[0], np.random.default_rng(0)
     best, low, high = np.array([optimum(cell, gamma, draws, 0.95, rng)[:3] for cell in cells]).T
     truth = true_optimum(3000, 0.0)
     assert np.mean((low <= truth) & (truth <= high)) > 0.89
@@ -113,7 +113,7 @@ def test_the_order_of_learning_rates_does_not_matter():
     rng = np.random.default_rng(3)
     gamma = np.linspace(0.02, 0.14, 8)
     steps = rng.exponential(size=(40, 8)) + 1 / (gamma * (1 - 6 * gamma))
-    draws, order = resampled_counts(40, 200, 0), rng.permutation(8)
+    draws, order = seed_weights(40, 200, 0), rng.permutation(8)
     one, other = (np.random.default_rng(0) for _ in range(2))
     np.testing.assert_allclose(
         optimum(steps, gamma, draws, 0.95, one), optimum(steps[:, order], gamma[order], draws, 0.95, other)

@@ -5,8 +5,8 @@ import pytest
 import xarray as xr
 
 from sweeplib.analysis import ANALYSES
-from sweeplib.analysis.bootstrap import resampled_counts
-from sweeplib.analysis.exponents import exponents, interval, means, spreads
+from sweeplib.analysis.bootstrap import log_deviations, seed_weights
+from sweeplib.analysis.exponents import exponents, interval, means
 from sweeplib.analysis.regime_samples import regime_samples, sgd_values
 from sweeplib.analysis.regimes import probabilities
 from sweeplib.contracts.datasets import regime_dataset
@@ -67,34 +67,36 @@ def test_at_the_resolution_itself_either_answer_is_rare(s):
         assert found.count(name) <= 9
 
 
-@pytest.mark.parametrize("measure", [means, spreads])
+@pytest.mark.parametrize("measure", [means, log_deviations])
 def test_intervals_of_an_exponent_cover(measure):
     """300 experiments of 16 seeds: of 95 % intervals fewer than 90 % cover once in 10⁴; the tolerance widens them."""
-    rng, draws, d = np.random.default_rng(3), resampled_counts(16, 500, 0), np.array(D, float)
+    rng, weights, d = np.random.default_rng(3), seed_weights(16, 500, 0), np.array(D, float)
     covered = 0
     for _ in range(300):
-        sample = d**-0.5 * rng.standard_normal((16, len(d))) if measure is spreads else 1 + rng.random((16, len(d)))
-        _, low, high = interval(exponents(measure(sample, draws), d, 0.01, 0.95, rng), 0.95)
-        covered += low <= (0.5 if measure is spreads else 0.0) <= high
+        sample = (
+            d**-0.5 * rng.standard_normal((16, len(d))) if measure is log_deviations else 1 + rng.random((16, len(d)))
+        )
+        _, low, high = interval(exponents(measure(sample), d, 0.01, 0.95, weights, rng), 0.95)
+        covered += low <= (0.5 if measure is log_deviations else 0.0) <= high
     assert covered / 300 > 0.9
 
 
 def test_points_off_a_power_widen_its_interval():
-    draws, d = resampled_counts(64, 500, 0), np.array(D, float)
+    weights, d = seed_weights(64, 500, 0), np.array(D, float)
     sample = 1.0 + 0.01 * np.random.default_rng(0).standard_normal((64, len(d)))
     bent = sample * (1.0 + 0.3 * np.cos(np.arange(len(d)) * 2.0))
     width = [
-        np.ptp(interval(exponents(means(part, draws), d, 0.03, 0.95, np.random.default_rng(1)), 0.95)[1:])
+        np.ptp(interval(exponents(means(part), d, 0.03, 0.95, weights, np.random.default_rng(1)), 0.95)[1:])
         for part in (sample, bent)
     ]
     assert width[1] > 3.0 * width[0]
 
 
 def test_a_mean_that_is_not_seen_is_left_out():
-    rng, draws = np.random.default_rng(0), resampled_counts(64, 100, 0)
+    rng, weights = np.random.default_rng(0), seed_weights(64, 100, 0)
     sample = np.vstack([5.0 + rng.standard_normal(64), 0.01 * rng.standard_normal(64) - 1.0]).T
-    assert np.isfinite(means(sample, draws).values).tolist() == [True, False]
-    assert np.isnan(exponents(means(sample, draws), np.array([100.0, 200.0]), 0.03, 0.95, rng)).all()
+    assert np.isfinite(means(sample).logs).tolist() == [True, False]
+    assert np.isnan(exponents(means(sample), np.array([100.0, 200.0]), 0.03, 0.95, weights, rng)).all()
 
 
 def test_draws_that_contradict_each_other_say_nothing():

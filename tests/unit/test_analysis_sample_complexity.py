@@ -5,7 +5,7 @@ import pytest
 import xarray as xr
 
 from sweeplib.analysis import ANALYSES
-from sweeplib.analysis.bootstrap import resampled_counts
+from sweeplib.analysis.bootstrap import seed_weights
 from sweeplib.analysis.growth_laws import growth, rate_exponent
 from sweeplib.analysis.sample_complexity import growth_of
 from sweeplib.errors import InputError
@@ -50,7 +50,7 @@ def test_the_exponent_of_a_power_and_its_interval():
 
 def test_intervals_of_the_exponent_cover():
     """300 experiments of 48 seeds: of 95 % intervals fewer than 89 % cover once in 10⁴."""
-    rng, draws = np.random.default_rng(4), resampled_counts(48, 300, 0)
+    rng, draws = np.random.default_rng(4), seed_weights(48, 300, 0)
     covered = 0
     for _ in range(300):
         ratio, d = rng.gamma(9.0, size=(48, 4)), np.array(DIMENSIONS[:4], float)

@@ -76,12 +76,12 @@ def test_a_quantity_is_declared_or_observed_or_any_variable():
     assert len({variable for _, variable in declared}) == len(declared), "two analyses declare one name"
 
 
-def test_a_line_is_the_mean_with_its_error(ds, analyses):
+def test_a_line_is_the_mean_with_its_interval(ds, analyses):
     [axes] = line(ds, analyses, y="exit_steps", where=ONE).axes
     found = analyses["exit_times"].sel(ONE).squeeze()
     np.testing.assert_allclose(points(axes)[0], np.transpose([ds.gamma_ratio, found.exit_steps_mean]))
-    half = found.exit_steps_mean_error
-    np.testing.assert_allclose(bars(axes)[0][:, 1] - bars(axes)[0][:, 0], 2.0 * half)
+    width = found.exit_steps_mean_high - found.exit_steps_mean_low
+    np.testing.assert_allclose(bars(axes)[0][:, 1] - bars(axes)[0][:, 0], width)
 
 
 def test_a_line_runs_along_any_coordinate(ds, analyses):

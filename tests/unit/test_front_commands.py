@@ -286,7 +286,7 @@ def test_a_number_without_an_interval_is_no_headline() -> None:
     unknown = found.assign({name: found[name] * np.nan for name in ("gamma_opt", "gamma_opt_low", "gamma_opt_high")})
     assert headlines(unknown.assign(gamma_opt=unknown.gamma_opt.assign_attrs(found.gamma_opt.attrs)), "gamma_opt") == [
         f"optimal learning rate: known at none of {unknown.gamma_opt.size} points; "
-        "it needs 5 learning rates at which two runs or more exited"
+        "it needs 5 learning rates at which three runs or more exited"
     ]
 
 

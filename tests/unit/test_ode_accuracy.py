@@ -268,7 +268,7 @@ def beyond(kind, risks, others, **options):
     found = []
     for place, risk in enumerate(risks):
         run._recorded_risks = lambda risk=risk: np.array([risk])
-        run._risks_of = lambda _, other=others[place]: np.array([other])
+        run._risks_of = lambda *_, other=others[place]: np.array([other])
         run.advance(place)
         found.append(bool(run.beyond_bounds()[0]))
     return found
