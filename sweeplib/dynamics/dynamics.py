@@ -254,6 +254,15 @@ class OverlapDynamics(Dynamics):
         return {"drift_error": self._drift_error}
 
 
+LARGEST_UNDECIDED = 1e-6
+"""The largest error of a risk smaller than that error, relative to the terms of the risk."""
+
+
+def undecided(risk: Array, error: Array, terms: Array) -> NDArray[np.bool_]:
+    """Which risks (n,) are below zero by more than their error, or below an error that rounding does not explain."""
+    return (risk < -error) | ((error > np.abs(risk)) & (error > LARGEST_UNDECIDED * terms))
+
+
 ONE_PASS = (
     frozenset(PROBLEM_FIELDS)
     - {"batch_size", "repeats", "samples", "sampling", "schedule", "data"}

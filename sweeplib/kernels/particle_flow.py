@@ -124,7 +124,7 @@ def room(p: int, dimensions: int, flow: Flow) -> Room:
 def pointers() -> tuple[Any, Any]:
     """Pointers to `fill_slope` and `state_risk` for an integrator, compiled once for all activations."""
     one, line, square = np.ones(1), np.ones((2, 1)), activation("square")
-    own = self_rule(square, [(1.0, 1.0, 0.0)], offsets=False, finer=False)
+    own = self_rule(square, [(1.0, 1.0, 0.0)], 3, offsets=False)
     inputs = Inputs(np.ones((1, 1)), one, one, one, one)
     rule = smoothing(square, 3, 1)
     flow = Flow(False, False, True, False, 0, 1.0, 1.0, 1.0, 1.0, one, inputs, rule, own, line, *rates(None)[:2], 1.0)

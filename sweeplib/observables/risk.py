@@ -7,12 +7,12 @@ from sweeplib.views import NetworkView, OverlapView
 
 
 def risk(now: OverlapView | NetworkView) -> Array:
-    """The population risk (n,), with values below zero set to zero.
+    """The population risk (n,); of overlaps, with values below zero set to zero.
 
     They are rounding errors: the overlaps of a view satisfy Ω ≥ 0, for which the risk is not negative.
     """
     if isinstance(now, NetworkView):
-        return np.maximum(now.risk, 0.0)
+        return now.risk
     return np.maximum(now.expectations.risks(now.Q, now.M, now.P, now.a, now.a_star), 0.0)
 
 

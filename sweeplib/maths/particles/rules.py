@@ -28,6 +28,8 @@ FEWEST_EQUAL = 16
 """With fewer nodes a Gauss rule is more accurate than equal steps."""
 FEWEST_IN_A_PANEL = 6
 """Nodes of an angle between two kinks, however near."""
+IN_A_PANEL, WIDEST_PANEL = 10, 1.5
+"""Nodes in a panel of a line, and its largest width."""
 
 
 def _remembered(function: Callable[P, Array]) -> Callable[P, Array]:
@@ -95,6 +97,28 @@ def line(count: int, *, kinked: bool = False, polynomial: bool = False, even: bo
         nodes = nodes[:, count // 2 :]
         nodes[1] *= np.where(nodes[0] > 1e-12, 2.0, 1.0)
     return np.ascontiguousarray(nodes)
+
+
+def panels(kinks: Array, level: int) -> Array:
+    """Nodes and weights (2, n) of a N(0, 1) number, for functions with kinks or jumps at some places within ±REACH.
+
+    Gauss rules on panels that end at the kinks. On each side of one their widths double, from WIDEST_PANEL/2^level on,
+    as a kink of a student is smoothed over a width that may be small. None is wider than WIDEST_PANEL/1.5^level.
+    """
+    ends = np.concatenate([kinks[:1] - 2.0 * REACH, kinks, kinks[-1:] + 2.0 * REACH])
+    smallest, widest = WIDEST_PANEL / 2.0**level, WIDEST_PANEL / 1.5**level
+    steps = np.minimum(smallest * 2.0 ** np.arange(level + 1), widest)
+    along = np.concatenate([steps, np.full(math.ceil(2.0 * REACH / widest), widest)]).cumsum()
+    cuts = [np.array([-REACH, REACH]), kinks]
+    for left, right in itertools.pairwise(ends):
+        half = along[along < 0.5 * (right - left) - 0.25 * smallest]
+        cuts += [left + half, right - half, np.array([0.5 * (left + right)])]
+    cut, (x, weights) = np.unique(np.concatenate(cuts)), np.array(legendre(IN_A_PANEL))
+    cut = cut[np.abs(cut) <= REACH]
+    width = np.diff(cut)[:, None]
+    nodes = cut[:-1, None] + width * x
+    weight = width * weights * np.exp(-0.5 * nodes * nodes)
+    return np.array([nodes.ravel(), weight.ravel() / weight.sum()])
 
 
 def plane(radii: int, angles: int, normals: Array) -> tuple[Array, Array]:

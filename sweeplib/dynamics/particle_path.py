@@ -1,0 +1,259 @@
+"""The solution of one replica's particles, with rules of integration over inputs that follow its state.
+
+Particles grow, and turn to the teacher: then the mean of a unit varies on a smaller scale of the input. The errors of
+the drifts and of the risk are estimated by rules that are finer by one level, at some times that do not depend on what
+is recorded. Where one is too large, the solution goes back to the time before, and on from there with finer rules.
+"""
+
+from collections.abc import Callable
+from functools import cache
+from typing import Any, NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+
+from sweeplib.kernels.particle_flow import WHOLE_NOISE, Flow, pointers, room, unpack
+from sweeplib.maths.particles.inputs import COARSEST, Levels
+from sweeplib.numerics.compiled import OneSignature
+from sweeplib.numerics.integrators.dop853 import Equations
+from sweeplib.numerics.integrators.integration import Integration
+
+Array = NDArray[np.float64]
+
+LOOKS = 8
+"""The errors are estimated at the start and after 2^-7, ..., ¼, ½ and all of the time."""
+DRIFT_AIM, RISK_AIM, LEAST_RISK_AIM = (1e-6, 2.5e-4), (1e-3, 1e-2), (1e-10, 5e-7)
+"""The errors that finer rules are for, by grids of smooth functions and by others (`Accuracy.rough`): of drifts
+relative to the largest so far, of the risk relative to itself, and to its terms.
+"""
+ROUGH_ESTIMATE = 2.0
+"""The error of a rough rule over its difference to the next level: for errors ∝ n^(-3/2), 1/(1 - 1.5^(-3/2))."""
+MOST_NODES = 4e5
+"""The number of nodes of g, ρ and ω together up to which rules are made finer."""
+ROUNDING = 1e-14
+"""The rounding error of a risk relative to its terms."""
+DEFAULT_RTOL, LARGEST_DEFAULT_RTOL = 1e-8, 1e-3
+WORK_A_LOOK = 2e8
+"""Nominal operations after which the clock is read."""
+
+
+class RiskNow(NamedTuple):
+    """A risk, its error, its terms, at most, and the error of the drifts over the largest drift of the run so far."""
+
+    risk: float
+    error: float
+    terms: float
+    drift_error: float
+
+
+class Rule:
+    """The right-hand side and the risk with one rule."""
+
+    def __init__(self, flow: Flow, p: int, dimensions: int) -> None:
+        self.flow, self._shape = flow, (dimensions, p)
+        self.equations = Equations(*pointers(), flow, room(p, dimensions, flow))
+
+    @property
+    def nodes(self) -> int:
+        """The number of nodes of the input, g, ρ and ω."""
+        flow = self.flow
+        of_omega = flow.omega.shape[1] if flow.noise_kind == WHOLE_NOISE else 1
+        return len(flow.inputs.weight) * max(1, flow.smoothing.omega.shape[1], of_omega)
+
+    @property
+    def operations(self) -> float:
+        """Nominal operations of a right-hand side."""
+        return 20.0 * self._shape[1] * (self.nodes + self.flow.own.line.shape[1])
+
+    def slope(self, state: Array) -> Array:
+        """The time derivative of a state."""
+        out = np.empty_like(state)
+        compiled(_slope)(self.equations, state, out)
+        return out
+
+    def risk(self, state: Array) -> float:
+        """The population risk of a state."""
+        return float(compiled(_risk)(self.equations, state))
+
+    def particles(self, state: Array) -> tuple[Array, Array, Array]:
+        """The u (κ, p), with offsets as one more, q (p,) and a (p,) of a state."""
+        u, q, a = np.empty(self._shape), np.empty(self._shape[1]), np.empty(self._shape[1])
+        compiled(_unpack)(state, self.flow, u, q, a)
+        return u, q, a
+
+
+class Rules:
+    """The rule in use, and the one finer by a level in everything. `flow_of` makes the constants of given levels."""
+
+    def __init__(self, flow_of: Callable[[Levels], Flow], p: int, dimensions: int, rough: bool) -> None:
+        self._flow_of, self._shape, self._rough = flow_of, (p, dimensions), rough
+        self.largest = 0.0
+        self.use(COARSEST)
+
+    def use(self, levels: Levels) -> None:
+        """Take the rules of these levels."""
+        self.levels = levels
+        self.rule, self.finer = self._rule(levels), self._rule(Levels(*(level + 1 for level in levels)))
+
+    def _rule(self, levels: Levels) -> Rule:
+        return Rule(self._flow_of(levels), *self._shape)
+
+    def errors(self, state: Array, found: tuple[Array, float], finer: Rule | None = None) -> tuple[Array, float]:
+        """The errors of the drifts and the risk that were found at a state, by the finer rule."""
+        finer, factor = finer or self.finer, ROUGH_ESTIMATE if self._rough else 1.0
+        return factor * np.abs(finer.slope(state) - found[0]), factor * abs(finer.risk(state) - found[1])
+
+    def relative(self, drifts: Array) -> float:
+        """The largest of some errors of drifts, over the largest drift so far."""
+        return float(drifts.max(initial=0.0)) / max(self.largest, np.finfo(float).tiny)
+
+    def terms(self, risk: float) -> float:
+        """E f*² + |R|, at least a third of ½ E f*² + ½ E f²."""
+        nodes = self.rule.flow.inputs
+        return float(nodes.weight @ nodes.label**2) + abs(risk)
+
+    def _excess(self, state: Array, found: tuple[Array, float], finer: Rule | None = None) -> float:
+        """The larger of the two errors at a state, each relative to what is aimed at."""
+        drifts, of_risk = self.errors(state, found, finer)
+        risk, rough = abs(found[1]), int(self._rough)
+        allowed = max(RISK_AIM[rough] * risk, LEAST_RISK_AIM[rough] * self.terms(risk), np.finfo(float).tiny)
+        return max(self.relative(drifts) / DRIFT_AIM[rough], of_risk / allowed)
+
+    def refined(self, state: Array) -> bool:
+        """Take finer rules until the errors at a state are as aimed at, or cost too much; whether any was taken."""
+        before = self.levels
+        while True:
+            found = self.rule.slope(state), self.rule.risk(state)
+            self.largest = max(self.largest, float(np.abs(found[0]).max(initial=0.0)))
+            if not self._excess(state, found) > 1.0:
+                break
+            finer = [self.levels._replace(**{name: level + 1}) for name, level in self.levels._asdict().items()]
+            parts = np.array([self._excess(state, found, self._rule(levels)) for levels in finer])
+            levels = Levels(*(np.array(self.levels) + (parts > min(0.25, 0.5 * parts.max()))).tolist())
+            if not parts.max() > 0.0 or self._rule(levels).nodes > MOST_NODES:
+                break
+            self.use(levels)
+        return self.levels != before
+
+
+class ParticlePath:
+    """The solution of one replica: `state` at `time`, the `passages` of targets (thresholds,), why it ended."""
+
+    def __init__(
+        self,
+        rules: Rules,
+        start: Array,
+        times: Array,
+        thresholds: Array,
+        longest: float | None,
+        *,
+        stops: bool,
+        rtol: float | None,
+        atol: float,
+        max_steps: int,
+    ) -> None:
+        self.rules, self.times, self._longest, self._stops = rules, times, longest, stops
+        self._left, self._atol = max_steps, atol
+        self.time, self.state, self.passages, self.failed = 0.0, start, np.full(len(thresholds), np.inf), False
+        rules.refined(start)
+        found = rules.rule.slope(start), rules.rule.risk(start)
+        error = rules.relative(rules.errors(start, found)[0])
+        self._rtol = rtol or float(np.clip(error, DEFAULT_RTOL, LARGEST_DEFAULT_RTOL))
+        self._targets = (1.0 - thresholds) * found[1]
+        self._checked: tuple[float, Array] = (0.0, start)
+        self._looks = [times[-1] * 0.5**n for n in reversed(range(LOOKS))]
+        self._ahead: dict[float, tuple[float, Array]] = {}
+        self._earlier = 0
+        self._solution = self._from(start)
+
+    def _from(self, state: Array) -> Integration:
+        """A solution from a state at the time `_checked`."""
+        waiting = np.isinf(self.passages)
+        self._begun = self._checked[0]
+        return Integration(
+            self.rules.rule.equations,
+            state[None],
+            self.times[-1:] - self._begun,
+            rtol=np.full(1, self._rtol),
+            atol=np.full(1, self._atol),
+            targets=np.where(waiting, self._targets, np.inf)[None],
+            max_steps=self._left,
+            longest=None if self._longest is None else np.full(1, self._longest),
+            steps_a_round=max(1, int(WORK_A_LOOK / (12.0 * self.rules.rule.operations))),
+        )
+
+    @property
+    def spent(self) -> bool:
+        """Whether it may take no further step."""
+        return bool(self._solution.spent[0])
+
+    @property
+    def evaluations(self) -> int:
+        """The number of right-hand sides evaluated so far."""
+        return self._earlier + int(self._solution.evaluations[0])
+
+    @property
+    def _stopped(self) -> bool:
+        return self._stops and bool(np.isfinite(self.passages).all())
+
+    def advance(self, to: int, late: Callable[[], bool]) -> None:
+        """Come to recording time number `to`, or to failure, the last exit if it stops there, or the deadline."""
+        until = float(self.times[to])
+        while self._checked[0] < until and not (self.failed or self._stopped or self.spent or late()):
+            self._segment(late)
+        self.time, self.state = self._ahead.pop(until, self._checked)
+
+    def _segment(self, late: Callable[[], bool]) -> None:
+        """Integrate to the next look and, if the errors there are as aimed at, keep the states at times on the way."""
+        begin, start = self._checked
+        look = next((look for look in self._looks if look > begin), float(self.times[-1]))
+        kept, found = {}, self._solution
+        for until in [*self.times[(self.times > begin) & (self.times < look)].tolist(), look]:
+            found.advance(np.zeros(1, np.intp), np.full(1, until - self._begun), stops=self._stops, late=late)
+            came = self._begun + float(found.times[0])
+            short = float(found.times[0]) < until - self._begun
+            kept[until] = (came if short else until, found.states[0].copy())
+            if short:
+                break
+        time, state = kept[until]
+        self.failed = bool(found.failed[0])
+        ended = not short or (np.isfinite(found.passages[0]).all() and self._stops)
+        if ended and not self.failed and self.rules.refined(state):
+            self._earlier, self._left = self.evaluations, max(int(found.steps_left[0]), 0)
+            self._solution = self._from(start)
+            return
+        self.passages = np.minimum(self.passages, self._begun + found.passages[0])
+        self._checked = time, state
+        self._ahead |= kept
+
+    def risk_now(self) -> RiskNow:
+        """The risk at the present state, and the errors.
+
+        The error of the risk is that of its rule, and its change where each variable moves by its own error along or
+        against the drift: the tolerance of the integration, and the error of the drift over all of the time.
+        """
+        rules, state = self.rules, self.state
+        slope, risk = rules.rule.slope(state), rules.rule.risk(state)
+        drifts, of_rule = rules.errors(state, (slope, risk))
+        own = (self._rtol * np.abs(state) + self._atol + self.time * drifts) * np.sign(slope)
+        moved = max(abs(rules.rule.risk(state + sign * own) - risk) for sign in (-1.0, 1.0))
+        terms = rules.terms(risk)
+        return RiskNow(risk, of_rule + moved + ROUNDING * terms, terms, rules.relative(drifts))
+
+
+@cache
+def compiled(template: Callable[..., Any]) -> OneSignature:
+    """The template, compiled for the first arguments that it is called with."""
+    return OneSignature(template)
+
+
+def _slope(equations, state, out):  # type: ignore[no-untyped-def]
+    equations.slope_of(0, state, equations.systems, equations.work, out)
+
+
+def _risk(equations, state):  # type: ignore[no-untyped-def]
+    return equations.level_of(0, state, equations.systems, equations.work)
+
+
+def _unpack(state, flow, u, q, a):  # type: ignore[no-untyped-def]
+    unpack(state, flow, u, q, a)
