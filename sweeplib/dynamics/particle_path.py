@@ -20,19 +20,22 @@ from sweeplib.numerics.integrators.integration import Integration
 
 Array = NDArray[np.float64]
 
-LOOKS = 8
-"""The errors are estimated at the start and after 2^-7, ..., ¼, ½ and all of the time."""
-DRIFT_AIM, RISK_AIM, LEAST_RISK_AIM = (1e-6, 2.5e-4), (1e-3, 1e-2), (1e-10, 5e-7)
+LOOKS = 6
+"""The errors are estimated at the start and after 2^-5, ..., ¼, ½ and all of the time."""
+DRIFT_AIM, RISK_AIM, LEAST_RISK_AIM = (1e-5, 2.5e-4), (3e-3, 1e-2), (1e-10, 5e-7)
 """The errors that finer rules are for, by grids of smooth functions and by others (`Accuracy.rough`): of drifts
 relative to the largest so far, of the risk relative to itself, and to its terms.
 """
-ROUGH_ESTIMATE = 2.0
-"""The error of a rough rule over its difference to the next level: for errors ∝ n^(-3/2), 1/(1 - 1.5^(-3/2))."""
+ROUGH_ESTIMATE = 3.5
+"""The error of a rough rule over its difference to the next level: for errors ∝ n^(-3/2), 1/(1 - 1.25^(-3/2))."""
+FAR = 1e2
+"""A rule whose error is so many times what is aimed at is made finer by two levels at once."""
 MOST_NODES = 4e5
 """The number of nodes of g, ρ and ω together up to which rules are made finer."""
 ROUNDING = 1e-14
 """The rounding error of a risk relative to its terms."""
 DEFAULT_RTOL, LARGEST_DEFAULT_RTOL = 1e-8, 1e-3
+TINY = np.finfo(float).tiny
 WORK_A_LOOK = 2e8
 """Nominal operations after which the clock is read."""
 
@@ -44,6 +47,14 @@ class RiskNow(NamedTuple):
     error: float
     terms: float
     drift_error: float
+
+
+class Found(NamedTuple):
+    """A state with its drift and its risk."""
+
+    state: Array
+    slope: Array
+    risk: float
 
 
 class Rule:
@@ -65,11 +76,13 @@ class Rule:
         """Nominal operations of a right-hand side."""
         return 20.0 * self._shape[1] * (self.nodes + self.flow.own.line.shape[1])
 
-    def slope(self, state: Array) -> Array:
-        """The time derivative of a state."""
-        out = np.empty_like(state)
-        compiled(_slope)(self.equations, state, out)
-        return out
+    def found(self, state: Array) -> Found:
+        """The time derivative and the risk of a state."""
+        slope, risk = np.empty_like(state), self.equations.work.risk
+        risk[0] = 1.0
+        compiled(_slope)(self.equations, state, slope)
+        risk[0] = 0.0
+        return Found(state, slope, float(risk[1]))
 
     def risk(self, state: Array) -> float:
         """The population risk of a state."""
@@ -86,7 +99,7 @@ class Rules:
     """The rule in use, and the one finer by a level in everything. `flow_of` makes the constants of given levels."""
 
     def __init__(self, flow_of: Callable[[Levels], Flow], p: int, dimensions: int, rough: bool) -> None:
-        self._flow_of, self._shape, self._rough = flow_of, (p, dimensions), rough
+        self._flow_of, self._shape, self.rough = flow_of, (p, dimensions), rough
         self.largest = 0.0
         self.use(COARSEST)
 
@@ -98,38 +111,44 @@ class Rules:
     def _rule(self, levels: Levels) -> Rule:
         return Rule(self._flow_of(levels), *self._shape)
 
-    def errors(self, state: Array, found: tuple[Array, float], finer: Rule | None = None) -> tuple[Array, float]:
+    def errors(self, now: Found, finer: Rule | None = None) -> tuple[Array, float]:
         """The errors of the drifts and the risk that were found at a state, by the finer rule."""
-        finer, factor = finer or self.finer, ROUGH_ESTIMATE if self._rough else 1.0
-        return factor * np.abs(finer.slope(state) - found[0]), factor * abs(finer.risk(state) - found[1])
+        there, factor = (finer or self.finer).found(now.state), ROUGH_ESTIMATE if self.rough else 1.0
+        return factor * np.abs(there.slope - now.slope), factor * abs(there.risk - now.risk)
 
     def relative(self, drifts: Array) -> float:
         """The largest of some errors of drifts, over the largest drift so far."""
-        return float(drifts.max(initial=0.0)) / max(self.largest, np.finfo(float).tiny)
+        return float(drifts.max(initial=0.0)) / max(self.largest, TINY)
+
+    def rise(self, now: Found, errors: Array) -> float:
+        """How much higher the risk is where each variable is off by its error, against its drift."""
+        return abs(self.rule.risk(now.state - errors * np.sign(now.slope)) - now.risk)
 
     def terms(self, risk: float) -> float:
         """E f*² + |R|, at least a third of ½ E f*² + ½ E f²."""
         nodes = self.rule.flow.inputs
         return float(nodes.weight @ nodes.label**2) + abs(risk)
 
-    def _excess(self, state: Array, found: tuple[Array, float], finer: Rule | None = None) -> float:
-        """The larger of the two errors at a state, each relative to what is aimed at."""
-        drifts, of_risk = self.errors(state, found, finer)
-        risk, rough = abs(found[1]), int(self._rough)
-        allowed = max(RISK_AIM[rough] * risk, LEAST_RISK_AIM[rough] * self.terms(risk), np.finfo(float).tiny)
+    def _excess(self, now: Found, time: float, finer: Rule | None = None) -> float:
+        """The larger of the errors of drifts and risk, each relative to what is aimed at."""
+        drifts, of_risk = self.errors(now, finer)
+        rough = int(self.rough)
+        of_risk += 0.0 if rough else self.rise(now, time * drifts)
+        allowed = max(RISK_AIM[rough] * abs(now.risk), LEAST_RISK_AIM[rough] * self.terms(now.risk), TINY)
         return max(self.relative(drifts) / DRIFT_AIM[rough], of_risk / allowed)
 
-    def refined(self, state: Array) -> bool:
+    def refined(self, state: Array, time: float) -> bool:
         """Take finer rules until the errors at a state are as aimed at, or cost too much; whether any was taken."""
         before = self.levels
         while True:
-            found = self.rule.slope(state), self.rule.risk(state)
-            self.largest = max(self.largest, float(np.abs(found[0]).max(initial=0.0)))
-            if not self._excess(state, found) > 1.0:
+            now = self.rule.found(state)
+            self.largest = max(self.largest, float(np.abs(now.slope).max(initial=0.0)))
+            if not self._excess(now, time) > 1.0:
                 break
             finer = [self.levels._replace(**{name: level + 1}) for name, level in self.levels._asdict().items()]
-            parts = np.array([self._excess(state, found, self._rule(levels)) for levels in finer])
-            levels = Levels(*(np.array(self.levels) + (parts > min(0.25, 0.5 * parts.max()))).tolist())
+            parts = np.array([self._excess(now, time, self._rule(levels)) for levels in finer])
+            raised = parts > min(0.25, 0.5 * parts.max())
+            levels = Levels(*(np.array(self.levels) + raised + (raised & (parts > FAR))).tolist())
             if not parts.max() > 0.0 or self._rule(levels).nodes > MOST_NODES:
                 break
             self.use(levels)
@@ -155,11 +174,11 @@ class ParticlePath:
         self.rules, self.times, self._longest, self._stops = rules, times, longest, stops
         self._left, self._atol = max_steps, atol
         self.time, self.state, self.passages, self.failed = 0.0, start, np.full(len(thresholds), np.inf), False
-        rules.refined(start)
-        found = rules.rule.slope(start), rules.rule.risk(start)
-        error = rules.relative(rules.errors(start, found)[0])
+        rules.refined(start, 0.0)
+        now = rules.rule.found(start)
+        error = rules.relative(rules.errors(now)[0])
         self._rtol = rtol or float(np.clip(error, DEFAULT_RTOL, LARGEST_DEFAULT_RTOL))
-        self._targets = (1.0 - thresholds) * found[1]
+        self._targets = (1.0 - thresholds) * now.risk
         self._checked: tuple[float, Array] = (0.0, start)
         self._looks = [times[-1] * 0.5**n for n in reversed(range(LOOKS))]
         self._ahead: dict[float, tuple[float, Array]] = {}
@@ -218,7 +237,7 @@ class ParticlePath:
         time, state = kept[until]
         self.failed = bool(found.failed[0])
         ended = not short or (np.isfinite(found.passages[0]).all() and self._stops)
-        if ended and not self.failed and self.rules.refined(state):
+        if ended and not self.failed and self.rules.refined(state, time):
             self._earlier, self._left = self.evaluations, max(int(found.steps_left[0]), 0)
             self._solution = self._from(start)
             return
@@ -229,16 +248,17 @@ class ParticlePath:
     def risk_now(self) -> RiskNow:
         """The risk at the present state, and the errors.
 
-        The error of the risk is that of its rule, and its change where each variable moves by its own error along or
-        against the drift: the tolerance of the integration, and the error of the drift over all of the time.
+        The error of the risk is that of its rule, and its rise where each variable is off by its own error: the
+        tolerance of the integration, and the error of the drift over all of the time.
         """
         rules, state = self.rules, self.state
-        slope, risk = rules.rule.slope(state), rules.rule.risk(state)
-        drifts, of_rule = rules.errors(state, (slope, risk))
-        own = (self._rtol * np.abs(state) + self._atol + self.time * drifts) * np.sign(slope)
-        moved = max(abs(rules.rule.risk(state + sign * own) - risk) for sign in (-1.0, 1.0))
-        terms = rules.terms(risk)
-        return RiskNow(risk, of_rule + moved + ROUNDING * terms, terms, rules.relative(drifts))
+        now = rules.rule.found(state)
+        drifts, of_rule = rules.errors(now)
+        rise, terms = (
+            rules.rise(now, self._rtol * np.abs(state) + self._atol + self.time * drifts),
+            rules.terms(now.risk),
+        )
+        return RiskNow(now.risk, of_rule + rise + ROUNDING * terms, terms, rules.relative(drifts))
 
 
 @cache

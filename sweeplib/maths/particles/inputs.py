@@ -29,9 +29,9 @@ WITH_A_REST = {1: 24, 2: 18, 3: 13}
 """The number where each node of g has its own nodes of the rest."""
 LENGTHS, COSINES = ((8.0, 8), (math.nan, 6)), ((4.0, 14), (10.0, 20), (math.nan, 32))
 """Numbers of nodes for ρ and for ω, each up to a dimension of the rest."""
-OF_A_UNIT = 40
+OF_A_UNIT = 26
 """Number of nodes for the means of a unit with itself."""
-GROWTH = 1.5
+GROWTH = 1.25
 """The factor of these numbers from one level to the next."""
 LEAST_WEIGHT = 1e-15
 """Combinations of less weight are left out, except from exact rules. Together they have less than 2e-12."""
@@ -42,7 +42,7 @@ SMOOTH_DIMENSIONS = 8
 
 Below, σ̄' has singularities |y ∓ 1|^((D−1)/2) where the kink leaves the sphere.
 """
-MOST_HALF_LINE = 2
+MOST_HALF_LINE = 4
 """The level up to which a single kink at zero has Gauss rules of the half lines instead of panels."""
 CELLS, NARROWEST, LEAST_JUMP = 2048, 1e-11, 1e-4
 """Intervals in which a kink is sought, the width at which the search ends, the least jump of a slope."""
