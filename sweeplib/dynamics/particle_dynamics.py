@@ -107,7 +107,9 @@ class ParticleDynamics(IntegratedDynamics):
         """The solution of replica i, at its start."""
         given, longest = self.replicas, self.longest_step
         coordinates, form = self._at_start(i), self._accuracy(i, COARSEST)
-        rules = Rules(lambda levels: self._flow(i, levels), given.p, len(coordinates), form.rough)
+        rules = Rules(
+            lambda levels: self._flow(i, levels), given.p, len(coordinates), rough=form.rough, exact=form.exact
+        )
         return ParticlePath(
             rules,
             pack(coordinates, self._starts[i].q, given.a[i], rules.rule.flow),
@@ -126,8 +128,9 @@ class ParticleDynamics(IntegratedDynamics):
 
     def _accuracy(self, i: int, levels: Levels) -> Accuracy:
         given, start = self.replicas, self._starts[i]
-        label = _label(given.data, given.target, given.teacher_activation)
-        return accuracy(given.activation, label, len(start.u), start.D, whole=self._noise == "whole", levels=levels)
+        label, whole = _label(given.data, given.target, given.teacher_activation), self._noise == "whole"
+        of_law = given.activation, label, len(start.u), start.D
+        return accuracy(*of_law, offsets=given.has_offsets, whole=whole, levels=levels)
 
     def _flow(self, i: int, levels: Levels) -> Flow:
         """The constants of replica i, with rules of these levels."""
@@ -137,8 +140,7 @@ class ParticleDynamics(IntegratedDynamics):
         assert law.classes is not None  # by `check`
         classes = law.classes(float(given.contrast[i]))
         parity = 0 if given.has_offsets else parity_of(given.activation)
-        at_zero = kink(student) != 0.0 and not given.has_offsets
-        nodes = inputs(start.L_star, start.D, self._labels(i), classes, parity, fine, at_zero=at_zero)
+        nodes = inputs(start.L_star, start.D, self._labels(i), classes, parity, fine)
         scheduled, xi, _ = rates(given.schedule)
         return Flow(
             given.spherical,

@@ -30,10 +30,12 @@ ROUGH_ESTIMATE = 3.5
 """The error of a rough rule over its difference to the next level: for errors ∝ n^(-3/2), 1/(1 - 1.25^(-3/2))."""
 FAR = 1e2
 """A rule whose error is so many times what is aimed at is made finer by two levels at once."""
-MOST_NODES = 4e5
-"""The number of nodes of g, ρ and ω together up to which rules are made finer."""
-ROUNDING = 1e-14
-"""The rounding error of a risk relative to its terms."""
+MOST_NODES = 4e5, 3e4
+"""The number of nodes of g, ρ and ω together up to which rules are made finer, likewise."""
+ROUNDING, TRUNCATION = 1e-14, 1.5e-10
+"""The error of a risk relative to its terms by rounding, and by the end of rules at 7 standard deviations: there the
+mean of g² has 1.3e-10 beyond. Gauss rules of polynomials have no end.
+"""
 DEFAULT_RTOL, LARGEST_DEFAULT_RTOL = 1e-8, 1e-3
 TINY = np.finfo(float).tiny
 WORK_A_LOOK = 2e8
@@ -98,8 +100,9 @@ class Rule:
 class Rules:
     """The rule in use, and the one finer by a level in everything. `flow_of` makes the constants of given levels."""
 
-    def __init__(self, flow_of: Callable[[Levels], Flow], p: int, dimensions: int, rough: bool) -> None:
+    def __init__(self, flow_of: Callable[[Levels], Flow], p: int, dimensions: int, *, rough: bool, exact: bool) -> None:
         self._flow_of, self._shape, self.rough = flow_of, (p, dimensions), rough
+        self._least = ROUNDING if exact else TRUNCATION
         self.largest = 0.0
         self.use(COARSEST)
 
@@ -124,6 +127,10 @@ class Rules:
         """How much higher the risk is where each variable is off by its error, against its drift."""
         return abs(self.rule.risk(now.state - errors * np.sign(now.slope)) - now.risk)
 
+    def least_error(self, risk: float) -> float:
+        """The least error of a risk."""
+        return self._least * self.terms(risk)
+
     def terms(self, risk: float) -> float:
         """E f*² + |R|, at least a third of ½ E f*² + ½ E f²."""
         nodes = self.rule.flow.inputs
@@ -132,7 +139,7 @@ class Rules:
     def _excess(self, now: Found, time: float, finer: Rule | None = None) -> float:
         """The larger of the errors of drifts and risk, each relative to what is aimed at."""
         drifts, of_risk = self.errors(now, finer)
-        rough = int(self.rough)
+        rough = self.rough
         of_risk += 0.0 if rough else self.rise(now, time * drifts)
         allowed = max(RISK_AIM[rough] * abs(now.risk), LEAST_RISK_AIM[rough] * self.terms(now.risk), TINY)
         return max(self.relative(drifts) / DRIFT_AIM[rough], of_risk / allowed)
@@ -149,7 +156,7 @@ class Rules:
             parts = np.array([self._excess(now, time, self._rule(levels)) for levels in finer])
             raised = parts > min(0.25, 0.5 * parts.max())
             levels = Levels(*(np.array(self.levels) + raised + (raised & (parts > FAR))).tolist())
-            if not parts.max() > 0.0 or self._rule(levels).nodes > MOST_NODES:
+            if not parts.max() > 0.0 or self._rule(levels).nodes > MOST_NODES[self.rough]:
                 break
             self.use(levels)
         return self.levels != before
@@ -258,7 +265,7 @@ class ParticlePath:
             rules.rise(now, self._rtol * np.abs(state) + self._atol + self.time * drifts),
             rules.terms(now.risk),
         )
-        return RiskNow(now.risk, of_rule + rise + ROUNDING * terms, terms, rules.relative(drifts))
+        return RiskNow(now.risk, of_rule + rise + rules.least_error(now.risk), terms, rules.relative(drifts))
 
 
 @cache

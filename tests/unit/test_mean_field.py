@@ -12,7 +12,7 @@ from sweeplib.maths.activations import activation
 from sweeplib.maths.expectations import expectations
 from sweeplib.maths.expectations.system import System
 from sweeplib.maths.particles import rules
-from sweeplib.maths.particles.inputs import Label, accuracy, inputs
+from sweeplib.maths.particles.inputs import Label, Levels, accuracy, inputs
 from sweeplib.maths.particles.smoothing import Means, fill_means, fill_smoothed, means, smoothing
 from sweeplib.numerics.compiled import specialised
 from sweeplib.simulation import Case, Recording
@@ -78,7 +78,7 @@ def test_rules_of_half_a_line_leave_the_whole_one_as_it_is(count):
 @pytest.mark.parametrize(("k", "finer"), [(1, False), (2, False), (2, True), (3, False), (3, True), (4, False)])
 def test_the_nodes_left_out_have_no_weight(k, finer):
     """The moments of g, without those of the nodes of weight below 1e-15, are those of N(0, 1)."""
-    fine = accuracy("erf", Label(None, kinked=False), k, math.inf, finer=finer)
+    fine = accuracy("erf", Label(None, kinked=False), k, math.inf, levels=Levels(g=2 if finer else 0))
     nodes = inputs(np.eye(k), math.inf, lambda g: np.tanh(g[0]), [(1.0, 1.0, 0.0)], -1, fine)
     assert nodes.weight.sum() == pytest.approx(1.0, abs=2e-12)
     np.testing.assert_allclose((nodes.weight * nodes.g) @ nodes.g.T, np.eye(k), atol=1e-10)
@@ -185,14 +185,14 @@ def against_random_directions(student, teacher, k, d, spherical, noise, count):
         spherical=spherical,
     )
     run = started(problem, "mean_field", noise=noise)
-    flow, start = run._flows[0], run._starts[0]
-    slope = run._slope(0, flow, run._solutions[0].states[0])
+    start, path = run._starts[0], run._paths[0]
+    slope = path.rules.rule.found(path.state).slope
     u_slope = slope[: p * len(start.u)].reshape(-1, p)
     rest = np.zeros(p) if spherical else slope[u_slope.size : u_slope.size + p]
     growth = np.zeros(p) if spherical else 2.0 * np.einsum("ri,ri->i", start.u, u_slope) + rest
     found = [(start.L_star @ u_slope).T.ravel(), growth, slope[-p:] / 0.5, run.look()[0][1].risk]
     mean, error = drifts_of_random_directions(run, start.D, count, noise)
-    tolerance = 1e-9 + 2.0 * run._drift_error(0, run._solutions[0].states[0]) * np.abs(mean).max()
+    tolerance = 1e-9 + 2.0 * path.risk_now().drift_error * np.abs(mean).max()
     assert (np.abs(np.concatenate(found) - mean) < 5.0 * error + tolerance).all()
 
 
@@ -219,8 +219,9 @@ def test_rules_of_two_fields_end_at_the_kinks(student, teacher, d, dynamics, mos
         a=(1.0, -0.5, 2.0, 0.7),
     )
     run = started(problem, dynamics)
-    assert run._drift_error(0, run._solutions[0].states[0]) < most
-    label, weights = run._flows[0].inputs.label, run._flows[0].inputs.weight
+    assert run._paths[0].risk_now().drift_error < most
+    nodes = run._paths[0].rules.rule.flow.inputs
+    label, weights = nodes.label, nodes.weight
     P, a_star = run.replicas.P[0], run.replicas.a_star[0]
     nothing = np.zeros((1, 1, 1)), np.zeros((1, 1, 2)), P[None], np.zeros((1, 1)), a_star[None]
     exact = 2.0 * expectations("relu").risks(*nothing)[0]

@@ -29,6 +29,8 @@ WITH_A_REST = {1: 24, 2: 18, 3: 13}
 """The number where each node of g has its own nodes of the rest."""
 LENGTHS, COSINES = ((8.0, 8), (math.nan, 6)), ((4.0, 14), (10.0, 20), (math.nan, 32))
 """Numbers of nodes for ρ and for ω, each up to a dimension of the rest."""
+ANGLES = ((3.0, 100), (math.nan, 40))
+"""Numbers of nodes of the angle between g and ρ, likewise."""
 OF_A_UNIT = 26
 """Number of nodes for the means of a unit with itself."""
 GROWTH = 1.25
@@ -83,6 +85,8 @@ class Accuracy(NamedTuple):
     exact : whether student and label are polynomials, for which the rules are exact.
     even : whether the student is a polynomial, whose means are polynomials in ρ².
     kinked : whether the integrand may have kinks on lines through g = 0, of one or two dimensions.
+    at_zero : whether the student has a kink at zero, and no offsets.
+    polar : whether g and ρ have nodes in polar coordinates, g of them for the angle and rho for the radius.
     rough : whether it has kinks or jumps elsewhere, or the points are no grid: then errors fall with a power of the
         number of nodes only, else exponentially.
     """
@@ -95,6 +99,8 @@ class Accuracy(NamedTuple):
     exact: bool
     even: bool
     kinked: bool
+    at_zero: bool
+    polar: bool
     rough: bool
 
 
@@ -111,7 +117,14 @@ class Label(NamedTuple):
 
 
 def accuracy(
-    student: str, label: Label, dimensions: int, D: float, *, whole: bool = False, levels: Levels = COARSEST
+    student: str,
+    label: Label,
+    dimensions: int,
+    D: float,
+    *,
+    offsets: bool = False,
+    whole: bool = False,
+    levels: Levels = COARSEST,
 ) -> Accuracy:
     """The rules for a student's activation and a label, with g of some dimensions and a rest of D; none for D = 0.
 
@@ -123,7 +136,12 @@ def accuracy(
     kinked = dimensions in {1, 2} and (label.kinked or kink(form) != 0.0)
     most = max(FEWEST, min(MOST_IN_LINE, math.floor(MOST_TENSOR ** (1.0 / max(dimensions, 1)))))
     base = min(most, WITH_A_REST.get(dimensions, most)) if D else most
-    rho, omega = (next(count for below, count in counts if not below <= D) for counts in (LENGTHS, COSINES))
+    rho, omega, angles = (
+        next(count for below, count in counts if not below <= D) for counts in (LENGTHS, COSINES, ANGLES)
+    )
+    at_zero = kink(form) != 0.0 and not offsets
+    polar = at_zero and dimensions == 1 and 0.0 < D < SMOOTH_DIMENSIONS
+    base = angles if polar else base
     g, rho, omega, own = (
         round(GROWTH**level * count) for level, count in zip(levels, (base, rho, omega, OF_A_UNIT), strict=True)
     )
@@ -137,56 +155,56 @@ def accuracy(
     unsmoothed = bent and D < SMOOTH_DIMENSIONS and (D > 0 or dimensions > 1 or bends_off_zero(form))
     crossed = dimensions > 1 and label.kinked and (label.elsewhere or dimensions > 2)
     rough = unsmoothed or crossed or not _by_tensor(dimensions, base)
-    found = g if dimensions else 1, rho, omega, own, levels.g
-    return Accuracy(*found, exact, form.hermite is not None, kinked and not exact, rough and not exact)
+    found = g if dimensions else 1, rho, omega, own, levels.g, exact, form.hermite is not None, kinked and not exact
+    return Accuracy(*found, at_zero, polar, rough and not exact)
 
 
-def inputs(
-    L_star: Array, D: float, labels: Labels, classes: Classes, parity: int, fine: Accuracy, *, at_zero: bool = False
-) -> Inputs:
+def inputs(L_star: Array, D: float, labels: Labels, classes: Classes, parity: int, fine: Accuracy) -> Inputs:
     """The nodes of a law of inputs that is a mixture of isotropic Gaussians.
 
-    L_star (k, κ) : the teacher's fields are L* g; labels of two fields may have kinks where one of them is zero.
+    L_star (k, κ) : the teacher's fields are L* g; labels of two fields may have kinks where one of them is zero, those
+        of labels of one number are found.
     D : dimension of the rest of the input; if it is infinite ρ is one, without a rest, for 0, it is zero.
     labels : function of g (κ, n) that returns f* (n,).
     classes : of each Gaussian its odds, √d times the standard deviation of its inputs, and what it adds to f*.
     parity : +1 or -1 for an even or odd activation of the student, 0 for others.
-    at_zero : whether students have a kink at g = 0; those of labels of one number are found.
     """
-    parts = [_of_class(L_star, D, labels, one, parity, fine, at_zero) for one in classes]
+    parts = [_of_class(L_star, D, labels, one, parity, fine) for one in classes]
     g, *others = (np.concatenate(part, axis=-1) for part in zip(*parts, strict=True))
     return Inputs(np.ascontiguousarray(g), *others)
 
 
 def _of_class(
-    L_star: Array,
-    D: float,
-    labels: Labels,
-    one: tuple[float, float, float],
-    parity: int,
-    fine: Accuracy,
-    at_zero: bool,
+    L_star: Array, D: float, labels: Labels, one: tuple[float, float, float], parity: int, fine: Accuracy
 ) -> Inputs:
     odds, deviation, own = one
+    if fine.polar:
+        first, rho, weight = rules.polar(int(D), fine.g, fine.rho)
+        g = deviation * first[None]
+        label = own + labels(g)
+    else:
+        g, rho, label, weight = _products(L_star, D, lambda g: own + labels(g), deviation, parity, fine)
+    return Inputs(g, deviation * rho, label, odds * weight, np.full(len(weight), deviation**2))
+
+
+def _products(
+    L_star: Array, D: float, labels: Labels, deviation: float, parity: int, fine: Accuracy
+) -> tuple[Array, Array, Array, Array]:
+    """Nodes g (κ, n), of some deviation, and ρ (n,), labels and weights (n,): each g with each ρ."""
     if L_star.shape[1] == 1 and not fine.exact:
         places = kinks(lambda x: labels(deviation * x[None]))
-        g, weight = _line(np.union1d(places, [0.0] if at_zero else []), fine)
+        g, weight = _line(np.union1d(places, [0.0] if fine.at_zero else []), fine)
     else:
         g, weight = _fields(L_star, fine)
     g = deviation * g
-    label, mirrored = own + labels(g), own + labels(-g)
+    label, mirrored = labels(g), labels(-g)
     if parity and len(g) and np.allclose(mirrored, parity * label, rtol=1e-12, atol=1e-14):
         g, label, weight = _half(g, label, weight)
     single = D == 0 or math.isinf(D)
     lengths = np.array([[float(D > 0)], [1.0]]) if single else rules.lengths(int(D), fine.rho, even=fine.even)
     count = lengths.shape[1]
-    return Inputs(
-        np.repeat(g, count, axis=1),
-        deviation * np.tile(lengths[0], len(weight)),
-        np.repeat(label, count),
-        odds * np.outer(weight, lengths[1]).ravel(),
-        np.full(len(weight) * count, deviation**2),
-    )
+    weights = np.outer(weight, lengths[1]).ravel()
+    return np.repeat(g, count, axis=1), np.tile(lengths[0], len(weight)), np.repeat(label, count), weights
 
 
 def kinks(function: Callable[[Array], Array]) -> Array:
@@ -256,6 +274,8 @@ def _by_tensor(dimensions: int, count: int) -> bool:
 
 def count_of_fields(dimensions: int, fine: Accuracy) -> float:
     """The number of nodes g that `inputs` takes, about, before halves are left out."""
+    if fine.polar:
+        return float(fine.g)
     if fine.kinked and dimensions == 2:
         return fine.g * (fine.g + 2.0 * rules.FEWEST_IN_A_PANEL)
     return float(fine.g**dimensions) if _by_tensor(dimensions, fine.g) else 2.0 * POINTS * 2**fine.level

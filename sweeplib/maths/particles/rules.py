@@ -141,6 +141,22 @@ def plane(radii: int, angles: int, normals: Array) -> tuple[Array, Array]:
     return np.concatenate([half, -half], axis=1), np.concatenate([weight, weight])
 
 
+def polar(D: int, angles: int, radii: int) -> Array:
+    """Nodes and weights (3, n) of a N(0, 1) number g and the length ρ of D others, for units with a kink at zero.
+
+    (g, ρ) = r (cos θ, sin θ): r has the law of the length of D + 1 numbers, θ the density ∝ sin^(D−1) θ. The means of
+    such a unit over ω are not smooth at two angles, at every r.
+    """
+    radius, of_radius = lengths(D + 1, radii, even=False)
+    count = max(1, round(0.5 * angles / IN_A_PANEL))
+    x, weights = np.array(legendre(math.ceil(0.5 * angles / count)))
+    quarter = (0.5 * math.pi / count * (np.arange(count)[:, None] + x)).ravel()
+    angle = np.concatenate([quarter, math.pi - quarter])
+    of_angle = np.tile(weights, 2 * count) * np.sin(angle) ** (D - 1)
+    parts = np.outer(np.cos(angle), radius), np.outer(np.sin(angle), radius), np.outer(of_angle, of_radius)
+    return np.array([part.ravel() for part in parts]) / np.array([[1.0], [1.0], [of_angle.sum()]])
+
+
 def tensor(rule: Array, dimensions: int) -> tuple[Array, Array]:
     """Nodes (dimensions, n) and weights (n,) of independent numbers, each with the same rule (2, count)."""
     if dimensions == 0:
