@@ -21,7 +21,7 @@ Array = NDArray[np.float64]
 
 MOST_TENSOR = 12_000
 """The number of nodes of g up to which all combinations of a rule's nodes are taken."""
-MOST_DIMENSIONS_OF_A_TENSOR = 3
+MOST_DIMENSIONS_OF_A_TENSOR = 4
 """They are taken in so few dimensions, whatever their number."""
 FEWEST, MOST_IN_LINE = 5, 40
 """The least and the largest number of nodes in each direction, in such combinations."""
@@ -154,7 +154,7 @@ def accuracy(
     exact = form.hermite is not None and m is not None
     unsmoothed = bent and D < SMOOTH_DIMENSIONS and (D > 0 or dimensions > 1 or bends_off_zero(form))
     crossed = dimensions > 1 and label.kinked and (label.elsewhere or dimensions > 2)
-    rough = unsmoothed or crossed or not _by_tensor(dimensions, base)
+    rough = unsmoothed or crossed or dimensions > MOST_DIMENSIONS_OF_A_TENSOR
     found = g if dimensions else 1, rho, omega, own, levels.g, exact, form.hermite is not None, kinked and not exact
     return Accuracy(*found, at_zero, polar, rough and not exact)
 
