@@ -38,6 +38,8 @@ mean of g² has 1.3e-10 beyond. Gauss rules of polynomials have no end.
 """
 DEFAULT_RTOL, LARGEST_DEFAULT_RTOL = 1e-8, 1e-3
 TINY = np.finfo(float).tiny
+MUCH = 10.0
+"""The default tolerance of the integration is raised where the error of the drifts is so many times larger."""
 WORK_A_LOOK = 2e8
 """Nominal operations after which the clock is read."""
 
@@ -103,7 +105,7 @@ class Rules:
     def __init__(self, flow_of: Callable[[Levels], Flow], p: int, dimensions: int, *, rough: bool, exact: bool) -> None:
         self._flow_of, self._shape, self.rough = flow_of, (p, dimensions), rough
         self._least = ROUNDING if exact else TRUNCATION
-        self.largest = 0.0
+        self.largest = self.drift_error = 0.0
         self.use(COARSEST)
 
     def use(self, levels: Levels) -> None:
@@ -140,6 +142,8 @@ class Rules:
         """The larger of the errors of drifts and risk, each relative to what is aimed at."""
         drifts, of_risk = self.errors(now, finer)
         rough = self.rough
+        if finer is None:
+            self.drift_error = self.relative(drifts)
         of_risk += 0.0 if rough else self.rise(now, time * drifts)
         allowed = max(RISK_AIM[rough] * abs(now.risk), LEAST_RISK_AIM[rough] * self.terms(now.risk), TINY)
         return max(self.relative(drifts) / DRIFT_AIM[rough], of_risk / allowed)
@@ -182,15 +186,18 @@ class ParticlePath:
         self._left, self._atol = max_steps, atol
         self.time, self.state, self.passages, self.failed = 0.0, start, np.full(len(thresholds), np.inf), False
         rules.refined(start, 0.0)
-        now = rules.rule.found(start)
-        error = rules.relative(rules.errors(now)[0])
-        self._rtol = rtol or float(np.clip(error, DEFAULT_RTOL, LARGEST_DEFAULT_RTOL))
-        self._targets = (1.0 - thresholds) * now.risk
+        self._given_rtol, self._rtol = rtol, rtol or self._allowed_rtol
+        self._targets = (1.0 - thresholds) * rules.rule.risk(start)
         self._checked: tuple[float, Array] = (0.0, start)
         self._looks = [times[-1] * 0.5**n for n in reversed(range(LOOKS))]
         self._ahead: dict[float, tuple[float, Array]] = {}
         self._earlier = 0
         self._solution = self._from(start)
+
+    @property
+    def _allowed_rtol(self) -> float:
+        """The tolerance that the error of the drifts at the last look leaves."""
+        return float(np.clip(self.rules.drift_error, DEFAULT_RTOL, LARGEST_DEFAULT_RTOL))
 
     def _from(self, state: Array) -> Integration:
         """A solution from a state at the time `_checked`."""
@@ -231,7 +238,7 @@ class ParticlePath:
 
     def _segment(self, late: Callable[[], bool]) -> None:
         """Integrate to the next look and, if the errors there are as aimed at, keep the states at times on the way."""
-        begin, start = self._checked
+        begin = self._checked[0]
         look = next((look for look in self._looks if look > begin), float(self.times[-1]))
         kept, found = {}, self._solution
         for until in [*self.times[(self.times > begin) & (self.times < look)].tolist(), look]:
@@ -244,13 +251,15 @@ class ParticlePath:
         time, state = kept[until]
         self.failed = bool(found.failed[0])
         ended = not short or (np.isfinite(found.passages[0]).all() and self._stops)
-        if ended and not self.failed and self.rules.refined(state, time):
+        again = ended and not self.failed and self.rules.refined(state, time)
+        if not again:
+            self.passages = np.minimum(self.passages, self._begun + found.passages[0])
+            self._checked = time, state
+            self._ahead |= kept
+        if again or (self._given_rtol is None and self._allowed_rtol > MUCH * self._rtol):
+            self._rtol = self._given_rtol or max(self._rtol, self._allowed_rtol)
             self._earlier, self._left = self.evaluations, max(int(found.steps_left[0]), 0)
-            self._solution = self._from(start)
-            return
-        self.passages = np.minimum(self.passages, self._begun + found.passages[0])
-        self._checked = time, state
-        self._ahead |= kept
+            self._solution = self._from(self._checked[1])
 
     def risk_now(self) -> RiskNow:
         """The risk at the present state, and the errors.
@@ -261,11 +270,9 @@ class ParticlePath:
         rules, state = self.rules, self.state
         now = rules.rule.found(state)
         drifts, of_rule = rules.errors(now)
-        rise, terms = (
-            rules.rise(now, self._rtol * np.abs(state) + self._atol + self.time * drifts),
-            rules.terms(now.risk),
-        )
-        return RiskNow(now.risk, of_rule + rise + rules.least_error(now.risk), terms, rules.relative(drifts))
+        rise = rules.rise(now, self._rtol * np.abs(state) + self._atol + self.time * drifts)
+        error = of_rule + rise + rules.least_error(now.risk)
+        return RiskNow(now.risk, error, rules.terms(now.risk), rules.relative(drifts))
 
 
 @cache

@@ -310,7 +310,7 @@ def test_exits_are_where_the_risk_is_at_its_target():
 
 @pytest.mark.slow
 def test_formulas_are_targets():
-    problem = Problem(gamma=0.1, p=8, k=2, d=6, Delta=0.0, activation="erf", target="lam1 + lam1*lam2")
+    problem = Problem(gamma=0.1, p=8, k=2, d=4, Delta=0.0, activation="erf", target="lam1 + lam1*lam2")
     flow = simulate(problem, "weight_flow", times=[0.0], observables=["risk"])
     exact = simulate(problem, "gradient_flow", times=[0.0], observables=["risk"])
     np.testing.assert_allclose(flow.risk.values, exact.risk.values, rtol=0.02)

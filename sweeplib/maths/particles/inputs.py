@@ -87,8 +87,8 @@ class Accuracy(NamedTuple):
     kinked : whether the integrand may have kinks on lines through g = 0, of one or two dimensions.
     at_zero : whether the student has a kink at zero, and no offsets.
     polar : whether g and ρ have nodes in polar coordinates, g of them for the angle and rho for the radius.
-    rough : whether it has kinks or jumps elsewhere, or the points are no grid: then errors fall with a power of the
-        number of nodes only, else exponentially.
+    rough : whether it has kinks or jumps elsewhere, even if smoothed over a width that vanishes as students turn to the
+        teacher, or the points are no grid: then errors fall with a power of the number of nodes, else exponentially.
     """
 
     g: int
@@ -152,9 +152,10 @@ def accuracy(
         if m is not None:
             g = max(n, m) + (n if whole else 1)
     exact = form.hermite is not None and m is not None
-    unsmoothed = bent and D < SMOOTH_DIMENSIONS and (D > 0 or dimensions > 1 or bends_off_zero(form))
+    unsmoothed = bent and D < SMOOTH_DIMENSIONS and (D > 0 or dimensions > 1)
+    moving = bends_off_zero(form) and dimensions > 0
     crossed = dimensions > 1 and label.kinked and (label.elsewhere or dimensions > 2)
-    rough = unsmoothed or crossed or dimensions > MOST_DIMENSIONS_OF_A_TENSOR
+    rough = unsmoothed or moving or crossed or dimensions > MOST_DIMENSIONS_OF_A_TENSOR
     found = g if dimensions else 1, rho, omega, own, levels.g, exact, form.hermite is not None, kinked and not exact
     return Accuracy(*found, at_zero, polar, rough and not exact)
 
