@@ -49,7 +49,7 @@ LARGEST_DRIFT_ERROR = 1e-3
 class ParticleOptions(IntegrationOptions):
     """Options of the integration of particles.
 
-    rtol : relative tolerance; by default 1e-8, or the error of the drifts at the start if that is larger.
+    rtol : relative tolerance; by default 1e-8, or the error of the drifts if that is larger.
     atol : absolute tolerance.
     max_steps : number of steps after which a run has failed.
     """
