@@ -218,7 +218,7 @@ class ParticleDynamics(IntegratedDynamics):
         cls, problem: Problem, options: NumericalOptions, observables: Collection[str]
     ) -> dict[str, Diagnostic]:
         """`drift_error`, of the rules of integration over inputs, and, with a risk, `risk_error`."""
-        comment = "largest at a recording time, over the largest drift of the run so far; estimated by a finer rule"
+        comment = "largest so far, over the largest drift until then; estimated by a finer rule"
         labels = {"long_name": "error of the drifts", "units": "1", "comment": comment}
         found = {"drift_error": Diagnostic((), labels, False)}
         if {"risk", "test_error"}.intersection(observables):

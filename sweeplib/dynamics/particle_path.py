@@ -22,7 +22,7 @@ Array = NDArray[np.float64]
 
 LOOKS = 6
 """The errors are estimated at the start and after 2^-5, ..., ¼, ½ and all of the time."""
-DRIFT_AIM, RISK_AIM, LEAST_RISK_AIM = (1e-5, 2.5e-4), (3e-3, 1e-2), (1e-10, 5e-7)
+DRIFT_AIM, RISK_AIM, LEAST_RISK_AIM = (1e-5, 5e-4), (3e-3, 1e-2), (1e-10, 5e-7)
 """The errors that finer rules are for, by grids of smooth functions and by others (`Accuracy.rough`): of drifts
 relative to the largest so far, of the risk relative to itself, and to its terms.
 """
@@ -45,7 +45,7 @@ WORK_A_LOOK = 2e8
 
 
 class RiskNow(NamedTuple):
-    """A risk, its error, its terms, at most, and the error of the drifts over the largest drift of the run so far."""
+    """A risk, its error and terms, and the largest error of the drifts until now over the largest drift until then."""
 
     risk: float
     error: float
@@ -191,7 +191,7 @@ class ParticlePath:
         self._checked: tuple[float, Array] = (0.0, start)
         self._looks = [times[-1] * 0.5**n for n in reversed(range(LOOKS))]
         self._ahead: dict[float, tuple[float, Array]] = {}
-        self._earlier = 0
+        self._errors, self._earlier = [(0.0, rules.drift_error)], 0
         self._solution = self._from(start)
 
     @property
@@ -256,6 +256,7 @@ class ParticlePath:
             self.passages = np.minimum(self.passages, self._begun + found.passages[0])
             self._checked = time, state
             self._ahead |= kept
+            self._errors.append((time, self.rules.drift_error))
         if again or (self._given_rtol is None and self._allowed_rtol > MUCH * self._rtol):
             self._rtol = self._given_rtol or max(self._rtol, self._allowed_rtol)
             self._earlier, self._left = self.evaluations, max(int(found.steps_left[0]), 0)
@@ -272,7 +273,8 @@ class ParticlePath:
         drifts, of_rule = rules.errors(now)
         rise = rules.rise(now, self._rtol * np.abs(state) + self._atol + self.time * drifts)
         error = of_rule + rise + rules.least_error(now.risk)
-        return RiskNow(now.risk, error, rules.terms(now.risk), rules.relative(drifts))
+        before = [found for time, found in self._errors if time <= self.time]
+        return RiskNow(now.risk, error, rules.terms(now.risk), max(rules.relative(drifts), *before))
 
 
 @cache

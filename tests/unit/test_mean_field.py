@@ -205,7 +205,7 @@ def against_random_directions(student, teacher, k, d, spherical, noise, count):
     [
         ("relu", "relu", 6, "mean_field_hd", 1e-10),
         ("relu", "relu", 400, "mean_field", 1e-10),
-        ("relu", "relu", 6, "mean_field", 2.5e-4),
+        ("relu", "relu", 6, "mean_field", 5e-4),
         ("tanh", "relu", 6, "mean_field_hd", 1e-5),
     ],
 )

@@ -29,8 +29,8 @@ WITH_A_REST = {1: 24, 2: 18, 3: 13}
 """The number where each node of g has its own nodes of the rest."""
 LENGTHS, COSINES = ((8.0, 8), (math.nan, 6)), ((4.0, 14), (10.0, 20), (math.nan, 32))
 """Numbers of nodes for ρ and for ω, each up to a dimension of the rest."""
-ANGLES = ((3.0, 100), (math.nan, 40))
-"""Numbers of nodes of the angle between g and ρ, likewise."""
+ANGLES, RADII = ((3.0, 100), (math.nan, 40)), 4
+"""Numbers of nodes of the angle between g and ρ, likewise, and of the radius."""
 OF_A_UNIT = 26
 """Number of nodes for the means of a unit with itself."""
 GROWTH = 1.25
@@ -141,7 +141,7 @@ def accuracy(
     )
     at_zero = kink(form) != 0.0 and not offsets
     polar = at_zero and dimensions == 1 and 0.0 < D < SMOOTH_DIMENSIONS
-    base = angles if polar else base
+    base, rho = (angles, RADII) if polar else (base, rho)
     g, rho, omega, own = (
         round(GROWTH**level * count) for level, count in zip(levels, (base, rho, omega, OF_A_UNIT), strict=True)
     )
