@@ -20,8 +20,8 @@ from sweeplib.numerics.integrators.integration import Integration
 
 Array = NDArray[np.float64]
 
-LOOKS = 6
-"""The errors are estimated at the start and after 2^-5, ..., ¼, ½ and all of the time."""
+LOOKS = 10
+"""The errors are estimated at the start and after 2^-9, ..., ¼, ½ and all of the time."""
 DRIFT_AIM, RISK_AIM, LEAST_RISK_AIM = (1e-5, 5e-4), (3e-3, 1e-2), (1e-10, 5e-7)
 """The errors that finer rules are for, by grids of smooth functions and by others (`Accuracy.rough`): of drifts
 relative to the largest so far, of the risk relative to itself, and to its terms.
