@@ -9,12 +9,17 @@ from collections.abc import Callable
 from functools import cache
 from typing import Any, NamedTuple
 
+import numba
 import numpy as np
 from numpy.typing import NDArray
 
-from sweeplib.kernels.particle_flow import WHOLE_NOISE, Flow, pointers, room, unpack
-from sweeplib.maths.particles.inputs import COARSEST, Levels
-from sweeplib.numerics.compiled import OneSignature
+from sweeplib.kernels.particle_flow import WHOLE_NOISE, Flow, Room, fill_slope, state_risk, unpack
+from sweeplib.kernels.schedules import rates
+from sweeplib.maths.activations import activation
+from sweeplib.maths.particles.inputs import COARSEST, Inputs, Levels
+from sweeplib.maths.particles.self_terms import self_means, self_rule
+from sweeplib.maths.particles.smoothing import means, smoothing
+from sweeplib.numerics.compiled import OneSignature, pointer
 from sweeplib.numerics.integrators.dop853 import Equations
 from sweeplib.numerics.integrators.integration import Integration
 
@@ -42,6 +47,44 @@ MUCH = 10.0
 """The default tolerance of the integration is raised where the error of the drifts is so many times larger."""
 WORK_A_LOOK = 2e8
 """Nominal operations after which the clock is read."""
+
+
+def room(p: int, dimensions: int, flow: Flow) -> Room:
+    """Work arrays for p particles with coordinates in this many dimensions."""
+    size = p * flow.omega.shape[1]
+    parts = [np.empty(p) for _ in range(4)]
+    return Room(
+        np.empty((dimensions, p)),
+        parts[0],
+        parts[1],
+        np.empty((dimensions, p)),
+        parts[2],
+        parts[3],
+        means(p, flow.smoothing),
+        self_means(p, flow.own),
+        np.empty((4, p)),
+        np.empty(size),
+        np.empty(size),
+        np.empty(size),
+        np.empty((2, 1)),
+        np.empty(p),
+        np.zeros(2),
+    )
+
+
+@cache
+def pointers() -> tuple[Any, Any]:
+    """Pointers to `fill_slope` and `state_risk` for an integrator, compiled once for all activations."""
+    one, line, square = np.ones(1), np.ones((2, 1)), activation("square")
+    own = self_rule(square, [(1.0, 1.0, 0.0)], 3, offsets=False)
+    inputs = Inputs(np.ones((1, 1)), one, one, one, one)
+    rule = smoothing(square, 3, 1)
+    flow = Flow(False, False, True, False, 0, 1.0, 1.0, 1.0, 1.0, one, inputs, rule, own, line, *rates(None)[:2], 1.0)
+    given = numba.types.int64, numba.typeof(one), numba.typeof(flow), numba.typeof(room(1, 1, flow))
+    return (
+        pointer(fill_slope, numba.void(*given, numba.typeof(one))),
+        pointer(state_risk, numba.float64(*given)),
+    )
 
 
 class RiskNow(NamedTuple):
