@@ -4,7 +4,6 @@ import numpy as np
 
 from benchmarks.timing import Benchmark, Work
 from sweeplib import DYNAMICS, Problem
-from sweeplib.dynamics.particle_dynamics import Equations, pointers, room
 from sweeplib.numerics.compiled import OneSignature
 from sweeplib.simulation import Case, Recording
 from sweeplib.simulation.driver import replicas_of
@@ -21,8 +20,7 @@ def right_hand_side(dynamics: str, activation: str, p: int, k: int, d: int, call
     problem = Problem(gamma=0.5, p=p, k=k, d=d, Delta=0.0, activation=activation, teacher_start="gaussian")
     case = Case(problem, dynamics, 0, Recording((1.0,), (), ("risk",)))
     run = DYNAMICS[dynamics](replicas_of([case]), case.numerical_options())
-    flow, state = run._flows[0], run._solutions[0].states[0]
-    equations = Equations(*pointers(), flow, room(p, len(run._coordinates[0]), flow))
+    state, equations = run._paths[0].state, run._paths[0].rules.rule.equations
     called, out = OneSignature(_called), np.empty_like(state)
 
     def work() -> float:

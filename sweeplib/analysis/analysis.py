@@ -34,7 +34,8 @@ ENDS = ("exit", "timeout", "diverged", "lost", "missing")
 """The ways in which a run may end before its horizon.
 
 It stops at its exit (`stop: exit`), which says when it would have made later passages; a time limit, or an error above
-its bound, stops it, whatever it would have done; it diverges; it fails or is killed; it was not requested, and does not count as a run.
+its bound, stops it, whatever it would have done; it diverges; it fails or is killed; it was not requested, and does not
+count as a run.
 """
 EXITS_ONLY = {"timeout": Treated.censored, "diverged": Treated.never}
 """The treatment of runs by analyses of first passages, which do not need what a run does after its exit."""

@@ -39,7 +39,8 @@ def exit_times(ds: xr.Dataset, *, confidence: Confidence = 0.95, max_lost: LostP
     The same statistics for exit_time.
     Numbers of runs: seeds_used (ended regularly, diverged or timed out), seeds_censored (used, but without an exit
     before their end or time limit), seeds_diverged (treated as runs that never exit: censored at the horizon),
-    seeds_timeout (timed out or inaccurate), seeds_lost (failed or killed; nothing is known about their exits), seeds_missing (not requested).
+    seeds_timeout (timed out or inaccurate), seeds_lost (failed or killed; nothing is known about their exits),
+    seeds_missing (not requested).
     refused: more than the fraction `max_lost` of the runs was lost. Then no run is used and all statistics are NaN,
     because the reason for the loss may be related to the exits.
     """

@@ -17,27 +17,21 @@ class of inputs: one, but for data of several classes.
 """
 
 import math
-from functools import cache
 from typing import Any, NamedTuple
 
-import numba
 import numpy as np
 from numpy.typing import NDArray
 
-from sweeplib.kernels.schedules import rates
-from sweeplib.maths.activations import activation
 from sweeplib.maths.particles.inputs import Inputs
-from sweeplib.maths.particles.self_terms import SelfMeans, SelfRule, fill_self_means, self_means, self_rule
+from sweeplib.maths.particles.self_terms import SelfMeans, SelfRule, fill_self_means
 from sweeplib.maths.particles.smoothing import (
     Means,
     Smoothing,
     fill_means,
     fill_products_of_pieces,
     fill_smoothed,
-    means,
-    smoothing,
 )
-from sweeplib.numerics.compiled import pointer, without_references
+from sweeplib.numerics.compiled import without_references
 
 Array = NDArray[np.float64]
 
@@ -82,6 +76,8 @@ class Room(NamedTuple):
     moments (4, p) : means of products at a node of the input.
     x, value, slope (p nodes,) : arguments, σ and σ' at nodes of one number.
     clock (2, 1) : a time, and ξ there.
+    mean_square (p,) : E_(g,ρ) of the squared means of σ, for the risk.
+    risk (2,) : whether `fill_slope` shall also find the risk, and the risk that it found.
     """
 
     u: Array
@@ -97,42 +93,8 @@ class Room(NamedTuple):
     value: Array
     slope: Array
     clock: Array
-
-
-def room(p: int, dimensions: int, flow: Flow) -> Room:
-    """Work arrays for p particles with coordinates in this many dimensions."""
-    size = p * flow.omega.shape[1]
-    parts = [np.empty(p) for _ in range(4)]
-    return Room(
-        np.empty((dimensions, p)),
-        parts[0],
-        parts[1],
-        np.empty((dimensions, p)),
-        parts[2],
-        parts[3],
-        means(p, flow.smoothing),
-        self_means(p, flow.own),
-        np.empty((4, p)),
-        np.empty(size),
-        np.empty(size),
-        np.empty(size),
-        np.empty((2, 1)),
-    )
-
-
-@cache
-def pointers() -> tuple[Any, Any]:
-    """Pointers to `fill_slope` and `state_risk` for an integrator, compiled once for all activations."""
-    one, line, square = np.ones(1), np.ones((2, 1)), activation("square")
-    own = self_rule(square, [(1.0, 1.0, 0.0)], offsets=False, finer=False)
-    inputs = Inputs(np.ones((1, 1)), one, one, one, one)
-    rule = smoothing(square, 3, 1)
-    flow = Flow(False, False, True, False, 0, 1.0, 1.0, 1.0, 1.0, one, inputs, rule, own, line, *rates(None)[:2], 1.0)
-    given = numba.types.int64, numba.typeof(one), numba.typeof(flow), numba.typeof(room(1, 1, flow))
-    return (
-        pointer(fill_slope, numba.void(*given, numba.typeof(one))),
-        pointer(state_risk, numba.float64(*given)),
-    )
+    mean_square: Array
+    risk: Array
 
 
 def pack(u: Array, q: Array, a: Array, flow: Flow) -> Array:
@@ -252,6 +214,25 @@ def add_node(n: int, flow: Flow, room: Room) -> None:
 
 
 @without_references
+def add_to_risk(n: int, flow: Flow, room: Room) -> None:
+    """Add node n to E_(g,ρ)[(f* − F)²], in room.risk[1], and to E_(g,ρ) of the squared means of σ."""
+    weight, value, square = flow.inputs.weight[n], room.means.value, room.mean_square
+    room.risk[1] += weight * (flow.inputs.label[n] - output(room)) ** 2
+    if flow.rest:
+        for i in range(value.shape[0]):
+            square[i] += weight * value[i] * value[i]
+
+
+@without_references
+def finish_risk(room: Room) -> None:
+    """Make ½ E[(f* − f)²] of the sums over nodes, with the scatter of the units."""
+    a, p = room.a, room.a.shape[0]
+    for i in range(p):
+        room.risk[1] += (a[i] / p) ** 2 * (room.own.square[i] - room.mean_square[i])
+    room.risk[1] *= 0.5
+
+
+@without_references
 def fill_moments(flow: Flow, room: Room) -> None:
     """Fill E[σ'²], E[σσ'²], E[σ²σ'²] and E[σ²] over ω of each unit at the node of the means (4, p)."""
     p, nodes, moments, b, s = room.a.shape[0], flow.omega.shape[1], room.moments, room.means.b, room.means.s
@@ -295,13 +276,14 @@ def add_whole_noise(n: int, flow: Flow, room: Room) -> None:
 
 
 def fill_slope(i: int, state: Array, flow: Flow, room: Room, slope: Array) -> None:
-    """Fill the time derivative of the state."""
+    """Fill the time derivative of the state and, if room.risk[0] is not zero, its risk in room.risk[1]."""
     u, q, a, u_slope, q_slope, a_slope = room.u, room.q, room.a, room.u_slope, room.q_slope, room.a_slope
     dimensions, p = u.shape
     unpack(state, flow, u, q, a)
     fill_self_terms(flow, room, True)
+    room.risk[1] = 0.0
     for j in range(p):
-        q_slope[j], a_slope[j] = 0.0, 0.0
+        q_slope[j], a_slope[j], room.mean_square[j] = 0.0, 0.0, 0.0
         if flow.noise_kind == WHOLE_NOISE:
             room.own.steep[j] = 0.0
     for r in range(dimensions):
@@ -311,7 +293,11 @@ def fill_slope(i: int, state: Array, flow: Flow, room: Room, slope: Array) -> No
         fill_fields(n, flow, room)
         if flow.noise_kind == WHOLE_NOISE:
             add_whole_noise(n, flow, room)
+        if room.risk[0] != 0.0:
+            add_to_risk(n, flow, room)
         add_node(n, flow, room)
+    if room.risk[0] != 0.0:
+        finish_risk(room)
     add_self_terms(flow, room)
     rate = 1.0
     if flow.scheduled:
@@ -381,16 +367,13 @@ def write_slope(rate: float, flow: Flow, room: Room, slope: Array) -> None:
 
 def state_risk(i: int, state: Array, flow: Flow, room: Room) -> float:
     """The population risk ½ E[(f* − f)²] of the state."""
-    a, p = room.a, room.a.shape[0]
-    unpack(state, flow, room.u, room.q, a)
+    unpack(state, flow, room.u, room.q, room.a)
     fill_self_terms(flow, room, False)
-    total, scatter = 0.0, 0.0
-    for j in range(p):
-        scatter += (a[j] / p) ** 2 * room.own.square[j]
+    room.risk[1] = 0.0
+    for j in range(room.a.shape[0]):
+        room.mean_square[j] = 0.0
     for n in range(flow.inputs.weight.shape[0]):
         fill_fields(n, flow, room)
-        total += flow.inputs.weight[n] * (flow.inputs.label[n] - output(room)) ** 2
-        if flow.rest:
-            for j in range(p):
-                scatter -= flow.inputs.weight[n] * (a[j] / p * room.means.value[j]) ** 2
-    return 0.5 * (total + scatter)
+        add_to_risk(n, flow, room)
+    finish_risk(room)
+    return room.risk[1]

@@ -67,9 +67,9 @@ def mean_over_directions(m, q, P):
     return np.mean(batches, axis=0), np.std(batches, axis=0, ddof=1) / math.sqrt(BATCHES)
 
 
-def by_the_library(run, flow):
-    """The same numbers of the mean field, by the rules of integration of `flow`."""
-    slope = run._slope(0, flow, run._solutions[0].states[0])[: PROBLEM.p * (PROBLEM.k + 1)].reshape(-1, PROBLEM.p)
+def by_the_library(run, rule):
+    """The same numbers of the mean field, by a rule of integration."""
+    slope = rule.found(run._paths[0].state).slope[: PROBLEM.p * (PROBLEM.k + 1)].reshape(-1, PROBLEM.p)
     return np.concatenate([(run._starts[0].L_star @ slope[:-1]).T.ravel(), slope[-1], run.look()[0][1].risk])
 
 
@@ -88,7 +88,7 @@ def test_drifts_and_risk_of_erf_are_means_of_ten_million_cosines(start, allowed)
     mean, error = mean_over_directions(m, q, P)
     case = Case(problem, "mean_field", 0, Recording((0.5,), (), ("risk",)))
     run = DYNAMICS["mean_field"](replicas_of([case]), case.numerical_options())
-    state = run._solutions[0].states[0]
-    most = allowed * run._drift_error(0, state) * np.abs(mean).max()
-    assert (np.abs(by_the_library(run, run._finer[0]) - mean) < 4.0 * error).all()
-    assert (np.abs(by_the_library(run, run._flows[0]) - mean) < 4.0 * error + most).all()
+    rules = run._paths[0].rules
+    most = allowed * run._paths[0].risk_now().drift_error * np.abs(mean).max()
+    assert (np.abs(by_the_library(run, rules.finer) - mean) < 4.0 * error).all()
+    assert (np.abs(by_the_library(run, rules.rule) - mean) < 4.0 * error + most).all()

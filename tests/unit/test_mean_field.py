@@ -6,17 +6,21 @@ import numpy as np
 import pytest
 from scipy.integrate import quad, solve_ivp
 from scipy.special import gammaln
+from scipy.stats import norm
 
-from sweeplib import DYNAMICS, InputError, Problem, simulate
+from sweeplib import DYNAMICS, InputError, Overlaps, Problem, simulate
+from sweeplib.dynamics.dynamics import undecided
+from sweeplib.dynamics.particle_dynamics import LARGEST_DRIFT_ERROR
 from sweeplib.maths.activations import activation
 from sweeplib.maths.expectations import expectations
 from sweeplib.maths.expectations.system import System
 from sweeplib.maths.particles import rules
-from sweeplib.maths.particles.inputs import Label, accuracy, inputs
+from sweeplib.maths.particles.inputs import Label, Levels, accuracy, inputs, kinks
 from sweeplib.maths.particles.smoothing import Means, fill_means, fill_smoothed, means, smoothing
 from sweeplib.numerics.compiled import specialised
 from sweeplib.simulation import Case, Recording
 from sweeplib.simulation.driver import replicas_of
+from sweeplib.simulation.recording import Status
 
 DIMENSIONS = (2, 3, 10, 400, math.inf)
 
@@ -78,7 +82,7 @@ def test_rules_of_half_a_line_leave_the_whole_one_as_it_is(count):
 @pytest.mark.parametrize(("k", "finer"), [(1, False), (2, False), (2, True), (3, False), (3, True), (4, False)])
 def test_the_nodes_left_out_have_no_weight(k, finer):
     """The moments of g, without those of the nodes of weight below 1e-15, are those of N(0, 1)."""
-    fine = accuracy("erf", Label(None, kinked=False), k, math.inf, finer=finer)
+    fine = accuracy("erf", Label(None, kinked=False), k, math.inf, levels=Levels(g=2 if finer else 0))
     nodes = inputs(np.eye(k), math.inf, lambda g: np.tanh(g[0]), [(1.0, 1.0, 0.0)], -1, fine)
     assert nodes.weight.sum() == pytest.approx(1.0, abs=2e-12)
     np.testing.assert_allclose((nodes.weight * nodes.g) @ nodes.g.T, np.eye(k), atol=1e-10)
@@ -185,14 +189,14 @@ def against_random_directions(student, teacher, k, d, spherical, noise, count):
         spherical=spherical,
     )
     run = started(problem, "mean_field", noise=noise)
-    flow, start = run._flows[0], run._starts[0]
-    slope = run._slope(0, flow, run._solutions[0].states[0])
+    start, path = run._starts[0], run._paths[0]
+    slope = path.rules.rule.found(path.state).slope
     u_slope = slope[: p * len(start.u)].reshape(-1, p)
     rest = np.zeros(p) if spherical else slope[u_slope.size : u_slope.size + p]
     growth = np.zeros(p) if spherical else 2.0 * np.einsum("ri,ri->i", start.u, u_slope) + rest
     found = [(start.L_star @ u_slope).T.ravel(), growth, slope[-p:] / 0.5, run.look()[0][1].risk]
     mean, error = drifts_of_random_directions(run, start.D, count, noise)
-    tolerance = 1e-9 + 2.0 * run._drift_error(0, run._solutions[0].states[0]) * np.abs(mean).max()
+    tolerance = 1e-9 + 2.0 * path.risk_now().drift_error * np.abs(mean).max()
     assert (np.abs(np.concatenate(found) - mean) < 5.0 * error + tolerance).all()
 
 
@@ -201,8 +205,8 @@ def against_random_directions(student, teacher, k, d, spherical, noise, count):
     [
         ("relu", "relu", 6, "mean_field_hd", 1e-10),
         ("relu", "relu", 400, "mean_field", 1e-10),
-        ("relu", "relu", 6, "mean_field", 1e-4),
-        ("tanh", "relu", 6, "mean_field_hd", 1e-7),
+        ("relu", "relu", 6, "mean_field", 5e-4),
+        ("tanh", "relu", 6, "mean_field_hd", 1e-5),
     ],
 )
 def test_rules_of_two_fields_end_at_the_kinks(student, teacher, d, dynamics, most):
@@ -219,8 +223,9 @@ def test_rules_of_two_fields_end_at_the_kinks(student, teacher, d, dynamics, mos
         a=(1.0, -0.5, 2.0, 0.7),
     )
     run = started(problem, dynamics)
-    assert run._drift_error(0, run._solutions[0].states[0]) < most
-    label, weights = run._flows[0].inputs.label, run._flows[0].inputs.weight
+    assert run._paths[0].risk_now().drift_error < most
+    nodes = run._paths[0].rules.rule.flow.inputs
+    label, weights = nodes.label, nodes.weight
     P, a_star = run.replicas.P[0], run.replicas.a_star[0]
     nothing = np.zeros((1, 1, 1)), np.zeros((1, 1, 2)), P[None], np.zeros((1, 1)), a_star[None]
     exact = 2.0 * expectations("relu").risks(*nothing)[0]
@@ -307,12 +312,126 @@ def test_exits_are_where_the_risk_is_at_its_target():
     assert risks[1] == pytest.approx(0.5 * risks[0], rel=1e-6)
 
 
+def dense(student, target, P, state, step=0.1):
+    """Ṁ, Q̇, ȧ and R of one unit on equally spaced nodes of two numbers, λ = √Q y, λ* the same in part.
+
+    student : σ and σ', smooth.
+    """
+    M, Q, a = state
+    y = np.arange(-8.5, 8.5 + step, step)
+    w = step * np.exp(-0.5 * y * y) / math.sqrt(2.0 * math.pi)
+    field, value, slope = math.sqrt(Q) * y, student[0](math.sqrt(Q) * y), student[1](math.sqrt(Q) * y)
+    star = M / math.sqrt(Q) * y[:, None] + math.sqrt(max(P - M * M / Q, 0.0)) * y
+    left = target(star) - a * value[:, None]
+    return (
+        a * (w * slope) @ ((left * star) @ w),
+        2.0 * a * (w * slope * field) @ (left @ w),
+        (w * value) @ (left @ w),
+        0.5 * w @ (left**2 @ w),
+    )
+
+
+TANH = (np.tanh, lambda x: 1.0 - np.tanh(x) ** 2)
+
+
+def of_one_unit(dynamics, times, P, rate=1.0, d=10, **fields):
+    """A run of one unit with Q = 1.2 and M = .3 √P."""
+    problem = Problem(gamma=0.1, p=1, k=1, d=d, Delta=0.0, second_layer_rate=rate, **fields)
+    start = Overlaps([[1.2]], [[0.3 * math.sqrt(P)]], [[P]])
+    found = simulate(problem, dynamics, times=times, observables=["risk"], initial=start)
+    return found.risk.values.ravel(), found.risk_error.values.ravel(), int(found.status.values.ravel()[0])
+
+
+@pytest.mark.parametrize(
+    ("dynamics", "length", "target"), [("mean_field", 3.0, "tanh(lam1)"), ("mean_field_hd", 1.0, "tanh(5*lam1)")]
+)
+def test_nodes_follow_steep_students_and_targets(dynamics, length, target):
+    """One unit is gradient flow. With 24 nodes R(0) was off by 14 %, and R(100) was 0 in place of .00155."""
+    factor = 5.0 if "5" in target else 1.0
+    star, P, times = (lambda x: np.tanh(factor * x)), length**2, [0.0, 3.0, 30.0, 100.0]
+    state = [0.3 * length, 1.2, 1.0]
+    path = solve_ivp(
+        lambda _, x: dense(TANH, star, P, x)[:3], (0.0, 100.0), state, "LSODA", times, rtol=1e-7, atol=1e-10
+    )
+    expected = np.array([dense(TANH, star, P, x)[3] for x in path.y.T])
+    risk, error, status = of_one_unit(dynamics, times, P, activation="tanh", target=target)
+    assert status == Status.ok
+    np.testing.assert_allclose(risk, expected, rtol=1e-3)
+    assert (np.abs(risk - expected) < 3.0 * error + 1e-6 * expected).all()
+
+
+def test_a_risk_near_zero_has_its_error():
+    """A tanh that learns tanh has R(100) = 1.1e-6, which was 0."""
+    flow = of_one_unit("gradient_flow", [100.0], 1.0, activation="tanh")
+    risk, error, status = of_one_unit("mean_field", [100.0], 1.0, activation="tanh")
+    assert status == Status.ok
+    assert risk == pytest.approx(flow[0], rel=0.01)
+    assert abs(risk - flow[0]) < 3.0 * error + flow[1]
+
+
+@pytest.mark.parametrize("d", [3, 4, 10])
+def test_kinks_in_few_dimensions_are_resolved(d):
+    """Relu on relu, for which the overlaps have a closed form: drifts at d = 3 were off by 4 to 20 %."""
+    times = [0.0, 1.0, 10.0]
+    flow = of_one_unit("gradient_flow", times, 4.0, rate=0.0, activation="relu")[0]
+    risk, error, status = of_one_unit("mean_field", times, 4.0, rate=0.0, d=d, activation="relu")
+    assert status == Status.ok
+    np.testing.assert_allclose(risk, flow, rtol=0.01)
+    assert (np.abs(risk - flow) < 3.0 * error + 1e-9).all()
+
+
+def test_a_run_whose_drifts_are_too_wrong_is_inaccurate():
+    """Nodes of the weights do not follow the kinks of units: the flow says so from the start."""
+    problem = Problem(gamma=0.1, p=4, k=1, d=3, Delta=0.0, activation="relu")
+    found = simulate(problem, "weight_flow", times=[0.0, 1.0], observables=["risk"])
+    assert int(found.status.values.ravel()[0]) == Status.inaccurate
+    assert np.isnan(found.risk.values).all()
+    assert (found.drift_error > LARGEST_DRIFT_ERROR).all()
+
+
+def test_undecided_risks_are_negative_or_drown_in_their_error():
+    risk, error = np.array([-1e-9, -1e-7, 1e-3, 1e-3, 1e-9]), np.array([1e-8, 1e-8, 1e-4, 2e-3, 1e-8])
+    assert undecided(risk, error, np.ones(5)).tolist() == [False, True, False, True, False]
+
+
+@pytest.mark.parametrize(
+    ("function", "places"),
+    [
+        (lambda x: np.maximum(x - 2.0, 0.0), [2.0]),
+        (lambda x: np.abs(x + 0.1) + np.sin(3.0 * x), [-0.1]),
+        (lambda x: 1.0 * (x > 0.3), [0.3]),
+        (lambda x: np.tanh(30.0 * x), []),
+    ],
+)
+def test_kinks_of_a_label_are_found_and_end_panels(function, places):
+    found = kinks(function)
+    np.testing.assert_allclose(found, places, atol=1e-9)
+    nodes, weights = rules.panels(np.array(places or [0.0]), 0 if places else 8)
+    expected = quad(lambda x: function(x) ** 2 * norm.pdf(x), -9.0, 9.0, points=[*places, 0.0], limit=500)[0]
+    assert weights @ function(nodes) ** 2 == pytest.approx(expected, abs=1e-8)
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("student", ["erf", "tanh", "sigmoid", "relu"])
+@pytest.mark.parametrize("teacher", ["erf", "tanh", "sigmoid", "relu"])
+def test_one_unit_is_gradient_flow(student, teacher):
+    """To 1 % or their errors, for teachers of norms 0.5 to 4, or not ok."""
+    times = [0.0, 1.0, 10.0, 100.0]
+    for P in (0.25, 1.0, 4.0, 16.0):
+        asked = {"activation": student, "teacher_activation": teacher}
+        flow, flow_error, _ = of_one_unit("gradient_flow", times, P, **asked)
+        for dynamics, d in (("mean_field", 10), ("mean_field_hd", 10), ("mean_field", 3)):
+            risk, error, status = of_one_unit(dynamics, times, P, d=d, **asked)
+            near = np.abs(risk - flow) <= np.maximum(0.01 * flow, error + flow_error)
+            assert near.all() or status == Status.inaccurate, (P, dynamics, d, risk, flow)
+
+
 @pytest.mark.slow
 def test_formulas_are_targets():
-    problem = Problem(gamma=0.1, p=8, k=2, d=6, Delta=0.0, activation="erf", target="lam1 + lam1*lam2")
+    problem = Problem(gamma=0.1, p=8, k=2, d=4, Delta=0.0, activation="erf", target="lam1 + lam1*lam2")
     flow = simulate(problem, "weight_flow", times=[0.0], observables=["risk"])
     exact = simulate(problem, "gradient_flow", times=[0.0], observables=["risk"])
-    np.testing.assert_allclose(flow.risk.values, exact.risk.values, rtol=0.02)
+    np.testing.assert_allclose(flow.risk.values, exact.risk.values, rtol=1e-3)
 
 
 @pytest.mark.parametrize(("dynamics", "d", "said"), [("mean_field", 2, "k + 2 = 3"), ("weight_flow", 17, "at most 16")])

@@ -8,7 +8,6 @@ import pytest
 from scipy.special import erf
 
 from sweeplib import DYNAMICS, InputError, Problem, simulate
-from sweeplib.dynamics import particle_dynamics
 from sweeplib.dynamics.sgd import population_with
 from sweeplib.maths.activations import activation
 from sweeplib.maths.offsets import OffsetRisks
@@ -162,10 +161,9 @@ def started(problem, dynamics):
 
 def slopes(run):
     """The time derivatives of u and b (κ + 1, p), q (p,) and a (p,), and the numbers themselves."""
-    flow, p = run._flows[0], run.replicas.p
-    kappa = len(run._starts[0].u)
-    now = run._solutions[0].states[0]
-    slope = run._slope(0, flow, now)
+    path, p = run._paths[0], run.replicas.p
+    kappa, now = len(run._starts[0].u), path.state
+    slope = path.rules.rule.found(now).slope
     return [(part[: (kappa + 1) * p].reshape(kappa + 1, p), part[(kappa + 1) * p :]) for part in (slope, now)]
 
 
@@ -198,7 +196,7 @@ def test_weight_flow_falls_down_the_risk_of_overlaps(name, fields):
     gradient = -p * by_differences(risk, np.concatenate([u.ravel(), a]))
     gradient[3 * p : 4 * p] *= problem.offset_rate
     gradient[4 * p :] *= problem.second_layer_rate
-    found, error = np.concatenate([slope.ravel(), rest_slope]), run._drift_error(0, run._solutions[0].states[0])
+    found, error = np.concatenate([slope.ravel(), rest_slope]), run._paths[0].risk_now().drift_error
     np.testing.assert_allclose(found, gradient, rtol=0, atol=(1e-7 + 2.0 * error) * abs(gradient).max())
     assert error < {"erf": 1e-5, "tanh": 1e-3}.get(name, 0.1)
 
@@ -211,8 +209,7 @@ def test_mean_fields_fall_down_their_own_risk(name, dynamics, fields):
     problem = made(d=6, activation=name, second_layer_rate=0.5, **fields)
     run = started(problem, dynamics)
     (slope, rest_slope), (u, rest) = slopes(run)
-    p, size, equations = problem.p, u.size, run._solutions[0]._equations
-    risk = lambda flat: particle_dynamics._compiled(particle_dynamics._risk)(equations, flat)  # noqa: E731
+    p, size, risk = problem.p, u.size, run._paths[0].rules.rule.risk
     gradient = -p * by_differences(risk, np.concatenate([u.ravel(), rest]))
     gradient[size - p : size] *= problem.offset_rate
     gradient[size : size + p] *= 4.0 * rest[:p]

@@ -28,6 +28,8 @@ FEWEST_EQUAL = 16
 """With fewer nodes a Gauss rule is more accurate than equal steps."""
 FEWEST_IN_A_PANEL = 6
 """Nodes of an angle between two kinks, however near."""
+IN_A_PANEL, WIDEST_PANEL = 10, 1.5
+"""Nodes in a panel of a line, and its largest width."""
 
 
 def _remembered(function: Callable[P, Array]) -> Callable[P, Array]:
@@ -97,6 +99,28 @@ def line(count: int, *, kinked: bool = False, polynomial: bool = False, even: bo
     return np.ascontiguousarray(nodes)
 
 
+def panels(kinks: Array, level: int) -> Array:
+    """Nodes and weights (2, n) of a N(0, 1) number, for functions with kinks or jumps at some places within ±REACH.
+
+    Gauss rules on panels that end at the kinks. On each side of one their widths double, from WIDEST_PANEL/2^level on,
+    as a kink of a student is smoothed over a width that may be small. None is wider than WIDEST_PANEL/1.5^level.
+    """
+    ends = np.concatenate([kinks[:1] - 2.0 * REACH, kinks, kinks[-1:] + 2.0 * REACH])
+    smallest, widest = WIDEST_PANEL / 2.0**level, WIDEST_PANEL / 1.5**level
+    steps = np.minimum(smallest * 2.0 ** np.arange(level + 1), widest)
+    along = np.concatenate([steps, np.full(math.ceil(2.0 * REACH / widest), widest)]).cumsum()
+    cuts = [np.array([-REACH, REACH]), kinks]
+    for left, right in itertools.pairwise(ends):
+        half = along[along < 0.5 * (right - left) - 0.25 * smallest]
+        cuts += [left + half, right - half, np.array([0.5 * (left + right)])]
+    cut, (x, weights) = np.unique(np.concatenate(cuts)), np.array(legendre(IN_A_PANEL))
+    cut = cut[np.abs(cut) <= REACH]
+    width = np.diff(cut)[:, None]
+    nodes = cut[:-1, None] + width * x
+    weight = width * weights * np.exp(-0.5 * nodes * nodes)
+    return np.array([nodes.ravel(), weight.ravel() / weight.sum()])
+
+
 def plane(radii: int, angles: int, normals: Array) -> tuple[Array, Array]:
     """Nodes (2, n) and weights (n,) of two independent N(0, 1) numbers, for functions with kinks on lines through zero.
 
@@ -115,6 +139,22 @@ def plane(radii: int, angles: int, normals: Array) -> tuple[Array, Array]:
     half = np.array([np.outer(part, radius).ravel() for part in (np.cos(angle), np.sin(angle))])
     weight = np.outer(np.concatenate(of_angles), of_radius).ravel()
     return np.concatenate([half, -half], axis=1), np.concatenate([weight, weight])
+
+
+def polar(D: int, angles: int, radii: int) -> Array:
+    """Nodes and weights (3, n) of a N(0, 1) number g and the length ρ of D others, for units with a kink at zero.
+
+    (g, ρ) = r (cos θ, sin θ): r has the law of the length of D + 1 numbers, θ the density ∝ sin^(D−1) θ. The means of
+    such a unit over ω are not smooth at two angles, at every r.
+    """
+    radius, of_radius = lengths(D + 1, radii, even=False)
+    count = max(1, round(0.5 * angles / IN_A_PANEL))
+    x, weights = np.array(legendre(math.ceil(0.5 * angles / count)))
+    quarter = (0.5 * math.pi / count * (np.arange(count)[:, None] + x)).ravel()
+    angle = np.concatenate([quarter, math.pi - quarter])
+    of_angle = np.tile(weights, 2 * count) * np.sin(angle) ** (D - 1)
+    parts = np.outer(np.cos(angle), radius), np.outer(np.sin(angle), radius), np.outer(of_angle, of_radius)
+    return np.array([part.ravel() for part in parts]) / np.array([[1.0], [1.0], [of_angle.sum()]])
 
 
 def tensor(rule: Array, dimensions: int) -> tuple[Array, Array]:

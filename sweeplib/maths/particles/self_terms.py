@@ -20,7 +20,6 @@ from sweeplib.numerics.elementary import error_function, exponential
 
 Array = NDArray[np.float64]
 
-NODES = 40
 FAR, NEAR = 1e100, 1e-150
 """A place beyond all fields, and the least standard deviation."""
 SMALLEST_NORM = 1e-20
@@ -61,16 +60,14 @@ class SelfMeans(NamedTuple):
     slope: Array
 
 
-def self_rule(activation: Activation, classes: Classes, *, offsets: bool, finer: bool) -> SelfRule:
-    """The rule for an activation, with offsets or without, and the classes of a law of inputs."""
+def self_rule(activation: Activation, classes: Classes, count: int, *, offsets: bool) -> SelfRule:
+    """The rule for an activation by so many nodes, with offsets or without, and the classes of a law of inputs."""
     pieces, line = np.empty((0, 4)), np.empty((3, 0))
     if activation.hinges is not None:
         pieces = _pieces(*activation.hinges)
     else:
-        count, polynomial = (2 if finer else 1) * NODES, activation.hermite is not None
+        polynomial = activation.hermite is not None
         even, kinked = not offsets and parity_of(activation.name) != 0, not offsets and kink(activation) != 0.0
-        if activation.hermite is not None:
-            count = len(activation.hermite)
         rule = rules.line(count, polynomial=polynomial, kinked=kinked, even=even)
         line = np.concatenate(
             [[deviation * rule[0], odds * rule[1], odds * deviation**2 * rule[1]] for odds, deviation, _ in classes],

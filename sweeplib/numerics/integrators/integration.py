@@ -85,9 +85,14 @@ class Integration:
         return self._solutions.evaluations + called
 
     @property
+    def steps_left(self) -> NDArray[np.int64]:
+        """The steps that each solution (n,) may still take."""
+        return self._solutions.left
+
+    @property
     def spent(self) -> NDArray[np.bool_]:
         """Which solutions (n,) may take no further step."""
-        return self._solutions.left <= 0
+        return self.steps_left <= 0
 
     def advance(self, order: NDArray[np.intp], until: Array, *, stops: bool, late: Callable[[], bool]) -> None:
         """Bring the solutions in `order` to the times `until` (n,), or to failure, their last step, or their deadline.

@@ -1,0 +1,338 @@
+"""The solution of one replica's particles, with rules of integration over inputs that follow its state.
+
+Particles grow, and turn to the teacher: then the mean of a unit varies on a smaller scale of the input. The errors of
+the drifts and of the risk are estimated by rules that are finer by one level, at some times that do not depend on what
+is recorded. Where one is too large, the solution goes back to the time before, and on from there with finer rules.
+"""
+
+from collections.abc import Callable
+from functools import cache
+from typing import Any, NamedTuple
+
+import numba
+import numpy as np
+from numpy.typing import NDArray
+
+from sweeplib.kernels.particle_flow import WHOLE_NOISE, Flow, Room, fill_slope, state_risk, unpack
+from sweeplib.kernels.schedules import rates
+from sweeplib.maths.activations import activation
+from sweeplib.maths.particles.inputs import COARSEST, Inputs, Levels
+from sweeplib.maths.particles.self_terms import self_means, self_rule
+from sweeplib.maths.particles.smoothing import means, smoothing
+from sweeplib.numerics.compiled import OneSignature, pointer
+from sweeplib.numerics.integrators.dop853 import Equations
+from sweeplib.numerics.integrators.integration import Integration
+
+Array = NDArray[np.float64]
+
+LOOKS = 10
+"""The errors are estimated at the start and after 2^-9, ..., ¼, ½ and all of the time."""
+DRIFT_AIM, RISK_AIM, LEAST_RISK_AIM = (1e-5, 5e-4), (3e-3, 1e-2), (1e-10, 5e-7)
+"""The errors that finer rules are for, by grids of smooth functions and by others (`Accuracy.rough`): of drifts
+relative to the largest so far, of the risk relative to itself, and to its terms.
+"""
+ROUGH_ESTIMATE = 3.5
+"""The error of a rough rule over its difference to the next level: for errors ∝ n^(-3/2), 1/(1 - 1.25^(-3/2))."""
+FAR = 1e2
+"""A rule whose error is so many times what is aimed at is made finer by two levels at once."""
+MOST_NODES = 4e5, 3e4
+"""The number of nodes of g, ρ and ω together up to which rules are made finer, likewise."""
+ROUNDING, TRUNCATION = 1e-14, 1.5e-10
+"""The error of a risk relative to its terms by rounding, and by the end of rules at 7 standard deviations: there the
+mean of g² has 1.3e-10 beyond. Gauss rules of polynomials have no end.
+"""
+DEFAULT_RTOL, LARGEST_DEFAULT_RTOL = 1e-8, 1e-3
+TINY = np.finfo(float).tiny
+MUCH = 10.0
+"""The default tolerance of the integration is raised where the error of the drifts is so many times larger."""
+WORK_A_LOOK = 2e8
+"""Nominal operations after which the clock is read."""
+
+
+def room(p: int, dimensions: int, flow: Flow) -> Room:
+    """Work arrays for p particles with coordinates in this many dimensions."""
+    size = p * flow.omega.shape[1]
+    parts = [np.empty(p) for _ in range(4)]
+    return Room(
+        np.empty((dimensions, p)),
+        parts[0],
+        parts[1],
+        np.empty((dimensions, p)),
+        parts[2],
+        parts[3],
+        means(p, flow.smoothing),
+        self_means(p, flow.own),
+        np.empty((4, p)),
+        np.empty(size),
+        np.empty(size),
+        np.empty(size),
+        np.empty((2, 1)),
+        np.empty(p),
+        np.zeros(2),
+    )
+
+
+@cache
+def pointers() -> tuple[Any, Any]:
+    """Pointers to `fill_slope` and `state_risk` for an integrator, compiled once for all activations."""
+    one, line, square = np.ones(1), np.ones((2, 1)), activation("square")
+    own = self_rule(square, [(1.0, 1.0, 0.0)], 3, offsets=False)
+    inputs = Inputs(np.ones((1, 1)), one, one, one, one)
+    rule = smoothing(square, 3, 1)
+    flow = Flow(False, False, True, False, 0, 1.0, 1.0, 1.0, 1.0, one, inputs, rule, own, line, *rates(None)[:2], 1.0)
+    given = numba.types.int64, numba.typeof(one), numba.typeof(flow), numba.typeof(room(1, 1, flow))
+    return (
+        pointer(fill_slope, numba.void(*given, numba.typeof(one))),
+        pointer(state_risk, numba.float64(*given)),
+    )
+
+
+class RiskNow(NamedTuple):
+    """A risk, its error and terms, and the largest error of the drifts until now over the largest drift until then."""
+
+    risk: float
+    error: float
+    terms: float
+    drift_error: float
+
+
+class Found(NamedTuple):
+    """A state with its drift and its risk."""
+
+    state: Array
+    slope: Array
+    risk: float
+
+
+class Rule:
+    """The right-hand side and the risk with one rule."""
+
+    def __init__(self, flow: Flow, p: int, dimensions: int) -> None:
+        self.flow, self._shape = flow, (dimensions, p)
+        self.equations = Equations(*pointers(), flow, room(p, dimensions, flow))
+
+    @property
+    def nodes(self) -> int:
+        """The number of nodes of the input, g, ρ and ω."""
+        flow = self.flow
+        of_omega = flow.omega.shape[1] if flow.noise_kind == WHOLE_NOISE else 1
+        return len(flow.inputs.weight) * max(1, flow.smoothing.omega.shape[1], of_omega)
+
+    @property
+    def operations(self) -> float:
+        """Nominal operations of a right-hand side."""
+        return 20.0 * self._shape[1] * (self.nodes + self.flow.own.line.shape[1])
+
+    def found(self, state: Array) -> Found:
+        """The time derivative and the risk of a state."""
+        slope, risk = np.empty_like(state), self.equations.work.risk
+        risk[0] = 1.0
+        compiled(_slope)(self.equations, state, slope)
+        risk[0] = 0.0
+        return Found(state, slope, float(risk[1]))
+
+    def risk(self, state: Array) -> float:
+        """The population risk of a state."""
+        return float(compiled(_risk)(self.equations, state))
+
+    def particles(self, state: Array) -> tuple[Array, Array, Array]:
+        """The u (κ, p), with offsets as one more, q (p,) and a (p,) of a state."""
+        u, q, a = np.empty(self._shape), np.empty(self._shape[1]), np.empty(self._shape[1])
+        compiled(_unpack)(state, self.flow, u, q, a)
+        return u, q, a
+
+
+class Rules:
+    """The rule in use, and the one finer by a level in everything. `flow_of` makes the constants of given levels."""
+
+    def __init__(self, flow_of: Callable[[Levels], Flow], p: int, dimensions: int, *, rough: bool, exact: bool) -> None:
+        self._flow_of, self._shape, self.rough = flow_of, (p, dimensions), rough
+        self._least = ROUNDING if exact else TRUNCATION
+        self.largest = self.drift_error = 0.0
+        self.use(COARSEST)
+
+    def use(self, levels: Levels) -> None:
+        """Take the rules of these levels."""
+        self.levels = levels
+        self.rule, self.finer = self._rule(levels), self._rule(Levels(*(level + 1 for level in levels)))
+
+    def _rule(self, levels: Levels) -> Rule:
+        return Rule(self._flow_of(levels), *self._shape)
+
+    def errors(self, now: Found, finer: Rule | None = None) -> tuple[Array, float]:
+        """The errors of the drifts and the risk that were found at a state, by the finer rule."""
+        there, factor = (finer or self.finer).found(now.state), ROUGH_ESTIMATE if self.rough else 1.0
+        return factor * np.abs(there.slope - now.slope), factor * abs(there.risk - now.risk)
+
+    def relative(self, drifts: Array) -> float:
+        """The largest of some errors of drifts, over the largest drift so far."""
+        return float(drifts.max(initial=0.0)) / max(self.largest, TINY)
+
+    def rise(self, now: Found, errors: Array) -> float:
+        """How much higher the risk is where each variable is off by its error, against its drift."""
+        return abs(self.rule.risk(now.state - errors * np.sign(now.slope)) - now.risk)
+
+    def least_error(self, risk: float) -> float:
+        """The least error of a risk."""
+        return self._least * self.terms(risk)
+
+    def terms(self, risk: float) -> float:
+        """E f*² + |R|, at least a third of ½ E f*² + ½ E f²."""
+        nodes = self.rule.flow.inputs
+        return float(nodes.weight @ nodes.label**2) + abs(risk)
+
+    def _excess(self, now: Found, time: float, finer: Rule | None = None) -> float:
+        """The larger of the errors of drifts and risk, each relative to what is aimed at."""
+        drifts, of_risk = self.errors(now, finer)
+        rough = self.rough
+        if finer is None:
+            self.drift_error = self.relative(drifts)
+        of_risk += 0.0 if rough else self.rise(now, time * drifts)
+        allowed = max(RISK_AIM[rough] * abs(now.risk), LEAST_RISK_AIM[rough] * self.terms(now.risk), TINY)
+        return max(self.relative(drifts) / DRIFT_AIM[rough], of_risk / allowed)
+
+    def refined(self, state: Array, time: float) -> bool:
+        """Take finer rules until the errors at a state are as aimed at, or cost too much; whether any was taken."""
+        before = self.levels
+        while True:
+            now = self.rule.found(state)
+            self.largest = max(self.largest, float(np.abs(now.slope).max(initial=0.0)))
+            if not self._excess(now, time) > 1.0:
+                break
+            finer = [self.levels._replace(**{name: level + 1}) for name, level in self.levels._asdict().items()]
+            parts = np.array([self._excess(now, time, self._rule(levels)) for levels in finer])
+            raised = parts > min(0.25, 0.5 * parts.max())
+            levels = Levels(*(np.array(self.levels) + raised + (raised & (parts > FAR))).tolist())
+            if not parts.max() > 0.0 or self._rule(levels).nodes > MOST_NODES[self.rough]:
+                break
+            self.use(levels)
+        return self.levels != before
+
+
+class ParticlePath:
+    """The solution of one replica: `state` at `time`, the `passages` of targets (thresholds,), why it ended."""
+
+    def __init__(
+        self,
+        rules: Rules,
+        start: Array,
+        times: Array,
+        thresholds: Array,
+        longest: float | None,
+        *,
+        stops: bool,
+        rtol: float | None,
+        atol: float,
+        max_steps: int,
+    ) -> None:
+        self.rules, self.times, self._longest, self._stops = rules, times, longest, stops
+        self._left, self._atol = max_steps, atol
+        self.time, self.state, self.passages, self.failed = 0.0, start, np.full(len(thresholds), np.inf), False
+        rules.refined(start, 0.0)
+        self._given_rtol, self._rtol = rtol, rtol or self._allowed_rtol
+        self._targets = (1.0 - thresholds) * rules.rule.risk(start)
+        self._checked: tuple[float, Array] = (0.0, start)
+        self._looks = [times[-1] * 0.5**n for n in reversed(range(LOOKS))]
+        self._ahead: dict[float, tuple[float, Array]] = {}
+        self._errors, self._earlier = [(0.0, rules.drift_error)], 0
+        self._solution = self._from(start)
+
+    @property
+    def _allowed_rtol(self) -> float:
+        """The tolerance that the error of the drifts at the last look leaves."""
+        return float(np.clip(self.rules.drift_error, DEFAULT_RTOL, LARGEST_DEFAULT_RTOL))
+
+    def _from(self, state: Array) -> Integration:
+        """A solution from a state at the time `_checked`."""
+        waiting = np.isinf(self.passages)
+        self._begun = self._checked[0]
+        return Integration(
+            self.rules.rule.equations,
+            state[None],
+            self.times[-1:] - self._begun,
+            rtol=np.full(1, self._rtol),
+            atol=np.full(1, self._atol),
+            targets=np.where(waiting, self._targets, np.inf)[None],
+            max_steps=self._left,
+            longest=None if self._longest is None else np.full(1, self._longest),
+            steps_a_round=max(1, int(WORK_A_LOOK / (12.0 * self.rules.rule.operations))),
+        )
+
+    @property
+    def spent(self) -> bool:
+        """Whether it may take no further step."""
+        return bool(self._solution.spent[0])
+
+    @property
+    def evaluations(self) -> int:
+        """The number of right-hand sides evaluated so far."""
+        return self._earlier + int(self._solution.evaluations[0])
+
+    @property
+    def _stopped(self) -> bool:
+        return self._stops and bool(np.isfinite(self.passages).all())
+
+    def advance(self, to: int, late: Callable[[], bool]) -> None:
+        """Come to recording time number `to`, or to failure, the last exit if it stops there, or the deadline."""
+        until = float(self.times[to])
+        while self._checked[0] < until and not (self.failed or self._stopped or self.spent or late()):
+            self._segment(late)
+        self.time, self.state = self._ahead.pop(until, self._checked)
+
+    def _segment(self, late: Callable[[], bool]) -> None:
+        """Integrate to the next look and, if the errors there are as aimed at, keep the states at times on the way."""
+        begin = self._checked[0]
+        look = next((look for look in self._looks if look > begin), float(self.times[-1]))
+        kept, found = {}, self._solution
+        for until in [*self.times[(self.times > begin) & (self.times < look)].tolist(), look]:
+            found.advance(np.zeros(1, np.intp), np.full(1, until - self._begun), stops=self._stops, late=late)
+            came = self._begun + float(found.times[0])
+            short = float(found.times[0]) < until - self._begun
+            kept[until] = (came if short else until, found.states[0].copy())
+            if short:
+                break
+        time, state = kept[until]
+        self.failed = bool(found.failed[0])
+        ended = not short or (np.isfinite(found.passages[0]).all() and self._stops)
+        again = ended and not self.failed and self.rules.refined(state, time)
+        if not again:
+            self.passages = np.minimum(self.passages, self._begun + found.passages[0])
+            self._checked = time, state
+            self._ahead |= kept
+            self._errors.append((time, self.rules.drift_error))
+        if again or (self._given_rtol is None and self._allowed_rtol > MUCH * self._rtol):
+            self._rtol = self._given_rtol or max(self._rtol, self._allowed_rtol)
+            self._earlier, self._left = self.evaluations, max(int(found.steps_left[0]), 0)
+            self._solution = self._from(self._checked[1])
+
+    def risk_now(self) -> RiskNow:
+        """The risk at the present state, and the errors.
+
+        The error of the risk is that of its rule, and its rise where each variable is off by its own error: the
+        tolerance of the integration, and the error of the drift over all of the time.
+        """
+        rules, state = self.rules, self.state
+        now = rules.rule.found(state)
+        drifts, of_rule = rules.errors(now)
+        rise = rules.rise(now, self._rtol * np.abs(state) + self._atol + self.time * drifts)
+        error = of_rule + rise + rules.least_error(now.risk)
+        before = [found for time, found in self._errors if time <= self.time]
+        return RiskNow(now.risk, error, rules.terms(now.risk), max(rules.relative(drifts), *before))
+
+
+@cache
+def compiled(template: Callable[..., Any]) -> OneSignature:
+    """The template, compiled for the first arguments that it is called with."""
+    return OneSignature(template)
+
+
+def _slope(equations, state, out):  # type: ignore[no-untyped-def]
+    equations.slope_of(0, state, equations.systems, equations.work, out)
+
+
+def _risk(equations, state):  # type: ignore[no-untyped-def]
+    return equations.level_of(0, state, equations.systems, equations.work)
+
+
+def _unpack(state, flow, u, q, a):  # type: ignore[no-untyped-def]
+    unpack(state, flow, u, q, a)
