@@ -42,8 +42,6 @@ from sweeplib.problem.targets import target
 from sweeplib.views import NetworkView, View
 
 NOISES = {"none": NO_NOISE, "labels": LABEL_NOISE, "whole": WHOLE_NOISE}
-LARGEST_DRIFT_ERROR = 1e-3
-"""The largest error of the drifts, relative to the largest drift of the run so far."""
 
 
 class ParticleOptions(IntegrationOptions):
@@ -52,9 +50,11 @@ class ParticleOptions(IntegrationOptions):
     rtol : relative tolerance; by default 1e-8, or the error of the drifts if that is larger.
     atol : absolute tolerance.
     max_steps : number of steps after which a run has failed.
+    largest_drift_error : error of the drifts, relative to the largest drift so far, above which a run is inaccurate.
     """
 
     atol: float = Field(default=1e-10, ge=1e-300, le=1e-2)
+    largest_drift_error: float = Field(default=1e-3, gt=0.0, le=1.0)
 
 
 class NoiseOptions(ParticleOptions):
@@ -233,9 +233,9 @@ class ParticleDynamics(IntegratedDynamics):
         return {"drift_error": self._drift_error, "risk_error": np.array([found.error for found in self._risks])}
 
     def beyond_bounds(self) -> NDArray[np.bool_]:
-        """Those with a risk that is `undecided`, or an error of the drifts above `LARGEST_DRIFT_ERROR`."""
+        """Those with a risk that is `undecided`, or an error of the drifts above `largest_drift_error`."""
         risk, error, terms, drifts = np.array([list(found) for found in self._risks]).T
-        return undecided(risk, error, terms) | (drifts > LARGEST_DRIFT_ERROR)
+        return undecided(risk, error, terms) | (drifts > self.options.largest_drift_error)
 
     @property
     def passages(self) -> Array:
