@@ -10,7 +10,7 @@ from scipy.stats import norm
 
 from sweeplib import DYNAMICS, InputError, Overlaps, Problem, simulate
 from sweeplib.dynamics.dynamics import undecided
-from sweeplib.dynamics.particle_dynamics import LARGEST_DRIFT_ERROR
+from sweeplib.dynamics.particle_dynamics import ParticleOptions
 from sweeplib.maths.activations import activation
 from sweeplib.maths.expectations import expectations
 from sweeplib.maths.expectations.system import System
@@ -386,7 +386,7 @@ def test_a_run_whose_drifts_are_too_wrong_is_inaccurate():
     found = simulate(problem, "weight_flow", times=[0.0, 1.0], observables=["risk"])
     assert int(found.status.values.ravel()[0]) == Status.inaccurate
     assert np.isnan(found.risk.values).all()
-    assert (found.drift_error > LARGEST_DRIFT_ERROR).all()
+    assert (found.drift_error > ParticleOptions().largest_drift_error).all()
 
 
 def test_undecided_risks_are_negative_or_drown_in_their_error():
