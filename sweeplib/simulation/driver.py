@@ -26,6 +26,8 @@ Array = NDArray[np.float64]
 States = Sequence[tuple[Array, View]]
 
 _DIGEST = "digest"
+EXITS = "exit_steps", "exit_time"
+"""The variables of exits; those after the last accurate record of a run are not known."""
 BYTES_AT_ONCE = 2**26
 """Of the large arrays of cases that are run together."""
 
@@ -106,11 +108,12 @@ def _run(cases: Cases, timeout: float | None, initial: Initial) -> Records:
             break
     data["end_steps"], data["end_time"] = ends
     if replicas.thresholds.size:
-        known = ~run.inaccurate[:, None] | (run.exit_time <= ends[1][:, None])
-        for name, exits in (("exit_steps", run.exit_steps), ("exit_time", run.exit_time)):
-            data[name] = np.where(known, exits, np.nan)
+        data["exit_steps"], data["exit_time"] = run.exit_steps, run.exit_time
     for name, variable in variables.items():
         _check_shape(name, data[name], (len(cases), *variable.shape))
+    if replicas.thresholds.size:
+        unknown = run.inaccurate[:, None] & (data["exit_time"] > ends[1][:, None])
+        data["exit_steps"], data["exit_time"] = (np.where(unknown, np.nan, data[name]) for name in EXITS)
     status = np.full(len(cases), Status.ok, dtype=np.uint8)
     status[run.inaccurate] = Status.inaccurate
     status[run.timed_out] = Status.timeout

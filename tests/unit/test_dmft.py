@@ -331,7 +331,7 @@ def test_a_sweep_records_labelled_functions_of_two_times(tmp_path):
         assert variable.attrs["long_name"] and variable.attrs["symbol"]
         assert of_shape[f"{name}_error"].attrs["error_of"] == name
     np.testing.assert_array_equal(of_shape.instant, [0, 1, 2])
-    assert of_shape.instant.attrs["long_name"] == "earlier time"
+    assert of_shape.instant.attrs["long_name"] == "earlier ODE time"
     now = of_shape.correlation.sel(time=2, instant=2)
     np.testing.assert_allclose(now, of_shape.overlap_Q.sel(time=2))
     assert not of_shape.correlation.sel(time=1, instant=2).notnull().any()

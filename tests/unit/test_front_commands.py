@@ -67,7 +67,15 @@ def test_status_of_an_unfinished_and_of_a_running_sweep(config: Path) -> None:
     directory = Path("results/tiny")
     idle = json.loads(invoked("status", config, "--json", status=3))
     assert (idle["state"], idle["running"], idle["report"], idle["last_error"]) == ("unfinished", [], None, None)
-    assert idle["cases"]["ode"] == {"missing": 2, "ok": 0, "diverged": 0, "failed": 0, "killed": 0, "timeout": 0}
+    assert idle["cases"]["ode"] == {
+        "missing": 2,
+        "ok": 0,
+        "diverged": 0,
+        "failed": 0,
+        "killed": 0,
+        "timeout": 0,
+        "inaccurate": 0,
+    }
     assert (idle["done"], idle["total"], idle["failed"]) == (0, 4, 0)
     with pytest.raises(KeyboardInterrupt), job(directory, "plan"):
         raise KeyboardInterrupt

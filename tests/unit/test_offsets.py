@@ -198,7 +198,7 @@ def test_weight_flow_falls_down_the_risk_of_overlaps(name, fields):
     gradient[4 * p :] *= problem.second_layer_rate
     found, error = np.concatenate([slope.ravel(), rest_slope]), run._paths[0].risk_now().drift_error
     np.testing.assert_allclose(found, gradient, rtol=0, atol=(1e-7 + 2.0 * error) * abs(gradient).max())
-    assert error < {"erf": 1e-5, "tanh": 1e-3}.get(name, 0.1)
+    assert error < {"erf": 1e-5, "tanh": 1e-3}.get(name, 0.2)
 
 
 @pytest.mark.parametrize("name", ["erf", "relu", RAMP, "he3", "tanh"])
