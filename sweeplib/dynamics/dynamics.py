@@ -52,6 +52,8 @@ RISK_ERROR = {
     "error_of": "risk",
 }
 """The labels of the error of the risk."""
+SLOW = 3.0
+"""The error of a rule over its difference to 1.5 times as many nodes, where it falls as their inverse: steep functions."""
 ROUNDING = 1e-14
 """The rounding error of a risk relative to its terms."""
 LARGEST_UNDECIDED = 1e-6
@@ -225,6 +227,7 @@ class OverlapDynamics(Dynamics):
         super().__init__(replicas, options)
         self._drift_error = np.full(len(replicas), np.nan)
         self._undecided = np.zeros(len(replicas), dtype=bool)
+        self._terms: Array | None = None
 
     @cached_property
     def Q(self) -> Array:
@@ -286,9 +289,12 @@ class OverlapDynamics(Dynamics):
         [(_, now)] = self.look()
         assert isinstance(now, OverlapView)
         state = (now.Q, now.M, now.P, now.a, now.a_star)
-        terms = now.expectations.risks(now.Q, np.zeros_like(now.M), *state[2:])
-        error = others + now.expectations.risk_errors(*state) + ROUNDING * terms
-        self._undecided = undecided(now.expectations.risks(*state), error, terms)
+        risk = now.expectations.risks(*state)
+        if self._terms is None:
+            self._terms = now.expectations.risks(now.Q, np.zeros_like(now.M), *state[2:])
+        terms = np.fmax(self._terms, np.abs(risk))
+        error = others + now.expectations.risk_errors(risk, *state) + ROUNDING * terms
+        self._undecided = undecided(risk, error, terms)
         return error
 
     def beyond_bounds(self) -> NDArray[np.bool_]:

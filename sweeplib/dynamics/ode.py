@@ -20,6 +20,7 @@ from sweeplib.dynamics.dynamics import (
     ONE_PASS,
     RISK_ERROR,
     ROUNDING,
+    SLOW,
     Array,
     Diagnostic,
     NumericalOptions,
@@ -194,7 +195,9 @@ class Ode(IntegratedDynamics, OverlapDynamics):
         terms = self._risks(self.Q, np.zeros_like(self.M), self.a)
         least = np.maximum(SAFETY * self._rtol, ROUNDING)
         risk, other = self._recorded_risks(), self._risks_of(self._companion, self._finer)
-        self.risk_error = np.where(self._companion.times == self._times, np.abs(risk - other) + least * terms, np.inf)
+        slow = SLOW if self.replicas.expectations.finer else 1.0
+        error = slow * np.abs(risk - other) + least * terms
+        self.risk_error = np.where(self._companion.times == self._times, error, np.inf)
         explained = np.maximum(1.0, TOLERATED * self._rtol / LARGEST_UNDECIDED) * terms
         self._beyond = undecided(risk, self.risk_error, explained) | undecided(other, self.risk_error, explained)
 

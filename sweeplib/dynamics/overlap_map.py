@@ -17,7 +17,7 @@ those of the Euler method for the ODE: `ode` is then faster.
 import numpy as np
 from numpy.typing import NDArray
 
-from sweeplib.dynamics.dynamics import DYNAMICS, ONE_PASS, Array, NumericalOptions
+from sweeplib.dynamics.dynamics import DYNAMICS, ONE_PASS, SLOW, Array, NumericalOptions
 from sweeplib.dynamics.replicas import Replicas
 from sweeplib.dynamics.step_dynamics import StepDynamics
 from sweeplib.kernels.lanes import OVERFLOW
@@ -69,7 +69,8 @@ class OverlapMap(StepDynamics):
             return None
         Q, M, a = self._companion
         finer = self._finer.risks(Q, M, given.P, a, given.a_star)
-        return self._judged(np.abs(finer - given.expectations.risks(self.Q, self.M, given.P, self.a, given.a_star)))
+        usual = given.expectations.risks(self.Q, self.M, given.P, self.a, given.a_star)
+        return self._judged(SLOW * np.abs(finer - usual))
 
     @np.errstate(over="ignore", invalid="ignore")  # in runs that diverge
     def _take(self, order: NDArray[np.intp]) -> None:

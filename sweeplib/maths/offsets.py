@@ -66,10 +66,12 @@ class OffsetRisks:
         return self.of_label.risks(*_silent(M, P, a_star)) + self._of_network(Q, M, P, a, a_star)
 
     @np.errstate(over="ignore", invalid="ignore")  # in runs that diverged
-    def risk_errors(self, Q: Array, M: Array, P: Array, a: Array, a_star: Array) -> Array:
-        """The errors (n,) of these risks: twice the difference to a rule of twice as many nodes and polynomials."""
-        usual, finer = (rule._of_network(Q, M, P, a, a_star) for rule in (self, replace(self, finer=2 * self.finer)))
-        return self.of_label.risk_errors(*_silent(M, P, a_star)) + 2.0 * np.abs(finer - usual)
+    def risk_errors(self, risks: Array, Q: Array, M: Array, P: Array, a: Array, a_star: Array) -> Array:
+        """The errors (n,) of these `risks`: twice the difference to twice as many nodes and polynomials."""
+        silent, finer = _silent(M, P, a_star), replace(self, finer=2 * self.finer)
+        of_label = self.of_label.risks(*silent)
+        found = of_label + finer._of_network(Q, M, P, a, a_star)
+        return self.of_label.risk_errors(of_label, *silent) + 2.0 * np.abs(found - risks)
 
     def _of_network(self, Q: Array, M: Array, P: Array, a: Array, a_star: Array) -> Array:
         """½ E f² − E[f y] (n,)."""

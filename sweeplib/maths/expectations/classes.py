@@ -48,8 +48,8 @@ class ClassExpectations:
             total += (label**2 - 2.0 * label * mean) / len(self.labels)
         return 0.5 * total
 
-    def risk_errors(self, Q: Array, M: Array, P: Array, a: Array, a_star: Array) -> Array:
-        """The errors (n,) of these risks: those of E[f²], as means of one field have none beyond 10⁻⁹."""
+    def risk_errors(self, risks: Array, Q: Array, M: Array, P: Array, a: Array, a_star: Array) -> Array:
+        """The errors (n,) of these `risks`: those of E[f²], as means of one field have none beyond 10⁻⁹."""
         return 0.5 * self._squares(Q, a, errors=True)
 
     def _squares(self, Q: Array, a: Array, *, errors: bool) -> Array:
@@ -58,7 +58,8 @@ class ClassExpectations:
         for deviation in self.deviations:
             silent = np.zeros((n, p, 1)), np.ones((n, 1, 1)), a, np.zeros((n, 1))
             stretched = Q * (deviation**2)[:, None, None]
-            total += 2.0 * (pair.risk_errors if errors else pair.risks)(stretched, *silent)
+            risks = pair.risks(stretched, *silent)
+            total += 2.0 * (pair.risk_errors(risks, stretched, *silent) if errors else risks)
         return total / len(self.deviations)
 
 

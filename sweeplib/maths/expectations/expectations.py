@@ -31,8 +31,8 @@ class Risks(Protocol):
         """The population risk of n systems (n,): Q (n, p, p), M (n, p, k), P (n, k, k), a (n, p), a_star (n, k)."""
         ...
 
-    def risk_errors(self, Q: Array, M: Array, P: Array, a: Array, a_star: Array) -> Array:
-        """The errors (n,) of these risks by quadrature; 0 for closed forms."""
+    def risk_errors(self, risks: Array, Q: Array, M: Array, P: Array, a: Array, a_star: Array) -> Array:
+        """The errors (n,) of these `risks` by quadrature; 0 for closed forms."""
         ...
 
 
@@ -88,18 +88,17 @@ class Expectations:
         """The population risk of n systems (n,): Q (n, p, p), M (n, p, k), P (n, k, k), a (n, p), a_star (n, k)."""
         return addresses.risks(self.pair, self.risk, Q, M, P, a, a_star)
 
-    def risk_errors(self, Q: Array, M: Array, P: Array, a: Array, a_star: Array) -> Array:
-        """The errors (n,) of the risks of n systems; 0 for closed forms.
+    def risk_errors(self, risks: Array, Q: Array, M: Array, P: Array, a: Array, a_star: Array) -> Array:
+        """The errors (n,) of the `risks` of n systems; 0 for closed forms.
 
         Twice the difference to the finer rule or, for functions with kinks or jumps between nodes, to the one finer
         than this, whichever is larger: two grids may agree by chance.
         """
         systems, errors = (Q, M, P, a, a_star), np.zeros(len(M))
         rule, chosen = self.finer, np.arange(len(M))
-        usual = self.risks(*systems) if rule is not None else errors
         while rule is not None and chosen.size:
             found = rule.risks(*(part[chosen] for part in systems))
-            errors[chosen] = np.fmax(errors[chosen], 2.0 * np.abs(found - usual[chosen]))
+            errors[chosen] = np.fmax(errors[chosen], 2.0 * np.abs(found - risks[chosen]))
             chosen, rule = chosen[errors[chosen] > RESOLVED], rule.finer
         return errors
 

@@ -28,8 +28,8 @@ TOLERANCE = 1e-10
 """The relative error of the mean of a squared function at a step that resolves it."""
 PLACES = 32
 """Places of the other fields at which the step of one is sought."""
-LONGEST = 1.5
-"""The longest panel, in standard deviations; twice as long ones for λ*."""
+LONGEST = 3.0
+"""The longest panel, in standard deviations."""
 SPREAD = 3.0
 """The standard deviation at which a function's step is sought, so that what it has far from zero counts."""
 SHIFTS = np.array([[0.0], [0.29], [0.61]])
@@ -69,9 +69,7 @@ def target_steps(values: Callable[[Array], Array], knots: Sequence[Sequence[floa
         fields[r] = x
         return np.sqrt((values(fields.reshape(k, -1)).reshape(PLACES, -1) ** 2).mean(axis=0))
 
-    return [
-        2.0 * LONGEST if own else min(resolving_step(partial(along, r=r), scale), WIDEST) for r, own in enumerate(knots)
-    ]
+    return [LONGEST if own else min(resolving_step(partial(along, r=r), scale), WIDEST) for r, own in enumerate(knots)]
 
 
 def hinges_row(form: Activation) -> list[float]:

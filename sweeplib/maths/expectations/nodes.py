@@ -85,7 +85,7 @@ def nodes_of(finer: float, degree: int, k: int = 0) -> Array:
         gauss.legendre(round(10 * finer)),
         gauss.normal(round(_nodes_of_teacher(k) * 0.5 * (1.0 + finer))) if k else NO_RULE,
         gauss.normal(count(12, 12)) if k else NO_RULE,
-        gauss.legendre(round(12 + 8 * finer)),
+        gauss.legendre(round(8 + 8 * finer)),
     )
     return packed(rules, count(8, 16))
 

@@ -22,13 +22,15 @@ from sweeplib.maths.expectations.hinges import hinge_product, scale_of
 from sweeplib.maths.expectations.nodes import rules_of
 from sweeplib.maths.expectations.system import Pair
 from sweeplib.numerics.compiled import inlined, without_references
+from sweeplib.numerics.elementary import error_function, exponential
 
 Array = np.ndarray[Any, np.dtype[np.float64]]
 
 MOST_NODES = 400
 """The most nodes on each side of zero."""
-SHORTEST, PANEL_STEPS = 0.004, 5.0
+SHORTEST, PANEL_STEPS = 0.004, 10.0
 """The shortest panel, in standard deviations, and its length in steps that resolve the function."""
+INVERSE_ROOT_2, INVERSE_ROOT_2_PI = math.sqrt(0.5), 1.0 / math.sqrt(2.0 * math.pi)
 SHARP = 1e-9
 """A bend of less width is a kink."""
 
@@ -82,36 +84,42 @@ def rest_product(pair: Pair, number: int, other: int, s: float, t: float, c: flo
 
 
 @without_references
-def hinge_mean(mean: float, scale: float) -> float:
-    """E[(μ + σ v)⁺]."""
-    if scale <= 0.0:
-        return max(mean, 0.0)
-    h = mean / scale
-    density = math.exp(-0.5 * h * h) / math.sqrt(2.0 * math.pi)
-    return 0.5 * mean * math.erfc(-h * math.sqrt(0.5)) + scale * density
+def fill_hinge_means(u: Array, slope: float, across: float, knot: float, out: Array) -> None:
+    """Fill φ(u) E[(slope u + across v − knot)⁺]."""
+    if across > 0.0:
+        for q in range(len(u)):
+            mean = slope * u[q] - knot
+            h = mean / across
+            rising = 0.5 * mean * (1.0 + error_function(h * INVERSE_ROOT_2))
+            out[q] = rising + across * INVERSE_ROOT_2_PI * exponential(-0.5 * h * h)
+    else:
+        for q in range(len(u)):
+            out[q] = max(slope * u[q] - knot, 0.0)
+    for q in range(len(u)):
+        out[q] *= INVERSE_ROOT_2_PI * exponential(-0.5 * u[q] * u[q])
 
 
 @inlined
 def bend_mean(pair: Pair, number: int, s: float, slope: float, across: float, knot: float, room: Array) -> float:
-    """E[τ_m(s u) (slope u + across v − knot)⁺], in panels from the bend on."""
+    """E[τ_m(s u) (slope u + across v − knot)⁺], in panels from the bend on, as far as the hinge is not zero."""
     rule = rules_of(pair.nodes).panel
-    x, value = room[0, : rule.shape[1]], room[1, : rule.shape[1]]
-    steep = abs(slope)
+    nodes, steep = rule.shape[1], abs(slope)
+    u, x, value, hinge = room[0, :nodes], room[1, :nodes], room[2, :nodes], room[3, :nodes]
     centre = knot / slope if abs(knot) < pair.reach * steep else 0.0
     longest = max(min(LONGEST, PANEL_STEPS * pair.steps[0, number] / s), SHORTEST) if s > 0.0 else LONGEST
     start = min(2.0 * across / steep, longest) if across > SHARP * steep and steep > 0.0 else longest
     total = 0.0
     for side in (-1.0, 1.0):
         begin, length, limit = 0.0, start, pair.reach - side * centre
-        while begin < limit:
+        while begin < limit and (side * slope >= 0.0 or slope * (centre + side * begin) - knot > -pair.reach * across):
             width = min(length, limit - begin)
-            for q in range(len(x)):
-                x[q] = s * (centre + side * (begin + width * rule[0, q]))
+            for q in range(nodes):
+                u[q] = centre + side * (begin + width * rule[0, q])
+                x[q] = s * u[q]
             fill_rest(pair, number, x, value)
-            for q in range(len(x)):
-                u = centre + side * (begin + width * rule[0, q])
-                density = math.exp(-0.5 * u * u) / math.sqrt(2.0 * math.pi)
-                total += width * rule[1, q] * density * value[q] * hinge_mean(slope * u - knot, across)
+            fill_hinge_means(u, slope, across, knot, hinge)
+            for q in range(nodes):
+                total += width * rule[1, q] * value[q] * hinge[q]
             length = min(2.0 * length, longest) if begin > 0.0 else length
             begin += width
     return total
