@@ -53,7 +53,7 @@ RISK_ERROR = {
 }
 """The labels of the error of the risk."""
 SLOW = 3.0
-"""The error of a rule over its difference to 1.5 times as many nodes, where it falls as their inverse: steep functions."""
+"""The error of a rule over its difference to 1.5 times as many nodes, where it falls as their inverse, when steep."""
 ROUNDING = 1e-14
 """The rounding error of a risk relative to its terms."""
 LARGEST_UNDECIDED = 1e-6

@@ -120,10 +120,10 @@ def test_drifts_of_many_systems_are_those_of_one(name, activation):
             np.testing.assert_allclose(many, one[..., None] * np.ones(2), rtol=1e-10, atol=1e-12)
 
 
-def panels(knots):
+def panels(knots, width=0.25):
     """Nodes and weights of E[f(g)], g ~ N(0, 1), between the knots."""
     x, weight = np.polynomial.legendre.leggauss(16)
-    ends = np.unique(np.clip([*np.arange(-9.0, 9.1, 0.25), *knots], -9.0, 9.0))
+    ends = np.unique(np.clip([*np.arange(-9.0, 9.1, width), *knots], -9.0, 9.0))
     nodes = (ends[:-1, None] + np.diff(ends)[:, None] * 0.5 * (1.0 + x)).ravel()
     shares = (np.diff(ends)[:, None] * 0.5 * weight).ravel()
     return nodes, shares * np.exp(-0.5 * nodes * nodes) / math.sqrt(2.0 * math.pi)
@@ -166,7 +166,10 @@ def risk_in_panels(name, knots, student, Q, M, P, a):
     def sums(z, weight):
         """E f*² and E[f* σ_i] over the axes that are left."""
         s = len(z)
-        x, shares = panels([(knot - sum(L[s, q] * z[q] for q in range(s))) / L[s, s] for knot in knots[s]])
+        before = L[: s + 1, :s] @ z
+        values = [knot(*before[:s]) if callable(knot) else knot for knot in knots[s]]
+        places = [(knot - before[s]) / L[s, s] for knot in values]
+        x, shares = panels(places, 0.25 if k < 3 else 1.0)
         if s == k - 1:
             nodes = np.array([*(np.full(len(x), at) for at in z), x])
             fields = {f"lam{r + 1}": field for r, field in enumerate(L @ nodes)}
@@ -212,15 +215,17 @@ STEEP = {
     "sigmoid(8*lam1)*lam2**2": [(), ()],
     "tanh(4*lam1 - 2)*tanh(lam2 + 0.3)": [(), ()],
     "relu(tanh(lam1) - 0.2)": [(math.atanh(0.2),)],
-    "relu(lam1 + lam2)*tanh(lam1)": [(), ()],
-    "relu(lam1*lam2 - 0.3)": [(), ()],
+    "relu(lam1 + lam2)*tanh(lam1)": [(), (lambda lam1: -lam1,)],
+    "relu(lam1*lam2 - 0.3)": [(), (lambda lam1: 0.3 / lam1,)],
     "tanh(lam1)*tanh(lam2)*tanh(lam3) + 0.3*lam1": [(), (), ()],
     "erf(3*lam1 + 1)*erf(2*lam2 - 1)*tanh(lam3)": [(), (), ()],
     "sigmoid(lam1*lam2*lam3) + lam1": [(), (), ()],
     "tanh(lam1 + lam2 + lam3 - 0.5)*lam1": [(), (), ()],
     "relu(lam1 - 0.5)*relu(lam2 + 0.5)*tanh(lam3)": [(0.5,), (-0.5,), ()],
 }
-"""Formulas, smooth, steep, with kinks and nearly jumps, most neither odd nor even, and the knots of each field."""
+"""Formulas, smooth, steep, with kinks and nearly jumps, most neither odd nor even, and the knots of each field, some of
+which depend on the fields before.
+"""
 QUICK = [("tanh(10*lam1)**2 + tanh(lam1 - 1)", "tanh"), ("relu(lam1 - 2)", "relu"), ("tanh(5*lam1)*lam2 + 0.5", "erf")]
 BY_PANELS = [(name, student) for name in STEEP for student in ("erf", "tanh", "relu", "square")]
 

@@ -22,6 +22,8 @@ FINER = 1.0, 1.5, 2.0
 """How many times as many nodes in a direction the rules of quadrature have: the usual one, and finer ones."""
 RESOLVED = 1e-9
 """The largest difference of two rules for a risk after which no third one is asked."""
+CHANCE = 5.0
+"""The error of a risk over the spread of three rules."""
 
 
 class Risks(Protocol):
@@ -91,16 +93,19 @@ class Expectations:
     def risk_errors(self, risks: Array, Q: Array, M: Array, P: Array, a: Array, a_star: Array) -> Array:
         """The errors (n,) of the `risks` of n systems; 0 for closed forms.
 
-        Twice the difference to the finer rule or, for functions with kinks or jumps between nodes, to the one finer
-        than this, whichever is larger: two grids may agree by chance.
+        Twice the difference to the finer rule, if this is small. Else the functions have kinks or jumps between nodes,
+        and two grids, or three, may agree by chance: several times the spread of the risks by three rules.
         """
-        systems, errors = (Q, M, P, a, a_star), np.zeros(len(M))
-        rule, chosen = self.finer, np.arange(len(M))
-        while rule is not None and chosen.size:
-            found = rule.risks(*(part[chosen] for part in systems))
-            errors[chosen] = np.fmax(errors[chosen], 2.0 * np.abs(found - risks[chosen]))
-            chosen, rule = chosen[errors[chosen] > RESOLVED], rule.finer
-        return errors
+        systems, finer = (Q, M, P, a, a_star), self.finer
+        if finer is None:
+            return np.zeros(len(M))
+        found = finer.risks(*systems)
+        errors = 2.0 * np.abs(found - risks)
+        rough = np.flatnonzero(errors > RESOLVED)
+        if finer.finer is not None and rough.size:
+            third = finer.finer.risks(*(part[rough] for part in systems))
+            errors[rough] = CHANCE * np.ptp([risks[rough], found[rough], third], axis=0)
+        return np.asarray(errors)
 
     def drifts_of(self, system: System) -> Drifts:
         """The drifts of one system."""

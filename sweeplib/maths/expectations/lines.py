@@ -54,7 +54,7 @@ def fill_steps(steps: Array, most: float, L: Array, step: Array) -> float:
         for s in range(r + 1):
             square += L[r, s] * L[r, s]
         norm = max(norm, math.sqrt(square))
-    level = min(math.ceil(math.log2(min(norm, 1e6))), len(steps) - 1)
+    level = min(math.ceil(math.log2(min(norm, 1e6)) - 1e-9), len(steps) - 1)
     for s in range(len(L)):
         step[s] = steps[0, 1 + s]
         for r in range(s, len(L)):
