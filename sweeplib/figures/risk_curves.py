@@ -30,9 +30,9 @@ if TYPE_CHECKING:
 CAPTION = (
     "Population risk against time: the median over the seeds of each dynamics, with a band from the 10 % to the 90 % "
     "quantile for stochastic dynamics. Dynamics without noise: thin dark lines on top. Curves end where more than 2 % "
-    "of the runs have no value because they stopped at their exits, diverged or timed out. A logarithmic axis has no "
-    "place for the time 0, and for risks that are not above their error. Dash-dotted and level, for two Gaussians: the "
-    "least risk of students of any width."
+    "of the runs have no value because they stopped at their exits, diverged, timed out or became inaccurate. A "
+    "logarithmic axis has no place for the time 0, and for risks that are not above their error. Dash-dotted and "
+    "level, for two Gaussians: the least risk of students of any width."
 )
 COLUMNS = ("time", "risk")
 BAND = (0.1, 0.5, 0.9)
@@ -77,7 +77,7 @@ def risk_curves(
         plain_ticks(axes.xaxis, (1.0, 2.0, 5.0))
     panels.xlabel(axis_label(ds["time"]))
     panels.ylabel(axis_label(ds["risk"]))
-    panels.note(split.title(ds))
+    panels.note(split.title(ds) if shown else "no run has a value")
     _legend(panels.drawing, data, split, shown, published.entries())
     return panels.drawing
 

@@ -14,6 +14,12 @@ IN_REPORT = ("plot", "table", "optima")
 """The kinds of attempts of the report itself."""
 
 MOST = 100
+MEANINGS = {
+    "inaccurate": "the error of its results became larger than its bound; it has no values from then on",
+    "diverged": "its overlaps became larger than any that are computed",
+    "timeout": "it did not end within the time limit",
+}
+"""What happened to cases that raised no exception, by status."""
 
 
 @dataclass(frozen=True)
@@ -52,6 +58,6 @@ def _row(path: Path) -> dict[str, Any]:
         "status": record["status"],
         "dynamics": record.get("case", {}).get("dynamics", ""),
         "problem": f"{problem}; seed {record['seed']}",
-        "exception": record.get("exception", ""),
+        "exception": record.get("exception", MEANINGS.get(record["status"], "")),
         "reproduce": record["reproduce"],
     }

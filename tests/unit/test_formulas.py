@@ -20,7 +20,7 @@ from sweeplib.kernels.labels import labels
 from sweeplib.maths.formulas import formula, ridges, schedule
 from sweeplib.maths.formulas.exponents import coefficients, information_exponent, leap_exponent
 from sweeplib.maths.hermite import hermite_polynomials
-from sweeplib.problem import target
+from sweeplib.problem import problem_expectations, target
 from sweeplib.storage.finalise import finalise
 from tests.in_process import InProcess
 
@@ -305,3 +305,12 @@ def test_labels_are_in_mathematics():
     )
     assert target_label("tanh(lam1)") == r"$\mathrm{tanh}(\lambda^*_{1})$"
     assert [target_label(name) for name in ("committee", "bent(lam1)")] == ["committee", "bent(lam1)"]
+
+
+def test_a_field_beside_a_much_longer_one_keeps_its_nodes() -> None:
+    problem = Problem(gamma=0.1, p=1, k=2, d=50, Delta=0, activation="tanh", target="relu(lam1)*lam2")
+    P = np.diag([1e12, 1.0])[None]
+    [risk] = problem_expectations(problem).risks(
+        np.ones((1, 1, 1)), np.zeros((1, 1, 2)), P, np.zeros((1, 1)), np.ones((1, 2))
+    )
+    assert risk == pytest.approx(2.5e11, rel=1e-6)  # ½ E[relu(λ*_1)²] E[λ*_2²]

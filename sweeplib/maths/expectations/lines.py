@@ -46,6 +46,7 @@ class Lines(NamedTuple):
 def fill_steps(steps: Array, most: float, L: Array, step: Array) -> float:
     """Fill the step of each axis: one that resolves the fields, or a longer one where `most` nodes are not enough.
 
+    None is longer than that of a field of norm one: a single node would lose the axis, in finer rules as well.
     Return the shortest one.
     """
     norm, nodes, shortest = 1.0, 1.0, math.inf
@@ -61,7 +62,8 @@ def fill_steps(steps: Array, most: float, L: Array, step: Array) -> float:
             step[s] = min(step[s], steps[level, 1 + r] / max(norm * 0.5**level, 1.0) / abs(L[r, s]))
         nodes *= 2.0 * REACH / step[s] if L[s, s] > 0.0 else 1.0
     for s in range(len(L)):
-        step[s] = usable_step(REACH, step[s] * max((nodes / most) ** (1.0 / len(L)), 1.0), MOST_NODES)
+        longer = step[s] * max((nodes / most) ** (1.0 / len(L)), 1.0)
+        step[s] = usable_step(REACH, min(longer, steps[0, 1 + s]), MOST_NODES)
         shortest = min(shortest, step[s])
     return shortest
 
