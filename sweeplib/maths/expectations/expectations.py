@@ -90,6 +90,7 @@ class Expectations:
         """The population risk of n systems (n,): Q (n, p, p), M (n, p, k), P (n, k, k), a (n, p), a_star (n, k)."""
         return addresses.risks(self.pair, self.risk, Q, M, P, a, a_star)
 
+    @np.errstate(over="ignore", invalid="ignore")  # in runs that diverged
     def risk_errors(self, risks: Array, Q: Array, M: Array, P: Array, a: Array, a_star: Array) -> Array:
         """The errors (n,) of the `risks` of n systems; 0 for closed forms.
 

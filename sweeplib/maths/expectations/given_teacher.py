@@ -29,7 +29,15 @@ from sweeplib.maths.expectations.grids import (
     target_steps,
     usable_step,
 )
-from sweeplib.maths.expectations.lines import MOST_AXES, along_line, fill_line, lines_of, next_line
+from sweeplib.maths.expectations.lines import (
+    MOST_AXES,
+    along_line,
+    are_finite,
+    factorise,
+    fill_line,
+    lines_of,
+    next_line,
+)
 from sweeplib.maths.expectations.nodes import Rules, nodes_of, rules_of
 from sweeplib.maths.expectations.plane import components
 from sweeplib.maths.expectations.products import MOST_NODES, rest_product, take_lane
@@ -49,32 +57,6 @@ INTERPOLATED, POINTS_A_STEP, MOST_POINTS = 8, 8.0, 4096
 """The numbers of points that are interpolated, of points in a step that resolves σ, and of points above zero."""
 LAGRANGE = tuple((-1.0) ** (7 - j) / (math.factorial(j) * math.factorial(7 - j)) for j in range(INTERPOLATED))
 """1/Π_{m≠j} (j − m)."""
-
-
-@without_references
-def factorise(Q: Array, M: Array, P: Array, L: Array, A: Array, C: Array) -> None:
-    """Fill the lower L, A and C; rows of L are zero where P is singular."""
-    p, k = M.shape
-    for r in range(k):
-        for s in range(r + 1):
-            rest = P[r, s]
-            for q in range(s):
-                rest -= L[r, q] * L[s, q]
-            if s < r:
-                L[r, s] = rest / L[s, s] if L[s, s] > 0.0 else 0.0
-            else:
-                L[r, r] = math.sqrt(rest) if rest > 1e-14 * P[r, r] else 0.0
-    for i in range(p):
-        for r in range(k):
-            rest = M[i, r]
-            for s in range(r):
-                rest -= A[i, s] * L[r, s]
-            A[i, r] = rest / L[r, r] if L[r, r] > 0.0 else 0.0
-        for j in range(i + 1):
-            rest = Q[i, j]
-            for r in range(k):
-                rest -= A[i, r] * A[j, r]
-            C[i, j] = C[j, i] = rest if i != j else max(rest, 0.0)
 
 
 class Tables(NamedTuple):
@@ -298,6 +280,9 @@ def drifts(system: System, out: Drifts) -> None:
     rules = rules_of(pair.nodes)
     L, A, C, flow = np.zeros((k, k)), np.zeros((p, k)), np.zeros((p, p)), np.zeros((p, p))
     factorise(system.Q, system.M, system.P, L, A, C)
+    if not are_finite(A, C):
+        out.a[0] = out.M[0, 0] = out.GF[0, 0] = out.Var[0, 0] = math.nan
+        return
     add_first_moments(system, rules, L, A, C, (out.a, out.M, flow))
 
     root = math.sqrt(system.stretch)
@@ -330,7 +315,9 @@ def risk(pair: Pair, Q: Array, M: Array, P: Array, a: Array, a_star: Array, out:
         take_lane(lane, M, ours)
         take_lane(lane, P, theirs)
         factorise(own, ours, theirs, L, A, C)
-        out[lane] = 0.0
+        out[lane] = 0.0 if are_finite(A, C) else math.nan
+        if math.isnan(out[lane]):
+            continue
         for i in range(p):
             for j in range(i + 1):
                 share_ij = (0.5 if i == j else 1.0) * a[i, lane] * a[j, lane] / (p * p)

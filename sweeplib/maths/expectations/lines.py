@@ -43,6 +43,44 @@ class Lines(NamedTuple):
 
 
 @without_references
+def factorise(Q: Array, M: Array, P: Array, L: Array, A: Array, C: Array) -> None:
+    """Fill the lower L, A and C; rows of L are zero where P is singular."""
+    p, k = M.shape
+    for r in range(k):
+        for s in range(r + 1):
+            rest = P[r, s]
+            for q in range(s):
+                rest -= L[r, q] * L[s, q]
+            if s < r:
+                L[r, s] = rest / L[s, s] if L[s, s] > 0.0 else 0.0
+            else:
+                L[r, r] = math.sqrt(rest) if rest > 1e-14 * P[r, r] else 0.0
+    for i in range(p):
+        for r in range(k):
+            rest = M[i, r]
+            for s in range(r):
+                rest -= A[i, s] * L[r, s]
+            A[i, r] = rest / L[r, r] if L[r, r] > 0.0 else 0.0
+        for j in range(i + 1):
+            rest = Q[i, j]
+            for r in range(k):
+                rest -= A[i, r] * A[j, r]
+            C[i, j] = C[j, i] = rest if i != j else max(rest, 0.0)
+
+
+@without_references
+def are_finite(A: Array, C: Array) -> bool:
+    """Whether all entries are finite numbers, for which there are nodes."""
+    total = 0.0
+    for i in range(len(A)):
+        for s in range(A.shape[1]):
+            total += abs(A[i, s])
+        for j in range(len(C)):
+            total += abs(C[i, j])
+    return math.isfinite(total)
+
+
+@without_references
 def fill_steps(steps: Array, most: float, L: Array, step: Array) -> float:
     """Fill the step of each axis: one that resolves the fields, or a longer one where `most` nodes are not enough.
 
