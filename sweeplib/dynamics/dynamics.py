@@ -284,6 +284,7 @@ class OverlapDynamics(Dynamics):
             return None
         return self._judged(np.zeros(len(self.replicas)))
 
+    @np.errstate(over="ignore", invalid="ignore")  # in runs that diverged
     def _judged(self, others: Array) -> Array:
         """The error (n,) of the present risk with its `others`; where the risk is not known, it is `beyond_bounds`."""
         [(_, now)] = self.look()

@@ -62,6 +62,7 @@ class OverlapMap(StepDynamics):
             Q, M, a = self._companion
             self._companion = nearest_covariances(Q, M, self.replicas.P), M, a
 
+    @np.errstate(over="ignore", invalid="ignore")  # in runs that diverged
     def risk_errors(self) -> Array | None:
         """The error (n,) of the present risk: its own, and its difference to that of the map by a finer rule."""
         given = self.replicas
