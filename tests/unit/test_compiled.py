@@ -202,7 +202,8 @@ def polynomial(x):
     return 1.0 + 2.0 * power(x, 1) + power(x, 2)
 
 
-def test_constants_do_not_compile_a_function_again():
+def test_constants_do_not_compile_a_function_again(tmp_path, monkeypatch):
+    monkeypatch.setattr("numba.core.config.CACHE_DIR", str(tmp_path))  # code that is cached is not compiled
     assert specialised(polynomial)(2.0) == 9.0
     assert [tuple(map(str, types)) for types in power.overloads] == [("float64", "int64")]
 
