@@ -37,7 +37,7 @@ def exit_times(ds: xr.Dataset, *, confidence: Confidence = 0.95, max_lost: LostP
     last observed time. `restricted` says that runs were censored: then the mean is the restricted mean, a lower bound
     of the mean. Runs censored before the horizon enter as in the Kaplan-Meier estimate.
     The same statistics for exit_time.
-    Numbers of runs: seeds_used (ended regularly, diverged or timed out), seeds_censored (used, but without an exit
+    Numbers of runs: seeds_used (ended regularly, diverged or stopped early), seeds_censored (used, but without an exit
     before their end or time limit), seeds_diverged (treated as runs that never exit: censored at the horizon),
     seeds_timeout (timed out or inaccurate), seeds_lost (failed or killed; nothing is known about their exits),
     seeds_missing (not requested).

@@ -69,7 +69,7 @@ def law_agreement(
     reference = _reference(outline_of(ds)) if reference is None else reference
     run, ok = made(ds), with_status(ds, "ok")
     first_lost, second_lost = _pair((run & ~ok).sum("seed"), reference)
-    result = {"seeds_lost": labelled(first_lost + second_lost, "runs of both that diverged, timed out or failed")}
+    result = {"seeds_lost": labelled(first_lost + second_lost, "runs of both that diverged, were stopped or failed")}
     for name in over_time(ds):
         quantity, values = ds[name].attrs["long_name"], recorded(ds, name)
         lost = without_value(values, run) & ~ok

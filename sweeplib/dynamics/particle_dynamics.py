@@ -22,7 +22,7 @@ from sweeplib.errors import InputError, SweeplibError
 from sweeplib.kernels.particle_flow import LABEL_NOISE, NO_NOISE, WHOLE_NOISE, Flow, pack
 from sweeplib.kernels.schedules import rates
 from sweeplib.maths.activations import activation
-from sweeplib.maths.activations.activation import bends_off_zero, kink
+from sweeplib.maths.activations.activation import bends_off_zero, kinks
 from sweeplib.maths.particles import rules
 from sweeplib.maths.particles.inputs import (
     COARSEST,
@@ -291,7 +291,7 @@ def _label(data: str, name: str, teacher_activation: str) -> Label:
     found = target(name)
     own = {teacher_activation} if "teacher_activation" in found.reads else set()
     parts = [activation(part) for part in own.union(found.activations)]
-    kinked = any(kink(part) != 0.0 or bends_off_zero(part) for part in parts)
+    kinked = any(map(kinks, parts))
     form = activation(teacher_activation).hermite if name == "committee" else None
     elsewhere = kinked and (name != "committee" or bends_off_zero(activation(teacher_activation)))
     return Label(None if form is None else len(form) - 1, kinked, elsewhere)

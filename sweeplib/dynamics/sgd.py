@@ -29,7 +29,7 @@ from sweeplib.kernels.schedules import rates
 from sweeplib.kernels.training_set import Means, TrainingSet, draw_samples, training_means, training_steps
 from sweeplib.kernels.weights import BLOCK, DIVERGED, Exits, Replica, sgd_steps
 from sweeplib.maths.activations import activation
-from sweeplib.maths.activations.activation import bends_off_zero, kink
+from sweeplib.maths.activations.activation import kinks
 from sweeplib.maths.offsets import MOST_FIELDS, OffsetRisks
 from sweeplib.numerics.compiled import OneSignature, specialised
 from sweeplib.numerics.random import stream_key
@@ -281,7 +281,7 @@ def _check_offsets(problem: Problem) -> None:
     if problem.target == DEFAULTS["target"]:
         return
     forms = [activation(name) for name in target(problem.target).activations]
-    if problem.k > MOST_FIELDS or any(bends_off_zero(form) or kink(form) != 0.0 for form in forms):
+    if problem.k > MOST_FIELDS or any(map(kinks, forms)):
         expected = f"a committee, or a formula of at most {MOST_FIELDS} fields without kinks; mean_field takes this one"
         raise InputError("no risk of units with offsets", key="target", value=problem.target, expected=expected)
 

@@ -15,6 +15,7 @@ from numpy.typing import NDArray
 from sweeplib.kernels.schedules import rates
 from sweeplib.maths.expectations import expectations
 from sweeplib.maths.expectations.addresses import drifts_address, risk_address
+from sweeplib.maths.expectations.lines import fill_given_teacher
 from sweeplib.maths.expectations.system import Drifts, Pair, System, empty_drifts
 from sweeplib.maths.overlaps import on_sphere
 from sweeplib.numerics.compiled import inlined, pointer
@@ -94,17 +95,7 @@ def take_inside(Q: Array, M: Array, L_star: Array, spherical: bool) -> None:
     """
     p, k = M.shape
     A, rest = np.zeros((p, k)), np.empty((p, p))
-    for i in range(p):
-        for r in range(k):
-            along = M[i, r]
-            for s in range(r):
-                along -= A[i, s] * L_star[r, s]
-            A[i, r] = along / L_star[r, r] if L_star[r, r] > 0.0 else 0.0
-        for j in range(i + 1):
-            total = Q[i, j]
-            for r in range(k):
-                total -= A[i, r] * A[j, r]
-            rest[i, j] = rest[j, i] = total
+    fill_given_teacher(Q, M, L_star, A, rest)
     if is_covariance(rest.copy()) or not np.isfinite(rest).all():
         return
     values, vectors = np.linalg.eigh(rest)

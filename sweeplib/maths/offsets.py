@@ -22,11 +22,12 @@ import numpy as np
 from numpy.typing import NDArray
 
 from sweeplib.maths.activations import Activation, activation
+from sweeplib.maths.activations.activation import hinges_of
 from sweeplib.maths.expectations import Risks, gauss, hinges
 from sweeplib.maths.expectations.grids import REACH, WIDEST, target_steps
-from sweeplib.maths.expectations.lines import MOST_AXES
+from sweeplib.maths.expectations.nodes import MOST_AXES
 from sweeplib.maths.particles import rules
-from sweeplib.maths.particles.smoothing import hinges_of, without_knots
+from sweeplib.maths.particles.smoothing import without_knots
 from sweeplib.numerics.compiled import OneSignature, called, over_arrays
 
 Array = NDArray[np.float64]

@@ -51,16 +51,22 @@ def kink(activation: Activation) -> float:
     return jump if abs(jump) > 1e-6 else 0.0
 
 
+def hinges_of(activation: Activation) -> tuple[float, tuple[tuple[float, float], ...]]:
+    """A constant, and the places where the slope of an activation is known to jump, with the jumps."""
+    if activation.hinges is not None:
+        return activation.hinges
+    jump = kink(activation)
+    return 0.0, ((0.0, jump),) if jump else ()
+
+
 def kinks(activation: Activation) -> tuple[float, ...]:
     """Where the slope is known to jump."""
-    if activation.hinges is not None:
-        return tuple(knot for knot, _ in activation.hinges[1])
-    return (0.0,) if kink(activation) != 0.0 else ()
+    return tuple(place for place, _ in hinges_of(activation)[1])
 
 
 def bends_off_zero(activation: Activation) -> bool:
-    """Whether the slope is known to jump elsewhere than at zero, which quadrature does not resolve."""
-    return activation.hinges is not None and any(knot != 0.0 for knot, _ in activation.hinges[1])
+    """Whether the slope is known to jump elsewhere than at zero, which quadrature of drifts does not resolve."""
+    return any(place != 0.0 for place in kinks(activation))
 
 
 ACTIVATIONS: Registry[Activation] = Registry("activation")

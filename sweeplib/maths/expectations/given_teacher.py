@@ -30,7 +30,6 @@ from sweeplib.maths.expectations.grids import (
     usable_step,
 )
 from sweeplib.maths.expectations.lines import (
-    MOST_AXES,
     along_line,
     are_finite,
     factorise,
@@ -38,7 +37,7 @@ from sweeplib.maths.expectations.lines import (
     lines_of,
     next_line,
 )
-from sweeplib.maths.expectations.nodes import Rules, nodes_of, rules_of
+from sweeplib.maths.expectations.nodes import MOST_AXES, Rules, nodes_of, rules_of
 from sweeplib.maths.expectations.plane import components
 from sweeplib.maths.expectations.products import MOST_NODES, rest_product, take_lane
 from sweeplib.maths.expectations.system import Drifts, Pair, System

@@ -11,7 +11,7 @@ from typing import Any
 
 import numpy as np
 
-from sweeplib.maths.activations.activation import Activation, kink
+from sweeplib.maths.activations.activation import Activation, hinges_of, kink
 from sweeplib.numerics.compiled import called, over_arrays, without_references
 
 Array = np.ndarray[Any, np.dtype[np.float64]]
@@ -74,7 +74,7 @@ def target_steps(values: Callable[[Array], Array], knots: Sequence[Sequence[floa
 
 def hinges_row(form: Activation) -> list[float]:
     """The offset, and knots and jumps in turn, of a piecewise linear activation, or of the kink at zero of another."""
-    offset, hinges = form.hinges if form.hinges is not None else (0.0, ((0.0, kink(form)),))
+    offset, hinges = hinges_of(form)
     return [offset, *(number for hinge in hinges for number in hinge)]
 
 

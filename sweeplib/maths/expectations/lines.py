@@ -14,15 +14,12 @@ from numpy.typing import NDArray
 
 from sweeplib.maths.expectations.grids import REACH, usable_step
 from sweeplib.maths.expectations.hinges import has_part
-from sweeplib.maths.expectations.nodes import Rules
+from sweeplib.maths.expectations.nodes import MOST_AXES, Rules
 from sweeplib.maths.expectations.products import MOST_NODES
 from sweeplib.maths.expectations.system import Pair
 from sweeplib.numerics.compiled import inlined, without_references
 
 Array = np.ndarray[Any, np.dtype[np.float64]]
-
-MOST_AXES = 3
-"""The largest k with equally spaced nodes."""
 
 
 class Lines(NamedTuple):
@@ -43,18 +40,9 @@ class Lines(NamedTuple):
 
 
 @without_references
-def factorise(Q: Array, M: Array, P: Array, L: Array, A: Array, C: Array) -> None:
-    """Fill the lower L, A and C; rows of L are zero where P is singular."""
+def fill_given_teacher(Q: Array, M: Array, L: Array, A: Array, C: Array) -> None:
+    """Fill A = M L⁻ᵀ and C = Q − A Aᵀ: given λ* = L z the students' fields are N(A z, C)."""
     p, k = M.shape
-    for r in range(k):
-        for s in range(r + 1):
-            rest = P[r, s]
-            for q in range(s):
-                rest -= L[r, q] * L[s, q]
-            if s < r:
-                L[r, s] = rest / L[s, s] if L[s, s] > 0.0 else 0.0
-            else:
-                L[r, r] = math.sqrt(rest) if rest > 1e-14 * P[r, r] else 0.0
     for i in range(p):
         for r in range(k):
             rest = M[i, r]
@@ -65,7 +53,24 @@ def factorise(Q: Array, M: Array, P: Array, L: Array, A: Array, C: Array) -> Non
             rest = Q[i, j]
             for r in range(k):
                 rest -= A[i, r] * A[j, r]
-            C[i, j] = C[j, i] = rest if i != j else max(rest, 0.0)
+            C[i, j] = C[j, i] = rest
+
+
+@without_references
+def factorise(Q: Array, M: Array, P: Array, L: Array, A: Array, C: Array) -> None:
+    """Fill the lower L, A and C ≥ 0; rows of L are zero where P is singular."""
+    for r in range(len(P)):
+        for s in range(r + 1):
+            rest = P[r, s]
+            for q in range(s):
+                rest -= L[r, q] * L[s, q]
+            if s < r:
+                L[r, s] = rest / L[s, s] if L[s, s] > 0.0 else 0.0
+            else:
+                L[r, r] = math.sqrt(rest) if rest > 1e-14 * P[r, r] else 0.0
+    fill_given_teacher(Q, M, L, A, C)
+    for i in range(len(C)):
+        C[i, i] = max(C[i, i], 0.0)
 
 
 @without_references

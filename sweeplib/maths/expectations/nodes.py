@@ -16,8 +16,10 @@ RULES = 8
 NO_RULE: gauss.Rule = ((0.0,), (1.0,))
 """In place of a rule that is not needed."""
 
+MOST_AXES = 3
+"""The largest number of fields λ* with equally spaced nodes, which need no rule (`lines`)."""
 MOST_NODES = 4096
-"""About the number of nodes for λ*."""
+"""About the number of nodes for more fields."""
 
 
 class Rules(NamedTuple):
@@ -83,7 +85,7 @@ def nodes_of(finer: float, degree: int, k: int = 0) -> Array:
         gauss.half_normal(count(12, 12)),
         gauss.trapezoidal(round(17 + 24 * finer), 0.6 - 0.15 * finer),
         gauss.legendre(round(10 * finer)),
-        gauss.normal(round(_nodes_of_teacher(k) * 0.5 * (1.0 + finer))) if k else NO_RULE,
+        gauss.normal(round(_nodes_of_teacher(k) * 0.5 * (1.0 + finer))) if k > MOST_AXES else NO_RULE,
         gauss.normal(count(12, 12)) if k else NO_RULE,
         gauss.legendre(round(8 + 8 * finer)),
     )
@@ -92,4 +94,4 @@ def nodes_of(finer: float, degree: int, k: int = 0) -> Array:
 
 def _nodes_of_teacher(k: int) -> int:
     """The number of nodes for each of k fields: fewer for more fields."""
-    return max(4, min(48, round(MOST_NODES ** (1.0 / k))))
+    return max(4, round(MOST_NODES ** (1.0 / k)))

@@ -14,7 +14,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from sweeplib.maths.activations import activation
-from sweeplib.maths.activations.activation import bends_off_zero, kink
+from sweeplib.maths.activations.activation import bends_off_zero, hinges_of, kink
 from sweeplib.maths.particles import rules
 
 Array = NDArray[np.float64]
@@ -132,7 +132,7 @@ def accuracy(
     noise of degree 2(n − 1) + 2 max(n, m).
     """
     form = activation(student)
-    bent, m = kink(form) != 0.0 or bends_off_zero(form), label.degree
+    bent, m = bool(hinges_of(form)[1]), label.degree
     kinked = dimensions in {1, 2} and (label.kinked or kink(form) != 0.0)
     most = max(FEWEST, min(MOST_IN_LINE, math.floor(MOST_TENSOR ** (1.0 / max(dimensions, 1)))))
     base = min(most, WITH_A_REST.get(dimensions, most)) if D else most

@@ -14,7 +14,7 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from sweeplib.maths.activations.activation import Activation, kink
+from sweeplib.maths.activations.activation import Activation, hinges_of
 from sweeplib.maths.activations.hermite import power_coefficients
 from sweeplib.maths.particles.rules import coordinates, moments
 from sweeplib.numerics.arc_sine import arc_sine
@@ -116,14 +116,6 @@ def means(p: int, rule: Smoothing) -> Means:
     size, smoothed = p * rule.omega.shape[1], np.empty((len(rule.errors), p))
     b, s, value, slope, along, work = (np.empty(p) for _ in range(6))
     return Means(b, s, smoothed, value, slope, along, work, np.empty(size), np.empty(size))
-
-
-def hinges_of(activation: Activation) -> tuple[float, tuple[tuple[float, float], ...]]:
-    """A constant, and the places where the slope of an activation is known to jump, with the jumps."""
-    if activation.hinges is not None:
-        return activation.hinges
-    jump = kink(activation)
-    return 0.0, ((0.0, jump),) if jump else ()
 
 
 Function = Callable[[float], float]

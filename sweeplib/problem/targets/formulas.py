@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, Any
 
 from sweeplib.errors import InputError, UnknownNameError
 from sweeplib.maths.activations import activation
-from sweeplib.maths.activations.activation import bends_off_zero, kink
+from sweeplib.maths.activations.activation import kinks
 from sweeplib.maths.formulas import Formula, formula, is_constant
 from sweeplib.maths.formulas.formula import Applied
 from sweeplib.problem.targets.target import TARGETS, Target
@@ -104,7 +104,7 @@ def _expectations(found: Formula, student: str, teacher_activation: str) -> "Exp
     if (expectations := of_formula(student, found)) is not None:
         return expectations
     form = activation(student)
-    if kink(form) != 0.0 or bends_off_zero(form):
+    if kinks(form):
         expected = "a smooth activation, or a target that is a sum of polynomials and activations of linear forms"
         raise InputError(
             f"no expectations of {student} for this target", key="target", value=str(found), expected=expected
