@@ -45,14 +45,14 @@ def plan(config: str, directory: str) -> None:
         write_plan(sweep, Path(directory)).show()
 
 
-def simulate(config: str, directory: str, threads: int) -> None:
+def simulate(config: str, directory: str, threads: str) -> None:
     """Compute the cases that are not in the run store; with `threads` workers, if they run on this machine."""
     with _stage(config, directory, "simulate") as sweep:
         from sweeplib.execution.clusters import cluster_of
         from sweeplib.execution.run import run_sweep
 
         here = cluster_of(sweep).workers_here() is not None
-        run_sweep(sweep, Path(directory), workers=threads if here else None)
+        run_sweep(sweep, Path(directory), workers=int(threads) if here else None)
 
 
 def finalise(config: str, directory: str) -> None:

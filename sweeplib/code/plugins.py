@@ -71,6 +71,11 @@ def import_plugins(plugins: Iterable[str]) -> None:
             _plugins[plugin] = _Plugin(name, {path: code(path) for path in user_files([name])})
 
 
+def plugin_files(plugins: Iterable[str]) -> list[Path]:
+    """Return the user's own files of loaded plugins, with the files that they import."""
+    return [path for plugin in plugins for path in _plugins[plugin].files]
+
+
 def plugins_digest(plugins: Iterable[str], stage: str) -> str:
     """Return a hash of the user's code that one of the `STAGES` can call: the plugins and the modules they import.
 

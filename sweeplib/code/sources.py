@@ -1,12 +1,12 @@
 """Digests of source code: they decide whether a stored result is still the result of the current code.
 
-There are three digests, for the three kinds of results of code:
+There are three digests that follow code, and one of whole files (`floors_digest`, for the stages of the library):
 
 - `modules_digest`, for *numbers*: it covers the code that can change a number (`numerical_code`), in modules and in all
   their imports. It is part of the identity of a case, which is computed again when the digest changes.
-- `code`, for *files of a stage* (figures, reports, plugins, `floors_digest` and `plugins_digest`): it covers all code
-  but docstrings, comments and layout, because labels and messages are visible in these files. It is in the params of
-  rules, which run again when it changes.
+- `code`, for *files of a stage* that plugins change (`plugins_digest`): it covers all code but docstrings, comments and
+  layout, because labels and messages are visible in these files. It is in the params of rules, which run again when it
+  changes.
 - for *machine code*, in `numerics/compiled.py`: it covers the bytes of the files of a kernel and of the functions that
   the kernel reaches, with the values of constants that the compiler inserts. It is part of the name of a compiled
   function. It follows functions, not imports. It covers complete files, as numba's own cache does, and is separate

@@ -8,7 +8,7 @@ from collections.abc import Sequence
 from contextlib import nullcontext
 from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
 
@@ -38,6 +38,16 @@ class _Last(threading.local):
 
 
 _last = _Last()
+
+
+class _Process(NamedTuple):
+    """Whether this process computes blocks only, so that its death costs only the current one, and its memory."""
+
+    is_own: bool = False
+    memory: int | None = None
+
+
+_process = _Process()
 
 MEMORY_SHARE = 0.9
 """The fraction of a worker's memory that a process of cases may take; Dask ends a worker at 95 %."""
@@ -109,6 +119,13 @@ def run_block(block: Block) -> BlockReport:
     return report
 
 
+def run_block_apart(block: Block, memory: int) -> BlockReport:
+    """Run a block in a process that does nothing else, and may take so many bytes of memory."""
+    global _process
+    _process = _Process(is_own=True, memory=memory)
+    return run_block(block)
+
+
 def _missing(block: Block, layout: Layout) -> np.ndarray:
     wanted = np.array(block.positions)
     missing: np.ndarray = wanted[layout.status(layout.block(block.number))[wanted] == Status.missing]
@@ -155,12 +172,14 @@ def _computed(block: Block, cases: Cases, *, apart: bool) -> Records:
 
 def _may_end() -> bool:
     """Return whether this process is a worker of its own, so that its death costs only its current block."""
-    worker = _worker()
-    return worker is not None and not worker.address.startswith("inproc:")
+    worker = None if _process.is_own else _worker()
+    return _process.is_own or (worker is not None and not worker.address.startswith("inproc:"))
 
 
 def _memory() -> int | None:
     """Return the bytes of memory that a process of cases may take: those of this worker."""
+    if _process.is_own:
+        return _process.memory
     worker = _worker()
     limit = worker.memory_manager.memory_limit if worker is not None else None
     return None if limit is None else int(MEMORY_SHARE * limit)

@@ -24,10 +24,8 @@ import psutil
 from sweeplib.code.plugins import import_plugins
 from sweeplib.errors import SweeplibError
 from sweeplib.execution.time_limit import ENDED, time_limit
+from sweeplib.process.forks import ONE_THREAD, Fork, forked
 from sweeplib.process.troubles import MOST_OF_A_TRACEBACK, Trouble, bounded
-
-ONE_THREAD = ("OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS", "MKL_NUM_THREADS", "NUMBA_NUM_THREADS")
-"""The environment variables that limit a process to one thread."""
 
 STARTED = """\
 import sys
@@ -111,20 +109,15 @@ class Child:
         self.process.wait()
         self._errors.close()
 
+    process: "subprocess.Popen[bytes] | Fork"
+
     def _start(self) -> None:
         self._ready = False
         self._errors = tempfile.TemporaryFile()  # noqa: SIM115 - closed with the process
         self._connection, theirs = multiprocessing.Pipe()
         with theirs:
-            self.process = subprocess.Popen(
-                [sys.executable, "-P", "-c", STARTED.format(module=__name__, descriptor=theirs.fileno())],
-                stdin=subprocess.DEVNULL,
-                stdout=subprocess.DEVNULL,
-                stderr=self._errors,
-                pass_fds=[theirs.fileno()],
-                env=os.environ | dict.fromkeys(ONE_THREAD, "1"),
-                start_new_session=True,  # Ctrl-C reaches only the asker, which decides
-            )
+            files = theirs.fileno(), self._errors.fileno()
+            self.process = forked(f"{__name__}:main_in_fork", *files) or _started(*files)
         with suppress(OSError):  # the error is raised when the first task is sent
             self._connection.send(sys.path)
             self._connection.send(self._plugins)
@@ -140,6 +133,26 @@ class Child:
             self._errors.seek(0)
             lines = self._errors.read().decode("utf-8", "replace").strip().splitlines() or ["it printed nothing"]
             raise SweeplibError(f"a process for the cases does not start ({status}): {lines[-1]}") from None
+
+
+def _started(connection: int, errors: int) -> "subprocess.Popen[bytes]":
+    return subprocess.Popen(
+        [sys.executable, "-P", "-c", STARTED.format(module=__name__, descriptor=connection)],
+        stdin=subprocess.DEVNULL,
+        stdout=subprocess.DEVNULL,
+        stderr=errors,
+        pass_fds=[connection],
+        env=os.environ | dict.fromkeys(ONE_THREAD, "1"),
+        start_new_session=True,  # Ctrl-C reaches only the asker, which decides
+    )
+
+
+def main_in_fork(connection: int, errors: int) -> None:
+    """Run the tasks that arrive on a connection, in a fork of a process that has imported the library."""
+    os.dup2(errors, 2)
+    asker = Connection(connection)
+    sys.path[:] = asker.recv()
+    main(asker)
 
 
 def main(asker: Connection) -> None:

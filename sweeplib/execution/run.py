@@ -5,7 +5,7 @@ import shutil
 import sys
 from collections.abc import Iterable, Iterator
 from concurrent.futures import ThreadPoolExecutor
-from contextlib import ExitStack, nullcontext
+from contextlib import AbstractContextManager, ExitStack, nullcontext
 from dataclasses import dataclass, replace
 from functools import partial
 from itertools import islice
@@ -16,12 +16,13 @@ import numpy as np
 
 from sweeplib.code.plugins import load_plugins
 from sweeplib.errors import SweeplibError
-from sweeplib.execution.blocks import Block
+from sweeplib.execution.blocks import Block, BlockReport
 from sweeplib.execution.calibration import SECONDS_A_WORK_UNIT
 from sweeplib.execution.clusters import cluster_of
 from sweeplib.execution.complete_config import write_complete_config
 from sweeplib.execution.connected import connected
 from sweeplib.execution.dispatch import dispatched
+from sweeplib.execution.here import computed_here
 from sweeplib.execution.memory import refuse_large_cases
 from sweeplib.execution.performance import NAME as PERFORMANCE
 from sweeplib.execution.performance import performance_kept
@@ -53,8 +54,10 @@ if TYPE_CHECKING:
 
     from sweeplib.design.sweep import Sweep
 
-START_SECONDS = 1.0
-"""Less than a local worker takes to start."""
+START_SECONDS = 2.0
+"""What a local cluster takes to start."""
+SECONDS_A_PROCESS = 0.25
+"""Work for which another process without a cluster is worth while."""
 
 
 @dataclass(frozen=True)
@@ -98,8 +101,10 @@ def run_sweep(
             tell(plan=plan.record(), left=plan.wall_seconds, total=sum(part.todo for part in parts))
             if progress:
                 plan.show()
-            alone = client is None and _is_short(sweep, plan)
-            _computed(sweep, parts, client or (1 if alone else workers), show=progress)
+            if client is None and _is_short(sweep, plan, workers):
+                _computed_here(sweep, parts, plan, workers, show=progress)
+            else:
+                _computed(sweep, parts, client or workers, show=progress)
         return {part.store.dynamics: _ended(sweep, part) for part in parts}
 
 
@@ -187,10 +192,12 @@ def _plan(sweep: "Sweep", directory: Path, parts: list[_Part], workers: int | No
     return plan_of(sweep, dynamics, advice, workers)
 
 
-def _is_short(sweep: "Sweep", plan: Plan) -> bool:
-    """Return whether one local worker is done before another has started, by measured costs."""
+def _is_short(sweep: "Sweep", plan: Plan, workers: int | None) -> bool:
+    """Return whether processes of this machine are done before a cluster has started, by measured costs."""
+    cluster = cluster_of(sweep)
     measured = not any(part.guessed for part in plan.dynamics.values())
-    return cluster_of(sweep).workers_here() is not None and measured and plan.cpu_seconds < START_SECONDS
+    here = cluster.workers_here() is not None and not cluster.performance_report
+    return here and measured and plan.cpu_seconds < START_SECONDS * (cluster.expected_workers(workers) or 1)
 
 
 def _layout(sweep: "Sweep", part: _Part, name: str) -> LayoutPlan:
@@ -200,6 +207,19 @@ def _layout(sweep: "Sweep", part: _Part, name: str) -> LayoutPlan:
     size = layout.block_size if layout else cluster_of(sweep).block_size or 1
     work = layout.work if layout else new.work if new else 0.0
     return LayoutPlan(0, size, SECONDS_A_WORK_UNIT * work, 0, measured=False)
+
+
+def _computed_here(sweep: "Sweep", parts: list[_Part], plan: Plan, workers: int | None, *, show: bool) -> None:
+    """Run all blocks without a cluster, after new cases were appended to the store, and replace the parts."""
+    cluster = cluster_of(sweep)
+    _append(sweep, parts)
+    blocks = _all_blocks(sweep, parts)
+    enough = 1 + int(plan.cpu_seconds / SECONDS_A_PROCESS)
+    processes = min(enough, cluster.expected_workers(workers) or 1)
+    with _shown(sweep, parts, blocks, show=show) as shown:
+        shown.say(f"no cluster is started for {plan.cpu_seconds:.1f} s of work")
+        for block, report in computed_here(blocks, processes, cluster.worker_memory(workers)):
+            _advance(shown, block, report)
 
 
 def _computed(sweep: "Sweep", parts: list[_Part], on: "Client | int | None", *, show: bool) -> None:
@@ -216,15 +236,9 @@ def _computed(sweep: "Sweep", parts: list[_Part], on: "Client | int | None", *, 
         tell(doing="starting the workers")
         with connected(cluster, on) if isinstance(on, int | None) else nullcontext(on) as client:
             appending.result()
-            blocks = sorted(
-                (block for part in parts for block in _blocks(sweep, part)), key=lambda block: -block.seconds
-            )
-            cases, seconds = sum(part.todo for part in parts), sum(block.seconds for block in blocks)
+            blocks = _all_blocks(sweep, parts)
             kept = parts[0].store.directory / PERFORMANCE if cluster.performance_report else None
-            with (
-                performance_kept(client, kept),
-                shown_progress(sweep.name, cases, seconds, show=show) as shown,
-            ):
+            with performance_kept(client, kept), _shown(sweep, parts, blocks, show=show) as shown:
                 tell(dashboard=client.dashboard_link, doing=None)
                 shown.say(f"dashboard: {client.dashboard_link}")
                 told = metrics_told(client, sweep.name, partial(_say, shown))
@@ -237,11 +251,28 @@ def _computed(sweep: "Sweep", parts: list[_Part], on: "Client | int | None", *, 
                     problem=cluster.problem,
                     probe=_probe(sweep, parts),
                 ):
-                    done = report.found + sum(report.computed.values())
-                    diverged = report.computed.get("diverged", 0)
-                    failed = done - report.found - report.computed.get("ok", 0) - diverged
-                    shown.advance(done, block.seconds, failed=failed, diverged=diverged)
+                    _advance(shown, block, report)
                     told(shown)
+
+
+def _shown(sweep: "Sweep", parts: list[_Part], blocks: list[Block], *, show: bool) -> AbstractContextManager[Progress]:
+    """Return a context with the progress of the cases of blocks."""
+    cases, seconds = sum(part.todo for part in parts), sum(block.seconds for block in blocks)
+    return shown_progress(sweep.name, cases, seconds, show=show)
+
+
+def _advance(shown: Progress, block: Block, report: BlockReport) -> None:
+    """Count the cases of a block that is done."""
+    done = report.found + sum(report.computed.values())
+    diverged = report.computed.get("diverged", 0)
+    failed = done - report.found - report.computed.get("ok", 0) - diverged
+    shown.advance(done, block.seconds, failed=failed, diverged=diverged)
+
+
+def _all_blocks(sweep: "Sweep", parts: list[_Part]) -> list[Block]:
+    """Return the blocks with missing cases, the costliest first."""
+    blocks = (block for part in parts for block in _blocks(sweep, part))
+    return sorted(blocks, key=lambda block: -block.seconds)
 
 
 def _probe(sweep: "Sweep", parts: list[_Part]) -> Probe:

@@ -1,12 +1,11 @@
 """The view of a run: one live screen on a terminal; elsewhere a line at each stage's end and about one a minute."""
 
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import replace
-from typing import TYPE_CHECKING, Protocol
+from typing import TYPE_CHECKING, Any, Protocol
 
-from sweeplib.execution.plan import Plan
 from sweeplib.front.state import Stage, State
 from sweeplib.process.terminal import console, duration, show
 
@@ -52,7 +51,7 @@ class Lines:
         """Write what is new, and every minute what is going on."""
         plan = state.plan
         if plan is not None and self._is_new("the plan"):
-            show(Plan.of(plan).table(), self.target)
+            show(_table(plan), self.target)
         for news in (f"dashboard: {state.dashboard}" if state.dashboard else "", state.news()):
             if news and self._is_new(news):
                 self._say(news)
@@ -97,7 +96,7 @@ class Screen:
         self.state = state
         if state.plan is not None and not self._planned:
             self._planned = True
-            show(Plan.of(state.plan).table(), self.target)
+            show(_table(state.plan), self.target)
 
     def render(self) -> "RenderableType":
         """Return the screen at present."""
@@ -137,6 +136,12 @@ class Screen:
             words = "up to date" if state.up_to_date(stage) else "; ".join(filter(None, progress))
             table.add_row(mark, stage.title, taken, words, style=style)
         return table
+
+
+def _table(plan: Mapping[str, Any]) -> "Table":
+    from sweeplib.execution.plan import Plan  # takes half a second, while Snakemake starts
+
+    return Plan.of(plan).table()
 
 
 def _mark(state: State, stage: Stage) -> tuple[str, str]:

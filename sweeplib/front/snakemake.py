@@ -1,6 +1,7 @@
 """Snakemake as a child process that is quiet: its messages go to a file, and it ends with this process."""
 
 import os
+import runpy
 import shlex
 import signal
 import subprocess
@@ -16,6 +17,7 @@ import yaml
 
 from sweeplib.errors import InputError
 from sweeplib.process.children import descendants, end
+from sweeplib.process.command import command
 
 PACKAGE = Path(__file__).parents[1]
 SECONDS_BETWEEN_LOOKS = 0.2
@@ -43,22 +45,30 @@ def profile_folder(profile: str) -> Path:
 def snakemake_command(config: Path, results: Path, profile: str) -> list[str]:
     """Return the command that runs the workflow for a sweep's file; InputError for a profile or path it cannot take."""
     files = workflow_folder()
-    command = [sys.executable, str(files / "workflow" / "start.py"), "--snakefile", str(files / "Snakefile")]
-    command += ["--profile", str(profile_folder(profile)), "--no-hooks"]
-    return [*command, "--config", f"sweep={_setting(config)}", f"results={_setting(results)}"]
+    words = [sys.executable, "-P", "-m", "sweeplib.job", f"{__name__}:start", "--snakefile", str(files / "Snakefile")]
+    words += ["--profile", str(profile_folder(profile)), "--no-hooks"]
+    return [*words, "--config", f"sweep={_setting(config)}", f"results={_setting(results)}"]
 
 
-def run_snakemake(command: list[str], log: Path, look: Callable[[], None]) -> int:
+def run_snakemake(words: list[str], log: Path, look: Callable[[], None]) -> int:
     """Run a `snakemake_command` to its end; return its exit status.
 
     Its messages are appended to `log`, and `look` is called several times a second. If this call is left by an
     exception, such as an interrupt, Snakemake and its jobs end before.
     """
-    with _logged(log, command) as output, _started(command, output) as process:
+    with _logged(log, words) as output, _started(words, output) as process:
         while process.poll() is None:
             look()
             time.sleep(SECONDS_BETWEEN_LOOKS)
         return process.returncode
+
+
+def start(*arguments: str) -> None:
+    """Run Snakemake in this process, which ends with the one that started it; an early end is reported in one line."""
+    with command():
+        end_with_parent()
+        sys.argv = ["snakemake", *arguments]
+        runpy.run_module("snakemake", run_name="__main__", alter_sys=True)
 
 
 def end_with_parent() -> None:
@@ -94,18 +104,18 @@ def _is_text(value: str) -> bool:
 
 
 @contextmanager
-def _logged(log: Path, command: list[str]) -> Iterator[int]:
+def _logged(log: Path, words: list[str]) -> Iterator[int]:
     log.parent.mkdir(parents=True, exist_ok=True)
     with log.open("a", encoding="utf-8") as file:
-        file.write(f"\n{datetime.now().astimezone().isoformat(timespec='seconds')} {shlex.join(command)}\n")
+        file.write(f"\n{datetime.now().astimezone().isoformat(timespec='seconds')} {shlex.join(words)}\n")
         file.flush()
         yield file.fileno()
 
 
 @contextmanager
-def _started(command: list[str], output: int) -> Iterator["subprocess.Popen[bytes]"]:
+def _started(words: list[str], output: int) -> Iterator["subprocess.Popen[bytes]"]:
     """Return a context with a process in a group of its own, which a terminal's Ctrl-C does not reach."""
-    process = subprocess.Popen(command, stdin=subprocess.PIPE, stdout=output, stderr=output, process_group=0)
+    process = subprocess.Popen(words, stdin=subprocess.PIPE, stdout=output, stderr=output, process_group=0)
     try:
         yield process
     except BaseException:

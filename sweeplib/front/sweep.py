@@ -1,23 +1,48 @@
 """`sweeplib sweep`: all stages of a sweep, from its file to its report."""
 
 import sys
+import tempfile
 import time
 from collections.abc import Sequence
 from contextlib import AbstractContextManager, nullcontext
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from sweeplib.front.repeated import made_from, remember, summary_of_repeated
 from sweeplib.front.snakemake import run_snakemake, snakemake_command
+from sweeplib.process.forks import ran, served
 from sweeplib.process.terminal import console
 
 if TYPE_CHECKING:
     from sweeplib.design.sweep import Sweep
     from sweeplib.front.state import State
+    from sweeplib.report import Summary
 
 OVERRIDDEN = "overridden.yaml"
 """The file in a sweep's folder with the complete config of a run with overrides."""
 LOG = Path("journal", "snakemake.log")
 LAST_LINES = 5
+IMPORTS = (
+    "sweeplib.config.build",
+    "pydantic.type_adapter",
+    "sweeplib.execution.plan",
+    "sweeplib.execution.child",
+    "sweeplib.execution.pilots",
+    "rich.table",
+    "sweeplib.execution.run",
+    "sweeplib.storage.finalise",
+    "sweeplib.analysis",
+    "dask.array",
+    "scipy.stats",
+    "sweeplib.figures",
+    "matplotlib.figure",
+    "matplotlib.backends.backend_agg",
+    "matplotlib.backends.backend_pdf",
+    "sweeplib.report",
+    "latex2mathml.converter",
+    "distributed",
+)
+"""What the stages import that takes a while, in their order."""
 
 
 def run_stages(
@@ -30,7 +55,18 @@ def run_stages(
     stage failed. InputError, before any work, for a config, an override or a profile that is refused, and if another
     command runs the sweep.
     """
+    repeated = summary_of_repeated(config, overrides, results)
+    if repeated is not None:
+        sys.stderr.write("nothing to compute: all is up to date\n")
+        sys.stdout.write(f"{repeated}\n")
+        return 0
+    with served(IMPORTS):
+        return _run_stages(config, overrides, results, profile)
+
+
+def _run_stages(config: Path, overrides: Sequence[str], results: Path, profile: str) -> int:
     with _waiting(f"reading {config}"):
+        from sweeplib.code.plugins import plugin_files
         from sweeplib.storage.publish import check_publishing
 
         sweep, directory = loaded(config, overrides, results)
@@ -40,6 +76,7 @@ def run_stages(
         from sweeplib.storage.origin import record_origin
 
         refuse_second(directory)
+        begun = made_from(config, overrides, plugin_files(sweep.plugins))
     with job(directory, WHOLE):
         record_origin(config, directory)
         if overrides:
@@ -49,12 +86,37 @@ def run_stages(
         status = _followed(sweep, directory, command)
         if status:
             return status
-        with _waiting("reading the results"):
-            from sweeplib.report import summary
+        text, failed = _summary(directory / OVERRIDDEN if overrides else config, directory)
+        if not failed:
+            remember(directory, config, overrides, plugin_files(sweep.plugins), begun, text)
+    sys.stdout.write(f"{text}\n")
+    return int(failed)
 
-            found = summary(sweep, directory)
-    sys.stdout.write(f"{found.text}\n")
-    return int(found.failed)
+
+def _summary(config: Path, directory: Path) -> tuple[str, bool]:
+    """Return the summary of a sweep and whether something failed, if possible from a fork that has the imports."""
+    with tempfile.TemporaryFile() as file:
+        status = ran(f"{__name__}:write_summary", str(config), str(directory), output=file.fileno())
+        file.seek(0)
+        text = file.read().decode()
+    if status in (0, 1):
+        return text, bool(status)
+    found = _summarised(config, directory)
+    return found.text, found.failed
+
+
+def write_summary(config: str, directory: str) -> None:
+    """Write the summary of a sweep to standard output; the exit status is 1 if something failed."""
+    found = _summarised(Path(config), Path(directory))
+    sys.stdout.buffer.write(found.text.encode())
+    raise SystemExit(int(found.failed))
+
+
+def _summarised(config: Path, directory: Path) -> "Summary":
+    from sweeplib.config import load
+    from sweeplib.report import summary
+
+    return summary(load(config), directory)
 
 
 def loaded(config: Path, overrides: Sequence[str], results: Path) -> "tuple[Sweep, Path]":

@@ -10,7 +10,6 @@ from pathlib import Path
 
 import sweeplib
 from sweeplib.code.plugins import plugins_digest
-from sweeplib.code.sources import code
 
 PACKAGE = Path(__file__).resolve().parent.parent
 LIBRARIES = ("numpy", "scipy", "numba", "xarray", "zarr", "dask", "distributed")
@@ -30,15 +29,16 @@ def stage_code(stage: str, plugins: Sequence[str]) -> list[str]:
     return [floors_digest(*STAGE_FLOORS[stage]), plugins_digest(plugins, stage)]
 
 
+@cache
 def floors_digest(*floors: str) -> str:
-    """Return a hash of the sources of some subpackages of sweeplib, such as "maths" or "simulate".
+    """Return a hash of the source files of some subpackages of sweeplib, such as "maths" or "simulation".
 
-    Comments, docstrings and layout do not change it. ValueError for an unknown subpackage.
+    It is that of the files as this process first saw them. ValueError for an unknown subpackage.
     """
     digest = hashlib.blake2b(digest_size=12)
     for floor in sorted(set(floors)):
         for path in _sources(floor):
-            digest.update(f"{path.relative_to(PACKAGE)}\0{code(path)}\0".encode())
+            digest.update(f"{path.relative_to(PACKAGE)}\0".encode() + path.read_bytes() + b"\0")
     return digest.hexdigest()
 
 

@@ -16,5 +16,5 @@ rule analyse:
         failed=lambda wildcards: failures["analysis", wildcards.name],
     message:
         "analysis {wildcards.name}"
-    script:
-        "../scripts/analyse.py"
+    shell:
+        "{job} sweeplib.stages:analyse {config[sweep]:q} {params.directory:q} {wildcards.name}"

@@ -24,5 +24,5 @@ rule figure:
         failed=lambda wildcards: failures["figure", wildcards.name],
     message:
         "figure {wildcards.name}"
-    script:
-        "../scripts/figure.py"
+    shell:
+        "{job} sweeplib.stages:figure {config[sweep]:q} {params.directory:q} {wildcards.name}"

@@ -15,5 +15,5 @@ rule finalise:
         code=code("simulate"),
     message:
         "dataset"
-    script:
-        "../scripts/finalise.py"
+    shell:
+        "{job} sweeplib.stages:finalise {config[sweep]:q} {params.directory:q}"

@@ -11,5 +11,5 @@ rule plan:
         numerics=numerics,
     message:
         "plan"
-    script:
-        "../scripts/plan.py"
+    shell:
+        "{job} sweeplib.stages:plan {config[sweep]:q} {params.directory:q}"

@@ -21,5 +21,5 @@ rule report:
         failed=sum(failures[each] for each in failures if each[0] not in ("analysis", "figure")),
     message:
         "report"
-    script:
-        "../scripts/report.py"
+    shell:
+        "{job} sweeplib.stages:report {config[sweep]:q} {params.directory:q}"

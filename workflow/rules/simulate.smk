@@ -15,5 +15,5 @@ rule simulate:
         numerics=numerics,
     message:
         "simulations"
-    script:
-        "../scripts/simulate.py"
+    shell:
+        "{job} sweeplib.stages:simulate {config[sweep]:q} {params.directory:q} {threads}"

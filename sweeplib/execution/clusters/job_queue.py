@@ -17,9 +17,9 @@ from pydantic_core import PydanticCustomError
 
 from sweeplib.design.cluster import ClusterSettings
 from sweeplib.errors import InputError
-from sweeplib.execution.child import ONE_THREAD
 from sweeplib.execution.clusters.dashboard import DEFAULT_ADDRESS, DashboardAddress, free_address
 from sweeplib.execution.clusters.job_keeper import JobKeeper, job_of, kept
+from sweeplib.process.forks import ONE_THREAD
 from sweeplib.validation import REFUSED
 
 if TYPE_CHECKING:

@@ -12,9 +12,9 @@ from pydantic import AfterValidator, Field
 from pydantic_core import PydanticCustomError
 
 from sweeplib.design.cluster import CLUSTERS, ClusterSettings
-from sweeplib.execution.child import ONE_THREAD
 from sweeplib.execution.clusters.dashboard import DEFAULT_ADDRESS, THIS_MACHINE, DashboardAddress, free_address
 from sweeplib.process.children import end, with_descendants
+from sweeplib.process.forks import ONE_THREAD
 from sweeplib.validation import REFUSED
 
 if TYPE_CHECKING:

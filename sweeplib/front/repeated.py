@@ -1,0 +1,81 @@
+"""Whether a sweep is as its last complete run left it, so that the same command has nothing to do.
+
+`journal/complete.json` has a digest of what the run was made from (the config, the overrides, the user's code, the
+library), a digest of the sizes and times of all files of results, and the summary. It is compared without importing
+what a sweep needs. Where anything differs, Snakemake is asked, which knows what is to be done.
+"""
+
+import hashlib
+import json
+import os
+import sys
+from collections.abc import Iterable, Iterator, Sequence
+from contextlib import suppress
+from pathlib import Path
+
+from sweeplib.errors import SweeplibError
+from sweeplib.storage.files import read_json, write_json
+
+COMPLETE = Path("journal", "complete.json")
+CHANGING = ("inventory", "jobs", "journal", "locks", "runs.zarr")
+"""What a sweep's folder has beside results: records of runs, and the store, of which the results are made."""
+PACKAGE = Path(__file__).parents[1]
+
+
+def summary_of_repeated(config: Path, overrides: Sequence[str], results: Path) -> str | None:
+    """Return the summary of the last complete run if the same command has nothing to do, otherwise None."""
+    with suppress(OSError, SweeplibError, TypeError, KeyError, AttributeError):
+        directory = results / _name(config)
+        record = read_json(directory / COMPLETE) or {}
+        files = [Path(file) for file in record["files"]]
+        if record["made_from"] == made_from(config, overrides, files) and record["results"] == _results(directory):
+            return str(record["summary"])
+    return None
+
+
+def remember(
+    directory: Path, config: Path, overrides: Sequence[str], files: Iterable[Path], begun: str, summary: str
+) -> None:
+    """Record that all results are made, unless what they are made from is not what it was when the run had `begun`."""
+    paths = sorted(map(str, files))
+    made = made_from(config, overrides, map(Path, paths))
+    if made == begun:
+        record = {"made_from": made, "files": paths, "results": _results(directory), "summary": summary}
+        write_json(directory / COMPLETE, record, durable=False)
+
+
+def made_from(config: Path, overrides: Sequence[str], files: Iterable[Path]) -> str:
+    """Return a digest of a config, overrides, files of the user's code, the library, and where Python finds modules."""
+    asked = [str(config.resolve()), *overrides, sys.version, *sys.path]
+    digest = hashlib.blake2b(json.dumps(asked).encode(), digest_size=16)
+    for path in (config, *files, *_library()):
+        digest.update(f"{path}\0".encode() + path.read_bytes() + b"\0")
+    return digest.hexdigest()
+
+
+def _library() -> Iterator[Path]:
+    """Yield the files of the library and of its workflow."""
+    from sweeplib.front.snakemake import workflow_folder
+
+    folder = workflow_folder()
+    for root in (PACKAGE, folder / "workflow"):
+        yield from sorted(path for path in root.rglob("*") if path.suffix in (".py", ".html", ".j2", ".smk", ".yaml"))
+    yield folder / "Snakefile"
+
+
+def _results(directory: Path) -> str:
+    """Return a digest of the names, sizes and times of all files of results."""
+    digest = hashlib.blake2b(digest_size=16)
+    for folder, folders, files in os.walk(directory):
+        folders[:] = sorted(name for name in folders if folder != str(directory) or name not in CHANGING)
+        for name in sorted(files):
+            stat = Path(folder, name).lstat()
+            digest.update(f"{folder}/{name}\0{stat.st_size}\0{stat.st_mtime_ns}\0".encode())
+    return digest.hexdigest()
+
+
+def _name(config: Path) -> str:
+    """Return the name of a sweep by its file."""
+    from sweeplib.config.strict_yaml import parsed
+
+    return str(parsed(config.read_text(encoding="utf-8-sig"), config).get("name", config.stem))

@@ -1,0 +1,269 @@
+"""A process that has imported the library, and forks: the stages of one `sweeplib sweep` need not import it again.
+
+`served` starts it and puts its address into the environment, where the jobs of the workflow find it (`ran`), and what
+needs a process for cases (`forked`). It imports modules of the library and nothing of the user's, so that each fork
+reads the config and the plugins as they are. It has one thread, and answers only processes of the sweep that started
+it. Where it is missing or has died, processes import for themselves.
+"""
+
+import importlib
+import json
+import os
+import select
+import signal
+import socket
+import struct
+import subprocess
+import sys
+import tempfile
+import threading
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import ExitStack, contextmanager, suppress
+from pathlib import Path
+from typing import Any
+
+ADDRESS = "SWEEPLIB_FORKS"
+"""The environment variable with the path of the socket."""
+MOST_BYTES = 2**20
+"""Of a request: the arguments and the environment of a process."""
+SECONDS_TO_ASK, SECONDS_TO_END = 1.0, 2.0
+ONE_THREAD = ("OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS", "MKL_NUM_THREADS", "NUMBA_NUM_THREADS")
+"""The environment variables that limit a process to one thread; libraries read them as they are imported."""
+
+Task = Callable[[], Any]
+
+
+@contextmanager
+def served(imports: Sequence[str]) -> Iterator[None]:
+    """Return a context with a process that imports modules, the first ones first; it ends with the context.
+
+    There is none where a socket or a process cannot be made.
+    """
+    with ExitStack() as stack:
+        with suppress(OSError, AttributeError):  # a system without such sockets
+            address = str(Path(stack.enter_context(tempfile.TemporaryDirectory(prefix="sweeplib-")), "forks"))
+            with socket.socket(socket.AF_UNIX, socket.SOCK_SEQPACKET) as listening:
+                listening.bind(address)
+                listening.listen(64)
+                stack.callback(_end, _started(listening, imports))
+            os.environ[ADDRESS] = address
+            stack.callback(os.environ.pop, ADDRESS, None)
+        yield
+
+
+def ran(task: str, *arguments: str, output: int = 1) -> int | None:
+    """Call `task`, "module:function", in a fork with the streams of this process; return the fork's exit status.
+
+    None if there is nobody to ask. The fork ends with this process. Its standard output is the open file `output`.
+    """
+    with _asked(task, arguments, (0, output, 2)) as connection:
+        return None if connection is None else _number(connection, 1)
+
+
+def forked(task: str, *descriptors: int) -> "Fork | None":
+    """Call `task`, "module:function", with the numbers of copies of open files, in a fork; return the fork.
+
+    None if there is nobody to ask. The fork has a session of its own, and no streams.
+    """
+    with _asked(task, None, descriptors) as connection, suppress(OSError):  # it has ended already
+        pid = None if connection is None else _number(connection)
+        return None if pid is None else Fork(pid)
+    return None
+
+
+class Fork:
+    """A fork, which is no child of this process, with the methods of a process that `Child` needs."""
+
+    def __init__(self, pid: int) -> None:
+        self.pid, self._descriptor = pid, os.pidfd_open(pid)
+
+    def kill(self) -> None:
+        """End the fork, if it has not ended."""
+        with suppress(ProcessLookupError):
+            signal.pidfd_send_signal(self._descriptor, signal.SIGKILL)
+
+    def wait(self) -> None:
+        """Wait for the end of the fork; its exit status is not known here."""
+        select.select([self._descriptor], [], [])
+
+    def __del__(self) -> None:
+        """Close the descriptor of the fork."""
+        os.close(self._descriptor)
+
+
+def _started(listening: socket.socket, imports: Sequence[str]) -> "subprocess.Popen[bytes]":
+    return subprocess.Popen(
+        [sys.executable, "-P", "-m", __name__, str(listening.fileno()), *imports],
+        stdin=subprocess.PIPE,
+        stdout=subprocess.DEVNULL,
+        stderr=subprocess.DEVNULL,
+        pass_fds=[listening.fileno()],
+        env=os.environ | dict.fromkeys(ONE_THREAD, "1"),
+        process_group=0,  # Ctrl-C on a terminal does not reach it
+    )
+
+
+def _end(process: "subprocess.Popen[bytes]") -> None:
+    with suppress(subprocess.TimeoutExpired, OSError):
+        process.communicate(timeout=SECONDS_TO_END)
+    process.kill()
+    process.wait()
+
+
+def _number(connection: socket.socket, otherwise: int | None = None) -> int | None:
+    answer = connection.recv(4)
+    return int(struct.unpack("i", answer)[0]) if len(answer) == 4 else otherwise
+
+
+@contextmanager
+def _asked(task: str, arguments: Sequence[str] | None, descriptors: Sequence[int]) -> Iterator[socket.socket | None]:
+    """Return a context with the connection by which a request was accepted, None if it was not."""
+    with ExitStack() as stack:
+        connection = None
+        if ADDRESS in os.environ:
+            request = json.dumps([task, arguments, str(Path.cwd()), dict(os.environ)]).encode()
+            with suppress(OSError):
+                asked = stack.enter_context(socket.socket(socket.AF_UNIX, socket.SOCK_SEQPACKET))
+                asked.setsockopt(socket.SOL_SOCKET, socket.SO_SNDBUF, MOST_BYTES)
+                asked.connect(os.environ[ADDRESS])
+                socket.send_fds(asked, [request], list(descriptors))
+                connection = asked if asked.recv(1) == b"+" else None
+        yield connection
+
+
+class _Forks:
+    """The requests that arrive on a socket, and the forks that answer them."""
+
+    def __init__(self, listening: socket.socket, imports: Sequence[str]) -> None:
+        self._listening, self._imports = listening, list(imports)
+        self._connections: dict[int, socket.socket] = {}
+        self._ended, self._wake = socket.socketpair()
+        self._wake.setblocking(False)
+        signal.signal(signal.SIGINT, signal.SIG_IGN)
+        signal.signal(signal.SIGCHLD, lambda *_: None)
+        signal.set_wakeup_fd(self._wake.fileno(), warn_on_full_buffer=False)
+
+    def task(self) -> Task | None:
+        """Import, and fork for each request; return in each fork what it has to do, and None once the sweep ends."""
+        while True:
+            wait = 0.0 if self._imports else None
+            sources: list[int | socket.socket] = [0, self._ended, self._listening]
+            ready, _, _ = select.select(sources, [], [], wait)
+            if 0 in ready and not os.read(0, 1):
+                _end_forks()
+                return None
+            if self._ended in ready:
+                self._ended.recv(MOST_BYTES)
+                self._report()
+            if self._listening in ready and (task := self._answer()) is not None:
+                return task
+            if self._imports:
+                with suppress(Exception):  # the stage that needs the module reports the error
+                    importlib.import_module(self._imports.pop(0))
+
+    def _report(self) -> None:
+        """Send the exit statuses of the forks that have ended to those who wait for them."""
+        with suppress(ChildProcessError):
+            while (ended := os.waitpid(-1, os.WNOHANG))[0]:
+                if connection := self._connections.pop(ended[0], None):
+                    with connection, suppress(OSError):
+                        connection.send(struct.pack("i", _exit_status(ended[1])))
+
+    def _answer(self) -> Task | None:
+        """Fork for the next request; return in the fork what it has to do."""
+        connection, _ = self._listening.accept()
+        connection.settimeout(SECONDS_TO_ASK)
+        descriptors: list[int] = []
+        with suppress(OSError, ValueError):
+            request, descriptors, _, _ = socket.recv_fds(connection, MOST_BYTES, 3)
+            task, arguments, folder, environment = json.loads(request)
+            if _is_of_this_sweep(connection):
+                connection.send(b"+")
+                pid = os.fork()
+                if not pid:
+                    self._become(folder, environment)
+                    return (
+                        _job(task, arguments, descriptors, connection)
+                        if arguments is not None
+                        else _apart(task, descriptors, connection)
+                    )
+                if arguments is None:
+                    connection.send(struct.pack("i", pid))
+                else:
+                    self._connections[pid] = connection
+        for descriptor in descriptors:
+            os.close(descriptor)
+        if connection not in self._connections.values():
+            connection.close()
+        return None
+
+    def _become(self, folder: str, environment: dict[str, str]) -> None:
+        """Take the place of the process that asked, and forget the other forks."""
+        signal.set_wakeup_fd(-1)
+        signal.signal(signal.SIGCHLD, signal.SIG_DFL)
+        for open_ in (self._listening, self._ended, self._wake, *self._connections.values()):
+            open_.close()
+        os.chdir(folder)
+        os.environ.clear()
+        os.environ.update(environment)
+
+
+def _is_of_this_sweep(connection: socket.socket) -> bool:
+    """Return whether a process is the sweep's or a descendant: a job that a batch system runs elsewhere is not."""
+    pid, _, _ = struct.unpack("3i", connection.getsockopt(socket.SOL_SOCKET, socket.SO_PEERCRED, 12))
+    from psutil import Error, Process
+
+    with suppress(Error):
+        return os.getppid() in {pid, *(parent.pid for parent in Process(pid).parents())}
+    return False
+
+
+def _end_forks() -> None:
+    from sweeplib.process.children import descendants, end  # not at once: the jobs start faster
+
+    end(descendants())
+
+
+def _job(task: str, arguments: Sequence[str], descriptors: Sequence[int], connection: socket.socket) -> Task:
+    """Return the call of a task with the streams of a process, with which this one ends."""
+    for stream, descriptor in enumerate(descriptors):
+        os.dup2(descriptor, stream)
+        os.close(descriptor)
+    connection.settimeout(None)
+
+    def wait() -> None:
+        connection.recv(1)
+        os.kill(os.getpid(), signal.SIGTERM)
+
+    threading.Thread(target=wait, daemon=True, name="asker").start()
+    return lambda: function(task)(*arguments)
+
+
+def _apart(task: str, descriptors: Sequence[int], connection: socket.socket) -> Task:
+    """Return the call of a task with open files, in a session of its own without streams."""
+    connection.close()
+    os.setsid()
+    nowhere = os.open(os.devnull, os.O_RDWR)
+    for stream in range(3):
+        os.dup2(nowhere, stream)
+    return lambda: function(task)(*descriptors)
+
+
+def function(task: str) -> Callable[..., Any]:
+    """Return the function that `task`, "module:function", names."""
+    module, _, name = task.partition(":")
+    found: Callable[..., Any] = getattr(importlib.import_module(module), name)
+    return found
+
+
+def _exit_status(wait_status: int) -> int:
+    """Return the exit status by which a shell reports how a process ended."""
+    code = os.waitstatus_to_exitcode(wait_status)
+    return code if code >= 0 else 128 - code
+
+
+if __name__ == "__main__":
+    with socket.socket(fileno=int(sys.argv[1])) as listening:
+        task = _Forks(listening, sys.argv[2:]).task()
+    if task is not None:
+        task()
