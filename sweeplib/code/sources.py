@@ -23,7 +23,8 @@ from pathlib import Path
 from typing import Any
 
 from sweeplib.code.exports import HOMES, INTERFACE
-from sweeplib.code.numerical_code import BY_VALUE, numerical_code
+from sweeplib.code.numerical_code import BY_VALUE
+from sweeplib.code.parsed import Import, imports_of, keep, parsed, parsed_once
 from sweeplib.code.syntax import Fields, is_docstring, prefix_notation, syntax_tree
 from sweeplib.code.user_modules import PACKAGE, module_spec, package_of, user_file, with_parents
 
@@ -55,6 +56,7 @@ def modules_digest(modules: Iterable[str]) -> str:
     digest = hashlib.blake2b(digest_size=12)
     for part in sorted(f"{_label(name)}\0{_parsed(name)[0]}\0" for name in imported(modules)):
         digest.update(part.encode())
+    keep()
     return digest.hexdigest()
 
 
@@ -78,8 +80,8 @@ def user_files(modules: Iterable[str]) -> list[Path]:
 
 def absolute_imports(path: Path) -> frozenset[str]:
     """Return the names that a Python file imports absolutely: modules, and attributes that may be modules."""
-    nodes = ast.walk(syntax_tree(path.read_text(encoding="utf-8")))
-    return frozenset(name for node in nodes if not getattr(node, "level", 0) for name in _named(node, ""))
+    statements = imports_of(ast.walk(syntax_tree(path.read_text(encoding="utf-8"))))
+    return frozenset(name for statement in statements if not statement[0] for name in _named(statement, ""))
 
 
 @cache
@@ -87,24 +89,21 @@ def _parsed(name: str) -> tuple[str, frozenset[str]]:
     """Return the digest of a module's numerical code, and the imported modules that count, from one parse."""
     if (path := _file(name)).suffix != ".py":
         return hashlib.blake2b(path.read_bytes(), digest_size=12).hexdigest(), frozenset()
-    text, nodes = numerical_code(path.read_text(encoding="utf-8"))
     own = name.partition(".")[0] == PACKAGE
-    names = {module for node in nodes for module in _named(node, "" if own else package_of(name))}
+    digest, imports = (parsed_once if own else parsed)(path.read_bytes())
+    names = {module for each in imports for module in _named(each, "" if own else package_of(name))}
     names = {module for each in names for module in _homes(each)}
-    digest = hashlib.blake2b(text.encode(), digest_size=12).hexdigest()
     return digest, frozenset(module for module in names if _is_module(module) or (not own and user_file(module)))
 
 
-def _named(node: ast.AST, package: str) -> Iterator[str]:
-    """Yield the names that a statement imports into a module of a package; nothing if it is no import."""
-    if isinstance(node, ast.Import):
-        yield from (alias.name for alias in node.names)
-    elif isinstance(node, ast.ImportFrom):
-        above = package.rsplit(".", node.level - 1)[0] if node.level else ""
-        base = ".".join(filter(None, (above, node.module)))
-        if base != INTERFACE or any(alias.name == "*" for alias in node.names):
-            yield base
-        yield from (f"{base}.{alias.name}" for alias in node.names)
+def _named(imported: Import, package: str) -> Iterator[str]:
+    """Yield the names that an import statement of a module of a package imports."""
+    level, module, names = imported
+    above = package.rsplit(".", level - 1)[0] if level else ""
+    base = ".".join(filter(None, (above, module)))
+    if base and (base != INTERFACE or "*" in names):
+        yield base
+    yield from (f"{base}.{name}" if base else name for name in names)
 
 
 def _homes(name: str) -> Iterable[str]:

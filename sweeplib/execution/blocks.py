@@ -8,7 +8,7 @@ from collections.abc import Sequence
 from contextlib import nullcontext
 from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING, NamedTuple
+from typing import TYPE_CHECKING
 
 import numpy as np
 
@@ -40,7 +40,7 @@ class _Last(threading.local):
 _last = _Last()
 
 
-class _Process(NamedTuple):
+class _Process:
     """Whether this process computes blocks only, so that its death costs only the current one, and its memory."""
 
     is_own: bool = False
@@ -121,8 +121,7 @@ def run_block(block: Block) -> BlockReport:
 
 def run_block_apart(block: Block, memory: int) -> BlockReport:
     """Run a block in a process that does nothing else, and may take so many bytes of memory."""
-    global _process
-    _process = _Process(is_own=True, memory=memory)
+    _process.is_own, _process.memory = True, memory
     return run_block(block)
 
 
