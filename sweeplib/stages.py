@@ -3,12 +3,15 @@
 An error is reported in one line; the workflow itself reports interrupts.
 """
 
+import os
+import sys
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 from sweeplib.process.command import command, whole_process
+from sweeplib.process.forks import ADDRESS
 
 if TYPE_CHECKING:
     from sweeplib.design.sweep import Sweep
@@ -86,6 +89,19 @@ def report(config: str, directory: str) -> None:
         from sweeplib.report import write_report
 
         write_report(sweep, Path(directory))
+
+
+def ended(sweep: "Sweep", directory: str) -> None:
+    """Write the summary of a sweep, unless `sweeplib sweep` does; SystemExit if an attempt of a stage failed."""
+    if ADDRESS in os.environ:
+        return
+    from sweeplib.report import summary
+
+    found = summary(sweep, directory)
+    sys.stdout.write(f"{found.text}\n")
+    sys.stdout.flush()
+    if found.failed:
+        raise SystemExit(1)
 
 
 def _told(attempt: "Attempt") -> None:

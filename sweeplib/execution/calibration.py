@@ -11,7 +11,7 @@ from functools import cached_property
 from itertools import groupby
 from typing import Any
 
-from sweeplib.execution.child import Child, DiedError, EndedError, Limits, MemoryUpError, TimeUpError
+from sweeplib.execution.child import DiedError, EndedError, Limits, MemoryUpError, TimeUpError, lent
 from sweeplib.execution.guarded import GRACE
 from sweeplib.execution.pilots import compiled, measured
 from sweeplib.execution.progress import Steps
@@ -94,12 +94,13 @@ class Calibration:
 
     def __enter__(self) -> "Calibration":
         """Start the process."""
-        self.child = Child(self.plugins)
+        self._lent = lent(self.plugins)
+        self.child = self._lent.__enter__()
         return self
 
-    def __exit__(self, *_: object) -> None:
-        """End the process, even while it computes."""
-        self.child.close()
+    def __exit__(self, *raised: Any) -> None:
+        """Return the process; after an exception it ends, even while it computes."""
+        self._lent.__exit__(*raised)
 
     def costs(self, pilots: Iterable[Pilot]) -> dict[str, Cost]:
         """Return the cost of a case by the pilot's name; measures for 1.5 s in total, and at least 0.1 s per pilot.

@@ -14,9 +14,10 @@ import subprocess
 import sys
 import tempfile
 import time
-from collections.abc import Callable, Sequence
-from contextlib import suppress
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager, suppress
 from multiprocessing.connection import Connection, wait
+from pathlib import Path
 from typing import IO, Any, NamedTuple
 
 import psutil
@@ -95,8 +96,9 @@ class Child:
             self._connection.send_bytes(pickle.dumps((function, args)))
             outcome, value = self._connection.recv()
         except (EOFError, OSError):
-            self.close()
-            self._start()
+            if not self._closed:  # by another thread
+                self.close()
+                self._start()
             raise DiedError(Trouble("the process that runs it died")) from None
         if outcome is not None:
             raise outcome(value)
@@ -104,6 +106,7 @@ class Child:
 
     def close(self) -> None:
         """End the process and its fork."""
+        self._closed = True
         self._connection.close()
         self.process.kill()
         self.process.wait()
@@ -112,7 +115,7 @@ class Child:
     process: "subprocess.Popen[bytes] | Fork"
 
     def _start(self) -> None:
-        self._ready = False
+        self._ready = self._closed = False
         self._errors = tempfile.TemporaryFile()  # noqa: SIM115 - closed with the process
         self._connection, theirs = multiprocessing.Pipe()
         with theirs:
@@ -133,6 +136,28 @@ class Child:
             self._errors.seek(0)
             lines = self._errors.read().decode("utf-8", "replace").strip().splitlines() or ["it printed nothing"]
             raise SweeplibError(f"a process for the cases does not start ({status}): {lines[-1]}") from None
+
+
+@contextmanager
+def lent(plugins: Sequence[str]) -> Iterator[Child]:
+    """Return a context with a child that nobody else uses, which has the kernels of earlier tasks.
+
+    Afterwards it waits for the next one who needs a child; not after an exception, which may leave a task unanswered.
+    """
+    surroundings = Path.cwd(), tuple(sys.path), tuple(plugins), tuple(sorted(os.environ.items()))
+    waiting = _waiting.setdefault(surroundings, [])
+    child = waiting.pop() if waiting else Child(plugins)
+    try:
+        yield child
+    except BaseException:
+        child.close()
+        raise
+    waiting.append(child)
+
+
+_waiting: dict[tuple[Any, ...], list[Child]] = {}
+"""The children that nobody uses, by what they were started with; they end with this process."""
+os.register_at_fork(after_in_child=_waiting.clear)
 
 
 def _started(connection: int, errors: int) -> "subprocess.Popen[bytes]":

@@ -7,10 +7,10 @@ from queue import SimpleQueue
 
 from sweeplib.errors import SweeplibError
 from sweeplib.execution.blocks import MEMORY_SHARE, Block, BlockReport, run_block_apart
-from sweeplib.execution.child import Child, EndedError, Limits
+from sweeplib.execution.child import Child, EndedError, Limits, lent
 
-MOST_LOSSES = 2
-"""How often a block may end its process: at the second time its cases run one by one, in processes of their own."""
+MOST_DEATHS = 3
+"""How many processes a block may end: from the second on its cases run one by one, in processes of their own."""
 
 
 def computed_here(blocks: Sequence[Block], workers: int, memory: int) -> Iterator[tuple[Block, BlockReport]]:
@@ -18,27 +18,26 @@ def computed_here(blocks: Sequence[Block], workers: int, memory: int) -> Iterato
 
     A block that ends its process is computed again (`blocks`). SweeplibError if it does so too often.
     """
+    idle: SimpleQueue[Child] = SimpleQueue()
+    limits = Limits(memory=int(MEMORY_SHARE * memory))
     with ExitStack() as stack:
-        idle: SimpleQueue[Child] = SimpleQueue()
         for _ in range(min(workers, len(blocks))):
-            child = Child(blocks[0].plugins)
-            stack.callback(child.close)
-            idle.put(child)
-        pool = stack.enter_context(ThreadPoolExecutor(workers))
+            idle.put(stack.enter_context(lent(blocks[0].plugins)))
+        pool = ThreadPoolExecutor(workers)
         stack.callback(pool.shutdown, wait=False, cancel_futures=True)
-        running = {pool.submit(_report, block, idle, int(MEMORY_SHARE * memory)): block for block in blocks}
+        running = {pool.submit(_report, block, idle, limits): block for block in blocks}
         for future in as_completed(running):
             yield running[future], future.result()
 
 
-def _report(block: Block, idle: "SimpleQueue[Child]", memory: int) -> BlockReport:
-    child = idle.get()
+def _report(block: Block, idle: "SimpleQueue[Child]", limits: Limits) -> BlockReport:
+    child, problem = idle.get(), ""
     try:
-        for _ in range(1 + MOST_LOSSES):
+        for _ in range(MOST_DEATHS):
             try:
-                report: BlockReport = child.call(run_block_apart, block, memory, limits=Limits(memory=memory))
+                report: BlockReport = child.call(run_block_apart, block, limits.memory, limits=limits)
             except EndedError as error:
-                problem = error
+                problem = str(error)
             else:
                 return report
         raise SweeplibError(f"block {block.name} ends each process that computes it: {problem}")

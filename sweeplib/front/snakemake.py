@@ -17,7 +17,7 @@ import yaml
 
 from sweeplib.errors import InputError
 from sweeplib.process.children import descendants, end
-from sweeplib.process.command import command
+from sweeplib.process.command import command, end_without_collection
 
 PACKAGE = Path(__file__).parents[1]
 SECONDS_BETWEEN_LOOKS = 0.2
@@ -65,6 +65,7 @@ def run_snakemake(words: list[str], log: Path, look: Callable[[], None]) -> int:
 
 def start(*arguments: str) -> None:
     """Run Snakemake in this process, which ends with the one that started it; an early end is reported in one line."""
+    end_without_collection()
     with command():
         end_with_parent()
         sys.argv = ["snakemake", *arguments]

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any
 
 from sweeplib.front.repeated import made_from, remember, summary_of_repeated
 from sweeplib.front.snakemake import run_snakemake, snakemake_command
-from sweeplib.process.forks import ran, served
+from sweeplib.process.forks import WAIT, ran, served
 from sweeplib.process.terminal import console
 
 if TYPE_CHECKING:
@@ -24,7 +24,11 @@ LOG = Path("journal", "snakemake.log")
 LAST_LINES = 5
 IMPORTS = (
     "sweeplib.config.build",
+    WAIT,
+    "numba.typed",
+    "sweeplib.numerics.compiled:prepare",
     "pydantic.type_adapter",
+    "xarray",
     "sweeplib.execution.plan",
     "sweeplib.execution.child",
     "sweeplib.execution.pilots",
@@ -38,11 +42,12 @@ IMPORTS = (
     "matplotlib.figure",
     "matplotlib.backends.backend_agg",
     "matplotlib.backends.backend_pdf",
+    "fontTools.subset",
     "sweeplib.report",
     "latex2mathml.converter",
     "distributed",
 )
-"""What the stages import that takes a while, in their order."""
+"""What the stages import that takes a while, in their order. The first fork is Snakemake, which needs the config alone."""
 
 
 def run_stages(

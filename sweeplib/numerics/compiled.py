@@ -26,6 +26,7 @@ from filelock import FileLock
 from numba.core import event, sigutils
 from numba.core.compiler_lock import global_compiler_lock
 from numba.core.dispatcher import Dispatcher
+from numba.core.registry import cpu_target
 
 from sweeplib.numerics import linked
 from sweeplib.numerics.binding import bound
@@ -149,6 +150,12 @@ def _for_any_constants(dispatcher: Any) -> Any:
 
     dispatcher.compile = compiled_once
     return dispatcher
+
+
+def prepare() -> None:
+    """Fill the tables of the compiler, which the first kernel of a process otherwise does, in .7 s."""
+    cpu_target.typing_context.refresh()
+    cpu_target.target_context.refresh()
 
 
 def pointer(template: Callable[..., Any], signature: Any, **bindings: Any) -> Any:

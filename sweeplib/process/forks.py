@@ -6,6 +6,7 @@ reads the config and the plugins as they are. It has one thread, and answers onl
 it. Where it is missing or has died, processes import for themselves.
 """
 
+import gc
 import importlib
 import json
 import os
@@ -30,6 +31,9 @@ SECONDS_TO_ASK, SECONDS_TO_END = 1.0, 2.0
 ONE_THREAD = ("OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS", "MKL_NUM_THREADS", "NUMBA_NUM_THREADS")
 """The environment variables that limit a process to one thread; libraries read them as they are imported."""
 
+WAIT = ""
+"""In a list of modules: import the next ones once a request has been answered."""
+
 Task = Callable[[], Any]
 
 
@@ -37,7 +41,8 @@ Task = Callable[[], Any]
 def served(imports: Sequence[str]) -> Iterator[None]:
     """Return a context with a process that imports modules, the first ones first; it ends with the context.
 
-    There is none where a socket or a process cannot be made.
+    An item of `imports` may be a function to call, "module:function", or WAIT. There is no process where a socket or a
+    process cannot be made.
     """
     with ExitStack() as stack:
         with suppress(OSError, AttributeError):  # a system without such sockets
@@ -146,7 +151,7 @@ class _Forks:
     def task(self) -> Task | None:
         """Import, and fork for each request; return in each fork what it has to do, and None once the sweep ends."""
         while True:
-            wait = 0.0 if self._imports else None
+            wait = 0.0 if self._imports and self._imports[0] != WAIT else None
             sources: list[int | socket.socket] = [0, self._ended, self._listening]
             ready, _, _ = select.select(sources, [], [], wait)
             if 0 in ready and not os.read(0, 1):
@@ -155,11 +160,17 @@ class _Forks:
             if self._ended in ready:
                 self._ended.recv(MOST_BYTES)
                 self._report()
-            if self._listening in ready and (task := self._answer()) is not None:
-                return task
-            if self._imports:
-                with suppress(Exception):  # the stage that needs the module reports the error
-                    importlib.import_module(self._imports.pop(0))
+            if self._listening in ready:
+                if (task := self._answer()) is not None:
+                    return task
+                if self._imports[:1] == [WAIT]:
+                    self._imports.pop(0)
+            elif wait == 0.0:
+                self._import(self._imports.pop(0))
+
+    def _import(self, item: str) -> None:
+        with suppress(Exception):  # the stage that needs the module reports the error
+            function(item)() if ":" in item else importlib.import_module(item)
 
     def _report(self) -> None:
         """Send the exit statuses of the forks that have ended to those who wait for them."""
@@ -199,6 +210,7 @@ class _Forks:
 
     def _become(self, folder: str, environment: dict[str, str]) -> None:
         """Take the place of the process that asked, and forget the other forks."""
+        gc.freeze()  # what was imported is not searched for garbage, now or at the end
         signal.set_wakeup_fd(-1)
         signal.signal(signal.SIGCHLD, signal.SIG_DFL)
         for open_ in (self._listening, self._ended, self._wake, *self._connections.values()):
@@ -265,5 +277,6 @@ def _exit_status(wait_status: int) -> int:
 if __name__ == "__main__":
     with socket.socket(fileno=int(sys.argv[1])) as listening:
         task = _Forks(listening, sys.argv[2:]).task()
-    if task is not None:
-        task()
+    if task is None:
+        os._exit(0)  # the search for garbage would take a second
+    task()

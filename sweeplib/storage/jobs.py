@@ -6,7 +6,9 @@ It serves readers only, no stage reads it.
 """
 
 import os
+import resource
 import socket
+import sys
 import time
 from collections.abc import Iterator
 from contextlib import contextmanager, suppress
@@ -36,6 +38,8 @@ class Job:
 
     `doing` is a step that began at `doing_since`, such as a compilation. Of `total` cases `done` are computed, `failed`
     and `diverged` of these, at a `rate` per second; `left` is the estimate of the remaining seconds at the time `told`.
+    Once it has ended, `cpu_seconds` and `memory` are what its process and those that it started took: the seconds of
+    processors of all, and the most bytes of one.
     `plan` is the plan of the cases that the job computes, `problem` why it ended early.
     """
 
@@ -57,6 +61,8 @@ class Job:
     rate: float = 0.0
     left: float | None = None
     dashboard: str | None = None
+    cpu_seconds: float = 0.0
+    memory: int = 0
     plan: dict[str, Any] = field(default_factory=dict)
 
     @property
@@ -113,6 +119,7 @@ def job(directory: Path, name: str) -> Iterator[None]:
     record = _Record(directory / "jobs" / f"{name}.json", name)
     _told.append(record)
     record.tell(force=True)
+    before = _cpu_seconds()
     try:
         yield
     except BaseException as error:
@@ -120,7 +127,8 @@ def job(directory: Path, name: str) -> Iterator[None]:
         raise
     finally:
         _told.remove(record)
-        record.news |= {"ended": time.time(), "doing": None}
+        used = {"cpu_seconds": round(_cpu_seconds() - before, 2), "memory": _most_memory()}
+        record.news |= {"ended": time.time(), "doing": None} | used
         record.tell(force=True)
 
 
@@ -158,6 +166,15 @@ class _Record:
     def _is_of_another(self) -> bool:
         other = _read(self.path)
         return other is not None and other.here and other.running and other.pid != self.news["pid"]
+
+
+def _cpu_seconds() -> float:
+    return sum(os.times()[:4])
+
+
+def _most_memory() -> int:
+    unit = 1 if sys.platform == "darwin" else 1024
+    return unit * max(resource.getrusage(who).ru_maxrss for who in (resource.RUSAGE_SELF, resource.RUSAGE_CHILDREN))
 
 
 def _problem(error: BaseException, directory: Path) -> str | None:

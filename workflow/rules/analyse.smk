@@ -5,8 +5,6 @@ rule analyse:
         f"{directory}/analysis/{{name}}.done.json",
     log:
         f"{directory}/jobs/analyse.{{name}}.json",
-    benchmark:
-        f"{directory}/jobs/analyse.{{name}}.tsv"
     wildcard_constraints:
         name="|".join(sweep.analyses),
     params:

@@ -12,8 +12,6 @@ rule figure:
         ),
     log:
         f"{directory}/jobs/figure.{{name}}.json",
-    benchmark:
-        f"{directory}/jobs/figure.{{name}}.tsv"
     wildcard_constraints:
         name="|".join(sweep.figures),
     params:

@@ -5,8 +5,6 @@ rule finalise:
         f"{directory}/dataset.done.json",
     log:
         f"{directory}/jobs/finalise.json",
-    benchmark:
-        f"{directory}/jobs/finalise.tsv"
     params:
         directory=subpath(output[0], parent=True),
         settings=simulated,

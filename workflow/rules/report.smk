@@ -12,8 +12,6 @@ rule report:
         ),
     log:
         f"{directory}/jobs/report.json",
-    benchmark:
-        f"{directory}/jobs/report.tsv"
     params:
         directory=subpath(output[0], ancestor=2),
         settings={key: value for key, value in settings.items() if key != "cluster"},

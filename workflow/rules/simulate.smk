@@ -6,8 +6,6 @@ rule simulate:
         expand("{directory}/{dynamics}.done.json", directory=directory, dynamics=sweep.runs),
     log:
         f"{directory}/jobs/simulate.json",
-    benchmark:
-        f"{directory}/jobs/simulate.tsv"
     threads: sweep.cluster.workers_here() or 1
     params:
         directory=subpath(output[0], parent=True),

@@ -1,0 +1,122 @@
+"""The process that forks: forks have the streams, the folder and the environment of those who ask, and end with them."""
+
+import os
+import signal
+import subprocess
+import sys
+import time
+from pathlib import Path
+
+import psutil
+import pytest
+
+from sweeplib.process.forks import ADDRESS, forked, ran, served
+
+ROOT = Path(__file__).parents[2]
+
+
+def shown(*arguments: str) -> None:
+    words = *arguments, Path.cwd().name, os.environ.get("ASKED"), os.getppid(), "sweeplib.errors" in sys.modules
+    sys.stdout.write(" ".join(map(str, words)))
+    sys.stderr.write("to the errors\n")
+    raise SystemExit(7)
+
+
+def killed() -> None:
+    os.kill(os.getpid(), signal.SIGKILL)
+
+
+def waiting(file: str) -> None:
+    Path(file).write_text(str(os.getpid()))
+    time.sleep(60)
+
+
+def writes(descriptor: int) -> None:
+    os.write(descriptor, f"{os.getsid(0) == os.getpid()}".encode())
+
+
+@pytest.fixture
+def forks(monkeypatch):
+    monkeypatch.setenv("PYTHONPATH", str(ROOT))
+    with served(["sweeplib.errors"]):
+        assert ran("builtins:len", "until the import is done, requests come first") == 0
+        yield psutil.Process().children()[-1]
+
+
+def asked(task: str, *arguments: str, **options) -> "subprocess.Popen[str]":
+    command = [sys.executable, "-P", "-m", "sweeplib.job", f"{__name__}:{task}", *arguments]
+    pipes = {"stdout": subprocess.PIPE, "stderr": subprocess.PIPE, "text": True}
+    return subprocess.Popen(command, **pipes | options)
+
+
+def eventually(condition) -> bool:
+    end = time.monotonic() + 10
+    while not condition() and time.monotonic() < end:
+        time.sleep(0.02)
+    return condition()
+
+
+def test_a_fork_is_like_a_process_of_its_own(tmp_path, forks):
+    process = asked("shown", "a b", "", cwd=tmp_path, env=os.environ | {"ASKED": "yes"})
+    output, errors = process.communicate()
+    assert process.returncode == 7
+    assert output.split() == ["a", "b", tmp_path.name, "yes", str(forks.pid), "True"]
+    assert errors == "to the errors\n"
+
+
+def test_without_forks_the_process_does_the_work_itself(tmp_path, monkeypatch):
+    monkeypatch.setenv("PYTHONPATH", str(ROOT))
+    process = asked("shown", cwd=tmp_path)
+    output, _ = process.communicate()
+    assert process.returncode == 7
+    assert output.split()[-2] == str(os.getpid())
+
+
+def test_a_fork_that_is_killed(forks):
+    assert ran(f"{__name__}:killed") == 128 + signal.SIGKILL
+    assert ran("sweeplib.errors:InputError", "a later request is answered") == 0
+
+
+def test_a_fork_ends_with_the_one_that_asked(tmp_path, forks):
+    process = asked("waiting", str(tmp_path / "pid"))
+    assert eventually((tmp_path / "pid").exists)
+    pid = int((tmp_path / "pid").read_text())
+    process.kill()
+    assert eventually(lambda: not psutil.pid_exists(pid))
+    assert forks.is_running()
+
+
+def test_forks_end_with_the_sweep(tmp_path, monkeypatch):
+    monkeypatch.setenv("PYTHONPATH", str(ROOT))
+    with served([]):
+        process = asked("waiting", str(tmp_path / "pid"))
+        assert eventually((tmp_path / "pid").exists)
+    assert not psutil.pid_exists(int((tmp_path / "pid").read_text()))
+    assert process.wait(10) != 0
+    assert ADDRESS not in os.environ
+
+
+def test_a_dead_process_is_not_asked(forks):
+    forks.kill()
+    assert eventually(lambda: forks.status() == psutil.STATUS_ZOMBIE)
+    assert ran(f"{__name__}:shown") is None
+    assert forked(f"{__name__}:writes", 1) is None
+
+
+def test_a_fork_apart(forks):
+    reading, writing = os.pipe()
+    fork = forked(f"{__name__}:writes", writing)
+    os.close(writing)
+    with os.fdopen(reading) as said:
+        assert said.read() == "True"
+    fork.wait()
+    fork.kill()
+
+
+def test_others_are_not_answered(forks):
+    """A job that a batch system starts on this machine is no descendant of the sweep."""
+    command = [sys.executable, "-P", "-m", "sweeplib.job", f"{__name__}:shown"]
+    script = f"import os, sys, time\nif os.fork(): os._exit(0)\ntime.sleep(.3)\nos.execv(sys.executable, {command!r})"
+    process = subprocess.Popen([sys.executable, "-c", script], stdout=subprocess.PIPE, text=True)
+    output, _ = process.communicate()
+    assert output.split()[-2] != str(forks.pid)
