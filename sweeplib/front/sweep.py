@@ -47,7 +47,7 @@ IMPORTS = (
     "latex2mathml.converter",
     "distributed",
 )
-"""What the stages import that takes a while, in their order. The first fork is Snakemake, which needs the config alone."""
+"""What the stages import that takes a while, in their order; Snakemake, the first fork, needs the config alone."""
 
 
 def run_stages(

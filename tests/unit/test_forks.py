@@ -1,4 +1,4 @@
-"""The process that forks: forks have the streams, the folder and the environment of those who ask, and end with them."""
+"""The process that forks: a fork has the streams, folder and environment of the one that asks, and ends with it."""
 
 import os
 import signal
