@@ -21,7 +21,7 @@ def load(path: str | Path, overrides: Iterable[str] = ()) -> "Sweep":
     """
     from sweeplib.config.explained import located
     from sweeplib.config.overrides import Override, overridden
-    from sweeplib.config.strict_yaml import document
+    from sweeplib.strict_yaml import document
 
     read = document(_text(Path(path)), path)
     changes = [Override(text) for text in overrides]

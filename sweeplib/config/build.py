@@ -18,7 +18,7 @@ from sweeplib.config.plugged import (
     run_options,
     with_references,
 )
-from sweeplib.config.strict_yaml import written
+from sweeplib.strict_yaml import written
 from sweeplib.config.usual import usual_figures
 from sweeplib.config.values import count, values
 from sweeplib.design.expressions import Expression

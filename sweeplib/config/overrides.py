@@ -4,7 +4,7 @@ import copy
 from dataclasses import dataclass
 from typing import Any
 
-from sweeplib.config.strict_yaml import parsed
+from sweeplib.strict_yaml import parsed
 from sweeplib.errors import InputError
 from sweeplib.problem.problem import PROBLEM_FIELDS
 

@@ -41,10 +41,14 @@ def profile_folder(profile: str) -> Path:
 
 
 def snakemake_command(config: Path, results: Path, profile: str) -> list[str]:
-    """Return the command that runs the workflow for a sweep's file; InputError for a profile or path it cannot take."""
+    """Return the command that runs the workflow for a sweep's file; InputError for a profile or path it cannot take.
+
+    Snakemake's settings are those of the profile alone: none are taken from the working folder, from the folder of the
+    Snakefile, or from the environment.
+    """
     files = workflow_folder()
     command = [sys.executable, str(files / "workflow" / "start.py"), "--snakefile", str(files / "Snakefile")]
-    command += ["--profile", str(profile_folder(profile)), "--no-hooks"]
+    command += ["--profile", str(profile_folder(profile)), "--workflow-profile", "none", "--no-hooks"]
     return [*command, "--config", f"sweep={_setting(config)}", f"results={_setting(results)}"]
 
 

@@ -70,6 +70,17 @@ def loaded(config: Path, overrides: Sequence[str], results: Path) -> "tuple[Swee
     return sweep, directory
 
 
+def _undone(sweep: "Sweep", directory: Path) -> list[str]:
+    """Return what a run that succeeded has not made, as after a dry run; a profile may ask for one."""
+    from sweeplib.storage.markers import stale_outputs
+
+    names = [*(f"{name}.done.json" for name in (*sweep.runs, "dataset")), "report/index.html"]
+    stale = stale_outputs(directory, sweep, remember=False)
+    left = [str(path) for path in (*stale, *(directory / name for name in names if not (directory / name).exists()))]
+    problem = "Snakemake was told to do less than all, as by `dry-run` in a profile; not done"
+    return [f"{problem}: {', '.join(left)}"] if left else []
+
+
 def _followed(sweep: "Sweep", directory: Path, command: list[str]) -> int:
     """Run Snakemake and show its jobs; return the exit status, after saying what failed."""
     from sweeplib.front.screen import view
@@ -85,16 +96,17 @@ def _followed(sweep: "Sweep", directory: Path, command: list[str]) -> int:
     with view(sweep.name) as shown:
         before = log.stat().st_size if log.exists() else 0
         status = run_snakemake(command, log, lambda: shown.update(state()))
-        last = state("failed" if status else "ok")
+        undone = [] if status else _undone(sweep, directory)
+        last = state("failed" if status or undone else "ok")
         shown.update(last)
-    if status:
-        _say_what_failed(last, log, before)
-    return 2 if status == 2 else int(status != 0)
+    if status or undone:
+        _say_what_failed(last, undone, log, before)
+    return 2 if status == 2 else int(bool(status or undone))
 
 
-def _say_what_failed(state: "State", log: Path, before: int) -> None:
+def _say_what_failed(state: "State", undone: list[str], log: Path, before: int) -> None:
     """Write the problems of the stages, or if there are none this run's last lines in the log; then the log's path."""
-    problems = [f"{stage.title}: {problem}" for stage in state.stages for problem in state.problems(stage)]
+    problems = [f"{stage.title}: {problem}" for stage in state.stages for problem in state.problems(stage)] + undone
     if not problems:
         with log.open("rb") as file:
             file.seek(before)

@@ -9,12 +9,14 @@ rule analyse:
         f"{directory}/jobs/analyse.{{name}}.tsv"
     wildcard_constraints:
         name="|".join(sweep.analyses),
+    resources:
+        **modest,
     params:
         directory=subpath(output[0], ancestor=2),
         options=lambda wildcards: sweep.analyses[wildcards.name],
         code=code("analyse"),
         failed=lambda wildcards: failures["analysis", wildcards.name],
     message:
-        "analysis {wildcards.name}"
+        f"{sweep.name}: analysis {{wildcards.name}}"
     script:
         "../scripts/analyse.py"

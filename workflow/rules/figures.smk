@@ -16,6 +16,8 @@ rule figure:
         f"{directory}/jobs/figure.{{name}}.tsv"
     wildcard_constraints:
         name="|".join(sweep.figures),
+    resources:
+        **modest,
     params:
         directory=subpath(output[0], ancestor=2),
         options=lambda wildcards: sweep.drawing(wildcards.name),
@@ -23,6 +25,6 @@ rule figure:
         code=code("figure"),
         failed=lambda wildcards: failures["figure", wildcards.name],
     message:
-        "figure {wildcards.name}"
+        f"{sweep.name}: figure {{wildcards.name}}"
     script:
         "../scripts/figure.py"

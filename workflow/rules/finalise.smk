@@ -7,6 +7,8 @@ rule finalise:
         f"{directory}/jobs/finalise.json",
     benchmark:
         f"{directory}/jobs/finalise.tsv"
+    resources:
+        **modest,
     params:
         directory=subpath(output[0], parent=True),
         settings=simulated,
@@ -14,6 +16,6 @@ rule finalise:
         numerics=numerics,
         code=code("simulate"),
     message:
-        "dataset"
+        f"{sweep.name}: dataset"
     script:
         "../scripts/finalise.py"

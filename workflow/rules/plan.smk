@@ -5,11 +5,13 @@ rule plan:
         f"{directory}/jobs/plan.json",
     benchmark:
         f"{directory}/jobs/plan.tsv"
+    resources:
+        **modest,
     params:
         directory=subpath(output[0], parent=True),
         settings=simulated,
         numerics=numerics,
     message:
-        "plan"
+        f"{sweep.name}: plan"
     script:
         "../scripts/plan.py"

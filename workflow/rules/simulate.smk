@@ -9,11 +9,14 @@ rule simulate:
     benchmark:
         f"{directory}/jobs/simulate.tsv"
     threads: sweep.cluster.workers_here() or 1
+    resources:
+        mem_mb=lambda wildcards, threads: 4000 + 1000 * threads,
+        runtime=1440,
     params:
         directory=subpath(output[0], parent=True),
         settings=simulated,
         numerics=numerics,
     message:
-        "simulations"
+        f"{sweep.name}: simulations"
     script:
         "../scripts/simulate.py"

@@ -213,6 +213,12 @@ def written(value: Any) -> str:
     return yaml.dump(value, Dumper=_Dumper, sort_keys=False, default_flow_style=None, allow_unicode=True, width=100)
 
 
+def flow(value: Any) -> str:
+    """Return `value` as YAML in one line."""
+    text = yaml.dump(value, Dumper=_Dumper, sort_keys=False, default_flow_style=True, allow_unicode=True, width=10_000)
+    return text.strip().removesuffix("...").strip()
+
+
 def _child(node: yaml.Node | None, step: str | int) -> tuple[yaml.Mark | None, yaml.Node | None]:
     if isinstance(node, yaml.MappingNode):
         for key, value in node.value:
