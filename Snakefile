@@ -26,7 +26,7 @@ rule all:
         f"{sweep.name}: done"
 
 
-if not workflow.modifier.is_module:
+if workflow.modifier.parent_modifier is None:  # not in a module of another workflow
 
     include: "workflow/rules/messages.smk"
 

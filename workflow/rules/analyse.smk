@@ -1,5 +1,6 @@
 rule analyse:
     input:
+        made_again,
         f"{directory}/dataset.done.json",
     output:
         f"{directory}/analysis/{{name}}.done.json",

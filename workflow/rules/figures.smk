@@ -1,5 +1,6 @@
 rule figure:
     input:
+        made_again,
         f"{directory}/dataset.done.json",
         expand("{directory}/analysis/{name}.done.json", directory=directory, name=sweep.analyses),
     output:

@@ -1,5 +1,6 @@
 rule finalise:
     input:
+        made_again,
         expand("{directory}/{dynamics}.done.json", directory=directory, dynamics=sweep.runs),
     output:
         f"{directory}/dataset.done.json",

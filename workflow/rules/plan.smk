@@ -1,4 +1,6 @@
 rule plan:
+    input:
+        made_again,
     output:
         f"{directory}/plan.done.json",
     log:

@@ -1,6 +1,7 @@
 # The run store is not an output of this rule: Snakemake deletes the outputs of failed jobs, the library resumes the store.
 rule simulate:
     input:
+        made_again,
         f"{directory}/plan.done.json",
     output:
         expand("{directory}/{dynamics}.done.json", directory=directory, dynamics=sweep.runs),
