@@ -44,7 +44,15 @@ class Commands(TyperGroup):
     def invoke(self, ctx: Any) -> Any:
         """Return the result of the command."""
         with command(passing=_PASSING):
+            _refuse_without_folder()
             return super().invoke(ctx)
+
+
+def _refuse_without_folder() -> None:
+    try:
+        Path.cwd()
+    except FileNotFoundError:
+        raise InputError("the working folder was deleted", expected="one that exists: `cd` to it") from None
 
 
 app = typer.Typer(

@@ -34,10 +34,11 @@ def settings(given: Mapping[str, Any]) -> dict[str, Any]:
 def loaded(config: str, results: str) -> tuple["Sweep", str]:
     """Return the sweep of a file, and its directory; InputError if that holds the results of another file's sweep."""
     from sweeplib.config import load
+    from sweeplib.front.snakemake import checked_results
     from sweeplib.storage.origin import check_origin
 
     sweep = load(config)
-    directory = Path(results, sweep.name)
+    directory = checked_results(Path(results)) / sweep.name
     check_origin(Path(config), directory)
     return sweep, str(directory if directory.is_absolute() else os.path.relpath(directory))
 

@@ -16,20 +16,23 @@ __all__ = ["from_mapping", "load"]
 def load(path: str | Path, overrides: Iterable[str] = ()) -> "Sweep":
     """Return the sweep that the file describes, with the `overrides`, such as `grid.d=[300]`.
 
-    Paths in the file and in overrides are relative to the file's folder. The plugins of the file are imported.
+    Paths in the file and in overrides are relative to the file's folder, in a pipe (/dev/stdin) to the working folder.
+    A pipe must say the `name` of its sweep. The plugins of the file are imported.
     InputError for anything wrong: one line that names the file and line, the key, its value and what was expected.
     """
     from sweeplib.config.explained import located
     from sweeplib.config.overrides import Override, overridden
+    from sweeplib.storage.origin import is_lasting
     from sweeplib.strict_yaml import document
 
     read = document(_text(Path(path)), path)
     changes = [Override(text) for text in overrides]
-    data = {"name": Path(path).stem, **_mapping(read.data, path)}
+    lasting = is_lasting(Path(path))
+    data = ({"name": Path(path).stem} if lasting else {}) | _mapping(read.data, path)
     for change in changes:
         data = overridden(data, change)
     try:
-        return from_mapping(data, Path(path).parent)
+        return from_mapping(data, Path(path).parent if lasting else ".")
     except InputError as error:
         raise located(error, read, path, changes) from None
 
@@ -71,8 +74,9 @@ def _content(path: Path) -> bytes:
         with path.open("rb") as file:
             return file.read(FILE_BYTES + 1)
     except FileNotFoundError:
-        files = [str(other) for other in sorted(path.parent.glob("*.yaml"))]
-        raise InputError("no such file", value=str(path), expected="a sweep's YAML file", choices=files) from None
+        files = [str(other) for other in sorted(path.parent.glob("*.yaml")) if other.exists()]
+        problem = f"a link to {path.readlink()}, which does not exist" if path.is_symlink() else "no such file"
+        raise InputError(problem, value=str(path), expected="a sweep's YAML file", choices=files) from None
     except (OSError, ValueError) as error:
         reason = error.strerror if isinstance(error, OSError) else error
         raise InputError(f"cannot be read: {reason}", file=path, expected="a sweep's YAML file") from None

@@ -18,7 +18,6 @@ from sweeplib.config.plugged import (
     run_options,
     with_references,
 )
-from sweeplib.strict_yaml import written
 from sweeplib.config.usual import usual_figures
 from sweeplib.config.values import count, values
 from sweeplib.design.expressions import Expression
@@ -31,6 +30,7 @@ from sweeplib.simulation import Case, Recording, recorded_variables
 from sweeplib.simulation.labels import ATTRIBUTES
 from sweeplib.simulation.variables import observable_of
 from sweeplib.storage.publish import checked_address
+from sweeplib.strict_yaml import written
 
 MAX_SEED = 2**32
 

@@ -9,8 +9,8 @@ import pydantic
 
 from sweeplib.config.models import DynamicsSection, SweepConfig, Times
 from sweeplib.config.overrides import Override
-from sweeplib.strict_yaml import Document, flow
 from sweeplib.errors import InputError
+from sweeplib.strict_yaml import Document, flow
 from sweeplib.validation import Location, refusal
 
 _MODELS: dict[tuple[str, ...], type[pydantic.BaseModel]] = {(): SweepConfig, ("times",): Times}

@@ -4,9 +4,9 @@ import copy
 from dataclasses import dataclass
 from typing import Any
 
-from sweeplib.strict_yaml import parsed
 from sweeplib.errors import InputError
 from sweeplib.problem.problem import PROBLEM_FIELDS
+from sweeplib.strict_yaml import parsed
 
 LISTS = ("analyses", "dynamics", "figures", "observables", "pair_by", "plugins", "thresholds", "times")
 """The sections whose value is a list."""

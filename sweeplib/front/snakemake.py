@@ -49,7 +49,14 @@ def snakemake_command(config: Path, results: Path, profile: str) -> list[str]:
     files = workflow_folder()
     command = [sys.executable, str(files / "workflow" / "start.py"), "--snakefile", str(files / "Snakefile")]
     command += ["--profile", str(profile_folder(profile)), "--workflow-profile", "none", "--no-hooks"]
-    return [*command, "--config", f"sweep={_setting(config)}", f"results={_setting(results)}"]
+    return [*command, "--config", f"sweep={_setting(config)}", f"results={_setting(checked_results(results))}"]
+
+
+def checked_results(results: Path) -> Path:
+    """Return the folder of results, `~` expanded; InputError for braces, which Snakemake takes for wildcards."""
+    if "{" in str(results) or "}" in str(results):
+        raise InputError("braces in the folder of results", value=str(results), expected="a path without { and }")
+    return results.expanduser()
 
 
 def run_snakemake(command: list[str], log: Path, look: Callable[[], None]) -> int:

@@ -7,6 +7,7 @@ from contextlib import AbstractContextManager, nullcontext
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from sweeplib.errors import InputError
 from sweeplib.front.snakemake import run_snakemake, snakemake_command
 from sweeplib.process.terminal import console
 
@@ -25,24 +26,25 @@ def run_stages(
 ) -> int:
     """Run all stages of a sweep that are not up to date, show them on standard error, and its summary at the end.
 
-    With overrides, such as `grid.d=300,1000`, all stages read the complete config, which is written into the sweep's
-    folder as `overridden.yaml`; it can be run again by itself. Returns the exit status: 1 if a stage or an attempt of a
-    stage failed. InputError, before any work, for a config, an override or a profile that is refused, and if another
-    command runs the sweep.
+    With overrides, such as `grid.d=300,1000`, and for a config from a pipe, all stages read the complete config, which
+    is written into the sweep's folder as `overridden.yaml`; it can be run again by itself. Returns the exit status: 1
+    if a stage or an attempt of a stage failed. InputError, before any work, for a config, an override or a profile that
+    is refused, and if another command runs the sweep.
     """
     with _waiting(f"reading {config}"):
+        from sweeplib.storage.origin import is_lasting, record_origin
         from sweeplib.storage.publish import check_publishing
 
         sweep, directory = loaded(config, overrides, results)
         check_publishing(sweep)
-        command = snakemake_command(directory / OVERRIDDEN if overrides else config, results, profile)
+        complete = bool(overrides) or not is_lasting(config)
+        command = snakemake_command(directory / OVERRIDDEN if complete else config, results, profile)
         from sweeplib.storage.jobs import WHOLE, job, refuse_second
-        from sweeplib.storage.origin import record_origin
 
         refuse_second(directory)
     with job(directory, WHOLE):
         record_origin(config, directory)
-        if overrides:
+        if complete:
             from sweeplib.execution.complete_config import write_complete_config
 
             write_complete_config(sweep, directory, OVERRIDDEN)
@@ -65,9 +67,20 @@ def loaded(config: Path, overrides: Sequence[str], results: Path) -> "tuple[Swee
 
     sweep = load(config, overrides)
     directory = results / sweep.name
+    for folder in (results, directory):
+        _refuse_no_folder(folder)
     writes_into(directory)
     check_origin(config, directory)
     return sweep, directory
+
+
+def _refuse_no_folder(path: Path) -> None:
+    """Raise InputError for a path that cannot become a folder of results."""
+    problem = f"a link to {path.readlink()}, which does not exist" if path.is_symlink() and not path.exists() else None
+    if path.exists() and not path.is_dir():
+        problem = "a file"
+    if problem:
+        raise InputError(problem, file=path, expected="a folder of results, or a name that is free for one")
 
 
 def _undone(sweep: "Sweep", directory: Path) -> list[str]:

@@ -19,6 +19,9 @@ ORIGIN = "origin.json"
 
 def check_origin(config: Path, directory: Path) -> None:
     """Raise InputError if a sweep's directory holds the results of another config file with the same sweep name."""
+    if not is_lasting(config):
+        refuse_other_origin(directory)
+        return
     other = _origin(directory)
     if other is None or _is_own(config, directory):
         return
@@ -34,8 +37,13 @@ def refuse_other_origin(directory: Path) -> None:
     other = _origin(directory)
     if other is not None:
         problem = f"{directory} has the results of {other.resolve()}"
-        expected = "`Sweep.from_yaml` with this file, another `name`, or another folder of results"
+        expected = "this file (in Python `Sweep.from_yaml`), another `name`, or another folder of results"
         raise InputError(problem, key="name", value=directory.name, expected=expected)
+
+
+def is_lasting(config: Path) -> bool:
+    """Return whether a config can be read again, by other processes: not /dev/stdin, the pipe of <(...), or a FIFO."""
+    return not config.absolute().is_relative_to("/dev") and (config.is_file() or not config.exists())
 
 
 def record_origin(config: Path, directory: Path) -> None:
@@ -43,7 +51,7 @@ def record_origin(config: Path, directory: Path) -> None:
 
     A copy does not take the place of the file that is recorded, as long as that is there and has the sweep's name.
     """
-    if not _is_own(config, directory) and _origin(directory) is None:
+    if is_lasting(config) and not _is_own(config, directory) and _origin(directory) is None:
         write_json(directory / ORIGIN, {"config": os.path.relpath(config.resolve(), directory.resolve())})
 
 
@@ -61,7 +69,7 @@ def _origin(directory: Path) -> Path | None:
 
 
 def _describes(config: Path, name: str) -> bool:
-    """Return whether a file describes the sweep with this name, or may do so: it is no valid YAML while it is edited."""
+    """Return whether a file describes the sweep with this name, or may do so, as one that is being edited."""
     try:
         content = parsed(config.read_text(encoding="utf-8-sig"))
     except (OSError, ValueError):

@@ -4,6 +4,7 @@ import json
 import os
 import subprocess
 import sys
+import threading
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
@@ -171,6 +172,49 @@ def test_the_kinds_are_those_of_the_catalogue() -> None:
     assert invoked("list", "dynamics", "sde").startswith("sde: The diffusion")
     assert "hermite(c0, c1, ...): " in invoked("list", "activations") and "a formula: " in invoked("list", "targets")
     assert "did you mean 'sde'" in invoked("list", "dynamics", "sdee", status=2)
+
+
+def test_places_that_cannot_hold_results(config: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """One line each, before any work; `~` is the home folder, which some shells leave to the command."""
+    Path("nowhere").symlink_to("absent")
+    Path("link.yaml").symlink_to("absent.yaml")
+    monkeypatch.setenv("HOME", str(config.resolve().parent / "home"))
+    said = "a folder of results"
+    assert invoked("plan", config, "--results", "nowhere", status=2).startswith(
+        "nowhere: a link to absent, which does not"
+    )
+    assert invoked("plan", config, "--results", config, status=2).startswith(f"{config}: a file; expected {said}")
+    assert invoked("plan", "link.yaml", status=2).startswith("a link to absent.yaml, which does not exist; got 'link")
+    assert "braces in the folder of results; got 'a{b}'" in invoked("sweep", config, "--results", "a{b}", status=2)
+    assert json.loads(invoked("status", config, "--json", "--results=~/runs", status=3))["results"].endswith(
+        "home/runs/tiny"
+    )
+    assert {path.name for path in Path().iterdir()} == {"nowhere", "link.yaml", "tiny.yaml"}
+
+
+def test_a_config_from_a_pipe_is_read_once_and_named(config: Path) -> None:
+    os.mkfifo("pipe")
+
+    def status_of(text: str, status: int) -> str:
+        writer = threading.Thread(target=Path("pipe").write_text, args=[text])
+        writer.start()
+        said = invoked("status", "pipe", status=status)
+        writer.join()
+        return said
+
+    assert status_of(TEXT, 0).startswith("tiny: unfinished; 0 of 4 cases")
+    assert "name: this key is needed" in status_of(TEXT.replace("name: tiny", ""), 2)
+    record_origin(config, Path("results/tiny"))
+    assert "has the results of" in status_of(TEXT, 2)
+
+
+def test_a_working_folder_that_was_deleted(config: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    gone = Path("gone")
+    gone.mkdir()
+    monkeypatch.chdir(gone)
+    Path("../gone").rmdir()
+    for arguments in (["list"], ["plan", "../tiny.yaml"], ["new", "x.yaml"]):
+        assert invoked(*arguments, status=2) == "the working folder was deleted; expected one that exists: `cd` to it\n"
 
 
 def test_open_shows_the_report(config: Path, monkeypatch: pytest.MonkeyPatch) -> None:

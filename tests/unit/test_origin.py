@@ -83,13 +83,13 @@ def test_a_copy_does_not_take_over(first: Path, directory: Path) -> None:
     record_origin(copy, directory)
     first.write_text(OTHER)
     check_origin(first, directory)
-    with pytest.raises(InputError, match="first.yaml"):
+    with pytest.raises(InputError, match=r"first\.yaml"):
         check_origin(copy, directory)
 
 
 def test_a_file_that_is_being_edited_keeps_its_results(first: Path, directory: Path) -> None:
     first.write_text("name: scan\ngrid: {gamma: [0.1")
-    with pytest.raises(InputError, match="first.yaml"):
+    with pytest.raises(InputError, match=r"first\.yaml"):
         check_origin(beside(first, "second.yaml", OTHER), directory)
 
 
