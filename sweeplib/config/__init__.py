@@ -10,7 +10,14 @@ from sweeplib.errors import InputError
 if TYPE_CHECKING:
     from sweeplib.design.sweep import Sweep
 
-__all__ = ["from_mapping", "load"]
+__all__ = ["content", "from_mapping", "load"]
+
+
+def content(path: Path) -> dict[str, Any]:
+    """Return the keys and values of a file as they are written; InputError for a file that is no mapping."""
+    from sweeplib.strict_yaml import parsed
+
+    return _mapping(parsed(_text(path), path), path)
 
 
 def load(path: str | Path, overrides: Iterable[str] = ()) -> "Sweep":
@@ -37,7 +44,7 @@ def load(path: str | Path, overrides: Iterable[str] = ()) -> "Sweep":
         raise located(error, read, path, changes) from None
 
 
-def from_mapping(content: Mapping[str, Any], folder: str | Path = ".") -> "Sweep":
+def from_mapping(given: Mapping[str, Any], folder: str | Path = ".") -> "Sweep":
     """Return the sweep that the keys and values of a YAML file describe; paths in it are relative to `folder`.
 
     InputError for anything wrong: one line that names the key, its value and what was expected.
@@ -48,7 +55,7 @@ def from_mapping(content: Mapping[str, Any], folder: str | Path = ".") -> "Sweep
     from sweeplib.config.models import SweepConfig
 
     try:
-        config = SweepConfig.model_validate(dict(content))
+        config = SweepConfig.model_validate(dict(given))
         from sweeplib.config.build import sweep_of  # imported here because it loads the simulators
 
         return sweep_of(config, Path(folder))
@@ -57,13 +64,13 @@ def from_mapping(content: Mapping[str, Any], folder: str | Path = ".") -> "Sweep
 
 
 def _text(path: Path) -> str:
-    content = _content(path)
-    if len(content) > FILE_BYTES:
+    read = _content(path)
+    if len(read) > FILE_BYTES:
         raise InputError("file too large", file=path, expected=f"a sweep's YAML file, of at most {FILE_BYTES} bytes")
     try:
-        return content.decode("utf-8-sig")
+        return read.decode("utf-8-sig")
     except UnicodeDecodeError as error:
-        line = content.count(b"\n", 0, error.start) + 1
+        line = read.count(b"\n", 0, error.start) + 1
         problem, expected = "cannot be read: not text in UTF-8", "a sweep's YAML file"
         raise InputError(problem, file=f"{path}:{line}", expected=expected) from None
 

@@ -22,7 +22,7 @@ def check_origin(config: Path, directory: Path) -> None:
     if not is_lasting(config):
         refuse_other_origin(directory)
         return
-    other = _origin(directory)
+    other = origin_of(directory)
     if other is None or _is_own(config, directory):
         return
     if other.samefile(config) or other.read_bytes() == config.read_bytes():
@@ -34,7 +34,7 @@ def check_origin(config: Path, directory: Path) -> None:
 
 def refuse_other_origin(directory: Path) -> None:
     """Raise InputError if a directory has the results of a config file that still exists and has the sweep's name."""
-    other = _origin(directory)
+    other = origin_of(directory)
     if other is not None:
         problem = f"{directory} has the results of {other.resolve()}"
         expected = "this file (in Python `Sweep.from_yaml`), another `name`, or another folder of results"
@@ -51,7 +51,7 @@ def record_origin(config: Path, directory: Path) -> None:
 
     A copy does not take the place of the file that is recorded, as long as that is there and has the sweep's name.
     """
-    if is_lasting(config) and not _is_own(config, directory) and _origin(directory) is None:
+    if is_lasting(config) and not _is_own(config, directory) and origin_of(directory) is None:
         write_json(directory / ORIGIN, {"config": os.path.relpath(config.resolve(), directory.resolve())})
 
 
@@ -60,7 +60,7 @@ def _is_own(config: Path, directory: Path) -> bool:
     return config.resolve().parent == directory.resolve()
 
 
-def _origin(directory: Path) -> Path | None:
+def origin_of(directory: Path) -> Path | None:
     """Return the recorded config file of a sweep's directory; None if it is gone or describes another sweep now."""
     content: dict[str, Any] = read_json(directory / ORIGIN) or {}
     config = content.get("config")

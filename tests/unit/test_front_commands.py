@@ -2,6 +2,7 @@
 
 import json
 import os
+import shutil
 import subprocess
 import sys
 import threading
@@ -33,6 +34,7 @@ from sweeplib.storage.jobs import INTERRUPTED, Job, job, tell
 from sweeplib.storage.origin import check_origin, record_origin
 from tests.datasets import sweep_dataset
 from tests.in_process import InProcess
+from tests.plugged import nothing_left
 
 RUNNER = CliRunner()
 REFERENCE = Path(__file__).parents[2] / "config" / "README.md"
@@ -215,6 +217,28 @@ def test_a_working_folder_that_was_deleted(config: Path, monkeypatch: pytest.Mon
     Path("../gone").rmdir()
     for arguments in (["list"], ["plan", "../tiny.yaml"], ["new", "x.yaml"]):
         assert invoked(*arguments, status=2) == "the working folder was deleted; expected one that exists: `cd` to it\n"
+
+
+def test_plugins_of_an_edited_folder_or_of_a_copy_are_not_executed(config: Path) -> None:
+    """The sweep's own file names what is executed for its folder, and a line says it."""
+    for name in ("mine", "other"):
+        Path(f"{name}.py").write_text(f"open('{name}.executed', 'w').close()\n")
+    config.write_text(f"{TEXT}plugins: [mine.py]\n")
+    directory = Path("results/tiny")
+    record_origin(config, directory)
+    with nothing_left():
+        written = write_complete_config(load(config), directory)
+        said = f"results/tiny: executing its plugins, {Path('mine.py').resolve()}\n"
+        assert said in invoked("status", directory)
+    shutil.copytree(directory, "copies/of/tiny")
+    refused = "plugins: not executed: the sweep's own file, "
+    for command in ("status", "summary", "verify", "retry", "prune", "open", "watch", "report"):
+        assert f"copies/of/tiny: {refused}which is not there" in invoked(command, "copies/of/tiny", status=2)
+    written.write_text(written.read_text().replace("mine.py", "other.py"))
+    for command in ("status", "summary", "verify", "report"):
+        assert f"{refused}{config.resolve()}, does not name" in invoked(command, directory, status=2)
+    assert "other.py" in invoked("reproduce", directory, "gamma=.05", status=2)
+    assert not Path("other.executed").exists()
 
 
 def test_open_shows_the_report(config: Path, monkeypatch: pytest.MonkeyPatch) -> None:
