@@ -368,7 +368,7 @@ def _chosen(names: list[str] | None, known: Iterable[str], kind: str) -> list[st
     known = list(known)
     for name in names or ():
         if name not in known:
-            raise InputError(f"not a {kind}", value=name, choices=known)
+            raise InputError(f"no {kind}", value=name, choices=known)
     return names or known
 
 

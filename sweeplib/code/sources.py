@@ -24,7 +24,7 @@ from typing import Any
 
 from sweeplib.code.exports import HOMES, INTERFACE
 from sweeplib.code.numerical_code import BY_VALUE, numerical_code
-from sweeplib.code.syntax import Fields, is_docstring, prefix_notation, syntax_tree
+from sweeplib.code.syntax import Fields, is_docstring, prefix_notation, source_text, syntax_tree
 from sweeplib.code.user_modules import PACKAGE, module_spec, package_of, user_file, with_parents
 
 _ROOT = Path(__file__).parents[1]
@@ -34,7 +34,7 @@ _WITH_DOCSTRING = (ast.Module, ast.ClassDef, ast.FunctionDef, ast.AsyncFunctionD
 def code(path: Path) -> str:
     """Return the text of a source file that can change its behaviour: without comments, docstrings and layout."""
     if path.suffix == ".py":
-        return prefix_notation(path.read_text(encoding="utf-8"), _effective)
+        return prefix_notation(source_text(path), _effective)
     return path.read_bytes().decode("latin-1")
 
 
@@ -78,7 +78,7 @@ def user_files(modules: Iterable[str]) -> list[Path]:
 
 def absolute_imports(path: Path) -> frozenset[str]:
     """Return the names that a Python file imports absolutely: modules, and attributes that may be modules."""
-    nodes = ast.walk(syntax_tree(path.read_text(encoding="utf-8")))
+    nodes = ast.walk(syntax_tree(source_text(path)))
     return frozenset(name for node in nodes if not getattr(node, "level", 0) for name in _named(node, ""))
 
 
@@ -87,7 +87,7 @@ def _parsed(name: str) -> tuple[str, frozenset[str]]:
     """Return the digest of a module's numerical code, and the imported modules that count, from one parse."""
     if (path := _file(name)).suffix != ".py":
         return hashlib.blake2b(path.read_bytes(), digest_size=12).hexdigest(), frozenset()
-    text, nodes = numerical_code(path.read_text(encoding="utf-8"))
+    text, nodes = numerical_code(source_text(path))
     own = name.partition(".")[0] == PACKAGE
     names = {module for node in nodes for module in _named(node, "" if own else package_of(name))}
     names = {module for each in names for module in _homes(each)}

@@ -210,6 +210,19 @@ def test_a_config_from_a_pipe_is_read_once_and_named(config: Path) -> None:
     assert "has the results of" in status_of(TEXT, 2)
 
 
+@pytest.mark.parametrize("name", ["origin.json", "plan.done.json", "jobs/plan.json", "journal/attempts.jsonl"])
+def test_a_pipe_in_place_of_a_record_is_damage_and_nothing_waits_for_it(config: Path, name: str) -> None:
+    path = Path("results/tiny", name)
+    path.parent.mkdir(parents=True)
+    os.mkfifo(path)
+    write_complete_config(load(config), Path("results/tiny"))
+    if name == "origin.json":
+        assert "origin.json: damaged" in invoked("status", config, status=1)
+    for arguments in (["list"], ["verify", "results/tiny"], ["summary", "results/tiny"]):
+        result = RUNNER.invoke(app, arguments)
+        assert result.exit_code in (0, 1) and "an error in sweeplib" not in result.output
+
+
 def test_a_working_folder_that_was_deleted(config: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     gone = Path("gone")
     gone.mkdir()
