@@ -5,9 +5,7 @@ import sweeplib.errors
 import sweeplib.stages
 
 try:
-    config = {"sweep": "config/quickstart.yaml", "results": "results"} | config
-    if len(config) > 2:
-        raise sweeplib.errors.InputError("give the sweep's file as --config sweep=FILE, without --configfile")
+    config = sweeplib.stages.settings(config)
     sweep, directory = sweeplib.stages.loaded(config["sweep"], config["results"])
 except sweeplib.errors.SweeplibError as error:
     print(error, file=sys.stderr)
@@ -20,7 +18,19 @@ report: "workflow/report/workflow.rst"
 made = [*sweep.runs, "dataset", *(f"analysis/{name}" for name in sweep.analyses)]
 
 
-include: "workflow/rules/messages.smk"
+rule all:
+    input:
+        f"{directory}/report/index.html",
+        expand("{directory}/{name}.done.json", directory=directory, name=made),  # also if the report exists
+    message:
+        f"{sweep.name}: done"
+
+
+if workflow.modifier.parent_modifier is None:  # not in a module of another workflow
+
+    include: "workflow/rules/messages.smk"
+
+
 include: "workflow/rules/triggers.smk"
 include: "workflow/rules/plan.smk"
 include: "workflow/rules/simulate.smk"
@@ -28,12 +38,3 @@ include: "workflow/rules/finalise.smk"
 include: "workflow/rules/analyse.smk"
 include: "workflow/rules/figures.smk"
 include: "workflow/rules/report.smk"
-
-
-rule all:
-    default_target: True
-    input:
-        f"{directory}/report/index.html",
-        expand("{directory}/{name}.done.json", directory=directory, name=made),  # also if the report exists
-    message:
-        "done"

@@ -44,7 +44,15 @@ class Commands(TyperGroup):
     def invoke(self, ctx: Any) -> Any:
         """Return the result of the command."""
         with command(passing=_PASSING):
+            _refuse_without_folder()
             return super().invoke(ctx)
+
+
+def _refuse_without_folder() -> None:
+    try:
+        Path.cwd()
+    except FileNotFoundError:
+        raise InputError("the working folder was deleted", expected="one that exists: `cd` to it") from None
 
 
 app = typer.Typer(
@@ -360,7 +368,7 @@ def _chosen(names: list[str] | None, known: Iterable[str], kind: str) -> list[st
     known = list(known)
     for name in names or ():
         if name not in known:
-            raise InputError(f"not a {kind}", value=name, choices=known)
+            raise InputError(f"no {kind}", value=name, choices=known)
     return names or known
 
 

@@ -11,18 +11,39 @@ if TYPE_CHECKING:
 
     from sweeplib.design.sweep import Sweep
 
-Config = Annotated[Path, typer.Argument(metavar="CONFIG", help="The sweep's YAML file.", show_default=False)]
+
+def _path(text: str) -> Path:
+    """Return the path, with `~` expanded as in a shell: some shells leave it in --results=~/runs."""
+    try:
+        return Path(text).expanduser()
+    except RuntimeError as error:
+        raise typer.BadParameter(f"{text!r}: {error}") from None
+
+
+Config = Annotated[
+    Path, typer.Argument(metavar="CONFIG", help="The sweep's YAML file.", show_default=False, parser=_path)
+]
 FileOrFolder = Annotated[
-    Path, typer.Argument(metavar="SWEEP", help="The sweep's YAML file, or its folder of results.", show_default=False)
+    Path,
+    typer.Argument(
+        metavar="SWEEP", help="The sweep's YAML file, or its folder of results.", show_default=False, parser=_path
+    ),
 ]
 Sweeps = Annotated[
-    list[Path], typer.Argument(metavar="SWEEP", help="A YAML file or a folder of results.", show_default=False)
+    list[Path],
+    typer.Argument(metavar="SWEEP", help="A YAML file or a folder of results.", show_default=False, parser=_path),
 ]
-Output = Annotated[Path | None, typer.Option("--output", help="The file of a page that compares sweeps.")]
+Output = Annotated[
+    Path | None,
+    typer.Option("--output", metavar="PATH", help="The file of a page that compares sweeps.", parser=_path),
+]
 Set = Annotated[
     list[str] | None, typer.Option("--set", metavar="KEY=VALUE", help="Give a key another value: grid.d=[300].")
 ]
-Results = Annotated[Path, typer.Option("--results", help="The folder that holds a folder for each sweep.")]
+Results = Annotated[
+    Path,
+    typer.Option("--results", metavar="PATH", help="The folder that holds a folder for each sweep.", parser=_path),
+]
 Workers = Annotated[int | None, typer.Option("--workers", min=1, help="Number of workers, instead of the config's.")]
 Names = Annotated[list[str] | None, typer.Argument(metavar="NAME", help="Only these; all by default.")]
 Overrides = Annotated[

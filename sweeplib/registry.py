@@ -30,9 +30,11 @@ class Registry(Mapping[str, T], Generic[T]):
         REGISTRIES.append(self)
 
     def register(self, name: str, thing: T) -> T:
-        """Register `thing` as `name` and return it; SweeplibError if the name is taken."""
+        """Register `thing` as `name` and return it; SweeplibError if the name is taken, or for None."""
         if name in self._things:
             raise SweeplibError(f"{self.kind} {name!r} is registered twice")
+        if thing is None:
+            raise SweeplibError(f"{self.kind} {name!r}: nothing to register, got None")
         if self._check is not None:
             self._check(name, thing)
         self._things[name] = thing

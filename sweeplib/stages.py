@@ -5,11 +5,12 @@ An error is reported in one line; the workflow itself reports interrupts.
 
 import os
 import sys
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
+from sweeplib.errors import InputError
 from sweeplib.process.command import command, whole_process
 from sweeplib.process.forks import ADDRESS
 
@@ -18,15 +19,30 @@ if TYPE_CHECKING:
     from sweeplib.storage.attempts import Attempt
 
 
+def settings(given: Mapping[str, Any]) -> dict[str, Any]:
+    """Return the configuration of the workflow: the `sweep`'s file, the folder `results`, and further keys of a user.
+
+    InputError for keys without a sweep's file, and for keys of such a file, which have no effect here.
+    """
+    from sweeplib.config.models import SweepConfig
+
+    misplaced = [key for key in given if key in SweepConfig.model_fields or "sweep" not in given]
+    if misplaced:
+        expected = "--config sweep=FILE, in a module `config: {'sweep': FILE}`; a sweep's own keys are in its file"
+        raise InputError("not a key of the workflow", value=misplaced[0], expected=expected)
+    return {"sweep": "config/quickstart.yaml", "results": "results", **given}
+
+
 def loaded(config: str, results: str) -> tuple["Sweep", str]:
     """Return the sweep of a file, and its directory; InputError if that holds the results of another file's sweep."""
     from sweeplib.config import load
+    from sweeplib.front.snakemake import checked_results
     from sweeplib.storage.origin import check_origin
 
     sweep = load(config)
-    directory = f"{results}/{sweep.name}"
-    check_origin(Path(config), Path(directory))
-    return sweep, directory
+    directory = checked_results(Path(results)) / sweep.name
+    check_origin(Path(config), directory)
+    return sweep, str(directory if directory.is_absolute() else os.path.relpath(directory))
 
 
 def caption(sweep: "Sweep", name: str) -> str:

@@ -38,6 +38,13 @@ def test_files_are_short() -> None:
     assert statistics.median(FILES.values()) <= 120
 
 
+def test_yaml_has_one_reader() -> None:
+    """Only the start of Snakemake asks how Snakemake reads a setting."""
+    files = [*(ROOT / "sweeplib").rglob("*.py"), *(ROOT / "workflow").rglob("*.*")]
+    users = {path.name for path in files if path.suffix in (".py", ".smk") and "import yaml" in path.read_text()}
+    assert users == {"strict_yaml.py", "snakemake.py"}
+
+
 def test_no_file_is_named_after_nothing() -> None:
     names = {part for path in FILES for part in (*path.parts, path.stem)}
     assert not {"utils", "helpers", "core", "common", "misc"} & names

@@ -32,19 +32,19 @@ class Parsed(NamedTuple):
     imports: list[Import]
 
 
-def parsed(content: bytes) -> Parsed:
+def parsed(source: str) -> Parsed:
     """Return what counts of a source file."""
-    text, nodes = numerical_code(content.decode())
+    text, nodes = numerical_code(source)
     digest = hashlib.blake2b(text.encode(), digest_size=12).hexdigest()
     return Parsed(digest, imports_of(nodes))
 
 
-def parsed_once(content: bytes) -> Parsed:
+def parsed_once(source: str) -> Parsed:
     """Return what counts of a source file of the library, from the file if it has it; `keep` writes what is new."""
-    key = hashlib.blake2b(content, key=_own_code(), digest_size=16).hexdigest()
+    key = hashlib.blake2b(source.encode(), key=_own_code(), digest_size=16).hexdigest()
     known = _known()
     if key not in known:
-        known[key] = _new[key] = parsed(content)
+        known[key] = _new[key] = parsed(source)
     return Parsed(*known[key])
 
 

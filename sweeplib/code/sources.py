@@ -25,7 +25,7 @@ from typing import Any
 from sweeplib.code.exports import HOMES, INTERFACE
 from sweeplib.code.numerical_code import BY_VALUE
 from sweeplib.code.parsed import Import, imports_of, keep, parsed, parsed_once
-from sweeplib.code.syntax import Fields, is_docstring, prefix_notation, syntax_tree
+from sweeplib.code.syntax import Fields, is_docstring, prefix_notation, source_text, syntax_tree
 from sweeplib.code.user_modules import PACKAGE, module_spec, package_of, user_file, with_parents
 
 _ROOT = Path(__file__).parents[1]
@@ -35,7 +35,7 @@ _WITH_DOCSTRING = (ast.Module, ast.ClassDef, ast.FunctionDef, ast.AsyncFunctionD
 def code(path: Path) -> str:
     """Return the text of a source file that can change its behaviour: without comments, docstrings and layout."""
     if path.suffix == ".py":
-        return prefix_notation(path.read_text(encoding="utf-8"), _effective)
+        return prefix_notation(source_text(path), _effective)
     return path.read_bytes().decode("latin-1")
 
 
@@ -80,7 +80,7 @@ def user_files(modules: Iterable[str]) -> list[Path]:
 
 def absolute_imports(path: Path) -> frozenset[str]:
     """Return the names that a Python file imports absolutely: modules, and attributes that may be modules."""
-    statements = imports_of(ast.walk(syntax_tree(path.read_text(encoding="utf-8"))))
+    statements = imports_of(ast.walk(syntax_tree(source_text(path))))
     return frozenset(name for statement in statements if not statement[0] for name in _named(statement, ""))
 
 
@@ -90,7 +90,7 @@ def _parsed(name: str) -> tuple[str, frozenset[str]]:
     if (path := _file(name)).suffix != ".py":
         return hashlib.blake2b(path.read_bytes(), digest_size=12).hexdigest(), frozenset()
     own = name.partition(".")[0] == PACKAGE
-    digest, imports = (parsed_once if own else parsed)(path.read_bytes())
+    digest, imports = (parsed_once if own else parsed)(source_text(path))
     names = {module for each in imports for module in _named(each, "" if own else package_of(name))}
     names = {module for each in names for module in _homes(each)}
     return digest, frozenset(module for module in names if _is_module(module) or (not own and user_file(module)))

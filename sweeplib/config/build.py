@@ -6,7 +6,7 @@ from dataclasses import replace
 from pathlib import Path
 from typing import Any, NoReturn
 
-from sweeplib.budget import ASKED, CASE_BYTES, CASES, NAMES, PAIRS, SEEDS, VALUES, WHERE, refuse_more
+from sweeplib.budget import ASKED, CASE_BYTES, CASES, NAMES, NODES, PAIRS, SEEDS, VALUES, WHERE, refuse_more
 from sweeplib.code.plugins import load_plugins
 from sweeplib.code.user_paths import located, named
 from sweeplib.config.models import DynamicsSection, SweepConfig
@@ -18,7 +18,6 @@ from sweeplib.config.plugged import (
     run_options,
     with_references,
 )
-from sweeplib.config.strict_yaml import written
 from sweeplib.config.usual import usual_figures
 from sweeplib.config.values import count, values
 from sweeplib.design.expressions import Expression
@@ -31,6 +30,7 @@ from sweeplib.simulation import Case, Recording, recorded_variables
 from sweeplib.simulation.labels import ATTRIBUTES
 from sweeplib.simulation.variables import observable_of
 from sweeplib.storage.publish import checked_address
+from sweeplib.strict_yaml import SHORTER, size, written
 
 MAX_SEED = 2**32
 
@@ -341,6 +341,7 @@ def _with_source(sweep: Sweep, config: SweepConfig) -> Sweep:
     complete["pair_by"] = None if sweep.pair_by is None else ["seed", *sweep.pair_by]
     complete["cluster"] = cluster_of(sweep).model_dump(mode="json")
     complete["plugins"] = named(sweep.plugins)
+    refuse_more("keys and values, with those of all defaults", size(complete), NODES, instead=SHORTER)
     return replace(sweep, source=written(complete))
 
 

@@ -9,8 +9,8 @@ import pydantic
 
 from sweeplib.config.models import DynamicsSection, SweepConfig, Times
 from sweeplib.config.overrides import Override
-from sweeplib.config.strict_yaml import Document
 from sweeplib.errors import InputError
+from sweeplib.strict_yaml import Document, flow
 from sweeplib.validation import Location, refusal
 
 _MODELS: dict[tuple[str, ...], type[pydantic.BaseModel]] = {(): SweepConfig, ("times",): Times}
@@ -46,10 +46,4 @@ def _known(location: Location) -> Iterable[str]:
 def _example(location: Location) -> str | None:
     """Return an example for a missing key."""
     field: Any = SweepConfig.model_fields.get(str(location[0])) if len(location) == 1 else None
-    return f"such as `{location[0]}: {_flow(field.examples[0])}`" if field is not None else None
-
-
-def _flow(value: Any) -> str:
-    import yaml
-
-    return yaml.safe_dump(value, default_flow_style=True, width=1000).strip().removesuffix("...").strip()
+    return f"such as `{location[0]}: {flow(field.examples[0])}`" if field is not None else None

@@ -16,16 +16,19 @@ ONE_KEY = ConfigDict(extra="forbid", json_schema_extra={"minProperties": 1, "max
 NAME = r"^[A-Za-z0-9][A-Za-z0-9._-]*$"
 
 
+OPTIONS = "a mapping from all names to their options: `{first: {option: value}, second: {}}`"
+
+
 def _mapping(value: Any) -> Any:
     """Return a mapping from names to options, from a list of names or a mapping in which options may be null."""
     if isinstance(value, dict):
         return {name: {} if options is None else options for name, options in value.items()}
     if not isinstance(value, list):
-        raise InputError("not names", value=value, expected="a list of names, or each name with its options")
+        raise InputError("not names", value=value, expected=f"a list of names, or {OPTIONS}")
     names: dict[str, Any] = {}
     for place, name in enumerate(value):
         if not isinstance(name, str):
-            raise InputError("not a name", key=f"[{place}]", value=name, expected="a name")
+            raise InputError("not a name", key=f"[{place}]", value=name, expected=f"a name; with options, {OPTIONS}")
         if name in names:
             raise InputError("name given twice", key=f"[{place}]", value=name)
         names[name] = {}

@@ -4,9 +4,10 @@ import copy
 from dataclasses import dataclass
 from typing import Any
 
-from sweeplib.config.strict_yaml import parsed
+from sweeplib.budget import FILE_BYTES, NODES, refuse_more
 from sweeplib.errors import InputError
 from sweeplib.problem.problem import PROBLEM_FIELDS
+from sweeplib.strict_yaml import SHORTER, parsed
 
 LISTS = ("analyses", "dynamics", "figures", "observables", "pair_by", "plugins", "thresholds", "times")
 """The sections whose value is a list."""
@@ -22,6 +23,7 @@ class Override:
 
     def __post_init__(self) -> None:
         key, equals, _ = self.text.partition("=")
+        refuse_more("characters in an override", len(self.text), FILE_BYTES, key=key[:100], instead=SHORTER)
         if not equals or not all(part.strip() for part in key.split(".")):
             raise InputError("not an override", value=self.text, expected="KEY=VALUE, as `grid.d=300,1000`")
 
@@ -34,6 +36,7 @@ class Override:
     def value(self) -> Any:
         """Return the value, read as YAML; values separated by commas, or one value where a list belongs, are a list."""
         parts = _parts(self.text.partition("=")[2])
+        refuse_more("values", len(parts), NODES, key=".".join(self.location), instead=SHORTER)
         values = [parsed(part, file=f"override {self.text}") for part in parts]
         one_in_list = self._is_list and not isinstance(values[0], list | dict | None)
         return values if len(values) > 1 or one_in_list else values[0]
@@ -80,9 +83,12 @@ def overridden(data: dict[str, Any], override: Override) -> dict[str, Any]:
         section = section[part]
         if not isinstance(section, dict):
             raise InputError(f"{part} has no keys below it", file=f"override {override.text}", value=section)
-    if len(above) == 1 and above[0] in PLACES:
+    value = override.value
+    linked = value if override.location == ("grid", "zip") and isinstance(value, list) else []
+    fields = {last} if len(above) == 1 and above[0] in PLACES else set()
+    for name in fields.union(*(axes for axes in linked if isinstance(axes, dict))):
         for place in PLACES:
             if isinstance(data.get(place), dict):
-                data[place].pop(last, None)
-    section[last] = override.value
+                data[place].pop(name, None)
+    section[last] = value
     return data

@@ -57,8 +57,8 @@ def _refusal(name: str, value: Any, details: Any) -> InputError:
         return InputError(problem, value=value, expected="a finite number, or a list of them, one per unit")
     if is_whole(name) and isinstance(value, float) and not value.is_integer():
         return InputError(problem, value=value, expected="a whole number")
-    if name not in FIELD_TYPES and not isinstance(value, float):
-        details = {**details, "type": "float_type"}
+    if name not in FIELD_TYPES:
+        details = {**details, "type": "finite_number" if isinstance(value, float) else "float_type"}
     return InputError(problem, value=value, **wanted(details))
 
 

@@ -4,6 +4,7 @@ import graphlib
 import itertools
 import math
 import re
+import unicodedata
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
@@ -323,13 +324,16 @@ class Grid:
 
     def _refuse_repeats(self) -> None:
         seen: dict[str, str] = {}
-        swept = [(name, self.origin(name)) for axis in self.axes for name in axis.names]
+        swept = [(name, "grid.zip" if axis.linked else f"grid.{name}") for axis in self.axes for name in axis.names]
         fixed = [(name, f"problem.{name}") for name in self.fixed]
         derived = [(name, f"derive.{name}") for name in self.derived]
         for name, key in (*fixed, *swept, *derived):
             if name in RESERVED or SHAPE_GROUP.fullmatch(name):
                 hint = "seeds are given by `seeds`" if name == "seed" else "another name"
                 raise InputError("this name has another meaning", key=key, value=name, expected=hint)
+            if (read := unicodedata.normalize("NFKC", name)) != name:
+                problem = f"another character than in expressions, where this name is read as {read!a}"
+                raise InputError(problem, key=key, value=ascii(name), expected=f"`{read}`, copied from here")
             if name in seen:
                 raise InputError(f"given twice, in {seen[name]} too", key=key, value=name, expected="one of the two")
             seen[name] = key

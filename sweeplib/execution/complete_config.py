@@ -4,10 +4,9 @@ from collections.abc import Iterator, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-import yaml
-
 from sweeplib.code.user_paths import seen_from
 from sweeplib.storage.files import digest, write_text
+from sweeplib.strict_yaml import parsed, written
 
 if TYPE_CHECKING:
     from sweeplib.design.sweep import Sweep
@@ -42,15 +41,10 @@ def _named_files(sweep: "Sweep") -> Iterator[tuple[tuple[str, ...], Sequence[str
 
 def _with_files(source: str, files: dict[tuple[str, ...], list[str]]) -> str:
     """Return the YAML text with these lists of files and everything else unchanged."""
-    root = yaml.compose(source, yaml.SafeLoader)
-    for place, names in files.items():
-        if (node := _at(root, place)) is not None:
-            node.value = [yaml.ScalarNode("tag:yaml.org,2002:str", name) for name in names]
-    return str(yaml.serialize(root, Dumper=yaml.SafeDumper, allow_unicode=True, width=100))
-
-
-def _at(node: yaml.Node | None, place: tuple[str, ...]) -> yaml.Node | None:
-    """Return the node under some keys; None if there is none."""
-    for key in place:
-        node = next((value for found, value in node.value if found.value == key), None) if node is not None else None
-    return node
+    content = parsed(source)
+    for (*above, last), names in files.items():
+        section = content
+        for key in above:
+            section = section[key]
+        section[last] = names
+    return written(content)

@@ -1,5 +1,6 @@
 """Sweeps that a user names by their YAML file or by their folder of results, and their reports."""
 
+import sys
 from collections.abc import Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -22,7 +23,6 @@ def named(path: Path, overrides: Sequence[str], results: Path) -> "tuple[Sweep, 
 
     InputError if the folder is that of no sweep, or holds the results of another file's sweep.
     """
-    from sweeplib.config import load
     from sweeplib.front.sweep import loaded
 
     if not path.is_dir():
@@ -33,7 +33,38 @@ def named(path: Path, overrides: Sequence[str], results: Path) -> "tuple[Sweep, 
         expected = "a sweep's folder, such as results/quickstart, or its YAML file"
         raise InputError("no sweep in this folder", file=path, expected=expected)
     _refuse_without(path / COMPLETE, path)
-    return load(path / COMPLETE), path
+    return _of_folder(path), path
+
+
+def _of_folder(directory: Path) -> "Sweep":
+    """Return the sweep of the complete config in a folder; a line on standard error says whose code is executed for it.
+
+    InputError for plugins that the sweep's own YAML file does not name: the folder may have been edited, or be a copy.
+    """
+    from sweeplib.config import load
+    from sweeplib.storage.origin import origin_of
+
+    plugins = _plugins(directory / COMPLETE)
+    origin = origin_of(directory) if plugins else None
+    known = _plugins(origin) if origin is not None else ()
+    for plugin in plugins:
+        if plugin not in known:
+            where = origin.resolve() if origin else "which is not there"
+            problem = f"not executed: the sweep's own file, {where}, does not name this plugin"
+            expected = f"that file, or `{directory / COMPLETE} --results {directory.parent}`: its plugins are executed"
+            raise InputError(problem, file=directory, key="plugins", value=plugin, expected=expected)
+    if plugins:
+        sys.stderr.write(f"{directory}: executing its plugins, {', '.join(plugins)}\n")
+    return load(directory / COMPLETE)
+
+
+def _plugins(config: Path) -> tuple[str, ...]:
+    """Return the plugins that a config names, with the absolute paths of files, without executing them."""
+    from sweeplib.code.user_paths import located
+    from sweeplib.config import content
+
+    names = content(config).get("plugins")
+    return located(map(str, names), config.parent) if isinstance(names, list) else ()
 
 
 def compared(paths: Sequence[Path], results: Path, output: Path | None) -> "tuple[Comparison, Path]":
@@ -58,7 +89,6 @@ def compared(paths: Sequence[Path], results: Path, output: Path | None) -> "tupl
 
 def _finished(directory: Path) -> "Sweep":
     """Return the sweep of the dataset in a folder; InputError unless all of its stages have ended."""
-    from sweeplib.config import load
     from sweeplib.storage.files import read_json
     from sweeplib.storage.jobs import jobs
     from sweeplib.storage.markers import refuse_outdated
@@ -67,7 +97,7 @@ def _finished(directory: Path) -> "Sweep":
         _refuse_without(directory / name, directory)
     if running := [job.name for job in jobs(directory).values() if job.running]:
         raise InputError(f"the sweep still runs ({', '.join(running)})", file=directory, expected="one that has ended")
-    sweep = load(directory / COMPLETE)
+    sweep = _of_folder(directory)
     for name in sweep.runs:
         cases = (read_json(directory / f"{name}.done.json") or {}).get("cases", {})
         if missing := cases.get("missing", 0):
@@ -79,7 +109,7 @@ def _finished(directory: Path) -> "Sweep":
 
 
 def _refuse_without(path: Path, directory: Path) -> None:
-    if not path.exists():
+    if not path.is_file():
         problem = f"the sweep is not finished: it has no {path.relative_to(directory)}"
         raise InputError(problem, file=directory, expected="one whose `sweeplib sweep` has ended")
 

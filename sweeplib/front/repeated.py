@@ -25,6 +25,8 @@ PACKAGE = Path(__file__).parents[1]
 def summary_of_repeated(config: Path, overrides: Sequence[str], results: Path) -> str | None:
     """Return the summary of the last complete run if the same command has nothing to do, otherwise None."""
     with suppress(OSError, SweeplibError, TypeError, KeyError, AttributeError):
+        if not config.is_file():  # a pipe can be read once
+            return None
         directory = results / _name(config)
         record = read_json(directory / COMPLETE) or {}
         files = [Path(file) for file in record["files"]]
@@ -76,6 +78,6 @@ def _results(directory: Path) -> str:
 
 def _name(config: Path) -> str:
     """Return the name of a sweep by its file."""
-    from sweeplib.config.strict_yaml import parsed
+    from sweeplib.strict_yaml import parsed
 
     return str(parsed(config.read_text(encoding="utf-8-sig"), config).get("name", config.stem))

@@ -43,11 +43,22 @@ def profile_folder(profile: str) -> Path:
 
 
 def snakemake_command(config: Path, results: Path, profile: str) -> list[str]:
-    """Return the command that runs the workflow for a sweep's file; InputError for a profile or path it cannot take."""
+    """Return the command that runs the workflow for a sweep's file; InputError for a profile or path it cannot take.
+
+    Snakemake's settings are those of the profile alone: none are taken from the working folder, from the folder of the
+    Snakefile, or from the environment.
+    """
     files = workflow_folder()
     words = [sys.executable, "-P", "-m", "sweeplib.job", f"{__name__}:start", "--snakefile", str(files / "Snakefile")]
-    words += ["--profile", str(profile_folder(profile)), "--no-hooks"]
-    return [*words, "--config", f"sweep={_setting(config)}", f"results={_setting(results)}"]
+    words += ["--profile", str(profile_folder(profile)), "--workflow-profile", "none", "--no-hooks"]
+    return [*words, "--config", f"sweep={_setting(config)}", f"results={_setting(checked_results(results))}"]
+
+
+def checked_results(results: Path) -> Path:
+    """Return the folder of results, `~` expanded; InputError for braces, which Snakemake takes for wildcards."""
+    if "{" in str(results) or "}" in str(results):
+        raise InputError("braces in the folder of results", value=str(results), expected="a path without { and }")
+    return results.expanduser()
 
 
 def run_snakemake(words: list[str], log: Path, look: Callable[[], None]) -> int:

@@ -5,9 +5,8 @@ from collections.abc import Mapping
 from pathlib import Path
 from string import Template
 
-import yaml
-
 from sweeplib.errors import InputError
+from sweeplib.strict_yaml import parsed
 
 TEMPLATES = Path(__file__).with_name("templates")
 PLUGINS = {
@@ -95,7 +94,7 @@ def _check_name(kind: str, file: Path) -> None:
     """Raise InputError if the stem of a file is no name for a thing of this kind, or is taken."""
     from sweeplib.config.catalogue import registry_of
 
-    if not file.stem.isidentifier() or keyword.iskeyword(file.stem) or yaml.safe_load(file.stem) != file.stem:
+    if not file.stem.isidentifier() or keyword.iskeyword(file.stem) or parsed(file.stem) != file.stem:
         expected = "letters, digits and underscores, no word of Python or YAML: what it registers has this name"
         raise InputError("no name of a plugin", value=file.stem, expected=expected)
     if file.stem in registry_of(PLUGINS[kind]):

@@ -8,6 +8,7 @@ from contextlib import AbstractContextManager, nullcontext
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from sweeplib.errors import InputError
 from sweeplib.front.repeated import made_from, remember, summary_of_repeated
 from sweeplib.front.snakemake import run_snakemake, snakemake_command
 from sweeplib.process.forks import WAIT, ran, served
@@ -55,10 +56,10 @@ def run_stages(
 ) -> int:
     """Run all stages of a sweep that are not up to date, show them on standard error, and its summary at the end.
 
-    With overrides, such as `grid.d=300,1000`, all stages read the complete config, which is written into the sweep's
-    folder as `overridden.yaml`; it can be run again by itself. Returns the exit status: 1 if a stage or an attempt of a
-    stage failed. InputError, before any work, for a config, an override or a profile that is refused, and if another
-    command runs the sweep.
+    With overrides, such as `grid.d=300,1000`, and for a config from a pipe, all stages read the complete config, which
+    is written into the sweep's folder as `overridden.yaml`; it can be run again by itself. Returns the exit status: 1
+    if a stage or an attempt of a stage failed. InputError, before any work, for a config, an override or a profile that
+    is refused, and if another command runs the sweep.
     """
     repeated = summary_of_repeated(config, overrides, results)
     if repeated is not None:
@@ -72,27 +73,28 @@ def run_stages(
 def _run_stages(config: Path, overrides: Sequence[str], results: Path, profile: str) -> int:
     with _waiting(f"reading {config}"):
         from sweeplib.code.plugins import plugin_files
+        from sweeplib.storage.origin import is_lasting, record_origin
         from sweeplib.storage.publish import check_publishing
 
         sweep, directory = loaded(config, overrides, results)
         check_publishing(sweep)
-        command = snakemake_command(directory / OVERRIDDEN if overrides else config, results, profile)
+        complete = bool(overrides) or not is_lasting(config)
+        command = snakemake_command(directory / OVERRIDDEN if complete else config, results, profile)
         from sweeplib.storage.jobs import WHOLE, job, refuse_second
-        from sweeplib.storage.origin import record_origin
 
         refuse_second(directory)
-        begun = made_from(config, overrides, plugin_files(sweep.plugins))
+        begun = made_from(config, overrides, plugin_files(sweep.plugins)) if is_lasting(config) else None
     with job(directory, WHOLE):
         record_origin(config, directory)
-        if overrides:
+        if complete:
             from sweeplib.execution.complete_config import write_complete_config
 
             write_complete_config(sweep, directory, OVERRIDDEN)
         status = _followed(sweep, directory, command)
         if status:
             return status
-        text, failed = _summary(directory / OVERRIDDEN if overrides else config, directory)
-        if not failed:
+        text, failed = _summary(directory / OVERRIDDEN if complete else config, directory)
+        if begun is not None and not failed:
             remember(directory, config, overrides, plugin_files(sweep.plugins), begun, text)
     sys.stdout.write(f"{text}\n")
     return int(failed)
@@ -132,9 +134,31 @@ def loaded(config: Path, overrides: Sequence[str], results: Path) -> "tuple[Swee
 
     sweep = load(config, overrides)
     directory = results / sweep.name
+    for folder in (results, directory):
+        _refuse_no_folder(folder)
     writes_into(directory)
     check_origin(config, directory)
     return sweep, directory
+
+
+def _refuse_no_folder(path: Path) -> None:
+    """Raise InputError for a path that cannot become a folder of results."""
+    problem = f"a link to {path.readlink()}, which does not exist" if path.is_symlink() and not path.exists() else None
+    if path.exists() and not path.is_dir():
+        problem = "a file"
+    if problem:
+        raise InputError(problem, file=path, expected="a folder of results, or a name that is free for one")
+
+
+def _undone(sweep: "Sweep", directory: Path) -> list[str]:
+    """Return what a run that succeeded has not made, as after a dry run; a profile may ask for one."""
+    from sweeplib.storage.markers import stale_outputs
+
+    names = [*(f"{name}.done.json" for name in (*sweep.runs, "dataset")), "report/index.html"]
+    stale = stale_outputs(directory, sweep, remember=False)
+    left = [str(path) for path in (*stale, *(directory / name for name in names if not (directory / name).exists()))]
+    problem = "Snakemake was told to do less than all, as by `dry-run` in a profile; not done"
+    return [f"{problem}: {', '.join(left)}"] if left else []
 
 
 def _followed(sweep: "Sweep", directory: Path, command: list[str]) -> int:
@@ -152,16 +176,17 @@ def _followed(sweep: "Sweep", directory: Path, command: list[str]) -> int:
     with view(sweep.name) as shown:
         before = log.stat().st_size if log.exists() else 0
         status = run_snakemake(command, log, lambda: shown.update(state()))
-        last = state("failed" if status else "ok")
+        undone = [] if status else _undone(sweep, directory)
+        last = state("failed" if status or undone else "ok")
         shown.update(last)
-    if status:
-        _say_what_failed(last, log, before)
-    return 2 if status == 2 else int(status != 0)
+    if status or undone:
+        _say_what_failed(last, undone, log, before)
+    return 2 if status == 2 else int(bool(status or undone))
 
 
-def _say_what_failed(state: "State", log: Path, before: int) -> None:
+def _say_what_failed(state: "State", undone: list[str], log: Path, before: int) -> None:
     """Write the problems of the stages, or if there are none this run's last lines in the log; then the log's path."""
-    problems = [f"{stage.title}: {problem}" for stage in state.stages for problem in state.problems(stage)]
+    problems = [f"{stage.title}: {problem}" for stage in state.stages for problem in state.problems(stage)] + undone
     if not problems:
         with log.open("rb") as file:
             file.seek(before)

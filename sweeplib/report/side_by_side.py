@@ -10,7 +10,6 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
-import yaml
 
 from sweeplib.analysis import ANALYSES
 from sweeplib.analysis.constants import with_constants
@@ -21,6 +20,7 @@ from sweeplib.analysis.write import analysis_failure
 from sweeplib.figures.labels import symbol
 from sweeplib.report.mathematics import value_text
 from sweeplib.storage.dataset import open_dataset
+from sweeplib.strict_yaml import flow, parsed
 
 if TYPE_CHECKING:
     import xarray as xr
@@ -61,7 +61,7 @@ def differences(sources: Sequence[str]) -> tuple[list[Row], int]:
 
     The name of a sweep is no such key.
     """
-    configs = [dict(_flat(yaml.safe_load(source))) for source in sources]
+    configs = [dict(_flat(parsed(source))) for source in sources]
     keys = [key for key in dict.fromkeys(key for config in configs for key in config) if key != "name"]
     rows = []
     for key in keys:
@@ -77,8 +77,7 @@ def _flat(content: Any, place: str = "") -> Iterable[tuple[str, str]]:
         for key, value in content.items():
             yield from _flat(value, f"{place}.{key}" if place else str(key))
     else:
-        text = yaml.safe_dump(content, default_flow_style=True, allow_unicode=True, width=10_000, sort_keys=False)
-        yield place, text.removesuffix("\n").removesuffix("\n...")
+        yield place, flow(content)
 
 
 def _shortened(text: str) -> str:

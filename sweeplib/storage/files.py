@@ -95,7 +95,7 @@ def read_json(path: Path) -> dict[str, Any] | None:
     if not path.exists():
         return None
     try:
-        text = path.read_bytes().decode("utf-8")
+        text = content(path).decode("utf-8")
         value = json.loads(text)
         checksum = value.pop(CHECKSUM, None)
         intact = checksum is not None and _sealed(value) == text
@@ -105,6 +105,13 @@ def read_json(path: Path) -> dict[str, Any] | None:
         older = " (if it is of an earlier version of sweeplib: it has no checksum)" if checksum is None else ""
         raise damaged(path, f"delete {path}, or repair all with `sweeplib verify CONFIG --repair`{older}")
     return dict(value)
+
+
+def content(path: Path) -> bytes:
+    """Return the bytes of a file; DamageError if a folder, a pipe or a device is in its place."""
+    if not path.is_file():
+        raise damaged(path, "something else than a file is in its place: move it away")
+    return path.read_bytes()
 
 
 def digest(content: bytes) -> str:
@@ -150,8 +157,8 @@ def drop_damaged_lines(path: Path) -> None:
 
 def _lines(path: Path) -> list[bytes]:
     """Return the lines of a file, without an empty one at its end."""
-    content = path.read_bytes() if path.exists() else b""
-    return content.removesuffix(b"\n").split(b"\n") if content else []
+    found = content(path) if path.exists() else b""
+    return found.removesuffix(b"\n").split(b"\n") if found else []
 
 
 def _intact(line: bytes) -> bytes | None:

@@ -6,7 +6,6 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
-import yaml
 
 from sweeplib.simulation.labels import meanings
 from sweeplib.simulation.variables import STATUS_LABELS
@@ -19,6 +18,7 @@ from sweeplib.storage.outline import SHARED_DIMS
 from sweeplib.storage.provenance import git_commit, versions
 from sweeplib.storage.results import Region, Results, Shape, region_of, results_of
 from sweeplib.storage.versions import new_version
+from sweeplib.strict_yaml import parsed, written
 
 if TYPE_CHECKING:
     from sweeplib.design.sweep import Sweep
@@ -123,8 +123,8 @@ def _attributes(sweep: "Sweep", directory: Path, results: Mapping[str, Results])
 
 def _physics(source: str) -> str:
     """Return the text of a config without the keys that only affect how it is run."""
-    config = yaml.safe_load(source)
+    config = parsed(source)
     if not isinstance(config, dict):
         return source
     kept = {key: value for key, value in config.items() if key not in EXECUTION_KEYS}
-    return str(yaml.safe_dump(kept, sort_keys=False, allow_unicode=True))
+    return written(kept)

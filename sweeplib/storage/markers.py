@@ -9,18 +9,17 @@ an analysis, and `figures/<name>.source.json`, say of which dataset, by which op
 """
 
 import json
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from contextlib import suppress
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
-
-import yaml
 
 from sweeplib.errors import InputError
 from sweeplib.storage.damage import DamageError
 from sweeplib.storage.files import digest, digest_of, file_digests, read_json, write_json
 from sweeplib.storage.jobs import at_work_elsewhere
 from sweeplib.storage.provenance import stage_code
+from sweeplib.strict_yaml import parsed
 
 if TYPE_CHECKING:
     from sweeplib.design.sweep import Sweep
@@ -80,7 +79,7 @@ def refuse_outdated(directory: Path, analyses: Iterable[str], figures: Iterable[
 
 def dataset_made_from(sweep: "Sweep") -> dict[str, Any]:
     """Return what the dataset of a sweep is made from, as entries of its marker."""
-    settings = {key: value for key, value in yaml.safe_load(sweep.source).items() if key not in UNREAD}
+    settings = {key: value for key, value in parsed(sweep.source).items() if key not in UNREAD}
     return {
         "settings": digest(json.dumps(settings, sort_keys=True, default=str).encode()),
         "numerics": {dynamics: sweep.numerics(dynamics) for dynamics in sweep.runs},
@@ -92,44 +91,44 @@ def made_from(directory: Path, sweep: "Sweep", stage: str, options: Mapping[str,
     return {**source(directory), "options": dict(options), "code": stage_code(stage, sweep.plugins)}
 
 
-def remove_stale_markers(directory: Path, sweep: "Sweep | None" = None) -> None:
-    """Remove the markers in a sweep's directory that are not true any more, so that a workflow runs the stages again.
+def stale_outputs(directory: Path, sweep: "Sweep", *, remember: bool) -> list[Path]:
+    """Return the outputs of stages in a sweep's directory that a workflow makes again, although they exist.
 
-    Those whose dataset is gone or was changed and, if the sweep is given: those of the dataset and the simulations, if
-    the dataset was made from another config or has other counts; analyses and figures of another dataset, options or
-    code. None are removed while another process of this machine works in the directory.
+    Markers whose dataset is gone or was changed; those of the plan, the simulations and the dataset, if the dataset was
+    made from another config or has other counts; analyses and figures of another dataset, options or code. Nothing is
+    stale while another process of this machine works in the directory. `remember` lets the times of copied files be
+    recorded, so that their contents are read once.
     """
     if at_work_elsewhere(directory):
-        return
+        return []
     marker = directory / "dataset.done.json"
-    with suppress(OSError):  # a read-only directory: no stage could be repeated there
-        for each in (marker, *directory.glob("analysis/*.done.json")):
-            if each.exists() and not _is_true(each):
-                each.unlink()
-        if sweep is None or not marker.exists():
-            return
-        other = _differs(marker, dataset_made_from(sweep))
-        simulated = (read_json(marker) or {}).get("cases")
-        for dynamics, cases in simulated.items() if isinstance(simulated, dict) else ():
-            part = directory / f"{dynamics}.done.json"
-            if other or _counts(part) != {status: count for status, count in cases.items() if count}:
-                part.unlink(missing_ok=True)
-        if other:
-            marker.unlink()
-            (directory / "plan.done.json").unlink(missing_ok=True)
-        else:
-            _remove_outdated(directory, sweep)
+    analyses = {name: directory / "analysis" / f"{name}.done.json" for name in sweep.analyses}
+    existing = [each for each in (marker, *analyses.values()) if each.exists()]
+    stale = [each for each in existing if not _is_true(each, remember=remember)]
+    if marker.exists() and marker not in stale:
+        stale += [*_outdated_dataset(directory, sweep, marker), *_outdated_parts(directory, sweep, analyses)]
+    return [path for path in dict.fromkeys(stale) if path.exists()]
 
 
-def _remove_outdated(directory: Path, sweep: "Sweep") -> None:
-    for name, options in sweep.analyses.items():
-        path = directory / "analysis" / f"{name}.done.json"
-        if _differs(path, made_from(directory, sweep, "analyse", options)):
-            path.unlink()
+def _outdated_dataset(directory: Path, sweep: "Sweep", marker: Path) -> Iterator[Path]:
+    other = _differs(marker, dataset_made_from(sweep))
+    simulated = (read_json(marker) or {}).get("cases")
+    for dynamics, cases in simulated.items() if isinstance(simulated, dict) else ():
+        part = directory / f"{dynamics}.done.json"
+        if other or _counts(part) != {status: count for status, count in cases.items() if count}:
+            yield part
+    if other:
+        yield from (marker, directory / "plan.done.json")
+
+
+def _outdated_parts(directory: Path, sweep: "Sweep", analyses: Mapping[str, Path]) -> Iterator[Path]:
+    for name, path in analyses.items():
+        if _differs(path, made_from(directory, sweep, "analyse", sweep.analyses[name])):
+            yield path
     for name in sweep.figures:
         path = directory / "figures" / f"{name}.source.json"
         if _differs(path, made_from(directory, sweep, "figure", sweep.drawing(name))):
-            path.with_name(f"{name}.png").unlink(missing_ok=True)
+            yield path.with_name(f"{name}.png")
 
 
 def _differs(path: Path, now: Mapping[str, Any]) -> bool:
@@ -150,7 +149,7 @@ def _counts(marker: Path) -> dict[str, int]:
         return {}
 
 
-def _is_true(marker: Path) -> bool:
+def _is_true(marker: Path, *, remember: bool) -> bool:
     dataset = marker.with_name(marker.name.removesuffix(".done.json") + ".zarr")
     try:
         done, before = read_json(marker), read_json(dataset.with_suffix(".files.json"))
@@ -165,8 +164,9 @@ def _is_true(marker: Path) -> bool:
         return True
     digests = file_digests(dataset)
     same = bool(digests) and digest_of(digests) == done.get("digest")
-    if same:
-        write_json(dataset.with_suffix(".files.json"), _entries(dataset, digests))
+    if same and remember:
+        with suppress(OSError):  # a read-only directory
+            write_json(dataset.with_suffix(".files.json"), _entries(dataset, digests))
     return same
 
 

@@ -53,6 +53,27 @@ BROKEN = {
     "key given twice": Broken(DELTA, "  d: [10]", (":4: key given twice, first on line 3; got 'd'",)),
     "not YAML": Broken(DELTA, "  Delta: [0, 0.5", (": not YAML: ",)),
     "tab": Broken(DELTA, "\tDelta: [0, 0.5]", (":4: not YAML: ", "'\\t'")),
+    "tab inside a line": Broken(
+        "seeds: 4", "seeds:\t4", (":6: not YAML: ", "column 7; expected a space in place of the tab")
+    ),
+    "options in a list": Broken(
+        "analyses: [exit_times]",
+        "analyses: [{exit_times: {confidence: 0.9}}]",
+        (":13: analyses[0]: not a name", "`{first: {option: value}, second: {}}`"),
+    ),
+    "symbol that is not finite": Broken(
+        GAMMA,
+        f"  tau: [0.5, .nan]{DERIVED % 'tau'}",
+        ("grid.tau[1]: not a value of tau; got nan; expected a finite number",),
+    ),
+    "two signs that look alike": Broken(
+        GAMMA,
+        f"  \N{MICRO SIGN}: [0.5]{DERIVED % chr(0x3BC)}",
+        ("read as '\\u03bc'", "expected `\N{GREEK SMALL LETTER MU}`, copied from here"),
+    ),
+    "swept twice": Broken(
+        GAMMA, f"{GAMMA}\n  zip: [{{gamma: [1, 2], p: [1, 2]}}]", ("grid.zip: given twice, in grid.gamma too",)
+    ),
     "python tag": Broken("seeds: 4", "seeds: !!python/object/apply:os.getcwd []", (":6: not YAML: ", "python")),
     "misspelt activation": Broken(
         PROBLEM,
@@ -473,10 +494,25 @@ def test_missing_file_is_refused_with_the_nearest_name(tmp_path: Path) -> None:
         ("seeds.x=3", "override seeds.x=3: seeds has no keys below it; got 4"),
         ("sedes=3", "override sedes=3: sedes: unknown key; got 'sedes'; expected one of"),
         ("dynamics.ode.rtol=1", "override dynamics.ode.rtol=1: dynamics.ode.rtol: "),
+        ("grid.gamma=" + "1," * 20_000, "grid.gamma: too many values; got 20001; expected at most 20000: "),
+        ("grid.gamma=" + "1," * 300_000, "grid.gamma: too many characters in an override; got 600011; "),
     ],
 )
 def test_override_is_named_where_it_is_at_fault(override: str, message: str, tmp_path: Path) -> None:
     assert said(written(tmp_path, Broken("seeds: 4", "seeds: 4", ())), (override,)).startswith(message)
+
+
+def test_overrides_together_are_no_longer_than_a_file(tmp_path: Path) -> None:
+    path = written(tmp_path, Broken("seeds: 4", "seeds: 4", ()))
+    many = ",".join(str(number / 1000) for number in range(1, 11_000))
+    message = said(path, (f"grid.gamma={many}", f"times=0,{many}"))
+    assert "too many keys and values, with those of all defaults" in message
+
+
+def test_linked_axes_take_the_place_of_fixed_and_swept_fields(tmp_path: Path) -> None:
+    path = written(tmp_path, Broken("seeds: 4", "seeds: 4", ()))
+    sweep = load(path, ("grid.zip=[{p: [1, 2], d: [300, 600], gamma: [0.1, 0.2]}]",))
+    assert {axis.name: set(axis.linked) for axis in sweep.grid.axes} == {"p": {"d", "gamma"}, "Delta": set()}
 
 
 def test_point_that_is_no_problem_is_named(tmp_path: Path) -> None:

@@ -20,12 +20,12 @@ from sweeplib.analysis.analysis import Analysis
 from sweeplib.config import load
 from sweeplib.config.models import DynamicsSection, Section, SweepConfig, Times
 from sweeplib.config.reference import generated, problem_meanings
-from sweeplib.config.strict_yaml import document, parsed, written
 from sweeplib.design.sweep import Run, Sweep
 from sweeplib.errors import InputError
 from sweeplib.figures import FIGURES
 from sweeplib.figures.figure import Figure
 from sweeplib.problem import PROBLEM_FIELDS
+from sweeplib.strict_yaml import document, parsed, written
 
 ROOT = Path(__file__).parents[2]
 QUICKSTART = ROOT / "config" / "quickstart.yaml"

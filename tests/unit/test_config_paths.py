@@ -9,9 +9,9 @@ import pytest
 
 from sweeplib.config import load
 from sweeplib.config.models import SweepConfig
-from sweeplib.config.strict_yaml import parsed
 from sweeplib.execution.complete_config import write_complete_config
 from sweeplib.maths.activations import ACTIVATIONS
+from sweeplib.strict_yaml import parsed
 from tests.plugged import activation, nothing_left
 
 SWEEP = """\

@@ -22,8 +22,8 @@ def test_the_nearest_choice_is_suggested(value: object, choices: list[str], said
     assert (said in message) if said else ("did you mean" not in message)
 
 
-def test_a_list_leaves_out_no_single_choice() -> None:
+def test_a_list_leaves_out_no_few_choices() -> None:
     names = [f"observable_{number:02d}" for number in range(17)]  # the last one is beyond the longest list
-    assert "observable_16" in str(InputError("unknown", value="x", choices=names))
-    more = str(InputError("unknown", value="x", choices=[*names, "observable_17", "observable_18"]))
-    assert more.endswith(" and 3 more")
+    few = [*names, *(f"observable_{number}" for number in range(17, 20))]
+    assert "observable_19" in str(InputError("unknown", value="x", choices=few))
+    assert str(InputError("unknown", value="x", choices=[*few, "observable_20"])).endswith(" and 5 more")

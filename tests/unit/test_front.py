@@ -230,6 +230,7 @@ def test_snakemake_reads_each_path_as_text(name: str) -> None:
     command = snakemake_command(Path(name), Path("results"), "local")
     read = parse_config(command[command.index("--config") + 1 :])
     assert Path(read["sweep"]) == Path(name) and read["results"] == "results"
+    assert command[command.index("--workflow-profile") + 1] == "none"
 
 
 @pytest.mark.parametrize("name", ["a: b.yaml", "x #1", "'a'"])

@@ -2,8 +2,10 @@
 
 import json
 import os
+import shutil
 import subprocess
 import sys
+import threading
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
@@ -32,6 +34,7 @@ from sweeplib.storage.jobs import INTERRUPTED, Job, job, tell
 from sweeplib.storage.origin import check_origin, record_origin
 from tests.datasets import sweep_dataset
 from tests.in_process import InProcess
+from tests.plugged import nothing_left
 
 RUNNER = CliRunner()
 REFERENCE = Path(__file__).parents[2] / "config" / "README.md"
@@ -171,6 +174,84 @@ def test_the_kinds_are_those_of_the_catalogue() -> None:
     assert invoked("list", "dynamics", "sde").startswith("sde: The diffusion")
     assert "hermite(c0, c1, ...): " in invoked("list", "activations") and "a formula: " in invoked("list", "targets")
     assert "did you mean 'sde'" in invoked("list", "dynamics", "sdee", status=2)
+
+
+def test_places_that_cannot_hold_results(config: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """One line each, before any work; `~` is the home folder, which some shells leave to the command."""
+    Path("nowhere").symlink_to("absent")
+    Path("link.yaml").symlink_to("absent.yaml")
+    monkeypatch.setenv("HOME", str(config.resolve().parent / "home"))
+    said = "a folder of results"
+    assert invoked("plan", config, "--results", "nowhere", status=2).startswith(
+        "nowhere: a link to absent, which does not"
+    )
+    assert invoked("plan", config, "--results", config, status=2).startswith(f"{config}: a file; expected {said}")
+    assert invoked("plan", "link.yaml", status=2).startswith("a link to absent.yaml, which does not exist; got 'link")
+    assert "braces in the folder of results; got 'a{b}'" in invoked("sweep", config, "--results", "a{b}", status=2)
+    assert json.loads(invoked("status", config, "--json", "--results=~/runs", status=3))["results"].endswith(
+        "home/runs/tiny"
+    )
+    assert {path.name for path in Path().iterdir()} == {"nowhere", "link.yaml", "tiny.yaml"}
+
+
+def test_a_config_from_a_pipe_is_read_once_and_named(config: Path) -> None:
+    os.mkfifo("pipe")
+
+    def status_of(text: str, status: int) -> str:
+        writer = threading.Thread(target=Path("pipe").write_text, args=[text])
+        writer.start()
+        said = invoked("status", "pipe", status=status)
+        writer.join()
+        return said
+
+    assert status_of(TEXT, 0).startswith("tiny: unfinished; 0 of 4 cases")
+    assert "name: this key is needed" in status_of(TEXT.replace("name: tiny", ""), 2)
+    record_origin(config, Path("results/tiny"))
+    assert "has the results of" in status_of(TEXT, 2)
+
+
+@pytest.mark.parametrize("name", ["origin.json", "plan.done.json", "jobs/plan.json", "journal/attempts.jsonl"])
+def test_a_pipe_in_place_of_a_record_is_damage_and_nothing_waits_for_it(config: Path, name: str) -> None:
+    path = Path("results/tiny", name)
+    path.parent.mkdir(parents=True)
+    os.mkfifo(path)
+    write_complete_config(load(config), Path("results/tiny"))
+    if name == "origin.json":
+        assert "origin.json: damaged" in invoked("status", config, status=1)
+    for arguments in (["list"], ["verify", "results/tiny"], ["summary", "results/tiny"]):
+        result = RUNNER.invoke(app, arguments)
+        assert result.exit_code in (0, 1) and "an error in sweeplib" not in result.output
+
+
+def test_a_working_folder_that_was_deleted(config: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    gone = Path("gone")
+    gone.mkdir()
+    monkeypatch.chdir(gone)
+    Path("../gone").rmdir()
+    for arguments in (["list"], ["plan", "../tiny.yaml"], ["new", "x.yaml"]):
+        assert invoked(*arguments, status=2) == "the working folder was deleted; expected one that exists: `cd` to it\n"
+
+
+def test_plugins_of_an_edited_folder_or_of_a_copy_are_not_executed(config: Path) -> None:
+    """The sweep's own file names what is executed for its folder, and a line says it."""
+    for name in ("mine", "other"):
+        Path(f"{name}.py").write_text(f"open('{name}.executed', 'w').close()\n")
+    config.write_text(f"{TEXT}plugins: [mine.py]\n")
+    directory = Path("results/tiny")
+    record_origin(config, directory)
+    with nothing_left():
+        written = write_complete_config(load(config), directory)
+        said = f"results/tiny: executing its plugins, {Path('mine.py').resolve()}\n"
+        assert said in invoked("status", directory)
+    shutil.copytree(directory, "copies/of/tiny")
+    refused = "plugins: not executed: the sweep's own file, "
+    for command in ("status", "summary", "verify", "retry", "prune", "open", "watch", "report"):
+        assert f"copies/of/tiny: {refused}which is not there" in invoked(command, "copies/of/tiny", status=2)
+    written.write_text(written.read_text().replace("mine.py", "other.py"))
+    for command in ("status", "summary", "verify", "report"):
+        assert f"{refused}{config.resolve()}, does not name" in invoked(command, directory, status=2)
+    assert "other.py" in invoked("reproduce", directory, "gamma=.05", status=2)
+    assert not Path("other.executed").exists()
 
 
 def test_open_shows_the_report(config: Path, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -78,6 +78,21 @@ def test_a_file_that_was_renamed_or_has_another_name_now_is_no_other(first: Path
     check_origin(second, directory)
 
 
+def test_a_copy_does_not_take_over(first: Path, directory: Path) -> None:
+    copy = beside(first, "copy.yaml", TEXT)
+    record_origin(copy, directory)
+    first.write_text(OTHER)
+    check_origin(first, directory)
+    with pytest.raises(InputError, match=r"first\.yaml"):
+        check_origin(copy, directory)
+
+
+def test_a_file_that_is_being_edited_keeps_its_results(first: Path, directory: Path) -> None:
+    first.write_text("name: scan\ngrid: {gamma: [0.1")
+    with pytest.raises(InputError, match=r"first\.yaml"):
+        check_origin(beside(first, "second.yaml", OTHER), directory)
+
+
 def test_a_project_moves_with_its_results(first: Path, directory: Path, tmp_path: Path) -> None:
     moved = tmp_path / "moved"
     moved.mkdir()
@@ -98,14 +113,18 @@ def test_the_config_beside_the_results_is_theirs(first: Path, directory: Path) -
     assert (directory / ORIGIN).read_text() == before
 
 
-@pytest.mark.parametrize("command", ["plan", "run", "status", "finalise"])
-def test_every_command_refuses_it(command: str, tmp_path: Path) -> None:
-    record_origin(_written(tmp_path / "first.yaml", SWEEP), tmp_path / "results" / "scan")
-    second = _written(tmp_path / "second.yaml", SWEEP.replace("gamma: 0.1", "gamma: 0.2"))
+@pytest.mark.parametrize(
+    ("command", "name"), [("plan", "scan"), ("run", "off"), ("status", "0123"), ("finalise", "1e-8"), ("sweep", "on")]
+)
+def test_every_command_refuses_it(command: str, name: str, tmp_path: Path) -> None:
+    """Names that are a truth value or a number in YAML 1.1 are names; a number in 1.2 has quotes."""
+    text = SWEEP.replace("scan", repr(name) if name[0].isdigit() else name)
+    record_origin(_written(tmp_path / "first.yaml", text), tmp_path / "results" / name)
+    second = _written(tmp_path / "second.yaml", text.replace("gamma: 0.1", "gamma: 0.2"))
     result = CliRunner().invoke(app, [command, str(second), "--results", str(tmp_path / "results")])
     assert result.exit_code == 2
     assert "first.yaml" in result.stderr and len(result.stderr.splitlines()) == 1
-    assert [path.name for path in (tmp_path / "results" / "scan").iterdir()] == [ORIGIN]
+    assert [path.name for path in (tmp_path / "results" / name).iterdir()] == [ORIGIN]
 
 
 def _written(path: Path, text: str) -> Path:

@@ -6,14 +6,14 @@ import sys
 from pathlib import Path
 
 import pytest
-import xarray as xr
 from typer.testing import CliRunner
 
 import sweeplib
 from sweeplib.cli import app
 from sweeplib.storage.files import read_json, write_json
 from sweeplib.storage.jobs import job
-from sweeplib.storage.markers import outdated, remove_stale_markers
+from sweeplib.storage.markers import outdated, stale_outputs
+from tests.faults.sweeps import files
 from tests.in_process import InProcess
 
 CONTENT = {
@@ -31,10 +31,13 @@ def sweep_with(seeds: int, results: Path) -> sweeplib.Sweep:
     return sweeplib.Sweep(name="grown", results=results, seeds=seeds, **CONTENT)
 
 
-def cleared(seeds: int, folder: Path, **changed: object) -> None:
-    """Remove markers as the workflow does before it runs the sweep with these seeds."""
+def stale(seeds: int, folder: Path, **changed: object) -> set[str]:
+    """Return what the workflow makes again when it runs the sweep with these seeds; it changes nothing."""
     sweep = sweeplib.Sweep(name="grown", results=folder.parent, seeds=seeds, **(CONTENT | changed)).design
-    remove_stale_markers(folder, sweep)
+    before = files(folder)
+    found = stale_outputs(folder, sweep, remember=False)
+    assert files(folder) == before
+    return {path.relative_to(folder).as_posix() for path in found}
 
 
 @pytest.fixture(scope="module")
@@ -84,49 +87,33 @@ def test_a_comparison_with_them_is_refused_too(folder: Path) -> None:
 
 
 def test_a_workflow_makes_them_again(folder: Path) -> None:
-    """A marker goes, and the stage runs again, where what it says is not of this config or of this dataset."""
-    kept = [folder / "dataset.done.json", folder / "sgd_chain.done.json"]
-    cleared(2, folder)
-    assert all(path.exists() for path in kept)
-    assert not (folder / "analysis" / "exit_times.done.json").exists()
-    assert not (folder / "figures" / "exited_fraction.png").exists()
-
-    cleared(4, folder)
-    assert not any(path.exists() for path in kept), "the dataset has 2 seeds, the config 4"
+    """A stage runs again where its output is not of this config or of this dataset."""
+    parts = {"analysis/exit_times.done.json", "figures/exited_fraction.png"}
+    dataset = {"plan.done.json", "sgd_chain.done.json", "dataset.done.json"}
+    assert stale(2, folder) == parts
+    assert stale(4, folder) == parts | dataset, "the dataset has 2 seeds, the config 4"
 
 
 def test_counts_of_other_simulations_are_not_those_of_the_dataset(folder: Path) -> None:
     marker = folder / "sgd_chain.done.json"
     write_json(marker, (read_json(marker) or {}) | {"cases": {"ok": 99}})
-    cleared(2, folder)
-    assert not marker.exists() and (folder / "dataset.done.json").exists()
-    assert xr.open_zarr(folder / "dataset.zarr").sizes["seed"] == 2
+    found = stale(2, folder)
+    assert "sgd_chain.done.json" in found and "dataset.done.json" not in found
 
 
 @pytest.mark.slow
 def test_options_and_code_of_analyses_and_figures_are_compared(folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """Wherever the workflow is started; Snakemake remembers them in that folder only."""
-    sweep = sweep_with(2, folder.parent)
-    analysis, figure = folder / "analysis" / "exit_times.done.json", folder / "figures" / "exited_fraction.png"
-
-    def left() -> tuple[bool, bool]:
-        found = analysis.exists(), figure.exists()
-        sweep.report()
-        return found
-
-    sweep.report()
-    cleared(2, folder)
-    assert left() == (True, True)
-    cleared(2, folder, analyses={"exit_times": {"confidence": 0.9}})
-    assert left() == (False, True)
-    cleared(2, folder, figures={"exited_fraction": {"where": {"dynamics": "sgd_chain"}}})
-    assert left() == (True, False)
+    sweep_with(2, folder.parent).report()
+    analysis, figure = "analysis/exit_times.done.json", "figures/exited_fraction.png"
+    assert stale(2, folder) == set()
+    assert stale(2, folder, analyses={"exit_times": {"confidence": 0.9}}) == {analysis}
+    assert stale(2, folder, figures={"exited_fraction": {"where": {"dynamics": "sgd_chain"}}}) == {figure}
     monkeypatch.setattr("sweeplib.storage.markers.stage_code", lambda stage, _: [f"another {stage}"])
-    cleared(2, folder)
-    assert (analysis.exists(), figure.exists()) == (False, False)
+    assert stale(2, folder) == {analysis, figure}
 
 
-def test_nothing_is_removed_while_another_process_works_there(folder: Path) -> None:
+def test_nothing_is_stale_while_another_process_works_there(folder: Path) -> None:
     """Its stages need the markers; this one waits for a line and ends."""
     work = (
         "import sys; from pathlib import Path; from sweeplib.storage.jobs import job\n"
@@ -136,9 +123,7 @@ def test_nothing_is_removed_while_another_process_works_there(folder: Path) -> N
     with subprocess.Popen(command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True) as other:
         assert other.stdout is not None
         assert other.stdout.readline() == "works\n"
-        cleared(4, folder)
-        assert (folder / "dataset.done.json").exists()
+        assert not stale(4, folder)
         other.communicate("end\n")
     with job(folder, "sweep"):  # the process itself, or that which started it
-        cleared(4, folder)
-    assert not (folder / "dataset.done.json").exists()
+        assert "dataset.done.json" in stale(4, folder)

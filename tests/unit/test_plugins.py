@@ -100,6 +100,10 @@ def test_a_file_with_the_name_of_a_module_of_python_is_refused_where_it_is_impor
         ("\n1 / 0\n", "ZeroDivisionError: division by zero (broken.py, line 2)"),
         ("def (:\n", "SyntaxError: invalid syntax (broken.py, line 1)"),
         (FIGURE.format(name="risk_curves"), "'risk_curves' is registered twice (broken.py, line 4)"),
+        (
+            "from sweeplib.figures import FIGURES\nFIGURES.register('none', None)\n",
+            "figure 'none': nothing to register, got None (broken.py, line 2)",
+        ),
     ],
 )
 def test_a_plugin_that_fails_is_refused_in_one_line_that_says_where(tmp_path: Path, text: str, said: str) -> None:
@@ -107,6 +111,16 @@ def test_a_plugin_that_fails_is_refused_in_one_line_that_says_where(tmp_path: Pa
     assert "\n" not in line
     assert line.startswith("plugins: cannot be imported: ")
     assert said in line
+
+
+@pytest.mark.parametrize("encoding", ["utf-8-sig", "latin-1"])
+def test_a_plugin_in_any_encoding_that_python_reads(tmp_path: Path, encoding: str) -> None:
+    text = "" if encoding == "utf-8-sig" else "# coding: latin-1\n"
+    path = tmp_path / "encoded.py"
+    path.write_text(f"{text}NAME = 'Poincaré'\n", encoding=encoding)
+    with nothing_left():
+        load_plugins([str(path)])
+        assert plugins_digest([str(path)], "simulate")
 
 
 def test_a_missing_file_is_refused_with_the_nearest_beside_it(tmp_path: Path) -> None:

@@ -16,9 +16,16 @@ from sweeplib.errors import InputError
 from sweeplib.storage.damage import DamageError
 from sweeplib.storage.dataset import open_dataset, write_dataset, written_dataset
 from sweeplib.storage.files import files_digest, swapped_in, write_text
-from sweeplib.storage.markers import remove_stale_markers, write_marker
+from sweeplib.storage.markers import stale_outputs, write_marker
 from sweeplib.storage.versions import new_version
 
+SWEEP = sweeplib.Sweep(
+    name="versions",
+    problem={"p": 1, "k": 1, "activation": "square", "spherical": True, "d": 50, "Delta": 0, "gamma": 0.1},
+    dynamics=["sgd_chain"],
+    times=[0, 1],
+    figures=[],
+).design
 Place = Callable[[Path], AbstractContextManager[Path]]
 WRITER = """
 import sys
@@ -205,14 +212,12 @@ def _marked(path: Path) -> Path:
         ("dataset.files.json", Path.unlink, True),
     ],
 )
-def test_a_marker_goes_when_what_it_says_is_not_so(
+def test_a_marker_is_stale_when_what_it_says_is_not_so(
     tmp_path: Path, name: str, harm: Callable[[Path], object], stays: bool
 ) -> None:
     marker = _marked(tmp_path / "dataset.zarr")
     harm(tmp_path / name)
-    for _ in range(2):
-        remove_stale_markers(tmp_path)
-        assert marker.exists() == stays
+    for remember in (False, True):
+        assert stale_outputs(tmp_path, SWEEP, remember=remember) == ([] if stays else [marker])
     assert _marked(tmp_path / "dataset.zarr").exists()
-    remove_stale_markers(tmp_path)
-    assert marker.exists()
+    assert stale_outputs(tmp_path, SWEEP, remember=True) == []

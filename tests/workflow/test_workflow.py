@@ -4,6 +4,7 @@ Then the jobs that a dry run would run again after each kind of edit.
 """
 
 import json
+import os
 import re
 import shutil
 import subprocess
@@ -175,7 +176,7 @@ def test_a_sweep_with_overrides_and_a_figure_that_fails(finished: Project) -> No
         *("plan", "dashboard", "simulations", "dataset", "analyses", "figures", "report"),
     ]
     assert "failed after" in lines[-2] and "ZeroDivisionError: division by zero" in lines[-2]
-    assert "Job 1: report" in (finished.results / "journal/snakemake.log").read_text()
+    assert "Job 1: tiny: report" in (finished.results / "journal/snakemake.log").read_text()
     assert set(finished.planned("results/tiny/overridden.yaml")) == ALWAYS | {"figure"}
     status = finished.ended("sweeplib", "status", "tiny.yaml", "seeds=3", "--json")
     found = json.loads(status.stdout)
@@ -184,7 +185,11 @@ def test_a_sweep_with_overrides_and_a_figure_that_fails(finished: Project) -> No
 
 
 def test_a_sweep_whose_stage_fails_names_the_problem_and_the_log(finished: Project) -> None:
+    """Settings of Snakemake that the folders of the user and of the Snakefile have are not those of the command."""
     finished.edit("desk/tiny.yaml", "seeds: 2", "seeds: 3")
+    for folder in (finished.desk, finished.root):
+        (folder / "profiles" / "default").mkdir(parents=True)
+        (folder / "profiles" / "default" / "config.yaml").write_text("dry-run: true\nexecutor: absent\n")
     with held(finished) as pid:
         done = finished.ended("sweeplib", "sweep", "tiny.yaml")
     assert done.returncode == 1 and not done.stdout
@@ -192,6 +197,20 @@ def test_a_sweep_whose_stage_fails_names_the_problem_and_the_log(finished: Proje
     assert problem.startswith("simulations: results/tiny: read_off is being run by process") and f" {pid} " in problem
     assert log == "the log: results/tiny/journal/snakemake.log"
     assert f"process {pid}" in (finished.desk / log.partition(": ")[2]).read_text()
+
+
+@pytest.mark.parametrize(("config", "name"), [("tiny.yaml", "tiny"), ("<(sed s/tiny/piped/ tiny.yaml)", "piped")])
+def test_a_sweep_whose_profile_asks_for_less_has_not_succeeded(finished: Project, config: str, name: str) -> None:
+    """A pipe is read once: the stages read its complete config."""
+    finished.edit("desk/tiny.yaml", "seeds: 2", "seeds: 3")
+    (finished.desk / "mine").mkdir()
+    (finished.desk / "mine" / "config.yaml").write_text("cores: 1\ndry-run: true\n")
+    command = ["bash", "-c", f"{sys.executable} -m sweeplib sweep {config} --profile mine"]
+    environment = os.environ | {"PYTHONPATH": str(finished.root)}
+    done = subprocess.run(command, cwd=finished.desk, env=environment, capture_output=True, text=True, check=False)
+    assert done.returncode == 1 and not done.stdout
+    assert "Snakemake was told to do less than all, as by `dry-run` in a profile; not done: " in done.stderr
+    assert f"results/{name}/dataset.done.json" in done.stderr and "up to date" not in done.stderr
 
 
 @pytest.mark.parametrize(
@@ -237,7 +256,9 @@ def test_an_edit_of_the_config_reruns_the_stages_that_read_it(
     finished: Project, old: str, new: str, rerun: set[str]
 ) -> None:
     finished.edit("desk/tiny.yaml", old, new)
+    before = files(finished.results)
     assert set(finished.planned()) == rerun
+    assert files(finished.results) == before, "a dry run changes nothing"
 
 
 def test_edits_that_change_no_result_and_a_new_plan_rerun_nothing(finished: Project) -> None:

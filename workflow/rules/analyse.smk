@@ -1,5 +1,6 @@
 rule analyse:
     input:
+        made_again,
         f"{directory}/dataset.done.json",
     output:
         f"{directory}/analysis/{{name}}.done.json",
@@ -7,12 +8,14 @@ rule analyse:
         f"{directory}/jobs/analyse.{{name}}.json",
     wildcard_constraints:
         name="|".join(sweep.analyses),
+    resources:
+        **modest,
     params:
         directory=subpath(output[0], ancestor=2),
         options=lambda wildcards: sweep.analyses[wildcards.name],
         code=code("analyse"),
         failed=lambda wildcards: failures["analysis", wildcards.name],
     message:
-        "analysis {wildcards.name}"
+        f"{sweep.name}: analysis {{wildcards.name}}"
     shell:
         "{job} sweeplib.stages:analyse {config[sweep]:q} {params.directory:q} {wildcards.name}"

@@ -1,5 +1,6 @@
 rule figure:
     input:
+        made_again,
         f"{directory}/dataset.done.json",
         expand("{directory}/analysis/{name}.done.json", directory=directory, name=sweep.analyses),
     output:
@@ -14,6 +15,8 @@ rule figure:
         f"{directory}/jobs/figure.{{name}}.json",
     wildcard_constraints:
         name="|".join(sweep.figures),
+    resources:
+        **modest,
     params:
         directory=subpath(output[0], ancestor=2),
         options=lambda wildcards: sweep.drawing(wildcards.name),
@@ -21,6 +24,6 @@ rule figure:
         code=code("figure"),
         failed=lambda wildcards: failures["figure", wildcards.name],
     message:
-        "figure {wildcards.name}"
+        f"{sweep.name}: figure {{wildcards.name}}"
     shell:
         "{job} sweeplib.stages:figure {config[sweep]:q} {params.directory:q} {wildcards.name}"

@@ -1,10 +1,13 @@
 rule finalise:
     input:
+        made_again,
         expand("{directory}/{dynamics}.done.json", directory=directory, dynamics=sweep.runs),
     output:
         f"{directory}/dataset.done.json",
     log:
         f"{directory}/jobs/finalise.json",
+    resources:
+        **modest,
     params:
         directory=subpath(output[0], parent=True),
         settings=simulated,
@@ -12,6 +15,6 @@ rule finalise:
         numerics=numerics,
         code=code("simulate"),
     message:
-        "dataset"
+        f"{sweep.name}: dataset"
     shell:
         "{job} sweeplib.stages:finalise {config[sweep]:q} {params.directory:q}"

@@ -1,10 +1,7 @@
 # Messages on the terminal: one line per job, and the summary of the sweep at the end. An early end stops all processes.
 import logging
-import shlex
 
 import sweeplib.process.messages
-
-job = f"exec {shlex.quote(sys.executable)} -P -m sweeplib.job"
 
 sweeplib.process.messages.install(logging.getLogger("snakemake.logging"))
 shell.prefix("trap '' INT; ")  # Ctrl-C reaches all processes; jobs ignore it, and Snakemake ends them

@@ -1,13 +1,17 @@
 rule plan:
+    input:
+        made_again,
     output:
         f"{directory}/plan.done.json",
     log:
         f"{directory}/jobs/plan.json",
+    resources:
+        **modest,
     params:
         directory=subpath(output[0], parent=True),
         settings=simulated,
         numerics=numerics,
     message:
-        "plan"
+        f"{sweep.name}: plan"
     shell:
         "{job} sweeplib.stages:plan {config[sweep]:q} {params.directory:q}"

@@ -12,12 +12,14 @@ rule report:
         ),
     log:
         f"{directory}/jobs/report.json",
+    resources:
+        **modest,
     params:
         directory=subpath(output[0], ancestor=2),
         settings={key: value for key, value in settings.items() if key != "cluster"},
         code=code("report"),
         failed=sum(failures[each] for each in failures if each[0] not in ("analysis", "figure")),
     message:
-        "report"
+        f"{sweep.name}: report"
     shell:
         "{job} sweeplib.stages:report {config[sweep]:q} {params.directory:q}"

@@ -1,17 +1,21 @@
 # The run store is not an output of this rule: Snakemake deletes the outputs of failed jobs, the library resumes the store.
 rule simulate:
     input:
+        made_again,
         f"{directory}/plan.done.json",
     output:
         expand("{directory}/{dynamics}.done.json", directory=directory, dynamics=sweep.runs),
     log:
         f"{directory}/jobs/simulate.json",
     threads: sweep.cluster.workers_here() or 1
+    resources:
+        mem_mb=lambda wildcards, threads: 4000 + 1000 * threads,
+        runtime=1440,
     params:
         directory=subpath(output[0], parent=True),
         settings=simulated,
         numerics=numerics,
     message:
-        "simulations"
+        f"{sweep.name}: simulations"
     shell:
         "{job} sweeplib.stages:simulate {config[sweep]:q} {params.directory:q} {threads}"

@@ -1,20 +1,31 @@
-# The `params` that make a stage run again: the part of the config that it reads, a digest of the code that it calls, and
-# the number of its failures, so that failed attempts are repeated.
+# What makes a stage run again: as `params`, the part of the config that it reads, a digest of the code that it calls, and
+# the number of its failures, so that failed attempts are repeated; and that its output is of another config or dataset.
+import functools
 import pathlib
-
-import yaml
+import shlex
 
 import sweeplib.storage.attempts
 import sweeplib.storage.markers
 import sweeplib.storage.provenance
+import sweeplib.strict_yaml
 
-settings = yaml.safe_load(sweep.source)
+job = f"exec {shlex.quote(sys.executable)} -P -m sweeplib.job"  # calls a function of the library
+settings = sweeplib.strict_yaml.parsed(sweep.source)
 shown = ("analyses", "cluster", "figures", "plugins", "publish")
 simulated = {key: value for key, value in settings.items() if key not in shown}
 numerics = {name: sweep.numerics(name) for name in sweep.runs}
-if workflow.is_main_process:  # not again in the jobs, whose inputs are some of the markers
-    sweeplib.storage.markers.remove_stale_markers(pathlib.Path(directory), sweep)
+modest = {"mem_mb": 4000, "runtime": 120}  # resources of stages that do not simulate
 failures = sweeplib.storage.attempts.past_failures(pathlib.Path(directory))
+stale = functools.cache(
+    lambda **options: sweeplib.storage.markers.stale_outputs(pathlib.Path(directory), sweep, **options)
+)
+
+
+def made_again(wildcards):
+    """Return no input; stale outputs are forced, as by --forcerun, and stay in their place until their job starts."""
+    if workflow.is_main_process:  # not in the jobs, whose inputs are some of them
+        workflow.dag.forcefiles.update(map(str, stale(remember=not workflow.dryrun)))
+    return []
 
 
 def code(stage):

@@ -197,7 +197,7 @@ def document(text: str, file: str | FilePath | None = None) -> Document:
         mark = error.problem_mark or error.context_mark
         where = f"{file or 'YAML'}:{mark.line + 1}" if mark else file
         column = f" in column {mark.column + 1}" if mark else ""
-        remedy = "spaces, not tabs, as indentation" if "'\\t'" in (error.problem or "") else None
+        remedy = "a space in place of the tab" if "'\\t'" in (error.problem or "") else None
         raise InputError(f"not YAML: {error.problem or error.context}{column}", file=where, expected=remedy) from None
     except (ValueError, OverflowError) as error:  # escapes and versions with invalid numbers
         raise InputError(f"not YAML: {error}", file=f"{file or 'YAML'}:{loader.line + 1}") from None
@@ -211,6 +211,18 @@ def parsed(text: str, file: str | FilePath | None = None) -> Any:
 def written(value: Any) -> str:
     """Return `value` as YAML in its own order; `parsed` of the result is `value`."""
     return yaml.dump(value, Dumper=_Dumper, sort_keys=False, default_flow_style=None, allow_unicode=True, width=100)
+
+
+def size(value: Any) -> int:
+    """Return the number of keys and values in `value`, which `NODES` limits."""
+    inner = [*value, *value.values()] if isinstance(value, dict) else value if isinstance(value, list) else []
+    return 1 + sum(map(size, inner))
+
+
+def flow(value: Any) -> str:
+    """Return `value` as YAML in one line."""
+    text = yaml.dump(value, Dumper=_Dumper, sort_keys=False, default_flow_style=True, allow_unicode=True, width=10_000)
+    return text.strip().removesuffix("...").strip()
 
 
 def _child(node: yaml.Node | None, step: str | int) -> tuple[yaml.Mark | None, yaml.Node | None]:
