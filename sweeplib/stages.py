@@ -4,6 +4,7 @@ An error is reported in one line; the workflow itself reports interrupts.
 """
 
 import os
+import shlex
 import sys
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
@@ -50,6 +51,12 @@ def caption(sweep: "Sweep", name: str) -> str:
     from sweeplib.figures.figure import requested  # takes a quarter of a second, not spent on a dry run without figures
 
     return requested(name, sweep.figures[name])[0].caption
+
+
+def call(stage: str, config: str) -> str:
+    """Return the shell command that runs a stage for a sweep's file, but for its further arguments; { is doubled."""
+    words = shlex.join([sys.executable, "-P", "-m", "sweeplib.job", f"{__name__}:{stage}", config])
+    return "exec " + words.replace("{", "{{").replace("}", "}}")
 
 
 def plan(config: str, directory: str) -> None:

@@ -18,4 +18,4 @@ rule analyse:
     message:
         f"{sweep.name}: analysis {{wildcards.name}}"
     shell:
-        "{job} sweeplib.stages:analyse {config[sweep]:q} {params.directory:q} {wildcards.name}"
+        sweeplib.stages.call("analyse", config["sweep"]) + " {params.directory:q} {wildcards.name}"

@@ -26,4 +26,4 @@ rule figure:
     message:
         f"{sweep.name}: figure {{wildcards.name}}"
     shell:
-        "{job} sweeplib.stages:figure {config[sweep]:q} {params.directory:q} {wildcards.name}"
+        sweeplib.stages.call("figure", config["sweep"]) + " {params.directory:q} {wildcards.name}"

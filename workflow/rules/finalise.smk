@@ -17,4 +17,4 @@ rule finalise:
     message:
         f"{sweep.name}: dataset"
     shell:
-        "{job} sweeplib.stages:finalise {config[sweep]:q} {params.directory:q}"
+        sweeplib.stages.call("finalise", config["sweep"]) + " {params.directory:q}"

@@ -14,4 +14,4 @@ rule plan:
     message:
         f"{sweep.name}: plan"
     shell:
-        "{job} sweeplib.stages:plan {config[sweep]:q} {params.directory:q}"
+        sweeplib.stages.call("plan", config["sweep"]) + " {params.directory:q}"

@@ -22,4 +22,4 @@ rule report:
     message:
         f"{sweep.name}: report"
     shell:
-        "{job} sweeplib.stages:report {config[sweep]:q} {params.directory:q}"
+        sweeplib.stages.call("report", config["sweep"]) + " {params.directory:q}"

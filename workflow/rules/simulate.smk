@@ -18,4 +18,4 @@ rule simulate:
     message:
         f"{sweep.name}: simulations"
     shell:
-        "{job} sweeplib.stages:simulate {config[sweep]:q} {params.directory:q} {threads}"
+        sweeplib.stages.call("simulate", config["sweep"]) + " {params.directory:q} {threads}"

@@ -2,14 +2,12 @@
 # the number of its failures, so that failed attempts are repeated; and that its output is of another config or dataset.
 import functools
 import pathlib
-import shlex
 
 import sweeplib.storage.attempts
 import sweeplib.storage.markers
 import sweeplib.storage.provenance
 import sweeplib.strict_yaml
 
-job = f"exec {shlex.quote(sys.executable)} -P -m sweeplib.job"  # calls a function of the library
 settings = sweeplib.strict_yaml.parsed(sweep.source)
 shown = ("analyses", "cluster", "figures", "plugins", "publish")
 simulated = {key: value for key, value in settings.items() if key not in shown}
