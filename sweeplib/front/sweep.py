@@ -1,6 +1,5 @@
 """`sweeplib sweep`: all stages of a sweep, from its file to its report."""
 
-import sys
 import time
 from collections.abc import Sequence
 from contextlib import AbstractContextManager, nullcontext
@@ -8,7 +7,8 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from sweeplib.front.snakemake import run_snakemake, snakemake_command
-from sweeplib.process.terminal import console
+from sweeplib.process.environment import refuse_shell
+from sweeplib.process.terminal import console, echo
 
 if TYPE_CHECKING:
     from sweeplib.design.sweep import Sweep
@@ -30,6 +30,7 @@ def run_stages(
     stage failed. InputError, before any work, for a config, an override or a profile that is refused, and if another
     command runs the sweep.
     """
+    refuse_shell()
     with _waiting(f"reading {config}"):
         from sweeplib.storage.publish import check_publishing
 
@@ -53,7 +54,7 @@ def run_stages(
             from sweeplib.report import summary
 
             found = summary(sweep, directory)
-    sys.stdout.write(f"{found.text}\n")
+    echo(found.text)
     return int(found.failed)
 
 
@@ -76,10 +77,10 @@ def _followed(sweep: "Sweep", directory: Path, command: list[str]) -> int:
     from sweeplib.front.state import State, stages
     from sweeplib.storage.jobs import WHOLE, jobs
 
-    titled, since, log = stages(sweep), time.time(), directory / LOG
+    titled, earlier, log = stages(sweep), jobs(directory), directory / LOG
 
     def state(over: str = "") -> State:
-        found = {name: job for name, job in jobs(directory, since).items() if name != WHOLE}
+        found = {name: job for name, job in jobs(directory).items() if name != WHOLE and job != earlier.get(name)}
         return State(titled, found, time.time(), over)
 
     with view(sweep.name) as shown:
@@ -100,7 +101,7 @@ def _say_what_failed(state: "State", log: Path, before: int) -> None:
             file.seek(before)
             lines = file.read().decode("utf-8", "replace").splitlines()
         problems = [line for line in lines if line.strip()][-LAST_LINES:]
-    sys.stderr.write("\n".join([*problems, f"the log: {log}"]) + "\n")
+    echo("\n".join([*problems, f"the log: {log}"]), errors=True)
 
 
 def _waiting(what: str) -> AbstractContextManager[Any]:

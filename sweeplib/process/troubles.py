@@ -66,17 +66,20 @@ def _known(error: BaseException, directory: Path | None) -> str | None:
 
 
 def _exception(error: BaseException) -> str:
-    return "".join(traceback.format_exception_only(error)).strip()
+    """Return an exception, and the first of its causes, which often says more."""
+    *_, first = _causes(error)
+    shown = [error] if first is error else [error, first]
+    return ", because of ".join("".join(traceback.format_exception_only(each)).strip() for each in shown)
 
 
 def _causes(error: BaseException) -> Iterator[BaseException]:
-    """Yield the error, its cause, the cause of that, and so on."""
+    """Yield the error, its cause, the cause of that or what it came in the way of, and so on."""
     seen: list[BaseException] = []
     cause: BaseException | None = error
     while cause is not None and cause not in seen:
         seen.append(cause)
         yield cause
-        cause = cause.__cause__
+        cause = cause.__cause__ or (None if cause is error or cause.__suppress_context__ else cause.__context__)
 
 
 def _foreseen(error: BaseException, directory: Path | None) -> str | None:
