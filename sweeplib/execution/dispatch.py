@@ -219,7 +219,7 @@ class _Workers:
 
     def memory(self) -> str:
         """Return in words what memory the workers have, which they may lack; they are started again when they die."""
-        workers = self._client.scheduler_info(n_workers=-1)["workers"].values()
+        workers = self._client.scheduler_info()["workers"].values()
         limits = sorted(worker["memory_limit"] for worker in workers if worker["memory_limit"])
         has = f"they have {limits[0] / 10**6:.0f} MB of memory each" if limits else "their memory is not limited"
         return f"{has}: give them more if it is that, as by `cluster.memory_limit`"

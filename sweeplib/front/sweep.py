@@ -7,6 +7,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from sweeplib.front.snakemake import run_snakemake, snakemake_command
+from sweeplib.process.caches import caches_in
 from sweeplib.process.environment import refuse_shell
 from sweeplib.process.terminal import console, echo
 
@@ -31,6 +32,7 @@ def run_stages(
     command runs the sweep.
     """
     refuse_shell()
+    caches_in(results)
     with _waiting(f"reading {config}"):
         from sweeplib.storage.publish import check_publishing
 
