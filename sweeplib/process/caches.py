@@ -14,11 +14,16 @@ def caches_in(results: Path) -> None:
     These are numba's, if sweeplib's folder cannot be written either, Snakemake's and matplotlib's, and temporary files.
     A line on standard error says so.
     """
-    own = Path(os.environ.get("XDG_CACHE_HOME") or "~/.cache").expanduser()
     instead = results.absolute() / NAME
-    if not (own.is_absolute() and _can_be_written(own)):
+    try:
+        own = Path(os.environ.get("XDG_CACHE_HOME") or Path.home() / ".cache")
+    except RuntimeError:  # no home, and a user that this system does not know
+        own = None
+        _use(instead, HOME=instead)
+    if own is None or not _can_be_written(own):
         _use(instead, XDG_CACHE_HOME=instead, MPLCONFIGDIR=instead / "matplotlib")
-        sys.stderr.write(f"caches are kept in {results / NAME}, because {own} cannot be written\n")
+        problem = f"{own} cannot be written" if own else "this user has no home"
+        sys.stderr.write(f"caches are kept in {results / NAME}: {problem}\n")
     try:
         tempfile.gettempdir()
     except FileNotFoundError:
