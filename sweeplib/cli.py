@@ -117,9 +117,11 @@ def plan(
     """Show the cases to compute and their cost on this machine."""
     sweep, directory = loaded(config, [*(set_ or ()), *(overrides or ())], results)
     from sweeplib.execution.plan import write_plan
+    from sweeplib.storage.file_system import examine
     from sweeplib.storage.jobs import job
     from sweeplib.storage.origin import record_origin
 
+    examine(directory)
     with job(directory, "plan"):
         record_origin(config, directory)
         table = write_plan(sweep, directory, workers=workers).table()
@@ -142,9 +144,11 @@ def run(
     sweep, directory = loaded(config, set_, results)
     chosen = _chosen(dynamics, sweep.runs, "dynamics of this sweep")
     from sweeplib.execution.run import run_sweep
+    from sweeplib.storage.file_system import examine
     from sweeplib.storage.jobs import job
     from sweeplib.storage.origin import record_origin
 
+    examine(directory)
     with job(directory, "simulate"):
         record_origin(config, directory)
         summaries = run_sweep(sweep, directory, chosen, workers=workers, progress=progress)

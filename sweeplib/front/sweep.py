@@ -39,10 +39,12 @@ def run_stages(
         sweep, directory = loaded(config, overrides, results)
         check_publishing(sweep)
         command = snakemake_command(directory / OVERRIDDEN if overrides else config, results, profile)
+        from sweeplib.storage.file_system import examine
         from sweeplib.storage.jobs import WHOLE, job, refuse_second
         from sweeplib.storage.origin import record_origin
 
         refuse_second(directory)
+        examine(directory)
     with job(directory, WHOLE):
         record_origin(config, directory)
         if overrides:

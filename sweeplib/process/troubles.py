@@ -16,6 +16,7 @@ TRACEBACK = "SWEEPLIB_TRACEBACK"
 """The environment variable that shows tracebacks."""
 
 _FULL = (errno.ENOSPC, errno.EDQUOT, errno.EFBIG)
+_LACKING = (errno.ENOLCK, errno.EOPNOTSUPP, errno.ENOSYS)
 _FORBIDDEN = (errno.EROFS, errno.EACCES, errno.EPERM)
 
 MOST_OF_A_MESSAGE = 4_000
@@ -102,6 +103,8 @@ def _of_the_system(error: OSError, directory: Path | None) -> str:
     what = error.strerror or str(error) or type(error).__name__
     if error.errno in _FULL:
         return f"{where}no room to write ({what}): free some space, and {GOES_ON}"
+    if error.errno in _LACKING:
+        return f"{where}its file system lacks an operation ({what}): choose another folder with --results"
     if error.errno in _FORBIDDEN:
         return f"{where}cannot be written or read ({what}): make it accessible, or choose another folder with --results"
     return f"{where}{what}; once this is fixed, {GOES_ON}"
