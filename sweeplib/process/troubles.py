@@ -70,7 +70,8 @@ def _exception(error: BaseException) -> str:
     """Return an exception, and the first of its causes, which often says more."""
     *_, first = _causes(error)
     shown = [error] if first is error else [error, first]
-    return ", because of ".join("".join(traceback.format_exception_only(each)).strip() for each in shown)
+    texts = ["".join(traceback.format_exception_only(each)).strip() for each in shown]
+    return ", because of ".join([*(text.rstrip(".") for text in texts[:-1]), texts[-1]])
 
 
 def _causes(error: BaseException) -> Iterator[BaseException]:
