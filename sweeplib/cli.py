@@ -27,6 +27,7 @@ from sweeplib.cli_upkeep import commands
 from sweeplib.errors import InputError
 from sweeplib.front.commands import new, test_plugin
 from sweeplib.process.command import command
+from sweeplib.process.terminal import echo
 
 if TYPE_CHECKING:
     from sweeplib.design.sweep import Sweep
@@ -82,7 +83,7 @@ def _version(wanted: bool) -> None:
     if wanted:
         from sweeplib import __version__
 
-        typer.echo(f"sweeplib {__version__}")
+        echo(f"sweeplib {__version__}")
         raise typer.Exit
 
 
@@ -124,9 +125,11 @@ def plan(
     """Show the cases to compute and their cost on this machine."""
     sweep, directory = loaded(config, [*(set_ or ()), *(overrides or ())], results)
     from sweeplib.execution.plan import write_plan
+    from sweeplib.storage.file_system import examine
     from sweeplib.storage.jobs import job
     from sweeplib.storage.origin import record_origin
 
+    examine(directory)
     with job(directory, "plan"):
         record_origin(config, directory)
         table = write_plan(sweep, directory, workers=workers).table()
@@ -149,9 +152,11 @@ def run(
     sweep, directory = loaded(config, set_, results)
     chosen = _chosen(dynamics, sweep.runs, "dynamics of this sweep")
     from sweeplib.execution.run import run_sweep
+    from sweeplib.storage.file_system import examine
     from sweeplib.storage.jobs import job
     from sweeplib.storage.origin import record_origin
 
+    examine(directory)
     with job(directory, "simulate"):
         record_origin(config, directory)
         summaries = run_sweep(sweep, directory, chosen, workers=workers, progress=progress)
@@ -161,7 +166,7 @@ def run(
     computed = sum(summary.computed for summary in summaries.values())
     cases = [(status, count) for summary in summaries.values() for status, count in summary.cases.items()]
     wrong = sum(count for status, count in cases if status not in _WELL)
-    typer.echo(f"{computed} cases computed now; {wrong} ended badly" + (f", see {directory}/failures" if wrong else ""))
+    echo(f"{computed} cases computed now; {wrong} ended badly" + (f", see {directory}/failures" if wrong else ""))
 
 
 @app.command()
@@ -185,9 +190,9 @@ def status(
 
     now = found(sweep, directory)
     if json:
-        typer.echo(dumps(now.record(), indent=1))
+        echo(dumps(now.record(), indent=1))
         raise typer.Exit(now.exit_status)
-    typer.echo("\n".join(now.lines()))
+    echo("\n".join(now.lines()))
     show(counts_table(now.cases))
 
 
@@ -228,7 +233,7 @@ def list_(
     if kind is None:
         table = sweeps(results)
         if table is None:
-            typer.echo(f"no sweeps in {results}")
+            echo(f"no sweeps in {results}")
             return
         show(table)
         return
@@ -236,9 +241,9 @@ def list_(
 
     out, entries = console(), catalogue(kind, names or ())
     if not entries:
-        typer.echo(f"no {kind}")
+        echo(f"no {kind}")
     for line in described(entries, out.width if out.is_terminal else LINE):
-        typer.echo(line)
+        echo(line)
 
 
 app.command()(new)
@@ -252,7 +257,7 @@ def open_(config: FileOrFolder, set_: Set = None, results: Results = RESULTS) ->
     page = directory / "report" / "index.html"
     if not page.exists():
         raise InputError("no report yet", file=page, expected=f"`sweeplib sweep {config}` before")
-    typer.echo(page)
+    echo(page)
     import webbrowser
 
     webbrowser.open(page.resolve().as_uri())
@@ -271,11 +276,11 @@ def finalise(config: Config, set_: Set = None, results: Results = RESULTS) -> No
     steps = _steps(sweep)
     with steps.step("writing the dataset"):
         path = written(sweep, directory)
-    typer.echo(path)
+    echo(path)
     if sweep.publish is not None:
         with steps.step("publishing the dataset"):
             published(sweep, path)
-        typer.echo(sweep.publish)
+        echo(sweep.publish)
 
 
 @app.command()
@@ -323,9 +328,9 @@ def report(sweeps: Sweeps, set_: Set = None, results: Results = RESULTS, output:
         with _steps(sweep).step("writing the report"):
             path = write_report(sweep, directory)
         failed = [f"{card['kind']} {card['name']}: {card['exception']}" for card in report_cards(directory)]
-    typer.echo(path)
+    echo(path)
     for problem in failed:
-        typer.echo(f"failed: {problem}", err=True)
+        echo(f"failed: {problem}", errors=True)
     raise typer.Exit(1 if failed else 0)
 
 
@@ -339,7 +344,7 @@ def summary(config: FileOrFolder, set_: Set = None, results: Results = RESULTS) 
     from sweeplib.report import summary as summarised
 
     found = summarised(sweep, directory)
-    typer.echo(found.text)
+    echo(found.text)
     raise typer.Exit(1 if found.failed else 0)
 
 
@@ -354,11 +359,11 @@ def schema(
     stale = [name for name, text in generated().items() if _differs(directory / name, text)]
     if check:
         for name in stale:
-            typer.echo(f"{directory / name} is stale: run `sweeplib schema`", err=True)
+            echo(f"{directory / name} is stale: run `sweeplib schema`", errors=True)
         raise typer.Exit(1 if stale else 0)
     for name in stale:
         (directory / name).write_text(generated()[name], encoding="utf-8")
-        typer.echo(directory / name)
+        echo(directory / name)
 
 
 _WELL = ("ok", "missing")
@@ -386,10 +391,10 @@ def _report_attempts(sweep: "Sweep", names: Iterable[str], make: Callable[[str],
         with steps.step(name):
             attempt = make(name)
         if attempt.problem is None:
-            typer.echo("\n".join(map(str, attempt.paths)))
+            echo("\n".join(map(str, attempt.paths)))
         else:
             failed += 1
-            typer.echo(f"failed: {attempt}", err=True)
+            echo(f"failed: {attempt}", errors=True)
     raise typer.Exit(1 if failed else 0)
 
 

@@ -56,6 +56,9 @@ RESULTS = Path("results")
 
 def loaded(config: Path, overrides: Iterable[str] | None, results: Path) -> "tuple[Sweep, Path]":
     """Return the sweep of a file and its folder; InputError if that holds the results of another file's sweep."""
+    from sweeplib.process.caches import caches_in
+
+    caches_in(results)
     from sweeplib.front.sweep import loaded as of_file
 
     return of_file(config, list(overrides or ()), results)

@@ -6,6 +6,7 @@ from typing import Annotated
 import typer
 
 from sweeplib.cli_options import RESULTS, FileOrFolder, Json, Results, Set, Workers, named, named_although_damaged, show
+from sweeplib.process.terminal import echo
 
 commands = typer.Typer()
 
@@ -46,10 +47,10 @@ def verify(
 
     done = verify(sweep, config, directory, sample=sample, repaired=repair, workers=workers, progress=not json)
     if json:
-        typer.echo(dumps(done.record(), indent=1))
+        echo(dumps(done.record(), indent=1))
     else:
         for line in done.lines():
-            typer.echo(line)
+            echo(line)
         show(done.table())
     raise typer.Exit(done.exit_status)
 
@@ -69,7 +70,7 @@ def reproduce(
     sweep, directory = named(config, set_, results)
     from sweeplib.upkeep.reproduce import reproduced
 
-    outcome = reproduced(sweep, directory, case, debug=debug, say=typer.echo)
+    outcome = reproduced(sweep, directory, case, debug=debug, say=echo)
     raise typer.Exit(0 if outcome else 1)
 
 
@@ -93,7 +94,7 @@ def retry(
     from sweeplib.upkeep.retry import retry
 
     for name, count in retry(sweep, directory, what or ()).items():
-        typer.echo(f"{name}: {count} cases to run again")
+        echo(f"{name}: {count} cases to run again")
 
 
 @commands.command()
@@ -112,9 +113,9 @@ def prune(
 
     found = stale(sweep, directory)
     if not found:
-        typer.echo("nothing is stale")
+        echo("nothing is stale")
         return
     show(table(found))
     if delete:
         delete_stale(sweep, directory, found)
-        typer.echo(f"{len(found)} deleted")
+        echo(f"{len(found)} deleted")

@@ -5,14 +5,17 @@ from contextlib import AbstractContextManager
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
-import psutil
 import pydantic
 from pydantic import Field
 
+from sweeplib.process.memory import granted_memory
 from sweeplib.registry import Registry
 
 if TYPE_CHECKING:
     from distributed import Client
+
+LEAST_MEMORY = 400 * 10**6
+"""Bytes that a worker needs for what it imports and for the compilation of a kernel, without any case."""
 
 
 class ClusterSettings(pydantic.BaseModel, ABC):
@@ -56,7 +59,7 @@ class ClusterSettings(pydantic.BaseModel, ABC):
 
     def worker_memory(self, workers: int | None = None) -> int:
         """Return the bytes of memory that a worker may use on the machine that plans: by default half of the memory."""
-        return int(psutil.virtual_memory().total // 2)
+        return granted_memory() // 2
 
     def known_memory(self, workers: int | None = None) -> int | None:
         """The bytes of memory of a worker; None where it is not known before the cluster runs."""

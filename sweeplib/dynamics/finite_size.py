@@ -11,6 +11,7 @@ standard deviation.
 """
 
 from collections.abc import Callable
+from functools import partial
 from typing import NamedTuple
 
 import numba
@@ -19,6 +20,7 @@ from numpy.typing import NDArray
 
 from sweeplib.dynamics.step_moments import StepMoments
 from sweeplib.kernels.overlap_flow import unpack
+from sweeplib.numerics.cache import cached
 from sweeplib.numerics.integrators.dop853 import Equations
 from sweeplib.numerics.integrators.stiff import StiffSolution, System
 
@@ -34,7 +36,7 @@ STEPS_A_ROUND = 5
 """Number of steps of a solution after which its risk and the clock are read."""
 
 
-_kernel = numba.njit(error_model="numpy", fastmath={"contract"}, nogil=True, cache=True)
+_kernel = partial(cached, partial(numba.njit, error_model="numpy", fastmath={"contract"}, nogil=True))
 
 
 @_kernel

@@ -175,7 +175,8 @@ class _Running:
         for block in task:
             self._losses[block] = self._losses.get(block, 0) + 1
             if self._losses[block] > MOST_LOSSES:
-                raise SweeplibError(f"workers die as soon as they are given a block, the last one {block.name}")
+                problem = f"workers die as soon as they are given a block, the last one {block.name}"
+                raise SweeplibError(f"{problem}; {self.workers.memory()}")
         self.submit([(block,) for block in task])
 
     def _first(self) -> "Future":
@@ -215,6 +216,13 @@ class _Workers:
         if time.monotonic() - self._asked > SECONDS_BETWEEN_LOOKS:
             self._ask()
         return self._threads
+
+    def memory(self) -> str:
+        """Return in words what memory the workers have, which they may lack; they are started again when they die."""
+        workers = self._client.scheduler_info()["workers"].values()
+        limits = sorted(worker["memory_limit"] for worker in workers if worker["memory_limit"])
+        has = f"they have {limits[0] / 10**6:.0f} MB of memory each" if limits else "their memory is not limited"
+        return f"{has}: give them more if it is that, as by `cluster.memory_limit`"
 
     def are_back(self) -> None:
         """Forget that there were no workers."""

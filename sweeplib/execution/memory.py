@@ -1,7 +1,8 @@
-"""Refusal of a sweep with cases that its workers do not have the memory for."""
+"""Refusal of a sweep whose workers do not have the memory for its cases, or for any."""
 
 from typing import TYPE_CHECKING
 
+from sweeplib.design.cluster import LEAST_MEMORY
 from sweeplib.dynamics import DYNAMICS
 from sweeplib.errors import InputError
 from sweeplib.execution.blocks import MEMORY_SHARE
@@ -13,10 +14,14 @@ if TYPE_CHECKING:
 
 
 def refuse_large_cases(sweep: "Sweep", dynamics: str, workers: int | None = None) -> None:
-    """Raise InputError if a case at a probed point takes more memory than a worker may use, where that is known."""
+    """Raise InputError if a worker has too little memory, or less than a case at a probed point; where it is known."""
     limit = cluster_of(sweep).known_memory(workers)
     if limit is None:
         return
+    if limit < LEAST_MEMORY:
+        problem = f"each worker would have {limit / 10**6:.0f} MB of memory"
+        expected = f"at least {LEAST_MEMORY // 10**6} MB: fewer workers, or a container or job with more memory"
+        raise InputError(problem, key="cluster", expected=expected)
     case = max((case for _, case in sweep.probed(dynamics)), key=_most_memory)
     needed, most = _most_memory(case), int(MEMORY_SHARE * limit)
     if needed > most:

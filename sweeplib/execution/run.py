@@ -15,10 +15,11 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from sweeplib.code.plugins import load_plugins
-from sweeplib.errors import SweeplibError
+from sweeplib.errors import InputError, SweeplibError
 from sweeplib.execution.blocks import Block, BlockReport
 from sweeplib.execution.calibration import SECONDS_A_WORK_UNIT
 from sweeplib.execution.clusters import cluster_of
+from sweeplib.execution.clusters.dashboard import dashboard_link
 from sweeplib.execution.complete_config import write_complete_config
 from sweeplib.execution.connected import connected
 from sweeplib.execution.dispatch import dispatched
@@ -84,6 +85,8 @@ def run_sweep(
     After a crash the same call continues. InputError if another driver runs one of the dynamics. Writes a
     `<dynamics>.done.json` for each, which contains only the sweep's digest and the counts, nothing about this run.
     """
+    if client is not None and client.asynchronous:
+        raise InputError("an asynchronous client", key="client", expected="distributed.Client(..., asynchronous=False)")
     load_plugins(sweep.plugins)
     check_publishing(sweep)
     names = list(sweep.runs if dynamics is None else dynamics)
@@ -239,8 +242,9 @@ def _computed(sweep: "Sweep", parts: list[_Part], on: "Client | int | None", *, 
             blocks = _all_blocks(sweep, parts)
             kept = parts[0].store.directory / PERFORMANCE if cluster.performance_report else None
             with performance_kept(client, kept), _shown(sweep, parts, blocks, show=show) as shown:
-                tell(dashboard=client.dashboard_link, doing=None)
-                shown.say(f"dashboard: {client.dashboard_link}")
+                link = dashboard_link(client)
+                tell(dashboard=link, doing=None)
+                shown.say(f"dashboard: {link or 'none'}")
                 told = metrics_told(client, sweep.name, partial(_say, shown))
                 for block, report in dispatched(
                     client,

@@ -5,6 +5,8 @@ from typing import Annotated
 
 import typer
 
+from sweeplib.process.terminal import echo
+
 KINDS = ["sweep", "activation", "analysis", "cluster", "data", "dynamics", "figure", "observable", "start", "target"]
 """The kinds of files in `front.starter`, which is not imported for the sake of speed."""
 KIND_HELP = f"{', '.join(KINDS)}; without a KIND, FILE is a sweep."
@@ -18,7 +20,7 @@ def new(
     from sweeplib.front.starter import write_new
 
     for path in write_new(kind, file):
-        typer.echo(path)
+        echo(path)
 
 
 def test_plugin(
@@ -32,7 +34,7 @@ def test_plugin(
 
     statuses = []
     for outcome in all_outcomes(files):
-        typer.echo(outcome)
+        echo(outcome)
         statuses.append(outcome.status)
-    typer.echo(summary(statuses))
+    echo(summary(statuses))
     raise typer.Exit(1 if "failed" in statuses else 0)

@@ -11,8 +11,10 @@ from typing import TYPE_CHECKING, Any
 from sweeplib.errors import InputError
 from sweeplib.front.repeated import made_from, remember, summary_of_repeated
 from sweeplib.front.snakemake import run_snakemake, snakemake_command
+from sweeplib.process.caches import caches_in
+from sweeplib.process.environment import refuse_shell
 from sweeplib.process.forks import WAIT, ran, served
-from sweeplib.process.terminal import console
+from sweeplib.process.terminal import console, echo
 
 if TYPE_CHECKING:
     from sweeplib.design.sweep import Sweep
@@ -61,10 +63,12 @@ def run_stages(
     if a stage or an attempt of a stage failed. InputError, before any work, for a config, an override or a profile that
     is refused, and if another command runs the sweep.
     """
+    refuse_shell()
+    caches_in(results)
     repeated = summary_of_repeated(config, overrides, results)
     if repeated is not None:
         sys.stderr.write("nothing to compute: all is up to date\n")
-        sys.stdout.write(f"{repeated}\n")
+        echo(repeated)
         return 0
     with served(IMPORTS):
         return _run_stages(config, overrides, results, profile)
@@ -80,10 +84,12 @@ def _run_stages(config: Path, overrides: Sequence[str], results: Path, profile: 
         check_publishing(sweep)
         complete = bool(overrides) or not is_lasting(config)
         command = snakemake_command(directory / OVERRIDDEN if complete else config, results, profile)
+        from sweeplib.storage.file_system import examine
         from sweeplib.storage.jobs import WHOLE, job, refuse_second
 
         refuse_second(directory)
         begun = made_from(config, overrides, plugin_files(sweep.plugins)) if is_lasting(config) else None
+        examine(directory)
     with job(directory, WHOLE):
         record_origin(config, directory)
         if complete:
@@ -96,7 +102,7 @@ def _run_stages(config: Path, overrides: Sequence[str], results: Path, profile: 
         text, failed = _summary(directory / OVERRIDDEN if complete else config, directory)
         if begun is not None and not failed:
             remember(directory, config, overrides, plugin_files(sweep.plugins), begun, text)
-    sys.stdout.write(f"{text}\n")
+    echo(text)
     return int(failed)
 
 
@@ -167,10 +173,10 @@ def _followed(sweep: "Sweep", directory: Path, command: list[str]) -> int:
     from sweeplib.front.state import State, stages
     from sweeplib.storage.jobs import WHOLE, jobs
 
-    titled, since, log = stages(sweep), time.time(), directory / LOG
+    titled, earlier, log = stages(sweep), jobs(directory), directory / LOG
 
     def state(over: str = "") -> State:
-        found = {name: job for name, job in jobs(directory, since).items() if name != WHOLE}
+        found = {name: job for name, job in jobs(directory).items() if name != WHOLE and job != earlier.get(name)}
         return State(titled, found, time.time(), over)
 
     with view(sweep.name) as shown:
@@ -192,7 +198,7 @@ def _say_what_failed(state: "State", undone: list[str], log: Path, before: int) 
             file.seek(before)
             lines = file.read().decode("utf-8", "replace").splitlines()
         problems = [line for line in lines if line.strip()][-LAST_LINES:]
-    sys.stderr.write("\n".join([*problems, f"the log: {log}"]) + "\n")
+    echo("\n".join([*problems, f"the log: {log}"]), errors=True)
 
 
 def _waiting(what: str) -> AbstractContextManager[Any]:

@@ -1,6 +1,5 @@
 """`sweeplib watch`: the live view of a sweep that runs elsewhere, in another terminal or by `snakemake` itself."""
 
-import sys
 import time
 from collections.abc import Callable, Mapping
 from pathlib import Path
@@ -9,6 +8,7 @@ from typing import TYPE_CHECKING
 from sweeplib.front.screen import view
 from sweeplib.front.state import State, stages
 from sweeplib.front.status import status
+from sweeplib.process.terminal import echo
 from sweeplib.storage.jobs import WHOLE, Job, jobs
 
 if TYPE_CHECKING:
@@ -27,7 +27,7 @@ def watch(sweep: "Sweep", directory: Path, *, clock: Callable[[], float] = time.
     """
     found = jobs(directory)
     if not any(job.running for job in found.values()):
-        sys.stdout.write("\n".join(status(sweep, directory).lines()) + "\n")
+        echo("\n".join(status(sweep, directory).lines()))
         return 0
     since, titled = _start(found), stages(sweep)
     ran = clock()
@@ -41,7 +41,7 @@ def watch(sweep: "Sweep", directory: Path, *, clock: Callable[[], float] = time.
             if over:
                 break
             time.sleep(SECONDS_BETWEEN_LOOKS)
-    sys.stdout.write("\n".join(_last_lines(sweep.name, directory, state)) + "\n")
+    echo("\n".join(_last_lines(sweep.name, directory, state)))
     return int(over == "failed")
 
 

@@ -22,7 +22,6 @@ from typing import Any
 
 import numba
 import numpy as np
-from filelock import FileLock
 from numba.core import event, sigutils
 from numba.core.compiler_lock import global_compiler_lock
 from numba.core.dispatcher import Dispatcher
@@ -30,6 +29,7 @@ from numba.core.registry import cpu_target
 
 from sweeplib.numerics import linked
 from sweeplib.numerics.binding import bound
+from sweeplib.numerics.cache import cached
 from sweeplib.numerics.elementary import vectorised
 from sweeplib.numerics.linked import FOR_KERNELS
 
@@ -93,32 +93,8 @@ class OneSignature:
 
 @functools.cache
 def _specialised(template: Callable[..., Any], bindings: tuple[tuple[str, Any], ...]) -> Any:
-    dispatcher = numba.njit(cache=True, no_cfunc_wrapper=True, **_OPTIONS)(_named(template, bindings))
-    return _for_any_constants(_safely_cached(dispatcher))
-
-
-def _safely_cached(dispatcher: Any) -> Any:
-    """The dispatcher, with a lock such that one process at a time compiles it; those that waited load its machine code.
-
-    numba numbers the code of different signatures when it saves them. If two processes saved at the same time, one
-    could later load the other's machine code. The compiler lock is taken first, as numba does, to exclude that two
-    threads wait for each other, and because the time limit of a run does not count the time in which it is held.
-    A kernel in the cache is loaded without the lock: many processes that share a cache do not take turns.
-    """
-    cache = dispatcher._cache
-    file = getattr(cache, "_cache_file", None)
-    if file is not None:
-        compile_one, lock = dispatcher.compile, FileLock(f"{file._index_path}.lock")
-
-        def compiled_once(signature: Any) -> Any:
-            with global_compiler_lock:
-                if cache._index_key(signature, dispatcher.targetctx.codegen()) in file._load_index():
-                    return compile_one(signature)
-                with lock:
-                    return compile_one(signature)
-
-        dispatcher.compile = compiled_once
-    return dispatcher
+    decorator = functools.partial(numba.njit, no_cfunc_wrapper=True, **_OPTIONS)
+    return _for_any_constants(cached(decorator, _named(template, bindings)))
 
 
 @contextmanager
@@ -170,7 +146,7 @@ def pointer(template: Callable[..., Any], signature: Any, **bindings: Any) -> An
 def _pointer(template: Callable[..., Any], signature: Any, bindings: tuple[tuple[str, Any], ...]) -> Any:
     options = {name: value for name, value in _OPTIONS.items() if name != "nogil"}
     with _collection_paused():
-        return numba.cfunc(signature, cache=True, **options)(_named(template, bindings))
+        return cached(functools.partial(numba.cfunc, signature, **options), _named(template, bindings))
 
 
 def called(function: Any, *arguments: Any) -> None:

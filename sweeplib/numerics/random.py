@@ -12,6 +12,7 @@ instructions.
 import hashlib
 import json
 import math
+from functools import partial
 from typing import Any
 
 import numba
@@ -19,6 +20,7 @@ import numpy as np
 
 from sweeplib.errors import InputError
 from sweeplib.numerics.bits import bits_of_float, float_of_bits
+from sweeplib.numerics.cache import cached
 
 _compiled = numba.njit(error_model="numpy", fastmath={"contract"}, inline="always")
 
@@ -197,7 +199,7 @@ def whole_number(end, high, low):  # type: ignore[no-untyped-def]
     return min(np.int64(fraction * end), end - 1)
 
 
-@numba.njit(error_model="numpy", fastmath={"contract"}, nogil=True, cache=True)
+@partial(cached, partial(numba.njit, error_model="numpy", fastmath={"contract"}, nogil=True))
 def fill_normals(key, seed, step, out):  # type: ignore[no-untyped-def]
     """Fill `out` with the N(0, 1) numbers of one step of one replica, each draw of which makes four.
 

@@ -15,7 +15,7 @@ import psutil
 @contextmanager
 def nothing_imported_from_here() -> Iterator[None]:
     """Return a context in which a new Python process does not look for modules in the working directory."""
-    with _environment("PYTHONSAFEPATH", "1"):
+    with environment("PYTHONSAFEPATH", "1"):
         yield
 
 
@@ -44,7 +44,7 @@ def no_interrupts_beyond_here() -> Iterator[None]:
     first process shall react. Multiprocessing's resource tracker is started beforehand, because starting it unblocks
     signals, and its warnings are silenced.
     """
-    with _environment("PYTHONWARNINGS", "ignore:resource_tracker:UserWarning"):
+    with environment("PYTHONWARNINGS", "ignore:resource_tracker:UserWarning"):
         resource_tracker.ensure_running()
     before = signal.pthread_sigmask(signal.SIG_BLOCK, {signal.SIGINT})
     try:
@@ -54,7 +54,7 @@ def no_interrupts_beyond_here() -> Iterator[None]:
 
 
 @contextmanager
-def _environment(name: str, value: str) -> Iterator[None]:
+def environment(name: str, value: str) -> Iterator[None]:
     """Set an environment variable within the context; the last of contexts of several threads restores it."""
     with _changing:
         before, count = _changed.get(name, (os.environ.get(name), 0))

@@ -8,10 +8,13 @@ import sys
 from collections.abc import Iterator
 from contextlib import contextmanager, suppress
 from pathlib import Path
+from typing import NoReturn
 
 from sweeplib.errors import InputError
-from sweeplib.process.children import nothing_imported_from_here
+from sweeplib.process.children import environment, nothing_imported_from_here
+from sweeplib.process.environment import refuse_environment
 from sweeplib.process.interrupts import PATIENCE, exit_now, interruptible
+from sweeplib.process.terminal import harmless
 from sweeplib.process.troubles import TRACEBACK, in_one_line
 
 GOES_ON = "the same command goes on where it stopped"
@@ -40,7 +43,12 @@ def command(
     """
     _directories.append(directory)
     try:
-        with nothing_imported_from_here(), interruptible(lambda: _say(interrupted, end=True), patience):
+        refuse_environment()
+        with (
+            nothing_imported_from_here(),
+            environment("MPLBACKEND", "agg"),  # figures are files; matplotlib cannot be imported with an unknown one
+            interruptible(lambda: _say(interrupted, end=True), patience),
+        ):
             yield
     except passing:
         raise
@@ -61,12 +69,26 @@ def whole_process() -> Iterator[None]:
     """
     open_standard_streams()
     end_without_collection()
+    _no_silent_end()
     try:
         yield
     except SystemExit as error:
         if not error.code:
             raise
         exit_now(error.code if isinstance(error.code, int) else 1)
+
+
+def _no_silent_end() -> None:
+    """Let `os._exit(0)` of a plugin end this process with a line and status 1: nothing that follows would be done."""
+    end, here = os._exit, os.getpid()
+
+    def ended(status: int) -> NoReturn:
+        if status == 0 and os.getpid() == here:  # the children of multiprocessing end in this way
+            _say("a plugin ended this process with os._exit(0); nothing that comes after it was done")
+            status = 1
+        end(status)
+
+    os._exit = ended
 
 
 def open_standard_streams() -> None:
@@ -110,5 +132,5 @@ def _say(line: str | None, *, end: bool = False) -> None:
     if line is not None:
         with suppress(OSError):  # the reader of standard error is gone
             shown = SHOW_CURSOR if end and sys.stderr.isatty() else ""
-            sys.stderr.write(f"{shown}{line}\n")
+            sys.stderr.write(f"{shown}{harmless(line)}\n")
             sys.stderr.flush()

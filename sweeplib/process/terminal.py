@@ -1,5 +1,6 @@
 """Text on a terminal, or plain lines where there is none: a pipe, a file, a CI log."""
 
+import re
 import sys
 from collections.abc import Iterable, Mapping, Sequence
 from datetime import timedelta
@@ -16,17 +17,32 @@ LINE = 100
 DISPENSABLE = ("blocks", "on disk", "points", "done", "cases")
 """The headings of columns that a narrow terminal does not show, the first one first."""
 
+_CONTROLS = re.compile("[\x00-\x08\x0b-\x1f\x7f-\x9f\u202a-\u202e\u2066-\u2069]")
+"""Characters that move the cursor, give commands to a terminal, or turn the direction of text."""
+
+
+def harmless(text: str) -> str:
+    """Return a text for a terminal, on which it can do nothing but appear: controls are written as Python escapes."""
+    return _CONTROLS.sub(lambda found: repr(found[0])[1:-1], text)
+
+
+def echo(line: object, *, errors: bool = False) -> None:
+    """Write a line, which may be of a file that others wrote, to standard output or standard error."""
+    stream = sys.stderr if errors else sys.stdout
+    stream.write(f"{harmless(str(line))}\n")
+    stream.flush()
+
 
 def console(*, errors: bool = False) -> "Console":
     """Return the console of standard output or standard error: without colours and of any width if it is no terminal.
 
-    The environment variable NO_COLOR turns colours off on a terminal.
+    The environment variable NO_COLOR turns colours off on a terminal; FORCE_COLOR makes no terminal of a file.
     """
     from rich.console import Console
 
     stream = sys.stderr if errors else sys.stdout
-    width = None if stream.isatty() else WIDEST
-    return Console(file=stream, width=width, highlight=False, markup=False, emoji=False)
+    width, forced = (None, None) if stream.isatty() else (WIDEST, False)
+    return Console(file=stream, width=width, force_terminal=forced, highlight=False, markup=False, emoji=False)
 
 
 def table(headings: Sequence[str], rows: Iterable[Sequence[str]], title: str = "", caption: str = "") -> "Table":
@@ -39,7 +55,7 @@ def table(headings: Sequence[str], rows: Iterable[Sequence[str]], title: str = "
         number = all(row[place][:1].isdigit() for row in rows)
         made.add_column(heading, justify="right" if number else "left", no_wrap=number, overflow="fold")
     for row in rows:
-        made.add_row(*row)
+        made.add_row(*map(harmless, row))
     return made
 
 

@@ -16,6 +16,7 @@ TRACEBACK = "SWEEPLIB_TRACEBACK"
 """The environment variable that shows tracebacks."""
 
 _FULL = (errno.ENOSPC, errno.EDQUOT, errno.EFBIG)
+_LACKING = (errno.ENOLCK, errno.EOPNOTSUPP, errno.ENOSYS)
 _FORBIDDEN = (errno.EROFS, errno.EACCES, errno.EPERM)
 
 MOST_OF_A_MESSAGE = 4_000
@@ -66,17 +67,21 @@ def _known(error: BaseException, directory: Path | None) -> str | None:
 
 
 def _exception(error: BaseException) -> str:
-    return "".join(traceback.format_exception_only(error)).strip()
+    """Return an exception, and the first of its causes, which often says more."""
+    *_, first = _causes(error)
+    shown = [error] if first is error else [error, first]
+    texts = ["".join(traceback.format_exception_only(each)).strip() for each in shown]
+    return ", because of ".join([*(text.rstrip(".") for text in texts[:-1]), texts[-1]])
 
 
 def _causes(error: BaseException) -> Iterator[BaseException]:
-    """Yield the error, its cause, the cause of that, and so on."""
+    """Yield the error, its cause, the cause of that or what it came in the way of, and so on."""
     seen: list[BaseException] = []
     cause: BaseException | None = error
     while cause is not None and cause not in seen:
         seen.append(cause)
         yield cause
-        cause = cause.__cause__
+        cause = cause.__cause__ or (None if cause is error or cause.__suppress_context__ else cause.__context__)
 
 
 def _foreseen(error: BaseException, directory: Path | None) -> str | None:
@@ -99,6 +104,8 @@ def _of_the_system(error: OSError, directory: Path | None) -> str:
     what = error.strerror or str(error) or type(error).__name__
     if error.errno in _FULL:
         return f"{where}no room to write ({what}): free some space, and {GOES_ON}"
+    if error.errno in _LACKING:
+        return f"{where}its file system lacks an operation ({what}): choose another folder with --results"
     if error.errno in _FORBIDDEN:
         return f"{where}cannot be written or read ({what}): make it accessible, or choose another folder with --results"
     return f"{where}{what}; once this is fixed, {GOES_ON}"

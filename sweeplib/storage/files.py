@@ -4,6 +4,7 @@ A file is on the disk before it gets its name: after a power cut there is the ol
 lines of journals have a checksum of their content, so that a flipped bit is never read as other content.
 """
 
+import errno
 import hashlib
 import json
 import os
@@ -18,6 +19,7 @@ from sweeplib.storage.damage import damaged
 
 CHECKSUM = "checksum"
 """The key of an object's checksum in its JSON file."""
+_NO_SUCH_OPERATION = (errno.EINVAL, errno.ENOSYS, errno.EOPNOTSUPP)
 _LINE_CHECKSUM = f', "{CHECKSUM}": "'.encode()
 
 
@@ -39,7 +41,7 @@ def write_bytes(path: Path, content: Any, *, durable: bool = True) -> Path:
             file.write(content)
             if durable:
                 file.flush()
-                os.fsync(file.fileno())
+                _fsync(file.fileno())
         beside.replace(path)
         if durable:
             for folder in (path.parent, *(made.parent for made in new)):
@@ -54,9 +56,18 @@ def sync(path: Path) -> None:
     """Wait until a file's content, or the names in a folder, are on the disk."""
     descriptor = os.open(path, os.O_RDONLY)
     try:
-        os.fsync(descriptor)
+        _fsync(descriptor)
     finally:
         os.close(descriptor)
+
+
+def _fsync(descriptor: int) -> None:
+    """Wait until what a descriptor names is on the disk, if its file system has this operation (`file_system`)."""
+    try:
+        os.fsync(descriptor)
+    except OSError as error:
+        if error.errno not in _NO_SUCH_OPERATION:
+            raise
 
 
 def sync_tree(folder: Path) -> None:

@@ -19,6 +19,7 @@ from typing import Any
 import psutil
 
 from sweeplib.errors import InputError
+from sweeplib.process.terminal import harmless
 from sweeplib.process.troubles import reason
 from sweeplib.storage.damage import DamageError
 from sweeplib.storage.files import read_json, write_json
@@ -198,7 +199,12 @@ def _read(path: Path) -> Job | None:
     """Return the job that a file describes; None if it is damaged, or of another version."""
     try:
         content = read_json(path) or {}
-        known = {each.name for each in fields(Job)}
-        return Job(**{name: value for name, value in content.items() if name in known}) if "name" in content else None
+        known = {each.name for each in fields(Job)} & content.keys()
+        told: dict[str, Any] = {name: _harmless(content[name]) for name in known}
+        return Job(**told) if "name" in told else None
     except (DamageError, OSError):
         return None
+
+
+def _harmless(value: Any) -> Any:
+    return harmless(value) if isinstance(value, str) else value

@@ -28,6 +28,7 @@ from sweeplib.storage.checked_store import COMPRESSORS, CheckedStore, is_intact
 from sweeplib.storage.chunk_files import read_chunk, write_chunk
 from sweeplib.storage.damage import DamageError, damaged, lost
 from sweeplib.storage.files import partial, remove, remove_partials, sync
+from sweeplib.storage.linking_store import LinkingStore
 from sweeplib.storage.rows import Rows, rows_of, shared_fields
 from sweeplib.storage.sealed import read_sealed, write_sealed
 
@@ -351,7 +352,7 @@ def create_layout(path: Path, case: Case, block_size: int) -> Layout:
     }
     new = partial(path)
     try:
-        group = zarr.create_group(new, attributes=attributes)
+        group = zarr.create_group(LinkingStore(new), attributes=attributes)
         for name, variable in variables.items():
             _create(group, name, variable.dtype, variable.shape, variable.dims, block_size, dict(variable.attrs))
         _create(group, "status", "uint8", (), (), block_size, STATUS_LABELS)

@@ -37,6 +37,11 @@ class LinkingStore(LocalStore):
         if not self._linked(key, value):
             super().set_sync(key, value)
 
+    async def set_if_not_exists(self, key: str, value: Any) -> None:
+        """Write the bytes of a file that is not there: zarr needs a hard link for this, against a second writer."""
+        if not (self.root / key).exists():
+            await self.set(key, value)
+
     def _linked(self, key: str, value: Any) -> bool:
         if not is_chunk(key):
             return False

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING
 
 from sweeplib.errors import SweeplibError
 from sweeplib.execution.progress import Steps
+from sweeplib.process.terminal import echo
 from sweeplib.process.troubles import Trouble
 from sweeplib.simulation import Case, Records, Status, run_cases
 from sweeplib.storage.failures import failure_path
@@ -39,7 +40,7 @@ def reproduced(sweep: "Sweep", directory: Path, name: str, *, debug: bool = Fals
         with Steps(None if debug else sweep.name).step("computing the case"):
             records = _computed(chosen.case, debug=debug)
     except Exception as error:
-        traceback.print_exc()
+        echo(traceback.format_exc(), errors=True)
         if debug:
             pdb.post_mortem(error.__traceback__)
         return _raised(chosen, error, exception, say)

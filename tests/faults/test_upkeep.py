@@ -8,6 +8,7 @@ import pytest
 
 from sweeplib.simulation import Status
 from sweeplib.storage import remembered
+from sweeplib.storage.files import read_json, write_json
 from sweeplib.storage.run_store import whole
 from sweeplib.upkeep.cases import Cases
 from tests.faults.finished import CONFIG, Done
@@ -56,6 +57,19 @@ def test_a_failure_is_reproduced_with_its_traceback(done: Done, capfd: pytest.Ca
     assert "here: failed, ArithmeticError: a case that raises" in said
     assert 'raise ArithmeticError("a case that raises")' in said + capfd.readouterr().err
     assert done.told("reproduce", identity(done, Status.diverged))[0] == 0
+
+
+def test_stored_text_gives_no_command_to_a_terminal(done: Done) -> None:
+    """Of whoever wrote the folder: an escape sequence can hide what was printed, or type into the terminal."""
+    case = identity(done, Status.failed)
+    path = done.directory / "failures" / f"{case}.json"
+    write_json(path, read_json(path) | {"exception": "Error: \x1b[2J\x9b2J\rgone"})
+    said = done.told("reproduce", case)[1]
+    assert "failed, Error: \\x1b[2J\\x9b2J\\rgone" in said
+    assert not set(said) & {"\x1b", "\x9b", "\r"}
+    job = done.directory / "jobs" / "simulate.json"
+    write_json(job, {"name": "simulate", "started": 1.0, "ended": 2.0, "problem": "\x1b]0;title\a"})
+    assert "\\x1b]0;title\\x07" in done.told("status")[1]
 
 
 def test_a_case_runs_in_the_debugger(done: Done) -> None:

@@ -2,12 +2,16 @@
 
 import re
 import socket
-from typing import Annotated
+from contextlib import suppress
+from typing import TYPE_CHECKING, Annotated
 
 from pydantic import AfterValidator
 from pydantic_core import PydanticCustomError
 
 from sweeplib.validation import REFUSED
+
+if TYPE_CHECKING:
+    from distributed import Client
 
 THIS_MACHINE = "127.0.0.1"
 LARGEST_PORT = 2**16 - 1
@@ -36,3 +40,17 @@ def free_address(address: str) -> str:
         except OSError:
             port = "0"
     return f"{host}:{port}"
+
+
+def dashboard_link(client: "Client") -> str:
+    """Return the link to a client's dashboard as Dask's settings write it; "" if there is no dashboard.
+
+    If they are those of another place, such as a hub whose variables are not set here, it is the dashboard's address.
+    """
+    import dask
+
+    with suppress(LookupError, ValueError, AttributeError):
+        if link := client.dashboard_link:
+            return str(link)
+    with dask.config.set({"distributed.dashboard.link": "{scheme}://{host}:{port}/status"}):
+        return client.dashboard_link or ""

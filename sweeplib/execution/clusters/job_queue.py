@@ -17,6 +17,7 @@ from pydantic_core import PydanticCustomError
 
 from sweeplib.design.cluster import ClusterSettings
 from sweeplib.errors import InputError
+from sweeplib.execution.clusters.certificates import own_certificates
 from sweeplib.execution.clusters.dashboard import DEFAULT_ADDRESS, DashboardAddress, free_address
 from sweeplib.execution.clusters.job_keeper import JobKeeper, job_of, kept
 from sweeplib.process.forks import ONE_THREAD
@@ -196,7 +197,7 @@ class JobQueue(ClusterSettings):
     def client(self, workers: int | None = None) -> Iterator["Client"]:
         """Yield a client of a cluster whose jobs end with the context. InputError if dask-jobqueue is not installed."""
         import dask
-        from distributed import Client, Security
+        from distributed import Client
 
         bounds, folder, kind = self._bounds(workers), self._folder.resolve(), self._kind()
         folder.mkdir(parents=True, exist_ok=True)
@@ -206,7 +207,7 @@ class JobQueue(ClusterSettings):
             dask.config.set({"distributed.deploy.lost-worker-timeout": NEVER}),
             kept(kind)(
                 **self._options(),
-                security=Security.temporary(),
+                security=own_certificates(),
                 shared_temp_directory=str(folder),
                 silence_logs=logging.CRITICAL,
                 scheduler_options={"dashboard_address": free_address(self.dashboard_address)},

@@ -2,25 +2,27 @@
 
 import logging
 import math
+import multiprocessing
 import time
 from collections.abc import Iterator
 from contextlib import contextmanager, suppress
 from typing import TYPE_CHECKING, Annotated, Any, Literal
 
-import psutil
 from pydantic import AfterValidator, Field
 from pydantic_core import PydanticCustomError
 
-from sweeplib.design.cluster import CLUSTERS, ClusterSettings
+from sweeplib.design.cluster import CLUSTERS, LEAST_MEMORY, ClusterSettings
+from sweeplib.errors import InputError
+from sweeplib.execution.clusters.certificates import own_certificates
 from sweeplib.execution.clusters.dashboard import DEFAULT_ADDRESS, THIS_MACHINE, DashboardAddress, free_address
 from sweeplib.process.children import end, with_descendants
 from sweeplib.process.forks import ONE_THREAD
+from sweeplib.process.memory import granted_memory, memory_of_a_process
 from sweeplib.validation import REFUSED
 
 if TYPE_CHECKING:
     from distributed import Client, Nanny
 
-LEAST_MEMORY = 2**27
 SECONDS_TO_START = 1.0
 """Within which a nanny knows the process that it has started, if the machine is not overloaded."""
 FIRST = 4
@@ -47,7 +49,7 @@ def _memory(limit: str) -> str:
     with suppress(ValueError, OverflowError):
         if 0 < _number(limit) <= 1 or LEAST_MEMORY <= parse_bytes(limit) < 2**63:
             return limit
-    expected = "'auto', a size from 128 MiB on such as '2GB', or a part of the machine's such as '0.25'"
+    expected = "'auto', a size from 400 MB on such as '2GB', or a part of the machine's such as '0.25'"
     raise PydanticCustomError(REFUSED, expected)
 
 
@@ -61,8 +63,9 @@ def _number(text: str) -> float:
 class Local(ClusterSettings):
     """Worker processes on this machine. Only processes with the certificates of this run can connect to them.
 
-    workers : number of workers; by default the number of processors that this process may use.
-    memory_limit : memory of each worker, such as "2GB"; by default its share of the machine's memory.
+    workers : number of workers; by default the number of processors that this process may use, fewer in a container
+        that has no 400 MB for each.
+    memory_limit : memory of each worker, such as "2GB"; by default its share of that of this machine or container.
     dashboard_address : address of Dask's dashboard; local unless a host is named; port 0 chooses a free port.
     """
 
@@ -72,25 +75,33 @@ class Local(ClusterSettings):
     dashboard_address: DashboardAddress = DEFAULT_ADDRESS
 
     def expected_workers(self, workers: int | None = None) -> int:
-        """Return the requested number of workers, or one per processor."""
-        from dask.system import CPU_COUNT
-
-        return workers or self.workers or int(CPU_COUNT)
+        """Return the requested number of workers, or one per processor as far as there is memory for them."""
+        return workers or self.workers or _places()
 
     def worker_memory(self, workers: int | None = None) -> int:
-        """Return the bytes that Dask grants a worker: the configured limit, or its share of the machine."""
-        from dask.system import CPU_COUNT
+        """Return the bytes of a worker: the configured limit, or its share of what is granted to all of them."""
         from dask.utils import parse_bytes
 
-        whole = psutil.virtual_memory().total
+        whole = granted_memory()
         if self.memory_limit == "auto":
-            return int(whole // CPU_COUNT)
-        part = _number(self.memory_limit)
-        return int(part * whole if part <= 1 else min(whole, parse_bytes(self.memory_limit)))
+            limit = whole // max(_places(), self.expected_workers(workers))
+        else:
+            part = _number(self.memory_limit)
+            limit = int(part * whole if part <= 1 else min(whole, parse_bytes(self.memory_limit)))
+        return min(limit, memory_of_a_process() or limit)
 
     def known_memory(self, workers: int | None = None) -> int:
         """The bytes that Dask grants a worker."""
         return self.worker_memory(workers)
+
+    def check(self) -> None:
+        """Raise InputError if workers cannot start because this system gives them no semaphores."""
+        try:
+            multiprocessing.get_context("fork").Lock()
+        except OSError as error:
+            problem = f"workers need semaphores, which this system refuses here ({error.strerror})"
+            expected = "a folder in memory that can be written, as by `docker run --tmpfs /dev/shm`"
+            raise InputError(problem, key="cluster.kind", value="local", file="/dev/shm", expected=expected) from None
 
     def abandon(self, client: "Client") -> None:
         """Kill the workers, also those that still start; their nannies start no others."""
@@ -107,27 +118,33 @@ class Local(ClusterSettings):
     def client(self, workers: int | None = None) -> Iterator["Client"]:
         """Yield a client of a cluster that ends with the context, or when this process ends in any way."""
         import dask
-        from dask.system import CPU_COUNT
-        from distributed import Client, LocalCluster, Security
+        from distributed import Client, LocalCluster
 
         expected = self.expected_workers(workers)
         environment: dict[str, Any] = {f"distributed.nanny.pre-spawn-environ.{name}": 1 for name in ONE_THREAD}
         with (
             dask.config.set(SETTINGS | environment),
             LocalCluster(
-                n_workers=min(FIRST, expected, int(CPU_COUNT)),  # the others start while these work
+                n_workers=min(FIRST, expected, _places()),  # the others start while these work
                 threads_per_worker=1,
                 processes=True,
                 host=THIS_MACHINE,
-                memory_limit=self.memory_limit,
+                memory_limit=self.worker_memory(workers),
                 silence_logs=logging.CRITICAL,
-                security=Security.temporary(),
+                security=own_certificates(),
                 dashboard_address=free_address(self.dashboard_address),
             ) as cluster,
             Client(cluster) as client,
         ):
             cluster.scale(expected)
             yield client
+
+
+def _places() -> int:
+    """Return how many workers this machine has processors and memory for."""
+    from dask.system import CPU_COUNT
+
+    return max(1, min(int(CPU_COUNT), granted_memory() // LEAST_MEMORY))
 
 
 def _runs(nanny: "Nanny") -> bool:

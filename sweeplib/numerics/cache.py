@@ -1,0 +1,63 @@
+"""Machine code that is cached on disk, once on a machine; where that is not possible it is kept in memory."""
+
+import multiprocessing
+import sys
+from collections.abc import Callable
+from typing import Any
+
+from filelock import FileLock
+from numba.core.caching import NullCache
+from numba.core.compiler_lock import global_compiler_lock
+from numba.core.dispatcher import Dispatcher
+
+_told: list[str] = []
+"""The line that says why code is kept in memory."""
+
+
+def cached(decorator: Callable[..., Any], function: Callable[..., Any]) -> Any:
+    """The function, compiled by a `decorator` of numba that takes the option `cache`."""
+    try:
+        made = decorator(cache=True)(function)
+    except (RuntimeError, OSError) as error:
+        if isinstance(error, RuntimeError) and "cannot cache" not in str(error):
+            raise
+        _tell("neither sweeplib's folder nor the cache of your home can be written")
+        return decorator(cache=False)(function)
+    return _safely_cached(made) if isinstance(made, Dispatcher) else made
+
+
+def _safely_cached(dispatcher: Any) -> Any:
+    """The dispatcher, with a lock such that one process at a time compiles it; those that waited load its machine code.
+
+    numba numbers the code of different signatures when it saves them. If two processes saved at the same time, one
+    could later load the other's machine code. The compiler lock is taken first, as numba does, to exclude that two
+    threads wait for each other, and because the time limit of a run does not count the time in which it is held.
+    A kernel in the cache is loaded without the lock: many processes that share a cache do not take turns.
+    If the file system fails, as when a quota is used up or it has no locks, the code is kept in memory.
+    """
+    cache, compile_one = dispatcher._cache, dispatcher.compile
+    file = cache._cache_file
+    lock = FileLock(f"{file._index_path}.lock")
+
+    def compiled_once(signature: Any) -> Any:
+        with global_compiler_lock:
+            try:
+                if cache._index_key(signature, dispatcher.targetctx.codegen()) in file._load_index():
+                    return compile_one(signature)
+                with lock:
+                    return compile_one(signature)
+            except OSError as error:
+                _tell(f"{file._cache_path}: {error.strerror}")
+                dispatcher._cache = NullCache()
+                return compile_one(signature)
+
+    dispatcher.compile = compiled_once
+    return dispatcher
+
+
+def _tell(reason: str) -> None:
+    """Write a line, once, and not in each worker."""
+    if not _told:
+        _told.append(f"sweeplib: compiled code is kept in memory, for this process alone: {reason}")
+        if multiprocessing.parent_process() is None and sys.stderr is not None:
+            sys.stderr.write(f"{_told[0]}; the environment variable NUMBA_CACHE_DIR names another folder\n")

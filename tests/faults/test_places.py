@@ -1,0 +1,188 @@
+"""Where people really work, by the command that they type: other users, file systems, containers, hubs, clocks."""
+
+import os
+import shutil
+import subprocess
+import time
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+from tests.faults.commands import SWEEPLIB, started
+from tests.faults.sweeps import wait_until
+
+SWEEP = """\
+name: small
+problem: {p: 1, k: 1, d: 40, Delta: 0, activation: square}
+grid: {gamma: [0.1, 0.2]}
+seeds: 4
+dynamics: [sgd_chain]
+times: [0, 1, 2]
+thresholds: [0.1]
+analyses: [exit_times]
+figures: [risk_curves]
+cluster: {kind: local, dashboard_address: ":0"}
+"""
+NOBODY = "65534"
+AS_NOBODY = f"setpriv --reuid {NOBODY} --regid {NOBODY} --clear-groups".split()
+READING_ALL = ["--inh-caps", "+dac_read_search", "--ambient-caps", "+dac_read_search"]
+"""The interpreter of these tests may be where only its owner can read."""
+MEMORY = Path("/sys/fs/cgroup/memory")
+
+
+@pytest.fixture
+def desk(tmp_path: Path) -> Path:
+    """A user's folder with a sweep."""
+    (tmp_path / "small.yaml").write_text(SWEEP)
+    return tmp_path
+
+
+@pytest.fixture
+def lacking(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """The library that takes operations away from a process."""
+    compiler = shutil.which("cc")
+    if compiler is None:
+        pytest.skip("needs a C compiler")
+    made = tmp_path_factory.mktemp("lacking") / "lacking.so"
+    source = Path(__file__).with_name("lacking.c")
+    subprocess.run([compiler, "-shared", "-fPIC", "-o", made, source, "-ldl"], check=True)
+    return made
+
+
+def ran(desk: Path, *before: str, command: str = "sweep", **variables: str) -> "subprocess.CompletedProcess[str]":
+    """Return a command on the sweep that has ended, started by `before` and with other variables of the environment."""
+    words = [*before, SWEEPLIB, command, "small.yaml"]
+    environment = os.environ | variables
+    return subprocess.run(words, cwd=desk, env=environment, capture_output=True, text=True, check=False, timeout=280)
+
+
+def assert_complete(desk: Path, done: "subprocess.CompletedProcess[str]") -> None:
+    assert done.returncode == 0, done.stderr
+    assert "all 8 cases ended ok" in done.stdout
+    assert (desk / "results" / "small" / "report" / "index.html").exists()
+
+
+def test_a_file_system_without_locks_is_refused_by_its_name(desk: Path, lacking: Path) -> None:
+    done = ran(desk, command="plan", LD_PRELOAD=str(lacking), LACKING="flock", LACKING_UNDER=str(desk))
+    assert done.returncode == 2
+    [line] = done.stderr.splitlines()
+    assert line.startswith("results/small: the file system here (") and "--results" in line
+
+
+@pytest.mark.slow
+def test_a_file_system_without_hard_links_and_fsync_of_folders_is_enough(desk: Path, lacking: Path) -> None:
+    done = ran(desk, LD_PRELOAD=str(lacking), LACKING="link,fsync", LACKING_UNDER=str(desk))
+    assert_complete(desk, done)
+    said = [line for line in done.stderr.splitlines() if "the file system here" in line]
+    assert len(said) == 1 and "no hard links" in said[0] and "no fsync of folders" in said[0]
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("home", ["/nonexistent", "unset", "read only"])
+def test_a_user_without_a_home_keeps_caches_with_the_results(home: str, desk: Path) -> None:
+    """As root the command is that of a user who can write neither sweeplib's folder nor a home."""
+    variables = {"XDG_CACHE_HOME": "", "HOME": str(desk / "home") if home == "read only" else home}
+    before = ["env", "-u", "HOME"] if home == "unset" else []
+    (desk / "home").mkdir(mode=0o555)
+    if os.geteuid() == 0:
+        if shutil.which("setpriv") is None:
+            pytest.skip("needs setpriv")
+        desk.chmod(0o777)
+        before = [*AS_NOBODY, *READING_ALL, *before]
+    elif home == "unset":
+        pytest.skip("this user has a home that can be written")
+    done = ran(desk, *before, **variables)
+    assert_complete(desk, done)
+    assert done.stderr.startswith("caches are kept in results/.cache: ")
+    assert "Traceback" not in done.stderr
+
+
+@pytest.mark.slow
+def test_root_with_a_package_and_a_home_that_are_read_only(desk: Path) -> None:
+    package = Path(__file__).parents[2]
+    if subprocess.run(["unshare", "-m", "true"], check=False).returncode:
+        pytest.skip("needs the right to mount")
+    home = Path.home()
+    mounts = "; ".join(f"mount --bind {path} {path}; mount -o remount,ro,bind {path}" for path in (package, home))
+    done = ran(desk, "unshare", "-m", "sh", "-c", f'{mounts}; exec "$@"', "sh", XDG_CACHE_HOME="")
+    assert_complete(desk, done)
+    assert "caches are kept in results/.cache: " in done.stderr
+
+
+@pytest.mark.slow
+def test_code_is_kept_in_memory_by_a_command_without_results(desk: Path) -> None:
+    if os.geteuid() or shutil.which("setpriv") is None:
+        pytest.skip("needs root and setpriv")
+    command = [*AS_NOBODY, *READING_ALL, SWEEPLIB, "list", "dynamics"]
+    environment = os.environ | {"HOME": "/nonexistent", "XDG_CACHE_HOME": ""}
+    done = subprocess.run(command, cwd=desk, env=environment, capture_output=True, text=True, check=False)
+    assert done.returncode == 0 and "sgd_chain" in done.stdout
+    [line] = done.stderr.splitlines()
+    assert "kept in memory" in line
+
+
+@pytest.fixture
+def group() -> Iterator[Path]:
+    """A new control group."""
+    folder = MEMORY / f"sweeplib-test-{os.getpid()}"
+    try:
+        folder.mkdir()
+    except OSError as error:
+        pytest.skip(f"needs control groups of version 1: {error}")
+    yield folder
+    wait_until(lambda: not (folder / "cgroup.procs").read_text())
+    folder.rmdir()
+
+
+@pytest.mark.slow
+def test_a_container_with_little_memory_has_few_workers(desk: Path, group: Path) -> None:
+    (group / "memory.limit_in_bytes").write_text(f"{900 * 10**6}")
+    inside = ["sh", "-c", f'echo $$ > {group}/cgroup.procs; exec "$@"', "sh"]
+    done = ran(desk, *inside)
+    assert_complete(desk, done)
+    (desk / "small.yaml").write_text(SWEEP.replace("local,", "local, workers: 8,"))
+    done = ran(desk, *inside, command="plan")
+    assert done.returncode == 2
+    assert "each worker would have 112 MB of memory; expected at least 400 MB" in done.stderr
+
+
+@pytest.mark.slow
+def test_shared_memory_that_is_read_only_is_named(desk: Path) -> None:
+    if subprocess.run(["unshare", "-m", "true"], check=False).returncode:
+        pytest.skip("needs the right to mount")
+    mounts = "mount --bind /dev/shm /dev/shm; mount -o remount,ro,bind /dev/shm"
+    done = ran(desk, "unshare", "-m", "sh", "-c", f'{mounts}; exec "$@"', "sh", command="run")
+    assert done.returncode == 2
+    assert "/dev/shm: " in done.stderr.splitlines()[-1] and "Read-only" in done.stderr.splitlines()[-1]
+
+
+@pytest.mark.slow
+def test_a_dashboard_link_of_a_hub_ends_no_run(desk: Path) -> None:
+    link = "{JUPYTERHUB_SERVICE_PREFIX}/proxy/{port}/status"
+    done = ran(desk, DASK_DISTRIBUTED__DASHBOARD__LINK=link, MPLBACKEND="qt4agg", FORCE_COLOR="1")
+    assert_complete(desk, done)
+    assert "dashboard: http://127.0.0.1:" in done.stderr
+    assert "\x1b" not in done.stderr + done.stdout
+
+
+@pytest.mark.slow
+def test_a_clock_that_is_set_back_by_three_days_ends_no_run(
+    desk: Path, lacking: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """At the worst moment: the certificates exist, and no worker has connected."""
+    (desk / "back").write_text("0")
+    monkeypatch.setenv("LD_PRELOAD", str(lacking))
+    monkeypatch.setenv("CLOCK", str(desk / "back"))
+    (desk / "small.yaml").write_text(
+        SWEEP.replace("seeds: 4", "seeds: 600").replace("local,", "local, block_size: 16,")
+    )
+    command = started([SWEEPLIB, "run", "small.yaml"], desk)
+    command.until_it_says("dashboard: ")
+    (desk / "back").write_text(f"{3 * 24 * 3600}")
+    until = time.monotonic() + 120
+    while command.process.poll() is None and time.monotonic() < until:
+        time.sleep(0.1)
+    command.killed()
+    assert command.process.returncode == 0, command.said.read_text()
+    assert "1200 cases computed now; 0 ended badly" in command.said.read_text()

@@ -1,0 +1,96 @@
+"""Variables of the environment that other programs set: each does no harm, or is refused in a line that names it."""
+
+import asyncio
+import subprocess
+import sys
+from pathlib import Path
+
+import dask
+import pytest
+from distributed import Client, LocalCluster
+from typer.testing import CliRunner
+
+from sweeplib import InputError, Sweep
+from sweeplib.cli import app
+from sweeplib.execution.clusters.dashboard import dashboard_link
+from tests.in_process import InProcess
+
+SWEEP = {
+    "name": "small",
+    "problem": {"p": 1, "k": 1, "d": 40, "Delta": 0, "activation": "square", "gamma": 0.1},
+    "seeds": 2,
+    "dynamics": ["sgd_chain"],
+    "times": [0, 1],
+}
+PROGRAM = str(Path(sys.executable).with_name("sweeplib"))
+
+
+@pytest.mark.parametrize(
+    ("name", "value", "said"),
+    [
+        ("NUMBA_DISABLE_JIT", "1", "must be compiled"),
+        ("NUMBA_NUM_THREADS", "0", "not a number of threads"),
+        ("NUMBA_NUM_THREADS", "-2", "not a number of threads"),
+        ("BASH_ENV", "ends", "exit status 3"),
+    ],
+)
+def test_a_variable_with_which_no_sweep_can_run_is_named(
+    name: str, value: str, said: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    (tmp_path / "ends").write_text("exit 3\n")
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.setenv(name, value)
+    done = CliRunner().invoke(app, ["sweep", "absent.yaml"])
+    assert done.exit_code == 2
+    assert done.stderr.startswith(f"environment variable {name}: ") and len(done.stderr.splitlines()) == 1
+    assert said in done.stderr and f"got '{value}'" in done.stderr
+
+
+@pytest.mark.parametrize(
+    ("name", "value"), [("NUMBA_DISABLE_JIT", "0"), ("NUMBA_NUM_THREADS", "many"), ("BASH_ENV", "absent")]
+)
+def test_a_variable_that_does_no_harm_is_not_refused(name: str, value: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv(name, value)
+    assert "got 'absent.yaml'" in CliRunner().invoke(app, ["sweep", "absent.yaml"]).stderr
+
+
+def test_colours_that_are_forced_make_no_terminal_of_a_file(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("FORCE_COLOR", "1")
+    done = CliRunner().invoke(app, ["sweep", "absent.yaml"])
+    assert "absent.yaml" in done.stderr and "\x1b" not in done.output
+
+
+@pytest.mark.slow
+def test_an_unknown_backend_of_matplotlib_does_no_harm(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("MPLBACKEND", "qt4agg")
+    code = "from matplotlib import pyplot; from sweeplib import FIGURES; print(list(FIGURES))"
+    code = f"from sweeplib.process.command import command\nwith command():\n    {code}"
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=False)
+    assert "learning_rate_scan" in done.stdout, done.stderr
+
+
+@pytest.mark.parametrize("template", ["{JUPYTERHUB_SERVICE_PREFIX}/proxy/{port}", "{}", "{", "{port.absent}"])
+def test_a_link_for_another_place_becomes_the_address_of_the_dashboard(template: str) -> None:
+    with InProcess().client() as client, dask.config.set({"distributed.dashboard.link": template}):
+        assert dashboard_link(client).startswith("http://") and dashboard_link(client).endswith("/status")
+
+
+def test_an_asynchronous_client_is_refused(tmp_path: Path) -> None:
+    async def run() -> None:
+        options = {"processes": False, "n_workers": 0, "dashboard_address": ":0", "asynchronous": True}
+        async with LocalCluster(**options) as cluster, Client(cluster, asynchronous=True) as client:
+            Sweep(**SWEEP, results=tmp_path).run(client)
+
+    with pytest.raises(InputError, match=r"client: an asynchronous client; expected .*asynchronous=False"):
+        asyncio.run(run())
+
+
+def test_a_plugin_that_ends_the_process_is_no_success(tmp_path: Path) -> None:
+    (tmp_path / "ends.py").write_text("import os\nos._exit(0)\n")
+    done = subprocess.run(
+        [PROGRAM, "test-plugin", "ends.py"], cwd=tmp_path, capture_output=True, text=True, check=False
+    )
+    assert done.returncode == 1
+    assert done.stderr.splitlines() == [
+        "a plugin ended this process with os._exit(0); nothing that comes after it was done"
+    ]

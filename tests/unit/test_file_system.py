@@ -1,0 +1,88 @@
+"""Results and caches on file systems that lack an operation, or that cannot be written."""
+
+import errno
+import os
+from collections.abc import Callable
+from functools import partial
+from pathlib import Path
+
+import numba
+import pytest
+
+from sweeplib import InputError
+from sweeplib.numerics import cache
+from sweeplib.process.caches import caches_in
+from sweeplib.process.troubles import in_one_line
+from sweeplib.storage.file_system import examine
+from sweeplib.storage.files import read_json, write_json
+
+
+def lacking(number: int) -> Callable[..., None]:
+    def fails(*_: object, **__: object) -> None:
+        raise OSError(number, os.strerror(number))
+
+    return fails
+
+
+def test_a_file_system_that_can_do_all_is_not_mentioned(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    examine(tmp_path / "new")
+    assert capsys.readouterr().err == ""
+    assert list((tmp_path / "new").iterdir()) == []
+
+
+@pytest.mark.parametrize("number", [errno.ENOLCK, errno.EOPNOTSUPP, errno.ENOSYS])
+def test_a_file_system_without_locks_is_named(number: int, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("fcntl.flock", lacking(number))
+    with pytest.raises(InputError, match=r"the file system here \(\w+ at /.*\) has no file locks .*--results"):
+        examine(tmp_path)
+    assert list(tmp_path.iterdir()) == []
+    assert "--results" in in_one_line(OSError(number, os.strerror(number)), tmp_path)
+
+
+def test_what_can_be_replaced_is_said_once(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    monkeypatch.setattr("os.link", lacking(errno.EPERM))
+    monkeypatch.setattr("os.fsync", lacking(errno.EINVAL))
+    examine(tmp_path)
+    [line] = capsys.readouterr().err.splitlines()
+    assert "no hard links" in line and "no fsync" in line and str(tmp_path) in line
+    write_json(tmp_path / "new" / "file.json", {"number": 1})
+    assert read_json(tmp_path / "new" / "file.json") == {"number": 1}
+    monkeypatch.setattr("os.fsync", lacking(errno.EIO))
+    with pytest.raises(OSError, match="Input/output"):
+        write_json(tmp_path / "file.json", {})
+
+
+def doubled(x: float) -> float:
+    return 2 * x
+
+
+@pytest.mark.parametrize("fails", ["place", "lock"])
+def test_code_that_cannot_be_cached_is_kept_in_memory(
+    fails: str, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    monkeypatch.setattr(cache, "_told", [])
+    if fails == "place":
+        monkeypatch.setattr(numba.core.caching.CompileResultCacheImpl, "_locator_classes", [])
+    else:
+        monkeypatch.setattr("filelock.FileLock.acquire", lacking(errno.ENOLCK))
+    functions = [cache.cached(partial(numba.njit, nogil=nogil), doubled) for nogil in (True, False)]
+    assert [function(1.5) for function in functions] == [3.0, 3.0]
+    [line] = capsys.readouterr().err.splitlines()
+    assert "kept in memory" in line and "NUMBA_CACHE_DIR" in line
+
+
+def test_caches_that_the_user_cannot_write_are_kept_with_the_results(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    for name in ("HOME", "XDG_CACHE_HOME", "MPLCONFIGDIR"):
+        monkeypatch.setenv(name, str(tmp_path / name))
+    caches_in(tmp_path / "results")
+    assert capsys.readouterr().err == "" and not (tmp_path / "results").exists()
+    (tmp_path / "file").touch()
+    monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path / "file" / "cache"))
+    caches_in(tmp_path / "results")
+    assert "results/.cache" in capsys.readouterr().err
+    assert os.environ["XDG_CACHE_HOME"] == str(tmp_path / "results" / ".cache")
+    assert Path(os.environ["MPLCONFIGDIR"]).is_relative_to(tmp_path / "results")

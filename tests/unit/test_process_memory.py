@@ -1,0 +1,95 @@
+"""What memory workers are granted: by the machine, its control groups, and limits of a process."""
+
+import errno
+import multiprocessing
+import subprocess
+import sys
+from pathlib import Path
+from types import SimpleNamespace
+
+import psutil
+import pytest
+
+from sweeplib import InputError
+from sweeplib.execution.clusters import CLUSTERS
+from sweeplib.process import memory
+from sweeplib.process.memory import granted_memory
+from sweeplib.process.troubles import in_one_line
+
+LOCAL = CLUSTERS["local"]
+GB = 10**9
+SWEEP = """\
+problem: {p: 1, k: 1, d: 40, Delta: 0, activation: square, gamma: 0.1}
+seeds: 2
+dynamics: [sgd_chain]
+times: [0, 1]
+"""
+
+
+@pytest.fixture
+def groups(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    """The folder of the control groups, in which this process is in `job/step` of both versions."""
+    (tmp_path / "own").write_text("5:cpu,memory:/job/step\n1:name=systemd:/\n0::/job/step\n")
+    monkeypatch.setattr(memory, "OWN_GROUPS", tmp_path / "own")
+    monkeypatch.setattr(memory, "GROUPS", tmp_path)
+    (tmp_path / "memory" / "job" / "step").mkdir(parents=True)
+    (tmp_path / "job" / "step").mkdir(parents=True)
+    return tmp_path
+
+
+@pytest.mark.parametrize(
+    "limit",
+    [
+        "memory/job/step/memory.limit_in_bytes",
+        "memory/job/memory.limit_in_bytes",
+        "memory/memory.limit_in_bytes",
+        "job/step/memory.max",
+        "job/memory.high",
+        "memory.max",
+    ],
+)
+def test_the_smallest_limit_above_a_process_counts(limit: str, groups: Path) -> None:
+    (groups / "memory" / "memory.limit_in_bytes").write_text(f"{2**63 - 4096}\n")
+    (groups / "job" / "memory.max").write_text("max\n")
+    assert granted_memory() == psutil.virtual_memory().total
+    (groups / limit).write_text(f"{GB}\n")
+    assert granted_memory() == GB
+
+
+def test_workers_share_what_is_granted(groups: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("dask.system.CPU_COUNT", 64)
+    (groups / "memory.max").write_text(f"{2 * GB}\n")
+    assert (LOCAL().expected_workers(), LOCAL().worker_memory()) == (5, 2 * GB // 5)
+    assert LOCAL(workers=2).worker_memory() == 2 * GB // 5
+    assert LOCAL(workers=8).worker_memory() == 2 * GB // 8
+    assert LOCAL(memory_limit="0.5").worker_memory() == GB
+    assert LOCAL(memory_limit="8GB").worker_memory() == 2 * GB
+    monkeypatch.setattr(memory, "memory_of_a_process", lambda: GB)
+    monkeypatch.setattr("sweeplib.execution.clusters.local.memory_of_a_process", lambda: GB)
+    assert LOCAL(memory_limit="8GB").worker_memory() == GB
+
+
+def test_workers_without_the_memory_for_any_case_are_refused_in_a_line(tmp_path: Path) -> None:
+    (tmp_path / "small.yaml").write_text(SWEEP)
+    program = Path(sys.executable).with_name("sweeplib")
+    command = ["sh", "-c", f"ulimit -d 300000; exec {program} plan small.yaml"]
+    done = subprocess.run(command, cwd=tmp_path, capture_output=True, text=True, check=False)
+    assert done.returncode == 2, done.stderr
+    assert "cluster: each worker would have 307 MB of memory; expected at least 400 MB" in done.stderr.splitlines()[-1]
+
+
+def test_no_semaphores_are_refused_before_the_workers_start(monkeypatch: pytest.MonkeyPatch) -> None:
+    def refused() -> None:
+        raise OSError(errno.EROFS, "Read-only file system")
+
+    LOCAL().check()
+    monkeypatch.setattr(multiprocessing, "get_context", lambda _: SimpleNamespace(Lock=refused))
+    with pytest.raises(InputError, match=r"/dev/shm: .*semaphores.*Read-only"):
+        LOCAL().check()
+
+
+def test_an_error_of_dask_says_its_cause() -> None:
+    """Dask fails again in cleaning up, and gives that as the cause."""
+    cause, error = AssertionError("Status.init"), RuntimeError("Nanny failed to start.")
+    cause.__context__, error.__cause__ = RuntimeError("can't start new thread"), cause
+    assert "RuntimeError: Nanny failed to start, because of RuntimeError: can't start new thread;" in in_one_line(error)
