@@ -6,13 +6,18 @@ from typing import TYPE_CHECKING
 
 from sweeplib.analysis.problem_fields import constants, field
 from sweeplib.design.fields import FIELD_TYPES
+from sweeplib.storage.dataset import plain
 
 if TYPE_CHECKING:
     import xarray as xr
 
 
 def with_constants(ds: xr.Dataset) -> xr.Dataset:
-    """Return the dataset with its constants as labelled coordinates: ds["p"] exists whether or not p varies."""
+    """Return the dataset with its constants as labelled coordinates: ds["p"] exists whether or not p varies.
+
+    Dask arrays become arrays that are computed when they are read.
+    """
+    ds = plain(ds)
     return ds.assign_coords({name: _coordinate(ds, name) for name in constants(ds) if name not in ds.variables})
 
 
