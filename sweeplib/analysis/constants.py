@@ -6,7 +6,6 @@ from typing import TYPE_CHECKING
 
 from sweeplib.analysis.problem_fields import constants, field
 from sweeplib.design.fields import FIELD_TYPES
-from sweeplib.storage.dataset import plain
 
 if TYPE_CHECKING:
     import xarray as xr
@@ -17,6 +16,8 @@ def with_constants(ds: xr.Dataset) -> xr.Dataset:
 
     Dask arrays become arrays that are computed when they are read.
     """
+    from sweeplib.storage.dataset import plain
+
     ds = plain(ds)
     return ds.assign_coords({name: _coordinate(ds, name) for name in constants(ds) if name not in ds.variables})
 
