@@ -104,7 +104,7 @@ def example(kind: str, name: str) -> dict[str, Any]:
 
 def _chosen(options: Any) -> dict[str, Any]:
     """Return the example values of the options of a model or a function; without any, all defaults but null."""
-    if inspect.isclass(options):
+    if isinstance(options, type) and issubclass(options, BaseModel):
         fields = {name: field for name, field in options.model_fields.items() if name != "kind"}
         examples = {name: field.examples for name, field in fields.items()}
         defaults = {name: field.default for name, field in fields.items() if not field.is_required()}
