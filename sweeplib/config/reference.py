@@ -181,12 +181,12 @@ def key_rows() -> dict[str, Row]:
 def _rows(model: type[BaseModel], prefix: str = "") -> Iterator[Row]:
     for name, field in model.model_fields.items():
         default = "the file's name" if name == "name" else _default(field)
-        example = field.examples[0] if field.examples else None
+        example: Any = field.examples[0] if field.examples else None
         within = {
             "times.": {"times": TIMES | {name: example}},
             "dynamics.NAME.": {"dynamics": {"ode": {name: example}}},
         }
-        content = within.get(prefix, {name: example})
+        content: dict[str, Any] = within.get(prefix, {name: example})
         yield Row(prefix + name, _type(field), default, _code(example), field.description or "", content)
 
 
