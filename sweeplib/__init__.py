@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
     from sweeplib.analysis import ANALYSES
+    from sweeplib.analysis.combined import combine
     from sweeplib.dynamics import DYNAMICS
     from sweeplib.errors import InputError, SweeplibError
     from sweeplib.figures import FIGURES
@@ -32,6 +33,7 @@ _HOMES = {
     "Problem": "sweeplib.problem",
     "Sweep": "sweeplib.sweep",
     "SweeplibError": "sweeplib.errors",
+    "combine": "sweeplib.analysis.combined",
     "open": "sweeplib.storage",
     "simulate": "sweeplib.simulation",
 }
@@ -48,6 +50,7 @@ __all__ = [
     "Sweep",
     "SweeplibError",
     "__version__",
+    "combine",
     "open",
     "simulate",
 ]
@@ -56,7 +59,7 @@ __all__ = [
 def __getattr__(name: str) -> Any:
     if name not in _HOMES:
         raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
-    if name in ("open", "simulate", "Sweep"):
+    if name in ("combine", "open", "simulate", "Sweep"):
         importlib.import_module("sweeplib.accessor")  # registers `ds.sweep`
     thing = getattr(importlib.import_module(_HOMES[name]), "open_dataset" if name == "open" else name)
     globals()[name] = thing

@@ -2,11 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable
 from functools import partial
 from typing import TYPE_CHECKING, Any
 
-import numpy as np
 import xarray as xr
 
 if TYPE_CHECKING:
@@ -39,11 +38,12 @@ class SweepAccessor:
 
         Its analyses have default options.
         """
+        from sweeplib.config.values import plain
         from sweeplib.figures import FIGURES
         from sweeplib.figures.notebook import shown_in_notebooks
 
         _check(self._ds)
-        figure, options = FIGURES[name], {key: _plain(value) for key, value in options.items()}
+        figure, options = FIGURES[name], {key: plain(value) for key, value in options.items()}
         analyses = {need: self.analyse(need) for need in figure.needed(options)}
         return shown_in_notebooks(figure(self._ds, analyses, **options))
 
@@ -78,12 +78,3 @@ def _check(ds: xr.Dataset) -> None:
     for dim, size in ds.sizes.items():
         if not size:
             raise InputError("no values along an axis", key="dataset", value=dim, expected="a selection with some")
-
-
-def _plain(value: Any) -> Any:
-    """Return an option with arrays and numbers of numpy and xarray as lists and numbers of Python."""
-    if isinstance(value, Mapping):
-        return {key: _plain(part) for key, part in value.items()}
-    if isinstance(value, xr.DataArray | np.ndarray | np.generic):
-        return value.values.tolist() if isinstance(value, xr.DataArray) else value.tolist()
-    return [_plain(part) for part in value] if isinstance(value, list | tuple) else value

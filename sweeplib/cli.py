@@ -65,6 +65,7 @@ app = typer.Typer(
 )
 
 KINDS = [
+    "keys",
     "dynamics",
     "activations",
     "analyses",
@@ -222,9 +223,9 @@ def list_(
     names: Names = None,
     results: Results = RESULTS,
 ) -> None:
-    """List sweeps, or the names for a config.
+    """List sweeps, or the keys and names for a config.
 
-    Without KIND, the sweeps in the folder of results; with it, the names of this kind with their options.
+    Without KIND, the sweeps in the folder of results; with it, all of this kind, or those named with their options.
     """
     from sweeplib.front.listing import names as described
     from sweeplib.front.listing import sweeps
@@ -237,13 +238,31 @@ def list_(
             return
         show(table)
         return
-    from sweeplib.config.catalogue import catalogue
+    from sweeplib.config.catalogue import PLUGINS, catalogue
 
     out, entries = console(), catalogue(kind, names or ())
     if not entries:
         echo(f"no {kind}")
-    for line in described(entries, out.width if out.is_terminal else LINE):
+    for line in described(entries, out.width if out.is_terminal else LINE, options=bool(names)):
         echo(line)
+    if kind != PLUGINS and not names:
+        of_keys = kind == KINDS[0]
+        echo(f"Options and an example: sweeplib explain {'KEY' if of_keys else f'{kind}.NAME'}")
+
+
+@app.command()
+def explain(
+    key: Annotated[str, typer.Argument(metavar="KEY", help="A key, such as `grid`, or `figures.line`.")],
+) -> None:
+    """Explain a key of a config, or a name of a kind with its options, with an example in YAML."""
+    from sweeplib.config.catalogue import explained
+    from sweeplib.front.listing import names as described
+    from sweeplib.process.terminal import LINE, console
+
+    (entry, example), out = explained(key), console()
+    for line in described([entry], out.width if out.is_terminal else LINE, options=True):
+        echo(line)
+    echo(f"\n{example}".removesuffix("\n"))
 
 
 app.command()(new)
@@ -350,19 +369,27 @@ def summary(config: FileOrFolder, set_: Set = None, results: Results = RESULTS) 
 
 @app.command()
 def schema(
-    directory: Annotated[Path, typer.Option(help="Where schema.json and README.md are.")] = Path("config"),
+    directory: Annotated[
+        Path | None, typer.Option(help="Where to write; by default here, in a clone in config.", show_default=False)
+    ] = None,
     check: Annotated[bool, typer.Option("--check", help="Write nothing; exit status 1 if they are stale.")] = False,
 ) -> None:
-    """Write the JSON schema of configs and the table of their keys."""
-    from sweeplib.config.reference import generated
+    """Write the JSON schema of configs, for editors; in a clone also the table of keys."""
+    from sweeplib.config.reference import generated, is_generated
 
-    stale = [name for name, text in generated().items() if _differs(directory / name, text)]
+    directory = directory or (Path("config") if is_generated(Path("config", "README.md")) else Path())
+    known = {
+        name: text for name, text in generated().items() if name == "schema.json" or is_generated(directory / name)
+    }
+    if (directory / "schema.json").exists() and not is_generated(directory / "schema.json"):
+        raise InputError("not a schema of sweeplib", file=directory / "schema.json", expected="another folder")
+    stale = [name for name, text in known.items() if _differs(directory / name, text)]
     if check:
         for name in stale:
             echo(f"{directory / name} is stale: run `sweeplib schema`", errors=True)
         raise typer.Exit(1 if stale else 0)
     for name in stale:
-        (directory / name).write_text(generated()[name], encoding="utf-8")
+        (directory / name).write_text(known[name], encoding="utf-8")
         echo(directory / name)
 
 

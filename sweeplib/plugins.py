@@ -14,6 +14,7 @@ if TYPE_CHECKING:
     from sweeplib.design.cluster import CLUSTERS, ClusterSettings
     from sweeplib.dynamics import DYNAMICS, ONE_PASS, Dynamics, OverlapDynamics
     from sweeplib.dynamics.dynamics import Diagnostic, NumericalOptions
+    from sweeplib.dynamics.step_dynamics import StepDynamics
     from sweeplib.errors import InputError
     from sweeplib.figures import FIGURES, INTERACTIVE, Figure, Interactive
     from sweeplib.maths.activations import ACTIVATIONS, Activation
@@ -57,6 +58,7 @@ __all__ = [
     "ParticleView",
     "Problem",
     "Start",
+    "StepDynamics",
     "Target",
     "TrainingView",
     "TwoTimeView",

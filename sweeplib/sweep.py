@@ -16,7 +16,6 @@ The keys are those of the YAML file (config/README.md). Results, and the identit
 the same content: a sweep that was begun here can go on there, and the reverse.
 """
 
-from collections.abc import Mapping
 from functools import cached_property
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -35,15 +34,17 @@ if TYPE_CHECKING:
 class Sweep:
     """A sweep and the folder of its results, `results`/name.
 
-    config : the keys of a sweep's YAML file, with their values; NumPy arrays and ranges are lists. `name` is needed.
+    config : the keys of a sweep's YAML file, with their values; `name` is needed. NumPy arrays and ranges are lists;
+        their numbers are those of a YAML file with the same spacing, without rounding errors (`config.values.plain`).
     folder : the folder to which paths in the config are relative.
     InputError for anything wrong with them, and if the folder has the results of a YAML file with the same name.
     """
 
     def __init__(self, *, results: str | Path = "results", folder: str | Path = ".", **config: Any) -> None:
         from sweeplib.config import from_mapping
+        from sweeplib.config.values import plain
 
-        self._start(from_mapping(_plain(config), folder), Path(results), Path(folder), None)
+        self._start(from_mapping(plain(config), folder), Path(results), Path(folder), None)
 
     @classmethod
     def from_yaml(cls, path: str | Path, *overrides: str, results: str | Path = "results") -> "Sweep":
@@ -121,9 +122,10 @@ class Sweep:
         InputError for an unknown name or option, and for a sweep that does not fit.
         """
         from sweeplib.analysis import ANALYSES
+        from sweeplib.config.values import plain
 
         analysis = ANALYSES[name]
-        chosen = {**self.design.analyses.get(name, {}), **_plain(options)}
+        chosen = {**self.design.analyses.get(name, {}), **plain(options)}
         return analysis(self._opened(overlaps=analysis.overlaps), **chosen)
 
     def figure(self, name: str, **options: Any) -> "Drawing":
@@ -134,10 +136,11 @@ class Sweep:
         """
         from sweeplib.code.user_paths import located
         from sweeplib.config.plugged import with_references
+        from sweeplib.config.values import plain
         from sweeplib.figures.figure import requested
         from sweeplib.figures.notebook import shown_in_notebooks
 
-        given = with_references({name: _plain(options)}, lambda files: located(files, self._folder))
+        given = with_references({name: plain(options)}, lambda files: located(files, self._folder))
         figure, chosen = requested(name, {**self.design.figures.get(name, {}), **given[name]})
         analyses = {need: self.analyse(need) for need in figure.needed(chosen)}
         return shown_in_notebooks(figure(self.dataset, analyses, **chosen))
@@ -188,16 +191,3 @@ class Sweep:
 def _range(values: Any) -> str:
     shown = [f"{value:g}" if isinstance(value, float) else str(value) for value in values]
     return ", ".join(shown) if len(shown) <= 6 else f"{shown[0]}, {shown[1]}, ..., {shown[-1]} ({len(shown)} values)"
-
-
-def _plain(value: Any) -> Any:
-    """The value as YAML has it: lists, mappings and Python numbers in place of arrays, ranges and NumPy numbers."""
-    import numpy as np
-
-    if isinstance(value, np.ndarray | np.generic):
-        return value.tolist()
-    if isinstance(value, Mapping):
-        return {name: _plain(content) for name, content in value.items()}
-    if isinstance(value, list | tuple | range):
-        return [_plain(content) for content in value]
-    return str(value) if isinstance(value, Path) else value

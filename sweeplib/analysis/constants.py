@@ -12,7 +12,13 @@ if TYPE_CHECKING:
 
 
 def with_constants(ds: xr.Dataset) -> xr.Dataset:
-    """Return the dataset with its constants as labelled coordinates: ds["p"] exists whether or not p varies."""
+    """Return the dataset with its constants as labelled coordinates: ds["p"] exists whether or not p varies.
+
+    Dask arrays become arrays that are computed when they are read.
+    """
+    from sweeplib.storage.dataset import plain
+
+    ds = plain(ds)
     return ds.assign_coords({name: _coordinate(ds, name) for name in constants(ds) if name not in ds.variables})
 
 

@@ -6,6 +6,7 @@ from functools import reduce
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+from sweeplib.analysis.labels import at_labels
 from sweeplib.analysis.problem_fields import field
 
 if TYPE_CHECKING:
@@ -44,13 +45,11 @@ def with_overlaps(ds: xr.Dataset) -> xr.Dataset:
     if not (source / "zarr.json").exists():
         return ds
     whole = open_with_overlaps(source)
-    more = [name for name in whole.data_vars if name not in ds.variables]
-    if not more:
+    more = whole[[name for name in whole.data_vars if name not in ds.variables]]
+    if not more.data_vars:
         return ds
-    chosen = {
-        dim: ds[dim].values if ds[dim].dims else ds[dim].item() for dim in map(str, whole.indexes) if dim in ds.coords
-    }
-    return ds.merge(whole[more].sel(chosen).reset_coords(drop=True), join="exact")
+    chosen = {dim: ds[dim].values for dim in map(str, more.indexes) if dim in ds.coords}
+    return ds.merge(at_labels(more, chosen).reset_coords(drop=True), join="exact")
 
 
 def _shapes(ds: xr.Dataset) -> list[tuple[int, int]]:

@@ -38,6 +38,7 @@ HOMES = {
     "Problem": "sweeplib.problem",
     "STARTS": "sweeplib.problem",
     "Start": "sweeplib.problem",
+    "StepDynamics": "sweeplib.dynamics.step_dynamics",
     "TARGETS": "sweeplib.problem",
     "Target": "sweeplib.problem",
     "TrainingView": "sweeplib.views",

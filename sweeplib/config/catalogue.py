@@ -9,8 +9,10 @@ from typing import Any, NamedTuple
 
 from pydantic import BaseModel
 
+from sweeplib.analysis.options import option_type
 from sweeplib.code.user_modules import installed_plugins
-from sweeplib.config.reference import function_options, setting_rows
+from sweeplib.config.reference import function_options, key_rows, setting_rows
+from sweeplib.strict_yaml import written
 from sweeplib.errors import InputError
 from sweeplib.registry import Registry
 
@@ -27,8 +29,11 @@ KINDS = {
 }
 """The kinds of names, each with the registry that has them."""
 
-PLUGINS = "plugins"
-"""The kind of the names of installed plugins, which are entry points."""
+KEYS, PLUGINS = "keys", "plugins"
+"""The kinds of the keys of a config, and of the names of installed plugins, which are entry points."""
+
+FUNCTIONS = {"analyses": 1, "figures": 2}
+"""The kinds of functions, with the number of their arguments in front of the options."""
 
 
 class Option(NamedTuple):
@@ -65,10 +70,64 @@ def catalogue(kind: str, names: Iterable[str] = ()) -> list[Entry]:
     """Return the entries of a kind: all, or those named; InputError for an unknown kind or name."""
     if kind == PLUGINS:
         return _installed(list(names))
+    if kind == KEYS:
+        rows = key_rows()
+        return [_key(row) for name in names or rows for row in [_found(rows, name, "unknown key")]]
     registry = registry_of(kind)
     chosen = list(names) or list(registry)
     found = [Entry(name, _meaning(registry, name), tuple(_options(kind, registry[name]))) for name in chosen]
     return found if names else [*found, *_SPELLED.get(kind, ())]
+
+
+def explained(address: str) -> tuple[Entry, str]:
+    """Return the entry of a key of a config, or of KIND.NAME, and an example in YAML; InputError for another."""
+    kind, _, name = address.partition(".")
+    rows = key_rows()
+    if address in rows or kind not in KINDS or not name:
+        row = _found(rows, address, "neither a key nor KIND.NAME")
+        return _key(row), written(row.content)
+    [entry] = catalogue(kind, [name])
+    return entry, written(example(kind, name))
+
+
+def example(kind: str, name: str) -> dict[str, Any]:
+    """Return the part of a config that uses a name of a kind: with example values of its options, or their defaults."""
+    thing = registry_of(kind)[name]
+    if kind == "clusters":
+        return {"cluster": {"kind": name, **_chosen(thing)}}
+    if kind == "observables":
+        return {kind: [name]}
+    if kind == "dynamics":
+        return {kind: {name: _chosen(thing.Options)}}
+    return {kind: {name: _chosen(thing.function)}} if kind in FUNCTIONS else {"problem": {kind.removesuffix("s"): name}}
+
+
+def _chosen(options: Any) -> dict[str, Any]:
+    """Return the example values of the options of a model or a function; without any, all defaults but null."""
+    if isinstance(options, type) and issubclass(options, BaseModel):
+        fields = {name: field for name, field in options.model_fields.items() if name != "kind"}
+        examples = {name: field.examples for name, field in fields.items()}
+        defaults = {name: field.default for name, field in fields.items() if not field.is_required()}
+    else:
+        given = {name: parameter.default for name, parameter in inspect.signature(options).parameters.items()}
+        defaults = {name: default for name, default in given.items() if default is not inspect.Parameter.empty}
+        examples = {name: option_type(options, name).json_schema().get("examples") for name in defaults}
+    found = {name: values[0] for name, values in examples.items() if values} or defaults
+    plain = {name: list(value) if isinstance(value, tuple) else value for name, value in found.items()}
+    return {name: value for name, value in plain.items() if value is not None}
+
+
+def _key(row: Any) -> Entry:
+    default = row.default if row.default == "needed" else f"default {row.default}"
+    return Entry(row.key, f"{row.meaning} ({row.type}; {default})".replace("`", ""), ())
+
+
+def _found(rows: Any, name: str, problem: str) -> Any:
+    if name not in rows:
+        raise InputError(
+            problem, value=name, choices=[*rows, *(f"{kind}.{each}" for kind in KINDS for each in registry_of(kind))]
+        )
+    return rows[name]
 
 
 def _installed(names: list[str]) -> list[Entry]:
@@ -87,7 +146,7 @@ def _installed(names: list[str]) -> list[Entry]:
 def registry_of(kind: str) -> Registry[Any]:
     """Return the registry of a kind of names; InputError for an unknown kind."""
     if kind not in KINDS:
-        raise InputError("not a kind of names", value=kind, choices=[*KINDS, PLUGINS])
+        raise InputError("not a kind of names", value=kind, choices=[KEYS, *KINDS, PLUGINS])
     module, attribute = KINDS[kind]
     registry: Registry[Any] = getattr(importlib.import_module(module), attribute)
     return registry
@@ -111,8 +170,8 @@ def _options(kind: str, thing: Any) -> list[Option]:
         return _settings(thing.Options)
     if kind == "clusters":
         return _settings(thing)
-    if kind in ("analyses", "figures"):
-        known = function_options(thing.function, 1 if kind == "analyses" else 2)
+    if kind in FUNCTIONS:
+        known = function_options(thing.function, FUNCTIONS[kind])
         return [Option(option.name, option.default.strip("`"), option.meaning) for option in known]
     return []
 

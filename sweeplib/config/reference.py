@@ -5,6 +5,8 @@ import json
 import re
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import MISSING, fields
+from pathlib import Path
+from types import MappingProxyType
 from typing import Annotated, Any, Literal, NamedTuple, get_args, get_origin
 
 from pydantic import BaseModel, TypeAdapter
@@ -26,9 +28,9 @@ A config is a YAML file that describes one sweep. `sweeplib plan CONFIG` shows t
 An error in the file is reported in one line before anything runs. Overrides change keys for one command:
 `sweeplib sweep CONFIG seeds=64 grid.d=300,1000 dynamics.ode.rtol=1e-8`. Values separated by commas are a list; a field
 that becomes an axis is taken out of `problem`, and the other way round. `sweeplib list KIND` lists the names that a
-config may use (`dynamics`, `activations`, `analyses`, `figures`, ...) with their options. For completion in an editor,
-start the file with
-`# yaml-language-server: $schema=schema.json`.
+config may use (`dynamics`, `activations`, `analyses`, `figures`, ...); `sweeplib explain figures.line` shows the
+options of one, with an example. For completion in an editor, `sweeplib schema` writes `schema.json`, which a line of
+the file names: `# yaml-language-server: $schema=schema.json`.
 """
 
 
@@ -52,7 +54,19 @@ EXAMPLES = {
     "batch_size": 10,
     "repeats": 3,
     "schedule": "1/(1 + t)",
+    "second_layer_rate": 1.0,
+    "offset_scale": 1.0,
+    "offset_rate": 1.0,
+    "m0": 0.1,
+    "samples": 10000,
+    "sampling": "epochs",
+    "second_layer_samples": 1000,
+    "ridge": 0.01,
 }
+
+
+TIMES = {"values": [0, 1, 10]}
+"""An example of `times`, for the keys below it."""
 
 
 class Row(NamedTuple):
@@ -63,6 +77,8 @@ class Row(NamedTuple):
     default: str
     example: str
     meaning: str
+    content: Mapping[str, Any] = MappingProxyType({})
+    """The part of a config with the example."""
 
 
 class FunctionOption(NamedTuple):
@@ -77,6 +93,12 @@ class FunctionOption(NamedTuple):
 def generated() -> dict[str, str]:
     """Return the text of each generated file of `config/`."""
     return {"schema.json": json.dumps(json_schema(), indent=2, ensure_ascii=False) + "\n", "README.md": key_table()}
+
+
+def is_generated(file: Path) -> bool:
+    """Return whether there is a file that looks like one of `generated`."""
+    marks = (HEADING.partition("\n\n")[0], '"title": "SweepConfig"')
+    return file.is_file() and any(mark in file.read_text(encoding="utf-8", errors="replace") for mark in marks)
 
 
 def json_schema() -> dict[str, Any]:
@@ -149,22 +171,31 @@ def _documented_fields(described: type) -> dict[str, str]:
     return found
 
 
+def key_rows() -> dict[str, Row]:
+    """Return the rows of all keys and of the fields of a problem, by the key path."""
+    parts = (_rows(SweepConfig), _rows(Times, "times."), _rows(DynamicsSection, "dynamics.NAME."))
+    rows = [row for part in (*parts, _problem_rows("problem.")) for row in part]
+    return {row.key: row for row in rows}
+
+
 def _rows(model: type[BaseModel], prefix: str = "") -> Iterator[Row]:
     for name, field in model.model_fields.items():
         default = "the file's name" if name == "name" else _default(field)
-        example = _code(field.examples[0]) if field.examples else ""
-        yield Row(prefix + name, _type(field), default, example, field.description or "")
+        example: Any = field.examples[0] if field.examples else None
+        within = {
+            "times.": {"times": TIMES | {name: example}},
+            "dynamics.NAME.": {"dynamics": {"ode": {name: example}}},
+        }
+        content: dict[str, Any] = within.get(prefix, {name: example})
+        yield Row(prefix + name, _type(field), default, _code(example), field.description or "", content)
 
 
-def _problem_rows() -> Iterator[Row]:
+def _problem_rows(prefix: str = "") -> Iterator[Row]:
     defaults = {field.name: field.default for field in fields(Problem)}
     for name, meaning in problem_meanings().items():
         default = "needed" if defaults[name] is MISSING else _code(_plain(defaults[name]))
-        yield Row(name, _type_text(TypeAdapter(FIELD_TYPES[name]).json_schema()), default, _example(name), meaning)
-
-
-def _example(name: str) -> str:
-    return _code(EXAMPLES[name]) if name in EXAMPLES else ""
+        kind, content = _type_text(TypeAdapter(FIELD_TYPES[name]).json_schema()), {"problem": {name: EXAMPLES[name]}}
+        yield Row(prefix + name, kind, default, _code(EXAMPLES[name]), meaning, content)
 
 
 def _option_tables() -> Iterator[str]:

@@ -4,16 +4,20 @@ Spaced values are computed in decimal arithmetic and rounded to a double once: 0
 0.039999999999999994, on any machine, and a larger grid keeps the values that it shares with a smaller one.
 """
 
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from decimal import Context, Decimal
 from fractions import Fraction
+from pathlib import Path
 from typing import Any
+
+import numpy as np
 
 from sweeplib.budget import SEEDS, VALUES
 from sweeplib.errors import InputError
 
 Number = int | float
 _DIGITS, _TRUSTED = Context(prec=70), Context(prec=45)
+_ROUNDING = 2.0**-52
 
 
 def linspace(first: Number, last: Number, count: int) -> list[Number]:
@@ -53,6 +57,46 @@ SPACINGS: dict[str, tuple[Callable[..., list[Number]], str]] = {
     "range": (stepped, "[first, end, step], end excluded"),
 }
 EXPECTED = "a list, or one of " + ", ".join(f"{{{name}: {usage}}}" for name, (_, usage) in SPACINGS.items())
+
+
+def plain(value: Any) -> Any:
+    """Return a value of Python as YAML has it: lists, mappings and Python's numbers for arrays, ranges and NumPy's.
+
+    NumPy's rounding errors are not kept. An array that is evenly or geometrically spaced has the values of that spacing
+    in a YAML file. Another number is the decimal of 12 digits at most that it differs from by rounding, if there is
+    one; one of single precision is the shortest decimal that it is nearest to. Python's own numbers stay as they are.
+    """
+    array = getattr(value, "values", value)  # of xarray and pandas
+    if isinstance(array, np.ndarray | np.generic):
+        return _without_rounding(array)
+    if isinstance(value, Mapping):
+        return {name: plain(content) for name, content in value.items()}
+    if isinstance(value, list | tuple | range):
+        return [plain(content) for content in value]
+    return str(value) if isinstance(value, Path) else value
+
+
+def _without_rounding(array: Any) -> Any:
+    if array.dtype.kind != "f":
+        return array.tolist()
+    if not array.ndim:
+        number = float(str(array))
+        short = float(f"{number:.12g}")
+        return short if abs(short - number) <= 4 * _ROUNDING * abs(number) else number
+    found = [_without_rounding(part) for part in array]
+    return (_respaced(found, array) if array.ndim == 1 and len(array) > 2 else None) or found
+
+
+def _respaced(found: list[float], array: Any) -> list[Number] | None:
+    """Return the values of the spacing that an array follows but for rounding, if there is one."""
+    tolerance = max(64 * _ROUNDING, np.finfo(array.dtype).eps) * np.abs(array).max()
+    if not np.isfinite(array).all():
+        return None
+    even = linspace(found[0], found[-1], len(found))
+    if np.allclose(array, even, rtol=0.0, atol=tolerance):
+        return even
+    geometric = geomspace(found[0], found[-1], len(found)) if min(found[0], found[-1]) > 0.0 else found
+    return geometric if np.allclose(array, geometric, rtol=tolerance / np.abs(array).max(), atol=0.0) else None
 
 
 def count(spec: Any) -> int:

@@ -5,6 +5,7 @@ An analysis is not for all sweeps: it refuses a dataset by InputError, as its `o
 
 import inspect
 import tempfile
+import warnings
 from collections.abc import Callable, Mapping
 from functools import cache
 from pathlib import Path
@@ -24,6 +25,7 @@ from sweeplib.contracts.datasets import (
     one_axis_dataset,
     regime_dataset,
     sweep_dataset,
+    with_truth_values,
     without_units,
 )
 from sweeplib.errors import InputError
@@ -38,6 +40,7 @@ CHEAPER: dict[str, dict[str, Any]] = {"deviation_sum": {"resamples": 20}}
 DATASETS: dict[str, Callable[[], xr.Dataset]] = {
     "gamma": one_axis_dataset,
     "gamma, one value and one seed": lambda: one_axis_dataset(gamma=(0.1,), seeds=1),
+    "gamma and spherical": lambda: with_truth_values(one_axis_dataset()),
     "gamma, d and Delta": lambda: sweep_dataset(seeds=6, derived=False),
     "gamma, d and Delta, one value each": lambda: sweep_dataset(
         ratios=(1.0,), d=(300,), Delta=(0.0,), seeds=6, derived=False
@@ -211,6 +214,14 @@ def it_gives_the_same_again_and_leaves_its_input_alone(name: str) -> None:
     require(again.identical(result), f"of {words} it gives another result the second time")
 
 
+def it_takes_dask_arrays(name: str) -> None:
+    """Of a dataset that is opened with `xr.open_zarr`, it has the same numbers, and warns of nothing."""
+    words, result = _several_seeds(name)
+    with warnings.catch_warnings(action="error"):
+        found = _result(name, dataset_of(name, words).chunk(seed=2))
+    require(found.identical(result), f"of {words} in Dask arrays it gives another result")
+
+
 def its_options_have_types_and_defaults(name: str) -> None:
     """Each parameter after the dataset."""
     require_options(ANALYSES[name].function, arguments=1)
@@ -326,6 +337,7 @@ CHECKS: tuple[Check, ...] = (
     it_measures_something,
     it_survives_the_disk,
     it_gives_the_same_again_and_leaves_its_input_alone,
+    it_takes_dask_arrays,
     its_options_have_types_and_defaults,
     it_says_what_it_is,
 )

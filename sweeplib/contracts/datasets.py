@@ -281,6 +281,14 @@ def one_axis_dataset(*, gamma: Sequence[float] = (0.05, 0.1, 0.2), seeds: int = 
     return ds
 
 
+def with_truth_values(ds: xr.Dataset) -> xr.Dataset:
+    """Return a dataset that is the same for spherical and plain students, an axis whose labels are true and false."""
+    varied = [name for name in ds.data_vars if "gamma" in ds[name].dims]
+    whole = ds.assign({name: ds[name].expand_dims(spherical=[True, False], axis=1) for name in varied})
+    del whole.attrs["spherical"]
+    return _labelled(whole)
+
+
 def without_units(ds: xr.Dataset) -> xr.Dataset:
     """Return a dataset without its variables over units: as a sweep has it if it has several widths."""
     inner = {"student", "student_2", "teacher", "teacher_2"}

@@ -35,10 +35,16 @@ TIMES = (0.0, 0.5, 1.0, 1.5, 2.0)
 SEEDS = (0, 1, 2)
 
 
-def _variants(problem: Problem) -> tuple[Problem, ...]:
+def variants(problem: Problem) -> tuple[Problem, ...]:
     """Return the problem, in few dimensions, and with a full batch and long steps: what some dynamics need."""
     batch: dict[str, Any] = {"samples": 120, "batch_size": 120}
     return problem, replace(problem, d=3), replace(problem, gamma=0.25 * problem.p * problem.d, **batch)
+
+
+def readable(name: str, problem: Problem, *kept: str) -> Problem:
+    """Return the problem with the default of each field that a dynamics does not read, but for those `kept`."""
+    unread = DEFAULTS.keys() - DYNAMICS[name].reads - set(kept)
+    return replace(problem, **{field: DEFAULTS[field] for field in unread})
 
 
 @cache
@@ -46,7 +52,7 @@ def suited(name: str) -> tuple[Problem, ...]:
     """Return the problems to which a dynamics applies, at most one of each geometry; BrokenError if there are none."""
     found, said = [], []
     for problem in PROBLEMS:
-        for variant in _variants(problem):
+        for variant in variants(readable(name, problem)):
             try:
                 Case(variant, name, 0, Recording(TIMES, (), recordable(name)), options=_options(name)).check()
             except InputError as refusal:
@@ -231,7 +237,7 @@ def seeds_of_one_start_differ_if_it_is_stochastic(name: str) -> None:
 
 def it_depends_on_the_fields_that_it_reads_and_on_no_other(name: str) -> None:
     """`reads` decides what is refused and which cases are one. A field that a problem cannot set for it is left out."""
-    require(any(any(_pairs(name, field)) for field in OTHERS), "no two of the problems that are tried differ for it")
+    require(any(any(pairs(name, field)) for field in OTHERS), "no two of the problems that are tried differ for it")
     for field in sorted(OTHERS, key=lambda field: field not in DYNAMICS[name].reads):
         its_numbers_change_with_a_field_that_it_reads(name, field)
 
@@ -241,7 +247,7 @@ def its_numbers_change_with_a_field_that_it_reads(name: str, field: str) -> None
 
     Other fields with a default are refused.
     """
-    pair = next(_pairs(name, field), None)
+    pair = next(pairs(name, field), None)
     if pair is None:
         return
     cases = [_case(name, problem, _unmoved(name, pair, field)) for problem in pair]
@@ -254,16 +260,17 @@ def its_numbers_change_with_a_field_that_it_reads(name: str, field: str) -> None
         require(changed is None, f"{changed} changes with {field}, which its `reads` does not name")
 
 
-def _pairs(name: str, field: str) -> Iterator[tuple[Problem, Problem]]:
+def pairs(name: str, field: str) -> Iterator[tuple[Problem, Problem]]:
     """Yield pairs of problems to which a dynamics applies and that differ in a field."""
-    start = CHANGED_OF.get(field, CHANGED)
-    candidates = start, replace(start, second_layer_rate=0.0), *PROBLEMS
-    for one in (variant for problem in candidates for variant in _variants(problem)):
+    candidates = CHANGED_OF.get(field, CHANGED), *PROBLEMS
+    kept = field, "data", "contrast", "samples"  # without data and samples, their fields are nothing
+    for one in (variant for problem in candidates for variant in variants(readable(name, problem, *kept))):
         whole = one.batch_size == one.samples and field in ("batch_size", "samples")
         value = {"gamma": one.gamma / 2.0, "d": one.d + 1}.get(field, OTHERS[field])
         changed: dict[str, Any] = dict.fromkeys(("batch_size", "samples") if whole else (field,), value)
         try:
-            pair = one, CHANGED_OF["contrast"] if field == "data" else replace(one, **changed)
+            other = replace(CHANGED_OF["contrast"], d=one.d) if field == "data" else replace(one, **changed)
+            pair = one, readable(name, other, *kept)
             for problem in pair:
                 _case(name, problem, _unmoved(name, pair, field)).check()
         except InputError:

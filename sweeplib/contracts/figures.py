@@ -1,13 +1,14 @@
 """What every figure and every interactive plot keeps, on the datasets on which analyses are checked."""
 
+import warnings
 from functools import cache
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from sweeplib.analysis import ANALYSES
 from sweeplib.analysis.constants import with_constants
 from sweeplib.contracts import analyses
 from sweeplib.contracts.analyses import described, made, require_options, require_refusals, taken
-from sweeplib.contracts.check import BrokenError, Check, require
+from sweeplib.contracts.check import BrokenError, Check, require, require_equal
 from sweeplib.errors import InputError
 from sweeplib.figures import FIGURES, INTERACTIVE
 from sweeplib.report.plots import Plot, interactive_plot
@@ -110,6 +111,19 @@ def it_can_be_saved(name: str) -> None:
         raise BrokenError(f"of {words} it cannot be saved: {described(error)}") from error
 
 
+def it_takes_dask_arrays(name: str) -> None:
+    """Of a dataset that is opened with `xr.open_zarr`, it draws the same lines, and warns of nothing."""
+    words, drawing = next(iter(taken(drawn, name).items()))
+    with warnings.catch_warnings(action="error"):
+        found = FIGURES[name](made(words).chunk(seed=2), _analysed(FIGURES[name].needed({}), words))
+    for number, (one, other) in enumerate(zip(_lines(found), _lines(drawing), strict=True)):
+        require_equal(one, other, f"of {words} in Dask arrays, line {number}")
+
+
+def _lines(drawing: "Drawing") -> list[Any]:
+    return [line.get_xydata() for axes in drawing.axes for line in axes.lines]
+
+
 def its_options_have_types_and_defaults(name: str) -> None:
     """Each parameter after the dataset and the analyses."""
     require_options(FIGURES[name].function, arguments=2)
@@ -145,6 +159,7 @@ CHECKS: tuple[Check, ...] = (
     what_it_does_not_draw_is_refused_before_anything_runs,
     its_axes_have_labels_for_readers,
     it_can_be_saved,
+    it_takes_dask_arrays,
     its_options_have_types_and_defaults,
     its_interactive_plot_has_the_points,
     it_has_a_caption,

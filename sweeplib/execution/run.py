@@ -42,7 +42,7 @@ from sweeplib.execution.probe import Probe
 from sweeplib.execution.progress import Progress, shown_progress
 from sweeplib.execution.taken import take
 from sweeplib.storage.elsewhere import Elsewhere, elsewhere
-from sweeplib.storage.files import write_json
+from sweeplib.storage.files import read_json, write_json
 from sweeplib.storage.inventory import Inventory, NewCases, inventory
 from sweeplib.storage.jobs import tell
 from sweeplib.storage.layout import Layout
@@ -98,6 +98,7 @@ def run_sweep(
         if any(map(_Part.lacks_a_plan, parts)) and not cluster_of(sweep).block_size:
             write_plan(sweep, directory, workers=workers, progress=progress)
             parts = [replace(part, plans=planned_layouts(directory, part.store.dynamics)) for part in parts]
+        _record_numbers(sweep, directory, parts)
         parts = [_with_taken(sweep, part, workers, show=progress) for part in parts]
         if any(part.todo for part in parts):
             plan = _plan(sweep, directory, parts, workers)
@@ -109,6 +110,15 @@ def run_sweep(
             else:
                 _computed(sweep, parts, client or workers, show=progress)
         return {part.store.dynamics: _ended(sweep, part) for part in parts}
+
+
+def _record_numbers(sweep: "Sweep", directory: Path, parts: list["_Part"]) -> None:
+    """Write the numbers of cases of a plan, unless they are those of the plan that was written last."""
+    before = read_json(directory / "plan.done.json") or {}
+    now = {part.store.dynamics: sum(part.wanted.counts().values()) for part in parts}
+    whole = {name: total for name in sweep.runs if (total := now.get(name, before.get(name))) is not None}
+    if whole != before:
+        write_json(directory / "plan.done.json", whole)
 
 
 @dataclass(frozen=True)

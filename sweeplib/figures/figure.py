@@ -82,17 +82,21 @@ class Figure:
 
 Where = Annotated[
     Mapping[str, Any] | None,
-    Field(description="values at which axes are fixed, such as `{d: 300}`; a list selects several values."),
+    Field(
+        description="values at which axes are fixed, such as `{Delta: 0}`; a list selects several values.",
+        examples=[{"Delta": 0}],
+    ),
 ]
 Panel = Annotated[str | None, Field(description="the axis drawn as panels; by default chosen from the axes.")]
 Hue = Annotated[str | None, Field(description="the axis drawn as colours; by default chosen from the axes.")]
 Dash = Annotated[str | None, Field(description="the axis drawn as dashes.")]
-Drawn = Annotated[str | None, Field(description="the quantity that is drawn.")]
+Drawn = Annotated[str | None, Field(description="the quantity that is drawn.", examples=["risk"])]
 Horizontal = Annotated[
     str | None,
     Field(
         description="the horizontal axis: an axis or another coordinate of numbers, `time` or `steps`; by default the "
-        "longest axis."
+        "longest axis.",
+        examples=["gamma"],
     ),
 ]
 Published = Annotated[

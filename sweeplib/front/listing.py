@@ -67,11 +67,11 @@ def _report(folder: Path) -> str:
     return str(page) if page.exists() else "-"
 
 
-def names(entries: Iterable["Entry"], width: int) -> Iterator[str]:
-    """Yield lines of `width` columns about the names of a kind: meaning, then each option with its default."""
+def names(entries: Iterable["Entry"], width: int, *, options: bool) -> Iterator[str]:
+    """Yield lines of `width` columns about the names of a kind: meaning, and each of the `options` with its default."""
     for entry in entries:
         yield from _wrapped(f"{entry.name}: {entry.meaning}", width, "")
-        for option in entry.options:
+        for option in entry.options if options else ():
             meaning = f": {option.meaning}" if option.meaning else ""
             yield from _wrapped(f"{option.name} = {option.default}{meaning}", width, "    ")
 

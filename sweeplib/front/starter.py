@@ -26,7 +26,10 @@ TEXT = """\
 # A sweep of sweeplib. What it costs:   sweeplib plan {file}
 # From here to the report:              sweeplib sweep {file}
 # Other values for one run:             sweeplib sweep {file} seeds=64 grid.d=300,1000
-# Names and options:                    sweeplib list dynamics   (activations, analyses, figures, ...)
+# Keys and names:                       sweeplib list keys   (dynamics, activations, analyses, figures, ...)
+# Options and an example:               sweeplib explain figures.line
+# Completion in an editor:              sweeplib schema   (once; it writes the file that the next line names)
+# yaml-language-server: $schema=schema.json
 
 # What all points share: student width p, teacher width k, label noise Delta, activation.
 problem: {{p: 1, k: 1, Delta: 0, activation: square, spherical: true}}

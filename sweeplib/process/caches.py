@@ -37,9 +37,9 @@ def _use(folder: Path, **variables: Path) -> None:
 
 
 def _can_be_written(folder: Path) -> bool:
+    existing = next(each for each in (folder, *folder.parents) if each.exists())
     try:
-        folder.mkdir(parents=True, exist_ok=True)
-        with tempfile.TemporaryFile(dir=folder):
-            return True
+        with tempfile.TemporaryFile(dir=existing):
+            return existing.is_dir()
     except OSError:
         return False

@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Sequence
 from typing import Any
 
 import numpy as np
 import xarray as xr
 
+from sweeplib.analysis.labels import at_labels
 from sweeplib.analysis.lost_runs import recorded
 from sweeplib.analysis.recorded import is_stochastic
 from sweeplib.figures.interactive import Interactive
@@ -155,8 +156,7 @@ def _runs(
     dataset: xr.Dataset, data: xr.Dataset, name: str, dims: Sequence[str], kept: np.ndarray, noisy: np.ndarray
 ) -> list[list[float | None]]:
     own = recorded(dataset, name)
-    at: Mapping[str, Any] = {dim: data[dim] for dim in dims if dim in own.dims and dim in data.coords}
-    found = own.sel({dim: values.values for dim, values in at.items()})
+    found = at_labels(own, {dim: data[dim].values for dim in dims if dim in own.dims and dim in data.coords})
     if "time" in found.dims and "time" not in dims:
         found = found.sel(time=data["time"].item()) if "time" in data.coords else found.isel(time=-1)
     missing = [dim for dim in dims if dim not in found.dims]

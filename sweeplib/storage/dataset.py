@@ -6,7 +6,7 @@ import itertools
 import math
 import re
 import warnings
-from collections.abc import Callable, Hashable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import AbstractContextManager, contextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -170,17 +170,41 @@ def _opened(version: Path, path: Path, shape: tuple[int, int] | None) -> xr.Data
         if shape is None:
             raise InputError("no dataset here", file=path, expected="that of a finished sweep")
         raise InputError("no overlaps of this shape (p, k)", file=path, value=shape, choices=_shapes(version))
-    dataset = xr.open_zarr(store, group=group, chunks=None)
-    found = dataset.assign(
-        {name: _plain(dataset[name]) for name in dataset.variables if dataset[name].dtype.kind == "T"}
-    )
+    found = plain(xr.open_zarr(store, group=group, chunks=None))
     found.encoding["source"] = str(version)
     return found
 
 
-def _plain(strings: xr.DataArray) -> tuple[tuple[Hashable, ...], np.ndarray, dict[str, Any]]:
-    """Return strings in numpy's own type, which all of xarray and pandas accepts."""
-    return strings.dims, strings.values.astype(object).astype("U"), strings.attrs
+def plain(ds: xr.Dataset) -> xr.Dataset:
+    """Return a dataset without Dask arrays, each of which is computed when it is read, and with strings of NumPy's own.
+
+    Every function of xarray, pandas and scipy takes these.
+    """
+    changed = {
+        name: (array.dims, _plain_strings(array) if array.dtype.kind == "T" else _read_when_used(array), array.attrs)
+        for name, array in ds.variables.items()
+        if array.dtype.kind == "T" or array.chunks
+    }
+    return ds.assign(changed)
+
+
+def _plain_strings(strings: xr.Variable) -> np.ndarray:
+    return strings.values.astype(object).astype("U")
+
+
+def _read_when_used(array: xr.Variable) -> Any:
+    from xarray.backends import BackendArray
+    from xarray.core import indexing
+
+    class Computed(BackendArray):
+        shape, dtype = array.shape, array.dtype
+
+        def __getitem__(self, key: Any) -> Any:
+            part = array.data.__getitem__
+            basic = indexing.IndexingSupport.BASIC
+            return indexing.explicit_indexing_adapter(key, self.shape, basic, lambda place: np.asarray(part(place)))
+
+    return indexing.MemoryCachedArray(indexing.LazilyIndexedArray(Computed()))
 
 
 def shape_group(p: int, k: int) -> str:

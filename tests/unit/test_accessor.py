@@ -99,18 +99,24 @@ def test_overlaps_are_read_from_the_files(tmp_path: Path) -> None:
     """The analyses of a stored sweep, with and without a selection, are those that the sweep computes."""
     content = {"p": 2, "k": 1, "d": 40, "Delta": 0, "activation": "erf"}
     sweep = Sweep(
-        name="small", results=tmp_path, problem=content, grid={"gamma": [0.1, 0.2]}, seeds=6,
-        dynamics=["sgd_chain", "ode"], times=[0, 1], observables=["overlap_M", "subspace_cosine"],
+        name="small", results=tmp_path, problem=content, grid={"gamma": [0.1, 0.2], "spherical": [True, False]},
+        seeds=6, dynamics=["sgd_chain", "ode"], times=[0, 1], observables=["overlap_M", "subspace_cosine"],
+        thresholds=[0.01],
         cluster={"kind": "local", "workers": 1},
     )  # fmt: skip
     ds = sweep.run(progress=False)
     whole = ds.sweep.deviation()
     assert whole.identical(sweep.analyse("deviation"))
     assert "overlap_M_deviation" in whole
-    part = ds.sel(gamma=0.2).sweep.deviation()
-    xr.testing.assert_allclose(part.overlap_M_deviation, whole.overlap_M_deviation.sel(gamma=0.2))
+    with_dask = xr.open_zarr(tmp_path / "small" / "dataset.zarr")
+    assert with_dask.sweep.deviation().identical(whole)
+    part = with_dask.sel(gamma=0.2, spherical=True).sweep.deviation()
+    xr.testing.assert_allclose(part.overlap_M_deviation, whole.overlap_M_deviation.sel(gamma=0.2, spherical=True))
+    ds = ds.sel(spherical=True)
     _, lower = ds.sweep.figure("ratio", y="subspace_cosine", x="gamma").axes
-    cosine = open_with_overlaps(tmp_path / "small" / "dataset.zarr").subspace_cosine.isel(time=-1, teacher=0, gamma=0)
+    cosine = open_with_overlaps(tmp_path / "small" / "dataset.zarr").subspace_cosine.isel(
+        time=-1, teacher=0, gamma=0, spherical=0
+    )
     relative = cosine / cosine.mean("seed")
     spread = (relative.sel(dynamics="sgd_chain") - relative.sel(dynamics="ode")).std("seed", ddof=1) / 6**0.5
     value = cosine.sel(dynamics="sgd_chain").mean() / cosine.sel(dynamics="ode").mean()

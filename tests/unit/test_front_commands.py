@@ -14,16 +14,23 @@ import numpy as np
 import pytest
 import xarray as xr
 import yaml
+from pydantic import TypeAdapter
 from typer.testing import CliRunner
 
 from sweeplib import __version__
 from sweeplib.analysis import ANALYSES
 from sweeplib.analysis.headlines import headlines, undecided_ends
 from sweeplib.cli import KINDS, app
-from sweeplib.config import load
+from sweeplib.config import from_mapping, load
 from sweeplib.config.catalogue import KINDS as REGISTRIES
-from sweeplib.config.catalogue import catalogue
+from sweeplib.config.catalogue import catalogue, registry_of
+from sweeplib.config.models import SweepConfig
 from sweeplib.config.overrides import Override
+from sweeplib.config.plugged import cluster_settings, run_options
+from sweeplib.config.reference import key_rows
+from sweeplib.strict_yaml import document
+from sweeplib.design.fields import FIELD_TYPES
+from sweeplib.errors import InputError
 from sweeplib.execution.complete_config import write_complete_config
 from sweeplib.execution.plan import planned_advice, write_plan
 from sweeplib.execution.run import run_sweep
@@ -156,6 +163,8 @@ def test_the_list_counts_the_cases_of_an_interrupted_sweep(config: Path) -> None
     assert "the same bits" in invoked("reproduce", directory, "gamma=0.1,dynamics=ode")
     assert "computing 2 cases again" in invoked("verify", directory)
     assert invoked("retry", directory, "gamma=0.1,dynamics=ode") == "ode: 1 cases to run again\n"
+    run_sweep(replace(sweep, runs={"ode": sweep.runs["ode"]}), directory, progress=False)
+    assert invoked("list").splitlines()[1].split()[:5] == ["tiny", "finished", "2", "of", "2"], "no plan but the run's"
 
 
 @pytest.mark.parametrize("kind", REGISTRIES)
@@ -169,7 +178,8 @@ def test_every_name_of_a_kind_has_a_meaning_and_its_options(kind: str) -> None:
 
 
 def test_the_kinds_are_those_of_the_catalogue() -> None:
-    assert [*REGISTRIES, "plugins"] == KINDS
+    assert ["keys", *REGISTRIES, "plugins"] == KINDS
+    assert len(invoked("list", "figures").splitlines()) <= 50
     assert "did you mean 'figures'" in invoked("list", "figure", status=2)
     assert invoked("list", "dynamics", "sde").startswith("sde: The diffusion")
     assert "hermite(c0, c1, ...): " in invoked("list", "activations") and "a formula: " in invoked("list", "targets")
@@ -252,6 +262,72 @@ def test_plugins_of_an_edited_folder_or_of_a_copy_are_not_executed(config: Path)
         assert f"{refused}{config.resolve()}, does not name" in invoked(command, directory, status=2)
     assert "other.py" in invoked("reproduce", directory, "gamma=.05", status=2)
     assert not Path("other.executed").exists()
+
+
+BASE = """\
+problem: {p: 2, k: 1, activation: erf, m0: 0.1}
+grid: {gamma: {linspace: [0.1, 0.7, 7]}, d: [100, 300], Delta: [0, 1]}
+seeds: 4
+dynamics: [sgd_chain, ode]
+times: [0, 1, 2]
+thresholds: [0.1]
+figures: []
+"""
+"""A sweep in which the examples of options make sense."""
+NAMES = [f"{kind}.{name}" for kind in REGISTRIES for name in registry_of(kind)]
+
+
+@pytest.mark.parametrize("address", [*key_rows(), *NAMES])
+def test_an_example_is_a_valid_part_of_a_config(address: str) -> None:
+    """As a part of a sweep; a figure or an analysis that fits the sweep with its defaults fits with the example."""
+    text = invoked("explain", address)
+    explanation, _, example = text.partition("\n\n")
+    assert explanation.startswith(f"{address if address in key_rows() else address.partition('.')[2]}: ")
+    part = document(example).data
+    SweepConfig.model_validate({"dynamics": ["ode"], "times": [0], "name": "any", **part})
+    for section in ("figures", "analyses") if "." in address else ():
+        for name, options in part.get(section, {}).items():
+            by_default = refusal({section: [name]})
+            assert (refusal(part) is None) == (by_default is None), (options, refusal(part))
+            assert by_default is None or "option" not in str(refusal(part))
+    for name, value in part.get("problem", {}).items():
+        TypeAdapter(FIELD_TYPES[name]).validate_python(tuple(value) if isinstance(value, list) else value, strict=True)
+    for name, options in part.get("dynamics", {}).items() if address in NAMES else ():
+        run_options(name, options)
+    assert "cluster" not in part or cluster_settings(part["cluster"])
+    assert address.partition(".")[0] not in ("activations", "observables", "starts") or "unknown" not in str(
+        refusal(part)
+    )
+
+
+def refusal(part: dict[str, Any]) -> InputError | None:
+    content = document(BASE).data
+    problem = content["problem"] | part.get("problem", {})
+    try:
+        from_mapping({"name": "any", **content, **part, "problem": problem})
+    except InputError as error:
+        return error
+    return None
+
+
+def test_what_cannot_be_explained() -> None:
+    assert "did you mean 'line'" in invoked("explain", "figures.lin", status=2)
+    assert "did you mean 'seeds'" in invoked("explain", "sedes", status=2)
+
+
+def test_the_schema_for_an_editor_is_written_outside_of_a_clone(config: Path) -> None:
+    Path("README.md").write_text("mine")
+    assert invoked("schema") == "schema.json\n" and invoked("schema") == ""
+    assert "$schema=schema.json" in invoked_new("mine.yaml")
+    assert set(json.loads(Path("schema.json").read_text())["properties"]) == set(SweepConfig.model_fields)
+    Path("schema.json").write_text('{"title": "another"}')
+    assert "not a schema of sweeplib" in invoked("schema", status=2)
+    assert (Path("README.md").read_text(), Path("schema.json").read_text()) == ("mine", '{"title": "another"}')
+
+
+def invoked_new(file: str) -> str:
+    invoked("new", file)
+    return Path(file).read_text()
 
 
 def test_open_shows_the_report(config: Path, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -8,10 +8,12 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 import pytest
+import xarray as xr
 import yaml
 
 import sweeplib
 from sweeplib import InputError, Sweep
+from sweeplib.config.values import plain
 
 if TYPE_CHECKING:
     from distributed import Client
@@ -19,13 +21,13 @@ if TYPE_CHECKING:
 CONFIG: dict[str, Any] = {
     "name": "scan",
     "problem": {"p": 1, "k": 1, "activation": "square", "spherical": True, "Delta": 0},
-    "grid": {"gamma": np.linspace(0.05, 0.15, 3), "d": range(100, 300, 100)},
+    "grid": {"gamma": np.linspace(0.06, 0.14, 3, dtype="f4"), "d": range(100, 300, 100)},
     "seeds": np.int64(4),
     "dynamics": ["sgd_chain", "ode"],
     "times": (0, 1, 2),
     "thresholds": [0.01],
 }
-PLAIN = CONFIG | {"grid": {"gamma": [0.05, 0.1, 0.15], "d": [100, 200]}, "seeds": 4, "times": [0, 1, 2]}
+PLAIN = CONFIG | {"grid": {"gamma": [0.06, 0.1, 0.14], "d": [100, 200]}, "seeds": 4, "times": [0, 1, 2]}
 
 
 @pytest.fixture(scope="module")
@@ -53,6 +55,7 @@ def test_it_is_the_sweep_of_a_file_with_the_same_content(swept: Sweep, client: "
     assert other.design.source == swept.design.source
     assert all(counts["missing"] == 0 for counts in other.status.values())
     assert other.dataset.identical(swept.dataset)
+    assert other.dataset.sel(gamma=0.06).sizes["d"] == 2
     smaller = Sweep.from_yaml(path, "seeds=2", "grid.d=[100]", results=swept.directory.parent)
     assert smaller.dataset.sizes["seed"] == 4  # until it runs
     assert smaller.run(client, progress=False).sizes["seed"] == 2
@@ -61,6 +64,42 @@ def test_it_is_the_sweep_of_a_file_with_the_same_content(swept: Sweep, client: "
         Sweep(results=swept.directory.parent, **CONFIG)
     path.unlink()
     assert Sweep(results=swept.directory.parent, **CONFIG).dataset.identical(swept.dataset)
+
+
+SPACINGS = [("linspace", 0.01, 0.1, 10), ("linspace", 0, 1, 4), ("geomspace", 0.1, 10, 9), ("logspace", -6, 2, 33)]
+
+
+@pytest.mark.parametrize("dtype", ["f8", "f4"])
+@pytest.mark.parametrize(("kind", "first", "last", "count"), SPACINGS)
+def test_a_spacing_of_numpy_is_that_of_a_file(
+    kind: str, first: float, last: float, count: int, dtype: str, tmp_path: Path
+) -> None:
+    """To the last bit, for axes and times, so that the cases are the same."""
+    spacing, path = {kind: [first, last, count]}, tmp_path / "scan.yaml"
+    values = getattr(np, kind)(first, last, count, dtype=dtype)
+    problem = {"p": 1, "k": 1, "d": 100, "gamma": 0.1, "activation": "square"}
+    content = PLAIN | {"problem": problem, "grid": {"Delta": values}, "times": values}
+    path.write_text(yaml.safe_dump(content | {"grid": {"Delta": spacing}, "times": spacing}))
+    here, there = (sweep.design for sweep in (Sweep(results=tmp_path, **content), Sweep.from_yaml(path)))
+    assert (here.grid.axes, here.recording) == (there.grid.axes, there.recording)
+
+
+@pytest.mark.parametrize(
+    ("given", "expected"),
+    [
+        (np.float32(0.1), 0.1),
+        (np.float16(0.3), 0.3),
+        (np.float64(0.1) * 3, 0.3),
+        (np.arange(0.1, 0.7, 0.1), [0.1, 0.2, 0.3, 0.4, 0.5, 0.6]),
+        (np.array([0.1, 0.3 - 0.1, 0.7]), [0.1, 0.2, 0.7]),
+        (np.float64(2) / 3, 2 / 3),
+        (np.array([[0.5, np.nan], [1e300, -0.0]]), [[0.5, np.nan], [1e300, -0.0]]),
+        (xr.DataArray([0.1, 0.3 - 0.1, 0.7]), [0.1, 0.2, 0.7]),
+        ((0.1 * 3, np.int64(4), np.bool_(True), "erf"), [0.1 * 3, 4, True, "erf"]),
+    ],
+)
+def test_numbers_of_numpy_are_taken_without_rounding_errors(given: Any, expected: Any) -> None:
+    assert repr(plain(given)) == repr(expected)
 
 
 def test_its_dataset_analyses_figures_and_report(swept: Sweep) -> None:
@@ -79,7 +118,7 @@ def test_its_dataset_analyses_figures_and_report(swept: Sweep) -> None:
 
 def test_what_it_shows(swept: Sweep) -> None:
     assert repr(swept).splitlines()[1:] == [
-        "  gamma = 0.05, 0.1, 0.15",
+        "  gamma = 0.06, 0.1, 0.14",
         "  d = 100, 200",
         "  seeds: 4",
         "  dynamics: sgd_chain, ode",

@@ -3,6 +3,8 @@
 from contextlib import AbstractContextManager
 from typing import TYPE_CHECKING, Literal
 
+from pydantic import Field
+
 from sweeplib.design.cluster import CLUSTERS
 from sweeplib.execution.clusters.existing import Existing
 
@@ -17,7 +19,7 @@ class Address(Existing):
     """
 
     kind: Literal["address"] = "address"
-    address: str
+    address: str = Field(examples=["tcp://10.0.0.1:8786"])
 
     def client(self, workers: int | None = None) -> AbstractContextManager["Client"]:
         """Return a client of the scheduler; only the client is closed. SweeplibError if there is no answer."""

@@ -133,10 +133,12 @@ class JobQueue(ClusterSettings):
     """The command that lists the user's waiting and running jobs, with their number at the beginning of a line."""
 
     wait_for_workers: Annotated[float, Field(gt=0, allow_inf_nan=False)] = 7 * 86400.0
-    jobs: Annotated[Bounds, BeforeValidator(_bounds, json_schema_input_type=int | Bounds)]
+    jobs: Annotated[Bounds, BeforeValidator(_bounds, json_schema_input_type=int | Bounds)] = Field(
+        examples=[{"min": 0, "max": 16}]
+    )
     cores: Annotated[int, Field(ge=1, le=1024)] = 1
-    memory: Annotated[str, BeforeValidator(_memory)]
-    walltime: Annotated[str, BeforeValidator(_walltime)]
+    memory: Annotated[str, BeforeValidator(_memory)] = Field(examples=["8GB"])
+    walltime: Annotated[str, BeforeValidator(_walltime)] = Field(examples=["04:00:00"])
     interface: Word | None = None
     prologue: tuple[Line, ...] = ()
     directives: tuple[Line, ...] = ()

@@ -70,7 +70,7 @@ class Local(ClusterSettings):
     """
 
     kind: Literal["local"] = "local"
-    workers: Annotated[int, Field(ge=1, le=1024)] | None = None
+    workers: Annotated[int, Field(ge=1, le=1024)] | None = Field(default=None, examples=[4])
     memory_limit: Annotated[str, AfterValidator(_memory)] = "auto"
     dashboard_address: DashboardAddress = DEFAULT_ADDRESS
 

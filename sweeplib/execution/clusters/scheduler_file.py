@@ -4,6 +4,8 @@ from contextlib import AbstractContextManager
 from pathlib import Path
 from typing import TYPE_CHECKING, Literal
 
+from pydantic import Field
+
 from sweeplib.design.cluster import CLUSTERS
 from sweeplib.errors import InputError
 from sweeplib.execution.clusters.existing import Existing
@@ -19,7 +21,7 @@ class SchedulerFile(Existing):
     """
 
     kind: Literal["scheduler_file"] = "scheduler_file"
-    path: Path
+    path: Path = Field(examples=["scheduler.json"])
 
     def client(self, workers: int | None = None) -> AbstractContextManager["Client"]:
         """Return a client of the scheduler; only the client is closed. InputError if there is no such file."""

@@ -1,0 +1,87 @@
+"""Datasets of several sweeps as one."""
+
+from collections.abc import Callable
+
+import numpy as np
+import pytest
+import xarray as xr
+
+import sweeplib
+from sweeplib import InputError
+from tests.datasets import STATUS, sweep_dataset, with_outcome
+
+
+@pytest.fixture(scope="module")
+def ds() -> xr.Dataset:
+    return sweep_dataset(seeds=4)
+
+
+def test_the_cases_of_overlapping_sweeps_are_those_of_one(ds: xr.Dataset) -> None:
+    """In any order, from Dask too; a case of no sweep is missing, and integers stay integers."""
+    one, other = ds.isel(seed=slice(0, 3)), ds.isel(seed=slice(2, 4), Delta=[1])
+    for parts in ((one, other), (other, one.chunk(seed=1))):
+        found = sweeplib.combine(*parts)
+        assert (found.status.dtype, found.seed.dtype, found.d.dtype) == (np.uint8, ds.seed.dtype, ds.d.dtype)
+        lacking = (ds.seed == 3) & (ds.Delta == 0.0)
+        assert (found.status.where(lacking, drop=True) == STATUS["missing"]).all()
+        known = found.where(~lacking).assign(status=found.status)
+        for name in ds.data_vars:
+            xr.testing.assert_identical(known[name].where(~lacking), ds[name].where(~lacking))
+        xr.testing.assert_identical(found.gamma, ds.gamma)
+        assert found.attrs["k"] == 1 and found.status.attrs == ds.status.attrs
+    assert sweeplib.combine(ds).drop_attrs().identical(ds.drop_attrs())
+    exits = sweeplib.combine(one, ds.isel(seed=[3])).sweep.exit_times()
+    assert exits.drop_attrs().identical(ds.sweep.exit_times().drop_attrs())
+
+
+def test_a_field_that_each_sweep_fixes_becomes_an_axis(ds: xr.Dataset) -> None:
+    parts = [ds.isel(d=place, drop=True).assign_attrs(d=int(ds.d[place])) for place in (0, 1)]
+    found = sweeplib.combine(*parts)
+    assert found.d.values.tolist() == ds.d.values.tolist() and "d" not in found.attrs
+    xr.testing.assert_equal(found.risk.transpose(*ds.risk.dims), ds.risk)
+    assert sweeplib.combine(parts[0], ds).risk.sizes["d"] == 2
+    assert found.sweep.figure("line", y="risk").axes
+
+
+def test_labels_that_differ_by_rounding_are_one(ds: xr.Dataset) -> None:
+    moved = ds.assign_coords(gamma_ratio=ds.gamma_ratio * (1.0 + 2.0**-52))
+    assert sweeplib.combine(ds, moved.assign_coords(gamma=ds.gamma.variable)).gamma_ratio.identical(ds.gamma_ratio)
+
+
+def test_a_case_that_failed_is_taken_from_where_it_ended(ds: xr.Dataset) -> None:
+    failed = with_outcome(ds, "failed", (ds.seed == 1) & (ds.status == STATUS["ok"]))
+    for parts in ((failed, ds), (ds, failed)):
+        assert sweeplib.combine(*parts).drop_attrs().identical(ds.drop_attrs())
+
+
+def test_processors_of_other_types_may_change_last_bits(ds: xr.Dataset) -> None:
+    one, other = ds.assign_attrs(processors="A"), ds.assign(risk=ds.risk * (1 + 1e-15)).assign_attrs(processors="B")
+    assert sweeplib.combine(one, other).risk.identical(ds.risk)
+
+
+CHANGES: dict[str, tuple[Callable[[xr.Dataset], xr.Dataset], str]] = {
+    "numbers": (
+        lambda ds: ds.assign(risk=ds.risk + 1e-9 * (ds.seed == 2)),
+        r"^risk: other numbers of one case at dynamics=ode, d=300, Delta=0.0, gamma_ratio=0.3, seed=2, time=0.0; got",
+    ),
+    "outcome": (lambda ds: with_outcome(ds, "timeout", ds.seed == 1), "^status: other numbers of one case at .*seed=1"),
+    "observable": (lambda ds: ds.drop_vars("risk"), "^risk: not recorded in every sweep; .*ds.drop_vars"),
+    "times": (lambda ds: ds.isel(time=slice(0, 3)), "^time: sweeps that recorded differently"),
+    "thresholds": (lambda ds: ds.assign_coords(threshold=[0.5]), "^threshold: sweeps that recorded differently"),
+    "stop": (lambda ds: ds.assign_attrs(stop="exit"), r"^stop: sweeps that recorded differently; got \[None, 'exit'\]"),
+    "field": (lambda ds: ds.assign_attrs(m0=0.1), r"^m0: not a field of all sweeps; got \[None, 0.1\]"),
+    "analysis": (lambda ds: ds.sweep.exit_times(), "not the dataset of a sweep"),
+}
+
+
+@pytest.mark.parametrize("name", CHANGES)
+def test_what_cannot_be_one_is_refused_in_one_line(ds: xr.Dataset, name: str) -> None:
+    change, said = CHANGES[name]
+    with pytest.raises(InputError, match=said) as refused:
+        sweeplib.combine(ds, change(ds))
+    assert "\n" not in str(refused.value)
+
+
+def test_nothing_cannot_be_combined() -> None:
+    with pytest.raises(InputError, match="nothing to combine"):
+        sweeplib.combine()
