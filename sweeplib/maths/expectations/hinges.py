@@ -31,7 +31,7 @@ SMALLEST = 1e-140
 PANELS, WIDEST, NARROWEST, RATIO = 15, 0.7, 1e-6, 3.0
 """At most so many panels, the first of which ends at ψ = .7; below ψ = 10⁻⁶ there is a last one."""
 
-ROUNDING = 4e-16
+ROUNDING = 1e-15
 """The relative variance of a part that is zero."""
 
 WEAK = 0.3
