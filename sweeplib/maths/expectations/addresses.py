@@ -27,7 +27,6 @@ _PAIR = types.NamedTuple(
         *[types.FunctionType(types.void(_LINE, _LINE))] * 2,
         types.FunctionType(types.void(types.int64, _LINE, _LINE)),
         types.Array(types.int64, 1, "C"),
-        *[_LINE] * 2,
         _matrices(2),
         *[_LINE] * 2,
         _matrices(2),
@@ -134,9 +133,7 @@ def no_functions() -> Pair:
     empty, rows = np.empty(0), np.empty((0, 1))
     which = np.zeros(1, np.int64)
     none = np.empty((0, 0))
-    return Pair(
-        nothing, nothing, ridge_address((_same,)), which, empty, empty, rows, empty, empty, none, 0.0, none, 0.0
-    )
+    return Pair(nothing, nothing, ridge_address((_same,)), which, rows, empty, empty, none, 0.0, none, 0.0)
 
 
 def _same(x: float) -> float:

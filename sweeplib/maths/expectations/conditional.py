@@ -1,157 +1,424 @@
-"""The second moment E[(Σ_m b_m σ_m(z_m))²] of fields z_m = μ_m + s_m g_m, g ~ N(0, ρ), given two others.
+"""E[σ'_i σ'_j (Δ + (Σ_m b_m σ_m)²)], by the second moment of the sum given z_i and z_j.
 
-σ_m = τ_m + κ_m (·)⁺, κ the jump of its slope at zero and τ without that kink. In normalised Hermite polynomials h_l,
-with c_lm = E[σ_m h_l(g_m)], E[σ_m σ_n] = Σ_l ρ_mn^l c_lm c_ln (Mehler): fast for smooth functions. The
-coefficients of (·)⁺ are μ Φ(h) + s φ(h), s Φ(h) and s h_(l−2)(−h) φ(h)/√(l(l−1)) with h = μ/s, and the expectation
-of two (·)⁺ follows by integrating its second derivative in ρ, the Gaussian density: with ρ = sin ϑ_0,
-E[z_m⁺ z_n⁺] = E z_m⁺ E z_n⁺ + ρ s_m s_n Φ(h_m) Φ(h_n)
-+ s_m s_n/2π ∫_0^ϑ_0 (ρ − sin ϑ) exp(−(h_m² + h_n² − 2 h_m h_n sin ϑ)/(2 cos²ϑ)) dϑ.
+z_m = first_m u_1 + second_m u_2 + s_m g_m with z_i along u_1, z_j in the plane of u, and g ~ N(0, ρ). Functions are sums
+of a smooth part and of hinges. Parts with s_m = 0 are known in the plane, E[τ_m | u] and E[τ_m² | u] of the others are
+tabulated over their mean μ_m, and E[τ_m f_n | u] = E[τ_m(μ_m + s_m x) T_n(μ_n + ρ s_n x)], x ~ N(0, 1), where T_n, the
+mean of f_n over what z_n has beyond, is tabulated too or in closed form, as everything about two hinges.
+
+Nodes of u and x are equally spaced; at kinks, and bends too narrow for that, they are in panels that end there.
 """
 
 import math
 from typing import Any, NamedTuple
 
 import numpy as np
+from numpy.typing import NDArray
 
+from sweeplib.maths.expectations.grids import WIDEST, usable_step
+from sweeplib.maths.expectations.hinges import has_part, hinge_mean, hinge_product, hinge_square
+from sweeplib.maths.expectations.nodes import rules_of
+from sweeplib.maths.expectations.plane import Axis, add_bend, axis_of, components, fill_between, fill_equal
+from sweeplib.maths.expectations.products import MOST_NODES, PANEL_STEPS, fill_rest, resolved_by
+from sweeplib.maths.expectations.system import Pair
+from sweeplib.maths.expectations.tables import INTERPOLATED, Tables, interpolation, tables_of, tabulated
 from sweeplib.numerics.compiled import inlined, without_references
 
 Array = np.ndarray[Any, np.dtype[np.float64]]
+Numbers = NDArray[np.int64]
+
+NEARER = 1.3
+"""How much nearer than usual nodes end: beyond is a part of 10⁻¹²."""
+SHARE, LONGEST = 0.8, 3.7
+"""The part of a step that resolves products of four functions; the longest panel."""
+NARROW = 0.2
+"""Bends that need a shorter step have panels."""
+SHORTEST = 0.1
+PIECES = int(20.0 / SHORTEST)
+"""The shortest panel but for bends, and more panels than there are."""
+COLLINEAR = 1e-13
+"""Residual fields are collinear if 1 − |ρ| is less."""
+LEAST = 1e-15
+"""The least weight of a node."""
 
 
-class Given(NamedTuple):
-    """The fields given two others, and their expansions.
+class Parts(NamedTuple):
+    """The smooth parts and the hinges of all functions: their fields, numbers, weights b, and whether they are hinges."""
 
-    They are: b, κ, μ, s (n,) and ρ (n, n); E[τ²] and E[z⁺²] (2, n); the coefficients of τ and of z⁺ (n, order); the
-    arcs of `fill_arcs` (n, n, 3, node); nodes of a Gauss-Hermite rule, values at them, and w_q h_l(x_q) (node, order).
-    """
-
+    field: Numbers
+    number: Numbers
     weight: Array
-    kink: Array
-    mean: Array
-    scale: Array
-    rho: Array
-    squares: Array
-    smooth: Array
-    rectified: Array
-    arcs: Array
-    nodes: Array
-    samples: Array
-    table: Array
+    hinged: Numbers
 
 
 @inlined
-def givens(weight: Array, kink: Array, inner: Array, orders: int, arcs: int) -> Given:
-    """Work arrays for fields with these weights and kinks.
-
-    `inner` is a rule (2, nodes), `arcs` the number of nodes on an arc.
-    """
-    n, nodes = len(weight), inner.shape[1]
-    table = np.empty((nodes, orders))
-    fill_table(inner[0], inner[1], table)
-    fields = np.empty(n), np.empty(n), np.empty((n, n))
-    series = np.zeros((2, n)), np.zeros((n, orders)), np.zeros((n, orders)), np.empty((n, n, 3, arcs))
-    return Given(weight, kink, *fields, *series, inner[0], np.empty(nodes), table)
-
-
-@without_references
-def fill_table(nodes: Array, weights: Array, table: Array) -> None:
-    """Fill w_q h_l(x_q) (node, order)."""
-    for q in range(len(nodes)):
-        table[q, 0], table[q, 1] = weights[q], weights[q] * nodes[q]
-        for order in range(2, table.shape[1]):
-            previous = math.sqrt(order - 1.0) * table[q, order - 2]
-            table[q, order] = (nodes[q] * table[q, order - 1] - previous) / math.sqrt(1.0 * order)
-
-
-@without_references
-def fill_arcs(rho: float, arc: Array, arcs: Array) -> None:
-    """Fill sin ϑ, 1/(2 cos²ϑ) and the weights (3, node) of the integral from 0 to asin ρ."""
-    end = math.asin(rho)
-    for q in range(arc.shape[1]):
-        sine, cosine = math.sin(end * arc[0, q]), math.cos(end * arc[0, q])
-        arcs[0, q], arcs[1, q] = sine, 0.5 / (cosine * cosine)
-        arcs[2, q] = (rho - sine) * end * arc[1, q] / (2.0 * math.pi)
-
-
-@without_references
-def fill_residuals(given: Given, omega: Array, first: Array, second: Array, arc: Array) -> None:
-    """Fill s_m and ρ_mn of z_m − first_m u_1 − second_m u_2, and the arcs of ρ between fields with kinks.
-
-    A scale is zero if the variance is zero up to rounding.
-    """
-    scale, rho = given.scale, given.rho
-    n = len(scale)
+def parts_of(pair: Pair, number: Numbers, weight: Array, p: int) -> Parts:
+    """The parts of functions of these numbers and weights; those of students, and of others with a weight."""
+    n, count = len(weight), 0
+    found = Parts(np.empty(2 * n, np.int64), np.empty(2 * n, np.int64), np.empty(2 * n), np.empty(2 * n, np.int64))
     for m in range(n):
-        variance = omega[m, m] - first[m] * first[m] - second[m] * second[m]
-        scale[m] = 0.0 if variance < 1e-14 * omega[m, m] else math.sqrt(variance)
-        for q in range(m + 1):
-            covariance = omega[m, q] - first[m] * first[q] - second[m] * second[q]
+        for hinged in range(2):
+            there = has_part(pair.series[number[m]]) if hinged else pair.steps[0, number[m]] < math.inf
+            if there and (m < p or weight[m] != 0.0):
+                found.field[count], found.number[count], found.hinged[count] = m, number[m], hinged
+                found.weight[count] = weight[m]
+                count += 1
+    return Parts(found.field[:count], found.number[:count], found.weight[:count], found.hinged[:count])
+
+
+class Given(NamedTuple):
+    """Two fields, and n parts given them.
+
+    first, second : covariances of all fields with u_1 and u_2.
+    scale, rho, along, beyond : s (n,) and ρ (n, n); of T_n(μ_n + along x) and what z_n has beyond, (n, n).
+    steps : the steps in u_1 and in u_2 (2,).
+    step, stride : of pairs of parts, the step in x (n, n), and how many points of the table it is.
+    density : the weights of nodes of x from zero on, of pairs (n², nodes).
+    """
+
+    first: Array
+    second: Array
+    scale: Array
+    rho: Array
+    along: Array
+    beyond: Array
+    steps: Array
+    step: Array
+    stride: Numbers
+    density: Array
+
+
+@inlined
+def givens(parts: Parts, size: int) -> Given:
+    """Work arrays for these parts, of so many fields."""
+    n = len(parts.field)
+    rows, squares = np.empty((2, size)), np.empty((4, n, n))
+    grids = np.zeros((n, n), np.int64), np.empty((n * n, MOST_NODES + 1))
+    return Given(
+        rows[0], rows[1], np.empty(n), squares[0], squares[1], squares[2], np.empty(2), squares[3], grids[0], grids[1]
+    )
+
+
+class Room(NamedTuple):
+    """Nodes u_1, u_2 and x, means of n parts (n, nodes), four work arrays (4, nodes), and two rows of hinges."""
+
+    first: Axis
+    second: Axis
+    inner: Axis
+    mean: Array
+    work: Array
+    hinges: Array
+
+
+@inlined
+def room_of(pair: Pair, n: int) -> Room:
+    """Work arrays for n parts."""
+    knots = pair.series.shape[1] // 2
+    nodes = rules_of(pair.nodes).panel.shape[1]
+    axes = axis_of(n * knots, PIECES, nodes), axis_of(n * knots, PIECES, nodes), axis_of(2 * knots, PIECES, nodes)
+    size = len(axes[0].x)
+    return Room(axes[0], axes[1], axes[2], np.empty((n, size)), np.empty((4, size)), np.empty((2, 1 + 2 * knots)))
+
+
+@without_references
+def step_of(pair: Pair, parts: Parts, n: int, across: float, along: float) -> float:
+    """The step that resolves a part of along u + across v, or its mean over v if this is not zero."""
+    if parts.hinged[n] == 0:
+        return resolved_by(SHARE * pair.steps[0, parts.number[n]], across, along)
+    step = resolved_by(0.0, across, along)
+    return step if step > NARROW else WIDEST
+
+
+@without_references
+def fill_given(pair: Pair, parts: Parts, omega: Array, i: int, j: int, given: Given) -> None:
+    """Fill what depends on the two fields. A scale is zero if the variance is zero up to rounding."""
+    first, second, scale, field, n = given.first, given.second, given.scale, parts.field, len(parts.field)
+    components(omega, i, j, first, second)
+    given.steps[0] = given.steps[1] = WIDEST
+    for m in range(n):
+        f = field[m]
+        variance = omega[f, f] - first[f] * first[f] - second[f] * second[f]
+        scale[m] = 0.0 if variance < 1e-14 * omega[f, f] or f == i or f == j else math.sqrt(variance)
+        given.steps[0] = min(given.steps[0], step_of(pair, parts, m, math.hypot(scale[m], second[f]), first[f]))
+        given.steps[1] = min(given.steps[1], step_of(pair, parts, m, scale[m], second[f]))
+    for m in range(n):
+        for q in range(n):
+            covariance = omega[field[m], field[q]] - first[field[m]] * first[field[q]]
+            covariance -= second[field[m]] * second[field[q]]
             bound = scale[m] * scale[q]
-            rho[m, q] = 0.0 if bound == 0.0 else max(min(covariance / scale[m] / scale[q], 1.0), -1.0)
-            if q < m and given.kink[m] * given.kink[q] != 0.0:
-                fill_arcs(rho[m, q], arc, given.arcs[m, q])
+            rho = 0.0 if bound == 0.0 else max(min(covariance / scale[m] / scale[q], 1.0), -1.0)
+            given.rho[m, q] = math.copysign(1.0, rho) if 1.0 - abs(rho) < COLLINEAR else rho
+            given.along[m, q] = given.rho[m, q] * scale[q]
+            given.beyond[m, q] = scale[q] * math.sqrt(1.0 - given.rho[m, q] * given.rho[m, q])
+            step = min(
+                step_of(pair, parts, m, 0.0, scale[m]), step_of(pair, parts, q, given.beyond[m, q], given.along[m, q])
+            )
+            given.step[m, q] = usable_step(pair.reach, step, MOST_NODES)
+    for at in range(2):
+        given.steps[at] = usable_step(pair.reach, given.steps[at], MOST_NODES)
+
+
+@inlined
+def fill_tables(pair: Pair, parts: Parts, omega: Array, given: Given) -> Tables:
+    """The means and mean squares of the smooth parts, and T_q of pairs m, q, at points that fit the nodes of x."""
+    n = len(parts.field)
+    numbers, spreads, scales, units = np.full(n * n, -1), np.zeros(n * n), np.zeros(n * n), np.zeros(n * n)
+    for m in range(n):
+        for q in range(n):
+            row, f, smooth = m * n + q, parts.field[q], parts.hinged[m] + parts.hinged[q] == 0
+            if smooth and q >= m and given.scale[m] > 0.0 and given.scale[q] > 0.0:
+                numbers[row], scales[row] = parts.number[q], given.beyond[m, q] if m != q else given.scale[m]
+                spreads[row] = math.sqrt(max(omega[f, f] - scales[row] * scales[row], 0.0))
+                units[row] = abs(given.along[m, q]) * given.step[m, q] if m != q else 0.0
+            if parts.hinged[m] == 0 and (parts.hinged[q] == 1 or q > m):
+                for r in range(int(pair.reach / given.step[m, q]) + 1):
+                    x = r * given.step[m, q]
+                    given.density[row, r] = given.step[m, q] * math.exp(-0.5 * x * x) / math.sqrt(2.0 * math.pi)
+    tables = tables_of(pair, numbers, spreads, scales, units, 2)
+    for m in range(n):
+        for q in range(m + 1, n):
+            points = given.along[m, q] * given.step[m, q] / tables.step[m * n + q]
+            given.stride[m, q] = round(points) if abs(points) > 0.5 else 0
+    return tables
 
 
 @without_references
-def project(samples: Array, table: Array, series: Array) -> float:
-    """Fill the coefficients c_l of τ from its values at the nodes; return E[τ²]."""
-    for order in range(len(series)):
-        series[order] = 0.0
-    square = 0.0
-    for q in range(len(samples)):
-        square += table[q, 0] * samples[q] * samples[q]
-        for order in range(len(series)):
-            series[order] += table[q, order] * samples[q]
-    return square
+def bends(
+    pair: Pair,
+    parts: Parts,
+    m: int,
+    centre: float,
+    slope: float,
+    width: float,
+    longest: float,
+    limit: float,
+    axis: Axis,
+    count: int,
+) -> int:
+    """Add the ends of panels at the bends of a part of centre + slope u with what is of this width, if they are narrow."""
+    if parts.hinged[m] == 1 and slope != 0.0 and WIDEST * width <= NARROW * abs(slope):
+        hinges = pair.series[parts.number[m]]
+        for knot in range(1, len(hinges), 2):
+            if hinges[knot + 1] != 0.0:
+                place = (hinges[knot] - centre) / slope
+                count = add_bend(axis, count, place, width / abs(slope), longest, limit)
+    return count
 
 
 @without_references
-def fill_rectified(mean: float, scale: float, series: Array) -> float:
-    """Fill the coefficients c_l of z⁺; return E[z⁺²]."""
-    edge = max(min(mean / scale, 38.0), -38.0) if scale > 0.0 else math.copysign(38.0, mean)
-    above = 0.5 * math.erfc(-edge * math.sqrt(0.5))
-    density = math.exp(-0.5 * edge * edge) / math.sqrt(2.0 * math.pi)
-    series[0], series[1] = mean * above + scale * density, scale * above
-    before, now = 0.0, scale * density
-    for order in range(2, len(series)):
-        series[order] = now / math.sqrt(order * (order - 1.0))
-        before, now = now, (-edge * now - math.sqrt(order - 2.0) * before) / math.sqrt(order - 1.0)
-    return (mean * mean + scale * scale) * above + mean * scale * density
+def longest_of(step: float) -> float:
+    """The longest panel that resolves what a step does."""
+    return max(min(LONGEST, PANEL_STEPS * step), SHORTEST)
 
 
 @without_references
-def rectified_product(edge: float, other: float, arcs: Array) -> float:
-    """The integral in E[z⁺ z'⁺] over the arc, at h and h'."""
-    total = 0.0
-    for q in range(arcs.shape[1]):
-        exponent = edge * edge + other * other - 2.0 * edge * other * arcs[0, q]
-        total += arcs[2, q] * math.exp(-exponent * arcs[1, q])
+def fill_first(pair: Pair, rule: Array, parts: Parts, given: Given, limit: float, axis: Axis) -> int:
+    """Fill nodes u_1; return their number."""
+    count, longest = 0, longest_of(given.steps[0])
+    for m in range(len(parts.field)):
+        f = parts.field[m]
+        width = math.hypot(given.scale[m], given.second[f])
+        count = bends(pair, parts, m, 0.0, given.first[f], width, longest, limit, axis, count)
+    if count == 0:
+        return fill_equal(axis, given.steps[0], limit)
+    return fill_between(axis, count, rule, longest, limit)
+
+
+@without_references
+def fill_second(pair: Pair, rule: Array, parts: Parts, given: Given, u: float, limit: float, axis: Axis) -> int:
+    """Fill nodes u_2 at one u_1; return their number."""
+    count, longest = 0, longest_of(given.steps[1])
+    for m in range(len(parts.field)):
+        f = parts.field[m]
+        count = bends(pair, parts, m, given.first[f] * u, given.second[f], given.scale[m], longest, limit, axis, count)
+    if count == 0:
+        return fill_equal(axis, given.steps[1], limit)
+    return fill_between(axis, count, rule, longest, limit)
+
+
+@without_references
+def tabulated_product(tables: Tables, given: Given, m: int, q: int, mean: float, value: Array, share: Array) -> float:
+    """E[τ_m τ_q | u] of the values of τ_m at the nodes."""
+    row, half, total = m * len(given.scale) + q, len(value) // 2, 0.0
+    for r in range(len(value)):
+        place = mean + given.along[m, q] * given.step[m, q] * (r - half)
+        total += given.density[row, abs(r - half)] * value[r] * tabulated(tables, row, place, share)
     return total
 
 
 @without_references
-def second_moment(given: Given) -> float:
-    """E[(Σ_m b_m σ_m)²]."""
-    smooth, rectified, scale, kink = given.smooth, given.rectified, given.scale, given.kink
-    n, orders = smooth.shape
+def smooth_product(
+    pair: Pair, parts: Parts, given: Given, tables: Tables, m: int, q: int, at: int, limit: float, room: Room
+) -> float:
+    """E[τ_m τ_q | u] of two smooth parts. With a stride all nodes have the same place between points of the table."""
+    row, count = m * len(parts.field) + q, int(limit / given.step[m, q])
+    x, value, share, sums = (
+        room.work[0, : 2 * count + 1],
+        room.work[1, : 2 * count + 1],
+        room.work[2],
+        room.work[2, INTERPOLATED:],
+    )
+    for r in range(2 * count + 1):
+        x[r] = room.mean[m, at] + given.scale[m] * given.step[m, q] * (r - count)
+    fill_rest(pair, parts.number[m], x, value)
+    if given.stride[m, q] == 0:
+        return tabulated_product(tables, given, m, q, room.mean[q, at], value, share)
+    first, stride = interpolation(tables, row, room.mean[q, at], share), given.stride[m, q]
+    for n in range(INTERPOLATED):
+        sums[n] = 0.0
+    for r in range(2 * count + 1):
+        weighed = given.density[row, abs(r - count)] * value[r]
+        place = first + (r - count) * stride
+        for n in range(INTERPOLATED):
+            sums[n] += weighed * tables.values[row, 0, place + n]
     total = 0.0
-    for m in range(n):
-        square = given.squares[0, m]
-        if kink[m] != 0.0:
-            for order in range(orders):
-                square += 2.0 * kink[m] * rectified[m, order] * smooth[m, order]
-            square += kink[m] * kink[m] * given.squares[1, m]
-        total += given.weight[m] * given.weight[m] * square
-        for q in range(m):
-            power, product, both = 1.0, 0.0, kink[m] * kink[q]
-            for order in range(orders):
-                left = smooth[m, order] + kink[m] * rectified[m, order]
-                right = smooth[q, order] + kink[q] * rectified[q, order]
-                known = both * rectified[m, order] * rectified[q, order] if order > 1 else 0.0
-                product += power * (left * right - known)
-                power *= given.rho[m, q]
-            if both != 0.0 and scale[m] > 0.0 and scale[q] > 0.0:
-                edge, other = given.mean[m] / scale[m], given.mean[q] / scale[q]
-                product += both * scale[m] * scale[q] * rectified_product(edge, other, given.arcs[m, q])
-            total += 2.0 * given.weight[m] * given.weight[q] * product
+    for n in range(INTERPOLATED):
+        total += share[n] * sums[n]
+    return total
+
+
+@without_references
+def bent_product(
+    pair: Pair, rule: Array, parts: Parts, given: Given, m: int, q: int, at: int, limit: float, room: Room
+) -> float:
+    """E[τ_m f_q | u] of a smooth part and of hinges."""
+    step, across, along, axis = given.step[m, q], given.beyond[m, q], given.along[m, q], room.inner
+    longest, hinges = longest_of(step), pair.series[parts.number[q]]
+    count = bends(pair, parts, q, room.mean[q, at], along, across, longest, limit, axis, 0)
+    count = fill_between(axis, count, rule, longest, limit) if count > 0 else fill_equal(axis, step, limit)
+    x, value, total = room.work[0, :count], room.work[1, :count], 0.0
+    for r in range(count):
+        x[r] = room.mean[m, at] + given.scale[m] * axis.x[r]
+    fill_rest(pair, parts.number[m], x, value)
+    for r in range(count):
+        total += axis.weight[r] * value[r] * hinge_mean(hinges, room.mean[q, at] + along * axis.x[r], across)
+    return total
+
+
+@without_references
+def shift(hinges: Array, mean: float, out: Array) -> None:
+    """Fill out with the hinges of a function of the rest of a field without its mean."""
+    for j in range(len(hinges)):
+        out[j] = hinges[j] - (mean if j % 2 == 1 else 0.0)
+
+
+@without_references
+def product_given(
+    pair: Pair,
+    rule: Array,
+    parts: Parts,
+    given: Given,
+    tables: Tables,
+    m: int,
+    q: int,
+    at: int,
+    limit: float,
+    room: Room,
+) -> float:
+    """E[f_m f_q | u] of two parts at node `at` of u_2."""
+    if parts.hinged[m] + parts.hinged[q] == 0:
+        return smooth_product(pair, parts, given, tables, m, q, at, limit, room)
+    if parts.hinged[m] + parts.hinged[q] == 1:
+        smooth, other = (m, q) if parts.hinged[m] == 0 else (q, m)
+        return bent_product(pair, rule, parts, given, smooth, other, at, limit, room)
+    ours, theirs = room.hinges[0], room.hinges[1]
+    shift(pair.series[parts.number[m]], room.mean[m, at], ours)
+    shift(pair.series[parts.number[q]], room.mean[q, at], theirs)
+    covariance = given.rho[m, q] * given.scale[m] * given.scale[q]
+    return hinge_product(ours, theirs, given.scale[m], given.scale[q], covariance)
+
+
+@without_references
+def own_moments(
+    pair: Pair, parts: Parts, given: Given, tables: Tables, m: int, at: int, room: Room
+) -> tuple[float, float]:
+    """E[f_m | u] and E[f_m² | u] of one part."""
+    mean, row, share = room.mean[m, at], m * (len(parts.field) + 1), room.work[2]
+    if parts.hinged[m] == 1:
+        hinges = pair.series[parts.number[m]]
+        return hinge_mean(hinges, mean, given.scale[m]), hinge_square(hinges, mean, given.scale[m])
+    first, own, square = interpolation(tables, row, mean, share), 0.0, 0.0
+    for n in range(INTERPOLATED):
+        own += share[n] * tables.values[row, 0, first + n]
+        square += share[n] * tables.values[row, 1, first + n]
+    return own, square
+
+
+@without_references
+def second_moment(
+    pair: Pair, rule: Array, parts: Parts, given: Given, tables: Tables, at: int, limit: float, room: Room
+) -> float:
+    """E[(Σ_m b_m σ_m)² | u] at node `at` of u_2."""
+    known, linear, square, weight = room.work[3, at], 0.0, 0.0, parts.weight
+    for m in range(len(weight)):
+        if given.scale[m] > 0.0:
+            own, own_square = own_moments(pair, parts, given, tables, m, at, room)
+            linear += weight[m] * own
+            square += weight[m] * weight[m] * own_square
+            for q in range(m + 1, len(weight)):
+                if given.scale[q] > 0.0:
+                    product = product_given(pair, rule, parts, given, tables, m, q, at, limit, room)
+                    square += 2.0 * weight[m] * weight[q] * product
+    return known * known + 2.0 * known * linear + square
+
+
+@without_references
+def fill_plane(pair: Pair, parts: Parts, given: Given, u: float, count: int, room: Room) -> None:
+    """Fill the means of the parts at the nodes of u_2, and the sum of those known there."""
+    mean, known, value = room.mean, room.work[3], room.work[0, :count]
+    for q in range(count):
+        known[q] = 0.0
+    for m in range(len(parts.field)):
+        f = parts.field[m]
+        for q in range(count):
+            mean[m, q] = given.first[f] * u + given.second[f] * room.second.x[q]
+        if given.scale[m] == 0.0 and parts.hinged[m] == 0:
+            fill_rest(pair, parts.number[m], mean[m, :count], value)
+            for q in range(count):
+                known[q] += parts.weight[m] * value[q]
+        elif given.scale[m] == 0.0:
+            for q in range(count):
+                known[q] += parts.weight[m] * hinge_mean(pair.series[parts.number[m]], mean[m, q], 0.0)
+
+
+@inlined
+def slopes_at(pair: Pair, scale: float, slope: float, u: float, x: Array, count: int, out: Array) -> None:
+    """Fill σ' of scale u + slope x."""
+    field = np.empty(count)
+    for q in range(count):
+        field[q] = scale * u + slope * x[q]
+    pair.student_slope(field, out[:count])
+
+
+@inlined
+def variance_mean(
+    pair: Pair, parts: Parts, given: Given, omega: Array, Delta: float, i: int, j: int, room: Room
+) -> float:
+    """E[σ'_i σ'_j (Δ + (Σ_m b_m σ_m)²)]."""
+    rule, limit, total = rules_of(pair.nodes).panel, pair.reach - NEARER, 0.0
+    for m in range(len(omega)):
+        for q in range(len(omega)):
+            total += 0.0 * omega[m, q]
+    if total != 0.0:
+        return total
+    fill_given(pair, parts, omega, i, j, given)
+    tables = fill_tables(pair, parts, omega, given)
+    count, others = fill_first(pair, rule, parts, given, limit, room.first), 1
+    slope, other = np.empty(count), np.empty(len(room.second.x))
+    slopes_at(pair, 0.0, given.first[i], 0.0, room.first.x, count, slope)
+    room.second.x[0], room.second.weight[0] = 0.0, 1.0
+    for r in range(count):
+        u, share = room.first.x[r], room.first.weight[r] * slope[r]
+        if abs(share) < LEAST:
+            continue
+        rest = limit * limit - u * u
+        if given.second[j] != 0.0:
+            others = fill_second(pair, rule, parts, given, u, math.sqrt(max(rest, 0.0)), room.second)
+        slopes_at(pair, given.first[j], given.second[j], u, room.second.x, others, other)
+        fill_plane(pair, parts, given, u, others, room)
+        for q in range(others):
+            factor, v = share * room.second.weight[q] * other[q], room.second.x[q]
+            if abs(factor) >= LEAST:
+                inner = math.sqrt(max(rest - v * v, 0.0))
+                moment = second_moment(pair, rule, parts, given, tables, q, inner, room)
+                total += factor * (Delta + moment)
     return total

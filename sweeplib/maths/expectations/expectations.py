@@ -116,6 +116,7 @@ class Expectations:
         """The drifts of many systems, the last axis of every array."""
         return addresses.lane_drifts_of(*self.of_many(system.M.shape[0]), system._replace(pair=self.pair))
 
+    @np.errstate(over="ignore", invalid="ignore")  # in runs that diverged
     def drift_errors(self, Q: Array, M: Array, P: Array, a: Array, a_star: Array, Delta: Array) -> Array:
         """The error (n,) of the drifts of n systems, relative to the largest drift; 0 for closed forms.
 

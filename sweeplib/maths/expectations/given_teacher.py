@@ -15,19 +15,16 @@ from functools import cache
 from typing import Any, NamedTuple
 
 import numpy as np
-from numpy.typing import NDArray
 
 from sweeplib.maths.activations import Activation
 from sweeplib.maths.expectations import quadrature
 from sweeplib.maths.expectations.addresses import fields_address
 from sweeplib.maths.expectations.expectations import Expectations, refined
 from sweeplib.maths.expectations.grids import (
-    WIDEST,
     filled_up,
     reach,
     rest_step,
     target_steps,
-    usable_step,
 )
 from sweeplib.maths.expectations.lines import (
     along_line,
@@ -39,8 +36,9 @@ from sweeplib.maths.expectations.lines import (
 )
 from sweeplib.maths.expectations.nodes import MOST_AXES, Rules, nodes_of, rules_of
 from sweeplib.maths.expectations.plane import components
-from sweeplib.maths.expectations.products import MOST_NODES, rest_product, take_lane
+from sweeplib.maths.expectations.products import MOST_NODES, ROWS, rest_sums, take_lane
 from sweeplib.maths.expectations.system import Drifts, Pair, System
+from sweeplib.maths.expectations.tables import INTERPOLATED, Tables, interpolation, tables_of, tabulated
 from sweeplib.numerics.compiled import called, inlined, over_arrays, specialised, without_references
 
 Array = np.ndarray[Any, np.dtype[np.float64]]
@@ -52,91 +50,25 @@ LEVELS = 3
 MOST_NODES_OF_TEACHER, NODES_OF_A_PANEL = 2.0**15, 5.0
 FEWER_FOR_VARIANCE, LEAST_WEIGHT = 8.0, 1e-13
 """For Ψ^Var there are so many times fewer nodes at most, and none of less weight."""
-INTERPOLATED, POINTS_A_STEP, MOST_POINTS = 8, 8.0, 4096
-"""The numbers of points that are interpolated, of points in a step that resolves σ, and of points above zero."""
-LAGRANGE = tuple((-1.0) ** (7 - j) / (math.factorial(j) * math.factorial(7 - j)) for j in range(INTERPOLATED))
-"""1/Π_{m≠j} (j − m)."""
-
-
-class Tables(NamedTuple):
-    """E'[σ], E'[σ'] and E'[σ' u] of the students' fields μ + s u, u ~ N(0, 1), at equally spaced μ.
-
-    values (p, kinds, points) : the means; a student has the first `sizes` (p,) points.
-    first, step (p,) : the first of these, and their distance.
-    """
-
-    values: Array
-    sizes: NDArray[np.int64]
-    first: Array
-    step: Array
 
 
 @inlined
-def tables_of(pair: Pair, A: Array, C: Array, kinds: int) -> Tables:
-    """The tables of the first `kinds` of the means, as far as nodes of λ* reach."""
-    (p, k), count = A.shape, np.empty(len(A), np.int64)
-    first, step, most = np.empty(p), np.empty(p), 0
+def student_tables(pair: Pair, A: Array, C: Array, kinds: int) -> Tables:
+    """The tables of the first `kinds` of the means of the students, as far as nodes of λ* reach."""
+    (p, k), spreads, scales = A.shape, np.empty(len(A)), np.empty(len(A))
     for i in range(p):
         square = 0.0
         for r in range(k):
             square += A[i, r] * A[i, r]
-        end = pair.reach * math.sqrt(square * (1.0 if k <= MOST_AXES else k))
-        step[i] = usable_step(end, pair.steps[0, 0] / POINTS_A_STEP, MOST_POINTS)
-        half = min(int(end / step[i]), MOST_POINTS) + INTERPOLATED
-        count[i], first[i], most = 2 * half + 1, -half * step[i], max(most, 2 * half + 1)
-    values = np.empty((p, kinds, most))
-    for i in range(p):
-        fill_table(pair, math.sqrt(C[i, i]), step[i], values[i, :, : count[i]])
-    return Tables(values, count, first, step)
-
-
-@inlined
-def fill_table(pair: Pair, scale: float, step: float, values: Array) -> None:
-    """Fill the means of a student of standard deviation s at equally spaced means around zero."""
-    half = values.shape[1] // 2
-    inner = min(WIDEST, pair.steps[0, 0] / scale) if scale > 0.0 else WIDEST
-    inner = usable_step(pair.reach, inner, MOST_NODES)
-    count = int(pair.reach / inner) if scale != 0.0 else 0
-    room = np.empty((3, 2 * count + 1))
-    field, value, share = room[0], room[1], room[2]
-    for q in range(2 * count + 1):
-        u = inner * (q - count)
-        share[q] = inner * math.exp(-0.5 * u * u) / math.sqrt(2.0 * math.pi) if count > 0 else 1.0
-    for n in range(values.shape[1]):
-        for q in range(2 * count + 1):
-            field[q] = step * (n - half) + scale * inner * (q - count)
-        for kind in range(len(values)):
-            values[kind, n] = 0.0
-        pair.student_value(field, value)
-        for q in range(2 * count + 1):
-            values[0, n] += share[q] * value[q]
-        if len(values) > 1:
-            pair.student_slope(field, value)
-            for q in range(2 * count + 1):
-                values[1, n] += share[q] * value[q]
-                values[2, n] += share[q] * value[q] * inner * (q - count)
-
-
-@without_references
-def interpolation(tables: Tables, i: int, mean: float, share: Array) -> int:
-    """Fill the weights of the points from the returned one on in the value of student i at a mean."""
-    place = (mean - tables.first[i]) / tables.step[i]
-    first = min(max(int(place) - INTERPOLATED // 2 + 1, 0), tables.sizes[i] - INTERPOLATED)
-    t, left, right = place - first, 1.0, 1.0
-    for j in range(INTERPOLATED):
-        share[j] = left * LAGRANGE[j]
-        left *= t - j
-    for j in range(INTERPOLATED - 1, -1, -1):
-        share[j] *= right
-        right *= t - j
-    return first
+        spreads[i], scales[i] = math.sqrt(square * (1.0 if k <= MOST_AXES else k)), math.sqrt(C[i, i])
+    return tables_of(pair, np.zeros(p, np.int64), spreads, scales, np.zeros(p), kinds)
 
 
 @inlined
 def add_first_moments(system: System, rules: Rules, L: Array, A: Array, C: Array, out: Any) -> None:
     """Add the terms of Ψ^a, Ψ^M and E[σ'_i λ_j f*] to out."""
     (p, k), pair, (to_a, to_M, flow) = A.shape, system.pair, out
-    lines, tables = lines_of(pair, rules, L, pair.most), tables_of(pair, A, C, 3)
+    lines, tables = lines_of(pair, rules, L, pair.most), student_tables(pair, A, C, 3)
     weight, fields, target = np.empty(lines.x.shape[1]), np.empty(lines.x.size), np.empty(lines.x.shape[1])
     share, centre, means = np.empty(INTERPOLATED), np.empty(p), np.empty(3)
     while next_line(pair, rules, L, lines):
@@ -305,7 +237,7 @@ def drifts(system: System, out: Drifts) -> None:
 def risk(pair: Pair, Q: Array, M: Array, P: Array, a: Array, a_star: Array, out: Array) -> None:
     """½ E f² by `products`, and Σ w f* (½ f* − E'[f]), every lane on its own."""
     p, k, lanes = M.shape
-    room = np.empty((5, 2 * MOST_NODES + 1))
+    room = np.empty((ROWS, 2 * MOST_NODES + 1))
     rules, share = rules_of(pair.nodes), np.empty(INTERPOLATED)
     L, A, C = np.zeros((k, k)), np.zeros((p, k)), np.zeros((p, p))
     own, ours, theirs = np.empty((p, p)), np.empty((p, k)), np.empty((k, k))
@@ -321,8 +253,8 @@ def risk(pair: Pair, Q: Array, M: Array, P: Array, a: Array, a_star: Array, out:
             for j in range(i + 1):
                 share_ij = (0.5 if i == j else 1.0) * a[i, lane] * a[j, lane] / (p * p)
                 s, t = math.sqrt(own[i, i]), math.sqrt(own[j, j])
-                out[lane] += share_ij * rest_product(pair, 0, 0, s, t, own[i, j], room)
-        lines, tables = lines_of(pair, rules, L, pair.most), tables_of(pair, A, C, 1)
+                out[lane] += share_ij * rest_sums(pair, 0, 0, s, t, own[i, j], False, room)[0]
+        lines, tables = lines_of(pair, rules, L, pair.most), student_tables(pair, A, C, 1)
         weight, fields, target = np.empty(lines.x.shape[1]), np.empty(lines.x.size), np.empty(lines.x.shape[1])
         while next_line(pair, rules, L, lines):
             count = fill_line(L, lines, weight, fields)
@@ -332,9 +264,8 @@ def risk(pair: Pair, Q: Array, M: Array, P: Array, a: Array, a_star: Array, out:
             for i in range(p):
                 centre, total = along_line(A, i, lines), 0.0
                 for n in range(count):
-                    first = interpolation(tables, i, centre + A[i, k - 1] * lines.x[k - 1, n], share)
-                    for j in range(INTERPOLATED):
-                        total += weight[n] * target[n] * share[j] * tables.values[i, 0, first + j]
+                    mean = centre + A[i, k - 1] * lines.x[k - 1, n]
+                    total += weight[n] * target[n] * tabulated(tables, i, mean, share)
                 out[lane] -= a[i, lane] / p * total
 
 
@@ -367,8 +298,6 @@ def of_labels(
             over_arrays(student.derivative),
             address,
             which=np.full(1, -1),
-            kinks=np.zeros(2),
-            rests=np.ones(2),
             directions=np.ones((1, k)),
             weights=np.zeros(1),
             nodes=nodes_of(finer, degree, k),

@@ -28,8 +28,11 @@ Array = np.ndarray[Any, np.dtype[np.float64]]
 SMALLEST = 1e-140
 """A field of a smaller standard deviation counts as zero: the squares of its h would overflow."""
 
-PANELS, WIDEST, NARROWEST, RATIO = 11, 0.7, 1e-4, 3.0
-"""At most so many panels, the first of which ends at ψ = .7; below ψ = 10⁻⁴ a last one has less than 10⁻¹²."""
+PANELS, WIDEST, NARROWEST, RATIO = 15, 0.7, 1e-6, 3.0
+"""At most so many panels, the first of which ends at ψ = .7; below ψ = 10⁻⁶ there is a last one."""
+
+ROUNDING = 1e-15
+"""The relative variance of a part that is zero."""
 
 WEAK = 0.3
 """Up to this correlation, few nodes in sin ϑ are enough."""
@@ -41,38 +44,49 @@ chord_weights: tuple[float, ...] = ()
 
 
 @compiled
-def mean_of(scale: float, hinges: Array) -> float:
-    """E[σ(s u)], u ~ N(0, 1)."""
+def hinge_mean(hinges: Array, mean: float, scale: float) -> float:
+    """E[σ(mean + s u)]."""
     total = hinges[0]
     for j in range(1, len(hinges), 2):
-        knot, jump = hinges[j], hinges[j + 1]
-        if scale == 0.0:
-            total += jump * max(-knot, 0.0)
-        else:
-            h = knot / scale
-            density = math.exp(-0.5 * h * h) / math.sqrt(2.0 * math.pi)
-            total += jump * (scale * density - 0.5 * knot * math.erfc(h * math.sqrt(0.5)))
+        if hinges[j + 1] != 0.0:
+            above = mean - hinges[j]
+            if scale > 0.0:
+                h = above / scale
+                density = math.exp(-0.5 * h * h) / math.sqrt(2.0 * math.pi)
+                total += hinges[j + 1] * (0.5 * above * math.erfc(-h * math.sqrt(0.5)) + scale * density)
+            else:
+                total += hinges[j + 1] * max(above, 0.0)
     return total
 
 
-@inlined
+@without_references
 def mean_slope(scale: float, hinges: Array) -> float:
-    """E[σ'(s u)]; zero where s is."""
+    """E[σ'(s u)]; without a knot at zero where s is."""
     total = 0.0
-    if scale != 0.0:
-        for j in range(1, len(hinges), 2):
+    for j in range(1, len(hinges), 2):
+        if scale != 0.0:
             total += hinges[j + 1] * 0.5 * math.erfc(hinges[j] / scale * math.sqrt(0.5))
+        elif hinges[j] < 0.0:
+            total += hinges[j + 1]
     return total
 
 
-@inlined
+@without_references
 def scale_of(variance: float) -> float:
     """√q, or zero where it is tiny; NaN stays NaN."""
     scale = math.sqrt(max(variance, 0.0)) if variance < math.inf else variance
     return 0.0 if scale < SMALLEST else scale
 
 
-@inlined
+@without_references
+def split(s: float, t: float, c: float) -> tuple[float, float]:
+    """The parts of a field of deviation t along and across one of deviation s, of the covariance c."""
+    along = max(min(c / s, t), -t) if s > 0.0 else 0.0
+    rest = (t - along) * (t + along)
+    return along, math.sqrt(rest) if rest > ROUNDING * t * t else 0.0
+
+
+@without_references
 def densities(hinges: Array, others: Array, scale: float, other: float, square: float, plus: float) -> float:
     """Σ κ_j κ'_l exp(−(h_j − h'_l)²/square − h_j h'_l/plus)."""
     total = 0.0
@@ -84,16 +98,17 @@ def densities(hinges: Array, others: Array, scale: float, other: float, square: 
     return total
 
 
-def bent(hinges: Array, others: Array, scale: float, other: float, covariance: float) -> float:
-    """The last term of E[σ σ']."""
-    rho, total = max(min(covariance / scale / other, 1.0), -1.0), 0.0
+def bent(hinges: Array, others: Array, scale: float, other: float, covariance: float) -> tuple[float, float]:
+    """The last term of E[σ σ'], and its derivative in the covariance, that of E[dσ dσ']."""
+    rho, total, slope = max(min(covariance / scale / other, 1.0), -1.0), 0.0, 0.0
     if abs(rho) <= WEAK:
         for node in range(len(chord)):
             sine = rho * chord[node]
             rest = (1.0 - sine) * (1.0 + sine)
             inner = densities(hinges, others, scale, other, 2.0 * rest, 1.0 + sine)
+            slope += rho * chord_weights[node] / math.sqrt(rest) * inner
             total += rho * chord_weights[node] * (rho - sine) / math.sqrt(rest) * inner
-        return scale * other / (2.0 * math.pi) * total
+        return scale * other / (2.0 * math.pi) * total, slope / (2.0 * math.pi)
     least, signed = math.acos(abs(rho)), math.copysign(other, rho)
     end, low = 0.5 * math.pi, WIDEST
     for _ in range(PANELS):
@@ -102,11 +117,12 @@ def bent(hinges: Array, others: Array, scale: float, other: float, covariance: f
             psi = begin + (end - begin) * arc[node]
             inner = densities(hinges, others, scale, signed, 2.0 * math.sin(psi) ** 2, 1.0 + math.cos(psi))
             gap = 2.0 * math.sin(0.5 * (psi + least)) * math.sin(0.5 * (psi - least))
+            slope += (end - begin) * arc_weights[node] * inner
             total += (end - begin) * arc_weights[node] * gap * inner
         if begin <= least:
             break
         end, low = begin, low / RATIO if low > NARROWEST else 0.0
-    return scale * other / (2.0 * math.pi) * total
+    return scale * other / (2.0 * math.pi) * total, (slope if rho > 0.0 else -slope) / (2.0 * math.pi)
 
 
 @without_references
@@ -118,13 +134,49 @@ def has_part(hinges: Array) -> bool:
     return total > 0.0
 
 
-@inlined
+@without_references
 def hinge_product(hinges: Array, others: Array, s: float, t: float, c: float) -> float:
     """E[σ(z) σ'(z')] of fields of standard deviations s and t and covariance c; zero if either function is."""
     if not (has_part(hinges) and has_part(others)):
         return 0.0
-    product = mean_of(s, hinges) * mean_of(t, others) + c * mean_slope(s, hinges) * mean_slope(t, others)
-    return product + bent_term(hinges, others, s, t, c) if s != 0.0 and t != 0.0 else product
+    product = hinge_mean(hinges, 0.0, s) * hinge_mean(others, 0.0, t) + c * mean_slope(s, hinges) * mean_slope(
+        t, others
+    )
+    return product + bent_term(hinges, others, s, t, c)[0] if s != 0.0 and t != 0.0 else product
+
+
+@without_references
+def hinge_square(hinges: Array, mean: float, scale: float) -> float:
+    """E[σ(mean + s u)²], from E[(z − c)⁺ (z − c')⁺], c ≤ c', the square of the second hinge and c' − c times its mean."""
+    total = hinges[0] * (2.0 * hinge_mean(hinges, mean, scale) - hinges[0])
+    for j in range(1, len(hinges), 2):
+        above = mean - hinges[j]
+        h = above / scale
+        over, density = 0.5 * math.erfc(-h * math.sqrt(0.5)), math.exp(-0.5 * h * h) / math.sqrt(2.0 * math.pi)
+        first = above * over + scale * density
+        square = above * first + scale * scale * over
+        total += hinges[j + 1] * hinges[j + 1] * square
+        for k in range(1, j, 2):
+            total += 2.0 * hinges[j + 1] * hinges[k + 1] * (square + (hinges[j] - hinges[k]) * first)
+    return total
+
+
+@without_references
+def hinge_slopes(hinges: Array, others: Array, s: float, t: float, c: float) -> tuple[float, float]:
+    """E[σ'(z) u σ*(z*)] and E[σ'(z) v σ*(z*)], z = s u, z* = along u + across v of the covariance c and deviation t.
+
+    By parts, with the density of z at its knots, and E[dσ dσ*].
+    """
+    along, across = split(s, t, c)
+    both, at_knots = mean_slope(s, hinges) * mean_slope(t, others), 0.0
+    if s != 0.0 and t != 0.0:
+        both += bent_term(hinges, others, s, t, c)[1]
+    if s != 0.0:
+        for j in range(1, len(hinges), 2):
+            u = hinges[j] / s
+            density = hinges[j + 1] * math.exp(-0.5 * u * u) / math.sqrt(2.0 * math.pi)
+            at_knots += density * hinge_mean(others, along * u, across)
+    return at_knots + along * both, across * both
 
 
 def products(series: Array, omega: Array, out: Array) -> None:
@@ -142,4 +194,4 @@ bent_term = inlined(bound(bent, arc=_ARC[0], arc_weights=_ARC[1], chord=_CHORD[0
 def hinge_means(form: Activation, scales: Array) -> Array:
     """E[σ(s u)], u ~ N(0, 1), for each s of an array."""
     series = np.array(hinges_row(form))
-    return np.array([mean_of(scale, series) for scale in scales.ravel().tolist()]).reshape(scales.shape)
+    return np.array([hinge_mean(series, 0.0, scale) for scale in scales.ravel().tolist()]).reshape(scales.shape)

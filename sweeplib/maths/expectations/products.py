@@ -18,7 +18,7 @@ import numpy as np
 
 from sweeplib.maths.expectations.fields import counts, fill_fields, function_number
 from sweeplib.maths.expectations.grids import LONGEST, WIDEST, usable_step
-from sweeplib.maths.expectations.hinges import hinge_product, scale_of
+from sweeplib.maths.expectations.hinges import hinge_product, scale_of, split
 from sweeplib.maths.expectations.nodes import rules_of
 from sweeplib.maths.expectations.system import Pair
 from sweeplib.numerics.compiled import inlined, without_references
@@ -33,9 +33,13 @@ SHORTEST, PANEL_STEPS = 0.004, 10.0
 INVERSE_ROOT_2, INVERSE_ROOT_2_PI = math.sqrt(0.5), 1.0 / math.sqrt(2.0 * math.pi)
 SHARP = 1e-9
 """A bend of less width is a kink."""
+ROWS = 6
+"""Rows of the room for one mean."""
+BESIDE = 1e-13
+"""How far right of a place its slope is taken, as this may be a kink."""
 
 
-@inlined
+@without_references
 def fill_rest(pair: Pair, number: int, x: Array, out: Array) -> None:
     """Fill out with what a function has beyond its hinges at x: of the student for number 0, else of the target."""
     if number == 0:
@@ -51,24 +55,49 @@ def fill_rest(pair: Pair, number: int, x: Array, out: Array) -> None:
                 out[q] -= hinges[j + 1] * max(x[q] - hinges[j], 0.0)
 
 
-@inlined
-def rest_product(pair: Pair, number: int, other: int, s: float, t: float, c: float, room: Array) -> float:
-    """E[τ_m(z_m) τ_n(z_n)], of the functions `number` and `other`."""
-    along = max(min(c / s, t), -t) if s > 0.0 else 0.0
-    across = math.sqrt(max(t * t - along * along, 0.0))
-    step, inner = pair.steps[0, number] / s if s > 0.0 else WIDEST, WIDEST
-    step = min(step, WIDEST)
-    step = min(step, pair.steps[0, other] / abs(along)) if along != 0.0 else step
-    inner = min(inner, pair.steps[0, other] / across) if across > 0.0 else inner
-    step, inner = usable_step(pair.reach, step, MOST_NODES), usable_step(pair.reach, inner, MOST_NODES)
-    count, depth = int(pair.reach / step), int(pair.reach / inner) if across > 1e-8 * t else 0
-    x, value, share = room[0, : 2 * count + 1], room[1, : 2 * count + 1], room[2]
+@without_references
+def fill_rest_slope(pair: Pair, x: Array, out: Array) -> None:
+    """Fill out with the slope of what the student has beyond its hinges, right of each x, which is overwritten."""
+    for q in range(len(x)):
+        x[q] += BESIDE
+    pair.student_slope(x, out)
+    hinges = pair.series[0]
+    for j in range(1, len(hinges), 2):
+        for q in range(len(x)):
+            out[q] -= hinges[j + 1] if x[q] > hinges[j] else 0.0
+
+
+@without_references
+def resolved_by(step: float, across: float, along: float) -> float:
+    """The step in u for the mean over u and v of a function of along u + across v, which a step resolves.
+
+    The squares of frequencies add up, as they do for products of Gaussians.
+    """
+    return WIDEST / math.hypot(1.0, WIDEST * along / max(step, WIDEST * across)) if along != 0.0 else WIDEST
+
+
+@without_references
+def rest_sums(
+    pair: Pair, number: int, other: int, s: float, t: float, c: float, slopes: bool, room: Array
+) -> tuple[float, float, float]:
+    """E[τ_m(z_m) τ_n(z_n)], of the functions `number` and `other`.
+
+    With the slopes of students, m, also E[τ'_m u τ_n] and E[τ'_m v τ_n].
+    """
+    along, across = split(s, t, c)
+    step = min(resolved_by(pair.steps[0, number], 0.0, s), resolved_by(pair.steps[0, other], across, along))
+    step = usable_step(pair.reach, step, MOST_NODES)
+    inner = usable_step(pair.reach, resolved_by(pair.steps[0, other], 0.0, across), MOST_NODES)
+    count, depth = int(pair.reach / step), int(pair.reach / inner) if across > 0.0 else 0
+    x, value, share, slope = room[0, : 2 * count + 1], room[1, : 2 * count + 1], room[2], room[5, : 2 * count + 1]
     for n in range(len(x)):
         x[n] = s * step * (n - count)
     fill_rest(pair, number, x, value)
+    if slopes:
+        fill_rest_slope(pair, x, slope)
     for n in range(depth + 1):
         share[n] = inner * math.exp(-0.5 * (inner * n) * (inner * n)) / math.sqrt(2.0 * math.pi) if depth else 1.0
-    total = 0.0
+    total, first, second = 0.0, 0.0, 0.0
     for n in range(len(x)):
         u = step * (n - count)
         within = min(depth, int(math.sqrt(max(pair.reach * pair.reach - u * u, 0.0)) / inner))
@@ -76,39 +105,58 @@ def rest_product(pair: Pair, number: int, other: int, s: float, t: float, c: flo
         for q in range(len(z)):
             z[q] = along * u + across * inner * (q - within)
         fill_rest(pair, other, z, others)
-        line = 0.0
+        line, tilt = 0.0, 0.0
         for q in range(len(z)):
             line += share[abs(q - within)] * others[q]
-        total += step * math.exp(-0.5 * u * u) / math.sqrt(2.0 * math.pi) * value[n] * line
-    return total
+            tilt += share[abs(q - within)] * others[q] * inner * (q - within)
+        density = step * math.exp(-0.5 * u * u) / math.sqrt(2.0 * math.pi)
+        total += density * value[n] * line
+        if slopes:
+            first += density * slope[n] * u * line
+            second += density * slope[n] * tilt
+    return total, first, second
 
 
 @without_references
 def fill_hinge_means(u: Array, slope: float, across: float, knot: float, out: Array) -> None:
-    """Fill φ(u) E[(slope u + across v − knot)⁺]."""
+    """Fill φ(u) E[(z − knot)⁺], φ(u) P(z > knot) and its derivative in `slope u` times the slope (3, n).
+
+    Here z = slope u + across v, given u.
+    """
     if across > 0.0:
         for q in range(len(u)):
             mean = slope * u[q] - knot
             h = mean / across
-            rising = 0.5 * mean * (1.0 + error_function(h * INVERSE_ROOT_2))
-            out[q] = rising + across * INVERSE_ROOT_2_PI * exponential(-0.5 * h * h)
+            above = 0.5 * (1.0 + error_function(h * INVERSE_ROOT_2))
+            density = INVERSE_ROOT_2_PI * exponential(-0.5 * h * h)
+            out[0, q] = mean * above + across * density
+            out[1, q], out[2, q] = above, density * slope / across
     else:
         for q in range(len(u)):
-            out[q] = max(slope * u[q] - knot, 0.0)
+            out[0, q] = max(slope * u[q] - knot, 0.0)
+            out[1, q], out[2, q] = 1.0 if slope * u[q] > knot else 0.0, 0.0
     for q in range(len(u)):
-        out[q] *= INVERSE_ROOT_2_PI * exponential(-0.5 * u[q] * u[q])
+        density = INVERSE_ROOT_2_PI * exponential(-0.5 * u[q] * u[q])
+        for row in range(3):
+            out[row, q] *= density
 
 
-@inlined
-def bend_mean(pair: Pair, number: int, s: float, slope: float, across: float, knot: float, room: Array) -> float:
-    """E[τ_m(s u) (slope u + across v − knot)⁺], in panels from the bend on, as far as the hinge is not zero."""
-    rule = rules_of(pair.nodes).panel
+@without_references
+def bend_sums(
+    pair: Pair, rule: Array, number: int, s: float, slope: float, across: float, knot: float, slopes: bool, room: Array
+) -> tuple[float, float, float, float, float]:
+    """E[τ_m(s u) (z − knot)⁺], z = slope u + across v, in panels from the bend on, as far as the hinge is not zero.
+
+    With slopes, also E[τ'_m u (z − knot)⁺] and E[τ'_m v (z − knot)⁺] for students, m, and E[τ_m z 1(z > knot)] and
+    s E[τ'_m 1(z > knot)], by parts, for any m.
+    """
     nodes, steep = rule.shape[1], abs(slope)
-    u, x, value, hinge = room[0, :nodes], room[1, :nodes], room[2, :nodes], room[3, :nodes]
+    u, x, value, tau = room[0, :nodes], room[1, :nodes], room[2, :nodes], room[3, :nodes]
+    hinge = room[4, : 3 * nodes].reshape((3, nodes))
     centre = knot / slope if abs(knot) < pair.reach * steep else 0.0
     longest = max(min(LONGEST, PANEL_STEPS * pair.steps[0, number] / s), SHORTEST) if s > 0.0 else LONGEST
     start = min(2.0 * across / steep, longest) if across > SHARP * steep and steep > 0.0 else longest
-    total = 0.0
+    total, first, second, within, odds = 0.0, 0.0, 0.0, 0.0, 0.0
     for side in (-1.0, 1.0):
         begin, length, limit = 0.0, start, pair.reach - side * centre
         while begin < limit and (side * slope >= 0.0 or slope * (centre + side * begin) - knot > -pair.reach * across):
@@ -119,38 +167,50 @@ def bend_mean(pair: Pair, number: int, s: float, slope: float, across: float, kn
             fill_rest(pair, number, x, value)
             fill_hinge_means(u, slope, across, knot, hinge)
             for q in range(nodes):
-                total += width * rule[1, q] * value[q] * hinge[q]
+                total += width * rule[1, q] * value[q] * hinge[0, q]
+            if slopes:
+                for q in range(nodes):
+                    tau[q] = 0.0
+                if number == 0:
+                    fill_rest_slope(pair, x, tau)
+                for q in range(nodes):
+                    share = width * rule[1, q]
+                    first += share * tau[q] * u[q] * hinge[0, q]
+                    second += share * tau[q] * across * hinge[1, q]
+                    within += share * value[q] * (hinge[0, q] + knot * hinge[1, q])
+                    odds += share * value[q] * (u[q] * hinge[1, q] - hinge[2, q])
             length = min(2.0 * length, longest) if begin > 0.0 else length
             begin += width
-    return total
+    return total, first, second, within, odds
 
 
-@inlined
-def rest_and_hinges(pair: Pair, number: int, other: int, s: float, t: float, c: float, room: Array) -> float:
+@without_references
+def rest_and_hinges(
+    pair: Pair, rule: Array, number: int, other: int, s: float, t: float, c: float, room: Array
+) -> float:
     """E[τ_m(z_m) σ_n(z_n)] of the hinges of the function `other`; the offset is one without slope."""
     hinges, total = pair.series[other], 0.0
-    slope = max(min(c / s, t), -t) if s > 0.0 else 0.0
-    across = math.sqrt(max(t * t - slope * slope, 0.0))
+    slope, across = split(s, t, c)
     for j in range(-1, len(hinges), 2):
         jump, knot = (hinges[0], -1.0) if j < 0 else (hinges[j + 1], hinges[j])
         if jump != 0.0:
             bends = 0.0 if j < 0 else 1.0
-            total += jump * bend_mean(pair, number, s, bends * slope, bends * across, knot, room)
+            total += jump * bend_sums(pair, rule, number, s, bends * slope, bends * across, knot, False, room)[0]
     return total
 
 
-@inlined
-def mean_product(pair: Pair, number: int, other: int, s: float, t: float, c: float, room: Array) -> float:
+@without_references
+def mean_product(pair: Pair, rule: Array, number: int, other: int, s: float, t: float, c: float, room: Array) -> float:
     """E[σ_m(z_m) σ_n(z_n)] of fields of standard deviations s and t and covariance c."""
     total = hinge_product(pair.series[number], pair.series[other], s, t, c)
     for _ in range(2):
         if pair.steps[0, number] < math.inf:
-            total += rest_and_hinges(pair, number, other, s, t, c, room)
+            total += rest_and_hinges(pair, rule, number, other, s, t, c, room)
         number, other, s, t = other, number, t, s
     if pair.steps[0, other] * s < pair.steps[0, number] * t:  # the steeper function first: fewer nodes
         number, other, s, t = other, number, t, s
     if max(pair.steps[0, number], pair.steps[0, other]) < math.inf:
-        total += rest_product(pair, number, other, s, t, c, room)
+        total += rest_sums(pair, number, other, s, t, c, False, room)[0]
     return total + 0.0 * (s + t + c)  # NaN stays NaN
 
 
@@ -169,7 +229,7 @@ def risk(pair: Pair, Q: Array, M: Array, P: Array, a: Array, a_star: Array, out:
     omega, weight = np.empty((size, size)), np.empty(functions)
     own, ours, theirs = np.empty((p, p)), np.empty((p, k)), np.empty((k, k))
     layer, layer_star = np.empty(p), np.empty(k)
-    room = np.empty((5, 2 * MOST_NODES + 1))
+    room, rule = np.empty((ROWS, 2 * MOST_NODES + 1)), rules_of(pair.nodes).panel
     for lane in range(lanes):
         take_lane(lane, Q, own)
         take_lane(lane, M, ours)
@@ -186,4 +246,4 @@ def risk(pair: Pair, Q: Array, M: Array, P: Array, a: Array, a_star: Array, out:
                 if factor != 0.0:
                     number, other = function_number(pair.which, p, m), function_number(pair.which, p, n)
                     s, t = scale_of(omega[m, m]), scale_of(omega[n, n])
-                    out[lane] += factor * mean_product(pair, number, other, s, t, omega[m, n], room)
+                    out[lane] += factor * mean_product(pair, rule, number, other, s, t, omega[m, n], room)

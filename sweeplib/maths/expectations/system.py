@@ -19,8 +19,6 @@ class Pair(NamedTuple):
     ridge_value : address of a function (which, x, out) that fills out with function number `which` of the target, or,
         for a target that is no sum of ridge functions, (k, x, out) that fills out (n,) with it at λ* (k, n), x (k n,).
     which (ridges,) : numbers of the functions τ_r; one for all without directions.
-    kinks, rests : the jumps of slope at zero of σ and of the target's functions, and whether each has more than (·)⁺ of
-        that slope.
     directions (ridges, k), weights (ridges,) : v_r and c_r, or no rows.
     nodes : nodes and weights of the rules of integration, one after another.
     series (functions, numbers) : for polynomials, the c_n √n! of σ and of the target's functions Σ c_n He_n/√n!; for
@@ -35,8 +33,6 @@ class Pair(NamedTuple):
     student_slope: Any
     ridge_value: Any
     which: NDArray[np.int64]
-    kinks: Array
-    rests: Array
     directions: Array
     weights: Array
     nodes: Array

@@ -1,0 +1,279 @@
+"""Random problems of the deterministic dynamics: status ok means a risk within three times its stated error.
+
+The reference is NumPy and SciPy: the drifts of the fields by one rule over all of them, Gauss and Legendre's in panels
+over λ* and over kinked students given λ*, equal steps over smooth ones, and DOP853 in time.
+"""
+
+import math
+import warnings
+
+import numpy as np
+import pytest
+from scipy import special
+from scipy.integrate import solve_ivp
+
+from sweeplib import InputError, Overlaps, Problem, simulate
+from sweeplib.problem import target
+
+ROOT_2 = math.sqrt(2.0)
+STUDENTS = {
+    "erf": (lambda x: special.erf(x / ROOT_2), lambda x: math.sqrt(2.0 / math.pi) * np.exp(-0.5 * x * x)),
+    "tanh": (np.tanh, lambda x: 1.0 - np.tanh(x) ** 2),
+    "sigmoid": (special.expit, lambda x: special.expit(x) * special.expit(-x)),
+    "square": (lambda x: x * x, lambda x: 2.0 * x),
+    "he3": (lambda x: (x**3 - 3.0 * x) / math.sqrt(6.0), lambda x: (3.0 * x * x - 3.0) / math.sqrt(6.0)),
+    "relu": (lambda x: np.maximum(x, 0.0), lambda x: (x > 0.0) * 1.0),
+}
+VALUES = {name: value for name, (value, _) in STUDENTS.items()}
+OF_ONE = {
+    "tanh(2*lam1)": (),
+    "tanh(5*lam1)": (),
+    "tanh(3*lam1 - 1)": (),
+    "erf(lam1)**2 + 0.3*lam1": (),
+    "relu(lam1 - 0.5)": (0.5,),
+    "relu(2*lam1 + 1) - relu(lam1 - 1)": (-0.5, 1.0),
+    "tanh(2*lam1)**2 + 0.2*lam1": (),
+    "sigmoid(4*lam1)": (),
+    "lam1 + he3(lam1)": (),
+    "tanh(10*lam1)": (),
+}
+"""Formulas of one field and their kinks."""
+OF_TWO = [
+    "lam1*lam2",
+    "tanh(lam1)*lam2 + 0.3*lam1",
+    "tanh(2*lam1)*tanh(lam2)",
+    "lam1 + erf(lam2)",
+    "tanh(lam1 + 0.5*lam2**2 - 0.5)",
+]
+DYNAMICS = ("ode", "gradient_flow", "mean_field", "mean_field_hd", "overlap_map")
+MOST_CALLS, SEEDS, BLOCK = 4000, 500, 10
+
+
+def panels(ends, nodes):
+    """Gauss-Legendre nodes and weights of N(0, 1) between the last axis of ascending ends."""
+    x, weight = np.polynomial.legendre.leggauss(nodes)
+    width = np.diff(ends)[..., None]
+    u = ends[..., :-1, None] + 0.5 * width * (1.0 + x)
+    share = 0.5 * width * weight * np.exp(-0.5 * u * u) / math.sqrt(2.0 * math.pi)
+    return u.reshape(*u.shape[:-2], -1), share.reshape(*u.shape[:-2], -1)
+
+
+class Case:
+    """A random problem of one deterministic dynamics, and its start."""
+
+    def __init__(self, seed):
+        self.rng = rng = np.random.default_rng([45, seed])
+        self.dynamics = str(rng.choice(DYNAMICS))
+        self.mean_field = self.dynamics.startswith("mean")
+        self.student = str(rng.choice(list(STUDENTS)))
+        self.k = 1 if self.student == "relu" else int(rng.choice([1, 1, 2]))
+        self.p = 2 if self.k == 1 and not self.mean_field and self.student != "relu" and rng.random() < 0.35 else 1
+        self._choose_target()
+        self._choose_numbers()
+
+    def _choose_target(self):
+        rng, teacher = self.rng, str(self.rng.choice(["erf", "tanh", "relu", "he3", "square"]))
+        if self.k == 2 and teacher == "relu":
+            teacher = "tanh"
+        self.knots, self.asked = (0.0,) if teacher == "relu" else (), {"teacher_activation": teacher}
+        self.labels = lambda lam_star: VALUES[teacher](lam_star).mean(axis=0)
+        self.steep = 1.0
+        if rng.random() < 0.5:
+            name = str(rng.choice(list(OF_ONE) if self.k == 1 else OF_TWO))
+            code = compile(name, "formula", "eval")
+            self.asked, self.knots = {"target": name}, OF_ONE.get(name, ())
+            self.steep = max([float(number) for number in "10 5 4 3 2".split() if f"{number}*" in name], default=1.0)
+            self.labels = lambda lam_star: eval(
+                code, {**VALUES, **{f"lam{r + 1}": field for r, field in enumerate(lam_star)}}
+            )
+
+    def _choose_numbers(self):
+        rng, p, k = self.rng, self.p, self.k
+        self.spherical = bool(rng.random() < 0.3) and self.dynamics != "overlap_map"
+        scale = float(np.exp(rng.uniform(math.log(0.5), math.log(2.5 if k == 1 else 1.2))))
+        factor = rng.normal(size=(p + k, p + k))
+        omega = factor @ factor.T
+        scales = np.concatenate([np.ones(p) if self.spherical else rng.uniform(0.3, 1.5, size=p), np.full(k, scale)])
+        omega *= np.outer(scales, scales) / np.sqrt(np.outer(np.diag(omega), np.diag(omega)))
+        if self.spherical:
+            omega[range(p), range(p)] = 1.0
+        self.Q, self.M, self.P = omega[:p, :p].copy(), omega[:p, p:].copy(), omega[p:, p:].copy()
+        self.a = rng.choice([-1.0, 1.0], size=p) * rng.uniform(0.5, 1.2, size=p)
+        self.rate, self.d = float(rng.choice([0.0, 1.0])), int(rng.choice([8, 50, 1000]))
+        self.gamma = float(rng.uniform(0.2, 1.0) * self.d if self.dynamics == "overlap_map" else rng.uniform(0.05, 0.5))
+        noisy = self.dynamics in ("ode", "overlap_map")
+        self.Delta = float(rng.choice([0.0, 0.2])) if noisy else 0.0
+        self.noise = self.gamma / p if self.dynamics == "ode" else 0.0
+        self.end = float(rng.choice([1.0, 5.0] if self.dynamics == "overlap_map" else [1.0, 5.0, 30.0]))
+        self.times = [0.0, self.end / 4, self.end / 2, self.end]
+
+    def run(self):
+        fields = {"gamma": self.gamma, "p": self.p, "k": self.k, "d": self.d, "Delta": self.Delta}
+        fields |= {"activation": self.student, "spherical": self.spherical, "second_layer_rate": self.rate}
+        fields |= {"a": self.a.tolist(), **self.asked}
+        if self.dynamics == "overlap_map":
+            fields["batch_size"] = self.d
+        start = Overlaps(self.Q, self.M, self.P)
+        return simulate(Problem(**fields), self.dynamics, times=self.times, seeds=1, initial=start, timeout=60)
+
+
+class Reference:
+    """The risk of a case at its times, and the error of its rule at the start and the end, by a finer one."""
+
+    def __init__(self, case, finer):
+        self.case, self.finer = case, finer
+        self.L = np.linalg.cholesky(case.P)
+        self.z, self.share = self._teacher()
+
+    def _teacher(self):
+        case, scale = self.case, math.sqrt(np.diag(self.case.P).max())
+        width = min(1.0, 1.2 / (case.steep * scale)) / self.finer
+        if case.k == 1:
+            ends = np.arange(-9.0, 9.0 + width, width)
+            near = [*(knot / self.L[0, 0] for knot in case.knots)]
+            if case.student == "relu":
+                near += [0.0, *(sign * 4.0**-n for n in range(1, 9) for sign in (-1.0, 1.0))]
+            u, share = panels(np.unique(np.clip([*ends, *near], -9.0, 9.0)), 12)
+            return u[None], share
+        step = min(0.4, 0.5 / (case.steep * scale)) / self.finer
+        x = step * np.arange(-int(7.5 / step), int(7.5 / step) + 1)
+        z = np.array([part.ravel() for part in np.meshgrid(x, x)])
+        share = step * step / math.tau * np.exp(-0.5 * (z * z).sum(axis=0))
+        return z[:, share > 1e-15], share[share > 1e-15]
+
+    def _students(self, Q, M):
+        """λ (p, nodes), λ* (k, nodes) and the weights of nodes."""
+        case, z = self.case, self.z
+        A = np.linalg.solve(self.L, M.T).T
+        C = Q - A @ A.T
+        mean = A @ z
+        if case.student == "relu":
+            scale = math.sqrt(max(C[0, 0], 0.0))
+            kink = np.clip(-mean[0] / scale if scale > 0.0 else -np.sign(mean[0]) * 9.0, -9.0, 9.0)
+            ends = np.array(
+                [np.full(kink.shape, -9.0), 0.5 * (kink - 9.0), kink, 0.5 * (kink + 9.0), np.full(kink.shape, 9.0)]
+            )
+            v, share = panels(ends.T, 20)
+            lam = (mean[0][:, None] + scale * v)[None]
+        else:
+            values, vectors = np.linalg.eigh(0.5 * (C + C.T))
+            root = vectors * np.sqrt(np.maximum(values, 0.0))
+            step = 0.42 / self.finer
+            x = step * np.arange(-int(7.5 / step), int(7.5 / step) + 1)
+            grids = np.array([part.ravel() for part in np.meshgrid(*[x] * case.p)])
+            weight = (step / math.sqrt(math.tau)) ** case.p * np.exp(-0.5 * (grids * grids).sum(axis=0))
+            grids, weight = grids[:, weight > 1e-14], weight[weight > 1e-14]
+            lam = mean[:, :, None] + (root @ grids)[:, None]
+            share = np.broadcast_to(weight, lam.shape[1:])
+        lam_star = np.broadcast_to((self.L @ z)[:, :, None], (case.k, *lam.shape[1:]))
+        return lam, lam_star, share * self.share[:, None]
+
+    def drifts(self, Q, M, a):
+        """Ψ^M, a_i E[σ'_i λ_j E], Ψ^Var, Ψ^a and the risk."""
+        case = self.case
+        value, slope = STUDENTS[case.student]
+        lam, lam_star, share = self._students(Q, M)
+        f = value(lam)
+        labels = np.asarray(case.labels(self.L @ self.z) * np.ones(self.z.shape[1]))
+        error = labels[:, None] - np.tensordot(a, f, 1) / case.p
+        pull = a[:, None, None] * slope(lam)
+        weighed = (share * error)[None]
+        flow, drift = (np.tensordot(pull * weighed, part, ((1, 2), (1, 2))) for part in (lam, lam_star))
+        square = np.tensordot(pull * share * (error * error + case.Delta), pull, ((1, 2), (1, 2)))
+        return drift, flow, square, (f * weighed).sum(axis=(1, 2)), 0.5 * (share * error * error).sum()
+
+    def parts(self, state):
+        p, k = self.case.p, self.case.k
+        Q, M, a = state[: p * p].reshape(p, p), state[p * p : p * (p + k)].reshape(p, k), state[p * (p + k) :]
+        if self.case.spherical:
+            norms = np.sqrt(np.diag(Q))
+            Q, M = Q / np.outer(norms, norms), M / norms[:, None]
+        return Q, M, a
+
+    def slope(self, _, state):
+        self.calls += 1
+        if self.calls > MOST_CALLS:
+            raise RuntimeError
+        Q, M, a = self.parts(state)
+        drift, flow, square, layer, _ = self.drifts(Q, M, a)
+        rise = flow + flow.T + self.case.noise * square
+        if self.case.spherical:
+            pull = 0.5 * np.diag(rise)
+            drift, rise = drift - M * pull[:, None], rise - Q * (pull[:, None] + pull)
+        return np.concatenate([rise.ravel(), drift.ravel(), self.case.rate * layer])
+
+    def risks(self):
+        case, self.calls = self.case, 0
+        start = np.concatenate([case.Q.ravel(), case.M.ravel(), case.a])
+        if case.dynamics == "overlap_map":
+            return self._mapped()
+        found = solve_ivp(self.slope, (0.0, case.end), start, t_eval=case.times, rtol=1e-9, atol=1e-11, method="DOP853")
+        self.state = found.y[:, -1]
+        return np.array([self.drifts(*self.parts(state))[4] for state in found.y.T] + [np.nan] * (4 - len(found.t)))
+
+    def _mapped(self):
+        """Batches of d samples: Q gains dt² (Ψ^Var at Ω (1 + 2/d) + (1 − 1/d) of the square of the mean step)."""
+        case, out, done = self.case, [], 0
+        step = case.gamma / (case.p * case.d)
+        Q, M, a = case.Q.copy(), case.M.copy(), case.a.copy()
+        for time in case.times:
+            for _ in range(round(time / step) - done):
+                drift, flow, _, layer, _ = self.drifts(Q, M, a)
+                stretch = math.sqrt(1.0 + 2.0 / case.d)
+                self.L *= stretch
+                square = self.drifts(Q * stretch**2, M * stretch**2, a)[2]
+                self.L /= stretch
+                both, omega = np.hstack([flow, drift]), np.block([[Q, M], [M.T, case.P]])
+                mean = both @ np.linalg.pinv(omega, rcond=1e-9) @ both.T
+                Q = Q + step * (flow + flow.T) + step**2 * (square + (1.0 - 1.0 / case.d) * mean)
+                M, a = M + step * drift, a + case.rate * step * layer
+                if not np.isfinite(Q).all() or np.abs(Q).max() > 1e6:
+                    return np.array(out + [np.nan] * (4 - len(out)))
+            done = round(time / step)
+            out.append(self.drifts(Q, M, a)[4])
+        self.state = np.concatenate([Q.ravel(), M.ravel(), a])
+        return np.array(out)
+
+
+def judged(seed):
+    """A line about the case, and what is wrong with it."""
+    case = Case(seed)
+    about = f"{seed} {case.dynamics} {case.student} {case.asked} p {case.p} k {case.k} d {case.d} to {case.end:g}"
+    try:
+        run = case.run()
+    except InputError as error:
+        return f"{about}: refused, {str(error)[:60]}", []
+    risk, status = run.risk.values[0], int(run.status.values[0])
+    stated = run.risk_error.values[0] if "risk_error" in run else np.zeros(4)
+    wrong = []
+    if status != 1:
+        return f"{about}: status {status}", wrong
+    if (risk < 0.0).any():
+        wrong.append("negative")
+    if case.dynamics == "gradient_flow" and (np.diff(risk) > stated[1:] + stated[:-1] + 1e-12).any():
+        wrong.append("rising")
+    with np.errstate(all="ignore"), warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        reference, finer = Reference(case, 1.0), Reference(case, 1.4)
+        try:
+            true = reference.risks()
+        except (RuntimeError, ValueError, np.linalg.LinAlgError):
+            return f"{about}: no reference", wrong
+        if not np.isfinite(true).all():
+            return f"{about}: no reference", wrong
+        doubt = np.abs(true[0] - finer.drifts(case.Q, case.M, case.a)[4])
+        ends = [
+            np.concatenate([*map(np.ravel, rule.drifts(*rule.parts(reference.state)))]) for rule in (reference, finer)
+        ]
+    doubt = 10.0 * max(doubt, np.abs(ends[1] - ends[0]).max()) + 1e-8 * max(1.0, true[0])
+    error = np.abs(risk - true)
+    if (error > 3.0 * stated + doubt).any():
+        wrong.append("beyond its error")
+    return f"{about}: risk {risk} true {true} stated {stated} doubt {doubt:.1e}", wrong
+
+
+@pytest.mark.long
+@pytest.mark.parametrize("block", range(SEEDS // BLOCK))
+def test_runs_that_are_ok_have_the_risk_that_they_state(block):
+    found = [judged(seed) for seed in range(block * BLOCK, (block + 1) * BLOCK)]
+    assert not [line for line, wrong in found if wrong]
