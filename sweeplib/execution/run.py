@@ -45,6 +45,7 @@ from sweeplib.storage.inventory import Inventory, NewCases, inventory
 from sweeplib.storage.jobs import tell
 from sweeplib.storage.layout import Layout
 from sweeplib.storage.locks import driver_lock
+from sweeplib.storage.outcomes import write_outcomes
 from sweeplib.storage.publish import check_publishing
 from sweeplib.storage.run_store import RunStore
 
@@ -223,7 +224,7 @@ def _computed(sweep: "Sweep", parts: list[_Part], on: "Client | int | None", *, 
             kept = parts[0].store.directory / PERFORMANCE if cluster.performance_report else None
             with (
                 performance_kept(client, kept),
-                shown_progress(sweep.name, cases, seconds, show=show) as shown,
+                shown_progress(sweep.name, cases, seconds, _workers(blocks, client, expected), show=show) as shown,
             ):
                 tell(dashboard=client.dashboard_link, doing=None)
                 shown.say(f"dashboard: {client.dashboard_link}")
@@ -237,11 +238,14 @@ def _computed(sweep: "Sweep", parts: list[_Part], on: "Client | int | None", *, 
                     problem=cluster.problem,
                     probe=_probe(sweep, parts),
                 ):
-                    done = report.found + sum(report.computed.values())
-                    diverged = report.computed.get("diverged", 0)
-                    failed = done - report.found - report.computed.get("ok", 0) - diverged
-                    shown.advance(done, block.seconds, failed=failed, diverged=diverged)
+                    shown.advance(report.found, block.seconds, report.computed)
                     told(shown)
+
+
+def _workers(blocks: list[Block], client: "Client", expected: int | None) -> int:
+    """Return the number of workers that share the work; 0 if it is not known, or not what a case takes."""
+    measured = all(block.measured for block in blocks)
+    return max(expected or 0, sum(client.nthreads().values())) if measured else 0
 
 
 def _probe(sweep: "Sweep", parts: list[_Part]) -> Probe:
@@ -324,12 +328,13 @@ def _positions(inside: np.ndarray) -> range | tuple[int, ...]:
 
 
 def _ended(sweep: "Sweep", part: _Part) -> Summary:
-    """Write the `done.json` of a part after the run; return its summary."""
+    """Write the table of outcomes and the `done.json` of a part after the run; return its summary."""
     store, wanted = part.store, part.wanted.with_status(part.store) if part.todo else part.wanted
     counts = wanted.counts()
     if counts["missing"]:
         raise SweeplibError(f"{counts['missing']} cases of {store.dynamics} are still missing in {store.directory}")
     shutil.rmtree(store.directory / "locks" / store.dynamics, ignore_errors=True)
+    write_outcomes(store, wanted)
     write_json(
         store.directory / f"{store.dynamics}.done.json",
         {

@@ -34,9 +34,10 @@ _told: list["_Record"] = []
 class Job:
     """A job as its file describes it; times are seconds since 1970.
 
-    `doing` is a step that began at `doing_since`, such as a compilation. Of `total` cases `done` are computed, `failed`
-    and `diverged` of these, at a `rate` per second; `left` is the estimate of the remaining seconds at the time `told`.
-    `plan` is the plan of the cases that the job computes, `problem` why it ended early.
+    `doing` is a step that began at `doing_since`, such as a compilation. Of `total` cases `done` are done, at a `rate`
+    per second, the `share` of the work; `cases` are the numbers of those that were computed, by status. `left` is the
+    estimate of the remaining seconds at the time `told`. `plan` is the plan of the cases that the job computes,
+    `problem` why it ended early.
     """
 
     name: str
@@ -52,8 +53,8 @@ class Job:
     news: str | None = None
     done: int = 0
     total: int = 0
-    failed: int = 0
-    diverged: int = 0
+    cases: dict[str, int] = field(default_factory=dict)
+    share: float = 0.0
     rate: float = 0.0
     left: float | None = None
     dashboard: str | None = None
