@@ -244,8 +244,9 @@ def _computed(sweep: "Sweep", parts: list[_Part], on: "Client | int | None", *, 
 
 def _workers(blocks: list[Block], client: "Client", expected: int | None) -> int:
     """Return the number of workers that share the work; 0 if it is not known, or not what a case takes."""
-    measured = all(block.measured for block in blocks)
-    return max(expected or 0, sum(client.nthreads().values())) if measured else 0
+    if not all(block.measured for block in blocks):
+        return 0
+    return sum(client.nthreads().values()) if expected is None else expected
 
 
 def _probe(sweep: "Sweep", parts: list[_Part]) -> Probe:

@@ -120,7 +120,7 @@ class OtherFiles:
 
     def _json(self) -> Iterator[Finding]:
         """Yield the damaged JSON files."""
-        folders = ("", "analysis/", "figures/", "report/", "failures/", "jobs/")
+        folders = ("", "analysis/", "figures/", "report/", "failures/*.", "jobs/")
         for path in sorted(path for folder in folders for path in self.directory.glob(f"{folder}*.json")):
             if not path.name.startswith(".") and json_problem(path):
                 remedy, part, of = self._json_remedy(path)
