@@ -71,9 +71,7 @@ def test_a_flipped_bit_in_every_file_at_once(done: Done) -> None:
         flip(file, rng.randrange(8 * file.stat().st_size))
     status, said = done.told("verify", "--repair", "--sample", "0")
     assert status == 1
-    for file in (
-        path for path in every if path.name != Path(TABLE).name
-    ):  # it follows from the others, and is not named
+    for file in (path for path in every if path.name != Path(TABLE).name):
         assert any(line.startswith(f"{file}: ") and "; repaired: " in line for line in said.splitlines()), (file, said)
     assert done.verified()[0] == 0
     after = files(done.directory)
