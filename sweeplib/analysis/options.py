@@ -29,8 +29,8 @@ LostPart = Annotated[
         ge=0,
         lt=1,
         description="the fraction of lost runs (failed or killed; for values at a time also diverged, timed out, "
-        "inaccurate or stopped at their exits) above which a statistic is NaN. A mean at a time is NaN from where any run "
-        "diverged on.",
+        "inaccurate or stopped at their exits) above which a statistic is NaN. A mean at a time is NaN from where any "
+        "run diverged on.",
     ),
 ]
 CensoredPart = Annotated[

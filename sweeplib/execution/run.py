@@ -5,7 +5,7 @@ import shutil
 import sys
 from collections.abc import Iterable, Iterator
 from concurrent.futures import ThreadPoolExecutor
-from contextlib import ExitStack, nullcontext
+from contextlib import ExitStack, closing, nullcontext
 from dataclasses import dataclass, replace
 from functools import partial
 from itertools import islice
@@ -229,7 +229,7 @@ def _computed(sweep: "Sweep", parts: list[_Part], on: "Client | int | None", *, 
                 tell(dashboard=client.dashboard_link, doing=None)
                 shown.say(f"dashboard: {client.dashboard_link}")
                 told = metrics_told(client, sweep.name, partial(_say, shown))
-                for block, report in dispatched(
+                done = dispatched(
                     client,
                     blocks,
                     partial(_say, shown),
@@ -237,9 +237,11 @@ def _computed(sweep: "Sweep", parts: list[_Part], on: "Client | int | None", *, 
                     expected=expected,
                     problem=cluster.problem,
                     probe=_probe(sweep, parts),
-                ):
-                    shown.advance(report.found, block.seconds, report.computed)
-                    told(shown)
+                )
+                with closing(done):
+                    for block, report in done:
+                        shown.advance(report.found, block.seconds, report.computed)
+                        told(shown)
 
 
 def _workers(blocks: list[Block], client: "Client", expected: int | None) -> int:
