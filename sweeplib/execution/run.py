@@ -37,7 +37,7 @@ from sweeplib.execution.plan import (
     write_plan,
 )
 from sweeplib.execution.probe import Probe
-from sweeplib.execution.progress import Progress, shown_progress
+from sweeplib.execution.progress import Progress, Steps, shown_progress
 from sweeplib.execution.taken import take
 from sweeplib.storage.elsewhere import Elsewhere, elsewhere
 from sweeplib.storage.files import write_json
@@ -56,6 +56,8 @@ if TYPE_CHECKING:
 
 START_SECONDS = 1.0
 """Less than a local worker takes to start."""
+APPENDED_AT_ONCE = 8
+"""Layouts that are created and extended at the same time."""
 
 
 @dataclass(frozen=True)
@@ -216,7 +218,9 @@ def _computed(sweep: "Sweep", parts: list[_Part], on: "Client | int | None", *, 
         expected = cluster.expected_workers(on) if isinstance(on, int | None) else None
         tell(doing="starting the workers")
         with connected(cluster, on) if isinstance(on, int | None) else nullcontext(on) as client:
-            appending.result()
+            steps = Steps(sweep.name if show else None)
+            with nullcontext() if appending.done() else steps.step("adding the new cases to the store"):
+                appending.result()
             blocks = sorted(
                 (block for part in parts for block in _blocks(sweep, part)), key=lambda block: -block.seconds
             )
@@ -278,11 +282,15 @@ def _grown(sweep: "Sweep", part: _Part) -> _Part:
     New layouts have the configured or the planned block size.
     """
     store = part.store
-    for name, new in part.wanted.new.items():
+
+    def grow(name: str, new: NewCases) -> None:
         if name not in store.layouts:
             size = cluster_of(sweep).block_size or _block_size(part, name, new)
-            store.create(name, new.at(slice(1))[1][0], size)
+            store.create(name, new.at(slice(1))[1][0], size, len(new))
         store.layouts[name].append(len(new), new.at)
+
+    with ThreadPoolExecutor(APPENDED_AT_ONCE) as threads:  # most of the time they wait for the disk
+        list(threads.map(grow, *zip(*part.wanted.new.items(), strict=True)) if part.wanted.new else ())
     return replace(part, store=store.refreshed(), wanted=replace(part.wanted, points=None))
 
 
