@@ -95,9 +95,14 @@ class State:
 
     def doing(self) -> str:
         """Return the step that takes longest at present, such as a compilation, with its time; empty if none does."""
+        step, since = self.step()
+        return f"{step} ({duration(self.now - since)})" if step else ""
+
+    def step(self) -> tuple[str, float]:
+        """Return the step that takes longest at present and when it began; empty if none does."""
         steps = [job for job in self.jobs.values() if job.ended is None and job.doing]
         oldest = min(steps, key=lambda job: job.doing_since, default=None)
-        return f"{oldest.doing} ({duration(self.now - oldest.doing_since)})" if oldest else ""
+        return (str(oldest.doing), oldest.doing_since) if oldest else ("", self.now)
 
     def news(self) -> str:
         """Return the last line of news of a running job, such as that its workers are lost."""
