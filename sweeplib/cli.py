@@ -1,5 +1,6 @@
 """The command line: each command reads a sweep's config and calls one stage."""
 
+from collections import Counter
 from collections.abc import Callable, Iterable
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
@@ -162,12 +163,14 @@ def run(
         record_origin(config, directory)
         summaries = run_sweep(sweep, directory, chosen, workers=workers, progress=progress)
     from sweeplib.process.terminal import counts_table
+    from sweeplib.simulation import failed, outcomes
 
     show(counts_table({name: summary.cases for name, summary in summaries.items()}, sweep.name))
     computed = sum(summary.computed for summary in summaries.values())
-    cases = [(status, count) for summary in summaries.values() for status, count in summary.cases.items()]
-    wrong = sum(count for status, count in cases if status not in _WELL)
-    echo(f"{computed} cases computed now; {wrong} ended badly" + (f", see {directory}/failures" if wrong else ""))
+    counts = sum((Counter(summary.cases) for summary in summaries.values()), Counter[str]())
+    table = f": see {directory}/outcomes" if counts.total() > counts["ok"] + counts["missing"] else ""
+    echo(f"{computed} cases computed now; in all {outcomes(counts)}{table}")
+    raise typer.Exit(1 if failed(counts) else 0)
 
 
 @app.command()
@@ -391,9 +394,6 @@ def schema(
     for name in stale:
         (directory / name).write_text(known[name], encoding="utf-8")
         echo(directory / name)
-
-
-_WELL = ("ok", "missing")
 
 
 def _chosen(names: list[str] | None, known: Iterable[str], kind: str) -> list[str]:

@@ -15,7 +15,7 @@ from sweeplib.analysis.passages import Passages, passages
 from sweeplib.analysis.problem_fields import step_time
 from sweeplib.analysis.seed_means import FEWEST_SEEDS, mean_and_error, mean_interval
 from sweeplib.analysis.status import STOPPED, with_status
-from sweeplib.analysis.survival import fraction_exited, median
+from sweeplib.analysis.survival import fractions_exited, medians
 
 if TYPE_CHECKING:
     import xarray as xr
@@ -88,13 +88,9 @@ def exited_fractions(sample: Passages, confidence: float) -> dict[str, xr.DataAr
     """
     import xarray as xr
 
-    def in_cell(exit_: np.ndarray, end: np.ndarray, used: np.ndarray) -> tuple[float, float]:
-        reached = np.isfinite(exit_)
-        return fraction_exited(np.where(reached, exit_, end)[used], reached[used])
-
     exited, worth = xr.apply_ufunc(
-        in_cell, sample.exit, sample.end, sample.used, input_core_dims=[["seed"]] * 3, output_core_dims=[()] * 2,
-        vectorize=True, output_dtypes=[float] * 2,
+        fractions_exited, sample.exit, sample.end, sample.used, input_core_dims=[["seed"]] * 3,
+        output_core_dims=[()] * 2,
     )  # fmt: skip
     enough = sample.used.sum("seed") >= FEWEST_SEEDS
     low, high = (end.where(enough) for end in _proportion_interval(exited, worth, confidence))
@@ -141,13 +137,9 @@ def exit_medians(sample: Passages, confidence: float) -> tuple[xr.DataArray, ...
     """Return the Kaplan-Meier median and the bounds of its interval; NaN where fewer than half of the runs exited."""
     import xarray as xr
 
-    def in_cell(exit_: np.ndarray, end: np.ndarray, used: np.ndarray) -> tuple[float, float, float]:
-        reached = np.isfinite(exit_)
-        return median(exit_[used & reached], end[used & ~reached], confidence)
-
     result: tuple[xr.DataArray, ...] = xr.apply_ufunc(
-        in_cell, sample.exit, sample.end, sample.used, input_core_dims=[["seed"]] * 3, output_core_dims=[()] * 3,
-        vectorize=True, output_dtypes=[float] * 3,
+        medians, sample.exit, sample.end, sample.used, input_core_dims=[["seed"]] * 3, output_core_dims=[()] * 3,
+        kwargs={"confidence": confidence},
     )  # fmt: skip
     return result
 

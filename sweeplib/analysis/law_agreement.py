@@ -57,7 +57,7 @@ def law_agreement(
     later exits without an order among them, so that the p-value is an upper bound where runs are censored. Runs that
     diverged never exit. Runs that stopped at their exits are compared until they stop, because both dynamics stop them
     in the same way. NaN where more than the fraction `max_lost` of the runs of either dynamics was lost: diverged,
-    timed out, failed or killed (seeds_lost: their number in both dynamics); for exits, failed or killed.
+    timed out, inaccurate, failed or killed (seeds_lost: their number in both dynamics); for exits, failed or killed.
     x_spread_ratio, x_spread_ratio_error: standard deviation over that of the reference, from all seeds, with its
     jackknife error; NaN where either standard deviation is zero.
     `seeds`: a seed has the same start in all dynamics. Samples of equal seeds are therefore similar, and their p-values

@@ -65,8 +65,8 @@ def limits(
     intervals. `limit` is the position of the first of them in `candidates`, counted from 1; the next position means
     "none". It is 0, undecided, where 1 lies within the interval of a bias that decides, or where runs are missing.
     seeds_lost: number of pairs of runs without a value at some time. Where at any time these are more than the fraction
-    `max_lost` of all pairs, bias and spread are NaN and the limit is undecided: the runs that diverge or time out
-    differ systematically from the others.
+    `max_lost` of all pairs, bias and spread are NaN and the limit is undecided: runs that diverge, time out or
+    become inaccurate differ systematically from the others.
     limit_theory: the limit that theory expects, in the same code. It is 0 where theory does not apply
     (`limit_theory.py`), and where orders of magnitude that decide differ by less than the factor `margin`: theory gives
     no constants.

@@ -28,8 +28,9 @@ LostPart = Annotated[
     Field(
         ge=0,
         lt=1,
-        description="the fraction of lost runs (failed or killed; for values at a time also diverged or stopped early) "
-        "above which a statistic is NaN. A mean at a time is NaN from where any run diverged on.",
+        description="the fraction of lost runs (failed or killed; for values at a time also diverged, timed out, "
+        "inaccurate or stopped at their exits) above which a statistic is NaN. A mean at a time is NaN from where any "
+        "run diverged on.",
     ),
 ]
 CensoredPart = Annotated[

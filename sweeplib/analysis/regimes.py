@@ -72,7 +72,8 @@ def regimes(
     x_R ≤ r; other draws are undecided. `probability` is the fraction of draws that say a regime. `regime` is the regime
     said by at least `confidence` of the draws, otherwise undecided; `likeliest` is the regime of most draws.
     A dimension at which more than `max_lost` of the runs have no value at the horizon, for example because they
-    diverged or timed out, is left out: the remaining runs are not a random sample. seeds_lost: number of these runs.
+    diverged, timed out or became inaccurate, is left out: the remaining runs are not a random sample. seeds_lost:
+    number of these runs.
     The classification does not use the exponents δ and κ. If the dataset has them, *_theory is the prediction of theory
     for plain students with learning rates γ ∝ d^−δ and widths p ∝ d^κ, NaN or undecided for other problems.
     """

@@ -1,25 +1,78 @@
-"""Kaplan-Meier statistics of one sample of first passages; scipy computes curves and bands."""
+"""Kaplan-Meier statistics of first passages: of many samples at once, and the curve of one, by scipy."""
 
 import warnings
+from collections.abc import Callable, Sequence
+from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
 
 Array = NDArray[np.float64]
+AT_ONCE = 2**20
+"""Runs that are in memory at a time."""
+HALF = 0.5 * (1.0 + 1e-12)
+"""A product of fractions that is ½ may be rounded to more."""
 
 
-def median(exits: Array, ends: Array, confidence: float) -> tuple[float, float, float]:
+class Samples(NamedTuple):
+    """First passages of many cells, of which each has n runs in the order in which they were seen last (cells, n).
+
+    seen : the exits where `exits`, otherwise the ends (inf: never exits); those that are not `used` come last.
+    at_risk : the number of used runs that were seen until then, at least 1.
+    """
+
+    seen: Array
+    exits: NDArray[np.bool_]
+    used: NDArray[np.bool_]
+    at_risk: Array
+
+    @classmethod
+    def of(cls, exit_: Array, end: Array, used: NDArray[np.bool_]) -> "Samples":
+        """Return the samples of first passages (..., n), NaN where there was none, and of the ends of the others."""
+        exit_, end, used = (values.reshape(-1, values.shape[-1]) for values in np.broadcast_arrays(exit_, end, used))
+        exits = used & np.isfinite(exit_)
+        seen = np.where(exits, exit_, end)
+        order = np.lexsort((~exits, seen, ~used), axis=-1)
+        seen, exits, used = (np.take_along_axis(values, order, -1) for values in (seen, exits, used))
+        at_risk = used.sum(-1, keepdims=True) - np.arange(seen.shape[-1], dtype=float)
+        return cls(seen, exits, used, np.maximum(at_risk, 1.0))
+
+
+def medians(exit_: Array, end: Array, used: NDArray[np.bool_], confidence: float) -> tuple[Array, Array, Array]:
     """Return the Kaplan-Meier median and its interval (median, low, high); NaN if the curve stays above ½.
 
-    `exits` are the observed first passages, `ends` the censoring times of the others (inf: never). The interval
-    contains the times at which the log-log band of the survival function contains ½ (Brookmeyer and Crowley 1982,
-    doi 10.2307/2530286).
+    Of cells with n runs each (..., n): `exit_` are the first passages, NaN where there was none, `end` the censoring
+    times of the others (inf: never). The interval contains the times at which the log-log band of the survival function
+    contains ½ (Brookmeyer and Crowley 1982, doi 10.2307/2530286); the curve and its band are those of
+    `survival_curve`.
     """
-    if not exits.size:
-        return np.nan, np.nan, np.nan
-    times, *curves = survival_curve(exits, ends, confidence)
-    middle, low, high = (_first_below(times, curve) for curve in curves)
-    return middle, low, high
+    found = _in_parts(lambda *cells: np.stack(_medians(Samples.of(*cells), confidence)), exit_, end, used)
+    return found[0], found[1], found[2]
+
+
+def _medians(found: Samples, confidence: float) -> Sequence[Array]:
+    from scipy.special import ndtri
+
+    seen, exits, used, at_risk = found
+    last = np.append(seen[:, 1:] > seen[:, :-1], np.ones((len(seen), 1), bool), axis=1)  # of equal times
+    last[:, :-1] |= used[:, :-1] & ~used[:, 1:]
+    with np.errstate(divide="ignore", invalid="ignore"):  # the band is undefined where the curve is 1 or 0
+        curve = np.cumprod(1.0 - exits / at_risk, axis=1)
+        errors = np.sqrt(np.cumsum(np.where(exits, 1.0 / (at_risk * (at_risk - 1.0)), 0.0), axis=1)) / -np.log(curve)
+        width = np.exp(ndtri((1.0 + confidence) / 2.0) * errors)
+        curves = curve, curve**width, curve ** (1.0 / width)
+        below = [used & last & (each <= HALF) for each in curves]
+    first = [np.take_along_axis(seen, each.argmax(1)[:, None], 1)[:, 0] for each in below]
+    return [np.where(each.any(1), times, np.nan) for each, times in zip(below, first, strict=True)]
+
+
+def _in_parts(function: Callable[..., Array], *cells: NDArray[Any]) -> Array:
+    """Return a function (k, cells) of cells (..., n) as (k, ...); some cells at a time, to take little memory."""
+    cells = tuple(np.broadcast_arrays(*cells))
+    shape, step = cells[0].shape[:-1], max(1, AT_ONCE // max(1, cells[0].shape[-1]))
+    rows = [values.reshape(-1, values.shape[-1]) for values in cells]
+    parts = [function(*(each[at : at + step] for each in rows)) for at in range(0, max(1, len(rows[0])), step)]
+    return np.concatenate(parts, axis=1).reshape(-1, *shape)
 
 
 def survival_curve(exits: Array, ends: Array, confidence: float) -> tuple[Array, Array, Array, Array]:
@@ -35,26 +88,30 @@ def survival_curve(exits: Array, ends: Array, confidence: float) -> tuple[Array,
     return survival.quantiles, survival.probabilities, band.low.probabilities, band.high.probabilities
 
 
-def fraction_exited(seen: Array, reached: NDArray[np.bool_]) -> tuple[float, float]:
+def fractions_exited(exit_: Array, end: Array, used: NDArray[np.bool_]) -> tuple[Array, Array]:
     """Return the Kaplan-Meier fraction that exited by the last observed time, and the equivalent number of runs.
 
-    `seen` (n,) are the exits where `reached`, otherwise the ends (inf: never exits). The equivalent number is that of
+    Of cells with n runs each (..., n), as `medians`. The equivalent number is that of
     uncensored runs whose fraction has the same Greenwood variance (Rothman 1978, J. Chronic Dis. 31, 557); it is n if
     all runs without an exit were observed up to the same time.
     """
-    if not len(seen):
-        return np.nan, np.nan
-    order = np.lexsort((~reached, seen))
-    exits = reached[order]
-    at_risk = np.arange(len(seen), 0.0, -1.0)
-    left = np.prod(1.0 - exits / at_risk)
-    if not exits.any():
-        ends = seen[np.isfinite(seen)]
-        return 0.0, float(np.sum(seen >= ends.max(initial=-np.inf)))
-    if left == 0.0:
-        return 1.0, float(1.0 / np.prod(1.0 - exits[:-1] / at_risk[:-1]))
-    greenwood = np.sum(1.0 / (at_risk[exits] * (at_risk[exits] - 1.0)))
-    return float(1.0 - left), float((1.0 - left) / (left * greenwood))
+    found = _in_parts(lambda *cells: np.stack(_fractions_exited(Samples.of(*cells))), exit_, end, used)
+    return found[0], found[1]
+
+
+def _fractions_exited(found: Samples) -> tuple[Array, Array]:
+    seen, exits, used, at_risk = found
+    some, any_exit = used.any(1), exits.any(1)
+    steps = 1.0 - exits / at_risk
+    left = np.prod(steps, axis=1)
+    latest = np.where(used & np.isfinite(seen), seen, -np.inf).max(1, initial=-np.inf)
+    watched = (used & (seen >= latest[:, None])).sum(1)
+    with np.errstate(divide="ignore", invalid="ignore"):
+        alone = 1.0 / np.prod(np.where(steps == 0.0, 1.0, steps), axis=1)
+        greenwood = np.where(exits, 1.0 / (at_risk * (at_risk - 1.0)), 0.0).sum(1)
+        partly = (1.0 - left) / (left * greenwood)
+    worth = np.where(~any_exit, watched, np.where(left == 0.0, alone, partly))
+    return np.where(some, 1.0 - left, np.nan), np.where(some, worth, np.nan)
 
 
 def restricted_values(seen: Array, reached: NDArray[np.bool_], horizon: float) -> Array:
@@ -89,8 +146,3 @@ def _area(lengths: Array, factors: Array) -> Array:
     """Return the area below a curve that starts at 1 and is multiplied by `factors` (..., n), one after each length."""
     curve = np.cumprod(factors, axis=-1)
     return np.asarray(lengths[0] + curve @ lengths[1:])
-
-
-def _first_below(times: Array, survival: Array) -> float:
-    below = np.flatnonzero(survival <= 0.5)
-    return float(times[below[0]]) if below.size else np.nan

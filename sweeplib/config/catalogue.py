@@ -12,9 +12,9 @@ from pydantic import BaseModel
 from sweeplib.analysis.options import option_type
 from sweeplib.code.user_modules import installed_plugins
 from sweeplib.config.reference import function_options, key_rows, setting_rows
-from sweeplib.strict_yaml import written
 from sweeplib.errors import InputError
 from sweeplib.registry import Registry
+from sweeplib.strict_yaml import written
 
 KINDS = {
     "dynamics": ("sweeplib.dynamics", "DYNAMICS"),

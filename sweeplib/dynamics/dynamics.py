@@ -2,10 +2,10 @@
 
 import time
 from abc import ABC, abstractmethod
-from collections.abc import Collection, Mapping
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
-from typing import ClassVar
+from typing import ClassVar, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
@@ -60,9 +60,21 @@ LARGEST_UNDECIDED = 1e-6
 """The error, relative to the terms of a risk, above which a risk smaller than its error is no result."""
 
 
-def undecided(risk: Array, error: Array, terms: Array) -> NDArray[np.bool_]:
-    """Which risks (n,) are below zero by more than their error, or smaller than an error above `LARGEST_UNDECIDED`."""
-    return (risk < -error) | ((error > np.abs(risk)) & (error > LARGEST_UNDECIDED * terms))
+class Bound(NamedTuple):
+    """A quantity of replicas, its values (n,) and the largest (n,) that are allowed: others end as inaccurate."""
+
+    quantity: str
+    value: Array
+    largest: Array
+
+
+def risk_bounds(risk: Array, error: Array, terms: Array) -> tuple[Bound, Bound]:
+    """The bounds (n,) of risks: not below zero by more than their error; no error above the risk and its rounding.
+
+    An error below `LARGEST_UNDECIDED` times the terms of the risk counts as rounding.
+    """
+    above = np.maximum(np.abs(risk), LARGEST_UNDECIDED * terms)
+    return Bound("-risk", -risk, error), Bound("risk_error", error, above)
 
 
 class Dynamics(ABC):
@@ -144,12 +156,12 @@ class Dynamics(ABC):
         """The current values (n, *dims) of the `diagnostics`, and possibly of others, which are not recorded."""
         return {}
 
-    def beyond_bounds(self) -> NDArray[np.bool_]:
-        """Which replicas (n,) now have results whose error is above its bound: they end as inaccurate. None by default.
+    def bounds(self) -> Sequence[Bound]:
+        """The bounds of errors and results now: a replica beyond one ends as inaccurate. None by default.
 
         It is called once at every recording time, after `diagnosed`.
         """
-        return np.zeros(len(self.replicas), dtype=bool)
+        return ()
 
     def reached(self, to: int) -> NDArray[np.bool_]:
         """Which replicas (n,) were simulated up to recording time number `to`."""
@@ -226,7 +238,7 @@ class OverlapDynamics(Dynamics):
     def __init__(self, replicas: Replicas, options: NumericalOptions) -> None:
         super().__init__(replicas, options)
         self._drift_error = np.full(len(replicas), np.nan)
-        self._undecided = np.zeros(len(replicas), dtype=bool)
+        self._bounds: tuple[Bound, ...] = ()
         self._terms: Array | None = None
 
     @cached_property
@@ -286,7 +298,7 @@ class OverlapDynamics(Dynamics):
 
     @np.errstate(over="ignore", invalid="ignore")  # in runs that diverged
     def _judged(self, others: Array) -> Array:
-        """The error (n,) of the present risk with its `others`; where the risk is not known, it is `beyond_bounds`."""
+        """The error (n,) of the present risk with its `others`; the risk and it have `bounds`."""
         [(_, now)] = self.look()
         assert isinstance(now, OverlapView)
         state = (now.Q, now.M, now.P, now.a, now.a_star)
@@ -295,12 +307,12 @@ class OverlapDynamics(Dynamics):
             self._terms = now.expectations.risks(now.Q, np.zeros_like(now.M), *state[2:])
         terms = np.fmax(self._terms, np.abs(risk))
         error = others + now.expectations.risk_errors(risk, *state) + ROUNDING * terms
-        self._undecided = undecided(risk, error, terms)
+        self._bounds = risk_bounds(risk, error, terms)
         return error
 
-    def beyond_bounds(self) -> NDArray[np.bool_]:
-        """Which replicas (n,) now have a risk that is not known by its error (`undecided`)."""
-        return self._undecided
+    def bounds(self) -> Sequence[Bound]:
+        """The bounds of the risk, where it has an error."""
+        return self._bounds
 
 
 ONE_PASS = frozenset(

@@ -1,11 +1,11 @@
 """The classical limit of one-pass SGD, γ/p → 0: the ODE without its variance term (arXiv 2302.05882, section 3)."""
 
+from collections.abc import Sequence
 from dataclasses import replace
 
 import numpy as np
-from numpy.typing import NDArray
 
-from sweeplib.dynamics.dynamics import DYNAMICS, LARGEST_UNDECIDED, Array
+from sweeplib.dynamics.dynamics import DYNAMICS, LARGEST_UNDECIDED, Array, Bound
 from sweeplib.dynamics.integrated import IntegrationOptions
 from sweeplib.dynamics.ode import Ode
 from sweeplib.dynamics.replicas import Replicas
@@ -36,12 +36,11 @@ class GradientFlow(Ode):
         view.Delta = self._Delta
         return view
 
-    def beyond_bounds(self) -> NDArray[np.bool_]:
-        """As for the ODE, or where the risk is above that of an earlier time by more than both errors."""
-        risk = self._recorded_risks()
-        rising = risk - self.risk_error > self._highest
-        self._highest = np.fmin(self._highest, risk + self.risk_error)
-        return super().beyond_bounds() | rising
+    def bounds(self) -> Sequence[Bound]:
+        """As for the ODE; and the risk is not above that of an earlier time by more than both errors."""
+        risk, highest = self._recorded_risks(), self._highest
+        self._highest = np.fmin(highest, risk + self.risk_error)
+        return *super().bounds(), Bound("risk - risk_error", risk - self.risk_error, highest)
 
     def _noise(self) -> Array:
         return np.zeros(len(self.replicas))

@@ -8,7 +8,7 @@ at ten times the tolerance, with drifts by a finer rule where they have no close
 `finite_d`, the means of SGD at finite d are integrated instead, to first order in 1/d (`finite_size`).
 """
 
-from collections.abc import Collection
+from collections.abc import Collection, Sequence
 from typing import Any, ClassVar
 
 import numpy as np
@@ -22,10 +22,11 @@ from sweeplib.dynamics.dynamics import (
     ROUNDING,
     SLOW,
     Array,
+    Bound,
     Diagnostic,
     NumericalOptions,
     OverlapDynamics,
-    undecided,
+    risk_bounds,
 )
 from sweeplib.dynamics.finite_size import FINEST, MeanIntegration, MeanSystem
 from sweeplib.dynamics.integrated import IntegratedDynamics, IntegrationOptions
@@ -94,7 +95,6 @@ class Ode(IntegratedDynamics, OverlapDynamics):
         coarse = np.clip(COARSER * self._rtol, None, np.maximum(self._rtol, COARSEST))
         self._companion = self._integration(self._finer, coarse, COARSER * options.atol, targets[:, :0])
         self.risk_error = np.zeros(len(replicas))
-        self._beyond = np.zeros(len(replicas), dtype=bool)
 
     def _integration(
         self, needed: Expectations, rtol: Array, atol: float, targets: Array
@@ -199,7 +199,7 @@ class Ode(IntegratedDynamics, OverlapDynamics):
         error = slow * np.abs(risk - other) + least * terms
         self.risk_error = np.where(self._companion.times == self._times, error, np.inf)
         explained = np.maximum(1.0, TOLERATED * self._rtol / LARGEST_UNDECIDED) * terms
-        self._beyond = undecided(risk, self.risk_error, explained) | undecided(other, self.risk_error, explained)
+        self._bounds = tuple(bound for each in (risk, other) for bound in risk_bounds(each, self.risk_error, explained))
 
     def _overlaps_of(self, found: Integration | MeanIntegration) -> tuple[Array, Array, Array]:
         Q, M, a = self._unpacked(found.states)
@@ -244,13 +244,13 @@ class Ode(IntegratedDynamics, OverlapDynamics):
         """The error (n,) of the present risk, of the integration and of the quadrature."""
         return self.risk_error
 
-    def beyond_bounds(self) -> NDArray[np.bool_]:
-        """Where the risk, or that of the companion, is below minus its error, or below an error that is not explained.
+    def bounds(self) -> Sequence[Bound]:
+        """The bounds of the risk and of that of the companion.
 
         An error below a hundred tolerances, or 1e-6, times the terms of the risk is explained. Where one solution has
         blown up, the risk of the other is smaller than their difference.
         """
-        return self._beyond
+        return self._bounds
 
     def _unpacked(self, states: Array) -> tuple[Array, Array, Array]:
         """Q (n, p, p), M (n, p, k) and a (n, p) of flat states."""

@@ -7,14 +7,14 @@ number of nodes of that law, and no p × p array.
 
 import math
 from abc import abstractmethod
-from collections.abc import Callable, Collection, Mapping
+from collections.abc import Callable, Collection, Mapping, Sequence
 from typing import ClassVar, Literal
 
 import numpy as np
 from numpy.typing import NDArray
 from pydantic import Field
 
-from sweeplib.dynamics.dynamics import ONE_PASS, Array, Diagnostic, NumericalOptions, undecided
+from sweeplib.dynamics.dynamics import ONE_PASS, Array, Bound, Diagnostic, NumericalOptions, risk_bounds
 from sweeplib.dynamics.integrated import IntegratedDynamics, IntegrationOptions
 from sweeplib.dynamics.particle_path import ParticlePath, Rules, compiled
 from sweeplib.dynamics.replicas import Replicas
@@ -232,10 +232,11 @@ class ParticleDynamics(IntegratedDynamics):
         self._drift_error = np.fmax(self._drift_error, [found.drift_error for found in self._risks])
         return {"drift_error": self._drift_error, "risk_error": np.array([found.error for found in self._risks])}
 
-    def beyond_bounds(self) -> NDArray[np.bool_]:
-        """Those with a risk that is `undecided`, or an error of the drifts above `largest_drift_error`."""
+    def bounds(self) -> Sequence[Bound]:
+        """Those of the risk, and the `largest_drift_error`."""
         risk, error, terms, drifts = np.array([list(found) for found in self._risks]).T
-        return undecided(risk, error, terms) | (drifts > self.options.largest_drift_error)
+        largest = np.full_like(drifts, self.options.largest_drift_error)
+        return *risk_bounds(risk, error, terms), Bound("drift_error", drifts, largest)
 
     @property
     def passages(self) -> Array:

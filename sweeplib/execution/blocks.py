@@ -14,15 +14,14 @@ import numpy as np
 
 from sweeplib.code.plugins import import_plugins
 from sweeplib.errors import SweeplibError
-from sweeplib.execution.guarded import Allowance, computed_apart, computed_here
+from sweeplib.execution.guarded import Allowance, Explained, computed_apart, computed_here
 from sweeplib.execution.time_limit import time_limit
-from sweeplib.process.troubles import Trouble
 from sweeplib.simulation import Case, Cases, Records, Status
-from sweeplib.storage.failures import write_failure
 from sweeplib.storage.files import append_line
 from sweeplib.storage.journal import journal, runs_of
 from sweeplib.storage.layout import Layout
 from sweeplib.storage.locks import block_lock
+from sweeplib.storage.outcomes import Reason, append_reasons
 from sweeplib.storage.provenance import cpu_model
 from sweeplib.storage.rows import cases_of
 
@@ -105,7 +104,8 @@ def run_block(block: Block) -> BlockReport:
     """Compute the missing cases of a block, store all results, and return the report.
 
     The cases run in this process, or in a child process if the block is `suspect` or a process died while computing it.
-    The data are written before the status, and the status before the line in the journal.
+    Why cases failed or are inaccurate is written before the data, these before the status, and the status before the
+    line in the journal.
     """
     import_plugins(block.plugins)
     started = time.perf_counter()
@@ -145,28 +145,29 @@ def _commit(block: Block, layout: Layout, missing: np.ndarray, *, apart: bool) -
     """Compute and write the missing cases; return their number by status."""
     cases = _cases(block, layout, missing)
     data = {name: layout.empty(name, len(cases)) for name in layout.variables}
-    status = np.empty(len(cases), np.uint8)
+    status, told = np.empty(len(cases), np.uint8), list[tuple[bytes, Status, Reason]]()
+
+    def explained(case: Case, status: Status, reason: Reason) -> None:
+        told.append((case.identity(), status, reason))
+
     for places in _by_shape(cases):
-        records = _computed(block, cases.at(places), apart=apart)
+        records = _computed(block, cases.at(places), explained, apart=apart)
         status[places] = records.status
         for name, values in records.data.items():
             data[name][places] = values
+    append_reasons(Path(block.directory), block.dynamics, told)
     layout.write(block.number, missing, data, status)
     return counts_of(status)
 
 
-def _computed(block: Block, cases: Cases, *, apart: bool) -> Records:
-    """Return the records of cases of one shape; each case that did not end well is described on disk."""
+def _computed(block: Block, cases: Cases, explained: Explained, *, apart: bool) -> Records:
+    """Return the records of cases of one shape; `explained` is called for each that failed or is inaccurate."""
     allowance = Allowance(block.timeout, block.seconds_a_case if block.measured else None, _memory())
-
-    def failed(case: Case, status: Status, trouble: Trouble | None) -> None:
-        write_failure(Path(block.directory), case, status, block.plugins, trouble)
-
     if apart:
-        return computed_apart(cases, block.plugins, allowance, failed)
+        return computed_apart(cases, block.plugins, allowance, explained)
     seconds = allowance.seconds(cases) if _may_end() else None
     with Path(os.devnull).open("w") as nowhere, time_limit(seconds, nowhere):
-        return computed_here(cases, allowance, failed)
+        return computed_here(cases, allowance, explained)
 
 
 def _may_end() -> bool:

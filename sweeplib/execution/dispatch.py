@@ -6,7 +6,7 @@ A task is one block or, where blocks are short, several that follow each other.
 import asyncio
 import time
 from collections import deque
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Generator, Iterable, Iterator, Sequence
 from concurrent.futures import CancelledError
 from datetime import timedelta
 from queue import Empty, SimpleQueue
@@ -49,25 +49,28 @@ def dispatched(
     expected: int | None = None,
     problem: Callable[[], str | None] = lambda: None,
     probe: Probe | None = None,
-) -> Iterator[tuple[Block, BlockReport]]:
+) -> Generator[tuple[Block, BlockReport], None, None]:
     """Yield each block with its report, when it is done.
 
     A block whose worker died is given to another worker, which computes it in a child process (`blocks`).
     SweeplibError if there is no worker for `patience` seconds, or a `problem` while there is none, or the scheduler is
     lost; `say` gets a line earlier. An exception of a task ends the run: it is not caused by a case but by, say, the
     disk or the version of sweeplib; so does a worker that fails the `probe`, which each is given once. `expected` is
-    the number of workers that may come.
+    the number of workers that may come. When the generator ends or is closed, tasks that have not begun are taken back.
     """
     probes = Probes(client, probe, say) if probe is not None else None
     running = _Running(client, _Workers(client, say, patience, problem, probes), say)
     waiting = _Waiting(blocks)
-    while running or waiting:
-        threads = max(1, expected or 0, running.workers.threads)
-        window = min(MOST_TASKS, max(FEWEST_TASKS, TASKS_A_WORKER * threads))
-        running.submit([waiting.task(threads) for _ in range(min(window - len(running), len(waiting))) if waiting])
-        for block, report in running.done():
-            waiting.measured(block, report)
-            yield block, report
+    try:
+        while running or waiting:
+            threads = max(1, expected or 0, running.workers.threads)
+            window = min(MOST_TASKS, max(FEWEST_TASKS, TASKS_A_WORKER * threads))
+            running.submit([waiting.task(threads) for _ in range(min(window - len(running), len(waiting))) if waiting])
+            for block, report in running.done():
+                waiting.measured(block, report)
+                yield block, report
+    finally:
+        running.take_back()
 
 
 def run_blocks(blocks: Task) -> list[BlockReport]:
@@ -119,6 +122,7 @@ class _Running:
         self.workers = workers
         self._run = uuid4().hex
         self._tasks: dict[str, Task] = {}
+        self._futures: dict[str, Future] = {}
         self._losses: dict[Block, int] = {}
         self._ready: SimpleQueue[Future] = SimpleQueue()
 
@@ -138,8 +142,18 @@ class _Running:
         except (ClosedClientError, CommClosedError):
             raise self.workers.lost() from None
         self._tasks |= dict(zip(keys, tasks, strict=True))
+        self._futures |= dict(zip(keys, futures, strict=True))
         for future in futures:
             future.add_done_callback(self._ready.put)
+
+    def take_back(self) -> None:
+        """Release all tasks: the scheduler forgets those that no worker has begun.
+
+        Dask holds a future with a callback until it is done, so that nobody else would release it.
+        """
+        for future in self._futures.values():
+            future.release()
+        self._futures.clear()
 
     def done(self) -> Iterator[tuple[Block, BlockReport]]:
         """Yield the blocks of the tasks that are done; waits for the first."""
@@ -147,7 +161,7 @@ class _Running:
         while not self._ready.empty():
             futures.append(self._ready.get())
         for future, reports in zip(futures, self._reports(futures), strict=True):
-            task = self._tasks.pop(future.key)
+            task, _ = self._tasks.pop(future.key), self._futures.pop(future.key)
             if reports is None:
                 self._submit_again(task)
             else:

@@ -13,14 +13,14 @@ import numpy as np
 from sweeplib.execution.block_size import lanes_of
 from sweeplib.execution.child import Child, DiedError, EndedError, Limits, RaisedError
 from sweeplib.process.troubles import Trouble
-from sweeplib.simulation import Case, Records, Status, run_cases
+from sweeplib.simulation import Case, Excess, Records, Status, run_cases
 
 GRACE = 1.0
 """Seconds by which cases may exceed their time limit before their process is ended."""
 SLOWER = 3.0
 """The factor by which cases may exceed their expected time before they are suspected to hang."""
 
-Failed = Callable[[Case, Status, Trouble | None], None]
+Explained = Callable[[Case, Status, Trouble | Excess], None]
 Computed = Callable[[Sequence[Case]], Records]
 
 
@@ -51,8 +51,8 @@ class Allowance:
         return float(min(count * timeout, likely)) + GRACE
 
 
-def computed_here(cases: Sequence[Case], allowance: Allowance, failed: Failed) -> Records:
-    """Return the records of cases of one shape; `failed` is called for each case that does not end well."""
+def computed_here(cases: Sequence[Case], allowance: Allowance, explained: Explained) -> Records:
+    """Return the records of cases of one shape; `explained` is called for each that failed or is inaccurate."""
 
     def compute(some: Sequence[Case]) -> Records:
         try:
@@ -60,14 +60,16 @@ def computed_here(cases: Sequence[Case], allowance: Allowance, failed: Failed) -
         except BaseException as error:  # includes SystemExit of a plugin; Ctrl-C only reaches the main thread
             raise RaisedError(Trouble.from_exception(error)) from None
 
-    return _guarded(cases, compute, failed)
+    return _guarded(cases, compute, explained)
 
 
-def computed_apart(cases: Sequence[Case], plugins: Sequence[str], allowance: Allowance, failed: Failed) -> Records:
+def computed_apart(
+    cases: Sequence[Case], plugins: Sequence[str], allowance: Allowance, explained: Explained
+) -> Records:
     """Return the records of cases of one shape, computed in a child process.
 
-    `failed` is called with the status killed for a case that ends its process. If the process was not ended because of
-    a limit, it must die twice of the same case.
+    `explained` is called with the status killed for a case that ends its process. If the process was not ended because
+    of a limit, it must die twice of the same case.
     """
 
     def compute(some: Sequence[Case]) -> Records:
@@ -78,7 +80,7 @@ def computed_apart(cases: Sequence[Case], plugins: Sequence[str], allowance: All
 
     width = lanes_of(cases[0].dynamics)[1]
     groups = [cases[first : first + width] for first in range(0, len(cases), width)]
-    return _joined([_guarded(group, compute, failed) for group in groups])
+    return Records.joined([_guarded(group, compute, explained) for group in groups])
 
 
 def _run_cases(cases: Sequence[Case], timeout: float | None) -> Records:
@@ -102,19 +104,19 @@ def _child(plugins: Sequence[str]) -> Child:
     return kept[key]
 
 
-def _guarded(cases: Sequence[Case], compute: Computed, failed: Failed) -> Records:
+def _guarded(cases: Sequence[Case], compute: Computed, explained: Explained) -> Records:
     """Return the records of cases; each case is computed alone if the group raises or ends its process."""
     outcome = _tried(cases, compute)
     if isinstance(outcome, DiedError) and len(cases) == 1:
         outcome = _tried(cases, compute)
     if isinstance(outcome, Records):
-        for place in np.flatnonzero(outcome.status != Status.ok).tolist():
-            failed(cases[place], Status(int(outcome.status[place])), None)
+        for place, excess in outcome.excess.items():
+            explained(cases[place], Status.inaccurate, excess)
         return outcome
     if len(cases) > 1:
-        return _joined([_guarded([case], compute, failed) for case in cases])
+        return Records.joined([_guarded([case], compute, explained) for case in cases])
     status = Status.failed if isinstance(outcome, RaisedError) else Status.killed
-    failed(cases[0], status, outcome.trouble)
+    explained(cases[0], status, outcome.trouble)
     return Records(data={}, status=np.array([status], np.uint8))
 
 
@@ -123,17 +125,3 @@ def _tried(cases: Sequence[Case], compute: Computed) -> Records | RaisedError | 
         return compute(cases)
     except (RaisedError, EndedError) as error:
         return error
-
-
-def _joined(records: list[Records]) -> Records:
-    """Return records of one or more cases each as one; NaN where there are no data."""
-    known = next((part.data for part in records if part.data), {})
-    data = {
-        name: np.concatenate([part.data[name] if part.data else _no_data(values, part) for part in records])
-        for name, values in known.items()
-    }
-    return Records(data=data, status=np.concatenate([part.status for part in records]))
-
-
-def _no_data(like: np.ndarray, records: Records) -> np.ndarray:
-    return np.full((len(records.status), *like.shape[1:]), np.nan)

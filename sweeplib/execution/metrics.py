@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any
 from distributed.diagnostics.plugin import SchedulerPlugin
 
 from sweeplib.execution.progress import Progress
+from sweeplib.simulation import OUTCOMES, failed
 
 if TYPE_CHECKING:
     from distributed import Client, Scheduler
@@ -74,7 +75,7 @@ class _Collected:
         left = GaugeMetricFamily("sweeplib_seconds_left", "Estimated time left", labels=["sweep"])
         latest = {sweep: news for plugin in list(self._plugins) for sweep, news in list(plugin.news.items())}
         for sweep, news in latest.items():
-            for outcome in ("ok", "failed", "diverged", "left"):
+            for outcome in ("ok", "failed", *(status.name for status in OUTCOMES), "left"):
                 cases.add_metric([sweep, outcome], news[outcome])
             rate.add_metric([sweep], news["rate"])
             left.add_metric([sweep], news["seconds_left"])
@@ -113,7 +114,8 @@ class _Told:
         if now - self._last < SECONDS_BETWEEN_NEWS and progress.done < progress.total:
             return
         self._last = now
-        failed, diverged = progress.failed, progress.diverged
-        news = {"sweep": self._sweep, "ok": progress.done - failed - diverged, "failed": failed, "diverged": diverged}
+        counts = {status.name: progress.cases[status.name] for status in OUTCOMES}
+        counts["failed"] = failed(progress.cases)
+        news = {"sweep": self._sweep, "ok": progress.done - sum(counts.values())} | counts
         pace = {"left": progress.total - progress.done, "rate": progress.rate(), "seconds_left": progress.left()}
         self._client.log_event(TOPIC, news | pace)

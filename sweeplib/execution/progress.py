@@ -6,12 +6,14 @@ The same is told to other processes (`storage.jobs`).
 import sys
 import threading
 import time
-from collections.abc import Iterator
+from collections import Counter
+from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from datetime import timedelta
 from importlib.util import find_spec
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
+from sweeplib.simulation import outcomes
 from sweeplib.storage.jobs import tell
 
 if TYPE_CHECKING:
@@ -21,6 +23,8 @@ if TYPE_CHECKING:
 SECONDS_BETWEEN_LINES = 5.0
 SECONDS_BETWEEN_SIGNS = 4.0
 """The interval at which a terminal shows how long a step has lasted."""
+PLANNED_SHARE = 0.1
+"""The pace of the plan counts as much as the measured one when this part of the work is done."""
 
 
 class Steps:
@@ -74,34 +78,33 @@ class Steps:
 
 
 class Progress:
-    """Counts of cases that are done, failed or diverged; this base class shows nothing.
+    """Counts of the cases that are done, and of the work: this base class shows nothing.
 
-    Cases differ in cost: the remaining time is estimated from the part of the expected `seconds` that is done.
+    Cases differ in cost: the work of cases is the `seconds` of a processor that they are expected to take. The pace of
+    the work is at first that of the plan, `workers` seconds of work a second, then more and more what it was so far.
     """
 
-    def __init__(self, total: int = 0, seconds: float = 0.0) -> None:
+    def __init__(self, total: int = 0, seconds: float = 0.0, workers: int = 0) -> None:
         self.total, self.seconds = total, seconds
-        self.done = self.failed = self.diverged = 0
+        self.planned = seconds / workers if workers else 0.0
+        self.done, self.cases = 0, Counter[str]()
         self.seconds_done = 0.0
         self.started = time.monotonic()
         tell(total=total)
 
-    def advance(self, done: int, seconds: float = 0.0, *, failed: int = 0, diverged: int = 0) -> None:
-        """Count `done` more cases, which were expected to take `seconds`.
-
-        `diverged` of them ended because their numbers grew without bound, which is a result; `failed` have no result.
-        """
-        self.done, self.seconds_done = self.done + done, self.seconds_done + seconds
-        self.failed, self.diverged = self.failed + failed, self.diverged + diverged
-        counts = {"done": self.done, "failed": self.failed, "diverged": self.diverged}
-        tell(force=self.done >= self.total, **counts, rate=self.rate(), left=self.left())
+    def advance(self, found: int, seconds: float, computed: Mapping[str, int]) -> None:
+        """Count cases that were found done and those that were computed, by status; they were to take `seconds`."""
+        self.cases.update(computed)
+        self.done, self.seconds_done = self.done + found + sum(computed.values()), self.seconds_done + seconds
+        told = {"done": self.done, "cases": dict(self.cases), "share": self.share()}
+        tell(force=self.done >= self.total, **told, rate=self.rate(), left=self.left())
 
     def say(self, news: str) -> None:
         """Write a line of news."""
 
-    def troubles(self) -> str:
-        """Return the number of failed cases, and of diverged cases if there are any."""
-        return f"{self.failed} failed" + (f", {self.diverged} diverged" if self.diverged else "")
+    def share(self) -> float:
+        """Return the part of the work that is done."""
+        return min(1.0, self.seconds_done / self.seconds) if self.seconds else self.done / max(1, self.total)
 
     def rate(self) -> float:
         """Return the mean number of cases per second."""
@@ -111,25 +114,28 @@ class Progress:
         """Return the estimated remaining seconds."""
         if self.done >= self.total:
             return 0.0
-        share = self.seconds_done / self.seconds if self.seconds else self.done / self.total
-        return (time.monotonic() - self.started) * (1 / max(share, 1e-9) - 1)
+        before = PLANNED_SHARE if self.planned else 0.0
+        taken = time.monotonic() - self.started + before * self.planned
+        return taken * (1 - self.share()) / max(self.share() + before, 1e-9)
 
 
 class Lines(Progress):
     """Progress as plain lines on standard error, one every few seconds."""
 
-    def __init__(self, name: str, total: int, seconds: float) -> None:
-        super().__init__(total, seconds)
+    def __init__(self, name: str, total: int, seconds: float, workers: int) -> None:
+        super().__init__(total, seconds, workers)
         self.name, self.shown = name, self.started
 
-    def advance(self, done: int, seconds: float = 0.0, *, failed: int = 0, diverged: int = 0) -> None:
+    def advance(self, found: int, seconds: float, computed: Mapping[str, int]) -> None:
         """Count, and write a line if the last one is old or this is the end."""
-        super().advance(done, seconds, failed=failed, diverged=diverged)
+        before = self.done
+        super().advance(found, seconds, computed)
         now = time.monotonic()
-        if done and (self.done >= self.total or now - self.shown >= SECONDS_BETWEEN_LINES):
+        if self.done > before and (self.done >= self.total or now - self.shown >= SECONDS_BETWEEN_LINES):
             self.shown = now
-            counts = f"{self.done}/{self.total} cases, {self.troubles()}"
-            self.say(f"{counts}, {self.rate():.1f} cases/s, {self.left():.0f} s left")
+            counts = f"{self.done}/{self.total} cases, {outcomes(self.cases)}"
+            pace = f"{self.share():.0%} of the work, {self.rate():.1f} cases/s, {self.left():.0f} s left"
+            self.say(f"{counts}, {pace}")
 
     def say(self, news: str) -> None:
         """Write a line."""
@@ -138,18 +144,18 @@ class Lines(Progress):
 
 
 @contextmanager
-def shown_progress(name: str, total: int, seconds: float, *, show: bool = True) -> Iterator[Progress]:
-    """Yield progress over `total` cases of `seconds` in all, silent unless `show`.
+def shown_progress(name: str, total: int, seconds: float, workers: int = 0, *, show: bool = True) -> Iterator[Progress]:
+    """Yield progress over `total` cases of `seconds` in all on some workers (0: not known), silent unless `show`.
 
     It is a bar on a terminal or in a notebook, lines elsewhere.
     """
     if not show:
-        yield Progress(total, seconds)
+        yield Progress(total, seconds, workers)
     elif sys.stderr.isatty() or _in_notebook():
-        with _bar(name, total, seconds) as bar:
+        with _bar(name, total, seconds, workers) as bar:
             yield bar
     else:
-        yield Lines(name, total, seconds)
+        yield Lines(name, total, seconds, workers)
 
 
 def _in_notebook() -> bool:
@@ -162,33 +168,35 @@ def _in_notebook() -> bool:
 
 
 @contextmanager
-def _bar(name: str, total: int, seconds: float) -> Iterator[Progress]:
+def _bar(name: str, total: int, seconds: float, workers: int) -> Iterator[Progress]:
     from rich.console import Console
-    from rich.progress import BarColumn, MofNCompleteColumn, TextColumn
+    from rich.progress import BarColumn, TaskProgressColumn, TextColumn
     from rich.progress import Progress as RichProgress
 
     columns = (
         TextColumn("{task.description}"),
         BarColumn(),
-        MofNCompleteColumn(),
-        TextColumn("{task.fields[troubles]}"),
+        TaskProgressColumn(),
+        TextColumn("{task.fields[counts]}"),
         TextColumn("{task.fields[rate]:.1f} cases/s"),
         TextColumn("{task.fields[left]}"),
     )
     with RichProgress(*columns, console=Console(stderr=True)) as rich:
-        yield _Bar(rich, rich.add_task(name, total=total, troubles="0 failed", rate=0.0, left=""), total, seconds)
+        task = rich.add_task(name, total=1.0, counts=f"0/{total} cases", rate=0.0, left="")
+        yield _Bar(rich, task, total, seconds, workers)
         rich.refresh()  # in a notebook, rich does not draw the last state by itself
 
 
 class _Bar(Progress):
-    def __init__(self, rich: "RichProgress", task: "TaskID", total: int, seconds: float) -> None:
-        super().__init__(total, seconds)
+    def __init__(self, rich: "RichProgress", task: "TaskID", *of: Any) -> None:
+        super().__init__(*of)
         self.rich, self.task = rich, task
 
-    def advance(self, done: int, seconds: float = 0.0, *, failed: int = 0, diverged: int = 0) -> None:
-        super().advance(done, seconds, failed=failed, diverged=diverged)
-        left = f"{timedelta(seconds=round(self.left()))} left"
-        self.rich.update(self.task, completed=self.done, troubles=self.troubles(), rate=self.rate(), left=left)
+    def advance(self, found: int, seconds: float, computed: Mapping[str, int]) -> None:
+        super().advance(found, seconds, computed)
+        counts = f"{self.done}/{self.total} cases, {outcomes(self.cases)}"
+        left, share = f"{timedelta(seconds=round(self.left()))} left", 1.0 if self.done >= self.total else self.share()
+        self.rich.update(self.task, completed=share, counts=counts, rate=self.rate(), left=left)
 
     def say(self, news: str) -> None:
         self.rich.console.print(news)

@@ -5,7 +5,7 @@ import shutil
 import sys
 from collections.abc import Iterable, Iterator
 from concurrent.futures import ThreadPoolExecutor
-from contextlib import AbstractContextManager, ExitStack, nullcontext
+from contextlib import AbstractContextManager, ExitStack, closing, nullcontext
 from dataclasses import dataclass, replace
 from functools import partial
 from itertools import islice
@@ -16,7 +16,7 @@ import numpy as np
 
 from sweeplib.code.plugins import load_plugins
 from sweeplib.errors import InputError, SweeplibError
-from sweeplib.execution.blocks import Block, BlockReport
+from sweeplib.execution.blocks import Block
 from sweeplib.execution.calibration import SECONDS_A_WORK_UNIT
 from sweeplib.execution.clusters import cluster_of
 from sweeplib.execution.clusters.dashboard import dashboard_link
@@ -39,7 +39,7 @@ from sweeplib.execution.plan import (
     write_plan,
 )
 from sweeplib.execution.probe import Probe
-from sweeplib.execution.progress import Progress, shown_progress
+from sweeplib.execution.progress import Progress, Steps, shown_progress
 from sweeplib.execution.taken import take
 from sweeplib.storage.elsewhere import Elsewhere, elsewhere
 from sweeplib.storage.files import read_json, write_json
@@ -47,6 +47,7 @@ from sweeplib.storage.inventory import Inventory, NewCases, inventory
 from sweeplib.storage.jobs import tell
 from sweeplib.storage.layout import Layout
 from sweeplib.storage.locks import driver_lock
+from sweeplib.storage.outcomes import write_outcomes
 from sweeplib.storage.publish import check_publishing
 from sweeplib.storage.run_store import RunStore
 
@@ -59,6 +60,8 @@ START_SECONDS = 2.0
 """What a local cluster takes to start."""
 SECONDS_A_PROCESS = 0.25
 """Work for which another process without a cluster is worth while."""
+APPENDED_AT_ONCE = 8
+"""Layouts that are created and extended at the same time."""
 
 
 @dataclass(frozen=True)
@@ -229,10 +232,10 @@ def _computed_here(sweep: "Sweep", parts: list[_Part], plan: Plan, workers: int 
     blocks = _all_blocks(sweep, parts)
     enough = 1 + int(plan.cpu_seconds / SECONDS_A_PROCESS)
     processes = min(enough, cluster.expected_workers(workers) or 1)
-    with _shown(sweep, parts, blocks, show=show) as shown:
+    with _shown(sweep, parts, blocks, processes, show=show) as shown:
         shown.say(f"no cluster is started for {plan.cpu_seconds:.1f} s of work")
         for block, report in computed_here(blocks, processes, cluster.worker_memory(workers)):
-            _advance(shown, block, report)
+            shown.advance(report.found, block.seconds, report.computed)
 
 
 def _computed(sweep: "Sweep", parts: list[_Part], on: "Client | int | None", *, show: bool) -> None:
@@ -248,15 +251,18 @@ def _computed(sweep: "Sweep", parts: list[_Part], on: "Client | int | None", *, 
         expected = cluster.expected_workers(on) if isinstance(on, int | None) else None
         tell(doing="starting the workers")
         with connected(cluster, on) if isinstance(on, int | None) else nullcontext(on) as client:
-            appending.result()
+            steps = Steps(sweep.name if show else None)
+            with nullcontext() if appending.done() else steps.step("adding the new cases to the store"):
+                appending.result()
             blocks = _all_blocks(sweep, parts)
             kept = parts[0].store.directory / PERFORMANCE if cluster.performance_report else None
-            with performance_kept(client, kept), _shown(sweep, parts, blocks, show=show) as shown:
+            sharing = _workers(blocks, client, expected)
+            with performance_kept(client, kept), _shown(sweep, parts, blocks, sharing, show=show) as shown:
                 link = dashboard_link(client)
                 tell(dashboard=link, doing=None)
                 shown.say(f"dashboard: {link or 'none'}")
                 told = metrics_told(client, sweep.name, partial(_say, shown))
-                for block, report in dispatched(
+                done = dispatched(
                     client,
                     blocks,
                     partial(_say, shown),
@@ -264,23 +270,26 @@ def _computed(sweep: "Sweep", parts: list[_Part], on: "Client | int | None", *, 
                     expected=expected,
                     problem=cluster.problem,
                     probe=_probe(sweep, parts),
-                ):
-                    _advance(shown, block, report)
-                    told(shown)
+                )
+                with closing(done):
+                    for block, report in done:
+                        shown.advance(report.found, block.seconds, report.computed)
+                        told(shown)
 
 
-def _shown(sweep: "Sweep", parts: list[_Part], blocks: list[Block], *, show: bool) -> AbstractContextManager[Progress]:
-    """Return a context with the progress of the cases of blocks."""
+def _workers(blocks: list[Block], client: "Client", expected: int | None) -> int:
+    """Return the number of workers that share the work; 0 if it is not known, or not what a case takes."""
+    if not all(block.measured for block in blocks):
+        return 0
+    return sum(client.nthreads().values()) if expected is None else expected
+
+
+def _shown(
+    sweep: "Sweep", parts: list[_Part], blocks: list[Block], workers: int, *, show: bool
+) -> AbstractContextManager[Progress]:
+    """Return a context with the progress of the cases of blocks, which some workers share."""
     cases, seconds = sum(part.todo for part in parts), sum(block.seconds for block in blocks)
-    return shown_progress(sweep.name, cases, seconds, show=show)
-
-
-def _advance(shown: Progress, block: Block, report: BlockReport) -> None:
-    """Count the cases of a block that is done."""
-    done = report.found + sum(report.computed.values())
-    diverged = report.computed.get("diverged", 0)
-    failed = done - report.found - report.computed.get("ok", 0) - diverged
-    shown.advance(done, block.seconds, failed=failed, diverged=diverged)
+    return shown_progress(sweep.name, cases, seconds, workers, show=show)
 
 
 def _all_blocks(sweep: "Sweep", parts: list[_Part]) -> list[Block]:
@@ -316,11 +325,15 @@ def _grown(sweep: "Sweep", part: _Part) -> _Part:
     New layouts have the configured or the planned block size.
     """
     store = part.store
-    for name, new in part.wanted.new.items():
+
+    def grow(name: str, new: NewCases) -> None:
         if name not in store.layouts:
             size = cluster_of(sweep).block_size or _block_size(part, name, new)
-            store.create(name, new.at(slice(1))[1][0], size)
+            store.create(name, new.at(slice(1))[1][0], size, len(new))
         store.layouts[name].append(len(new), new.at)
+
+    with ThreadPoolExecutor(APPENDED_AT_ONCE) as threads:  # most of the time they wait for the disk
+        list(threads.map(grow, *zip(*part.wanted.new.items(), strict=True)) if part.wanted.new else ())
     return replace(part, store=store.refreshed(), wanted=replace(part.wanted, points=None))
 
 
@@ -369,12 +382,13 @@ def _positions(inside: np.ndarray) -> range | tuple[int, ...]:
 
 
 def _ended(sweep: "Sweep", part: _Part) -> Summary:
-    """Write the `done.json` of a part after the run; return its summary."""
+    """Write the table of outcomes and the `done.json` of a part after the run; return its summary."""
     store, wanted = part.store, part.wanted.with_status(part.store) if part.todo else part.wanted
     counts = wanted.counts()
     if counts["missing"]:
         raise SweeplibError(f"{counts['missing']} cases of {store.dynamics} are still missing in {store.directory}")
     shutil.rmtree(store.directory / "locks" / store.dynamics, ignore_errors=True)
+    write_outcomes(store, wanted)
     write_json(
         store.directory / f"{store.dynamics}.done.json",
         {

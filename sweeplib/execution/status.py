@@ -8,10 +8,10 @@ import numpy as np
 
 from sweeplib.errors import InputError
 from sweeplib.simulation import Status
-from sweeplib.storage.failures import failure_path
 from sweeplib.storage.inventory import inventory
 from sweeplib.storage.locks import driver_lock
-from sweeplib.storage.run_store import RunStore, whole
+from sweeplib.storage.outcomes import outcomes_path
+from sweeplib.storage.run_store import RunStore
 
 if TYPE_CHECKING:
     from sweeplib.design.sweep import Sweep
@@ -41,7 +41,7 @@ def retry(sweep: "Sweep", directory: Path, statuses: Iterable[str] = RETRIED) ->
             damaged = _forget_damaged(dynamics, directory) if DAMAGED in names else 0
             reset[dynamics] = damaged + (_reset(sweep, dynamics, directory, chosen) if chosen else 0)
             if reset[dynamics]:
-                (directory / f"{dynamics}.done.json").unlink(missing_ok=True)
+                forget_done(directory, dynamics)
     return reset
 
 
@@ -52,14 +52,13 @@ def _status(name: str) -> Status:
 
 
 def _forget_damaged(dynamics: str, directory: Path) -> int:
-    identities = [layout.ids[layout.forget_damaged()] for layout in RunStore(directory, dynamics).layouts.values()]
-    for identity in (identity for part in identities for identity in part):
-        _forget_failure(directory, identity)
-    return sum(map(len, identities))
+    return sum(len(layout.forget_damaged()) for layout in RunStore(directory, dynamics).layouts.values())
 
 
-def _forget_failure(directory: Path, identity: bytes) -> None:
-    failure_path(directory, whole(bytes(identity))).unlink(missing_ok=True)
+def forget_done(directory: Path, dynamics: str) -> None:
+    """Remove what is written when all cases of a dynamics are done, so that a workflow runs it again."""
+    (directory / f"{dynamics}.done.json").unlink(missing_ok=True)
+    outcomes_path(directory, dynamics).unlink(missing_ok=True)
 
 
 def _reset(sweep: "Sweep", dynamics: str, directory: Path, statuses: list[Status]) -> int:
@@ -68,7 +67,4 @@ def _reset(sweep: "Sweep", dynamics: str, directory: Path, statuses: list[Status
     chosen = np.isin(wanted.status, statuses)
     for number, layout in enumerate(store.layouts.values()):
         layout.reset(np.unique(wanted.row[chosen & (wanted.layout == number)]))
-    identities = np.unique(wanted.ids[chosen])
-    for identity in identities:
-        _forget_failure(directory, identity)
-    return len(identities)
+    return len(np.unique(wanted.ids[chosen]))

@@ -13,12 +13,10 @@ from sweeplib.execution.blocks import Block, counts_of
 from sweeplib.simulation import Recording, Status
 from sweeplib.storage.damage import DamageError
 from sweeplib.storage.elsewhere import FINAL, Elsewhere, Source, selected, signature
-from sweeplib.storage.failures import write_failure
 from sweeplib.storage.inventory import Inventory
 from sweeplib.storage.journal import journal, journal_taken, processors
 from sweeplib.storage.layout import Layout
 from sweeplib.storage.locks import block_lock
-from sweeplib.storage.rows import cases_of
 from sweeplib.storage.run_store import RunStore
 
 THREADS = 4
@@ -86,7 +84,6 @@ class _Taking:
                 self._read(self.found.sources[source], block, rows.row[places], places, (data, status))
             taken = np.flatnonzero(status)
             if len(taken):
-                self._describe(rows, taken[status[taken] != Status.ok], status)
                 data = {name: values[taken] for name, values in data.items()}
                 rows.layout.write(rows.block, rows.positions[taken], data, status[taken])
                 self._journal(rows, taken, status)
@@ -127,14 +124,6 @@ class _Taking:
                 kept[key] = None
                 self.say(f"not taken from {source.folder}: {error}")
         return kept[key]
-
-    def _describe(self, rows: _Rows, places: np.ndarray, status: np.ndarray) -> None:
-        """Describe the cases that did not end well, as a worker does."""
-        if len(places):
-            whole = rows.layout.rows(rows.layout.block(rows.block))
-            cases = cases_of(rows.layout.shared, whole.at(rows.positions[places]))
-            for case, number in zip(cases, status[places].tolist(), strict=True):
-                write_failure(self.store.directory, case, Status(number), self.found.wanted.sweep.plugins)
 
     def _journal(self, rows: _Rows, taken: np.ndarray, status: np.ndarray) -> None:
         path, block = journal(self.store.directory, self.store.dynamics), f"{rows.layout.name}/{rows.block}"

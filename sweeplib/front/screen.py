@@ -14,6 +14,8 @@ if TYPE_CHECKING:
     from rich.table import Table
 
 SECONDS_BETWEEN_LINES = 60.0
+LONG_STEP = 2.0
+"""Seconds after which a step, such as a compilation, has a line where there is no live screen."""
 FRAMES = "⠋⠙⠹⠸⠼⠴⠦⠧⠇⠏"
 STARTS = "between two stages"
 
@@ -40,7 +42,7 @@ def view(name: str) -> Iterator[View]:
 
 
 class Lines:
-    """Plain lines: the plan, a line at the end of each stage, and one about each minute."""
+    """Plain lines: the plan, one at the end of each stage and at each step that takes long, and about one a minute."""
 
     def __init__(self, name: str, target: "Console", clock: Callable[[], float] = time.monotonic) -> None:
         self.name, self.target, self.clock = name, target, clock
@@ -55,6 +57,9 @@ class Lines:
         for news in (f"dashboard: {state.dashboard}" if state.dashboard else "", state.news()):
             if news and self._is_new(news):
                 self._say(news)
+        step, since = state.step()
+        if state.now - since >= LONG_STEP and self._is_new(step):
+            self._say(f"{step} ...")
         for stage in state.stages:
             if state.ended(stage) and self._is_new(stage.title):
                 self._say(_line(state, stage))

@@ -44,7 +44,7 @@ seeds: 32 # replicas of each point; more can be added later
 dynamics: [sgd_chain, ode] # SGD in law, at a cost that does not depend on d, and its limit
 
 times: {{linspace: [0, 12, 25]}} # when to record, in units of p d/gamma steps; the last is the horizon
-thresholds: [0.01] # a run exits when the risk has fallen by this fraction
+thresholds: [0.1] # a run exits when the risk has fallen by this fraction
 stop: exit # or `end`: go on to the horizon
 
 analyses: [exit_times, optimal_learning_rate]

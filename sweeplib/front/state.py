@@ -5,6 +5,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 from sweeplib.process.terminal import duration
+from sweeplib.simulation import outcomes
 from sweeplib.storage.jobs import DIED, Job
 
 if TYPE_CHECKING:
@@ -72,8 +73,7 @@ class State:
         job = next((job for job in started if job.total), None)
         if job is None:
             return ""
-        diverged = f", {job.diverged:,} diverged" if job.diverged else ""
-        return f"{job.done:,} of {job.total:,} cases, {job.failed:,} failed{diverged}"
+        return f"{job.done:,} of {job.total:,} cases, {outcomes(job.cases)}"
 
     def pace(self, stage: Stage) -> str:
         """Return the rate of a stage that computes cases and the time left, as far as they can be told."""
@@ -83,6 +83,7 @@ class State:
         left = None if job.ended else job.remaining(self.now)
         late = not job.done and left == 0.0  # the plan's estimate, without the start of the workers
         parts = [
+            f"{job.share:.0%} of the work" if 0.0 < job.share < 1.0 else "",
             f"{job.rate:,.1f} cases/s" if job.done else "",
             "" if left is None or late else f"{duration(left)} left",
         ]
@@ -94,9 +95,14 @@ class State:
 
     def doing(self) -> str:
         """Return the step that takes longest at present, such as a compilation, with its time; empty if none does."""
+        step, since = self.step()
+        return f"{step} ({duration(self.now - since)})" if step else ""
+
+    def step(self) -> tuple[str, float]:
+        """Return the step that takes longest at present and when it began; empty if none does."""
         steps = [job for job in self.jobs.values() if job.ended is None and job.doing]
         oldest = min(steps, key=lambda job: job.doing_since, default=None)
-        return f"{oldest.doing} ({duration(self.now - oldest.doing_since)})" if oldest else ""
+        return (str(oldest.doing), oldest.doing_since) if oldest else ("", self.now)
 
     def news(self) -> str:
         """Return the last line of news of a running job, such as that its workers are lost."""

@@ -8,13 +8,17 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from sweeplib.process.terminal import duration
+from sweeplib.simulation import FAILURES, failed, outcomes
 from sweeplib.storage.jobs import DIED, INTERRUPTED, WHOLE, Job, jobs
+from sweeplib.storage.outcomes import in_words, listed, outcomes_path
 
 if TYPE_CHECKING:
     from sweeplib.design.sweep import Sweep
 
 EXIT_STATUSES = {"finished": 0, "failed": 1, "unfinished": 3, "running": 4}
 """By the state of a sweep; 2 is refused input."""
+MOST_LISTED = 1000
+"""The lines of the table of outcomes that are read: those with reasons are the first."""
 
 
 @dataclass(frozen=True)
@@ -23,11 +27,12 @@ class SweepStatus:
 
     state : a name in `EXIT_STATUSES`.
     running : the names of the jobs that run.
-    done, total, failed : cases of the present run, of the whole sweep if none runs; those that timed out
-        or became inaccurate count as failed, but a sweep with them is finished. `seconds_left` is None if it cannot be
-        told yet.
+    done, total, failed : cases of the present run, of the whole sweep if none runs; failures are cases that failed or
+        were killed. `outcomes` has the number of failures and of other outcomes in words.
+    seconds_left : None if it cannot be told yet.
     doing : the present step, such as a compilation.
-    cases : by dynamics, the number of cases with each status.
+    cases : by dynamics, the number of cases with each status; `reasons` why the first with a status failed or became
+        inaccurate, when all cases are done.
     last_error : why the last job or attempt failed that failed and was not repeated.
     report : the path of the report, None if it is not written yet.
     """
@@ -39,12 +44,14 @@ class SweepStatus:
     done: int
     total: int
     failed: int
+    outcomes: str
     seconds_left: float | None
     doing: str | None
     dashboard: str | None
     last_error: str | None
     report: str | None
     cases: Mapping[str, Mapping[str, int]]
+    reasons: tuple[str, ...]
 
     @property
     def exit_status(self) -> int:
@@ -58,10 +65,11 @@ class SweepStatus:
     def lines(self) -> list[str]:
         """Return what is known besides the numbers of cases, for a reader."""
         left = f", {duration(self.seconds_left)} left" if self.seconds_left is not None else ""
-        counts = f"; {self.done:,} of {self.total:,} cases, {self.failed:,} failed" if self.total else ""
+        counts = f"; {self.done:,} of {self.total:,} cases, {self.outcomes}" if self.total else ""
         which = f" ({', '.join(self.running)})" if self.running else ""
         found = [f"{self.sweep}: {self.state}{which}{counts}{left}", self.doing]
         found += [f"{name}: {value}" for name, value in self._named().items() if value]
+        found += self.reasons
         return [line for line in found if line]
 
     def _named(self) -> dict[str, str | None]:
@@ -84,13 +92,15 @@ def status(sweep: "Sweep", directory: Path) -> SweepStatus:
         tuple(job.name for job in running),
         computing.done,
         computing.total,
-        computing.failed,
+        failed(computing.cases),
+        outcomes(computing.cases),
         computing.remaining(now),
         next((job.doing for job in running if job.doing), None),
         computing.dashboard,
         _last_error(found),
         str(page) if page.exists() else None,
         cases,
+        tuple(line for name in sweep.runs for line in _reasons(directory, name)),
     )
 
 
@@ -99,23 +109,32 @@ def state(found: Mapping[str, Job], cases: Iterable[Mapping[str, int]]) -> str:
     occurring = {status for counts in cases for status, count in counts.items() if count}
     if any(job.running for job in found.values()):
         return "running"
-    outcomes = {job.outcome for job in found.values()} - {None}
+    ends = {job.outcome for job in found.values()} - {None}
     stopped = {INTERRUPTED, DIED}  # Ctrl-C ends the processes of stages before they can tell
-    if outcomes - stopped or {"failed", "killed"} & occurring:
+    if ends - stopped or {status.name for status in FAILURES} & occurring:
         return "failed"
-    return "unfinished" if outcomes or "missing" in occurring else "finished"
+    return "unfinished" if ends or "missing" in occurring else "finished"
 
 
 def _of_all(cases: Iterable[Mapping[str, int]]) -> Job:
     """Return the numbers of all cases as those of a job."""
     sums = sum(map(Counter, cases), Counter[str]())
     total = sums.total()
-    failed = sum(sums[name] for name in ("failed", "killed", "timeout", "inaccurate"))
-    return Job("", done=total - sums["missing"], total=total, failed=failed, diverged=sums["diverged"])
+    return Job("", done=total - sums["missing"], total=total, cases=dict(sums))
+
+
+def _reasons(directory: Path, dynamics: str) -> list[str]:
+    """Return why the first case of a dynamics with each status failed or became inaccurate."""
+    said: dict[str, str] = {}
+    for line in listed(directory, dynamics, MOST_LISTED):
+        if why := in_words(line):
+            said.setdefault(line["status"], f"{dynamics}, {line['status']}, case {line['identity'][:8]}: {why}")
+    path = [f"all of these cases: {outcomes_path(directory, dynamics)}"] if said else []
+    return [*said.values(), *path]
 
 
 def _last_error(found: Mapping[str, Job]) -> str | None:
     """Return the outcome of the job that failed last; of all stages, only if none of them has another one."""
-    failed = [job for job in found.values() if job.outcome is not None]
-    last = max(failed, key=lambda job: (job.name != WHOLE, job.ended or job.told), default=None)
+    ended = [job for job in found.values() if job.outcome is not None]
+    last = max(ended, key=lambda job: (job.name != WHOLE, job.ended or job.told), default=None)
     return f"{last.name}: {last.outcome}" if last else None

@@ -8,16 +8,16 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from sweeplib.report.failures import cards, failures
+from sweeplib.report.failures import cards, outcomes
 from sweeplib.report.overview import overview, provenance
 from sweeplib.report.runs import journals
 from sweeplib.report.side_by_side import beside, differences, headline_tables
-from sweeplib.report.write import case_counts, data_url, environment, settings
+from sweeplib.report.write import case_counts, counts_by_dynamics, data_url, environment, settings
 
 if TYPE_CHECKING:
     from sweeplib.design.sweep import Sweep
 
-MOST_FAILURES = 3
+MOST_OUTCOMES = 3
 
 
 @dataclass(frozen=True)
@@ -106,12 +106,12 @@ def _outcome(sweep: Sweep, directory: Path, folder: Path) -> dict[str, Any]:
 
     dataset, journal = open_dataset(directory / "dataset.zarr"), journals(directory, sweep.runs)
     counts = case_counts(sweep, directory)
-    page, failed = directory / "report" / "index.html", failures(directory)
+    page, ended = directory / "report" / "index.html", outcomes(directory, counts_by_dynamics(sweep, directory))
     return {
         "overview": overview(dataset, counts, journal),
         "counts": counts,
-        "failures": failed.shown[:MOST_FAILURES],
-        "failed": failed.total,
+        "outcomes": ended.shown[:MOST_OUTCOMES],
+        "ended": ended,
         "cards": cards(sweep, directory),
         "report": os.path.relpath(page.resolve(), folder.resolve()) if page.exists() else None,
         "provenance": provenance(dataset, journal, settings(sweep), directory),

@@ -1,11 +1,14 @@
-"""Failures for the report: cases that did not end well, failed attempts, and code that reproduces them."""
+"""How cases ended for the report: failures and outcomes other than ok, and failed attempts."""
 
+from collections import Counter
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from sweeplib.simulation import OUTCOMES, failed
 from sweeplib.storage.attempts import failed_attempts
-from sweeplib.storage.files import read_json
+from sweeplib.storage.outcomes import in_words, listed, outcomes_path
 
 if TYPE_CHECKING:
     from sweeplib.design.sweep import Sweep
@@ -23,17 +26,31 @@ MEANINGS = {
 
 
 @dataclass(frozen=True)
-class Failures:
-    """The first failed cases, by file name, and the number of failed cases."""
+class Outcomes:
+    """The first cases that ended otherwise than ok, the number of `failed` ones, and of all `others`, by status.
 
-    shown: list[dict[str, Any]]
-    total: int
+    tables : the paths of the tables of all of them, from the sweep's directory.
+    """
+
+    shown: list[dict[str, str]]
+    failed: int
+    others: Mapping[str, int]
+    tables: Sequence[str] = ()
+
+    @property
+    def total(self) -> int:
+        """Return the number of cases that ended otherwise than ok."""
+        return self.failed + sum(self.others.values())
 
 
-def failures(directory: Path) -> Failures:
-    """Return the failed cases described in failures/*.json of a sweep's directory; their file names have no dot."""
-    paths = sorted(path for path in (directory / "failures").glob("*.json") if "." not in path.stem)
-    return Failures([_row(path) for path in paths[:MOST]], len(paths))
+def outcomes(directory: Path, counts: Mapping[str, Mapping[str, int]]) -> Outcomes:
+    """Return how cases ended otherwise than ok, from the tables of a sweep and the numbers of its cases by dynamics."""
+    sums = sum((Counter(each) for each in counts.values()), Counter[str]())
+    others = {status.name: sums[status.name] for status in OUTCOMES if sums[status.name]}
+    shown = [_row(name, line) for name in counts for line in listed(directory, name, MOST)][:MOST]
+    paths = [outcomes_path(directory, name) for name in counts]
+    tables = [path.relative_to(directory).as_posix() for path in paths if path.exists()]
+    return Outcomes(shown, failed(sums), others, tables)
 
 
 def cards(sweep: "Sweep", directory: Path) -> list[dict[str, Any]]:
@@ -50,14 +67,12 @@ def report_cards(directory: Path) -> list[dict[str, Any]]:
     return [card for kind in IN_REPORT for card in failed_attempts(directory, kind)]
 
 
-def _row(path: Path) -> dict[str, Any]:
-    record = read_json(path) or {}
-    problem = ", ".join(f"{name} = {value}" for name, value in record["problem"].items())
+def _row(dynamics: str, line: Mapping[str, str]) -> dict[str, str]:
+    names = list(line)
+    coordinates = ", ".join(f"{name} = {line[name]}" for name in names[2 : names.index("seed") + 1])
     return {
-        "file": f"failures/{path.name}",
-        "status": record["status"],
-        "dynamics": record.get("case", {}).get("dynamics", ""),
-        "problem": f"{problem}; seed {record['seed']}",
-        "exception": record.get("exception", MEANINGS.get(record["status"], "")),
-        "reproduce": record["reproduce"],
+        "status": line["status"],
+        "case": f"{dynamics}: {coordinates}",
+        "identity": line["identity"],
+        "why": in_words(line) or MEANINGS.get(line["status"], ""),
     }

@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 from sweeplib.analysis.headlines import MOST
 from sweeplib.report.failures import cards
+from sweeplib.simulation import failed
 from sweeplib.storage.files import read_json
 from sweeplib.storage.markers import outdated
 
@@ -22,38 +23,39 @@ MOST_SHOWN = 10
 
 @dataclass(frozen=True)
 class Summary:
-    """The lines for a reader, and whether an analysis, a figure or a part of the report `failed`."""
+    """The lines for a reader, and whether a case, an analysis, a figure or a part of the report `failed`."""
 
     text: str
     failed: bool
 
 
 def summary(sweep: "Sweep", directory: str | Path) -> Summary:
-    """Return the summary from the files in a sweep's directory: cases by status, headlines, paths, failures.
-
-    Cases that ended badly are results and do not count as failures.
-    """
+    """Return the summary from the files in a sweep's directory: cases by status, headlines, paths, failures."""
     directory = Path(directory)
-    failed = cards(sweep, directory)
-    lines = [_cases(sweep, directory), *headline_lines(sweep, directory)]
+    unmade, counts = cards(sweep, directory), _counts(sweep, directory)
+    lines = [_cases(sweep.name, directory, counts), *headline_lines(sweep, directory)]
     for name, path in (("dataset", "dataset.zarr"), ("report", "report/index.html")):
         lines.append(f"{name}: {directory / path if (directory / path).exists() else 'not written yet'}")
     if old := outdated(directory, sweep.analyses, sweep.figures):
         lines.append(f"of an earlier dataset, until `sweeplib sweep` makes them again: {', '.join(old)}, the report")
-    return Summary("\n".join([*lines, *_failures(failed)]), bool(failed))
+    return Summary("\n".join([*lines, *_failures(unmade)]), bool(unmade or failed(counts)))
 
 
-def _cases(sweep: "Sweep", directory: Path) -> str:
+def _counts(sweep: "Sweep", directory: Path) -> Counter[str]:
     counts: Counter[str] = Counter()
     for name in sweep.runs:
         done = read_json(directory / f"{name}.done.json")
         counts.update(done["cases"] if done else {"missing": sweep.size_of(name)})
-    bad = {status: count for status, count in sorted(counts.items()) if status != "ok"}
-    if not bad:
-        return f"{sweep.name}: all {counts['ok']:,} cases ended ok"
-    parts = ", ".join([f"{counts['ok']:,} ok", *(f"{count:,} {status}" for status, count in bad.items())])
-    described = "" if set(bad) == {"missing"} else f"; {directory / 'failures'} and the report say what happened"
-    return f"{sweep.name}: {counts.total():,} cases: {parts}{described}"
+    return counts
+
+
+def _cases(name: str, directory: Path, counts: Counter[str]) -> str:
+    others = {status: count for status, count in sorted(counts.items()) if status != "ok"}
+    if not others:
+        return f"{name}: all {counts['ok']:,} cases ended ok"
+    parts = ", ".join([f"{counts['ok']:,} ok", *(f"{count:,} {status}" for status, count in others.items())])
+    listed = "" if set(others) == {"missing"} else f"; {directory / 'outcomes'} lists them"
+    return f"{name}: {counts.total():,} cases: {parts}{listed}"
 
 
 def headline_lines(

@@ -7,7 +7,7 @@ import struct
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from sweeplib.report.failures import cards, failures
+from sweeplib.report.failures import cards, outcomes
 from sweeplib.report.mathematics import html_label
 from sweeplib.report.overview import axes, overview, provenance
 from sweeplib.report.runs import journals
@@ -48,7 +48,7 @@ def write_report(sweep: Sweep, directory: str | Path) -> Path:
         provenance=provenance(dataset, journal, settings(sweep), directory),
         counts=counts,
         axes=axes(dataset),
-        failures=failures(directory),
+        outcomes=outcomes(directory, counts_by_dynamics(sweep, directory)),
         cards=failed,
         figures=[_figure(sweep, name, directory, failed) for name in sweep.figures],
         analyses=list(contents.analyses),
@@ -99,12 +99,18 @@ def _bokeh() -> list[str]:
     return [text.partition("//# sourceMappingURL")[0] for text in texts]
 
 
+def counts_by_dynamics(sweep: Sweep, directory: Path) -> dict[str, dict[str, int]]:
+    """Return the number of cases of each dynamics with each status that occurs, as of its last run."""
+    from sweeplib.storage.files import read_json
+
+    return {name: (read_json(directory / f"{name}.done.json") or {}).get("cases", {}) for name in sweep.runs}
+
+
 def case_counts(sweep: Sweep, directory: Path) -> list[tuple[str, dict[str, int]]]:
     """Return for each dynamics its label and the number of cases with each status that occurs in the sweep."""
     from sweeplib.analysis.labels import dynamics_label
-    from sweeplib.storage.files import read_json
 
-    found = {name: (read_json(directory / f"{name}.done.json") or {}).get("cases", {}) for name in sweep.runs}
+    found = counts_by_dynamics(sweep, directory)
     statuses = sorted(
         {status for cases in found.values() for status in cases} | {"ok"}, key=lambda name: (name != "ok", name)
     )

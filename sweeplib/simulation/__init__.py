@@ -5,12 +5,15 @@ from typing import Any
 from sweeplib.simulation.cases import Case, identities, with_seed, with_seeds
 from sweeplib.simulation.columns import Cases
 from sweeplib.simulation.driver import Records, case_memory, case_steps, case_work, run_cases
-from sweeplib.simulation.recording import Recording, Status
+from sweeplib.simulation.recording import FAILURES, OUTCOMES, Excess, Recording, Status, failed, outcomes
 from sweeplib.simulation.variables import Variable, recorded_variables
 
 __all__ = [
+    "FAILURES",
+    "OUTCOMES",
     "Case",
     "Cases",
+    "Excess",
     "Recording",
     "Records",
     "Status",
@@ -18,7 +21,9 @@ __all__ = [
     "case_memory",
     "case_steps",
     "case_work",
+    "failed",
     "identities",
+    "outcomes",
     "recorded_variables",
     "run_cases",
     "simulate",

@@ -3,13 +3,13 @@
 import hashlib
 import json
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
-from sweeplib.dynamics import DYNAMICS, Replicas
+from sweeplib.dynamics import DYNAMICS, Dynamics, Replicas
 from sweeplib.dynamics.second_layers import Regression
 from sweeplib.errors import SweeplibError
 from sweeplib.numerics.random import stream_key
@@ -18,7 +18,7 @@ from sweeplib.problem import OBSERVED_FIELDS
 from sweeplib.simulation.cases import Case
 from sweeplib.simulation.columns import Cases
 from sweeplib.simulation.initial import CaseStarts, Initial
-from sweeplib.simulation.recording import Status
+from sweeplib.simulation.recording import Excess, Status
 from sweeplib.simulation.variables import Variable, recorded_variables
 from sweeplib.views import View
 
@@ -34,10 +34,33 @@ BYTES_AT_ONCE = 2**26
 
 @dataclass(frozen=True, eq=False)
 class Records:
-    """The results of n cases: arrays (n, ...) by name of the variable, and the status (n,)."""
+    """The results of n cases: arrays (n, ...) by name of the variable, and the status (n,).
+
+    data : empty if nothing is known of the cases.
+    excess : why cases are inaccurate, by their index.
+    """
 
     data: dict[str, Array]
     status: NDArray[np.uint8]
+    excess: Mapping[int, Excess] = field(default_factory=dict)
+
+    @classmethod
+    def joined(cls, parts: Sequence["Records"]) -> "Records":
+        """The records of one or more cases each as one; NaN where there are no data."""
+        known = next((part.data for part in parts if part.data), {})
+        data = {
+            name: np.concatenate([part.data[name] if part.data else _no_data(values, part) for part in parts])
+            for name, values in known.items()
+        }
+        excess, start = dict[int, Excess](), 0
+        for part in parts:
+            excess |= {start + at: each for at, each in part.excess.items()}
+            start += len(part.status)
+        return cls(data, np.concatenate([part.status for part in parts]), excess)
+
+
+def _no_data(like: Array, records: Records) -> Array:
+    return np.full((len(records.status), *like.shape[1:]), np.nan)
 
 
 def run_cases(cases: Sequence[Case], *, timeout: float | None = None, initial: Initial = None) -> Records:
@@ -59,9 +82,7 @@ def run_checked(cases: Cases, timeout: float | None, initial: Initial) -> Record
     size = _cases_at_once(cases)
     if len(cases) <= size:
         return _run(cases, timeout, initial)
-    parts = [_run(cases[first : first + size], timeout, initial) for first in range(0, len(cases), size)]
-    data = {name: np.concatenate([part.data[name] for part in parts]) for name in parts[0].data}
-    return Records(data, np.concatenate([part.status for part in parts]))
+    return Records.joined([_run(cases[at : at + size], timeout, initial) for at in range(0, len(cases), size)])
 
 
 def case_work(case: Case) -> float:
@@ -94,12 +115,12 @@ def _run(cases: Cases, timeout: float | None, initial: Initial) -> Records:
     deadline = np.inf if timeout is None else run.clock() + timeout * len(cases)
     variables = recorded_variables(first)
     data = {name: np.full((len(cases), *variable.shape), np.nan) for name, variable in variables.items()}
-    ends = np.zeros((2, len(cases)))
+    ends, excess = np.zeros((2, len(cases))), dict[int, Excess]()
     for place in range(len(first.recording.times)):
         run.advance(place, deadline)
         reached, states = run.reached(place), run.look()
         _keep(data, variables, place, reached, run.diagnosed())
-        beyond = reached & run.beyond_bounds()
+        beyond = _beyond(run, place, reached, excess)
         run.inaccurate |= beyond
         run.running &= ~beyond
         ends = np.where(run.inaccurate, ends, (run.end_steps, run.end_time))
@@ -118,7 +139,19 @@ def _run(cases: Cases, timeout: float | None, initial: Initial) -> Records:
     status[run.inaccurate] = Status.inaccurate
     status[run.timed_out] = Status.timeout
     status[run.diverged] = Status.diverged
-    return Records(data, status)
+    return Records(data, status, excess)
+
+
+def _beyond(run: Dynamics, place: int, reached: NDArray[np.bool_], excess: dict[int, Excess]) -> NDArray[np.bool_]:
+    """Which replicas (n,) that reached a recording time are beyond a bound; the first excess of each is added."""
+    beyond = np.zeros(len(reached), dtype=bool)
+    for quantity, value, largest in run.bounds():
+        above = reached & (value > largest)
+        for at in np.flatnonzero(above).tolist():
+            found = float(run.replicas.times[at, place]), quantity, float(value[at]), float(largest[at])
+            excess.setdefault(at, Excess(*found))
+        beyond |= above
+    return beyond
 
 
 def _take(data: dict[str, Array], names: Sequence[str], place: int, reached: NDArray[np.bool_], states: States) -> None:

@@ -65,6 +65,22 @@ class Inventory:
     status: np.ndarray
     points: Cases | None = None
 
+    def column(self, name: str, places: slice | np.ndarray = slice(None)) -> np.ndarray:
+        """Return the value of a name of the grid, of the seeds, or of the dynamics, of the cases at some places."""
+        flat = self.flat[places]
+        if name == "dynamics":
+            return np.full(len(flat), self.dynamics, object)
+        grid = self.sweep.grid
+        index = dict(zip((*grid.dims, "seed"), np.unravel_index(flat, self.sweep.shape), strict=True))
+        if name == "seed":
+            return np.array(self.sweep.seeds, object)[index["seed"]]
+        sizes = dict(zip(grid.dims, grid.shape, strict=True))
+        values = np.empty(len(grid.values_of(name)), object)
+        values[:] = list(grid.values_of(name))
+        dims = grid.dims_of(name)
+        at = tuple(index[dim] for dim in dims)
+        return values.reshape([sizes[dim] for dim in dims])[at] if dims else np.repeat(values, len(flat))
+
     def counts(self) -> dict[str, int]:
         """Return the number of different cases with each status."""
         status = np.concatenate([*self._stored_status(), np.full(self._unknown, Status.missing, np.uint8)])

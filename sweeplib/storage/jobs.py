@@ -37,11 +37,11 @@ _told: list["_Record"] = []
 class Job:
     """A job as its file describes it; times are seconds since 1970.
 
-    `doing` is a step that began at `doing_since`, such as a compilation. Of `total` cases `done` are computed, `failed`
-    and `diverged` of these, at a `rate` per second; `left` is the estimate of the remaining seconds at the time `told`.
-    Once it has ended, `cpu_seconds` and `memory` are what its process and those that it started took: the seconds of
-    processors of all, and the most bytes of one.
-    `plan` is the plan of the cases that the job computes, `problem` why it ended early.
+    `doing` is a step that began at `doing_since`, such as a compilation. Of `total` cases `done` are done, at a `rate`
+    per second, the `share` of the work; `cases` are the numbers of those that were computed, by status. `left` is the
+    estimate of the remaining seconds at the time `told`. `plan` is the plan of the cases that the job computes,
+    `problem` why it ended early. Once it has ended, `cpu_seconds` and `memory` are what its process and those that it
+    started took: the seconds of processors of all, and the most bytes of one.
     """
 
     name: str
@@ -57,8 +57,8 @@ class Job:
     news: str | None = None
     done: int = 0
     total: int = 0
-    failed: int = 0
-    diverged: int = 0
+    cases: dict[str, int] = field(default_factory=dict)
+    share: float = 0.0
     rate: float = 0.0
     left: float | None = None
     dashboard: str | None = None

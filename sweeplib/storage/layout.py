@@ -262,6 +262,8 @@ class Layout:
     def _resize(self, name: str, rows: int) -> None:
         path = self.path / name / "zarr.json"
         metadata = read_sealed(path, self._deletion)
+        if metadata["shape"][0] == rows:
+            return
         metadata["shape"][0] = rows
         write_sealed(path, metadata)
         self._opened.pop(name, None)
@@ -338,8 +340,11 @@ class Layout:
         return Path(f"{self.path}/{name}/{key}")
 
 
-def create_layout(path: Path, case: Case, block_size: int) -> Layout:
-    """Create an empty layout for cases like `case`, which appears at `path` complete or not at all. For the driver."""
+def create_layout(path: Path, case: Case, block_size: int, rows: int = 0) -> Layout:
+    """Create an empty layout for cases like `case`, which appears at `path` complete or not at all. For the driver.
+
+    Its arrays have room for so many `rows`, which saves writing their metadata again when these are appended.
+    """
     remove_partials(path)
     variables = recorded_variables(case)
     attributes: dict[str, Any] = {
@@ -354,11 +359,13 @@ def create_layout(path: Path, case: Case, block_size: int) -> Layout:
     try:
         group = zarr.create_group(LinkingStore(new), attributes=attributes)
         for name, variable in variables.items():
-            _create(group, name, variable.dtype, variable.shape, variable.dims, block_size, dict(variable.attrs))
-        _create(group, "status", "uint8", (), (), block_size, STATUS_LABELS)
+            shape = (rows, *variable.shape)
+            _create(group, name, variable.dtype, shape, variable.dims, block_size, dict(variable.attrs))
+        _create(group, "status", "uint8", (rows,), (), block_size, STATUS_LABELS)
         for name, dtype in INDEX.items():
             is_identity = name == "case_id"
-            _create(group, name, dtype, (2,) if is_identity else (), ("word",) if is_identity else (), INDEX_ROWS, {})
+            shape, dims = ((rows, 2), ("word",)) if is_identity else ((rows,), ())
+            _create(group, name, dtype, shape, dims, INDEX_ROWS, {})
         for file in (new / "zarr.json", *new.glob("*/zarr.json")):
             write_sealed(file, json.loads(file.read_bytes()))
         new.rename(path)
@@ -369,12 +376,12 @@ def create_layout(path: Path, case: Case, block_size: int) -> Layout:
 
 
 def _create(group: Any, name: str, dtype: Any, shape: Any, dims: Any, rows: int, attributes: dict[str, Any]) -> None:
-    """Create an array without rows; all-NaN chunks will be written, because NaN can be a result."""
+    """Create an array with `rows` in a chunk; all-NaN chunks will be written, because NaN can be a result."""
     floating = dtype != "string" and np.issubdtype(np.dtype(dtype), np.floating)
     group.create_array(
         name,
-        shape=(0, *shape),
-        chunks=(rows, *(max(1, size) for size in shape)),
+        shape=shape,
+        chunks=(rows, *(max(1, size) for size in shape[1:])),
         dtype=dtype,
         compressors=COMPRESSORS,
         fill_value=np.nan if floating else None,

@@ -56,20 +56,35 @@ class Results:
         """Return the shapes (p, k) that have a variable whose shape depends on p and k."""
         return {layout.shape for _, layout in self.used if not all(map(_is_shared, layout.variables.values()))}
 
+    def of_shape(self, shape: Shape | None) -> list[tuple[int, Layout]]:
+        """Return the layouts of one shape that have a needed row, or of all, with their numbers."""
+        return self.used if shape is None else self._by_shape.get(shape, [])
+
+    @cached_property
+    def _by_shape(self) -> dict[Shape, list[tuple[int, Layout]]]:
+        found: dict[Shape, list[tuple[int, Layout]]] = {}
+        for number, layout in self.used:
+            found.setdefault(layout.shape, []).append((number, layout))
+        return found
+
     def variables(self, shape: Shape | None) -> dict[str, Variable]:
         """Return the recorded variables: those that all shapes share, or the others of one shape."""
-        found = {}
+        return self._variables.get(shape, {})
+
+    @cached_property
+    def _variables(self) -> dict[Shape | None, dict[str, Variable]]:
+        last: dict[Shape | None, dict[str, Layout]] = {}
         for _, layout in self.used:
-            for name in layout.variables:
-                variable = _variable(layout, name)
-                if variable.is_shared if shape is None else shape == layout.shape and not variable.is_shared:
-                    found[name] = variable
-        return found
+            for name, dims in layout.variables.items():
+                last.setdefault(None if _is_shared(dims) else layout.shape, {})[name] = layout
+        return {
+            shape: {name: _variable(layout, name) for name, layout in found.items()} for shape, found in last.items()
+        }
 
     def inner_sizes(self, shape: Shape | None) -> set[tuple[str, int]]:
         """Return the dimensions of `variables` with every length that occurs; the number of particles may vary."""
         names = self.variables(shape)
-        layouts = [layout for _, layout in self.used if shape in (None, layout.shape)]
+        layouts = [layout for _, layout in self.of_shape(shape)]
         arrays = [(layout.variables[name], layout.array(name)) for layout in layouts for name in names]
         return {found for dims, array in arrays for found in zip(dims, array.shape[1:], strict=True)}
 
@@ -83,9 +98,8 @@ class Results:
 
     def cases_of(self, shape: Shape | None) -> np.ndarray:
         """Return the flat indices over (grid, seed) of the cases of one shape, or of all."""
-        numbers = [number for number, layout in self.used if shape in (None, layout.shape)]
-        flat: np.ndarray = self.wanted.flat[np.isin(self.wanted.layout, numbers)]
-        return flat
+        flat = [np.empty(0, np.int64), *(self.placed(number)[1] for number, _ in self.of_shape(shape))]
+        return np.concatenate(flat)
 
 
 @dataclass(frozen=True)
@@ -119,8 +133,8 @@ class Region:
         and beyond the length of a case's own dimensions. One block of the run store is in memory at a time.
         """
         values = np.full((int(np.prod(self.sizes)), *sizes), variable.fill_value, variable.dtype)
-        for number, layout in part.used:
-            if name in layout.variables and shape in (None, layout.shape):
+        for number, layout in part.of_shape(shape):
+            if name in layout.variables:
                 rows, flat = part.placed(number)
                 inside = self.inside(flat)
                 own: tuple[Any, ...] = tuple(slice(size) for size in layout.array(name).shape[1:])

@@ -79,12 +79,12 @@ class RunStore:
             place[waiting] += 1
             waiting = waiting[place[waiting] < len(keys)]
 
-    def create(self, name: str, case: Case, block_size: int) -> Layout:
-        """Return the new layout `name`, created for cases like `case`."""
+    def create(self, name: str, case: Case, block_size: int, rows: int = 0) -> Layout:
+        """Return the new layout `name`, created for cases like `case`; `rows` of them will be appended."""
         for group in self._groups:
             if not group.exists():
                 write_group(group)
-        self.layouts[name] = create_layout(self.path / name, case, block_size)
+        self.layouts[name] = create_layout(self.path / name, case, block_size, rows)
         return self.layouts[name]
 
     def statuses(self) -> list[np.ndarray]:

@@ -37,26 +37,6 @@ class Cases:
     def _places(self) -> dict[bytes, int]:
         return {whole(identity): place for place, identity in enumerate(self.wanted.ids.tolist())}
 
-    @cached_property
-    def _index(self) -> dict[str, np.ndarray]:
-        """Return the index of each case along the dimensions of the grid and the seeds."""
-        index = np.unravel_index(self.wanted.flat, self.sweep.shape)
-        return dict(zip((*self.sweep.grid.dims, "seed"), index, strict=True))
-
-    def column(self, name: str) -> np.ndarray:
-        """Return the value of each case of a name of the grid, of the seeds, or of the dynamics."""
-        if name == "dynamics":
-            return np.full(len(self.wanted.ids), self.dynamics, object)
-        if name == "seed":
-            return np.array(self.sweep.seeds, object)[self._index["seed"]]
-        grid = self.sweep.grid
-        sizes = dict(zip(grid.dims, grid.shape, strict=True))
-        values = np.empty(len(grid.values_of(name)), object)
-        values[:] = list(grid.values_of(name))
-        dims = grid.dims_of(name)
-        index = tuple(self._index[dim] for dim in dims)
-        return values.reshape([sizes[dim] for dim in dims])[index] if dims else np.repeat(values, len(self.wanted.ids))
-
     def places(self, ids: Iterable[bytes]) -> np.ndarray:
         """Return the places in the inventory of those identities that the sweep needs."""
         found = (self._places.get(whole(identity)) for identity in ids)
@@ -64,8 +44,8 @@ class Cases:
 
     def coordinates(self, place: int) -> dict[str, Any]:
         """Return the coordinates of a case, by its place in the inventory."""
-        dims = {name: self.column(name)[place] for name in self.sweep.grid.dims}
-        return {"dynamics": self.dynamics, **dims, "seed": self.sweep.seeds[self._index["seed"][place]]}
+        names = ("dynamics", *self.sweep.grid.dims, "seed")
+        return {name: self.wanted.column(name, np.array([place]))[0] for name in names}
 
     def described(self, ids: Sequence[bytes]) -> str:
         """Return some cases in words: their number, and the values of each coordinate that occur."""
@@ -74,7 +54,7 @@ class Cases:
         words = [f"{counted(others)} that this config does not have"] if others else []
         if len(places):
             names = (*self.sweep.grid.dims, "seed")
-            values = ", ".join(f"{name}={_range(self.column(name)[places])}" for name in names)
+            values = ", ".join(f"{name}={_range(self.wanted.column(name, places))}" for name in names)
             words.insert(0, f"{counted(len(places))} of {self.dynamics}: {values}")
         return "; ".join(words)
 
@@ -164,8 +144,9 @@ def _with_identity(cases: Cases, text: str) -> np.ndarray:
 def _with_coordinates(cases: Cases, given: Mapping[str, str]) -> np.ndarray:
     here = np.ones(len(cases.wanted.ids), bool)
     for name, text in given.items():
-        known = {value: _same(value, text) for value in set(cases.column(name).tolist())}
-        here &= np.array([known[value] for value in cases.column(name).tolist()], bool)
+        column = cases.wanted.column(name).tolist()
+        known = {value: _same(value, text) for value in set(column)}
+        here &= np.array([known[value] for value in column], bool)
     return np.flatnonzero(here)
 
 
@@ -187,12 +168,12 @@ def _refusal(found: list[tuple[Cases, np.ndarray]], text: str, given: Mapping[st
         if given is None:
             return InputError(f"{number} cases have such an identity", value=text, expected="more digits")
         cases, places = several[0]
-        columns = {name: cases.column(name)[places] for name in (*cases.sweep.grid.dims, "seed")}
+        columns = {name: cases.wanted.column(name, places) for name in (*cases.sweep.grid.dims, "seed")}
         differing = [f"{name} ({_range(column)})" for name, column in columns.items() if len(set(column.tolist())) > 1]
         differing += [f"dynamics ({'|'.join(each.dynamics for each, _ in several)})"] if len(several) > 1 else []
         return InputError(f"{number} cases have these coordinates", value=text, expected=f"also {', '.join(differing)}")
     for name, value in (given or {}).items():
-        known = {each for cases, _ in found for each in cases.column(name).tolist()}
+        known = {each for cases, _ in found for each in cases.wanted.column(name).tolist()}
         if not any(_same(each, value) for each in known):
             return InputError("no case has this value", key=name, value=value, choices=map(str, known))
     problem = "no case of this config has this identity" if given is None else "no case has all of these coordinates"

@@ -13,7 +13,7 @@ class Remedy(Enum):
 
     block = "the cases of its block are computed again"
     layout = "it is restored from the config, or all cases of its layout are computed again"
-    case = "the case is computed again"
+    case = "the cases are computed again"
     missing = "missing cases are computed again, and its done.json is written"
     journal = "the damaged lines are left out, and cases of unknown origin computed again"
     rewrite = "it is written again"

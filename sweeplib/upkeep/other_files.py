@@ -7,14 +7,12 @@ from typing import TYPE_CHECKING, Any
 
 from sweeplib.errors import SweeplibError
 from sweeplib.execution.complete_config import is_as_written
-from sweeplib.simulation import Status
 from sweeplib.storage.damage import DAMAGED, LOST, DamageError
 from sweeplib.storage.examined_dataset import DatasetHarm, examined_dataset
 from sweeplib.storage.files import damaged_lines, digest, files_digest, read_json
 from sweeplib.storage.origin import ORIGIN
 from sweeplib.storage.publish import Place
 from sweeplib.storage.remembered import is_whole, remembered_files
-from sweeplib.storage.run_store import whole
 from sweeplib.storage.versions import FOLDER, linked_version
 from sweeplib.upkeep.finding import Finding, Remedy
 from sweeplib.upkeep.stored_cases import StoredCases, json_problem
@@ -122,10 +120,9 @@ class OtherFiles:
 
     def _json(self) -> Iterator[Finding]:
         """Yield the damaged JSON files."""
-        folders = ("", "analysis/", "figures/", "report/", "failures/", "jobs/")
-        described = {whole(identity).hex(): each for each in self.stored for identity in _described(each)}
+        folders = ("", "analysis/", "figures/", "report/", "failures/*.", "jobs/")
         for path in sorted(path for folder in folders for path in self.directory.glob(f"{folder}*.json")):
-            if path.stem not in described and not path.name.startswith(".") and json_problem(path):
+            if not path.name.startswith(".") and json_problem(path):
                 remedy, part, of = self._json_remedy(path)
                 yield Finding(path, DAMAGED, remedy, part, of)
 
@@ -172,7 +169,7 @@ class OtherFiles:
                 yield Finding(path, problem, remedy, FILES, why=REPLACED)
 
     def _attempts(self) -> Iterator[Finding]:
-        known = {f"{each.dynamics}.jsonl" for each in self.stored}
+        known = {f"{each.dynamics}{end}" for each in self.stored for end in (".jsonl", ".reasons.jsonl")}
         for journal in sorted((self.directory / "journal").glob("*.jsonl")):
             if journal.name not in known and (damaged := damaged_lines(journal)):
                 yield Finding(journal, f"{damaged} damaged lines", Remedy.journal, FILES)
@@ -194,12 +191,3 @@ class OtherFiles:
                 if number not in each.examined.blocks(layout.name) and layout.status(layout.block(number)).all():
                     problem = "stale, left by a worker that died; its block is done"
                     yield Finding(mark, problem, Remedy.delete, FILES)
-
-
-def _described(stored: StoredCases) -> list[bytes]:
-    """Return the cases whose descriptions are verified with the run store."""
-    if stored.cases is None:
-        return []
-    wanted = stored.cases.wanted
-    found: list[bytes] = wanted.ids[wanted.status > Status.ok].tolist()
-    return found

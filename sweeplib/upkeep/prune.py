@@ -1,6 +1,7 @@
 """Stale results: what is in a sweep's folder and is not used by its present config; deleted only if asked."""
 
 import os
+import re
 from collections.abc import Iterable, Iterator, Sequence
 from contextlib import ExitStack
 from dataclasses import dataclass
@@ -10,12 +11,14 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from sweeplib.storage.files import remove
+from sweeplib.storage.damage import DamageError
+from sweeplib.storage.files import read_json, remove
 from sweeplib.storage.inventory import inventory
 from sweeplib.storage.layout import Layout
 from sweeplib.storage.locks import driver_lock
+from sweeplib.storage.outcomes import outcomes_path, reasons_path
 from sweeplib.storage.remembered import is_of, remembered_files
-from sweeplib.storage.run_store import RunStore, whole
+from sweeplib.storage.run_store import RunStore
 from sweeplib.storage.versions import FOLDER, linked_version
 
 if TYPE_CHECKING:
@@ -55,16 +58,14 @@ class Stale:
 
 def stale(sweep: "Sweep", directory: Path) -> list[Stale]:
     """Return what the config of a sweep does not use, the runs first."""
-    needed: set[str] = set()
     found: list[Stale] = []
     for dynamics in sweep.runs:
         store = RunStore(directory, dynamics)
         wanted = inventory(sweep, dynamics, store)
-        needed |= {whole(identity).hex() for identity in wanted.ids.tolist()}
         for number, layout in enumerate(store.layouts.values()):
             found += _of_layout(layout, wanted.row[wanted.layout == number])
     found += _other_dynamics(sweep, directory)
-    found += _other_files(sweep, directory, needed)
+    found += _other_files(sweep, directory)
     return [each for each in found if each.files()]
 
 
@@ -88,12 +89,13 @@ def _other_dynamics(sweep: "Sweep", directory: Path) -> Iterator[Stale]:
     for folder in sorted((directory / "runs.zarr").glob("*")):
         if folder.is_dir() and folder.name not in sweep.runs:
             name = folder.name
-            beside = (directory / f"{name}.done.json", directory / "journal" / f"{name}.jsonl")
+            journals = (directory / "journal" / f"{name}.jsonl", reasons_path(directory, name))
+            beside = (directory / f"{name}.done.json", *journals, outcomes_path(directory, name))
             cases = sum(int((status > 0).sum()) for status in RunStore(directory, name).statuses())
             yield Stale(f"runs of {name}, which is not in the config", (folder, *beside), cases)
 
 
-def _other_files(sweep: "Sweep", directory: Path, needed: set[str]) -> Iterator[Stale]:
+def _other_files(sweep: "Sweep", directory: Path) -> Iterator[Stale]:
     """Yield versions, analyses, figures and descriptions of failures that are not those of the config; leftovers."""
     current = linked_version(directory / "dataset.zarr")
     for version in sorted((directory / FOLDER).glob("*.zarr")):
@@ -106,16 +108,31 @@ def _other_files(sweep: "Sweep", directory: Path, needed: set[str]) -> Iterator[
             yield Stale(f"{kind} {name}, which is not in the config", paths)
     old = tuple(path for path in remembered_files(directory) if not is_of(path, sweep))
     yield Stale("identities of the cases of other configs, other code or removed dynamics", old)
-    others = [path for path in (directory / "failures").glob("*.json") if not _is_current(path, sweep, needed)]
-    yield Stale(f"descriptions of {len(others)} failures that are not of this config", tuple(sorted(others)))
+    cases = tuple(path for path in sorted((directory / "failures").glob("*.json")) if _is_of_a_case(path))
+    yield Stale(f"descriptions of {len(cases)} cases, by an earlier version of sweeplib", cases)
+    others = tuple(path for path in sorted((directory / "failures").glob("*.*.json")) if not _is_current(path, sweep))
+    yield Stale(f"descriptions of {len(others)} failures that are not of this config", others)
     yield Stale("temporary files of writers that were killed", tuple(_partials(directory)))
 
 
-def _is_current(path: Path, sweep: "Sweep", needed: set[str]) -> bool:
-    """Return whether a description of a failure is of a case or an attempt of the config."""
+def _is_of_a_case(path: Path) -> bool:
+    """Return whether a file is the description of a case that did not end ok, as earlier versions wrote one for each.
+
+    They were written as the checksum in it says; a file that somebody else put there has none.
+    """
+    if not re.fullmatch("[0-9a-f]{32}", path.stem):
+        return False
+    try:
+        return {"problem", "seed", "status"} <= (read_json(path) or {}).keys()
+    except DamageError:
+        return False
+
+
+def _is_current(path: Path, sweep: "Sweep") -> bool:
+    """Return whether a description of a failed attempt is of the config, or not of an analysis or a figure."""
     kind, _, name = path.name.removesuffix(".json").partition(".")
     known = {"analysis": sweep.analyses, "figure": sweep.figures}
-    return kind in needed if not name else kind not in known or name in known[kind]
+    return kind not in known or name in known[kind]
 
 
 def _partials(directory: Path) -> Iterable[Path]:

@@ -10,14 +10,15 @@ import numpy as np
 
 from sweeplib.errors import SweeplibError
 from sweeplib.storage.attempts import Attempt
-from sweeplib.storage.failures import failure_path
 from sweeplib.storage.files import drop_damaged_lines, remove
+from sweeplib.storage.inventory import inventory
 from sweeplib.storage.layout import Layout
 from sweeplib.storage.locks import driver_lock
 from sweeplib.storage.origin import ORIGIN, record_origin
+from sweeplib.storage.outcomes import outcomes_path, reasons_path, write_outcomes
 from sweeplib.storage.publish import published
 from sweeplib.storage.restored import restored as restored_from
-from sweeplib.storage.run_store import RunStore, whole, write_group
+from sweeplib.storage.run_store import RunStore, write_group
 from sweeplib.upkeep.finding import Finding, Remedy
 from sweeplib.upkeep.stored_cases import StoredCases
 
@@ -84,9 +85,9 @@ def _forgotten(sweep: "Sweep", directory: Path, stored: StoredCases, found: Iter
         return {stored.dynamics} if own else set()
     store = RunStore(directory, stored.dynamics)
     for layout in {layout for layout, _ in blocks}:
-        rows = store.layouts[layout].forget(number for name, number in blocks if name == layout)
-        for identity in store.layouts[layout].ids[rows].tolist():
-            failure_path(directory, whole(identity)).unlink(missing_ok=True)
+        store.layouts[layout].forget(number for name, number in blocks if name == layout)
+    if any(finding.remedy is Remedy.case for finding in own):
+        drop_damaged_lines(reasons_path(directory, stored.dynamics))
     _forget_cases(store, [each for finding in own if finding.remedy is Remedy.case for each in finding.cases])
     again = bool(blocks) or damaged > restored or any(finding.remedy in COMPUTED_AGAIN for finding in own)
     return {stored.dynamics} if again else set()
@@ -101,8 +102,6 @@ def _forget_cases(store: RunStore, identities: Sequence[bytes]) -> None:
     numbers, rows = store.locate(np.array(identities, "S16"))
     for number, layout in enumerate(store.layouts.values()):
         layout.reset(np.unique(rows[numbers == number]))
-    for identity in identities:
-        failure_path(store.directory, whole(identity)).unlink(missing_ok=True)
 
 
 def _small_files(sweep: "Sweep", config: Path, directory: Path, found: Iterable[Finding]) -> None:
@@ -119,6 +118,9 @@ def _small_files(sweep: "Sweep", config: Path, directory: Path, found: Iterable[
             record_origin(config, directory)
         elif finding.path == directory / "config.yaml":
             write_complete_config(sweep, directory)
+        elif finding.path == outcomes_path(directory, finding.part):
+            store = RunStore(directory, finding.part)
+            write_outcomes(store, inventory(sweep, finding.part, store))
 
 
 def _dataset(sweep: "Sweep", directory: Path) -> None:

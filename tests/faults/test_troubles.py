@@ -1,18 +1,20 @@
 """A case that ends badly has its own status and a description that reproduces it; all other cases are computed."""
 
 import json
-import signal
 import subprocess
 import sys
 from pathlib import Path
 
+import pandas as pd
 import pytest
 import xarray as xr
 
 from sweeplib.execution.run import Summary, run_sweep
 from sweeplib.execution.status import retry, sweep_status
-from sweeplib.simulation import Status
+from sweeplib.simulation import FAILURES, Status
 from sweeplib.storage.finalise import finalise
+from sweeplib.storage.outcomes import reasons
+from sweeplib.upkeep.reproduce import reproduced
 from tests.faults.sweeps import DYNAMICS, troubled_sweep
 from tests.faults.troubled import (
     DIVERGES,
@@ -68,10 +70,11 @@ def summary(directory: Path) -> Summary:
 
 
 @pytest.fixture(scope="module")
-def failures(directory: Path, summary: Summary) -> dict[float, dict]:
-    records = [json.loads(path.read_text()) for path in (directory / "failures").iterdir()]
-    assert len(records) == len(TROUBLES)
-    return {record["problem"]["gamma"]: record for record in records}
+def ended(directory: Path, summary: Summary) -> pd.DataFrame:
+    """Return the table of the cases that ended otherwise than ok, by γ."""
+    found = pd.read_csv(directory / "outcomes" / f"{DYNAMICS}.csv").set_index("gamma", drop=False)
+    assert set(found.index) == set(TROUBLES) and len(found) == len(TROUBLES)
+    return found
 
 
 def test_every_case_has_its_status(directory: Path, summary: Summary) -> None:
@@ -96,23 +99,22 @@ def test_every_case_has_its_status(directory: Path, summary: Summary) -> None:
 
 
 @pytest.mark.parametrize("gamma", TROUBLES)
-def test_failure_says_what_reproduces_it(failures: dict[float, dict], gamma: float) -> None:
-    record = failures[gamma]
-    assert record["status"] == TROUBLES[gamma].name
-    assert record["seed"] == TROUBLED_SEED
-    assert SAID.get(gamma, "") in record.get("exception", "")
+def test_the_table_says_what_happened(directory: Path, ended: pd.DataFrame, gamma: float) -> None:
+    line = ended.loc[gamma]
+    assert line.status == TROUBLES[gamma].name
+    assert line.seed == TROUBLED_SEED
+    assert SAID.get(gamma, "") in ("" if pd.isna(line.exception) else line.exception)
+    known = reasons(directory, DYNAMICS).get((bytes.fromhex(line.identity), TROUBLES[gamma]), {})
+    assert bool(known) == (TROUBLES[gamma] in FAILURES)
     if gamma != HUNGERS:  # ended by whichever limit it meets first
-        assert ("in advance" in record.get("traceback", "")) == (gamma in {RAISES, WEDGES, LEAVES, SHOUTS})
-    assert len(json.dumps(record)) < 100_000
+        assert ("in advance" in known.get("traceback", "")) == (gamma in {RAISES, WEDGES, LEAVES, SHOUTS})
+    assert len(json.dumps(known)) < 100_000
 
 
-@pytest.mark.parametrize("gamma", [RAISES, KILLS])
-def test_snippet_reproduces_the_failure(failures: dict[float, dict], gamma: float) -> None:
-    done = subprocess.run([sys.executable, "-c", failures[gamma]["reproduce"]], check=False, capture_output=True)
-    if gamma == KILLS:
-        assert done.returncode == -signal.SIGKILL
-    else:
-        assert b"ArithmeticError: a case that raises" in done.stderr
+def test_a_case_is_reproduced_by_its_line(directory: Path, ended: pd.DataFrame) -> None:
+    said: list[str] = []
+    assert reproduced(troubled_sweep(**SWEEP), directory, ended.loc[RAISES].identity, say=said.append)
+    assert said[-1] == "here: failed, ArithmeticError: a case that raises"
 
 
 @pytest.mark.slow

@@ -6,7 +6,7 @@ import xarray as xr
 from scipy.stats import CensoredData, ecdf
 
 from sweeplib.analysis import ANALYSES
-from sweeplib.analysis.survival import median
+from sweeplib.analysis.survival import HALF, fractions_exited, medians, survival_curve
 from sweeplib.errors import InputError
 from tests.datasets import sweep_dataset
 
@@ -151,11 +151,43 @@ def test_no_runs_give_nan_not_an_error():
         assert np.isnan(found[name]), name
 
 
+def median(exits: np.ndarray, ends: np.ndarray) -> tuple[float, ...]:
+    """Return the median of one sample and its interval."""
+    exit_, end = np.append(exits, np.full(len(ends), np.nan)), np.append(np.zeros(len(exits)), ends)
+    return tuple(found.item() for found in medians(exit_[None], end[None], np.ones((1, len(end)), bool), 0.95))
+
+
+@pytest.mark.parametrize("runs", [1, 3, 12])
+def test_many_cells_at_once_have_the_statistics_of_scipys_curves(runs: int, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Also with equal times, runs that are not used, and ends of which some are before the last exit."""
+    monkeypatch.setattr("sweeplib.analysis.survival.AT_ONCE", 100)
+    rng = np.random.default_rng(0)
+    exit_ = rng.choice([1.0, 2.0, 3.0, 4.5, 7.0, 9.0, 9.5], (20, 10, runs))
+    end = rng.choice([2.0, 5.0, 10.0, np.inf], exit_.shape)
+    exit_ = np.where(exit_ <= end, exit_, np.nan)
+    used = rng.random(exit_.shape) > 0.2
+    found, (fractions, worth) = medians(exit_, end, used, 0.95), fractions_exited(exit_, end, used)
+    for cell in np.ndindex(20, 10):
+        exits, ends = exit_[cell][used[cell]], end[cell][used[cell]]
+        if not np.isfinite(exits).any():
+            assert fractions[cell] == 0.0 if len(ends) else np.isnan(fractions[cell])
+            assert np.isnan([each[cell] for each in found]).all()
+            continue
+        times, *curves = survival_curve(exits[np.isfinite(exits)], ends[np.isnan(exits)], 0.95)
+        expected = [times[curve <= HALF][0] if (curve <= HALF).any() else np.nan for curve in curves]
+        np.testing.assert_array_equal([each[cell] for each in found], expected)
+        assert fractions[cell] == pytest.approx(1.0 - curves[0][-1])
+        if np.isfinite(exits).all() or ends[np.isnan(exits)].min() >= np.nanmax(exits):
+            regular = ends[np.isnan(exits)]
+            same = len(set(regular[np.isfinite(regular)])) <= 1
+            assert not same or worth[cell] == pytest.approx(len(ends))
+
+
 def test_median_of_a_published_example():
     """Remission times of 6-mercaptopurine (Freireich 1963; Kalbfleisch and Prentice, table 1.1): median 23 weeks."""
     exits = np.array([6, 6, 6, 7, 10, 13, 16, 22, 23], dtype=float)
     censored = np.array([6, 9, 10, 11, 17, 19, 20, 25, 32, 32, 34, 35], dtype=float)
-    middle, low, high = median(exits, censored, 0.95)
+    middle, low, high = median(exits, censored)
     assert middle == 23.0
     assert low == 13.0
     assert np.isnan(high)
@@ -168,7 +200,7 @@ def test_intervals_of_the_median_cover():
     horizon = np.log(4.0)
     covered = 0
     for sample in times:
-        _, low, high = median(sample[sample <= horizon], np.full(int((sample > horizon).sum()), horizon), 0.95)
+        _, low, high = median(sample[sample <= horizon], np.full(int((sample > horizon).sum()), horizon))
         covered += low <= np.log(2.0) <= (high if np.isfinite(high) else np.inf)
     assert covered / 400 > 0.88
 

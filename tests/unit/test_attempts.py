@@ -157,7 +157,7 @@ def test_the_report_shows_all_that_was_made_and_a_card_for_all_that_was_not(swee
     told = summary(sweep, directory)
     assert told.failed
     assert told.text.splitlines()[:4] == [
-        f"tried: 6 cases: 3 ok, 2 diverged, 1 missing; {directory / 'failures'} and the report say what happened",
+        f"tried: 6 cases: 3 ok, 2 diverged, 1 missing; {directory / 'outcomes'} lists them",
         f"dataset: {directory / 'dataset.zarr'}",
         f"report: {directory / 'report/index.html'}",
         "failed, each with a card in the report; the same command tries again:",

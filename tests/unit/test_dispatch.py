@@ -1,5 +1,7 @@
 """Blocks in tasks: each block once, alone while its cost is unknown, several together where they are short."""
 
+import threading
+import time
 from collections import Counter
 from collections.abc import Iterator
 
@@ -8,7 +10,7 @@ from distributed import Client
 
 from sweeplib.execution import dispatch
 from sweeplib.execution.blocks import Block, BlockReport
-from sweeplib.execution.dispatch import LAST_SECONDS, MOST_BLOCKS, TASK_SECONDS, _Waiting, dispatched
+from sweeplib.execution.dispatch import FEWEST_TASKS, LAST_SECONDS, MOST_BLOCKS, TASK_SECONDS, _Waiting, dispatched
 from tests.in_process import InProcess
 
 
@@ -113,3 +115,40 @@ def test_an_exception_of_a_task_ends_the_run(client: Client, monkeypatch: pytest
     monkeypatch.setattr(dispatch, "run_block", run_block)
     with pytest.raises(OSError, match="no space left"):
         list(dispatched(client, blocks(100)))
+
+
+@pytest.mark.parametrize("interrupted", [False, True])
+def test_a_run_that_is_stopped_leaves_no_task_on_the_cluster_of_its_user(
+    client: Client, monkeypatch: pytest.MonkeyPatch, interrupted: bool
+) -> None:
+    """Ctrl-C arrives between two blocks, or while the driver waits for one."""
+    go = threading.Event()
+
+    def run_block(block: Block) -> BlockReport:
+        if block.number:
+            go.wait(10)
+        return BlockReport({"ok": 10}, 0, 1e-3)
+
+    def interrupt(*_: object) -> None:
+        raise KeyboardInterrupt
+
+    def tasks() -> int:
+        return client.run_on_scheduler(lambda dask_scheduler: len(dask_scheduler.tasks))
+
+    monkeypatch.setattr(dispatch, "run_block", run_block)
+    running = dispatched(client, blocks(2000))
+    next(running)
+    assert tasks() >= FEWEST_TASKS - 1
+    if interrupted:
+        monkeypatch.setattr(dispatch._Workers, "look", interrupt)
+        with pytest.raises(KeyboardInterrupt):
+            next(running)
+    else:
+        running.close()
+    until = time.monotonic() + 5
+    while left := tasks():
+        if time.monotonic() > until:
+            break
+        time.sleep(0.01)
+    go.set()
+    assert left == 0

@@ -11,6 +11,7 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
+import pandas as pd
 import pytest
 import xarray as xr
 import yaml
@@ -28,17 +29,17 @@ from sweeplib.config.models import SweepConfig
 from sweeplib.config.overrides import Override
 from sweeplib.config.plugged import cluster_settings, run_options
 from sweeplib.config.reference import key_rows
-from sweeplib.strict_yaml import document
 from sweeplib.design.fields import FIELD_TYPES
 from sweeplib.errors import InputError
 from sweeplib.execution.complete_config import write_complete_config
 from sweeplib.execution.plan import planned_advice, write_plan
-from sweeplib.execution.run import run_sweep
+from sweeplib.execution.run import Summary, run_sweep
 from sweeplib.front.status import state
 from sweeplib.front.sweep import OVERRIDDEN
 from sweeplib.storage.files import read_json, write_json
 from sweeplib.storage.jobs import INTERRUPTED, Job, job, tell
 from sweeplib.storage.origin import check_origin, record_origin
+from sweeplib.strict_yaml import document
 from tests.datasets import sweep_dataset
 from tests.in_process import InProcess
 from tests.plugged import nothing_left
@@ -94,7 +95,14 @@ def test_status_of_an_unfinished_and_of_a_running_sweep(config: Path) -> None:
     with pytest.raises(ValueError, match="no good"), job(directory, "plan"):
         raise ValueError("no good")
     with job(directory, "sweep"), job(directory, "simulate"):
-        tell(doing="compiling ode", done=1, total=4, failed=1, left=90.0, dashboard="http://127.0.0.1:1/status")
+        tell(
+            doing="compiling ode",
+            done=1,
+            total=4,
+            cases={"killed": 1},
+            left=90.0,
+            dashboard="http://127.0.0.1:1/status",
+        )
         running = json.loads(invoked("status", config, "--json", status=4))
         text = invoked("status", config)
     assert (running["state"], running["running"]) == ("running", ["simulate"])
@@ -106,13 +114,47 @@ def test_status_of_an_unfinished_and_of_a_running_sweep(config: Path) -> None:
     assert "\ncompiling ode\ndashboard: http://127.0.0.1:1/status\nlast error: plan: ValueError: no good\n" in text
 
 
-def test_cases_that_timed_out_count_as_failed_when_a_run_has_ended(
-    config: Path, monkeypatch: pytest.MonkeyPatch
+@pytest.mark.parametrize(
+    ("counts", "said", "status"),
+    [
+        (
+            {"timeout": 3, "inaccurate": 2, "diverged": 1},
+            "6 of 6 cases, 0 failed, 1 diverged, 3 timeout, 2 inaccurate",
+            0,
+        ),
+        ({"ok": 1, "killed": 1, "failed": 2, "diverged": 1}, "5 of 5 cases, 3 failed, 1 diverged", 1),
+    ],
+)
+def test_what_fails_and_what_is_an_outcome_is_the_same_for_all_commands(
+    config: Path, monkeypatch: pytest.MonkeyPatch, counts: dict[str, int], said: str, status: int
 ) -> None:
-    """As they do while it runs; the sweep is finished."""
-    counts = dict.fromkeys(("missing", "ok", "diverged", "failed", "killed"), 0) | {"timeout": 3}
-    monkeypatch.setattr("sweeplib.execution.status.sweep_status", lambda *_: {"ode": counts})
-    assert invoked("status", config).startswith("tiny: finished; 3 of 3 cases, 3 failed\n")
+    all_of = dict.fromkeys(("missing", "ok", "diverged", "failed", "killed", "timeout", "inaccurate"), 0) | counts
+    monkeypatch.setattr("sweeplib.execution.status.sweep_status", lambda *_: {"ode": all_of})
+    monkeypatch.setattr("sweeplib.execution.run.run_sweep", lambda *_, **__: {"ode": Summary(all_of, 0)})
+    write_json(Path("results/tiny/ode.done.json"), {"cases": counts})
+    write_json(Path("results/tiny/sgd_chain.done.json"), {"cases": {}})
+    state = "failed" if status else "finished"
+    counted = said.partition(" cases, ")[2]
+    assert invoked("status", config).startswith(f"tiny: {state}; {said}\n")
+    assert json.loads(invoked("status", config, "--json", status=status))["outcomes"] == counted
+    assert invoked("run", config, status=status).endswith(f"in all {counted}: see results/tiny/outcomes\n")
+    assert "results/tiny/outcomes lists them" in invoked("summary", config, status=status)
+
+
+def test_an_inaccurate_case_says_when_and_which_bound_it_exceeded(config: Path) -> None:
+    text = TEXT.replace("[sgd_chain, ode]", "{mean_field: {largest_drift_error: 1.0e-300}}")
+    config.write_text(text.replace("activation: square", "activation: erf"))
+    sweep = replace(load(config), cluster=InProcess(block_size=16))
+    run_sweep(sweep, Path("results/tiny"), progress=False)
+    [table] = Path("results/tiny/outcomes").iterdir()
+    found = pd.read_csv(table)
+    assert list(found.status) == ["inaccurate"] * 2 and list(found.gamma) == [0.05, 0.1]
+    assert set(found.quantity) == {"drift_error"} and (found.bound == 1e-300).all() and (found.value > 0).all()
+    why = f"at time 0, drift_error = {found.value[0]:.3g} was above its bound 1e-300"
+    assert f"case {found.identity[0][:8]}: {why}" in invoked("status", config)
+    said = invoked("reproduce", config, found.identity[0])
+    assert f"in the store: inaccurate, {why}" in said and f"here: inaccurate, {why}" in said
+    assert [path.name for path in Path("results/tiny/journal").glob("*reasons*")] == ["mean_field.reasons.jsonl"]
 
 
 @pytest.mark.parametrize("cases", [{"ok": 2}, {"ok": 1, "missing": 1}])

@@ -270,7 +270,7 @@ def beyond(kind, risks, others, **options):
         run._recorded_risks = lambda risk=risk: np.array([risk])
         run._risks_of = lambda *_, other=others[place]: np.array([other])
         run.advance(place)
-        found.append(bool(run.beyond_bounds()[0]))
+        found.append(any(value[0] > largest[0] for _, value, largest in run.bounds()))
     return found
 
 

@@ -32,35 +32,55 @@ def test_what_is_left_is_told_from_expected_seconds_not_from_the_number_of_cases
     """Half of the work is in a tenth of the cases."""
     shown = Progress(total=100, seconds=40.0)
     clock.now += 30
-    shown.advance(10, 20.0)
+    shown.advance(0, 20.0, {"ok": 10})
     assert shown.left() == pytest.approx(30.0)
     assert shown.rate() == pytest.approx(1 / 3)
+    assert shown.share() == 0.5
+
+
+def test_what_is_left_is_at_first_what_the_plan_says(clock: Clock) -> None:
+    """Two workers started for 4 s, and one ended the first of 80 blocks: by the measured pace 79 times 7 s are left."""
+    shown = Progress(total=800, seconds=400.0, workers=2)
+    assert shown.left() == pytest.approx(200.0)
+    clock.now += 7
+    shown.advance(0, 5.0, {"ok": 10})
+    assert 200 < shown.left() < 250
+
+
+def test_a_plan_that_was_wrong_is_forgotten(clock: Clock) -> None:
+    """All takes twice as long as planned."""
+    shown = Progress(total=800, seconds=400.0, workers=2)
+    clock.now += 200
+    shown.advance(0, 200.0, {"ok": 400})
+    assert shown.left() == pytest.approx(200.0, rel=0.1)
 
 
 def test_cases_of_unknown_cost_count_alike(clock: Clock) -> None:
     shown = Progress(total=100)
     clock.now += 30
-    shown.advance(25)
+    shown.advance(0, 0.0, {"ok": 25})
     assert shown.left() == pytest.approx(90.0)
 
 
 def test_nothing_is_left_when_all_is_done_whatever_was_expected(clock: Clock) -> None:
     shown = Progress(total=4, seconds=10.0)
     clock.now += 3
-    shown.advance(4, 9.9)
+    shown.advance(4, 9.9, {})
     assert shown.left() == 0.0
 
 
 def test_lines_come_every_few_seconds_and_at_the_end(clock: Clock, capsys: pytest.CaptureFixture[str]) -> None:
     with shown_progress("tiny", 10, 10.0) as shown:
         clock.now += 1
-        shown.advance(4, 4.0, failed=1)
+        shown.advance(3, 4.0, {"killed": 1})
         assert capsys.readouterr().err == ""
         clock.now += 4
-        shown.advance(1, 1.0)
-        assert capsys.readouterr().err == "tiny: 5/10 cases, 1 failed, 1.0 cases/s, 5 s left\n"
-        shown.advance(5, 5.0, diverged=2)
-    assert capsys.readouterr().err == "tiny: 10/10 cases, 1 failed, 2 diverged, 2.0 cases/s, 0 s left\n"
+        shown.advance(1, 1.0, {})
+        said = "tiny: 5/10 cases, 1 failed, 50% of the work, 1.0 cases/s, 5 s left\n"
+        assert capsys.readouterr().err == said
+        shown.advance(1, 5.0, {"diverged": 2, "inaccurate": 1, "ok": 1})
+    said = "tiny: 10/10 cases, 1 failed, 2 diverged, 1 inaccurate, 100% of the work, 2.0 cases/s, 0 s left\n"
+    assert capsys.readouterr().err == said
 
 
 def test_a_terminal_gets_a_bar_with_the_time_left(
@@ -70,11 +90,11 @@ def test_a_terminal_gets_a_bar_with_the_time_left(
     monkeypatch.setenv("COLUMNS", "120")
     with shown_progress("tiny", 10, 100.0) as shown:
         clock.now += 7261
-        shown.advance(1, 50.0, failed=3, diverged=4)
+        shown.advance(0, 50.0, {"failed": 3, "diverged": 4})
         shown.say("news")
     written = capsys.readouterr().err
     assert "news" in written
-    assert "1/10" in written
+    assert "7/10" in written and "50%" in written
     assert "3 failed, 4 diverged" in written
     assert "2:01:01 left" in written
 
@@ -122,8 +142,8 @@ import sys
 {before}
 from sweeplib.execution.progress import shown_progress
 with shown_progress("tiny", 3, 3.0) as shown:
-    shown.advance(1, 1.0)
-    shown.advance(2, 2.0)
+    shown.advance(1, 1.0, dict())
+    shown.advance(2, 2.0, dict())
 """
 
 

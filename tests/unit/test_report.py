@@ -9,7 +9,7 @@ import pytest
 
 from sweeplib.analysis import ANALYSES
 from sweeplib.figures import INTERACTIVE
-from sweeplib.report.failures import MOST, failures
+from sweeplib.report.failures import MOST, outcomes
 from sweeplib.report.optima import optima_table
 from sweeplib.report.overview import axes, overview, provenance
 from sweeplib.report.plots import interactive_plot
@@ -27,14 +27,12 @@ CARD = {
     "traceback": "Traceback <here>",
     "reproduce": "plot('<this>')",
 }
-FAILURE = {
-    "status": "failed",
-    "problem": {"gamma": 0.5, "activation": "<b>"},
-    "seed": 3,
-    "case": {"dynamics": "ode"},
-    "exception": "ValueError: a < b & c",
-    "reproduce": "print('<again>')",
-}
+ENDED = """\
+identity,status,gamma,activation,seed,end_steps,end_time,time,quantity,value,bound,exception
+{},failed,0.5,<b>,3,,,,,,,ValueError: a < b & c
+{},inaccurate,0.5,<b>,4,80,2.0,4.0,drift_error,0.25,0.001,
+""".format("0" * 32, "1" * 32)
+"""The table of two cases."""
 HOSTILE = "</script><script>alert(2)</script>"
 
 
@@ -65,8 +63,8 @@ def optima(ds):
 
 @pytest.fixture
 def html(ds, optima, tmp_path):
-    (tmp_path / "failures").mkdir()
-    write_json(tmp_path / "failures" / "00.json", FAILURE)
+    (tmp_path / "outcomes").mkdir()
+    (tmp_path / "outcomes" / "ode.csv").write_text(ENDED)
     figure = {
         "name": "scan",
         "title": "Scan",
@@ -92,7 +90,7 @@ def html(ds, optima, tmp_path):
         provenance=provenance(ds, journals, {"Seeds": "0 to 7; root seed 0"}, tmp_path),
         counts=counts,
         axes=axes(ds),
-        failures=failures(tmp_path),
+        outcomes=outcomes(tmp_path, {"ode": {"ok": 1200, "failed": 1, "inaccurate": 1}}),
         figures=[figure, undrawn],
         cards=[CARD, CARD | {"kind": "figure", "name": "other"}],
         plots=[plot],
@@ -103,7 +101,7 @@ def html(ds, optima, tmp_path):
 
 
 def test_everything_is_escaped(html):
-    hostile = ("<script>alert", "a <sweep>", "A <caption>", "<again>", "activation = <b>", "<no>")
+    hostile = ("<script>alert", "a <sweep>", "A <caption>", "activation = <b>", "<no>")
     for raw in (*hostile, "optimal <rate>", "drawn(<script>", "a <plot>", "a < b", "<here>", "<this>"):
         assert raw not in html
     assert "&lt;script&gt;alert(1)&lt;/script&gt;" in html
@@ -152,8 +150,15 @@ def test_what_scrolls_can_be_reached_by_the_keyboard(html):
     assert all(attrs["tabindex"] == "0" and attrs["aria-label"] for attrs in regions)
 
 
-def test_failures_say_what_happened_and_how_to_see_it_again(html):
-    for words in ("ValueError: a &lt; b &amp; c", "print(&#39;&lt;again&gt;&#39;)", "seed 3", "failures/00.json"):
+def test_cases_say_what_happened_and_how_to_see_it_again(html):
+    excess = "at time 4, drift_error = 0.25 was above its bound 0.001"
+    for words in ("ValueError: a &lt; b &amp; c", "gamma = 0.5, activation = &lt;b&gt;, seed = 3", "0" * 32, excess):
+        assert words in html
+    for words in (
+        "1 case failed",
+        "Outcomes other than ok, which are results: 1 inaccurate.",
+        'href="../outcomes/ode.csv"',
+    ):
         assert words in html
 
 
@@ -165,16 +170,13 @@ def test_what_could_not_be_made_has_a_card_in_its_place_and_one_that_tells_all(h
     assert "Failures (3)" in html
 
 
-def test_many_failures_are_cut_and_counted(tmp_path):
-    (tmp_path / "failures").mkdir()
-    for number in range(MOST + 5):
-        write_json(tmp_path / "failures" / f"{number:03}.json", FAILURE)
-    found = failures(tmp_path)
-    assert (len(found.shown), found.total) == (MOST, MOST + 5)
-
-
-def test_no_failures_are_none(tmp_path):
-    assert failures(tmp_path).total == 0
+def test_many_cases_are_cut_and_counted_and_none_are_none(tmp_path):
+    assert outcomes(tmp_path, {"ode": {"ok": 2}}).total == 0
+    (tmp_path / "outcomes").mkdir()
+    heading, _, line = ENDED.splitlines()
+    (tmp_path / "outcomes" / "ode.csv").write_text("\n".join([heading, *[line] * (MOST + 5)]))
+    found = outcomes(tmp_path, {"ode": {"inaccurate": MOST + 5}})
+    assert (len(found.shown), found.total, found.failed, found.tables) == (MOST, MOST + 5, 0, ["outcomes/ode.csv"])
 
 
 def test_counts_show_ok_and_every_other_status_that_occurred(tmp_path):
