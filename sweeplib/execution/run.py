@@ -5,10 +5,8 @@ import shutil
 import sys
 from collections.abc import Iterable, Iterator
 from concurrent.futures import ThreadPoolExecutor
-from contextlib import AbstractContextManager, ExitStack, closing, nullcontext
+from contextlib import ExitStack
 from dataclasses import dataclass, replace
-from functools import partial
-from itertools import islice
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -19,14 +17,8 @@ from sweeplib.errors import InputError, SweeplibError
 from sweeplib.execution.blocks import Block
 from sweeplib.execution.calibration import SECONDS_A_WORK_UNIT
 from sweeplib.execution.clusters import cluster_of
-from sweeplib.execution.clusters.dashboard import dashboard_link
 from sweeplib.execution.complete_config import write_complete_config
-from sweeplib.execution.connected import connected
-from sweeplib.execution.dispatch import dispatched
-from sweeplib.execution.here import computed_here
 from sweeplib.execution.memory import refuse_large_cases
-from sweeplib.execution.performance import NAME as PERFORMANCE
-from sweeplib.execution.performance import performance_kept
 from sweeplib.execution.plan import (
     DynamicsPlan,
     LayoutPlan,
@@ -38,9 +30,8 @@ from sweeplib.execution.plan import (
     planned_layouts,
     write_plan,
 )
-from sweeplib.execution.probe import Probe
-from sweeplib.execution.progress import Progress, Steps, shown_progress
 from sweeplib.execution.taken import take
+from sweeplib.execution.work import Work, by_cluster, by_processes
 from sweeplib.storage.elsewhere import Elsewhere, elsewhere
 from sweeplib.storage.files import read_json, write_json
 from sweeplib.storage.inventory import Inventory, NewCases, inventory
@@ -58,8 +49,6 @@ if TYPE_CHECKING:
 
 START_SECONDS = 2.0
 """What a local cluster takes to start."""
-SECONDS_A_PROCESS = 0.25
-"""Work for which another process without a cluster is worth while."""
 APPENDED_AT_ONCE = 8
 """Layouts that are created and extended at the same time."""
 
@@ -108,10 +97,13 @@ def run_sweep(
             tell(plan=plan.record(), left=plan.wall_seconds, total=sum(part.todo for part in parts))
             if progress:
                 plan.show()
+            todo = [part for part in parts if part.todo]
+            names, cases = tuple(part.store.dynamics for part in todo), sum(part.todo for part in todo)
+            work = Work(sweep, directory, names, cases, lambda: _all_blocks(sweep, parts))
             if client is None and _is_short(sweep, plan, workers):
-                _computed_here(sweep, parts, plan, workers, show=progress)
+                by_processes(work, plan.cpu_seconds, workers, show=progress)
             else:
-                _computed(sweep, parts, client or workers, show=progress)
+                by_cluster(work, client or workers, show=progress)
         return {part.store.dynamics: _ended(sweep, part) for part in parts}
 
 
@@ -225,90 +217,11 @@ def _layout(sweep: "Sweep", part: _Part, name: str) -> LayoutPlan:
     return LayoutPlan(0, size, SECONDS_A_WORK_UNIT * work, 0, measured=False)
 
 
-def _computed_here(sweep: "Sweep", parts: list[_Part], plan: Plan, workers: int | None, *, show: bool) -> None:
-    """Run all blocks without a cluster, after new cases were appended to the store, and replace the parts."""
-    cluster = cluster_of(sweep)
-    _append(sweep, parts)
-    blocks = _all_blocks(sweep, parts)
-    enough = 1 + int(plan.cpu_seconds / SECONDS_A_PROCESS)
-    processes = min(enough, cluster.expected_workers(workers) or 1)
-    with _shown(sweep, parts, blocks, processes, show=show) as shown:
-        shown.say(f"no cluster is started for {plan.cpu_seconds:.1f} s of work")
-        for block, report in computed_here(blocks, processes, cluster.worker_memory(workers)):
-            shown.advance(report.found, block.seconds, report.computed)
-
-
-def _computed(sweep: "Sweep", parts: list[_Part], on: "Client | int | None", *, show: bool) -> None:
-    """Run all blocks, and replace the parts. New cases are appended to the store while the cluster starts.
-
-    They run on a client's cluster, or on the sweep's with so many workers.
-    """
-    from sweeplib.execution.metrics import metrics_told
-
-    cluster = cluster_of(sweep).in_results(parts[0].store.directory)
-    with ThreadPoolExecutor(1) as beside:
-        appending = beside.submit(_append, sweep, parts)
-        expected = cluster.expected_workers(on) if isinstance(on, int | None) else None
-        tell(doing="starting the workers")
-        with connected(cluster, on) if isinstance(on, int | None) else nullcontext(on) as client:
-            steps = Steps(sweep.name if show else None)
-            with nullcontext() if appending.done() else steps.step("adding the new cases to the store"):
-                appending.result()
-            blocks = _all_blocks(sweep, parts)
-            kept = parts[0].store.directory / PERFORMANCE if cluster.performance_report else None
-            sharing = _workers(blocks, client, expected)
-            with performance_kept(client, kept), _shown(sweep, parts, blocks, sharing, show=show) as shown:
-                link = dashboard_link(client)
-                tell(dashboard=link, doing=None)
-                shown.say(f"dashboard: {link or 'none'}")
-                told = metrics_told(client, sweep.name, partial(_say, shown))
-                done = dispatched(
-                    client,
-                    blocks,
-                    partial(_say, shown),
-                    cluster.wait_for_workers,
-                    expected=expected,
-                    problem=cluster.problem,
-                    probe=_probe(sweep, parts),
-                )
-                with closing(done):
-                    for block, report in done:
-                        shown.advance(report.found, block.seconds, report.computed)
-                        told(shown)
-
-
-def _workers(blocks: list[Block], client: "Client", expected: int | None) -> int:
-    """Return the number of workers that share the work; 0 if it is not known, or not what a case takes."""
-    if not all(block.measured for block in blocks):
-        return 0
-    return sum(client.nthreads().values()) if expected is None else expected
-
-
-def _shown(
-    sweep: "Sweep", parts: list[_Part], blocks: list[Block], workers: int, *, show: bool
-) -> AbstractContextManager[Progress]:
-    """Return a context with the progress of the cases of blocks, which some workers share."""
-    cases, seconds = sum(part.todo for part in parts), sum(block.seconds for block in blocks)
-    return shown_progress(sweep.name, cases, seconds, workers, show=show)
-
-
 def _all_blocks(sweep: "Sweep", parts: list[_Part]) -> list[Block]:
-    """Return the blocks with missing cases, the costliest first."""
+    """Append new cases, replace the parts, and return the blocks with missing cases, the costliest first."""
+    _append(sweep, parts)
     blocks = (block for part in parts for block in _blocks(sweep, part))
     return sorted(blocks, key=lambda block: -block.seconds)
-
-
-def _probe(sweep: "Sweep", parts: list[_Part]) -> Probe:
-    """Return what workers are asked: the folder of the runs, the plugins, and the identity of a case per dynamics."""
-    names = [part.store.dynamics for part in parts if part.todo]
-    cases = [case for name in names for _, case in islice(sweep.probed(name), 1)]
-    folder = parts[0].store.directory.resolve() / "runs.zarr"
-    return Probe(str(folder), sweep.plugins, tuple((case, case.identity()) for case in cases))
-
-
-def _say(shown: Progress, news: str) -> None:
-    tell(news=news)
-    shown.say(news)
 
 
 def _append(sweep: "Sweep", parts: list[_Part]) -> None:

@@ -1,0 +1,115 @@
+"""The blocks of a run, computed by a cluster, or by processes of this machine if that takes less time than its start."""
+
+from collections.abc import Callable
+from concurrent.futures import ThreadPoolExecutor
+from contextlib import AbstractContextManager, closing, nullcontext
+from functools import partial
+from itertools import islice
+from pathlib import Path
+from typing import TYPE_CHECKING, NamedTuple
+
+from sweeplib.execution.blocks import Block
+from sweeplib.execution.clusters import cluster_of
+from sweeplib.execution.clusters.dashboard import dashboard_link
+from sweeplib.execution.connected import connected
+from sweeplib.execution.dispatch import dispatched
+from sweeplib.execution.here import computed_here
+from sweeplib.execution.performance import NAME as PERFORMANCE
+from sweeplib.execution.performance import performance_kept
+from sweeplib.execution.probe import Probe
+from sweeplib.execution.progress import Progress, Steps, shown_progress
+from sweeplib.storage.jobs import tell
+
+if TYPE_CHECKING:
+    from distributed import Client
+
+    from sweeplib.design.sweep import Sweep
+
+SECONDS_A_PROCESS = 0.25
+"""Work for which another process is worth while."""
+
+
+class Work(NamedTuple):
+    """The missing cases of a sweep: the dynamics that have some, their number, and how to list their blocks.
+
+    `blocks` adds new cases to the store and returns the blocks, the costliest first; it is called once.
+    """
+
+    sweep: "Sweep"
+    directory: Path
+    dynamics: tuple[str, ...]
+    cases: int
+    blocks: Callable[[], list[Block]]
+
+
+def by_processes(work: Work, seconds: float, workers: int | None, *, show: bool) -> None:
+    """Compute all blocks in at most so many processes of this machine: `seconds` of work, too little for a cluster."""
+    cluster = cluster_of(work.sweep)
+    blocks = work.blocks()
+    processes = min(1 + int(seconds / SECONDS_A_PROCESS), cluster.expected_workers(workers) or 1)
+    with _shown(work, blocks, processes, show=show) as shown:
+        shown.say(f"no cluster is started for {seconds:.1f} s of work")
+        for block, report in computed_here(blocks, processes, cluster.worker_memory(workers)):
+            shown.advance(report.found, block.seconds, report.computed)
+
+
+def by_cluster(work: Work, on: "Client | int | None", *, show: bool) -> None:
+    """Compute all blocks on a client's cluster, or on the sweep's with so many workers.
+
+    The blocks are listed while the cluster starts.
+    """
+    from sweeplib.execution.metrics import metrics_told
+
+    cluster = cluster_of(work.sweep).in_results(work.directory)
+    with ThreadPoolExecutor(1) as beside:
+        listing = beside.submit(work.blocks)
+        expected = cluster.expected_workers(on) if isinstance(on, int | None) else None
+        tell(doing="starting the workers")
+        with connected(cluster, on) if isinstance(on, int | None) else nullcontext(on) as client:
+            steps = Steps(work.sweep.name if show else None)
+            with nullcontext() if listing.done() else steps.step("adding the new cases to the store"):
+                blocks = listing.result()
+            kept = work.directory / PERFORMANCE if cluster.performance_report else None
+            sharing = _workers(blocks, client, expected)
+            with performance_kept(client, kept), _shown(work, blocks, sharing, show=show) as shown:
+                link = dashboard_link(client)
+                tell(dashboard=link, doing=None)
+                shown.say(f"dashboard: {link or 'none'}")
+                told = metrics_told(client, work.sweep.name, partial(_say, shown))
+                done = dispatched(
+                    client,
+                    blocks,
+                    partial(_say, shown),
+                    cluster.wait_for_workers,
+                    expected=expected,
+                    problem=cluster.problem,
+                    probe=_probe(work),
+                )
+                with closing(done):
+                    for block, report in done:
+                        shown.advance(report.found, block.seconds, report.computed)
+                        told(shown)
+
+
+def _workers(blocks: list[Block], client: "Client", expected: int | None) -> int:
+    """Return the number of workers that share the work; 0 if it is not known, or not what a case takes."""
+    if not all(block.measured for block in blocks):
+        return 0
+    return sum(client.nthreads().values()) if expected is None else expected
+
+
+def _shown(work: Work, blocks: list[Block], workers: int, *, show: bool) -> AbstractContextManager[Progress]:
+    """Return a context with the progress of the cases of blocks, which some workers share."""
+    return shown_progress(work.sweep.name, work.cases, sum(block.seconds for block in blocks), workers, show=show)
+
+
+def _probe(work: Work) -> Probe:
+    """Return what workers are asked: the folder of the runs, the plugins, and the identity of a case per dynamics."""
+    cases = [case for name in work.dynamics for _, case in islice(work.sweep.probed(name), 1)]
+    folder = work.directory.resolve() / "runs.zarr"
+    return Probe(str(folder), work.sweep.plugins, tuple((case, case.identity()) for case in cases))
+
+
+def _say(shown: Progress, news: str) -> None:
+    tell(news=news)
+    shown.say(news)
