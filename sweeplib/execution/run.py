@@ -98,8 +98,8 @@ def run_sweep(
             if progress:
                 plan.show()
             todo = [part for part in parts if part.todo]
-            names, cases = tuple(part.store.dynamics for part in todo), sum(part.todo for part in todo)
-            work = Work(sweep, directory, names, cases, lambda: _all_blocks(sweep, parts))
+            missing = tuple(part.store.dynamics for part in todo), sum(part.todo for part in todo)
+            work = Work(sweep, directory, *missing, lambda: _all_blocks(sweep, parts))
             if client is None and _is_short(sweep, plan, workers):
                 by_processes(work, plan.cpu_seconds, workers, show=progress)
             else:

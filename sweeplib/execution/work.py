@@ -1,4 +1,4 @@
-"""The blocks of a run, computed by a cluster, or by processes of this machine if that takes less time than its start."""
+"""The blocks of a run, computed by a cluster, or by processes of this machine if they are done before it starts."""
 
 from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
