@@ -108,7 +108,7 @@ def prune(
     Nothing is deleted without --delete.
     """
     sweep, directory = named(config, set_, results)
-    from sweeplib.upkeep.prune import delete_stale, stale, table
+    from sweeplib.upkeep.prune import pruned, stale, table
 
     found = stale(sweep, directory)
     if not found:
@@ -116,5 +116,4 @@ def prune(
         return
     show(table(found))
     if delete:
-        delete_stale(sweep, directory, found)
-        typer.echo(f"{len(found)} deleted")
+        typer.echo(f"{len(pruned(sweep, directory))} deleted")

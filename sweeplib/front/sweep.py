@@ -34,7 +34,7 @@ def run_stages(
         from sweeplib.storage.publish import check_publishing
 
         sweep, directory = loaded(config, overrides, results)
-        check_publishing(sweep)
+        check_publishing(sweep, directory)
         command = snakemake_command(directory / OVERRIDDEN if overrides else config, results, profile)
         from sweeplib.storage.jobs import WHOLE, job, refuse_second
         from sweeplib.storage.origin import record_origin
@@ -43,7 +43,7 @@ def run_stages(
     with job(directory, WHOLE):
         record_origin(config, directory)
         if overrides:
-            from sweeplib.execution.complete_config import write_complete_config
+            from sweeplib.storage.complete_config import write_complete_config
 
             write_complete_config(sweep, directory, OVERRIDDEN)
         status = _followed(sweep, directory, command)

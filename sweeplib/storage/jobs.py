@@ -20,6 +20,7 @@ from sweeplib.errors import InputError
 from sweeplib.process.troubles import reason
 from sweeplib.storage.damage import DamageError
 from sweeplib.storage.files import read_json, write_json
+from sweeplib.storage.locks import at_work
 
 WHOLE = "sweep"
 """The name of the job that runs all stages."""
@@ -110,18 +111,19 @@ def refuse_second(directory: Path) -> None:
 @contextmanager
 def job(directory: Path, name: str) -> Iterator[None]:
     """A context in which this process does the job `name` of the sweep in `directory`, of which `tell` tells."""
-    record = _Record(directory / "jobs" / f"{name}.json", name)
-    _told.append(record)
-    record.tell(force=True)
-    try:
-        yield
-    except BaseException as error:
-        record.news["problem"] = _problem(error, directory)
-        raise
-    finally:
-        _told.remove(record)
-        record.news |= {"ended": time.time(), "doing": None}
+    with at_work(directory, "runs all stages" if name == WHOLE else f"runs the stage {name}"):
+        record = _Record(directory / "jobs" / f"{name}.json", name)
+        _told.append(record)
         record.tell(force=True)
+        try:
+            yield
+        except BaseException as error:
+            record.news["problem"] = _problem(error, directory)
+            raise
+        finally:
+            _told.remove(record)
+            record.news |= {"ended": time.time(), "doing": None}
+            record.tell(force=True)
 
 
 def tell(*, force: bool = True, **news: Any) -> None:

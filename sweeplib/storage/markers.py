@@ -9,31 +9,32 @@ an analysis, and `figures/<name>.source.json`, say of which dataset, by which op
 """
 
 import json
-from collections.abc import Iterable, Mapping
-from contextlib import suppress
+from collections.abc import Iterable, Iterator, Mapping
+from contextlib import AbstractContextManager, suppress
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import yaml
 
 from sweeplib.errors import InputError
+from sweeplib.storage.contents import own_digests
 from sweeplib.storage.damage import DamageError
-from sweeplib.storage.files import digest, digest_of, file_digests, read_json, write_json
-from sweeplib.storage.jobs import at_work_elsewhere
+from sweeplib.storage.files import digest, digest_of, is_below, read_json, write_json
+from sweeplib.storage.locks import free_writer
 from sweeplib.storage.provenance import stage_code
 
 if TYPE_CHECKING:
     from sweeplib.design.sweep import Sweep
 
+DATASET = "dataset.zarr"
 EXECUTION_KEYS = ("cluster", "publish", "timeout")
 """Keys of a config that only affect how it is run."""
 UNREAD = (*EXECUTION_KEYS, "analyses", "figures", "plugins")
 """Keys of a config on which the numbers of its dataset do not depend, or only through the cases."""
 
 
-def write_marker(dataset: Path, done: Mapping[str, Any]) -> None:
-    """Write the marker of a finished dataset: the content of `done`, and a digest of the dataset."""
-    digests = file_digests(dataset)
+def write_marker(dataset: Path, done: Mapping[str, Any], digests: Mapping[str, str]) -> None:
+    """Write the marker of a finished dataset: the content of `done`, and a digest of its files' `digests`."""
     write_json(dataset.with_suffix(".files.json"), _entries(dataset, digests))
     write_json(dataset.with_suffix(".done.json"), {**done, "digest": digest_of(digests)})
 
@@ -44,12 +45,24 @@ def recorded_digests(dataset: Path) -> dict[str, str]:
         entries = read_json(dataset.with_suffix(".files.json")) or {}
     except DamageError:
         return {}
-    return {name: entry[-1] for name, entry in entries.items()}
+    return {name: entry[-1] for name, entry in entries.items() if is_below(name)}
 
 
 def write_digests(path: Path, files: Iterable[Path]) -> None:
     """Write the digests of some files in a folder beside them."""
     write_json(path, {file.name: digest(file.read_bytes()) for file in files})
+
+
+def recorded_files(record: Path) -> Iterator[Path]:
+    """Yield the files beside a record of `write_digests` that are as they were written."""
+    try:
+        digests = read_json(record) or {}
+    except DamageError:
+        return
+    for name, written in digests.items():
+        file = record.parent / name
+        if is_below(name) and file.is_file() and digest(file.read_bytes()) == written:
+            yield file
 
 
 def source(directory: Path) -> dict[str, str]:
@@ -80,11 +93,30 @@ def refuse_outdated(directory: Path, analyses: Iterable[str], figures: Iterable[
 
 def dataset_made_from(sweep: "Sweep") -> dict[str, Any]:
     """Return what the dataset of a sweep is made from, as entries of its marker."""
-    settings = {key: value for key, value in yaml.safe_load(sweep.source).items() if key not in UNREAD}
     return {
-        "settings": digest(json.dumps(settings, sort_keys=True, default=str).encode()),
+        "settings": settings_digest(sweep.source),
         "numerics": {dynamics: sweep.numerics(dynamics) for dynamics in sweep.runs},
     }
+
+
+def settings_digest(source: str) -> str:
+    """Return a digest of what a config says about the numbers of its dataset."""
+    settings = {key: value for key, value in yaml.safe_load(source).items() if key not in UNREAD}
+    return digest(json.dumps(settings, sort_keys=True, default=str).encode())
+
+
+def is_of_config(sweep: "Sweep", directory: Path) -> bool:
+    """Return whether the dataset in a sweep's directory was made from the sweep's config, as far as this is known."""
+    return not _differs(directory / "dataset.done.json", dataset_made_from(sweep))
+
+
+def refuse_other_config(sweep: "Sweep", directory: Path) -> None:
+    """Raise InputError unless the last run and the present dataset in a sweep's directory are of the sweep's config."""
+    config, made = directory / "config.yaml", dataset_made_from(sweep)
+    last = settings_digest(config.read_text(encoding="utf-8")) if config.exists() else made["settings"]
+    if last != made["settings"] or not is_of_config(sweep, directory):
+        expected = "`sweeplib sweep` with this config before, or the overrides of the last run"
+        raise InputError("the present results are of another config", file=directory, expected=expected)
 
 
 def made_from(directory: Path, sweep: "Sweep", stage: str, options: Mapping[str, Any]) -> dict[str, Any]:
@@ -97,39 +129,55 @@ def remove_stale_markers(directory: Path, sweep: "Sweep | None" = None) -> None:
 
     Those whose dataset is gone or was changed and, if the sweep is given: those of the dataset and the simulations, if
     the dataset was made from another config or has other counts; analyses and figures of another dataset, options or
-    code. None are removed while another process of this machine works in the directory.
+    code. The marker of what another process writes at this moment stays.
     """
-    if at_work_elsewhere(directory):
-        return
     marker = directory / "dataset.done.json"
     with suppress(OSError):  # a read-only directory: no stage could be repeated there
-        for each in (marker, *directory.glob("analysis/*.done.json")):
-            if each.exists() and not _is_true(each):
-                each.unlink()
+        for each in (*directory.glob(marker.name), *directory.glob("analysis/*.done.json")):
+            with _unless_written(directory, each) as is_free:
+                if is_free and each.exists() and not _is_true(each):
+                    each.unlink()
         if sweep is None or not marker.exists():
             return
-        other = _differs(marker, dataset_made_from(sweep))
-        simulated = (read_json(marker) or {}).get("cases")
-        for dynamics, cases in simulated.items() if isinstance(simulated, dict) else ():
-            part = directory / f"{dynamics}.done.json"
-            if other or _counts(part) != {status: count for status, count in cases.items() if count}:
-                part.unlink(missing_ok=True)
-        if other:
-            marker.unlink()
-            (directory / "plan.done.json").unlink(missing_ok=True)
-        else:
+        with _unless_written(directory, marker) as is_free:
+            other = is_free and _remove_other(directory, marker, sweep)
+        if is_free and not other:
             _remove_outdated(directory, sweep)
+
+
+def _unless_written(directory: Path, marker: Path) -> AbstractContextManager[bool]:
+    """Return a context with the lock of a marker's dataset, and whether it is free."""
+    dataset = marker.relative_to(directory).as_posix().removesuffix(".done.json") + ".zarr"
+    return free_writer(directory, dataset)
+
+
+def _remove_other(directory: Path, marker: Path, sweep: "Sweep") -> bool:
+    """Remove the markers of the dataset and the simulations of another config; return whether it is another one."""
+    other = _differs(marker, dataset_made_from(sweep))
+    simulated = (read_json(marker) or {}).get("cases")
+    for dynamics, cases in simulated.items() if isinstance(simulated, dict) else ():
+        part = directory / f"{dynamics}.done.json"
+        if other or _counts(part) != {status: count for status, count in cases.items() if count}:
+            with free_writer(directory, dynamics) as is_free:
+                if is_free:
+                    part.unlink(missing_ok=True)
+    if other:
+        marker.unlink()
+        (directory / "plan.done.json").unlink(missing_ok=True)
+    return other
 
 
 def _remove_outdated(directory: Path, sweep: "Sweep") -> None:
     for name, options in sweep.analyses.items():
         path = directory / "analysis" / f"{name}.done.json"
-        if _differs(path, made_from(directory, sweep, "analyse", options)):
-            path.unlink()
+        with _unless_written(directory, path) as is_free:
+            if is_free and _differs(path, made_from(directory, sweep, "analyse", options)):
+                path.unlink()
     for name in sweep.figures:
         path = directory / "figures" / f"{name}.source.json"
-        if _differs(path, made_from(directory, sweep, "figure", sweep.drawing(name))):
-            path.with_name(f"{name}.png").unlink(missing_ok=True)
+        with free_writer(directory, f"figures/{name}") as is_free:
+            if is_free and _differs(path, made_from(directory, sweep, "figure", sweep.drawing(name))):
+                path.with_name(f"{name}.png").unlink(missing_ok=True)
 
 
 def _differs(path: Path, now: Mapping[str, Any]) -> bool:
@@ -163,7 +211,7 @@ def _is_true(marker: Path) -> bool:
     known = {name: entry[-1] for name, entry in (before or {}).items()}
     if _entries(dataset, known) == before:
         return True
-    digests = file_digests(dataset)
+    digests = own_digests(dataset)
     same = bool(digests) and digest_of(digests) == done.get("digest")
     if same:
         write_json(dataset.with_suffix(".files.json"), _entries(dataset, digests))
@@ -171,6 +219,6 @@ def _is_true(marker: Path) -> bool:
 
 
 def _entries(dataset: Path, digests: Mapping[str, str]) -> dict[str, list[Any]]:
-    """Return the size, time and digest (None if not given) of each file of a dataset; {} if there is no dataset."""
-    found = {file.relative_to(dataset).as_posix(): file.stat() for file in dataset.rglob("*") if file.is_file()}
-    return {name: [stat.st_size, stat.st_mtime_ns, digests.get(name)] for name, stat in sorted(found.items())}
+    """Return the size, time and digest of each file of a dataset that is there; {} if there is no dataset."""
+    found = {name: (dataset / name).stat() for name in sorted(digests) if (dataset / name).is_file()}
+    return {name: [stat.st_size, stat.st_mtime_ns, digests[name]] for name, stat in found.items()}

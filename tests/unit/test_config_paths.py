@@ -10,7 +10,7 @@ import pytest
 from sweeplib.config import load
 from sweeplib.config.models import SweepConfig
 from sweeplib.config.strict_yaml import parsed
-from sweeplib.execution.complete_config import write_complete_config
+from sweeplib.storage.complete_config import write_complete_config
 from sweeplib.maths.activations import ACTIVATIONS
 from tests.plugged import activation, nothing_left
 

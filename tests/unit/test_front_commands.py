@@ -22,7 +22,7 @@ from sweeplib.config import load
 from sweeplib.config.catalogue import KINDS as REGISTRIES
 from sweeplib.config.catalogue import catalogue
 from sweeplib.config.overrides import Override
-from sweeplib.execution.complete_config import write_complete_config
+from sweeplib.storage.complete_config import write_complete_config
 from sweeplib.execution.plan import planned_advice, write_plan
 from sweeplib.execution.run import run_sweep
 from sweeplib.front.status import state
