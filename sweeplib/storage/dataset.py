@@ -20,7 +20,7 @@ from sweeplib.errors import InputError, SweeplibError
 from sweeplib.storage.checked_store import COMPRESSORS
 from sweeplib.storage.contents import certified
 from sweeplib.storage.linking_store import LinkingStore
-from sweeplib.storage.markers import write_marker
+from sweeplib.storage.markers import DATASET, write_marker
 from sweeplib.storage.version_store import VersionStore
 from sweeplib.storage.versions import FOLDER, name_of, present, replaced
 
@@ -29,8 +29,8 @@ if TYPE_CHECKING:
 
 CHUNK_BYTES = 16 * 2**20
 """Arrays up to this number of bytes are one chunk, and one file."""
-Opened = tuple[VersionStore | Path, Path]
-"""The version of a dataset that was opened, and its folder; without a certificate there are no versions."""
+Opened = tuple[VersionStore | Path, Path, str]
+"""A version of a dataset, its folder, and its name; without a certificate it is the folder, and has no name."""
 FILE_BYTES = 2**20
 """Reading this number of bytes takes about as long as opening a file."""
 
@@ -120,7 +120,7 @@ def written_dataset(path: Path, done: Mapping[str, Any] | None = None, *, keep: 
         root = zarr.create_group(store)
         yield root
         with warnings.catch_warnings():
-            warnings.filterwarnings("ignore", "Consolidated metadata", ZarrUserWarning)
+            warnings.simplefilter("ignore", ZarrUserWarning)  # of the format; a lost array is named below
             zarr.consolidate_metadata(store)
         digests = certified(partial, store.meant)
     if done is not None:
@@ -149,11 +149,38 @@ def open_dataset(path: str | Path | Opened, shape: tuple[int, int] | None = None
     version is written meanwhile. InputError if there is no dataset; DamageError if a file is lost or damaged, which may
     also be raised by later reads from the dataset.
     """
+    if isinstance(path, tuple):
+        return _opened(path, shape)
+    while True:
+        version = opened(path)
+        try:
+            return _opened(version, shape)
+        except SweeplibError:
+            if opened(path)[1:] == version[1:]:
+                raise
+
+
+def opened(path: str | Path) -> Opened:
+    """Return the present version of a dataset for several calls of `open_dataset`."""
+    path = Path(path)
+    path = path / DATASET if os.path.lexists(path / DATASET) or (path / FOLDER).is_dir() else path
+    remedy = f"delete {path} and repeat the command that wrote it"
+    while True:
+        folder = present(path)
+        name = name_of(folder)
+        try:
+            return (VersionStore(folder, remedy) if name else folder), folder, name
+        except SweeplibError:
+            if name_of(present(path)) == name:
+                raise
+
+
+def _opened(version: Opened, shape: tuple[int, int] | None) -> xr.Dataset:
     import xarray as xr
 
-    store, path = path if isinstance(path, tuple) else opened(path)
+    store, path, _ = version
     group = None if shape is None else shape_group(*shape)
-    if not has_shape((store, path), shape):
+    if not has_shape(version, shape):
         if shape is None:
             raise InputError("no dataset here", file=path, expected="that of a finished sweep")
         raise InputError("no overlaps of this shape (p, k)", file=path, value=shape, choices=_shapes(path))
@@ -161,29 +188,13 @@ def open_dataset(path: str | Path | Opened, shape: tuple[int, int] | None = None
     found = dataset.assign(
         {name: _plain(dataset[name]) for name in dataset.variables if dataset[name].dtype.kind == "T"}
     )
-    found.encoding["source"] = str(path)
-    found.encoding["opened"] = store, path
+    found.encoding |= {"source": str(path), "opened": version}
     return found
-
-
-def opened(path: str | Path) -> Opened:
-    """Return the present version of a dataset as a store, and its folder, for several calls of `open_dataset`."""
-    path = Path(path)
-    path = path / "dataset.zarr" if os.path.lexists(path / "dataset.zarr") or (path / FOLDER).is_dir() else path
-    remedy = f"delete {path} and repeat the command that wrote it"
-    while True:
-        folder = present(path)
-        version = name_of(folder)
-        try:
-            return (VersionStore(folder, remedy) if version else folder), folder
-        except SweeplibError:
-            if name_of(present(path)) == version:
-                raise
 
 
 def has_shape(dataset: Opened, shape: tuple[int, int] | None) -> bool:
     """Return whether a dataset has overlap matrices of a shape (p, k); if that is None, whether there is a dataset."""
-    store, path = dataset
+    store, path, _ = dataset
     name = "zarr.json" if shape is None else f"{shape_group(*shape)}/zarr.json"
     return name in store.entries if isinstance(store, VersionStore) else (path / name).exists()
 

@@ -1,5 +1,6 @@
 """One version of a dataset as a zarr store, whatever its writer does meanwhile."""
 
+from contextlib import suppress
 from pathlib import Path
 from typing import Any
 
@@ -8,7 +9,7 @@ from zarr.storage import LocalStore
 
 from sweeplib.storage.contents import check_contents, is_entry_of, is_whole_file
 from sweeplib.storage.damage import damaged, lost
-from sweeplib.storage.versions import FOLDER, name_of
+from sweeplib.storage.versions import name_of, places
 
 
 class VersionStore(LocalStore):
@@ -40,9 +41,11 @@ class VersionStore(LocalStore):
             return found
         if found is not None and self._is_of_version(key, found.to_bytes()):
             return found
-        kept = self.root.parent / FOLDER / f"{self.version}.zarr" / key
-        if kept.exists() and self._is_of_version(key, content := kept.read_bytes()):
-            return default_buffer_prototype().buffer.from_bytes(content)
+        for folder in places(self.root, self.version):
+            with suppress(OSError):
+                content = (folder / key).read_bytes()
+                if self._is_of_version(key, content):
+                    return default_buffer_prototype().buffer.from_bytes(content)
         if found is None or name_of(self.root) != self.version:
             raise lost(self.root / key, self.remedy)
         raise damaged(self.root / key, self.remedy)

@@ -95,6 +95,14 @@ def versions(path: Path) -> list[Path]:
     return sorted(own, key=lambda each: -(each / NAME).stat().st_mtime_ns)
 
 
+def places(path: Path, name: str) -> Iterator[Path]:
+    """Yield the folders in which a version of a dataset may be that is not the present one any more."""
+    kept = path.parent / FOLDER / f"{name}.zarr"
+    yield kept
+    yield from (each for each in path.parent.glob(f".{escape(path.name)}.*.partial") if name_of(each) == name)
+    yield kept  # to which a temporary folder was renamed meanwhile
+
+
 def present(path: Path) -> Path:
     """Return the folder that has a dataset: a link is followed, and a version kept serves while `path` is exchanged."""
     if path.is_symlink():
