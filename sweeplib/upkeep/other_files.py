@@ -68,14 +68,14 @@ class OtherFiles:
 
     def _dataset(self) -> Iterator[Finding]:
         path = self.directory / DATASET_PATH
-        if not path.exists():
-            if path.is_symlink() or json_problem(path.with_suffix(".done.json")) is None:
-                yield Finding(path, LOST, Remedy.dataset, DATASET)
-            return
         if path.is_symlink() and linked_version(path) is None:
             why = "delete the link, if it is not yours"
             problem = f"a link to {str(path.readlink())!a}, which sweeplib did not make"
             yield Finding(path, problem, Remedy.refused, DATASET, why=why)
+            return
+        if not path.exists():
+            if path.is_symlink() or json_problem(path.with_suffix(".done.json")) is None:
+                yield Finding(path, LOST, Remedy.dataset, DATASET)
             return
         chunks, harms = examined_dataset(path, self._digest)
         self.chunks[DATASET] += chunks

@@ -8,6 +8,7 @@ import pytest
 
 from sweeplib.simulation import Status
 from sweeplib.storage import remembered
+from sweeplib.storage.files import partial
 from sweeplib.storage.run_store import whole
 from sweeplib.upkeep.cases import Cases
 from tests.faults.finished import CONFIG, Done
@@ -123,8 +124,9 @@ def test_what_a_smaller_config_does_not_use_is_listed_and_deleted_only_if_asked(
     smaller = CONFIG.replace(", 101, 104", "").replace("analyses: [exit_times]", "analyses: []")
     done.config.write_text(smaller.replace("seeds: 6", "seeds: 2"))
     assert done.told("finalise")[0] == 0
-    (done.directory / ".dataset.zarr.0123.partial").mkdir()
-    (done.directory / ".dataset.zarr.0123.partial" / "zarr.json").write_text("{}")
+    left = partial(done.directory / "dataset.zarr")
+    left.mkdir()
+    (left / "zarr.json").write_text("{}")
     before, size = done.dataset, sizes(done.directory)
     status, said = done.told("prune")
     assert status == 0 and sizes(done.directory) == size
@@ -169,5 +171,10 @@ def test_runs_of_a_dynamics_that_was_taken_out_are_stale(done: Done) -> None:
     done.config.write_text(CONFIG.replace("dynamics: [calm]", "dynamics: [troubled]"))
     status, said = done.told("prune")
     assert status == 0 and "runs of calm, which is not in the config" in said
-    done.told("prune", "--delete")
+    status, said = done.told("prune", "--delete")
+    assert status == 2 and "the present results are of another config; expected `sweeplib sweep`" in said
+    assert (done.directory / "runs.zarr" / "calm").exists()
+    for command in ("run", "finalise"):
+        assert done.told(command)[0] == 0
+    assert done.told("prune", "--delete")[0] == 0
     assert not (done.directory / "runs.zarr" / "calm").exists()

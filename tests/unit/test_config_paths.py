@@ -10,8 +10,8 @@ import pytest
 from sweeplib.config import load
 from sweeplib.config.models import SweepConfig
 from sweeplib.config.strict_yaml import parsed
-from sweeplib.storage.complete_config import write_complete_config
 from sweeplib.maths.activations import ACTIVATIONS
+from sweeplib.storage.complete_config import write_complete_config
 from tests.plugged import activation, nothing_left
 
 SWEEP = """\

@@ -22,11 +22,11 @@ from sweeplib.config import load
 from sweeplib.config.catalogue import KINDS as REGISTRIES
 from sweeplib.config.catalogue import catalogue
 from sweeplib.config.overrides import Override
-from sweeplib.storage.complete_config import write_complete_config
 from sweeplib.execution.plan import planned_advice, write_plan
 from sweeplib.execution.run import run_sweep
 from sweeplib.front.status import state
 from sweeplib.front.sweep import OVERRIDDEN
+from sweeplib.storage.complete_config import write_complete_config
 from sweeplib.storage.files import read_json, write_json
 from sweeplib.storage.jobs import INTERRUPTED, Job, job, tell
 from sweeplib.storage.origin import check_origin, record_origin

@@ -86,7 +86,7 @@ def test_a_version_of_a_dataset_is_on_the_disk_before_the_link_to_it(disk: Disk,
     path = tmp_path / "dataset.zarr"
     with written_dataset(path, new_version) as root:
         root.create_array("numbers", shape=(3,), dtype="float64")[...] = 1.0
-    assert all(disk.time(file) < disk.time(tmp_path) for file in path.resolve().rglob("*"))
+    assert all(disk.time(file) < disk.time(tmp_path) for file in path.rglob("*"))
     assert disk.time(tmp_path / "datasets") < disk.time(tmp_path)
 
 
