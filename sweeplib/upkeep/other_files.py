@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 from sweeplib.errors import SweeplibError
 from sweeplib.simulation import Status
+from sweeplib.storage.attempts import attempts_journal
 from sweeplib.storage.complete_config import is_as_written
 from sweeplib.storage.damage import DAMAGED, LOST, DamageError
 from sweeplib.storage.examined_dataset import DatasetHarm, examined_dataset
@@ -200,10 +201,9 @@ class OtherFiles:
                 yield Finding(path, problem, remedy, FILES, why=REPLACED)
 
     def _attempts(self) -> Iterator[Finding]:
-        known = {f"{each.dynamics}.jsonl" for each in self.stored}
-        for journal in sorted((self.directory / "journal").glob("*.jsonl")):
-            if journal.name not in known and (damaged := damaged_lines(journal)):
-                yield Finding(journal, f"{damaged} damaged lines", Remedy.journal, FILES)
+        path = attempts_journal(self.directory)
+        if damaged := damaged_lines(path):
+            yield Finding(path, f"{damaged} damaged lines", Remedy.journal, FILES)
 
     def _leftovers(self) -> Iterator[Finding]:
         """Yield temporary files of killed writers, and marks of blocks that were begun and are done."""

@@ -13,12 +13,11 @@ from sweeplib.storage.contents import has_contents, is_own
 from sweeplib.storage.damage import DamageError
 from sweeplib.storage.files import files_below, read_json, remove_files
 from sweeplib.storage.inventory import inventory
-from sweeplib.storage.journal import journal
 from sweeplib.storage.layout import Layout, is_of_layout, layout_folders
 from sweeplib.storage.locks import alone
 from sweeplib.storage.markers import DATASET, recorded_files, refuse_other_config
 from sweeplib.storage.remembered import is_of, remembered_files
-from sweeplib.storage.run_store import RunStore, whole
+from sweeplib.storage.run_store import RunStore, records, stored_dynamics, whole
 from sweeplib.storage.versions import leftovers, linked_version, versions
 
 if TYPE_CHECKING:
@@ -98,14 +97,13 @@ def _own(folder: Path, is_own: Callable[[str], bool]) -> tuple[Path, ...]:
 
 
 def _other_dynamics(sweep: "Sweep", directory: Path) -> Iterator[Stale]:
-    """Yield the runs of dynamics that are not in the config; a folder without a record of runs is somebody's copy."""
-    for folder in sorted((directory / "runs.zarr").glob("*")):
-        name = folder.name
-        records = [directory / f"{name}.done.json", journal(directory, name)]
-        if name not in sweep.runs and folder.is_dir() and any(record.exists() for record in records):
+    """Yield the runs of dynamics that are not in the config."""
+    for name in stored_dynamics(directory):
+        if name not in sweep.runs:
+            folder = directory / "runs.zarr" / name
             layouts = [file for path in layout_folders(folder) for file in _own(path, is_of_layout)]
             cases = sum(int((status > 0).sum()) for status in RunStore(directory, name).statuses())
-            files = (*layouts, folder / "zarr.json", *records)
+            files = (*layouts, folder / "zarr.json", *records(directory, name))
             yield Stale(f"runs of {name}, which is not in the config", files, cases)
 
 

@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Any
 from sweeplib.errors import InputError
 from sweeplib.execution.progress import Steps
 from sweeplib.storage.locks import alone
+from sweeplib.storage.run_store import stored_dynamics
 from sweeplib.upkeep.finding import Finding, Remedy
 from sweeplib.upkeep.other_files import FILES, OtherFiles
 from sweeplib.upkeep.repair import Repair
@@ -134,8 +135,7 @@ def _alone(directory: Path) -> AbstractContextManager[None]:
 
 def _dynamics(sweep: "Sweep", directory: Path) -> list[str]:
     """Return the dynamics of a sweep, and those of its earlier configs."""
-    others = {path.name for path in (directory / "runs.zarr").glob("*") if path.is_dir()}
-    return [*sweep.runs, *sorted(others - set(sweep.runs))]
+    return [*sweep.runs, *(name for name in stored_dynamics(directory) if name not in sweep.runs)]
 
 
 def _read(sweep: "Sweep", directory: Path) -> tuple[list[StoredCases], list[Finding], dict[str, int]]:
