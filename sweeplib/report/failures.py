@@ -5,6 +5,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from sweeplib.storage.attempts import failed_attempts
+from sweeplib.storage.failures import failure_files
 from sweeplib.storage.files import read_json
 
 if TYPE_CHECKING:
@@ -31,8 +32,8 @@ class Failures:
 
 
 def failures(directory: Path) -> Failures:
-    """Return the failed cases described in failures/*.json of a sweep's directory; their file names have no dot."""
-    paths = sorted(path for path in (directory / "failures").glob("*.json") if "." not in path.stem)
+    """Return the failed cases described in failures/*.json of a sweep's directory."""
+    paths = failure_files(directory)
     return Failures([_row(path) for path in paths[:MOST]], len(paths))
 
 

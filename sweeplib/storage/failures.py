@@ -4,6 +4,7 @@ There may be thousands, so they are not forced onto the disk; `sweeplib verify` 
 """
 
 import platform
+import re
 from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
@@ -14,6 +15,7 @@ from sweeplib.storage.files import write_json
 from sweeplib.storage.provenance import versions
 from sweeplib.storage.rows import shared_fields
 
+_NAME = re.compile(r"[0-9a-f]{32}\.json")
 SNIPPET = """\
 from sweeplib.code.plugins import load_plugins
 from sweeplib.problem import Problem
@@ -23,6 +25,11 @@ load_plugins({plugins!r})
 records = run_cases([{case!r}])
 print(records.status, records.data)
 """
+
+
+def failure_files(directory: Path) -> list[Path]:
+    """Return the descriptions of failed cases in a sweep's directory, which have the names of identities."""
+    return sorted(path for path in (directory / "failures").glob("*.json") if _NAME.fullmatch(path.name))
 
 
 def failure_path(directory: Path, identity: bytes) -> Path:

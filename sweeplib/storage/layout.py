@@ -13,7 +13,6 @@ must be deleted. A lost chunk of `status` is not damage: its cases are missing.
 import hashlib
 import json
 import math
-import re
 from collections.abc import Callable, Collection, Iterable, Iterator
 from functools import cached_property
 from pathlib import Path
@@ -28,14 +27,13 @@ from sweeplib.simulation.variables import STATUS_LABELS
 from sweeplib.storage.checked_store import COMPRESSORS, CheckedStore, is_intact
 from sweeplib.storage.chunk_files import read_chunk, write_chunk
 from sweeplib.storage.damage import DamageError, damaged, lost
-from sweeplib.storage.files import is_partial, partial, remove, remove_partials, sync
+from sweeplib.storage.files import partial, remove, remove_partials, sync
 from sweeplib.storage.rows import Rows, rows_of, shared_fields
 from sweeplib.storage.sealed import read_sealed, write_sealed
 
 INDEX_ROWS = 16384
 """Rows of a chunk of the index of a new layout."""
 RETRY = "`sweeplib retry CONFIG damaged` lets the next run compute the cases of its block again"
-_OF_LAYOUT = re.compile(r"(\w+/)?zarr\.json|\w+/c(/\d+)*")
 INDEX = {"problem": "string", "seed": "int64", "clock": "float64", "case_id": "uint64"}
 
 
@@ -396,8 +394,3 @@ def layout_folders(directory: Path) -> list[Path]:
     """Return the folders of the layouts of one dynamics, ordered by name; one with files of others only is none."""
     found = sorted(directory.glob("p*_k*_w*-????????????"))
     return [folder for folder in found if any((folder / name).exists() for name in ("zarr.json", "status", *INDEX))]
-
-
-def is_of_layout(name: str) -> bool:
-    """Return whether a path below the folder of a layout is that of one of its files."""
-    return _OF_LAYOUT.fullmatch(name) is not None or is_partial(Path(name))

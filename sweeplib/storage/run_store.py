@@ -24,7 +24,7 @@ def write_group(path: Path) -> None:
 
 
 def stored_dynamics(directory: Path) -> list[str]:
-    """Return the dynamics that have run in a sweep's directory; a folder without a record of runs is somebody's copy."""
+    """Return the dynamics that have run in a sweep's directory; a folder without a record of runs is a copy."""
     folders = (path for path in sorted((directory / "runs.zarr").glob("*")) if path.is_dir())
     return [path.name for path in folders if any(record.exists() for record in records(directory, path.name))]
 

@@ -9,11 +9,12 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from sweeplib.storage.chunk_files import is_of_layout
 from sweeplib.storage.contents import has_contents, is_own
 from sweeplib.storage.damage import DamageError
 from sweeplib.storage.files import files_below, read_json, remove_files
 from sweeplib.storage.inventory import inventory
-from sweeplib.storage.layout import Layout, is_of_layout, layout_folders
+from sweeplib.storage.layout import Layout, layout_folders
 from sweeplib.storage.locks import alone
 from sweeplib.storage.markers import DATASET, recorded_files, refuse_other_config
 from sweeplib.storage.remembered import is_of, remembered_files

@@ -10,10 +10,11 @@ import numpy as np
 
 from sweeplib.errors import SweeplibError
 from sweeplib.storage.attempts import Attempt
+from sweeplib.storage.chunk_files import is_of_layout
 from sweeplib.storage.contents import is_own
 from sweeplib.storage.failures import failure_path
 from sweeplib.storage.files import drop_damaged_lines, remove_files, remove_own
-from sweeplib.storage.layout import Layout, is_of_layout
+from sweeplib.storage.layout import Layout
 from sweeplib.storage.markers import DATASET
 from sweeplib.storage.origin import ORIGIN, record_origin
 from sweeplib.storage.publish import published
