@@ -20,6 +20,7 @@ from sweeplib.errors import InputError
 from sweeplib.storage.contents import own_digests
 from sweeplib.storage.damage import DamageError
 from sweeplib.storage.files import digest, digest_of, is_below, read_json, write_json
+from sweeplib.storage.jobs import at_work_elsewhere
 from sweeplib.storage.locks import free_writer
 from sweeplib.storage.provenance import stage_code
 
@@ -129,8 +130,11 @@ def remove_stale_markers(directory: Path, sweep: "Sweep | None" = None) -> None:
 
     Those whose dataset is gone or was changed and, if the sweep is given: those of the dataset and the simulations, if
     the dataset was made from another config or has other counts; analyses and figures of another dataset, options or
-    code. The marker of what another process writes at this moment stays.
+    code. None are removed while another process of this machine works in the directory, and on no machine the marker of
+    what is written at this moment.
     """
+    if at_work_elsewhere(directory):
+        return
     marker = directory / "dataset.done.json"
     with suppress(OSError):  # a read-only directory: no stage could be repeated there
         for each in (*directory.glob(marker.name), *directory.glob("analysis/*.done.json")):

@@ -56,6 +56,8 @@ def _replace(path: Path, new: Path, *, keep: bool) -> None:
         (path.parent / FOLDER).mkdir(exist_ok=True)
         with suppress(OSError):  # it is there already
             new.rename(path.parent / FOLDER / kept)
+            sync(path.parent / FOLDER)
+            sync(path.parent)
     for other in versions(path) if keep else ():
         if other.name != kept:
             _dissolve(other, path)

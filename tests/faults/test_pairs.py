@@ -157,6 +157,8 @@ def _check(folder: Folder, pair: tuple[str, str], meant: dict[str, str]) -> None
     """Check what two commands left, after a repair if they found damage."""
     config = folder.path / "verified.yaml"
     if "verify" in pair:
+        status, said = folder.told("run --no-progress")
+        assert status == 0, (pair, said)
         status, said = folder.told("verify")
         assert status in (0, 1) and "not repaired" not in said, (pair, said)
     found = verify(load(config), config, folder.results, sample=0, progress=False).found

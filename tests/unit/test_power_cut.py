@@ -9,7 +9,7 @@ import pytest
 from sweeplib.design.grid import Axis, Grid
 from sweeplib.design.sweep import Run, Sweep
 from sweeplib.simulation import Recording
-from sweeplib.storage.dataset import written_dataset
+from sweeplib.storage.dataset import GroupWriter, written_dataset
 from sweeplib.storage.files import write_json
 from sweeplib.storage.inventory import inventory
 from sweeplib.storage.layout import Layout
@@ -85,7 +85,7 @@ def test_a_version_of_a_dataset_is_on_the_disk_before_it_has_its_name(disk: Disk
     path = tmp_path / "dataset.zarr"
     for number in (1.0, 2.0):
         with written_dataset(path, keep=True) as root:
-            root.create_array("numbers", shape=(3,), dtype="float64")[...] = number
+            GroupWriter(root).variable("numbers", ["place"], (3,), float, {})[...] = number
         assert all(disk.time(file) < disk.time(tmp_path) for file in path.rglob("*"))
 
 
