@@ -22,6 +22,7 @@ from sweeplib.storage.files import file_digests, partial
 from sweeplib.upkeep.verify import verify
 from tests.faults.finished import CONFIG
 from tests.faults.forked import COMMANDS, Folder, RegisteredHere
+from tests.faults.persons import missing, put
 from tests.plugged import nothing_left
 
 HELD = 2.0
@@ -31,41 +32,6 @@ COUNTS = [
     pytest.param(6, 1, id="some", marks=pytest.mark.slow),
     pytest.param(len(PAIRS), 10, id="all", marks=pytest.mark.long),
 ]
-PERSONS = (
-    "notes.txt",
-    "thesis.partial/chapter.tex",
-    "figures/paper_fig1.pdf",
-    "analysis/my_notebook.ipynb",
-    "analysis/exit_times.zarr/read.me",
-    "dataset.zarr/read.me",
-    "dataset.zarr/risk/picture.png",
-    "datasets/old/read.me",
-    "failures/mine.json",
-    "report/slides.html",
-    "runs.zarr/copy/zarr.json",
-    "journal/remarks.jsonl",
-    "jobs/mine.json",
-    "locks/mine.lock",
-)
-"""Files that a person put into the folder of a sweep; `LAYOUT` is the folder of a layout of the run store."""
-
-
-def put(results: Path) -> dict[Path, bytes]:
-    """Put the files of a person into a folder; return their contents."""
-    layout = next((results / "runs.zarr" / "calm").glob("p*"))
-    places = [*(results / name for name in PERSONS), layout / "mine.txt", layout / "risk" / "c" / "mine"]
-    for number, place in enumerate(places):
-        place.parent.mkdir(parents=True, exist_ok=True)
-        place.write_text(f"{number} of a person")
-    outside = results.parent.parent / "outside"
-    outside.mkdir()
-    for name in ("exit_times.done.json", "x.zarr/zarr.json", f".x.{'0' * 32}.partial"):
-        (outside / name).parent.mkdir(exist_ok=True)
-        (outside / name).write_text("of a person")
-    (results / "analysis" / "linked").symlink_to(outside, target_is_directory=True)
-    (results / "linked.zarr").symlink_to(outside / "x.zarr", target_is_directory=True)
-    found = [*places, *(path for path in outside.rglob("*") if path.is_file())]
-    return {path: path.read_bytes() for path in found}
 
 
 @pytest.fixture(scope="module")
@@ -148,7 +114,7 @@ def test_no_command_takes_anything_from_another_or_from_a_person(
             _check(folder, (one, other), meant)
             if stop == stops - 1:
                 _check_that_it_goes_on(folder, (one, other), meant)
-            _check_persons((one, other), persons)
+            assert not missing(persons), (one, other)
             rmtree(folder.path)
         _show(one, other, outcomes)
 
@@ -177,11 +143,6 @@ def _check_that_it_goes_on(folder: Folder, pair: tuple[str, str], meant: dict[st
         assert status == 0, (pair, command, said)
     assert _own(folder.results / "dataset.zarr") == meant, pair
     assert _own(folder.path / "published" / "x.zarr").items() >= meant.items(), pair
-
-
-def _check_persons(pair: tuple[str, str], persons: dict[Path, bytes]) -> None:
-    gone = [str(path) for path, content in persons.items() if not path.exists() or path.read_bytes() != content]
-    assert not gone, (pair, gone)
 
 
 def _own(dataset: Path) -> dict[str, str]:

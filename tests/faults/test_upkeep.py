@@ -12,6 +12,7 @@ from sweeplib.storage.files import partial
 from sweeplib.storage.run_store import whole
 from sweeplib.upkeep.cases import Cases
 from tests.faults.finished import CONFIG, Done
+from tests.faults.persons import missing, put
 
 
 def identity(done: Done, status: Status) -> str:
@@ -178,3 +179,30 @@ def test_runs_of_a_dynamics_that_was_taken_out_are_stale(done: Done) -> None:
         assert done.told(command)[0] == 0
     assert done.told("prune", "--delete")[0] == 0
     assert not (done.directory / "runs.zarr" / "calm").exists()
+
+
+def test_cases_of_the_present_dataset_or_of_the_last_run_are_not_pruned_by_another_config(done: Done) -> None:
+    """They were made with overrides; the file on the disk says fewer seeds."""
+    cases = sum(map(len, done.layouts))
+    for command in (("run", "--set", "seeds=8"), ("finalise", "--set", "seeds=8")):
+        assert done.told(*command)[0] == 0
+        status, said = done.told("prune", "--delete")
+        assert status == 2 and "the present results are of another config" in said.splitlines()[-1]
+        assert sum(map(len, done.layouts)) == cases + 16 and all(layout.status().all() for layout in done.layouts)
+    assert done.told("prune", "--delete", "--set", "seeds=8")[0] == 0
+    assert sum(int((layout.status() > 0).sum()) for layout in done.layouts) == cases + 16
+
+
+def test_files_that_a_person_put_into_the_results_are_there_after_any_command(done: Done) -> None:
+    smaller = CONFIG.replace(", 101, 104", "").replace("analyses: [exit_times]", "analyses: []")
+    assert done.told("finalise", "--set", "seeds=5")[0] == 0
+    persons = put(done.directory)
+    for command in ("run", "finalise", "analyse", "report", "retry", "run", "verify", "status", "summary"):
+        status, said = done.told(command)
+        assert (status, missing(persons)) == (0, []), (command, said)
+    assert done.told("verify", "--repair")[0] == 0
+    done.config.write_text(smaller.replace("seeds: 6", "seeds: 2"))
+    for command in (("run",), ("finalise",), ("prune", "--delete"), ("verify", "--repair")):
+        status, said = done.told(*command)
+        assert (status, missing(persons)) == (0, []), (command, said)
+    assert not (done.directory / "analysis" / "exit_times.zarr" / "zarr.json").exists()
