@@ -19,6 +19,7 @@ import pytest
 from sweeplib.config import load
 from sweeplib.design.cluster import CLUSTERS
 from sweeplib.storage.files import file_digests, partial
+from sweeplib.storage.provenance import git_commit
 from sweeplib.upkeep.verify import verify
 from tests.faults.finished import CONFIG
 from tests.faults.forked import COMMANDS, Folder, RegisteredHere
@@ -37,6 +38,7 @@ COUNTS = [
 @pytest.fixture(scope="module")
 def prepared(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Folder]:
     """Yield a finished sweep that has analyses, a report, and what is left of a larger config."""
+    git_commit()  # remembered by the forks: a commit during the test changes no dataset
     with nothing_left():
         CLUSTERS.register("here", RegisteredHere)
         folder = Folder(tmp_path_factory.mktemp("pairs"))
