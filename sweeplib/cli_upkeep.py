@@ -109,7 +109,7 @@ def prune(
     Nothing is deleted without --delete.
     """
     sweep, directory = named(config, set_, results)
-    from sweeplib.upkeep.prune import delete_stale, stale, table
+    from sweeplib.upkeep.prune import pruned, stale, table
 
     found = stale(sweep, directory)
     if not found:
@@ -117,5 +117,4 @@ def prune(
         return
     show(table(found))
     if delete:
-        delete_stale(sweep, directory, found)
-        echo(f"{len(found)} deleted")
+        echo(f"{len(pruned(sweep, directory))} deleted")

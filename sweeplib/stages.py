@@ -67,7 +67,7 @@ def plan(config: str, directory: str) -> None:
         from sweeplib.storage.publish import check_publishing
 
         cluster_of(sweep).in_results(Path(directory)).check()
-        check_publishing(sweep)
+        check_publishing(sweep, Path(directory))
         write_plan(sweep, Path(directory)).show()
 
 

@@ -12,20 +12,21 @@ from sweeplib.analysis.problem_fields import field
 if TYPE_CHECKING:
     import xarray as xr
 
+    from sweeplib.storage.dataset import Opened
 
-def open_with_overlaps(path: Path) -> xr.Dataset:
+
+def open_with_overlaps(path: Path | Opened) -> xr.Dataset:
     """Return the dataset at `path` with all matrices and vectors over students, particles and teachers.
 
     Entries beyond the number of students, particles or teachers of a point are NaN. The matrices are in memory, unlike
     those of `open_dataset`, and matrices of every shape are padded to the largest. Without such variables the result is
     that of `open_dataset`.
     """
-    from sweeplib.storage.dataset import open_dataset, shape_group, version_of
+    from sweeplib.storage.dataset import has_shape, open_dataset, opened
 
-    path = version_of(path)
-    ds = open_dataset(path)
-    shapes = [shape for shape in _shapes(ds) if (path / shape_group(*shape)).exists()]
-    parts = [open_dataset(path, shape=shape) for shape in shapes]
+    version = path if isinstance(path, tuple) else opened(path)
+    ds = open_dataset(version)
+    parts = [open_dataset(version, shape=shape) for shape in _shapes(ds) if has_shape(version, shape)]
     parts = [part[list(part.data_vars)].reset_coords(drop=True) for part in parts]
     inner = {str(dim) for part in parts for dim in part.dims} - set(map(str, ds.dims))
     sizes = {dim: max(part.sizes.get(dim, 0) for part in parts) for dim in inner}
@@ -41,8 +42,8 @@ def with_overlaps(ds: xr.Dataset) -> xr.Dataset:
 
     Without such files, or if they have no others, the dataset is returned as it is.
     """
-    source = Path(str(ds.encoding.get("source", "")))
-    if not (source / "zarr.json").exists():
+    source = ds.encoding.get("opened") or Path(str(ds.encoding.get("source", "")))
+    if isinstance(source, Path) and not (source / "zarr.json").exists():
         return ds
     whole = open_with_overlaps(source)
     more = whole[[name for name in whole.data_vars if name not in ds.variables]]

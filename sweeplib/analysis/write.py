@@ -1,6 +1,5 @@
 """The analysis stage of a sweep."""
 
-import shutil
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -29,22 +28,23 @@ def write_analysis(sweep: "Sweep", name: str, directory: str | Path) -> "Attempt
     """
     from sweeplib.code.plugins import load_plugins
     from sweeplib.storage.attempts import attempted
+    from sweeplib.storage.contents import is_own
     from sweeplib.storage.dataset import open_dataset, write_dataset
-    from sweeplib.storage.files import write_json
-    from sweeplib.storage.markers import made_from, write_marker
+    from sweeplib.storage.files import remove_own, write_json
+    from sweeplib.storage.locks import writer_lock
+    from sweeplib.storage.markers import made_from
 
     load_plugins(sweep.plugins)
     directory = Path(directory)
-    open_dataset(directory / "dataset.zarr")
     path = directory / "analysis" / f"{name}.zarr"
-    done: dict[str, Any] = {"analysis": name, **made_from(directory, sweep, "analyse", sweep.analyses[name])}
-    with attempted(directory, "analysis", name, REPRODUCE.format(name=name)) as attempt:
-        attempt.paths = (write_dataset(analysed(sweep, name, directory), path),)
-    if attempt.problem is None:
-        write_marker(path, done)
-    else:
-        shutil.rmtree(path, ignore_errors=True)
-        write_json(path.with_suffix(".done.json"), done | {"failed": attempt.problem})
+    with writer_lock(directory, f"analysis/{path.name}"):
+        open_dataset(directory / "dataset.zarr")
+        done: dict[str, Any] = {"analysis": name, **made_from(directory, sweep, "analyse", sweep.analyses[name])}
+        with attempted(directory, "analysis", name, REPRODUCE.format(name=name)) as attempt:
+            attempt.paths = (write_dataset(analysed(sweep, name, directory), path, done),)
+        if attempt.problem is not None:
+            remove_own(path, is_own(path))
+            write_json(path.with_suffix(".done.json"), done | {"failed": attempt.problem})
     return attempt
 
 

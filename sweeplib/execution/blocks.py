@@ -114,8 +114,8 @@ def run_block(block: Block) -> BlockReport:
         missing = _missing(block, layout)
         with begun.now() if len(missing) else nullcontext():
             computed = _commit(block, layout, missing, apart=block.suspect or begun.before) if len(missing) else {}
-    report = BlockReport(computed, len(block.positions) - len(missing), time.perf_counter() - started)
-    _journal(block, report, missing)
+        report = BlockReport(computed, len(block.positions) - len(missing), time.perf_counter() - started)
+        _journal(block, report, missing)
     return report
 
 

@@ -12,10 +12,10 @@ from sweeplib.execution.advice import advice
 from sweeplib.execution.block_size import block_size, case_bytes, even, lanes_of
 from sweeplib.execution.calibration import PILOT_CASES, Calibration, Cost, Pilot
 from sweeplib.execution.clusters import cluster_of
-from sweeplib.execution.complete_config import write_complete_config
 from sweeplib.execution.memory import refuse_large_cases
 from sweeplib.execution.progress import Steps
 from sweeplib.simulation import Cases, case_memory, case_steps
+from sweeplib.storage.complete_config import write_complete_config
 from sweeplib.storage.damage import damaged
 from sweeplib.storage.elsewhere import elsewhere
 from sweeplib.storage.files import read_json, write_json
@@ -220,7 +220,7 @@ class Demand:
 
 
 def write_plan(sweep: "Sweep", directory: Path, *, workers: int | None = None, progress: bool = True) -> Plan:
-    """Write a sweep's plan to `plan.json` under `directory`, beside the complete `config.yaml`; return it.
+    """Write a sweep's plan to `plan.json` under `directory`; return it.
 
     The run uses its block sizes and costs. Its done.json is the same for the same cases, however many of them are done
     and however fast the machine is. With `progress`, each step is reported when it begins.
@@ -238,7 +238,8 @@ def write_plan(sweep: "Sweep", directory: Path, *, workers: int | None = None, p
         found = advice(parts, {name: demand.pilots for name, demand in demands.items()}, calibration)
         texts = (*(line for demand in demands.values() for line in demand.unread), *(item.text for item in found))
     plan = plan_of(sweep, parts, texts, workers)
-    write_complete_config(sweep, directory)
+    if not (directory / "config.yaml").exists():
+        write_complete_config(sweep, directory)  # that of a run or of a dataset stays
     write_json(directory / "plan.json", plan.record())
     write_json(directory / "plan.done.json", {name: part.cases for name, part in parts.items()})
     return plan

@@ -1,7 +1,6 @@
 """Run a sweep's dynamics: append new cases, compute missing ones, keep finished ones."""
 
 import hashlib
-import shutil
 import sys
 from collections.abc import Iterable, Iterator
 from concurrent.futures import ThreadPoolExecutor
@@ -17,7 +16,6 @@ from sweeplib.errors import InputError, SweeplibError
 from sweeplib.execution.blocks import Block
 from sweeplib.execution.calibration import SECONDS_A_WORK_UNIT
 from sweeplib.execution.clusters import cluster_of
-from sweeplib.execution.complete_config import write_complete_config
 from sweeplib.execution.memory import refuse_large_cases
 from sweeplib.execution.plan import (
     DynamicsPlan,
@@ -32,12 +30,13 @@ from sweeplib.execution.plan import (
 )
 from sweeplib.execution.taken import take
 from sweeplib.execution.work import Work, by_cluster, by_processes
+from sweeplib.storage.complete_config import write_complete_config
 from sweeplib.storage.elsewhere import Elsewhere, elsewhere
 from sweeplib.storage.files import read_json, write_json
 from sweeplib.storage.inventory import Inventory, NewCases, inventory
 from sweeplib.storage.jobs import tell
 from sweeplib.storage.layout import Layout
-from sweeplib.storage.locks import driver_lock
+from sweeplib.storage.locks import driver_lock, remove_block_locks
 from sweeplib.storage.outcomes import write_outcomes
 from sweeplib.storage.publish import check_publishing
 from sweeplib.storage.run_store import RunStore
@@ -80,7 +79,7 @@ def run_sweep(
     if client is not None and client.asynchronous:
         raise InputError("an asynchronous client", key="client", expected="distributed.Client(..., asynchronous=False)")
     load_plugins(sweep.plugins)
-    check_publishing(sweep)
+    check_publishing(sweep, directory)
     names = list(sweep.runs if dynamics is None else dynamics)
     with ExitStack() as locks:
         for name in sorted(names):
@@ -300,7 +299,7 @@ def _ended(sweep: "Sweep", part: _Part) -> Summary:
     counts = wanted.counts()
     if counts["missing"]:
         raise SweeplibError(f"{counts['missing']} cases of {store.dynamics} are still missing in {store.directory}")
-    shutil.rmtree(store.directory / "locks" / store.dynamics, ignore_errors=True)
+    remove_block_locks(store.directory, store.dynamics)
     write_outcomes(store, wanted)
     write_json(
         store.directory / f"{store.dynamics}.done.json",

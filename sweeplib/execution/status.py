@@ -9,7 +9,7 @@ import numpy as np
 from sweeplib.errors import InputError
 from sweeplib.simulation import Status
 from sweeplib.storage.inventory import inventory
-from sweeplib.storage.locks import driver_lock
+from sweeplib.storage.locks import alone
 from sweeplib.storage.outcomes import outcomes_path
 from sweeplib.storage.run_store import RunStore
 
@@ -31,13 +31,13 @@ def retry(sweep: "Sweep", directory: Path, statuses: Iterable[str] = RETRIED) ->
 
     `DAMAGED` selects all cases of blocks with a damaged or lost file. The done.json of their dynamics is removed, so
     that a workflow runs it again. The number is by dynamics.
-    InputError for a status that cannot be retried, and while a driver runs.
+    InputError for a status that cannot be retried, and while another process is at work in the directory.
     """
     names = list(statuses)
     chosen = [_status(name) for name in names if name != DAMAGED]
     reset = {}
-    for dynamics in sweep.runs:
-        with driver_lock(directory, dynamics):
+    with alone(directory, "clears cases"):
+        for dynamics in sweep.runs:
             damaged = _forget_damaged(dynamics, directory) if DAMAGED in names else 0
             reset[dynamics] = damaged + (_reset(sweep, dynamics, directory, chosen) if chosen else 0)
             if reset[dynamics]:

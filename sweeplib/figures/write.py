@@ -1,6 +1,7 @@
 """The figure stage of a sweep."""
 
 import textwrap
+from collections.abc import Iterable
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -38,24 +39,30 @@ def write_figure(sweep: "Sweep", name: str, directory: str | Path) -> "Attempt":
     from sweeplib.storage.attempts import attempted
     from sweeplib.storage.dataset import open_dataset
     from sweeplib.storage.files import write_json
+    from sweeplib.storage.locks import writer_lock
     from sweeplib.storage.markers import made_from, write_digests
 
     load_plugins(sweep.plugins)
     directory = Path(directory)
-    open_dataset(directory / "dataset.zarr")
     figure, options = requested(name, sweep.figures[name])
-    for need in figure.needed(options):
+    with writer_lock(directory, f"figures/{name}"):
+        open_dataset(directory / "dataset.zarr")
+        _refuse_without_analyses(name, figure.needed(options), directory)
+        read = made_from(directory, sweep, "figure", sweep.drawing(name))
+        with attempted(directory, "figure", name, REPRODUCE.format(name=name)) as attempt:
+            attempt.paths = tuple(save(drawn(sweep, name, directory), directory / "figures" / name))
+        if attempt.problem is not None:
+            attempt.paths = tuple(save(_not_drawn(name, attempt.problem), directory / "figures" / name))
+        write_digests(directory / "figures" / f"{name}.files.json", attempt.paths)
+        write_json(directory / "figures" / f"{name}.source.json", read)
+    return attempt
+
+
+def _refuse_without_analyses(name: str, needs: Iterable[str], directory: Path) -> None:
+    for need in needs:
         path = directory / "analysis" / f"{need}.zarr"
         if not path.exists() and analysis_failure(directory, need) is None:
             raise InputError(f"the figure {name!r} needs the analysis", value=need, expected=f"{path}")
-    read = made_from(directory, sweep, "figure", sweep.drawing(name))
-    with attempted(directory, "figure", name, REPRODUCE.format(name=name)) as attempt:
-        attempt.paths = tuple(save(drawn(sweep, name, directory), directory / "figures" / name))
-    if attempt.problem is not None:
-        attempt.paths = tuple(save(_not_drawn(name, attempt.problem), directory / "figures" / name))
-    write_digests(directory / "figures" / f"{name}.files.json", attempt.paths)
-    write_json(directory / "figures" / f"{name}.source.json", read)
-    return attempt
 
 
 def drawn(sweep: "Sweep", name: str, directory: str | Path) -> "Drawing":

@@ -81,7 +81,7 @@ def _run_stages(config: Path, overrides: Sequence[str], results: Path, profile: 
         from sweeplib.storage.publish import check_publishing
 
         sweep, directory = loaded(config, overrides, results)
-        check_publishing(sweep)
+        check_publishing(sweep, directory)
         complete = bool(overrides) or not is_lasting(config)
         command = snakemake_command(directory / OVERRIDDEN if complete else config, results, profile)
         from sweeplib.storage.file_system import examine
@@ -93,7 +93,7 @@ def _run_stages(config: Path, overrides: Sequence[str], results: Path, profile: 
     with job(directory, WHOLE):
         record_origin(config, directory)
         if complete:
-            from sweeplib.execution.complete_config import write_complete_config
+            from sweeplib.storage.complete_config import write_complete_config
 
             write_complete_config(sweep, directory, OVERRIDDEN)
         status = _followed(sweep, directory, command)

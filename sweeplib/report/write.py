@@ -27,19 +27,28 @@ def write_report(sweep: Sweep, directory: str | Path) -> Path:
     Failed analyses, figures, plots and tables have a card each that describes the failure.
     """
     from sweeplib.code.plugins import load_plugins
-    from sweeplib.figures.labels import value_label
-    from sweeplib.report.contents import Contents
-    from sweeplib.report.summary import headline_lines
     from sweeplib.storage.files import write_text
+    from sweeplib.storage.locks import writer_lock
     from sweeplib.storage.markers import write_digests
 
     load_plugins(sweep.plugins)
     directory = Path(directory)
+    with writer_lock(directory, "report"):
+        path = write_text(directory / "report" / "index.html", _html(sweep, directory))
+        write_digests(path.with_suffix(".files.json"), [path])
+    return path
+
+
+def _html(sweep: Sweep, directory: Path) -> str:
+    from sweeplib.figures.labels import value_label
+    from sweeplib.report.contents import Contents
+    from sweeplib.report.summary import headline_lines
+
     contents = Contents(sweep, directory)
     made, dataset = contents.made(), contents.dataset
     counts, journal = case_counts(sweep, directory), journals(directory, sweep.runs)
     failed = cards(sweep, directory)
-    html = page(
+    return page(
         **made,
         name=sweep.name,
         config=sweep.source,
@@ -53,9 +62,6 @@ def write_report(sweep: Sweep, directory: str | Path) -> Path:
         figures=[_figure(sweep, name, directory, failed) for name in sweep.figures],
         analyses=list(contents.analyses),
     )
-    path = write_text(directory / "report" / "index.html", html)
-    write_digests(path.with_suffix(".files.json"), [path])
-    return path
 
 
 def environment() -> jinja2.Environment:

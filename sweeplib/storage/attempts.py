@@ -43,7 +43,7 @@ def attempted(directory: Path, kind: str, name: str, reproduce: str) -> Iterator
     except (Exception, SystemExit) as error:
         attempt.problem = _in_a_line(error)
         write_json(_path(directory, kind, name), _description(attempt, error, reproduce))
-        append_line(_journal(directory), {"kind": kind, "name": name, "problem": attempt.problem})
+        append_line(attempts_journal(directory), {"kind": kind, "name": name, "problem": attempt.problem})
     else:
         _path(directory, kind, name).unlink(missing_ok=True)
 
@@ -64,7 +64,7 @@ def forget_attempts(directory: Path, kind: str) -> None:
 
 def past_failures(directory: Path) -> Counter[tuple[str, str]]:
     """Return how often each (kind, name) has failed."""
-    lines = read_lines(_journal(directory))
+    lines = read_lines(attempts_journal(directory))
     return Counter((line["kind"], line["name"]) for line in lines if {"kind", "name"} <= line.keys())
 
 
@@ -72,7 +72,8 @@ def _path(directory: Path, kind: str, name: str) -> Path:
     return directory / "failures" / f"{kind}.{name}.json"
 
 
-def _journal(directory: Path) -> Path:
+def attempts_journal(directory: Path) -> Path:
+    """Return the path of the journal of failed attempts."""
     return directory / "journal" / "attempts.jsonl"
 
 

@@ -8,7 +8,7 @@ import google_crc32c
 from zarr.codecs import Crc32cCodec, ZstdCodec
 from zarr.storage import LocalStore
 
-from sweeplib.storage.damage import damaged, lost
+from sweeplib.storage.damage import damaged
 from sweeplib.storage.files import write_bytes
 
 COMPRESSORS = (ZstdCodec(level=0), Crc32cCodec())
@@ -18,19 +18,17 @@ COMPRESSORS = (ZstdCodec(level=0), Crc32cCodec())
 class CheckedStore(LocalStore):
     """A folder of zarr arrays written with `COMPRESSORS` that raises DamageError for a chunk with a wrong checksum.
 
-    zarr checks the checksum too, but does not name the file. `remedy` is the advice in the error. With `complete`, a
-    missing chunk is an error, because all chunks were written; zarr would read fill values instead. Files that are
+    zarr checks the checksum too, but does not name the file. `remedy` is the advice in the error. Files that are
     written survive a power cut.
     """
 
-    def __init__(self, root: Path, *, read_only: bool = False, remedy: str, complete: bool = False) -> None:
+    def __init__(self, root: Path, *, read_only: bool = False, remedy: str) -> None:
         super().__init__(root, read_only=read_only)
         self.remedy = remedy
-        self.complete = complete
 
     def with_read_only(self, read_only: bool = False) -> "CheckedStore":
         """Return the same folder as a store that is read only or not."""
-        return type(self)(self.root, read_only=read_only, remedy=self.remedy, complete=self.complete)
+        return type(self)(self.root, read_only=read_only, remedy=self.remedy)
 
     async def get(self, key: str, *args: Any, **kwargs: Any) -> Any:
         """Return the bytes of a file, None if there is no file."""
@@ -50,11 +48,8 @@ class CheckedStore(LocalStore):
         write_bytes(self.root / key, value.as_numpy_array())
 
     def _checked(self, key: str, found: Any) -> Any:
-        if is_chunk(key):
-            if found is None and self.complete:
-                raise lost(self.root / key, self.remedy)
-            if found is not None and not is_intact(found.as_numpy_array()):
-                raise damaged(self.root / key, self.remedy)
+        if is_chunk(key) and found is not None and not is_intact(found.as_numpy_array()):
+            raise damaged(self.root / key, self.remedy)
         return found
 
 

@@ -1,5 +1,6 @@
 """Chunks of the run store as files, with the bytes that zarr gives them: a tenth of the time of a zarr array each."""
 
+import re
 from pathlib import Path
 
 import google_crc32c
@@ -8,8 +9,9 @@ from numcodecs import VLenUTF8, Zstd
 
 from sweeplib.storage.checked_store import is_intact
 from sweeplib.storage.damage import damaged
-from sweeplib.storage.files import write_bytes
+from sweeplib.storage.files import is_partial, write_bytes
 
+_OF_LAYOUT = re.compile(r"(\w+/)?zarr\.json|\w+/c(/\d+)*")
 _ZSTD, _TEXTS = Zstd(level=0), VLenUTF8()
 
 
@@ -39,3 +41,8 @@ def read_chunk(path: Path, dtype: np.dtype, shape: tuple[int, ...], remedy: str)
         texts: np.ndarray = _TEXTS.decode(raw)
         return texts.reshape(shape)
     return np.frombuffer(raw, dtype).reshape(shape)
+
+
+def is_of_layout(name: str) -> bool:
+    """Return whether a path below the folder of a layout is that of one of its files."""
+    return _OF_LAYOUT.fullmatch(name) is not None or is_partial(Path(name))

@@ -4,10 +4,11 @@ from __future__ import annotations
 
 import itertools
 import math
+import os
 import re
 import warnings
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from contextlib import AbstractContextManager, contextmanager
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -16,16 +17,20 @@ import zarr
 from zarr.errors import ZarrUserWarning
 
 from sweeplib.errors import InputError, SweeplibError
-from sweeplib.storage.checked_store import COMPRESSORS, CheckedStore
-from sweeplib.storage.contents import check_contents, has_contents, write_contents
-from sweeplib.storage.files import swapped_in
+from sweeplib.storage.checked_store import COMPRESSORS
+from sweeplib.storage.contents import certified
 from sweeplib.storage.linking_store import LinkingStore
+from sweeplib.storage.markers import DATASET, write_marker
+from sweeplib.storage.version_store import VersionStore
+from sweeplib.storage.versions import FOLDER, name_of, present, replaced
 
 if TYPE_CHECKING:
     import xarray as xr
 
 CHUNK_BYTES = 16 * 2**20
 """Arrays up to this number of bytes are one chunk, and one file."""
+Opened = tuple[VersionStore | Path, Path, str]
+"""A version of a dataset, its folder, and its name; without a certificate it is the folder, and has no name."""
 FILE_BYTES = 2**20
 """Reading this number of bytes takes about as long as opening a file."""
 
@@ -103,25 +108,28 @@ def _at_once(part: np.ndarray, chunks: Sequence[int]) -> Iterator[tuple[slice, .
 
 
 @contextmanager
-def written_dataset(
-    path: Path, place: Callable[[Path], AbstractContextManager[Path]] = swapped_in
-) -> Iterator[zarr.Group]:
+def written_dataset(path: Path, done: Mapping[str, Any] | None = None, *, keep: bool = False) -> Iterator[zarr.Group]:
     """Yield the root group of a new dataset, which appears at `path`, complete and consolidated, at the end.
 
-    Chunks that the dataset at `path` has too are linked, not written.
+    Chunks that the dataset at `path` has too are linked, not written. If `done` is given, its marker is written too.
+    The version before is kept for its readers if `keep`. DamageError if what is on the disk is not what was written.
+    Only for a writer that holds the lock of `path`.
     """
-    with place(path) as partial:
-        root = zarr.create_group(LinkingStore(partial, before=version_of(path) if path.exists() else None))
+    with replaced(path, keep=keep) as partial:
+        store = LinkingStore(partial, before=present(path))
+        root = zarr.create_group(store)
         yield root
         with warnings.catch_warnings():
-            warnings.filterwarnings("ignore", "Consolidated metadata", ZarrUserWarning)
-            zarr.consolidate_metadata(partial)
-        write_contents(partial)
+            warnings.simplefilter("ignore", ZarrUserWarning)  # of the format; a lost array is named below
+            zarr.consolidate_metadata(store)
+        digests = certified(partial, store.meant)
+    if done is not None:
+        write_marker(path, done, digests)
 
 
-def write_dataset(dataset: xr.Dataset, path: Path) -> Path:
-    """Write a dataset to a temporary path, rename it into place, and return its path."""
-    with written_dataset(path) as root:
+def write_dataset(dataset: xr.Dataset, path: Path, done: Mapping[str, Any] | None = None) -> Path:
+    """Write a dataset, with its marker if `done` is given, as `written_dataset` does; return its path."""
+    with written_dataset(path, done) as root:
         writer = GroupWriter(root)
         for name, variable in sorted(dataset.coords.items(), key=lambda item: str(item[0])):
             writer.coordinate(str(name), [str(dim) for dim in variable.dims], variable.values, variable.attrs)
@@ -133,46 +141,59 @@ def write_dataset(dataset: xr.Dataset, path: Path) -> Path:
     return path
 
 
-def open_dataset(path: str | Path, shape: tuple[int, int] | None = None) -> xr.Dataset:
+def open_dataset(path: str | Path | Opened, shape: tuple[int, int] | None = None) -> xr.Dataset:
     """Return the dataset of a sweep or an analysis, lazily, as `xarray.open_zarr` does, with numpy strings.
 
-    `path` is the dataset, or the directory of a finalised sweep. `shape` = (p, k) selects the overlap matrices of the
-    cases of that shape. Later reads are from the version that was opened, even if a new version is written meanwhile.
-    InputError if there is no dataset; DamageError if a file is lost or damaged, which may also be raised by later
-    reads from the dataset.
+    `path` is the dataset, or the directory of a finalised sweep, or what `opened` returned. `shape` = (p, k) selects
+    the overlap matrices of the cases of that shape. Later reads are from the version that was opened, even if a new
+    version is written meanwhile. InputError if there is no dataset; DamageError if a file is lost or damaged, which may
+    also be raised by later reads from the dataset.
     """
-    path = Path(path)
-    path = path / "dataset.zarr" if (path / "dataset.zarr").exists() else path
+    if isinstance(path, tuple):
+        return _opened(path, shape)
     while True:
-        version = version_of(path)
+        version = opened(path)
         try:
-            return _opened(version, path, shape)
+            return _opened(version, shape)
         except SweeplibError:
-            if version_of(path) == version:
+            if opened(path)[1:] == version[1:]:
                 raise
 
 
-def version_of(path: Path) -> Path:
-    """Return the directory of a dataset; resolves a link, which may lead elsewhere when a sweep is finalised again."""
-    return path.resolve() if path.is_symlink() else path
+def opened(path: str | Path) -> Opened:
+    """Return the present version of a dataset for several calls of `open_dataset`."""
+    path = Path(path)
+    path = path / DATASET if os.path.lexists(path / DATASET) or (path / FOLDER).is_dir() else path
+    remedy = f"delete {path} and repeat the command that wrote it"
+    while True:
+        folder = present(path)
+        name = name_of(folder)
+        try:
+            return (VersionStore(folder, remedy) if name else folder), folder, name
+        except SweeplibError:
+            if name_of(present(path)) == name:
+                raise
 
 
-def _opened(version: Path, path: Path, shape: tuple[int, int] | None) -> xr.Dataset:
+def _opened(version: Opened, shape: tuple[int, int] | None) -> xr.Dataset:
     import xarray as xr
 
-    remedy = f"delete {path} and repeat the command that wrote it"
-    store: Path | CheckedStore = version
-    if has_contents(version):
-        check_contents(version, remedy)
-        store = CheckedStore(version, read_only=True, remedy=remedy, complete=True)
+    store, path, _ = version
     group = None if shape is None else shape_group(*shape)
-    if not (version / (group or "") / "zarr.json").exists():
+    if not has_shape(version, shape):
         if shape is None:
             raise InputError("no dataset here", file=path, expected="that of a finished sweep")
-        raise InputError("no overlaps of this shape (p, k)", file=path, value=shape, choices=_shapes(version))
+        raise InputError("no overlaps of this shape (p, k)", file=path, value=shape, choices=_shapes(path))
     found = plain(xr.open_zarr(store, group=group, chunks=None))
-    found.encoding["source"] = str(version)
+    found.encoding |= {"source": str(path), "opened": version}
     return found
+
+
+def has_shape(dataset: Opened, shape: tuple[int, int] | None) -> bool:
+    """Return whether a dataset has overlap matrices of a shape (p, k); if that is None, whether there is a dataset."""
+    store, path, _ = dataset
+    name = "zarr.json" if shape is None else f"{shape_group(*shape)}/zarr.json"
+    return name in store.entries if isinstance(store, VersionStore) else (path / name).exists()
 
 
 def plain(ds: xr.Dataset) -> xr.Dataset:

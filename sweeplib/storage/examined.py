@@ -8,7 +8,9 @@ from pathlib import Path
 import numpy as np
 
 from sweeplib.storage.checked_store import is_intact
+from sweeplib.storage.chunk_files import is_of_layout
 from sweeplib.storage.damage import DAMAGED, LOST, DamageError
+from sweeplib.storage.files import is_partial
 from sweeplib.storage.layout import INDEX, Layout, layout_folders
 from sweeplib.storage.run_store import RunStore
 from sweeplib.storage.sealed import read_sealed
@@ -84,12 +86,16 @@ def examined(directory: Path, dynamics: str) -> Examined:
     folder = directory / "runs.zarr" / dynamics
     found, chunks = {}, 0
     for layout in layout_folders(folder):
-        files = [path for path in layout.rglob("*") if path.is_file() and path.suffix != ".partial"]
+        files = [path for path in layout.rglob("*") if _is_examined(path.relative_to(layout)) and path.is_file()]
         chunks += sum(path.name != "zarr.json" for path in files)
         if harms := [*_harms(layout, files)]:
             found[layout.name] = harms
     groups = [group for group in (folder.parent / "zarr.json", folder / "zarr.json") if not _is_intact_group(group)]
     return Examined(directory, dynamics, groups if folder.exists() else [], found, chunks)
+
+
+def _is_examined(name: Path) -> bool:
+    return is_of_layout(name.as_posix()) and not is_partial(name)
 
 
 def _is_intact_group(path: Path) -> bool:

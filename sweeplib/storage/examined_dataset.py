@@ -6,19 +6,18 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from sweeplib.storage.checked_store import is_intact
-from sweeplib.storage.contents import NAME, recorded_entries
+from sweeplib.storage.contents import NAME, is_entry_of, own_digests, recorded_entries
 from sweeplib.storage.damage import DAMAGED, LOST
-from sweeplib.storage.dataset import version_of
 from sweeplib.storage.files import digest_of, file_digests
 from sweeplib.storage.markers import recorded_digests
+from sweeplib.storage.versions import present
 
 METADATA = ("zarr.json", NAME)
-FOREIGN = "not a file of the dataset"
 
 
 @dataclass(frozen=True)
 class DatasetHarm:
-    """A damaged, lost or foreign file of a dataset, and what of the dataset it holds: an array, and where in it.
+    """A damaged or lost file of a dataset, and what of the dataset it holds: an array, and where in it.
 
     `places` are the indices of the chunk along those dimensions that the array is cut along.
     """
@@ -30,42 +29,34 @@ class DatasetHarm:
 
 
 def examined_dataset(path: Path, digest: str | None) -> tuple[int, list[DatasetHarm]]:
-    """Return the number of chunks that were read in a dataset, and its damaged files.
+    """Return the number of chunks that were read in a dataset, and its damaged files; files of others are neither.
 
     `digest` is that of the dataset as it was written, None if it is not known.
     """
-    version = version_of(path)
-    found, recorded = file_digests(version), recorded_digests(path)
-    chunks = sum(not name.endswith(METADATA) for name in found)
-    if digest is not None and digest_of(found) == digest:
-        return chunks, []
+    version, recorded = present(path), recorded_digests(path)
+    found = own_digests(version)
     if recorded and digest in (None, digest_of(recorded)):
-        problems = dict(_changed(found, recorded))
+        found = {name: content for name, content in file_digests(version).items() if name in recorded}
+        problems = {
+            name: DAMAGED if name in found else LOST for name, content in recorded.items() if found.get(name) != content
+        }
     else:
-        problems = dict(_inconsistent(version, found)) or ({} if digest is None else {"": DAMAGED})
+        unlike = digest is not None and digest_of(found) != digest
+        problems = dict(_inconsistent(version, found)) or ({"": DAMAGED} if unlike else {})
+    chunks = sum(not name.endswith(METADATA) for name in found)
     return chunks, [_harm(version, name, problem) for name, problem in sorted(problems.items())]
 
 
-def _changed(found: dict[str, str], recorded: dict[str, str]) -> Iterator[tuple[str, str]]:
-    """Yield the files whose digests are not the recorded ones, with their problem."""
-    for name in found.keys() | recorded.keys():
-        if found.get(name) != recorded.get(name):
-            yield name, FOREIGN if name not in recorded else LOST if name not in found else DAMAGED
-
-
 def _inconsistent(version: Path, found: dict[str, str]) -> Iterator[tuple[str, str]]:
-    """Yield the files that contradict the dataset's own inventory or checksums, where their digests are not known."""
+    """Yield the files that contradict the dataset's certificate or checksums, where their digests are not known."""
     recorded = recorded_entries(version)
     if not recorded:
         yield NAME, DAMAGED
     yield from ((name, LOST) for name in recorded.keys() - found.keys())
-    for name, content in found.items():
-        file = version / name
-        if file.name not in METADATA:
-            intact = is_intact(file.read_bytes())
-        else:
-            intact = recorded.get(name) in (None, content, file.stat().st_size)
-        if not intact:
+    for name in found.keys() - {NAME}:
+        content = (version / name).read_bytes()
+        like = name not in recorded or is_entry_of(recorded[name], name, content)
+        if not like or (not name.endswith(METADATA) and not is_intact(content)):
             yield name, DAMAGED
 
 

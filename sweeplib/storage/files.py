@@ -4,14 +4,17 @@ A file is on the disk before it gets its name: after a power cut there is the ol
 lines of journals have a checksum of their content, so that a flipped bit is never read as other content.
 """
 
+import ctypes
 import errno
 import hashlib
 import json
 import os
+import re
 import shutil
-from collections.abc import Iterator, Mapping
-from contextlib import contextmanager
-from pathlib import Path
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import suppress
+from glob import escape
+from pathlib import Path, PurePosixPath
 from typing import Any
 from uuid import uuid4
 
@@ -21,6 +24,8 @@ CHECKSUM = "checksum"
 """The key of an object's checksum in its JSON file."""
 _NO_SUCH_OPERATION = (errno.EINVAL, errno.ENOSYS, errno.EOPNOTSUPP)
 _LINE_CHECKSUM = f', "{CHECKSUM}": "'.encode()
+_PARTIAL = re.compile(r"\.(.+)\.([0-9a-f]{16})([0-9a-f]{16})\.partial")
+_AT_FDCWD, _RENAME_EXCHANGE = -100, 2
 
 
 def write_text(path: Path, text: str, *, durable: bool = True) -> Path:
@@ -78,22 +83,87 @@ def sync_tree(folder: Path) -> None:
 
 
 def partial(path: Path) -> Path:
-    """Return a new temporary name next to `path`, for a file that will replace it."""
-    return path.with_name(f".{path.name}.{uuid4().hex}.partial")
+    """Return a new temporary name next to `path`, for a file that will replace it; `is_partial` knows it again."""
+    token = uuid4().hex[:16]
+    return path.with_name(f".{path.name}.{token}{_seal(path.name, token)}.partial")
+
+
+def is_partial(path: Path) -> bool:
+    """Return whether a name was made by `partial`: it ends with a digest of its other parts."""
+    match = _PARTIAL.fullmatch(path.name)
+    return match is not None and match[3] == _seal(match[1], match[2])
+
+
+def _seal(name: str, token: str) -> str:
+    return digest(f"{name}\0{token}".encode())[:16]
 
 
 def remove_partials(path: Path) -> None:
-    """Remove temporary files of killed writers of `path`. Only for a writer that holds the lock."""
-    for leftover in path.parent.glob(f".{path.name}.*.partial"):
-        remove(leftover)
+    """Remove temporary files of killed writers of `path`. Only for a writer that holds the lock of `path`."""
+    for leftover in path.parent.glob(f".{escape(path.name)}.*.partial"):
+        if is_partial(leftover):
+            remove(leftover)
 
 
 def remove(path: Path) -> None:
-    """Remove a file, a link, or a folder with its contents."""
+    """Remove a file, a link, or a folder with its contents; all of it must be sweeplib's own."""
     if path.is_dir() and not path.is_symlink():
         shutil.rmtree(path, ignore_errors=True)
     else:
         path.unlink(missing_ok=True)
+
+
+def files_below(folder: Path) -> Iterator[Path]:
+    """Yield the files below a folder, links among them, and nothing that is reached through a link."""
+    for here, folders, names in os.walk(folder):
+        links = (name for name in folders if Path(here, name).is_symlink())
+        yield from (Path(here, name) for name in sorted((*names, *links)))
+
+
+def remove_own(folder: Path, is_own: Callable[[str], bool]) -> None:
+    """Remove those files below a folder that are one's own by their paths in there, no links, and empty folders."""
+    for path in list(files_below(folder)):
+        if not path.is_symlink() and is_own(path.relative_to(folder).as_posix()):
+            path.unlink(missing_ok=True)
+    remove_empty(folder)
+
+
+def remove_files(directory: Path, files: Sequence[Path]) -> None:
+    """Remove files below a directory, and the folders there that are then empty."""
+    for path in files:
+        path.unlink(missing_ok=True)
+    folders = {folder for path in files for folder in path.parents if directory in folder.parents}
+    for folder in sorted(folders, key=lambda folder: -len(folder.parts)):
+        with suppress(OSError):
+            folder.rmdir()
+
+
+def remove_empty(folder: Path) -> None:
+    """Remove a folder and those below it as far as they have no files."""
+    for here, _, _ in os.walk(folder, topdown=False):
+        with suppress(OSError):
+            Path(here).rmdir()
+
+
+def is_below(name: object) -> bool:
+    """Return whether a name from a record is a path below a folder: relative, and without `..`."""
+    path = PurePosixPath(name) if isinstance(name, str) else None
+    return path is not None and bool(path.parts) and not path.is_absolute() and ".." not in path.parts
+
+
+def exchange(one: Path, other: Path) -> None:
+    """Give two files or folders of one folder each other's name, in one step where the system can.
+
+    Elsewhere `other` is absent for a moment, between two renames.
+    """
+    libc = ctypes.CDLL(None, use_errno=True)
+    names = os.fsencode(one), os.fsencode(other)
+    if hasattr(libc, "renameat2") and not libc.renameat2(_AT_FDCWD, names[0], _AT_FDCWD, names[1], _RENAME_EXCHANGE):
+        return
+    between = partial(other)
+    other.rename(between)
+    one.rename(other)
+    between.rename(one)
 
 
 def write_json(path: Path, value: Mapping[str, Any], *, durable: bool = True) -> Path:
@@ -144,7 +214,7 @@ def append_line(path: Path, record: dict[str, Any]) -> None:
     path.parent.mkdir(parents=True, exist_ok=True)
     content = json.dumps(record, sort_keys=True).encode().removesuffix(b"}")
     line = content + _LINE_CHECKSUM + digest(content).encode() + b'"}\n'
-    descriptor = os.open(path, os.O_WRONLY | os.O_APPEND | os.O_CREAT, 0o644)
+    descriptor = os.open(path, os.O_WRONLY | os.O_APPEND | os.O_CREAT, 0o666)
     try:
         os.write(descriptor, line)
     finally:
@@ -178,42 +248,9 @@ def _intact(line: bytes) -> bytes | None:
     return content if checksum == digest(content).encode() + b'"}' else None
 
 
-@contextmanager
-def swapped_in(path: Path) -> Iterator[Path]:
-    """Yield a directory beside `path` to write in; it replaces `path` on success, and `path` is unchanged on failure.
-
-    A second writer waits for the first.
-    """
-    from filelock import FileLock
-
-    path.parent.mkdir(parents=True, exist_ok=True)
-    with FileLock(path.with_name(f".{path.name}.lock")):
-        remove_partials(path)
-        new, old = partial(path), partial(path)
-        try:
-            yield new
-            sync_tree(new)
-            if path.exists():
-                path.rename(old)
-            new.rename(path)
-            sync(path.parent)
-        except BaseException:
-            if old.exists() and not path.exists():
-                old.rename(path)
-            raise
-        finally:
-            remove(new)
-            remove(old)
-
-
-def files_digest(path: Path) -> str:
-    """Return a hash of the names and contents of all files below a directory."""
-    return digest_of(file_digests(path))
-
-
 def file_digests(path: Path) -> dict[str, str]:
     """Return the digest of the content of each file below a directory, by its path in there."""
-    files = sorted(file for file in path.rglob("*") if file.is_file())
+    files = (file for file in files_below(path) if file.is_file())
     return {file.relative_to(path).as_posix(): digest(file.read_bytes()) for file in files}
 
 

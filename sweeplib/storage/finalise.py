@@ -9,15 +9,16 @@ import numpy as np
 
 from sweeplib.simulation.labels import meanings
 from sweeplib.simulation.variables import STATUS_LABELS
+from sweeplib.storage.complete_config import write_complete_config
 from sweeplib.storage.coordinates import Coordinate, constants, coordinates, instants
 from sweeplib.storage.dataset import GroupWriter, shape_group, written_dataset
 from sweeplib.storage.files import read_lines
 from sweeplib.storage.journal import journal
-from sweeplib.storage.markers import EXECUTION_KEYS, dataset_made_from, write_marker
+from sweeplib.storage.locks import writer_lock
+from sweeplib.storage.markers import DATASET, EXECUTION_KEYS, dataset_made_from
 from sweeplib.storage.outline import SHARED_DIMS
 from sweeplib.storage.provenance import git_commit, versions
 from sweeplib.storage.results import Region, Results, Shape, region_of, results_of
-from sweeplib.storage.versions import new_version
 from sweeplib.strict_yaml import parsed, written
 
 if TYPE_CHECKING:
@@ -25,18 +26,28 @@ if TYPE_CHECKING:
 
 
 def finalise(sweep: "Sweep", directory: Path) -> Path:
-    """Write the sweep's dataset under `directory`; return its path, a link to the new version (`versions`).
+    """Write the sweep's dataset under `directory`, its marker and its complete config; return its path.
 
     InputError if a case is missing, DamageError if a case cannot be read. The bytes of the dataset depend only on the
     config and on the numerics, not on block sizes, workers, crashes, or the order in which the sweep grew. One variable
     of one dynamics is in memory at a time.
     """
-    results = {dynamics: results_of(sweep, dynamics, directory) for dynamics in sweep.runs}
+    path = directory / DATASET
+    with writer_lock(directory, DATASET):
+        results = {dynamics: results_of(sweep, dynamics, directory) for dynamics in sweep.runs}
+        counts = {dynamics: part.wanted.counts() for dynamics, part in results.items()}
+        _write(sweep, directory, results, path, {"cases": counts, **dataset_made_from(sweep)})
+        write_complete_config(sweep, directory)
+    return path
+
+
+def _write(
+    sweep: "Sweep", directory: Path, results: Mapping[str, Results], path: Path, done: Mapping[str, Any]
+) -> None:
     problem = next(case.problem for dynamics in sweep.runs for _, case in sweep.cases(dynamics))
     every, fixed = coordinates(sweep, problem), constants(sweep, problem)
     fixed_attributes = fixed | {"fixed": meanings(fixed)}
-    path = directory / "dataset.zarr"
-    with written_dataset(path, new_version) as root:
+    with written_dataset(path, done, keep=True) as root:
         _write_shared(
             GroupWriter(root), sweep, results, every, fixed_attributes | _attributes(sweep, directory, results)
         )
@@ -44,9 +55,6 @@ def finalise(sweep: "Sweep", directory: Path) -> Path:
             title = {"title": f"{sweep.name}, p = {shape[0]}, k = {shape[1]}"}
             group = root.create_group(shape_group(*shape))
             _write_shape(GroupWriter(group), sweep, results, every, fixed_attributes | title, shape)
-    counts = {dynamics: part.wanted.counts() for dynamics, part in results.items()}
-    write_marker(path, {"cases": counts, **dataset_made_from(sweep)})
-    return path
 
 
 def _write_shared(

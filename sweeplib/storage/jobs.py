@@ -23,6 +23,7 @@ from sweeplib.process.terminal import harmless
 from sweeplib.process.troubles import reason
 from sweeplib.storage.damage import DamageError
 from sweeplib.storage.files import read_json, write_json
+from sweeplib.storage.locks import at_work
 
 WHOLE = "sweep"
 """The name of the job that runs all stages."""
@@ -117,20 +118,21 @@ def refuse_second(directory: Path) -> None:
 @contextmanager
 def job(directory: Path, name: str) -> Iterator[None]:
     """A context in which this process does the job `name` of the sweep in `directory`, of which `tell` tells."""
-    record = _Record(directory / "jobs" / f"{name}.json", name)
-    _told.append(record)
-    record.tell(force=True)
-    before = _cpu_seconds()
-    try:
-        yield
-    except BaseException as error:
-        record.news["problem"] = _problem(error, directory)
-        raise
-    finally:
-        _told.remove(record)
-        used = {"cpu_seconds": round(_cpu_seconds() - before, 2), "memory": _most_memory()}
-        record.news |= {"ended": time.time(), "doing": None} | used
+    with at_work(directory, "runs all stages" if name == WHOLE else f"runs the stage {name}"):
+        record = _Record(directory / "jobs" / f"{name}.json", name)
+        _told.append(record)
         record.tell(force=True)
+        before = _cpu_seconds()
+        try:
+            yield
+        except BaseException as error:
+            record.news["problem"] = _problem(error, directory)
+            raise
+        finally:
+            _told.remove(record)
+            used = {"cpu_seconds": round(_cpu_seconds() - before, 2), "memory": _most_memory()}
+            record.news |= {"ended": time.time(), "doing": None} | used
+            record.tell(force=True)
 
 
 def tell(*, force: bool = True, **news: Any) -> None:

@@ -399,5 +399,6 @@ def layouts(directory: Path, leave_out: Collection[str] = ()) -> Iterator[Layout
 
 
 def layout_folders(directory: Path) -> list[Path]:
-    """Return the folders of the layouts of one dynamics, ordered by name."""
-    return sorted(directory.glob("p*_k*_w*-????????????"))
+    """Return the folders of the layouts of one dynamics, ordered by name; one with files of others only is none."""
+    found = sorted(directory.glob("p*_k*_w*-????????????"))
+    return [folder for folder in found if any((folder / name).exists() for name in ("zarr.json", "status", *INDEX))]

@@ -9,23 +9,32 @@ from typing import Any
 from zarr.storage import LocalStore
 
 from sweeplib.storage.checked_store import is_chunk
-from sweeplib.storage.files import partial
+from sweeplib.storage.contents import Entry, entry_of
+from sweeplib.storage.files import digest, partial
 
 
 class LinkingStore(LocalStore):
     """A folder in which a chunk with the bytes of one in the folder `before` becomes a hard link to it.
 
     Chunks are found by their length and checksum, wherever they are in the array, and compared byte by byte. Where the
-    file system has no hard links, chunks are written.
+    file system has no hard links, chunks are written. `meant` has the digest and the entry of each file as given.
     """
 
-    def __init__(self, root: Path, *, read_only: bool = False, before: Path | None = None) -> None:
+    def __init__(
+        self,
+        root: Path,
+        *,
+        read_only: bool = False,
+        before: Path | None = None,
+        meant: dict[str, tuple[str, Entry]] | None = None,
+    ) -> None:
         super().__init__(root, read_only=read_only)
         self.before = before
+        self.meant = {} if meant is None else meant
 
     def with_read_only(self, read_only: bool = False) -> "LinkingStore":
         """Return the same folder as a store that is read only or not."""
-        return type(self)(self.root, read_only=read_only, before=self.before)
+        return type(self)(self.root, read_only=read_only, before=self.before, meant=self.meant)
 
     async def set(self, key: str, value: Any) -> None:
         """Write the bytes of a file, or link it."""
@@ -43,9 +52,10 @@ class LinkingStore(LocalStore):
             await self.set(key, value)
 
     def _linked(self, key: str, value: Any) -> bool:
+        found = value.to_bytes()
+        self.meant[key] = digest(found), entry_of(key, found)
         if not is_chunk(key):
             return False
-        found = value.to_bytes()
         for chunk in self._known.get((len(found), found[-4:]), ()):
             if chunk.read_bytes() == found and _link(chunk, self.root / key):
                 return True

@@ -15,24 +15,24 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from sweeplib.errors import InputError
+from sweeplib.storage.contents import own_digests
 from sweeplib.storage.damage import DamageError
-from sweeplib.storage.files import digest, digest_of, file_digests, read_json, write_json
+from sweeplib.storage.files import digest, digest_of, is_below, read_json, write_json
 from sweeplib.storage.jobs import at_work_elsewhere
 from sweeplib.storage.provenance import stage_code
-from sweeplib.strict_yaml import parsed
 
 if TYPE_CHECKING:
     from sweeplib.design.sweep import Sweep
 
+DATASET = "dataset.zarr"
 EXECUTION_KEYS = ("cluster", "publish", "timeout")
 """Keys of a config that only affect how it is run."""
 UNREAD = (*EXECUTION_KEYS, "analyses", "figures", "plugins")
 """Keys of a config on which the numbers of its dataset do not depend, or only through the cases."""
 
 
-def write_marker(dataset: Path, done: Mapping[str, Any]) -> None:
-    """Write the marker of a finished dataset: the content of `done`, and a digest of the dataset."""
-    digests = file_digests(dataset)
+def write_marker(dataset: Path, done: Mapping[str, Any], digests: Mapping[str, str]) -> None:
+    """Write the marker of a finished dataset: the content of `done`, and a digest of its files' `digests`."""
     write_json(dataset.with_suffix(".files.json"), _entries(dataset, digests))
     write_json(dataset.with_suffix(".done.json"), {**done, "digest": digest_of(digests)})
 
@@ -43,12 +43,24 @@ def recorded_digests(dataset: Path) -> dict[str, str]:
         entries = read_json(dataset.with_suffix(".files.json")) or {}
     except DamageError:
         return {}
-    return {name: entry[-1] for name, entry in entries.items()}
+    return {name: entry[-1] for name, entry in entries.items() if is_below(name)}
 
 
 def write_digests(path: Path, files: Iterable[Path]) -> None:
     """Write the digests of some files in a folder beside them."""
     write_json(path, {file.name: digest(file.read_bytes()) for file in files})
+
+
+def recorded_files(record: Path) -> Iterator[Path]:
+    """Yield the files beside a record of `write_digests` that are as they were written."""
+    try:
+        digests = read_json(record) or {}
+    except DamageError:
+        return
+    for name, written in digests.items():
+        file = record.parent / name
+        if is_below(name) and file.is_file() and digest(file.read_bytes()) == written:
+            yield file
 
 
 def source(directory: Path) -> dict[str, str]:
@@ -79,11 +91,30 @@ def refuse_outdated(directory: Path, analyses: Iterable[str], figures: Iterable[
 
 def dataset_made_from(sweep: "Sweep") -> dict[str, Any]:
     """Return what the dataset of a sweep is made from, as entries of its marker."""
-    settings = {key: value for key, value in parsed(sweep.source).items() if key not in UNREAD}
     return {
-        "settings": digest(json.dumps(settings, sort_keys=True, default=str).encode()),
+        "settings": settings_digest(sweep.source),
         "numerics": {dynamics: sweep.numerics(dynamics) for dynamics in sweep.runs},
     }
+
+
+def settings_digest(source: str) -> str:
+    """Return a digest of what a config says about the numbers of its dataset."""
+    settings = {key: value for key, value in parsed(source).items() if key not in UNREAD}
+    return digest(json.dumps(settings, sort_keys=True, default=str).encode())
+
+
+def is_of_config(sweep: "Sweep", directory: Path) -> bool:
+    """Return whether the dataset in a sweep's directory was made from the sweep's config, as far as this is known."""
+    return not _differs(directory / "dataset.done.json", dataset_made_from(sweep))
+
+
+def refuse_other_config(sweep: "Sweep", directory: Path) -> None:
+    """Raise InputError unless the last run and the present dataset in a sweep's directory are of the sweep's config."""
+    config, made = directory / "config.yaml", dataset_made_from(sweep)
+    last = settings_digest(config.read_text(encoding="utf-8")) if config.exists() else made["settings"]
+    if last != made["settings"] or not is_of_config(sweep, directory):
+        expected = "`sweeplib sweep` with this config before, or the overrides of the last run"
+        raise InputError("the present results are of another config", file=directory, expected=expected)
 
 
 def made_from(directory: Path, sweep: "Sweep", stage: str, options: Mapping[str, Any]) -> dict[str, Any]:
@@ -162,7 +193,7 @@ def _is_true(marker: Path, *, remember: bool) -> bool:
     known = {name: entry[-1] for name, entry in (before or {}).items()}
     if _entries(dataset, known) == before:
         return True
-    digests = file_digests(dataset)
+    digests = own_digests(dataset)
     same = bool(digests) and digest_of(digests) == done.get("digest")
     if same and remember:
         with suppress(OSError):  # a read-only directory
@@ -171,6 +202,6 @@ def _is_true(marker: Path, *, remember: bool) -> bool:
 
 
 def _entries(dataset: Path, digests: Mapping[str, str]) -> dict[str, list[Any]]:
-    """Return the size, time and digest (None if not given) of each file of a dataset; {} if there is no dataset."""
-    found = {file.relative_to(dataset).as_posix(): file.stat() for file in dataset.rglob("*") if file.is_file()}
-    return {name: [stat.st_size, stat.st_mtime_ns, digests.get(name)] for name, stat in sorted(found.items())}
+    """Return the size, time and digest of each file of a dataset that is there; {} if there is no dataset."""
+    found = {name: (dataset / name).stat() for name in sorted(digests) if (dataset / name).is_file()}
+    return {name: [stat.st_size, stat.st_mtime_ns, digests[name]] for name, stat in found.items()}

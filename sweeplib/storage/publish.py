@@ -2,7 +2,8 @@
 
 Object stores have no rename. While objects are written there is no root `zarr.json`, so that a reader finds no dataset
 rather than parts of two; it is written last, with all metadata in it. `published.json` beside it has the digest of
-each object: only those that changed are sent, and those of an interrupted command are sent again.
+each object: only those that changed are sent, and those of an interrupted command are sent again. It also has a key,
+which the folder of results that published there has too: no other one replaces the dataset.
 """
 
 import json
@@ -12,10 +13,14 @@ from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, TypeVar
 from urllib.parse import urlsplit
+from uuid import uuid4
 
 from sweeplib.errors import InputError, SweeplibError
+from sweeplib.storage.contents import is_name_of_zarr, own_digests
 from sweeplib.storage.damage import DAMAGED, LOST
-from sweeplib.storage.files import digest, digest_of, file_digests
+from sweeplib.storage.files import digest, digest_of, is_below, read_json, write_json
+from sweeplib.storage.locks import writer_lock
+from sweeplib.storage.versions import present
 
 if TYPE_CHECKING:
     from fsspec import AbstractFileSystem
@@ -23,8 +28,10 @@ if TYPE_CHECKING:
     from sweeplib.design.sweep import Sweep
 
 MARKER = "published.json"
-BUCKETS = frozenset({"abfs", "abfss", "adl", "az", "gcs", "gs", "memory", "oci", "r2", "s3", "s3a"})
+BUCKETS = frozenset({"abfs", "abfss", "adl", "az", "gcs", "gs", "oci", "r2", "s3", "s3a"})
 """Protocols of stores of objects, without folders."""
+FORGETFUL = "memory"
+"""The protocol of a store that ends with the process."""
 ROOT = "zarr.json"
 PATIENCE = 30.0
 """Seconds after which a store that does not answer counts as out of reach."""
@@ -34,11 +41,14 @@ Answer = TypeVar("Answer")
 class Place:
     """The address at which a sweep's dataset is published, and its file system."""
 
-    def __init__(self, address: str, name: str) -> None:
-        """Open the file system of an address; InputError if there is none, or its package is missing."""
+    def __init__(self, address: str, name: str, directory: Path) -> None:
+        """Open the file system of an address for the sweep of a name with its results in a directory.
+
+        InputError if there is none, its package is missing, or it is in the directory itself.
+        """
         from fsspec.core import url_to_fs
 
-        self.address, self.name = address, name
+        self.address, self.name, self.directory = address, name, directory
         try:
             found: tuple[AbstractFileSystem, str] = url_to_fs(address, use_listings_cache=False)
         except ImportError as error:
@@ -48,6 +58,9 @@ class Place:
         except (ValueError, OSError) as error:
             raise self._refusal(str(error)) from None
         self.files, self.path = found[0], found[1].rstrip("/")
+        own = directory.resolve()
+        if "file" in self.files.protocol and own in (place := Path(self.path).resolve(), *place.parents):
+            raise self._refusal("in the folder of the sweep's own results")
 
     def check(self) -> None:
         """Raise InputError unless the dataset can be written here: it tries to, and looks at what there is."""
@@ -107,7 +120,7 @@ class Place:
         of another sweep.
         """
         try:
-            return self._published(dataset, file_digests(dataset), again)
+            return self._published(dataset, own_digests(dataset), again)
         except SweeplibError:
             raise
         except Exception as error:
@@ -129,6 +142,7 @@ class Place:
         if changed:
             self.files.put([str(dataset / name) for name in changed], [f"{self.path}/{name}" for name in changed])
         self._remove(gone)
+        self._refuse_others(self._marker())  # another folder of results may have begun meanwhile
         self.files.pipe_file(f"{self.path}/{ROOT}", (dataset / ROOT).read_bytes())
         self._mark(wanted, complete=True)
         return len(changed) + 1
@@ -145,7 +159,7 @@ class Place:
                 self.files.rm_file(f"{self.path}/{name}")
 
     def _mark(self, files: dict[str, str], *, complete: bool) -> None:
-        content = {"sweep": self.name, "complete": complete, "files": files}
+        content = {"sweep": self.name, "key": self._key(), "complete": complete, "files": files}
         self.files.pipe_file(f"{self.path}/{MARKER}", json.dumps(content | {"digest": _digest(content)}).encode())
 
     def _marker(self) -> dict[str, Any] | None:
@@ -157,7 +171,17 @@ class Place:
         except ValueError:
             return {}
         whole = isinstance(content, dict) and content.pop("digest", None) == _digest(content)
-        return content if whole else {}
+        return content if whole and all(is_below(name) and is_name_of_zarr(name) for name in content["files"]) else {}
+
+    def _known_key(self) -> str | None:
+        """Return the key of this folder of results; None before it has published anything."""
+        return (read_json(self.directory / MARKER) or {}).get("key")
+
+    def _key(self) -> str:
+        """Return the key of this folder of results, which it gets when it publishes for the first time."""
+        if (key := self._known_key()) is None:
+            write_json(self.directory / MARKER, {"key": uuid4().hex})
+        return key or self._key()
 
     def _has_objects(self) -> bool:
         try:
@@ -171,6 +195,9 @@ class Place:
             raise self._refusal("has files that no sweep has published, which would be mixed with the dataset")
         if marker and marker["sweep"] != self.name:
             raise self._refusal(f"has the dataset of the sweep {marker['sweep']!r}")
+        if marker and marker.get("key") not in (None, self._known_key()):
+            problem = "has the dataset of another folder of results whose sweep has this name"
+            raise self._refusal(f"{problem}; to replace it, delete what is there")
 
     def _refusal(self, problem: str) -> InputError:
         expected = "an address that can be written and has nothing else, such as s3://bucket/folder/name.zarr"
@@ -178,34 +205,38 @@ class Place:
 
 
 def checked_address(address: str) -> str:
-    """Return an address; InputError unless it has a protocol of fsspec and names a folder, without user or password."""
+    """Return an address; InputError unless it has a protocol of fsspec and names a folder, without anything secret."""
     from fsspec.registry import known_implementations, registry
 
+    kind = address.partition(":")[0]
+    if "::" in address or "?" in address or "@" in address:
+        expected = "PROTOCOL://BUCKET/FOLDER; users, passwords and tokens belong into the environment or into files"
+        raise InputError("not a plain address: it has `@`, `?` or `::`", key="publish", value=kind, expected=expected)
     expected = "PROTOCOL://BUCKET/FOLDER, such as s3://bucket/name.zarr"
     try:
         parts = urlsplit(address)
     except ValueError as error:
         raise InputError(f"not an address: {error}", key="publish", value=address, expected=expected) from None
-    if "@" in parts.netloc:
-        expected = "an address without them: they belong into the environment or the files of the store's package"
-        raise InputError("a user or a password in a config", key="publish", value=parts.scheme, expected=expected)
     if not parts.scheme or not (parts.netloc + parts.path).strip("/"):
         raise InputError("not an address", key="publish", value=address, expected=expected)
     if parts.scheme not in (choices := sorted({*known_implementations, *registry})):
         raise InputError("unknown protocol", key="publish", value=parts.scheme, expected=expected, choices=choices)
+    if parts.scheme == FORGETFUL:
+        raise InputError("a store that ends with the command", key="publish", value=address, expected=expected)
     return address
 
 
-def check_publishing(sweep: "Sweep") -> None:
+def check_publishing(sweep: "Sweep", directory: Path) -> None:
     """Raise InputError unless the dataset of a sweep can be written where it is to be published, if anywhere."""
     if sweep.publish is not None:
-        Place(sweep.publish, sweep.name).check()
+        Place(sweep.publish, sweep.name, directory).check()
 
 
 def published(sweep: "Sweep", dataset: Path, again: Collection[str] = ()) -> None:
     """Publish the dataset of a sweep at its address, if it has one; objects named in `again` are sent in any case."""
     if sweep.publish is not None:
-        Place(sweep.publish, sweep.name).publish(dataset.resolve(), again)
+        with writer_lock(dataset.parent, dataset.name):
+            Place(sweep.publish, sweep.name, dataset.parent).publish(present(dataset), again)
 
 
 def _answered(question: Callable[[], Answer]) -> Answer:

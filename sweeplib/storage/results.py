@@ -14,6 +14,7 @@ from sweeplib.simulation import Status
 from sweeplib.storage.damage import DamageError
 from sweeplib.storage.inventory import Inventory, inventory
 from sweeplib.storage.layout import Layout
+from sweeplib.storage.locks import free_writer
 from sweeplib.storage.outline import SHARED_DIMS
 from sweeplib.storage.run_store import RunStore
 
@@ -175,8 +176,10 @@ def results_of(sweep: "Sweep", dynamics: str, directory: Path) -> Results:
 
 
 def _not_done(directory: Path, dynamics: str) -> None:
-    with suppress(OSError):  # a read-only directory: nothing could be run again there
-        (directory / f"{dynamics}.done.json").unlink()
+    # in a read-only directory nothing could be run again
+    with suppress(OSError), free_writer(directory, dynamics) as is_free:
+        if is_free:
+            (directory / f"{dynamics}.done.json").unlink()
 
 
 def region_of(sweep: "Sweep", cases: Iterable[np.ndarray] | None = None) -> Region:

@@ -10,6 +10,7 @@ from pathlib import Path
 import numpy as np
 
 from sweeplib.simulation import Case
+from sweeplib.storage.journal import journal
 from sweeplib.storage.layout import Layout, create_layout, layouts
 from sweeplib.storage.sealed import read_sealed, write_sealed
 
@@ -20,6 +21,17 @@ AT_ONCE = 2**17
 def write_group(path: Path) -> None:
     """Write the metadata of the store itself or of the group of a dynamics; they have no content."""
     write_sealed(path, {"attributes": {}, "node_type": "group", "zarr_format": 3})
+
+
+def stored_dynamics(directory: Path) -> list[str]:
+    """Return the dynamics that have run in a sweep's directory; a folder without a record of runs is a copy."""
+    folders = (path for path in sorted((directory / "runs.zarr").glob("*")) if path.is_dir())
+    return [path.name for path in folders if any(record.exists() for record in records(directory, path.name))]
+
+
+def records(directory: Path, dynamics: str) -> list[Path]:
+    """Return the files that say that a dynamics has run in a sweep's directory."""
+    return [directory / f"{dynamics}.done.json", journal(directory, dynamics)]
 
 
 class RunStore:

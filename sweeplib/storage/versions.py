@@ -1,54 +1,126 @@
-"""Versions of a dataset in `datasets/`; `dataset.zarr` is a link to one of them and is replaced in one step.
+"""Versions of a dataset: `dataset.zarr` is a folder that is replaced in one step by the next version.
 
-A reader that resolves the link when it opens the dataset keeps that version while new versions are written. A version
-is named by a digest of its content. The current version and the previous one are kept.
+A version is known by the digest of its certificate. The one before the present is kept in `datasets/`, where readers
+that had opened it go on. Files of others in the folder stay in it. Up to version 0.2 `dataset.zarr` was a link into
+`datasets/`, which is read as well.
 """
 
 import os
 import re
-from collections.abc import Iterator
-from contextlib import contextmanager
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager, suppress
+from glob import escape
 from pathlib import Path
 
-from filelock import FileLock
-
 from sweeplib.errors import InputError
-from sweeplib.storage.files import files_digest, partial, remove, remove_partials, sync, sync_tree
+from sweeplib.storage.contents import NAME, has_contents, is_own, is_whole, own_digests
+from sweeplib.storage.files import digest, exchange, files_below, is_partial, partial, remove_own, sync, sync_tree
 
 FOLDER = "datasets"
 _VERSION = re.compile(r"[0-9a-f]{32}\.zarr")
 
 
 @contextmanager
-def new_version(path: Path) -> Iterator[Path]:
-    """Yield a directory to write in; on success the link `path` leads to it, on failure it is removed.
+def replaced(path: Path, *, keep: bool = False) -> Iterator[Path]:
+    """Yield a folder to write a dataset in; on success it becomes `path`, on failure it is removed.
 
-    A version with the content of the current one changes nothing. A second writer waits for the first. A directory
-    instead of the link, from an earlier version of sweeplib, is replaced; InputError for a foreign link or a file.
+    The version before is kept in `datasets/` if `keep`, else removed. A version with the content of the present one
+    changes nothing. InputError for a foreign link or a file. Only for a writer that holds the lock of `path`.
     """
     _refuse_foreign(path)
-    lock, versions = path.parent / "locks" / f"{path.name}.lock", path.parent / FOLDER
-    lock.parent.mkdir(parents=True, exist_ok=True)
-    with FileLock(lock):
-        remove_partials(path)
-        versions.mkdir(exist_ok=True)
-        remove_partials(versions / path.name)
-        new = partial(versions / path.name)
-        try:
-            yield new
-            sync_tree(new)
-            version = versions / f"{files_digest(new)}.zarr"
-            if not _is_complete(version):
-                _replace(version, new, partial(versions / path.name))
-        finally:
-            remove(new)
+    for leftover in path.parent.glob(f".{escape(path.name)}.*.partial"):
+        if is_partial(leftover):
+            _dissolve(leftover, path)
+    new = partial(path)
+    try:
+        yield new
+        sync_tree(new)
         _refuse_foreign(path)
-        before = linked_version(path)
-        if before != version.name:
-            _link(path, version.name)
-            for other in versions.iterdir():
-                if _VERSION.fullmatch(other.name) and other.name not in (version.name, before):
-                    _replace(other, None, partial(versions / path.name))
+        if path.is_symlink() or name_of(path) != name_of(new) or own_digests(path) != own_digests(new):
+            _replace(path, new, keep=keep)
+    finally:
+        _dissolve(new, path)
+
+
+def _replace(path: Path, new: Path, *, keep: bool) -> None:
+    """Put `new` in place of `path`; what was there is then at `new`, or in `datasets/` if it is to be kept."""
+    kept = present(path).name
+    if os.path.lexists(path):
+        exchange(new, path)
+    else:
+        new.rename(path)
+    sync(path.parent)
+    if keep and not new.is_symlink() and is_whole(new):
+        kept = f"{name_of(new)}.zarr"
+        _move_others(new, path, is_own(new))
+        (path.parent / FOLDER).mkdir(exist_ok=True)
+        with suppress(OSError):  # it is there already
+            new.rename(path.parent / FOLDER / kept)
+            sync(path.parent / FOLDER)
+            sync(path.parent)
+    for other in versions(path) if keep else ():
+        if other.name != kept:
+            _dissolve(other, path)
+
+
+def _dissolve(old: Path, path: Path) -> None:
+    """Remove a version that nobody needs; files of others in it move to their places in the present one."""
+    if old.is_symlink():
+        old.unlink()
+    elif old.exists():
+        own = is_own(old)
+        _move_others(old, path, own)
+        remove_own(old, own)
+
+
+def _move_others(old: Path, path: Path, own: Callable[[str], bool]) -> None:
+    """Move the files that are not a version's own to their places in the present one, where nothing is there."""
+    for file in list(files_below(old)):
+        name = file.relative_to(old).as_posix()
+        if not own(name) and not os.path.lexists(path / name) and path.is_dir():
+            (path / name).parent.mkdir(parents=True, exist_ok=True)
+            file.rename(path / name)
+
+
+def name_of(version: Path) -> str:
+    """Return the name of a version, a digest of its certificate; "" without a certificate."""
+    try:
+        return digest((version / NAME).read_bytes())
+    except OSError:
+        return ""
+
+
+def versions(path: Path) -> list[Path]:
+    """Return the versions of a dataset in `datasets/`, the last written first; each has a certificate."""
+    found = [each for each in (path.parent / FOLDER).glob("*.zarr") if _VERSION.fullmatch(each.name)]
+    own = [each for each in found if not each.is_symlink() and has_contents(each)]
+    return sorted(own, key=lambda each: -(each / NAME).stat().st_mtime_ns)
+
+
+def places(path: Path, name: str) -> Iterator[Path]:
+    """Yield the folders in which a version of a dataset may be that is not the present one any more."""
+    kept = path.parent / FOLDER / f"{name}.zarr"
+    yield kept
+    yield from (each for each in path.parent.glob(f".{escape(path.name)}.*.partial") if name_of(each) == name)
+    yield kept  # to which a temporary folder was renamed meanwhile
+
+
+def present(path: Path) -> Path:
+    """Return the folder that has a dataset: a link is followed, and a version kept serves while `path` is exchanged."""
+    if path.is_symlink():
+        return path.resolve()
+    return path if path.exists() else next(iter(versions(path)), path)
+
+
+def leftovers(directory: Path) -> Iterator[Path]:
+    """Yield the temporary files of killed writers below a directory. Only while nobody writes."""
+    for path in files_below(directory):
+        parts = path.relative_to(directory).parts
+        place = next((number for number, part in enumerate(parts, 1) if is_partial(Path(part))), None)
+        if place is not None:
+            folder = directory.joinpath(*parts[:place])
+            if folder == path or is_own(folder)(path.relative_to(folder).as_posix()):
+                yield path
 
 
 def _refuse_foreign(path: Path) -> None:
@@ -67,30 +139,3 @@ def linked_version(path: Path) -> str | None:
         return None
     folder, _, name = os.fspath(path.readlink()).rpartition("/")
     return name if folder == FOLDER and _VERSION.fullmatch(name) else None
-
-
-def _is_complete(version: Path) -> bool:
-    return version.is_dir() and files_digest(version) == version.stem
-
-
-def _replace(version: Path, new: Path | None, old: Path) -> None:
-    """Replace the directory `version` by `new`, or by nothing; readers see a complete directory or none."""
-    if version.exists():
-        version.rename(old)
-    if new is not None:
-        new.rename(version)
-        sync(version.parent)
-    remove(old)
-
-
-def _link(path: Path, name: str) -> None:
-    new, old = partial(path), partial(path)
-    try:
-        new.symlink_to(f"{FOLDER}/{name}", target_is_directory=True)
-        if path.is_dir() and not path.is_symlink():
-            path.rename(old)
-        new.replace(path)
-        sync(path.parent)
-    finally:
-        remove(new)
-        remove(old)

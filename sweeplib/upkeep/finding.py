@@ -18,7 +18,7 @@ class Remedy(Enum):
     journal = "the damaged lines are left out, and cases of unknown origin computed again"
     rewrite = "it is written again"
     dataset = "the dataset is written again"
-    link = "the link is made again"
+    version = "it is deleted; readers of this version have to open the present one"
     analysis = "the analysis is repeated"
     figure = "the figure is drawn again"
     report = "the report is written again"

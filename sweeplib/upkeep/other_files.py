@@ -1,19 +1,23 @@
 """Verification of all files but the run store: datasets, markers, plans, figures, locks, leftovers."""
 
-import os
 from collections.abc import Iterator, Sequence
+from functools import cached_property
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from sweeplib.errors import SweeplibError
-from sweeplib.execution.complete_config import is_as_written
+from sweeplib.storage.attempts import attempts_journal
+from sweeplib.storage.complete_config import is_as_written
 from sweeplib.storage.damage import DAMAGED, LOST, DamageError
 from sweeplib.storage.examined_dataset import DatasetHarm, examined_dataset
-from sweeplib.storage.files import damaged_lines, digest, files_digest, read_json
+from sweeplib.storage.files import damaged_lines, digest, read_json
+from sweeplib.storage.markers import DATASET as DATASET_PATH
+from sweeplib.storage.markers import is_of_config
 from sweeplib.storage.origin import ORIGIN
+from sweeplib.storage.outline import planned_outline
 from sweeplib.storage.publish import Place
 from sweeplib.storage.remembered import is_whole, remembered_files
-from sweeplib.storage.versions import FOLDER, linked_version
+from sweeplib.storage.versions import leftovers, linked_version, present, versions
 from sweeplib.upkeep.finding import Finding, Remedy
 from sweeplib.upkeep.stored_cases import StoredCases, json_problem
 
@@ -23,6 +27,18 @@ if TYPE_CHECKING:
 DATASET, ANALYSES, PUBLISHED, FILES = "dataset", "analyses", "published dataset", "other files"
 REPLACED = "another command's config: delete it, or repeat the command with its overrides"
 IN_REPORT = ("plot", "table", "optima", "report")
+HEX = "[0-9a-f]"
+RECORDS = (
+    *(f"{name}.json" for name in ("origin", "plan", "published", "*.done", "*.files")),
+    *(
+        f"{folder}/*.{kind}.json"
+        for folder in ("analysis", "figures", "report")
+        for kind in ("done", "files", "source")
+    ),
+    *(f"failures/{kind}.*.json" for kind in ("analysis", "figure", *IN_REPORT)),
+    *(f"jobs/{name}.json" for name in ("sweep", "plan", "simulate", "finalise", "report", "analyse.*", "figure.*")),
+)
+"""The names of the JSON files that sweeplib writes."""
 
 
 class OtherFiles:
@@ -41,7 +57,7 @@ class OtherFiles:
             yield from self._analysis(name)
         yield from self._json()
         for path in remembered_files(self.directory):
-            if not is_whole(path):
+            if path.stem in {each.dynamics for each in self.stored} and not is_whole(path):
                 yield Finding(path, DAMAGED, Remedy.delete, FILES)
         yield from self._drawn()
         yield from self._configs()
@@ -49,25 +65,36 @@ class OtherFiles:
         yield from self._leftovers()
 
     def _dataset(self) -> Iterator[Finding]:
-        path = self.directory / "dataset.zarr"
-        if not path.is_symlink() and not path.exists():
-            if json_problem(path.with_suffix(".done.json")) is None:
-                yield Finding(path, LOST, Remedy.dataset, DATASET)
-            return
-        version = linked_version(path)
-        if path.is_symlink() and version is None and path.exists():
+        path = self.directory / DATASET_PATH
+        if path.is_symlink() and linked_version(path) is None:
             why = "delete the link, if it is not yours"
             problem = f"a link to {str(path.readlink())!a}, which sweeplib did not make"
             yield Finding(path, problem, Remedy.refused, DATASET, why=why)
             return
         if not path.exists():
-            problem = f"damaged, a link to {str(path.readlink())!a}, which is not there"
-            yield Finding(path, problem, Remedy.link, DATASET)
+            if path.is_symlink() or json_problem(path.with_suffix(".done.json")) is None:
+                yield Finding(path, LOST, Remedy.dataset, DATASET)
             return
-        chunks, harms = examined_dataset(path, None if version is None else version.removesuffix(".zarr"))
+        chunks, harms = examined_dataset(path, self._digest)
         self.chunks[DATASET] += chunks
         for harm in harms:
             yield Finding(harm.file, harm.problem, Remedy.dataset, DATASET, words=self._words(harm))
+        if not harms and is_of_config(self.sweep, self.directory):
+            yield from self._unwritten(present(path))
+
+    def _unwritten(self, dataset: Path) -> Iterator[Finding]:
+        """Yield the arrays that the config asks for and that were not written: an earlier sweeplib did not notice."""
+        for name in planned_outline(self.sweep).variables:
+            if not (dataset / name / "zarr.json").exists():
+                yield Finding(dataset / name, LOST, Remedy.dataset, DATASET, words=f"{name} of all cases")
+
+    @cached_property
+    def _digest(self) -> str | None:
+        """The digest of the dataset as it was written; None if it is not known."""
+        try:
+            return (read_json(self.directory / "dataset.done.json") or {}).get("digest")
+        except DamageError:
+            return None
 
     def _words(self, harm: DatasetHarm) -> str:
         """Return which cases a chunk of the dataset has."""
@@ -80,22 +107,23 @@ class OtherFiles:
 
     def _versions(self) -> Iterator[Finding]:
         """Yield a finding for each version of the dataset that is damaged and not the current one."""
-        for version in sorted((self.directory / FOLDER).glob("[0-9a-f]*.zarr")):
-            if version.name != linked_version(self.directory / "dataset.zarr"):
-                self.chunks[DATASET] += sum(path.is_file() for path in version.rglob("c/**/*"))
-                if files_digest(version) != version.stem:
-                    words = "a version of the dataset that is not the current one"
-                    yield Finding(version, DAMAGED, Remedy.delete, DATASET, words=words)
+        path = self.directory / DATASET_PATH
+        for version in versions(path):
+            if version.name != linked_version(path):
+                chunks, harms = examined_dataset(version, None)
+                self.chunks[DATASET] += chunks
+                words = "in a version of the dataset that is not the current one"
+                for harm in harms:
+                    yield Finding(harm.file, harm.problem, Remedy.version, DATASET, version.name, words=words)
 
     def _published(self) -> Iterator[Finding]:
         """Yield the objects at the address of the sweep that are not as in its dataset."""
         dataset, address = self.directory / "dataset.zarr", self.sweep.publish
         if address is None or not dataset.exists():
             return
-        version = linked_version(dataset)
         try:
-            place = Place(address, self.sweep.name)
-            self.chunks[PUBLISHED], problems = place.examined(version and version.removesuffix(".zarr"))
+            place = Place(address, self.sweep.name, self.directory)
+            self.chunks[PUBLISHED], problems = place.examined(self._digest)
         except SweeplibError as error:
             yield Finding(Path(), str(error), Remedy.refused, PUBLISHED, why="nothing is sent there", address=address)
             return
@@ -119,9 +147,8 @@ class OtherFiles:
             yield Finding(harm.file, harm.problem, Remedy.analysis, ANALYSES, name, words=harm.array)
 
     def _json(self) -> Iterator[Finding]:
-        """Yield the damaged JSON files."""
-        folders = ("", "analysis/", "figures/", "report/", "failures/*.", "jobs/")
-        for path in sorted(path for folder in folders for path in self.directory.glob(f"{folder}*.json")):
+        """Yield the damaged JSON files that have names of records of sweeplib."""
+        for path in sorted(path for pattern in RECORDS for path in self.directory.glob(pattern)):
             if not path.name.startswith(".") and json_problem(path):
                 remedy, part, of = self._json_remedy(path)
                 yield Finding(path, DAMAGED, remedy, part, of)
@@ -145,8 +172,8 @@ class OtherFiles:
         """Yield figures and reports that are not as they were written."""
         for record in sorted(self.directory.glob("figures/*.files.json")):
             of = record.name.removesuffix(".files.json")
-            remedy = Remedy.figure if of in self.sweep.figures else Remedy.delete
-            yield from self._unlike(record, remedy, of)
+            if of in self.sweep.figures:  # `prune` deletes others
+                yield from self._unlike(record, Remedy.figure, of)
         yield from self._unlike(self.directory / "report" / "index.files.json", Remedy.report, "")
 
     def _unlike(self, record: Path, remedy: Remedy, of: str) -> Iterator[Finding]:
@@ -155,7 +182,7 @@ class OtherFiles:
         except DamageError:
             return
         for name, written in digests.items():
-            file = record.with_name(name)
+            file = record.parent / Path(name).name
             if not file.exists():
                 yield Finding(file, LOST, remedy, FILES, of)
             elif digest(file.read_bytes()) != written:
@@ -169,19 +196,14 @@ class OtherFiles:
                 yield Finding(path, problem, remedy, FILES, why=REPLACED)
 
     def _attempts(self) -> Iterator[Finding]:
-        known = {f"{each.dynamics}{end}" for each in self.stored for end in (".jsonl", ".reasons.jsonl")}
-        for journal in sorted((self.directory / "journal").glob("*.jsonl")):
-            if journal.name not in known and (damaged := damaged_lines(journal)):
-                yield Finding(journal, f"{damaged} damaged lines", Remedy.journal, FILES)
+        path = attempts_journal(self.directory)
+        if damaged := damaged_lines(path):
+            yield Finding(path, f"{damaged} damaged lines", Remedy.journal, FILES)
 
     def _leftovers(self) -> Iterator[Finding]:
         """Yield temporary files of killed writers, and marks of blocks that were begun and are done."""
-        for folder, folders, files in os.walk(self.directory):
-            for name in sorted((*folders, *files)):
-                if name.endswith(".partial"):
-                    problem = "stale, left by a writer that was killed"
-                    yield Finding(Path(folder, name), problem, Remedy.delete, FILES)
-            folders[:] = [name for name in folders if not name.endswith(".partial")]
+        for path in leftovers(self.directory):
+            yield Finding(path, "stale, left by a writer that was killed", Remedy.delete, FILES)
         for each in self.stored:
             for mark in sorted((self.directory / "locks" / each.dynamics).glob("*/*.begun")):
                 layout = each.store.layouts.get(mark.parent.name)

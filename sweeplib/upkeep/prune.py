@@ -1,25 +1,27 @@
 """Stale results: what is in a sweep's folder and is not used by its present config; deleted only if asked."""
 
-import os
 import re
-from collections.abc import Iterable, Iterator, Sequence
-from contextlib import ExitStack
-from dataclasses import dataclass
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from contextlib import suppress
+from dataclasses import dataclass, replace
 from datetime import datetime
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from sweeplib.storage.chunk_files import is_of_layout
+from sweeplib.storage.contents import has_contents, is_own
 from sweeplib.storage.damage import DamageError
-from sweeplib.storage.files import read_json, remove
+from sweeplib.storage.files import files_below, read_json, remove_files
 from sweeplib.storage.inventory import inventory
-from sweeplib.storage.layout import Layout
-from sweeplib.storage.locks import driver_lock
+from sweeplib.storage.layout import Layout, layout_folders
+from sweeplib.storage.locks import alone
+from sweeplib.storage.markers import DATASET, recorded_files, refuse_other_config
 from sweeplib.storage.outcomes import outcomes_path, reasons_path
 from sweeplib.storage.remembered import is_of, remembered_files
-from sweeplib.storage.run_store import RunStore
-from sweeplib.storage.versions import FOLDER, linked_version
+from sweeplib.storage.run_store import RunStore, records, stored_dynamics
+from sweeplib.storage.versions import leftovers, linked_version, versions
 
 if TYPE_CHECKING:
     from rich.table import Table
@@ -29,35 +31,33 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True)
 class Stale:
-    """Files that the config does not use: what they are, the number of cases whose results they hold (None: none).
+    """Files of sweeplib that the config does not use: what they are, the number of cases that they hold (None: none).
 
     layout, blocks : results that are parts of a layout which the config uses.
     """
 
     what: str
-    paths: tuple[Path, ...]
+    files: tuple[Path, ...]
     cases: int | None = None
     layout: Layout | None = None
     blocks: tuple[int, ...] = ()
 
-    def files(self) -> list[Path]:
-        """Return the files."""
-        below = [[path] if not path.is_dir() or path.is_symlink() else path.rglob("*") for path in self.paths]
-        return [path for found in below for path in found if path.is_file() and not path.is_symlink()]
-
     @property
     def bytes(self) -> int:
         """Return the size of the files."""
-        return sum(path.stat().st_size for path in self.files())
+        return sum(path.stat().st_size for path in self.files)
 
     @property
     def since(self) -> float:
         """Return when a file of these was written last, in seconds since 1970."""
-        return max((path.stat().st_mtime for path in self.files()), default=0.0)
+        return max((path.stat().st_mtime for path in self.files), default=0.0)
 
 
 def stale(sweep: "Sweep", directory: Path) -> list[Stale]:
-    """Return what the config of a sweep does not use, the runs first."""
+    """Return what the config of a sweep does not use, the runs first.
+
+    Only what a record says is sweeplib's own is listed, and nothing that is a link or lies behind one.
+    """
     found: list[Stale] = []
     for dynamics in sweep.runs:
         store = RunStore(directory, dynamics)
@@ -66,7 +66,14 @@ def stale(sweep: "Sweep", directory: Path) -> list[Stale]:
             found += _of_layout(layout, wanted.row[wanted.layout == number])
     found += _other_dynamics(sweep, directory)
     found += _other_files(sweep, directory)
-    return [each for each in found if each.files()]
+    own = [replace(each, files=tuple(file for file in each.files if _is_file(directory, file))) for each in found]
+    return [each for each in own if each.files]
+
+
+def _is_file(directory: Path, path: Path) -> bool:
+    """Return whether a path is a file in a directory, and neither a link nor behind one."""
+    steps = [directory.joinpath(*path.relative_to(directory).parts[:n]) for n in range(1, len(path.parts) + 1)]
+    return path.is_file() and not any(step.is_symlink() for step in steps)
 
 
 def _of_layout(layout: Layout, rows: np.ndarray) -> Iterator[Stale]:
@@ -74,45 +81,73 @@ def _of_layout(layout: Layout, rows: np.ndarray) -> Iterator[Stale]:
     done = layout.status() > 0
     name = f"{layout.path.parent.name}/{layout.name}"
     if not len(rows):
-        yield Stale(f"cases of other configs or of other code: {name}", (layout.path,), int(done.sum()))
+        files = _own(layout.path, is_of_layout)
+        yield Stale(f"cases of other configs or of other code: {name}", files, int(done.sum()))
         return
     used = set((rows // layout.block_size).tolist())
     blocks = [n for n in range(layout.n_blocks) if n not in used and done[layout.block(n)].any()]
     if blocks:
-        files = tuple(file for number in blocks for file in layout.files(number) if file.exists())
+        files = tuple(file for number in blocks for file in layout.files(number))
         cases = sum(int(done[layout.block(number)].sum()) for number in blocks)
         what = f"cases of other configs or of other code: {len(blocks)} block{'s' * (len(blocks) > 1)} of {name}"
         yield Stale(what, files, cases, layout, tuple(blocks))
 
 
+def _own(folder: Path, is_own: Callable[[str], bool]) -> tuple[Path, ...]:
+    return tuple(file for file in files_below(folder) if is_own(file.relative_to(folder).as_posix()))
+
+
 def _other_dynamics(sweep: "Sweep", directory: Path) -> Iterator[Stale]:
-    for folder in sorted((directory / "runs.zarr").glob("*")):
-        if folder.is_dir() and folder.name not in sweep.runs:
-            name = folder.name
-            journals = (directory / "journal" / f"{name}.jsonl", reasons_path(directory, name))
-            beside = (directory / f"{name}.done.json", *journals, outcomes_path(directory, name))
+    """Yield the runs of dynamics that are not in the config."""
+    for name in stored_dynamics(directory):
+        if name not in sweep.runs:
+            folder = directory / "runs.zarr" / name
+            layouts = [file for path in layout_folders(folder) for file in _own(path, is_of_layout)]
             cases = sum(int((status > 0).sum()) for status in RunStore(directory, name).statuses())
-            yield Stale(f"runs of {name}, which is not in the config", (folder, *beside), cases)
+            outcomes = reasons_path(directory, name), outcomes_path(directory, name)
+            files = (*layouts, folder / "zarr.json", *records(directory, name), *outcomes)
+            yield Stale(f"runs of {name}, which is not in the config", files, cases)
 
 
 def _other_files(sweep: "Sweep", directory: Path) -> Iterator[Stale]:
     """Yield versions, analyses, figures and descriptions of failures that are not those of the config; leftovers."""
-    current = linked_version(directory / "dataset.zarr")
-    for version in sorted((directory / FOLDER).glob("*.zarr")):
-        if current is not None and version.name != current:
-            yield Stale(f"the version of the dataset before the present one: {version.name}", (version,))
-    for kind, folder, known in (("analysis", "analysis", sweep.analyses), ("figure", "figures", sweep.figures)):
-        files = sorted(path for path in (directory / folder).glob("[!.]*") if path.name.split(".")[0] not in known)
-        for name in sorted({path.name.split(".")[0] for path in files}):
-            paths = tuple(path for path in files if path.name.split(".")[0] == name)
-            yield Stale(f"{kind} {name}, which is not in the config", paths)
+    dataset = directory / DATASET
+    for version in versions(dataset):
+        if version.name != linked_version(dataset) and dataset.exists():
+            what = f"the version of the dataset before the present one: {version.name}"
+            yield Stale(what, _own(version, is_own(version)))
+    for name, files in _attempts(directory, "analysis", "done", sweep.analyses):
+        path = directory / "analysis" / f"{name}.zarr"
+        own = _own(path, is_own(path)) if has_contents(path) else ()
+        yield Stale(f"analysis {name}, which is not in the config", (*own, *files))
+    for name, files in _attempts(directory, "figures", "source", sweep.figures):
+        drawn = recorded_files(directory / "figures" / f"{name}.files.json")
+        yield Stale(f"figure {name}, which is not in the config", (*drawn, *files))
     old = tuple(path for path in remembered_files(directory) if not is_of(path, sweep))
     yield Stale("identities of the cases of other configs, other code or removed dynamics", old)
     cases = tuple(path for path in sorted((directory / "failures").glob("*.json")) if _is_of_a_case(path))
     yield Stale(f"descriptions of {len(cases)} cases, by an earlier version of sweeplib", cases)
-    others = tuple(path for path in sorted((directory / "failures").glob("*.*.json")) if not _is_current(path, sweep))
-    yield Stale(f"descriptions of {len(others)} failures that are not of this config", others)
-    yield Stale("temporary files of writers that were killed", tuple(_partials(directory)))
+    others = [path for path in sorted((directory / "failures").glob("*.*.json")) if not _is_current(path, sweep)]
+    others = [path for path in others if _record(path)]
+    yield Stale(f"descriptions of {len(others)} failures that are not of this config", tuple(others))
+    yield Stale("temporary files of writers that were killed", tuple(leftovers(directory)))
+
+
+def _attempts(
+    directory: Path, folder: str, record: str, known: Iterable[str]
+) -> Iterator[tuple[str, tuple[Path, ...]]]:
+    """Yield the names of attempts that are not known, and the records that sweeplib has written of them."""
+    for path in sorted((directory / folder).glob(f"*.{record}.json")):
+        name = path.name.removesuffix(f".{record}.json")
+        if name not in known and _record(path):
+            yield name, (path, path.with_name(f"{name}.files.json"))
+
+
+def _record(path: Path) -> dict[str, Any]:
+    """Return the record in a file that sweeplib has written; {} if there is none, or it was changed."""
+    with suppress(DamageError):
+        return read_json(path) or {}
+    return {}
 
 
 def _is_of_a_case(path: Path) -> bool:
@@ -135,23 +170,20 @@ def _is_current(path: Path, sweep: "Sweep") -> bool:
     return kind not in known or name in known[kind]
 
 
-def _partials(directory: Path) -> Iterable[Path]:
-    for folder, folders, files in os.walk(directory):
-        yield from sorted(Path(folder, name) for name in (*folders, *files) if name.endswith(".partial"))
-        folders[:] = [name for name in folders if not name.endswith(".partial")]
+def pruned(sweep: "Sweep", directory: Path) -> list[Stale]:
+    """Delete what is stale, and return it.
 
-
-def delete_stale(sweep: "Sweep", directory: Path, found: Sequence[Stale]) -> None:
-    """Delete what is stale; InputError while a driver runs."""
-    with ExitStack() as locks:
-        for dynamics in sweep.runs:
-            locks.enter_context(driver_lock(directory, dynamics))
+    InputError while another process is at work in the directory, and if the results there are of another config.
+    """
+    with alone(directory, "deletes stale results"):
+        refuse_other_config(sweep, directory)
+        found = stale(sweep, directory)
         for each in found:
             if each.layout is not None:
                 each.layout.forget(each.blocks)
-            else:
-                for path in each.paths:
-                    remove(path)
+                continue
+            remove_files(directory, each.files)
+    return found
 
 
 def table(found: Sequence[Stale]) -> "Table":

@@ -1,7 +1,7 @@
 """Repair of what a verification found: damaged results are forgotten and computed again, other files written again."""
 
+import os
 from collections.abc import Callable, Iterable, Sequence
-from contextlib import ExitStack
 from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -10,15 +10,18 @@ import numpy as np
 
 from sweeplib.errors import SweeplibError
 from sweeplib.storage.attempts import Attempt
-from sweeplib.storage.files import drop_damaged_lines, remove
+from sweeplib.storage.chunk_files import is_of_layout
+from sweeplib.storage.contents import is_own
+from sweeplib.storage.files import drop_damaged_lines, remove_files, remove_own
 from sweeplib.storage.inventory import inventory
 from sweeplib.storage.layout import Layout
-from sweeplib.storage.locks import driver_lock
+from sweeplib.storage.markers import DATASET
 from sweeplib.storage.origin import ORIGIN, record_origin
 from sweeplib.storage.outcomes import outcomes_path, reasons_path, write_outcomes
 from sweeplib.storage.publish import published
 from sweeplib.storage.restored import restored as restored_from
 from sweeplib.storage.run_store import RunStore, write_group
+from sweeplib.storage.versions import FOLDER
 from sweeplib.upkeep.finding import Finding, Remedy
 from sweeplib.upkeep.stored_cases import StoredCases
 
@@ -28,41 +31,45 @@ if TYPE_CHECKING:
 COMPUTED_AGAIN = (Remedy.block, Remedy.case, Remedy.missing)
 
 
-def repair(
-    sweep: "Sweep",
-    config: Path,
-    directory: Path,
-    found: Sequence[Finding],
-    stored: Sequence[StoredCases],
-    *,
-    say: Callable[[str], None],
-    workers: int | None = None,
-    progress: bool = True,
-) -> None:
-    """Repair all findings; only what was complete before is completed again, an unfinished sweep stays unfinished.
+class Repair:
+    """The repair of all findings: what is damaged is deleted at once, `complete` computes and writes it again.
 
-    `say` gets a line for each part that cannot be repaired now. InputError if a driver runs.
+    Only what was complete before is completed again, an unfinished sweep stays unfinished. `say` gets a line for each
+    part that cannot be repaired. To be made while nobody else is at work, to be completed when others may be.
     """
-    had_dataset = (directory / "dataset.done.json").exists() or (directory / "dataset.zarr").is_symlink()
-    complete = {name for name in sweep.runs if (directory / f"{name}.done.json").exists()}
-    with ExitStack() as locks:
-        for each in stored:
-            locks.enter_context(driver_lock(directory, each.dynamics))
-        affected = set().union(*(_forgotten(sweep, directory, each, found) for each in stored))
-        _small_files(sweep, config, directory, found)
-    if again := sorted(affected & complete):
-        from sweeplib.execution.run import run_sweep
 
-        run_sweep(sweep, directory, again, workers=workers, progress=progress)
-    for name in sorted(affected - complete):
-        if name in sweep.runs:
-            say(f"{name} was not finished: the next run computes its cases")
-    remedies = {finding.remedy for finding in found}
-    if had_dataset and (again or remedies & {Remedy.dataset, Remedy.link}):
-        _attempt(lambda: _dataset(sweep, directory), say)
-    if damaged := [finding.path.as_posix() for finding in found if finding.remedy is Remedy.publish]:
-        _attempt(lambda: published(sweep, directory / "dataset.zarr", damaged), say)
-    _attempts(sweep, directory, found, say)
+    def __init__(
+        self,
+        sweep: "Sweep",
+        config: Path,
+        directory: Path,
+        found: Sequence[Finding],
+        stored: Sequence[StoredCases],
+        say: Callable[[str], None],
+    ) -> None:
+        self.sweep, self.directory, self.found, self.say = sweep, directory, found, say
+        self.had_dataset = (directory / "dataset.done.json").exists() or os.path.lexists(directory / DATASET)
+        complete = {name for name in sweep.runs if (directory / f"{name}.done.json").exists()}
+        affected: set[str] = set().union(*(_forgotten(sweep, directory, each, found) for each in stored))
+        _small_files(sweep, config, directory, found)
+        self.again, self.unfinished = sorted(affected & complete), sorted(affected - complete)
+
+    def complete(self, *, workers: int | None = None, progress: bool = True) -> None:
+        """Compute and write again what was deleted or is damaged; InputError if a driver runs."""
+        if self.again:
+            from sweeplib.execution.run import run_sweep
+
+            run_sweep(self.sweep, self.directory, self.again, workers=workers, progress=progress)
+        for name in self.unfinished:
+            if name in self.sweep.runs:
+                self.say(f"{name} was not finished: the next run computes its cases")
+        if self.had_dataset and (self.again or any(finding.remedy is Remedy.dataset for finding in self.found)):
+            from sweeplib.storage.finalise import finalise
+
+            _attempt(lambda: finalise(self.sweep, self.directory), self.say)
+        if damaged := [finding.path.as_posix() for finding in self.found if finding.remedy is Remedy.publish]:
+            _attempt(lambda: published(self.sweep, self.directory / DATASET, damaged), self.say)
+        _attempts(self.sweep, self.directory, self.found, self.say)
 
 
 def _forgotten(sweep: "Sweep", directory: Path, stored: StoredCases, found: Iterable[Finding]) -> set[str]:
@@ -80,7 +87,7 @@ def _forgotten(sweep: "Sweep", directory: Path, stored: StoredCases, found: Iter
     restored = {layout for layout in damaged if _restored(sweep, stored.dynamics, folder / layout)}
     blocks |= {(layout, number) for layout in restored for number in Layout(folder / layout).damaged_blocks()}
     for layout in damaged - restored:
-        remove(folder / layout)
+        remove_own(folder / layout, is_of_layout)
     if not folder.exists():
         return {stored.dynamics} if own else set()
     store = RunStore(directory, stored.dynamics)
@@ -106,11 +113,14 @@ def _forget_cases(store: RunStore, identities: Sequence[bytes]) -> None:
 
 def _small_files(sweep: "Sweep", config: Path, directory: Path, found: Iterable[Finding]) -> None:
     """Delete or rewrite the files that no stage has to compute."""
-    from sweeplib.execution.complete_config import write_complete_config
+    from sweeplib.storage.complete_config import write_complete_config
 
     for finding in found:
-        if finding.remedy is Remedy.delete or finding.remedy is Remedy.link:
-            remove(finding.path)
+        if finding.remedy is Remedy.delete:
+            remove_files(directory, [finding.path])
+        elif finding.remedy is Remedy.version:
+            version = directory / FOLDER / finding.of
+            remove_own(version, is_own(version))
         elif finding.remedy is Remedy.journal and finding.path.exists():
             drop_damaged_lines(finding.path)
         elif finding.path == directory / ORIGIN:
@@ -121,17 +131,6 @@ def _small_files(sweep: "Sweep", config: Path, directory: Path, found: Iterable[
         elif finding.path == outcomes_path(directory, finding.part):
             store = RunStore(directory, finding.part)
             write_outcomes(store, inventory(sweep, finding.part, store))
-
-
-def _dataset(sweep: "Sweep", directory: Path) -> None:
-    from sweeplib.storage.finalise import finalise
-
-    damaged = (directory / "dataset.zarr").resolve()
-    for file in directory.glob("dataset.*.json"):
-        file.unlink()
-    written = finalise(sweep, directory).resolve()
-    if written != damaged and damaged.parent == written.parent:
-        remove(damaged)
 
 
 def _attempts(sweep: "Sweep", directory: Path, found: Iterable[Finding], say: Callable[[str], None]) -> None:

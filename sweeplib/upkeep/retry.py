@@ -9,7 +9,7 @@ import numpy as np
 from sweeplib.errors import InputError
 from sweeplib.execution.status import DAMAGED, RETRIED, forget_done
 from sweeplib.execution.status import retry as retry_statuses
-from sweeplib.storage.locks import driver_lock
+from sweeplib.storage.locks import alone
 from sweeplib.upkeep.cases import chosen_case, is_case
 
 if TYPE_CHECKING:
@@ -22,7 +22,7 @@ def retry(sweep: "Sweep", directory: Path, what: Sequence[str]) -> dict[str, int
     """Make cases missing, so that the next run computes them again; return their number by dynamics.
 
     `what` names statuses, `all` of these (as does nothing), `damaged`, or one case. InputError for anything else, and
-    while a driver runs.
+    while another process is at work in the directory.
     """
     names = [name for name in what if not is_case(name)]
     if len(names) < len(what):
@@ -39,11 +39,11 @@ def retry(sweep: "Sweep", directory: Path, what: Sequence[str]) -> dict[str, int
 
 
 def _retry_case(sweep: "Sweep", directory: Path, name: str) -> dict[str, int]:
-    chosen = chosen_case(sweep, directory, name)
-    dynamics = chosen.store.dynamics
-    if chosen.row < 0 or chosen.status.name == "missing":
-        return {dynamics: 0}
-    with driver_lock(directory, dynamics):
+    with alone(directory, "clears a case"):
+        chosen = chosen_case(sweep, directory, name)
+        dynamics = chosen.store.dynamics
+        if chosen.row < 0 or chosen.status.name == "missing":
+            return {dynamics: 0}
         list(chosen.store.layouts.values())[chosen.layout].reset(np.array([chosen.row]))
         forget_done(directory, dynamics)
     return {dynamics: 1}

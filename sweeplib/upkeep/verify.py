@@ -1,7 +1,7 @@
 """Verification of a sweep's results: every chunk is read, a sample of cases is computed again, damage is repaired."""
 
 from collections.abc import Iterator
-from contextlib import ExitStack, contextmanager, nullcontext
+from contextlib import AbstractContextManager, nullcontext
 from dataclasses import dataclass, field
 from os import W_OK, access
 from pathlib import Path
@@ -9,11 +9,11 @@ from typing import TYPE_CHECKING, Any
 
 from sweeplib.errors import InputError
 from sweeplib.execution.progress import Steps
-from sweeplib.storage.jobs import WHOLE, jobs
-from sweeplib.storage.locks import driver_lock
+from sweeplib.storage.locks import alone
+from sweeplib.storage.run_store import stored_dynamics
 from sweeplib.upkeep.finding import Finding, Remedy
 from sweeplib.upkeep.other_files import FILES, OtherFiles
-from sweeplib.upkeep.repair import repair
+from sweeplib.upkeep.repair import Repair
 from sweeplib.upkeep.sample import draw, recomputed
 from sweeplib.upkeep.stored_cases import StoredCases, stored_cases
 
@@ -21,8 +21,6 @@ if TYPE_CHECKING:
     from rich.table import Table
 
     from sweeplib.design.sweep import Sweep
-
-STALE_HOLDER = "stale, left by a driver that was killed"
 
 
 @dataclass
@@ -108,11 +106,9 @@ def verify(
     if repaired and not access(directory, W_OK):
         raise InputError("cannot be written", file=directory, expected="no --repair, or other permissions")
     steps, done = Steps(sweep.name if progress else None), Verification()
-    holders = sorted((directory / "locks").glob("*.holder.json"))
-    with _alone(sweep, directory):
+    with _alone(directory):
         with steps.step("reading all files"):
             stored, done.found, done.chunks = _read(sweep, directory)
-        done.found += [Finding(path, STALE_HOLDER, Remedy.delete, FILES) for path in holders]
         drawn = draw(stored, sample)
         if drawn.expensive:
             done.notes.append(f"{drawn.expensive} more cases of the sample would take long: --sample N computes N")
@@ -120,35 +116,26 @@ def verify(
             done.cases, differing, notes = recomputed(drawn)
         done.found += differing
         done.notes += notes
-    if repaired and any(finding.remedy is not Remedy.refused for finding in done.found):
+        harmed = repaired and any(finding.remedy is not Remedy.refused for finding in done.found)
+        repair = Repair(sweep, config, directory, done.found, stored, done.notes.append) if harmed else None
+    if repair is not None:
         with steps.step("repairing"):
-            repair(
-                sweep, config, directory, done.found, stored, say=done.notes.append, workers=workers, progress=progress
-            )
-        with _alone(sweep, directory), steps.step("reading all files again"):
+            repair.complete(workers=workers, progress=progress)
+        with _alone(directory), steps.step("reading all files again"):
             _, done.left, _ = _read(sweep, directory)
     elif repaired:
         done.left = list(done.found)
     return done
 
 
-@contextmanager
-def _alone(sweep: "Sweep", directory: Path) -> Iterator[None]:
-    """A context in which no driver runs; InputError if the sweep runs. Holders of dead drivers are forgotten."""
-    running = [job for name, job in jobs(directory).items() if name != WHOLE and job.running and job.here]
-    if running:
-        what = f"{running[0].name} runs in process {running[0].pid}"
-        raise InputError(what, file=directory, expected="one command at a time: wait for it, or end it")
-    with ExitStack() as locks:
-        for name in _dynamics(sweep, directory) if access(directory, W_OK) else ():
-            locks.enter_context(driver_lock(directory, name))
-        yield
+def _alone(directory: Path) -> AbstractContextManager[None]:
+    """Return a context in which nobody else is at work in a directory; InputError if somebody is."""
+    return alone(directory, "verifies the results") if access(directory, W_OK) else nullcontext()
 
 
 def _dynamics(sweep: "Sweep", directory: Path) -> list[str]:
     """Return the dynamics of a sweep, and those of its earlier configs."""
-    others = {path.name for path in (directory / "runs.zarr").glob("*") if path.is_dir()}
-    return [*sweep.runs, *sorted(others - set(sweep.runs))]
+    return [*sweep.runs, *(name for name in stored_dynamics(directory) if name not in sweep.runs)]
 
 
 def _read(sweep: "Sweep", directory: Path) -> tuple[list[StoredCases], list[Finding], dict[str, int]]:

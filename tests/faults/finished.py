@@ -45,10 +45,6 @@ class Done:
     def dataset(self) -> dict[str, bytes]:
         return files(self.directory / "dataset.zarr")
 
-    @property
-    def version(self) -> Path:
-        return (self.directory / "dataset.zarr").resolve()
-
     def told(self, command: str, *arguments: str, typed: str | None = None) -> tuple[int, str]:
         """Return the exit status of a command, and its output without its steps; `typed` is its standard input."""
         results = str(self.config.parent / "results")

@@ -8,10 +8,11 @@ import pytest
 
 from sweeplib.simulation import Status
 from sweeplib.storage import remembered
-from sweeplib.storage.files import read_json, write_json
+from sweeplib.storage.files import partial, read_json, write_json
 from sweeplib.storage.run_store import whole
 from sweeplib.upkeep.cases import Cases
 from tests.faults.finished import CONFIG, Done
+from tests.faults.persons import missing, put
 
 
 def identity(done: Done, status: Status) -> str:
@@ -137,8 +138,9 @@ def test_what_a_smaller_config_does_not_use_is_listed_and_deleted_only_if_asked(
     smaller = CONFIG.replace(", 101, 104", "").replace("analyses: [exit_times]", "analyses: []")
     done.config.write_text(smaller.replace("seeds: 6", "seeds: 2"))
     assert done.told("finalise")[0] == 0
-    (done.directory / ".dataset.zarr.0123.partial").mkdir()
-    (done.directory / ".dataset.zarr.0123.partial" / "zarr.json").write_text("{}")
+    left = partial(done.directory / "dataset.zarr")
+    left.mkdir()
+    (left / "zarr.json").write_text("{}")
     foreign = [done.directory / "failures" / name for name in ("notes.json", f"{'1' * 32}.json")]
     write_json(done.directory / "failures" / f"{'0' * 32}.json", {"problem": {}, "seed": 0, "status": "diverged"})
     for path in foreign:
@@ -188,5 +190,37 @@ def test_runs_of_a_dynamics_that_was_taken_out_are_stale(done: Done) -> None:
     done.config.write_text(CONFIG.replace("dynamics: [calm]", "dynamics: [troubled]"))
     status, said = done.told("prune")
     assert status == 0 and "runs of calm, which is not in the config" in said
-    done.told("prune", "--delete")
+    status, said = done.told("prune", "--delete")
+    assert status == 2 and "the present results are of another config; expected `sweeplib sweep`" in said
+    assert (done.directory / "runs.zarr" / "calm").exists()
+    for command in ("run", "finalise"):
+        assert done.told(command)[0] == 0
+    assert done.told("prune", "--delete")[0] == 0
     assert not (done.directory / "runs.zarr" / "calm").exists()
+
+
+def test_cases_of_the_present_dataset_or_of_the_last_run_are_not_pruned_by_another_config(done: Done) -> None:
+    """They were made with overrides; the file on the disk says fewer seeds."""
+    cases = sum(map(len, done.layouts))
+    for command in (("run", "--set", "seeds=8"), ("finalise", "--set", "seeds=8")):
+        assert done.told(*command)[0] == 0
+        status, said = done.told("prune", "--delete")
+        assert status == 2 and "the present results are of another config" in said.splitlines()[-1]
+        assert sum(map(len, done.layouts)) == cases + 16 and all(layout.status().all() for layout in done.layouts)
+    assert done.told("prune", "--delete", "--set", "seeds=8")[0] == 0
+    assert sum(int((layout.status() > 0).sum()) for layout in done.layouts) == cases + 16
+
+
+def test_files_that_a_person_put_into_the_results_are_there_after_any_command(done: Done) -> None:
+    smaller = CONFIG.replace(", 101, 104", "").replace("analyses: [exit_times]", "analyses: []")
+    assert done.told("finalise", "--set", "seeds=5")[0] == 0
+    persons = put(done.directory)
+    for command in ("run", "finalise", "analyse", "report", "retry", "run", "verify", "status", "summary"):
+        status, said = done.told(command)
+        assert (status, missing(persons)) == (0, []), (command, said)
+    assert done.told("verify", "--repair")[0] == 0
+    done.config.write_text(smaller.replace("seeds: 6", "seeds: 2"))
+    for command in (("run",), ("finalise",), ("prune", "--delete"), ("verify", "--repair")):
+        status, said = done.told(*command)
+        assert (status, missing(persons)) == (0, []), (command, said)
+    assert not (done.directory / "analysis" / "exit_times.zarr" / "zarr.json").exists()

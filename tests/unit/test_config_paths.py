@@ -9,8 +9,8 @@ import pytest
 
 from sweeplib.config import load
 from sweeplib.config.models import SweepConfig
-from sweeplib.execution.complete_config import write_complete_config
 from sweeplib.maths.activations import ACTIVATIONS
+from sweeplib.storage.complete_config import write_complete_config
 from sweeplib.strict_yaml import parsed
 from tests.plugged import activation, nothing_left
 

@@ -22,6 +22,7 @@ from sweeplib.storage.journal import journal, taken_from
 from sweeplib.storage.layout import Layout
 from sweeplib.storage.run_store import RunStore
 from sweeplib.storage.sealed import read_sealed, write_sealed
+from sweeplib.storage.versions import name_of
 from tests.in_process import Here, computed
 from tests.tiers import slow_but
 
@@ -59,7 +60,7 @@ def ran(sweep: Sweep, results: Path) -> dict[str, int]:
 
 
 def version(sweep: Sweep, results: Path) -> str:
-    return finalise(sweep, results / sweep.name).resolve().name
+    return name_of(finalise(sweep, results / sweep.name))
 
 
 def alone(sweep: Sweep, results: Path) -> str:
@@ -109,7 +110,7 @@ def test_under_another_name_nothing_is_computed(tmp_path: Path, monkeypatch: pyt
     renamed = replace(first, name="z", cluster=Here())
     assert planned(renamed, tmp_path, "gradient_flow") == (0, {"a": 15}, 0), "Δ is not read: points share their cases"
     assert ran(renamed, tmp_path) == {"calm": 0, "gradient_flow": 0}
-    assert finalise(first, tmp_path / "z").resolve().name == before
+    assert name_of(finalise(first, tmp_path / "z")) == before
 
 
 FEWER: dict[str, Recording] = {
@@ -184,7 +185,7 @@ def test_nothing_is_taken_from_other_code_or_from_failures(tmp_path: Path, monke
     second = replace(first, name="b")
     assert planned(second, tmp_path, "calm") == (done["failed"], {"a": 30 - done["failed"]}, 0)
     assert ran(second, tmp_path) == {"calm": done["failed"]}
-    assert finalise(first, tmp_path / "b").resolve().name == version(first, tmp_path)
+    assert name_of(finalise(first, tmp_path / "b")) == version(first, tmp_path)
     tables = [(tmp_path / name / "outcomes" / "calm.csv").read_text() for name in "ab"]
     assert tables[0] == tables[1] and tables[0].count("\n") == 1 + done["failed"] + done["diverged"]
     monkeypatch.setattr(cases, "numerics_version", lambda *_: "edited")

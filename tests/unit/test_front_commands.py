@@ -31,11 +31,11 @@ from sweeplib.config.plugged import cluster_settings, run_options
 from sweeplib.config.reference import key_rows
 from sweeplib.design.fields import FIELD_TYPES
 from sweeplib.errors import InputError
-from sweeplib.execution.complete_config import write_complete_config
 from sweeplib.execution.plan import planned_advice, write_plan
 from sweeplib.execution.run import Summary, run_sweep
 from sweeplib.front.status import state
 from sweeplib.front.sweep import OVERRIDDEN
+from sweeplib.storage.complete_config import write_complete_config
 from sweeplib.storage.files import read_json, write_json
 from sweeplib.storage.jobs import INTERRUPTED, Job, job, tell
 from sweeplib.storage.origin import check_origin, record_origin

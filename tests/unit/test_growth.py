@@ -16,9 +16,9 @@ from sweeplib.execution import run
 from sweeplib.execution.run import run_sweep
 from sweeplib.simulation import Recording
 from sweeplib.storage import dataset, layout, remembered
-from sweeplib.storage.files import files_digest
 from sweeplib.storage.finalise import finalise
 from sweeplib.storage.linking_store import LinkingStore
+from sweeplib.storage.versions import name_of
 from tests.in_process import Here, computed
 from tests.tiers import slow_but
 
@@ -71,9 +71,9 @@ LINKED = {"a seed": {"exit_time", "gamma"}, "a value": {"exit_time", "seed"}, "b
 def test_growth_gives_the_dataset_of_a_full_rewrite(tmp_path: Path, step: str) -> None:
     small, large = STEPS[step]
     before = sweeplib.open(written(small, tmp_path / "grown"))
-    grown = written(large, tmp_path / "grown").resolve()
-    whole = written(large, tmp_path / "whole").resolve()
-    assert grown.name == whole.name
+    grown = written(large, tmp_path / "grown")
+    whole = written(large, tmp_path / "whole")
+    assert name_of(grown) == name_of(whole)
     assert content(grown) == content(whole)
     shared = {axis.name: list(axis.values) for axis in small.grid.axes} | {"seed": list(small.seeds)}
     xr.testing.assert_equal(sweeplib.open(grown).sel(shared).load(), before.load())
@@ -88,9 +88,9 @@ def test_a_write_that_is_cut_short_leaves_the_dataset_and_the_next_is_whole(
 ) -> None:
     small, large = STEPS["a value"]
     path = written(small, tmp_path / "grown")
-    old = content(path.resolve())
+    old = content(path)
     run_sweep(large, tmp_path / "grown", progress=False)
-    whole = content(written(large, tmp_path / "whole").resolve())
+    whole = content(written(large, tmp_path / "whole"))
     linked = LinkingStore._linked
     for after in (0, 5, 20):
         calls = 0
@@ -106,10 +106,9 @@ def test_a_write_that_is_cut_short_leaves_the_dataset_and_the_next_is_whole(
             patched.setattr(LinkingStore, "_linked", cut)
             with pytest.raises(OSError, match="killed"):
                 finalise(large, tmp_path / "grown")
-        assert content(path.resolve()) == old
+        assert content(path) == old
     finalise(large, tmp_path / "grown")
-    assert content(path.resolve()) == whole
-    assert path.resolve().stem == files_digest(path)
+    assert content(path) == whole
 
 
 def test_only_new_cases_are_computed(tmp_path: Path) -> None:

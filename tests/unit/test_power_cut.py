@@ -9,12 +9,11 @@ import pytest
 from sweeplib.design.grid import Axis, Grid
 from sweeplib.design.sweep import Run, Sweep
 from sweeplib.simulation import Recording
-from sweeplib.storage.dataset import written_dataset
+from sweeplib.storage.dataset import GroupWriter, written_dataset
 from sweeplib.storage.files import write_json
 from sweeplib.storage.inventory import inventory
 from sweeplib.storage.layout import Layout
 from sweeplib.storage.run_store import RunStore
-from sweeplib.storage.versions import new_version
 
 FIXED = {"p": 2, "k": 1, "d": 50, "Delta": 0.0, "activation": "square"}
 
@@ -82,12 +81,12 @@ def test_the_data_of_a_block_are_on_the_disk_before_its_status(disk: Disk, tmp_p
         assert all(max(disk.time(file), disk.time(file.parent)) < disk.time(status) for file in others)
 
 
-def test_a_version_of_a_dataset_is_on_the_disk_before_the_link_to_it(disk: Disk, tmp_path: Path) -> None:
+def test_a_version_of_a_dataset_is_on_the_disk_before_it_has_its_name(disk: Disk, tmp_path: Path) -> None:
     path = tmp_path / "dataset.zarr"
-    with written_dataset(path, new_version) as root:
-        root.create_array("numbers", shape=(3,), dtype="float64")[...] = 1.0
-    assert all(disk.time(file) < disk.time(tmp_path) for file in path.resolve().rglob("*"))
-    assert disk.time(tmp_path / "datasets") < disk.time(tmp_path)
+    for number in (1.0, 2.0):
+        with written_dataset(path, keep=True) as root:
+            GroupWriter(root).variable("numbers", ["place"], (3,), float, {})[...] = number
+        assert all(disk.time(file) < disk.time(tmp_path) for file in path.rglob("*"))
 
 
 def test_small_files_are_on_the_disk_unless_they_need_not_be(disk: Disk, tmp_path: Path) -> None:

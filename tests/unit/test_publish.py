@@ -1,5 +1,6 @@
 """Datasets published at an address of fsspec: the whole dataset or none, and nothing else in its place."""
 
+import json
 import re
 import time
 from collections.abc import Iterator
@@ -31,6 +32,16 @@ publish: ADDRESS
 """
 
 
+class Kept(MemoryFileSystem):
+    """A store that stands for one that outlives the process."""
+
+    protocol = "kept"
+
+    @classmethod
+    def _strip_protocol(cls, path: str) -> str:
+        return super()._strip_protocol(path.replace("kept://", "memory://"))
+
+
 class Forbidden(MemoryFileSystem):
     """A store that may be read and not written."""
 
@@ -52,9 +63,9 @@ class Silent(MemoryFileSystem):
 
 @pytest.fixture(autouse=True)
 def store() -> Iterator[MemoryFileSystem]:
-    for kind in (Forbidden, Silent):
+    for kind in (Kept, Forbidden, Silent):
         fsspec.register_implementation(kind.protocol, kind, clobber=True)
-    found = fsspec.filesystem("memory")
+    found = fsspec.filesystem("kept")
     found.store.clear()
     yield found
     found.store.clear()
@@ -77,7 +88,7 @@ def told(tmp_path: Path, address: str, *words: str) -> tuple[int, str]:
 
 @pytest.mark.slow
 def test_a_finished_sweep_is_read_from_its_address(tmp_path: Path, store: MemoryFileSystem) -> None:
-    address = "memory://bucket/sent.zarr"
+    address = "kept://bucket/sent.zarr"
     assert told(tmp_path, address, "run", "--workers", "1")[0] == 0
     assert not store.find("/bucket"), "the probe is removed"
     status, said = told(tmp_path, address, "finalise")
@@ -101,29 +112,35 @@ def test_a_finished_sweep_is_read_from_its_address(tmp_path: Path, store: Memory
         ("nowhere://bucket/x", "unknown protocol; got 'nowhere'"),
         ("bucket/x", "not an address"),
         ("s3://", "not an address"),
-        ("s3://me:secret@bucket/x", "a user or a password in a config"),
+        ("s3://me:secret@bucket/x", "not a plain address"),
+        ("simplecache::s3://me:secret@bucket/x", "not a plain address"),
+        ("abfs://bucket/x?sig=secret", "not a plain address"),
+        ("memory://bucket/x", "a store that ends with the command"),
+        ("file://RESULTS/sent/published.zarr", "in the folder of the sweep's own results"),
+        ("file://RESULTS/sent/../sent", "in the folder of the sweep's own results"),
     ],
 )
 def test_an_address_that_cannot_be_written_is_refused_before_the_run(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, address: str, said: str
 ) -> None:
     monkeypatch.setattr(publish, "PATIENCE", 0.1)
-    status, output = told(tmp_path, address, "run")
+    status, output = told(tmp_path, address.replace("RESULTS", str(tmp_path / "results")), "run")
     assert status == 2
     [line] = output.splitlines()
     assert said in line and "publish" in line
     assert "secret" not in line
     assert not list(tmp_path.rglob("runs.zarr"))
+    assert not [path for path in tmp_path.glob("results/**/*") if path.is_file() and "secret" in path.read_text()]
 
 
-def test_a_package_that_is_missing_is_named() -> None:
+def test_a_package_that_is_missing_is_named(tmp_path: Path) -> None:
     fsspec.register_implementation("absent", "absent_package.Store", clobber=True, errtxt="Install absent_package")
     with pytest.raises(InputError, match=r"publish.* no package for this kind of address: Install absent_package"):
-        Place("absent://bucket/x", "sent")
+        Place("absent://bucket/x", "sent", tmp_path / "sent")
 
 
 def test_only_changed_objects_are_sent_and_others_removed(tmp_path: Path, store: MemoryFileSystem) -> None:
-    place = Place("memory://bucket/x/", "sent")
+    place = Place("kept://bucket/x/", "sent", tmp_path / "sent")
     dataset = written(tmp_path / "a", {"risk/c/0": "1", "risk/c/1": "2", "risk/zarr.json": "m"})
     assert place.publish(dataset) == 4
     assert place.publish(dataset) == 0
@@ -138,7 +155,7 @@ def test_only_changed_objects_are_sent_and_others_removed(tmp_path: Path, store:
 def test_a_command_that_is_cut_short_leaves_no_dataset_and_the_next_is_whole(
     tmp_path: Path, store: MemoryFileSystem, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    place = Place("memory://bucket/x", "sent")
+    place = Place("kept://bucket/x", "sent", tmp_path / "sent")
     place.publish(written(tmp_path / "a", {"c/0": "1", "c/1": "2", "c/9": "9"}))
     dataset = written(tmp_path / "b", {"zarr.json": "new", "c/0": "3", "c/1": "2", "c/2": "4"})
     sent = MemoryFileSystem.pipe_file
@@ -154,7 +171,7 @@ def test_a_command_that_is_cut_short_leaves_no_dataset_and_the_next_is_whole(
 
         monkeypatch.setattr(MemoryFileSystem, "pipe_file", cut)
         if last < 3:
-            with pytest.raises(SweeplibError, match="is written, and not published at memory://bucket/x: gone;"):
+            with pytest.raises(SweeplibError, match="is written, and not published at kept://bucket/x: gone;"):
                 place.publish(dataset)
             assert not store.exists("/bucket/x/zarr.json") or store.cat_file("/bucket/x/zarr.json") == b"new"
         else:
@@ -169,18 +186,53 @@ def test_what_others_have_written_is_kept(tmp_path: Path, store: MemoryFileSyste
     store.pipe_file("/bucket/mine/notes.txt", b"mine")
     for act in (Place.check, lambda place: place.publish(dataset)):
         with pytest.raises(InputError, match="has files that no sweep has published"):
-            act(Place("memory://bucket/mine", "sent"))
-    Place("memory://bucket/theirs", "other").publish(dataset)
+            act(Place("kept://bucket/mine", "sent", tmp_path / "sent"))
+    Place("kept://bucket/theirs", "other", tmp_path / "other").publish(dataset)
     with pytest.raises(InputError, match="has the dataset of the sweep 'other'"):
-        Place("memory://bucket/theirs", "sent").check()
+        Place("kept://bucket/theirs", "sent", tmp_path / "sent").check()
     marker = f"/bucket/theirs/{MARKER}"
     store.pipe_file(marker, store.cat_file(marker).replace(b"true", b"false"))
     with pytest.raises(InputError, match="has files that no sweep has published"):
-        Place("memory://bucket/theirs", "other").publish(dataset)
+        Place("kept://bucket/theirs", "other", tmp_path / "other").publish(dataset)
+
+
+def test_another_folder_of_results_does_not_replace_a_dataset(tmp_path: Path, store: MemoryFileSystem) -> None:
+    dataset, address = written(tmp_path / "a", {"c/0": "1"}), "kept://bucket/x"
+    Place(address, "sent", tmp_path / "here").publish(dataset)
+    other = Place(address, "sent", tmp_path / "there")
+    for act in (other.check, lambda: other.publish(written(tmp_path / "b", {"c/0": "2"}))):
+        with pytest.raises(InputError, match="the dataset of another folder of results whose sweep has this name; to"):
+            act()
+    (tmp_path / "here").rename(tmp_path / "moved")
+    assert Place(address, "sent", tmp_path / "moved").publish(written(tmp_path / "a", {"c/0": "3"})) == 2
+    marker = json.loads(store.cat_file(f"/bucket/x/{MARKER}"))
+    del marker["key"], marker["digest"]
+    store.pipe_file(f"/bucket/x/{MARKER}", json.dumps(marker | {"digest": publish._digest(marker)}).encode())
+    assert other.publish(dataset) == 0, "published by an earlier version, which had no keys"
+
+
+@pytest.mark.parametrize("name", ["../../victim.txt", "/victim.txt", "", "notes.txt", "a/../../victim.txt"])
+def test_what_a_record_at_an_address_names_elsewhere_is_not_deleted(tmp_path: Path, name: str) -> None:
+    victim, place = tmp_path / "victim.txt", Place((tmp_path / "out/deep").as_uri(), "sent", tmp_path / "sent")
+    place.publish(written(tmp_path / "a", {"c/0": "1"}))
+    victim.write_text("mine")
+    (tmp_path / "out/deep/notes.txt").write_text("mine")
+    content = {"sweep": "sent", "key": place._known_key(), "complete": True, "files": {name: "0" * 32}}
+    marker = json.dumps(content | {"digest": publish._digest(content)})
+    (tmp_path / "out/deep" / MARKER).write_text(marker)
+    with pytest.raises(InputError, match="has files that no sweep has published"):
+        place.publish(written(tmp_path / "b", {"c/0": "2"}))
+    assert victim.read_text() == "mine" and (tmp_path / "out/deep/notes.txt").exists()
+
+
+def test_files_of_others_in_a_dataset_are_not_sent(tmp_path: Path, store: MemoryFileSystem) -> None:
+    dataset = written(tmp_path / "a", {"c/0": "1", "my_password.txt": "secret"})
+    Place("kept://bucket/x", "sent", tmp_path / "sent").publish(dataset)
+    assert not store.exists("/bucket/x/my_password.txt")
 
 
 def test_a_folder_is_an_address_too(tmp_path: Path) -> None:
-    place = Place((tmp_path / "out" / "deep").as_uri(), "sent")
+    place = Place((tmp_path / "out" / "deep").as_uri(), "sent", tmp_path / "sent")
     place.check()
     assert place.publish(written(tmp_path / "a", {"risk/c/0": "1"})) == 2
     assert (tmp_path / "out" / "deep" / "risk" / "c" / "0").read_text() == "1"
@@ -191,7 +243,7 @@ def test_a_folder_is_an_address_too(tmp_path: Path) -> None:
 def test_verify_reads_the_published_dataset_and_repair_sends_damaged_objects_again(
     tmp_path: Path, store: MemoryFileSystem
 ) -> None:
-    address = "memory://bucket/sent.zarr"
+    address = "kept://bucket/sent.zarr"
     for stage in (["run", "--workers", "1"], ["finalise"]):
         assert told(tmp_path, address, *stage)[0] == 0
     status, said = told(tmp_path, address, "verify")
@@ -207,7 +259,7 @@ def test_verify_reads_the_published_dataset_and_repair_sends_damaged_objects_aga
     status, said = told(tmp_path, address, "verify")
     assert status == 1
     for name, problem in ((names[0], DAMAGED), (names[1], LOST), ("/bucket/sent.zarr/zarr.json", DAMAGED)):
-        assert f"memory:/{name}: {problem}; --repair: it is sent again" in said, said
+        assert f"kept:/{name}: {problem}; --repair: it is sent again" in said, said
     status, said = told(tmp_path, address, "verify", "--repair")
     assert status == 1
     assert said.count("repaired: it is sent again") == 3
@@ -217,7 +269,7 @@ def test_verify_reads_the_published_dataset_and_repair_sends_damaged_objects_aga
 
 @pytest.mark.slow
 def test_verify_names_a_published_dataset_that_is_not_the_present_one(tmp_path: Path, store: MemoryFileSystem) -> None:
-    address = "memory://bucket/sent.zarr"
+    address = "kept://bucket/sent.zarr"
     for stage in (["run", "--workers", "1"], ["finalise"]):
         assert told(tmp_path, address, *stage)[0] == 0
     before = {name: store.cat_file(name) for name in store.find("/bucket")}

@@ -12,9 +12,9 @@ from sweeplib.cli import app
 from sweeplib.config import load
 from sweeplib.data.published import known_references, reference, references_digest
 from sweeplib.errors import InputError
-from sweeplib.execution.complete_config import write_complete_config
 from sweeplib.execution.run import run_sweep
 from sweeplib.figures.style import DIM
+from sweeplib.storage.complete_config import write_complete_config
 from tests.datasets import sweep_dataset
 from tests.in_process import InProcess
 

@@ -1,6 +1,7 @@
 """A dataset that is written again while it is read: a reader sees one version, and writers wait for each other."""
 
 import os
+import pickle
 import subprocess
 import sys
 from collections.abc import Callable
@@ -14,10 +15,11 @@ import xarray as xr
 import sweeplib
 from sweeplib.errors import InputError
 from sweeplib.storage.damage import DamageError
-from sweeplib.storage.dataset import open_dataset, write_dataset, written_dataset
-from sweeplib.storage.files import files_digest, swapped_in, write_text
-from sweeplib.storage.markers import stale_outputs, write_marker
-from sweeplib.storage.versions import new_version
+from sweeplib.storage.dataset import GroupWriter, open_dataset, write_dataset, written_dataset
+from sweeplib.storage.files import exchange, file_digests, partial, write_text
+from sweeplib.storage.locks import writer_lock
+from sweeplib.storage.markers import stale_outputs
+from sweeplib.storage.versions import replaced
 
 SWEEP = sweeplib.Sweep(
     name="versions",
@@ -26,17 +28,18 @@ SWEEP = sweeplib.Sweep(
     times=[0, 1],
     figures=[],
 ).design
-Place = Callable[[Path], AbstractContextManager[Path]]
 WRITER = """
 import sys
 from pathlib import Path
 from sweeplib.storage.dataset import write_dataset
+from sweeplib.storage.locks import writer_lock
 from tests.unit.test_versions import numbered, written
 
 path = Path(sys.argv[1])
 for number in range(int(sys.argv[2]), int(sys.argv[2]) + 12):
     written(path, number)
-    write_dataset(numbered(number), path.with_name("analysis.zarr"))
+    with writer_lock(path.parent, "analysis.zarr"):
+        write_dataset(numbered(number), path.with_name("analysis.zarr"))
 """
 
 
@@ -47,12 +50,10 @@ def numbered(number: int) -> xr.Dataset:
     return xr.Dataset({"risk": ("seed", values)}, coords={"seed": np.arange(size) + number})
 
 
-def written(path: Path, number: int) -> Path:
+def written(path: Path, number: int, done: dict | None = None) -> Path:
     """Return the path of the dataset of a sweep after it was finalised."""
-    from sweeplib.storage.dataset import GroupWriter
-
     ds = numbered(number)
-    with written_dataset(path, new_version) as root:
+    with writer_lock(path.parent, path.name), written_dataset(path, done, keep=True) as root:
         writer = GroupWriter(root)
         writer.coordinate("seed", ["seed"], ds.seed.values, {})
         writer.variable("risk", ["seed"], ds.risk.shape, float, {})[...] = ds.risk.values
@@ -64,32 +65,72 @@ def versions(path: Path) -> set[str]:
     return {version.name for version in (path.parent / "datasets").iterdir()}
 
 
-def test_plain_xarray_reads_the_link(tmp_path: Path) -> None:
+def as_a_link(path: Path) -> Path:
+    """Return the path of a dataset after it became a link to a version, as an earlier sweeplib wrote it."""
+    version = path.parent / "datasets" / f"{'0' * 32}.zarr"
+    version.parent.mkdir(exist_ok=True)
+    path.rename(version)
+    path.symlink_to(f"datasets/{version.name}", target_is_directory=True)
+    return path
+
+
+def test_copies_of_the_dataset_are_whole(tmp_path: Path) -> None:
     path = written(tmp_path / "dataset.zarr", 1)
-    assert path.readlink().parent == Path("datasets")
-    xr.testing.assert_equal(xr.open_zarr(path).load(), numbered(1))
+    written(path, 2)
+    for command in (["cp", "-r", path, "copy.zarr"], ["tar", "-cf", "copy.tar", path.name], ["tar", "-xf", "copy.tar"]):
+        subprocess.run(command, cwd=tmp_path, check=True)
+    xr.testing.assert_equal(xr.open_zarr(tmp_path / "copy.zarr").load(), numbered(2))
+    xr.testing.assert_equal(sweeplib.open(tmp_path / "copy.zarr").load(), numbered(2))
+    xr.testing.assert_equal(xr.open_zarr(path).load(), numbered(2))
 
 
-def test_a_lazy_reader_keeps_its_version_and_two_are_kept(tmp_path: Path) -> None:
+@pytest.mark.parametrize("exchanged", [True, False])
+def test_a_lazy_reader_keeps_its_version_and_two_are_kept(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, exchanged: bool
+) -> None:
+    if not exchanged:  # a file system or a system that cannot exchange two names
+        monkeypatch.setattr("sweeplib.storage.files.ctypes.CDLL", lambda *_, **__: object())
     path = written(tmp_path / "dataset.zarr", 1)
     first = sweeplib.open(path)
+    sent = pickle.loads(pickle.dumps(first))
     written(path, 2)
     xr.testing.assert_equal(first.load(), numbered(1))
-    assert len(versions(path)) == 2
+    xr.testing.assert_equal(sent.load(), numbered(1))
+    assert len(versions(path)) == 1
     written(path, 3)
     xr.testing.assert_equal(sweeplib.open(path).load(), numbered(3))
-    assert len(versions(path)) == 2
+    assert len(versions(path)) == 1
     assert sorted(each.name for each in tmp_path.iterdir()) == ["dataset.zarr", "datasets", "locks"]
 
 
 def test_a_reader_of_a_version_that_is_gone_is_told_so(tmp_path: Path) -> None:
-    """Plain zarr would read NaN for a missing chunk."""
+    """Plain zarr would read NaN for a missing chunk, or the chunk of another version."""
     path = written(tmp_path / "dataset.zarr", 1)
-    first = sweeplib.open(path)
+    first, second = sweeplib.open(path), sweeplib.open(path)
     for number in (2, 3):
         written(path, number)
-    with pytest.raises(sweeplib.SweeplibError, match="lost"):
+    with pytest.raises(DamageError, match="lost"):
         first.load()
+    written(path, 1)
+    xr.testing.assert_equal(second.load(), numbered(1))
+
+
+def test_a_dataset_is_there_while_two_names_cannot_be_exchanged_at_once(tmp_path: Path) -> None:
+    path = written(tmp_path / "dataset.zarr", 1)
+    written(path, 2)
+    path.rename(partial(path))
+    xr.testing.assert_equal(sweeplib.open(path).load(), numbered(1))
+    xr.testing.assert_equal(sweeplib.open(tmp_path).load(), numbered(1))
+    xr.testing.assert_equal(sweeplib.open(written(path, 3)).load(), numbered(3))
+    assert not list(tmp_path.glob(".*"))
+
+
+def test_two_names_are_exchanged(tmp_path: Path) -> None:
+    one, other = tmp_path / "one", tmp_path / "other"
+    one.mkdir()
+    other.symlink_to("one")
+    exchange(one, other)
+    assert one.is_symlink() and other.is_dir()
 
 
 def test_the_same_content_changes_nothing(tmp_path: Path) -> None:
@@ -104,25 +145,43 @@ def test_the_same_content_changes_nothing(tmp_path: Path) -> None:
     assert state() == before
     written(path, 1)
     xr.testing.assert_equal(sweeplib.open(path).load(), numbered(1))
-    assert len(versions(path)) == 2
 
 
-def test_a_damaged_version_is_written_again(tmp_path: Path) -> None:
+def test_a_damaged_version_is_written_again_and_not_kept(tmp_path: Path) -> None:
     path = written(tmp_path / "dataset.zarr", 1)
-    before = files_digest(path)
-    (path / "risk/c/0").write_bytes(b"")
-    with pytest.raises(sweeplib.SweeplibError, match="damaged"):
-        open_dataset(path)
-    assert files_digest(written(path, 1)) == before
+    before = file_digests(path)
+    for number in (1, 2):
+        (path / "risk/c/0").write_bytes(b"")
+        with pytest.raises(sweeplib.SweeplibError, match="damaged"):
+            open_dataset(path)
+        written(path, number)
+    assert file_digests(written(path, 1)) == before
+    assert [open_dataset(tmp_path / "datasets" / each).attrs["number"] for each in versions(path)] == [2]
 
 
-@pytest.mark.parametrize("place", [new_version, swapped_in])
-def test_a_failing_writer_leaves_the_old_dataset_and_nothing_beside(tmp_path: Path, place: Place) -> None:
-    path = tmp_path / "dataset.zarr"
-    write_dataset(numbered(1), path) if place is swapped_in else written(path, 1)
+def test_what_is_lost_while_a_dataset_is_written_is_noticed(tmp_path: Path) -> None:
+    """A cleaner took arrays from under a writer; the certificate listed what was left, and nobody noticed."""
+    path = written(tmp_path / "dataset.zarr", 1)
+    before = file_digests(path)
+    for lost in ("seed/zarr.json", "seed/c/0"):
+        with (  # noqa: PT012
+            pytest.raises(DamageError, match=rf"{lost}: lost, .*it changed while it was written"),
+            written_dataset(path, keep=True) as root,
+        ):
+            writer = GroupWriter(root)
+            writer.coordinate("seed", ["seed"], np.arange(3), {})
+            next(tmp_path.glob(f".*.partial/{lost}")).unlink()
+            writer.finish({})
+    assert file_digests(path) == before
+    assert not list(tmp_path.glob(".*"))
+
+
+@pytest.mark.parametrize("keep", [True, False])
+def test_a_failing_writer_leaves_the_old_dataset_and_nothing_beside(tmp_path: Path, keep: bool) -> None:
+    path = written(tmp_path / "dataset.zarr", 1)
     before = left(tmp_path)
     with pytest.raises(OSError, match="full"):
-        _fill_up(place(path))
+        _fill_up(replaced(path, keep=keep))
     assert left(tmp_path) == before
     xr.testing.assert_equal(sweeplib.open(path).load(), numbered(1))
 
@@ -143,14 +202,36 @@ def _fill_up(place: AbstractContextManager[Path]) -> None:
         raise OSError("full")
 
 
-def test_what_a_killed_writer_left_is_removed(tmp_path: Path) -> None:
+def test_what_a_killed_writer_left_is_removed_and_what_a_person_put_there_is_not(tmp_path: Path) -> None:
     path = written(tmp_path / "dataset.zarr", 1)
-    (tmp_path / "datasets/.dataset.zarr.1234.partial").mkdir()
-    (tmp_path / ".dataset.zarr.1234.partial").symlink_to("datasets/nothing.zarr")
-    (tmp_path / "datasets/mine.zarr").mkdir()
-    written(path, 2)
-    assert (tmp_path / "datasets/mine.zarr").exists(), "of another writer"
-    assert not list(tmp_path.rglob("*.partial"))
+    cut = partial(path)
+    for name in ("zarr.json", "risk/c/0", "notes.txt"):
+        (cut / name).parent.mkdir(parents=True, exist_ok=True)
+        (cut / name).write_text(name)
+    outside = tmp_path / "outside"
+    outside.mkdir()
+    (outside / "mine.txt").write_text("mine")
+    (path / "read.me").write_text("a note")
+    (path / "risk" / "mine.png").write_text("a picture")
+    (path / "link").symlink_to(outside, target_is_directory=True)
+    (tmp_path / "datasets/mine.zarr").mkdir(parents=True)
+    (tmp_path / f"datasets/{'a' * 32}.zarr").mkdir()
+    (tmp_path / "thesis.partial").mkdir()
+    (tmp_path / ".dataset.zarr.1234.partial").write_text("of no known writer")
+    for number in (2, 3, 3, 4):
+        written(path, number)
+    for name, content in {
+        "dataset.zarr/notes.txt": "notes.txt",
+        "dataset.zarr/read.me": "a note",
+        "dataset.zarr/risk/mine.png": "a picture",
+        "dataset.zarr/link/mine.txt": "mine",
+        ".dataset.zarr.1234.partial": "of no known writer",
+    }.items():
+        assert (tmp_path / name).read_text() == content
+    assert (path / "link").is_symlink()
+    assert (tmp_path / "datasets/mine.zarr").exists() and (tmp_path / f"datasets/{'a' * 32}.zarr").exists()
+    assert (tmp_path / "thesis.partial").exists() and not cut.exists()
+    xr.testing.assert_equal(sweeplib.open(path).load(), numbered(4))
 
 
 @pytest.mark.parametrize("target", ["elsewhere.zarr", "datasets/mine.zarr", "../datasets/mine.zarr"])
@@ -167,12 +248,14 @@ def test_a_foreign_link_is_refused_and_left(tmp_path: Path, target: str) -> None
     xr.testing.assert_equal(sweeplib.open(path).load(), numbered(0))
 
 
-def test_a_directory_of_an_earlier_version_is_replaced(tmp_path: Path) -> None:
-    path = write_dataset(numbered(0), tmp_path / "dataset.zarr")
-    assert not path.is_symlink()
+def test_a_link_of_an_earlier_version_is_read_and_replaced_by_a_folder(tmp_path: Path) -> None:
+    path = as_a_link(written(tmp_path / "dataset.zarr", 0))
+    first = sweeplib.open(path)
     written(path, 1)
-    assert path.is_symlink()
+    assert path.is_dir() and not path.is_symlink()
     xr.testing.assert_equal(sweeplib.open(path).load(), numbered(1))
+    xr.testing.assert_equal(first.load(), numbered(0))
+    assert versions(path) == {f"{'0' * 32}.zarr"}
     assert not list(tmp_path.glob(".*.partial"))
 
 
@@ -189,7 +272,7 @@ def test_readers_see_one_version_each_while_two_processes_write(tmp_path: Path) 
             seen.add(ds.attrs["number"])
     assert [writer.returncode for writer in writers] == [0, 0]
     assert len(seen) > 1
-    assert len(versions(path)) == 2
+    assert len(versions(path)) == 1
     assert sweeplib.open(path).attrs["number"] in (12, 111)
     assert sweeplib.open(tmp_path / "analysis.zarr").risk.load()[0] in (12, 111)
     assert not list(tmp_path.rglob("*.partial"))
@@ -197,7 +280,7 @@ def test_readers_see_one_version_each_while_two_processes_write(tmp_path: Path) 
 
 def _marked(path: Path) -> Path:
     """Return the marker of a dataset that was just written."""
-    write_marker(written(path, 1), {"cases": 3})
+    written(path, 1, {"cases": 3})
     return path.with_suffix(".done.json")
 
 
@@ -207,7 +290,8 @@ def _marked(path: Path) -> Path:
         ("dataset.zarr/risk/c/0", os.utime, True),
         ("dataset.zarr/risk/c/0", lambda chunk: chunk.write_bytes(b"0" * chunk.stat().st_size), False),
         ("dataset.zarr/risk/c/0", Path.unlink, False),
-        ("dataset.zarr", Path.unlink, False),
+        ("dataset.zarr", lambda dataset: dataset.rename(dataset.with_name("moved")), False),
+        ("dataset.zarr/notes.txt", Path.touch, True),
         ("dataset.done.json", lambda marker: marker.write_bytes(b'{"digest": \x00'), False),
         ("dataset.files.json", Path.unlink, True),
     ],
