@@ -20,6 +20,7 @@ from sweeplib.storage.damage import DamageError
 from sweeplib.storage.files import digest, digest_of, is_below, read_json, write_json
 from sweeplib.storage.jobs import at_work_elsewhere
 from sweeplib.storage.provenance import stage_code
+from sweeplib.strict_yaml import parsed
 
 if TYPE_CHECKING:
     from sweeplib.design.sweep import Sweep

@@ -27,7 +27,6 @@ if TYPE_CHECKING:
 DATASET, ANALYSES, PUBLISHED, FILES = "dataset", "analyses", "published dataset", "other files"
 REPLACED = "another command's config: delete it, or repeat the command with its overrides"
 IN_REPORT = ("plot", "table", "optima", "report")
-HEX = "[0-9a-f]"
 RECORDS = (
     *(f"{name}.json" for name in ("origin", "plan", "published", "*.done", "*.files")),
     *(
