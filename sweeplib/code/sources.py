@@ -17,6 +17,7 @@ The first two digest the text of one syntax tree (`prefix_notation`) and leave o
 
 import ast
 import hashlib
+import tokenize
 from collections.abc import Iterable, Iterator
 from functools import cache
 from pathlib import Path
@@ -25,11 +26,17 @@ from typing import Any
 from sweeplib.code.exports import HOMES, INTERFACE
 from sweeplib.code.numerical_code import BY_VALUE
 from sweeplib.code.parsed import Import, imports_of, keep, parsed, parsed_once
-from sweeplib.code.syntax import Fields, is_docstring, prefix_notation, source_text, syntax_tree
+from sweeplib.code.syntax import Fields, is_docstring, prefix_notation, syntax_tree
 from sweeplib.code.user_modules import PACKAGE, module_spec, package_of, user_file, with_parents
 
 _ROOT = Path(__file__).parents[1]
 _WITH_DOCSTRING = (ast.Module, ast.ClassDef, ast.FunctionDef, ast.AsyncFunctionDef)
+
+
+def source_text(path: Path) -> str:
+    """Return the text of a source file as Python reads it: without a byte order mark, in the encoding that it names."""
+    with tokenize.open(path) as file:
+        return file.read()
 
 
 def code(path: Path) -> str:

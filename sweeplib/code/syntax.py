@@ -3,20 +3,12 @@
 import ast
 import gc
 import threading
-import tokenize
 from collections.abc import Callable, Iterable
-from pathlib import Path
 from typing import Any
 
 Fields = Iterable[tuple[str, Any]]
 
 _PARSING = threading.Lock()
-
-
-def source_text(path: Path) -> str:
-    """Return the text of a source file as Python reads it: without a byte order mark, in the encoding that it names."""
-    with tokenize.open(path) as file:
-        return file.read()
 
 
 def syntax_tree(text: str) -> ast.Module:

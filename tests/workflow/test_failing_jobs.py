@@ -96,8 +96,9 @@ def test_results_that_cannot_be_written(tmp_path: Path, small: Path) -> None:
 def test_a_file_where_the_results_should_be(tmp_path: Path) -> None:
     (tmp_path / "full.yaml").write_text(SWEEP)
     (tmp_path / "results").write_text("")
-    said = last_line(sweeplib(tmp_path, "run", "full.yaml"))
-    assert "results" in said and os.strerror(errno.ENOTDIR) in said
+    done = sweeplib(tmp_path, "run", "full.yaml")
+    assert done.returncode == 2
+    assert done.stderr == "results: a file; expected a folder of results, or a name that is free for one\n"
 
 
 @pytest.mark.long
