@@ -405,8 +405,8 @@ BROKEN = {
     ),
     "memory in which no worker starts": Broken(
         "stop: exit",
-        "stop: exit\ncluster: {kind: local, memory_limit: 1kB}",
-        (":13: cluster.memory_limit: ", "128 MiB"),
+        "stop: exit\ncluster: {kind: local, memory_limit: 150MB}",
+        (":13: cluster.memory_limit: ", "400 MB"),
     ),
     "dashboard nowhere": Broken(
         "stop: exit",

@@ -408,9 +408,9 @@ def test_a_sweep_over_training_sets(config):
 def test_a_training_set_that_no_worker_has_the_memory_for_is_refused_in_one_line(config):
     """Whether there is a plan to make, as in a process of its own, or not."""
     large = SWEEP.replace("[20, 30], batch", "[20, 1_000_000], batch")
-    config.write_text(large.replace("in_process}", 'local, memory_limit: "300MB"}'))
+    config.write_text(large.replace("in_process}", 'local, memory_limit: "400MB"}'))
     said = "dynamics.sgd: a case of reuse needs more bytes of memory than a worker may take, at p=2, k=2, d=50, "
-    said += "samples=1000000; got 464001600; expected at most 270000000: "
+    said += "samples=1000000; got 464001600; expected at most 360000000: "
     said += "fewer samples, a smaller d, or workers with more memory"
     program = Path(sys.executable).parent / "sweeplib"
     done = subprocess.run([program, "plan", config], cwd=config.parent, capture_output=True, text=True, check=False)
