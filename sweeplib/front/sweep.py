@@ -26,9 +26,9 @@ def run_stages(
     """Run all stages of a sweep that are not up to date, show them on standard error, and its summary at the end.
 
     With overrides, such as `grid.d=300,1000`, all stages read the complete config, which is written into the sweep's
-    folder as `overridden.yaml`; it can be run again by itself. Returns the exit status: 1 if a stage or an attempt of a
-    stage failed. InputError, before any work, for a config, an override or a profile that is refused, and if another
-    command runs the sweep.
+    folder as `overridden.yaml`; it can be run again by itself. Returns the exit status: 1 if a stage, a case or an
+    attempt of a stage failed. InputError, before any work, for a config, an override or a profile that is refused, and
+    if another command runs the sweep.
     """
     with _waiting(f"reading {config}"):
         from sweeplib.storage.publish import check_publishing
