@@ -149,7 +149,8 @@ def run(
 ) -> None:
     """Simulate missing cases.
 
-    After an interrupt the same command continues. Failed cases are recorded and do not stop the run.
+    After an interrupt the same command continues. Failed cases are recorded and do not stop the run; the exit status is
+    1 if there are any.
     """
     sweep, directory = loaded(config, set_, results)
     chosen = _chosen(dynamics, sweep.runs, "dynamics of this sweep")
@@ -360,7 +361,7 @@ def report(sweeps: Sweeps, set_: Set = None, results: Results = RESULTS, output:
 def summary(config: FileOrFolder, set_: Set = None, results: Results = RESULTS) -> None:
     """Show the outcome of a sweep and where its results are.
 
-    The exit status is 1 if an analysis, a figure or a part of the report failed.
+    The exit status is 1 if a case, an analysis, a figure or a part of the report failed.
     """
     sweep, directory = named(config, set_, results)
     from sweeplib.report import summary as summarised

@@ -30,6 +30,9 @@ if TYPE_CHECKING:
 
 BLOCK_OVERHEAD = 0.01
 """Seconds of a block in addition to its cases."""
+SHAPE_SECONDS, MANY_SHAPES = 0.1, 100
+"""What a shape takes in the store and in the dataset, about, in addition to its blocks; from how many on this is said.
+"""
 
 
 @dataclass(frozen=True)
@@ -200,6 +203,10 @@ class Plan:
             if part.memory:
                 step = f", a step {_short_duration(part.seconds_a_step)}" if part.seconds_a_step else ""
                 notes.append(f"{name}: a case takes up to {_size(part.memory)} of memory{step}")
+        shapes = sum(len(part.layouts) for part in self.dynamics.values())
+        if shapes >= MANY_SHAPES:
+            more = _duration(SHAPE_SECONDS * shapes)
+            notes.append(f"{shapes:,} shapes and costs: the store and the dataset take about {more} more")
         return [*notes, *self.advice]
 
 

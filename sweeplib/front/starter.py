@@ -25,7 +25,7 @@ PLUGINS = {
 TEXT = """\
 # A sweep of sweeplib. What it costs:   sweeplib plan {file}
 # From here to the report:              sweeplib sweep {file}
-# Other values for one run:             sweeplib sweep {file} seeds=64 grid.d=300,1000
+# Other values for one run:             sweeplib sweep {file} seeds=128 grid.d=300,3000
 # Keys and names:                       sweeplib list keys   (dynamics, activations, analyses, figures, ...)
 # Options and an example:               sweeplib explain figures.line
 # Completion in an editor:              sweeplib schema   (once; it writes the file that the next line names)
@@ -37,13 +37,13 @@ problem: {{p: 1, k: 1, Delta: 0, activation: square, spherical: true}}
 # The axes; all combinations are run. Each has a list of values or a spacing.
 grid:
   d: [300, 1000]
-  gamma: {{linspace: [0.03, 0.14, 6]}} # the learning rate
+  gamma: {{linspace: [0.03, 0.15, 7]}} # the learning rate
 
-seeds: 32 # replicas of each point; more can be added later
+seeds: 64 # replicas of each point; more can be added later
 
 dynamics: [sgd_chain, ode] # SGD in law, at a cost that does not depend on d, and its limit
 
-times: {{linspace: [0, 12, 25]}} # when to record, in units of p d/gamma steps; the last is the horizon
+times: {{linspace: [0, 20, 21]}} # when to record, in units of p d/gamma steps; the last is the horizon
 thresholds: [0.1] # a run exits when the risk has fallen by this fraction
 stop: exit # or `end`: go on to the horizon
 

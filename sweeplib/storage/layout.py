@@ -262,10 +262,9 @@ class Layout:
     def _resize(self, name: str, rows: int) -> None:
         path = self.path / name / "zarr.json"
         metadata = read_sealed(path, self._deletion)
-        if metadata["shape"][0] == rows:
-            return
-        metadata["shape"][0] = rows
-        write_sealed(path, metadata)
+        if metadata["shape"][0] != rows:
+            metadata["shape"][0] = rows
+            write_sealed(path, metadata)
         self._opened.pop(name, None)
 
     def _commit(self, rows: int) -> None:
@@ -343,7 +342,7 @@ class Layout:
 def create_layout(path: Path, case: Case, block_size: int, rows: int = 0) -> Layout:
     """Create an empty layout for cases like `case`, which appears at `path` complete or not at all. For the driver.
 
-    Its arrays have room for so many `rows`, which saves writing their metadata again when these are appended.
+    Its arrays have room for `rows`: their metadata need not be written again when these are appended.
     """
     remove_partials(path)
     variables = recorded_variables(case)
@@ -359,14 +358,13 @@ def create_layout(path: Path, case: Case, block_size: int, rows: int = 0) -> Lay
     try:
         group = zarr.create_group(LinkingStore(new), attributes=attributes)
         for name, variable in variables.items():
-            shape = (rows, *variable.shape)
-            _create(group, name, variable.dtype, shape, variable.dims, block_size, dict(variable.attrs))
+            dims, shape = variable.dims, (rows, *variable.shape)
+            _create(group, name, variable.dtype, shape, dims, block_size, dict(variable.attrs))
         _create(group, "status", "uint8", (rows,), (), block_size, STATUS_LABELS)
         for name, dtype in INDEX.items():
-            is_identity = name == "case_id"
-            shape, dims = ((rows, 2), ("word",)) if is_identity else ((rows,), ())
+            shape, dims = ((rows, 2), ("word",)) if name == "case_id" else ((rows,), ())
             _create(group, name, dtype, shape, dims, INDEX_ROWS, {})
-        for file in (new / "zarr.json", *new.glob("*/zarr.json")):
+        for file in new.rglob("zarr.json"):
             write_sealed(file, json.loads(file.read_bytes()))
         new.rename(path)
         sync(path.parent)

@@ -36,7 +36,9 @@ from sweeplib.execution.run import Summary, run_sweep
 from sweeplib.front.status import state
 from sweeplib.front.sweep import OVERRIDDEN
 from sweeplib.storage.complete_config import write_complete_config
+from sweeplib.storage.dataset import open_dataset
 from sweeplib.storage.files import read_json, write_json
+from sweeplib.storage.finalise import finalise
 from sweeplib.storage.jobs import INTERRUPTED, Job, job, tell
 from sweeplib.storage.origin import check_origin, record_origin
 from sweeplib.strict_yaml import document
@@ -513,3 +515,13 @@ def test_an_interval_below_the_digits_shown_is_left_out() -> None:
     found = ANALYSES["optimal_learning_rate"](ds, resamples=100)
     narrow = found.assign(gamma_opt_low=found.gamma_opt - 1e-12, gamma_opt_high=found.gamma_opt + 1e-12)
     assert headlines(narrow, "gamma_opt") == [f"optimal learning rate {found.gamma_opt.item():.6f} (ode)"]
+
+
+@pytest.mark.slow
+def test_the_scan_of_a_new_sweep_contains_the_optima(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.chdir(tmp_path)
+    invoked("new", "first.yaml")
+    sweep = replace(load(Path("first.yaml")), cluster=InProcess(block_size=128))
+    run_sweep(sweep, Path("results/first"), progress=False)
+    found = ANALYSES["optimal_learning_rate"](open_dataset(finalise(sweep, Path("results/first"))))
+    assert found.gamma_opt.notnull().all() and not found.at_edge.any()

@@ -19,9 +19,10 @@ def test_a_job_tells_its_step_and_its_cases_and_ends(tmp_path: Path) -> None:
         with Steps().step("compiling ode"):
             assert jobs(tmp_path)["simulate"].doing == "compiling ode"
         shown = Progress(10, 100.0)
-        shown.advance(10, 100.0, failed=2, diverged=1)
+        shown.advance(5, 100.0, {"killed": 2, "diverged": 1, "ok": 2})
         told = jobs(tmp_path)["simulate"]
-        assert (told.done, told.total, told.failed, told.diverged, told.left) == (10, 10, 2, 1, 0.0)
+        assert (told.done, told.total, told.share, told.left) == (10, 10, 1.0, 0.0)
+        assert told.cases == {"killed": 2, "diverged": 1, "ok": 2}
         assert told.running and told.here and told.pid == os.getpid() and told.doing is None
     ended = jobs(tmp_path)["simulate"]
     assert not ended.running and ended.outcome is None

@@ -19,7 +19,7 @@ from sweeplib.execution import calibration, pilots
 from sweeplib.execution.block_size import block_size, even
 from sweeplib.execution.calibration import Calibration
 from sweeplib.execution.pilots import measured, shortened
-from sweeplib.execution.plan import Plan, write_plan
+from sweeplib.execution.plan import DynamicsPlan, LayoutPlan, Plan, write_plan
 from sweeplib.execution.run import run_sweep
 from sweeplib.kernels.lanes import LANES, group_width
 from sweeplib.problem import Problem
@@ -253,3 +253,9 @@ cluster: {kind: local, workers: 1, memory_limit: "2GB"}
     refused = CliRunner().invoke(app, ["plan", str(config), "--results", str(tmp_path)])
     said = "at p=2, k=1, d=1000000000; got 40000000000; expected at most"
     assert (refused.exit_code, said in refused.output) == (2, True), refused.output
+
+
+def test_a_plan_says_what_thousands_of_shapes_take_besides_their_cases() -> None:
+    layouts = {f"p{p}": LayoutPlan(2, 2, 1e-3, 100) for p in range(3000)}
+    plans = [Plan("wide", 2, {"ode": DynamicsPlan(1, 6000, 0, some)}) for some in (layouts, {"p1": layouts["p1"]})]
+    assert ["the store and the dataset take about 5 min more" in repr(plan) for plan in plans] == [True, False]

@@ -106,9 +106,9 @@ def test_append_cut_short_anywhere_is_repaired(layout: Layout, monkeypatch: pyte
         known = Layout(layout.path).ids
         assert 3 <= len(known) <= len(everything)
         assert (known == identities(everything)[: len(known)]).all()
-        if crashes == 5:  # another order next time: what the crash left must not be taken for rows
+        if crashes == 3:  # another order next time: what the crash left must not be taken for rows
             everything = everything[:3] + everything[:2:-1]
-    assert crashes > 10
+    assert crashes > 4
     done = Layout(layout.path)
     assert (done.ids == identities(everything)).all()
     assert list(cases_of(done.shared, done.rows(slice(None)))) == everything
