@@ -33,9 +33,9 @@ def exit_times(ds: xr.Dataset, *, confidence: Confidence = 0.95, max_lost: LostP
     exit_steps_median (_low, _high): the Kaplan-Meier median; NaN where fewer than half of the runs exited. Its interval
     needs seven runs or so: three of which the least and the greatest exit contain the median in 75 % of cases only.
     exit_steps_mean (_low, _high), exit_steps_mean_error: mean of min(exit, horizon), its interval (`seed_means`) and
-    its standard error. exit_steps_horizon is the
-    last observed time. `restricted` says that runs were censored: then the mean, and its label, is the restricted mean, a
-    lower bound of the mean. Runs censored before the horizon enter as in the Kaplan-Meier estimate.
+    its standard error. exit_steps_horizon is the last observed time. `restricted` says that runs were censored: then
+    the mean is the restricted mean, as its label says, a lower bound of the mean. Runs censored before the
+    horizon enter as in the Kaplan-Meier estimate.
     The same statistics for exit_time.
     Numbers of runs: seeds_used (ended regularly, diverged or stopped early), seeds_censored (used, but without an exit
     before their end or time limit), seeds_diverged (treated as runs that never exit: censored at the horizon),
