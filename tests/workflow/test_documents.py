@@ -1,4 +1,4 @@
-"""Every block of code of README.md and docs/ as it stands: run, checked as a part of a config, or left with a reason."""
+"""Every block of code of README.md and docs/ as it stands: run, checked as part of a config, or left with a reason."""
 
 import os
 import re
