@@ -122,7 +122,7 @@ FAULTS = {
         "dynamics",
         "self.M = self.replicas.M",
         "self.Q = -self.replicas.Q; self.M = self.replicas.M",
-        "is no covariance|it runs: noise_trace is not finite",
+        "is no covariance|it runs: (noise_trace is not finite|RuntimeWarning)",
     ),
     "wrong shape of M": (
         "dynamics",
