@@ -2,7 +2,6 @@
 
 from collections import Counter
 from collections.abc import Callable, Iterable
-from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
@@ -26,7 +25,7 @@ from sweeplib.cli_options import (
 )
 from sweeplib.cli_upkeep import commands
 from sweeplib.errors import InputError
-from sweeplib.front.commands import new, test_plugin
+from sweeplib.front.commands import explain, new, schema, test_plugin
 from sweeplib.process.command import command
 from sweeplib.process.terminal import echo
 
@@ -254,22 +253,9 @@ def list_(
         echo(f"Options and an example: sweeplib explain {'KEY' if of_keys else f'{kind}.NAME'}")
 
 
-@app.command()
-def explain(
-    key: Annotated[str, typer.Argument(metavar="KEY", help="A key, such as `grid`, or `figures.line`.")],
-) -> None:
-    """Explain a key of a config, or a name of a kind with its options, with an example in YAML."""
-    from sweeplib.config.catalogue import explained
-    from sweeplib.front.listing import names as described
-    from sweeplib.process.terminal import LINE, console
-
-    (entry, example), out = explained(key), console()
-    for line in described([entry], out.width if out.is_terminal else LINE, options=True):
-        echo(line)
-    echo(f"\n{example}".removesuffix("\n"))
-
-
+app.command()(explain)
 app.command()(new)
+app.command()(schema)
 app.command("test-plugin")(test_plugin)
 
 
@@ -371,32 +357,6 @@ def summary(config: FileOrFolder, set_: Set = None, results: Results = RESULTS) 
     raise typer.Exit(1 if found.failed else 0)
 
 
-@app.command()
-def schema(
-    directory: Annotated[
-        Path | None, typer.Option(help="Where to write; by default here, in a clone in config.", show_default=False)
-    ] = None,
-    check: Annotated[bool, typer.Option("--check", help="Write nothing; exit status 1 if they are stale.")] = False,
-) -> None:
-    """Write the JSON schema of configs, for editors; in a clone also the table of keys."""
-    from sweeplib.config.reference import generated, is_generated
-
-    directory = directory or (Path("config") if is_generated(Path("config", "README.md")) else Path())
-    known = {
-        name: text for name, text in generated().items() if name == "schema.json" or is_generated(directory / name)
-    }
-    if (directory / "schema.json").exists() and not is_generated(directory / "schema.json"):
-        raise InputError("not a schema of sweeplib", file=directory / "schema.json", expected="another folder")
-    stale = [name for name, text in known.items() if _differs(directory / name, text)]
-    if check:
-        for name in stale:
-            echo(f"{directory / name} is stale: run `sweeplib schema`", errors=True)
-        raise typer.Exit(1 if stale else 0)
-    for name in stale:
-        (directory / name).write_text(known[name], encoding="utf-8")
-        echo(directory / name)
-
-
 def _chosen(names: list[str] | None, known: Iterable[str], kind: str) -> list[str]:
     known = list(known)
     for name in names or ():
@@ -424,7 +384,3 @@ def _report_attempts(sweep: "Sweep", names: Iterable[str], make: Callable[[str],
             failed += 1
             echo(f"failed: {attempt}", errors=True)
     raise typer.Exit(1 if failed else 0)
-
-
-def _differs(path: Path, text: str) -> bool:
-    return not path.exists() or path.read_text(encoding="utf-8") != text

@@ -73,7 +73,10 @@ class Analysis:
         if "stop" not in ds.attrs and partly and self.treatment("exit") is Treated.refused and stops_at_exits(ds):
             ds = ds.assign_attrs(stop="exit")
         self.outlined(outline_of(with_constants(ds)), options)
-        result = without_constants(self.function(with_constants(ds), **options), ds)
+        result = without_constants(self.function(with_constants(ds), **options), ds).copy()
+        for variable in result.variables.values():
+            if variable.attrs.get("units") == "1":  # the same as without units; xarray would write "[1]" on plots
+                variable.attrs = {key: value for key, value in variable.attrs.items() if key != "units"}
         return result.assign_attrs(title=self.doc, analysis=self.name)
 
     def check(self, options: Mapping[str, Any]) -> dict[str, Any]:

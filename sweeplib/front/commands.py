@@ -1,10 +1,11 @@
-"""The commands that write files to start from, and that check plugins."""
+"""The commands that explain a config, that write files to start from, and that check plugins."""
 
 from pathlib import Path
 from typing import Annotated
 
 import typer
 
+from sweeplib.errors import InputError
 from sweeplib.process.terminal import echo
 
 KINDS = ["sweep", "activation", "analysis", "cluster", "data", "dynamics", "figure", "observable", "start", "target"]
@@ -38,3 +39,46 @@ def test_plugin(
         statuses.append(outcome.status)
     echo(summary(statuses))
     raise typer.Exit(1 if "failed" in statuses else 0)
+
+
+def explain(
+    key: Annotated[str, typer.Argument(metavar="KEY", help="A key, such as `grid`, or `figures.line`.")],
+) -> None:
+    """Explain a key of a config, or a name of a kind with its options, with an example in YAML."""
+    from sweeplib.config.catalogue import explained
+    from sweeplib.front.listing import names as described
+    from sweeplib.process.terminal import LINE, console
+
+    (entry, example), out = explained(key), console()
+    for line in described([entry], out.width if out.is_terminal else LINE, options=True):
+        echo(line)
+    echo(f"\n{example}".removesuffix("\n"))
+
+
+def schema(
+    directory: Annotated[
+        Path | None, typer.Option(help="Where to write; by default here, in a clone in config.", show_default=False)
+    ] = None,
+    check: Annotated[bool, typer.Option("--check", help="Write nothing; exit status 1 if they are stale.")] = False,
+) -> None:
+    """Write the JSON schema of configs, for editors; in a clone also the table of keys."""
+    from sweeplib.config.reference import generated, is_generated
+
+    directory = directory or (Path("config") if is_generated(Path("config", "README.md")) else Path())
+    known = {
+        name: text for name, text in generated().items() if name == "schema.json" or is_generated(directory / name)
+    }
+    if (directory / "schema.json").exists() and not is_generated(directory / "schema.json"):
+        raise InputError("not a schema of sweeplib", file=directory / "schema.json", expected="another folder")
+    stale = [name for name, text in known.items() if _differs(directory / name, text)]
+    if check:
+        for name in stale:
+            echo(f"{directory / name} is stale: run `sweeplib schema`", errors=True)
+        raise typer.Exit(1 if stale else 0)
+    for name in stale:
+        (directory / name).write_text(known[name], encoding="utf-8")
+        echo(directory / name)
+
+
+def _differs(path: Path, text: str) -> bool:
+    return not path.exists() or path.read_text(encoding="utf-8") != text

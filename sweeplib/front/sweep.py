@@ -60,8 +60,8 @@ def run_stages(
 
     With overrides, such as `grid.d=300,1000`, and for a config from a pipe, all stages read the complete config, which
     is written into the sweep's folder as `overridden.yaml`; it can be run again by itself. Returns the exit status: 1
-    if a stage, a case or an attempt of a stage failed. InputError, before any work, for a config, an override or a profile that
-    is refused, and if another command runs the sweep.
+    if a stage, a case or an attempt of a stage failed. InputError, before any work, for a config, an override or a
+    profile that is refused, and if another command runs the sweep.
     """
     refuse_shell()
     caches_in(results)

@@ -57,7 +57,10 @@ class GroupWriter:
         dtype: Any,
         attributes: Mapping[str, Any],
     ) -> Any:
-        """Return the array of a new variable, to be filled; its fill value is NaN, and NaN is written explicitly."""
+        """Return the array of a new variable, to be filled; its fill value is NaN, and NaN is written explicitly.
+
+        By the CF conventions a variable without units is dimensionless; xarray would write "[1]" on its plots.
+        """
         dtype = np.dtype(dtype)
         return self.group.create_array(
             name,
@@ -67,7 +70,7 @@ class GroupWriter:
             compressors=COMPRESSORS,
             fill_value=np.nan if dtype.kind == "f" else None,
             dimension_names=tuple(dims),
-            attributes=dict(attributes),
+            attributes={key: value for key, value in attributes.items() if (key, value) != ("units", "1")},
             config={"write_empty_chunks": True},
         )
 

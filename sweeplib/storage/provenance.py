@@ -67,9 +67,13 @@ def _version(name: str) -> str:
 
 @cache
 def git_commit() -> str | None:
-    """Return the commit of sweeplib's own checkout, with "-dirty" if files differ; None outside a checkout."""
+    """Return the commit of sweeplib's own checkout, with "-dirty" if files differ.
+
+    Outside a checkout it is that of which the installed wheel was built, None if it was built elsewhere.
+    """
     if _git("ls-files", "--error-unmatch", "__init__.py") is None:
-        return None
+        built = PACKAGE / "commit.txt"
+        return built.read_text(encoding="utf-8") if built.exists() else None
     dirty = _git("status", "--porcelain", "--untracked-files=no", ".")
     commit = _git("rev-parse", "HEAD")
     return f"{commit}-dirty" if dirty else commit

@@ -29,12 +29,15 @@ def test_without_censoring_the_mean_is_the_plain_mean():
     assert found.exit_steps_mean == np.mean(exits)
     assert found.exit_steps_mean_error == pytest.approx(np.std(exits, ddof=1) / 2)
     assert not found.restricted
+    assert found.exit_steps_mean.long_name == "mean exit steps"
     assert found.exited_fraction == 1.0
 
 
 def test_censored_runs_restrict_the_mean_to_the_horizon():
     found = one_cell([10.0, 20.0, np.nan, np.nan], [10.0, 20.0, 30.0, 30.0], [OK] * 4)
     assert found.restricted
+    assert found.exit_steps_mean.long_name == "restricted mean exit steps"
+    assert "units" not in found.exit_steps_mean.attrs, "xarray would write [1] on its plots"
     assert found.exit_steps_horizon == 30.0
     assert found.exit_steps_mean == np.mean([10.0, 20.0, 30.0, 30.0])
     assert found.seeds_censored == 2

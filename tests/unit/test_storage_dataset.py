@@ -22,7 +22,7 @@ def dataset() -> xr.Dataset:
             "risk": (
                 ("dynamics", "d"),
                 np.array([[1.0, np.nan], [np.nan, np.nan]]),
-                {"units": "1", "symbol": r"\mathcal{R}"},
+                {"units": "s", "symbol": r"\mathcal{R}"},
             ),
             "count": ("d", np.array([1, 2], dtype=np.uint8)),
             "regime": ("d", np.array(["plateau", "no_ode"], dtype=object)),

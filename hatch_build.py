@@ -1,0 +1,30 @@
+"""The commit from which a wheel is built, as a file of the package: a result of an installed sweeplib names it."""
+
+import subprocess
+from pathlib import Path
+from typing import Any
+
+from hatchling.builders.hooks.plugin.interface import BuildHookInterface
+
+
+class Commit(BuildHookInterface):
+    """Writes `sweeplib/commit.txt` into the wheel and the source distribution, if they are built in a checkout."""
+
+    def initialize(self, version: str, build_data: dict[str, Any]) -> None:
+        """Add the file; a source distribution has that of the checkout from which it was made."""
+        if version == "editable" or not (Path(self.root) / ".git").exists():
+            return
+        git = ["git", "-C", self.root]
+        try:
+            commit = subprocess.run(
+                [*git, "rev-parse", "HEAD"], capture_output=True, text=True, check=True
+            ).stdout.strip()
+            changed = subprocess.run(
+                [*git, "status", "--porcelain", "sweeplib"], capture_output=True, text=True, check=True
+            )
+        except (OSError, subprocess.CalledProcessError):
+            return
+        file = Path(self.directory) / ".commit.txt"
+        file.parent.mkdir(parents=True, exist_ok=True)
+        file.write_text(commit + ("-dirty" if changed.stdout.strip() else ""), encoding="utf-8")
+        build_data["force_include"][str(file)] = "sweeplib/commit.txt"
