@@ -21,7 +21,7 @@ from sweeplib.maths.expectations.grids import LONGEST, WIDEST, usable_step
 from sweeplib.maths.expectations.hinges import hinge_product, scale_of, split
 from sweeplib.maths.expectations.nodes import rules_of
 from sweeplib.maths.expectations.system import Pair
-from sweeplib.numerics.compiled import inlined, without_references
+from sweeplib.numerics.compiled import without_references
 from sweeplib.numerics.elementary import error_function, exponential
 
 Array = np.ndarray[Any, np.dtype[np.float64]]
