@@ -49,7 +49,7 @@ SAFETY, COARSER = 0.1, 10.0
 """Factors of the requested tolerance, for the recorded solution and its companion."""
 COARSEST = 1e-4
 """The largest relative tolerance of a companion, unless more is requested; implicit steps can break Ω ≥ 0."""
-DEFAULT_RTOL, LARGEST_DEFAULT_RTOL = 1e-10, 1e-5
+DEFAULT_RTOL, LARGEST_DEFAULT_RTOL, LEAST_BY_QUADRATURE = 1e-10, 1e-5, 1e-8
 LOST = 1e-18
 """The squared norm of a lost unit relative to the largest: it counts for a part of 1e-9 in the network's output."""
 TOLERATED = 100.0
@@ -146,7 +146,7 @@ class Ode(IntegratedDynamics, OverlapDynamics):
             rtol = self.options.rtol or DEFAULT_RTOL
             return np.full(len(start), max(rtol, finest) if self._finite_d else rtol)
         errors = pair.drift_errors(start.Q, start.M, start.P, start.a, start.a_star, start.Delta)
-        return np.clip(errors, finest, LARGEST_DEFAULT_RTOL)
+        return np.clip(errors, max(finest, LEAST_BY_QUADRATURE), LARGEST_DEFAULT_RTOL)
 
     def _noise(self) -> Array:
         """The factor (n,) of Ψ^Var."""

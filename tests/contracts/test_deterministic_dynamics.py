@@ -81,9 +81,7 @@ class Case:
             name = str(rng.choice(list(OF_ONE) if self.k == 1 else OF_TWO))
             code = compile(name, "formula", "eval")
             self.asked, self.knots = {"target": name}, OF_ONE.get(name, ())
-            self.steep = max(
-                [float(number) for number in ["10", "5", "4", "3", "2"] if f"{number}*" in name], default=1.0
-            )
+            self.steep = max([number for number in (10.0, 5.0, 4.0, 3.0, 2.0) if f"{number:g}*" in name], default=1.0)
             self.labels = lambda lam_star: eval(
                 code, {**VALUES, **{f"lam{r + 1}": field for r, field in enumerate(lam_star)}}
             )

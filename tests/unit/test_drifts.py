@@ -101,7 +101,7 @@ def compared(found, student, labels, p, factor, nodes):
     return error, stated
 
 
-STUDENTS = ("erf", "tanh", "sigmoid", "relu", RAMP)
+STUDENTS = ("erf", "tanh", "sigmoid", "relu")
 PAIRS = [(student, teacher) for student in STUDENTS for teacher in ("erf", "tanh", "he3", "relu", RAMP)]
 PLANES = {
     (1, 1): np.array([[0.9, 0.0], [0.5, 1.1]]),
@@ -112,7 +112,7 @@ PLANES = {
 """Factors of Ω of rank 2, of so many students and teachers."""
 
 
-@pytest.mark.parametrize(("student", "teacher"), slow_but(PAIRS, ("tanh", RAMP), ("relu", "tanh"), (RAMP, "erf")))
+@pytest.mark.parametrize(("student", "teacher"), slow_but(PAIRS, ("sigmoid", RAMP), ("relu", "tanh")))
 def test_drifts_of_committees_of_rank_two(student, teacher):
     found = FAMILIES["quadrature"].pair_expectations(activation(student), activation(teacher))
     value, _, knots = FUNCTIONS[teacher]

@@ -1,7 +1,7 @@
 """E[σ'_i σ'_j (Δ + (Σ_m b_m σ_m)²)], by the second moment of the sum given z_i and z_j.
 
-z_m = first_m u_1 + second_m u_2 + s_m g_m with z_i along u_1, z_j in the plane of u, and g ~ N(0, ρ). Functions are sums
-of a smooth part and of hinges. Parts with s_m = 0 are known in the plane, E[τ_m | u] and E[τ_m² | u] of the others are
+z_m = first_m u_1 + second_m u_2 + s_m g_m with z_i along u_1, z_j in the plane of u, and g ~ N(0, ρ). Functions are
+sums of a smooth part and of hinges. Parts with s_m = 0 are known in the plane, E[τ_m | u] and E[τ_m² | u] of others are
 tabulated over their mean μ_m, and E[τ_m f_n | u] = E[τ_m(μ_m + s_m x) T_n(μ_n + ρ s_n x)], x ~ N(0, 1), where T_n, the
 mean of f_n over what z_n has beyond, is tabulated too or in closed form, as everything about two hinges.
 
@@ -15,10 +15,11 @@ import numpy as np
 from numpy.typing import NDArray
 
 from sweeplib.maths.expectations.grids import WIDEST, usable_step
-from sweeplib.maths.expectations.hinges import has_part, hinge_mean, hinge_product, hinge_square
+from sweeplib.maths.expectations.hinges import hinge_mean, hinge_product, hinge_square
 from sweeplib.maths.expectations.nodes import rules_of
-from sweeplib.maths.expectations.plane import Axis, add_bend, axis_of, components, fill_between, fill_equal
-from sweeplib.maths.expectations.products import MOST_NODES, PANEL_STEPS, fill_rest, resolved_by
+from sweeplib.maths.expectations.parts import PIECES, Parts, bends, longest_of, step_of
+from sweeplib.maths.expectations.plane import Axis, axis_of, components, fill_between, fill_equal
+from sweeplib.maths.expectations.products import MOST_NODES, fill_rest
 from sweeplib.maths.expectations.system import Pair
 from sweeplib.maths.expectations.tables import INTERPOLATED, Tables, interpolation, tables_of, tabulated
 from sweeplib.numerics.compiled import inlined, without_references
@@ -28,41 +29,10 @@ Numbers = NDArray[np.int64]
 
 NEARER = 1.3
 """How much nearer than usual nodes end: beyond is a part of 10⁻¹²."""
-SHARE, LONGEST = 0.8, 3.7
-"""The part of a step that resolves products of four functions; the longest panel."""
-NARROW = 0.2
-"""Bends that need a shorter step have panels."""
-SHORTEST = 0.1
-PIECES = int(20.0 / SHORTEST)
-"""The shortest panel but for bends, and more panels than there are."""
 COLLINEAR = 1e-13
 """Residual fields are collinear if 1 − |ρ| is less."""
 LEAST = 1e-15
 """The least weight of a node."""
-
-
-class Parts(NamedTuple):
-    """The smooth parts and the hinges of all functions: their fields, numbers, weights b, and whether they are hinges."""
-
-    field: Numbers
-    number: Numbers
-    weight: Array
-    hinged: Numbers
-
-
-@inlined
-def parts_of(pair: Pair, number: Numbers, weight: Array, p: int) -> Parts:
-    """The parts of functions of these numbers and weights; those of students, and of others with a weight."""
-    n, count = len(weight), 0
-    found = Parts(np.empty(2 * n, np.int64), np.empty(2 * n, np.int64), np.empty(2 * n), np.empty(2 * n, np.int64))
-    for m in range(n):
-        for hinged in range(2):
-            there = has_part(pair.series[number[m]]) if hinged else pair.steps[0, number[m]] < math.inf
-            if there and (m < p or weight[m] != 0.0):
-                found.field[count], found.number[count], found.hinged[count] = m, number[m], hinged
-                found.weight[count] = weight[m]
-                count += 1
-    return Parts(found.field[:count], found.number[:count], found.weight[:count], found.hinged[:count])
 
 
 class Given(NamedTuple):
@@ -120,15 +90,6 @@ def room_of(pair: Pair, n: int) -> Room:
 
 
 @without_references
-def step_of(pair: Pair, parts: Parts, n: int, across: float, along: float) -> float:
-    """The step that resolves a part of along u + across v, or its mean over v if this is not zero."""
-    if parts.hinged[n] == 0:
-        return resolved_by(SHARE * pair.steps[0, parts.number[n]], across, along)
-    step = resolved_by(0.0, across, along)
-    return step if step > NARROW else WIDEST
-
-
-@without_references
 def fill_given(pair: Pair, parts: Parts, omega: Array, i: int, j: int, given: Given) -> None:
     """Fill what depends on the two fields. A scale is zero if the variance is zero up to rounding."""
     first, second, scale, field, n = given.first, given.second, given.scale, parts.field, len(parts.field)
@@ -137,7 +98,7 @@ def fill_given(pair: Pair, parts: Parts, omega: Array, i: int, j: int, given: Gi
     for m in range(n):
         f = field[m]
         variance = omega[f, f] - first[f] * first[f] - second[f] * second[f]
-        scale[m] = 0.0 if variance < 1e-14 * omega[f, f] or f == i or f == j else math.sqrt(variance)
+        scale[m] = 0.0 if variance < 1e-14 * omega[f, f] or f in (i, j) else math.sqrt(variance)
         given.steps[0] = min(given.steps[0], step_of(pair, parts, m, math.hypot(scale[m], second[f]), first[f]))
         given.steps[1] = min(given.steps[1], step_of(pair, parts, m, scale[m], second[f]))
     for m in range(n):
@@ -179,35 +140,6 @@ def fill_tables(pair: Pair, parts: Parts, omega: Array, given: Given) -> Tables:
             points = given.along[m, q] * given.step[m, q] / tables.step[m * n + q]
             given.stride[m, q] = round(points) if abs(points) > 0.5 else 0
     return tables
-
-
-@without_references
-def bends(
-    pair: Pair,
-    parts: Parts,
-    m: int,
-    centre: float,
-    slope: float,
-    width: float,
-    longest: float,
-    limit: float,
-    axis: Axis,
-    count: int,
-) -> int:
-    """Add the ends of panels at the bends of a part of centre + slope u with what is of this width, if they are narrow."""
-    if parts.hinged[m] == 1 and slope != 0.0 and WIDEST * width <= NARROW * abs(slope):
-        hinges = pair.series[parts.number[m]]
-        for knot in range(1, len(hinges), 2):
-            if hinges[knot + 1] != 0.0:
-                place = (hinges[knot] - centre) / slope
-                count = add_bend(axis, count, place, width / abs(slope), longest, limit)
-    return count
-
-
-@without_references
-def longest_of(step: float) -> float:
-    """The longest panel that resolves what a step does."""
-    return max(min(LONGEST, PANEL_STEPS * step), SHORTEST)
 
 
 @without_references

@@ -147,7 +147,7 @@ def hinge_product(hinges: Array, others: Array, s: float, t: float, c: float) ->
 
 @without_references
 def hinge_square(hinges: Array, mean: float, scale: float) -> float:
-    """E[σ(mean + s u)²], from E[(z − c)⁺ (z − c')⁺], c ≤ c', the square of the second hinge and c' − c times its mean."""
+    """E[σ(mean + s u)²]; E[(z − c)⁺ (z − c')⁺], c ≤ c', is the square of the second hinge and c' − c times its mean."""
     total = hinges[0] * (2.0 * hinge_mean(hinges, mean, scale) - hinges[0])
     for j in range(1, len(hinges), 2):
         above = mean - hinges[j]

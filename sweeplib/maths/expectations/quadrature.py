@@ -3,7 +3,7 @@
 The functions are called by address, so the rules are compiled once for all of them.
 
 All fields share one index, z = (λ, κ) ~ N(0, Ω) with κ_r = v_r·λ*, and E = Σ_m b_m σ_m(z_m) + √Δ ζ with b = (−a/p, c).
-E[σ'_i z_j σ_m] = cov(z_j, u) E[σ'_i u σ_m] + cov(z_j, v) E[σ'_i v σ_m] with z_i along u and z_m in the plane of u and v.
+E[σ'_i z_j σ_m] = cov(z_j, u) E[σ'_i u σ_m] + cov(z_j, v) E[σ'_i v σ_m], z_i along u and z_m in the plane of u and v.
 """
 
 from dataclasses import replace
@@ -15,12 +15,13 @@ import numpy as np
 from sweeplib.maths.activations import Activation
 from sweeplib.maths.activations.activation import bends_off_zero, lipschitz
 from sweeplib.maths.expectations.addresses import ridge_address
-from sweeplib.maths.expectations.conditional import givens, parts_of, room_of, variance_mean
+from sweeplib.maths.expectations.conditional import givens, room_of, variance_mean
 from sweeplib.maths.expectations.expectations import FAMILIES, Expectations, Family, refined
 from sweeplib.maths.expectations.fields import counts, fill_fields, function_number
 from sweeplib.maths.expectations.grids import filled_up, hinges_row, reach, rest_step
 from sweeplib.maths.expectations.hinges import scale_of
 from sweeplib.maths.expectations.nodes import nodes_of, rules_of
+from sweeplib.maths.expectations.parts import parts_of
 from sweeplib.maths.expectations.plane import components
 from sweeplib.maths.expectations.products import MOST_NODES, ROWS, risk
 from sweeplib.maths.expectations.slopes import slope_means

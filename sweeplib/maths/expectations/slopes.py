@@ -1,4 +1,6 @@
-"""E[σ(z) σ*(z*)], E[σ'(z) u σ*(z*)] and E[σ'(z) v σ*(z*)] of a student and any function, z = s u, z* = along u + across v.
+"""E[σ(z) σ*(z*)], E[σ'(z) u σ*(z*)] and E[σ'(z) v σ*(z*)] of a student and any function.
+
+Here z = s u and z* = along u + across v.
 
 All drifts but Ψ^Var are sums of these: a third field has a covariance with u and one with v, and is independent beyond.
 Functions are hinges and a smooth rest, as in `products`. Means of two hinges are in closed form, those of two rests are
