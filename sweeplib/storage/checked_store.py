@@ -4,12 +4,11 @@ import asyncio
 from pathlib import Path
 from typing import Any
 
-import google_crc32c
 from zarr.codecs import Crc32cCodec, ZstdCodec
 from zarr.storage import LocalStore
 
 from sweeplib.storage.damage import damaged
-from sweeplib.storage.files import write_bytes
+from sweeplib.storage.files import is_chunk, is_intact, write_bytes
 
 COMPRESSORS = (ZstdCodec(level=0), Crc32cCodec())
 """The compressors of all arrays: zarr's default, then the checksum of the compressed bytes."""
@@ -51,14 +50,3 @@ class CheckedStore(LocalStore):
         if is_chunk(key) and found is not None and not is_intact(found.as_numpy_array()):
             raise damaged(self.root / key, self.remedy)
         return found
-
-
-def is_intact(chunk: Any) -> bool:
-    """Return whether the last bytes of a chunk are the checksum of the preceding bytes."""
-    return len(chunk) > 4 and google_crc32c.value(chunk[:-4]) == int.from_bytes(bytes(chunk[-4:]), "little")
-
-
-def is_chunk(key: str) -> bool:
-    """Return whether a key is that of a chunk (`<array>/c/0/1`), not of metadata (zarr.json, .zarray)."""
-    *folders, name = key.split("/")
-    return name != "zarr.json" and not name.startswith(".") and "c" in (*folders, name)

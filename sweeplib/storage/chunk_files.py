@@ -7,9 +7,8 @@ import google_crc32c
 import numpy as np
 from numcodecs import VLenUTF8, Zstd
 
-from sweeplib.storage.checked_store import is_intact
 from sweeplib.storage.damage import damaged
-from sweeplib.storage.files import is_partial, write_bytes
+from sweeplib.storage.files import is_intact, is_partial, write_bytes
 
 _OF_LAYOUT = re.compile(r"(\w+/)?zarr\.json|\w+/c(/\d+)*")
 _ZSTD, _TEXTS = Zstd(level=0), VLenUTF8()

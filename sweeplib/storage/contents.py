@@ -9,9 +9,8 @@ import re
 from collections.abc import Callable, Mapping
 from pathlib import Path
 
-from sweeplib.storage.checked_store import is_chunk, is_intact
 from sweeplib.storage.damage import DamageError, damaged, lost
-from sweeplib.storage.files import digest, file_digests, is_below, is_partial
+from sweeplib.storage.files import digest, file_digests, is_below, is_chunk, is_intact, is_partial
 from sweeplib.storage.sealed import read_sealed, write_sealed
 
 NAME = "contents.json"

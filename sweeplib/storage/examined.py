@@ -7,10 +7,9 @@ from pathlib import Path
 
 import numpy as np
 
-from sweeplib.storage.checked_store import is_intact
 from sweeplib.storage.chunk_files import is_of_layout
 from sweeplib.storage.damage import DAMAGED, LOST, DamageError
-from sweeplib.storage.files import is_partial
+from sweeplib.storage.files import is_intact, is_partial
 from sweeplib.storage.layout import INDEX, Layout, layout_folders
 from sweeplib.storage.run_store import RunStore
 from sweeplib.storage.sealed import read_sealed

@@ -5,10 +5,9 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
 
-from sweeplib.storage.checked_store import is_intact
 from sweeplib.storage.contents import NAME, is_entry_of, own_digests, recorded_entries
 from sweeplib.storage.damage import DAMAGED, LOST
-from sweeplib.storage.files import digest_of, file_digests
+from sweeplib.storage.files import digest_of, file_digests, is_intact
 from sweeplib.storage.markers import recorded_digests
 from sweeplib.storage.versions import present
 

@@ -18,6 +18,8 @@ from pathlib import Path, PurePosixPath
 from typing import Any
 from uuid import uuid4
 
+import google_crc32c
+
 from sweeplib.storage.damage import damaged
 
 CHECKSUM = "checksum"
@@ -80,6 +82,17 @@ def sync_tree(folder: Path) -> None:
     for path in folder.rglob("*"):
         sync(path)
     sync(folder)
+
+
+def is_intact(chunk: Any) -> bool:
+    """Return whether the last bytes of a chunk are the checksum of the preceding bytes."""
+    return len(chunk) > 4 and google_crc32c.value(chunk[:-4]) == int.from_bytes(bytes(chunk[-4:]), "little")
+
+
+def is_chunk(key: str) -> bool:
+    """Return whether a key is that of a chunk (`<array>/c/0/1`), not of metadata (zarr.json, .zarray)."""
+    *folders, name = key.split("/")
+    return name != "zarr.json" and not name.startswith(".") and "c" in (*folders, name)
 
 
 def partial(path: Path) -> Path:

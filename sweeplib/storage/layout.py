@@ -24,10 +24,10 @@ from zarr.storage import StorePath
 
 from sweeplib.simulation import Case, Cases, Status, case_work, recorded_variables
 from sweeplib.simulation.variables import STATUS_LABELS
-from sweeplib.storage.checked_store import COMPRESSORS, CheckedStore, is_intact
+from sweeplib.storage.checked_store import COMPRESSORS, CheckedStore
 from sweeplib.storage.chunk_files import read_chunk, write_chunk
 from sweeplib.storage.damage import DamageError, damaged, lost
-from sweeplib.storage.files import partial, remove, remove_partials, sync
+from sweeplib.storage.files import is_intact, partial, remove, remove_partials, sync
 from sweeplib.storage.linking_store import LinkingStore
 from sweeplib.storage.rows import Rows, rows_of, shared_fields
 from sweeplib.storage.sealed import read_sealed, write_sealed

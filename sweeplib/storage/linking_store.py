@@ -8,9 +8,8 @@ from typing import Any
 
 from zarr.storage import LocalStore
 
-from sweeplib.storage.checked_store import is_chunk
 from sweeplib.storage.contents import Entry, entry_of
-from sweeplib.storage.files import digest, partial
+from sweeplib.storage.files import digest, is_chunk, partial
 
 
 class LinkingStore(LocalStore):
