@@ -11,7 +11,7 @@ import pytest
 from sweeplib.code.plugins import load_plugins
 from sweeplib.design.grid import Axis, Grid
 from sweeplib.design.sweep import Run, Sweep
-from sweeplib.execution import plan, run, taken
+from sweeplib.execution import plan, run, taken, work
 from sweeplib.execution.run import run_sweep
 from sweeplib.simulation import Recording, Status, cases
 from sweeplib.storage.elsewhere import COMPUTE_ALL, elsewhere
@@ -35,7 +35,7 @@ GAMMAS = (0.1, 0.2, 0.3)
 @pytest.fixture(autouse=True)
 def _shared(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.delenv(COMPUTE_ALL)
-    monkeypatch.setattr(run, "dispatched", computed)
+    monkeypatch.setattr(work, "dispatched", computed)
     monkeypatch.setattr(os, "fsync", lambda _: None)
 
 

@@ -12,7 +12,7 @@ import sweeplib
 from sweeplib.code.plugins import load_plugins
 from sweeplib.design.grid import Axis, Grid
 from sweeplib.design.sweep import Run, Sweep
-from sweeplib.execution import run
+from sweeplib.execution import work
 from sweeplib.execution.run import run_sweep
 from sweeplib.simulation import Recording
 from sweeplib.storage import dataset, layout, remembered
@@ -39,7 +39,7 @@ def sweep_of(gammas: int, seeds: int, points: int = 3) -> Sweep:
 @pytest.fixture(autouse=True)
 def _small_is_large(monkeypatch: pytest.MonkeyPatch) -> None:
     """Let arrays of 60 bytes be split, small inventories be remembered, and an index have several chunks."""
-    monkeypatch.setattr(run, "dispatched", computed)
+    monkeypatch.setattr(work, "dispatched", computed)
     monkeypatch.setattr(dataset, "CHUNK_BYTES", 60)
     monkeypatch.setattr(dataset, "FILE_BYTES", 8)
     monkeypatch.setattr(remembered, "FEWEST", 1)

@@ -9,7 +9,7 @@ from distributed import Client
 
 from sweeplib.design.sweep import Run
 from sweeplib.errors import SweeplibError
-from sweeplib.execution import probe, run
+from sweeplib.execution import probe, work
 from sweeplib.execution.probe import Probe, Probes
 from sweeplib.execution.run import run_sweep
 from sweeplib.simulation import Case
@@ -67,12 +67,12 @@ def test_a_worker_of_another_version(client: Client, case: Case, tmp_path: Path)
 def test_a_sweep_ends_before_such_a_worker_gets_a_block(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    asked = run._probe
-    monkeypatch.setattr(run, "_probe", lambda *args: replace(asked(*args), folder="/none/such"))
+    asked = work._probe
+    monkeypatch.setattr(work, "_probe", lambda *args: replace(asked(*args), folder="/none/such"))
     sweep = replace(troubled_sweep(seeds=6), runs={"calm": Run("calm")}, cluster=InProcess(block_size=2))
     with pytest.raises(SweeplibError, match=r"1 of 1 workers cannot take part: .* has no folder /none/such"):
         run_sweep(sweep, tmp_path)
     assert capsys.readouterr().err.count("has no folder /none/such") == 1
     assert not journal(tmp_path)
-    monkeypatch.setattr(run, "_probe", asked)
+    monkeypatch.setattr(work, "_probe", asked)
     assert run_sweep(sweep, tmp_path, progress=False)["calm"].cases["ok"] == sweep.size

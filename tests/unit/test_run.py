@@ -11,7 +11,8 @@ from distributed import Client
 
 from sweeplib.design.grid import Axis, Grid
 from sweeplib.design.sweep import Run, Sweep
-from sweeplib.execution import run
+from sweeplib.errors import SweeplibError
+from sweeplib.execution import work
 from sweeplib.execution.blocks import Block, BlockReport
 from sweeplib.execution.run import run_sweep
 from sweeplib.simulation import Recording, Status
@@ -65,7 +66,7 @@ def test_one_dynamics_under_another_driver_leaves_all_alone(
     sweep: Sweep, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr("sweeplib.storage.locks._orphaned", lambda _: False)
-    with driver_lock(tmp_path, "sgd_chain"), pytest.raises(run.SweeplibError, match="sgd_chain is being run by"):
+    with driver_lock(tmp_path, "sgd_chain"), pytest.raises(SweeplibError, match="sgd_chain is being run by"):
         run_sweep(sweep, tmp_path, progress=False)
     assert not (tmp_path / "runs.zarr").exists()
     assert list(run_sweep(sweep, tmp_path, ["ode"], progress=False)) == ["ode"]
@@ -85,7 +86,7 @@ def test_the_costliest_blocks_of_all_dynamics_go_first(
     write_json(directory / "plan.json", {"dynamics": plan})
 
     seen: list[Block] = []
-    dispatched = run.dispatched
+    dispatched = work.dispatched
 
     def watched(
         client: Client, blocks: Iterable[Block], *others: Any, **named: Any
@@ -93,7 +94,7 @@ def test_the_costliest_blocks_of_all_dynamics_go_first(
         seen.extend(blocks)
         return dispatched(client, seen, *others, **named)
 
-    monkeypatch.setattr(run, "dispatched", watched)
+    monkeypatch.setattr(work, "dispatched", watched)
     run_sweep(replace(sweep, cluster=InProcess()), directory, progress=False)
     assert [(block.dynamics, block.seconds) for block in seen] == (
         [("sgd_chain", 10.0 * SEEDS)] * 2 + [("ode", 1.0 * SEEDS)] * 2
