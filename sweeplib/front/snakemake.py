@@ -7,7 +7,6 @@ import signal
 import subprocess
 import sys
 import threading
-import time
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager, suppress
 from datetime import datetime
@@ -71,7 +70,8 @@ def run_snakemake(words: list[str], log: Path, look: Callable[[], None]) -> int:
     with _logged(log, words) as output, _started(words, output) as process:
         while process.poll() is None:
             look()
-            time.sleep(SECONDS_BETWEEN_LOOKS)
+            with suppress(subprocess.TimeoutExpired):
+                process.wait(SECONDS_BETWEEN_LOOKS)
         return process.returncode
 
 

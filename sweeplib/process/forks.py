@@ -6,6 +6,7 @@ reads the config and the plugins as they are. It has one thread, and answers onl
 it. Where it is missing or has died, processes import for themselves.
 """
 
+import atexit
 import gc
 import importlib
 import json
@@ -21,7 +22,7 @@ import threading
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import ExitStack, contextmanager, suppress
 from pathlib import Path
-from typing import Any
+from typing import Any, NoReturn
 
 ADDRESS = "SWEEPLIB_FORKS"
 """The environment variable with the path of the socket."""
@@ -35,6 +36,7 @@ WAIT = ""
 """In a list of modules: import the next ones once a request has been answered."""
 
 Task = Callable[[], Any]
+_exit = os._exit  # stages replace the other, to notice a plugin that calls it
 
 
 @contextmanager
@@ -274,9 +276,27 @@ def _exit_status(wait_status: int) -> int:
     return code if code >= 0 else 128 - code
 
 
+def _ended_by(task: Task) -> NoReturn:
+    """Run a task as a program, and end this process without freeing what the forks share, which would copy it first."""
+    status = 0
+    try:
+        task()
+    except SystemExit as end:
+        status = end.code if isinstance(end.code, int) else int(end.code is not None)
+        if isinstance(end.code, str):
+            sys.stderr.write(f"{end.code}\n")
+    except BaseException:
+        sys.excepthook(*sys.exc_info())
+        status = 1
+    threading._shutdown()  # type: ignore[attr-defined]  # waits for threads, as multiprocessing does in its forks
+    atexit._run_exitfuncs()
+    for stream in (sys.stdout, sys.stderr):
+        with suppress(OSError, ValueError):
+            stream.flush()
+    _exit(status)
+
+
 if __name__ == "__main__":
     with socket.socket(fileno=int(sys.argv[1])) as listening:
         task = _Forks(listening, sys.argv[2:]).task()
-    if task is None:
-        os._exit(0)  # the search for garbage would take a second
-    task()
+    _ended_by(task or (lambda: None))
