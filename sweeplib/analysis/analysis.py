@@ -12,6 +12,7 @@ from sweeplib.analysis.options import checked_options
 from sweeplib.analysis.recorded import stops_at_exits
 from sweeplib.errors import InputError
 from sweeplib.registry import Registry
+from sweeplib.simulation.labels import stored_attributes
 from sweeplib.storage.outline import outline_of
 
 if TYPE_CHECKING:
@@ -75,8 +76,7 @@ class Analysis:
         self.outlined(outline_of(with_constants(ds)), options)
         result = without_constants(self.function(with_constants(ds), **options), ds).copy()
         for variable in result.variables.values():
-            if variable.attrs.get("units") == "1":  # the same as without units; xarray would write "[1]" on plots
-                variable.attrs = {key: value for key, value in variable.attrs.items() if key != "units"}
+            variable.attrs = stored_attributes(variable.attrs)
         return result.assign_attrs(title=self.doc, analysis=self.name)
 
     def check(self, options: Mapping[str, Any]) -> dict[str, Any]:

@@ -19,7 +19,7 @@ from sweeplib.simulation.cases import Case, numerics_version, option_pairs
 from sweeplib.simulation.columns import Cases
 from sweeplib.simulation.driver import run_checked
 from sweeplib.simulation.initial import Initial
-from sweeplib.simulation.labels import label
+from sweeplib.simulation.labels import label, stored_attributes
 from sweeplib.simulation.recording import Recording
 from sweeplib.simulation.variables import STATUS_LABELS, recorded_variables
 from sweeplib.views import QUANTILES
@@ -134,7 +134,10 @@ def _frame(runs: _Runs, seeds: tuple[int, ...]) -> xr.Dataset:
     axes |= {name: values for name, values in further.items() if name in recorded}
     coords: dict[str, Any] = {name: xr.IndexVariable(name, values, label(name)) for name, values in axes.items()}
     coords["steps"] = xr.Variable("time", steps, label("steps"))
-    return xr.Dataset(variables, coords)
+    frame = xr.Dataset(variables, coords)
+    for variable in frame.variables.values():
+        variable.attrs = stored_attributes(variable.attrs)
+    return frame
 
 
 def _storable(value: Any) -> Any:

@@ -1,7 +1,7 @@
 """Long names, units and symbols of the coordinates of a dataset, of one run or of a sweep."""
 
 import re
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 from typing import Any
 
 LABELS: dict[str, tuple[str, str]] = {
@@ -48,6 +48,14 @@ LABELS: dict[str, tuple[str, str]] = {
     "threshold": ("exit threshold", "T"),
     "dynamics": ("dynamics", ""),
 }
+
+
+def stored_attributes(attributes: Mapping[str, Any]) -> dict[str, Any]:
+    """Return the attributes of a variable of a dataset: one without units is dimensionless, by the CF conventions.
+
+    With units of "1", xarray would write "[1]" on plots.
+    """
+    return {key: value for key, value in attributes.items() if (key, value) != ("units", "1")}
 
 
 def label(name: str) -> dict[str, Any]:

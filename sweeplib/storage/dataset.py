@@ -17,6 +17,7 @@ import zarr
 from zarr.errors import ZarrUserWarning
 
 from sweeplib.errors import InputError, SweeplibError
+from sweeplib.simulation.labels import stored_attributes
 from sweeplib.storage.checked_store import COMPRESSORS
 from sweeplib.storage.contents import certified
 from sweeplib.storage.linking_store import LinkingStore
@@ -57,10 +58,7 @@ class GroupWriter:
         dtype: Any,
         attributes: Mapping[str, Any],
     ) -> Any:
-        """Return the array of a new variable, to be filled; its fill value is NaN, and NaN is written explicitly.
-
-        By the CF conventions a variable without units is dimensionless; xarray would write "[1]" on its plots.
-        """
+        """Return the array of a new variable, to be filled; its fill value is NaN, and NaN is written explicitly."""
         dtype = np.dtype(dtype)
         return self.group.create_array(
             name,
@@ -70,7 +68,7 @@ class GroupWriter:
             compressors=COMPRESSORS,
             fill_value=np.nan if dtype.kind == "f" else None,
             dimension_names=tuple(dims),
-            attributes={key: value for key, value in attributes.items() if (key, value) != ("units", "1")},
+            attributes=stored_attributes(attributes),
             config={"write_empty_chunks": True},
         )
 

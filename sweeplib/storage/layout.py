@@ -391,9 +391,7 @@ def _create(group: Any, name: str, dtype: Any, shape: Any, dims: Any, rows: int,
 
 def layouts(directory: Path, leave_out: Collection[str] = ()) -> Iterator[Layout]:
     """Yield the layouts of one dynamics, ordered by name, but for those to `leave_out`."""
-    for path in layout_folders(directory):
-        if path.name not in leave_out:
-            yield Layout(path)
+    yield from (Layout(path) for path in layout_folders(directory) if path.name not in leave_out)
 
 
 def layout_folders(directory: Path) -> list[Path]:

@@ -121,7 +121,7 @@ def test_command_calls_its_stage(
     command: list[str], expected: list[tuple[Any, ...]], config: Path, calls: list[tuple[Any, ...]], tmp_path: Path
 ) -> None:
     result = invoked(*command, config, "--results", tmp_path / "out")
-    assert result.exit_code == 0, result.output
+    assert result.exit_code == (command == ["run"]), result.output  # 1: a case failed
     directory = tmp_path / "out" / "tiny"
     with_sweep = {
         "run_sweep": lambda call: ("run_sweep", "tiny", directory, call[1]),
@@ -132,14 +132,14 @@ def test_command_calls_its_stage(
 
 def test_run_takes_the_dynamics_named(config: Path, calls: list[tuple[Any, ...]], tmp_path: Path) -> None:
     result = invoked("run", config, "ode", "--results", tmp_path, "--no-progress")
-    assert result.exit_code == 0
+    assert result.exit_code == 1
     assert [call[3] for call in calls] == [["ode"]]
 
 
-def test_run_with_failed_cases_is_no_error_and_says_how_many(config: Path, calls: list[Any], tmp_path: Path) -> None:
+def test_run_with_failed_cases_says_how_many(config: Path, calls: list[Any], tmp_path: Path) -> None:
     result = invoked("run", config, "--results", tmp_path)
-    assert result.exit_code == 0
-    assert "8 cases computed now; 2 ended badly, see" in result.output
+    assert result.exit_code == 1
+    assert "8 cases computed now; in all 2 failed: see" in result.output
     assert len(calls) == 1
 
 
@@ -158,7 +158,7 @@ def test_a_failing_figure_stops_no_other_and_is_an_error(config: Path, calls: li
 
 def test_set_changes_the_sweep(config: Path, calls: list[tuple[Any, ...]], tmp_path: Path) -> None:
     result = invoked("run", config, "--set", "name=other", "--set", "dynamics=[ode]", "--results", tmp_path)
-    assert result.exit_code == 0
+    assert result.exit_code == 1
     assert calls == [("run_sweep", "other", tmp_path / "other", ["ode"])]
 
 

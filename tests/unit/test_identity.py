@@ -76,13 +76,13 @@ EDITS = {
 SCRIPT = """
 import functools, json, os, pathlib, sys
 import numba, numpy, pydantic, pydantic.dataclasses
-import sweeplib.code.sources
+import sweeplib.code.parsed
 
 root, edits = pathlib.Path(sys.argv[1]), json.load(sys.stdin)
 # Each text is parsed once for all children.
-sweeplib.code.sources.numerical_code = functools.cache(sweeplib.code.sources.numerical_code)
+sweeplib.code.parsed.numerical_code = functools.cache(sweeplib.code.sources.numerical_code)
 for file in root.rglob("*.py"):
-    sweeplib.code.sources.numerical_code(file.read_text())
+    sweeplib.code.parsed.numerical_code(file.read_text())
 
 def identities():
     from sweeplib.problem import Problem

@@ -60,7 +60,7 @@ def test_it_is_the_sweep_of_a_file_with_the_same_content(swept: Sweep, client: "
     assert smaller.dataset.sizes["seed"] == 4  # until it runs
     assert smaller.run(client, progress=False).sizes["seed"] == 2
     assert swept.run(client, progress=False).sizes["seed"] == 4
-    with pytest.raises(InputError, match=r"has the results of .*scan.yaml; got 'scan'; expected `Sweep.from_yaml`"):
+    with pytest.raises(InputError, match=r"has the results of .*scan.yaml; got 'scan'; expected this file \(in Python"):
         Sweep(results=swept.directory.parent, **CONFIG)
     path.unlink()
     assert Sweep(results=swept.directory.parent, **CONFIG).dataset.identical(swept.dataset)

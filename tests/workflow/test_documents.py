@@ -10,7 +10,7 @@ import pytest
 
 from sweeplib.config import from_mapping
 from sweeplib.config.plugged import cluster_settings
-from sweeplib.config.strict_yaml import document
+from sweeplib.strict_yaml import document
 
 ROOT = Path(__file__).parents[2]
 PAGES = ["README.md", "CONTRIBUTING.md", *(f"docs/{path.name}" for path in sorted((ROOT / "docs").glob("*.md")))]
