@@ -80,7 +80,7 @@ import sweeplib.code.parsed
 
 root, edits = pathlib.Path(sys.argv[1]), json.load(sys.stdin)
 # Each text is parsed once for all children.
-sweeplib.code.parsed.numerical_code = functools.cache(sweeplib.code.sources.numerical_code)
+sweeplib.code.parsed.numerical_code = functools.cache(sweeplib.code.parsed.numerical_code)
 for file in root.rglob("*.py"):
     sweeplib.code.parsed.numerical_code(file.read_text())
 
