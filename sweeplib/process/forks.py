@@ -36,6 +36,8 @@ WAIT = ""
 """In a list of modules: import the next ones once a request has been answered."""
 
 Task = Callable[[], Any]
+_askers: dict[int, socket.socket] = {}
+"""In a fork, the connection to the one that asked for it and waits for its end; by its number, as a plugin may fork."""
 _exit = os._exit  # stages replace the other, to notice a plugin that calls it
 
 
@@ -244,6 +246,7 @@ def _job(task: str, arguments: Sequence[str], descriptors: Sequence[int], connec
         os.dup2(descriptor, stream)
         os.close(descriptor)
     connection.settimeout(None)
+    _askers[os.getpid()] = connection
 
     def wait() -> None:
         connection.recv(1)
@@ -270,6 +273,16 @@ def function(task: str) -> Callable[..., Any]:
     return found
 
 
+def tell_status(status: int) -> None:
+    """Tell the one that asked for this process, if it is a fork, the exit status with which it ends at once.
+
+    The process that forked it would tell it too, unless that has died.
+    """
+    if connection := _askers.get(os.getpid()):
+        with suppress(OSError):
+            connection.send(struct.pack("i", status))
+
+
 def _exit_status(wait_status: int) -> int:
     """Return the exit status by which a shell reports how a process ended."""
     code = os.waitstatus_to_exitcode(wait_status)
@@ -293,10 +306,16 @@ def _ended_by(task: Task) -> NoReturn:
     for stream in (sys.stdout, sys.stderr):
         with suppress(OSError, ValueError):
             stream.flush()
+    tell_status(status)
     _exit(status)
 
 
-if __name__ == "__main__":
-    with socket.socket(fileno=int(sys.argv[1])) as listening:
-        task = _Forks(listening, sys.argv[2:]).task()
+def serve(descriptor: str, *imports: str) -> NoReturn:
+    """Import and fork, as the process of `served`, whose socket is open under a number."""
+    with socket.socket(fileno=int(descriptor)) as listening:
+        task = _Forks(listening, imports).task()
     _ended_by(task or (lambda: None))
+
+
+if __name__ == "__main__":
+    importlib.import_module("sweeplib.process.forks").serve(*sys.argv[1:])  # others import it under this name

@@ -14,6 +14,7 @@ from types import FrameType
 from typing import Any, NoReturn
 
 from sweeplib.process.children import descendants, end
+from sweeplib.process.forks import tell_status
 
 SIGNALS = (signal.SIGINT, signal.SIGTERM)
 PATIENCE = 0.8
@@ -119,6 +120,7 @@ def ended(number: int) -> NoReturn:
 def exit_now(status: int) -> NoReturn:
     """End this process with an exit status, and its children, without further cleaning up."""
     _put_in_order()
+    tell_status(status)
     os._exit(status)
 
 

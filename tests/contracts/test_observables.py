@@ -9,6 +9,7 @@ import pytest
 from sweeplib import OBSERVABLES, Problem, simulate
 from sweeplib.contracts.observables import CHECKS
 from sweeplib.maths.expectations import expectations
+from sweeplib.simulation.labels import stored_attributes
 from sweeplib.views import QUANTILES, OverlapView, ParticleView, TrainingView, View
 
 PROBLEM = Problem(gamma=0.2, p=3, k=2, d=40, Delta=0.1, activation="erf")
@@ -36,11 +37,8 @@ def test_its_array_has_the_dims_it_declares(observable, recorded):
 
 
 def test_it_is_labelled(observable, recorded):
-    assert recorded.attrs == {
-        "long_name": observable.long_name,
-        "units": observable.units,
-        "symbol": observable.symbol,
-    }
+    labels = {"long_name": observable.long_name, "units": observable.units, "symbol": observable.symbol}
+    assert recorded.attrs == stored_attributes(labels)
     assert all(recorded.attrs.values())
 
 

@@ -31,6 +31,13 @@ def waiting(file: str) -> None:
     time.sleep(60)
 
 
+def waiting_for(file: str, go: str) -> None:
+    Path(file).touch()
+    while not Path(go).exists():
+        time.sleep(0.02)
+    raise SystemExit(5)
+
+
 def writes(descriptor: int) -> None:
     os.write(descriptor, f"{os.getsid(0) == os.getpid()}".encode())
 
@@ -91,7 +98,7 @@ def test_forks_end_with_the_sweep(tmp_path, monkeypatch):
     with served([]):
         process = asked("waiting", str(tmp_path / "pid"))
         assert eventually((tmp_path / "pid").exists)
-    assert not psutil.pid_exists(int((tmp_path / "pid").read_text()))
+    assert eventually(lambda: not psutil.pid_exists(int((tmp_path / "pid").read_text())))
     assert process.wait(10) != 0
     assert ADDRESS not in os.environ
 
@@ -101,6 +108,14 @@ def test_a_dead_process_is_not_asked(forks):
     assert eventually(lambda: forks.status() == psutil.STATUS_ZOMBIE)
     assert ran(f"{__name__}:shown") is None
     assert forked(f"{__name__}:writes", 1) is None
+
+
+def test_a_job_tells_its_end_without_the_process_that_forked_it(tmp_path, forks):
+    process = asked("waiting_for", str(tmp_path / "pid"), str(tmp_path / "go"))
+    assert eventually((tmp_path / "pid").exists)
+    forks.kill()
+    (tmp_path / "go").touch()
+    assert process.wait(10) == 5
 
 
 def test_a_fork_apart(forks):
