@@ -185,43 +185,51 @@ class _Forks:
                         connection.send(struct.pack("i", _exit_status(ended[1])))
 
     def _answer(self) -> Task | None:
-        """Fork for the next request; return in the fork what it has to do."""
+        """Fork for the next request; return in the fork what there is to do. If that fails, the asker gets no answer."""
         connection, _ = self._listening.accept()
         connection.settimeout(SECONDS_TO_ASK)
         descriptors: list[int] = []
+        pid = -1
         with suppress(OSError, ValueError):
             request, descriptors, _, _ = socket.recv_fds(connection, MOST_BYTES, 3)
             task, arguments, folder, environment = json.loads(request)
             if _is_of_this_sweep(connection):
-                connection.send(b"+")
                 pid = os.fork()
-                if not pid:
-                    self._become(folder, environment)
-                    return (
-                        _job(task, arguments, descriptors, connection)
-                        if arguments is not None
-                        else _apart(task, descriptors, connection)
-                    )
-                if arguments is None:
-                    connection.send(struct.pack("i", pid))
-                else:
-                    self._connections[pid] = connection
+        if not pid:
+            return self._begun(task, arguments, folder, environment, descriptors, connection)
         for descriptor in descriptors:
             os.close(descriptor)
-        if connection not in self._connections.values():
+        if pid > 0 and arguments is not None:
+            self._connections[pid] = connection
+        else:
             connection.close()
         return None
 
-    def _become(self, folder: str, environment: dict[str, str]) -> None:
-        """Take the place of the process that asked, and forget the other forks."""
-        gc.freeze()  # what was imported is not searched for garbage, now or at the end
-        signal.set_wakeup_fd(-1)
-        signal.signal(signal.SIGCHLD, signal.SIG_DFL)
-        for open_ in (self._listening, self._ended, self._wake, *self._connections.values()):
-            open_.close()
-        os.chdir(folder)
-        os.environ.clear()
-        os.environ.update(environment)
+    def _begun(
+        self,
+        task: str,
+        arguments: Sequence[str] | None,
+        folder: str,
+        environment: dict[str, str],
+        descriptors: Sequence[int],
+        connection: socket.socket,
+    ) -> Task:
+        """Take the place of the process that asked, tell it so, and return what there is to do; end if that fails."""
+        try:
+            gc.freeze()  # what was imported is not searched for garbage, now or at the end
+            signal.set_wakeup_fd(-1)
+            signal.signal(signal.SIGCHLD, signal.SIG_DFL)
+            for other in (self._listening, self._ended, self._wake, *self._connections.values()):
+                other.close()
+            os.chdir(folder)
+            os.environ.clear()
+            os.environ.update(environment)
+            connection.send(b"+")
+            if arguments is None:
+                return _apart(task, descriptors, connection)
+            return _job(task, arguments, descriptors, connection)
+        except BaseException:
+            _exit(1)
 
 
 def _is_of_this_sweep(connection: socket.socket) -> bool:
@@ -258,6 +266,7 @@ def _job(task: str, arguments: Sequence[str], descriptors: Sequence[int], connec
 
 def _apart(task: str, descriptors: Sequence[int], connection: socket.socket) -> Task:
     """Return the call of a task with open files, in a session of its own without streams."""
+    connection.send(struct.pack("i", os.getpid()))
     connection.close()
     os.setsid()
     nowhere = os.open(os.devnull, os.O_RDWR)

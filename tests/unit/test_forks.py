@@ -103,6 +103,22 @@ def test_forks_end_with_the_sweep(tmp_path, monkeypatch):
     assert ADDRESS not in os.environ
 
 
+def test_where_a_fork_cannot_begin_the_process_does_the_work_itself(tmp_path, forks):
+    """A folder that was deleted: the fork ends, and the process that forks goes on."""
+    folder = tmp_path / "gone"
+    folder.mkdir()
+    script = f"""
+import os
+from sweeplib.process import forks
+forks.Path.cwd = lambda: {str(folder)!r}
+os.rmdir({str(folder)!r})
+print(forks.ran("builtins:len", "x"))
+"""
+    done = subprocess.run([sys.executable, "-P", "-c", script], cwd=folder, capture_output=True, text=True, check=False)
+    assert done.stdout == "None\n", done.stderr
+    assert ran("builtins:len", "x") == 0
+
+
 def test_a_dead_process_is_not_asked(forks):
     forks.kill()
     assert eventually(lambda: forks.status() == psutil.STATUS_ZOMBIE)
