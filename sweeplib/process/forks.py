@@ -185,7 +185,7 @@ class _Forks:
                         connection.send(struct.pack("i", _exit_status(ended[1])))
 
     def _answer(self) -> Task | None:
-        """Fork for the next request; return in the fork what there is to do. If that fails, the asker gets no answer."""
+        """Fork for the next request; return in the fork what there is to do. If that fails, the asker has no answer."""
         connection, _ = self._listening.accept()
         connection.settimeout(SECONDS_TO_ASK)
         descriptors: list[int] = []
