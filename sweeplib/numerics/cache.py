@@ -37,14 +37,13 @@ def _safely_cached(dispatcher: Any) -> Any:
     """
     cache, compile_one = dispatcher._cache, dispatcher.compile
     file = cache._cache_file
-    lock = FileLock(f"{file._index_path}.lock")
 
     def compiled_once(signature: Any) -> Any:
         with global_compiler_lock:
             try:
                 if cache._index_key(signature, dispatcher.targetctx.codegen()) in file._load_index():
                     return compile_one(signature)
-                with lock:
+                with FileLock(f"{file._index_path}.lock"):  # not before: one made before a fork cannot be used in it
                     return compile_one(signature)
             except OSError as error:
                 _tell(f"{file._cache_path}: {error.strerror}")

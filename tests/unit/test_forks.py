@@ -31,6 +31,14 @@ def waiting(file: str) -> None:
     time.sleep(60)
 
 
+def draws() -> None:
+    """Compile a kernel that was imported before the fork."""
+    assert "sweeplib.numerics.random" in sys.modules
+    from sweeplib.numerics.random import normals
+
+    assert len(normals(1, 2, 3, 5)) == 5
+
+
 def waiting_for(file: str, go: str) -> None:
     Path(file).touch()
     while not Path(go).exists():
@@ -117,6 +125,16 @@ print(forks.ran("builtins:len", "x"))
     done = subprocess.run([sys.executable, "-P", "-c", script], cwd=folder, capture_output=True, text=True, check=False)
     assert done.stdout == "None\n", done.stderr
     assert ran("builtins:len", "x") == 0
+
+
+def test_a_fork_compiles_what_was_imported_before(tmp_path, monkeypatch):
+    """On a machine without compiled code: a lock that was made before a fork cannot be taken in it."""
+    monkeypatch.setenv("PYTHONPATH", str(ROOT))
+    monkeypatch.setenv("NUMBA_CACHE_DIR", str(tmp_path))
+    with served(["sweeplib.numerics.random"]):
+        assert ran("builtins:len", "until the import is done, requests come first") == 0
+        assert ran(f"{__name__}:draws") == 0
+    assert list(tmp_path.rglob("*.nbi"))
 
 
 def test_a_dead_process_is_not_asked(forks):
