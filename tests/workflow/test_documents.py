@@ -32,6 +32,7 @@ NOT_RUN = {
     "# start.py": "needs Kubernetes: tests/unit/test_kubernetes.py",
     "ssh": "needs another machine",
     "openssl": "needs the command openssl; tests/contracts/test_clusters.py has schedulers with TLS",
+    "from sweeplib.front.snakemake": "a Snakefile, which tests/workflow/test_modules.py runs",
     "INTERACTIVE.register": "an excerpt of sweeplib/figures/sample_complexity.py",
 }
 """Blocks that do not run here, by how they begin, each with the reason."""
@@ -71,7 +72,8 @@ def test_python_of_the_readme_runs(tmp_path: Path) -> None:
     script = tmp_path / "script.py"
     lines = "".join(f"    {line}\n" if line else "\n" for line in blocks.splitlines())
     asked = (
-        "    import sweeplib.accessor\n    ds = xr.open_zarr('results/quickstart/dataset.zarr')\n"
+        "    import xarray as xr\n    import sweeplib.accessor\n"
+        "    ds = xr.open_zarr('results/quickstart/dataset.zarr')\n"
         "    ds.sel(d=3000).sweep.exit_times()\n    ds.sweep.figure('line', y='exit_steps', x='gamma')\n"
     )
     script.write_text(f"if __name__ == '__main__':\n{lines}{asked}")

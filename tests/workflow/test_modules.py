@@ -31,7 +31,7 @@ with open(snakemake.output[0], "w") as file:
 @pytest.fixture
 def foreign(project: Project) -> Project:
     [snakefile] = [
-        code for code in re.findall(r"```python\n(.*?)```", README.read_text(), re.DOTALL) if "module" in code
+        code for code in re.findall(r"```snakemake\n(.*?)```", README.read_text(), re.DOTALL) if "module" in code
     ]
     own = 'config = {"results": "mine", "seeds": 7}\n\n\nonsuccess:\n    print("all is compared")\n'
     (project.desk / "Snakefile").write_text(snakefile + own)
