@@ -160,7 +160,7 @@ def test_shared_memory_that_is_read_only_is_named(desk: Path) -> None:
 
 @pytest.mark.slow
 def test_a_dashboard_link_of_a_hub_ends_no_run(desk: Path) -> None:
-    on_a_cluster = SWEEP.replace("local,", "local, block_size: 4,")  # of unmeasured cost
+    on_a_cluster = SWEEP.replace("local,", "local, performance_report: true,")
     (desk / "small.yaml").write_text(on_a_cluster.replace("figures: []", "figures: [risk_curves]"))
     link = "{JUPYTERHUB_SERVICE_PREFIX}/proxy/{port}/status"
     done = ran(desk, DASK_DISTRIBUTED__DASHBOARD__LINK=link, MPLBACKEND="qt4agg", FORCE_COLOR="1")

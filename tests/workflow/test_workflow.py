@@ -173,7 +173,7 @@ def test_a_sweep_with_overrides_and_a_figure_that_fails(finished: Project) -> No
     assert all(line.startswith("tiny: ") for line in lines if ": " in line)
     titles = [line.split(": ")[1] for line in lines if line.startswith("tiny: ")]
     assert [title for title in titles if "processor" not in title] == [
-        *("plan", "dashboard", "simulations", "dataset", "analyses", "figures", "report"),
+        *("plan", "simulations", "dataset", "analyses", "figures", "report"),
     ]
     assert "failed after" in lines[-2] and "ZeroDivisionError: division by zero" in lines[-2]
     assert "Job 1: tiny: report" in (finished.results / "journal/snakemake.log").read_text()
