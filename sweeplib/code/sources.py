@@ -29,6 +29,8 @@ from sweeplib.code.parsed import Import, imports_of, keep, parsed, parsed_once
 from sweeplib.code.syntax import Fields, is_docstring, prefix_notation, syntax_tree
 from sweeplib.code.user_modules import PACKAGE, module_spec, package_of, user_file, with_parents
 
+PACKAGE_FILES = (".py", ".html", ".j2")
+"""The endings of files of the package that can change a result or a page."""
 _ROOT = Path(__file__).parents[1]
 _WITH_DOCSTRING = (ast.Module, ast.ClassDef, ast.FunctionDef, ast.AsyncFunctionDef)
 
@@ -37,6 +39,15 @@ def source_text(path: Path) -> str:
     """Return the text of a source file as Python reads it: without a byte order mark, in the encoding that it names."""
     with tokenize.open(path) as file:
         return file.read()
+
+
+@cache
+def package_digest() -> str:
+    """Return a hash of all files of this package, as this process first saw them."""
+    digest = hashlib.blake2b(digest_size=16)
+    for path in sorted(path for path in _ROOT.rglob("*") if path.suffix in PACKAGE_FILES):
+        digest.update(f"{path.relative_to(_ROOT)}\0".encode() + path.read_bytes() + b"\0")
+    return digest.hexdigest()
 
 
 def code(path: Path) -> str:

@@ -39,14 +39,13 @@ class _Last(threading.local):
 _last = _Last()
 
 
-class _Process:
-    """Whether this process computes blocks only, so that its death costs only the current one, and its memory."""
+class _Own:
+    """The bytes of memory that this process may take, if it only computes blocks and is no worker of Dask."""
 
-    is_own: bool = False
     memory: int | None = None
 
 
-_process = _Process()
+_own = _Own()
 
 MEMORY_SHARE = 0.9
 """The fraction of a worker's memory that a process of cases may take; Dask ends a worker at 95 %."""
@@ -121,7 +120,7 @@ def run_block(block: Block) -> BlockReport:
 
 def run_block_apart(block: Block, memory: int) -> BlockReport:
     """Run a block in a process that does nothing else, and may take so many bytes of memory."""
-    _process.is_own, _process.memory = True, memory
+    _own.memory = memory
     return run_block(block)
 
 
@@ -172,14 +171,16 @@ def _computed(block: Block, cases: Cases, explained: Explained, *, apart: bool) 
 
 def _may_end() -> bool:
     """Return whether this process is a worker of its own, so that its death costs only its current block."""
-    worker = None if _process.is_own else _worker()
-    return _process.is_own or (worker is not None and not worker.address.startswith("inproc:"))
+    if _own.memory is not None:
+        return True
+    worker = _worker()
+    return worker is not None and not worker.address.startswith("inproc:")
 
 
 def _memory() -> int | None:
     """Return the bytes of memory that a process of cases may take: those of this worker."""
-    if _process.is_own:
-        return _process.memory
+    if _own.memory is not None:
+        return _own.memory
     worker = _worker()
     limit = worker.memory_manager.memory_limit if worker is not None else None
     return None if limit is None else int(MEMORY_SHARE * limit)

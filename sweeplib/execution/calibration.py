@@ -5,7 +5,7 @@ is extrapolated; the run identifies the case.
 """
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from contextlib import suppress
+from contextlib import ExitStack, suppress
 from dataclasses import dataclass
 from functools import cached_property
 from itertools import groupby
@@ -87,6 +87,7 @@ class Calibration:
         self.plugins, self.steps, self.memory = tuple(plugins), steps or Steps(), memory
         self.hang_seconds = HANG_SECONDS if timeout is None else min(HANG_SECONDS, timeout + GRACE)
         self.setup_seconds = SETUP_SECONDS if timeout is None else self.hang_seconds
+        self._lent = ExitStack()
         self._deaths = 0
         self._seconds: dict[str, float] = {}
         self._least: dict[str, float] = {}
@@ -94,8 +95,7 @@ class Calibration:
 
     def __enter__(self) -> "Calibration":
         """Start the process."""
-        self._lent = lent(self.plugins)
-        self.child = self._lent.__enter__()
+        self.child = self._lent.enter_context(lent(self.plugins))
         return self
 
     def __exit__(self, *raised: Any) -> None:

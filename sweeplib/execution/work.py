@@ -13,10 +13,10 @@ from sweeplib.execution.clusters import cluster_of
 from sweeplib.execution.clusters.dashboard import dashboard_link
 from sweeplib.execution.connected import connected
 from sweeplib.execution.dispatch import dispatched
-from sweeplib.execution.here import computed_here
 from sweeplib.execution.performance import NAME as PERFORMANCE
 from sweeplib.execution.performance import performance_kept
 from sweeplib.execution.probe import Probe
+from sweeplib.execution.processes import computed_by_processes
 from sweeplib.execution.progress import Progress, Steps, shown_progress
 from sweeplib.storage.jobs import tell
 
@@ -49,7 +49,7 @@ def by_processes(work: Work, seconds: float, workers: int | None, *, show: bool)
     processes = min(1 + int(seconds / SECONDS_A_PROCESS), cluster.expected_workers(workers) or 1)
     with _shown(work, blocks, processes, show=show) as shown:
         shown.say(f"no cluster is started for {seconds:.1f} s of work")
-        for block, report in computed_here(blocks, processes, cluster.worker_memory(workers)):
+        for block, report in computed_by_processes(blocks, processes, cluster.worker_memory(workers)):
             shown.advance(report.found, block.seconds, report.computed)
 
 
@@ -92,7 +92,7 @@ def by_cluster(work: Work, on: "Client | int | None", *, show: bool) -> None:
 
 
 def _workers(blocks: list[Block], client: "Client", expected: int | None) -> int:
-    """Return the number of workers that share the work; 0 if it is not known, or not what a case takes."""
+    """Return the number of workers that share the work; 0 if it is not known, or if costs of cases are guessed."""
     if not all(block.measured for block in blocks):
         return 0
     return sum(client.nthreads().values()) if expected is None else expected

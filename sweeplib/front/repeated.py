@@ -9,17 +9,18 @@ import hashlib
 import json
 import os
 import sys
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Sequence
 from contextlib import suppress
 from pathlib import Path
 
+from sweeplib.code.sources import package_digest
 from sweeplib.errors import SweeplibError
+from sweeplib.front.snakemake import workflow_folder
 from sweeplib.storage.files import read_json, write_json
 
 COMPLETE = Path("journal", "complete.json")
 CHANGING = ("inventory", "jobs", "journal", "locks", "runs.zarr")
 """What a sweep's folder has beside results: records of runs, and the store, of which the results are made."""
-PACKAGE = Path(__file__).parents[1]
 
 
 def summary_of_repeated(config: Path, overrides: Sequence[str], results: Path) -> str | None:
@@ -48,21 +49,17 @@ def remember(
 
 def made_from(config: Path, overrides: Sequence[str], files: Iterable[Path]) -> str:
     """Return a digest of a config, overrides, files of the user's code, the library, and where Python finds modules."""
-    asked = [str(config.resolve()), *overrides, sys.version, *sys.path]
+    asked = [str(config.resolve()), *overrides, sys.version, *sys.path, package_digest()]
     digest = hashlib.blake2b(json.dumps(asked).encode(), digest_size=16)
-    for path in (config, *files, *_library()):
+    for path in (config, *files, *_workflow()):
         digest.update(f"{path}\0".encode() + path.read_bytes() + b"\0")
     return digest.hexdigest()
 
 
-def _library() -> Iterator[Path]:
-    """Yield the files of the library and of its workflow."""
-    from sweeplib.front.snakemake import workflow_folder
-
+def _workflow() -> list[Path]:
+    """Return the files of the workflow."""
     folder = workflow_folder()
-    for root in (PACKAGE, folder / "workflow"):
-        yield from sorted(path for path in root.rglob("*") if path.suffix in (".py", ".html", ".j2", ".smk", ".yaml"))
-    yield folder / "Snakefile"
+    return [folder / "Snakefile", *sorted((folder / "workflow").rglob("*.smk"))]
 
 
 def _results(directory: Path) -> str:

@@ -17,7 +17,7 @@ import yaml
 from sweeplib.errors import InputError
 from sweeplib.process.children import descendants, end
 from sweeplib.process.command import command, end_without_collection
-from sweeplib.process.interrupts import exit_now
+from sweeplib.process.interrupts import exit_now, exit_status
 
 PACKAGE = Path(__file__).parents[1]
 SECONDS_BETWEEN_LOOKS = 0.2
@@ -84,7 +84,7 @@ def start(*arguments: str) -> None:
         try:
             runpy.run_module("snakemake", run_name="__main__", alter_sys=True)
         except SystemExit as ended:  # timers of Snakemake would go on for a second
-            exit_now(ended.code if isinstance(ended.code, int) else int(ended.code is not None))
+            exit_now(exit_status(ended))
 
 
 def end_with_parent() -> None:

@@ -13,7 +13,7 @@ from typing import NoReturn
 from sweeplib.errors import InputError
 from sweeplib.process.children import environment, nothing_imported_from_here
 from sweeplib.process.environment import refuse_environment
-from sweeplib.process.interrupts import PATIENCE, exit_now, interruptible
+from sweeplib.process.interrupts import PATIENCE, exit_now, exit_status, interruptible
 from sweeplib.process.terminal import harmless
 from sweeplib.process.troubles import TRACEBACK, in_one_line
 
@@ -75,7 +75,7 @@ def whole_process() -> Iterator[None]:
     except SystemExit as error:
         if not error.code:
             raise
-        exit_now(error.code if isinstance(error.code, int) else 1)
+        exit_now(exit_status(error))
 
 
 def _no_silent_end() -> None:

@@ -22,7 +22,7 @@ import threading
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import ExitStack, contextmanager, suppress
 from pathlib import Path
-from typing import Any, NoReturn
+from typing import Any, NamedTuple, NoReturn
 
 ADDRESS = "SWEEPLIB_FORKS"
 """The environment variable with the path of the socket."""
@@ -130,7 +130,7 @@ def _asked(task: str, arguments: Sequence[str] | None, descriptors: Sequence[int
     with ExitStack() as stack:
         connection = None
         if ADDRESS in os.environ:
-            request = json.dumps([task, arguments, str(Path.cwd()), dict(os.environ)]).encode()
+            request = json.dumps(_Request(task, arguments, str(Path.cwd()), dict(os.environ))).encode()
             with suppress(OSError):
                 asked = stack.enter_context(socket.socket(socket.AF_UNIX, socket.SOCK_SEQPACKET))
                 asked.setsockopt(socket.SOL_SOCKET, socket.SO_SNDBUF, MOST_BYTES)
@@ -138,6 +138,15 @@ def _asked(task: str, arguments: Sequence[str] | None, descriptors: Sequence[int
                 socket.send_fds(asked, [request], list(descriptors))
                 connection = asked if asked.recv(1) == b"+" else None
         yield connection
+
+
+class _Request(NamedTuple):
+    """What to call in a fork, in which folder and environment; without `arguments` in a session of its own."""
+
+    task: str
+    arguments: Sequence[str] | None
+    folder: str
+    environment: dict[str, str]
 
 
 class _Forks:
@@ -191,29 +200,21 @@ class _Forks:
         descriptors: list[int] = []
         pid = -1
         with suppress(OSError, ValueError):
-            request, descriptors, _, _ = socket.recv_fds(connection, MOST_BYTES, 3)
-            task, arguments, folder, environment = json.loads(request)
+            content, descriptors, _, _ = socket.recv_fds(connection, MOST_BYTES, 3)
+            request = _Request(*json.loads(content))
             if _is_of_this_sweep(connection):
                 pid = os.fork()
         if not pid:
-            return self._begun(task, arguments, folder, environment, descriptors, connection)
+            return self._begun(request, descriptors, connection)
         for descriptor in descriptors:
             os.close(descriptor)
-        if pid > 0 and arguments is not None:
+        if pid > 0 and request.arguments is not None:
             self._connections[pid] = connection
         else:
             connection.close()
         return None
 
-    def _begun(
-        self,
-        task: str,
-        arguments: Sequence[str] | None,
-        folder: str,
-        environment: dict[str, str],
-        descriptors: Sequence[int],
-        connection: socket.socket,
-    ) -> Task:
+    def _begun(self, request: "_Request", descriptors: Sequence[int], connection: socket.socket) -> Task:
         """Take the place of the process that asked, tell it so, and return what there is to do; end if that fails."""
         try:
             gc.freeze()  # what was imported is not searched for garbage, now or at the end
@@ -221,13 +222,13 @@ class _Forks:
             signal.signal(signal.SIGCHLD, signal.SIG_DFL)
             for other in (self._listening, self._ended, self._wake, *self._connections.values()):
                 other.close()
-            os.chdir(folder)
+            os.chdir(request.folder)
             os.environ.clear()
-            os.environ.update(environment)
+            os.environ.update(request.environment)
             connection.send(b"+")
-            if arguments is None:
-                return _apart(task, descriptors, connection)
-            return _job(task, arguments, descriptors, connection)
+            if request.arguments is None:
+                return _apart(request.task, descriptors, connection)
+            return _job(request.task, request.arguments, descriptors, connection)
         except BaseException:
             _exit(1)
 
@@ -304,7 +305,9 @@ def _ended_by(task: Task) -> NoReturn:
     try:
         task()
     except SystemExit as end:
-        status = end.code if isinstance(end.code, int) else int(end.code is not None)
+        from sweeplib.process.interrupts import exit_status
+
+        status = exit_status(end)
         if isinstance(end.code, str):
             sys.stderr.write(f"{end.code}\n")
     except BaseException:

@@ -117,6 +117,11 @@ def ended(number: int) -> NoReturn:
     os._exit(128 + number)
 
 
+def exit_status(end: SystemExit) -> int:
+    """Return the exit status with which Python ends a process by an exception: 1 for a text."""
+    return end.code if isinstance(end.code, int) else int(end.code is not None)
+
+
 def exit_now(status: int) -> NoReturn:
     """End this process with an exit status, and its children, without further cleaning up."""
     _put_in_order()

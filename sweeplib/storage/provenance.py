@@ -10,6 +10,7 @@ from pathlib import Path
 
 import sweeplib
 from sweeplib.code.plugins import plugins_digest
+from sweeplib.code.sources import PACKAGE_FILES
 
 PACKAGE = Path(__file__).resolve().parent.parent
 LIBRARIES = ("numpy", "scipy", "numba", "xarray", "zarr", "dask", "distributed")
@@ -48,7 +49,7 @@ def _sources(floor: str) -> list[Path]:
         return [module]
     if not folder.is_dir():
         raise ValueError(f"sweeplib has no floor {floor!r}")
-    return sorted(path for path in folder.rglob("*") if path.suffix in (".py", ".html", ".j2"))
+    return sorted(path for path in folder.rglob("*") if path.suffix in PACKAGE_FILES)
 
 
 @cache

@@ -8,14 +8,13 @@ lost, damaged or of another sweep, everything is computed again.
 import hashlib
 import zlib
 from contextlib import suppress
-from functools import cache
 from pathlib import Path
 from typing import TYPE_CHECKING, NamedTuple
 from zipfile import BadZipFile, ZipFile
 
 import numpy as np
 
-import sweeplib
+from sweeplib.code.sources import package_digest
 from sweeplib.storage.files import partial, remove_partials
 from sweeplib.storage.run_store import RunStore
 
@@ -116,16 +115,7 @@ def _path(store: RunStore) -> Path:
 
 
 def _key(sweep: "Sweep", dynamics: str) -> str:
-    digest = hashlib.blake2b(_code(), digest_size=16)
-    for part in (sweep.description(dynamics), sweep.numerics(dynamics)):
+    digest = hashlib.blake2b(digest_size=16)
+    for part in (package_digest(), sweep.description(dynamics), sweep.numerics(dynamics)):
         digest.update(f"{part}\0".encode())
     return digest.hexdigest()
-
-
-@cache
-def _code() -> bytes:
-    """A digest of all files of this package."""
-    digest = hashlib.blake2b(digest_size=16)
-    for file in sorted(Path(sweeplib.__file__).parent.rglob("*.py")):
-        digest.update(file.read_bytes())
-    return digest.digest()

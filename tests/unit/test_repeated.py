@@ -56,7 +56,7 @@ def test_other_overrides_files_and_libraries_are_noticed(complete, tmp_path, mon
     (tmp_path / "other").mkdir()
     (tmp_path / "other" / "scan.yaml").write_text("seeds: 4\n")
     assert summary_of_repeated(tmp_path / "other" / "scan.yaml", ["seeds=8"], results) is None
-    monkeypatch.setattr(repeated, "_library", lambda: [tmp_path / "own.py", tmp_path / "own.py"])
+    monkeypatch.setattr(repeated, "package_digest", lambda: "another library")
     assert summary_of_repeated(config, ["seeds=8"], results) is None
 
 

@@ -15,6 +15,7 @@ from numpy.typing import NDArray
 from sweeplib.maths.expectations.grids import REACH, usable_step
 from sweeplib.maths.expectations.hinges import has_part
 from sweeplib.maths.expectations.nodes import MOST_AXES, Rules
+from sweeplib.maths.expectations.plane import fill_interval
 from sweeplib.maths.expectations.products import MOST_NODES
 from sweeplib.maths.expectations.system import Pair
 from sweeplib.numerics.compiled import inlined, without_references
@@ -135,15 +136,7 @@ def fill_panels(
         while knot < len(hinges) and (hinges[knot + 1] == 0.0 or (hinges[knot] - offset) / scale <= begin):
             knot += 2
         end = min((hinges[knot] - offset) / scale, limit) if knot < len(hinges) else limit
-        panels = max(1, math.ceil((end - begin) / length))
-        width = (end - begin) / panels
-        for part in range(panels):
-            for q in range(rule.shape[1]):
-                if count < len(x):
-                    z = begin + width * (part + rule[0, q])
-                    x[count] = z
-                    weight[count] = width * rule[1, q] * math.exp(-0.5 * z * z) / math.sqrt(2.0 * math.pi)
-                    count += 1
+        count = fill_interval(rule, begin, end, length, x, weight, count)
         begin = end
     return count
 

@@ -62,17 +62,24 @@ def fill_between(axis: Axis, count: int, rule: Array, longest: float, limit: flo
         while place < count and axis.ends[place] <= begin:
             place += 1
         end = min(axis.ends[place], limit) if place < count else limit
-        panels = max(1, math.ceil((end - begin) / longest))
-        width = (end - begin) / panels
-        for part in range(panels):
-            for q in range(rule.shape[1]):
-                if found < len(axis.x):
-                    u = begin + width * (part + rule[0, q])
-                    axis.x[found] = u
-                    axis.weight[found] = width * rule[1, q] * math.exp(-0.5 * u * u) / math.sqrt(2.0 * math.pi)
-                    found += 1
+        found = fill_interval(rule, begin, end, longest, axis.x, axis.weight, found)
         begin = end
     return found
+
+
+@without_references
+def fill_interval(rule: Array, begin: float, end: float, longest: float, x: Array, weight: Array, count: int) -> int:
+    """Add Gauss-Legendre nodes in panels from `begin` to `end` to the first `count`; return the number of all."""
+    panels = max(1, math.ceil((end - begin) / longest))
+    width = (end - begin) / panels
+    for part in range(panels):
+        for q in range(rule.shape[1]):
+            if count < len(x):
+                z = begin + width * (part + rule[0, q])
+                x[count] = z
+                weight[count] = width * rule[1, q] * math.exp(-0.5 * z * z) / math.sqrt(2.0 * math.pi)
+                count += 1
+    return count
 
 
 @without_references

@@ -13,7 +13,7 @@ MOST_DEATHS = 3
 """How many processes a block may end: from the second on its cases run one by one, in processes of their own."""
 
 
-def computed_here(blocks: Sequence[Block], workers: int, memory: int) -> Iterator[tuple[Block, BlockReport]]:
+def computed_by_processes(blocks: Sequence[Block], workers: int, memory: int) -> Iterator[tuple[Block, BlockReport]]:
     """Yield each block with its report, when it is done, computed by some processes with so many bytes of memory each.
 
     A block that ends its process is computed again (`blocks`). SweeplibError if it does so too often.
