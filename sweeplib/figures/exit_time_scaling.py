@@ -15,7 +15,7 @@ from sweeplib.figures.expected import exit_times_expected
 from sweeplib.figures.facets import Facets, arranged, numbered_parts, used_dynamics
 from sweeplib.figures.figure import FIGURES, Figure, Hue, Panel, Published, Theories, Where
 from sweeplib.figures.interactive import INTERACTIVE, Interactive
-from sweeplib.figures.labels import axis_label, value_label
+from sweeplib.figures.labels import axis_label, plain_mean, value_label
 from sweeplib.figures.legend import Entry, dynamics_entries, hue_entries, legend_below, theory_entries
 from sweeplib.figures.panels import panel_grid
 from sweeplib.figures.references import check_references, references
@@ -70,7 +70,7 @@ def exit_time_scaling(
     touching = bool((data["exit_time_mean"].where(~data["restricted"]) < TOUCHING * top).any())
     axes.set_ylim(bottom=-TOUCHING * top if touching else 0.0)
     panels.xlabel(axis_label(data["d"]))
-    panels.ylabel(axis_label(data["exit_time_mean"]))
+    panels.ylabel(axis_label(plain_mean(data["exit_time_mean"])))
     panels.note(split.title(data))
     _legend(panels.drawing, data, split, shown, [*theory_entries(theories), *published.entries()])
     return panels.drawing

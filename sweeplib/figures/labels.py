@@ -39,6 +39,11 @@ def symbol(array: xr.DataArray) -> str:
     return _mathematics(array) or name_text(str(array.name))
 
 
+def plain_mean(mean: xr.DataArray) -> xr.DataArray:
+    """Return a mean with the label of values that are not restricted, for a figure that marks those that are."""
+    return mean.assign_attrs(long_name=mean.attrs["long_name"].removeprefix("restricted "))
+
+
 def _long_name(array: xr.DataArray) -> str:
     """Return the long name without the unit of scaled times; "" for a user's parameter that is shown as a symbol."""
     name = str(array.attrs.get("long_name", array.name))

@@ -16,7 +16,7 @@ from sweeplib.figures.expected import exit_steps_expected, optima_expected
 from sweeplib.figures.facets import Facets, arranged, numbered_parts, used_dynamics
 from sweeplib.figures.figure import FIGURES, Figure, Hue, Panel, Published, Theories, Where
 from sweeplib.figures.interactive import INTERACTIVE, Interactive
-from sweeplib.figures.labels import axis_label, symbol, value_label
+from sweeplib.figures.labels import axis_label, plain_mean, symbol, value_label
 from sweeplib.figures.legend import (
     Entry,
     bound_entry,
@@ -246,7 +246,7 @@ def _step_unit(one: xr.Dataset, scale: str) -> float:
 
 
 def _steps_label(data: xr.Dataset, scale: str) -> str:
-    steps = data["exit_steps_mean"].attrs
+    steps = plain_mean(data["exit_steps_mean"]).attrs
     return f"{steps['long_name']}\n${steps['symbol']}{SCALES[scale]}$"
 
 

@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 import xarray as xr
 
-from sweeplib import figures
+from sweeplib import analysis, figures
 from sweeplib.analysis import ANALYSES
 from sweeplib.errors import InputError
 from sweeplib.figures import FIGURES, INTERACTIVE
@@ -163,6 +163,14 @@ def test_fractions_of_runs_out_of_time_are_lower_bounds(ds):
         assert sum(int(np.isfinite(np.asarray(line.get_ydata(), float)).sum()) for line in bounds) == number
         listed = [text.get_text() for legend in drawing.legends for text in legend.get_texts()]
         assert ("lower bound: runs were out of time" in listed) is bool(number)
+
+
+def test_an_axis_with_marked_bounds_is_that_of_plain_means(ds):
+    """The dataset calls its means restricted; in these figures the bounds, drawn apart, alone are."""
+    exits = analysis.exit_times(out_of_time(ds, "sgd_chain"))
+    assert exits.exit_steps_mean.long_name == "restricted mean exit steps"
+    drawing = figures.learning_rate_scan(ds, exits, where={"d": 3000})
+    assert drawing.axes[0].get_ylabel().startswith("mean exit steps")
 
 
 def test_the_legend_of_distributions_shows_dashes_twice(ds):
