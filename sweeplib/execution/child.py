@@ -140,9 +140,9 @@ class Child:
 
 @contextmanager
 def lent(plugins: Sequence[str]) -> Iterator[Child]:
-    """Return a context with a child that nobody else uses, which has the kernels of earlier tasks.
+    """Return a context with a child that nobody else uses; if one is left from an earlier context, it has kernels.
 
-    Afterwards it waits for the next one who needs a child; not after an exception, which may leave a task unanswered.
+    Afterwards the child is kept for the next context. After an exception it is ended: a task may be unanswered.
     """
     surroundings = Path.cwd(), tuple(sys.path), tuple(plugins), tuple(sorted(os.environ.items()))
     waiting = _waiting.setdefault(surroundings, [])

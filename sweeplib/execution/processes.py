@@ -14,9 +14,9 @@ MOST_DEATHS = 3
 
 
 def computed_by_processes(blocks: Sequence[Block], workers: int, memory: int) -> Iterator[tuple[Block, BlockReport]]:
-    """Yield each block with its report, when it is done, computed by some processes with so many bytes of memory each.
+    """Yield each block with its report as it is done; `workers` processes may take `memory` bytes each.
 
-    A block that ends its process is computed again (`blocks`). SweeplibError if it does so too often.
+    A block that ends its process is computed again (`blocks`). SweeplibError if it ends `MOST_DEATHS` processes.
     """
     idle: SimpleQueue[Child] = SimpleQueue()
     limits = Limits(memory=int(MEMORY_SHARE * memory))

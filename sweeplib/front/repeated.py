@@ -1,4 +1,4 @@
-"""Whether a sweep is as its last complete run left it, so that the same command has nothing to do.
+"""Whether a sweep is as its last complete run left it: then the same command has nothing to do.
 
 `journal/complete.json` has a digest of what the run was made from (the config, the overrides, the user's code, the
 library), a digest of the sizes and times of all files of results, and the summary. It is compared without importing
@@ -20,7 +20,7 @@ from sweeplib.storage.files import read_json, write_json
 
 COMPLETE = Path("journal", "complete.json")
 CHANGING = ("inventory", "jobs", "journal", "locks", "runs.zarr")
-"""What a sweep's folder has beside results: records of runs, and the store, of which the results are made."""
+"""The parts of a sweep's folder that are no results: records of runs, and the store from which results are made."""
 
 
 def summary_of_repeated(config: Path, overrides: Sequence[str], results: Path) -> str | None:

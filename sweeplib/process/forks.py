@@ -33,11 +33,11 @@ ONE_THREAD = ("OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS", "MKL_NUM_THREADS", "NUM
 """The environment variables that limit a process to one thread; libraries read them as they are imported."""
 
 WAIT = ""
-"""In a list of modules: import the next ones once a request has been answered."""
+"""An item in a list of imports: those after it are done once the first request has been answered."""
 
 Task = Callable[[], Any]
 _askers: dict[int, socket.socket] = {}
-"""In a fork, the connection to the one that asked for it and waits for its end; by its number, as a plugin may fork."""
+"""In a fork, the connection to the process that asked for it; by process number, because a plugin may fork again."""
 _exit = os._exit  # stages replace the other, to notice a plugin that calls it
 
 
@@ -194,7 +194,7 @@ class _Forks:
                         connection.send(struct.pack("i", _exit_status(ended[1])))
 
     def _answer(self) -> Task | None:
-        """Fork for the next request; return in the fork what there is to do. If that fails, the asker has no answer."""
+        """Fork for the next request and return the task in the fork. On an error, nobody answers the process that asked."""
         connection, _ = self._listening.accept()
         connection.settimeout(SECONDS_TO_ASK)
         descriptors: list[int] = []
@@ -205,7 +205,7 @@ class _Forks:
             if _is_of_this_sweep(connection):
                 pid = os.fork()
         if not pid:
-            return self._begun(request, descriptors, connection)
+            return self._fork_task(request, descriptors, connection)
         for descriptor in descriptors:
             os.close(descriptor)
         if pid > 0 and request.arguments is not None:
@@ -214,8 +214,8 @@ class _Forks:
             connection.close()
         return None
 
-    def _begun(self, request: "_Request", descriptors: Sequence[int], connection: socket.socket) -> Task:
-        """Take the place of the process that asked, tell it so, and return what there is to do; end if that fails."""
+    def _fork_task(self, request: "_Request", descriptors: Sequence[int], connection: socket.socket) -> Task:
+        """Take the folder and environment of the process that asked, answer it and return the task; end on an error."""
         try:
             gc.freeze()  # what was imported is not searched for garbage, now or at the end
             signal.set_wakeup_fd(-1)
@@ -284,9 +284,9 @@ def function(task: str) -> Callable[..., Any]:
 
 
 def tell_status(status: int) -> None:
-    """Tell the one that asked for this process, if it is a fork, the exit status with which it ends at once.
+    """Send the exit status with which this process is about to end to the process that asked for it, if it is a fork.
 
-    The process that forked it would tell it too, unless that has died.
+    The process that forked it sends it too, unless it has died.
     """
     if connection := _askers.get(os.getpid()):
         with suppress(OSError):
@@ -323,7 +323,7 @@ def _ended_by(task: Task) -> NoReturn:
 
 
 def serve(descriptor: str, *imports: str) -> NoReturn:
-    """Import and fork, as the process of `served`, whose socket is open under a number."""
+    """Run the process that `served` starts; `descriptor` is the number of its listening socket."""
     with socket.socket(fileno=int(descriptor)) as listening:
         task = _Forks(listening, imports).task()
     _ended_by(task or (lambda: None))

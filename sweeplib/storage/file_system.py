@@ -60,10 +60,6 @@ def _renamed(trial: Path) -> None:
     (trial / "new").rename(trial / "folder")
 
 
-def _symbolic(trial: Path) -> None:
-    (trial / "symbolic").symlink_to("folder")
-
-
 def _linked(trial: Path) -> None:
     (trial / "link").hardlink_to(trial / "lines")
 
@@ -80,9 +76,8 @@ _NEEDED: dict[str, Callable[[Path], None]] = {
     "file locks": _locked,
     "files to append to": _appended,
     "renaming of folders": _renamed,
-    "symbolic links": _symbolic,
 }
-"""What two writers, a journal, a new dataset and its name need."""
+"""What two writers, a journal and a new dataset need."""
 _REPLACED: dict[Callable[[Path], None], str] = {
     _linked: "hard links: equal parts of two versions of a dataset are stored twice",
     _synchronised: "fsync of folders: a power cut may damage the last blocks, which `sweeplib verify` finds",
