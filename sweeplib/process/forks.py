@@ -194,7 +194,7 @@ class _Forks:
                         connection.send(struct.pack("i", _exit_status(ended[1])))
 
     def _answer(self) -> Task | None:
-        """Fork for the next request and return the task in the fork. On an error, nobody answers the process that asked."""
+        """Fork for the next request and return the task in the fork. On an error, the request has no answer."""
         connection, _ = self._listening.accept()
         connection.settimeout(SECONDS_TO_ASK)
         descriptors: list[int] = []
