@@ -156,7 +156,7 @@ def test_another_sweep_is_not_taken_for_the_remembered_one(
         case "values":
             sweep = sweep_of(11, 3)
         case "code":
-            monkeypatch.setattr(remembered, "_code", lambda: b"other")
+            monkeypatch.setattr(remembered, "package_digest", lambda: "other")
         case "damage":
             content = bytearray(file.read_bytes())
             content[len(content) // 2] ^= 1
