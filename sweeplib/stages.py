@@ -12,8 +12,8 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from sweeplib.errors import InputError
+from sweeplib.process import job
 from sweeplib.process.command import command, whole_process
-from sweeplib.process.forks import ADDRESS
 
 if TYPE_CHECKING:
     from sweeplib.design.sweep import Sweep
@@ -55,7 +55,7 @@ def caption(sweep: "Sweep", name: str) -> str:
 
 def call(stage: str, config: str) -> str:
     """Return the shell command that runs a stage for a sweep's file, but for its further arguments; { is doubled."""
-    words = shlex.join([sys.executable, "-P", "-m", "sweeplib.job", f"{__name__}:{stage}", config])
+    words = shlex.join([*job.command(f"{__name__}:{stage}"), config])
     return "exec " + words.replace("{", "{{").replace("}", "}}")
 
 
@@ -116,7 +116,7 @@ def report(config: str, directory: str) -> None:
 
 def ended(sweep: "Sweep", directory: str) -> None:
     """Write the summary of a sweep, unless `sweeplib sweep` does; SystemExit if an attempt of a stage failed."""
-    if ADDRESS in os.environ:
+    if job.ADDRESS in os.environ:
         return
     from sweeplib.report import summary
 

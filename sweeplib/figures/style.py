@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import io
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
@@ -221,3 +222,14 @@ def save(figure: Figure, stem: Path) -> list[Path]:
             figure.savefig(paths[-1], metadata=entries)
             figure.set_layout_engine("none")
     return paths
+
+
+def prepare() -> None:
+    """Find the fonts and make what parses and writes text, which the first figure of a process does otherwise."""
+    from matplotlib.figure import Figure
+
+    with styled():
+        figure = Figure()
+        figure.subplots().set_title("$x_0$")
+        for kind in ("pdf", "png"):
+            figure.savefig(io.BytesIO(), format=kind)

@@ -15,6 +15,7 @@ from pathlib import Path
 import yaml
 
 from sweeplib.errors import InputError
+from sweeplib.process import job
 from sweeplib.process.children import descendants, end
 from sweeplib.process.command import command, end_without_collection
 from sweeplib.process.interrupts import exit_now, exit_status
@@ -49,7 +50,7 @@ def snakemake_command(config: Path, results: Path, profile: str) -> list[str]:
     Snakefile, or from the environment.
     """
     files = workflow_folder()
-    words = [sys.executable, "-P", "-m", "sweeplib.job", f"{__name__}:start", "--snakefile", str(files / "Snakefile")]
+    words = [*job.command(f"{__name__}:start"), "--snakefile", str(files / "Snakefile")]
     words += ["--profile", str(profile_folder(profile)), "--workflow-profile", "none", "--no-hooks"]
     return [*words, "--config", f"sweep={_setting(config)}", f"results={_setting(checked_results(results))}"]
 

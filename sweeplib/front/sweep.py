@@ -13,7 +13,8 @@ from sweeplib.front.repeated import made_from, remember, summary_of_repeated
 from sweeplib.front.snakemake import run_snakemake, snakemake_command
 from sweeplib.process.caches import caches_in
 from sweeplib.process.environment import refuse_shell
-from sweeplib.process.forks import WAIT, ran, served
+from sweeplib.process.forks import WAIT, served
+from sweeplib.process.job import ran
 from sweeplib.process.terminal import console, echo
 
 if TYPE_CHECKING:
@@ -27,6 +28,8 @@ LOG = Path("journal", "snakemake.log")
 LAST_LINES = 5
 IMPORTS = (
     "sweeplib.config.build",
+    "dask",
+    "snakemake.cli:get_argument_parser",
     WAIT,
     "sweeplib.execution.plan",
     "sweeplib.execution.child",
@@ -40,22 +43,20 @@ IMPORTS = (
     "pandas",
     "xarray",
     "sweeplib.analysis",
-    "dask",
     "dask.array",
     "matplotlib.axes",
     "matplotlib.figure",
     "matplotlib.backends.backend_agg",
     "matplotlib.backends.backend_pdf",
     "fontTools.subset",
+    "sweeplib.figures.style:prepare",
     "sweeplib.figures",
     "sweeplib.report",
     "latex2mathml.converter",
     "scipy.optimize",
-    "scipy.stats.distributions",
     "scipy.stats",
-    "distributed",
 )
-"""What the stages import that takes a while, in their order; Snakemake, the first fork, needs the config alone."""
+"""What the stages import that takes a while, in their order, from what Snakemake, the first fork, needs."""
 
 
 def run_stages(

@@ -1,9 +1,9 @@
 """A process that has imported the library, and forks: the stages of one `sweeplib sweep` need not import it again.
 
-`served` starts it and puts its address into the environment, where the jobs of the workflow find it (`ran`), and what
-needs a process for cases (`forked`). It imports modules of the library and nothing of the user's, so that each fork
-reads the config and the plugins as they are. It has one thread, and answers only processes of the sweep that started
-it. Where it is missing or has died, processes import for themselves.
+`served` starts it and puts its address into the environment, where the jobs of the workflow find it (`process.job`),
+and what needs a process for cases (`forked`). It imports modules of the library and nothing of the user's, so that each
+fork reads the config and the plugins as they are. It has one thread, and answers only processes of the sweep that
+started it. Where it is missing or has died, processes import for themselves.
 """
 
 import atexit
@@ -24,10 +24,8 @@ from contextlib import ExitStack, contextmanager, suppress
 from pathlib import Path
 from typing import Any, NamedTuple, NoReturn
 
-ADDRESS = "SWEEPLIB_FORKS"
-"""The environment variable with the path of the socket."""
-MOST_BYTES = 2**20
-"""Of a request: the arguments and the environment of a process."""
+from sweeplib.process.job import ADDRESS, MOST_BYTES, asked, number
+
 SECONDS_TO_ASK, SECONDS_TO_END = 1.0, 2.0
 ONE_THREAD = ("OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS", "MKL_NUM_THREADS", "NUMBA_NUM_THREADS")
 """The environment variables that limit a process to one thread; libraries read them as they are imported."""
@@ -60,23 +58,16 @@ def served(imports: Sequence[str]) -> Iterator[None]:
         yield
 
 
-def ran(task: str, *arguments: str, output: int = 1) -> int | None:
-    """Call `task`, "module:function", in a fork with the streams of this process; return the fork's exit status.
-
-    None if there is nobody to ask. The fork ends with this process. Its standard output is the open file `output`.
-    """
-    with _asked(task, arguments, (0, output, 2)) as connection:
-        return None if connection is None else _number(connection, 1)
-
-
 def forked(task: str, *descriptors: int) -> "Fork | None":
     """Call `task`, "module:function", with the numbers of copies of open files, in a fork; return the fork.
 
     None if there is nobody to ask. The fork has a session of its own, and no streams.
     """
-    with _asked(task, None, descriptors) as connection, suppress(OSError):  # it has ended already
-        pid = None if connection is None else _number(connection)
-        return None if pid is None else Fork(pid)
+    connection = asked(task, None, descriptors)
+    if connection is not None:
+        with connection, suppress(OSError):  # it has ended already
+            pid = number(connection)
+            return None if pid is None else Fork(pid)
     return None
 
 
@@ -117,27 +108,6 @@ def _end(process: "subprocess.Popen[bytes]") -> None:
         process.communicate(timeout=SECONDS_TO_END)
     process.kill()
     process.wait()
-
-
-def _number(connection: socket.socket, otherwise: int | None = None) -> int | None:
-    answer = connection.recv(4)
-    return int(struct.unpack("i", answer)[0]) if len(answer) == 4 else otherwise
-
-
-@contextmanager
-def _asked(task: str, arguments: Sequence[str] | None, descriptors: Sequence[int]) -> Iterator[socket.socket | None]:
-    """Return a context with the connection by which a request was accepted, None if it was not."""
-    with ExitStack() as stack:
-        connection = None
-        if ADDRESS in os.environ:
-            request = json.dumps(_Request(task, arguments, str(Path.cwd()), dict(os.environ))).encode()
-            with suppress(OSError):
-                asked = stack.enter_context(socket.socket(socket.AF_UNIX, socket.SOCK_SEQPACKET))
-                asked.setsockopt(socket.SOL_SOCKET, socket.SO_SNDBUF, MOST_BYTES)
-                asked.connect(os.environ[ADDRESS])
-                socket.send_fds(asked, [request], list(descriptors))
-                connection = asked if asked.recv(1) == b"+" else None
-        yield connection
 
 
 class _Request(NamedTuple):

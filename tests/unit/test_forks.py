@@ -10,7 +10,8 @@ from pathlib import Path
 import psutil
 import pytest
 
-from sweeplib.process.forks import ADDRESS, forked, ran, served
+from sweeplib.process.forks import forked, served
+from sweeplib.process.job import ADDRESS, command, ran
 
 ROOT = Path(__file__).parents[2]
 
@@ -60,9 +61,8 @@ def forks(monkeypatch):
 
 
 def asked(task: str, *arguments: str, **options) -> "subprocess.Popen[str]":
-    command = [sys.executable, "-P", "-m", "sweeplib.job", f"{__name__}:{task}", *arguments]
     pipes = {"stdout": subprocess.PIPE, "stderr": subprocess.PIPE, "text": True}
-    return subprocess.Popen(command, **pipes | options)
+    return subprocess.Popen([*command(f"{__name__}:{task}"), *arguments], **pipes | options)
 
 
 def eventually(condition) -> bool:
@@ -118,10 +118,10 @@ def test_where_a_fork_cannot_begin_the_process_does_the_work_itself(tmp_path, fo
     folder.mkdir()
     script = f"""
 import os
-from sweeplib.process import forks
-forks.Path.cwd = lambda: {str(folder)!r}
+from sweeplib.process.job import ran
+os.getcwd = lambda: {str(folder)!r}
 os.rmdir({str(folder)!r})
-print(forks.ran("builtins:len", "x"))
+print(ran("builtins:len", "x"))
 """
     done = subprocess.run([sys.executable, "-P", "-c", script], cwd=folder, capture_output=True, text=True, check=False)
     assert done.stdout == "None\n", done.stderr
@@ -165,8 +165,8 @@ def test_a_fork_apart(forks):
 
 def test_others_are_not_answered(forks):
     """A job that a batch system starts on this machine is no descendant of the sweep."""
-    command = [sys.executable, "-P", "-m", "sweeplib.job", f"{__name__}:shown"]
-    script = f"import os, sys, time\nif os.fork(): os._exit(0)\ntime.sleep(.3)\nos.execv(sys.executable, {command!r})"
+    words = command(f"{__name__}:shown")
+    script = f"import os, sys, time\nif os.fork(): os._exit(0)\ntime.sleep(.3)\nos.execv(sys.executable, {words!r})"
     process = subprocess.Popen([sys.executable, "-c", script], stdout=subprocess.PIPE, text=True)
     output, _ = process.communicate()
     assert output.split()[-2] != str(forks.pid)

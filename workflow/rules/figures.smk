@@ -1,8 +1,15 @@
+import sweeplib.config.plugged
+
+
 rule figure:
     input:
         made_again,
         f"{directory}/dataset.done.json",
-        expand("{directory}/analysis/{name}.done.json", directory=directory, name=sweep.analyses),
+        lambda wildcards: expand(
+            "{directory}/analysis/{name}.done.json",
+            directory=directory,
+            name=sweeplib.config.plugged.needed_analyses(wildcards.name, sweep.figures[wildcards.name]),
+        ),
     output:
         f"{directory}/figures/{{name}}.pdf",
         report(

@@ -1,10 +1,14 @@
 # Messages on the terminal: one line per job, and the summary of the sweep at the end. An early end stops all processes.
 import logging
 
+import snakemake.persistence
+
 import sweeplib.process.messages
 
 sweeplib.process.messages.install(logging.getLogger("snakemake.logging"))
 shell.prefix("trap '' INT; ")  # Ctrl-C reaches all processes; jobs ignore it, and Snakemake ends them
+persistence = snakemake.persistence.Persistence  # which would import pandas to record parameters that are never of pandas
+persistence._serialize_param_pandas = getattr(persistence, "_serialize_param_builtin", None)
 
 
 onsuccess:
