@@ -1,6 +1,8 @@
 """The plan of a sweep: the cases it needs, those that exist, and the cost of the rest on this machine."""
 
 import io
+import json
+import platform
 from collections.abc import Mapping, Sequence
 from dataclasses import asdict, dataclass, field
 from pathlib import Path
@@ -16,10 +18,12 @@ from sweeplib.execution.memory import refuse_large_cases
 from sweeplib.execution.progress import Steps
 from sweeplib.simulation import Cases, case_memory, case_steps
 from sweeplib.storage.complete_config import write_complete_config
-from sweeplib.storage.damage import damaged
+from sweeplib.storage.damage import DamageError, damaged
 from sweeplib.storage.elsewhere import elsewhere
-from sweeplib.storage.files import read_json, write_json
+from sweeplib.storage.files import digest, read_json, write_json
 from sweeplib.storage.inventory import Inventory, inventory
+from sweeplib.storage.markers import settings_digest
+from sweeplib.storage.provenance import cpu_model
 from sweeplib.storage.rows import cases_of
 from sweeplib.storage.run_store import RunStore
 
@@ -230,26 +234,51 @@ def write_plan(sweep: "Sweep", directory: Path, *, workers: int | None = None, p
     """Write a sweep's plan to `plan.json` under `directory`; return it.
 
     The run uses its block sizes and costs. Its done.json is the same for the same cases, however many of them are done
-    and however fast the machine is. With `progress`, each step is reported when it begins.
+    and however fast the machine is. Costs that the plan before measured are used again if only the seeds have changed.
+    With `progress`, each step is reported when it begins.
     """
     steps = Steps(sweep.name if progress else None)
-    memory = cluster_of(sweep).worker_memory(workers)
+    memory, measured_for = cluster_of(sweep).worker_memory(workers), _measured_for(sweep)
+    known = _measured_costs(directory / "plan.json", measured_for)
     with Calibration(sweep.plugins, steps, memory, sweep.timeout) as calibration:
         with steps.step(f"planning {sweep.size:,} cases"):
             demands = {name: _demand(sweep, name, directory) for name in sweep.runs}
             for name, demand in demands.items():
                 if demand.todo:
                     refuse_large_cases(sweep, name, workers)
-        costs = calibration.costs(pilot for demand in demands.values() for pilot in demand.pilots.values())
+        pilots = [pilot for demand in demands.values() for pilot in demand.pilots.values()]
+        costs = known | calibration.costs(pilot for pilot in pilots if pilot.name not in known)
         parts = {name: _dynamics_plan(sweep, demand, costs) for name, demand in demands.items()}
         found = advice(parts, {name: demand.pilots for name, demand in demands.items()}, calibration)
         texts = (*(line for demand in demands.values() for line in demand.unread), *(item.text for item in found))
     plan = plan_of(sweep, parts, texts, workers)
     if not (directory / "config.yaml").exists():
         write_complete_config(sweep, directory)  # that of a run or of a dataset stays
-    write_json(directory / "plan.json", plan.record())
+    write_json(directory / "plan.json", plan.record() | {"measured_for": measured_for})
     write_json(directory / "plan.done.json", {name: part.cases for name, part in parts.items()})
     return plan
+
+
+def _measured_for(sweep: "Sweep") -> str:
+    """Return a digest of what the cost of a case depends on: the config without its seeds, the code, the machine."""
+    numerics = [sweep.numerics(name) for name in sweep.runs]
+    about = [settings_digest(sweep.source, "seeds"), *numerics, platform.node(), cpu_model()]
+    return digest(json.dumps(about).encode())
+
+
+def _measured_costs(path: Path, measured_for: str) -> dict[str, Cost]:
+    """Return the costs that a plan measured for the same thing, by the name of their pilot."""
+    try:
+        plan = read_json(path) or {}
+    except DamageError:  # it is written again
+        return {}
+    parts = plan["dynamics"] if plan.get("measured_for") == measured_for else {}
+    return {
+        f"{dynamics}/{name}": Cost(layout["seconds"], True)
+        for dynamics, part in parts.items()
+        for name, layout in part["layouts"].items()
+        if layout["measured"]
+    }
 
 
 def plan_of(

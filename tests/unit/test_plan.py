@@ -99,6 +99,22 @@ def test_pilot_outlives_a_case_that_kills(tmp_path: Path, capsys: pytest.Capture
     assert "its process died (SIGKILL); the cost of its cases is extrapolated" in capsys.readouterr().err
 
 
+def test_with_more_seeds_alone_costs_are_not_measured_again(
+    calm: Sweep, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    before = write_plan(calm, tmp_path).dynamics["calm"].layouts
+    assert "measuring" in capsys.readouterr().err
+    more = replace(calm, seeds=tuple(range(6)))
+    after = write_plan(more, tmp_path).dynamics["calm"].layouts
+    assert "measuring" not in capsys.readouterr().err
+    assert {name: layout.seconds for name, layout in after.items()} == {n: la.seconds for n, la in before.items()}
+    (tmp_path / "plan.json").write_text("{")
+    write_plan(more, tmp_path)
+    assert "measuring" in capsys.readouterr().err
+    write_plan(replace(more, source="pair_by: [seed]"), tmp_path)  # another config
+    assert "measuring" in capsys.readouterr().err
+
+
 @pytest.mark.slow
 @pytest.mark.parametrize("gamma", [pytest.param(0.1, marks=pytest.mark.long), HANGS])
 def test_a_pilot_that_hangs_is_given_up_once_and_the_others_are_measured(
