@@ -27,8 +27,9 @@ from sweeplib.cli_options import (
 from sweeplib.cli_upkeep import commands
 from sweeplib.errors import InputError
 from sweeplib.front.commands import explain, new, schema, test_plugin
+from sweeplib.front.repeated import as_left
 from sweeplib.process.command import command
-from sweeplib.process.terminal import echo
+from sweeplib.process.terminal import echo, table
 
 if TYPE_CHECKING:
     from sweeplib.design.sweep import Sweep
@@ -125,7 +126,11 @@ def plan(
     workers: Workers = None,
 ) -> None:
     """Show the cases to compute and their cost on this machine."""
-    sweep, directory = loaded(config, [*(set_ or ()), *(overrides or ())], results)
+    given = [*(set_ or ()), *(overrides or ())]
+    if workers is None and (done := as_left(config, given, results).get("plan")):
+        show(table(**done))
+        return
+    sweep, directory = loaded(config, given, results)
     from sweeplib.execution.plan import write_plan
     from sweeplib.storage.file_system import examine
     from sweeplib.storage.jobs import job
@@ -134,8 +139,8 @@ def plan(
     examine(directory)
     with job(directory, "plan"):
         record_origin(config, directory)
-        table = write_plan(sweep, directory, workers=workers).table()
-    show(table)
+        made = write_plan(sweep, directory, workers=workers).table()
+    show(made)
 
 
 @app.command()
@@ -187,13 +192,15 @@ def status(
     Also its dashboard, its last error, and how many cases have each status. With --json, the exit status is 0 for
     "finished" (all cases have a result), 1 for "failed" (a stage or cases), 3 for "unfinished", 4 for "running".
     """
-    sweep, directory = named(config, [*(set_ or ()), *(overrides or ())], results)
-    from json import dumps
+    given = [*(set_ or ()), *(overrides or ())]
+    from json import dumps, loads
 
+    from sweeplib.front.status import SweepStatus
     from sweeplib.front.status import status as found
     from sweeplib.process.terminal import counts_table
 
-    now = found(sweep, directory)
+    done = as_left(config, given, results).get("status")
+    now = SweepStatus(**loads(done)) if done else found(*named(config, given, results))
     if json:
         echo(dumps(now.record(), indent=1))
         raise typer.Exit(now.exit_status)
@@ -350,6 +357,9 @@ def summary(config: FileOrFolder, set_: Set = None, results: Results = RESULTS) 
 
     The exit status is 1 if a case, an analysis, a figure or a part of the report failed.
     """
+    if done := as_left(config, set_ or (), results):
+        echo(done["summary"])
+        return
     sweep, directory = named(config, set_, results)
     from sweeplib.report import summary as summarised
 

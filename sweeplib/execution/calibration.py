@@ -4,12 +4,15 @@ A case may kill its process, hang, or take all memory, in a pilot as in the run.
 is extrapolated; the run identifies the case.
 """
 
+import json
+import platform
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from contextlib import ExitStack, suppress
 from dataclasses import dataclass
 from functools import cached_property
 from itertools import groupby
-from typing import Any
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
 
 from sweeplib.execution.child import DiedError, EndedError, Limits, MemoryUpError, TimeUpError, lent
 from sweeplib.execution.guarded import GRACE
@@ -17,6 +20,13 @@ from sweeplib.execution.pilots import compiled, measured
 from sweeplib.execution.progress import Steps
 from sweeplib.process.troubles import Trouble
 from sweeplib.simulation import Case, case_work
+from sweeplib.storage.damage import DamageError
+from sweeplib.storage.files import digest, read_json
+from sweeplib.storage.markers import settings_digest
+from sweeplib.storage.provenance import cpu_model
+
+if TYPE_CHECKING:
+    from sweeplib.design.sweep import Sweep
 
 PILOT_SECONDS = 1.5
 PILOT_CASES = 128
@@ -159,6 +169,28 @@ class Calibration:
                 self._deaths += 1
             self.steps.say(f"{pilot.title}: {error}; the cost of its cases is extrapolated")
             raise
+
+
+def basis(sweep: "Sweep") -> str:
+    """Return a digest of what the cost of a case depends on: the config without its seeds, the code, the machine."""
+    numerics = [sweep.numerics(name) for name in sweep.runs]
+    about = [settings_digest(sweep.source, "seeds"), *numerics, platform.node(), cpu_model()]
+    return digest(json.dumps(about).encode())
+
+
+def costs_on(path: Path, measured_on: str) -> dict[str, Cost]:
+    """Return the costs that the plan in a file has measured on the same basis, by the name of their pilot."""
+    try:
+        plan = read_json(path) or {}
+    except DamageError:  # it is written again
+        return {}
+    parts = plan["dynamics"] if plan.get("measured_on") == measured_on else {}
+    return {
+        f"{dynamics}/{name}": Cost(layout["seconds"], True)
+        for dynamics, part in parts.items()
+        for name, layout in part["layouts"].items()
+        if layout["measured"]
+    }
 
 
 def _extrapolated(

@@ -1,10 +1,8 @@
 """The plan of a sweep: the cases it needs, those that exist, and the cost of the rest on this machine."""
 
 import io
-import json
-import platform
 from collections.abc import Mapping, Sequence
-from dataclasses import asdict, dataclass, field
+from dataclasses import asdict, dataclass, field, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -12,18 +10,16 @@ import numpy as np
 
 from sweeplib.execution.advice import advice
 from sweeplib.execution.block_size import block_size, case_bytes, even, lanes_of
-from sweeplib.execution.calibration import PILOT_CASES, Calibration, Cost, Pilot
+from sweeplib.execution.calibration import PILOT_CASES, Calibration, Cost, Pilot, basis, costs_on
 from sweeplib.execution.clusters import cluster_of
 from sweeplib.execution.memory import refuse_large_cases
 from sweeplib.execution.progress import Steps
 from sweeplib.simulation import Cases, case_memory, case_steps
 from sweeplib.storage.complete_config import write_complete_config
-from sweeplib.storage.damage import DamageError, damaged
+from sweeplib.storage.damage import damaged
 from sweeplib.storage.elsewhere import elsewhere
-from sweeplib.storage.files import digest, read_json, write_json
+from sweeplib.storage.files import read_json, write_json
 from sweeplib.storage.inventory import Inventory, inventory
-from sweeplib.storage.markers import settings_digest
-from sweeplib.storage.provenance import cpu_model
 from sweeplib.storage.rows import cases_of
 from sweeplib.storage.run_store import RunStore
 
@@ -173,6 +169,10 @@ class Plan:
         """Return the plan as a table, with the advice below it."""
         from sweeplib.process.terminal import table
 
+        return table(**self.cells())
+
+    def cells(self) -> dict[str, Any]:
+        """Return what the table shows, as plain values."""
         wall = "" if self.wall_seconds is None else f", {_duration(self.wall_seconds)} on {self.workers} workers"
         title = f"{self.name}: {_duration(self.cpu_seconds)} of one processor{wall}"
         headings = ("dynamics", "points", "cases", "done", "to do", "blocks", "on disk", "CPU time")
@@ -181,7 +181,7 @@ class Plan:
             counts = (part.points, part.cases, part.done, part.todo, part.blocks)
             share = f", {100 * part.cpu_seconds / self.cpu_seconds:.0f} %" if self.cpu_seconds else ""
             rows.append([name, *map("{:,}".format, counts), _size(part.bytes), _duration(part.cpu_seconds) + share])
-        return table(headings, rows, title=title, caption="\n".join(self._notes()))
+        return {"headings": headings, "rows": rows, "title": title, "caption": "\n".join(self._notes())}
 
     def __repr__(self) -> str:
         from rich.console import Console
@@ -238,8 +238,8 @@ def write_plan(sweep: "Sweep", directory: Path, *, workers: int | None = None, p
     With `progress`, each step is reported when it begins.
     """
     steps = Steps(sweep.name if progress else None)
-    memory, measured_for = cluster_of(sweep).worker_memory(workers), _measured_for(sweep)
-    known = _measured_costs(directory / "plan.json", measured_for)
+    memory, measured_on = cluster_of(sweep).worker_memory(workers), basis(sweep)
+    known = costs_on(directory / "plan.json", measured_on)
     with Calibration(sweep.plugins, steps, memory, sweep.timeout) as calibration:
         with steps.step(f"planning {sweep.size:,} cases"):
             demands = {name: _demand(sweep, name, directory) for name in sweep.runs}
@@ -254,31 +254,9 @@ def write_plan(sweep: "Sweep", directory: Path, *, workers: int | None = None, p
     plan = plan_of(sweep, parts, texts, workers)
     if not (directory / "config.yaml").exists():
         write_complete_config(sweep, directory)  # that of a run or of a dataset stays
-    write_json(directory / "plan.json", plan.record() | {"measured_for": measured_for})
+    write_json(directory / "plan.json", plan.record() | {"measured_on": measured_on})
     write_json(directory / "plan.done.json", {name: part.cases for name, part in parts.items()})
     return plan
-
-
-def _measured_for(sweep: "Sweep") -> str:
-    """Return a digest of what the cost of a case depends on: the config without its seeds, the code, the machine."""
-    numerics = [sweep.numerics(name) for name in sweep.runs]
-    about = [settings_digest(sweep.source, "seeds"), *numerics, platform.node(), cpu_model()]
-    return digest(json.dumps(about).encode())
-
-
-def _measured_costs(path: Path, measured_for: str) -> dict[str, Cost]:
-    """Return the costs that a plan measured for the same thing, by the name of their pilot."""
-    try:
-        plan = read_json(path) or {}
-    except DamageError:  # it is written again
-        return {}
-    parts = plan["dynamics"] if plan.get("measured_for") == measured_for else {}
-    return {
-        f"{dynamics}/{name}": Cost(layout["seconds"], True)
-        for dynamics, part in parts.items()
-        for name, layout in part["layouts"].items()
-        if layout["measured"]
-    }
 
 
 def plan_of(
@@ -289,6 +267,13 @@ def plan_of(
     seconds = sum(part.cpu_seconds for part in dynamics.values())
     resources = cluster.resources(seconds) if seconds else None
     return Plan(sweep.name, cluster.expected_workers(workers), dynamics, advice, resources)
+
+
+def plan_when_done(directory: Path) -> dict[str, Any] | None:
+    """Return what the table of the plan in a directory shows once all is done; None if the plan has advice."""
+    plan = Plan.of(read_json(directory / "plan.json") or {})
+    done = {name: DynamicsPlan(part.points, part.cases, part.cases, {}) for name, part in plan.dynamics.items()}
+    return None if plan.advice else replace(plan, dynamics=done, resources=None).cells()
 
 
 def planned_layouts(directory: Path, dynamics: str) -> dict[str, LayoutPlan]:

@@ -1,8 +1,9 @@
 """Whether a sweep is as its last complete run left it: then the same command has nothing to do.
 
 `journal/complete.json` has a digest of what the run was made from (the config, the overrides, the user's code, the
-library), a digest of the sizes and times of all files of results, and the summary. It is compared without importing
-what a sweep needs. Where anything differs, Snakemake is asked, which knows what is to be done.
+library), digests of the sizes and times of all files of results and of the store, and what `summary`, `status` and
+`plan` show. It is compared without importing what a sweep needs. Where anything differs, Snakemake is asked, which
+knows what is to be done, and the commands look for themselves.
 """
 
 import hashlib
@@ -12,19 +13,22 @@ import sys
 from collections.abc import Iterable, Sequence
 from contextlib import suppress
 from pathlib import Path
+from typing import Any
 
 from sweeplib.code.sources import package_digest
 from sweeplib.errors import SweeplibError
 from sweeplib.front.snakemake import workflow_folder
 from sweeplib.storage.files import read_json, write_json
+from sweeplib.storage.jobs import jobs
 
 COMPLETE = Path("journal", "complete.json")
-CHANGING = ("inventory", "jobs", "journal", "locks", "runs.zarr")
+STORE = "runs.zarr"
+CHANGING = ("inventory", "jobs", "journal", "locks", STORE)
 """The parts of a sweep's folder that are no results: records of runs, and the store from which results are made."""
 
 
-def summary_of_repeated(config: Path, overrides: Sequence[str], results: Path) -> str | None:
-    """Return the summary of the last complete run if the same command has nothing to do, otherwise None."""
+def repeated(config: Path, overrides: Sequence[str], results: Path) -> dict[str, Any] | None:
+    """Return what the last complete run recorded if the same command has nothing to do, otherwise None."""
     with suppress(OSError, SweeplibError, TypeError, KeyError, AttributeError):
         if not config.is_file():  # a pipe can be read once
             return None
@@ -32,19 +36,31 @@ def summary_of_repeated(config: Path, overrides: Sequence[str], results: Path) -
         record = read_json(directory / COMPLETE) or {}
         files = [Path(file) for file in record["files"]]
         if record["made_from"] == made_from(config, overrides, files) and record["results"] == _results(directory):
-            return str(record["summary"])
+            return {**record, "directory": directory}
     return None
 
 
+def as_left(config: Path, overrides: Sequence[str], results: Path) -> dict[str, Any]:
+    """Return what the last complete run recorded if neither the store nor a job has changed since, otherwise {}."""
+    record = repeated(config, overrides, results) or {}
+    if record and record.get("store") == _stats(record["directory"] / STORE):
+        busy = any(job.running or job.outcome for job in jobs(record["directory"]).values())
+        return {} if busy else record
+    return {}
+
+
 def remember(
-    directory: Path, config: Path, overrides: Sequence[str], files: Iterable[Path], begun: str, summary: str
+    directory: Path, config: Path, overrides: Sequence[str], files: Iterable[Path], begun: str, shown: dict[str, Any]
 ) -> None:
-    """Record that all results are made, unless what they are made from is not what it was when the run had `begun`."""
+    """Record that all results are made, and what commands show of them.
+
+    Nothing is recorded if what they are made from is not what it was when the run had `begun`.
+    """
     paths = sorted(map(str, files))
     made = made_from(config, overrides, map(Path, paths))
     if made == begun:
-        record = {"made_from": made, "files": paths, "results": _results(directory), "summary": summary}
-        write_json(directory / COMPLETE, record, durable=False)
+        record = {"made_from": made, "files": paths, "results": _results(directory), "store": _stats(directory / STORE)}
+        write_json(directory / COMPLETE, record | shown, durable=False)
 
 
 def made_from(config: Path, overrides: Sequence[str], files: Iterable[Path]) -> str:
@@ -63,10 +79,15 @@ def _workflow() -> list[Path]:
 
 
 def _results(directory: Path) -> str:
-    """Return a digest of the names, sizes and times of all files of results."""
+    """Return a digest of all files of results."""
+    return _stats(directory, CHANGING)
+
+
+def _stats(directory: Path, without: Sequence[str] = ()) -> str:
+    """Return a digest of the names, sizes and times of all files below a directory, `without` some folders in it."""
     digest = hashlib.blake2b(digest_size=16)
     for folder, folders, files in os.walk(directory):
-        folders[:] = sorted(name for name in folders if folder != str(directory) or name not in CHANGING)
+        folders[:] = sorted(name for name in folders if folder != str(directory) or name not in without)
         for name in sorted(files):
             stat = Path(folder, name).lstat()
             digest.update(f"{folder}/{name}\0{stat.st_size}\0{stat.st_mtime_ns}\0".encode())

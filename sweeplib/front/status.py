@@ -8,9 +8,8 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from sweeplib.process.terminal import duration
-from sweeplib.simulation import FAILURES, failed, outcomes
+from sweeplib.storage.files import read_json
 from sweeplib.storage.jobs import DIED, INTERRUPTED, WHOLE, Job, jobs
-from sweeplib.storage.outcomes import in_words, listed, outcomes_path
 
 if TYPE_CHECKING:
     from sweeplib.design.sweep import Sweep
@@ -80,10 +79,25 @@ def status(sweep: "Sweep", directory: Path) -> SweepStatus:
     """Return the status of a sweep, also while it runs."""
     from sweeplib.execution.status import sweep_status
 
-    found, now = jobs(directory), time.time()
+    return _status(sweep, directory, jobs(directory), sweep_status(sweep, directory))
+
+
+def status_when_done(sweep: "Sweep", directory: Path) -> SweepStatus:
+    """Return the status of a sweep all of whose stages have ended well, by their markers."""
+    from sweeplib.simulation import Status
+
+    cases = {name: (read_json(directory / f"{name}.done.json") or {}).get("cases", {}) for name in sweep.runs}
+    complete = {name: {each.name: counts.get(each.name, 0) for each in Status} for name, counts in cases.items()}
+    return _status(sweep, directory, {}, complete)
+
+
+def _status(
+    sweep: "Sweep", directory: Path, found: Mapping[str, Job], cases: Mapping[str, Mapping[str, int]]
+) -> SweepStatus:
+    from sweeplib.simulation import failed, outcomes
+
+    now, page = time.time(), directory / "report" / "index.html"
     running = [job for job in found.values() if job.running and job.name != WHOLE]
-    page = directory / "report" / "index.html"
-    cases = sweep_status(sweep, directory)
     computing = next((job for job in running if job.total), _of_all(cases.values()))
     return SweepStatus(
         sweep.name,
@@ -106,6 +120,8 @@ def status(sweep: "Sweep", directory: Path) -> SweepStatus:
 
 def state(found: Mapping[str, Job], cases: Iterable[Mapping[str, int]]) -> str:
     """Return the state of a sweep, a name in `EXIT_STATUSES`, from its jobs and the numbers of cases by status."""
+    from sweeplib.simulation import FAILURES
+
     occurring = {status for counts in cases for status, count in counts.items() if count}
     if any(job.running for job in found.values()):
         return "running"
@@ -125,6 +141,8 @@ def _of_all(cases: Iterable[Mapping[str, int]]) -> Job:
 
 def _reasons(directory: Path, dynamics: str) -> list[str]:
     """Return why the first case of a dynamics with each status failed or became inaccurate."""
+    from sweeplib.storage.outcomes import in_words, listed, outcomes_path
+
     said: dict[str, str] = {}
     for line in listed(directory, dynamics, MOST_LISTED):
         if why := in_words(line):

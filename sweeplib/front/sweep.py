@@ -1,5 +1,6 @@
 """`sweeplib sweep`: all stages of a sweep, from its file to its report."""
 
+import json
 import sys
 import tempfile
 import time
@@ -9,7 +10,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from sweeplib.errors import InputError
-from sweeplib.front.repeated import made_from, remember, summary_of_repeated
+from sweeplib.front.repeated import made_from, remember, repeated
 from sweeplib.front.snakemake import run_snakemake, snakemake_command
 from sweeplib.process.caches import caches_in
 from sweeplib.process.environment import refuse_shell
@@ -20,7 +21,6 @@ from sweeplib.process.terminal import console, echo
 if TYPE_CHECKING:
     from sweeplib.design.sweep import Sweep
     from sweeplib.front.state import State
-    from sweeplib.report import Summary
 
 OVERRIDDEN = "overridden.yaml"
 """The file in a sweep's folder with the complete config of a run with overrides."""
@@ -71,10 +71,10 @@ def run_stages(
     """
     refuse_shell()
     caches_in(results)
-    repeated = summary_of_repeated(config, overrides, results)
-    if repeated is not None:
+    done = repeated(config, overrides, results)
+    if done is not None:
         sys.stderr.write("nothing to compute: all is up to date\n")
-        echo(repeated)
+        echo(done["summary"])
         return 0
     with served(IMPORTS):
         return _run_stages(config, overrides, results, profile)
@@ -105,37 +105,40 @@ def _run_stages(config: Path, overrides: Sequence[str], results: Path, profile: 
         status = _followed(sweep, directory, command)
         if status:
             return status
-        text, failed = _summary(directory / OVERRIDDEN if complete else config, directory)
-        if begun is not None and not failed:
-            remember(directory, config, overrides, plugin_files(sweep.plugins), begun, text)
-    echo(text)
-    return int(failed)
+        shown = _shown(directory / OVERRIDDEN if complete else config, directory)
+        if begun is not None and not shown["failed"]:
+            remember(directory, config, overrides, plugin_files(sweep.plugins), begun, shown)
+    echo(shown["summary"])
+    return int(shown["failed"])
 
 
-def _summary(config: Path, directory: Path) -> tuple[str, bool]:
-    """Return the summary of a sweep and whether something failed, if possible from a fork that has the imports."""
+def _shown(config: Path, directory: Path) -> dict[str, Any]:
+    """Return what commands show of a sweep that has ended, if possible from a fork that has the imports."""
     with tempfile.TemporaryFile() as file:
-        status = ran(f"{__name__}:write_summary", str(config), str(directory), output=file.fileno())
+        status = ran(f"{__name__}:write_shown", str(config), str(directory), output=file.fileno())
         file.seek(0)
-        text = file.read().decode()
-    if status in (0, 1):
-        return text, bool(status)
-    found = _summarised(config, directory)
-    return found.text, found.failed
+        return json.loads(file.read()) if status == 0 else shown(config, directory)
 
 
-def write_summary(config: str, directory: str) -> None:
-    """Write the summary of a sweep to standard output; the exit status is 1 if something failed."""
-    found = _summarised(Path(config), Path(directory))
-    sys.stdout.buffer.write(found.text.encode())
-    raise SystemExit(int(found.failed))
+def write_shown(config: str, directory: str) -> None:
+    """Write what commands show of a sweep that has ended to standard output."""
+    sys.stdout.buffer.write(json.dumps(shown(Path(config), Path(directory))).encode())
 
 
-def _summarised(config: Path, directory: Path) -> "Summary":
+def shown(config: Path, directory: Path) -> dict[str, Any]:
+    """Return what commands show of a sweep that has ended: the summary and, if nothing `failed`, status and plan."""
     from sweeplib.config import load
+    from sweeplib.execution.plan import plan_when_done
+    from sweeplib.front.status import status_when_done
     from sweeplib.report import summary
 
-    return summary(load(config), directory)
+    sweep = load(config)
+    found = summary(sweep, directory)
+    texts = {"summary": found.text, "failed": found.failed}
+    if found.failed:
+        return texts
+    status = json.dumps(status_when_done(sweep, directory).record())  # text, because the order of names counts
+    return texts | {"status": status, "plan": plan_when_done(directory)}
 
 
 def loaded(config: Path, overrides: Sequence[str], results: Path) -> "tuple[Sweep, Path]":

@@ -5,7 +5,8 @@ import os
 import pytest
 
 from sweeplib.front import repeated
-from sweeplib.front.repeated import made_from, remember, summary_of_repeated
+from sweeplib.front.repeated import as_left, made_from, remember
+from sweeplib.storage.files import write_json
 
 
 @pytest.fixture
@@ -18,16 +19,34 @@ def complete(tmp_path, monkeypatch):
     (results / "scan" / "dataset.zarr").mkdir(parents=True)
     (results / "scan" / "dataset.zarr" / "0").write_text("data")
     begun = made_from(config, ["seeds=8"], [plugin])
-    remember(results / "scan", config, ["seeds=8"], [plugin], begun, "all ok")
+    remember(results / "scan", config, ["seeds=8"], [plugin], begun, {"summary": "all ok"})
     return config, plugin, results
 
 
 def test_nothing_has_changed(complete):
     config, _, results = complete
-    assert summary_of_repeated(config, ["seeds=8"], results) == "all ok"
+    assert repeated.repeated(config, ["seeds=8"], results)["summary"] == "all ok"
     (results / "scan" / "jobs").mkdir()
     (results / "scan" / "jobs" / "plan.json").write_text("{}")  # no result
-    assert summary_of_repeated(config, ["seeds=8"], results) == "all ok"
+    assert repeated.repeated(config, ["seeds=8"], results)["summary"] == "all ok"
+
+
+def test_what_commands_show_is_known_until_the_store_or_a_job_changes(complete):
+    config, _, results = complete
+    folder = results / "scan"
+    assert as_left(config, ["seeds=8"], results)["summary"] == "all ok"
+    job = {"name": "plan", "host": "elsewhere", "ended": 2.0}
+    write_json(folder / "jobs" / "plan.json", job)
+    assert as_left(config, ["seeds=8"], results)["summary"] == "all ok"
+    write_json(folder / "jobs" / "plan.json", job | {"problem": "no room"})
+    assert as_left(config, ["seeds=8"], results) == {}
+    write_json(folder / "jobs" / "plan.json", job | {"ended": None})  # it runs
+    assert as_left(config, ["seeds=8"], results) == {}
+    (folder / "jobs" / "plan.json").unlink()
+    assert as_left(config, ["seeds=8"], results)
+    write_json(folder / "runs.zarr" / "status.json", {})
+    assert as_left(config, ["seeds=8"], results) == {}
+    assert as_left(config, [], results) == {}
 
 
 @pytest.mark.parametrize(
@@ -46,23 +65,23 @@ def test_nothing_has_changed(complete):
 def test_a_change_is_noticed(complete, change):
     config, plugin, results = complete
     change(config, plugin, results)
-    assert summary_of_repeated(config, ["seeds=8"], results) is None
+    assert repeated.repeated(config, ["seeds=8"], results) is None
 
 
 def test_other_overrides_files_and_libraries_are_noticed(complete, tmp_path, monkeypatch):
     config, _, results = complete
-    assert summary_of_repeated(config, [], results) is None
-    assert summary_of_repeated(config, ["seeds=8"], tmp_path / "elsewhere") is None
+    assert repeated.repeated(config, [], results) is None
+    assert repeated.repeated(config, ["seeds=8"], tmp_path / "elsewhere") is None
     (tmp_path / "other").mkdir()
     (tmp_path / "other" / "scan.yaml").write_text("seeds: 4\n")
-    assert summary_of_repeated(tmp_path / "other" / "scan.yaml", ["seeds=8"], results) is None
+    assert repeated.repeated(tmp_path / "other" / "scan.yaml", ["seeds=8"], results) is None
     monkeypatch.setattr(repeated, "package_digest", lambda: "another library")
-    assert summary_of_repeated(config, ["seeds=8"], results) is None
+    assert repeated.repeated(config, ["seeds=8"], results) is None
 
 
 def test_what_changed_during_the_run_is_not_remembered(complete):
     config, plugin, results = complete
     begun = made_from(config, [], [plugin])
     plugin.write_text("FACTOR = 3\n")
-    remember(results / "scan", config, [], [plugin], begun, "all ok")
-    assert summary_of_repeated(config, [], results) is None
+    remember(results / "scan", config, [], [plugin], begun, {"summary": "all ok"})
+    assert repeated.repeated(config, [], results) is None
