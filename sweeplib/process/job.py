@@ -1,6 +1,6 @@
-"""A call in a fork (`process.forks`), or else in this process: `python job.py MODULE:FUNCTION ARGUMENTS`.
+"""A call in a fork (`process.forks`), or else here: `python -m sweeplib.process.job MODULE:FUNCTION ARGUMENTS`.
 
-Each job of a workflow starts this file, by its path: it imports nothing of the library, and little else.
+Each job of a workflow starts it, so it imports nothing of the library, and little else.
 """
 
 import json
@@ -18,7 +18,7 @@ MOST_BYTES = 2**20
 
 def command(task: str) -> list[str]:
     """Return the words of a command that calls `task`, "module:function", with the arguments that follow them."""
-    return [sys.executable, "-P", __file__, task]
+    return [sys.executable, "-P", "-m", "sweeplib.process.job", task]
 
 
 def ran(task: str, *arguments: str, output: int = 1) -> int | None:
