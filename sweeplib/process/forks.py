@@ -24,14 +24,17 @@ from contextlib import ExitStack, contextmanager, suppress
 from pathlib import Path
 from typing import Any, NamedTuple, NoReturn
 
+import psutil
+
+from sweeplib.process.children import descendants, end, with_descendants
 from sweeplib.process.job import ADDRESS, MOST_BYTES, asked, number
 
-SECONDS_TO_ASK, SECONDS_TO_END = 1.0, 2.0
+SECONDS_TO_ASK = 1.0
 ONE_THREAD = ("OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS", "MKL_NUM_THREADS", "NUMBA_NUM_THREADS")
 """The environment variables that limit a process to one thread; libraries read them as they are imported."""
 
 WAIT = ""
-"""An item in a list of imports: those after it are done once the first request has been answered."""
+"""An item in a list of imports: those before it are for the first request, those after it are done once that came."""
 
 Task = Callable[[], Any]
 _askers: dict[int, socket.socket] = {}
@@ -104,10 +107,9 @@ def _started(listening: socket.socket, imports: Sequence[str]) -> "subprocess.Po
 
 
 def _end(process: "subprocess.Popen[bytes]") -> None:
-    with suppress(subprocess.TimeoutExpired, OSError):
-        process.communicate(timeout=SECONDS_TO_END)
-    process.kill()
-    process.wait()
+    """End a process and its forks, also while it imports."""
+    with process:
+        end(with_descendants(process.pid))
 
 
 class _Request(NamedTuple):
@@ -138,7 +140,7 @@ class _Forks:
             sources: list[int | socket.socket] = [0, self._ended, self._listening]
             ready, _, _ = select.select(sources, [], [], wait)
             if 0 in ready and not os.read(0, 1):
-                _end_forks()
+                end(descendants())
                 return None
             if self._ended in ready:
                 self._ended.recv(MOST_BYTES)
@@ -146,8 +148,8 @@ class _Forks:
             if self._listening in ready:
                 if (task := self._answer()) is not None:
                     return task
-                if self._imports[:1] == [WAIT]:
-                    self._imports.pop(0)
+                if WAIT in self._imports:
+                    del self._imports[: self._imports.index(WAIT) + 1]
             elif wait == 0.0:
                 self._import(self._imports.pop(0))
 
@@ -206,17 +208,9 @@ class _Forks:
 def _is_of_this_sweep(connection: socket.socket) -> bool:
     """Return whether a process is the sweep's or a descendant: a job that a batch system runs elsewhere is not."""
     pid, _, _ = struct.unpack("3i", connection.getsockopt(socket.SOL_SOCKET, socket.SO_PEERCRED, 12))
-    from psutil import Error, Process
-
-    with suppress(Error):
-        return os.getppid() in {pid, *(parent.pid for parent in Process(pid).parents())}
+    with suppress(psutil.Error):
+        return os.getppid() in {pid, *(parent.pid for parent in psutil.Process(pid).parents())}
     return False
-
-
-def _end_forks() -> None:
-    from sweeplib.process.children import descendants, end  # not at once: the jobs start faster
-
-    end(descendants())
 
 
 def _job(task: str, arguments: Sequence[str], descriptors: Sequence[int], connection: socket.socket) -> Task:
