@@ -50,11 +50,9 @@ IMPORTS = (
     "matplotlib.backends.backend_pdf",
     "fontTools.subset",
     "sweeplib.figures.style:prepare",
-    "sweeplib.figures",
-    "sweeplib.report",
-    "latex2mathml.converter",
-    "scipy.optimize",
     "scipy.stats",
+    "sweeplib.report.write:prepare",
+    "latex2mathml.converter",
 )
 """What the stages import that takes a while, in their order, from what Snakemake, the first fork, needs."""
 

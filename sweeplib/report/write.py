@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import base64
 import struct
+from functools import cache
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -64,6 +65,13 @@ def _html(sweep: Sweep, directory: Path) -> str:
     )
 
 
+def prepare() -> None:
+    """Read the templates, which the first page of a process does otherwise."""
+    for name in environment().list_templates(["j2"]):
+        environment().get_template(name)
+
+
+@cache
 def environment() -> jinja2.Environment:
     """Return the templates of the pages, which escape everything that is put into them."""
     import jinja2
