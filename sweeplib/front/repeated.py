@@ -56,7 +56,7 @@ def remember(
 
     Nothing is recorded if what they are made from is not what it was when the run had `begun`.
     """
-    paths = sorted(map(str, files))
+    paths = list(map(str, files))
     made = made_from(config, overrides, map(Path, paths))
     if made == begun:
         record = {"made_from": made, "files": paths, "results": _results(directory), "store": _stats(directory / STORE)}
@@ -64,10 +64,17 @@ def remember(
 
 
 def made_from(config: Path, overrides: Sequence[str], files: Iterable[Path]) -> str:
-    """Return a digest of a config, overrides, files of the user's code, the library, and where Python finds modules."""
-    asked = [str(config.resolve()), *overrides, sys.version, *sys.path, package_digest()]
+    """Return a digest of a config, overrides, files of the user's code, the library, and where Python finds modules.
+
+    Left out of the latter are the folder of the command, which is not searched under `make`, and those of the files,
+    which are searched once plugins are loaded.
+    """
+    own = sorted(files)
+    not_always = {str(path.parent) for path in (Path(sys.executable), *own)}
+    searched = [folder for folder in sys.path if folder not in not_always]
+    asked = [str(config.resolve()), *overrides, sys.version, *searched, package_digest()]
     digest = hashlib.blake2b(json.dumps(asked).encode(), digest_size=16)
-    for path in (config, *files, *_workflow()):
+    for path in (config, *own, *_workflow()):
         digest.update(f"{path}\0".encode() + path.read_bytes() + b"\0")
     return digest.hexdigest()
 

@@ -85,3 +85,11 @@ def test_what_changed_during_the_run_is_not_remembered(complete):
     plugin.write_text("FACTOR = 3\n")
     remember(results / "scan", config, [], [plugin], begun, {"summary": "all ok"})
     assert repeated.repeated(config, [], results) is None
+
+
+def test_plugins_in_any_order_are_known_before_and_after_they_are_loaded(complete, monkeypatch):
+    config, plugin, _ = complete
+    (other := plugin.with_name("earlier.py")).touch()
+    before = made_from(config, [], [plugin, other])
+    monkeypatch.syspath_prepend(str(plugin.parent))
+    assert made_from(config, [], [other, plugin]) == before
