@@ -7,8 +7,6 @@ import importlib
 
 TYPE_CHECKING = False  # that of `typing`, whose import takes as long as a job of a workflow has to start
 if TYPE_CHECKING:
-    from typing import Any
-
     from sweeplib.analysis import ANALYSES
     from sweeplib.analysis.combined import combine
     from sweeplib.dynamics import DYNAMICS
@@ -58,7 +56,7 @@ __all__ = [
 ]
 
 
-def __getattr__(name: str) -> "Any":
+def __getattr__(name: str) -> object:
     if name not in _HOMES:
         raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
     if name in ("combine", "open", "simulate", "Sweep"):
