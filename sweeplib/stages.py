@@ -53,6 +53,13 @@ def caption(sweep: "Sweep", name: str) -> str:
     return requested(name, sweep.figures[name])[0].caption
 
 
+def drawn(sweep: "Sweep", directory: str, figure: str) -> list[str]:
+    """Return the markers of the analyses that a figure of the sweep draws."""
+    from sweeplib.config.plugged import needed_analyses
+
+    return [f"{directory}/analysis/{name}.done.json" for name in needed_analyses(figure, sweep.figures[figure])]
+
+
 def call(stage: str, config: str) -> str:
     """Return the shell command that runs a stage for a sweep's file, but for its further arguments; { is doubled."""
     words = shlex.join([*job.command(f"{__name__}:{stage}"), config])

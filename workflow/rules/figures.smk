@@ -1,15 +1,8 @@
-import sweeplib.config.plugged
-
-
 rule figure:
     input:
         made_again,
         f"{directory}/dataset.done.json",
-        lambda wildcards: expand(
-            "{directory}/analysis/{name}.done.json",
-            directory=directory,
-            name=sweeplib.config.plugged.needed_analyses(wildcards.name, sweep.figures[wildcards.name]),
-        ),
+        lambda wildcards: sweeplib.stages.drawn(sweep, directory, wildcards.name),
     output:
         f"{directory}/figures/{{name}}.pdf",
         report(
