@@ -5,7 +5,7 @@ from typing import Any
 
 import pytest
 
-ALONE = ("dmft", "overlap_map")
+ALONE = ("dmft", "nonlinear_dynamics", "overlap_map")
 """Dynamics whose kernels no other dynamics needs and whose theory has tests of its own: their contract is slow."""
 
 

@@ -199,18 +199,17 @@ def test_a_sweep_whose_stage_fails_names_the_problem_and_the_log(finished: Proje
     assert f"process {pid}" in (finished.desk / log.partition(": ")[2]).read_text()
 
 
-@pytest.mark.parametrize(("config", "name"), [("tiny.yaml", "tiny"), ("<(sed s/tiny/piped/ tiny.yaml)", "piped")])
-def test_a_sweep_whose_profile_asks_for_less_has_not_succeeded(finished: Project, config: str, name: str) -> None:
+def test_a_sweep_whose_profile_asks_for_less_has_not_succeeded(finished: Project) -> None:
     """A pipe is read once: the stages read its complete config."""
     finished.edit("desk/tiny.yaml", "seeds: 2", "seeds: 3")
     (finished.desk / "mine").mkdir()
     (finished.desk / "mine" / "config.yaml").write_text("cores: 1\ndry-run: true\n")
-    command = ["bash", "-c", f"{sys.executable} -m sweeplib sweep {config} --profile mine"]
+    command = ["bash", "-c", f"{sys.executable} -m sweeplib sweep <(sed s/tiny/piped/ tiny.yaml) --profile mine"]
     environment = os.environ | {"PYTHONPATH": str(finished.root)}
     done = subprocess.run(command, cwd=finished.desk, env=environment, capture_output=True, text=True, check=False)
     assert done.returncode == 1 and not done.stdout
     assert "Snakemake was told to do less than all, as by `dry-run` in a profile; not done: " in done.stderr
-    assert f"results/{name}/dataset.done.json" in done.stderr and "up to date" not in done.stderr
+    assert "results/piped/dataset.done.json" in done.stderr and "up to date" not in done.stderr
 
 
 @pytest.mark.parametrize(
