@@ -14,6 +14,10 @@ from sweeplib.contracts.analyses import analysed, foreseen, made, taken
 from sweeplib.errors import InputError
 from sweeplib.figures import FIGURES, INTERACTIVE
 from sweeplib.figures.labels import axis_label
+from tests.tiers import slow_among
+
+COSTLY = ("deviation_sum", "law_agreement")
+"""Analyses that take longest, each of which has tests of its own."""
 
 
 @cache
@@ -28,7 +32,7 @@ def drawn(name, words):
 
 
 @pytest.mark.parametrize("check", analyses.CHECKS)
-@pytest.mark.parametrize("name", ANALYSES)
+@pytest.mark.parametrize("name", slow_among(ANALYSES, *COSTLY))
 def test_analysis(name, check):
     check(name)
 

@@ -20,6 +20,7 @@ import xarray as xr
 from sweeplib.analysis.overlaps import open_with_overlaps
 from sweeplib.figures.write import REPRODUCE
 from tests.faults.sweeps import files
+from tests.tiers import slow_but
 from tests.workflow.project import Project
 
 ALWAYS = {"all", "report"}
@@ -45,6 +46,7 @@ def test_every_stage_leaves_its_results(finished: Project) -> None:
     assert "<html" in (finished.results / "report/index.html").read_text()
 
 
+@pytest.mark.slow
 def test_the_code_of_a_figure_writes_the_files_of_the_report_again(finished: Project) -> None:
     code = REPRODUCE.format(name="last_overlaps")
     subprocess.run([sys.executable, "-c", code], check=True, cwd=finished.results)
@@ -184,6 +186,7 @@ def test_a_sweep_with_overrides_and_a_figure_that_fails(finished: Project) -> No
     assert found["last_error"] == "figure.last_overlaps: ZeroDivisionError: division by zero"
 
 
+@pytest.mark.slow
 def test_a_sweep_whose_stage_fails_names_the_problem_and_the_log(finished: Project) -> None:
     """Settings of Snakemake that the folders of the user and of the Snakefile have are not those of the command."""
     finished.edit("desk/tiny.yaml", "seeds: 2", "seeds: 3")
@@ -212,28 +215,24 @@ def test_a_sweep_whose_profile_asks_for_less_has_not_succeeded(finished: Project
     assert "results/piped/dataset.done.json" in done.stderr and "up to date" not in done.stderr
 
 
-@pytest.mark.parametrize(
-    ("floor", "rerun"),
-    [
-        ("figures", ALWAYS | {"figure"}),
-        ("analysis", DOWNSTREAM),
-        ("maths/activations", EVERYTHING),
-    ],
-)
-def test_an_edit_of_a_floor_reruns_the_stages_that_call_it(finished: Project, floor: str, rerun: set[str]) -> None:
+FLOORS = {"figures": ALWAYS | {"figure"}, "analysis": DOWNSTREAM, "maths/activations": EVERYTHING}
+
+
+@pytest.mark.parametrize("floor", slow_but(FLOORS, "maths/activations"))
+def test_an_edit_of_a_floor_reruns_the_stages_that_call_it(finished: Project, floor: str) -> None:
     finished.append(f"sweeplib/{floor}/__init__.py", "EDITED = True")
-    assert set(finished.planned()) == rerun
+    assert set(finished.planned()) == FLOORS[floor]
 
 
-@pytest.mark.parametrize(
-    ("path", "old", "new", "rerun"),
-    [
-        ("desk/tiny.yaml", "seeds: 2", "seeds: 3", EVERYTHING),
-        ("desk/tiny.yaml", "analyses: [exit_times]", "analyses: {exit_times: {confidence: 0.9}}", DOWNSTREAM),
-        ("desk/own/figures.py", "drawing.subplots()", "drawing.subplots(1)", DOWNSTREAM),
-        ("desk/own/dynamics.py", "", "", set()),
-    ],
-)
+EDITS = [
+    ("desk/tiny.yaml", "seeds: 2", "seeds: 3", EVERYTHING),
+    ("desk/tiny.yaml", "analyses: [exit_times]", "analyses: {exit_times: {confidence: 0.9}}", DOWNSTREAM),
+    ("desk/own/figures.py", "drawing.subplots()", "drawing.subplots(1)", DOWNSTREAM),
+    ("desk/own/dynamics.py", "", "", set()),
+]
+
+
+@pytest.mark.parametrize(("path", "old", "new", "rerun"), slow_but(EDITS, EDITS[2]))
 def test_edits_are_noticed_from_another_folder(
     finished: Project, path: str, old: str, new: str, rerun: set[str]
 ) -> None:
@@ -244,19 +243,12 @@ def test_edits_are_noticed_from_another_folder(
     assert set(finished.planned()) == rerun
 
 
-@pytest.mark.parametrize(
-    ("old", "new", "rerun"),
-    [
-        ("seeds: 2", "seeds: 3", EVERYTHING),
-        ("figures: [last_overlaps]", "figures: []", ALWAYS),
-    ],
-)
-def test_an_edit_of_the_config_reruns_the_stages_that_read_it(
-    finished: Project, old: str, new: str, rerun: set[str]
-) -> None:
-    finished.edit("desk/tiny.yaml", old, new)
+def test_edits_of_the_config_rerun_the_stages_that_read_it(finished: Project) -> None:
     before = files(finished.results)
-    assert set(finished.planned()) == rerun
+    finished.edit("desk/tiny.yaml", "figures: [last_overlaps]", "figures: []")
+    assert set(finished.planned()) == ALWAYS
+    finished.edit("desk/tiny.yaml", "seeds: 2", "seeds: 3")
+    assert set(finished.planned()) == EVERYTHING - {"figure"}
     assert files(finished.results) == before, "a dry run changes nothing"
 
 
@@ -284,6 +276,7 @@ def test_a_killed_snakemake_leaves_nothing_to_unlock(project: Project) -> None:
     assert (project.results / "plan.json").exists()
 
 
+@pytest.mark.slow
 def test_snakemake_makes_its_report_of_captioned_figures_and_the_page(finished: Project) -> None:
     done = finished.snakemake("--config", "sweep=tiny.yaml", "--report", "report.html")
     assert done.returncode == 0, done.stderr
