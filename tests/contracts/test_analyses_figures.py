@@ -16,7 +16,7 @@ from sweeplib.figures import FIGURES, INTERACTIVE
 from sweeplib.figures.labels import axis_label
 from tests.tiers import slow_among
 
-COSTLY = ("deviation_sum", "law_agreement")
+COSTLY = ("deviation_scaling", "deviation_sum", "law_agreement", "overparametrisation_gain")
 """Analyses that take longest, each of which has tests of its own."""
 
 
@@ -37,7 +37,7 @@ def test_analysis(name, check):
     check(name)
 
 
-@pytest.mark.parametrize("check", figures.CHECKS)
+@pytest.mark.parametrize("check", slow_among(figures.CHECKS, figures.it_can_be_saved))
 @pytest.mark.parametrize("name", FIGURES)
 def test_figure(name, check):
     check(name)
