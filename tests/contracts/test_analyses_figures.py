@@ -37,7 +37,7 @@ def test_analysis(name, check):
     check(name)
 
 
-@pytest.mark.parametrize("check", slow_among(figures.CHECKS, figures.it_can_be_saved))
+@pytest.mark.parametrize("check", slow_among(figures.CHECKS, figures.it_can_be_saved, figures.it_takes_dask_arrays))
 @pytest.mark.parametrize("name", FIGURES)
 def test_figure(name, check):
     check(name)
