@@ -249,14 +249,15 @@ def test_risks_are_those_of_another_rule_within_their_error(name, student):
         assert error <= 1e-7 or stated <= 10.0 * error
 
 
-RISKS = [
-    ("tanh(lam1)*tanh(lam2)*tanh(lam3)", 0.5 * (panels([])[1] @ np.tanh(panels([])[0]) ** 2) ** 3),
-    ("tanh(5*lam1)*lam2", 0.5 * panels([])[1] @ np.tanh(5.0 * panels([])[0]) ** 2),
-    ("tanh(10*lam1)**2", 0.5 * panels([])[1] @ np.tanh(10.0 * panels([])[0]) ** 4),
-]
-
-
-@pytest.mark.parametrize(("name", "expected"), slow_but(RISKS, RISKS[2]))
+@pytest.mark.slow  # drifts of such formulas are a kernel of their own
+@pytest.mark.parametrize(
+    ("name", "expected"),
+    [
+        ("tanh(lam1)*tanh(lam2)*tanh(lam3)", 0.5 * (panels([])[1] @ np.tanh(panels([])[0]) ** 2) ** 3),
+        ("tanh(5*lam1)*lam2", 0.5 * panels([])[1] @ np.tanh(5.0 * panels([])[0]) ** 2),
+        ("tanh(10*lam1)**2", 0.5 * panels([])[1] @ np.tanh(10.0 * panels([])[0]) ** 4),
+    ],
+)
 def test_every_dynamics_records_the_risk_of_a_formula_and_its_error(name, expected):
     """At a = 0 and orthonormal teachers it is ½ E f*², one integral."""
     given = {"activation": "tanh", "target": name, "k": target(name).k, "a": 0.0, "gamma": 0.1, "p": 1, "d": 60}
