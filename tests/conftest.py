@@ -50,9 +50,10 @@ def heard_ctrl_c() -> Iterator[None]:
 
 @pytest.fixture(scope="session", autouse=True)
 def collected_tests_left_alone() -> None:
-    """Keep the objects of thousands of collected tests out of every later collection of garbage."""
+    """Keep the objects of thousands of collected tests out of collections of garbage, and make these rare."""
     gc.collect()
     gc.freeze()
+    gc.set_threshold(50_000)
 
 
 @pytest.fixture(scope="session", autouse=True)

@@ -5,8 +5,8 @@ from typing import Any
 
 import pytest
 
-ALONE = ("dmft", "overlap_map")
-"""Dynamics whose kernels no other dynamics needs and whose theory has tests of its own: their contract is slow."""
+ALONE = ("dmft", "nonlinear_dynamics", "overlap_map")
+"""Dynamics that are slow or whose kernels no other one needs, with tests of their own: their contract is slow."""
 
 
 def slow_among(values: Iterable[Any], *slow: Any) -> list[Any]:

@@ -14,6 +14,10 @@ from sweeplib.contracts.analyses import analysed, foreseen, made, taken
 from sweeplib.errors import InputError
 from sweeplib.figures import FIGURES, INTERACTIVE
 from sweeplib.figures.labels import axis_label
+from tests.tiers import slow_among
+
+COSTLY = ("deviation_scaling", "deviation_sum", "law_agreement", "overparametrisation_gain")
+"""Analyses that take longest, each of which has tests of its own."""
 
 
 @cache
@@ -28,12 +32,12 @@ def drawn(name, words):
 
 
 @pytest.mark.parametrize("check", analyses.CHECKS)
-@pytest.mark.parametrize("name", ANALYSES)
+@pytest.mark.parametrize("name", slow_among(ANALYSES, *COSTLY))
 def test_analysis(name, check):
     check(name)
 
 
-@pytest.mark.parametrize("check", figures.CHECKS)
+@pytest.mark.parametrize("check", slow_among(figures.CHECKS, figures.it_can_be_saved, figures.it_takes_dask_arrays))
 @pytest.mark.parametrize("name", FIGURES)
 def test_figure(name, check):
     check(name)

@@ -102,7 +102,7 @@ def somebodys(folder: Path, workers: int, *, tls: bool) -> Iterator[Somebodys]:
 @pytest.fixture(scope="module")
 def existing(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Somebodys]:
     """Return a running cluster that uses TLS."""
-    with somebodys(tmp_path_factory.mktemp("cluster"), workers=2, tls=True) as cluster:
+    with somebodys(tmp_path_factory.mktemp("cluster"), workers=1, tls=True) as cluster:
         yield cluster
 
 
@@ -128,7 +128,7 @@ def test_same_bytes_as_serially_by_processes_that_are_left_running(
 ) -> None:
     assert dataset(existing.settings(kind), tmp_path) == serial
     with existing.client() as client:
-        assert len(client.nthreads()) == 2
+        assert len(client.nthreads()) == 1
 
 
 @pytest.mark.parametrize("kind", STARTED)

@@ -11,6 +11,7 @@ from sweeplib.contracts.problems import DATA_CHECKS, START_CHECKS
 from sweeplib.problem import DATA, STARTS
 from sweeplib.problem.weights import drawn_weights
 from tests.plugged import nothing_left
+from tests.tiers import slow_among, slow_but
 
 OPPOSED = Path(__file__).parents[1] / "workflow" / "own" / "opposed_start.py"
 TRIED = [*STARTS, "opposed"]
@@ -69,8 +70,10 @@ def test_a_stated_overlap_is_exact(dynamics, start, k, m0):
         np.testing.assert_allclose(M[seed], W @ W_star.T / 30, rtol=0, atol=1e-15)
 
 
-@pytest.mark.parametrize("dynamics", ["ode", "gradient_flow", "overlap_map"])
-@pytest.mark.parametrize(("student", "target"), [("square", "committee"), ("tanh", "tanh(lam1)**2")])
+@pytest.mark.parametrize("dynamics", slow_among(["ode", "gradient_flow", "overlap_map"], "overlap_map"))
+@pytest.mark.parametrize(
+    ("student", "target"), slow_but([("square", "committee"), ("tanh", "tanh(lam1)**2")], ("square", "committee"))
+)
 def test_a_start_at_an_exact_fixed_point_stays_there(dynamics, student, target):
     """Without overlap, even functions of the teacher have no pull on M; rounding once started an escape."""
     problem = started("sphere", p=1, k=1, m0=0.0, activation=student, target=target, spherical=True, gamma=0.5)

@@ -249,6 +249,7 @@ def test_risks_are_those_of_another_rule_within_their_error(name, student):
         assert error <= 1e-7 or stated <= 10.0 * error
 
 
+@pytest.mark.slow  # drifts of such formulas are a kernel of their own
 @pytest.mark.parametrize(
     ("name", "expected"),
     [

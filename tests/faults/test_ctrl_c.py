@@ -61,6 +61,7 @@ def check(lines: list[str]) -> None:
     assert not [line for line in lines if "Traceback" in line or "Error" in line or "Warning" in line]
 
 
+@pytest.mark.slow
 def test_ctrl_c_while_workers_run(tmp_path: Path, commands: list[Started]) -> None:
     command = run([SWEEPLIB, "run", "slow.yaml"], tmp_path, commands)
     command.until_it_says("dashboard")

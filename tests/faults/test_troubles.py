@@ -51,7 +51,7 @@ SAID = {
 }
 SWEEP = {
     "workers": 2,
-    "block_size": 4,
+    "block_size": 2,
     "gammas": (0.1, *TROUBLES),
     "seeds": SEEDS,
     "timeout": 0.3,

@@ -20,6 +20,7 @@ from sweeplib.storage.sealed import write_sealed
 from sweeplib.upkeep import comparison
 from tests.faults.finished import CONFIG, Done
 from tests.faults.sweeps import files
+from tests.tiers import slow_but
 
 
 def flip(file: Path, bit: int) -> None:
@@ -111,35 +112,36 @@ def partly_written(path: Path) -> Path:
 REASONS, TABLE = "journal/calm.reasons.jsonl", "outcomes/calm.csv"
 
 
-@pytest.mark.parametrize(
-    ("name", "harm", "problem", "repair", "cases"),
-    [
-        ("runs.zarr/zarr.json", lost, "lost", "rewrite", 0),
-        ("runs.zarr/calm/{layout}/zarr.json", lost, "lost", "layout", 12),
-        ("runs.zarr/calm/{layout}/risk/zarr.json", lost, "lost", "layout", 12),
-        ("runs.zarr/calm/{layout}/seed/c/0", lost, "lost", "layout", 12),
-        ("runs.zarr/calm/{layout}/risk/c/0/0", lost, "lost", "block", 4),
-        ("runs.zarr/calm/{layout}/risk/c/1/0", cut, "damaged", "block", 4),
-        ("runs.zarr/calm/{layout}/status/c/0", garbled, "damaged", "block", 4),
-        (REASONS, lost, "lost", "case", 2),
-        (REASONS, garbled, "1 damaged lines", "case", 1),
-        (TABLE, lost, "lost", "rewrite", 0),
-        (TABLE, garbled, "damaged", "rewrite", 0),
-        ("journal/calm.jsonl", garbled, "1 damaged lines", "journal", 0),
-        ("config.yaml", garbled, "damaged, or edited", "rewrite", 0),
-        ("overridden.yaml", cut, "damaged, or edited", "refused", 0),
-        ("dataset.zarr", moved, "lost", "dataset", 0),
-        ("dataset.files.json", garbled, "damaged", "dataset", 0),
-        ("dataset.zarr/status/c/0/0/0/0", lost, "lost", "dataset", 0),
-        ("analysis/exit_times.done.json", garbled, "damaged", "analysis", 0),
-        ("analysis/exit_times.files.json", garbled, "damaged", "analysis", 0),
-        ("analysis/exit_times.zarr/zarr.json", lost, "lost", "analysis", 0),
-        ("jobs/simulate.json", cut, "damaged", "delete", 0),
-        ("dataset.done.json", partly_written, "stale, left by a writer that was killed", "delete", 0),
-        ("runs.zarr/calm/{layout}/risk/c/0/0", partly_written, "stale, left by a writer", "delete", 0),
-        ("locks/calm/{layout}/0.begun", cut, "stale, left by a worker that died", "delete", 0),
-    ],
-)
+HARMS = [
+    ("runs.zarr/zarr.json", lost, "lost", "rewrite", 0),
+    ("runs.zarr/calm/{layout}/zarr.json", lost, "lost", "layout", 12),
+    ("runs.zarr/calm/{layout}/risk/zarr.json", lost, "lost", "layout", 12),
+    ("runs.zarr/calm/{layout}/seed/c/0", lost, "lost", "layout", 12),
+    ("runs.zarr/calm/{layout}/risk/c/0/0", lost, "lost", "block", 4),
+    ("runs.zarr/calm/{layout}/risk/c/1/0", cut, "damaged", "block", 4),
+    ("runs.zarr/calm/{layout}/status/c/0", garbled, "damaged", "block", 4),
+    (REASONS, lost, "lost", "case", 2),
+    (REASONS, garbled, "1 damaged lines", "case", 1),
+    (TABLE, lost, "lost", "rewrite", 0),
+    (TABLE, garbled, "damaged", "rewrite", 0),
+    ("journal/calm.jsonl", garbled, "1 damaged lines", "journal", 0),
+    ("config.yaml", garbled, "damaged, or edited", "rewrite", 0),
+    ("overridden.yaml", cut, "damaged, or edited", "refused", 0),
+    ("dataset.zarr", moved, "lost", "dataset", 0),
+    ("dataset.files.json", garbled, "damaged", "dataset", 0),
+    ("dataset.zarr/status/c/0/0/0/0", lost, "lost", "dataset", 0),
+    ("analysis/exit_times.done.json", garbled, "damaged", "analysis", 0),
+    ("analysis/exit_times.files.json", garbled, "damaged", "analysis", 0),
+    ("analysis/exit_times.zarr/zarr.json", lost, "lost", "analysis", 0),
+    ("jobs/simulate.json", cut, "damaged", "delete", 0),
+    ("dataset.done.json", partly_written, "stale, left by a writer that was killed", "delete", 0),
+    ("runs.zarr/calm/{layout}/risk/c/0/0", partly_written, "stale, left by a writer", "delete", 0),
+    ("locks/calm/{layout}/0.begun", cut, "stale, left by a worker that died", "delete", 0),
+]
+FIRST_OF_EACH_REPAIR = {harm[3]: harm for harm in reversed(HARMS)}.values()
+
+
+@pytest.mark.parametrize(("name", "harm", "problem", "repair", "cases"), slow_but(HARMS, *FIRST_OF_EACH_REPAIR))
 def test_each_kind_of_file_is_named_in_a_line(
     done: Done, name: str, harm: Callable[[Path], Path | None], problem: str, repair: str, cases: int
 ) -> None:

@@ -75,7 +75,7 @@ def z_scores(problem, start, times, count, seed=0, options=FINITE):
 @pytest.mark.parametrize(
     "name",
     [
-        *slow_but([name for name in SETTINGS if name not in LONG], "two squares", "two erf, both layers"),
+        *slow_but([name for name in SETTINGS if name not in LONG], "two erf, both layers"),
         *(pytest.param(name, marks=pytest.mark.long) for name in LONG),
     ],
 )

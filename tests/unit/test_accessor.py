@@ -14,6 +14,7 @@ from sweeplib import InputError, Sweep
 from sweeplib.analysis import ANALYSES
 from sweeplib.analysis.overlaps import open_with_overlaps
 from tests.datasets import sweep_dataset
+from tests.in_process import InProcess
 
 
 @pytest.fixture(scope="module")
@@ -102,9 +103,9 @@ def test_overlaps_are_read_from_the_files(tmp_path: Path) -> None:
         name="small", results=tmp_path, problem=content, grid={"gamma": [0.1, 0.2], "spherical": [True, False]},
         seeds=6, dynamics=["sgd_chain", "ode"], times=[0, 1], observables=["overlap_M", "subspace_cosine"],
         thresholds=[0.01],
-        cluster={"kind": "local", "workers": 1},
     )  # fmt: skip
-    ds = sweep.run(progress=False)
+    with InProcess().client() as client:
+        ds = sweep.run(client, progress=False)
     whole = ds.sweep.deviation()
     assert whole.identical(sweep.analyse("deviation"))
     assert "overlap_M_deviation" in whole

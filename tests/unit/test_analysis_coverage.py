@@ -151,6 +151,7 @@ def test_intervals_of_powers_cover(seeds, misfit):
         assert 0.88 < covered < 0.9975
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("misfit", [pytest.param(0.0, marks=pytest.mark.long), 0.1])
 def test_intervals_of_growth_cover(misfit):
     """200 experiments, as above: 52 % without the misfit."""

@@ -11,10 +11,12 @@ from tests.unit.test_analysis_coverage import POINTS, deviations
 
 X = np.linspace(0.0, 5.0, 9)
 DESIGN = np.vstack([X, np.ones(9)]).T
+SEEDS = 5000
 
 
-SEEDS = 20_000
-WEIGHTS = seed_weights(SEEDS, 4000, 0)
+@pytest.fixture(scope="module")
+def weights():
+    return seed_weights(SEEDS, 4000, 0)
 
 
 def points(errors, scatter, seed=0):
@@ -25,21 +27,21 @@ def points(errors, scatter, seed=0):
     return Points(values, np.zeros(9), parts, np.ones((SEEDS, 9), bool))
 
 
-def test_with_large_scatter_it_is_plain_regression():
+def test_with_large_scatter_it_is_plain_regression(weights):
     """The interval is that of scipy's least squares with Student's t, to the 3 % of 4000 resamples."""
     given = points(0.01, 1.0)
-    fit, plain = line_fit(given, DESIGN, WEIGHTS, np.random.default_rng(1), 0.95), linregress(X, given.logs)
+    fit, plain = line_fit(given, DESIGN, weights, np.random.default_rng(1), 0.95), linregress(X, given.logs)
     low, high = fit.interval(0.95)[:, 0]
     assert fit.best[0] == pytest.approx(plain.slope, abs=1e-3)
     assert (high - low) / 2 == pytest.approx(plain.stderr * t.ppf(0.975, 7), rel=0.06)
     assert fit.misfit.freedom == pytest.approx(7.0)
 
 
-def test_without_scatter_it_is_weighted_regression():
+def test_without_scatter_it_is_weighted_regression(weights):
     """The errors are those of numpy's weighted fit with unscaled covariance."""
     errors = np.linspace(0.05, 0.5, 9)
     given = points(errors, 0.0, seed=0)
-    fit = line_fit(given, DESIGN, WEIGHTS, np.random.default_rng(1), 0.95)
+    fit = line_fit(given, DESIGN, weights, np.random.default_rng(1), 0.95)
     best, covariance = np.polyfit(X, given.logs, 1, w=1 / errors, cov="unscaled")
     low, high = fit.interval(0.95)
     assert not fit.misfit.seen
@@ -83,9 +85,9 @@ def test_points_on_a_line_without_errors_have_no_misfit():
     np.testing.assert_allclose(fit.interval(0.95), [fit.best, fit.best], atol=1e-12)
 
 
-def test_two_points_tell_no_misfit():
+def test_two_points_tell_no_misfit(weights):
     two = points(0.1, 1.0).at(np.arange(9) < 2)
-    assert np.isnan(line_fit(two, DESIGN[:2], WEIGHTS, np.random.default_rng(0), 0.95).misfit.ratio)
+    assert np.isnan(line_fit(two, DESIGN[:2], weights, np.random.default_rng(0), 0.95).misfit.ratio)
 
 
 def test_analyses_say_how_far_points_scatter():

@@ -13,6 +13,7 @@ from sweeplib.analysis import ANALYSES
 from sweeplib.config import load
 from sweeplib.errors import InputError
 from sweeplib.figures import FIGURES
+from tests.tiers import slow_but
 
 SOUND = """\
 problem: {p: 1, k: 1, activation: square, spherical: true}
@@ -523,15 +524,15 @@ def test_point_that_is_no_problem_is_named(tmp_path: Path) -> None:
     )
 
 
-@pytest.mark.parametrize(
-    ("command", "case"),
-    [
-        ("run", "unknown key"),
-        ("plan", "not YAML"),
-        ("status", "p < 1 somewhere"),
-        ("finalise", "expression that runs code"),
-    ],
-)
+OF_COMMANDS = [
+    ("run", "unknown key"),
+    ("plan", "not YAML"),
+    ("status", "p < 1 somewhere"),
+    ("finalise", "expression that runs code"),
+]
+
+
+@pytest.mark.parametrize(("command", "case"), slow_but(OF_COMMANDS, OF_COMMANDS[0]))
 def test_command_line_ends_with_status_2_and_no_traceback(command: str, case: str, tmp_path: Path) -> None:
     path = written(tmp_path, BROKEN[case])
     results = tmp_path / "results"

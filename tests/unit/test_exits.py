@@ -4,6 +4,7 @@ import numpy as np
 import pytest
 
 from sweeplib import Problem, simulate
+from tests.tiers import slow_among
 
 SETTINGS = {
     "erf": {"activation": "erf", "p": 3, "k": 2},
@@ -18,7 +19,10 @@ THRESHOLDS = (0.02, 0.1, 0.3, 0.5)
 STEPS = 500
 
 
-@pytest.mark.parametrize(("dynamics", "name"), [*(("sgd_chain", name) for name in SETTINGS), ("sde", "erf")])
+TRIED = [*(("sgd_chain", name) for name in SETTINGS), ("sde", "erf")]
+
+
+@pytest.mark.parametrize(("dynamics", "name"), slow_among(TRIED, ("sgd_chain", "a formula")))
 def test_an_exit_is_the_first_step_at_which_the_risk_is_low_enough(name, dynamics):
     problem = Problem(**{"gamma": 0.5, "d": 30, "Delta": 0.05} | SETTINGS[name])
     times = np.arange(STEPS + 1) * problem.step_time()

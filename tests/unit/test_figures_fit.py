@@ -22,6 +22,7 @@ from sweeplib.figures.legend import legend_below
 from sweeplib.figures.panels import panel_grid
 from sweeplib.figures.style import COLOURS, styled
 from tests.datasets import giant_steps_dataset, norms_dataset, sweep_dataset, units_dataset
+from tests.tiers import slow_but
 
 LONG = "a dynamics of a plugin whose author gave it a rather long name"
 
@@ -92,7 +93,7 @@ QUICK = (1, 2, 3, 5, 8, 12)
     "counts", [QUICK, pytest.param(sorted({*range(1, 13)} - {*QUICK}), marks=pytest.mark.long)], ids=["quick", "others"]
 )
 @pytest.mark.parametrize("width", [3.4, 7.0])
-@pytest.mark.parametrize("label", ["$d$ =", "noise-corrected theory", LONG, "one-word-" * 12])
+@pytest.mark.parametrize("label", slow_but(["$d$ =", "noise-corrected theory", LONG, "one-word-" * 12], LONG))
 def test_a_legend_of_one_to_twelve_entries_fits(width: float, label: str, counts: Sequence[int]) -> None:
     for count in counts:
         groups = [count] if count % 2 else [count // 3, count - count // 3 - count // 4, count // 4]

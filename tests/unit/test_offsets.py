@@ -14,6 +14,7 @@ from sweeplib.maths.offsets import OffsetRisks
 from sweeplib.numerics.random import normals, random_words, stream_key
 from sweeplib.simulation import Case, Recording
 from sweeplib.simulation.driver import replicas_of, samples_key
+from tests.tiers import slow_but
 
 RAMP = "piecewise(-0.5, -0.7, 1, 1.5)"
 FIELDS = {"gamma": 0.4, "p": 3, "k": 2, "d": 37, "Delta": 0.2, "activation": "relu", "a": (1.0, -0.6, 0.8)}
@@ -107,14 +108,14 @@ def state(problem, seed=0):
     "fields",
     [
         {},
-        {"activation": "erf"},
+        pytest.param({"activation": "erf"}, marks=pytest.mark.slow),
         {"activation": RAMP},
         pytest.param({"activation": "relu", "teacher_activation": "erf"}, marks=pytest.mark.slow),
         pytest.param({"activation": "tanh", "teacher_activation": "relu"}, marks=pytest.mark.slow),
         pytest.param({"activation": "relu", "target": "lam1 + he2(lam2)"}, marks=pytest.mark.slow),
         pytest.param({"activation": "erf", "target": "lam1*lam2 + tanh(lam1)"}, marks=pytest.mark.slow),
         {"activation": "relu"} | CLASSES,
-        {"activation": "erf"} | CLASSES,
+        pytest.param({"activation": "erf"} | CLASSES, marks=pytest.mark.slow),
     ],
     ids=str,
 )
@@ -176,7 +177,7 @@ def by_differences(risk, state, step=1e-4):
     return found
 
 
-@pytest.mark.parametrize("name", ["erf", "tanh", "he3", "relu", RAMP])
+@pytest.mark.parametrize("name", slow_but(["erf", "tanh", "he3", "relu", RAMP], "erf", RAMP))
 @pytest.mark.parametrize("fields", [{}, CLASSES], ids=["teacher", "classes"])
 def test_weight_flow_falls_down_the_risk_of_overlaps(name, fields):
     """u̇ = −p ∂R/∂u, ḃ = −β p ∂R/∂b and ȧ = −ε p ∂R/∂a, R from Q = uᵀu, M = L*u and b by `OffsetRisks`.
@@ -201,7 +202,7 @@ def test_weight_flow_falls_down_the_risk_of_overlaps(name, fields):
     assert error < {"erf": 1e-5, "tanh": 1e-3}.get(name, 0.2)
 
 
-@pytest.mark.parametrize("name", ["erf", "relu", RAMP, "he3", "tanh"])
+@pytest.mark.parametrize("name", slow_but(["erf", "relu", RAMP, "he3", "tanh"], "erf", RAMP))
 @pytest.mark.parametrize("dynamics", ["mean_field", "mean_field_hd"])
 @pytest.mark.parametrize("fields", [{}, CLASSES], ids=["teacher", "classes"])
 def test_mean_fields_fall_down_their_own_risk(name, dynamics, fields):

@@ -76,6 +76,7 @@ def test_a_report_of_parts_of_different_datasets_is_refused_in_one_line(folder: 
     assert "earlier" not in said("summary", folder / "config.yaml", "--results", folder.parent)[1]
 
 
+@pytest.mark.slow
 def test_a_comparison_with_them_is_refused_too(folder: Path) -> None:
     other = folder.parent / "other"
     folder.rename(other)

@@ -269,7 +269,13 @@ RELAXATION = PAGE.partition("# relaxation.py\n")[2].partition("```")[0]
 """A dynamics of the overlaps, in which there is less to compute than in that of the template."""
 
 
-@pytest.mark.parametrize("fault", slow_among(FAULTS, "another law"))
+FIRST_OF_EACH = {FAULTS[fault][0]: fault for fault in reversed(FAULTS)}.values()
+"""The first fault of each kind of plugin."""
+DEAR = [fault for fault in FAULTS if FAULTS[fault][0] in ("analysis", "figure") and fault not in FIRST_OF_EACH]
+"""Each is looked for on datasets of ten kinds of sweeps."""
+
+
+@pytest.mark.parametrize("fault", slow_among(FAULTS, "another law", *DEAR))
 def test_a_fault_is_found(fault: str) -> None:
     kind, part, instead, said = FAULTS[fault]
     text = RELAXATION if kind == "dynamics" else template(kind)

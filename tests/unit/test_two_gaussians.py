@@ -120,9 +120,10 @@ def test_samples_have_the_law_of_the_data():
         assert abs(values.mean() - moment) < 4 * values.std() / np.sqrt(n)
 
 
-@pytest.mark.parametrize(
-    "name", ["erf", "relu", "tanh", "sigmoid", "square", "he3", "hermite(0.3, -1, 0.5)", RAMP, DIP]
-)
+NAMES = ["erf", "relu", "tanh", "sigmoid", "square", "he3", "hermite(0.3, -1, 0.5)", RAMP, DIP]
+
+
+@pytest.mark.parametrize("name", slow_but(NAMES, "erf", "square", DIP))
 def test_the_risk_is_that_of_samples(name):
     problem = made(activation=name, a=(1.0, -0.7, 1.3), d=20, start_scale=0.8)
     W, _ = drawn_weights(problem, root_seed=0, seed=0)

@@ -37,11 +37,9 @@ def project(tmp_path: Path, forks: Forks) -> Project:
 
 @pytest.fixture(scope="session")
 def _finished(tmp_path_factory: pytest.TempPathFactory, forks: Forks) -> Path:
-    """A copy run by a Snakemake that is started as a user starts it."""
+    """A copy whose sweep was run as a user runs it."""
     finished = project_in(tmp_path_factory.mktemp("finished"), forks)
-    started = finished.start("--config", "sweep=tiny.yaml")
-    _, errors = started.communicate()
-    assert started.returncode == 0, errors
+    finished.sweeplib("sweep", "tiny.yaml")
     return finished.root
 
 

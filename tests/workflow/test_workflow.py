@@ -20,6 +20,7 @@ import xarray as xr
 from sweeplib.analysis.overlaps import open_with_overlaps
 from sweeplib.figures.write import REPRODUCE
 from tests.faults.sweeps import files
+from tests.tiers import slow_but
 from tests.workflow.project import Project
 
 ALWAYS = {"all", "report"}
@@ -45,6 +46,7 @@ def test_every_stage_leaves_its_results(finished: Project) -> None:
     assert "<html" in (finished.results / "report/index.html").read_text()
 
 
+@pytest.mark.slow
 def test_the_code_of_a_figure_writes_the_files_of_the_report_again(finished: Project) -> None:
     code = REPRODUCE.format(name="last_overlaps")
     subprocess.run([sys.executable, "-c", code], check=True, cwd=finished.results)
@@ -108,8 +110,8 @@ def test_more_seeds_other_code_beside_a_plugin_and_a_figure_that_fails(finished:
     ]
     assert xr.open_zarr(finished.results / "dataset.zarr").sizes["seed"] == 3
     assert last_overlaps(finished) == {3.0 * LAST}
-    assert computed(finished, "sgd_chain") == 6, "of these only the new seed's"
-    assert computed(finished, "read_off") == computed(finished, "cloud") == 10, "all of these again"
+    assert computed(finished, "read_off") == 10, "all of these again"
+    assert computed(finished, "sgd_chain") == computed(finished, "cloud") == 6, "only the new seed's: other files"
     card = json.loads((finished.results / "failures/figure.last_overlaps.json").read_text())
     assert "figures.py" in card["traceback"]
     assert 'id="failed-figure-last_overlaps"' in (finished.results / "report/index.html").read_text()
@@ -198,6 +200,7 @@ def test_a_sweep_with_overrides_and_a_figure_that_fails(finished: Project) -> No
     assert found["last_error"] == "figure.last_overlaps: ZeroDivisionError: division by zero"
 
 
+@pytest.mark.slow
 def test_a_sweep_whose_stage_fails_names_the_problem_and_the_log(finished: Project) -> None:
     """Settings of Snakemake that the folders of the user and of the Snakefile have are not those of the command."""
     finished.edit("desk/tiny.yaml", "seeds: 2", "seeds: 3")
@@ -213,47 +216,38 @@ def test_a_sweep_whose_stage_fails_names_the_problem_and_the_log(finished: Proje
     assert f"process {pid}" in (finished.desk / log.partition(": ")[2]).read_text()
 
 
-@pytest.mark.parametrize(("config", "name"), [("tiny.yaml", "tiny"), ("<(sed s/tiny/piped/ tiny.yaml)", "piped")])
-def test_a_sweep_whose_profile_asks_for_less_has_not_succeeded(finished: Project, config: str, name: str) -> None:
+def test_a_sweep_whose_profile_asks_for_less_has_not_succeeded(finished: Project) -> None:
     """A pipe is read once: the stages read its complete config."""
     finished.edit("desk/tiny.yaml", "seeds: 2", "seeds: 3")
     (finished.desk / "mine").mkdir()
     (finished.desk / "mine" / "config.yaml").write_text("cores: 1\ndry-run: true\n")
-    command = ["bash", "-c", f"{sys.executable} -m sweeplib sweep {config} --profile mine"]
+    command = ["bash", "-c", f"{sys.executable} -m sweeplib sweep <(sed s/tiny/piped/ tiny.yaml) --profile mine"]
     environment = os.environ | {"PYTHONPATH": str(finished.root)}
     done = subprocess.run(command, cwd=finished.desk, env=environment, capture_output=True, text=True, check=False)
     assert done.returncode == 1 and not done.stdout
     assert "Snakemake was told to do less than all, as by `dry-run` in a profile; not done: " in done.stderr
-    assert f"results/{name}/dataset.done.json" in done.stderr and "up to date" not in done.stderr
+    assert "results/piped/dataset.done.json" in done.stderr and "up to date" not in done.stderr
 
 
-@pytest.mark.parametrize(
-    ("floor", "rerun"),
-    [
-        ("figures", ALWAYS | {"figure"}),
-        ("analysis", DOWNSTREAM),
-        ("maths/activations", EVERYTHING),
-    ],
-)
-def test_an_edit_of_a_floor_reruns_the_stages_that_call_it(finished: Project, floor: str, rerun: set[str]) -> None:
+FLOORS = {"figures": ALWAYS | {"figure"}, "analysis": DOWNSTREAM, "maths/activations": EVERYTHING}
+
+
+@pytest.mark.parametrize("floor", slow_but(FLOORS, "maths/activations"))
+def test_an_edit_of_a_floor_reruns_the_stages_that_call_it(finished: Project, floor: str) -> None:
     finished.append(f"sweeplib/{floor}/__init__.py", "EDITED = True")
-    assert set(finished.planned()) == rerun
+    assert set(finished.planned()) == FLOORS[floor]
 
 
-@pytest.mark.parametrize(
-    ("path", "old", "new", "rerun"),
-    [
-        ("desk/tiny.yaml", "seeds: 2", "seeds: 3", EVERYTHING),
-        (
-            "desk/tiny.yaml",
-            "[exit_times]",
-            "{exit_times: {confidence: 0.9}}",
-            ALWAYS | {"analyse"},
-        ),  # drawn by no figure
-        ("desk/own/figures.py", "drawing.subplots()", "drawing.subplots(1)", DOWNSTREAM),
-        ("desk/own/dynamics.py", "", "", set()),
-    ],
-)
+EDITS = [
+    ("desk/tiny.yaml", "seeds: 2", "seeds: 3", EVERYTHING),
+    # drawn by no figure
+    ("desk/tiny.yaml", "[exit_times]", "{exit_times: {confidence: 0.9}}", ALWAYS | {"analyse"}),
+    ("desk/own/figures.py", "drawing.subplots()", "drawing.subplots(1)", DOWNSTREAM),
+    ("desk/own/dynamics.py", "", "", set()),
+]
+
+
+@pytest.mark.parametrize(("path", "old", "new", "rerun"), slow_but(EDITS, EDITS[2]))
 def test_edits_are_noticed_from_another_folder(
     finished: Project, path: str, old: str, new: str, rerun: set[str]
 ) -> None:
@@ -264,19 +258,12 @@ def test_edits_are_noticed_from_another_folder(
     assert set(finished.planned()) == rerun
 
 
-@pytest.mark.parametrize(
-    ("old", "new", "rerun"),
-    [
-        ("seeds: 2", "seeds: 3", EVERYTHING),
-        ("figures: [last_overlaps]", "figures: []", ALWAYS),
-    ],
-)
-def test_an_edit_of_the_config_reruns_the_stages_that_read_it(
-    finished: Project, old: str, new: str, rerun: set[str]
-) -> None:
-    finished.edit("desk/tiny.yaml", old, new)
+def test_edits_of_the_config_rerun_the_stages_that_read_it(finished: Project) -> None:
     before = files(finished.results)
-    assert set(finished.planned()) == rerun
+    finished.edit("desk/tiny.yaml", "figures: [last_overlaps]", "figures: []")
+    assert set(finished.planned()) == ALWAYS
+    finished.edit("desk/tiny.yaml", "seeds: 2", "seeds: 3")
+    assert set(finished.planned()) == EVERYTHING - {"figure"}
     assert files(finished.results) == before, "a dry run changes nothing"
 
 
@@ -304,6 +291,7 @@ def test_a_killed_snakemake_leaves_nothing_to_unlock(project: Project) -> None:
     assert (project.results / "plan.json").exists()
 
 
+@pytest.mark.slow
 def test_snakemake_makes_its_report_of_captioned_figures_and_the_page(finished: Project) -> None:
     done = finished.snakemake("--config", "sweep=tiny.yaml", "--report", "report.html")
     assert done.returncode == 0, done.stderr
