@@ -130,7 +130,7 @@ class Case:
             fields["batch_size"] = self.samples
         if self.dynamics == "dmft":
             fields["samples"] = self.samples
-        more = {"times": self.times, "seeds": 1, "initial": Overlaps(self.Q, self.M, self.P), "timeout": 60}
+        more = {"times": self.times, "seeds": 1, "initial": Overlaps(self.Q, self.M, self.P), "timeout": 600}
         return simulate(Problem(**fields), self.dynamics, options=WIDE.get(self.dynamics), **more)
 
 
