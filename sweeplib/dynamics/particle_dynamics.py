@@ -32,6 +32,7 @@ from sweeplib.maths.particles.inputs import (
     accuracy,
     count_of_fields,
     inputs,
+    level_of_label,
     parity_of,
     with_constant,
 )
@@ -107,9 +108,9 @@ class ParticleDynamics(IntegratedDynamics):
         """The solution of replica i, at its start."""
         given, longest = self.replicas, self.longest_step
         coordinates, form = self._at_start(i), self._accuracy(i, COARSEST)
-        rules = Rules(
-            lambda levels: self._flow(i, levels), given.p, len(coordinates), rough=form.rough, exact=form.exact
-        )
+        level = level_of_label(self._labels(i), len(self._starts[i].u), form)
+        shape = given.p, len(coordinates), level
+        rules = Rules(lambda levels: self._flow(i, levels), *shape, rough=form.rough, exact=form.exact)
         return ParticlePath(
             rules,
             pack(coordinates, self._starts[i].q, given.a[i], rules.rule.flow),

@@ -16,7 +16,7 @@ from numpy.typing import NDArray
 from sweeplib.kernels.particle_flow import WHOLE_NOISE, Flow, Room, fill_slope, state_risk, unpack
 from sweeplib.kernels.schedules import rates
 from sweeplib.maths.activations import activation
-from sweeplib.maths.particles.inputs import COARSEST, Inputs, Levels
+from sweeplib.maths.particles.inputs import Inputs, Levels
 from sweeplib.maths.particles.self_terms import self_means, self_rule
 from sweeplib.maths.particles.smoothing import means, smoothing
 from sweeplib.numerics.compiled import OneSignature, pointer
@@ -143,13 +143,20 @@ class Rule:
 
 
 class Rules:
-    """The rule in use, and the one finer by a level in everything. `flow_of` makes the constants of given levels."""
+    """The rule in use, and the one finer by a level in everything. `flow_of` makes the constants of given levels.
 
-    def __init__(self, flow_of: Callable[[Levels], Flow], p: int, dimensions: int, *, rough: bool, exact: bool) -> None:
+    The first has nodes of g of a level, or of the finest below it of which there are not too many.
+    """
+
+    def __init__(
+        self, flow_of: Callable[[Levels], Flow], p: int, dimensions: int, level: int, *, rough: bool, exact: bool
+    ) -> None:
         self._flow_of, self._shape, self.rough = flow_of, (p, dimensions), rough
         self._least = ROUNDING if exact else TRUNCATION
         self.largest = self.drift_error = 0.0
-        self.use(COARSEST)
+        while level > 0 and self._rule(Levels(level)).nodes > MOST_NODES[rough]:
+            level -= 1
+        self.use(Levels(level))
 
     def use(self, levels: Levels) -> None:
         """Take the rules of these levels."""
