@@ -13,6 +13,7 @@ import numba
 import numpy as np
 from numpy.typing import NDArray
 
+from sweeplib.dynamics.dynamics import ROUNDING
 from sweeplib.kernels.particle_flow import WHOLE_NOISE, Flow, Room, fill_slope, state_risk, unpack
 from sweeplib.kernels.schedules import rates
 from sweeplib.maths.activations import activation
@@ -37,9 +38,9 @@ FAR = 1e2
 """A rule whose error is so many times what is aimed at is made finer by two levels at once."""
 MOST_NODES = 4e5, 3e4
 """The number of nodes of g, ρ and ω together up to which rules are made finer, likewise."""
-ROUNDING, TRUNCATION = 1e-14, 1.5e-10
-"""The error of a risk relative to its terms by rounding, and by the end of rules at 7 standard deviations: there the
-mean of g² has 1.3e-10 beyond. Gauss rules of polynomials have no end.
+TRUNCATION = 1.5e-10
+"""The error of a risk relative to its terms by the end of rules at 7 standard deviations: there the mean of g² has
+1.3e-10 beyond. Gauss rules of polynomials have no end.
 """
 DEFAULT_RTOL, LARGEST_DEFAULT_RTOL = 1e-8, 1e-3
 TINY = np.finfo(float).tiny

@@ -269,7 +269,7 @@ def _fields(L_star: Array, fine: Accuracy) -> tuple[Array, Array]:
     if fine.kinked and dimensions == 2:
         return rules.plane((fine.g + 1) // 2, fine.g, L_star)
     if _by_tensor(dimensions, fine.g):
-        nodes, weights = rules.tensor(rules.line(fine.g, polynomial=fine.exact), dimensions)
+        nodes, weights = rules.tensor([rules.line(fine.g, polynomial=fine.exact)] * dimensions)
         kept = weights > (0.0 if fine.exact else LEAST_WEIGHT)
         return nodes[:, kept], weights[kept]
     from scipy.special import ndtri
