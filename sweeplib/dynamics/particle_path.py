@@ -146,7 +146,7 @@ class Rule:
 class Rules:
     """The rule in use, and the one finer by a level in everything. `flow_of` makes the constants of given levels.
 
-    The first has nodes of g of a level, or of the finest below it of which there are not too many.
+    The first has nodes of g of a given level.
     """
 
     def __init__(
@@ -155,8 +155,6 @@ class Rules:
         self._flow_of, self._shape, self.rough = flow_of, (p, dimensions), rough
         self._least = ROUNDING if exact else TRUNCATION
         self.largest = self.drift_error = 0.0
-        while level > 0 and self._rule(Levels(level)).nodes > MOST_NODES[rough]:
-            level -= 1
         self.use(Levels(level))
 
     def use(self, levels: Levels) -> None:

@@ -163,12 +163,17 @@ def accuracy(
     return Accuracy(*found, at_zero, polar, rough and not exact)
 
 
-def level_of_label(labels: Labels, dimensions: int, fine: Accuracy) -> int:
-    """The level at which a grid of g resolves a label; that of the rules `fine` if they are no grid."""
+def level_of_label(labels: Labels, dimensions: int, D: float, fine: Accuracy, most: float) -> int:
+    """The level at which a grid of g resolves a label, or the finest with so many nodes of g, ρ and ω at most.
+
+    That of the rules `fine` if they are no grid.
+    """
     if fine.exact or fine.kinked or fine.polar or not 0 < dimensions <= MOST_DIMENSIONS_OF_A_TENSOR:
         return fine.level
-    nodes = 2.0 * rules.REACH / min(target_steps(labels, [()] * dimensions, 1.0)) + 1.0
-    return fine.level + max(0, math.ceil(math.log(nodes / fine.g) / math.log(GROWTH)))
+    of_rest = (fine.rho if 0.0 < D < math.inf else 1) * (fine.omega if D > 0.0 and not fine.even else 1)
+    wanted = 2.0 * rules.REACH / min(target_steps(labels, [()] * dimensions, 1.0)) + 1.0
+    count = min(wanted * GROWTH, (most / of_rest) ** (1.0 / dimensions))
+    return fine.level + max(0, math.floor(math.log(count / fine.g) / math.log(GROWTH)))
 
 
 def inputs(L_star: Array, D: float, labels: Labels, classes: Classes, parity: int, fine: Accuracy) -> Inputs:
