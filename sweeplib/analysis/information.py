@@ -10,7 +10,7 @@ import numpy as np
 
 from sweeplib.analysis.growth_laws import rate_exponent
 from sweeplib.analysis.labels import labelled
-from sweeplib.analysis.problem_fields import TEACHER, field, one_pass_committee
+from sweeplib.analysis.problem_fields import TEACHER, field, one_pass_committee, same_at_all_d
 from sweeplib.errors import SweeplibError
 from sweeplib.maths.activations import activation
 from sweeplib.maths.hermite import pair_information_exponent
@@ -23,7 +23,6 @@ if TYPE_CHECKING:
 ON_THE_SPHERE = (1.0,)
 ANY_NORM = (0.7, 1.3)
 """Variances of a unit's field: one on the sphere, two off it. A coefficient zero at both of these is zero at all."""
-ROUNDING = 1e-6
 COMMITTEE = "committee"
 """The target whose information exponent is that of the pair of activations."""
 UNNAMED = ("", "None")
@@ -80,18 +79,13 @@ def expected_laws(ds: xr.Dataset) -> xr.DataArray:
     far = xr.ufuncs.log(abs(start).where(start != 0.0)) + 0.5 * log_d
     holds = (
         one_pass_committee(ds)
-        & _same(rate)
-        & (start.isnull() | _same(far))
-        & _same(field(ds, "p"))
-        & _same(field(ds, "k"))
+        & same_at_all_d(rate)
+        & (start.isnull() | same_at_all_d(far))
+        & same_at_all_d(field(ds, "p"))
+        & same_at_all_d(field(ds, "k"))
     )
     holds = holds.all("d") if "d" in holds.dims else holds
     return labelled(exponent.where(holds), "information exponent whose law is expected", r"\kappa")
-
-
-def _same(values: xr.DataArray) -> xr.DataArray:
-    """Return a mask: where values do not depend on d."""
-    return values.max("d") - values.min("d") < ROUNDING if "d" in values.dims else values.notnull()
 
 
 @cache

@@ -13,6 +13,8 @@ if TYPE_CHECKING:
 
 TEACHER = "teacher_student"
 """The data law that the theory is for."""
+ROUNDING = 1e-6
+"""The difference of logarithms or exponents below which they count as equal."""
 
 
 def field(ds: xr.Dataset, name: str, default: Any = None) -> xr.DataArray:
@@ -66,6 +68,11 @@ def one_pass_committee(ds: xr.Dataset) -> xr.DataArray:
     fresh = (field(ds, "batch_size", 1) == 1) & (field(ds, "repeats", 1) == 1) & (field(ds, "samples", 0) == 0)
     taught = (field(ds, "target", "committee") == "committee") & (field(ds, "data", TEACHER) == TEACHER)
     return constant & fresh & taught & without_offsets(ds)
+
+
+def same_at_all_d(values: xr.DataArray) -> xr.DataArray:
+    """Return a mask: where values do not depend on d."""
+    return values.max("d") - values.min("d") < ROUNDING if "d" in values.dims else values.notnull()
 
 
 def ones(layer: xr.DataArray) -> xr.DataArray:

@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from sweeplib.analysis.problem_fields import field, one_pass_committee
+from sweeplib.analysis.problem_fields import ROUNDING, field, one_pass_committee, same_at_all_d
 from sweeplib.theory.regimes import (
     coupling_exponent,
     deviation_exponent,
@@ -24,7 +24,6 @@ EXPONENTS = {
     "deviation": deviation_exponent,
 }
 PLANE = ("delta", "kappa")
-ROUNDING = 1e-6
 
 
 def scaling_holds(ds: xr.Dataset) -> xr.DataArray:
@@ -41,7 +40,7 @@ def scaling_holds(ds: xr.Dataset) -> xr.DataArray:
     width, growth = field(ds, "p"), xr.ufuncs.exp(kappa * log_d)
     most, least = ((width + 0.5) / growth).min("d"), ((width - 0.5) / growth).max("d")
     return (
-        (rate.max("d") - rate.min("d") < ROUNDING)
+        same_at_all_d(rate)
         & (least <= most * (1.0 + ROUNDING))
         & one_pass_committee(ds)
         & ~field(ds, "spherical", False).astype(bool)

@@ -16,7 +16,7 @@ from pydantic import Field
 
 from sweeplib.dynamics.dynamics import ONE_PASS, Array, Bound, Diagnostic, NumericalOptions, risk_bounds
 from sweeplib.dynamics.integrated import IntegratedDynamics, IntegrationOptions
-from sweeplib.dynamics.particle_path import ParticlePath, Rules, compiled
+from sweeplib.dynamics.particle_path import MOST_NODES, ParticlePath, Rules, compiled
 from sweeplib.dynamics.replicas import Replicas
 from sweeplib.errors import InputError, SweeplibError
 from sweeplib.kernels.particle_flow import LABEL_NOISE, NO_NOISE, WHOLE_NOISE, Flow, pack
@@ -32,6 +32,7 @@ from sweeplib.maths.particles.inputs import (
     accuracy,
     count_of_fields,
     inputs,
+    level_of_label,
     parity_of,
     with_constant,
 )
@@ -107,12 +108,13 @@ class ParticleDynamics(IntegratedDynamics):
         """The solution of replica i, at its start."""
         given, longest = self.replicas, self.longest_step
         coordinates, form = self._at_start(i), self._accuracy(i, COARSEST)
-        rules = Rules(
-            lambda levels: self._flow(i, levels), given.p, len(coordinates), rough=form.rough, exact=form.exact
-        )
+        start = self._starts[i]
+        level = level_of_label(self._labels(i), len(start.u), start.D, form, MOST_NODES[form.rough])
+        shape = given.p, len(coordinates), level
+        rules = Rules(lambda levels: self._flow(i, levels), *shape, rough=form.rough, exact=form.exact)
         return ParticlePath(
             rules,
-            pack(coordinates, self._starts[i].q, given.a[i], rules.rule.flow),
+            pack(coordinates, start.q, given.a[i], rules.rule.flow),
             given.times[i],
             given.thresholds,
             None if longest is None else float(longest[i]),

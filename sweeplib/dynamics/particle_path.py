@@ -13,10 +13,11 @@ import numba
 import numpy as np
 from numpy.typing import NDArray
 
+from sweeplib.dynamics.dynamics import ROUNDING
 from sweeplib.kernels.particle_flow import WHOLE_NOISE, Flow, Room, fill_slope, state_risk, unpack
 from sweeplib.kernels.schedules import rates
 from sweeplib.maths.activations import activation
-from sweeplib.maths.particles.inputs import COARSEST, Inputs, Levels
+from sweeplib.maths.particles.inputs import Inputs, Levels
 from sweeplib.maths.particles.self_terms import self_means, self_rule
 from sweeplib.maths.particles.smoothing import means, smoothing
 from sweeplib.numerics.compiled import OneSignature, pointer
@@ -37,9 +38,9 @@ FAR = 1e2
 """A rule whose error is so many times what is aimed at is made finer by two levels at once."""
 MOST_NODES = 4e5, 3e4
 """The number of nodes of g, ρ and ω together up to which rules are made finer, likewise."""
-ROUNDING, TRUNCATION = 1e-14, 1.5e-10
-"""The error of a risk relative to its terms by rounding, and by the end of rules at 7 standard deviations: there the
-mean of g² has 1.3e-10 beyond. Gauss rules of polynomials have no end.
+TRUNCATION = 1.5e-10
+"""The error of a risk relative to its terms by the end of rules at 7 standard deviations: there the mean of g² has
+1.3e-10 beyond. Gauss rules of polynomials have no end.
 """
 DEFAULT_RTOL, LARGEST_DEFAULT_RTOL = 1e-8, 1e-3
 TINY = np.finfo(float).tiny
@@ -143,13 +144,18 @@ class Rule:
 
 
 class Rules:
-    """The rule in use, and the one finer by a level in everything. `flow_of` makes the constants of given levels."""
+    """The rule in use, and the one finer by a level in everything. `flow_of` makes the constants of given levels.
 
-    def __init__(self, flow_of: Callable[[Levels], Flow], p: int, dimensions: int, *, rough: bool, exact: bool) -> None:
+    The first has nodes of g of a given level.
+    """
+
+    def __init__(
+        self, flow_of: Callable[[Levels], Flow], p: int, dimensions: int, level: int, *, rough: bool, exact: bool
+    ) -> None:
         self._flow_of, self._shape, self.rough = flow_of, (p, dimensions), rough
         self._least = ROUNDING if exact else TRUNCATION
         self.largest = self.drift_error = 0.0
-        self.use(COARSEST)
+        self.use(Levels(level))
 
     def use(self, levels: Levels) -> None:
         """Take the rules of these levels."""

@@ -177,15 +177,15 @@ def _nodes(labels: Labels, L: Array, a_star: Array, finer: int) -> tuple[Array, 
     k = len(L)
     if k > MOST_AXES:
         count = finer * max(4, round(MOST_NODES ** (1.0 / k)))
-        return rules.tensor(np.array(gauss.normal(count)), k)
+        return rules.tensor([np.array(gauss.normal(count))] * k)
     scale = max(1.0, float(np.linalg.norm(L, axis=1).max()))
     steps = np.array(target_steps(lambda lam_star: labels(lam_star, a_star), [()] * k, scale))
     with np.errstate(divide="ignore"):
         h = np.minimum((steps[:, None] / np.abs(L)).min(axis=0), WIDEST)
     h *= max((np.prod(2.0 * REACH / h) / (MOST_NODES * finer**k)) ** (1.0 / k), 1.0 / finer)
-    axes = [np.array(gauss.trapezoidal(2 * math.ceil(REACH / step) + 1, step)) for step in h.tolist()]
-    z = np.array([part.ravel() for part in np.meshgrid(*(x for x, _ in axes), indexing="ij")])
-    weight = np.prod([part.ravel() for part in np.meshgrid(*(share for _, share in axes), indexing="ij")], axis=0)
+    z, weight = rules.tensor(
+        [np.array(gauss.trapezoidal(2 * math.ceil(REACH / step) + 1, step)) for step in h.tolist()]
+    )
     kept = weight > LEAST_WEIGHT
     return z[:, kept], weight[kept]
 

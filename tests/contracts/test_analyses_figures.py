@@ -5,6 +5,7 @@ refuses the outline before anything runs, and accept another of the datasets.
 """
 
 from functools import cache
+from pathlib import Path
 
 import pytest
 
@@ -18,6 +19,32 @@ from tests.tiers import slow_among
 
 COSTLY = ("deviation_scaling", "deviation_sum", "law_agreement", "overparametrisation_gain")
 """Analyses that take longest, each of which has tests of its own."""
+
+THEORY = Path(__file__).parents[2] / "docs" / "theory.md"
+MEAN, MEDIAN, FRACTION = "mean exit steps", "median exit steps", "fraction that exited or learned"
+ROWS = {
+    "batch_tradeoff": {"exponent": "in the batch size"},
+    "deviation_scaling": {"exponent": "`deviation_scaling`"},
+    "deviation_sum": {"exponent": "`deviation_sum`"},
+    "directions_learned": {"learned_fraction": FRACTION, "learned_steps_median": "of a direction learned"},
+    "exit_times": {
+        "exit_steps_mean": MEAN,
+        "exit_steps_median": MEDIAN,
+        "exit_time_mean": MEAN,
+        "exit_time_median": MEDIAN,
+        "exited_fraction": FRACTION,
+    },
+    "limits": {"agreement": "`agreement` of `limits`", "bias": "`bias` of `limits`"},
+    "optimal_learning_rate": {"exit_steps_min": "least exit steps", "gamma_opt": "optimal learning rate"},
+    "overparametrisation_gain": {"gain": "gain"},
+    "regimes": {
+        f"{quantity}_{part}": f"`regimes`: {row}"
+        for quantity, row in (("excess_risk", "excess risk"), ("noise_weight", "excess risk"), ("deviation", "spread"))
+        for part in ("exponent", "d")
+    },
+    "sample_complexity": {"exponent": "exponent of the exit steps in d"},
+}
+"""The row of the table of coverage (docs/theory.md) of each interval that an analysis returns."""
 
 
 @cache
@@ -55,6 +82,19 @@ def test_analysis_refuses_a_dataset_in_the_words_for_its_outline(name):
         result, before = analysed(name, words), foreseen(name, words)
         assert isinstance(result, Exception) == isinstance(before, Exception), words
         assert not isinstance(result, Exception) or str(result) == str(before), words
+
+
+@pytest.mark.parametrize("name", ANALYSES)
+def test_intervals_have_a_row_in_the_table_of_their_coverage(name):
+    results = [analysed(name, words) for words in analyses.DATASETS]
+    variables = {str(each) for result in results if not isinstance(result, Exception) for each in result}
+    intervals = {each.removesuffix("_low") for each in variables if each.endswith("_low")}
+    if name.startswith("deviation_"):
+        intervals = {each[each.rindex("exponent") :] for each in intervals}
+    assert intervals == set(ROWS.get(name, {}))
+    rows = [line for line in THEORY.read_text(encoding="utf-8").splitlines() if line.startswith("| ")]
+    for said in ROWS.get(name, {}).values():
+        assert any(said in row.split("|")[1] for row in rows), said
 
 
 @pytest.mark.slow

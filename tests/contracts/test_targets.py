@@ -178,7 +178,7 @@ def risk_in_panels(name, knots, student, Q, M, P, a):
             return np.array(
                 [weighed @ labels, *(weighed @ table(row @ nodes) for table, row in zip(tables, A, strict=True))]
             )
-        return sum(sums([*z, at], weight * part) for at, part in zip(x, shares, strict=True) if weight * part > 1e-17)
+        return sum(sums([*z, at], weight * part) for at, part in zip(x, shares, strict=True) if weight * part > 1e-13)
 
     square, *products = sums([], 1.0)
     own = np.empty((p, p))

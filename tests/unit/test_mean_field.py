@@ -360,6 +360,15 @@ def test_nodes_follow_steep_students_and_targets(dynamics, length, target):
     assert (np.abs(risk - expected) < 3.0 * error + 1e-6 * expected).all()
 
 
+def test_grids_that_agree_by_chance_are_not_believed():
+    """A steep tanh of a long teacher bends between the inner nodes of 24 and of 30: R(0) was .02 too large ± 4e-5."""
+    z = np.linspace(-9.0, 9.0, 100_001)
+    share = np.exp(-0.5 * z * z) / np.exp(-0.5 * z * z).sum()
+    expected = 0.5 * share @ np.tanh(20.0 * z) ** 2 + 0.5 * 3.0 * 1.2**2
+    risk, error, _ = of_one_unit("mean_field_hd", [0.0], 4.0, activation="square", target="tanh(10*lam1)")
+    assert abs(risk - expected) < 3.0 * error + 1e-9
+
+
 def test_a_risk_near_zero_has_its_error():
     """A tanh that learns tanh has R(100) = 1.1e-6, which was 0."""
     flow = of_one_unit("gradient_flow", [100.0], 1.0, activation="tanh")

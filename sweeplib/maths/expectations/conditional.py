@@ -83,7 +83,7 @@ class Room(NamedTuple):
 def room_of(pair: Pair, n: int) -> Room:
     """Work arrays for n parts."""
     knots = pair.series.shape[1] // 2
-    nodes = rules_of(pair.nodes).panel.shape[1]
+    nodes = rules_of(pair.nodes).plane.shape[1]
     axes = axis_of(n * knots, PIECES, nodes), axis_of(n * knots, PIECES, nodes), axis_of(2 * knots, PIECES, nodes)
     size = len(axes[0].x)
     return Room(axes[0], axes[1], axes[2], np.empty((n, size)), np.empty((4, size)), np.empty((2, 1 + 2 * knots)))
@@ -326,7 +326,7 @@ def variance_mean(
     pair: Pair, parts: Parts, given: Given, omega: Array, Delta: float, i: int, j: int, room: Room
 ) -> float:
     """E[σ'_i σ'_j (Δ + (Σ_m b_m σ_m)²)]."""
-    rule, limit, total = rules_of(pair.nodes).panel, pair.reach - NEARER, 0.0
+    rule, limit, total = rules_of(pair.nodes).plane, pair.reach - NEARER, 0.0
     for m in range(len(omega)):
         for q in range(len(omega)):
             total += 0.0 * omega[m, q]

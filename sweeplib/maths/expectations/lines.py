@@ -15,7 +15,7 @@ from numpy.typing import NDArray
 from sweeplib.maths.expectations.grids import REACH, usable_step
 from sweeplib.maths.expectations.hinges import has_part
 from sweeplib.maths.expectations.nodes import MOST_AXES, Rules
-from sweeplib.maths.expectations.plane import fill_interval
+from sweeplib.maths.expectations.plane import Axis, fill_between, fill_equal
 from sweeplib.maths.expectations.products import MOST_NODES
 from sweeplib.maths.expectations.system import Pair
 from sweeplib.numerics.compiled import inlined, without_references
@@ -27,6 +27,7 @@ class Lines(NamedTuple):
     """The present line, and what leads to it.
 
     x, weight (k, nodes) : nodes and weights of each axis, at the present nodes of those before it.
+    ends : room for the ends of panels.
     step (k,) : the step of each axis; the length of its panels where there are knots.
     sizes, place (k,) : the number of nodes of each axis, and which is the present one.
     begun (1,) : whether there was a line.
@@ -34,6 +35,7 @@ class Lines(NamedTuple):
 
     x: Array
     weight: Array
+    ends: Array
     step: Array
     sizes: NDArray[np.int64]
     place: NDArray[np.int64]
@@ -120,31 +122,14 @@ def lines_of(pair: Pair, rules: Rules, L: Array, most: float) -> Lines:
     panels = max(rules.panel.shape[1] * (len(pair.series[0]) // 2), 1)
     size = (2 * pieces + 2) * panels + rules.teacher.shape[1]
     nodes = np.empty((2, k, size)), np.zeros((3, k), np.int64)
-    return Lines(nodes[0][0], nodes[0][1], step, nodes[1][0], nodes[1][1], nodes[1][2])
-
-
-@without_references
-def fill_panels(
-    rule: Array, hinges: Array, offset: float, scale: float, length: float, limit: float, x: Array, weight: Array
-) -> int:
-    """Fill Gauss-Legendre nodes between the knots (c − offset)/scale within ±limit; return their number."""
-    if math.isnan(offset / scale):
-        x[0], weight[0] = offset, offset
-        return 1
-    count, begin, knot = 0, -limit, 1
-    while begin < limit:
-        while knot < len(hinges) and (hinges[knot + 1] == 0.0 or (hinges[knot] - offset) / scale <= begin):
-            knot += 2
-        end = min((hinges[knot] - offset) / scale, limit) if knot < len(hinges) else limit
-        count = fill_interval(rule, begin, end, length, x, weight, count)
-        begin = end
-    return count
+    return Lines(nodes[0][0], nodes[0][1], np.empty(len(pair.series[0])), step, nodes[1][0], nodes[1][1], nodes[1][2])
 
 
 @without_references
 def fill_axis(pair: Pair, rules: Rules, L: Array, s: int, lines: Lines) -> None:
     """Fill the nodes of axis s at the present nodes of the axes before it."""
     x, weight, step = lines.x[s], lines.weight[s], lines.step[s]
+    axis = Axis(x, weight, lines.ends)
     offset, left = 0.0, pair.reach * pair.reach
     for q in range(s):
         z = lines.x[q, lines.place[q]]
@@ -158,13 +143,13 @@ def fill_axis(pair: Pair, rules: Rules, L: Array, s: int, lines: Lines) -> None:
         for n in range(lines.sizes[s]):
             x[n], weight[n] = rules.teacher[0, n], rules.teacher[1, n]
     elif has_part(pair.series[1 + s]):
-        lines.sizes[s] = fill_panels(rules.panel, pair.series[1 + s], offset, L[s, s], step, limit, x, weight)
+        hinges, count = pair.series[1 + s], 0
+        for knot in range(1, len(hinges), 2):
+            if hinges[knot + 1] != 0.0:
+                axis.ends[count], count = (hinges[knot] - offset) / L[s, s], count + 1
+        lines.sizes[s] = fill_between(axis, count, rules.panel, step, limit)
     else:
-        count = int(limit / step)
-        lines.sizes[s] = 2 * count + 1
-        for n in range(2 * count + 1):
-            z = step * (n - count)
-            x[n], weight[n] = z, step * math.exp(-0.5 * z * z) / math.sqrt(2.0 * math.pi)
+        lines.sizes[s] = fill_equal(axis, step, limit)
 
 
 @without_references

@@ -10,7 +10,7 @@ from sweeplib.numerics.compiled import inlined
 
 Array = np.ndarray[Any, np.dtype[np.float64]]
 
-RULES = 3
+RULES = 4
 """The number of rules in `Rules`."""
 
 NO_RULE: gauss.Rule = ((0.0,), (1.0,))
@@ -26,12 +26,13 @@ class Rules(NamedTuple):
     """Nodes and weights (2, nodes).
 
     `teacher` and `student` are rules for λ* and for students given λ*, which `given_teacher` needs, `panel` is one of
-    an interval.
+    an interval, and `plane` one with fewer nodes for intervals in two directions.
     """
 
     teacher: Array
     student: Array
     panel: Array
+    plane: Array
 
 
 @inlined
@@ -47,7 +48,7 @@ def rule_at(nodes: Array, number: int) -> Array:
 @inlined
 def rules_of(nodes: Array) -> Rules:
     """The rules that `packed` has packed."""
-    return Rules(rule_at(nodes, 0), rule_at(nodes, 1), rule_at(nodes, 2))
+    return Rules(rule_at(nodes, 0), rule_at(nodes, 1), rule_at(nodes, 2), rule_at(nodes, 3))
 
 
 def packed(rules: tuple[gauss.Rule, ...]) -> Array:
@@ -63,6 +64,7 @@ def nodes_of(finer: float, degree: int, k: int = 0) -> Array:
         gauss.normal(round(_nodes_of_teacher(k) * 0.5 * (1.0 + finer))) if k > MOST_AXES else NO_RULE,
         gauss.normal(round(12 + 12 * finer) + degree) if k else NO_RULE,
         gauss.legendre(round(8 + 8 * finer)),
+        gauss.legendre(round(6 + 6 * finer)),
     )
     return packed(rules)
 

@@ -15,6 +15,7 @@ from numpy.typing import NDArray
 
 from sweeplib.maths.activations import activation
 from sweeplib.maths.activations.activation import bends_off_zero, hinges_of, kink
+from sweeplib.maths.expectations.grids import target_steps
 from sweeplib.maths.particles import rules
 
 Array = NDArray[np.float64]
@@ -128,6 +129,7 @@ def accuracy(
 ) -> Accuracy:
     """The rules for a student's activation and a label, with g of some dimensions and a rest of D; none for D = 0.
 
+    From one level to the next g becomes odd or even, so that not both of two rules miss a bend at zero.
     They are exact for two polynomials: of degrees n and m the slope has terms of degree n + max(n, m) in g, the whole
     noise of degree 2(n − 1) + 2 max(n, m).
     """
@@ -145,6 +147,7 @@ def accuracy(
     g, rho, omega, own = (
         round(GROWTH**level * count) for level, count in zip(levels, (base, rho, omega, OF_A_UNIT), strict=True)
     )
+    g += (g + levels.g) % 2
     if form.hermite is not None:
         n = len(form.hermite) - 1
         rho, omega = (n + 1, 2 * n + 1) if whole else (n // 2 + 1, n + 1)
@@ -158,6 +161,19 @@ def accuracy(
     rough = unsmoothed or moving or crossed or dimensions > MOST_DIMENSIONS_OF_A_TENSOR
     found = g if dimensions else 1, rho, omega, own, levels.g, exact, form.hermite is not None, kinked and not exact
     return Accuracy(*found, at_zero, polar, rough and not exact)
+
+
+def level_of_label(labels: Labels, dimensions: int, D: float, fine: Accuracy, most: float) -> int:
+    """The level at which a grid of g resolves a label, or the finest with so many nodes of g, ρ and ω at most.
+
+    That of the rules `fine` if they are no grid.
+    """
+    if fine.exact or fine.kinked or fine.polar or not 0 < dimensions <= MOST_DIMENSIONS_OF_A_TENSOR:
+        return fine.level
+    of_rest = (fine.rho if 0.0 < D < math.inf else 1) * (fine.omega if D > 0.0 and not fine.even else 1)
+    wanted = 2.0 * rules.REACH / min(target_steps(labels, [()] * dimensions, 1.0)) + 1.0
+    count = min(wanted * GROWTH, (most / of_rest) ** (1.0 / dimensions))
+    return fine.level + max(0, math.floor(math.log(count / fine.g) / math.log(GROWTH)))
 
 
 def inputs(L_star: Array, D: float, labels: Labels, classes: Classes, parity: int, fine: Accuracy) -> Inputs:
@@ -258,7 +274,7 @@ def _fields(L_star: Array, fine: Accuracy) -> tuple[Array, Array]:
     if fine.kinked and dimensions == 2:
         return rules.plane((fine.g + 1) // 2, fine.g, L_star)
     if _by_tensor(dimensions, fine.g):
-        nodes, weights = rules.tensor(rules.line(fine.g, polynomial=fine.exact), dimensions)
+        nodes, weights = rules.tensor([rules.line(fine.g, polynomial=fine.exact)] * dimensions)
         kept = weights > (0.0 if fine.exact else LEAST_WEIGHT)
         return nodes[:, kept], weights[kept]
     from scipy.special import ndtri

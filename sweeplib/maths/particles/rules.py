@@ -7,7 +7,7 @@ independent directions are independent N(0, 1) numbers.
 
 import itertools
 import math
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from functools import cache, wraps
 from typing import ParamSpec
 
@@ -157,12 +157,11 @@ def polar(D: int, angles: int, radii: int) -> Array:
     return np.array([part.ravel() for part in parts]) / np.array([[1.0], [1.0], [of_angle.sum()]])
 
 
-def tensor(rule: Array, dimensions: int) -> tuple[Array, Array]:
-    """Nodes (dimensions, n) and weights (n,) of independent numbers, each with the same rule (2, count)."""
-    if dimensions == 0:
+def tensor(axes: Sequence[Array]) -> tuple[Array, Array]:
+    """Nodes (dimensions, n) and weights (n,) of independent numbers, each with a rule (2, count)."""
+    if not axes:
         return np.empty((0, 1)), np.ones(1)
-    nodes = np.meshgrid(*[rule[0]] * dimensions, indexing="ij")
-    weights = np.meshgrid(*[rule[1]] * dimensions, indexing="ij")
+    nodes, weights = (np.meshgrid(*(axis[row] for axis in axes), indexing="ij") for row in range(2))
     return np.array([part.ravel() for part in nodes]), np.prod([part.ravel() for part in weights], axis=0)
 
 
