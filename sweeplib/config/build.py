@@ -21,11 +21,12 @@ from sweeplib.config.plugged import (
 from sweeplib.config.usual import usual_figures
 from sweeplib.config.values import count, values
 from sweeplib.design.expressions import Expression
+from sweeplib.design.formulas import Formula
 from sweeplib.design.grid import Axis, Grid, Point
 from sweeplib.design.sweep import Run, Sweep
 from sweeplib.errors import InputError
 from sweeplib.execution.block_size import case_bytes
-from sweeplib.problem import PROBLEM_FIELDS
+from sweeplib.problem import FORMULA_FIELDS, PROBLEM_FIELDS
 from sweeplib.simulation import Case, Recording, recorded_variables
 from sweeplib.simulation.labels import ATTRIBUTES
 from sweeplib.simulation.variables import observable_of
@@ -102,11 +103,16 @@ def _grid(config: SweepConfig, clock: Expression | None) -> Grid:
     refuse_more("names", given, NAMES, key="grid", instead="fewer axes and symbols")
     _refuse_many_values(config.grid)
     axes = [_axis(name, spec) for name, spec in config.grid.items() if name != "zip"]
+    axes += _zips(config.grid.get("zip", []))
+    known = {*(name for axis in axes for name in axis.names), *config.derive, *config.problem}
+    made = {name: Formula.of(config.problem[name], known) for name in FORMULA_FIELDS if name in config.problem}
+    formulas = {name: formula for name, formula in made.items() if formula is not None}
+    fixed = {name: value for name, value in config.problem.items() if name not in formulas}
     derived = {name: _expression(text, f"derive.{name}") for name, text in config.derive.items()}
     used = clock.names if clock is not None else frozenset()
     for name, section in config.dynamics.items():
         used |= _expression(section.when, f"dynamics.{name}.when").names if section.when is not None else frozenset()
-    grid = Grid((*axes, *_zips(config.grid.get("zip", []))), config.problem, derived, used)
+    grid = Grid(tuple(axes), fixed, derived | formulas, used)
     if clock is not None:
         _refuse_unknown(clock, grid, "times.scale")
     return grid

@@ -15,6 +15,7 @@ import numpy as np
 from sweeplib.budget import ASKED, AXES, NAME_LENGTH, NAMES, OPERATIONS, POINTS, PROBES, refuse_more
 from sweeplib.design.axis import Axis
 from sweeplib.design.expressions import Expression, is_symbol
+from sweeplib.design.formulas import Formula
 from sweeplib.design.fields import field_value, field_values
 from sweeplib.design.places import BATCH, at_positions, probe_places, some_places
 from sweeplib.errors import InputError
@@ -83,7 +84,7 @@ class Grid:
 
     axes: tuple[Axis, ...]
     fixed: Mapping[str, Any] = field(default_factory=dict)
-    derived: Mapping[str, Expression] = field(default_factory=dict)
+    derived: Mapping[str, Expression | Formula] = field(default_factory=dict)
     used: frozenset[str] = frozenset()
 
     def __post_init__(self) -> None:
@@ -137,7 +138,7 @@ class Grid:
         for axis in self.axes:
             if name in axis.names:
                 return "grid.zip" if axis.linked else f"grid.{name}"
-        return f"derive.{name}" if name in self.derived else f"problem.{name}"
+        return f"derive.{name}" if isinstance(self.derived.get(name), Expression) else f"problem.{name}"
 
     def points(self, where: Where | None = None, when: Expression | None = None) -> Iterator[Point]:
         """Yield the points in C order of `dims`, with the names in `where` at one of the values given for them.
@@ -258,7 +259,7 @@ class Grid:
         return needed
 
     def _derived_column(
-        self, name: str, expression: Expression, columns: Mapping[str, list[Any]], count: int
+        self, name: str, expression: Expression | Formula, columns: Mapping[str, list[Any]], count: int
     ) -> list[Any]:
         try:
             return list(field_values(name, expression.evaluated(columns, count)))
@@ -267,7 +268,7 @@ class Grid:
                 self._refuse_derived(name, expression, {used: columns[used][at] for used in sorted(expression.names)})
             raise
 
-    def _refuse_derived(self, name: str, expression: Expression, where: Mapping[str, Any]) -> None:
+    def _refuse_derived(self, name: str, expression: Expression | Formula, where: Mapping[str, Any]) -> None:
         """Raise InputError if the value derived from these is not valid for the name."""
         try:
             field_value(name, expression.evaluate(where))
@@ -326,7 +327,7 @@ class Grid:
         seen: dict[str, str] = {}
         swept = [(name, "grid.zip" if axis.linked else f"grid.{name}") for axis in self.axes for name in axis.names]
         fixed = [(name, f"problem.{name}") for name in self.fixed]
-        derived = [(name, f"derive.{name}") for name in self.derived]
+        derived = [(name, self.origin(name)) for name in self.derived]
         for name, key in (*fixed, *swept, *derived):
             if name in RESERVED or SHAPE_GROUP.fullmatch(name):
                 hint = "seeds are given by `seeds`" if name == "seed" else "another name"
@@ -338,7 +339,7 @@ class Grid:
                 raise InputError(f"given twice, in {seen[name]} too", key=key, value=name, expected="one of the two")
             seen[name] = key
 
-    def _in_order(self) -> dict[str, Expression]:
+    def _in_order(self) -> dict[str, Expression | Formula]:
         """Return the derived names, each after the names that it uses."""
         known = set(self.names)
         for name, expression in self.derived.items():

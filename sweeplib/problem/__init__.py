@@ -5,6 +5,7 @@ from sweeplib.problem.expectations import problem_expectations
 from sweeplib.problem.problem import (
     CONSTANT_RATE,
     DEFAULTS,
+    FORMULA_FIELDS,
     NAMED_FIELDS,
     OBSERVED_FIELDS,
     OFFSET_FIELDS,
@@ -19,6 +20,7 @@ __all__ = [
     "CONSTANT_RATE",
     "DATA",
     "DEFAULTS",
+    "FORMULA_FIELDS",
     "NAMED_FIELDS",
     "OBSERVED_FIELDS",
     "OFFSET_FIELDS",

@@ -303,6 +303,8 @@ NAMED_FIELDS: dict[str, Callable[[str], str]] = {
     "schedule": canonical_schedule,
 }
 """The fields whose values are names, and functions that return the canonical spelling or raise InputError."""
+FORMULA_FIELDS = ("activation", "teacher_activation", "target", "schedule")
+"""The named fields whose values may have numbers in them."""
 
 PROBLEM_FIELDS: tuple[str, ...] = tuple(field.name for field in fields(_Fields))
 DEFAULTS: dict[str, Any] = {field.name: field.default for field in fields(_Fields) if field.default is not MISSING}
