@@ -18,6 +18,8 @@ AXES = 16
 """Axes of a grid; arrays have a few more dimensions, and at most 64."""
 VALUES = 100_000
 """Values of all axes of a grid together, and recording times."""
+ROWS = 1_000_000
+"""Rows of a table of points."""
 WHERE = 1000
 """Values of an axis, or of seeds, in a `where`: the complete config lists them."""
 SEEDS = 1_000_000

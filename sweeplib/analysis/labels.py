@@ -23,10 +23,13 @@ def labelled(array: xr.DataArray, long_name: str, symbol: str = "", units: str =
 
 
 def dynamics_label(name: str) -> str:
-    """Return the name of the dynamics in legends and labels."""
+    """Return the name of a run in legends and labels: its dynamics, and the word that tells it from others."""
     from sweeplib.dynamics import DYNAMICS
 
-    return DYNAMICS[name].label if name in DYNAMICS else name
+    if name not in DYNAMICS:
+        return name
+    _, _, word = name.partition("-")
+    return f"{DYNAMICS[name].label}, {word.replace('_', ' ')}" if word else DYNAMICS[name].label
 
 
 def with_article(name: str) -> str:

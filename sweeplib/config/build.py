@@ -10,6 +10,7 @@ from sweeplib.budget import ASKED, CASE_BYTES, CASES, NAMES, NODES, PAIRS, SEEDS
 from sweeplib.code.plugins import load_plugins
 from sweeplib.code.user_paths import located, named
 from sweeplib.config.models import DynamicsSection, SweepConfig
+from sweeplib.config.points import table_rows
 from sweeplib.config.plugged import (
     analysis_options,
     check_fit,
@@ -20,9 +21,11 @@ from sweeplib.config.plugged import (
 )
 from sweeplib.config.usual import usual_figures
 from sweeplib.config.values import count, values
+from sweeplib.design.axis import Axis, Rows
 from sweeplib.design.expressions import Expression
+from sweeplib.design.fields import options_of
 from sweeplib.design.formulas import Formula
-from sweeplib.design.grid import Axis, Grid, Point
+from sweeplib.design.grid import Grid, Point
 from sweeplib.design.sweep import Run, Sweep
 from sweeplib.errors import InputError
 from sweeplib.execution.block_size import case_bytes
@@ -53,7 +56,9 @@ def sweep_of(config: SweepConfig, folder: Path) -> Sweep:
     with _paths_at("plugins"):
         plugins = _loaded_plugins(config.plugins, folder)
     clock = _expression(config.times.scale, "times.scale") if config.times.scale is not None else None
-    grid = _grid(config, clock)
+    with _paths_at("points"):
+        points = next(iter(located([config.points], folder))) if isinstance(config.points, str) else config.points
+    grid = _grid(config, clock, [] if points is None else [table_rows(points)])
     seeds = _seeds(config.seeds)
     with _paths_at("figures"):
         figures = with_references(figure_options(config.figures), lambda files: located(files, folder))
@@ -73,6 +78,7 @@ def sweep_of(config: SweepConfig, folder: Path) -> Sweep:
         cluster=cluster,
         timeout=config.timeout,
         publish=checked_address(config.publish) if config.publish is not None else None,
+        points=points if isinstance(points, str) else None,
         plugins=plugins,
     )
     cases = sum(sweep.most_cases_of(name) for name in sweep.runs)
@@ -98,18 +104,19 @@ def _paths_at(key: str) -> Iterator[None]:
         raise InputError(f"not a path: {error}", key=key) from None
 
 
-def _grid(config: SweepConfig, clock: Expression | None) -> Grid:
+def _grid(config: SweepConfig, clock: Expression | None, points: list[Rows]) -> Grid:
     given = len(config.grid) + len(config.derive) + len(config.problem)
     refuse_more("names", given, NAMES, key="grid", instead="fewer axes and symbols")
     _refuse_many_values(config.grid)
     axes = [_axis(name, spec) for name, spec in config.grid.items() if name != "zip"]
-    axes += _zips(config.grid.get("zip", []))
+    axes += _zips(config.grid.get("zip", [])) + points
     known = {*(name for axis in axes for name in axis.names), *config.derive, *config.problem}
     made = {name: Formula.of(config.problem[name], known) for name in FORMULA_FIELDS if name in config.problem}
     formulas = {name: formula for name, formula in made.items() if formula is not None}
     fixed = {name: value for name, value in config.problem.items() if name not in formulas}
     derived = {name: _expression(text, f"derive.{name}") for name, text in config.derive.items()}
     used = clock.names if clock is not None else frozenset()
+    used |= {name for name in known if name.rpartition(".")[0] in config.dynamics}
     for name, section in config.dynamics.items():
         used |= _expression(section.when, f"dynamics.{name}.when").names if section.when is not None else frozenset()
     grid = Grid(tuple(axes), fixed, derived | formulas, used)
@@ -238,6 +245,11 @@ def _pair_by(names: list[str] | None) -> tuple[str, ...] | None:
 
 def _run(name: str, section: DynamicsSection, grid: Grid, seeds: tuple[int, ...]) -> Run:
     options = run_options(name, section.model_extra or {})
+    for option in options_of(name, grid.names):
+        default = options.pop(option)
+        if option in (section.model_extra or {}):
+            problem, expected = f"given twice, in {grid.origin(f'{name}.{option}')} too", "one of the two"
+            raise InputError(problem, key=f"dynamics.{name}.{option}", value=default, expected=expected)
     with under(f"dynamics.{name}.where"):
         where = {axis: _where(axis, wanted, seeds) for axis, wanted in section.where.items()}
         axes = {axis: wanted for axis, wanted in where.items() if axis != "seed"}
@@ -347,6 +359,8 @@ def _with_source(sweep: Sweep, config: SweepConfig) -> Sweep:
     complete["pair_by"] = None if sweep.pair_by is None else ["seed", *sweep.pair_by]
     complete["cluster"] = cluster_of(sweep).model_dump(mode="json")
     complete["plugins"] = named(sweep.plugins)
+    if sweep.points is not None:
+        [complete["points"]] = named([sweep.points])
     refuse_more("keys and values, with those of all defaults", size(complete), NODES, instead=SHORTER)
     return replace(sweep, source=written(complete))
 

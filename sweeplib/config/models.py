@@ -165,6 +165,13 @@ class SweepConfig(Section):
             {"zip": [{"p": [1, 4], "d": [100, 400]}]},
         ],
     )
+    points: str | dict[str, Values] | None = Field(
+        default=None,
+        description="A table of points, of which each row is one: a CSV or Parquet file (its path is relative to this "
+        "file) whose columns have the names of fields, or `{name: values}`. The rows are the dimension `point`. They "
+        "are combined with the axes of `grid`.",
+        examples=["points.csv", {"gamma": [0.1, 0.2], "d": [100, 300]}],
+    )
     derive: dict[str, str] = Field(
         default_factory=dict,
         description="Fields computed at each point from the other names: + - * / // % **, comparisons, "

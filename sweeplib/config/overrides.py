@@ -1,6 +1,7 @@
 """Values of a config given on the command line: `grid.d=300,1000`, `seeds=64`, `dynamics.ode.rtol=1e-8`."""
 
 import copy
+from collections.abc import Container
 from dataclasses import dataclass
 from typing import Any
 
@@ -64,6 +65,13 @@ def _parts(text: str) -> list[str]:
     return parts
 
 
+def _with_option(location: tuple[str, ...], runs: Container[str]) -> tuple[str, ...]:
+    """Return the location of an option that is an axis, `grid.sde.step`, with its name as one part."""
+    if location[0] in PLACES and len(location) > 2 and location[1] in runs:
+        return (location[0], ".".join(location[1:3]), *location[3:])
+    return location
+
+
 def overridden(data: dict[str, Any], override: Override) -> dict[str, Any]:
     """Return the config's `data` with one value replaced or added; a list of names is treated as a mapping.
 
@@ -71,7 +79,7 @@ def overridden(data: dict[str, Any], override: Override) -> dict[str, Any]:
     """
     data = copy.deepcopy(data)
     section = data
-    *above, last = override.location
+    *above, last = _with_option(override.location, data.get("dynamics") or ())
     if not above and last in PROBLEM_FIELDS:
         place = "grid" if "," in override.text or last in (data.get("grid") or ()) else "problem"
         raise InputError("a field of a problem has a section", value=override.text, expected=f"{place}.{override.text}")

@@ -17,9 +17,12 @@ if TYPE_CHECKING:
 
 
 def run_options(name: str, options: Mapping[str, Any]) -> dict[str, Any]:
-    """Return the numerical options of the dynamics `name`, with defaults for those not given."""
-    from sweeplib.dynamics import DYNAMICS
+    """Return the numerical options of the run `name` of a dynamics, with defaults for those not given."""
+    from sweeplib.dynamics import DYNAMICS, RUN_NAME
 
+    if not RUN_NAME.fullmatch(name):
+        expected = "the name of a dynamics, which may go on with `-` and a word: letters, digits and `_`"
+        raise InputError("not the name of a run", key="dynamics", value=name, expected=expected)
     return _validated(_found(DYNAMICS, name, "dynamics").Options, options, f"dynamics.{name}").model_dump()
 
 

@@ -12,6 +12,8 @@ from sweeplib.design.fields import field_values
 from sweeplib.errors import InputError
 
 MAX_SHOWN = 8
+POINT = "point"
+"""The dimension of the rows of a table of points."""
 _SCALARS = int | float | str
 
 
@@ -59,6 +61,14 @@ class Axis:
     def places(self, name: str, wanted: Iterable[Any]) -> set[int]:
         """Return the indices of the `wanted` values of `name`, numbers to 12 digits; InputError if one is missing."""
         return set().union(*places_in(self.column(name), name, wanted))
+
+
+class Rows(Axis):
+    """The rows of a table of points, numbered from 0, with the values of all its names."""
+
+    def __init__(self, columns: Mapping[str, Sequence[Any]]) -> None:
+        rows = range(len(next(iter(columns.values()), ())))
+        super().__init__(POINT, tuple(rows), {name: tuple(column) for name, column in columns.items()})
 
 
 def places_in(column: Sequence[Any], name: str, wanted: Iterable[Any]) -> list[list[int]]:

@@ -1,11 +1,12 @@
-"""Valid values of the names of a grid: a Problem's field accepts its type, a symbol of expressions any number."""
+"""Valid values of the names of a grid: fields of a problem, options of runs, and symbols, which are any numbers."""
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from functools import cache
 from typing import Annotated, Any, get_args, get_type_hints
 
 import pydantic
 
+from sweeplib.dynamics import DYNAMICS
 from sweeplib.errors import InputError
 from sweeplib.problem import NAMED_FIELDS, PROBLEM_FIELDS, Problem, checked_name
 from sweeplib.validation import wanted
@@ -26,10 +27,30 @@ def field_values(name: str, values: Sequence[Any]) -> tuple[Any, ...]:
     return _checked(name, values, key=name, indexed=True)
 
 
+def options_of(run: str, names: Iterable[str]) -> list[str]:
+    """Return the options of a run that are among the names of a grid, such as `step` for `sde.step`."""
+    return [name.removeprefix(f"{run}.") for name in names if name.startswith(f"{run}.")]
+
+
+@cache
+def _type(name: str) -> Any:
+    """Return the type of the values of `name`; InputError for an option that the dynamics does not have."""
+    run, dot, option = name.rpartition(".")
+    if not dot:
+        return FIELD_TYPES.get(name, Symbol)
+    fields = DYNAMICS[run].Options.model_fields
+    if option not in fields:
+        expected = None if fields else f"none: {run} has no options"
+        raise InputError(f"{run} has no such option", value=option, expected=expected, choices=fields)
+    known = fields[option]
+    return Annotated[known.annotation, known]  # type: ignore[name-defined]
+
+
 @cache
 def is_whole(name: str) -> bool:
-    """Return whether the field `name` is a count, a whole number."""
-    return int in (FIELD_TYPES.get(name), *get_args(FIELD_TYPES.get(name)))
+    """Return whether the values of `name` are counts, whole numbers."""
+    kind = _type(name)
+    return int in (kind, *get_args(kind)) and kind is not Symbol
 
 
 def _checked(name: str, values: Sequence[Any], key: str, indexed: bool) -> tuple[Any, ...]:
@@ -57,7 +78,7 @@ def _refusal(name: str, value: Any, details: Any) -> InputError:
         return InputError(problem, value=value, expected="a finite number, or a list of them, one per unit")
     if is_whole(name) and isinstance(value, float) and not value.is_integer():
         return InputError(problem, value=value, expected="a whole number")
-    if name not in FIELD_TYPES:
+    if _type(name) is Symbol:
         details = {**details, "type": "finite_number" if isinstance(value, float) else "float_type"}
     return InputError(problem, value=value, **wanted(details))
 
@@ -65,7 +86,7 @@ def _refusal(name: str, value: Any, details: Any) -> InputError:
 @cache
 def _adapter(name: str) -> Any:
     """Return the pydantic adapter of lists of values of `name`."""
-    values: Any = list[FIELD_TYPES.get(name, Symbol)]  # type: ignore[misc]
+    values: Any = list[_type(name)]  # type: ignore[misc]
     return pydantic.TypeAdapter(values)
 
 

@@ -13,7 +13,7 @@ from typing import Any
 import numpy as np
 
 from sweeplib.budget import ASKED, AXES, NAME_LENGTH, NAMES, OPERATIONS, POINTS, PROBES, refuse_more
-from sweeplib.design.axis import Axis
+from sweeplib.design.axis import POINT, Axis, Rows
 from sweeplib.design.expressions import Expression, is_symbol
 from sweeplib.design.formulas import Formula
 from sweeplib.design.fields import field_value, field_values
@@ -32,6 +32,7 @@ RESERVED = (
     "clock",
     "coordinates",
     "dynamics",
+    POINT,
     "seed",
     "status",
     "threshold",
@@ -73,8 +74,8 @@ class Batch:
 class Grid:
     """All combinations of the values of `axes`, with the `fixed` values and those `derived` from both.
 
-    Names are the fields of a Problem and the symbols of expressions; `used` are the names used by expressions outside
-    the grid, such as the clock of a sweep. Axes are sorted to the order of the dataset.
+    Names are the fields of a Problem, the symbols of expressions and the options of runs, such as `sde.step`; `used`
+    are the names used outside the grid, such as by the clock of a sweep. Axes are sorted to the order of the dataset.
 
     InputError, with the key of the config file, for a name that is unknown, unused or given twice; for a missing field;
     for a cycle of derived names; for a point that is no valid Problem. All points of a small grid are checked. Of a
@@ -137,7 +138,7 @@ class Grid:
         """Return the key of the config that gives `name` its value."""
         for axis in self.axes:
             if name in axis.names:
-                return "grid.zip" if axis.linked else f"grid.{name}"
+                return _key(axis, name)
         return f"derive.{name}" if isinstance(self.derived.get(name), Expression) else f"problem.{name}"
 
     def points(self, where: Where | None = None, when: Expression | None = None) -> Iterator[Point]:
@@ -325,11 +326,11 @@ class Grid:
 
     def _refuse_repeats(self) -> None:
         seen: dict[str, str] = {}
-        swept = [(name, "grid.zip" if axis.linked else f"grid.{name}") for axis in self.axes for name in axis.names]
+        swept = [(name, _key(axis, name)) for axis in self.axes for name in axis.names]
         fixed = [(name, f"problem.{name}") for name in self.fixed]
         derived = [(name, self.origin(name)) for name in self.derived]
         for name, key in (*fixed, *swept, *derived):
-            if name in RESERVED or SHAPE_GROUP.fullmatch(name):
+            if (name in RESERVED and (name, key) != (POINT, "points")) or SHAPE_GROUP.fullmatch(name):
                 hint = "seeds are given by `seeds`" if name == "seed" else "another name"
                 raise InputError("this name has another meaning", key=key, value=name, expected=hint)
             if (read := unicodedata.normalize("NFKC", name)) != name:
@@ -359,7 +360,7 @@ class Grid:
     def _refuse_unknown(self) -> None:
         used = self.used.union(*(expression.names for expression in self.derived.values()))
         for name in self.names:
-            if name in PROBLEM_FIELDS or (name in used and is_symbol(name)):
+            if name in (*PROBLEM_FIELDS, POINT) or (name in used and ("." in name or is_symbol(name))):
                 continue
             problem = "unknown name: no field of a problem, and no expression uses it"
             raise InputError(problem, key=self.origin(name), value=name, choices=(*PROBLEM_FIELDS, *used))
@@ -369,6 +370,11 @@ class Grid:
             if name not in self.names:
                 expected = "a value here, an axis in `grid`, or an expression in `derive`"
                 raise InputError("a problem needs this field", key=f"problem.{name}", expected=expected)
+
+
+def _key(axis: Axis, name: str) -> str:
+    """Return the key of the config that gives an axis the values of one of its names."""
+    return "points" if isinstance(axis, Rows) else "grid.zip" if axis.linked else f"grid.{name}"
 
 
 def _dataset_order(name: str) -> tuple[int, str]:

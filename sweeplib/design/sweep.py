@@ -4,21 +4,28 @@ import hashlib
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
+from pathlib import Path
 from typing import Any
 
-from sweeplib.code.plugins import load_plugins
+from sweeplib.code.plugins import load_plugins, plugin_files
+from sweeplib.code.user_paths import is_file
 from sweeplib.data.published import references_digest
 from sweeplib.design.cluster import ClusterSettings
 from sweeplib.design.expressions import Expression
+from sweeplib.design.fields import options_of
 from sweeplib.design.grid import Batch, Grid, Point
+from sweeplib.dynamics import kind_of
 from sweeplib.errors import InputError
 from sweeplib.numerics.random import checked_seed
 from sweeplib.simulation import Case, Recording
 
 
+Options = tuple[tuple[str, Any], ...]
+
+
 @dataclass(frozen=True)
 class Run:
-    """One dynamics, its numerical options, and where it runs.
+    """A run of a dynamics, its numerical options, and where it runs; there may be several of a dynamics.
 
     It runs at the values of axes, or seeds, in `where`, at those points at which `when` is true.
     """
@@ -35,7 +42,8 @@ class Sweep:
 
     `clock`, an expression over the names of the grid, multiplies the recording times point by point. `pair_by` names
     the fields of a problem that distinguish random streams, all if None. `plugins` are the user's modules, or absolute
-    paths of files, and are imported here; `source` has only the file names, so that it does not depend on the folder.
+    paths of files, and are imported here; `points` is the path of a table; `source` has only the file names, so that it
+    does not depend on the folder.
     The sweep runs on `cluster`, this machine if None. Its dataset is sent to the address `publish`, if there is one.
     """
 
@@ -52,6 +60,7 @@ class Sweep:
     cluster: ClusterSettings | None = None
     timeout: float | None = None
     publish: str | None = None
+    points: str | None = None
     plugins: tuple[str, ...] = ()
     source: str = ""
 
@@ -96,14 +105,18 @@ class Sweep:
         return [(place, checked_seed(seed)) for place, seed in enumerate(self.seeds) if seed in chosen]
 
     def shared(self, dynamics: str) -> dict[str, Any]:
-        """Return the fields that all cases of one dynamics share: all but their problem, clock and seed."""
-        return {
-            "dynamics": dynamics,
-            "recording": self.recording,
-            "options": tuple(sorted(self._run(dynamics).options.items())),
-            "root_seed": self.root_seed,
-            "pair_by": self.pair_by,
-        }
+        """Return the fields that all cases of one run share: all but their problem, options, clock and seed."""
+        shared = {"recording": self.recording, "root_seed": self.root_seed, "pair_by": self.pair_by}
+        return shared | {"dynamics": kind_of(dynamics)}
+
+    def options(self, dynamics: str, columns: Mapping[str, Sequence[Any]], count: int) -> list[Options]:
+        """Return the numerical options of one run at points, from the columns of all names: one object if all agree."""
+        fixed, axes = self._run(dynamics).options, options_of(dynamics, columns)
+        if not axes:
+            return [tuple(sorted(fixed.items()))] * count
+        rows = list(zip(*(columns[f"{dynamics}.{name}"] for name in axes), strict=True))
+        made = {row: tuple(sorted({**fixed, **dict(zip(axes, row, strict=True))}.items())) for row in set(rows)}
+        return [made[row] for row in rows]
 
     def clocks(self, columns: Mapping[str, Sequence[Any]], count: int) -> list[float]:
         """Return the factors of the recording times at points; InputError unless they are positive."""
@@ -129,17 +142,19 @@ class Sweep:
         seeds, shared = self.seeds_of(dynamics), self.shared(dynamics)
         for batch in self.batches(dynamics):
             clocks = self.clocks(batch.columns, len(batch.problems))
-            for index, problem, clock in zip(batch.places.tolist(), batch.problems, clocks, strict=True):
+            options = self.options(dynamics, batch.columns, len(batch.problems))
+            for index, problem, clock, own in zip(batch.places.tolist(), batch.problems, clocks, options, strict=True):
                 for place, seed in seeds:
-                    yield (*index, place), Case(problem=problem, seed=seed, clock=clock, **shared)
+                    yield (*index, place), Case(problem=problem, seed=seed, clock=clock, options=own, **shared)
 
     def probed(self, dynamics: str) -> Iterator[tuple[Point, Case]]:
         """Yield the probed points of a dynamics, each with its first case: see `Grid.probed`."""
         wanted, shared = self._run(dynamics).where.get("seed"), self.shared(dynamics)
         seed = self.seeds[0] if wanted is None else self.seeds_of(dynamics)[0][1]
         for point in self.grid.probed(self._where(dynamics), self.runs[dynamics].when):
-            [clock] = self.clocks({name: [value] for name, value in point.values.items()}, 1)
-            yield point, Case(problem=point.problem, seed=seed, clock=clock, **shared)
+            columns = {name: [value] for name, value in point.values.items()}
+            [clock], [options] = self.clocks(columns, 1), self.options(dynamics, columns, 1)
+            yield point, Case(problem=point.problem, seed=seed, clock=clock, options=options, **shared)
 
     def numerics(self, dynamics: str) -> str:
         """Return a hash of the identities of one dynamics' cases, at the probed points; a workflow reruns on a change.
@@ -165,6 +180,13 @@ class Sweep:
         options = self.figures[figure]
         files = options.get("reference")
         return {**options, "reference": references_digest(files)} if isinstance(files, list) else dict(options)
+
+    def files(self) -> list[Path]:
+        """Return the user's files that the sweep is made from, beside its config."""
+        references = [options.get("reference") for options in self.figures.values()]
+        named = [name for names in references if isinstance(names, list) for name in names]
+        tables = [name for name in (*named, self.points) if name is not None and is_file(name)]
+        return [*plugin_files(self.plugins), *map(Path, tables)]
 
     def _run(self, dynamics: str) -> Run:
         if dynamics not in self.runs:

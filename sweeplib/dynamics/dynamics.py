@@ -1,5 +1,6 @@
 """Dynamics: the state of n replicas, which can be advanced to a recording time."""
 
+import re
 import time
 from abc import ABC, abstractmethod
 from collections.abc import Collection, Mapping, Sequence
@@ -332,6 +333,27 @@ def _checked(name: str, kind: type[Dynamics]) -> None:
         raise InputError(f"dynamics {name!r} reads no field of a problem", value=unknown[0], choices=PROBLEM_FIELDS)
     if not hasattr(kind, "view"):
         raise SweeplibError(f"dynamics {name!r} must name its `view`, such as OverlapView")
+    if "-" in name:
+        raise SweeplibError(f"dynamics {name!r}: what follows a hyphen tells runs of one dynamics apart")
 
 
-DYNAMICS: Registry[type[Dynamics]] = Registry("dynamics", check=_checked)
+class _Kinds(Registry[type[Dynamics]]):
+    """The dynamics by the names of runs: `ode-corrected` is a run of `ode` beside another one."""
+
+    def __getitem__(self, name: str) -> type[Dynamics]:
+        return super().__getitem__(kind_of(name))
+
+    def __contains__(self, name: object) -> bool:
+        return super().__contains__(kind_of(name) if isinstance(name, str) else name)
+
+
+RUN_NAME = re.compile(r"[^-]+(-[A-Za-z0-9_]+)?")
+"""The name of a run: that of its dynamics and, if there are several, a word of one's own."""
+
+
+def kind_of(run: str) -> str:
+    """Return the name of the dynamics of a run, which the run's name begins with."""
+    return run.partition("-")[0]
+
+
+DYNAMICS: Registry[type[Dynamics]] = _Kinds("dynamics", check=_checked)

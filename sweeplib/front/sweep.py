@@ -80,7 +80,6 @@ def run_stages(
 
 def _run_stages(config: Path, overrides: Sequence[str], results: Path, profile: str) -> int:
     with _waiting(f"reading {config}"):
-        from sweeplib.code.plugins import plugin_files
         from sweeplib.storage.origin import is_lasting, record_origin
         from sweeplib.storage.publish import check_publishing
 
@@ -92,7 +91,7 @@ def _run_stages(config: Path, overrides: Sequence[str], results: Path, profile: 
         from sweeplib.storage.jobs import WHOLE, job, refuse_second
 
         refuse_second(directory)
-        begun = made_from(config, overrides, plugin_files(sweep.plugins)) if is_lasting(config) else None
+        begun = made_from(config, overrides, sweep.files()) if is_lasting(config) else None
         examine(directory)
     with job(directory, WHOLE):
         record_origin(config, directory)
@@ -105,7 +104,7 @@ def _run_stages(config: Path, overrides: Sequence[str], results: Path, profile: 
             return status
         shown = _shown(directory / OVERRIDDEN if complete else config, directory)
         if begun is not None and not shown["failed"]:
-            remember(directory, config, overrides, plugin_files(sweep.plugins), begun, shown)
+            remember(directory, config, overrides, sweep.files(), begun, shown)
     echo(shown["summary"])
     return int(shown["failed"])
 

@@ -39,6 +39,7 @@ LABELS: dict[str, tuple[str, str]] = {
     "p0": ("prefactor of the student width", "p_0"),
     "delta": ("exponent of the learning rate", r"\delta"),
     "kappa": ("exponent of the student width", r"\kappa"),
+    "point": ("row of the table of points", ""),
     "seed": ("replica", ""),
     "time": ("ODE time", "t"),
     "instant": ("earlier ODE time", "t'"),
@@ -60,7 +61,9 @@ def stored_attributes(attributes: Mapping[str, Any]) -> dict[str, Any]:
 
 def label(name: str) -> dict[str, Any]:
     """Return the `long_name`, `units` and `symbol` (LaTeX without dollars) of a coordinate; its name if unknown."""
-    unknown = name, rf"\mathrm{{{name}}}".replace("_", r"\_")
+    run, _, option = name.rpartition(".")
+    latex = rf"\mathrm{{{name}}}".replace("_", r"\_")
+    unknown = (f"{option} of {run}", "") if run else (name, latex)
     long_name, symbol = LABELS.get(name, unknown)
     return {"long_name": long_name, "units": "1", "symbol": symbol}
 

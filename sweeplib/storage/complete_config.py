@@ -2,7 +2,7 @@
 
 from collections.abc import Iterator, Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from sweeplib.code.user_paths import seen_from
 from sweeplib.storage.files import digest, write_text
@@ -20,7 +20,11 @@ def write_complete_config(sweep: "Sweep", directory: Path, name: str = "config.y
     The paths of plugins and published values are relative to it, so that a project can be moved or copied with its
     results.
     """
-    files = {place: seen_from(names, directory) for place, names in _named_files(sweep) if names}
+    files: dict[tuple[str, ...], Any] = {
+        place: seen_from(names, directory) for place, names in _named_files(sweep) if names
+    }
+    if sweep.points is not None:
+        [files["points",]] = seen_from([sweep.points], directory)
     text = (_with_files(sweep.source, files) if files else sweep.source).rstrip("\n")
     return write_text(directory / name, text + _SEAL + digest(text.encode()) + "\n")
 
@@ -39,8 +43,8 @@ def _named_files(sweep: "Sweep") -> Iterator[tuple[tuple[str, ...], Sequence[str
             yield ("figures", name, "reference"), options["reference"]
 
 
-def _with_files(source: str, files: dict[tuple[str, ...], list[str]]) -> str:
-    """Return the YAML text with these lists of files and everything else unchanged."""
+def _with_files(source: str, files: dict[tuple[str, ...], Any]) -> str:
+    """Return the YAML text with these files, or lists of files, and everything else unchanged."""
     content = parsed(source)
     for (*above, last), names in files.items():
         section = content

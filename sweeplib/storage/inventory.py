@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from sweeplib.design.fields import options_of
 from sweeplib.problem import Problem
 from sweeplib.simulation import Case, Cases, Status, case_work, with_seeds
 from sweeplib.storage.layout import cost_classes, layout_name
@@ -14,7 +15,8 @@ from sweeplib.storage.remembered import Remembered, remember, remembered
 from sweeplib.storage.run_store import RunStore, first_places
 
 if TYPE_CHECKING:
-    from sweeplib.design.sweep import Sweep
+    from sweeplib.design.grid import Batch
+    from sweeplib.design.sweep import Options, Sweep
 
 CLASSES = 1024
 """More than there are classes of cost: works are doubles."""
@@ -169,26 +171,46 @@ def _seeds(sweep: "Sweep", dynamics: str) -> tuple[np.ndarray, np.ndarray]:
 
 def _points(sweep: "Sweep", dynamics: str) -> Iterator[tuple[Cases, np.ndarray]]:
     """Yield the points of a dynamics, some thousands at a time: a case of each, and the flat index of its seed 0."""
-    shared = sweep.shared(dynamics)
+    examples = _Examples(sweep, dynamics)
     for batch in sweep.batches(dynamics):
         problems, count = batch.problems, len(batch.problems)
         index = (*batch.places.T, np.zeros(count, np.int64))
         clock = np.array(sweep.clocks(batch.columns, count), float)
-        columns = (problems.kind, problems.gamma, problems.Delta, clock, np.zeros(count, np.int64))
-        yield Cases(_Examples(problems.examples, shared), *columns), np.ravel_multi_index(index, sweep.shape)
+        columns = (examples.numbers(batch), problems.gamma, problems.Delta, clock, np.zeros(count, np.int64))
+        yield Cases(examples, *columns), np.ravel_multi_index(index, sweep.shape)
 
 
 class _Examples(Sequence[Case]):
-    """The cases of examples of problems."""
+    """A case for each kind of the problems of a run; a kind with each choice of swept options, found point by point."""
 
-    def __init__(self, problems: Sequence[Problem], shared: dict[str, Any]) -> None:
-        self._problems, self._shared = problems, shared
+    def __init__(self, sweep: "Sweep", dynamics: str) -> None:
+        self._sweep, self._dynamics = sweep, dynamics
+        self._shared = sweep.shared(dynamics) | {"seed": 0}
+        self._swept = bool(options_of(dynamics, sweep.grid.names))
+        self._problems: Sequence[Problem] = ()
+        self._pairs: "dict[tuple[int, Options], int]" = {}
+
+    def numbers(self, batch: "Batch") -> np.ndarray:
+        """Return the kinds (n,) of some points."""
+        self._problems, kind = batch.problems.examples, batch.problems.kind
+        if not self._swept:
+            return kind
+        options = self._sweep.options(self._dynamics, batch.columns, len(kind))
+        pairs = zip(kind.tolist(), options, strict=True)
+        return np.array([self._pairs.setdefault(pair, len(self._pairs)) for pair in pairs], np.intp)
 
     def __len__(self) -> int:
-        return len(self._problems)
+        return len(self._pairs) if self._swept else len(self._problems)
 
     def __getitem__(self, at: Any) -> Any:
-        return Case(self._problems[at], seed=0, **self._shared)
+        problem, options = list(self._pairs)[at] if self._swept else (at, self._options)
+        return Case(self._problems[problem], options=options, **self._shared)
+
+    @cached_property
+    def _options(self) -> "Options":
+        """The options of all cases, if none is swept."""
+        [options] = self._sweep.options(self._dynamics, {}, 1)
+        return options
 
 
 def _joined(parts: Sequence[Cases]) -> Cases:

@@ -1,0 +1,84 @@
+"""A table of points, as a file or as columns: the values of the names in its first line, one point a row."""
+
+import csv
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any
+
+import pandas as pd
+
+from sweeplib.budget import ROWS, refuse_more
+from sweeplib.config.values import values
+from sweeplib.design.axis import Rows
+from sweeplib.errors import InputError
+
+READERS = {".csv": "CSV", ".parquet": "Parquet"}
+SHAPE = "a CSV or Parquet file, or a mapping from names to lists of as many values, `{gamma: [.1, .2], d: [100, 300]}`"
+
+
+def table_rows(table: Any) -> Rows:
+    """Return the rows of a table, the path of a file or a mapping of columns, as an axis.
+
+    InputError, with the file and line of a value that is missing or that its name cannot have.
+    """
+    if isinstance(table, str):
+        return _rows(_read(Path(table)), table)
+    if not isinstance(table, Mapping) or not all(isinstance(name, str) for name in table):
+        raise InputError("not a table of points", key="points", value=table, expected=SHAPE)
+    return _rows({name: values(column, f"points.{name}", ROWS) for name, column in table.items()}, None)
+
+
+def _rows(columns: Mapping[str, Any], file: str | None) -> Rows:
+    count = len(next(iter(columns.values()), ()))
+    refuse_more("points", count, ROWS, key="points", instead="several sweeps")
+    if not count:
+        raise InputError("no points", file=file, key="points", expected="names, and a row of values for each point")
+    try:
+        return Rows(columns)
+    except InputError as error:
+        name, _, place = (error.key or "").rstrip("]").partition("[")
+        if file is not None and place.isdigit():  # the first line has the names
+            raise error.within(file=f"{file}:{int(place) + 2}") from None
+        raise error.within(prefix="points", file=file) from None
+
+
+def _read(path: Path) -> dict[str, list[Any]]:
+    """Return the columns of a file; InputError for one that cannot be read, and for missing values."""
+    if path.suffix not in READERS:
+        raise InputError("not a table of points", key="points", value=str(path), expected=SHAPE)
+    try:
+        frame = _csv(path) if path.suffix == ".csv" else pd.read_parquet(path)
+    except InputError:
+        raise
+    except (OSError, ValueError, ImportError, csv.Error, pd.errors.ParserError) as error:
+        reason = error.strerror if isinstance(error, OSError) and error.strerror else str(error).splitlines()[0]
+        problem = f"cannot be read as {READERS[path.suffix]}: {reason}"
+        raise InputError(problem, key="points", value=str(path), expected=SHAPE) from None
+    missing = frame.isna().to_numpy()
+    if missing.any():
+        row, column = (int(places[0]) for places in missing.nonzero())
+        raise InputError("no value", file=f"{path}:{row + 2}", key=str(frame.columns[column]), expected="one a row")
+    return {str(name): list(map(_number, frame[name].tolist())) for name in frame}
+
+
+def _number(cell: Any) -> Any:
+    """Return the number of a text in a column that has other texts, which pandas leaves as text."""
+    if isinstance(cell, str):
+        for kind in (int, float):
+            try:
+                return kind(cell)
+            except ValueError:
+                continue
+    return cell
+
+
+def _csv(path: Path) -> pd.DataFrame:
+    with path.open(encoding="utf-8-sig", newline="") as file:
+        names = [name.strip() for name in next(csv.reader(file), [])]
+    if any(not name or name in names[:place] for place, name in enumerate(names)):
+        expected = "a name for each column, all different"
+        raise InputError("not the names of columns", file=f"{path}:1", value=names, expected=expected)
+    if not names:
+        return pd.DataFrame()
+    options: dict[str, Any] = {"float_precision": "round_trip", "skipinitialspace": True, "encoding": "utf-8-sig"}
+    return pd.read_csv(path, header=0, names=names, index_col=False, **options)
