@@ -26,7 +26,7 @@ from sweeplib.design.expressions import Expression
 from sweeplib.design.fields import options_of
 from sweeplib.design.formulas import Formula
 from sweeplib.design.grid import Grid, Point
-from sweeplib.design.sweep import Run, Sweep
+from sweeplib.design.sweep import Run, Sweep, replica_counts
 from sweeplib.errors import InputError
 from sweeplib.execution.block_size import case_bytes
 from sweeplib.problem import FORMULA_FIELDS, PROBLEM_FIELDS
@@ -58,8 +58,9 @@ def sweep_of(config: SweepConfig, folder: Path) -> Sweep:
     clock = _expression(config.times.scale, "times.scale") if config.times.scale is not None else None
     with _paths_at("points"):
         points = next(iter(located([config.points], folder))) if isinstance(config.points, str) else config.points
-    grid = _grid(config, clock, [] if points is None else [table_rows(points)])
-    seeds = _seeds(config.seeds)
+    replicas = _expression(config.seeds, "seeds") if isinstance(config.seeds, str) else None
+    grid = _grid(config, clock, replicas, [] if points is None else [table_rows(points)])
+    seeds = _seeds(config.seeds if replicas is None else _most_replicas(replicas, grid))
     with _paths_at("figures"):
         figures = with_references(figure_options(config.figures), lambda files: located(files, folder))
     with _paths_at("cluster"):
@@ -71,6 +72,7 @@ def sweep_of(config: SweepConfig, folder: Path) -> Sweep:
         runs={name: _run(name, section, grid, seeds) for name, section in config.dynamics.items()},
         recording=_recording(config),
         clock=clock,
+        replicas=replicas,
         root_seed=config.root_seed,
         pair_by=_pair_by(config.pair_by),
         analyses=analysis_options(config.analyses, figures),
@@ -104,7 +106,13 @@ def _paths_at(key: str) -> Iterator[None]:
         raise InputError(f"not a path: {error}", key=key) from None
 
 
-def _grid(config: SweepConfig, clock: Expression | None, points: list[Rows]) -> Grid:
+def _most_replicas(replicas: Expression, grid: Grid) -> int:
+    """Return the largest number of replicas of a point."""
+    _refuse_unknown(replicas, grid, "seeds")
+    return max(int(replica_counts(replicas, *columns).max()) for columns in grid.evaluated(replicas))
+
+
+def _grid(config: SweepConfig, clock: Expression | None, replicas: Expression | None, points: list[Rows]) -> Grid:
     given = len(config.grid) + len(config.derive) + len(config.problem)
     refuse_more("names", given, NAMES, key="grid", instead="fewer axes and symbols")
     _refuse_many_values(config.grid)
@@ -115,7 +123,7 @@ def _grid(config: SweepConfig, clock: Expression | None, points: list[Rows]) -> 
     formulas = {name: formula for name, formula in made.items() if formula is not None}
     fixed = {name: value for name, value in config.problem.items() if name not in formulas}
     derived = {name: _expression(text, f"derive.{name}") for name, text in config.derive.items()}
-    used = clock.names if clock is not None else frozenset()
+    used = frozenset(name for text in (clock, replicas) if text is not None for name in text.names)
     used |= {name for name in known if name.rpartition(".")[0] in config.dynamics}
     for name, section in config.dynamics.items():
         used |= _expression(section.when, f"dynamics.{name}.when").names if section.when is not None else frozenset()
@@ -180,7 +188,7 @@ def _seeds(spec: Any, most: int = SEEDS) -> tuple[int, ...]:
         return tuple(range(spec))
     expected = f"different whole numbers from 0 to {MAX_SEED - 1}, one at least"
     if not isinstance(spec, list | dict):
-        raise InputError("not seeds", key="seeds", value=spec, expected="a whole number, a list, or a spacing")
+        raise InputError("not seeds", key="seeds", value=spec, expected="a whole number, a list, a spacing, or an expression")
     seeds = values(spec, "seeds", most)
     refuse_more("seeds", len(seeds), most, key="seeds", instead="fewer, or several sweeps")
     for place, seed in enumerate(seeds):

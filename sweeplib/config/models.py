@@ -100,7 +100,7 @@ Named = Annotated[
 Spec = Annotated[Any, PlainValidator(_as_written, json_schema_input_type=Values)]
 Wanted = Annotated[Any, PlainValidator(_as_written, json_schema_input_type=Values | Scalar)]
 Fixed = Annotated[Any, PlainValidator(_as_written, json_schema_input_type=Scalar | list[Scalar] | None)]
-Seeds = Annotated[Any, PlainValidator(_as_written, json_schema_input_type=Annotated[int, Field(ge=1)] | Values)]
+Seeds = Annotated[Any, PlainValidator(_as_written, json_schema_input_type=Annotated[int, Field(ge=1)] | Values | str)]
 Grid = Annotated[dict[str, Any], BeforeValidator(_as_written, json_schema_input_type=Axes)]
 
 
@@ -180,8 +180,9 @@ class SweepConfig(Section):
     )
     seeds: Seeds = Field(
         default=1,
-        description="The replicas of each point: their number, a list, or a spacing. More can be added later.",
-        examples=[128, {"range": [0, 64]}],
+        description="The replicas of each point: their number, a list, a spacing, or an expression that gives their "
+        "number at each point. More can be added later.",
+        examples=[128, {"range": [0, 64]}, "round(1e5/d)"],
     )
     root_seed: int = Field(
         default=0,

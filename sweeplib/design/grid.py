@@ -193,6 +193,13 @@ class Grid:
         others = math.prod(len(along) for dim, along in zip(self.dims, positions, strict=True) if dim not in dims)
         return others * sum(len(self._where_true(when, places)) for places in some_places(asked))
 
+    def evaluated(self, expression: Expression) -> Iterator[tuple[dict[str, list[Any]], int]]:
+        """Yield the columns of the names of an expression, and their length, at all combinations of their values."""
+        dims = {dim for name in expression.names for dim in self.dims_of(name)}
+        positions = [range(len(axis)) if axis.name in dims else (0,) for axis in self.axes]
+        for places in some_places(positions):
+            yield self._columns(places, expression.names), len(places)
+
     def _first_true(self, when: Expression, positions: Sequence[Sequence[int]]) -> np.ndarray:
         """Return the indices (1, dims) of a point at which `when` is true; (0, dims) if there is none among `ASKED`.
 

@@ -7,6 +7,10 @@ from functools import cached_property
 from pathlib import Path
 from typing import Any
 
+import numpy as np
+from numpy.typing import NDArray
+
+from sweeplib.budget import SEEDS
 from sweeplib.code.plugins import load_plugins, plugin_files
 from sweeplib.code.user_paths import is_file
 from sweeplib.data.published import references_digest
@@ -21,6 +25,21 @@ from sweeplib.simulation import Case, Recording
 
 
 Options = tuple[tuple[str, Any], ...]
+
+
+def replica_counts(replicas: Expression, columns: Mapping[str, Sequence[Any]], count: int) -> NDArray[np.int64]:
+    """Return the values (n,) of the number of replicas of points; InputError unless they are whole numbers from 0."""
+    try:
+        values = replicas.evaluated(columns, count)
+    except InputError as error:
+        error.key = "seeds"
+        raise
+    at = next((at for at, value in enumerate(values) if value != value // 1 or not 0 <= value <= SEEDS), None)
+    if at is not None:
+        where = ", ".join(f"{name}={columns[name][at]}" for name in sorted(replicas.names))
+        problem, expected = f"not a number of seeds: {replicas} at {where}", f"a whole number from 0 to {SEEDS}"
+        raise InputError(problem, key="seeds", value=values[at], expected=expected)
+    return np.array(values, np.int64)
 
 
 @dataclass(frozen=True)
@@ -40,8 +59,8 @@ class Run:
 class Sweep:
     """A complete sweep: the content of a config file; `source` is its complete YAML.
 
-    `clock`, an expression over the names of the grid, multiplies the recording times point by point. `pair_by` names
-    the fields of a problem that distinguish random streams, all if None. `plugins` are the user's modules, or absolute
+    `clock`, an expression over the names of the grid, multiplies the recording times point by point; `replicas` is the
+    number of the first `seeds` that a point has, all if None. `pair_by` names the fields of a problem that distinguish random streams, all if None. `plugins` are the user's modules, or absolute
     paths of files, and are imported here; `points` is the path of a table; `source` has only the file names, so that it
     does not depend on the folder.
     The sweep runs on `cluster`, this machine if None. Its dataset is sent to the address `publish`, if there is one.
@@ -53,6 +72,7 @@ class Sweep:
     runs: Mapping[str, Run]
     recording: Recording
     clock: Expression | None = None
+    replicas: Expression | None = None
     root_seed: int = 0
     pair_by: tuple[str, ...] | None = None
     analyses: Mapping[str, Mapping[str, Any]] = field(default_factory=dict)
@@ -79,8 +99,11 @@ class Sweep:
 
     def size_of(self, dynamics: str) -> int:
         """Return the number of cases of one dynamics, without enumerating them."""
-        points = self.grid.size_where(self._where(dynamics), self.runs[dynamics].when)
-        return points * len(self.seeds_of(dynamics))
+        places = [place for place, _ in self.seeds_of(dynamics)]
+        if self.replicas is None:
+            return self.grid.size_where(self._where(dynamics), self.runs[dynamics].when) * len(places)
+        counts = (self.counts(batch.columns, len(batch.problems)) for batch in self.batches(dynamics))
+        return sum(int(np.searchsorted(places, count).sum()) for count in counts)
 
     def most_cases_of(self, dynamics: str) -> int:
         """Return the number of cases of one dynamics if its `when` were true everywhere."""
@@ -134,6 +157,12 @@ class Sweep:
             raise InputError(problem, key="times.scale", value=values[at], expected="a number greater than 0")
         return values
 
+    def counts(self, columns: Mapping[str, Sequence[Any]], count: int) -> NDArray[np.int64]:
+        """Return the number (n,) of the first seeds that points have; InputError unless whole numbers from 0."""
+        if self.replicas is None:
+            return np.full(count, len(self.seeds))
+        return replica_counts(self.replicas, columns, count)
+
     def cases(self, dynamics: str) -> Iterator[tuple[tuple[int, ...], Case]]:
         """Yield the index over (dimensions of the grid, seed) and the case, in C order, of each case of a dynamics.
 
@@ -143,9 +172,12 @@ class Sweep:
         for batch in self.batches(dynamics):
             clocks = self.clocks(batch.columns, len(batch.problems))
             options = self.options(dynamics, batch.columns, len(batch.problems))
-            for index, problem, clock, own in zip(batch.places.tolist(), batch.problems, clocks, options, strict=True):
+            counts = self.counts(batch.columns, len(batch.problems)).tolist()
+            columns = (batch.places.tolist(), batch.problems, clocks, options, counts)
+            for index, problem, clock, own, count in zip(*columns, strict=True):
                 for place, seed in seeds:
-                    yield (*index, place), Case(problem=problem, seed=seed, clock=clock, options=own, **shared)
+                    if place < count:
+                        yield (*index, place), Case(problem=problem, seed=seed, clock=clock, options=own, **shared)
 
     def probed(self, dynamics: str) -> Iterator[tuple[Point, Case]]:
         """Yield the probed points of a dynamics, each with its first case: see `Grid.probed`."""
@@ -172,7 +204,8 @@ class Sweep:
         derived = {name: expression.text for name, expression in grid.derived.items()}
         recording = (names.times, names.thresholds, names.observables, names.stop)
         chosen = (dict(run.where), dict(run.options), run.when and run.when.text)
-        whole = (grid.axes, dict(grid.fixed), derived, self.clock and self.clock.text, self.seeds, recording, chosen)
+        replicas = self.seeds if self.replicas is None else (self.seeds, self.replicas.text)
+        whole = (grid.axes, dict(grid.fixed), derived, self.clock and self.clock.text, replicas, recording, chosen)
         return repr((dynamics, *whole, self.root_seed, self.pair_by))
 
     def drawing(self, figure: str) -> dict[str, Any]:

@@ -301,7 +301,8 @@ def planned_advice(directory: Path, cases: Mapping[str, int]) -> tuple[str, ...]
 
 def counted(sweep: "Sweep", wanted: Inventory) -> tuple[int, int]:
     """Return the number of points of the grid and of different cases in an inventory."""
-    return len(wanted.flat) // len(sweep.seeds_of(wanted.dynamics)), sum(wanted.counts().values())
+    points = wanted.flat // len(sweep.seeds)
+    return int((np.diff(points, prepend=-1) != 0).sum()), sum(wanted.counts().values())
 
 
 def _demand(sweep: "Sweep", dynamics: str, directory: Path) -> Demand:

@@ -127,12 +127,19 @@ class Inventory:
     @cached_property
     def new(self) -> dict[str, NewCases]:
         """The different cases that are not in the store, by the layout they will be added to."""
-        _, seeds = _seeds(self.sweep, self.dynamics)
-        unknown = (self.layout < 0).reshape(-1, len(seeds))
-        if not unknown.any():
+        if not (self.layout < 0).any():
             return {}
-        points = self.points or _joined([cases for cases, _ in _points(self.sweep, self.dynamics)])
-        return _new_cases(points, self.ids.reshape(unknown.shape), seeds, unknown)
+        (places, seeds), parts = _seeds(self.sweep, self.dynamics), []
+        if self.points is None or self.sweep.replicas is not None:
+            parts = list(_points(self.sweep, self.dynamics))
+        points = self.points or _joined([cases for cases, _, _ in parts])
+        unknown, ids = self.layout < 0, self.ids
+        if self.sweep.replicas is not None:
+            needed = places < np.concatenate([counts for _, _, counts in parts])[:, None]
+            unknown, ids = needed.copy(), np.zeros(needed.shape, "S16")
+            unknown[needed], ids[needed] = self.layout < 0, self.ids
+        shape = len(points), len(seeds)
+        return _new_cases(points, ids.reshape(shape), seeds, unknown.reshape(shape))
 
 
 def inventory(sweep: "Sweep", dynamics: str, store: RunStore) -> Inventory:
@@ -156,10 +163,11 @@ def identified(sweep: "Sweep", dynamics: str) -> tuple[np.ndarray, np.ndarray, C
     """Return the identities and the flat indices (n,) of all cases, and a case of each point."""
     places, seeds = _seeds(sweep, dynamics)
     ids, flat, parts = [np.empty(0, "S16")], [np.empty(0, np.int64)], []
-    for points, first in _points(sweep, dynamics):
+    for points, first, counts in _points(sweep, dynamics):
         parts.append(points.at(slice(None)))  # its columns alone, not what follows from them
-        ids.append(with_seeds(points.but_seeds(), seeds))
-        flat.append(np.add.outer(first, places).ravel())
+        needed = (places < counts[:, None]).ravel()
+        ids.append(with_seeds(points.but_seeds(), seeds)[needed])
+        flat.append(np.add.outer(first, places).ravel()[needed])
     return np.concatenate(ids), np.concatenate(flat), _joined(parts) if parts else None
 
 
@@ -169,15 +177,16 @@ def _seeds(sweep: "Sweep", dynamics: str) -> tuple[np.ndarray, np.ndarray]:
     return np.array(places, np.int64), np.array(seeds, np.int64)
 
 
-def _points(sweep: "Sweep", dynamics: str) -> Iterator[tuple[Cases, np.ndarray]]:
-    """Yield the points of a dynamics, some thousands at a time: a case of each, and the flat index of its seed 0."""
+def _points(sweep: "Sweep", dynamics: str) -> Iterator[tuple[Cases, np.ndarray, np.ndarray]]:
+    """Yield the points of a run, thousands at a time: a case of each, the flat index of its seed 0, its replicas."""
     examples = _Examples(sweep, dynamics)
     for batch in sweep.batches(dynamics):
         problems, count = batch.problems, len(batch.problems)
         index = (*batch.places.T, np.zeros(count, np.int64))
         clock = np.array(sweep.clocks(batch.columns, count), float)
         columns = (examples.numbers(batch), problems.gamma, problems.Delta, clock, np.zeros(count, np.int64))
-        yield Cases(examples, *columns), np.ravel_multi_index(index, sweep.shape)
+        replicas = sweep.counts(batch.columns, count)
+        yield Cases(examples, *columns), np.ravel_multi_index(index, sweep.shape), replicas
 
 
 class _Examples(Sequence[Case]):
