@@ -179,7 +179,7 @@ class Sweep:
         return [
             f"Sweep {self.design.name}: {self.design.size:,} cases in {self.directory}",
             *(f"  {axis}" for axis in axes),
-            f"  seeds: {len(seeds)}",
+            f"  seeds: {len(seeds)}" + (f" at most, {self.design.replicas}" if self.design.replicas else ""),
             f"  dynamics: {', '.join(self.design.runs)}",
             f"  times: {_range(times)}" + (f" × {self.design.clock}" if self.design.clock else ""),
         ]

@@ -10,7 +10,6 @@ from sweeplib.budget import ASKED, CASE_BYTES, CASES, NAMES, NODES, PAIRS, SEEDS
 from sweeplib.code.plugins import load_plugins
 from sweeplib.code.user_paths import located, named
 from sweeplib.config.models import DynamicsSection, SweepConfig
-from sweeplib.config.points import table_rows
 from sweeplib.config.plugged import (
     analysis_options,
     check_fit,
@@ -19,6 +18,7 @@ from sweeplib.config.plugged import (
     run_options,
     with_references,
 )
+from sweeplib.config.points import table_rows
 from sweeplib.config.usual import usual_figures
 from sweeplib.config.values import count, values
 from sweeplib.design.axis import Axis, Rows
@@ -80,7 +80,7 @@ def sweep_of(config: SweepConfig, folder: Path) -> Sweep:
         cluster=cluster,
         timeout=config.timeout,
         publish=checked_address(config.publish) if config.publish is not None else None,
-        points=points if isinstance(points, str) else None,
+        table=points if isinstance(points, str) else None,
         plugins=plugins,
     )
     cases = sum(sweep.most_cases_of(name) for name in sweep.runs)
@@ -112,22 +112,23 @@ def _most_replicas(replicas: Expression, grid: Grid) -> int:
     return max(int(replica_counts(replicas, *columns).max()) for columns in grid.evaluated(replicas))
 
 
-def _grid(config: SweepConfig, clock: Expression | None, replicas: Expression | None, points: list[Rows]) -> Grid:
+def _grid(config: SweepConfig, clock: Expression | None, replicas: Expression | None, rows: list[Rows]) -> Grid:
     given = len(config.grid) + len(config.derive) + len(config.problem)
     refuse_more("names", given, NAMES, key="grid", instead="fewer axes and symbols")
     _refuse_many_values(config.grid)
     axes = [_axis(name, spec) for name, spec in config.grid.items() if name != "zip"]
-    axes += _zips(config.grid.get("zip", [])) + points
+    axes += [*_zips(config.grid.get("zip", [])), *rows]
     known = {*(name for axis in axes for name in axis.names), *config.derive, *config.problem}
     made = {name: Formula.of(config.problem[name], known) for name in FORMULA_FIELDS if name in config.problem}
     formulas = {name: formula for name, formula in made.items() if formula is not None}
     fixed = {name: value for name, value in config.problem.items() if name not in formulas}
-    derived = {name: _expression(text, f"derive.{name}") for name, text in config.derive.items()}
+    derived: dict[str, Expression | Formula] = dict(formulas)
+    derived |= {name: _expression(text, f"derive.{name}") for name, text in config.derive.items()}
     used = frozenset(name for text in (clock, replicas) if text is not None for name in text.names)
     used |= {name for name in known if name.rpartition(".")[0] in config.dynamics}
     for name, section in config.dynamics.items():
         used |= _expression(section.when, f"dynamics.{name}.when").names if section.when is not None else frozenset()
-    grid = Grid(tuple(axes), fixed, derived | formulas, used)
+    grid = Grid(tuple(axes), fixed, derived, used)
     if clock is not None:
         _refuse_unknown(clock, grid, "times.scale")
     return grid
@@ -188,7 +189,8 @@ def _seeds(spec: Any, most: int = SEEDS) -> tuple[int, ...]:
         return tuple(range(spec))
     expected = f"different whole numbers from 0 to {MAX_SEED - 1}, one at least"
     if not isinstance(spec, list | dict):
-        raise InputError("not seeds", key="seeds", value=spec, expected="a whole number, a list, a spacing, or an expression")
+        wanted = "a whole number, a list, a spacing, or an expression"
+        raise InputError("not seeds", key="seeds", value=spec, expected=wanted)
     seeds = values(spec, "seeds", most)
     refuse_more("seeds", len(seeds), most, key="seeds", instead="fewer, or several sweeps")
     for place, seed in enumerate(seeds):
@@ -367,8 +369,8 @@ def _with_source(sweep: Sweep, config: SweepConfig) -> Sweep:
     complete["pair_by"] = None if sweep.pair_by is None else ["seed", *sweep.pair_by]
     complete["cluster"] = cluster_of(sweep).model_dump(mode="json")
     complete["plugins"] = named(sweep.plugins)
-    if sweep.points is not None:
-        [complete["points"]] = named([sweep.points])
+    if sweep.table is not None:
+        [complete["points"]] = named([sweep.table])
     refuse_more("keys and values, with those of all defaults", size(complete), NODES, instead=SHORTER)
     return replace(sweep, source=written(complete))
 

@@ -153,13 +153,16 @@ class SweepConfig(Section):
     )
     problem: dict[str, Fixed] = Field(
         default_factory=dict,
-        description="Values that all points share: fields of a problem (below), and numbers that expressions use.",
+        description="Values that all points share: fields of a problem (below), and numbers that expressions use. "
+        "Names in the formula of a target, a schedule or an activation stand for numbers, as in `1/(1 + t/tau)` with "
+        "`tau` here, in `grid` or in `derive`.",
         examples=[{"p": 1, "k": 1, "activation": "square", "spherical": True}],
     )
     grid: Grid = Field(
         default_factory=dict,
-        description="The axes. Each is a field of a problem, or a number that expressions use, with a list of values "
-        "or a spacing. All combinations are run. Axes under `zip` vary jointly.",
+        description="The axes. Each is a field of a problem, a number that expressions or formulas use, or an option "
+        "of a dynamics (`sde.step`), with a list of values or a spacing. All combinations are run. Axes under `zip` "
+        "vary jointly.",
         examples=[
             {"d": [300, 1000], "gamma": {"linspace": [0.03, 0.14, 12]}},
             {"zip": [{"p": [1, 4], "d": [100, 400]}]},
@@ -199,7 +202,8 @@ class SweepConfig(Section):
     )
     dynamics: Dynamics = Field(
         min_length=1,
-        description="The dynamics to run: a list of names, or each name with `where` and its options (below).",
+        description="The dynamics to run: a list of names, or each name with `where` and its options (below). After a "
+        "hyphen a word of yours tells several runs of one dynamics apart: `ode-corrected: {finite_d: true}`.",
         examples=[["sgd_chain", "ode"], {"sgd": {"where": {"d": [300]}}, "ode": {"rtol": 1e-8}}],
     )
     times: Annotated[Times, BeforeValidator(_times, json_schema_input_type=Values | Times)] = Field(

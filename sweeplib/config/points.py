@@ -3,14 +3,15 @@
 import csv
 from collections.abc import Mapping
 from pathlib import Path
-from typing import Any
-
-import pandas as pd
+from typing import TYPE_CHECKING, Any
 
 from sweeplib.budget import ROWS, refuse_more
 from sweeplib.config.values import values
 from sweeplib.design.axis import Rows
 from sweeplib.errors import InputError
+
+if TYPE_CHECKING:
+    import pandas as pd
 
 READERS = {".csv": "CSV", ".parquet": "Parquet"}
 SHAPE = "a CSV or Parquet file, or a mapping from names to lists of as many values, `{gamma: [.1, .2], d: [100, 300]}`"
@@ -36,7 +37,7 @@ def _rows(columns: Mapping[str, Any], file: str | None) -> Rows:
     try:
         return Rows(columns)
     except InputError as error:
-        name, _, place = (error.key or "").rstrip("]").partition("[")
+        _, _, place = (error.key or "").rstrip("]").partition("[")
         if file is not None and place.isdigit():  # the first line has the names
             raise error.within(file=f"{file}:{int(place) + 2}") from None
         raise error.within(prefix="points", file=file) from None
@@ -44,6 +45,8 @@ def _rows(columns: Mapping[str, Any], file: str | None) -> Rows:
 
 def _read(path: Path) -> dict[str, list[Any]]:
     """Return the columns of a file; InputError for one that cannot be read, and for missing values."""
+    import pandas as pd
+
     if path.suffix not in READERS:
         raise InputError("not a table of points", key="points", value=str(path), expected=SHAPE)
     try:
@@ -72,7 +75,9 @@ def _number(cell: Any) -> Any:
     return cell
 
 
-def _csv(path: Path) -> pd.DataFrame:
+def _csv(path: Path) -> "pd.DataFrame":
+    import pandas as pd
+
     with path.open(encoding="utf-8-sig", newline="") as file:
         names = [name.strip() for name in next(csv.reader(file), [])]
     if any(not name or name in names[:place] for place, name in enumerate(names)):

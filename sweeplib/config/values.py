@@ -66,6 +66,8 @@ def plain(value: Any) -> Any:
     in a YAML file. Another number is the decimal of 12 digits at most that it differs from by rounding, if there is
     one; one of single precision is the shortest decimal that it is nearest to. Python's own numbers stay as they are.
     """
+    if hasattr(value, "to_dict") and hasattr(value, "columns"):  # a table of pandas
+        return {str(name): plain(value[name].to_numpy()) for name in value.columns}
     array = getattr(value, "values", value)  # of xarray and pandas
     if isinstance(array, np.ndarray | np.generic):
         return _without_rounding(array)

@@ -43,7 +43,7 @@ def _type(name: str) -> Any:
         expected = None if fields else f"none: {run} has no options"
         raise InputError(f"{run} has no such option", value=option, expected=expected, choices=fields)
     known = fields[option]
-    return Annotated[known.annotation, known]  # type: ignore[name-defined]
+    return Annotated[known.annotation, known]
 
 
 @cache

@@ -15,8 +15,8 @@ import numpy as np
 from sweeplib.budget import ASKED, AXES, NAME_LENGTH, NAMES, OPERATIONS, POINTS, PROBES, refuse_more
 from sweeplib.design.axis import POINT, Axis, Rows
 from sweeplib.design.expressions import Expression, is_symbol
-from sweeplib.design.formulas import Formula
 from sweeplib.design.fields import field_value, field_values
+from sweeplib.design.formulas import Formula
 from sweeplib.design.places import BATCH, at_positions, probe_places, some_places
 from sweeplib.errors import InputError
 from sweeplib.problem import PROBLEM_FIELDS, Problem

@@ -23,7 +23,6 @@ from sweeplib.errors import InputError
 from sweeplib.numerics.random import checked_seed
 from sweeplib.simulation import Case, Recording
 
-
 Options = tuple[tuple[str, Any], ...]
 
 
@@ -60,9 +59,10 @@ class Sweep:
     """A complete sweep: the content of a config file; `source` is its complete YAML.
 
     `clock`, an expression over the names of the grid, multiplies the recording times point by point; `replicas` is the
-    number of the first `seeds` that a point has, all if None. `pair_by` names the fields of a problem that distinguish random streams, all if None. `plugins` are the user's modules, or absolute
-    paths of files, and are imported here; `points` is the path of a table; `source` has only the file names, so that it
-    does not depend on the folder.
+    number of the first `seeds` that a point has, all of them if None. `pair_by` names the fields of a problem that
+    distinguish random streams, all if None. `plugins` are the user's modules, or absolute paths of files, and are
+    imported here; `table` is the path of a table of points. `source` has only the names of files, so that it does not
+    depend on the folder.
     The sweep runs on `cluster`, this machine if None. Its dataset is sent to the address `publish`, if there is one.
     """
 
@@ -80,7 +80,7 @@ class Sweep:
     cluster: ClusterSettings | None = None
     timeout: float | None = None
     publish: str | None = None
-    points: str | None = None
+    table: str | None = None
     plugins: tuple[str, ...] = ()
     source: str = ""
 
@@ -218,7 +218,7 @@ class Sweep:
         """Return the user's files that the sweep is made from, beside its config."""
         references = [options.get("reference") for options in self.figures.values()]
         named = [name for names in references if isinstance(names, list) for name in names]
-        tables = [name for name in (*named, self.points) if name is not None and is_file(name)]
+        tables = [name for name in (*named, self.table) if name is not None and is_file(name)]
         return [*plugin_files(self.plugins), *map(Path, tables)]
 
     def _run(self, dynamics: str) -> Run:

@@ -23,8 +23,8 @@ def write_complete_config(sweep: "Sweep", directory: Path, name: str = "config.y
     files: dict[tuple[str, ...], Any] = {
         place: seen_from(names, directory) for place, names in _named_files(sweep) if names
     }
-    if sweep.points is not None:
-        [files["points",]] = seen_from([sweep.points], directory)
+    if sweep.table is not None:
+        [files["points",]] = seen_from([sweep.table], directory)
     text = (_with_files(sweep.source, files) if files else sweep.source).rstrip("\n")
     return write_text(directory / name, text + _SEAL + digest(text.encode()) + "\n")
 

@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from sweeplib.dynamics import DYNAMICS
+from sweeplib.dynamics import DYNAMICS, kind_of
 from sweeplib.errors import SweeplibError
 from sweeplib.simulation import Recording, Status, recorded_variables
 from sweeplib.storage.inventory import Inventory, identified
@@ -141,18 +141,19 @@ class _Search:
 def _others(store: RunStore, unread: list[str]) -> Iterator[RunStore]:
     """Yield the stores of the same dynamics in the folders beside a sweep's; a line is `unread` for one that fails."""
     directory = store.directory.resolve()
-    for folder in sorted(directory.parent.glob("[!.]*")):
+    for path in sorted(directory.parent.glob(f"[!.]*/runs.zarr/{kind_of(store.dynamics)}*")):
+        folder, run = path.parents[1], path.name
         try:
-            if folder.resolve() == directory or not (folder / "runs.zarr" / store.dynamics).is_dir():
+            if folder.resolve() == directory or kind_of(run) != kind_of(store.dynamics) or not path.is_dir():
                 continue
-            other = RunStore(folder, store.dynamics)
+            other = RunStore(folder, run)
             for layout in other.layouts.values():
                 recording_of(layout.shared)
             other.locate(np.empty(0, "S16"))
         except (SweeplibError, OSError) as error:
-            unread.append(_untaken(folder, store.dynamics, error))
+            unread.append(_untaken(folder, run, error))
         except (KeyError, TypeError, ValueError):
-            unread.append(f"{store.dynamics}: no cases are taken from {folder}: it is of another version of sweeplib")
+            unread.append(f"{run}: no cases are taken from {folder}: it is of another version of sweeplib")
         else:
             yield other
 

@@ -197,7 +197,7 @@ class _Examples(Sequence[Case]):
         self._shared = sweep.shared(dynamics) | {"seed": 0}
         self._swept = bool(options_of(dynamics, sweep.grid.names))
         self._problems: Sequence[Problem] = ()
-        self._pairs: "dict[tuple[int, Options], int]" = {}
+        self._pairs: dict[tuple[int, Options], int] = {}
 
     def numbers(self, batch: "Batch") -> np.ndarray:
         """Return the kinds (n,) of some points."""

@@ -1,0 +1,243 @@
+"""Points that are no product: tables with seeds of their own, numbers in formulas, several runs of a dynamics."""
+
+from collections.abc import Callable
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pandas as pd
+import pytest
+import xarray as xr
+
+from sweeplib.analysis import ANALYSES
+from sweeplib.config import from_mapping, load
+from sweeplib.config.values import plain
+from sweeplib.design.sweep import Sweep
+from sweeplib.errors import InputError
+from sweeplib.execution import work
+from sweeplib.execution.run import run_sweep
+from sweeplib.figures.figure import requested
+from sweeplib.front.starter import write_new
+from sweeplib.storage.finalise import finalise
+from tests.in_process import Here, computed
+from tests.tiers import slow_but
+
+PROBLEM = {"p": 2, "k": 1, "d": 50, "Delta": 0.0, "activation": "erf"}
+SHORT = {"times": [0, 0.5, 1], "figures": []}
+
+
+def run(design: Sweep, directory: Path) -> xr.Dataset:
+    """Compute the cases of a sweep in this process, and return its dataset."""
+    run_sweep(replace(design, cluster=Here()), directory, progress=False)
+    return xr.open_zarr(finalise(design, directory)).load()
+
+
+@pytest.fixture(autouse=True)
+def _no_workers(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(work, "dispatched", computed)
+
+
+@pytest.fixture
+def results(tmp_path: Path) -> Callable[..., xr.Dataset]:
+    """Run a sweep in a folder of its own, and return its dataset."""
+
+    def dataset(name: str, **config: Any) -> xr.Dataset:
+        given = {"name": name, "seeds": 2, **SHORT, **config}
+        return run(from_mapping(plain(given), tmp_path), tmp_path / "results" / name)
+
+    return dataset
+
+
+def refusal(folder: Path, **config: Any) -> str:
+    given = {"name": "x", "problem": {"activation": "erf"}, "dynamics": ["ode"], **SHORT, **config}
+    with pytest.raises(InputError) as refused:
+        from_mapping(given, folder)
+    return str(refused.value)
+
+
+def test_names_of_the_grid_are_numbers_in_formulas(results: Callable[..., xr.Dataset]) -> None:
+    target, schedule = "lam1 + c*he3(lam1)", "1/(1 + t/tau)"
+    problem, grid = PROBLEM | {"gamma": 0.5}, {"tau": [0.5, 2], "c": [-0.25, 0.25]}
+    swept = results("swept", problem=problem | {"target": target, "schedule": schedule}, grid=grid, dynamics=["ode"])
+    assert swept["target"].dims == ("c",) and swept["schedule"].dims == ("tau",)
+    assert swept["target"].attrs["formula"] == target
+    for tau, c in ((0.5, -0.25), (2.0, 0.25)):
+        alone = {"target": f"lam1 {c:+}*he3(lam1)", "schedule": f"1/(1 + t/{tau})"}
+        one = results(f"alone{tau}", problem=problem | alone, dynamics=["ode"])
+        np.testing.assert_array_equal(swept["risk"].sel(tau=tau, c=c), one["risk"])
+    assert len(np.unique(swept["risk"].isel(time=-1))) == 8
+
+
+def test_a_name_in_a_formula_is_a_number_of_the_grid(tmp_path: Path) -> None:
+    problem = PROBLEM | {"gamma": 0.5, "target": "lam1 + c*he3(lam1)"}
+    assert "unknown name: `c`" in refusal(tmp_path, problem=problem)
+    assert "problem.c: not a value of c" in refusal(tmp_path, problem=problem | {"c": "erf"})
+    own = from_mapping({"name": "x", "problem": problem, "grid": {"c": [1]}, "dynamics": ["ode"], **SHORT}, tmp_path)
+    assert [point.problem.target for point in own.points("ode")] == ["he3(lam1) + lam1"] or own.size == 1
+    assert "'t'" in refusal(tmp_path, problem=problem | {"target": "lam1", "schedule": "1/t"}, grid={"t": [1]})
+
+
+def test_runs_of_one_dynamics_stand_side_by_side(results: Callable[..., xr.Dataset]) -> None:
+    problem = PROBLEM | {"gamma": 0.5}
+    runs = {"ode": {}, "ode-loose": {"rtol": 1e-3}, "sde-fine": {}, "sgd_chain": {}}
+    swept = results("runs", problem=problem, grid={"sde-fine.step": [1, 5]}, dynamics=runs)
+    loose = results("loose", problem=problem, dynamics={"ode": {"rtol": 1e-3}})
+    np.testing.assert_array_equal(swept["risk"].sel(dynamics="ode-loose").isel({"sde-fine.step": 0}), loose["risk"][0])
+    for step in (1, 5):
+        alone = results(f"step{step}", problem=problem, dynamics={"sde": {"step": step}})
+        fine = swept["risk"].sel({"dynamics": "sde-fine", "sde-fine.step": step})
+        np.testing.assert_array_equal(fine, alone["risk"][0])
+    risk = swept["risk"].isel(time=-1)
+    assert (risk.sel(dynamics="ode") != risk.sel(dynamics="ode-loose")).all()
+    assert (risk.sel(dynamics="sgd_chain").std("sde-fine.step") == 0).all()
+
+
+def test_an_option_is_an_axis_or_fixed_and_belongs_to_a_run(tmp_path: Path) -> None:
+    problem = PROBLEM | {"gamma": 0.5}
+    twice = refusal(tmp_path, problem=problem, grid={"sde.step": [1, 2]}, dynamics={"sde": {"step": 3}})
+    assert "dynamics.sde.step: given twice, in grid.sde.step too" in twice
+    assert "did you mean 'step'" in refusal(tmp_path, problem=problem, grid={"sde.steps": [1, 2]}, dynamics=["sde"])
+    assert "grid.sde.step: unknown name" in refusal(tmp_path, problem=problem, grid={"sde.step": [1, 2]})
+    assert "whole number" in refusal(tmp_path, problem=problem, grid={"sde.samples": [1.5]}, dynamics=["sde"])
+    assert "did you mean 'ode'" in refusal(tmp_path, problem=problem, dynamics=["odd-one"])
+    assert "not the name of a run" in refusal(tmp_path, problem=problem, dynamics=["ode-a/b"])
+
+
+TABLE = "gamma, p,k,d,Delta,n\n.1,2,1,50,0,3\n0.2,2,1,50,0,1\n.3,4,1,60,1e-2,0\n"
+
+
+def test_a_table_of_points_with_seeds_of_their_own(results: Callable[..., xr.Dataset], tmp_path: Path) -> None:
+    table = tmp_path / "rows.csv"
+    config = {"points": "rows.csv", "seeds": "n", "problem": {"activation": "erf"}, "dynamics": ["sgd_chain", "ode"]}
+    table.write_text("\ufeff" + TABLE.replace("\n", "\r\n"))
+    first = results("table", **config)
+    assert first["status"].sel(dynamics="ode").values.tolist() == [[1, 1, 1], [1, 0, 0], [0, 0, 0]]
+    assert first["gamma"].dims == ("point",) and first["gamma"].values.tolist() == [0.1, 0.2, 0.3]
+    table.write_text(TABLE.replace(",0\n", ",2\n") + ".4,2,1,50,0,5\n")
+    grown = results("table", **config)
+    assert grown["status"].sum().item() == 2 * (3 + 1 + 2 + 5)
+    np.testing.assert_array_equal(grown["risk"][:, :3, :3].where(first["status"] == 1), first["risk"])
+    alone = results("alone", problem=PROBLEM | {"gamma": 0.4}, dynamics=["sgd_chain", "ode"], seeds=5)
+    np.testing.assert_array_equal(grown["risk"].isel(point=3), alone["risk"])
+    np.testing.assert_array_equal(
+        grown.set_index(point=["gamma", "d"]).unstack()["risk"].sel(gamma=0.4, d=50).values,
+        grown["risk"].isel(point=3).values,
+    )
+
+
+def test_a_frame_a_mapping_and_a_file_are_one_table(results: Callable[..., xr.Dataset], tmp_path: Path) -> None:
+    columns = {"gamma": [0.1, 0.1], "d": [50, 60], "schedule": ["1", "1/(1 + t)"]}
+    problem = {"p": 2, "k": 1, "Delta": 0.0, "activation": "erf"}
+    pd.DataFrame(columns).to_csv(tmp_path / "rows.csv", index=False)
+    found = [
+        results(f"table{number}", points=points, problem=problem, dynamics=["ode"])
+        for number, points in enumerate((columns, pd.DataFrame(columns), "rows.csv"))
+    ]
+    for other in found[1:]:
+        np.testing.assert_array_equal(other["risk"], found[0]["risk"])
+    assert found[0]["schedule"].values.tolist() == ["1", "1 / (1 + t)"]
+
+
+@pytest.mark.parametrize(
+    ("text", "said"),
+    {
+        "an empty file": ("", "no points"),
+        "no row": ("gamma,d\n", "no points"),
+        "no value": (TABLE.replace("1e-2", ""), "rows.csv:4: Delta: no value"),
+        "NaN": (TABLE.replace("1e-2", "nan"), "rows.csv:4: Delta: no value"),
+        "a text": (TABLE.replace("0.2,2", "0.2,two"), "rows.csv:3: p[1]: not a value of p; got 'two'"),
+        "a fraction": (TABLE.replace("0.2,2", "0.2,2.5"), "rows.csv:3: p[1]: not a value of p; got 2.5"),
+        "a name twice": (TABLE.replace("Delta", "d"), "rows.csv:1: not the names of columns"),
+        "a column without a name": (TABLE.replace("Delta", ""), "rows.csv:1: not the names of columns"),
+        "an unknown name": (TABLE.replace("Delta", "Delte"), "did you mean 'Delta'"),
+        "a long row": (TABLE.replace("1e-2", "1e-2,7,8"), "cannot be read as CSV"),
+        "an axis too": (TABLE.replace("Delta,n", "seed,n"), "this name has another meaning"),
+    }.values(),
+)  # fmt: skip
+def test_a_table_that_is_none(text: str, said: str, tmp_path: Path) -> None:
+    (tmp_path / "rows.csv").write_text(text)
+    assert said in refusal(tmp_path, points="rows.csv", seeds="n")
+
+
+def test_seeds_are_whole_numbers_and_points_no_axis_of_ones_own(tmp_path: Path) -> None:
+    problem, grid = PROBLEM | {"gamma": 0.5}, {"n": [1, 3]}
+    assert "not a number of seeds: n/2 at n=1; got 0.5" in refusal(tmp_path, problem=problem, grid=grid, seeds="n/2")
+    assert "not a number of seeds: n - 2 at n=1; got -1" in refusal(tmp_path, problem=problem, grid=grid, seeds="n - 2")
+    assert "this name has another meaning" in refusal(tmp_path, problem=problem, grid={"point": [1, 2]})
+    assert "no such file" in refusal(tmp_path, points="none.csv").lower()
+    (tmp_path / "rows.csv").write_text(TABLE)
+    twice = refusal(tmp_path, points="rows.csv", seeds="n", grid={"d": [1, 2]})
+    assert "points: given twice, in grid.d too; got 'd'" in twice
+
+
+QUESTIONS = {
+    "the time scale of a schedule": """
+        problem: {p: 2, k: 1, d: 50, Delta: 0, activation: erf, schedule: 1/(1 + t/tau)}
+        grid: {gamma: [0.5, 1], tau: [1, 4]}
+        dynamics: [sgd_chain, ode]
+        figures: {f: {kind: line, y: risk, x: tau}}""",
+    "the coefficient of a target": """
+        problem: {gamma: 0.5, p: 2, k: 1, d: 50, Delta: 0, activation: erf, target: he2(lam1) + c*he3(lam1)}
+        grid: {c: [-0.5, 0, 1]}
+        dynamics: [ode]
+        figures: {f: {kind: line, y: risk, x: c}}""",
+    "an ODE beside its correction": """
+        problem: {gamma: 0.5, p: 2, k: 1, Delta: 0, activation: erf}
+        grid: {d: [50, 100]}
+        dynamics: {sgd_chain: {}, ode: {}, ode-corrected: {finite_d: true}}
+        figures: [risk_curves]""",
+    "the steps of the SDE": """
+        problem: {gamma: 0.5, p: 2, k: 1, d: 50, Delta: 0, activation: erf}
+        grid: {sde.step: [1, 2, 5]}
+        dynamics: {sgd_chain: {}, sde: {}, sde-fixed: {step: 1}}
+        figures: {f: {kind: line, y: risk, x: sde.step}}""",
+    "the momentum": """
+        problem: {p: 2, k: 1, d: 50, Delta: 0, activation: erf}
+        grid: {gamma: [0.1, 0.2], inertia.momentum: [0, 0.5, 0.9]}
+        dynamics: {sgd: {}, inertia: {}, inertia-heavy: {momentum: 0.95}}
+        plugins: [inertia.py]
+        figures: {f: {kind: line, y: risk, x: gamma}}""",
+    "scales of the start": """
+        problem: {gamma: 0.5, p: 2, k: 1, d: 50, Delta: 0, activation: erf}
+        grid: {start_scale: [0.1, 0.5, 1]}
+        dynamics: [sgd_chain, ode]
+        figures: {f: {kind: line, y: risk, x: start_scale}}""",
+    "the ridge": """
+        problem: {gamma: 0.5, p: 2, k: 1, d: 50, Delta: 0, activation: erf, second_layer_samples: 100}
+        grid: {ridge: [0, 0.01, 0.1]}
+        dynamics: [sgd_chain]
+        observables: [risk, refitted_risk]
+        figures: {f: {kind: line, y: refitted_risk, x: ridge}}""",
+    "sizes of batches beside rates": """
+        problem: {p: 2, k: 1, d: 50, Delta: 0, activation: erf}
+        grid: {batch_size: [1, 5], rate: [0.2, 0.4]}
+        derive: {gamma: rate*batch_size}
+        dynamics: [sgd_chain]
+        figures: {f: {kind: line, y: risk, x: rate}}""",
+    "the points of a table": """
+        points: rows.csv
+        problem: {activation: erf}
+        seeds: n
+        dynamics: [sgd_chain, ode]
+        figures: {f: {kind: line, y: risk, x: gamma}}""",
+}  # fmt: skip
+
+
+@pytest.mark.parametrize("question", slow_but(QUESTIONS, "the points of a table"))
+def test_a_question_is_a_short_file(question: str, tmp_path: Path) -> None:
+    (tmp_path / "rows.csv").write_text(TABLE)
+    write_new("dynamics", tmp_path / "inertia.py")
+    text = QUESTIONS[question]
+    text = text if "seeds:" in text else text + "\nseeds: 2"
+    (tmp_path / "asked.yaml").write_text(
+        "\n".join(line.strip() for line in text.splitlines()) + "\ntimes: [0, 0.5, 1]\n"
+    )
+    assert len(text.splitlines()) < 25
+    sweep = load(tmp_path / "asked.yaml")
+    ds = run(sweep, tmp_path / "results")
+    assert (ds["status"].values <= 1).all() and ds["risk"].notnull().any()
+    [(name, options)] = sweep.figures.items()
+    figure, chosen = requested(name, options)
+    drawing = figure(ds, {need: ANALYSES[need](ds) for need in figure.needed(chosen)}, **chosen)
+    assert any(line.get_xdata().size for axes in drawing.axes for line in axes.lines)
