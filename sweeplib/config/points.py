@@ -9,6 +9,7 @@ from sweeplib.budget import ROWS, refuse_more
 from sweeplib.config.values import values
 from sweeplib.design.axis import Rows
 from sweeplib.errors import InputError
+from sweeplib.problem import NAMED_FIELDS
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -61,7 +62,8 @@ def _read(path: Path) -> dict[str, list[Any]]:
     if missing.any():
         row, column = (int(places[0]) for places in missing.nonzero())
         raise InputError("no value", file=f"{path}:{row + 2}", key=str(frame.columns[column]), expected="one a row")
-    return {str(name): list(map(_number, frame[name].tolist())) for name in frame}
+    columns = {str(name): frame[name].tolist() for name in frame}
+    return {name: cells if name in NAMED_FIELDS else list(map(_number, cells)) for name, cells in columns.items()}
 
 
 def _number(cell: Any) -> Any:
@@ -85,5 +87,6 @@ def _csv(path: Path) -> "pd.DataFrame":
         raise InputError("not the names of columns", file=f"{path}:1", value=names, expected=expected)
     if not names:
         return pd.DataFrame()
+    texts = dict.fromkeys(NAMED_FIELDS, str)
     options: dict[str, Any] = {"float_precision": "round_trip", "skipinitialspace": True, "encoding": "utf-8-sig"}
-    return pd.read_csv(path, header=0, names=names, index_col=False, **options)
+    return pd.read_csv(path, header=0, names=names, index_col=False, dtype=texts, **options)

@@ -58,12 +58,13 @@ def refusal(folder: Path, **config: Any) -> str:
 
 def test_names_of_the_grid_are_numbers_in_formulas(results: Callable[..., xr.Dataset]) -> None:
     target, schedule = "lam1 + c*he3(lam1)", "1/(1 + t/tau)"
-    problem, grid = PROBLEM | {"gamma": 0.5}, {"tau": [0.5, 2], "c": [-0.25, 0.25]}
-    swept = results("swept", problem=problem | {"target": target, "schedule": schedule}, grid=grid, dynamics=["ode"])
+    problem, grid = PROBLEM | {"gamma": 0.1}, {"tau": [0.5, 2], "c": [-0.25, 0.25]}
+    formulas = {"target": target, "schedule": schedule, "activation": "hermite(0, 1, c)"}
+    swept = results("swept", problem=problem | formulas, grid=grid, dynamics=["ode"])
     assert swept["target"].dims == ("c",) and swept["schedule"].dims == ("tau",)
     assert swept["target"].attrs["formula"] == target
     for tau, c in ((0.5, -0.25), (2.0, 0.25)):
-        alone = {"target": f"lam1 {c:+}*he3(lam1)", "schedule": f"1/(1 + t/{tau})"}
+        alone = {"target": f"lam1 {c:+}*he3(lam1)", "schedule": f"1/(1 + t/{tau})", "activation": f"hermite(0, 1, {c})"}
         one = results(f"alone{tau}", problem=problem | alone, dynamics=["ode"])
         np.testing.assert_array_equal(swept["risk"].sel(tau=tau, c=c), one["risk"])
     assert len(np.unique(swept["risk"].isel(time=-1))) == 8
