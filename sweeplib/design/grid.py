@@ -139,6 +139,10 @@ class Grid:
         for axis in self.axes:
             if name in axis.names:
                 return _key(axis, name)
+        return self._own_key(name)
+
+    def _own_key(self, name: str) -> str:
+        """Return the key of the config that gives a value to a name that is no axis."""
         return f"derive.{name}" if isinstance(self.derived.get(name), Expression) else f"problem.{name}"
 
     def points(self, where: Where | None = None, when: Expression | None = None) -> Iterator[Point]:
@@ -335,7 +339,7 @@ class Grid:
         seen: dict[str, str] = {}
         swept = [(name, _key(axis, name)) for axis in self.axes for name in axis.names]
         fixed = [(name, f"problem.{name}") for name in self.fixed]
-        derived = [(name, self.origin(name)) for name in self.derived]
+        derived = [(name, self._own_key(name)) for name in self.derived]
         for name, key in (*fixed, *swept, *derived):
             if (name in RESERVED and (name, key) != (POINT, "points")) or SHAPE_GROUP.fullmatch(name):
                 hint = "seeds are given by `seeds`" if name == "seed" else "another name"
