@@ -63,18 +63,20 @@ def _read(path: Path) -> dict[str, list[Any]]:
         row, column = (int(places[0]) for places in missing.nonzero())
         raise InputError("no value", file=f"{path}:{row + 2}", key=str(frame.columns[column]), expected="one a row")
     columns = {str(name): frame[name].tolist() for name in frame}
-    return {name: cells if name in NAMED_FIELDS else list(map(_number, cells)) for name, cells in columns.items()}
+    return {name: cells if name in NAMED_FIELDS else list(map(_value, cells)) for name, cells in columns.items()}
 
 
-def _number(cell: Any) -> Any:
-    """Return the number of a text in a column that has other texts, which pandas leaves as text."""
-    if isinstance(cell, str):
-        for kind in (int, float):
-            try:
-                return kind(cell)
-            except ValueError:
-                continue
-    return cell
+def _value(cell: Any) -> Any:
+    """Return the number or truth value of a text, if it is one; numbers are the nearest doubles of their decimals."""
+    if not isinstance(cell, str):
+        return cell
+    text = cell.strip()
+    for kind in (int, float):
+        try:
+            return kind(text)
+        except ValueError:
+            continue
+    return {"true": True, "false": False}.get(text.lower(), text)
 
 
 def _csv(path: Path) -> "pd.DataFrame":
@@ -87,6 +89,5 @@ def _csv(path: Path) -> "pd.DataFrame":
         raise InputError("not the names of columns", file=f"{path}:1", value=names, expected=expected)
     if not names:
         return pd.DataFrame()
-    texts = dict.fromkeys(NAMED_FIELDS, str)
-    options: dict[str, Any] = {"float_precision": "round_trip", "skipinitialspace": True, "encoding": "utf-8-sig"}
-    return pd.read_csv(path, header=0, names=names, index_col=False, dtype=texts, **options)
+    options: dict[str, Any] = {"skipinitialspace": True, "encoding": "utf-8-sig"}
+    return pd.read_csv(path, header=0, names=names, index_col=False, dtype=str, **options)
