@@ -63,20 +63,18 @@ def _read(path: Path) -> dict[str, list[Any]]:
         row, column = (int(places[0]) for places in missing.nonzero())
         raise InputError("no value", file=f"{path}:{row + 2}", key=str(frame.columns[column]), expected="one a row")
     columns = {str(name): frame[name].tolist() for name in frame}
-    return {name: cells if name in NAMED_FIELDS else list(map(_value, cells)) for name, cells in columns.items()}
+    mixed = {name for name, cells in columns.items() if name not in NAMED_FIELDS and isinstance(cells[0], str)}
+    return {name: list(map(_value, cells)) if name in mixed else cells for name, cells in columns.items()}
 
 
-def _value(cell: Any) -> Any:
-    """Return the number or truth value of a text, if it is one; numbers are the nearest doubles of their decimals."""
-    if not isinstance(cell, str):
-        return cell
-    text = cell.strip()
+def _value(cell: str) -> Any:
+    """Return the number of a cell, if it is one, in a column that has other texts."""
     for kind in (int, float):
         try:
-            return kind(text)
+            return kind(cell)
         except ValueError:
             continue
-    return {"true": True, "false": False}.get(text.lower(), text)
+    return cell
 
 
 def _csv(path: Path) -> "pd.DataFrame":
@@ -89,5 +87,9 @@ def _csv(path: Path) -> "pd.DataFrame":
         raise InputError("not the names of columns", file=f"{path}:1", value=names, expected=expected)
     if not names:
         return pd.DataFrame()
-    options: dict[str, Any] = {"skipinitialspace": True, "encoding": "utf-8-sig"}
-    return pd.read_csv(path, header=0, names=names, index_col=False, dtype=str, **options)
+    options: dict[str, Any] = {
+        "skipinitialspace": True,
+        "encoding": "utf-8-sig",
+        "dtype": dict.fromkeys(NAMED_FIELDS, str),
+    }
+    return pd.read_csv(path, header=0, names=names, index_col=False, **options)
