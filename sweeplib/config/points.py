@@ -63,7 +63,7 @@ def _read(path: Path) -> dict[str, list[Any]]:
         row, column = (int(places[0]) for places in missing.nonzero())
         raise InputError("no value", file=f"{path}:{row + 2}", key=str(frame.columns[column]), expected="one a row")
     columns = {str(name): frame[name].tolist() for name in frame}
-    mixed = {name for name, cells in columns.items() if name not in NAMED_FIELDS and isinstance(cells[0], str)}
+    mixed = {name for name, cells in columns.items() if name not in NAMED_FIELDS and str in map(type, cells[:1])}
     return {name: list(map(_value, cells)) if name in mixed else cells for name, cells in columns.items()}
 
 
