@@ -175,6 +175,13 @@ def test_of_many_shapes_a_few_are_measured_and_others_lie_between(monkeypatch: p
         assert not known.measured or known.seconds == pytest.approx(1.0 + 2.0 * pilot.work_a_case)
 
 
+@pytest.mark.parametrize("shapes", [99, 300])
+def test_the_cost_of_many_shapes_is_named(shapes: int) -> None:
+    part = DynamicsPlan(shapes, 2 * shapes, 0, {f"p{at}": LayoutPlan(2, 2, 1e-3, 100) for at in range(shapes)})
+    said = "300 shapes and costs: the store and the dataset take about 30 s more"
+    assert (said in repr(Plan("any", 2, {"sgd": part}))) is (shapes == 300)
+
+
 @pytest.mark.slow
 def test_what_is_done_is_told_as_it_begins(calm: Sweep, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     write_plan(calm, tmp_path / "loud")
