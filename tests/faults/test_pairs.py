@@ -32,7 +32,7 @@ REFUSALS = (
     "the present results are of another config",
 )
 """Why a command may be refused beside another one, or after it."""
-LONGEST = 120.0
+LONGEST = 600.0
 """Seconds after which a command hangs."""
 MEMORY = Path("/dev/shm")
 """A folder whose files are in memory, where the system has one."""
