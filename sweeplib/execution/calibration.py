@@ -10,9 +10,11 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from contextlib import ExitStack, suppress
 from dataclasses import dataclass
 from functools import cached_property
-from itertools import groupby
+from itertools import groupby, pairwise
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
+
+import numpy as np
 
 from sweeplib.execution.child import DiedError, EndedError, Limits, MemoryUpError, TimeUpError, lent
 from sweeplib.execution.guarded import GRACE
@@ -30,6 +32,8 @@ if TYPE_CHECKING:
 
 PILOT_SECONDS = 1.5
 PILOT_CASES = 128
+MOST_PILOTS = 32
+"""The pilots of a kind that are measured: evenly spaced, with the costliest and the cheapest."""
 PAIR = 2
 """The number of cases with which a kernel is compiled: arrays of a single case have another memory layout."""
 
@@ -74,7 +78,7 @@ class Pilot:
 
 @dataclass(frozen=True)
 class Cost:
-    """Seconds per case; `measured`, or extrapolated from other cases of the dynamics."""
+    """Seconds per case; `measured`, or between two that were, or extrapolated from other cases of the dynamics."""
 
     seconds: float
     measured: bool
@@ -115,19 +119,21 @@ class Calibration:
     def costs(self, pilots: Iterable[Pilot]) -> dict[str, Cost]:
         """Return the cost of a case by the pilot's name; measures for 1.5 s in total, and at least 0.1 s per pilot.
 
+        Of many pilots `MOST_PILOTS` are measured, and the costs of the others lie between theirs.
         Compilation comes first and is not counted; it leaves the kernels in numba's cache, where the workers find them.
         """
         ordered = sorted(pilots, key=lambda pilot: (pilot.kind, pilot.work_a_case))
         seconds = PILOT_SECONDS / max(1, len({pilot.dynamics for pilot in ordered}))
         for _, group in groupby(ordered, key=lambda pilot: pilot.dynamics):
             some = list(group)
-            self._measure(some, max(LEAST_SECONDS, seconds / len(some)))
+            self._measure(some, max(LEAST_SECONDS, seconds / min(len(some), MOST_PILOTS)))
         return _extrapolated(ordered, self._seconds, self._least)
 
     def _measure(self, pilots: Sequence[Pilot], seconds: float) -> None:
         """Measure the pilots of a dynamics, the cheapest first, until one exceeds its time."""
         for _, group in groupby(pilots, key=lambda pilot: pilot.kind):
-            some = list(group)
+            every = list(group)
+            some = [every[at] for at in _spaced(len(every))]
             others = f" and {len(some) - 1} more" if len(some) > 1 else ""
             try:
                 self.compile(some[0])
@@ -139,6 +145,17 @@ class Calibration:
                 return
             except EndedError:
                 continue
+            finally:
+                self._interpolate(every)
+
+    def _interpolate(self, pilots: Sequence[Pilot]) -> None:
+        """Set the costs of pilots between two that were measured: linear in the work of a case."""
+        for first, last in pairwise(_spaced(len(pilots))):
+            ends = [pilots[first], pilots[last]]
+            if all(end.name in self._seconds for end in ends):
+                work, seconds = [end.work_a_case for end in ends], [self._seconds[end.name] for end in ends]
+                for pilot in pilots[first + 1 : last]:
+                    self._seconds[pilot.name] = float(np.interp(pilot.work_a_case, work, seconds))
 
     def compile(self, pilot: Pilot) -> None:
         """Compile what a pilot needs in the process, unless that was done before. EndedError if the process ends."""
@@ -191,6 +208,11 @@ def costs_on(path: Path, measured_on: str) -> dict[str, Cost]:
         for name, layout in part["layouts"].items()
         if layout["measured"]
     }
+
+
+def _spaced(count: int) -> list[int]:
+    """Return the places of the pilots to measure among so many."""
+    return np.unique(np.linspace(0, count - 1, min(count, MOST_PILOTS)).astype(int)).tolist()
 
 
 def _extrapolated(

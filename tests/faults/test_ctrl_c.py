@@ -70,6 +70,38 @@ def test_ctrl_c_while_workers_run(tmp_path: Path, commands: list[Started]) -> No
     assert not list((tmp_path / "results/slow/locks").glob("*.holder.json"))
 
 
+ADAPTIVE = """
+import time
+from dask.distributed import Client, LocalCluster
+from sweeplib import Sweep
+
+if __name__ == "__main__":
+    with LocalCluster(n_workers=0, threads_per_worker=1, dashboard_address=":0") as cluster, Client(cluster) as client:
+        cluster.adapt(minimum=0, maximum=2)
+        try:
+            Sweep.from_yaml("slow.yaml").run(client)
+        except KeyboardInterrupt:
+            until = time.monotonic() + 5
+            count = lambda dask_scheduler: len(dask_scheduler.tasks)
+            while (tasks := client.run_on_scheduler(count)) and time.monotonic() < until:
+                time.sleep(0.05)
+            print("tasks left:", tasks, flush=True)
+"""
+
+
+@pytest.mark.slow
+def test_an_interrupted_run_on_an_adaptive_cluster_leaves_no_task(tmp_path: Path, commands: list[Started]) -> None:
+    """55 to 108 tasks went on, and the end of the script printed 1,400 lines."""
+    (tmp_path / "script.py").write_text(ADAPTIVE)
+    command = run([sys.executable, "script.py"], tmp_path, commands)
+    command.until_it_says("8/400 cases")
+    command.process.send_signal(signal.SIGINT)
+    command.until_it_says("tasks left: 0")
+    assert command.process.wait(30) == 0
+    lines = command.said.read_text().splitlines()
+    assert len(lines) - lines.index("tasks left: 0") < 5 and not [line for line in lines if "Traceback" in line], lines
+
+
 @pytest.mark.slow
 def test_an_interrupted_run_of_a_notebook_ends_its_workers_alone(tmp_path: Path, commands: list[Started]) -> None:
     (tmp_path / "notebook.py").write_text(NOTEBOOK)

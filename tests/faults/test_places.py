@@ -11,6 +11,7 @@ from pathlib import Path
 import pytest
 
 from tests.faults.commands import SWEEPLIB, started
+from tests.faults.persons import missing, put
 from tests.faults.sweeps import wait_until
 
 SWEEP = """\
@@ -168,6 +169,19 @@ def test_a_dashboard_link_of_a_hub_ends_no_run(desk: Path) -> None:
     assert_complete(desk, done)
     assert "dashboard: http://127.0.0.1:" in done.stderr
     assert "\x1b" not in done.stderr + done.stdout
+
+
+@pytest.mark.slow
+def test_files_of_a_person_are_there_after_a_sweep_by_any_user(desk: Path) -> None:
+    """After one with more seeds and fewer values; test_upkeep.py has the other commands."""
+    before: list[str] = []
+    if os.geteuid() == 0 and shutil.which("setpriv"):
+        before = ["env", f"HOME={desk}", *AS_NOBODY, *READING_ALL]
+    assert_complete(desk, ran(desk, *before))
+    persons = put(desk / "results" / "small")
+    (desk / "small.yaml").write_text(SWEEP.replace("seeds: 4", "seeds: 8").replace("[0.1, 0.2]", "[0.1]"))
+    assert_complete(desk, ran(desk, *before))
+    assert not missing(persons)
 
 
 @pytest.mark.slow

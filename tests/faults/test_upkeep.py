@@ -5,7 +5,10 @@ from types import SimpleNamespace
 
 import numpy as np
 import pytest
+from typer.main import get_command
+from typer.testing import CliRunner
 
+from sweeplib.cli import app
 from sweeplib.process.troubles import Trouble
 from sweeplib.simulation import Status
 from sweeplib.storage import remembered
@@ -215,18 +218,39 @@ def test_cases_of_the_present_dataset_or_of_the_last_run_are_not_pruned_by_anoth
 
 OF_FAILED_CASES = ("run", "summary")
 """The commands whose exit status is 1 if cases failed."""
+OTHERS = {
+    "list": ["list"],
+    "explain": ["explain", "seeds"],
+    "new": ["new", "new.yaml"],
+    "schema": ["schema"],
+    "test-plugin": ["test-plugin", "new.py"],
+    "sweep": [],  # tests/faults/test_places.py
+}
+"""The commands that do not begin with the file of the sweep."""
 
 
-def test_files_that_a_person_put_into_the_results_are_there_after_any_command(done: Done) -> None:
-    smaller = CONFIG.replace(", 101, 104", "").replace("analyses: [exit_times]", "analyses: []")
+def test_files_that_a_person_put_into_the_results_are_there_after_any_command(
+    done: Done, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.chdir(done.config.parent)
+    monkeypatch.setattr("webbrowser.open", lambda _: None)
+    Path("new.py").write_text("")
+    figures = ("--set", "figures=[risk_curves]")
     assert done.told("finalise", "--set", "seeds=5")[0] == 0
     persons = put(done.directory)
-    for command in ("run", "finalise", "analyse", "report", "retry", "run", "verify", "status", "summary"):
-        status, said = done.told(command)
+    first = ("plan", "run", "finalise", "analyse", "figures", "report", "open", "watch")
+    then = ("retry", "run", "verify", "reproduce", "status", "summary")
+    for command in (*first, *then):
+        more = {"figures": figures, "reproduce": ("gamma=0.1,p=1,seed=0",)}.get(command, ())
+        status, said = done.told(command, *more)
         assert (status, missing(persons)) == (command in OF_FAILED_CASES, []), (command, said)
+    for words in filter(None, OTHERS.values()):
+        assert CliRunner().invoke(app, words).exit_code in (0, 1, 2) and not missing(persons), words
     assert done.told("verify", "--repair")[0] == 0
+    smaller = CONFIG.replace(", 101, 104", "").replace("analyses: [exit_times]", "analyses: []")
     done.config.write_text(smaller.replace("seeds: 6", "seeds: 2"))
-    for command in (("run",), ("finalise",), ("prune", "--delete"), ("verify", "--repair")):
-        status, said = done.told(*command)
-        assert (status, missing(persons)) == (0, []), (command, said)
+    for last in (("run",), ("finalise",), ("prune", "--delete"), ("verify", "--repair")):
+        status, said = done.told(*last)
+        assert (status, missing(persons)) == (0, []), (last, said)
     assert not (done.directory / "analysis" / "exit_times.zarr" / "zarr.json").exists()
+    assert {*first, *then, *OTHERS, "prune"} == set(get_command(app).commands), "all commands that `--help` lists"

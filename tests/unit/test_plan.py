@@ -17,12 +17,14 @@ from sweeplib.design.sweep import Run, Sweep
 from sweeplib.dynamics import DYNAMICS
 from sweeplib.execution import calibration, pilots
 from sweeplib.execution.block_size import block_size, even
-from sweeplib.execution.calibration import Calibration
+from sweeplib.execution.calibration import Calibration, Pilot
+from sweeplib.execution.child import DiedError
 from sweeplib.execution.pilots import measured, shortened
 from sweeplib.execution.plan import DynamicsPlan, LayoutPlan, Plan, write_plan
 from sweeplib.execution.run import run_sweep
 from sweeplib.kernels.lanes import LANES, group_width
 from sweeplib.problem import Problem
+from sweeplib.process.troubles import Trouble
 from sweeplib.simulation import Case, Recording, run_cases
 from sweeplib.storage.files import read_json, write_json
 from sweeplib.storage.run_store import RunStore
@@ -148,6 +150,36 @@ def test_a_calibration_may_end_without_anything_to_measure() -> None:
         assert measuring.costs([]) == {}
     with Calibration() as again:
         assert again.child is measuring.child
+
+
+def test_of_many_shapes_a_few_are_measured_and_others_lie_between(monkeypatch: pytest.MonkeyPatch) -> None:
+    """300 shapes were measured for half a minute, 5,000 for ten. What may end its process is not interpolated."""
+    problem = Problem(gamma=0.1, p=1, k=1, d=300, Delta=0.0, activation="square")
+    cases = [Case(replace(problem, p=p), "sgd_chain", 0, Recording((0.0, 4.0))) for p in range(1, 301)]
+    several, asked = [Pilot(f"p{case.problem.p}", (case,)) for case in cases], []
+
+    def cost(self: Calibration, pilot: Pilot, seconds: float) -> float:
+        asked.append(pilot.name)
+        if len(asked) == 16:
+            raise DiedError(Trouble("died"))
+        return 1.0 + 2.0 * pilot.work_a_case
+
+    monkeypatch.setattr(Calibration, "compile", lambda *_: None)
+    monkeypatch.setattr(Calibration, "cost", cost)
+    costs = Calibration().costs(several)
+    assert len(asked) == calibration.MOST_PILOTS and {"p1", "p300"} <= set(asked)
+    beside = [int(asked[at][1:]) for at in (14, 16)]
+    for pilot in several:
+        known = costs[pilot.name]
+        assert known.measured is not (beside[0] < int(pilot.name[1:]) < beside[1])
+        assert not known.measured or known.seconds == pytest.approx(1.0 + 2.0 * pilot.work_a_case)
+
+
+@pytest.mark.parametrize("shapes", [99, 300])
+def test_the_cost_of_many_shapes_is_named(shapes: int) -> None:
+    part = DynamicsPlan(shapes, 2 * shapes, 0, {f"p{at}": LayoutPlan(2, 2, 1e-3, 100) for at in range(shapes)})
+    said = "300 shapes and costs: the store and the dataset take about 30 s more"
+    assert (said in repr(Plan("any", 2, {"sgd": part}))) is (shapes == 300)
 
 
 @pytest.mark.slow
