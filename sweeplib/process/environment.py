@@ -38,7 +38,7 @@ def refuse_shell() -> None:
 
 
 def refuse_few_processes() -> None:
-    """Raise InputError if this user, or this container, may not start the processes of a sweep; as many threads count."""
+    """Raise InputError if this user or container may not start the processes of a sweep; as many threads are tried."""
     done = threading.Event()
     threads = [threading.Thread(target=done.wait, daemon=True) for _ in range(PROCESSES)]
     try:
