@@ -154,8 +154,10 @@ class Calibration:
         """Compile what a pilot needs in the process, unless that was done before. EndedError if the process ends."""
         if pilot.kind not in self._compiled:
             self._compiled.add(pilot.kind)
-            with self.steps.step(f"compiling {pilot.title}"), self._beside.started():
-                self._asked(pilot, self.setup_seconds, compiled, pilot.cases[:PAIR])
+            with self.steps.step(f"compiling {pilot.title}"):
+                self._asked(pilot, self.setup_seconds, bool)  # its imports are no compilation
+                with self._beside.started():
+                    self._asked(pilot, self.setup_seconds, compiled, pilot.cases[:PAIR])
 
     def cost(self, pilot: Pilot, seconds: float) -> float:
         """Return the seconds per case of a pilot, measured for `seconds`; EndedError if the process ends.
