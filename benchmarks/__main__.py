@@ -1,6 +1,7 @@
-"""Run the benchmarks: python -m benchmarks [WORDS IN THEIR NAMES ...] [--turns N] [--json FILE]."""
+"""Run the benchmarks: python -m benchmarks [WORDS IN THEIR NAMES ...] [--turns N] [--json FILE] [--checkout FOLDER]."""
 
 import importlib
+import os
 import pkgutil
 from collections.abc import Iterator
 from pathlib import Path
@@ -13,15 +14,17 @@ import benchmarks
 from benchmarks.report import table, written
 from benchmarks.timing import Benchmark, measured
 
-PARTS = ("draws", "chain", "weights", "odes", "mean_fields", "sdes", "startup", "driver", "dispatch", "scaling")
+PARTS = ("draws", "chain", "weights", "odes", "mean_fields", "sdes", "breath", "driver", "dispatch", "scaling")
 
 
 def main(
     words: Annotated[list[str] | None, typer.Argument(help="only benchmarks with one of these words")] = None,
     turns: Annotated[int, typer.Option(help="how often each is timed, if that takes no longer than a minute")] = 15,
     json: Annotated[Path, typer.Option(help="where the measurements go")] = Path("benchmarks.json"),
+    checkout: Annotated[str, typer.Option(help="folder of another checkout, whose sweeps are timed too")] = "",
 ) -> None:
     """Time sweeplib against plain code that does the same work, in the same run."""
+    os.environ["SWEEPLIB_CHECKOUT"] = checkout
     rows = []
     console = Console(width=200)
     for benchmark in chosen(words or []):

@@ -6,17 +6,21 @@ is extrapolated; the run identifies the case.
 
 import json
 import platform
-from collections.abc import Callable, Iterable, Mapping, Sequence
-from contextlib import ExitStack, suppress
+from collections import deque
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from contextlib import ExitStack, contextmanager, suppress
 from dataclasses import dataclass
 from functools import cached_property
 from itertools import groupby, pairwise
 from pathlib import Path
+from threading import Thread, Timer
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from sweeplib.execution.child import DiedError, EndedError, Limits, MemoryUpError, TimeUpError, lent
+from sweeplib.errors import SweeplibError
+from sweeplib.execution.child import Child, DiedError, EndedError, Limits, MemoryUpError, RaisedError, TimeUpError, lent
+from sweeplib.execution.clusters.local import places
 from sweeplib.execution.guarded import GRACE
 from sweeplib.execution.pilots import compiled, measured
 from sweeplib.execution.progress import Steps
@@ -36,6 +40,9 @@ MOST_PILOTS = 32
 """The pilots of a kind that are measured: evenly spaced, with the costliest and the cheapest."""
 PAIR = 2
 """The number of cases with which a kernel is compiled: arrays of a single case have another memory layout."""
+
+HELP_SECONDS = 1.0
+"""Seconds of compilation in one process after which others compile what is needed later."""
 
 LEAST_SECONDS = 0.1
 HANG_SECONDS = 10.0
@@ -106,6 +113,7 @@ class Calibration:
         self._seconds: dict[str, float] = {}
         self._least: dict[str, float] = {}
         self._compiled: set[tuple[str, ...]] = set()
+        self._beside = _Beside(self.plugins, Limits(self.setup_seconds, memory))
 
     def __enter__(self) -> "Calibration":
         """Start the process."""
@@ -114,6 +122,7 @@ class Calibration:
 
     def __exit__(self, *raised: Any) -> None:
         """Return the process; after an exception it ends, even while it computes."""
+        self._beside.end()
         self._lent.__exit__(*raised)
 
     def costs(self, pilots: Iterable[Pilot]) -> dict[str, Cost]:
@@ -123,6 +132,7 @@ class Calibration:
         Compilation comes first and is not counted; it leaves the kernels in numba's cache, where the workers find them.
         """
         ordered = sorted(pilots, key=lambda pilot: (pilot.kind, pilot.work_a_case))
+        self._beside.waiting.extend([*{pilot.kind: pilot for pilot in ordered}.values()][1:])
         seconds = PILOT_SECONDS / max(1, len({pilot.dynamics for pilot in ordered}))
         for _, group in groupby(ordered, key=lambda pilot: pilot.dynamics):
             some = list(group)
@@ -162,7 +172,9 @@ class Calibration:
         if pilot.kind not in self._compiled:
             self._compiled.add(pilot.kind)
             with self.steps.step(f"compiling {pilot.title}"):
-                self._asked(pilot, self.setup_seconds, compiled, pilot.cases[:PAIR])
+                self._asked(pilot, self.setup_seconds, bool)  # its imports are no compilation
+                with self._beside.started():
+                    self._asked(pilot, self.setup_seconds, compiled, pilot.cases[:PAIR])
 
     def cost(self, pilot: Pilot, seconds: float) -> float:
         """Return the seconds per case of a pilot, measured for `seconds`; EndedError if the process ends.
@@ -186,6 +198,48 @@ class Calibration:
                 self._deaths += 1
             self.steps.say(f"{pilot.title}: {error}; the cost of its cases is extrapolated")
             raise
+
+
+class _Beside:
+    """Processes that compile what the `waiting` pilots need, the last first, while another compiles the first ones.
+
+    They put kernels into numba's cache, where whoever compiles the same kernel at the same time waits for it. Their
+    errors are not reported: each pilot is compiled again in the process that measures it.
+    """
+
+    def __init__(self, plugins: Sequence[str], limits: Limits) -> None:
+        self.waiting = deque[Pilot]()
+        self._plugins, self._limits = plugins, limits
+        self._children: list[Child] = []
+
+    @contextmanager
+    def started(self) -> Iterator[None]:
+        """Return a context that starts a process for each further processor, once, if it lasts longer than that."""
+        timer = Timer(HELP_SECONDS, self._start)
+        timer.start()
+        try:
+            yield
+        finally:
+            timer.cancel()
+            timer.join()
+
+    def _start(self) -> None:
+        for _ in range(0 if self._children else min(places() - 1, len(self.waiting))):
+            with suppress(OSError):
+                self._children.append(Child(self._plugins))
+                Thread(target=self._compile, args=(self._children[-1],), daemon=True).start()
+
+    def _compile(self, child: Child) -> None:
+        with suppress(IndexError, OSError, ValueError):  # none is left, or the process is ended
+            while True:
+                with suppress(EndedError, RaisedError, SweeplibError):
+                    child.call(compiled, self.waiting.pop().cases[:PAIR], limits=self._limits)
+
+    def end(self) -> None:
+        """End the processes."""
+        self.waiting.clear()
+        for child in self._children:
+            child.close()
 
 
 def basis(sweep: "Sweep") -> str:

@@ -14,7 +14,7 @@ from pathlib import Path
 
 import yaml
 
-from sweeplib.errors import InputError
+from sweeplib.errors import InputError, SweeplibError
 from sweeplib.process import job
 from sweeplib.process.children import descendants, end
 from sweeplib.process.command import command, end_without_collection
@@ -24,6 +24,8 @@ PACKAGE = Path(__file__).parents[1]
 SECONDS_BETWEEN_LOOKS = 0.2
 PATIENCE = 1.4
 """Seconds that Snakemake has to end its jobs after an interrupt."""
+MOST_PRINTED = 2**28
+"""Bytes that Snakemake and its jobs may print: a plugin that prints without end would fill the disk."""
 
 
 def workflow_folder() -> Path:
@@ -66,11 +68,14 @@ def run_snakemake(words: list[str], log: Path, look: Callable[[], None]) -> int:
     """Run a `snakemake_command` to its end; return its exit status.
 
     Its messages are appended to `log`, and `look` is called several times a second. If this call is left by an
-    exception, such as an interrupt, Snakemake and its jobs end before.
+    exception, such as an interrupt, Snakemake and its jobs end before. SweeplibError if they print too much.
     """
     with _logged(log, words) as output, _started(words, output) as process:
+        most = os.fstat(output).st_size + MOST_PRINTED
         while process.poll() is None:
             look()
+            if os.fstat(output).st_size > most:
+                raise SweeplibError(f"{log}: over {MOST_PRINTED / 1e6:.0f} MB were printed, perhaps by a plugin")
             with suppress(subprocess.TimeoutExpired):
                 process.wait(SECONDS_BETWEEN_LOOKS)
         return process.returncode

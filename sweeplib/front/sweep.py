@@ -13,7 +13,7 @@ from sweeplib.errors import InputError
 from sweeplib.front.repeated import made_from, remember, repeated
 from sweeplib.front.snakemake import run_snakemake, snakemake_command
 from sweeplib.process.caches import caches_in
-from sweeplib.process.environment import refuse_shell
+from sweeplib.process.environment import refuse_few_processes, refuse_shell
 from sweeplib.process.forks import WAIT, served
 from sweeplib.process.job import ran
 from sweeplib.process.terminal import console, echo
@@ -68,6 +68,7 @@ def run_stages(
     profile that is refused, and if another command runs the sweep.
     """
     refuse_shell()
+    refuse_few_processes()
     caches_in(results)
     done = repeated(config, overrides, results)
     if done is not None:

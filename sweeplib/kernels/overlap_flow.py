@@ -103,11 +103,14 @@ def take_inside(Q: Array, M: Array, L_star: Array, spherical: bool) -> None:
         for i in range(p if values[m] < 0.0 else 0):
             for j in range(p):
                 Q[i, j] -= values[m] * vectors[i, m] * vectors[j, m]
-    for i in range(p if spherical else 0):
+    for i in range(p if spherical else 0):  # element by element: numba compiles two seconds for `M[i] /= norm`
         norm = math.sqrt(Q[i, i])
-        M[i] /= norm
-        Q[i] /= norm
-        Q[:, i] /= norm
+        for r in range(k):
+            M[i, r] /= norm
+        for j in range(p):
+            Q[i, j] /= norm
+        for j in range(p):
+            Q[j, i] /= norm
 
 
 @inlined

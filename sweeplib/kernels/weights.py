@@ -384,7 +384,7 @@ def sgd_steps(count, step, replica, rates, functions, exits):  # type: ignore[no
     room, clock = room_of(replica), np.empty((2, 1))
     if replica.spherical:
         fill_squared_norms(replica.W, room.squared_norm)
-    taken, fate, samples = 0, GOING, 0
+    taken, fate, samples = 0, GOING, 0 * count  # functions would be compiled for the literal zero too
     while taken < count and fate == GOING:
         fresh = min(BLOCK, count - taken)
         draw_block(fresh, step + taken, replica, functions, samples, room)

@@ -1,8 +1,10 @@
-"""Environment variables with which no sweep can run: each is refused in one line."""
+"""Environment variables and limits with which no sweep can run: each is refused in one line."""
 
 import os
 import re
+import resource
 import subprocess
+import threading
 from contextlib import suppress
 
 from sweeplib.errors import InputError
@@ -12,6 +14,9 @@ _OF_NUMBA = {
     "NUMBA_NUM_THREADS": (r"-\d+|\+?0+", "not a number of threads", "1 or more, or no such variable"),
 }
 """By variable: the values with which numba cannot compile or be imported, what is wrong with them, what is expected."""
+
+PROCESSES = 60
+"""The fewest processes and threads with which a sweep runs: its stages, Snakemake, two workers, and their threads."""
 
 
 def refuse_environment() -> None:
@@ -30,6 +35,23 @@ def refuse_shell() -> None:
         if done.returncode:
             problem = f"a shell that reads this file ends with exit status {done.returncode} before it starts a stage"
             raise _refusal("BASH_ENV", problem, "a file that ends no shell, or no such variable")
+
+
+def refuse_few_processes() -> None:
+    """Raise InputError if this user or container may not start the processes of a sweep; as many threads are tried."""
+    done = threading.Event()
+    threads = [threading.Thread(target=done.wait, daemon=True) for _ in range(PROCESSES)]
+    try:
+        for thread in threads:
+            thread.start()
+    except RuntimeError:
+        given, expected = resource.getrlimit(resource.RLIMIT_NPROC)[0], f"{PROCESSES} processes more than already run"
+        raise InputError("too few processes may run", key="ulimit -u", value=given, expected=expected) from None
+    finally:
+        done.set()
+        for thread in threads:
+            if thread.ident is not None:
+                thread.join()
 
 
 def _refusal(name: str, problem: str, expected: str) -> InputError:

@@ -108,6 +108,8 @@ def _of_the_system(error: OSError, directory: Path | None) -> str:
         return f"{where}its file system lacks an operation ({what}): choose another folder with --results"
     if error.errno in _FORBIDDEN:
         return f"{where}cannot be written or read ({what}): make it accessible, or choose another folder with --results"
+    if error.errno == errno.EAGAIN:
+        return f"{where}no more processes may run ({what}): end others, or raise `ulimit -u`; {GOES_ON}"
     return f"{where}{what}; once this is fixed, {GOES_ON}"
 
 

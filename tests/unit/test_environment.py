@@ -3,6 +3,7 @@
 import asyncio
 import subprocess
 import sys
+import threading
 from pathlib import Path
 
 import dask
@@ -52,6 +53,23 @@ def test_a_variable_with_which_no_sweep_can_run_is_named(
 def test_a_variable_that_does_no_harm_is_not_refused(name: str, value: str, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv(name, value)
     assert "got 'absent.yaml'" in CliRunner().invoke(app, ["sweep", "absent.yaml"]).stderr
+
+
+def test_a_user_who_may_start_few_processes_is_told_so(monkeypatch: pytest.MonkeyPatch) -> None:
+    """As with `ulimit -u 40`, with which a cluster would wait for its workers for ever; root has no such limit."""
+    started, start = [], threading.Thread.start
+
+    def start_some(thread: threading.Thread) -> None:
+        if len(started) == 40:
+            raise RuntimeError("can't start new thread")
+        started.append(thread)
+        start(thread)
+
+    monkeypatch.setattr(threading.Thread, "start", start_some)
+    done = CliRunner().invoke(app, ["sweep", "absent.yaml"])
+    assert done.exit_code == 2
+    assert done.stderr.startswith("ulimit -u: too few processes may run; ") and len(done.stderr.splitlines()) == 1
+    assert not any(thread.is_alive() for thread in started if thread.name.endswith("(wait)"))
 
 
 def test_colours_that_are_forced_make_no_terminal_of_a_file(monkeypatch: pytest.MonkeyPatch) -> None:

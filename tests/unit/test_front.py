@@ -8,10 +8,10 @@ from pathlib import Path
 import pytest
 from rich.console import Console
 
-from sweeplib.errors import InputError
+from sweeplib.errors import InputError, SweeplibError
 from sweeplib.execution.plan import DynamicsPlan, LayoutPlan, Plan
 from sweeplib.front.screen import Lines, Screen, view
-from sweeplib.front.snakemake import profile_folder, snakemake_command, workflow_folder
+from sweeplib.front.snakemake import profile_folder, run_snakemake, snakemake_command, workflow_folder
 from sweeplib.front.state import Stage, State
 from sweeplib.process.terminal import console, counts_table, duration, show
 from sweeplib.storage.jobs import DIED, Job
@@ -236,3 +236,11 @@ def test_snakemake_reads_each_path_as_text(name: str) -> None:
 def test_a_path_that_snakemake_would_read_otherwise_is_refused(name: str) -> None:
     with pytest.raises(InputError, match="not a path that Snakemake can be given"):
         snakemake_command(Path(name), Path("results"), "local")
+
+
+def test_a_stage_that_prints_without_end_is_ended(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Its lines go to the log, and would fill the disk."""
+    monkeypatch.setattr("sweeplib.front.snakemake.MOST_PRINTED", 10**6)
+    words = [sys.executable, "-c", "while True: print(1000 * 'x')"]
+    with pytest.raises(SweeplibError, match=r"snakemake\.log: over 1 MB were printed"):
+        run_snakemake(words, tmp_path / "snakemake.log", lambda: None)

@@ -12,6 +12,7 @@ import pytest
 from typer.testing import CliRunner
 
 from sweeplib.cli import app
+from sweeplib.code.plugins import load_plugins
 from sweeplib.config import load
 from sweeplib.design.sweep import Run, Sweep
 from sweeplib.dynamics import DYNAMICS
@@ -31,6 +32,25 @@ from sweeplib.storage.run_store import RunStore
 from tests.faults.sweeps import troubled_sweep
 from tests.faults.troubled import HANGS, KILLS
 from tests.in_process import InProcess
+
+WAITS = """
+import os, time
+from pathlib import Path
+from sweeplib.dynamics.dynamics import DYNAMICS
+from tests.faults.troubled import Calm
+for name in ("first", "later"):
+    class Waits(Calm):
+        def __init__(self, replicas, options):
+            super().__init__(replicas, options)
+            Path({folder!r}, self.name).touch()
+            until = time.monotonic() + 20
+            while not Path({folder!r}, "later").exists() and time.monotonic() < until:
+                time.sleep(.01)
+            if self.name == "first" and time.monotonic() < until:
+                Path({folder!r}, "met").touch()
+    Waits.name, Waits.label = name, name
+    DYNAMICS.register(name, Waits)
+"""
 
 
 @pytest.mark.parametrize(
@@ -180,6 +200,18 @@ def test_the_cost_of_many_shapes_is_named(shapes: int) -> None:
     part = DynamicsPlan(shapes, 2 * shapes, 0, {f"p{at}": LayoutPlan(2, 2, 1e-3, 100) for at in range(shapes)})
     said = "300 shapes and costs: the store and the dataset take about 30 s more"
     assert (said in repr(Plan("any", 2, {"sgd": part}))) is (shapes == 300)
+
+
+def test_what_is_needed_later_is_compiled_beside(calm: Sweep, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Two dynamics, of which the first waits for the other before it begins."""
+    plugin = tmp_path / "waits.py"
+    plugin.write_text(WAITS.format(folder=str(tmp_path)))
+    monkeypatch.setattr(calibration, "HELP_SECONDS", 0.05)
+    monkeypatch.setattr(calibration, "places", lambda: 2)
+    load_plugins([str(plugin)])
+    runs = {name: Run(name) for name in ("first", "later")}
+    write_plan(replace(calm, runs=runs, plugins=(*calm.plugins, str(plugin))), tmp_path / "results")
+    assert (tmp_path / "met").exists()
 
 
 @pytest.mark.slow

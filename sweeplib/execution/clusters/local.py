@@ -76,7 +76,7 @@ class Local(ClusterSettings):
 
     def expected_workers(self, workers: int | None = None) -> int:
         """Return the requested number of workers, or one per processor as far as there is memory for them."""
-        return workers or self.workers or _places()
+        return workers or self.workers or places()
 
     def worker_memory(self, workers: int | None = None) -> int:
         """Return the bytes of a worker: the configured limit, or its share of what is granted to all of them."""
@@ -84,7 +84,7 @@ class Local(ClusterSettings):
 
         whole = granted_memory()
         if self.memory_limit == "auto":
-            limit = whole // max(_places(), self.expected_workers(workers))
+            limit = whole // max(places(), self.expected_workers(workers))
         else:
             part = _number(self.memory_limit)
             limit = int(part * whole if part <= 1 else min(whole, parse_bytes(self.memory_limit)))
@@ -125,7 +125,7 @@ class Local(ClusterSettings):
         with (
             dask.config.set(SETTINGS | environment),
             LocalCluster(
-                n_workers=min(FIRST, expected, _places()),  # the others start while these work
+                n_workers=min(FIRST, expected, places()),  # the others start while these work
                 threads_per_worker=1,
                 processes=True,
                 host=THIS_MACHINE,
@@ -140,7 +140,7 @@ class Local(ClusterSettings):
             yield client
 
 
-def _places() -> int:
+def places() -> int:
     """Return how many workers this machine has processors and memory for."""
     from dask.system import CPU_COUNT
 
