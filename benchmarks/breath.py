@@ -196,5 +196,5 @@ BENCHMARKS = [
         0.3,
         in_python("Sweep.from_yaml('breath.yaml', 'root_seed=2', 'seeds=16').run()", "root_seed=2", RUN),
     ),
-    breath("Python: a figure", 0.5, in_python("sweep.figure('risk_curves')", "seeds=8")),
+    breath("Python: a figure", 0.5, in_python("sweep.figure('risk_curves')", "seeds=8", RUN)),
 ]

@@ -19,7 +19,7 @@ from sweeplib.design.cluster import ClusterSettings
 from sweeplib.design.expressions import Expression
 from sweeplib.design.grid import Axis, Grid
 from sweeplib.design.sweep import Run, Sweep
-from sweeplib.execution import run
+from sweeplib.execution import run, work
 from sweeplib.execution.blocks import Block, BlockReport
 from sweeplib.execution.status import sweep_status
 from sweeplib.simulation import Recording, Status
@@ -84,7 +84,7 @@ def planned(sweep: Sweep, directory: Path) -> None:
 
 def ran(sweep: Sweep, directory: Path) -> None:
     """Do the work of the run's driver."""
-    with patch.object(run, "dispatched", written):
+    with patch.object(work, "dispatched", written):
         run.run_sweep(sweep, directory, progress=False)
 
 
