@@ -100,7 +100,7 @@ def dataset_made_from(sweep: "Sweep") -> dict[str, Any]:
 
 def settings_digest(source: str, *others: str) -> str:
     """Return a digest of what a config says about the numbers of its dataset, without the keys `others`."""
-    settings = {key: value for key, value in parsed(source).items() if key not in (*UNREAD, *others)}
+    settings = {key: value for key, value in (parsed(source) or {}).items() if key not in (*UNREAD, *others)}
     return digest(json.dumps(settings, sort_keys=True, default=str).encode())
 
 
