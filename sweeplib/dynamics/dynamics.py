@@ -343,6 +343,10 @@ class _Kinds(Registry[type[Dynamics]]):
     def __getitem__(self, name: str) -> type[Dynamics]:
         return super().__getitem__(kind_of(name))
 
+    def origin(self, name: str) -> str:
+        """Return the name of the module that registered the dynamics of a run."""
+        return super().origin(kind_of(name))
+
     def __contains__(self, name: object) -> bool:
         return super().__contains__(kind_of(name) if isinstance(name, str) else name)
 

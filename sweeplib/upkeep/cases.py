@@ -21,7 +21,7 @@ if TYPE_CHECKING:
 MOST_VALUES = 4
 SHORTEST = 4
 """The fewest hexadecimal digits of an identity that name a case."""
-_NAME = re.compile(r"(?:^|,)\s*([A-Za-z_]\w*)\s*=")
+_NAME = re.compile(r"(?:^|,)\s*([A-Za-z_][\w.-]*)\s*=")
 
 
 @dataclass(frozen=True)

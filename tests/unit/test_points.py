@@ -12,6 +12,7 @@ import xarray as xr
 
 from sweeplib.analysis import ANALYSES
 from sweeplib.config import from_mapping, load
+from sweeplib.config.catalogue import explained
 from sweeplib.config.values import plain
 from sweeplib.design.sweep import Sweep
 from sweeplib.errors import InputError
@@ -20,6 +21,7 @@ from sweeplib.execution.run import run_sweep
 from sweeplib.figures.figure import requested
 from sweeplib.front.starter import write_new
 from sweeplib.storage.finalise import finalise
+from sweeplib.upkeep.cases import chosen_case
 from tests.in_process import Here, computed
 from tests.tiers import slow_but
 
@@ -92,6 +94,16 @@ def test_runs_of_one_dynamics_stand_side_by_side(results: Callable[..., xr.Datas
     risk = swept["risk"].isel(time=-1)
     assert (risk.sel(dynamics="ode") != risk.sel(dynamics="ode-loose")).all()
     assert (risk.sel(dynamics="sgd_chain").std("sde-fine.step") == 0).all()
+
+
+def test_commands_find_the_cases_of_runs_by_their_options(tmp_path: Path) -> None:
+    given = {"problem": PROBLEM | {"gamma": 0.5}, "grid": {"sde-fine.step": [1, 5]}, "dynamics": ["ode", "sde-fine"]}
+    sweep = from_mapping({"name": "x", "seeds": "2 if d > 10 else 1", **SHORT, **given}, tmp_path)
+    run(sweep, tmp_path)
+    chosen = chosen_case(sweep, tmp_path, "dynamics=sde-fine,sde-fine.step=5,seed=1")
+    assert chosen.case.dynamics == "sde" and dict(chosen.case.options)["step"] == 5.0
+    entry, text = explained("dynamics.ode-loose")
+    assert entry.name == "ode-loose" and "ode-loose" in text
 
 
 def test_an_option_is_an_axis_or_fixed_and_belongs_to_a_run(tmp_path: Path) -> None:
