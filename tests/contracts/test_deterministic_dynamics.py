@@ -76,6 +76,8 @@ class Case:
         self.dynamics = str(rng.choice(DETERMINISTIC))
         self.one_unit = self.dynamics in (*WIDE, "dmft")
         self.student = str(rng.choice(list(STUDENTS)))
+        if self.dynamics == "dmft" and self.student in ("square", "he3"):
+            self.student = "erf"  # errors of the tails of polynomials are too small (docs/theory.md, *Where it fails*)
         self.k = 1 if self.student == "relu" or self.dynamics == "dmft" else int(rng.choice([1, 1, 2]))
         self.p = 2 if self.k == 1 and not self.one_unit and self.student != "relu" and rng.random() < 0.35 else 1
         self._choose_target()
@@ -224,11 +226,12 @@ class Reference:
         start = np.concatenate([case.Q.ravel(), case.M.ravel(), case.a])
         if case.dynamics in STEPS_OF_DESCENT:
             return self._mapped() if case.dynamics == "overlap_map" else self._descended()
-        found = solve_ivp(self.slope, (0.0, case.end), start, t_eval=case.times, rtol=1e-8, atol=1e-10, method="DOP853")
-        self.state = found.y[:, -1]
-        return np.array(
-            [self.drifts(*self.parts(state))[4] for state in found.y.T] + [np.nan] * (len(case.times) - len(found.t))
-        )
+        self.state, risks = start, [self.drifts(*self.parts(start))[4]]
+        for ends in zip(case.times, case.times[1:], strict=False):  # the interpolant is worse than the steps
+            found = solve_ivp(self.slope, ends, self.state, rtol=1e-8, atol=1e-10, method="DOP853")
+            self.state = found.y[:, -1]
+            risks.append(self.drifts(*self.parts(self.state))[4] if found.success else np.nan)
+        return np.array(risks)
 
     def _mapped(self):
         """Batches of d samples: Q gains dt² (Ψ^Var at Ω (1 + 2/d) + (1 − 1/d) of the square of the mean step)."""
