@@ -88,6 +88,10 @@ def pointers() -> tuple[Any, Any]:
     )
 
 
+LASTING = 1.0 / 3.0
+"""The part of an earlier error of the risk, relative to the risk, that is taken to last."""
+
+
 class RiskNow(NamedTuple):
     """A risk, its error and terms, and the largest error of the drifts until now over the largest drift until then."""
 
@@ -154,7 +158,7 @@ class Rules:
     ) -> None:
         self._flow_of, self._shape, self.rough = flow_of, (p, dimensions), rough
         self._least = ROUNDING if exact else TRUNCATION
-        self.largest = self.drift_error = 0.0
+        self.largest = self.drift_error = self.risk_error = 0.0
         self.use(Levels(level))
 
     def use(self, levels: Levels) -> None:
@@ -194,6 +198,8 @@ class Rules:
         if finer is None:
             self.drift_error = self.relative(drifts)
         of_risk += 0.0 if rough else self.rise(now, time * drifts)
+        if finer is None:
+            self.risk_error = of_risk / max(abs(now.risk), TINY)
         allowed = max(RISK_AIM[rough] * abs(now.risk), LEAST_RISK_AIM[rough] * self.terms(now.risk), TINY)
         return max(self.relative(drifts) / DRIFT_AIM[rough], of_risk / allowed)
 
@@ -240,7 +246,7 @@ class ParticlePath:
         self._checked: tuple[float, Array] = (0.0, start)
         self._looks = [times[-1] * 0.5**n for n in reversed(range(LOOKS))]
         self._ahead: dict[float, tuple[float, Array]] = {}
-        self._errors, self._earlier = [(0.0, rules.drift_error)], 0
+        self._errors, self._earlier = [(0.0, rules.drift_error, rules.risk_error)], 0
         self._solution = self._from(start)
 
     @property
@@ -305,7 +311,7 @@ class ParticlePath:
             self.passages = np.minimum(self.passages, self._begun + found.passages[0])
             self._checked = time, state
             self._ahead |= kept
-            self._errors.append((time, self.rules.drift_error))
+            self._errors.append((time, self.rules.drift_error, self.rules.risk_error))
         if again or (self._given_rtol is None and self._allowed_rtol > MUCH * self._rtol):
             self._rtol = self._given_rtol or max(self._rtol, self._allowed_rtol)
             self._earlier, self._left = self.evaluations, max(int(found.steps_left[0]), 0)
@@ -315,15 +321,17 @@ class ParticlePath:
         """The risk at the present state, and the errors.
 
         The error of the risk is that of its rule, and its rise where each variable is off by its own error: the
-        tolerance of the integration, and the error of the drift over all of the time.
+        tolerance of the integration, and the error of the drift over all of the time. As two rules may agree by chance
+        now, it is, relative to the risk, at least a third of the largest one at an earlier look.
         """
         rules, state = self.rules, self.state
         now = rules.rule.found(state)
         drifts, of_rule = rules.errors(now)
         rise = rules.rise(now, self._rtol * np.abs(state) + self._atol + self.time * drifts)
-        error = of_rule + rise + rules.least_error(now.risk)
-        before = [found for time, found in self._errors if time <= self.time]
-        return RiskNow(now.risk, error, rules.terms(now.risk), max(rules.relative(drifts), *before))
+        looks = [errors for time, *errors in self._errors if time <= self.time]
+        drift_errors, risk_errors = zip(*looks, strict=True)
+        error = max(of_rule + rise, LASTING * max(risk_errors) * abs(now.risk)) + rules.least_error(now.risk)
+        return RiskNow(now.risk, error, rules.terms(now.risk), max(rules.relative(drifts), *drift_errors))
 
 
 @cache
