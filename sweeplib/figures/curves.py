@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from sweeplib.analysis.recorded import is_stochastic
+from sweeplib.design.axis import POINT
 from sweeplib.errors import InputError
 from sweeplib.figures.facets import Facets, arranged, numbered_parts
 from sweeplib.figures.interactive import Interactive
@@ -212,11 +213,14 @@ def _curve(axes: Axes, one: xr.Dataset, curves: Curves, place: tuple[str, list[s
         style |= {"linestyle": "none"}
     if not is_stochastic(name) and is_stochastic(shown[0]):
         style |= {"linestyle": "none", "gid": f"hue-{index} dynamics-{name}", "zorder": 5}
+    marks = bars_at = max(1, -(-int(known.sum()) // MOST_MARKS))
+    if POINT in one[curves.x].dims:  # neighbours along x may be rows of other problems
+        style, marks = style | {"linestyle": "none", "markersize": 4.0 if bars_at == 1 else 1.5}, 1
     sure = known & ~bound
     if sure.any():
-        every, bars = max(1, -(-int(known.sum()) // MOST_MARKS)), interval(one, curves.variable)
+        bars = interval(one, curves.variable)
         lengths = None if bars is None else np.nan_to_num(np.array(bars)[:, sure])
-        axes.errorbar(where[sure], values[sure], lengths, elinewidth=0.8, markevery=every, errorevery=every, **style)
+        axes.errorbar(where[sure], values[sure], lengths, elinewidth=0.8, markevery=marks, errorevery=bars_at, **style)
     if (known & bound).any():
         gid = {"color": style["color"], "gid": f"{style['gid']} bound"}
         axes.plot(where[known & bound], values[known & bound], **BOUND | gid)
