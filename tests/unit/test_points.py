@@ -240,8 +240,9 @@ QUESTIONS = {
 @pytest.mark.parametrize("question", slow_but(QUESTIONS, "the points of a table"))
 def test_a_question_is_a_short_file(question: str, tmp_path: Path) -> None:
     (tmp_path / "rows.csv").write_text(TABLE)
-    write_new("dynamics", tmp_path / "inertia.py")
     text = QUESTIONS[question]
+    if "inertia.py" in text:
+        write_new("dynamics", tmp_path / "inertia.py")
     text = text if "seeds:" in text else text + "\nseeds: 2"
     (tmp_path / "asked.yaml").write_text(
         "\n".join(line.strip() for line in text.splitlines()) + "\ntimes: [0, 0.5, 1]\n"
