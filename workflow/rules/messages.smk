@@ -7,9 +7,8 @@ import sweeplib.process.messages
 
 sweeplib.process.messages.install(logging.getLogger("snakemake.logging"))
 shell.prefix("trap '' INT; ")  # Ctrl-C reaches all processes; jobs ignore it, and Snakemake ends them
-persistence = (
-    snakemake.persistence.Persistence
-)  # which would import pandas to record parameters that are never of pandas
+# Else Snakemake would import pandas to record parameters, which are never of pandas.
+persistence = snakemake.persistence.Persistence
 persistence._serialize_param_pandas = getattr(persistence, "_serialize_param_builtin", None)
 
 
