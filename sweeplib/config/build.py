@@ -18,13 +18,13 @@ from sweeplib.config.plugged import (
     run_options,
     with_references,
 )
-from sweeplib.config.points import table_rows
+from sweeplib.config.points import table_axis
 from sweeplib.config.usual import usual_figures
 from sweeplib.config.values import count, values
-from sweeplib.design.axis import Axis, Rows
+from sweeplib.design.axis import Axis, TableAxis
 from sweeplib.design.expressions import Expression
 from sweeplib.design.fields import options_of
-from sweeplib.design.formulas import Formula
+from sweeplib.design.formulas import FormulaWithNames
 from sweeplib.design.grid import Grid, Point
 from sweeplib.design.sweep import Run, Sweep, replica_counts
 from sweeplib.errors import InputError
@@ -57,9 +57,9 @@ def sweep_of(config: SweepConfig, folder: Path) -> Sweep:
         plugins = _loaded_plugins(config.plugins, folder)
     clock = _expression(config.times.scale, "times.scale") if config.times.scale is not None else None
     with _paths_at("points"):
-        points = next(iter(located([config.points], folder))) if isinstance(config.points, str) else config.points
+        points = located([config.points], folder)[0] if isinstance(config.points, str) else config.points
     replicas = _expression(config.seeds, "seeds") if isinstance(config.seeds, str) else None
-    grid = _grid(config, clock, replicas, [] if points is None else [table_rows(points)])
+    grid = _grid(config, clock, replicas, [] if points is None else [table_axis(points)])
     seeds = _seeds(config.seeds if replicas is None else _most_replicas(replicas, grid))
     with _paths_at("figures"):
         figures = with_references(figure_options(config.figures), lambda files: located(files, folder))
@@ -112,17 +112,17 @@ def _most_replicas(replicas: Expression, grid: Grid) -> int:
     return max(int(replica_counts(replicas, *columns).max()) for columns in grid.evaluated(replicas))
 
 
-def _grid(config: SweepConfig, clock: Expression | None, replicas: Expression | None, rows: list[Rows]) -> Grid:
+def _grid(config: SweepConfig, clock: Expression | None, replicas: Expression | None, rows: list[TableAxis]) -> Grid:
     given = len(config.grid) + len(config.derive) + len(config.problem)
     refuse_more("names", given, NAMES, key="grid", instead="fewer axes and symbols")
     _refuse_many_values(config.grid)
     axes = [_axis(name, spec) for name, spec in config.grid.items() if name != "zip"]
     axes += [*_zips(config.grid.get("zip", [])), *rows]
     known = {*(name for axis in axes for name in axis.names), *config.derive, *config.problem}
-    made = {name: Formula.of(config.problem[name], known) for name in FORMULA_FIELDS if name in config.problem}
+    made = {name: FormulaWithNames.of(config.problem[name], known) for name in FORMULA_FIELDS if name in config.problem}
     formulas = {name: formula for name, formula in made.items() if formula is not None}
     fixed = {name: value for name, value in config.problem.items() if name not in formulas}
-    derived: dict[str, Expression | Formula] = dict(formulas)
+    derived: dict[str, Expression | FormulaWithNames] = dict(formulas)
     derived |= {name: _expression(text, f"derive.{name}") for name, text in config.derive.items()}
     used = frozenset(name for text in (clock, replicas) if text is not None for name in text.names)
     used |= {name for name in known if name.rpartition(".")[0] in config.dynamics}

@@ -7,36 +7,36 @@ from typing import TYPE_CHECKING, Any
 
 from sweeplib.budget import ROWS, refuse_more
 from sweeplib.config.values import values
-from sweeplib.design.axis import Rows
+from sweeplib.design.axis import TableAxis
 from sweeplib.errors import InputError
 from sweeplib.problem import NAMED_FIELDS
 
 if TYPE_CHECKING:
     import pandas as pd
 
-READERS = {".csv": "CSV", ".parquet": "Parquet"}
+FORMATS = {".csv": "CSV", ".parquet": "Parquet"}
 SHAPE = "a CSV or Parquet file, or a mapping from names to lists of as many values, `{gamma: [.1, .2], d: [100, 300]}`"
 
 
-def table_rows(table: Any) -> Rows:
+def table_axis(table: Any) -> TableAxis:
     """Return the rows of a table, the path of a file or a mapping of columns, as an axis.
 
     InputError, with the file and line of a value that is missing or that its name cannot have.
     """
     if isinstance(table, str):
-        return _rows(_read(Path(table)), table)
+        return _axis(_read(Path(table)), table)
     if not isinstance(table, Mapping) or not all(isinstance(name, str) for name in table):
         raise InputError("not a table of points", key="points", value=table, expected=SHAPE)
-    return _rows({name: values(column, f"points.{name}", ROWS) for name, column in table.items()}, None)
+    return _axis({name: values(column, f"points.{name}", ROWS) for name, column in table.items()}, None)
 
 
-def _rows(columns: Mapping[str, Any], file: str | None) -> Rows:
+def _axis(columns: Mapping[str, Any], file: str | None) -> TableAxis:
     count = len(next(iter(columns.values()), ()))
     refuse_more("points", count, ROWS, key="points", instead="several sweeps")
     if not count:
         raise InputError("no points", file=file, key="points", expected="names, and a row of values for each point")
     try:
-        return Rows(columns)
+        return TableAxis(columns)
     except InputError as error:
         _, _, place = (error.key or "").rstrip("]").partition("[")
         if file is not None and place.isdigit():  # the first line has the names
@@ -48,7 +48,7 @@ def _read(path: Path) -> dict[str, list[Any]]:
     """Return the columns of a file; InputError for one that cannot be read, and for missing values."""
     import pandas as pd
 
-    if path.suffix not in READERS:
+    if path.suffix not in FORMATS:
         raise InputError("not a table of points", key="points", value=str(path), expected=SHAPE)
     try:
         frame = _csv(path) if path.suffix == ".csv" else pd.read_parquet(path)
@@ -56,7 +56,7 @@ def _read(path: Path) -> dict[str, list[Any]]:
         raise
     except (OSError, ValueError, ImportError, csv.Error, pd.errors.ParserError) as error:
         reason = error.strerror if isinstance(error, OSError) and error.strerror else str(error).splitlines()[0]
-        problem = f"cannot be read as {READERS[path.suffix]}: {reason}"
+        problem = f"cannot be read as {FORMATS[path.suffix]}: {reason}"
         raise InputError(problem, key="points", value=str(path), expected=SHAPE) from None
     missing = frame.isna().to_numpy()
     if missing.any():

@@ -63,7 +63,7 @@ class Axis:
         return set().union(*places_in(self.column(name), name, wanted))
 
 
-class Rows(Axis):
+class TableAxis(Axis):
     """The rows of a table of points, numbered from 0, with the values of all its names."""
 
     def __init__(self, columns: Mapping[str, Sequence[Any]]) -> None:

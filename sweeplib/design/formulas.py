@@ -14,7 +14,7 @@ VARIABLES = re.compile(r"t|lam\d+")
 
 
 @dataclass(frozen=True)
-class Formula:
+class FormulaWithNames:
     """The text of a target, a schedule or an activation, and the `names` in it whose values a grid gives."""
 
     text: str
@@ -22,7 +22,7 @@ class Formula:
     operations: int = field(default=1, init=False, compare=False)
 
     @classmethod
-    def of(cls, text: Any, known: Iterable[str]) -> "Formula | None":
+    def of(cls, text: Any, known: Iterable[str]) -> "FormulaWithNames | None":
         """Return the formula of a text that has some of the `known` names; None for anything else."""
         tree = _tree(text)
         read = {part.id for part in ast.walk(tree) if isinstance(part, ast.Name)} if tree else set()

@@ -13,10 +13,10 @@ from typing import Any
 import numpy as np
 
 from sweeplib.budget import ASKED, AXES, NAME_LENGTH, NAMES, OPERATIONS, POINTS, PROBES, refuse_more
-from sweeplib.design.axis import POINT, Axis, Rows
+from sweeplib.design.axis import POINT, Axis, TableAxis
 from sweeplib.design.expressions import Expression, is_symbol
 from sweeplib.design.fields import field_value, field_values
-from sweeplib.design.formulas import Formula
+from sweeplib.design.formulas import FormulaWithNames
 from sweeplib.design.places import BATCH, at_positions, probe_places, some_places
 from sweeplib.errors import InputError
 from sweeplib.problem import PROBLEM_FIELDS, Problem
@@ -85,7 +85,7 @@ class Grid:
 
     axes: tuple[Axis, ...]
     fixed: Mapping[str, Any] = field(default_factory=dict)
-    derived: Mapping[str, Expression | Formula] = field(default_factory=dict)
+    derived: Mapping[str, Expression | FormulaWithNames] = field(default_factory=dict)
     used: frozenset[str] = frozenset()
 
     def __post_init__(self) -> None:
@@ -271,7 +271,7 @@ class Grid:
         return needed
 
     def _derived_column(
-        self, name: str, expression: Expression | Formula, columns: Mapping[str, list[Any]], count: int
+        self, name: str, expression: Expression | FormulaWithNames, columns: Mapping[str, list[Any]], count: int
     ) -> list[Any]:
         try:
             return list(field_values(name, expression.evaluated(columns, count)))
@@ -280,7 +280,7 @@ class Grid:
                 self._refuse_derived(name, expression, {used: columns[used][at] for used in sorted(expression.names)})
             raise
 
-    def _refuse_derived(self, name: str, expression: Expression | Formula, where: Mapping[str, Any]) -> None:
+    def _refuse_derived(self, name: str, expression: Expression | FormulaWithNames, where: Mapping[str, Any]) -> None:
         """Raise InputError if the value derived from these is not valid for the name."""
         try:
             field_value(name, expression.evaluate(where))
@@ -351,7 +351,7 @@ class Grid:
                 raise InputError(f"given twice, in {seen[name]} too", key=key, value=name, expected="one of the two")
             seen[name] = key
 
-    def _in_order(self) -> dict[str, Expression | Formula]:
+    def _in_order(self) -> dict[str, Expression | FormulaWithNames]:
         """Return the derived names, each after the names that it uses."""
         known = set(self.names)
         for name, expression in self.derived.items():
@@ -385,7 +385,7 @@ class Grid:
 
 def _key(axis: Axis, name: str) -> str:
     """Return the key of the config that gives an axis the values of one of its names."""
-    return "points" if isinstance(axis, Rows) else "grid.zip" if axis.linked else f"grid.{name}"
+    return "points" if isinstance(axis, TableAxis) else "grid.zip" if axis.linked else f"grid.{name}"
 
 
 def _dataset_order(name: str) -> tuple[int, str]:

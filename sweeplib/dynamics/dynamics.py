@@ -337,7 +337,7 @@ def _checked(name: str, kind: type[Dynamics]) -> None:
         raise SweeplibError(f"dynamics {name!r}: what follows a hyphen tells runs of one dynamics apart")
 
 
-class _Kinds(Registry[type[Dynamics]]):
+class _DynamicsOfRuns(Registry[type[Dynamics]]):
     """The dynamics by the names of runs: `ode-corrected` is a run of `ode` beside another one."""
 
     def __getitem__(self, name: str) -> type[Dynamics]:
@@ -360,4 +360,4 @@ def kind_of(run: str) -> str:
     return run.partition("-")[0]
 
 
-DYNAMICS: Registry[type[Dynamics]] = _Kinds("dynamics", check=_checked)
+DYNAMICS: Registry[type[Dynamics]] = _DynamicsOfRuns("dynamics", check=_checked)

@@ -197,7 +197,8 @@ class _Examples(Sequence[Case]):
         self._shared = sweep.shared(dynamics) | {"seed": 0}
         self._swept = bool(options_of(dynamics, sweep.grid.names))
         self._problems: Sequence[Problem] = ()
-        self._pairs: dict[tuple[int, Options], int] = {}
+        self._numbers: dict[tuple[int, Options], int] = {}
+        self._pairs: list[tuple[int, Options]] = []
 
     def numbers(self, batch: "Batch") -> np.ndarray:
         """Return the kinds (n,) of some points."""
@@ -205,14 +206,18 @@ class _Examples(Sequence[Case]):
         if not self._swept:
             return kind
         options = self._sweep.options(self._dynamics, batch.columns, len(kind))
-        pairs = zip(kind.tolist(), options, strict=True)
-        return np.array([self._pairs.setdefault(pair, len(self._pairs)) for pair in pairs], np.intp)
+        pairs = list(zip(kind.tolist(), options, strict=True))
+        for pair in dict.fromkeys(pairs):
+            if pair not in self._numbers:
+                self._numbers[pair] = len(self._pairs)
+                self._pairs.append(pair)
+        return np.array([self._numbers[pair] for pair in pairs], np.intp)
 
     def __len__(self) -> int:
         return len(self._pairs) if self._swept else len(self._problems)
 
     def __getitem__(self, at: Any) -> Any:
-        problem, options = list(self._pairs)[at] if self._swept else (at, self._options)
+        problem, options = self._pairs[at] if self._swept else (at, self._options)
         return Case(self._problems[problem], options=options, **self._shared)
 
     @cached_property
