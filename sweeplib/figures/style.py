@@ -103,8 +103,14 @@ def line_look(index: int, *gids: str) -> dict[str, Any]:
     return {"color": COLOURS[index % len(COLOURS)], "gid": " ".join((f"hue-{index}", *gids))}
 
 
+CROSSES = (("x", 6.5), ("+", 8.0), ("1", 8.0), ("2", 8.0))
+"""Markers of deterministic dynamics, in their order, with their sizes."""
+HALVES = ("bottom", "left", "top", "right")
+"""The filled halves of the markers of stochastic dynamics from the third on."""
+
+
 def dynamics_look(name: str, shown: list[str], looks: dict[str, Any]) -> dict[str, Any]:
-    """Return the marker of a dynamics: filled for the first in `shown`, open for others, a cross if deterministic.
+    """Return the marker of a dynamics: filled, open or half filled in the order of `shown`, a cross if deterministic.
 
     `shown` lists stochastic dynamics first; `looks` has colour, marker and gid of the hue. A dynamics that is
     shown alone has the filled marker. Crosses lie above other markers and are larger: where theory and SGD agree, both
@@ -112,12 +118,15 @@ def dynamics_look(name: str, shown: list[str], looks: dict[str, Any]) -> dict[st
     """
     looks = looks | {"gid": f"{looks.get('gid', '')} dynamics-{name}".strip()}
     if not is_stochastic(name) and len(shown) > 1:
-        first = all(map(is_stochastic, shown[: shown.index(name)]))
-        cross = {"marker": "x", "markersize": 6.5} if first else {"marker": "+", "markersize": 8.0}
-        return looks | cross | {"markeredgewidth": 0.9, "zorder": 5}
+        number = sum(not is_stochastic(other) for other in shown[: shown.index(name)])
+        marker, size = CROSSES[number % len(CROSSES)]
+        return looks | {"marker": marker, "markersize": size, "markeredgewidth": 0.9, "zorder": 5}
     if shown.index(name) == 0:
         return looks | {"zorder": 4}
-    return looks | {"markerfacecolor": "white", "markersize": 6.2, "zorder": 3}
+    if shown.index(name) == 1:
+        return looks | {"markerfacecolor": "white", "markersize": 6.2, "zorder": 3}
+    half = HALVES[(shown.index(name) - 2) % len(HALVES)]
+    return looks | {"fillstyle": half, "markerfacecoloralt": "white", "markersize": 6.2, "zorder": 3}
 
 
 def beyond_look(looks: dict[str, Any]) -> dict[str, Any]:

@@ -19,6 +19,7 @@ from sweeplib.errors import InputError
 from sweeplib.execution import work
 from sweeplib.execution.run import run_sweep
 from sweeplib.figures.figure import requested
+from sweeplib.figures.style import dynamics_look
 from sweeplib.front.starter import write_new
 from sweeplib.storage.finalise import finalise
 from sweeplib.upkeep.cases import chosen_case
@@ -116,6 +117,13 @@ def test_an_option_is_an_axis_or_fixed_and_belongs_to_a_run(tmp_path: Path) -> N
     assert "whole number" in refusal(tmp_path, problem=problem, grid={"sde.samples": [1.5]}, dynamics=["sde"])
     assert "did you mean 'ode'" in refusal(tmp_path, problem=problem, dynamics=["odd-one"])
     assert "not the name of a run" in refusal(tmp_path, problem=problem, dynamics=["ode-a/b"])
+
+
+def test_runs_are_told_apart_by_their_marks() -> None:
+    shown = ["sgd", "sde", "sde-fine", "sde-coarse", "ode", "ode-loose", "gradient_flow"]
+    looks = [dynamics_look(name, shown, {"marker": "o", "color": "k"}) for name in shown]
+    marks = {(look["marker"], look.get("markerfacecolor"), look.get("fillstyle")) for look in looks}
+    assert len(marks) == len(shown)
 
 
 TABLE = "gamma, p,k,d,Delta,n\n.1,2,1,50,0,3\n0.2,2,1,50,0,1\n.3,4,1,60,1e-2,0\n"
