@@ -1,6 +1,5 @@
-"""Kaplan-Meier statistics of first passages: of many samples at once, and the curve of one, by scipy."""
+"""Kaplan-Meier statistics of first passages: of many samples at once, and the curve of one."""
 
-import warnings
 from collections.abc import Callable, Sequence
 from typing import Any, NamedTuple
 
@@ -50,20 +49,32 @@ def medians(exit_: Array, end: Array, used: NDArray[np.bool_], confidence: float
     return found[0], found[1], found[2]
 
 
-def _medians(found: Samples, confidence: float) -> Sequence[Array]:
+def _medians(sample: Samples, confidence: float) -> Sequence[Array]:
+    seen, _, used, _ = sample
+    below = [used & _last_of_equal(sample) & (curve <= HALF) for curve in _curves(sample, confidence)]
+    first = [np.take_along_axis(seen, each.argmax(1)[:, None], 1)[:, 0] for each in below]
+    return [np.where(each.any(1), times, np.nan) for each, times in zip(below, first, strict=True)]
+
+
+def _last_of_equal(sample: Samples) -> NDArray[np.bool_]:
+    """Return which runs (cells, n) are the last of those that were seen until the same time."""
+    seen, _, used, _ = sample
+    last = np.append(seen[:, 1:] > seen[:, :-1], np.ones((len(seen), 1), bool), axis=1)
+    last[:, :-1] |= used[:, :-1] & ~used[:, 1:]
+    return last
+
+
+def _curves(sample: Samples, confidence: float) -> tuple[Array, Array, Array]:
+    """Return the Kaplan-Meier curves after each run (cells, n), and their log-log bands; NaN at 1 and 0."""
     from scipy.special import ndtri
 
-    seen, exits, used, at_risk = found
-    last = np.append(seen[:, 1:] > seen[:, :-1], np.ones((len(seen), 1), bool), axis=1)  # of equal times
-    last[:, :-1] |= used[:, :-1] & ~used[:, 1:]
-    with np.errstate(divide="ignore", invalid="ignore"):  # the band is undefined where the curve is 1 or 0
+    _, exits, _, at_risk = sample
+    with np.errstate(divide="ignore", invalid="ignore"):
         curve = np.cumprod(1.0 - exits / at_risk, axis=1)
         errors = np.sqrt(np.cumsum(np.where(exits, 1.0 / (at_risk * (at_risk - 1.0)), 0.0), axis=1)) / -np.log(curve)
         width = np.exp(ndtri((1.0 + confidence) / 2.0) * errors)
-        curves = curve, curve**width, curve ** (1.0 / width)
-        below = [used & last & (each <= HALF) for each in curves]
-    first = [np.take_along_axis(seen, each.argmax(1)[:, None], 1)[:, 0] for each in below]
-    return [np.where(each.any(1), times, np.nan) for each, times in zip(below, first, strict=True)]
+        inside = np.where(curve < 1.0, curve, np.nan)
+        return curve, inside**width, inside ** (1.0 / width)
 
 
 def _in_parts(function: Callable[..., Array], *cells: NDArray[Any]) -> Array:
@@ -77,15 +88,12 @@ def _in_parts(function: Callable[..., Array], *cells: NDArray[Any]) -> Array:
 
 def survival_curve(exits: Array, ends: Array, confidence: float) -> tuple[Array, Array, Array, Array]:
     """Return the Kaplan-Meier curve: times, fraction not exited after each, its log-log band (low, high)."""
-    from scipy.stats import CensoredData, ecdf
-
     latest = max(exits.max(), np.max(ends, where=np.isfinite(ends), initial=0.0))
-    sample = CensoredData(uncensored=exits, right=np.minimum(ends, latest))
-    survival = ecdf(sample).sf
-    with warnings.catch_warnings():
-        warnings.simplefilter("ignore", RuntimeWarning)  # the band is undefined where the curve is 0
-        band = survival.confidence_interval(confidence, method="log-log")
-    return survival.quantiles, survival.probabilities, band.low.probabilities, band.high.probabilities
+    exit_, end = np.append(exits, np.full(len(ends), np.nan)), np.append(exits, np.minimum(ends, latest))
+    sample = Samples.of(exit_, end, np.ones(len(exit_), bool))
+    last = _last_of_equal(sample)
+    curve, low, high = (each[last] for each in _curves(sample, confidence))
+    return sample.seen[last], curve, low, high
 
 
 def fractions_exited(exit_: Array, end: Array, used: NDArray[np.bool_]) -> tuple[Array, Array]:

@@ -50,7 +50,6 @@ IMPORTS = (
     "matplotlib.backends.backend_pdf",
     "fontTools.subset",
     "sweeplib.figures.style:prepare",
-    "scipy.stats",
     "sweeplib.report.write:prepare",
     "latex2mathml.converter",
 )

@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 import xarray as xr
 from scipy.integrate import quad
-from scipy.stats import chi2
+from scipy.stats import CensoredData, chi2, ecdf
 
 from sweeplib import theory
 from sweeplib.analysis import ANALYSES
@@ -115,8 +115,17 @@ def test_noise_corrected_law_of_one_unit_is_that_of_a_gaussian_overlap():
     assert theory.noise_corrected_survival(t, gamma, 1, d, 0.0, T) == pytest.approx(chi2.cdf(T * d / growth, 1))
 
 
-def test_survival_curve_counts_the_censored_as_at_risk():
-    """Exits at 1 and 3, one run censored at 2: 2/3 after the first exit, nothing after the last."""
-    times, curve, low, high = survival_curve(np.array([1.0, 3.0]), np.array([2.0]), 0.95)
-    np.testing.assert_allclose(curve[np.searchsorted(times, [1.0, 3.0])], [2 / 3, 0.0])
-    assert low[0] < 2 / 3 < high[0]
+@pytest.mark.filterwarnings("ignore::RuntimeWarning")  # of scipy: the band is undefined where the curve is 1 or 0
+@pytest.mark.parametrize("seed", range(10))
+def test_survival_curve_is_that_of_scipy(seed):
+    """Also with equal times. Runs that never exit count as seen until the last time of the others."""
+    numbers = np.random.default_rng(seed)
+    exits, ends = numbers.exponential(size=numbers.integers(1, 20)), numbers.exponential(size=numbers.integers(1, 20))
+    if seed % 2:
+        exits, ends = np.ceil(5 * exits), np.ceil(5 * ends)
+    ends[0] = np.inf
+    last = max(exits.max(), ends[1:].max(initial=0.0))
+    law = ecdf(CensoredData(uncensored=exits, right=np.minimum(ends, last))).sf
+    band = law.confidence_interval(0.9, method="log-log")
+    wanted = law.quantiles, law.probabilities, band.low.probabilities, band.high.probabilities
+    np.testing.assert_allclose(survival_curve(exits, ends, 0.9), wanted, rtol=1e-12, atol=1e-14)
