@@ -70,7 +70,7 @@ def _curves(sample: Samples, confidence: float) -> tuple[Array, Array, Array]:
 
     _, exits, _, at_risk = sample
     with np.errstate(divide="ignore", invalid="ignore"):
-        curve = np.cumprod(1.0 - exits / at_risk, axis=1)
+        curve: Array = np.cumprod(1.0 - exits / at_risk, axis=1, dtype=np.float64)
         errors = np.sqrt(np.cumsum(np.where(exits, 1.0 / (at_risk * (at_risk - 1.0)), 0.0), axis=1)) / -np.log(curve)
         width = np.exp(ndtri((1.0 + confidence) / 2.0) * errors)
         inside = np.where(curve < 1.0, curve, np.nan)

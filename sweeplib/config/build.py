@@ -22,13 +22,13 @@ from sweeplib.config.points import table_axis
 from sweeplib.config.usual import usual_figures
 from sweeplib.config.values import count, values
 from sweeplib.design.axis import Axis, TableAxis
-from sweeplib.design.expressions import Expression
 from sweeplib.design.fields import options_of
-from sweeplib.design.formulas import FormulaWithNames
 from sweeplib.design.grid import Grid, Point
 from sweeplib.design.sweep import Run, Sweep, replica_counts
 from sweeplib.errors import InputError
 from sweeplib.execution.block_size import case_bytes
+from sweeplib.language.expressions import Expression
+from sweeplib.language.names import FormulaWithNames
 from sweeplib.problem import FORMULA_FIELDS, PROBLEM_FIELDS
 from sweeplib.simulation import Case, Recording, recorded_variables
 from sweeplib.simulation.labels import ATTRIBUTES

@@ -14,11 +14,11 @@ import numpy as np
 
 from sweeplib.budget import ASKED, AXES, NAME_LENGTH, NAMES, OPERATIONS, POINTS, PROBES, refuse_more
 from sweeplib.design.axis import POINT, Axis, TableAxis
-from sweeplib.design.expressions import Expression, is_symbol
 from sweeplib.design.fields import field_value, field_values
-from sweeplib.design.formulas import FormulaWithNames
 from sweeplib.design.places import BATCH, at_positions, probe_places, some_places
 from sweeplib.errors import InputError
+from sweeplib.language import Expression, is_symbol
+from sweeplib.language.names import FormulaWithNames
 from sweeplib.problem import PROBLEM_FIELDS, Problem
 from sweeplib.problem.columns import COLUMNS, Kinds, Problems
 from sweeplib.views import VIEW_DIMS

@@ -15,11 +15,11 @@ from sweeplib.code.plugins import load_plugins, plugin_files
 from sweeplib.code.user_paths import is_file
 from sweeplib.data.published import references_digest
 from sweeplib.design.cluster import ClusterSettings
-from sweeplib.design.expressions import Expression
 from sweeplib.design.fields import options_of
 from sweeplib.design.grid import Batch, Grid, Point
 from sweeplib.dynamics import kind_of
 from sweeplib.errors import InputError
+from sweeplib.language.expressions import Expression
 from sweeplib.numerics.random import checked_seed
 from sweeplib.simulation import Case, Recording
 

@@ -10,7 +10,7 @@ import numba
 import numpy as np
 from numpy.typing import NDArray
 
-from sweeplib.maths.formulas import schedule
+from sweeplib.language import schedule
 from sweeplib.numerics.compiled import over_arrays
 from sweeplib.numerics.linked import FOR_KERNELS
 

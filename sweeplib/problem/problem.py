@@ -11,8 +11,8 @@ from pydantic import Field
 from pydantic.dataclasses import dataclass
 
 from sweeplib.errors import InputError
+from sweeplib.language import canonical_schedule
 from sweeplib.maths.activations.named import canonical_name
-from sweeplib.maths.formulas import canonical_schedule
 from sweeplib.problem.data import DATA
 from sweeplib.problem.data.data import DATA_FIELDS, TEACHER_FIELDS
 from sweeplib.problem.starts import STARTS
@@ -83,7 +83,8 @@ class Problem(_Fields):
     offset_rate : β ≥ 0: a step trains the offsets by b_i += β (γ/pd) a_i σ'(λ_i + b_i) E; 0 freezes them. Without
         either field units have no offsets.
     target : what the student learns: `committee` is f* = (1/k) Σ a*_r σ*(λ*_r). A formula of the teacher's fields, such
-        as `lam1 + lam1*lam2 + he3(lam3)`, has + - * / ** and activations; k is the number of its highest field.
+        as `lam1 + lam1*lam2 + he3(lam3)`, has + - * / ** and activations, and functions of numbers as in `sqrt(2)*lam1`; k is the
+        number of its highest field.
     data : law of the data. `teacher_student` has Gaussian inputs and the labels of the target. `two_gaussians` has
         labels y = ±1 + √Δ z of two classes of equal odds, whose inputs are x ~ N(0, (1 ± c)² I_d/d), c the `contrast`,
         and no teacher: k = 0.
@@ -108,9 +109,9 @@ class Problem(_Fields):
     second_layer_samples : number m of fresh samples, labels with noise, for the ridge regression of `refitted_risk`; by
         default infinitely many. Only observables read it, and `ridge`.
     ridge : λ ≥ 0 of this regression: (λ/2p) Σ a_i² is added to half the mean squared error.
-    schedule : the factor ξ(t) ≥ 0 of the learning rate, γ(t) = γ ξ(t), a formula of t with + - * / **, exp, log, sqrt,
-        min and max, such as `1/(1 + t)` or `min(1, t/5)`; t is the ODE time ν γ/(pd), at the rate γ itself. Steps take
-        ξ at the middle of their time. By default the rate is constant.
+    schedule : the factor ξ(t) ≥ 0 of the learning rate, γ(t) = γ ξ(t), an expression of t, such as `1/(1 + t)`,
+        `min(1, t/5)` or `1 if t < 2 else 0.1`; t is the ODE time ν γ/(pd), at the rate γ itself. Steps take ξ at the
+        middle of their time. By default the rate is constant.
 
     Raises InputError, which names the field, for invalid values.
     """

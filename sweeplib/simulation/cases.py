@@ -18,9 +18,9 @@ from sweeplib.dynamics import DYNAMICS
 from sweeplib.dynamics.dynamics import NumericalOptions
 from sweeplib.dynamics.step_dynamics import StepDynamics
 from sweeplib.errors import InputError
+from sweeplib.language import schedule
 from sweeplib.maths.activations import ACTIVATIONS, Activation, activation
 from sweeplib.maths.activations.activation import bends_off_zero
-from sweeplib.maths.formulas import schedule
 from sweeplib.numerics.random import checked_seed
 from sweeplib.observables import OBSERVABLES, Observable
 from sweeplib.problem import (

@@ -15,9 +15,9 @@ from sweeplib.simulation.labels import label
 from sweeplib.views import QUANTILES
 
 if TYPE_CHECKING:
-    from sweeplib.design.expressions import Expression
     from sweeplib.design.grid import Grid
     from sweeplib.design.sweep import Sweep
+    from sweeplib.language import Expression
 
 Constant = int | float | str
 

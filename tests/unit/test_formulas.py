@@ -12,12 +12,13 @@ import xarray as xr
 
 from sweeplib import Problem, simulate
 from sweeplib.config import load
-from sweeplib.design.expressions import Expression
 from sweeplib.errors import InputError
 from sweeplib.execution.run import run_sweep
 from sweeplib.figures.labels import target_label
 from sweeplib.kernels.labels import labels
-from sweeplib.maths.formulas import formula, ridges, schedule
+from sweeplib.language import schedule
+from sweeplib.language.expressions import Expression
+from sweeplib.maths.formulas import formula, ridges
 from sweeplib.maths.formulas.exponents import coefficients, information_exponent, leap_exponent
 from sweeplib.maths.hermite import hermite_polynomials
 from sweeplib.problem import problem_expectations, target
@@ -71,6 +72,7 @@ def test_other_formulas_have_no_ridge_functions(text):
         ("hermite(0,1,.50)(lam1)", "hermite(0, 1, 0.5)(lam1)"),
         ("-(lam1 + lam2)", "-(lam1 + lam2)"),
         ("(lam1**2)**3", "(lam1**2)**3"),
+        ("sqrt(4)*lam1 + max(1, 3)", "2*lam1 + 3"),
     ],
 )
 def test_it_has_one_spelling(text, spelling):
@@ -93,6 +95,8 @@ def test_it_has_one_spelling(text, spelling):
         ("lam1**0.5", ["not an exponent: `0.5` at character 7", "from 0 to 12"]),
         ("lam1**lam2", ["not an exponent: `lam2`"]),
         ("lam1.real", ["not allowed in a formula: `lam1.real`"]),
+        ("log(lam1)", ["not a number: `lam1` at character 5", "an activation"]),
+        ("sqrt(-2)*lam1", ["not a finite number: `sqrt(-2)` at character 1"]),
         ("__import__('os')", ["unknown activation", "__import__"]),
         ("[lam1 for lam1 in (1,)]", ["not allowed in a formula"]),
         ("lam1 if lam2 else 1", ["not allowed in a formula"]),

@@ -14,10 +14,10 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from sweeplib.config.values import geomspace, linspace, logspace, stepped
-from sweeplib.design.expressions import Expression
 from sweeplib.design.grid import Axis, Grid
 from sweeplib.design.places import probes
 from sweeplib.errors import InputError
+from sweeplib.language.expressions import Expression
 from sweeplib.problem import PROBLEM_FIELDS, Problem
 
 FIXED = {"p": 1, "k": 1, "d": 100, "Delta": 0.0, "gamma": 0.1, "activation": "square"}

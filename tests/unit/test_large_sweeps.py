@@ -9,9 +9,9 @@ import numpy as np
 import pytest
 import zarr
 
-from sweeplib.design.columns import OneByOneError
-from sweeplib.design.expressions import _BINARY, FUNCTIONS, Columns, Expression
 from sweeplib.errors import InputError
+from sweeplib.language.columns import Columns, OneByOneError
+from sweeplib.language.expressions import Expression
 from sweeplib.simulation import Recording
 from sweeplib.storage import remembered
 from sweeplib.storage.checked_store import COMPRESSORS
@@ -62,7 +62,7 @@ def test_columns_have_the_values_of_points(text: str) -> None:
 
 def _is_of_columns(formula: Expression, columns: dict[str, Sequence[Any]]) -> bool:
     try:
-        Columns(columns, _BINARY, FUNCTIONS).floats(formula._tree)
+        Columns(columns).floats(formula._tree)
     except OneByOneError:
         return False
     return True

@@ -11,12 +11,12 @@ from dataclasses import dataclass
 from functools import cache, cached_property
 
 from sweeplib.errors import InputError
+from sweeplib.language.arithmetic import FUNCTIONS
+from sweeplib.language.reader import MOST_LEVELS, Reader
 from sweeplib.maths.activations import ACTIVATIONS, Activation, activation
-from sweeplib.maths.formulas.reader import Reader
 
 MOST_FIELDS = 16
 MAX_POWER = 12
-MOST_LEVELS = 50
 ALLOWED = "numbers, the fields lam1, lam2, ..., + - * / **, and activations of these, as in `lam1*lam2 + he3(lam3)`"
 
 
@@ -266,6 +266,7 @@ def formula(text: str) -> Formula:
 class _Reader(Reader):
     """Turns a syntax tree into a formula."""
 
+    kind = "formula"
     allowed = ALLOWED
 
     def read(self, part: ast.expr) -> Formula:
@@ -292,9 +293,16 @@ class _Reader(Reader):
                 return self.read(operand)
             case ast.BinOp(left=left, op=operation, right=right):
                 return self._binary(part, self.read(left), operation, right)
+            case ast.Call(func=ast.Name(id=name)) if name in FUNCTIONS and name not in ACTIVATIONS:
+                self.check(part)
+                return Number(float(self.number(part)))
             case ast.Call(func=function, args=[argument], keywords=[]):
                 return Applied(self._activation(function), self.read(argument))
         raise self.refused(part, "not allowed in a formula")
+
+    def check_name(self, part: ast.Name) -> None:
+        """Raise InputError for a field in a function that is no activation."""
+        raise self.refused(part, "not a number", "numbers alone in a function that is not an activation")
 
     def _binary(self, part: ast.expr, left: Formula, operation: ast.operator, right: ast.expr) -> Formula:
         match operation:

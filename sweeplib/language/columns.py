@@ -12,6 +12,8 @@ from typing import Any
 
 import numpy as np
 
+from sweeplib.language.arithmetic import BINARY, FUNCTIONS
+
 EXACT = 2**53
 """Whole numbers up to this are doubles."""
 
@@ -28,16 +30,10 @@ class OneByOneError(Exception):
 
 
 class Columns:
-    """The `columns` (n,) of the names in an expression, and the functions that compute numbers from numbers."""
+    """The `columns` (n,) of the names in an expression."""
 
-    def __init__(
-        self,
-        columns: Mapping[str, Sequence[Any]],
-        operations: Mapping[type[ast.operator], Callable[..., Any]],
-        functions: Mapping[str, Callable[..., Any]],
-    ) -> None:
+    def __init__(self, columns: Mapping[str, Sequence[Any]]) -> None:
         self._columns = {name: _column(values) for name, values in columns.items()}
-        self._operations, self._functions = operations, functions
 
     def floats(self, tree: ast.expr) -> np.ndarray:
         """Return the values (n,) of an expression; OneByOneError unless they are floats, and finite."""
@@ -62,7 +58,7 @@ class Columns:
             case ast.BinOp(left=left, op=op, right=right) if type(op) in _ROUNDED:
                 one, other = self._value(left), self._value(right)
                 if not any(isinstance(side, np.ndarray) for side in (one, other)):
-                    return self._operations[type(op)](one, other)
+                    return BINARY[type(op)](one, other)
                 if not (_is_float(one) or _is_float(other)):
                     raise OneByOneError
                 one, other = _floats(one), _floats(other)
@@ -70,9 +66,9 @@ class Columns:
                     raise OneByOneError
                 return _ROUNDED[type(op)](one, other)
             case ast.BinOp(left=left, op=op, right=right):
-                return _mapped(self._operations[type(op)], self._value(left), self._value(right))
+                return _mapped(BINARY[type(op)], self._value(left), self._value(right))
             case ast.Call(func=ast.Name(id=name), args=arguments):
-                return _mapped(self._functions[name], *map(self._value, arguments))
+                return _mapped(FUNCTIONS[name], *map(self._value, arguments))
         raise OneByOneError
 
 

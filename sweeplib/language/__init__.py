@@ -1,0 +1,8 @@
+"""The arithmetic of a config: expressions over the names of a grid, schedules, and names in formulas."""
+
+from sweeplib.language.expressions import Expression
+from sweeplib.language.names import FormulaWithNames
+from sweeplib.language.reader import is_symbol
+from sweeplib.language.schedules import Schedule, canonical_schedule, schedule
+
+__all__ = ["Expression", "FormulaWithNames", "Schedule", "canonical_schedule", "is_symbol", "schedule"]
