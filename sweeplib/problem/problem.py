@@ -83,8 +83,8 @@ class Problem(_Fields):
     offset_rate : β ≥ 0: a step trains the offsets by b_i += β (γ/pd) a_i σ'(λ_i + b_i) E; 0 freezes them. Without
         either field units have no offsets.
     target : what the student learns: `committee` is f* = (1/k) Σ a*_r σ*(λ*_r). A formula of the teacher's fields, such
-        as `lam1 + lam1*lam2 + he3(lam3)`, has + - * / ** and activations, and functions of numbers as in `sqrt(2)*lam1`; k is the
-        number of its highest field.
+        as `lam1 + lam1*lam2 + he3(lam3)`, has + - * / ** and activations, and functions of numbers as in
+        `sqrt(2)*lam1`; k is the number of its highest field.
     data : law of the data. `teacher_student` has Gaussian inputs and the labels of the target. `two_gaussians` has
         labels y = ±1 + √Δ z of two classes of equal odds, whose inputs are x ~ N(0, (1 ± c)² I_d/d), c the `contrast`,
         and no teacher: k = 0.

@@ -217,7 +217,7 @@ def test_the_ode_is_that_of_scipy(text, more):
 
 @pytest.mark.parametrize("drop", [0.5, 1.2345])
 def test_the_ode_passes_a_drop_of_the_rate(drop):
-    """At a rate of 1 until the drop and of ¼ after it, it is at t = 3 where the two parts, run one after the other, are."""
+    """At a rate of 1 until the drop and of ¼ after it, the end is that of the two parts, one run after the other."""
     problem = dataclasses.replace(COMMITTEE, gamma=2.0, schedule=f"1 if t < {drop} else 0.25")
     ds = simulate(problem, "ode", times=[3.0], observables=("risk", *SHOWN))
     first = simulate(problem, "ode", times=[drop], observables=SHOWN)
