@@ -169,15 +169,15 @@ class Document(NamedTuple):
     data: Any
     root: yaml.Node | None
 
-    def line_of(self, path: Path) -> int | None:
-        """Return the line, from 1, of the deepest existing part of `path`; None if no part exists."""
-        node, line = self.root, None
+    def lines_of(self, path: Path) -> list[int]:
+        """Return the lines, from 1, of the existing steps of `path`."""
+        node, lines = self.root, []
         for step in path:
             mark, node = _child(node, step)
             if mark is None:
                 break
-            line = mark.line + 1
-        return line
+            lines.append(mark.line + 1)
+        return lines
 
 
 def document(text: str, file: str | FilePath | None = None) -> Document:

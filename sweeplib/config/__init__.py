@@ -1,6 +1,7 @@
 """The YAML file of a sweep, read into a `Sweep`; everything wrong with it is an InputError before anything runs."""
 
 from collections.abc import Iterable, Mapping
+from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -9,15 +10,14 @@ from sweeplib.errors import InputError
 
 if TYPE_CHECKING:
     from sweeplib.design.sweep import Sweep
+    from sweeplib.strict_yaml import Document
 
 __all__ = ["content", "from_mapping", "load"]
 
 
 def content(path: Path) -> dict[str, Any]:
-    """Return the keys and values of a file as they are written; InputError for a file that is no mapping."""
-    from sweeplib.strict_yaml import parsed
-
-    return _mapping(parsed(_text(path), path), path)
+    """Return the keys and values of a file, with those that it starts from; InputError if it is no mapping."""
+    return _read(path)[0]
 
 
 def load(path: str | Path, overrides: Iterable[str] = ()) -> "Sweep":
@@ -30,18 +30,18 @@ def load(path: str | Path, overrides: Iterable[str] = ()) -> "Sweep":
     from sweeplib.config.explained import located
     from sweeplib.config.overrides import Override, overridden
     from sweeplib.storage.origin import is_lasting
-    from sweeplib.strict_yaml import document
 
-    read = document(_text(Path(path)), path)
+    data, documents = _read(Path(path))
     changes = [Override(text) for text in overrides]
     lasting = is_lasting(Path(path))
-    data = ({"name": Path(path).stem} if lasting else {}) | _mapping(read.data, path)
+    data = ({"name": Path(path).stem} if lasting else {}) | data
     for change in changes:
         data = overridden(data, change)
     try:
-        return from_mapping(data, Path(path).parent if lasting else ".")
+        sweep = from_mapping(data, Path(path).parent if lasting else ".")
     except InputError as error:
-        raise located(error, read, path, changes) from None
+        raise located(error, documents, changes) from None
+    return replace(sweep, bases=tuple(map(Path, list(documents)[1:])))
 
 
 def from_mapping(given: Mapping[str, Any], folder: str | Path = ".") -> "Sweep":
@@ -51,9 +51,12 @@ def from_mapping(given: Mapping[str, Any], folder: str | Path = ".") -> "Sweep":
     """
     import pydantic
 
+    from sweeplib.config.base import FROM
     from sweeplib.config.explained import explained
     from sweeplib.config.models import SweepConfig
 
+    if FROM in given:
+        raise InputError("only a file starts from another one", key=FROM, value=given[FROM], expected="a sweep's keys")
     try:
         config = SweepConfig.model_validate(dict(given))
         from sweeplib.config.build import sweep_of  # imported here because it loads the simulators
@@ -61,6 +64,29 @@ def from_mapping(given: Mapping[str, Any], folder: str | Path = ".") -> "Sweep":
         return sweep_of(config, Path(folder))
     except pydantic.ValidationError as error:
         raise explained(error) from None
+
+
+def _read(path: Path) -> "tuple[dict[str, Any], dict[str | Path, Document]]":
+    """Return the keys and values of a file with those that it starts from, and the documents of these files."""
+    from sweeplib.config.base import FROM, bases, changed
+
+    own, data = _document(path)
+    documents: dict[str | Path, Document] = {path: own}
+    if FROM in data:
+        others = bases(path, data, _document)
+        merged: dict[str, Any] = {}
+        for _, _, given in reversed(others):
+            merged = changed(merged, given)
+        data = changed(merged, data)
+        documents |= {file: document for file, document, _ in others}
+    return data, documents
+
+
+def _document(path: Path) -> "tuple[Document, dict[str, Any]]":
+    from sweeplib.strict_yaml import document
+
+    read = document(_text(path), path)
+    return read, _mapping(read.data, path)
 
 
 def _text(path: Path) -> str:

@@ -1,7 +1,7 @@
 """Errors of a config, located in its file: line, key path, value, what was expected."""
 
 import re
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -26,16 +26,20 @@ def explained(error: pydantic.ValidationError) -> InputError:
     return refusal(error, known=_known, example=_example)
 
 
-def located(error: InputError, read: Document, file: str | Path, overrides: Sequence[Override]) -> InputError:
-    """Return the error with the file and line of its key, or with the override that set it."""
+def located(error: InputError, documents: Mapping[str | Path, Document], overrides: Sequence[Override]) -> InputError:
+    """Return the error with the file and line of its key, or with the override that set it.
+
+    Of the files from which a config is made, the first one comes first among those that have most of the key.
+    """
     if error.file is not None:
         return error
     location = location_of(error.key or "")
     for override in reversed(overrides):
         if location[: len(override.location)] == override.location:
             return error.within(file=f"override {override.text}")
-    line = read.line_of(location)
-    return error.within(file=f"{file}:{line}" if line else file)
+    lines = {file: read.lines_of(location) for file, read in documents.items()}
+    file = max(lines, key=lambda file: len(lines[file]))
+    return error.within(file=f"{file}:{lines[file][-1]}" if lines[file] else file)
 
 
 def _known(location: Location) -> Iterable[str]:

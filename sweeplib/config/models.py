@@ -82,7 +82,7 @@ class Axes(BaseModel):
     """A grid as written in the file: the values of each axis, and axes that vary jointly (`zip`)."""
 
     model_config = ConfigDict(extra="allow")
-    __pydantic_extra__: dict[str, Values]
+    __pydantic_extra__: dict[str, Values | None]
 
     zip: list[dict[str, Values]] = Field(default_factory=list)
 
@@ -150,6 +150,15 @@ class SweepConfig(Section):
         description="The name of the sweep and of its folder in `results/`: letters, digits, `-`, `_` and `.`. "
         "By default the name of the file.",
         examples=["quickstart"],
+    )
+    from_: str | None = Field(
+        default=None,
+        alias="from",
+        exclude=True,
+        description="Another config (its path is relative to this file), whose keys this one changes. A name in "
+        "`problem`, `grid` or `derive` replaces the other's in any of the three, or with null takes it out; mappings "
+        "of `dynamics`, `analyses` and `figures` add names, lists replace all; other keys replace.",
+        examples=["base.yaml"],
     )
     problem: dict[str, Fixed] = Field(
         default_factory=dict,

@@ -108,7 +108,8 @@ def json_schema() -> dict[str, Any]:
         name: {"description": meaning} | TypeAdapter(FIELD_TYPES[name]).json_schema()
         for name, meaning in problem_meanings().items()
     }
-    schema["required"] = [name for name in schema["required"] if name != "name"]
+    required = [name for name in schema.pop("required") if name != "name"]
+    schema["if"], schema["then"] = {"not": {"required": ["from"]}}, {"required": required}
     return {"$schema": "https://json-schema.org/draft/2020-12/schema"} | schema
 
 
@@ -179,7 +180,8 @@ def key_rows() -> dict[str, Row]:
 
 
 def _rows(model: type[BaseModel], prefix: str = "") -> Iterator[Row]:
-    for name, field in model.model_fields.items():
+    for field_name, field in model.model_fields.items():
+        name = field.alias or field_name
         default = "the file's name" if name == "name" else _default(field)
         example: Any = field.examples[0] if field.examples else None
         within = {

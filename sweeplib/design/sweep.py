@@ -61,8 +61,8 @@ class Sweep:
     `clock`, an expression over the names of the grid, multiplies the recording times point by point; `replicas` is the
     number of the first `seeds` that a point has, all of them if None. `pair_by` names the fields of a problem that
     distinguish random streams, all if None. `plugins` are the user's modules, or absolute paths of files, and are
-    imported here; `table` is the path of a table of points. `source` has only the names of files, so that it does not
-    depend on the folder.
+    imported here; `table` is the path of a table of points, `bases` are the configs that the sweep's own starts from.
+    `source` has only the names of files, so that it does not depend on the folder.
     The sweep runs on `cluster`, this machine if None. Its dataset is sent to the address `publish`, if there is one.
     """
 
@@ -81,6 +81,7 @@ class Sweep:
     timeout: float | None = None
     publish: str | None = None
     table: str | None = None
+    bases: tuple[Path, ...] = ()
     plugins: tuple[str, ...] = ()
     source: str = ""
 
@@ -219,7 +220,7 @@ class Sweep:
         references = [options.get("reference") for options in self.figures.values()]
         named = [name for names in references if isinstance(names, list) for name in names]
         tables = [name for name in (*named, self.table) if name is not None and is_file(name)]
-        return [*plugin_files(self.plugins), *map(Path, tables)]
+        return [*self.bases, *plugin_files(self.plugins), *map(Path, tables)]
 
     def _run(self, dynamics: str) -> Run:
         if dynamics not in self.runs:

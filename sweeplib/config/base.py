@@ -1,0 +1,103 @@
+"""`from: FILE` in a config: the keys of another config, of which this one changes some."""
+
+from collections.abc import Callable, Mapping
+from pathlib import Path
+from typing import Any
+
+from sweeplib.code.user_paths import located
+from sweeplib.config.overrides import PLACES
+from sweeplib.config.plugged import with_references
+from sweeplib.errors import InputError
+from sweeplib.strict_yaml import Document
+
+FROM = "from"
+MOST_FILES = 10
+NAMED = ("dynamics", "analyses", "figures")
+"""The sections of names with options, which may also be lists of names."""
+
+Read = Callable[[Path], tuple[Document, dict[str, Any]]]
+
+
+def bases(path: Path, given: Mapping[str, Any], read: Read) -> list[tuple[Path, Document, dict[str, Any]]]:
+    """Return the configs from which a file starts, the nearest first: their files, documents, and keys and values.
+
+    InputError for what is no path, and for a file that starts from itself.
+    """
+    files: list[tuple[Path, Document, dict[str, Any]]] = []
+    while FROM in given:
+        name = given[FROM]
+        if not isinstance(name, str) or not name:
+            raise InputError("not a path", file=path, key=FROM, value=name, expected="the path of a sweep's YAML file")
+        base = path.parent / Path(name).expanduser()
+        if len(files) == MOST_FILES:
+            expected = f"at most {MOST_FILES} files, of which none starts from itself"
+            raise InputError("too many files to start from", file=path, key=FROM, value=name, expected=expected)
+        try:
+            document, given = read(base)
+        except InputError as error:
+            if error.file is not None:
+                raise
+            raise error.within(file=path, prefix=FROM) from None
+        files.append((base, document, _with_paths(given, base.parent)))
+        path = base
+    return files
+
+
+def changed(base: Mapping[str, Any], own: Mapping[str, Any]) -> dict[str, Any]:
+    """Return the keys and values of a config that starts from another one, but for `from` and the other's `name`.
+
+    A name of `problem`, `grid` or `derive` replaces that of the other in any of the three, or takes it out if it is
+    null. Mappings of `dynamics`, `analyses` and `figures` add names, or options of a name; lists replace all. So do the
+    values of all other keys.
+    """
+    data = {key: value for key, value in base.items() if key not in ("name", FROM)}
+    names = {name for place in PLACES for name in _names(own.get(place))}
+    for place in PLACES:
+        if isinstance(data.get(place), dict):
+            data[place] = {name: value for name, value in data[place].items() if name not in names}
+    for key, value in own.items():
+        if key in PLACES and isinstance(value, dict) and isinstance(data.get(key, {}), dict):
+            kept = {name: each for name, each in value.items() if each is not None}
+            data[key] = {**data.get(key, {}), **kept}
+        elif key in NAMED and isinstance(value, dict):
+            data[key] = _with_names(data.get(key), value)
+        elif key != FROM:
+            data[key] = value
+    return data
+
+
+def _names(section: Any) -> list[str]:
+    """Return the names that a section gives, with those of linked axes."""
+    if not isinstance(section, dict):
+        return []
+    linked = section.get("zip")
+    zipped = [axes for axes in linked if isinstance(axes, dict)] if isinstance(linked, list) else []
+    return [*section, *(name for axes in zipped for name in axes)]
+
+
+def _with_names(section: Any, own: Mapping[str, Any]) -> dict[str, Any]:
+    """Return the names of a section of the other config, with options, changed by those of this one."""
+    known = dict.fromkeys(section) if isinstance(section, list) else dict(section or {})
+    for name, options in own.items():
+        before = known.get(name)
+        both = isinstance(before, dict) and isinstance(options, dict)
+        known[name] = {**before, **options} if both else options if options is not None else before
+    return known
+
+
+def _with_paths(given: dict[str, Any], folder: Path) -> dict[str, Any]:
+    """Return the keys and values of a config with absolute paths of the user's files."""
+    data = dict(given)
+    if isinstance(data.get("points"), str):
+        [data["points"]] = located([data["points"]], folder)
+    if _are_texts(data.get("plugins")):
+        data["plugins"] = list(located(data["plugins"], folder))
+    if isinstance(figures := data.get("figures"), dict):
+        drawn = {name: options for name, options in figures.items() if isinstance(options, dict)}
+        drawn = {name: options for name, options in drawn.items() if _are_texts(options.get("reference"))}
+        data["figures"] = {**figures, **with_references(drawn, lambda names: located(names, folder))}
+    return data
+
+
+def _are_texts(value: Any) -> bool:
+    return isinstance(value, list) and all(isinstance(item, str) for item in value)
