@@ -92,7 +92,8 @@ def _with_paths(given: dict[str, Any], folder: Path) -> dict[str, Any]:
         [data["points"]] = located([data["points"]], folder)
     if _are_texts(data.get("plugins")):
         data["plugins"] = list(located(data["plugins"], folder))
-    if isinstance(figures := data.get("figures"), dict):
+    figures = data.get("figures")
+    if isinstance(figures, dict):
         drawn = {name: options for name, options in figures.items() if isinstance(options, dict)}
         drawn = {name: options for name, options in drawn.items() if _are_texts(options.get("reference"))}
         data["figures"] = {**figures, **with_references(drawn, lambda names: located(names, folder))}

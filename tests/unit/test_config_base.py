@@ -21,6 +21,9 @@ figures: {risks: {kind: line, y: risk, x: gamma}, trajectories: {}}
 """
 
 
+GAMMA = {"problem.gamma": 1}
+
+
 def config(folder: Path, **texts: str) -> Path:
     """Write configs into a folder, beside the base; return the first one."""
     for name, text in {"base": BASE, **texts}.items():
@@ -35,7 +38,7 @@ def config(folder: Path, **texts: str) -> Path:
         ("problem: {gamma: 0.2}", {"problem.gamma": 0.2, "grid.gamma": None}),
         ("grid: {Delta: [0, 1]}", {"grid.Delta": [0, 1], "problem.Delta": None}),
         ("grid: {zip: [{p: [1, 2], Delta: [0, 1]}]}", {"problem.p": None, "problem.Delta": None}),
-        ("{problem: {gamma: 1}, derive: {d: 10*p}}", {"grid.d": None, "grid.gamma": None, "derive.d": "10*p", "problem.gamma": 1}),
+        ("problem: {gamma: 1}\nderive: {d: 10*p}", {"grid.d": None, "grid.gamma": None, "derive.d": "10*p"} | GAMMA),
         ("problem: {spherical: null}", {"problem.spherical": None}),
         ("dynamics: {ode: {rtol: 1e-8}}", {"dynamics": {"sgd_chain": None, "ode": {"rtol": 1e-8}}}),
         ("dynamics: [ode]", {"dynamics": ["ode"]}),
