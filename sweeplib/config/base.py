@@ -77,7 +77,7 @@ def _names(section: Any) -> list[str]:
 
 def _with_names(section: Any, own: Mapping[str, Any]) -> dict[str, Any]:
     """Return the names of a section of the other config, with options, changed by those of this one."""
-    known = dict.fromkeys(section) if isinstance(section, list) else dict(section or {})
+    known: dict[str, Any] = dict.fromkeys(section) if isinstance(section, list) else dict(section or {})
     for name, options in own.items():
         before = known.get(name)
         both = isinstance(before, dict) and isinstance(options, dict)
