@@ -80,8 +80,10 @@ def _with_names(section: Any, own: Mapping[str, Any]) -> dict[str, Any]:
     known: dict[str, Any] = dict.fromkeys(section) if isinstance(section, list) else dict(section or {})
     for name, options in own.items():
         before = known.get(name)
-        both = isinstance(before, dict) and isinstance(options, dict)
-        known[name] = {**before, **options} if both else options if options is not None else before
+        if isinstance(before, dict) and isinstance(options, dict):
+            known[name] = {**before, **options}
+        elif options is not None or name not in known:
+            known[name] = options
     return known
 
 

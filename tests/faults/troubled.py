@@ -22,7 +22,7 @@ class Troubled(OverlapDynamics):
     label = "Troubled"
     reads = ONE_PASS
     replicas_at_once = 64
-    seconds = 0.015
+    seconds = float(os.environ.get("TROUBLED_SECONDS", "0.015"))
 
     def __init__(self, replicas: Replicas, options: NumericalOptions) -> None:
         super().__init__(replicas, options)

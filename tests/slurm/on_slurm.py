@@ -15,7 +15,6 @@ from pathlib import Path
 import pytest
 
 from sweeplib.config import load
-from sweeplib.dynamics import DYNAMICS
 from sweeplib.execution.run import run_sweep
 from sweeplib.storage.finalise import finalise
 from tests.in_process import InProcess
@@ -92,7 +91,7 @@ def test_a_sweep_whose_jobs_end_twice_and_one_of_which_is_cancelled(
     assert len(blocks) == len(set(blocks))
     assert not running()
 
+    monkeypatch.setenv("TROUBLED_SECONDS", "0")  # read as the plugin is loaded, here and in processes for cases
     plain = replace(load(config), cluster=InProcess())
-    monkeypatch.setattr(DYNAMICS["troubled"], "seconds", 0.0)
     run_sweep(plain, tmp_path / "serial", progress=False)
     assert files(finalise(plain, tmp_path / "serial")) == files(results / "on_slurm/dataset.zarr")
