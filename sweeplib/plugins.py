@@ -22,7 +22,7 @@ if TYPE_CHECKING:
     from sweeplib.maths.expectations import FAMILIES, Expectations, Family, expectations
     from sweeplib.maths.hermite import hermite_series
     from sweeplib.observables import OBSERVABLES, Observable
-    from sweeplib.problem import DATA, STARTS, TARGETS, DataLaw, Problem, Start, Target
+    from sweeplib.problem import DATA, STARTS, TARGETS, DataLaw, Parameters, Problem, Start, Target, parameter
     from sweeplib.views import NetworkView, OverlapView, ParticleView, TrainingView, TwoTimeView, View
 
 __all__ = [
@@ -55,6 +55,7 @@ __all__ = [
     "Observable",
     "OverlapDynamics",
     "OverlapView",
+    "Parameters",
     "ParticleView",
     "Problem",
     "Start",
@@ -65,6 +66,7 @@ __all__ = [
     "View",
     "expectations",
     "hermite_series",
+    "parameter",
     "spelled",
 ]
 

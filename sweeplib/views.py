@@ -42,7 +42,7 @@ class OverlapView(View):
     expectations : the expectations of the problem: Gaussian ones, or those of a data law without a teacher, which have
         `risks` alone.
     d (n,), batch_size : input dimension, infinite unless given, and samples of a step, one unless given.
-    refit : function of the view that returns the second layers of `refitted`; by default the minimum of the risk.
+    refit : the function `refitted`, of the view and its arguments; by default that of infinitely many samples.
     b (n, p) : offsets of the units, zero unless given.
     """
 
@@ -60,7 +60,7 @@ class OverlapView(View):
         q: Lazy | None = None,
         d: NDArray[Any] | None = None,
         batch_size: int = 1,
-        refit: "Callable[[OverlapView], Array] | None" = None,
+        refit: "Callable[[OverlapView, NDArray[np.int64], Array], Array] | None" = None,
         b: Array | None = None,
     ) -> None:
         self._Q, self._M, self._q = Q, M, q
@@ -91,15 +91,14 @@ class OverlapView(View):
         """The diagonal of Q (n, p); computed from Q unless it was given."""
         return np.einsum("nii->ni", self.Q) if self._q is None else _made(self._q)
 
-    @cached_property
-    def refitted(self) -> Array:
-        """The second layers (n, p) of a ridge regression on fresh samples, at the first layer of the view."""
+    def refitted(self, samples: NDArray[np.int64], ridge: Array) -> Array:
+        """The second layers (n, p) of ridge regressions on fresh samples (n,), 0 for infinitely many, at the view."""
         if self._refit is not None:
-            return self._refit(self)
+            return self._refit(self, samples, ridge)
         from sweeplib.maths.second_layer import population_moments, ridge_regression
 
         moments = population_moments(self.expectations, self.Q, self.M, self.P, self.a_star)
-        return ridge_regression(*moments, np.zeros(len(self.P)))
+        return ridge_regression(*moments, ridge)
 
 
 class TrainingView(OverlapView):

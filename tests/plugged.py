@@ -10,6 +10,7 @@ import sweeplib.figures  # noqa: F401
 from sweeplib.code import plugins, sources
 from sweeplib.code.user_modules import forget_installed, user_file
 from sweeplib.kernels import functions
+from sweeplib.problem import DEFAULTS, PARAMETERS
 from sweeplib.registry import REGISTRIES
 from sweeplib.simulation import cases, labelled
 
@@ -44,10 +45,14 @@ def nothing_left() -> Iterator[None]:
     """Return a context that restores registries, imported modules and caches to their state at its start."""
     forget_installed()
     things = [(registry, dict(registry._things)) for registry in REGISTRIES]
+    parameters, defaults = dict(PARAMETERS), dict(DEFAULTS)
     path, modules, loaded = list(sys.path), set(sys.modules), dict(plugins._plugins)
     yield
     for registry, before in things:
         registry._things = before
+    for table, before in ((PARAMETERS, parameters), (DEFAULTS, defaults)):
+        table.clear()
+        table.update(before)
     sys.path[:] = path
     for name in set(sys.modules) - modules:
         if user_file(name) and not name.startswith("tests"):

@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from sweeplib.analysis.problem_fields import constants, field
-from sweeplib.design.fields import FIELD_TYPES
+from sweeplib.problem import PARAMETERS
 
 if TYPE_CHECKING:
     import xarray as xr
@@ -25,7 +25,7 @@ def with_constants(ds: xr.Dataset) -> xr.Dataset:
 def _coordinate(ds: xr.Dataset, name: str) -> xr.DataArray:
     """Return a constant as a coordinate; a flag stored as 1 or 0 becomes true or false."""
     found = field(ds, name)
-    return found.astype(bool) if FIELD_TYPES.get(name) is bool else found
+    return found.astype(bool) if name in PARAMETERS and PARAMETERS[name].type is bool else found
 
 
 def without_constants(result: xr.Dataset, ds: xr.Dataset) -> xr.Dataset:

@@ -17,7 +17,7 @@ from sweeplib.analysis.lost_runs import MOST_LOST
 from sweeplib.analysis.options import Confidence, LostPart, RandomSeed, Reference, Resamples, Until
 from sweeplib.analysis.problem_fields import field
 from sweeplib.errors import InputError
-from sweeplib.problem import PROBLEM_FIELDS
+from sweeplib.problem import PARAMETERS
 from sweeplib.storage.outline import outline_of
 
 if TYPE_CHECKING:
@@ -89,7 +89,7 @@ def scaling_dims(ds: xr.Dataset | Outline) -> list[str]:
     """Return the dims along which γ, d or p vary and no other field does; InputError if there are none."""
     outline = outline_of(ds)
     varying = [dim for name in QUANTITIES for dim in outline.dims_of(name) if outline.sizes[dim] > 1]
-    found = [dim for dim in outline.axes if dim in varying and (dim in QUANTITIES or dim not in PROBLEM_FIELDS)]
+    found = [dim for dim in outline.axes if dim in varying and (dim in QUANTITIES or dim not in PARAMETERS)]
     if not found:
         expected = f"an axis of {', '.join(QUANTITIES)} in `grid`, or of what they are derived from"
         raise InputError("nothing that the deviation scales with varies", expected=expected)

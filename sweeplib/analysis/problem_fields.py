@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any
 
 from sweeplib.errors import InputError
-from sweeplib.problem import CONSTANT_RATE, PROBLEM_FIELDS
+from sweeplib.problem import CONSTANT_RATE, PARAMETERS
 
 if TYPE_CHECKING:
     import xarray as xr
@@ -50,7 +50,7 @@ def constants(ds: xr.Dataset) -> dict[str, Any]:
     """
     from sweeplib.simulation.labels import named
 
-    names = dict.fromkeys([*PROBLEM_FIELDS, *named(ds.attrs.get("fixed", ""))])
+    names = dict.fromkeys([*PARAMETERS, *named(ds.attrs.get("fixed", ""))])
     return {name: ds.attrs[name] for name in names if name in ds.attrs}
 
 

@@ -6,7 +6,7 @@ from collections.abc import Mapping
 from typing import TYPE_CHECKING, Any
 
 from sweeplib.errors import InputError
-from sweeplib.problem import PROBLEM_FIELDS
+from sweeplib.problem import PARAMETERS
 from sweeplib.storage.outline import Outline, outline_of
 
 if TYPE_CHECKING:
@@ -50,7 +50,7 @@ def drawn_scan_dim(ds: xr.Dataset | Outline, where: Mapping[str, Any] | None) ->
 def scan_dims(outline: Outline) -> list[str]:
     """Return the dimensions along which gamma may be scanned at a fixed problem; several if it is derived from them."""
     dims = outline.dims_of("gamma")
-    return ["gamma"] if "gamma" in dims else [dim for dim in dims if dim not in PROBLEM_FIELDS]
+    return ["gamma"] if "gamma" in dims else [dim for dim in dims if dim not in PARAMETERS]
 
 
 def _checked(outline: Outline, candidates: list[str]) -> str:
@@ -61,7 +61,7 @@ def _checked(outline: Outline, candidates: list[str]) -> str:
         expected = "two learning rates or more in `grid`, or an axis there from which gamma is derived"
         raise InputError(problem, expected=expected)
     (dim,) = candidates
-    others = [name for name in PROBLEM_FIELDS if name != "gamma" and dim in outline.variables.get(name, ())]
+    others = [name for name in PARAMETERS if name != "gamma" and dim in outline.variables.get(name, ())]
     if others:
         raise InputError("not a scan at a fixed problem", key="along", value=dim, expected=f"{', '.join(others)} fixed")
     return dim

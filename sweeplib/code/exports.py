@@ -35,6 +35,7 @@ HOMES = {
     "OverlapDynamics": "sweeplib.dynamics",
     "OverlapView": "sweeplib.views",
     "ParticleView": "sweeplib.views",
+    "Parameters": "sweeplib.problem",
     "Problem": "sweeplib.problem",
     "STARTS": "sweeplib.problem",
     "Start": "sweeplib.problem",
@@ -46,5 +47,6 @@ HOMES = {
     "View": "sweeplib.views",
     "expectations": "sweeplib.maths.expectations",
     "hermite_series": "sweeplib.maths.hermite",
+    "parameter": "sweeplib.problem",
     "spelled": "sweeplib.maths.activations.named",
 }

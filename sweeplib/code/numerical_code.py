@@ -1,9 +1,8 @@
 """The part of a source file that can change a number of a result.
 
 It does not include docstrings, comments, layout, annotations, labels and the texts of exceptions; what a class only
-declares about its numbers; the bounds and
-defaults of numerical options, whose values are in a case's identity; and checks that only refuse input, because an
-InputError comes before any number.
+declares about its numbers; the bounds and defaults of numerical options and of parameters, whose values are in a
+case's identity; and checks that only refuse input, because an InputError comes before any number.
 """
 
 import ast
@@ -18,7 +17,10 @@ BY_VALUE = frozenset(
         "sweeplib.maths.activations.named",
         "sweeplib.problem",
         "sweeplib.problem.columns",
+        "sweeplib.problem.core",
         "sweeplib.problem.expectations",
+        "sweeplib.problem.parameters",
+        "sweeplib.problem.parts",
         "sweeplib.problem.problem",
         "sweeplib.registry",
         "sweeplib.simulation.cases",
@@ -43,8 +45,8 @@ REFUSALS = frozenset({"InputError", "UnknownNameError"})
 DECLARED = frozenset({"law_of", "unaffected_by"})
 """Attributes of classes that say something about the numbers, and do not enter them."""
 
-OPTIONS = "NumericalOptions"
-"""The base class of numerical options."""
+OPTIONS = frozenset({"NumericalOptions", "Parameters"})
+"""The base classes of numerical options, and of parameters."""
 
 _UNSEEN = frozenset({"annotation", "returns", "ctx", "simple", "kind", "type_comment", "type_ignores", "type_params"})
 
@@ -115,7 +117,7 @@ def _raised(error: ast.expr | None) -> Iterator[tuple[str, Any]]:
 
 
 def _is_options(node: ast.AST) -> bool:
-    return isinstance(node, ast.ClassDef) and any(_named(base) == OPTIONS for base in node.bases)
+    return isinstance(node, ast.ClassDef) and any(_named(base) in OPTIONS for base in node.bases)
 
 
 def _is_starred(node: ast.expr) -> bool:

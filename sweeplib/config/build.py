@@ -29,7 +29,7 @@ from sweeplib.errors import InputError
 from sweeplib.execution.block_size import case_bytes
 from sweeplib.language.expressions import Expression
 from sweeplib.language.names import FormulaWithNames
-from sweeplib.problem import FORMULA_FIELDS, PROBLEM_FIELDS
+from sweeplib.problem import FORMULA_FIELDS, PARAMETERS
 from sweeplib.simulation import Case, Recording, recorded_variables
 from sweeplib.simulation.labels import ATTRIBUTES
 from sweeplib.simulation.variables import observable_of
@@ -247,10 +247,10 @@ def _pair_by(names: list[str] | None) -> tuple[str, ...] | None:
     if names is None:
         return None
     for place, name in enumerate(names):
-        if name not in (*PROBLEM_FIELDS, "seed"):
-            choices = (*PROBLEM_FIELDS, "seed")
+        if name not in (*PARAMETERS, "seed"):
+            choices = (*PARAMETERS, "seed")
             raise InputError("unknown problem field", key=f"pair_by[{place}]", value=name, choices=choices)
-    return tuple(name for name in PROBLEM_FIELDS if name in names)
+    return tuple(name for name in PARAMETERS if name in names)
 
 
 def _run(name: str, section: DynamicsSection, grid: Grid, seeds: tuple[int, ...]) -> Run:

@@ -32,6 +32,9 @@ KINDS = {
 KEYS, PLUGINS = "keys", "plugins"
 """The kinds of the keys of a config, and of the names of installed plugins, which are entry points."""
 
+PARTS = {"observables": "observables", "targets": "target", "starts": "start", "data": "data"}
+"""The kinds of parts with parameters of a problem, with the key that has their names."""
+
 FUNCTIONS = {"analyses": 1, "figures": 2}
 """The kinds of functions, with the number of their arguments in front of the options."""
 
@@ -95,8 +98,10 @@ def example(kind: str, name: str) -> dict[str, Any]:
     thing = registry_of(kind)[name]
     if kind == "clusters":
         return {"cluster": {"kind": name, **_chosen(thing)}}
-    if kind == "observables":
-        return {kind: [name]}
+    if kind in PARTS:
+        named = {PARTS[kind]: [name] if kind == "observables" else name}
+        own = _chosen(thing.parameters)
+        return named | ({"problem": own} if own else {}) if kind == "observables" else {"problem": named | own}
     if kind == "dynamics":
         return {kind: {name: _chosen(thing.Options)}}
     return {kind: {name: _chosen(thing.function)}} if kind in FUNCTIONS else {"problem": {kind.removesuffix("s"): name}}
@@ -170,6 +175,8 @@ def _options(kind: str, thing: Any) -> list[Option]:
         return _settings(thing.Options)
     if kind == "clusters":
         return _settings(thing)
+    if kind in PARTS:
+        return _settings(thing.parameters)
     if kind in FUNCTIONS:
         known = function_options(thing.function, FUNCTIONS[kind])
         return [Option(option.name, option.default.strip("`"), option.meaning) for option in known]

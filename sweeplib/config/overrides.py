@@ -7,7 +7,7 @@ from typing import Any
 
 from sweeplib.budget import FILE_BYTES, NODES, refuse_more
 from sweeplib.errors import InputError
-from sweeplib.problem.problem import PROBLEM_FIELDS
+from sweeplib.problem import PARAMETERS
 from sweeplib.strict_yaml import SHORTER, parsed
 
 LISTS = ("analyses", "dynamics", "figures", "observables", "pair_by", "plugins", "thresholds", "times")
@@ -80,7 +80,7 @@ def overridden(data: dict[str, Any], override: Override) -> dict[str, Any]:
     data = copy.deepcopy(data)
     section = data
     *above, last = _with_option(override.location, data.get("dynamics") or ())
-    if not above and last in PROBLEM_FIELDS:
+    if not above and last in PARAMETERS:
         place = "grid" if "," in override.text or last in (data.get("grid") or ()) else "problem"
         raise InputError("a field of a problem has a section", value=override.text, expected=f"{place}.{override.text}")
     for part in above:

@@ -1,10 +1,10 @@
 """The JSON schema of configs and the table of their keys, generated from the models."""
 
+import importlib
 import inspect
 import json
 import re
 from collections.abc import Callable, Iterable, Iterator, Mapping
-from dataclasses import MISSING, fields
 from pathlib import Path
 from types import MappingProxyType
 from typing import Annotated, Any, Literal, NamedTuple, get_args, get_origin
@@ -16,9 +16,8 @@ from sweeplib import budget
 from sweeplib.analysis.options import option_type
 from sweeplib.config.models import DynamicsSection, SweepConfig, Times
 from sweeplib.config.values import SPACINGS
-from sweeplib.design.fields import FIELD_TYPES
 from sweeplib.errors import InputError
-from sweeplib.problem import PROBLEM_FIELDS, Problem
+from sweeplib.problem import PARAMETERS, Parameter
 
 HEADING = """# The keys of a config
 
@@ -32,37 +31,6 @@ config may use (`dynamics`, `activations`, `analyses`, `figures`, ...); `sweepli
 options of one, with an example. For completion in an editor, `sweeplib schema` writes `schema.json`, which a line of
 the file names: `# yaml-language-server: $schema=schema.json`.
 """
-
-
-EXAMPLES = {
-    "gamma": 0.1,
-    "p": 4,
-    "k": 1,
-    "d": 1000,
-    "Delta": 0.5,
-    "activation": "erf",
-    "teacher_activation": "square",
-    "spherical": True,
-    "a": [1, -1],
-    "a_star": 2.0,
-    "target": "lam1*lam2",
-    "data": "two_gaussians",
-    "contrast": 0.8,
-    "start": "sphere",
-    "start_scale": 0.8,
-    "teacher_start": "gaussian",
-    "batch_size": 10,
-    "repeats": 3,
-    "schedule": "1/(1 + t)",
-    "second_layer_rate": 1.0,
-    "offset_scale": 1.0,
-    "offset_rate": 1.0,
-    "m0": 0.1,
-    "samples": 10000,
-    "sampling": "epochs",
-    "second_layer_samples": 1000,
-    "ridge": 0.01,
-}
 
 
 TIMES = {"values": [0, 1, 10]}
@@ -105,8 +73,7 @@ def json_schema() -> dict[str, Any]:
     """Return the JSON schema (2020-12) of a config file."""
     schema = SweepConfig.model_json_schema()
     schema["properties"]["problem"]["properties"] = {
-        name: {"description": meaning} | TypeAdapter(FIELD_TYPES[name]).json_schema()
-        for name, meaning in problem_meanings().items()
+        name: {"description": known.meaning} | known.adapter.json_schema() for name, known in _parameters().items()
     }
     required = [name for name in schema.pop("required") if name != "name"]
     schema["if"], schema["then"] = {"not": {"required": ["from"]}}, {"required": required}
@@ -148,12 +115,6 @@ def _limits() -> str:
     return "\n".join(["## Limits", "", introduction, "", *lines, steps]) + "\n"
 
 
-def problem_meanings() -> dict[str, str]:
-    """Return the meaning of each field of a Problem, from its docstring."""
-    meanings = _documented_fields(Problem)
-    return {name: _said(meanings.get(name, ""), Problem, name) for name in PROBLEM_FIELDS}
-
-
 def _said(meaning: str, declared: Any, name: str) -> str:
     """Return the meaning of an option or a field; InputError, with the file, without one."""
     if not meaning:
@@ -193,11 +154,16 @@ def _rows(model: type[BaseModel], prefix: str = "") -> Iterator[Row]:
 
 
 def _problem_rows(prefix: str = "") -> Iterator[Row]:
-    defaults = {field.name: field.default for field in fields(Problem)}
-    for name, meaning in problem_meanings().items():
-        default = "needed" if defaults[name] is MISSING else _code(_plain(defaults[name]))
-        kind, content = _type_text(TypeAdapter(FIELD_TYPES[name]).json_schema()), {"problem": {name: EXAMPLES[name]}}
-        yield Row(prefix + name, kind, default, _code(EXAMPLES[name]), meaning, content)
+    for name, known in _parameters().items():
+        default = "needed" if known.is_needed else _code(_plain(known.default))
+        kind, content = _type_text(known.adapter.json_schema()), {"problem": {name: known.example}}
+        yield Row(prefix + name, kind, default, _code(known.example), known.meaning, content)
+
+
+def _parameters() -> dict[str, Parameter]:
+    """Return all parameters of problems, those of observables too."""
+    importlib.import_module("sweeplib.observables")
+    return PARAMETERS
 
 
 def _option_tables() -> Iterator[str]:

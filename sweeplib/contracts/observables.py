@@ -4,14 +4,16 @@ A view that a plugin defines itself is not checked: nobody but its dynamics can 
 """
 
 from collections.abc import Iterator
+from typing import Any
 
 import numpy as np
 
 from sweeplib.contracts.check import BrokenError, Check, require, require_equal
+from sweeplib.contracts.problems import OTHERS, two_values
 from sweeplib.contracts.views import REPLICAS, SIZES, VIEWS, Array, of_one_replica, parts
 from sweeplib.maths.expectations import expectations
 from sweeplib.observables import OBSERVABLES, Observable
-from sweeplib.problem import PROBLEM_FIELDS, Problem
+from sweeplib.problem import PARAMETERS, Problem
 from sweeplib.simulation.labelled import simulate
 from sweeplib.views import TrainingView, View
 
@@ -21,8 +23,9 @@ def _known(observable: Observable) -> Iterator[type[View]]:
     yield from (view for view in VIEWS if observable.is_of(view))
 
 
-def _values(observable: Observable, view: type[View], now: View) -> Array:
-    found = observable.function_of(view)(now)
+def _values(observable: Observable, view: type[View], now: View, replicas: int = REPLICAS, **other: Any) -> Array:
+    own = {name: two_values(name)[1] for name in observable.own} | other
+    found = observable.function_of(view)(now, **{name: np.full(replicas, value) for name, value in own.items()})
     if not isinstance(found, np.ndarray):
         raise BrokenError(f"of {view.__name__} it returns {type(found).__name__}; expected an array")
     return found
@@ -68,7 +71,7 @@ def a_replica_does_not_depend_on_the_others(name: str) -> None:
     for view in _known(observable):
         together = _values(observable, view, VIEWS[view]())
         for replica in range(REPLICAS):
-            alone = _values(observable, view, of_one_replica(view, replica))
+            alone = _values(observable, view, of_one_replica(view, replica), 1)
             words = f"of {view.__name__}, replica {replica} alone"
             require_equal(alone[0], together[replica], words, rtol=1e-9, atol=1e-12)
 
@@ -99,9 +102,30 @@ def it_depends_only_on_the_fields_that_it_reads(name: str) -> None:
             _require_same(observable, view, "activation", before, other)
 
 
+def it_changes_with_its_parameters(name: str) -> None:
+    """With each of them: in a run of SGD, or in a view that SGD does not have."""
+    observable = OBSERVABLES[name]
+    for field in observable.own:
+        one, other = (_recorded(observable, {field: value}) for value in two_values(field))
+        require(not np.array_equal(one, other, equal_nan=True), f"it is the same with another {field}")
+
+
+def _recorded(observable: Observable, own: dict[str, Any]) -> Array:
+    """Return its values, with some of its own parameters."""
+    if not observable.is_of(TrainingView):
+        view = next(_known(observable))
+        return _values(observable, view, VIEWS[view](), **own)
+    needed = {name: OTHERS[name] for name in observable.needs} | {name: two_values(name)[0] for name in observable.own}
+    given: dict[str, Any] = {"gamma": 0.2, "p": 3, "k": 2, "d": 40, "Delta": 0.1, "activation": "erf"} | needed | own
+    recorded: Array = simulate(Problem(**given), "sgd", times=[0.5], observables=[observable.name])[
+        observable.name
+    ].values
+    return recorded
+
+
 def _require_same(observable: Observable, view: type[View], field: str, one: Array, other: Array) -> None:
     problem = f"of {view.__name__} it changes with {field}, which its `reads` does not name"
-    require(field in observable.reads or np.array_equal(one, other), problem)
+    require(field in observable.acts_on or np.array_equal(one, other), problem)
 
 
 def what_is_recorded_once_is_constant(name: str) -> None:
@@ -117,7 +141,7 @@ def what_is_recorded_once_is_constant(name: str) -> None:
 def it_reads_fields_of_a_problem(name: str) -> None:
     """`reads` and `needs` have names of fields only."""
     observable = OBSERVABLES[name]
-    unknown = sorted((observable.reads | observable.needs) - set(PROBLEM_FIELDS))
+    unknown = sorted((observable.reads | observable.needs) - set(PARAMETERS))
     require(not unknown, f"a problem has no field {', '.join(unknown)}")
 
 
@@ -136,6 +160,7 @@ CHECKS: tuple[Check, ...] = (
     a_replica_does_not_depend_on_the_others,
     it_leaves_the_view_alone,
     it_depends_only_on_the_fields_that_it_reads,
+    it_changes_with_its_parameters,
     what_is_recorded_once_is_constant,
     it_reads_fields_of_a_problem,
     it_is_labelled,

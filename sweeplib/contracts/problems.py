@@ -4,11 +4,13 @@ Monte Carlo of a target: 2·10⁵ samples at a fixed seed, |z| < 5 for each of s
 """
 
 import math
+from contextlib import suppress
 from dataclasses import replace
 from functools import cache
 from typing import Any
 
 import numpy as np
+import pydantic
 from numpy.typing import NDArray
 
 from sweeplib.contracts.check import BrokenError, Check, require, require_equal
@@ -17,8 +19,7 @@ from sweeplib.kernels.labels import labels
 from sweeplib.maths.activations import activation
 from sweeplib.maths.expectations.system import System
 from sweeplib.numerics.compiled import called, over_arrays
-from sweeplib.problem import DATA, PROBLEM_FIELDS, STARTS, Problem, problem_expectations, target
-from sweeplib.problem.data.data import DATA_FIELDS
+from sweeplib.problem import DATA, PARAMETERS, STARTS, Part, Problem, problem_expectations, target
 from sweeplib.problem.targets.target import TARGET_FIELDS
 from sweeplib.problem.weights import drawn_weights
 from sweeplib.simulation import Case, Recording, Status, run_cases
@@ -56,12 +57,20 @@ OTHERS: dict[str, Any] = {
     "schedule": "1/(1 + t)",
 }
 """Another value of each field of a problem than in the following ones."""
-CHANGED = Problem(gamma=0.2, p=2, k=1, d=40, Delta=0.1, activation="square", second_layer_rate=0.1)
+COMMON: dict[str, Any] = {
+    "gamma": 0.2,
+    "p": 2,
+    "d": 40,
+    "Delta": 0.1,
+    "activation": "square",
+    "second_layer_rate": 0.1,
+}
+CHANGED = Problem(k=1, **COMMON)
 """The problem of which a field is changed; and, for some fields, another one."""
 CHANGED_OF: dict[str, Problem] = {
     "target": replace(CHANGED, k=2),
     "sampling": replace(CHANGED, samples=20),
-    "contrast": replace(CHANGED, k=0, data="two_gaussians", contrast=0.3),
+    "contrast": Problem(**COMMON, k=0, data="two_gaussians", contrast=0.3),
 }
 
 SAMPLES, MOST = 200_000, 5.0
@@ -71,9 +80,27 @@ A, DELTA = np.array([1.0, -0.7]), 0.3
 D = 30
 
 
+def two_values(name: str) -> tuple[Any, Any]:
+    """Return two values of a parameter: its default, if it has one, its example, or others; BrokenError without two."""
+    known, found = PARAMETERS[name], list[Any]()
+    more = [0.5 * known.example, known.example + 1] if isinstance(known.example, int | float) else []
+    for value in (known.default, known.example, OTHERS.get(name), *more):
+        with suppress(pydantic.ValidationError):
+            if value is not None and known.adapter.validate_python(value) not in found:
+                found.append(known.adapter.validate_python(value))
+    require(len(found) > 1, f"its parameter {name} has one value alone; its example is not its default")
+    return found[0], found[1]
+
+
+def needed(part: Part) -> dict[str, Any]:
+    """Return values of the parameters that a part needs."""
+    return {name: two_values(name)[0] for name in part.needed}
+
+
 def _started(name: str, **fields: Any) -> Problem:
     """Return a problem with a start; it has an overlap m0 if the start needs one."""
     given: dict[str, Any] = {"gamma": 0.1, "p": 3, "k": 2, "d": D, "Delta": 0.0, "activation": "erf", "start": name}
+    given |= needed(STARTS[name])
     try:
         return Problem(**(given | fields))
     except InputError as refusal:
@@ -114,11 +141,12 @@ def rows_on_the_sphere_have_the_norm_root_d(name: str) -> None:
 
 def it_depends_on_the_fields_that_it_reads_and_on_no_other(name: str) -> None:
     """In addition to p, k, d and `teacher_start`. A field that a problem with it cannot set is left out."""
-    reads = STARTS[name].reads
-    unknown = sorted(reads - set(PROBLEM_FIELDS))
+    reads = STARTS[name].acts_on
+    unknown = sorted(reads - set(PARAMETERS))
     require(not unknown, f"a problem has no field {', '.join(unknown)}")
     W, _ = drawn_weights(_started(name), root_seed=0, seed=0)
     others = {field: value for field, value in OTHERS.items() if field not in ("p", "k", "d", "start", "teacher_start")}
+    others |= {field: two_values(field)[1] for field in STARTS[name].own}
     for field, value in (others | {"gamma": 0.3, "activation": "square"}).items():
         try:
             problem = _started(name, **{field: value})
@@ -155,8 +183,8 @@ START_CHECKS: tuple[Check, ...] = (
 @cache
 def _taught(name: str, student: str = "erf") -> Problem:
     """Return a problem of two students that has the target."""
-    k = target(name).k or 2
-    return Problem(gamma=0.1, p=2, k=k, d=20, Delta=DELTA, activation=student, target=name)
+    k, own = target(name).k or 2, needed(target(name))
+    return Problem(gamma=0.1, p=2, k=k, d=20, Delta=DELTA, activation=student, target=name, **own)
 
 
 def _factor(k: int) -> Array:
@@ -179,7 +207,7 @@ def _samples(problem: Problem) -> Array:
     lam, lam_star = fields[:2], np.ascontiguousarray(fields[2:])
     form = activation(problem.activation)
     value, slope = _values(form.value, lam), _values(form.derivative, lam)
-    error = labels(problem.target, problem.teacher, lam_star, np.ones(problem.k)) - A @ value / 2
+    error = labels(problem.learned, problem.teacher, lam_star, np.ones(problem.k)) - A @ value / 2
     pull = A[:, None] * slope * error
     flow = pull[:, None] * lam
     pulls = A[:, None] * slope
@@ -190,11 +218,12 @@ def _samples(problem: Problem) -> Array:
 
 def its_labels_are_finite_and_the_same_again(name: str) -> None:
     """`labels` returns the same function for equal arguments, and that function is compiled."""
-    known, problem = target(name), _taught(name)
+    problem = _taught(name)
+    known = target(problem.learned)
     same = known.labels(problem.teacher) is known.labels(problem.teacher)
     require(same, "`labels` returns another function each time; define it outside, or use functools.cache")
     fields = np.random.default_rng(1).normal(size=(problem.k, 50))
-    one, other = (labels(problem.target, problem.teacher, fields, np.ones(problem.k)) for _ in range(2))
+    one, other = (labels(problem.learned, problem.teacher, fields, np.ones(problem.k)) for _ in range(2))
     require(bool(np.isfinite(one).all()), "its labels are not finite")
     require(np.array_equal(one, other), "its labels differ from call to call")
 
@@ -261,12 +290,16 @@ def its_labels_change_with_what_it_reads_and_with_nothing_else(name: str) -> Non
     """With a* and the activation of the teacher."""
     known, problem = target(name), _taught(name)
     fields, ones = np.random.default_rng(1).normal(size=(problem.k, 50)), np.ones(problem.k)
-    one = labels(problem.target, "erf", fields, ones)
+    one = labels(problem.learned, "erf", fields, ones)
     others = {"a_star": ("erf", 2.0 * ones), "teacher_activation": ("square", ones)}
     for field, (teacher, a_star) in others.items():
-        same = np.array_equal(one, labels(problem.target, teacher, fields, a_star))
+        same = np.array_equal(one, labels(problem.learned, teacher, fields, a_star))
         require(same or field in known.reads, f"its labels change with {field}, which its `reads` does not name")
         require(not same or field not in known.reads, f"its `reads` names {field}, but its labels are the same")
+    for field in known.own:
+        other = replace(problem, **{field: two_values(field)[1]})
+        same = np.array_equal(one, labels(other.learned, "erf", fields, ones))
+        require(not same, f"its labels are the same with another {field}")
 
 
 TARGET_CHECKS: tuple[Check, ...] = (
@@ -281,8 +314,7 @@ TARGET_CHECKS: tuple[Check, ...] = (
 def _with_data(name: str) -> Problem:
     law = DATA[name]
     given: dict[str, Any] = {"gamma": 0.2, "p": 2, "k": 1 if law.teacher else 0, "d": 400, "Delta": 0.0}
-    given |= {"contrast": 0.3} if "contrast" in law.reads else {}
-    return Problem(activation="erf", data=name, **given)
+    return Problem(activation="erf", data=name, **given, **needed(law))
 
 
 def sgd_learns_from_it(name: str) -> None:
@@ -294,20 +326,19 @@ def sgd_learns_from_it(name: str) -> None:
     require_equal(other.data["risk"], one.data["risk"], "the risk of the same run again")
 
 
-def it_reads_fields_of_data(name: str) -> None:
-    """Those that only data laws read, and it is labelled."""
+def its_samples_change_with_its_parameters(name: str) -> None:
+    """And with no other parameter; it is labelled."""
     law = DATA[name]
-    unknown = sorted(law.reads - DATA_FIELDS)
-    require(not unknown, f"`reads` has {', '.join(unknown)}; expected {' or '.join(sorted(DATA_FIELDS))}")
+    require(not law.reads, f"`reads` has {', '.join(sorted(law.reads))}; its functions have its own parameters alone")
     require(law.name == name, f"its name is {law.name!r}")
     require(bool(law.label), "its label is empty")
-    for field in law.reads & DATA_FIELDS:
+    for field in law.own:
         runs = (
             run_cases([Case(replace(_with_data(name), **{field: value}), "sgd", 0, Recording((0.5,)), pair_by=())])
-            for value in (OTHERS[field], OTHERS[field] / 2)
+            for value in two_values(field)
         )
         one, other = (run.data["risk"] for run in runs)
-        require(not np.array_equal(one, other), f"its `reads` names {field}, but the risk of SGD is the same")
+        require(not np.array_equal(one, other), f"the risk of SGD is the same with another {field}")
 
 
 def its_expected_risk_is_that_of_its_samples(name: str) -> None:
@@ -325,7 +356,7 @@ def its_expected_risk_is_that_of_its_samples(name: str) -> None:
 DATA_CHECKS: tuple[Check, ...] = (
     sgd_learns_from_it,
     its_expected_risk_is_that_of_its_samples,
-    it_reads_fields_of_data,
+    its_samples_change_with_its_parameters,
 )
 
 

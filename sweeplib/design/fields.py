@@ -2,18 +2,15 @@
 
 from collections.abc import Iterable, Sequence
 from functools import cache
-from typing import Annotated, Any, get_args, get_type_hints
+from typing import Annotated, Any, get_args
 
 import pydantic
 
 from sweeplib.dynamics import DYNAMICS
 from sweeplib.errors import InputError
-from sweeplib.problem import NAMED_FIELDS, PROBLEM_FIELDS, Problem, checked_name
+from sweeplib.problem import NAMED_FIELDS, PARAMETERS, checked_name
 from sweeplib.validation import wanted
 
-FIELD_TYPES: dict[str, Any] = {
-    name: hint for name, hint in get_type_hints(Problem, include_extras=True).items() if name in PROBLEM_FIELDS
-}
 Symbol = int | Annotated[float, pydantic.Field(allow_inf_nan=False)]
 
 
@@ -32,12 +29,11 @@ def options_of(run: str, names: Iterable[str]) -> list[str]:
     return [name.removeprefix(f"{run}.") for name in names if name.startswith(f"{run}.")]
 
 
-@cache
 def _type(name: str) -> Any:
     """Return the type of the values of `name`; InputError for an option that the dynamics does not have."""
     run, dot, option = name.rpartition(".")
     if not dot:
-        return FIELD_TYPES.get(name, Symbol)
+        return PARAMETERS[name].type if name in PARAMETERS else Symbol
     fields = DYNAMICS[run].Options.model_fields
     if option not in fields:
         expected = None if fields else f"none: {run} has no options"
@@ -46,7 +42,6 @@ def _type(name: str) -> Any:
     return Annotated[known.annotation, known]
 
 
-@cache
 def is_whole(name: str) -> bool:
     """Return whether the values of `name` are counts, whole numbers."""
     kind = _type(name)
@@ -57,7 +52,7 @@ def _checked(name: str, values: Sequence[Any], key: str, indexed: bool) -> tuple
     whole = is_whole(name)
     prepared = values if set(map(type, values)) == {float} and not whole else [_prepared(one, whole) for one in values]
     try:
-        checked = _adapter(name).validate_python(list(prepared), strict=True)
+        checked = _adapter(name, _type(name)).validate_python(list(prepared), strict=True)
     except pydantic.ValidationError as error:
         first = error.errors()[0]
         place = int(first["loc"][0])
@@ -84,9 +79,9 @@ def _refusal(name: str, value: Any, details: Any) -> InputError:
 
 
 @cache
-def _adapter(name: str) -> Any:
-    """Return the pydantic adapter of lists of values of `name`."""
-    values: Any = list[_type(name)]  # type: ignore[misc]
+def _adapter(name: str, kind: Any) -> Any:
+    """Return the pydantic adapter of lists of values of `name`, of the type `kind`."""
+    values: Any = list[kind]
     return pydantic.TypeAdapter(values)
 
 

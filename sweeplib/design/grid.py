@@ -19,7 +19,7 @@ from sweeplib.design.places import BATCH, at_positions, probe_places, some_place
 from sweeplib.errors import InputError
 from sweeplib.language import Expression, is_symbol
 from sweeplib.language.names import FormulaWithNames
-from sweeplib.problem import PROBLEM_FIELDS, Problem
+from sweeplib.problem import PARAMETERS, Problem
 from sweeplib.problem.columns import COLUMNS, Kinds, Problems
 from sweeplib.views import VIEW_DIMS
 
@@ -298,8 +298,8 @@ class Grid:
 
     def _problems(self, columns: Mapping[str, list[Any]], count: int, kinds: Kinds) -> Problems:
         """Return the problems of some points, whose values have been checked one by one."""
-        fixed = {name: value for name, value in self.fixed.items() if name in PROBLEM_FIELDS}
-        names = [name for name in columns if name in PROBLEM_FIELDS and name not in fixed]
+        fixed = {name: value for name, value in self.fixed.items() if name in PARAMETERS}
+        names = [name for name in columns if name in PARAMETERS and name not in fixed]
 
         def made(at: int) -> Problem:
             return self._problem(fixed | {name: columns[name][at] for name in names}, columns, at)
@@ -371,10 +371,10 @@ class Grid:
     def _refuse_unknown(self) -> None:
         used = self.used.union(*(expression.names for expression in self.derived.values()))
         for name in self.names:
-            if name in (*PROBLEM_FIELDS, POINT) or (name in used and ("." in name or is_symbol(name))):
+            if name in (*PARAMETERS, POINT) or (name in used and ("." in name or is_symbol(name))):
                 continue
             problem = "unknown name: no field of a problem, and no expression uses it"
-            raise InputError(problem, key=self.origin(name), value=name, choices=(*PROBLEM_FIELDS, *used))
+            raise InputError(problem, key=self.origin(name), value=name, choices=(*PARAMETERS, *used))
 
     def _refuse_missing(self) -> None:
         for name in REQUIRED:

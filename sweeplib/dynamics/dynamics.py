@@ -14,14 +14,7 @@ from pydantic import BaseModel, ConfigDict
 
 from sweeplib.dynamics.replicas import Replicas
 from sweeplib.errors import InputError, SweeplibError
-from sweeplib.problem import (
-    DATA,
-    PROBLEM_FIELDS,
-    STARTS,
-    Problem,
-    problem_expectations,
-    target,
-)
+from sweeplib.problem import PARAMETERS, READERS, Problem, parts_of, problem_expectations
 from sweeplib.registry import Registry
 from sweeplib.views import Lazy, OverlapView, View
 
@@ -92,10 +85,10 @@ class Dynamics(ABC):
     view: ClassVar[type[View]]
     """The class of the views that `look` returns."""
     reads: ClassVar[frozenset[str]]
-    """The fields of a problem that the dynamics depends on. A problem that sets another field is refused.
+    """The parameters of a problem that the dynamics depends on. A problem that sets another one is refused.
 
-    Problems that differ only in fields that neither the dynamics nor an observable reads are one case. If `target`,
-    `start` and `data` are included, so are the fields that the problem's target, start and data law read.
+    Problems that differ only in those that neither the dynamics nor an observable reads are one case. If `target`,
+    `start` and `data` are included, so are those that the problem's target, start and data law act on.
     """
     replicas_at_once: ClassVar[int]
     """The number of replicas that one instance advances."""
@@ -213,10 +206,7 @@ class Dynamics(ABC):
     @classmethod
     def reads_of(cls, problem: Problem, options: NumericalOptions) -> frozenset[str]:
         """The fields of a problem that it, with these options, its target, its start and its data law depend on."""
-        taught = target(problem.target).reads if "target" in cls.reads else frozenset()
-        start = STARTS[problem.student_start].reads if "start" in cls.reads else frozenset()
-        data = DATA[problem.data].reads if "data" in cls.reads else frozenset()
-        return cls.reads | taught | start | data
+        return cls.reads.union(*(part.acts_on for kind, part in parts_of(problem).items() if kind in cls.reads))
 
     @classmethod  # noqa: B027 - most dynamics apply to every problem
     def check(cls, problem: Problem, options: NumericalOptions) -> None:
@@ -318,9 +308,12 @@ class OverlapDynamics(Dynamics):
 
 ONE_PASS = frozenset(
     {"gamma", "p", "k", "d", "Delta", "activation", "teacher_activation", "spherical", "a", "a_star", "target"}
-    | {"second_layer_rate", "start", "start_scale", "m0", "teacher_start"}
+    | {"second_layer_rate", "start", "teacher_start"}
 )
-"""The fields read by dynamics that take a fresh sample of a teacher a step at a constant rate, and by their limits."""
+"""The parameters read by dynamics that take a fresh sample of a teacher a step at a constant rate, or their limits."""
+
+OFFSETS = frozenset({"offset_scale", "offset_rate"})
+"""The parameters that give units offsets."""
 
 
 def _checked(name: str, kind: type[Dynamics]) -> None:
@@ -329,8 +322,8 @@ def _checked(name: str, kind: type[Dynamics]) -> None:
     if not isinstance(reads, frozenset):
         wanted = "`reads = frozenset({...})`, or `reads = ONE_PASS`, those of steps with one fresh sample of a teacher"
         raise SweeplibError(f"dynamics {name!r} must name the fields of a problem that it acts on: {wanted}")
-    if unknown := sorted(reads.difference(PROBLEM_FIELDS)):
-        raise InputError(f"dynamics {name!r} reads no field of a problem", value=unknown[0], choices=PROBLEM_FIELDS)
+    if unknown := sorted(reads.difference(PARAMETERS)):
+        raise InputError(f"dynamics {name!r} reads no field of a problem", value=unknown[0], choices=PARAMETERS)
     if not hasattr(kind, "view"):
         raise SweeplibError(f"dynamics {name!r} must name its `view`, such as OverlapView")
     if "-" in name:
@@ -361,3 +354,4 @@ def kind_of(run: str) -> str:
 
 
 DYNAMICS: Registry[type[Dynamics]] = _DynamicsOfRuns("dynamics", check=_checked)
+READERS["dynamics"] = lambda problem: {name: kind.reads_of(problem, kind.Options()) for name, kind in DYNAMICS.items()}

@@ -14,7 +14,7 @@ import numpy as np
 from numpy.typing import NDArray
 from pydantic import Field
 
-from sweeplib.dynamics.dynamics import ONE_PASS, Array, Bound, Diagnostic, NumericalOptions, risk_bounds
+from sweeplib.dynamics.dynamics import OFFSETS, ONE_PASS, Array, Bound, Diagnostic, NumericalOptions, risk_bounds
 from sweeplib.dynamics.integrated import IntegratedDynamics, IntegrationOptions
 from sweeplib.dynamics.particle_path import MOST_NODES, ParticlePath, Rules, compiled
 from sweeplib.dynamics.replicas import Replicas
@@ -38,7 +38,7 @@ from sweeplib.maths.particles.inputs import (
 )
 from sweeplib.maths.particles.self_terms import self_rule
 from sweeplib.maths.particles.smoothing import smoothing
-from sweeplib.problem import DATA, OFFSET_FIELDS, Problem
+from sweeplib.problem import DATA, Problem
 from sweeplib.problem.targets import target
 from sweeplib.views import NetworkView, View
 
@@ -82,7 +82,7 @@ class ParticleDynamics(IntegratedDynamics):
 
     replicas_at_once = 16
     view: ClassVar[type[View]] = NetworkView
-    reads = (ONE_PASS - {"Delta"}) | {"schedule", "data", "contrast"} | OFFSET_FIELDS
+    reads = (ONE_PASS - {"Delta"}) | {"schedule", "data"} | OFFSETS
     unaffected_by = frozenset({"times", "thresholds"})
     Options: ClassVar[type[ParticleOptions]] = NoiseOptions
     options: ParticleOptions
@@ -140,7 +140,7 @@ class ParticleDynamics(IntegratedDynamics):
         student, fine = activation(given.activation), self._accuracy(i, levels)
         law = DATA[given.data]
         assert law.classes is not None  # by `check`
-        classes = law.classes(float(given.contrast[i]))
+        classes = law.classes(**given.law_of(i))
         parity = 0 if given.has_offsets else parity_of(given.activation)
         nodes = inputs(start.L_star, start.D, self._labels(i), classes, parity, fine)
         scheduled, xi, _ = rates(given.schedule)
@@ -279,7 +279,7 @@ class ParticleDynamics(IntegratedDynamics):
         dimensions = cls.dimensions(problem)
         fine = accuracy(
             problem.activation,
-            _label(problem.data, problem.target, problem.teacher),
+            _label(problem.data, problem.learned, problem.teacher),
             dimensions,
             problem.d - dimensions,
         )

@@ -1,5 +1,6 @@
 """Replicas: the problems, starts and recording times of runs of one shape, independent of the dynamics."""
 
+from collections.abc import Mapping
 from dataclasses import dataclass
 from functools import cached_property
 from typing import Protocol
@@ -45,7 +46,7 @@ class Starts(Protocol):
 class Replicas:
     """n runs of problems that share p, k, functions, geometry, batches, schedule and data law, not its parameters.
 
-    γ, Δ, d, seed and start may differ too.
+    γ, Δ, d, seed and start may differ too. `target` is the target's name with the values of its parameters.
 
     batch_size, repeats : samples of a batch, and steps that use it.
     schedule : formula of the factor ξ(t) of the learning rate, None if it is constant.
@@ -53,8 +54,8 @@ class Replicas:
     samples (n,) : sizes of the training sets; zero where samples are fresh, in all problems or in none.
     epochs (n,) : whether batches are passes through the training set.
     data : the data law.
-    contrast (n,) : its contrast; zero without one.
-    regression : how observables fit the second layer to fresh samples.
+    law : its parameters (n,), by name.
+    refit_keys (n,) uint64 : streams of the fresh samples to which observables fit the second layer.
     a (n, p), a_star (n, k) : second layers at the start.
     has_offsets : whether units have offsets, in all problems or in none.
     offset_rate (n,) : β of the problems.
@@ -78,8 +79,8 @@ class Replicas:
     samples: NDArray[np.int64]
     epochs: NDArray[np.bool_]
     data: str
-    contrast: Array
-    regression: Regression
+    law: Mapping[str, Array]
+    refit_keys: NDArray[np.uint64]
     a: Array
     a_star: Array
     second_layer_rate: Array
@@ -147,12 +148,16 @@ class Replicas:
     @cached_property
     def population(self) -> Risks:
         """The expectations over the inputs of the data law, as observables read them."""
-        return DATA[self.data].expectations(self.activation, self.expectations, self.contrast)
+        return DATA[self.data].expectations(self.activation, self.expectations, **self.law)
 
-    def refitted(self, now: OverlapView) -> Array:
+    def law_of(self, i: int) -> dict[str, float]:
+        """The parameters of the data law of replica i, by name."""
+        return {name: float(values[i]) for name, values in self.law.items()}
+
+    def refitted(self, now: OverlapView, samples: NDArray[np.int64], ridge: Array) -> Array:
         """The second layers (n, p) of ridge regressions on fresh samples, at the overlaps of a view of the replicas."""
-        functions = self.activation, self.target, self.teacher_activation
-        return second_layers(now, self.regression, self.seeds, *functions)
+        regression = Regression(samples, ridge, self.refit_keys, self.seeds)
+        return second_layers(now, regression, self.activation, self.target, self.teacher_activation)
 
     @cached_property
     def step_time(self) -> Array:

@@ -28,17 +28,16 @@ class Regression(NamedTuple):
 
     samples (n,) : number of fresh samples; zero for infinitely many.
     ridge (n,) : λ of the penalty.
-    keys (n,) uint64 : streams of the samples. At all times and for all problems they have the same coordinates.
+    keys, seeds (n,) uint64 : streams of the samples. At all times and for all problems they have the same coordinates.
     """
 
     samples: NDArray[np.int64]
     ridge: Array
     keys: NDArray[np.uint64]
+    seeds: NDArray[np.uint64]
 
 
-def second_layers(
-    now: OverlapView, regression: Regression, seeds: NDArray[np.uint64], student: str, target: str, teacher: str
-) -> Array:
+def second_layers(now: OverlapView, regression: Regression, student: str, target: str, teacher: str) -> Array:
     """The second layers (n, p) of ridge regressions at the overlaps of n replicas."""
     n, p, _ = now.M.shape
     squares, products = np.full((n, p, p), np.nan), np.full((n, p), np.nan)
@@ -48,7 +47,7 @@ def second_layers(
         squares[whole], products[whole] = (part[whole] for part in found)
     for i in np.flatnonzero(regression.samples):
         if np.isfinite(now.Q[i]).all() and np.isfinite(now.M[i]).all():
-            stream = int(regression.keys[i]), int(seeds[i]), int(regression.samples[i])
+            stream = int(regression.keys[i]), int(regression.seeds[i]), int(regression.samples[i])
             squares[i], products[i] = _sample_moments(now, i, stream, student, target, teacher)
     return ridge_regression(squares, products, regression.ridge)
 

@@ -18,7 +18,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from sweeplib.budget import CASE_BYTES, refuse_more
-from sweeplib.dynamics.dynamics import DYNAMICS, NumericalOptions
+from sweeplib.dynamics.dynamics import DYNAMICS, OFFSETS, NumericalOptions
 from sweeplib.dynamics.replicas import Replicas
 from sweeplib.dynamics.step_dynamics import StepDynamics
 from sweeplib.errors import InputError
@@ -33,7 +33,7 @@ from sweeplib.maths.activations.activation import kinks
 from sweeplib.maths.offsets import MOST_FIELDS, OffsetRisks
 from sweeplib.numerics.compiled import OneSignature, specialised
 from sweeplib.numerics.random import stream_key
-from sweeplib.problem import DATA, DEFAULTS, OFFSET_FIELDS, Problem
+from sweeplib.problem import DATA, DEFAULTS, Problem
 from sweeplib.problem.targets import target
 from sweeplib.views import TrainingView, View
 
@@ -69,11 +69,7 @@ class Sgd(StepDynamics):
     label = "SGD"
     replicas_at_once = 8
     view = TrainingView
-    reads = (
-        StepDynamics.reads
-        | {"batch_size", "repeats", "samples", "sampling", "schedule", "data", "contrast"}
-        | OFFSET_FIELDS
-    )
+    reads = StepDynamics.reads | {"batch_size", "repeats", "samples", "sampling", "schedule", "data"} | OFFSETS
     unaffected_by = frozenset({"thresholds"})  # a recording time ends a group of four steps, which are rounded together
     Options = SgdOptions
     options: SgdOptions
@@ -155,7 +151,7 @@ class Sgd(StepDynamics):
             given.keys[i],
             given.seeds[i],
             inputs_address(given.data),
-            given.contrast[i],
+            np.array(list(given.law_of(i).values()), float),
             np.uint64(stream_key(int(given.keys[i]), "data", given.data)),
         )
 
@@ -267,7 +263,7 @@ def population_with(given: Replicas, b: Array) -> OffsetRisks:
         given.activation,
         given.teacher_activation if committee else None,
         partial(labels, given.target, given.teacher_activation) if law.teacher and not committee else None,
-        tuple(law.classes(contrast) for contrast in given.contrast.tolist()),
+        tuple(law.classes(**given.law_of(i)) for i in range(len(given))),
         given.population,
         b,
     )
@@ -280,7 +276,7 @@ def _check_offsets(problem: Problem) -> None:
         raise InputError("no risk of units with offsets", key="data", value=problem.data, choices=known)
     if problem.target == DEFAULTS["target"]:
         return
-    forms = [activation(name) for name in target(problem.target).activations]
+    forms = [activation(name) for name in target(problem.learned).activations]
     if problem.k > MOST_FIELDS or any(map(kinks, forms)):
         expected = f"a committee, or a formula of at most {MOST_FIELDS} fields without kinks; mean_field takes this one"
         raise InputError("no risk of units with offsets", key="target", value=problem.target, expected=expected)

@@ -13,7 +13,7 @@ import numpy as np
 from sweeplib.data.published import Reference, Value, reference
 from sweeplib.errors import InputError
 from sweeplib.figures.style import DIM
-from sweeplib.problem import PROBLEM_FIELDS
+from sweeplib.problem import PARAMETERS
 from sweeplib.storage.outline import Outline, outline_of
 
 if TYPE_CHECKING:
@@ -69,7 +69,7 @@ def check_references(names: Sequence[str], x: str, y: str, data: xr.Dataset | Ou
     """Raise InputError for a file without the figure's columns, with a column unknown to it, or without rows for it."""
     outline = outline_of(data)
     for place, file in enumerate(references(names, x, y).files):
-        known = {x, y, *PROBLEM_FIELDS, *outline.axes, *outline.variables, *outline.attrs}
+        known = {x, y, *PARAMETERS, *outline.axes, *outline.variables, *outline.attrs}
         for column in file.columns:
             if column not in known and column.removesuffix("_error") not in known:
                 problem = f"{file.name} has a column that the dataset does not have"
@@ -93,7 +93,7 @@ def _file(name: str, place: int, columns: tuple[str, str]) -> Reference:
 
 def _drawn_values(outline: Outline, split: Facets) -> dict[str, list[Any]]:
     """Return the values that a figure draws along each axis, and the constants of the dataset."""
-    found = {name: [value] for name, value in outline.attrs.items() if name in PROBLEM_FIELDS}
+    found = {name: [value] for name, value in outline.attrs.items() if name in PARAMETERS}
     for axis, values in outline.axes.items():
         at = split.at.get(axis, list(range(len(values))))
         found[axis] = [values[one] for one in ([at] if isinstance(at, int) else at)]

@@ -9,11 +9,11 @@ from sweeplib.numerics.random import random_words
 from sweeplib.problem import DATA
 
 _NUMBERS = types.Array(types.float64, 1, "C")
-_INPUTS = types.float64(types.float64, types.uint64, types.uint64, types.uint64, _NUMBERS)
+_INPUTS = types.float64(_NUMBERS, types.uint64, types.uint64, types.uint64, _NUMBERS)
 
 
 def inputs_address(data: str) -> Any:
-    """The address of a law's function (contrast, key, seed, number, x (d,)), which returns a part of the label."""
+    """The address of a law's function (numbers, key, seed, number, x (d,)), which returns a part of the label."""
     law = DATA[data].inputs
     draws = {"random_words": random_words} if "random_words" in law.__code__.co_names else {}
     return pointer(law, _INPUTS, **draws)

@@ -346,7 +346,7 @@ def draw_samples(replica, x, lam_star, shift, z):  # type: ignore[no-untyped-def
     draws = np.zeros(MULTIPLE * (d // MULTIPLE + 1))
     for m in range(n):
         fill_normals(replica.key, replica.seed, np.uint64(m), draws)
-        shift[m] = replica.inputs(replica.contrast, replica.law_key, replica.seed, np.uint64(m), draws[:d])
+        shift[m] = replica.inputs(replica.law, replica.law_key, replica.seed, np.uint64(m), draws[:d])
         x[m, :] = draws[:d]
         z[m] = draws[d]
         for r in range(len(replica.W_star)):

@@ -37,7 +37,7 @@ class Replica(NamedTuple):
     W (p, d), a (p,), b (p,) : the state.
     W* (k, d), a* (k,), T = γ/(pd), ε, β, Δ, geometry : the constants.
     key, seed : the name of the stream of its samples.
-    inputs, contrast, law_key : the function of the data law, its parameter, and the name of a stream of its own.
+    inputs, law, law_key : the function of the data law, its parameters, and the name of a stream of its own.
     """
 
     W: Array
@@ -53,7 +53,7 @@ class Replica(NamedTuple):
     key: Any
     seed: Any
     inputs: Any
-    contrast: float
+    law: Array
     law_key: Any
 
 
@@ -218,7 +218,7 @@ def draw_block(count, step, replica, functions, samples, room):  # type: ignore[
     x = room.normals[samples]
     for s in range(count):
         fill_normals(replica.key, replica.seed, np.uint64(step + s), x[s])
-        room.shift[s] = replica.inputs(replica.contrast, replica.law_key, replica.seed, np.uint64(step + s), x[s][:d])
+        room.shift[s] = replica.inputs(replica.law, replica.law_key, replica.seed, np.uint64(step + s), x[s][:d])
     for s in range(BLOCK):
         for i in range(room.along.shape[1]):
             room.along[s, i] = 0.0

@@ -1,32 +1,32 @@
 """Observable: a labelled function of the state at one time, for each view that it supports."""
 
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass
-from typing import Any
+from dataclasses import dataclass, field
 
 import numpy as np
 from numpy.typing import NDArray
 
-from sweeplib.problem import OBSERVED_FIELDS, PROBLEM_FIELDS
+from sweeplib.problem import CORE, READERS, Part, declaring, read_by, with_parts
 from sweeplib.registry import Registry
 from sweeplib.views import OverlapView, View
 
 Array = NDArray[np.float64]
-Function = Callable[[Any], Array]
+Function = Callable[..., Array]
 Dims = tuple[str, ...]
 
 
 @dataclass(frozen=True)
-class Observable:
+class Observable(Part):
     """A quantity that can be recorded.
 
-    functions : by view, `{OverlapView: function, ParticleView: function}`, functions of the view that return an array
-        (n, *dims). A single function is one of an OverlapView.
+    functions : by view, `{OverlapView: function, ParticleView: function}`, functions (view, **parameters) that return
+        an array (n, *dims); its own parameters are arrays (n,). A single function is one of an OverlapView.
     dims : dimensions of the view, the same for all views, `("student",)`, or by view,
         `{OverlapView: ("student", "student_2"), ParticleView: ("student",)}`.
     symbol : LaTeX without dollars.
     over_time : whether it is recorded at every time or, if constant, once.
-    reads : the fields of a problem that it depends on; by default all that dynamics may read.
+    reads : the other parameters of a problem that it depends on, with "data", "start" or "target" also those of the
+        part; by default all that dynamics may read.
     needs : the optional fields that a problem has to set, such as `samples`.
     uses_drifts : whether it uses the drifts of the overlaps, which not all activations have.
     least : the least possible value. A mean over the states of a run that is below it, in a run that is not inaccurate,
@@ -41,11 +41,16 @@ class Observable:
     symbol: str
     units: str = "1"
     over_time: bool = True
-    reads: frozenset[str] = frozenset(PROBLEM_FIELDS) - OBSERVED_FIELDS
     needs: frozenset[str] = frozenset()
     uses_drifts: bool = False
     needs_teacher: bool = False
     least: float = -np.inf
+    reads: frozenset[str] = field(default=frozenset(CORE), kw_only=True)
+
+    @property
+    def acts_on(self) -> frozenset[str]:
+        """The names of all parameters that it depends on."""
+        return with_parts(self.reads.union(self.own))
 
     @property
     def views(self) -> tuple[type[View], ...]:
@@ -74,4 +79,5 @@ class Observable:
         return next(kind for kind in view.__mro__ if kind in self.views)
 
 
-OBSERVABLES: Registry[Observable] = Registry("observable")
+OBSERVABLES: Registry[Observable] = Registry("observable", declaring("observables"))
+READERS["observables"] = read_by(OBSERVABLES)

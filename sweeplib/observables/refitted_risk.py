@@ -4,17 +4,43 @@ With the second layer frozen while the first is trained, this is the risk of lay
 optimization methods in two-layer neural networks training", section 4).
 """
 
+from typing import Annotated
+
 import numpy as np
+from numpy.typing import NDArray
+from pydantic import Field
 
 from sweeplib.observables.observable import OBSERVABLES, Array, Observable
 from sweeplib.observables.risk import READS
+from sweeplib.problem import Parameters, parameter
 from sweeplib.views import OverlapView
 
 
+class Fit(Parameters):
+    """m and λ."""
+
+    second_layer_samples: Annotated[int, Field(ge=1, le=10**8)] | None = parameter(
+        None,
+        "number m of fresh samples, labels with noise, for the ridge regression of `refitted_risk`; by default "
+        "infinitely many.",
+        label="fresh samples of the regression of the second layer",
+        symbol="m",
+        example=1000,
+    )
+    ridge: Annotated[float, Field(ge=0, allow_inf_nan=False)] = parameter(
+        0.0,
+        "λ ≥ 0 of the regression of `refitted_risk`: (λ/2p) Σ a_i² is added to half the mean squared error.",
+        label="penalty of the regression of the second layer",
+        symbol=r"\lambda",
+        example=0.01,
+    )
+
+
 @np.errstate(over="ignore", invalid="ignore")  # in runs that diverged
-def refitted_risk(now: OverlapView) -> Array:
+def refitted_risk(now: OverlapView, second_layer_samples: NDArray[np.int64], ridge: Array) -> Array:
     """The population risk (n,) at the second layer that is fitted."""
-    return now.expectations.risks(now.Q, now.M, now.P, now.refitted, now.a_star)
+    refitted = now.refitted(second_layer_samples, ridge)
+    return now.expectations.risks(now.Q, now.M, now.P, refitted, now.a_star)
 
 
 OBSERVABLES.register(
@@ -25,7 +51,8 @@ OBSERVABLES.register(
         (),
         "population risk with the second layer fitted to fresh samples",
         r"\mathcal{R}_{\mathrm{refit}}",
-        reads=READS | {"Delta", "second_layer_samples", "ridge"},
+        reads=READS | {"Delta"},
+        parameters=Fit,
         needs_teacher=True,
         least=0.0,
     ),

@@ -9,7 +9,7 @@ def risk(now: OverlapView | NetworkView) -> Array:
     return now.risk if isinstance(now, NetworkView) else now.expectations.risks(now.Q, now.M, now.P, now.a, now.a_star)
 
 
-READS = frozenset({"activation", "teacher_activation", "a_star", "target", "data", "contrast"})
+READS = frozenset({"activation", "teacher_activation", "a_star", "target", "data"})
 
 OBSERVABLES.register(
     "risk",

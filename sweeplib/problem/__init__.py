@@ -1,37 +1,52 @@
 """Problem, one point of a sweep; data laws, targets and starts, one per file."""
 
+from sweeplib.problem.core import CORE
 from sweeplib.problem.data import DATA, DataLaw
 from sweeplib.problem.expectations import problem_expectations
-from sweeplib.problem.problem import (
-    CONSTANT_RATE,
+from sweeplib.problem.parameters import (
     DEFAULTS,
-    FORMULA_FIELDS,
-    NAMED_FIELDS,
-    OBSERVED_FIELDS,
-    OFFSET_FIELDS,
-    PROBLEM_FIELDS,
-    Problem,
-    checked_name,
+    PARAMETERS,
+    Parameter,
+    Parameters,
+    Part,
+    declaring,
+    parameter,
+    parameters_of,
+    with_parts,
 )
+from sweeplib.problem.parts import READERS, meaningful, parts_of, read_by, refuse_unread
+from sweeplib.problem.problem import CONSTANT_RATE, FORMULA_FIELDS, NAMED_FIELDS, Problem, checked_name
 from sweeplib.problem.starts import STARTS, Start
-from sweeplib.problem.targets import TARGETS, Target, target
+from sweeplib.problem.targets import TARGETS, Target, registered_target, target
 
 __all__ = [
     "CONSTANT_RATE",
+    "CORE",
     "DATA",
     "DEFAULTS",
     "FORMULA_FIELDS",
     "NAMED_FIELDS",
-    "OBSERVED_FIELDS",
-    "OFFSET_FIELDS",
-    "PROBLEM_FIELDS",
+    "PARAMETERS",
+    "READERS",
     "STARTS",
     "TARGETS",
     "DataLaw",
+    "Parameter",
+    "Parameters",
+    "Part",
     "Problem",
     "Start",
     "Target",
     "checked_name",
+    "declaring",
+    "meaningful",
+    "parameter",
+    "parameters_of",
+    "parts_of",
     "problem_expectations",
+    "read_by",
+    "refuse_unread",
+    "registered_target",
     "target",
+    "with_parts",
 ]

@@ -8,6 +8,8 @@ from typing import Any, NamedTuple, NoReturn, overload
 import numpy as np
 from numpy.typing import NDArray
 
+from sweeplib.problem.parameters import any_problem
+from sweeplib.problem.parts import parts_of
 from sweeplib.problem.problem import Problem
 
 COLUMNS = ("Delta", "gamma")
@@ -165,7 +167,9 @@ class Kinds:
 
 
 def reads_columns(problem: Problem) -> bool:
-    """Return whether the check of a valid problem reads γ or Δ."""
+    """Return whether the check of a valid problem reads γ or Δ, as one of its parts may do."""
+    if all(part.check is any_problem for part in parts_of(problem).values()):
+        return False
     try:
         ProblemOfKind.of(problem).check()
     except (VariesError, Exception):

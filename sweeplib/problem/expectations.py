@@ -11,4 +11,4 @@ if TYPE_CHECKING:
 
 def problem_expectations(problem: "Problem") -> "Expectations":
     """The expectations of the problem's target for its activations; InputError where the target has none for them."""
-    return target(problem.target).expectations(problem.activation, problem.teacher)
+    return target(problem.learned).expectations(problem.activation, problem.teacher)

@@ -12,7 +12,7 @@ from sweeplib.analysis.labels import at_labels
 from sweeplib.analysis.lost_runs import recorded
 from sweeplib.analysis.recorded import is_stochastic
 from sweeplib.figures.interactive import Interactive
-from sweeplib.problem import PROBLEM_FIELDS
+from sweeplib.problem import PARAMETERS
 from sweeplib.report.mathematics import plain_label
 from sweeplib.report.tables import DIGITS, heading
 
@@ -29,7 +29,7 @@ def along(data: xr.Dataset, name: str) -> str:
         return name
 
     def order(dim: str) -> tuple[bool, bool, bool, int]:
-        return dim not in ("rank", "unit"), dim != "time", dim in PROBLEM_FIELDS, -data.sizes[dim]
+        return dim not in ("rank", "unit"), dim != "time", dim in PARAMETERS, -data.sizes[dim]
 
     dims = sorted(map(str, data[name].dims), key=order)
     return dims[0]

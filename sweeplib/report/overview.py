@@ -13,7 +13,7 @@ import xarray as xr
 
 from sweeplib.analysis.constants import with_constants
 from sweeplib.figures.labels import NAMED, axis_label
-from sweeplib.problem import PROBLEM_FIELDS
+from sweeplib.problem import PARAMETERS
 from sweeplib.report.mathematics import value_text
 from sweeplib.report.runs import Journal, duration
 
@@ -64,7 +64,7 @@ def _listed(parts: list[str]) -> str:
 def _fixed(dataset: xr.Dataset) -> list[str]:
     """Return the fields of the problem that have the same value everywhere, as text."""
     with_coordinates = with_constants(dataset)
-    constant = [name for name in PROBLEM_FIELDS if name in with_coordinates.coords and not with_coordinates[name].dims]
+    constant = [name for name in PARAMETERS if name in with_coordinates.coords and not with_coordinates[name].dims]
     return [_constant(with_coordinates[name]) for name in constant]
 
 

@@ -15,7 +15,7 @@ from numpy.typing import NDArray
 from sweeplib.budget import STEPS
 from sweeplib.code.sources import modules_digest
 from sweeplib.dynamics import DYNAMICS
-from sweeplib.dynamics.dynamics import NumericalOptions
+from sweeplib.dynamics.dynamics import OFFSETS, NumericalOptions
 from sweeplib.dynamics.step_dynamics import StepDynamics
 from sweeplib.errors import InputError
 from sweeplib.language import schedule
@@ -26,13 +26,14 @@ from sweeplib.observables import OBSERVABLES, Observable
 from sweeplib.problem import (
     DATA,
     DEFAULTS,
-    OBSERVED_FIELDS,
-    OFFSET_FIELDS,
-    PROBLEM_FIELDS,
+    PARAMETERS,
     STARTS,
     TARGETS,
     Problem,
+    parameters_of,
     problem_expectations,
+    refuse_unread,
+    registered_target,
 )
 from sweeplib.problem import target as target_of
 from sweeplib.simulation.recording import Recording
@@ -63,9 +64,9 @@ class Case:
 
     def __post_init__(self) -> None:
         checked_seed(self.seed)
-        unknown = next((name for name in self.pair_by or () if name not in (*PROBLEM_FIELDS, "seed")), None)
+        unknown = next((name for name in self.pair_by or () if name not in (*PARAMETERS, "seed")), None)
         if unknown is not None:
-            raise InputError("unknown problem field", key="pair_by", value=unknown, choices=PROBLEM_FIELDS)
+            raise InputError("unknown problem field", key="pair_by", value=unknown, choices=PARAMETERS)
 
     def check(self) -> None:
         """Raise InputError if the dynamics, its options or its expectations do not apply to the problem.
@@ -92,28 +93,13 @@ class Case:
         self._check_drifts()
 
     def _check_reads(self) -> None:
-        """Raise InputError for a field that differs from its default and that the dynamics does not read.
-
-        Fields that only observables read need one of these among the recorded ones.
-        """
-        problem, kind = self.problem, DYNAMICS[self.dynamics]
-        reads, given = kind.reads_of(problem, self.numerical_options()), problem.canonical()
-        for name, value in sorted(given.items(), key=lambda item: item[0] != "data"):  # before the fields of the law
-            if name in OBSERVED_FIELDS:
-                self._check_observed(name, value)
-            elif name not in reads and name in DEFAULTS:
-                acting = [other for other, its in DYNAMICS.items() if name in its.reads_of(problem, its.Options())]
-                others = ", ".join(acting) or "none yet"
-                expected = f"{json.dumps(DEFAULTS[name])}, its default; or a dynamics that acts on it: {others}"
-                expected += " (`where` gives each dynamics its part of a grid)"
-                raise InputError(f"{self.dynamics} does not act on {name}", key=name, value=value, expected=expected)
-
-    def _check_observed(self, name: str, value: Any) -> None:
-        """Raise InputError for a field that no recorded observable reads."""
-        if not any(name in OBSERVABLES[observable].reads for observable in self.recording.observables):
-            reading = ", ".join(other for other in OBSERVABLES if name in OBSERVABLES[other].reads)
-            expected = f"{json.dumps(DEFAULTS[name])}, its default; or an observable that reads it: {reading}"
-            raise InputError(f"no recorded observable reads {name}", key=name, value=value, expected=expected)
+        """Raise InputError for a value that neither the dynamics nor, of their own parameters, an observable reads."""
+        problem, observed = self.problem, parameters_of("observables")
+        recorded = {name: OBSERVABLES[name].acts_on for name in self.recording.observables}
+        refuse_unread(problem, observed, "observables", recorded)
+        others = [name for name in PARAMETERS if name in DEFAULTS and name not in observed]
+        reads = DYNAMICS[self.dynamics].reads_of(problem, self.numerical_options())
+        refuse_unread(problem, others, "dynamics", {self.dynamics: reads})
 
     def _check_needs(self) -> None:
         """Raise InputError for an observable that needs a field of the problem that is not set."""
@@ -148,7 +134,7 @@ class Case:
             others = (
                 name
                 for name, other in DYNAMICS.items()
-                if other.reads > OFFSET_FIELDS and not issubclass(other, StepDynamics)
+                if other.reads > OFFSETS and not issubclass(other, StepDynamics)
             )
             expected = f"[], no exits; or a dynamics that finds them: {', '.join(others)}"
             value = list(self.recording.thresholds)
@@ -219,7 +205,7 @@ class Case:
     def shape(self) -> Hashable:
         """Equal for cases that can be run in one batch."""
         problem = self.problem
-        functions = (problem.activation, problem.teacher, problem.target, problem.data, problem.rates)
+        functions = (problem.activation, problem.teacher, problem.learned, problem.data, problem.rates)
         sample = (problem.batch_size, problem.repeats, problem.samples is not None)
         kind = (problem.p, problem.k, problem.spherical, problem.second_layer_rate > 0, problem.has_offsets, *sample)
         sizes = DYNAMICS[self.dynamics].sizes(problem, self.numerical_options())
@@ -249,7 +235,7 @@ class Identities:
     ) -> None:
         kind = DYNAMICS[dynamics]
         self._kind = kind
-        self._observed = frozenset().union(*(OBSERVABLES[name].reads for name in recording.observables))
+        self._observed = frozenset().union(*(OBSERVABLES[name].acts_on for name in recording.observables))
         given = {"options": options, "root_seed": root_seed, "pair_by": pair_by}
         self._case: dict[str, Any] = {"dynamics": dynamics, "seed": 0, "recording": recording, **given}
         self._values = {
@@ -269,7 +255,7 @@ class Identities:
 
     def shared(self, problem: Problem) -> tuple[bytes, frozenset[str]]:
         """The digest of what the cases of a problem's names share, and the fields that are not read (`but_seed`)."""
-        names = problem.activation, problem.teacher, problem.target, problem.student_start, problem.data
+        names = problem.activation, problem.teacher, problem.learned, problem.student_start, problem.data
         return self._shared.get(names) or self._shared.setdefault(names, self._of_names(problem))
 
     def _of_names(self, problem: Problem) -> tuple[bytes, frozenset[str]]:
@@ -287,7 +273,7 @@ class Identities:
             "series": [_series(activation(name)) for name in (problem.activation, problem.teacher)],
         }
         digest = hashlib.blake2b(json.dumps(values, sort_keys=True).encode(), digest_size=32).digest()
-        return digest, frozenset(PROBLEM_FIELDS).difference(reads, DEFAULTS)
+        return digest, frozenset(PARAMETERS).difference(reads, DEFAULTS)
 
 
 def _text(problem: Problem, unread: frozenset[str]) -> str:
@@ -327,7 +313,8 @@ def needs_teacher(observable: Observable, view: type[View]) -> bool:
 
 
 def _plain(function: Callable[..., Any]) -> Callable[..., Any]:
-    """The function of a partial one."""
+    """The function of a partial or cached one."""
+    function = getattr(function, "__wrapped__", function)
     return function.func if isinstance(function, partial) else function
 
 
@@ -370,7 +357,7 @@ def numerics_version(problem: Problem, dynamics: str, observables: Iterable[str]
 
     It covers the driver, the dynamics, activations, target, start, data law and observables.
     """
-    names = problem.activation, problem.teacher, problem.target, problem.student_start, problem.data
+    names = problem.activation, problem.teacher, problem.learned, problem.student_start, problem.data
     return _numerics_version(dynamics, *names, tuple(observables))
 
 
@@ -390,7 +377,7 @@ def _numerics_version(
     modules = {"sweeplib.simulation.driver", kind.__module__, kind.view.__module__}
     modules |= {function.__module__ for function in functions if function is not None}
     modules |= {DYNAMICS.origin(dynamics), STARTS.origin(start), DATA.origin(data)}
-    modules |= {TARGETS.origin(target)} if target in TARGETS else set()
+    modules |= {TARGETS.origin(known)} if (known := registered_target(target)) else set()
     names = student, teacher, *wanted.activations
     modules |= {ACTIVATIONS.origin(name) for name in names if name in ACTIVATIONS}
     return modules_digest(modules | {OBSERVABLES.origin(name) for name in observables})

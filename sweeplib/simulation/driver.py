@@ -10,11 +10,10 @@ import numpy as np
 from numpy.typing import NDArray
 
 from sweeplib.dynamics import DYNAMICS, Dynamics, Replicas
-from sweeplib.dynamics.second_layers import Regression
 from sweeplib.errors import SweeplibError
 from sweeplib.numerics.random import stream_key
 from sweeplib.observables import OBSERVABLES, Observable
-from sweeplib.problem import OBSERVED_FIELDS
+from sweeplib.problem import DATA, parameters_of
 from sweeplib.simulation.cases import Case
 from sweeplib.simulation.columns import Cases
 from sweeplib.simulation.initial import CaseStarts, Initial
@@ -24,6 +23,7 @@ from sweeplib.views import View
 
 Array = NDArray[np.float64]
 States = Sequence[tuple[Array, View]]
+Own = Mapping[str, NDArray[Any]]
 
 _DIGEST = "digest"
 EXITS = "exit_steps", "exit_time"
@@ -115,6 +115,7 @@ def _run(cases: Cases, timeout: float | None, initial: Initial) -> Records:
     deadline = np.inf if timeout is None else run.clock() + timeout * len(cases)
     variables = recorded_variables(first)
     data = {name: np.full((len(cases), *variable.shape), np.nan) for name, variable in variables.items()}
+    observed = {name: _values(cases, OBSERVABLES[name]) for name in first.recording.observables}
     ends, excess = np.zeros((2, len(cases))), dict[int, Excess]()
     for place in range(len(first.recording.times)):
         run.advance(place, deadline)
@@ -124,7 +125,7 @@ def _run(cases: Cases, timeout: float | None, initial: Initial) -> Records:
         run.inaccurate |= beyond
         run.running &= ~beyond
         ends = np.where(run.inaccurate, ends, (run.end_steps, run.end_time))
-        _take(data, first.recording.observables, place, reached & ~beyond, states)
+        _take(data, observed, place, reached & ~beyond, states)
         if not run.running.any():
             break
     data["end_steps"], data["end_time"] = ends
@@ -154,17 +155,28 @@ def _beyond(run: Dynamics, place: int, reached: NDArray[np.bool_], excess: dict[
     return beyond
 
 
-def _take(data: dict[str, Array], names: Sequence[str], place: int, reached: NDArray[np.bool_], states: States) -> None:
+def _values(cases: Cases, observable: Observable) -> Own:
+    """The values (n,) of an observable's own parameters, by name; zero for None."""
+    return {name: cases.field(name, None) for name in observable.own}
+
+
+def _take(
+    data: dict[str, Array],
+    observed: Mapping[str, Own],
+    place: int,
+    reached: NDArray[np.bool_],
+    states: States,
+) -> None:
     """Write the observables, averaged over the states, for the replicas that reached a recording time."""
-    for name in names:
+    for name, parameters in observed.items():
         observable, values = OBSERVABLES[name], data[name]
         if observable.over_time and reached.any():
-            mean = np.maximum(_mean(observable, states), observable.least)
+            mean = np.maximum(_mean(observable, states, parameters), observable.least)
             _check_shape(name, mean, values[:, place].shape)
             values[reached, place] = mean[reached]
         elif not observable.over_time and place == 0:
             view = states[0][1]
-            found = observable.function_of(type(view))(view)
+            found = observable.function_of(type(view))(view, **parameters)
             _check_shape(name, found, values.shape)
             values[:] = found
 
@@ -194,9 +206,9 @@ def _check_shape(name: str, values: Any, shape: tuple[int, ...]) -> None:
         raise SweeplibError(f"{name} is {was}; expected real numbers of shape {shape}, of one run after the other")
 
 
-def _mean(observable: Observable, states: States) -> Array:
+def _mean(observable: Observable, states: States, parameters: Own) -> Array:
     """The weighted mean (n, *dims) of an observable over some states of n replicas; weights (n,)."""
-    values = [(weight, observable.function_of(type(now))(now)) for weight, now in states]
+    values = [(weight, observable.function_of(type(now))(now, **parameters)) for weight, now in states]
     terms = [value * weight.reshape(-1, *[1] * (value.ndim - 1)) for weight, value in values]
     return np.asarray(sum(terms[1:], start=terms[0]))
 
@@ -208,7 +220,7 @@ def replicas_of(cases: Sequence[Case], initial: Initial = None) -> Replicas:
     return Replicas(
         activation=problem.activation,
         teacher_activation=problem.teacher,
-        target=problem.target,
+        target=problem.learned,
         spherical=problem.spherical,
         gamma=cases.gamma.copy(),
         Delta=cases.Delta.copy(),
@@ -219,12 +231,8 @@ def replicas_of(cases: Sequence[Case], initial: Initial = None) -> Replicas:
         samples=cases.field("samples", np.int64),
         epochs=cases.field("sampling", object) == "epochs",
         data=problem.data,
-        contrast=cases.field("contrast"),
-        regression=Regression(
-            cases.field("second_layer_samples", np.int64),
-            cases.field("ridge"),
-            cases.numbers(lambda case: stream_key(case.root_seed, "second layer"), np.uint64),
-        ),
+        law={name: cases.field(name) for name in DATA[problem.data].own},
+        refit_keys=cases.numbers(lambda case: stream_key(case.root_seed, "second layer"), np.uint64),
         a=cases.arrays(lambda case: np.broadcast_to(case.problem.a, problem.p)),
         a_star=cases.arrays(lambda case: np.broadcast_to(case.problem.a_star, problem.k)),
         second_layer_rate=cases.field("second_layer_rate"),
@@ -248,7 +256,10 @@ def _samples_keys(cases: Cases) -> NDArray[np.uint64]:
     """The keys (n,) of the random numbers of the samples of cases that share their `pair_by`."""
     if cases[0].pair_by is not None:
         return cases.numbers(_shared_key, np.uint64)
-    owns = [hashlib.blake2b(text.encode(), digest_size=16).hexdigest() for text in cases.texts(OBSERVED_FIELDS)]
+    owns = [
+        hashlib.blake2b(text.encode(), digest_size=16).hexdigest()
+        for text in cases.texts(frozenset(parameters_of("observables")))
+    ]
     first, run = cases.runs
     streams = cases.each(_samples_stream)
     parts = [streams[0][place] for place in streams[1][first].tolist()]

@@ -1,7 +1,7 @@
 """The initial states of cases, computed on request as weights, overlaps or particles."""
 
 from collections.abc import Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from functools import lru_cache
 from typing import Any
 
@@ -83,7 +83,9 @@ class CaseStarts:
     def particles(self, i: int, count: int | None) -> tuple[Array, Array]:
         """The overlaps m (count, k) with the teacher and squared norms q (count,); drawn anew if count is not p."""
         draw = self._draw_of(i)
-        problem, other = draw.problem, count is not None and count != draw.problem.p
+        problem = draw.problem
+        count = problem.p if count is None else count
+        other = count != problem.p
         if other and self._initial is not None:
             expected = f"{problem.p} units, as the problem has; the dynamics asks for {count}"
             raise InputError("the start does not fit the dynamics", key="initial", expected=expected)
@@ -93,7 +95,7 @@ class CaseStarts:
             W, W_star = self._initial
             return W @ W_star.T / problem.d, np.einsum("ij,ij->i", W, W) / problem.d
         if other:
-            problem = Problem.of_valid(vars(problem) | {"p": count, "a": 1.0})
+            problem = replace(problem, p=count, a=1.0)
         W, W_star = drawn_weights(problem, root_seed=draw.root_seed, seed=draw.seed)
         return drawn_M(problem, W, W_star), drawn_q(problem, W)
 
@@ -116,7 +118,7 @@ class _Draw:
 def _draw(case: Case) -> _Draw:
     problem = case.problem
     law = problem.student_start
-    read = tuple(getattr(problem, name) for name in sorted(STARTS[law].reads))
+    read = tuple(getattr(problem, name) for name in sorted(STARTS[law].acts_on))
     key = (law, read, problem.teacher_start, problem.p, problem.k, problem.d, case.root_seed, case.seed)
     return _Draw(key, problem, case.root_seed, case.seed)
 

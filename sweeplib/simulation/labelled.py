@@ -13,8 +13,8 @@ from sweeplib.dynamics.dynamics import Dynamics
 from sweeplib.errors import InputError
 from sweeplib.numerics.compiled import compilation_told
 from sweeplib.numerics.random import checked_seed
-from sweeplib.problem import PROBLEM_FIELDS, Problem
-from sweeplib.problem.data import meaningless_fields
+from sweeplib.observables import OBSERVABLES
+from sweeplib.problem import Problem, meaningful, parts_of
 from sweeplib.simulation.cases import Case, numerics_version, option_pairs
 from sweeplib.simulation.columns import Cases
 from sweeplib.simulation.driver import run_checked
@@ -93,8 +93,8 @@ class _Runs:
     def attributes(self) -> dict[str, Any]:
         """The fields of the problem, and what else the numbers depend on."""
         case, problem = self.case, self.case.problem
-        meaningless = meaningless_fields([problem.data])
-        named = [name for name in PROBLEM_FIELDS if name not in meaningless]
+        recorded = [OBSERVABLES[name] for name in case.recording.observables]
+        named = meaningful([*parts_of(problem).values(), *recorded])
         fields = {name: value for name in named if (value := getattr(problem, name)) is not None}
         version = numerics_version(problem, case.dynamics, case.recording.observables)
         others = {"dynamics": case.dynamics, "root_seed": case.root_seed, "numerics_version": version}

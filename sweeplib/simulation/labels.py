@@ -1,39 +1,17 @@
-"""Long names, units and symbols of the coordinates of a dataset, of one run or of a sweep."""
+"""Long names, units and symbols of the coordinates of a dataset, of one run or of a sweep.
+
+Those of parameters of a problem stand where these are declared.
+"""
 
 import re
 from collections.abc import Iterable, Mapping
 from typing import Any
 
+from sweeplib.problem import PARAMETERS
+
 LABELS: dict[str, tuple[str, str]] = {
-    "gamma": ("learning rate", r"\gamma"),
-    "p": ("student width", "p"),
-    "k": ("teacher width", "k"),
-    "d": ("input dimension", "d"),
-    "Delta": ("label-noise variance", r"\Delta"),
-    "activation": ("activation of the student", r"\sigma"),
-    "teacher_activation": ("activation of the teacher", r"\sigma^*"),
-    "spherical": ("student rows projected on the sphere", ""),
-    "target": ("target", "f^*"),
-    "a": ("second layer of the student", "a"),
-    "a_star": ("second layer of the teacher", "a^*"),
-    "second_layer_rate": ("learning rate of the second layer over that of the first", r"\varepsilon"),
-    "offset_scale": ("standard deviation of the first offsets", "s_b"),
-    "offset_rate": ("learning rate of the offsets over that of the weights", r"\beta"),
-    "m0": ("overlap at the start", "m_0"),
-    "start_scale": ("standard deviation of the student's first weights", "s"),
-    "data": ("law of the data", ""),
-    "contrast": ("contrast of the two classes", "c"),
-    "start": ("law of the student's first weights", ""),
-    "teacher_start": ("law of the teacher's weights", ""),
-    "batch_size": ("samples of a step", "n_b"),
-    "repeats": ("steps that use a batch", "r"),
-    "schedule": ("schedule of the learning rate", r"\xi(t)"),
     "target_information_exponent": ("information exponent of the target", ""),
     "target_leap_exponent": ("leap exponent of the target", ""),
-    "samples": ("size of the training set", "n"),
-    "sampling": ("choice of batches from the training set", ""),
-    "second_layer_samples": ("fresh samples of the regression of the second layer", "m"),
-    "ridge": ("penalty of the regression of the second layer", r"\lambda"),
     "alpha": ("samples over the dimension", r"\alpha"),
     "gamma0": ("prefactor of the learning rate", r"\gamma_0"),
     "p0": ("prefactor of the student width", "p_0"),
@@ -49,6 +27,7 @@ LABELS: dict[str, tuple[str, str]] = {
     "threshold": ("exit threshold", "T"),
     "dynamics": ("dynamics", ""),
 }
+"""The labels of what is no parameter of a problem: long name and symbol."""
 
 
 def stored_attributes(attributes: Mapping[str, Any]) -> dict[str, Any]:
@@ -64,7 +43,8 @@ def label(name: str) -> dict[str, Any]:
     run, _, option = name.rpartition(".")
     latex = rf"\mathrm{{{name}}}".replace("_", r"\_")
     unknown = (f"{option} of {run}", "") if run else (name, latex)
-    long_name, symbol = LABELS.get(name, unknown)
+    known = PARAMETERS.get(name)
+    long_name, symbol = (known.label, known.symbol) if known is not None else LABELS.get(name, unknown)
     return {"long_name": long_name, "units": "1", "symbol": symbol}
 
 

@@ -9,8 +9,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from sweeplib.observables import OBSERVABLES
-from sweeplib.problem import PROBLEM_FIELDS, Problem, target
-from sweeplib.problem.data import meaningless_fields
+from sweeplib.problem import DATA, STARTS, Part, Problem, meaningful, target
 from sweeplib.simulation.labels import label
 from sweeplib.views import QUANTILES
 
@@ -89,11 +88,21 @@ def _plain(value: Any) -> Constant:
 def _fields(sweep: "Sweep", problem: Problem) -> list[Coordinate]:
     """Return all names of the grid, the other fields of a problem but those of no teacher, and the clock."""
     grid = sweep.grid
-    meaningless = meaningless_fields(grid.values_of("data") if "data" in grid.names else [problem.data])
     found = [_coordinate(name, grid.dims_of(name), _values_of(grid, name), sweep) for name in grid.names]
-    others = (name for name in PROBLEM_FIELDS if name not in grid.names and name not in meaningless)
+    others = (name for name in meaningful(_parts(sweep, problem)) if name not in grid.names)
     found += [_default(sweep, problem, name) for name in others]
     return found + ([] if sweep.clock is None else [_clock(grid, sweep.clock)])
+
+
+def _parts(sweep: "Sweep", problem: Problem) -> list[Part]:
+    """Return the data laws, targets and starts of the sweep's problems, and its observables."""
+
+    def named(field: str) -> set[Any]:
+        return set(sweep.grid.values_of(field)) if field in sweep.grid.names else {getattr(problem, field)}
+
+    starts = named("start") - {None} or {"gaussian", "sphere"}
+    parts = [*map(DATA.__getitem__, named("data")), *map(STARTS.__getitem__, starts), *map(target, named("target"))]
+    return [*parts, *(OBSERVABLES[name] for name in sweep.recording.observables)]
 
 
 def _values_of(grid: "Grid", name: str) -> "Callable[[str], Sequence[Any] | np.ndarray]":

@@ -17,8 +17,9 @@ from sweeplib import DYNAMICS, OBSERVABLES, InputError, Problem
 from sweeplib.code.plugins import load_plugins
 from sweeplib.contracts import dynamics as contract
 from sweeplib.contracts.problems import CHANGED, CHANGED_OF, OTHERS
+from sweeplib.dynamics.dynamics import OFFSETS
 from sweeplib.front.starter import write_new
-from sweeplib.problem import DEFAULTS, OBSERVED_FIELDS, OFFSET_FIELDS, PROBLEM_FIELDS
+from sweeplib.problem import DEFAULTS, PARAMETERS, parameters_of, with_parts
 from sweeplib.simulation import Case, Recording, run_cases
 from sweeplib.views import OverlapView
 from tests.plugged import nothing_left
@@ -53,7 +54,7 @@ def built_in() -> list[str]:
 
 
 def test_every_field_is_tried() -> None:
-    assert OTHERS.keys() == set(PROBLEM_FIELDS)
+    assert OTHERS.keys() == set(PARAMETERS)
 
 
 def needs_teacher(observable: str) -> bool:
@@ -88,13 +89,12 @@ def pair(field: str, dynamics: str) -> tuple[Problem, Problem]:
 
 
 def acts_on(dynamics: str, field: str) -> bool:
-    return field in DYNAMICS[dynamics].reads
+    return field in with_parts(DYNAMICS[dynamics].reads)
 
 
+OBSERVED = sorted(parameters_of("observables"))
 OF_OVERLAPS = [name for name in built_in() if issubclass(DYNAMICS[name].view, OverlapView)]
-REFUSED = [
-    (name, field) for name in built_in() for field in DEFAULTS if not acts_on(name, field) | (field in OBSERVED_FIELDS)
-]
+REFUSED = [(name, field) for name in built_in() for field in DEFAULTS if not acts_on(name, field) | (field in OBSERVED)]
 REFUSED.remove(("dmft", "sampling"))  # the choice of batches is nothing to a full batch, which has one
 
 
@@ -109,7 +109,7 @@ def tier(name: str, field: str) -> Any:
 ACCEPTED = [
     pytest.param(name, field, marks=tier(name, field))
     for name in built_in()
-    for field in PROBLEM_FIELDS
+    for field in PARAMETERS
     if acts_on(name, field)
 ]
 
@@ -118,7 +118,7 @@ ACCEPTED = [
 def test_numbers_change_with_what_is_read(dynamics: str, field: str) -> None:
     """Those of the motion, whatever the observables read; and the risk, with the identity."""
     contract.its_numbers_change_with_a_field_that_it_reads(dynamics, field)
-    thresholds: tuple[float, ...] = () if field in {"data", "contrast", *OFFSET_FIELDS} else (0.01,)
+    thresholds: tuple[float, ...] = () if field in {"data", "contrast", *OFFSETS} else (0.01,)
     problems = pair(field, dynamics)
     observables = () if field in ("data", "contrast") and needs_teacher("risk") else ("risk",)
     one, other = (case(problem, dynamics, observables, thresholds=thresholds) for problem in problems)
@@ -126,7 +126,7 @@ def test_numbers_change_with_what_is_read(dynamics: str, field: str) -> None:
     assert one.identity() != other.identity()
 
 
-UNREAD = [(name, field) for name in built_in() for field in PROBLEM_FIELDS if not acts_on(name, field)]
+UNREAD = [(name, field) for name in built_in() for field in PARAMETERS if not acts_on(name, field)]
 
 
 @pytest.mark.parametrize(("dynamics", "field"), [(name, field) for name, field in UNREAD if field not in DEFAULTS])
@@ -172,12 +172,14 @@ def test_the_error_of_drifts_that_gradient_flow_does_not_use_is_not_recorded() -
     assert same(noisy, silent)
 
 
-@pytest.mark.parametrize("field", sorted(OBSERVED_FIELDS))
+@pytest.mark.parametrize("field", OBSERVED)
 @pytest.mark.parametrize("dynamics", slow_among(OF_OVERLAPS, *set(ALONE) & set(OF_OVERLAPS)))
 def test_a_field_of_observables_needs_one_that_reads_it(dynamics: str, field: str) -> None:
     """It changes the observable, and the identity, but not the run."""
     one, other = pair(field, dynamics)
-    with pytest.raises(InputError, match=r"no recorded observable reads .*; or an observable that reads it: refitted"):
+    with pytest.raises(
+        InputError, match=r"risk and noise_trace do not act on .*; or an observable that acts on it: refitted"
+    ):
         case(other, dynamics, ("risk", "noise_trace")).check()
     cases = [case(problem, dynamics, ("risk", "refitted_risk"), None) for problem in (one, other)]
     first, second = (numbers(each) for each in cases)
@@ -191,7 +193,7 @@ def test_the_problems_are_derived_from_what_a_dynamics_reads(tmp_path: Path) -> 
     write_new("dynamics", tmp_path / "heavy.py")
     with nothing_left():
         load_plugins([str(tmp_path / "heavy.py")])
-        for field in PROBLEM_FIELDS:
+        for field in PARAMETERS:
             one, other = pair(field, "heavy")
             assert not refused(
                 case(one, "heavy", ()), *({"sampling": ["samples"], "contrast": ["data"]}.get(field, ()))
@@ -225,10 +227,11 @@ print(json.dumps(said))
 def test_a_field_that_is_new_is_refused_by_every_dynamics(tmp_path: Path) -> None:
     """In a copy of the package with one more line, of which nothing else knows."""
     shutil.copytree(Path(sweeplib.__file__).parent, tmp_path / "sweeplib", ignore=shutil.ignore_patterns("*.nb?"))
-    file, last = tmp_path / "sweeplib" / "problem" / "problem.py", "    schedule: str | None = None\n"
+    file, last = tmp_path / "sweeplib" / "problem" / "core.py", "    of_parts: "
     text = file.read_text()
     assert text.count(last) == 1
-    file.write_text(text.replace(last, last + "    momentum: Annotated[float, Field(ge=0)] = 0.0\n"))
+    field = '    momentum: NotNegative = parameter(0.0, "momentum.", label="momentum", example=0.5)\n'
+    file.write_text(text.replace(last, field + last))
     environment = os.environ | {"PYTHONPATH": str(tmp_path), "PYTHONDONTWRITEBYTECODE": "1"}
     done = subprocess.run(
         [sys.executable, "-c", WITH_A_FIELD], cwd=tmp_path, env=environment, capture_output=True, text=True, check=False

@@ -87,10 +87,10 @@ def test_a_start_at_an_exact_fixed_point_stays_there(dynamics, student, target):
     [
         ({"start": "warn"}, "start", "did you mean 'warm'"),
         ({"start": "warm", "m0": None}, "m0", "a warm start needs its overlap"),
-        ({"start": "warm", "d": 1, "k": 1}, "m0", "expected d > 1"),
+        ({"start": "warm", "d": 1, "k": 1}, "m0", "expected a teacher and d > 1"),
         ({"start": "sphere", "m0": 0.1}, "m0", "`start: warm` takes any k"),
-        ({"start": "gaussian", "m0": 0.1, "k": 1}, "start", "start on the sphere"),
-        ({"start": "opposed", "m0": 0.1}, "start", "start on the sphere"),
+        ({"start": "gaussian", "m0": 0.1, "k": 1}, "m0", "the start gaussian does not act on m0"),
+        ({"start": "opposed", "m0": 0.1}, "m0", "a start that acts on it: sphere, warm"),
     ],
 )
 def test_what_does_not_fit_is_refused(fields, key, said):

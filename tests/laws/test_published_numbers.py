@@ -5,13 +5,13 @@ import pytest
 
 from sweeplib import Overlaps, Problem, simulate, theory
 from sweeplib.data.published import reference
-from sweeplib.problem import PROBLEM_FIELDS
+from sweeplib.problem import PARAMETERS
 
 
 def published(name):
     """Return the rows of a file, each with its problem and its other values."""
     rows = list(reference(name).rows())
-    return [({key: row[key] for key in row if key in PROBLEM_FIELDS}, row) for row in rows]
+    return [({key: row[key] for key in row if key in PARAMETERS}, row) for row in rows]
 
 
 def problem_of(fields, **others):

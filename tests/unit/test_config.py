@@ -19,12 +19,12 @@ from sweeplib.analysis import ANALYSES
 from sweeplib.analysis.analysis import Analysis
 from sweeplib.config import load
 from sweeplib.config.models import DynamicsSection, Section, SweepConfig, Times
-from sweeplib.config.reference import generated, problem_meanings
+from sweeplib.config.reference import generated
 from sweeplib.design.sweep import Run, Sweep
 from sweeplib.errors import InputError
 from sweeplib.figures import FIGURES
 from sweeplib.figures.figure import Figure
-from sweeplib.problem import PROBLEM_FIELDS
+from sweeplib.problem import PARAMETERS
 from sweeplib.strict_yaml import document, parsed, written
 
 ROOT = Path(__file__).parents[2]
@@ -237,7 +237,7 @@ def test_every_key_is_explained_by_an_example() -> None:
         for name, field in model.model_fields.items():
             assert field.description, name
             assert field.examples, name
-    assert all(problem_meanings()[name] for name in PROBLEM_FIELDS)
+    assert all(known.meaning and known.label for known in PARAMETERS.values())
 
 
 def test_the_reference_explains_every_key() -> None:
@@ -281,7 +281,7 @@ def test_schema_knows_the_keys_and_the_fields() -> None:
     assert set(schema["properties"]) == {name.removesuffix("_") for name in SweepConfig.model_fields}
     assert set(schema["then"]["required"]) == {"dynamics", "times"}
     assert schema["additionalProperties"] is False
-    assert set(schema["properties"]["problem"]["properties"]) == set(PROBLEM_FIELDS)
+    assert set(schema["properties"]["problem"]["properties"]) == set(PARAMETERS)
 
 
 def test_a_dynamics_runs_when_its_expression_is_true(tmp_path: Path) -> None:

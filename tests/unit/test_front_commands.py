@@ -15,7 +15,6 @@ import pandas as pd
 import pytest
 import xarray as xr
 import yaml
-from pydantic import TypeAdapter
 from typer.testing import CliRunner
 
 from sweeplib import __version__
@@ -29,12 +28,12 @@ from sweeplib.config.models import SweepConfig
 from sweeplib.config.overrides import Override
 from sweeplib.config.plugged import cluster_settings, run_options
 from sweeplib.config.reference import key_rows
-from sweeplib.design.fields import FIELD_TYPES
 from sweeplib.errors import InputError
 from sweeplib.execution.plan import planned_advice, write_plan
 from sweeplib.execution.run import Summary, run_sweep
 from sweeplib.front.status import state
 from sweeplib.front.sweep import OVERRIDDEN
+from sweeplib.problem import PARAMETERS
 from sweeplib.storage.complete_config import write_complete_config
 from sweeplib.storage.dataset import open_dataset
 from sweeplib.storage.files import read_json, write_json
@@ -335,7 +334,7 @@ def test_an_example_is_a_valid_part_of_a_config(address: str) -> None:
             assert (refusal(part) is None) == (by_default is None), (options, refusal(part))
             assert by_default is None or "option" not in str(refusal(part))
     for name, value in part.get("problem", {}).items():
-        TypeAdapter(FIELD_TYPES[name]).validate_python(tuple(value) if isinstance(value, list) else value, strict=True)
+        PARAMETERS[name].adapter.validate_python(tuple(value) if isinstance(value, list) else value, strict=True)
     for name, options in part.get("dynamics", {}).items() if address in NAMES else ():
         run_options(name, options)
     assert "cluster" not in part or cluster_settings(part["cluster"])

@@ -18,7 +18,7 @@ from sweeplib.design.grid import Axis, Grid
 from sweeplib.design.places import probes
 from sweeplib.errors import InputError
 from sweeplib.language.expressions import Expression
-from sweeplib.problem import PROBLEM_FIELDS, Problem
+from sweeplib.problem import PARAMETERS, Problem
 
 FIXED = {"p": 1, "k": 1, "d": 100, "Delta": 0.0, "gamma": 0.1, "activation": "square"}
 
@@ -90,7 +90,7 @@ def test_dims_are_ordered_as_in_the_dataset() -> None:
     assert grid_of(axes).dims == ("gamma", "p", "d", "Delta", "a", "activation", "k")
 
 
-@pytest.mark.parametrize("name", PROBLEM_FIELDS)
+@pytest.mark.parametrize("name", PARAMETERS)
 def test_every_field_of_a_problem_can_be_fixed_and_swept(name: str) -> None:
     value = getattr(Problem(**FIXED), name)
     sizes = {"samples": 100, "second_layer_samples": 100, "schedule": "1 / (1 + t)"}

@@ -17,7 +17,7 @@ from sweeplib import Problem
 from sweeplib.code.numerical_code import LABELS, numerical_code
 from sweeplib.maths.activations import Activation
 from sweeplib.observables import Observable
-from sweeplib.problem import DEFAULTS, PROBLEM_FIELDS
+from sweeplib.problem import DEFAULTS, PARAMETERS
 from sweeplib.simulation import Case, Cases, Recording, run_cases
 
 CASES = ("chain of square", "ode of erf", "sde of he3")
@@ -65,7 +65,10 @@ EDITS = {
     "elementary function": Edit("numerics/elementary.py", "-708.0 if x < -708.0", "-700.0 if x < -708.0", ALL),
     "start": Edit("problem/starts/start.py", "(m0 * axis + across)", "(m0 * axis - across)", ALL),
     "default law of the start": Edit("problem/problem.py", 'else "gaussian"', 'else "sphere"', {ODE, SDE}, True),
-    "default of a field": Edit("problem/problem.py", '"sphere"] = "orthogonal"', '"sphere"] = "sphere"', ALL, True),
+    "default of a field": Edit("problem/core.py", '        "orthogonal",', '        "sphere",', ALL, True),
+    "default of a part": Edit("problem/starts/gaussian.py", "        1.0,", "        2.0,", {ODE, SDE}, True),
+    "meaning of a part's number": Edit("problem/starts/gaussian.py", "s > 0 of a", "s of a", NONE, True),
+    "bound of a part's number": Edit("problem/starts/gaussian.py", "gt=0, allow", "ge=0, allow", NONE, True),
     "random numbers": Edit("numerics/random.py", "0xD2511F53", "0xD2511F55", ALL),
     "random stream": Edit("simulation/driver.py", '"samples", case.dynamics, _D', '"steps", case.dynamics, _D', ALL),
     "default of an option": Edit("dynamics/sde.py", "Field(default=2, ge", "Field(default=3, ge", {SDE}, True),
@@ -203,7 +206,7 @@ def test_what_counts(one: str, other: str) -> None:
 
 @pytest.mark.parametrize("kind", [Activation, Observable])
 def test_labels_are_arguments_at_their_places(kind: Any) -> None:
-    names = [field.name for field in dataclasses.fields(kind)]
+    names = [field.name for field in dataclasses.fields(kind) if not field.kw_only]
     assert {name: names.index(name) for name in LABELS[kind.__name__]} == LABELS[kind.__name__]
 
 
@@ -216,7 +219,7 @@ class HeldProblem(Problem):
         held = object.__new__(cls)
         given = json.loads(problem.text)
         values = DEFAULTS | {name: tuple(value) if isinstance(value, list) else value for name, value in given.items()}
-        assert values.keys() == set(PROBLEM_FIELDS)
+        assert values.keys() == set(PARAMETERS)
         resolved = {
             "student_start": problem.student_start,
             "teacher": values["teacher_activation"] or problem.activation,

@@ -80,7 +80,7 @@ SWARM_REFUSED = [
         r"observables\[0\]: swarm has no such observable; got 'risk'",
     ),
     ("start: opposed", "start: opposed, a_star: 2.0", "the target mean does not act on a_star"),
-    ("start: opposed", "start: opposed, m0: 0.5", "start on the sphere"),
+    ("start: opposed", "start: opposed, m0: 0.5", "the start opposed does not act on m0"),
     ("particles: 20", "particles: many", r"dynamics\.swarm\.particles"),
     (", where: {target: committee}", "", "swarm does not act on target"),
     ("start: opposed", "start: opposed, repeats: 2", "ode does not act on repeats"),

@@ -1,55 +1,66 @@
 """DataLaw: the law of the inputs x, and of the part of the label y that comes with the input."""
 
-from collections.abc import Callable, Iterable
+from collections.abc import Callable
 from dataclasses import dataclass
+from functools import cached_property
 from typing import TYPE_CHECKING
 
 import numpy as np
 from numpy.typing import NDArray
 
+from sweeplib.errors import InputError
+from sweeplib.problem.parameters import Part, declaring
 from sweeplib.registry import Registry
 
 if TYPE_CHECKING:
     from sweeplib.maths.expectations import Expectations, Risks
+    from sweeplib.problem.problem import Problem
 
 Array = NDArray[np.float64]
 
 
 @dataclass(frozen=True)
-class DataLaw:
+class DataLaw(Part):
     """A law of samples (x, y): y = s + f*(x) + √Δ z, s the part of the label that comes with the input.
 
     label : LaTeX without dollars.
-    inputs : function (contrast, key, seed, number, x) that turns x (d,), which has N(0, 1) numbers, into √d times the
-        input of sample `number` of replica `seed`, and returns s; plain Python that numba compiles. It may draw random
-        numbers by `random_words(index, number, seed, key)`: `key` names a stream of the law alone.
-    expectations : function (activation, of_target, contrast) that returns the expectations over the inputs of n
+    inputs : function (numbers, key, seed, number, x) that turns x (d,), which has N(0, 1) numbers, into √d times the
+        input of sample `number` of replica `seed`, and returns s; plain Python that numba compiles. `numbers` has the
+        law's parameters, in their order. It may draw random numbers by `random_words(index, number, seed, key)`: `key`
+        names a stream of the law alone.
+    expectations : function (activation, of_target, **parameters) that returns the expectations over the inputs of n
         replicas, as observables read them: `of_target`, those of the target over Gaussian inputs, or other `Risks`.
-        contrast (n,) is zero in problems without one.
-    classes : function (contrast) that returns the law as a mixture of isotropic Gaussians: of each its odds, √d times
-        the standard deviation of the inputs, and s; None if it is no such mixture, which dynamics of particles need.
+        Each of the law's parameters is an array (n,).
+    classes : function (**parameters) that returns the law as a mixture of isotropic Gaussians: of each its odds, √d
+        times the standard deviation of the inputs, and s; None if it is no such mixture, which dynamics of particles
+        need.
     teacher : whether labels have a teacher. Without one f* is zero, k is 0, and the fields of a teacher are refused.
-    reads : which of the fields in `DATA_FIELDS` the law depends on. A problem needs these, and no other.
     """
 
     name: str
     label: str
     inputs: Callable[..., float]
-    expectations: Callable[[str, "Expectations", Array], "Risks"]
-    classes: Callable[[float], tuple[tuple[float, float, float], ...]] | None = None
+    expectations: Callable[..., "Expectations | Risks"]
+    classes: Callable[..., tuple[tuple[float, float, float], ...]] | None = None
     teacher: bool = True
-    reads: frozenset[str] = frozenset()
+
+    @cached_property
+    def acts_on(self) -> frozenset[str]:
+        """The names of its parameters, and those of a teacher if it has one."""
+        return self.reads.union(self.own, TEACHER_FIELDS if self.teacher else ())
+
+    def refuse(self, problem: "Problem") -> None:
+        """Raise InputError for a problem to which the law does not apply, or with another teacher than it has."""
+        super().refuse(problem)
+        if self.teacher and problem.k == 0:
+            without = ", ".join(other for other in DATA if not DATA[other].teacher)
+            expected = f"1 or more; or `data` without a teacher: {without}"
+            raise InputError("a teacher without units", key="k", value=0, expected=expected)
+        if not self.teacher and problem.k != 0:
+            raise InputError(f"{self.name} has no teacher", key="k", value=problem.k, expected="0")
 
 
-DATA_FIELDS = frozenset({"contrast"})
-"""The fields of a problem that only data laws read."""
+TEACHER_FIELDS = frozenset({"target", "teacher_activation", "a_star", "teacher_start"})
+"""The parameters of a problem that describe a teacher."""
 
-TEACHER_FIELDS = ("target", "teacher_activation", "a_star", "teacher_start", "m0")
-"""The fields of a problem that describe a teacher, or a start relative to it."""
-
-DATA: Registry[DataLaw] = Registry("data law")
-
-
-def meaningless_fields(laws: Iterable[str]) -> frozenset[str]:
-    """The fields of a teacher if none of these laws has one, else no field."""
-    return frozenset() if any(DATA[law].teacher for law in laws) else frozenset(TEACHER_FIELDS)
+DATA: Registry[DataLaw] = Registry("data law", declaring("data"))

@@ -8,17 +8,17 @@ if TYPE_CHECKING:
     from sweeplib.maths.expectations import Expectations
 
 
-def inputs(contrast: float, key: Any, seed: Any, number: Any, x: Array) -> float:
+def inputs(numbers: Array, key: Any, seed: Any, number: Any, x: Array) -> float:
     """Leave the inputs as they are; no part of the label comes with them."""
     return 0.0
 
 
-def expectations(activation: str, of_target: "Expectations", contrast: Array) -> "Expectations":
+def expectations(activation: str, of_target: "Expectations") -> "Expectations":
     """Those of the target."""
     return of_target
 
 
-def classes(contrast: float) -> tuple[tuple[float, float, float], ...]:
+def classes() -> tuple[tuple[float, float, float], ...]:
     """One Gaussian."""
     return ((1.0, 1.0, 0.0),)
 

@@ -5,15 +5,25 @@ here. Their step w_i += 2 s_k (y − f) σ'(w_i·x) x for x ~ N(0, (1 ± Δ)² I
 a_i = 1 and γ ξ/(pd) = 2 s_k, so that the ODE time is 2 Σ_k s_k; their risk is twice ours.
 """
 
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Annotated, Any
 
 import numpy as np
+from pydantic import Field
 
 from sweeplib.problem.data.data import DATA, Array, DataLaw
+from sweeplib.problem.parameters import Parameters, parameter
 
 if TYPE_CHECKING:
     from sweeplib.maths.expectations import Expectations
     from sweeplib.maths.expectations.classes import ClassExpectations
+
+
+class Contrast(Parameters):
+    """c."""
+
+    contrast: Annotated[float, Field(gt=0, lt=1)] = parameter(
+        ..., "c in (0, 1) of `two_gaussians`.", label="contrast of the two classes", symbol="c", example=0.8
+    )
 
 
 def random_words(index: Any, number: Any, seed: Any, key: Any) -> tuple[Any, Any, Any, Any]:
@@ -21,12 +31,12 @@ def random_words(index: Any, number: Any, seed: Any, key: Any) -> tuple[Any, Any
     raise NotImplementedError("bound by `inputs_address`")
 
 
-def inputs(contrast: float, key: Any, seed: Any, number: Any, x: Array) -> float:
+def inputs(numbers: Array, key: Any, seed: Any, number: Any, x: Array) -> float:
     """Scale the input by 1 + s c, and return s: the lowest bit of the first word of the sample."""
     bits, _, _, _ = random_words(np.uint64(0), number, seed, key)
     label = 1.0 if bits & np.uint64(1) else -1.0
     for j in range(x.shape[0]):
-        x[j] *= 1.0 + label * contrast
+        x[j] *= 1.0 + label * numbers[0]
     return label
 
 
@@ -51,6 +61,6 @@ DATA.register(
         expectations,
         classes,
         teacher=False,
-        reads=frozenset({"contrast"}),
+        parameters=Contrast,
     ),
 )

@@ -1,11 +1,26 @@
 """Weights with N(0, s²) entries, s the `start_scale`."""
 
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Annotated
 
+from pydantic import Field
+
+from sweeplib.problem.parameters import Parameters, parameter
 from sweeplib.problem.starts.start import STARTS, Array, Normals, Start
 
 if TYPE_CHECKING:
     from sweeplib.problem.problem import Problem
+
+
+class Scale(Parameters):
+    """s."""
+
+    start_scale: Annotated[float, Field(gt=0, allow_inf_nan=False)] = parameter(
+        1.0,
+        "s > 0 of a `gaussian` start.",
+        label="standard deviation of the student's first weights",
+        symbol="s",
+        example=0.8,
+    )
 
 
 def weights(problem: "Problem", W_star: Array, normals: Normals) -> Array:
@@ -13,4 +28,4 @@ def weights(problem: "Problem", W_star: Array, normals: Normals) -> Array:
     return problem.start_scale * normals(problem.p, problem.d)
 
 
-STARTS.register("gaussian", Start("gaussian", weights, frozenset({"start_scale"})))
+STARTS.register("gaussian", Start("gaussian", weights, parameters=Scale))

@@ -1,14 +1,29 @@
 """Rows uniform on the sphere of radius √d, or uniform given the cosine m0 with the single teacher row."""
 
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Annotated
 
 import numpy as np
+from pydantic import Field
 
 from sweeplib.errors import InputError
+from sweeplib.problem.parameters import Parameters, parameter
 from sweeplib.problem.starts.start import STARTS, Array, Normals, Start, rows_on_sphere, turned_to
 
 if TYPE_CHECKING:
     from sweeplib.problem.problem import Problem
+
+
+class Cosine(Parameters):
+    """m0."""
+
+    m0: Annotated[float, Field(gt=-1, lt=1)] | None = parameter(
+        None,
+        "the cosine in (−1, 1) of every student row with the single teacher row (k = 1) or, in a warm start, of row i "
+        "with teacher row i mod k; the directions are otherwise uniform. By default the cosine is random.",
+        label="overlap at the start",
+        symbol="m_0",
+        example=0.1,
+    )
 
 
 def weights(problem: "Problem", W_star: Array, normals: Normals) -> Array:
@@ -24,9 +39,9 @@ def stated(problem: "Problem") -> Array:
 
 def check(problem: "Problem") -> None:
     """InputError for m0 with several teacher rows, or in one dimension."""
-    if problem.m0 is not None and (problem.k > 1 or problem.d < 2):
+    if problem.m0 is not None and (problem.k != 1 or problem.d < 2):
         expected = "k = 1 and d > 1 beside it (`start: warm` takes any k)"
         raise InputError("no given overlap", key="m0", value=problem.m0, expected=expected)
 
 
-STARTS.register("sphere", Start("sphere", weights, frozenset({"m0"}), on_sphere=True, stated=stated, check=check))
+STARTS.register("sphere", Start("sphere", weights, parameters=Cosine, on_sphere=True, stated=stated, check=check))

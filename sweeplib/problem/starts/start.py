@@ -7,6 +7,8 @@ from typing import TYPE_CHECKING
 import numpy as np
 from numpy.typing import NDArray
 
+from sweeplib.errors import InputError
+from sweeplib.problem.parameters import Part, declaring
 from sweeplib.registry import Registry
 
 if TYPE_CHECKING:
@@ -21,30 +23,29 @@ def no_statement(problem: "Problem") -> Array:
     return np.full((problem.p, problem.k), np.nan)
 
 
-def any_problem(problem: "Problem") -> None:
-    """Accept every problem."""
-
-
 @dataclass(frozen=True)
-class Start:
+class Start(Part):
     """A law of the student's initial weights.
 
     weights : function (problem, W_star, normals) that returns W (p, d) and depends on its arguments only. W_star (k, d)
         are the teacher's weights; `normals(rows, columns)` returns N(0, 1) numbers of the replica and the start,
         independent for different shapes.
-    reads : the fields of the problem that the law depends on, in addition to p, k, d and `teacher_start`.
+    reads : the parameters of the problem that it acts on, besides its own, p, k, d and `teacher_start`.
     on_sphere : whether all rows have the norm √d, which spherical students need.
     stated : function (problem) that returns the overlaps M (p, k) which the law fixes, NaN for the others. They are
         taken from here, not from the weights, which have them to rounding only.
-    check : function (problem) that raises InputError for problems to which the start does not apply.
     """
 
     name: str
     weights: Callable[["Problem", Array, Normals], Array]
-    reads: frozenset[str] = frozenset()
     on_sphere: bool = False
     stated: Callable[["Problem"], Array] = no_statement
-    check: Callable[["Problem"], None] = any_problem
+
+    def refuse(self, problem: "Problem") -> None:
+        """Raise InputError for a problem to which the start does not apply, as it says or by the sphere."""
+        super().refuse(problem)
+        if problem.spherical and not self.on_sphere:
+            raise InputError("spherical students start on the sphere", key="start", value=problem.start)
 
 
 def rows_on_sphere(rows: Array) -> Array:
@@ -61,4 +62,4 @@ def turned_to(W: Array, w_star: Array, m0: float) -> Array:
     return np.sqrt(W.shape[1]) * (m0 * axis + across)
 
 
-STARTS: Registry[Start] = Registry("start")
+STARTS: Registry[Start] = Registry("start", declaring("start"))

@@ -5,6 +5,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from sweeplib.errors import InputError
+from sweeplib.problem.starts.sphere import Cosine
 from sweeplib.problem.starts.start import STARTS, Array, Normals, Start, rows_on_sphere, turned_to
 
 if TYPE_CHECKING:
@@ -28,12 +29,12 @@ def stated(problem: "Problem") -> Array:
 
 
 def check(problem: "Problem") -> None:
-    """InputError without m0, or in one dimension."""
+    """InputError without m0, without a teacher, or in one dimension."""
     if problem.m0 is None:
         expected = "a number between -1 and 1, the cosine of student row i with teacher row i mod k"
         raise InputError("a warm start needs its overlap", key="m0", value=None, expected=expected)
-    if problem.d < 2:
-        raise InputError("no given overlap", key="m0", value=problem.m0, expected="d > 1 beside it")
+    if problem.d < 2 or problem.k == 0:
+        raise InputError("no given overlap", key="m0", value=problem.m0, expected="a teacher and d > 1 beside it")
 
 
-STARTS.register("warm", Start("warm", weights, frozenset({"m0"}), on_sphere=True, stated=stated, check=check))
+STARTS.register("warm", Start("warm", weights, parameters=Cosine, on_sphere=True, stated=stated, check=check))

@@ -1,6 +1,8 @@
 """Targets by name: a registered one, or a formula of the teacher's fields such as `lam1 + lam1*lam2 + he3(lam3)`."""
 
+import ast
 import math
+from dataclasses import replace
 from functools import cache, partial
 from typing import TYPE_CHECKING, Any
 
@@ -9,10 +11,12 @@ from sweeplib.maths.activations import activation
 from sweeplib.maths.activations.activation import kinks
 from sweeplib.maths.formulas import Formula, formula, is_constant
 from sweeplib.maths.formulas.formula import Applied
+from sweeplib.problem.parameters import Parameters
 from sweeplib.problem.targets.target import TARGETS, Target
 
 if TYPE_CHECKING:
     from sweeplib.maths.expectations import Expectations
+    from sweeplib.problem.problem import Problem
 
 POLYNOMIALS = "he1"
 """An activation from the module of the Hermite series that polynomial ridge functions are."""
@@ -26,7 +30,34 @@ def target(name: str) -> Target:
 
     Raises UnknownNameError for an unknown word, and InputError with the position for what is no formula.
     """
-    return TARGETS[name] if name in TARGETS else _of_text(name)
+    if name in TARGETS:
+        return TARGETS[name]
+    registered = registered_target(name)
+    return _of_text(name) if registered is None else _with_numbers(TARGETS[registered], name)
+
+
+def registered_target(name: str) -> str | None:
+    """The registered target that a name is of, None for a formula: `bent` for `bent(c=0.5)`."""
+    word = name.partition("(")[0]
+    return word if word == name in TARGETS or (word in TARGETS and "=" in name) else None
+
+
+def with_numbers(name: str, problem: "Problem") -> str:
+    """The name of a target with the values of its parameters in a problem, such as `bent(c=0.5)`: `target` takes it."""
+    own = TARGETS[name].own if name in TARGETS else ()
+    return f"{name}({', '.join(f'{key}={getattr(problem, key)!r}' for key in own)})" if own else name
+
+
+@cache
+def _with_numbers(known: Target, text: str) -> Target:
+    """The target with the values of its parameters that stand in a text such as `bent(c=0.5)`."""
+    call = ast.parse(text, mode="eval").body
+    assert isinstance(call, ast.Call)
+    values = {str(keyword.arg): ast.literal_eval(keyword.value) for keyword in call.keywords}
+    functions: dict[str, Any] = {
+        name: partial(getattr(known, name), **values) for name in ("expectations", "exponents")
+    }
+    return replace(known, name=text, labels=cache(partial(known.labels, **values)), parameters=Parameters, **functions)
 
 
 def canonical_target(name: str) -> str:

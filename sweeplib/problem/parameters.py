@@ -1,0 +1,145 @@
+"""Parameters: what a problem can set, each declared once, by the problem itself or by the part that reads it."""
+
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from functools import cached_property
+from typing import TYPE_CHECKING, Annotated, Any
+
+import pydantic
+from pydantic.fields import FieldInfo
+
+from sweeplib.errors import InputError, SweeplibError
+
+if TYPE_CHECKING:
+    from sweeplib.problem.problem import Problem
+
+PROBLEM = "problem"
+"""The kind of the owner of the parameters that are no part's own."""
+
+
+class Parameters(pydantic.BaseModel):
+    """The parameters of a part: fields `name: type = parameter(default, meaning, ...)`; none by default.
+
+    Their names are keys below `problem`, axes of a grid, and coordinates of a dataset.
+    """
+
+
+def parameter(default: Any, meaning: str, *, label: str, example: Any, symbol: str = "", **bounds: Any) -> Any:
+    """Declare a parameter; `...` as its default if a problem with the part needs it.
+
+    label : what it is, on axes. symbol : LaTeX without dollars. bounds : those of pydantic's `Field`, such as `gt=0`.
+    """
+    extra: dict[str, Any] = {"label": label, "symbol": symbol}
+    return pydantic.Field(default, description=meaning, examples=[example], json_schema_extra=extra, **bounds)
+
+
+@dataclass(frozen=True)
+class Parameter:
+    """A declared parameter.
+
+    owner : the kind of the parts that have it: "data", "start", "target", "observables", or "problem".
+    type : the type of its values, with their bounds.
+    default : None for a parameter that the parts need (`is_needed`).
+    """
+
+    name: str
+    owner: str
+    type: Any
+    default: Any
+    is_needed: bool
+    meaning: str
+    label: str
+    symbol: str
+    example: Any
+
+    @classmethod
+    def of(cls, name: str, field: FieldInfo, owner: str) -> "Parameter":
+        """Return the parameter that a field of a model declares."""
+        extra, needed = field.json_schema_extra, field.is_required()
+        if not isinstance(extra, dict) or not field.description or not field.examples:
+            expected = f"{name}: type = parameter(default, meaning, label=..., example=...)"
+            raise SweeplibError(f"the parameter {name!r} of `{owner}` is not declared; expected `{expected}`")
+        kind: Any = Annotated[(field.annotation, *field.metadata)] if field.metadata else field.annotation
+        value = None if needed else field.get_default(call_default_factory=True)
+        labels = str(extra["label"]), str(extra["symbol"])
+        return cls(name, owner, kind, value, needed, field.description, *labels, field.examples[0])
+
+    @cached_property
+    def adapter(self) -> Any:
+        """Pydantic's adapter of its values."""
+        return pydantic.TypeAdapter(self.type)
+
+
+PARAMETERS: dict[str, Parameter] = {}
+"""All parameters of a problem by name: its own, and those of all registered parts."""
+DEFAULTS: dict[str, Any] = {}
+"""The optional parameters and their default values; None for those that the parts with them need."""
+
+
+def declare(owner: str, fields: Mapping[str, FieldInfo], name: str = PROBLEM) -> None:
+    """Add the parameters of a part; SweeplibError for a name that a problem, or parts of another kind, have already."""
+    made = {key: Parameter.of(key, field, owner) for key, field in fields.items()}
+    for key, one in made.items():
+        if (known := PARAMETERS.get(key, one)) != one:
+            whose = "a problem has it" if known.owner == PROBLEM else f"one of `{known.owner}` has another of this name"
+            problem = f"{name!r} of `{owner}` cannot have a parameter {key!r}: {whose}; expected another name"
+            raise SweeplibError(problem)
+    PARAMETERS.update(made)
+    DEFAULTS.update({key: one.default for key, one in made.items() if owner != PROBLEM or not one.is_needed})
+
+
+def declaring(owner: str) -> Callable[[str, Any], None]:
+    """Return a check for a registry of parts: it adds the parameters of a part that is registered."""
+    return lambda name, part: declare(owner, part.parameters.model_fields, name)
+
+
+def parameters_of(owner: str) -> list[str]:
+    """Return the names of the parameters of all parts of a kind."""
+    return [name for name, known in PARAMETERS.items() if known.owner == owner]
+
+
+def with_parts(reads: frozenset[str]) -> frozenset[str]:
+    """Return some names of parameters, with those of all parts of the kinds among them, such as "start"."""
+    return reads.union(name for name, known in PARAMETERS.items() if known.owner in reads)
+
+
+def any_problem(problem: "Problem") -> None:
+    """Accept every problem."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class Part:
+    """What a problem, or a recording, names: a data law, a start, a target or an observable.
+
+    parameters : its own parameters, which its functions get by name, or read from the problem.
+    reads : the other parameters of a problem that it acts on.
+    check : function (problem) that raises InputError for problems to which it does not apply.
+    """
+
+    name: str
+    parameters: type[Parameters] = Parameters
+    reads: frozenset[str] = frozenset()
+    check: Callable[["Problem"], None] = any_problem
+
+    @cached_property
+    def own(self) -> tuple[str, ...]:
+        """The names of its own parameters, in their order."""
+        return tuple(self.parameters.model_fields)
+
+    @cached_property
+    def needed(self) -> tuple[str, ...]:
+        """The names of those that a problem must give."""
+        return tuple(name for name, field in self.parameters.model_fields.items() if field.is_required())
+
+    @cached_property
+    def acts_on(self) -> frozenset[str]:
+        """The names of all parameters that it acts on."""
+        return self.reads.union(self.own)
+
+    def refuse(self, problem: "Problem") -> None:
+        """Raise InputError for a problem that lacks a parameter, or to which the part does not apply."""
+        for name in self.needed:
+            if getattr(problem, name) is None:
+                expected = PARAMETERS[name].meaning.rstrip(".")
+                raise InputError(f"{self.name} needs it", key=name, value=None, expected=expected)
+        self.check(problem)
