@@ -20,20 +20,14 @@ class Fit(Parameters):
     """m and λ."""
 
     second_layer_samples: Annotated[int, Field(ge=1, le=10**8)] | None = parameter(
-        None,
-        "number m of fresh samples, labels with noise, for the ridge regression of `refitted_risk`; by default "
-        "infinitely many.",
-        label="fresh samples of the regression of the second layer",
-        symbol="m",
-        example=1000,
+        None, "fresh samples of the regression of the second layer", "m", 1000
     )
+    """number m of fresh samples, labels with noise, for the ridge regression of `refitted_risk`; by default infinitely
+    many."""
     ridge: Annotated[float, Field(ge=0, allow_inf_nan=False)] = parameter(
-        0.0,
-        "λ ≥ 0 of the regression of `refitted_risk`: (λ/2p) Σ a_i² is added to half the mean squared error.",
-        label="penalty of the regression of the second layer",
-        symbol=r"\lambda",
-        example=0.01,
+        0.0, "penalty of the regression of the second layer", r"\lambda", 0.01
     )
+    """λ ≥ 0 of the regression of `refitted_risk`: (λ/2p) Σ a_i² is added to half the mean squared error."""
 
 
 @np.errstate(over="ignore", invalid="ignore")  # in runs that diverged

@@ -18,19 +18,22 @@ PROBLEM = "problem"
 
 
 class Parameters(pydantic.BaseModel):
-    """The parameters of a part: fields `name: type = parameter(default, meaning, ...)`; none by default.
+    """The parameters of a part; none by default. Each is a field, with its meaning in a docstring below it.
 
-    Their names are keys below `problem`, axes of a grid, and coordinates of a dataset.
+    The names are keys below `problem`, axes of a grid, and coordinates of a dataset.
     """
 
+    model_config = pydantic.ConfigDict(use_attribute_docstrings=True)
 
-def parameter(default: Any, meaning: str, *, label: str, example: Any, symbol: str = "", **bounds: Any) -> Any:
-    """Declare a parameter; `...` as its default if a problem with the part needs it.
 
-    label : what it is, on axes. symbol : LaTeX without dollars. bounds : those of pydantic's `Field`, such as `gt=0`.
+def parameter(default: Any, label: str, symbol: str, example: Any, **bounds: Any) -> Any:
+    """Declare a parameter; `...` is the default of one that a problem with the part needs.
+
+    label, symbol : what it is, on axes, and its symbol, LaTeX without dollars or empty.
+    bounds : those of pydantic's `Field`, such as `gt=0`.
     """
     extra: dict[str, Any] = {"label": label, "symbol": symbol}
-    return pydantic.Field(default, description=meaning, examples=[example], json_schema_extra=extra, **bounds)
+    return pydantic.Field(default, examples=[example], json_schema_extra=extra, **bounds)
 
 
 @dataclass(frozen=True)
@@ -57,12 +60,14 @@ class Parameter:
         """Return the parameter that a field of a model declares."""
         extra, needed = field.json_schema_extra, field.is_required()
         if not isinstance(extra, dict) or not field.description or not field.examples:
-            expected = f"{name}: type = parameter(default, meaning, label=..., example=...)"
-            raise SweeplibError(f"the parameter {name!r} of `{owner}` is not declared; expected `{expected}`")
+            expected = (
+                f"`{name}: type = parameter(default, label, symbol, example)` and its meaning as a docstring below"
+            )
+            raise SweeplibError(f"the parameter {name!r} of `{owner}` is not declared; expected {expected}")
         kind: Any = Annotated[(field.annotation, *field.metadata)] if field.metadata else field.annotation
         value = None if needed else field.get_default(call_default_factory=True)
-        labels = str(extra["label"]), str(extra["symbol"])
-        return cls(name, owner, kind, value, needed, field.description, *labels, field.examples[0])
+        meaning, labels = " ".join(field.description.split()), (str(extra["label"]), str(extra["symbol"]))
+        return cls(name, owner, kind, value, needed, meaning, *labels, field.examples[0])
 
     @cached_property
     def adapter(self) -> Any:

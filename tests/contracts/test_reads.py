@@ -230,7 +230,7 @@ def test_a_field_that_is_new_is_refused_by_every_dynamics(tmp_path: Path) -> Non
     file, last = tmp_path / "sweeplib" / "problem" / "core.py", "    of_parts: "
     text = file.read_text()
     assert text.count(last) == 1
-    field = '    momentum: NotNegative = parameter(0.0, "momentum.", label="momentum", example=0.5)\n'
+    field = '    momentum: NotNegative = parameter(0.0, "momentum", "", 0.5)\n    """Momentum."""\n'
     file.write_text(text.replace(last, field + last))
     environment = os.environ | {"PYTHONPATH": str(tmp_path), "PYTHONDONTWRITEBYTECODE": "1"}
     done = subprocess.run(

@@ -10,7 +10,7 @@ import numpy as np
 import pytest
 
 from sweeplib.errors import InputError
-from sweeplib.problem import Problem
+from sweeplib.problem import STARTS, Problem
 from sweeplib.problem.columns import Examples, Kinds, reads_columns
 from sweeplib.simulation import Case, Cases, Recording, case_steps, case_work
 from sweeplib.simulation.driver import replicas_of, samples_key
@@ -131,7 +131,8 @@ def test_a_case_that_is_refused_alone_is_refused_among_others(fields: dict[str, 
 
 def test_kinds_whose_check_reads_gamma_are_checked_at_each_point(monkeypatch: pytest.MonkeyPatch) -> None:
     columns, made = {"d": [10, 10, 20]}, []
-    monkeypatch.setattr(Problem, "check", lambda problem: problem.d == 10 or problem.gamma)
+    reading = replace(STARTS["gaussian"], check=lambda problem: problem.d == 10 or problem.gamma)
+    monkeypatch.setitem(STARTS._things, "gaussian", reading)
 
     def problem(at: int) -> Problem:
         made.append(at)

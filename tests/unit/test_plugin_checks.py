@@ -207,7 +207,7 @@ FAULTS = {
     "a number that an observable ignores": ("observable", " ** power[:, None, None]", "", "same with another power"),
     "a number that a start ignores": ("start", "problem.nearness", "0.5", "`reads` names nearness, but its weights"),
     "a number that a target ignores": ("target", "= slope *", "=", "its labels are the same with another slope"),
-    "an example that is the default": ("data", "example=0.5, ge=0, le=1", "example=1.0, ge=1, le=1", "one value alone"),
+    "an example that is the default": ("data", "0.5, ge=0, le=1", "1.0, ge=1, le=1", "one value alone"),
     "a start of chance": (
         "start",
         "return share",

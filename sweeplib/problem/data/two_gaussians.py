@@ -21,9 +21,8 @@ if TYPE_CHECKING:
 class Contrast(Parameters):
     """c."""
 
-    contrast: Annotated[float, Field(gt=0, lt=1)] = parameter(
-        ..., "c in (0, 1) of `two_gaussians`.", label="contrast of the two classes", symbol="c", example=0.8
-    )
+    contrast: Annotated[float, Field(gt=0, lt=1)] = parameter(..., "contrast of the two classes", "c", 0.8)
+    """c in (0, 1) of `two_gaussians`."""
 
 
 def random_words(index: Any, number: Any, seed: Any, key: Any) -> tuple[Any, Any, Any, Any]:

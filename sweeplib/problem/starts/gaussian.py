@@ -15,12 +15,9 @@ class Scale(Parameters):
     """s."""
 
     start_scale: Annotated[float, Field(gt=0, allow_inf_nan=False)] = parameter(
-        1.0,
-        "s > 0 of a `gaussian` start.",
-        label="standard deviation of the student's first weights",
-        symbol="s",
-        example=0.8,
+        1.0, "standard deviation of the student's first weights", "s", 0.8
     )
+    """s > 0 of a `gaussian` start."""
 
 
 def weights(problem: "Problem", W_star: Array, normals: Normals) -> Array:

@@ -16,14 +16,9 @@ if TYPE_CHECKING:
 class Cosine(Parameters):
     """m0."""
 
-    m0: Annotated[float, Field(gt=-1, lt=1)] | None = parameter(
-        None,
-        "the cosine in (−1, 1) of every student row with the single teacher row (k = 1) or, in a warm start, of row i "
-        "with teacher row i mod k; the directions are otherwise uniform. By default the cosine is random.",
-        label="overlap at the start",
-        symbol="m_0",
-        example=0.1,
-    )
+    m0: Annotated[float, Field(gt=-1, lt=1)] | None = parameter(None, "overlap at the start", "m_0", 0.1)
+    """the cosine in (−1, 1) of every student row with the single teacher row (k = 1) or, in a warm start, of row i with
+    teacher row i mod k; the directions are otherwise uniform. By default the cosine is random."""
 
 
 def weights(problem: "Problem", W_star: Array, normals: Normals) -> Array:
