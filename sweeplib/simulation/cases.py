@@ -131,34 +131,25 @@ class Case:
         if not self.problem.has_offsets:
             return
         if self.recording.thresholds and issubclass(kind, StepDynamics):
-            others = (
-                name
-                for name, other in DYNAMICS.items()
-                if other.reads > OFFSETS and not issubclass(other, StepDynamics)
-            )
-            expected = f"[], no exits; or a dynamics that finds them: {', '.join(others)}"
-            value = list(self.recording.thresholds)
-            raise InputError(
-                f"{self.dynamics} finds no exits of units with offsets",
-                key="thresholds",
-                value=value,
-                expected=expected,
-            )
+            taking = (name for name, other in DYNAMICS.items() if other.reads > OFFSETS)
+            others = ", ".join(name for name in taking if not issubclass(DYNAMICS[name], StepDynamics))
+            value, expected = list(self.recording.thresholds), f"[], no exits; or a dynamics that finds them: {others}"
+            problem = f"{self.dynamics} finds no exits of units with offsets"
+            raise InputError(problem, key="thresholds", value=value, expected=expected)
+        self._refuse_drifts("units with offsets have no drifts of overlaps")
+
+    def _refuse_drifts(self, why: str) -> None:
+        """Raise InputError for a recorded observable that uses drifts."""
         for name in self.recording.observables:
             if OBSERVABLES[name].uses_drifts:
                 expected = "an observable that does not use the drifts of the overlaps"
-                raise InputError(
-                    "units with offsets have no drifts of overlaps", key="observables", value=name, expected=expected
-                )
+                raise InputError(why, key="observables", value=name, expected=expected)
 
     def _check_drifts(self) -> None:
         """Raise InputError if the dynamics or an observable uses drifts that the expectations do not resolve."""
         if problem_expectations(self.problem).resolved:
             return
-        for name in self.recording.observables:
-            if OBSERVABLES[name].uses_drifts:
-                expected = "an observable that does not use the drifts of the overlaps"
-                raise InputError("kinks off zero have no drifts", key="observables", value=name, expected=expected)
+        self._refuse_drifts("kinks off zero have no drifts")
         if DYNAMICS[self.dynamics].uses_drifts:
             others = ", ".join(other for other in DYNAMICS if not DYNAMICS[other].uses_drifts)
             expected = f"one without kinks off zero, or a dynamics that does not use drifts: {others}"

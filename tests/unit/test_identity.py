@@ -45,7 +45,7 @@ EDITS = {
     "annotation of a result": Edit("observables/risk.py", "-> Array:", "-> 'Array':", NONE),
     "message of a refusal": Edit("maths/overlaps.py", "overlaps of no weights", "no weights have these", NONE),
     "message of a failure": Edit("dynamics/ode.py", "the ODE needs more than", "it takes more than", NONE),
-    "message of a problem": Edit("problem/starts/start.py", "students start on the sphere", "students begin there", NONE),
+    "message of a problem": Edit("problem/starts/start.py", "start on the sphere", "begin on the sphere", NONE),
     "words of all errors": Edit("errors.py", "did you mean", "perhaps", NONE),
     "check of a problem": Edit("problem/problem.py", "self.k > self.d:", "self.k > 2 * self.d:", NONE, True),
     "check of a dynamics": Edit("dynamics/sgd_chain.py", "if problem.d < problem", "if problem.d < 1 + problem", NONE),
