@@ -10,7 +10,7 @@ import re
 from enum import IntEnum
 
 from sweeplib.code.syntax import expression_tree
-from sweeplib.simulation.labels import LABELS
+from sweeplib.simulation.labels import known_label
 
 GREEK = {
     "alpha": "α",
@@ -109,7 +109,7 @@ def _index(part: str) -> str:
 
 def _name(name: str) -> str:
     """Return the symbol of a field of a problem, or of any other name."""
-    symbol = LABELS.get(name, ("", ""))[1]
+    _, symbol = known_label(name) or ("", "")
     words = rf"\mathrm{{{name}}}".replace("_", r"\_")
     return symbol or name_latex(name) or words
 

@@ -24,6 +24,7 @@ from sweeplib.maths.activations.activation import bends_off_zero
 from sweeplib.numerics.random import checked_seed
 from sweeplib.observables import OBSERVABLES, Observable
 from sweeplib.problem import (
+    CORE,
     DATA,
     DEFAULTS,
     PARAMETERS,
@@ -97,7 +98,7 @@ class Case:
         problem, observed = self.problem, parameters_of("observables")
         recorded = {name: OBSERVABLES[name].acts_on for name in self.recording.observables}
         refuse_unread(problem, observed, "observables", recorded)
-        others = [name for name in PARAMETERS if name in DEFAULTS and name not in observed]
+        others = sorted(DEFAULTS.keys() - observed, key=lambda name: (name != "data", name not in CORE, name))
         reads = DYNAMICS[self.dynamics].reads_of(problem, self.numerical_options())
         refuse_unread(problem, others, "dynamics", {self.dynamics: reads})
 

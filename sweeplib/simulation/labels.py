@@ -38,13 +38,18 @@ def stored_attributes(attributes: Mapping[str, Any]) -> dict[str, Any]:
     return {key: value for key, value in attributes.items() if (key, value) != ("units", "1")}
 
 
+def known_label(name: str) -> tuple[str, str] | None:
+    """Return the long name and the symbol of a coordinate, None for a name that is not known."""
+    known = PARAMETERS.get(name)
+    return (known.label, known.symbol) if known is not None else LABELS.get(name)
+
+
 def label(name: str) -> dict[str, Any]:
     """Return the `long_name`, `units` and `symbol` (LaTeX without dollars) of a coordinate; its name if unknown."""
     run, _, option = name.rpartition(".")
     latex = rf"\mathrm{{{name}}}".replace("_", r"\_")
     unknown = (f"{option} of {run}", "") if run else (name, latex)
-    known = PARAMETERS.get(name)
-    long_name, symbol = (known.label, known.symbol) if known is not None else LABELS.get(name, unknown)
+    long_name, symbol = known_label(name) or unknown
     return {"long_name": long_name, "units": "1", "symbol": symbol}
 
 

@@ -5,8 +5,11 @@ import xarray as xr
 
 from sweeplib.figures.labels import axis_label, wrapped_label
 from sweeplib.figures.typeset import expression_latex, expression_text, name_text
+from sweeplib.problem import PARAMETERS
 from sweeplib.report.mathematics import array_html, array_label, html_label, mathml, plain, value_text
 from sweeplib.simulation.labels import LABELS
+
+SYMBOLS = [symbol for _, symbol in LABELS.values()] + [known.symbol for known in PARAMETERS.values()]
 
 
 @pytest.mark.parametrize(
@@ -33,7 +36,7 @@ def test_latex_becomes_characters(latex, text):
 
 
 def test_no_symbol_of_a_coordinate_keeps_its_latex():
-    assert not [symbol for _, symbol in LABELS.values() if set(plain(symbol)) & set(r"\{}$")]
+    assert not [symbol for symbol in SYMBOLS if set(plain(symbol)) & set(r"\{}$")]
 
 
 def test_a_name_is_not_said_twice():
@@ -121,7 +124,7 @@ def test_the_unit_of_scaled_times_is_mathematics():
 
 
 def test_all_symbols_of_coordinates_are_drawn_by_browsers():
-    assert not [symbol for _, symbol in LABELS.values() if symbol and not mathml(symbol).startswith("<math ")]
+    assert not [symbol for symbol in SYMBOLS if symbol and not mathml(symbol).startswith("<math ")]
 
 
 @pytest.mark.parametrize("latex", ["a {", r"\unknown", r"\href{javascript:alert(1)}{x}", r"\style{x}{y}", "x_1_2"])
