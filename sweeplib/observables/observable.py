@@ -20,7 +20,7 @@ class Observable(Part):
     """A quantity that can be recorded.
 
     functions : by view, `{OverlapView: function, ParticleView: function}`, functions (view, **parameters) that return
-        an array (n, *dims); its own parameters are arrays (n,). A single function is one of an OverlapView.
+        an array (n, *dims); its own parameters are arrays (n,), zero for None. A single one is of an OverlapView.
     dims : dimensions of the view, the same for all views, `("student",)`, or by view,
         `{OverlapView: ("student", "student_2"), ParticleView: ("student",)}`.
     symbol : LaTeX without dollars.

@@ -77,6 +77,8 @@ class Parameter:
 
 PARAMETERS: dict[str, Parameter] = {}
 """All parameters of a problem by name: its own, and those of all registered parts."""
+RESERVED: set[str] = set()
+"""Attributes of problems, which are no parameters."""
 DEFAULTS: dict[str, Any] = {}
 """The optional parameters and their default values; None for those that the parts with them need."""
 
@@ -85,8 +87,9 @@ def declare(owner: str, fields: Mapping[str, FieldInfo], name: str = PROBLEM) ->
     """Add the parameters of a part; SweeplibError for a name that a problem, or parts of another kind, have already."""
     made = {key: Parameter.of(key, field, owner) for key, field in fields.items()}
     for key, one in made.items():
-        if (known := PARAMETERS.get(key, one)) != one:
-            whose = "a problem has it" if known.owner == PROBLEM else f"one of `{known.owner}` has another of this name"
+        if (known := PARAMETERS.get(key, one)) != one or key in RESERVED:
+            other = f"one of `{known.owner}` has another of this name"
+            whose = "a problem has it" if known.owner == PROBLEM or key in RESERVED else other
             problem = f"{name!r} of `{owner}` cannot have a parameter {key!r}: {whose}; expected another name"
             raise SweeplibError(problem)
     PARAMETERS.update(made)

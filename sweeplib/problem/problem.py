@@ -13,7 +13,7 @@ from sweeplib.language import canonical_schedule
 from sweeplib.maths.activations.named import canonical_name
 from sweeplib.problem.core import CORE, CORE_DEFAULTS, Core
 from sweeplib.problem.data import DATA
-from sweeplib.problem.parameters import DEFAULTS, PARAMETERS
+from sweeplib.problem.parameters import DEFAULTS, PARAMETERS, RESERVED
 from sweeplib.problem.parts import parts_of, refuse_of_parts
 from sweeplib.problem.starts import STARTS
 from sweeplib.problem.targets import canonical_target, with_numbers
@@ -160,6 +160,10 @@ class Problem(Core):
     def text(self) -> str:
         """The canonical problem as JSON with ordered fields; floats are written as shortest round-trip decimals."""
         return json.dumps(self.canonical())
+
+
+RESERVED.update(dir(Problem), ("of_parts",))
+RESERVED.difference_update(CORE)
 
 
 def checked_name(field: str, name: str, key: str) -> str:

@@ -105,7 +105,7 @@ def test_a_parameter_of_a_part_that_a_run_does_not_name_is_refused(kind: str) ->
 
 
 @pytest.mark.parametrize("kind", OWN)
-@pytest.mark.parametrize("taken", ["gamma", "m0", "ridge", "contrast"])
+@pytest.mark.parametrize("taken", ["gamma", "check", "teacher", "m0", "ridge", "contrast"])
 def test_a_name_that_is_taken_is_refused_in_a_line(kind: str, taken: str) -> None:
     """One of a problem, or one of parts of another kind, or another one of parts of its kind."""
     file = plugin(kind, "first").with_suffix(".py")
@@ -114,7 +114,8 @@ def test_a_name_that_is_taken_is_refused_in_a_line(kind: str, taken: str) -> Non
     Path("second.py").write_text(text)
     with pytest.raises(InputError) as refused:
         load_plugins([str(Path("second.py").resolve())])
-    whose = "a problem has it" if taken == "gamma" else f"one of `{PARAMETERS[taken].owner}` has another of this name"
+    others = PARAMETERS.keys() - CORE
+    whose = f"one of `{PARAMETERS[taken].owner}` has another of this name" if taken in others else "a problem has it"
     assert f"cannot have a parameter '{taken}': {whose}; expected another name" in str(refused.value)
     assert "\n" not in str(refused.value)
     assert before == PARAMETERS

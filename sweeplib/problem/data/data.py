@@ -26,8 +26,8 @@ class DataLaw(Part):
     label : LaTeX without dollars.
     inputs : function (numbers, key, seed, number, x) that turns x (d,), which has N(0, 1) numbers, into √d times the
         input of sample `number` of replica `seed`, and returns s; plain Python that numba compiles. `numbers` has the
-        law's parameters, in their order. It may draw random numbers by `random_words(index, number, seed, key)`: `key`
-        names a stream of the law alone.
+        law's parameters, all numbers, in their order. It may draw random numbers by
+        `random_words(index, number, seed, key)`: `key` names a stream of the law alone.
     expectations : function (activation, of_target, **parameters) that returns the expectations over the inputs of n
         replicas, as observables read them: `of_target`, those of the target over Gaussian inputs, or other `Risks`.
         Each of the law's parameters is an array (n,).
