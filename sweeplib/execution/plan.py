@@ -15,6 +15,7 @@ from sweeplib.execution.clusters import cluster_of
 from sweeplib.execution.memory import refuse_large_cases
 from sweeplib.execution.progress import Steps
 from sweeplib.simulation import Cases, case_memory, case_steps
+from sweeplib.storage.artefacts import cases_made_from
 from sweeplib.storage.complete_config import write_complete_config
 from sweeplib.storage.damage import damaged
 from sweeplib.storage.elsewhere import elsewhere
@@ -255,7 +256,10 @@ def write_plan(sweep: "Sweep", directory: Path, *, workers: int | None = None, p
     if not (directory / "config.yaml").exists():
         write_complete_config(sweep, directory)  # that of a run or of a dataset stays
     write_json(directory / "plan.json", plan.record() | {"measured_on": measured_on})
-    write_json(directory / "plan.done.json", {name: part.cases for name, part in parts.items()})
+    write_json(
+        directory / "plan.done.json",
+        {"cases": {name: part.cases for name, part in parts.items()}, "made_from": cases_made_from(sweep)},
+    )
     return plan
 
 

@@ -164,7 +164,7 @@ def _refuse_no_folder(path: Path) -> None:
 
 def _undone(sweep: "Sweep", directory: Path) -> list[str]:
     """Return what a run that succeeded has not made, as after a dry run; a profile may ask for one."""
-    from sweeplib.storage.markers import stale_outputs
+    from sweeplib.storage.artefacts import stale_outputs
 
     names = [*(f"{name}.done.json" for name in (*sweep.runs, "dataset")), "report/index.html"]
     stale = stale_outputs(directory, sweep, remember=False)

@@ -8,15 +8,15 @@ from typing import Any
 
 from zarr.storage import LocalStore
 
-from sweeplib.storage.contents import Entry, entry_of
-from sweeplib.storage.files import digest, is_chunk, partial
+from sweeplib.storage.files import is_chunk, partial
+from sweeplib.storage.manifest import Entry, entry_of
 
 
 class LinkingStore(LocalStore):
     """A folder in which a chunk with the bytes of one in the folder `before` becomes a hard link to it.
 
     Chunks are found by their length and checksum, wherever they are in the array, and compared byte by byte. Where the
-    file system has no hard links, chunks are written. `meant` has the digest and the entry of each file as given.
+    file system has no hard links, chunks are written. `meant` has the entry of each file as it was given.
     """
 
     def __init__(
@@ -25,7 +25,7 @@ class LinkingStore(LocalStore):
         *,
         read_only: bool = False,
         before: Path | None = None,
-        meant: dict[str, tuple[str, Entry]] | None = None,
+        meant: dict[str, Entry] | None = None,
     ) -> None:
         super().__init__(root, read_only=read_only)
         self.before = before
@@ -52,7 +52,7 @@ class LinkingStore(LocalStore):
 
     def _linked(self, key: str, value: Any) -> bool:
         found = value.to_bytes()
-        self.meant[key] = digest(found), entry_of(key, found)
+        self.meant[key] = entry_of(key, found)
         if not is_chunk(key):
             return False
         for chunk in self._known.get((len(found), found[-4:]), ()):

@@ -74,7 +74,7 @@ def _note(stored: StoredCases, outcome: Compared) -> str:
 
 def _finding(stored: StoredCases, outcome: Compared, *, all_differ: bool) -> Finding:
     """Return the finding about a case with other bits; it is not computed again if that would make nothing better."""
-    layout, identity, remedy, why = outcome.layout, outcome.identity, Remedy.block, ""
+    layout, identity, remedy, why = outcome.layout, outcome.identity, Remedy.cases, ""
     if all_differ:
         remedy, why = (
             Remedy.refused,
@@ -84,7 +84,8 @@ def _finding(stored: StoredCases, outcome: Compared, *, all_differ: bool) -> Fin
         remedy, why = Remedy.refused, "it does not end here as in the store: `sweeplib reproduce` shows how"
     problem = f"the case {identity.hex()} computed again has other bits: {outcome.differences[0]}"
     words, block = stored.described((identity,)), outcome.row // layout.block_size
-    return Finding(layout.path, problem, remedy, stored.dynamics, layout.name, block, (identity,), words, why)
+    cases = (identity,)
+    return Finding(layout.path, problem, remedy, stored.dynamics, "simulate", layout.name, block, cases, words, why)
 
 
 def _comparable(stored: StoredCases) -> list[tuple[str, np.ndarray]]:

@@ -1,0 +1,161 @@
+"""What the artefacts of a sweep are made from, and which of them a workflow makes again.
+
+Each stage leaves an output that the workflow tracks: `<name>.done.json` of the plan, a dynamics, the dataset or an
+analysis, the picture of a figure, the page of the report. What it was made from (the config, the dataset, options,
+code) is in its manifest, that of plans and cases in the output itself. A stage runs again where this differs from what
+the output would be made from now, wherever the workflow is started.
+"""
+
+import json
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from sweeplib.errors import InputError
+from sweeplib.storage.attempts import IN_REPORT, failed_attempts
+from sweeplib.storage.damage import DamageError
+from sweeplib.storage.files import digest, read_json
+from sweeplib.storage.jobs import at_work_elsewhere
+from sweeplib.storage.manifest import Manifest, manifest_of, recorded
+from sweeplib.storage.provenance import stage_code
+from sweeplib.strict_yaml import parsed
+
+if TYPE_CHECKING:
+    from sweeplib.design.sweep import Sweep
+
+DATASET = "dataset.zarr"
+PAGE = Path("report", "index")
+"""The report, as an artefact."""
+EXECUTION_KEYS = ("cluster", "publish", "timeout")
+"""Keys of a config that only affect how it is run."""
+UNREAD = (*EXECUTION_KEYS, "analyses", "figures", "plugins")
+"""Keys of a config on which the numbers of its dataset do not depend, or only through the cases."""
+
+
+def settings_digest(source: str, *others: str, unread: Iterable[str] = UNREAD) -> str:
+    """Return a digest of what a config says about the numbers of its dataset, without some of its keys."""
+    settings = {key: value for key, value in (parsed(source) or {}).items() if key not in (*unread, *others)}
+    return digest(json.dumps(settings, sort_keys=True, default=str).encode())
+
+
+def cases_made_from(sweep: "Sweep") -> dict[str, Any]:
+    """Return what the plan and the cases of a sweep are made from."""
+    numerics = {dynamics: sweep.numerics(dynamics) for dynamics in sweep.runs}
+    return {"settings": settings_digest(sweep.source), "numerics": numerics}
+
+
+def dataset_made_from(sweep: "Sweep") -> dict[str, Any]:
+    """Return what the dataset of a sweep is made from."""
+    return cases_made_from(sweep) | {"code": stage_code("simulate", sweep.plugins)}
+
+
+def analysis_made_from(sweep: "Sweep", name: str, directory: Path) -> dict[str, Any]:
+    """Return what an analysis in a sweep's directory is made from now."""
+    return _of_dataset(sweep, directory, "analyse", sweep.analyses[name])
+
+
+def figure_made_from(sweep: "Sweep", name: str, directory: Path) -> dict[str, Any]:
+    """Return what a figure in a sweep's directory is made from now."""
+    return _of_dataset(sweep, directory, "figure", sweep.drawing(name))
+
+
+def report_made_from(sweep: "Sweep", directory: Path) -> dict[str, Any]:
+    """Return what the report in a sweep's directory is made from now."""
+    return _of_dataset(sweep, directory, "report", {"settings": settings_digest(sweep.source, unread=("cluster",))})
+
+
+def _of_dataset(sweep: "Sweep", directory: Path, stage: str, options: Mapping[str, Any]) -> dict[str, Any]:
+    plain = json.loads(json.dumps(dict(options), default=str))
+    return {**_dataset(directory), "options": plain, "code": stage_code(stage, sweep.plugins)}
+
+
+def _dataset(directory: Path) -> dict[str, str]:
+    """Return the digest of the dataset in a sweep's directory, as an entry of what is made from it; {} if unknown."""
+    manifest = recorded(directory / DATASET)
+    return {"dataset": manifest.digest} if manifest.files else {}
+
+
+def outdated(directory: Path, analyses: Iterable[str], figures: Iterable[str]) -> list[str]:
+    """Return which of the analyses and figures in a sweep's directory were made from another dataset than the present.
+
+    Python and the commands for single stages write a dataset without all that is made from it.
+    """
+    every = [
+        *((f"analysis {name}", directory / "analysis" / f"{name}.zarr") for name in analyses),
+        *((f"figure {name}", directory / "figures" / name) for name in figures),
+    ]
+    now = _dataset(directory)
+    return [what for what, artefact in every if (made := recorded(artefact)).made_from and made.differs(now)]
+
+
+def refuse_outdated(directory: Path, analyses: Iterable[str], figures: Iterable[str]) -> None:
+    """InputError if some analyses and figures in a sweep's directory were made from another dataset."""
+    if found := outdated(directory, analyses, figures):
+        problem = f"the dataset was written again, not what is made from it: {', '.join(found)}"
+        raise InputError(problem, file=directory, expected="`sweeplib sweep` or, in Python, `report()` before")
+
+
+def is_of_config(sweep: "Sweep", directory: Path) -> bool:
+    """Return whether the dataset in a sweep's directory was made from the sweep's config, if there is one."""
+    return not (directory / DATASET).exists() or not recorded(directory / DATASET).differs(cases_made_from(sweep))
+
+
+def refuse_other_config(sweep: "Sweep", directory: Path) -> None:
+    """Raise InputError unless the last run and the present dataset in a sweep's directory are of the sweep's config."""
+    config, made = directory / "config.yaml", settings_digest(sweep.source)
+    last = settings_digest(config.read_text(encoding="utf-8")) if config.exists() else made
+    if last != made or not is_of_config(sweep, directory):
+        expected = "`sweeplib sweep` with this config before, or the overrides of the last run"
+        raise InputError("the present results are of another config", file=directory, expected=expected)
+
+
+def stale_outputs(directory: Path, sweep: "Sweep", *, remember: bool) -> list[Path]:
+    """Return the outputs of stages in a sweep's directory that a workflow makes again, although they exist.
+
+    Those whose files are gone or were changed, which were made from something else than they would be now, or whose
+    last attempt failed. Nothing is stale while another process of this machine works in the directory. `remember` lets
+    manifests have the present time, so that files of a copy are read once.
+    """
+    if at_work_elsewhere(directory):
+        return []
+    return [each.path for each in _outputs(sweep, directory) if each.path.exists() and not each.is_true(remember)]
+
+
+@dataclass(frozen=True)
+class _Output:
+    """What a workflow tracks of a stage: its path, what it would be made from now, its artefact and its attempts."""
+
+    path: Path
+    now: Mapping[str, Any]
+    artefact: Path | None = None
+    failures: Sequence[Any] = ()
+
+    def is_true(self, remember: bool) -> bool:
+        """Return whether the stage would make the same again."""
+        try:
+            told = read_json(self.path) or {} if self.path.suffix == ".json" else {}
+            if self.artefact is None:
+                return Manifest(self.path, {}, told.get("made_from", {})).differs(self.now) is False
+            manifest = manifest_of(self.artefact)
+        except DamageError:
+            return False
+        if manifest is None or self.failures or told.get("digest", manifest.digest) != manifest.digest:
+            return False
+        return not manifest.differs(self.now) and manifest.is_unchanged(remember=remember)
+
+
+def _outputs(sweep: "Sweep", directory: Path) -> Iterator[_Output]:
+    """Yield the outputs of all stages in a sweep's directory."""
+    for name in ("plan", *sweep.runs):
+        yield _Output(directory / f"{name}.done.json", cases_made_from(sweep))
+    yield _Output(directory / "dataset.done.json", dataset_made_from(sweep), directory / DATASET)
+    for name in sweep.analyses:
+        artefact, failures = directory / "analysis" / f"{name}.zarr", failed_attempts(directory, "analysis", [name])
+        made_from = analysis_made_from(sweep, name, directory)
+        yield _Output(artefact.with_suffix(".done.json"), made_from, artefact, failures)
+    for name in sweep.figures:
+        artefact, failures = directory / "figures" / name, failed_attempts(directory, "figure", [name])
+        yield _Output(artefact.with_name(f"{name}.png"), figure_made_from(sweep, name, directory), artefact, failures)
+    page, failures = directory / PAGE, [each for kind in IN_REPORT for each in failed_attempts(directory, kind)]
+    yield _Output(page.with_suffix(".html"), report_made_from(sweep, directory), page, failures)
