@@ -1,6 +1,6 @@
 """Digests of source code: they decide whether a stored result is still the result of the current code.
 
-There are three digests that follow code, and one of whole files (`floors_digest`, for the stages of the library):
+There are three digests that follow code, and one of whole files (`files_digest`, for the stages of the library):
 
 - `modules_digest`, for *numbers*: it covers the code that can change a number (`numerical_code`), in modules and in all
   their imports. It is part of the identity of a case, which is computed again when the digest changes.
@@ -47,6 +47,22 @@ def package_digest() -> str:
     digest = hashlib.blake2b(digest_size=16)
     for path in sorted(path for path in _ROOT.rglob("*") if path.suffix in PACKAGE_FILES):
         digest.update(f"{path.relative_to(_ROOT)}\0".encode() + path.read_bytes() + b"\0")
+    return digest.hexdigest()
+
+
+@cache
+def files_digest(*modules: str) -> str:
+    """Return a hash of the files of this package that some modules import, their own and templates beside these.
+
+    It is that of the files as this process first saw them.
+    """
+    files = {_file(name) for name in imported(modules) if name.partition(".")[0] == PACKAGE}
+    beside = {path for folder in {file.parent for file in files} for path in folder.iterdir()}
+    files |= {path for path in beside if path.suffix in PACKAGE_FILES and path.suffix != ".py"}
+    digest = hashlib.blake2b(digest_size=12)
+    for path in sorted(files):
+        digest.update(f"{path.relative_to(_ROOT)}\0".encode() + path.read_bytes() + b"\0")
+    keep()
     return digest.hexdigest()
 
 

@@ -7,18 +7,21 @@ the output would be made from now, wherever the workflow is started.
 """
 
 import json
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
+from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from sweeplib.code.plugins import plugins_digest
+from sweeplib.code.sources import files_digest
 from sweeplib.errors import InputError
+from sweeplib.registry import REGISTRIES, origin_of
 from sweeplib.storage.attempts import IN_REPORT, failed_attempts
 from sweeplib.storage.damage import DamageError
 from sweeplib.storage.files import digest, read_json
 from sweeplib.storage.jobs import at_work_elsewhere
 from sweeplib.storage.manifest import Manifest, manifest_of, recorded
-from sweeplib.storage.provenance import stage_code
 from sweeplib.strict_yaml import parsed
 
 if TYPE_CHECKING:
@@ -47,27 +50,39 @@ def cases_made_from(sweep: "Sweep") -> dict[str, Any]:
 
 def dataset_made_from(sweep: "Sweep") -> dict[str, Any]:
     """Return what the dataset of a sweep is made from."""
-    return cases_made_from(sweep) | {"code": stage_code("simulate", sweep.plugins)}
+    return cases_made_from(sweep) | {"code": _code(sweep, "simulate", "sweeplib.storage.finalise")}
 
 
 def analysis_made_from(sweep: "Sweep", name: str, directory: Path) -> dict[str, Any]:
     """Return what an analysis in a sweep's directory is made from now."""
-    return _of_dataset(sweep, directory, "analyse", sweep.analyses[name])
+    code = _code(sweep, "analyse", "sweeplib.analysis.write", origin_of("analysis", name))
+    return _of_dataset(directory, sweep.analyses[name], code)
 
 
 def figure_made_from(sweep: "Sweep", name: str, directory: Path) -> dict[str, Any]:
     """Return what a figure in a sweep's directory is made from now."""
-    return _of_dataset(sweep, directory, "figure", sweep.drawing(name))
+    kind = sweep.figures[name].get("kind", name)
+    code = _code(sweep, "figure", "sweeplib.figures.write", origin_of("figure", kind))
+    return _of_dataset(directory, sweep.drawing(name), code)
 
 
 def report_made_from(sweep: "Sweep", directory: Path) -> dict[str, Any]:
     """Return what the report in a sweep's directory is made from now."""
-    return _of_dataset(sweep, directory, "report", {"settings": settings_digest(sweep.source, unread=("cluster",))})
+    kinds = {options.get("kind", name) for name, options in sweep.figures.items()}
+    plots = [
+        registry.origin(name) for registry in REGISTRIES if registry.kind == "interactive plot" for name in registry
+    ]
+    code = _code(sweep, "report", "sweeplib.report.write", *(origin_of("figure", kind) for kind in kinds), *plots)
+    return _of_dataset(directory, {"settings": settings_digest(sweep.source, unread=("cluster",))}, code)
 
 
-def _of_dataset(sweep: "Sweep", directory: Path, stage: str, options: Mapping[str, Any]) -> dict[str, Any]:
-    plain = json.loads(json.dumps(dict(options), default=str))
-    return {**_dataset(directory), "options": plain, "code": stage_code(stage, sweep.plugins)}
+def _code(sweep: "Sweep", stage: str, *modules: str) -> list[str]:
+    """Return the digests of the code of the library that some modules import, and of the plugins that a stage calls."""
+    return [files_digest(*sorted(set(modules))), plugins_digest(sweep.plugins, stage)]
+
+
+def _of_dataset(directory: Path, options: Mapping[str, Any], code: list[str]) -> dict[str, Any]:
+    return {**_dataset(directory), "options": dict(options), "code": code}
 
 
 def _dataset(directory: Path) -> dict[str, str]:
@@ -127,7 +142,7 @@ class _Output:
     """What a workflow tracks of a stage: its path, what it would be made from now, its artefact and its attempts."""
 
     path: Path
-    now: Mapping[str, Any]
+    now: Callable[[], Mapping[str, Any]]
     artefact: Path | None = None
     failures: Sequence[Any] = ()
 
@@ -136,26 +151,27 @@ class _Output:
         try:
             told = read_json(self.path) or {} if self.path.suffix == ".json" else {}
             if self.artefact is None:
-                return Manifest(self.path, {}, told.get("made_from", {})).differs(self.now) is False
+                return Manifest(self.path, {}, told.get("made_from", {})).differs(self.now()) is False
             manifest = manifest_of(self.artefact)
         except DamageError:
             return False
         if manifest is None or self.failures or told.get("digest", manifest.digest) != manifest.digest:
             return False
-        return not manifest.differs(self.now) and manifest.is_unchanged(remember=remember)
+        return not manifest.differs(self.now()) and manifest.is_unchanged(remember=remember)
 
 
 def _outputs(sweep: "Sweep", directory: Path) -> Iterator[_Output]:
     """Yield the outputs of all stages in a sweep's directory."""
     for name in ("plan", *sweep.runs):
-        yield _Output(directory / f"{name}.done.json", cases_made_from(sweep))
-    yield _Output(directory / "dataset.done.json", dataset_made_from(sweep), directory / DATASET)
+        yield _Output(directory / f"{name}.done.json", partial(cases_made_from, sweep))
+    yield _Output(directory / "dataset.done.json", partial(dataset_made_from, sweep), directory / DATASET)
     for name in sweep.analyses:
         artefact, failures = directory / "analysis" / f"{name}.zarr", failed_attempts(directory, "analysis", [name])
-        made_from = analysis_made_from(sweep, name, directory)
+        made_from = partial(analysis_made_from, sweep, name, directory)
         yield _Output(artefact.with_suffix(".done.json"), made_from, artefact, failures)
     for name in sweep.figures:
         artefact, failures = directory / "figures" / name, failed_attempts(directory, "figure", [name])
-        yield _Output(artefact.with_name(f"{name}.png"), figure_made_from(sweep, name, directory), artefact, failures)
+        made_from = partial(figure_made_from, sweep, name, directory)
+        yield _Output(artefact.with_name(f"{name}.png"), made_from, artefact, failures)
     page, failures = directory / PAGE, [each for kind in IN_REPORT for each in failed_attempts(directory, kind)]
-    yield _Output(page.with_suffix(".html"), report_made_from(sweep, directory), page, failures)
+    yield _Output(page.with_suffix(".html"), partial(report_made_from, sweep, directory), page, failures)

@@ -18,11 +18,10 @@ from zarr.errors import ZarrUserWarning
 
 from sweeplib.errors import InputError, SweeplibError
 from sweeplib.simulation.labels import stored_attributes
-from sweeplib.storage.checked_store import COMPRESSORS
 from sweeplib.storage.files import write_json
-from sweeplib.storage.linking_store import LinkingStore
+from sweeplib.storage.layout_files import COMPRESSORS
 from sweeplib.storage.manifest import Manifest, manifest_path
-from sweeplib.storage.version_store import VersionStore
+from sweeplib.storage.stores import LinkingStore, VersionStore
 from sweeplib.storage.versions import FOLDER, present, replaced
 
 if TYPE_CHECKING:

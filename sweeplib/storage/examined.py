@@ -7,12 +7,11 @@ from pathlib import Path
 
 import numpy as np
 
-from sweeplib.storage.chunk_files import is_of_layout
 from sweeplib.storage.damage import DAMAGED, LOST, DamageError
 from sweeplib.storage.files import is_intact, is_partial
 from sweeplib.storage.layout import INDEX, Layout, layout_folders
+from sweeplib.storage.layout_files import is_of_layout, read_metadata
 from sweeplib.storage.run_store import RunStore
-from sweeplib.storage.sealed import read_sealed
 
 
 @dataclass(frozen=True)
@@ -99,7 +98,7 @@ def _is_examined(name: Path) -> bool:
 
 def _is_intact_group(path: Path) -> bool:
     try:
-        read_sealed(path, "")
+        read_metadata(path, "")
     except DamageError:
         return False
     return True

@@ -35,9 +35,10 @@ def differences(layout: Layout, row: int, records: Records, place: int) -> list[
     stored = layout.status(slice(row, row + 1)).astype(float)
     computed = records.status[place : place + 1].astype(float)
     found = [_difference("status", stored[0], computed[0])]
+    block, place_in_block = divmod(row, layout.block_size)
     for name in layout.variables:
         values = records.data[name][place] if name in records.data else layout.empty(name, 1)[0]
-        found.append(_difference(name, layout.array(name)[row], values))
+        found.append(_difference(name, layout.block_data(name, block)[place_in_block], values))
     return [difference for difference in found if difference is not None]
 
 

@@ -11,11 +11,11 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from sweeplib.storage.artefacts import DATASET, refuse_other_config
-from sweeplib.storage.chunk_files import is_of_layout
 from sweeplib.storage.damage import DamageError
 from sweeplib.storage.files import files_below, read_json, remove_files
 from sweeplib.storage.inventory import inventory
 from sweeplib.storage.layout import Layout, layout_folders
+from sweeplib.storage.layout_files import is_of_layout
 from sweeplib.storage.locks import alone
 from sweeplib.storage.manifest import MANIFEST, has_manifest, is_own, recorded
 from sweeplib.storage.outcomes import outcomes_path, reasons_path

@@ -8,13 +8,13 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from sweeplib.simulation import Case, Status
-from sweeplib.storage.chunk_files import is_of_layout
 from sweeplib.storage.damage import DAMAGED, LOST, DamageError
 from sweeplib.storage.examined import Examined, Harm, ReadableStore, examined
 from sweeplib.storage.files import damaged_lines, digest, drop_damaged_lines, read_json, read_lines, remove_own
 from sweeplib.storage.inventory import Inventory, inventory
 from sweeplib.storage.journal import journal
 from sweeplib.storage.layout import Layout
+from sweeplib.storage.layout_files import is_of_layout
 from sweeplib.storage.outcomes import outcomes_path, outcomes_table, reasons_path, unexplained
 from sweeplib.storage.restored import restored
 from sweeplib.storage.run_store import RunStore, write_group

@@ -17,7 +17,7 @@ from sweeplib.execution.run import run_sweep
 from sweeplib.simulation import Recording
 from sweeplib.storage import dataset, layout, remembered
 from sweeplib.storage.finalise import finalise
-from sweeplib.storage.linking_store import LinkingStore
+from sweeplib.storage.stores import LinkingStore
 from sweeplib.storage.versions import name_of
 from tests.in_process import Here, computed
 from tests.tiers import slow_but

@@ -14,12 +14,11 @@ from sweeplib.language.columns import Columns, OneByOneError
 from sweeplib.language.expressions import Expression
 from sweeplib.simulation import Recording
 from sweeplib.storage import remembered
-from sweeplib.storage.checked_store import COMPRESSORS
-from sweeplib.storage.chunk_files import read_chunk, write_chunk
 from sweeplib.storage.damage import DamageError
 from sweeplib.storage.inventory import inventory
-from sweeplib.storage.linking_store import LinkingStore
+from sweeplib.storage.layout_files import COMPRESSORS, read_chunk, write_chunk
 from sweeplib.storage.run_store import RunStore, first_places
+from sweeplib.storage.stores import LinkingStore
 from tests.unit.test_inventory import sweep_of
 
 RANDOM = np.random.default_rng(0)

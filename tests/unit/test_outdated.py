@@ -10,6 +10,7 @@ from typer.testing import CliRunner
 
 import sweeplib
 from sweeplib.cli import app
+from sweeplib.code.sources import files_digest
 from sweeplib.storage.artefacts import outdated, stale_outputs
 from sweeplib.storage.files import read_json, write_json
 from sweeplib.storage.jobs import job
@@ -25,6 +26,22 @@ CONTENT = {
     "analyses": ["exit_times"],
     "figures": ["exited_fraction"],
 }
+
+
+read_bytes = Path.read_bytes
+EDITS = {
+    "sweeplib/storage/finalise.py": {"dataset.done.json"},
+    "sweeplib/analysis/exit_times.py": {"analysis/exit_times.done.json"},
+    "sweeplib/analysis/passages.py": {
+        "analysis/exit_times.done.json",
+        "figures/exited_fraction.png",
+        "report/index.html",
+    },
+    "sweeplib/figures/exited_fraction.py": {"figures/exited_fraction.png", "report/index.html"},
+    "sweeplib/report/page.html.j2": {"report/index.html"},
+    "sweeplib/upkeep/prune.py": set(),
+}
+"""What is made again after an edit of a file of the library, as its imports say."""
 
 
 def sweep_with(seeds: int, results: Path) -> sweeplib.Sweep:
@@ -111,8 +128,12 @@ def test_options_and_code_of_analyses_and_figures_are_compared(folder: Path, mon
     report = "report/index.html"
     assert stale(2, folder, analyses={"exit_times": {"confidence": 0.9}}) == {analysis, report}
     assert stale(2, folder, figures={"exited_fraction": {"where": {"dynamics": "sgd_chain"}}}) == {figure, report}
-    monkeypatch.setattr("sweeplib.storage.artefacts.stage_code", lambda stage, _: [f"another {stage}"])
-    assert stale(2, folder) == {"dataset.done.json", analysis, figure, report}
+    for file, outputs in EDITS.items():
+        with monkeypatch.context() as edit:
+            edit.setattr(Path, "read_bytes", lambda path, file=file: read_bytes(path) + b" " * path.match(file))
+            files_digest.cache_clear()
+            assert stale(2, folder) == outputs, file
+    files_digest.cache_clear()
 
 
 def test_nothing_is_stale_while_another_process_works_there(folder: Path) -> None:
