@@ -98,7 +98,7 @@ class Sweep:
     @property
     def status(self) -> dict[str, dict[str, int]]:
         """The number of cases with each status, by dynamics."""
-        from sweeplib.execution.status import sweep_status
+        from sweeplib.storage.inventory import sweep_status
 
         return sweep_status(self.design, self.directory)
 

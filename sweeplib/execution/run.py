@@ -32,12 +32,12 @@ from sweeplib.execution.taken import take
 from sweeplib.execution.work import Work, by_cluster, by_processes
 from sweeplib.storage.artefacts import cases_made_from
 from sweeplib.storage.complete_config import write_complete_config
-from sweeplib.storage.elsewhere import Elsewhere, elsewhere
 from sweeplib.storage.files import read_json, write_json
 from sweeplib.storage.inventory import Inventory, NewCases, inventory
 from sweeplib.storage.jobs import tell
 from sweeplib.storage.layout import Layout
 from sweeplib.storage.locks import driver_lock, remove_block_locks
+from sweeplib.storage.other_stores import OtherCases, other_cases
 from sweeplib.storage.outcomes import write_outcomes
 from sweeplib.storage.publish import check_publishing
 from sweeplib.storage.run_store import RunStore
@@ -127,7 +127,7 @@ class _Part:
     wanted: Inventory
     todo: int
     plans: dict[str, LayoutPlan]
-    found: Elsewhere | None = None
+    found: OtherCases | None = None
 
     def lacks_a_plan(self) -> bool:
         """Return whether the written plan has not all layouts that are to be added to the store."""
@@ -149,7 +149,7 @@ def _part(sweep: "Sweep", dynamics: str, directory: Path, workers: int | None) -
     """Return the state of a dynamics before the run."""
     store = RunStore(directory, dynamics)
     wanted = inventory(sweep, dynamics, store)
-    found = elsewhere(wanted, store)
+    found = other_cases(wanted, store)
     missing = found.wanted.counts()["missing"]
     if missing:
         _refuse(sweep, dynamics, directory, workers)

@@ -12,11 +12,11 @@ from sweeplib.storage.attempts import IN_REPORT
 from sweeplib.storage.complete_config import is_as_written
 from sweeplib.storage.damage import DAMAGED, LOST, DamageError
 from sweeplib.storage.files import read_json
+from sweeplib.storage.identity_file import identity_files, is_whole
 from sweeplib.storage.manifest import examination, manifest_path
 from sweeplib.storage.origin import ORIGIN
 from sweeplib.storage.outline import planned_outline
 from sweeplib.storage.publish import Place
-from sweeplib.storage.remembered import is_whole, remembered_files
 from sweeplib.storage.versions import leftovers, linked_version, name_of, present, versions
 from sweeplib.upkeep.finding import Finding, Remedy
 from sweeplib.upkeep.stored_cases import StoredCases
@@ -55,7 +55,7 @@ class OtherFiles:
         page = self.directory / PAGE
         yield from self._artefact(page, "report", "", page.with_suffix(".html"))
         yield from self._json()
-        for path in remembered_files(self.directory):
+        for path in identity_files(self.directory):
             if path.stem in {each.dynamics for each in self.stored} and not is_whole(path):
                 yield Finding(path, DAMAGED, Remedy.delete, FILES)
         yield from self._configs()
@@ -176,7 +176,7 @@ class OtherFiles:
                 number = int(mark.stem) if mark.stem.isdigit() else -1
                 if layout is None or not 0 <= number < layout.n_blocks:
                     continue
-                if number not in each.examined.blocks(layout.name) and layout.status(layout.block(number)).all():
+                if number not in each.damage.blocks(layout.name) and layout.status(layout.block(number)).all():
                     problem = "stale, left by a worker that died; its block is done"
                     yield Finding(mark, problem, Remedy.delete, FILES)
 

@@ -13,13 +13,13 @@ import numpy as np
 from sweeplib.storage.artefacts import DATASET, refuse_other_config
 from sweeplib.storage.damage import DamageError
 from sweeplib.storage.files import files_below, read_json, remove_files
+from sweeplib.storage.identity_file import identity_files, is_of
 from sweeplib.storage.inventory import inventory
 from sweeplib.storage.layout import Layout, layout_folders
 from sweeplib.storage.layout_files import is_of_layout
 from sweeplib.storage.locks import alone
 from sweeplib.storage.manifest import MANIFEST, has_manifest, is_own, recorded
 from sweeplib.storage.outcomes import outcomes_path, reasons_path
-from sweeplib.storage.remembered import is_of, remembered_files
 from sweeplib.storage.run_store import RunStore, records, stored_dynamics
 from sweeplib.storage.versions import leftovers, linked_version, versions
 
@@ -135,7 +135,7 @@ def _other_files(sweep: "Sweep", directory: Path) -> Iterator[Stale]:
             yield Stale(f"figure {name}, which is not in the config", (*map(record.with_name, sorted(drawn)), record))
     records = tuple(path for pattern in EARLIER_RECORDS for path in sorted(directory.glob(pattern)) if _record(path))
     yield Stale(f"{len(records)} records of an earlier version of sweeplib", records)
-    old = tuple(path for path in remembered_files(directory) if not is_of(path, sweep))
+    old = tuple(path for path in identity_files(directory) if not is_of(path, sweep))
     yield Stale("identities of the cases of other configs, other code or removed dynamics", old)
     cases = tuple(path for path in sorted((directory / "failures").glob("*.json")) if _is_of_a_case(path))
     yield Stale(f"descriptions of {len(cases)} cases, by an earlier version of sweeplib", cases)

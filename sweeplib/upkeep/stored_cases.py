@@ -9,15 +9,15 @@ import numpy as np
 
 from sweeplib.simulation import Case, Status
 from sweeplib.storage.damage import DAMAGED, LOST, DamageError
-from sweeplib.storage.examined import Examined, Harm, ReadableStore, examined
 from sweeplib.storage.files import damaged_lines, digest, drop_damaged_lines, read_json, read_lines, remove_own
 from sweeplib.storage.inventory import Inventory, inventory
 from sweeplib.storage.journal import journal
 from sweeplib.storage.layout import Layout
 from sweeplib.storage.layout_files import is_of_layout
+from sweeplib.storage.layout_restoration import is_restored
 from sweeplib.storage.outcomes import outcomes_path, outcomes_table, reasons_path, unexplained
-from sweeplib.storage.restored import restored
 from sweeplib.storage.run_store import RunStore, write_group
+from sweeplib.storage.store_damage import Harm, ReadableStore, StoreDamage, store_damage
 from sweeplib.upkeep.cases import Cases, counted
 from sweeplib.upkeep.finding import Finding, Remedy
 
@@ -34,16 +34,16 @@ class StoredCases:
 
     directory: Path
     dynamics: str
-    examined: Examined
+    damage: StoreDamage
     store: ReadableStore
     cases: Cases | None
 
     def findings(self) -> Iterator[Finding]:
         """Yield all that is damaged or lost."""
-        for path in self.examined.groups:
+        for path in self.damage.groups:
             problem = DAMAGED if path.exists() else LOST
             yield Finding(path, problem, Remedy.again, self.dynamics, words="metadata of the store")
-        for layout, harms in self.examined.harms.items():
+        for layout, harms in self.damage.harms.items():
             yield from (self._of_harm(layout, harm) for harm in harms)
         yield from self._lost_cases()
         yield from self._outcomes()
@@ -52,7 +52,7 @@ class StoredCases:
             yield Finding(path, f"{damaged} damaged lines", Remedy.cases, self.dynamics)
 
     def _of_harm(self, layout: str, harm: Harm) -> Finding:
-        if layout in self.examined.unreadable:
+        if layout in self.damage.unreadable:
             new = self.cases.wanted.new.get(layout) if self.cases else None
             ids = tuple(new.at(slice(None))[0].tolist()) if new else ()
             what = "results" if harm.block is not None else "index or metadata"
@@ -85,9 +85,9 @@ class StoredCases:
         """Return which cases are missing although no file that has them is known to be damaged."""
         lost: np.ndarray = wanted.status == Status.missing
         for number, (name, layout) in enumerate(self.store.layouts.items()):
-            damaged = np.isin(wanted.row // layout.block_size, self.examined.blocks(name))
+            damaged = np.isin(wanted.row // layout.block_size, self.damage.blocks(name))
             lost &= ~((wanted.layout == number) & damaged)
-        for name in self.examined.unreadable:
+        for name in self.damage.unreadable:
             if name in wanted.new:
                 lost &= ~np.isin(wanted.ids, wanted.new[name].at(slice(None))[0])
         return lost
@@ -100,7 +100,7 @@ class StoredCases:
         if damaged or ids:
             problem = f"{damaged} damaged lines" if damaged else LOST
             yield Finding(path, problem, Remedy.cases, self.dynamics, cases=ids, words=self.described(ids))
-        elif self.cases and not self.examined.harms and self._done() == digest(self.cases.wanted.ids.tobytes()):
+        elif self.cases and not self.damage.harms and self._done() == digest(self.cases.wanted.ids.tobytes()):
             path = outcomes_path(self.directory, self.dynamics)
             found = path.read_bytes() if path.exists() else b""
             if found != outcomes_table(self.store, self.cases.wanted).encode():
@@ -118,7 +118,7 @@ class StoredCases:
         own = [finding for finding in found if finding.part == self.dynamics]
         paths = {finding.path for finding in own}
         folder = self.directory / "runs.zarr" / self.dynamics
-        for group in self.examined.groups:
+        for group in self.damage.groups:
             write_group(group)
         blocks = {
             (finding.of, finding.block) for finding in own if finding.remedy is Remedy.cases and finding.block >= 0
@@ -126,8 +126,8 @@ class StoredCases:
         if (path := journal(self.directory, self.dynamics)) in paths:
             blocks |= {(layout, number) for layout, numbers in self._unaccounted().items() for number in numbers}
             drop_damaged_lines(path)
-        damaged = set(self.examined.unreadable)
-        kept = {layout for layout in damaged if self.cases and restored(folder / layout, self._of(sweep))}
+        damaged = set(self.damage.unreadable)
+        kept = {layout for layout in damaged if self.cases and is_restored(folder / layout, self._of(sweep))}
         blocks |= {(layout, number) for layout in kept for number in Layout(folder / layout).damaged_blocks()}
         for layout in damaged - kept:
             remove_own(folder / layout, is_of_layout)
@@ -162,7 +162,7 @@ class StoredCases:
 
 def stored_cases(sweep: "Sweep", dynamics: str, directory: Path) -> StoredCases:
     """Return the run store of a dynamics, of which every file was read. Only while nobody writes."""
-    found = examined(directory, dynamics)
+    found = store_damage(directory, dynamics)
     store = found.readable()
     cases = Cases(sweep, dynamics, store, inventory(sweep, dynamics, store)) if dynamics in sweep.runs else None
     return StoredCases(directory, dynamics, found, store, cases)

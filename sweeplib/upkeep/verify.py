@@ -142,4 +142,4 @@ def _read(sweep: "Sweep", directory: Path) -> tuple[list[StoredCases], list[Find
     stored = [stored_cases(sweep, name, directory) for name in _dynamics(sweep, directory)]
     others = OtherFiles(sweep, directory, stored)
     found = [finding for each in stored for finding in each.findings()] + list(others.findings())
-    return stored, found, {each.dynamics: each.examined.chunks for each in stored} | others.chunks
+    return stored, found, {each.dynamics: each.damage.chunks for each in stored} | others.chunks

@@ -14,13 +14,13 @@ from sweeplib.design.sweep import Run, Sweep
 from sweeplib.execution import plan, run, taken, work
 from sweeplib.execution.run import run_sweep
 from sweeplib.simulation import Recording, Status, cases
-from sweeplib.storage.elsewhere import COMPUTE_ALL, elsewhere
 from sweeplib.storage.files import read_json, read_lines
 from sweeplib.storage.finalise import finalise
 from sweeplib.storage.inventory import inventory
 from sweeplib.storage.journal import journal, taken_from
 from sweeplib.storage.layout import Layout
 from sweeplib.storage.layout_files import read_metadata, write_metadata
+from sweeplib.storage.other_stores import COMPUTE_ALL, other_cases
 from sweeplib.storage.run_store import RunStore
 from sweeplib.storage.versions import name_of
 from tests.in_process import Here, computed
@@ -304,5 +304,5 @@ def test_a_sweep_can_be_told_to_compute_all(tmp_path: Path, monkeypatch: pytest.
     second = sweep_of("b", GAMMAS[:1], 1)
     store = RunStore(tmp_path / "b", "sgd_chain")
     wanted = inventory(second, "sgd_chain", store)
-    assert elsewhere(wanted, store).wanted is wanted
+    assert other_cases(wanted, store).wanted is wanted
     assert ran(second, tmp_path) == {"sgd_chain": 2}

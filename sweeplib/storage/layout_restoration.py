@@ -15,7 +15,7 @@ from sweeplib.storage.rows import Rows, cases_of, rows_of
 from sweeplib.storage.run_store import whole
 
 
-def restored(path: Path, cases: Iterable[Case]) -> bool:
+def is_restored(path: Path, cases: Iterable[Case]) -> bool:
     """Return whether the metadata and the index of a layout are intact again; `cases` are those of a sweep.
 
     It needs the number of rows, the block size and, of each part of the index, the identities or all other columns;
