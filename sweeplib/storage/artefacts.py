@@ -14,7 +14,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from sweeplib.code.plugins import plugins_digest
-from sweeplib.code.sources import files_digest
+from sweeplib.code.sources import library_digest
 from sweeplib.errors import InputError
 from sweeplib.registry import REGISTRIES, origin_of
 from sweeplib.storage.attempts import IN_REPORT, failed_attempts
@@ -78,7 +78,7 @@ def report_made_from(sweep: "Sweep", directory: Path) -> dict[str, Any]:
 
 def _code(sweep: "Sweep", stage: str, *modules: str) -> list[str]:
     """Return the digests of the code of the library that some modules import, and of the plugins that a stage calls."""
-    return [files_digest(*sorted(set(modules))), plugins_digest(sweep.plugins, stage)]
+    return [library_digest(*sorted(set(modules))), plugins_digest(sweep.plugins, stage)]
 
 
 def _of_dataset(directory: Path, options: Mapping[str, Any], code: list[str]) -> dict[str, Any]:
@@ -125,16 +125,19 @@ def refuse_other_config(sweep: "Sweep", directory: Path) -> None:
         raise InputError("the present results are of another config", file=directory, expected=expected)
 
 
-def stale_outputs(directory: Path, sweep: "Sweep", *, remember: bool) -> list[Path]:
+def stale_outputs(directory: Path, sweep: "Sweep", *, remember: bool, failed: bool = True) -> list[Path]:
     """Return the outputs of stages in a sweep's directory that a workflow makes again, although they exist.
 
-    Those whose files are gone or were changed, which were made from something else than they would be now, or whose
-    last attempt failed. Nothing is stale while another process of this machine works in the directory. `remember` lets
-    manifests have the present time, so that files of a copy are read once.
+    Those whose files are gone or were changed, which were made from something else than they would be now, or, if these
+    count, whose last attempt `failed`. Nothing is stale while another process of this machine works in the directory.
+    `remember` lets manifests have the present time, so that files of a copy are read once.
     """
     if at_work_elsewhere(directory):
         return []
-    return [each.path for each in _outputs(sweep, directory) if each.path.exists() and not each.is_true(remember)]
+    every = (
+        output for output in _outputs(sweep, directory) if output.path.exists() and (failed or not output.failures)
+    )
+    return [output.path for output in every if not output.is_true(remember)]
 
 
 @dataclass(frozen=True)

@@ -10,7 +10,7 @@ from typer.testing import CliRunner
 
 import sweeplib
 from sweeplib.cli import app
-from sweeplib.code.sources import files_digest
+from sweeplib.code import sources
 from sweeplib.storage.artefacts import outdated, stale_outputs
 from sweeplib.storage.files import read_json, write_json
 from sweeplib.storage.jobs import job
@@ -28,7 +28,6 @@ CONTENT = {
 }
 
 
-read_bytes = Path.read_bytes
 EDITS = {
     "sweeplib/storage/finalise.py": {"dataset.done.json"},
     "sweeplib/analysis/exit_times.py": {"analysis/exit_times.done.json"},
@@ -130,10 +129,22 @@ def test_options_and_code_of_analyses_and_figures_are_compared(folder: Path, mon
     assert stale(2, folder, figures={"exited_fraction": {"where": {"dynamics": "sgd_chain"}}}) == {figure, report}
     for file, outputs in EDITS.items():
         with monkeypatch.context() as edit:
-            edit.setattr(Path, "read_bytes", lambda path, file=file: read_bytes(path) + b" " * path.match(file))
-            files_digest.cache_clear()
+            edited(file, edit)
             assert stale(2, folder) == outputs, file
-    files_digest.cache_clear()
+    forget_code()
+
+
+def edited(file: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Let a file of the library be read with a line more."""
+    read, read_text = Path.read_bytes, sources.source_text
+    monkeypatch.setattr(Path, "read_bytes", lambda path: read(path) + b"more" * path.match(file))
+    monkeypatch.setattr(sources, "source_text", lambda path: read_text(path) + "EDITED = True\n" * path.match(file))
+    forget_code()
+
+
+def forget_code() -> None:
+    for function in (sources.library_digest, sources._parsed):
+        function.cache_clear()
 
 
 def test_nothing_is_stale_while_another_process_works_there(folder: Path) -> None:
