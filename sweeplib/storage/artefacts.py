@@ -69,10 +69,10 @@ def figure_made_from(sweep: "Sweep", name: str, directory: Path) -> dict[str, An
 def report_made_from(sweep: "Sweep", directory: Path) -> dict[str, Any]:
     """Return what the report in a sweep's directory is made from now."""
     kinds = {options.get("kind", name) for name, options in sweep.figures.items()}
-    plots = [
-        registry.origin(name) for registry in REGISTRIES if registry.kind == "interactive plot" for name in registry
-    ]
-    code = _code(sweep, "report", "sweeplib.report.write", *(origin_of("figure", kind) for kind in kinds), *plots)
+    registered = next(registry for registry in REGISTRIES if registry.kind == "interactive plot")
+    plots = [registered.origin(name) for name, plot in registered.items() if plot.figure in ("", *kinds)]
+    figures = (origin_of("figure", kind) for kind in kinds)
+    code = _code(sweep, "report", "sweeplib.report.write", *figures, *plots)
     return _of_dataset(directory, {"settings": settings_digest(sweep.source, unread=("cluster",))}, code)
 
 
