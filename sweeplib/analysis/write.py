@@ -27,7 +27,7 @@ def write_analysis(sweep: "Sweep", name: str, directory: str | Path) -> "Attempt
     InputError if there is no dataset.
     """
     from sweeplib.code.plugins import load_plugins
-    from sweeplib.storage.artefacts import analysis_made_from
+    from sweeplib.storage.artefacts import made_from
     from sweeplib.storage.attempts import attempted
     from sweeplib.storage.dataset import open_dataset, write_dataset
     from sweeplib.storage.files import remove_own, write_json
@@ -39,10 +39,10 @@ def write_analysis(sweep: "Sweep", name: str, directory: str | Path) -> "Attempt
     path = directory / "analysis" / f"{name}.zarr"
     with writer_lock(directory, f"analysis/{path.name}"):
         open_dataset(directory / "dataset.zarr")
-        made_from = analysis_made_from(sweep, name, directory)
+        now = made_from(sweep, directory, "analyse", name)
         with attempted(directory, "analysis", name, REPRODUCE.format(name=name)) as attempt:
             ds = analysed(sweep, name, directory)
-            attempt.paths = (write_dataset(ds, path, {"analysis": name}, made_from=made_from),)
+            attempt.paths = (write_dataset(ds, path, {"analysis": name}, made_from=now),)
         if attempt.problem is not None:
             remove_own(path, is_own(path))
             write_json(path.with_suffix(".done.json"), {"analysis": name, "failed": attempt.problem})

@@ -36,7 +36,7 @@ def write_figure(sweep: "Sweep", name: str, directory: str | Path) -> "Attempt":
     """
     from sweeplib.code.plugins import load_plugins
     from sweeplib.figures.style import save
-    from sweeplib.storage.artefacts import figure_made_from
+    from sweeplib.storage.artefacts import made_from
     from sweeplib.storage.attempts import attempted
     from sweeplib.storage.dataset import open_dataset
     from sweeplib.storage.locks import writer_lock
@@ -48,13 +48,13 @@ def write_figure(sweep: "Sweep", name: str, directory: str | Path) -> "Attempt":
     with writer_lock(directory, f"figures/{name}"):
         open_dataset(directory / "dataset.zarr")
         _refuse_without_analyses(name, figure.needed(options), directory)
-        artefact, made_from = directory / "figures" / name, figure_made_from(sweep, name, directory)
+        artefact, now = directory / "figures" / name, made_from(sweep, directory, "figure", name)
         with attempted(directory, "figure", name, REPRODUCE.format(name=name)) as attempt:
             contents = save(drawn(sweep, name, directory), artefact)
         if attempt.problem is not None:
             contents = save(_not_drawn(name, attempt.problem), artefact)
         attempt.paths = tuple(contents)
-        written_manifest(artefact, {path.name: content for path, content in contents.items()}, made_from)
+        written_manifest(artefact, {path.name: content for path, content in contents.items()}, now)
     return attempt
 
 

@@ -28,7 +28,7 @@ def write_report(sweep: Sweep, directory: str | Path) -> Path:
     Failed analyses, figures, plots and tables have a card each that describes the failure.
     """
     from sweeplib.code.plugins import load_plugins
-    from sweeplib.storage.artefacts import PAGE, report_made_from
+    from sweeplib.storage.artefacts import PAGE, made_from
     from sweeplib.storage.files import write_text
     from sweeplib.storage.locks import writer_lock
     from sweeplib.storage.manifest import written_manifest
@@ -36,10 +36,10 @@ def write_report(sweep: Sweep, directory: str | Path) -> Path:
     load_plugins(sweep.plugins)
     directory = Path(directory)
     with writer_lock(directory, "report"):
-        page, made_from = directory / PAGE, report_made_from(sweep, directory)
+        page, now = directory / PAGE, made_from(sweep, directory, "report")
         html = _html(sweep, directory)
         path = write_text(page.with_suffix(".html"), html)
-        written_manifest(page, {path.name: html.encode()}, made_from)
+        written_manifest(page, {path.name: html.encode()}, now)
     return path
 
 

@@ -7,7 +7,7 @@ the output would be made from now, wherever the workflow is started.
 """
 
 import json
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
@@ -17,7 +17,7 @@ from sweeplib.code.plugins import plugins_digest
 from sweeplib.code.sources import library_digest
 from sweeplib.errors import InputError
 from sweeplib.registry import REGISTRIES, origin_of
-from sweeplib.storage.attempts import IN_REPORT, failed_attempts
+from sweeplib.storage.attempts import IN_REPORT
 from sweeplib.storage.damage import DamageError
 from sweeplib.storage.files import digest, read_json
 from sweeplib.storage.jobs import at_work_elsewhere
@@ -42,47 +42,60 @@ def settings_digest(source: str, *others: str, unread: Iterable[str] = UNREAD) -
     return digest(json.dumps(settings, sort_keys=True, default=str).encode())
 
 
+@dataclass(frozen=True)
+class Artefact:
+    """What a stage makes: its `path` (a folder of zarr, or files without their suffix), and what a workflow tracks."""
+
+    stage: str
+    name: str
+    path: Path
+    output: Path
+
+
+def artefacts(sweep: "Sweep", directory: Path) -> Iterator[Artefact]:
+    """Yield the artefacts of a sweep in its directory."""
+    yield Artefact("finalise", "", directory / DATASET, directory / "dataset.done.json")
+    for name in sweep.analyses:
+        path = directory / "analysis" / f"{name}.zarr"
+        yield Artefact("analyse", name, path, path.with_suffix(".done.json"))
+    for name in sweep.figures:
+        path = directory / "figures" / name
+        yield Artefact("figure", name, path, path.with_name(f"{name}.png"))
+    page = directory / PAGE
+    yield Artefact("report", "", page, page.with_suffix(".html"))
+
+
 def cases_made_from(sweep: "Sweep") -> dict[str, Any]:
     """Return what the plan and the cases of a sweep are made from."""
     numerics = {dynamics: sweep.numerics(dynamics) for dynamics in sweep.runs}
     return {"settings": settings_digest(sweep.source), "numerics": numerics}
 
 
-def dataset_made_from(sweep: "Sweep") -> dict[str, Any]:
-    """Return what the dataset of a sweep is made from."""
-    return cases_made_from(sweep) | {"code": _code(sweep, "simulate", "sweeplib.storage.finalise")}
+def made_from(sweep: "Sweep", directory: Path, stage: str, name: str = "") -> dict[str, Any]:
+    """Return what the artefact of a stage, an analysis or a figure by its name, is made from now."""
+    if stage == "finalise":
+        return cases_made_from(sweep) | {"code": _code(sweep, "simulate", "sweeplib.storage.finalise")}
+    kinds = {entry: options.get("kind", entry) for entry, options in sweep.figures.items()}
+    if stage == "analyse":
+        options, modules = sweep.analyses[name], ["sweeplib.analysis.write", origin_of("analysis", name)]
+    elif stage == "figure":
+        options, modules = sweep.drawing(name), ["sweeplib.figures.write", origin_of("figure", kinds[name])]
+    else:
+        options = {"settings": settings_digest(sweep.source, unread=("cluster",))}
+        figures = (origin_of("figure", kind) for kind in kinds.values())
+        modules = ["sweeplib.report.write", *figures, *_interactive(kinds.values())]
+    return {**_dataset(directory), "options": dict(options), "code": _code(sweep, stage, *modules)}
 
 
-def analysis_made_from(sweep: "Sweep", name: str, directory: Path) -> dict[str, Any]:
-    """Return what an analysis in a sweep's directory is made from now."""
-    code = _code(sweep, "analyse", "sweeplib.analysis.write", origin_of("analysis", name))
-    return _of_dataset(directory, sweep.analyses[name], code)
-
-
-def figure_made_from(sweep: "Sweep", name: str, directory: Path) -> dict[str, Any]:
-    """Return what a figure in a sweep's directory is made from now."""
-    kind = sweep.figures[name].get("kind", name)
-    code = _code(sweep, "figure", "sweeplib.figures.write", origin_of("figure", kind))
-    return _of_dataset(directory, sweep.drawing(name), code)
-
-
-def report_made_from(sweep: "Sweep", directory: Path) -> dict[str, Any]:
-    """Return what the report in a sweep's directory is made from now."""
-    kinds = {options.get("kind", name) for name, options in sweep.figures.items()}
-    registered = next(registry for registry in REGISTRIES if registry.kind == "interactive plot")
-    plots = [registered.origin(name) for name, plot in registered.items() if plot.figure in ("", *kinds)]
-    figures = (origin_of("figure", kind) for kind in kinds)
-    code = _code(sweep, "report", "sweeplib.report.write", *figures, *plots)
-    return _of_dataset(directory, {"settings": settings_digest(sweep.source, unread=("cluster",))}, code)
+def _interactive(kinds: Iterable[str]) -> list[str]:
+    """Return the modules of the interactive plots that a report with these kinds of figures may show."""
+    plots = next(registry for registry in REGISTRIES if registry.kind == "interactive plot")
+    return [plots.origin(name) for name, plot in plots.items() if plot.figure in ("", *kinds)]
 
 
 def _code(sweep: "Sweep", stage: str, *modules: str) -> list[str]:
     """Return the digests of the code of the library that some modules import, and of the plugins that a stage calls."""
     return [library_digest(*sorted(set(modules))), plugins_digest(sweep.plugins, stage)]
-
-
-def _of_dataset(directory: Path, options: Mapping[str, Any], code: list[str]) -> dict[str, Any]:
-    return {**_dataset(directory), "options": dict(options), "code": code}
 
 
 def _dataset(directory: Path) -> dict[str, str]:
@@ -134,47 +147,38 @@ def stale_outputs(directory: Path, sweep: "Sweep", *, remember: bool, failed: bo
     """
     if at_work_elsewhere(directory):
         return []
-    every = (
-        output for output in _outputs(sweep, directory) if output.path.exists() and (failed or not output.failures)
-    )
-    return [output.path for output in every if not output.is_true(remember)]
+    records = [directory / f"{name}.done.json" for name in ("plan", *sweep.runs)]
+    stale = [path for path in records if path.exists() and not _is_of(path, cases_made_from(sweep))]
+    for artefact in artefacts(sweep, directory):
+        attempt = _has_failed(artefact, directory)
+        if artefact.output.exists() and (failed or not attempt):
+            now = partial(made_from, sweep, directory, artefact.stage, artefact.name)
+            if attempt or not _is_up_to_date(artefact, now, remember=remember):
+                stale.append(artefact.output)
+    return stale
 
 
-@dataclass(frozen=True)
-class _Output:
-    """What a workflow tracks of a stage: its path, what it would be made from now, its artefact and its attempts."""
-
-    path: Path
-    now: Callable[[], Mapping[str, Any]]
-    artefact: Path | None = None
-    failures: Sequence[Any] = ()
-
-    def is_true(self, remember: bool) -> bool:
-        """Return whether the stage would make the same again."""
-        try:
-            told = read_json(self.path) or {} if self.path.suffix == ".json" else {}
-            if self.artefact is None:
-                return Manifest(self.path, {}, told.get("made_from", {})).differs(self.now()) is False
-            manifest = manifest_of(self.artefact)
-        except DamageError:
-            return False
-        if manifest is None or self.failures or told.get("digest", manifest.digest) != manifest.digest:
-            return False
-        return not manifest.differs(self.now()) and manifest.is_unchanged(remember=remember)
+def _is_of(record: Path, now: Mapping[str, Any]) -> bool:
+    """Return whether what a record tells was made from this."""
+    try:
+        told = read_json(record) or {}
+    except DamageError:
+        return False
+    return not Manifest(record, {}, told.get("made_from", {})).differs(now)
 
 
-def _outputs(sweep: "Sweep", directory: Path) -> Iterator[_Output]:
-    """Yield the outputs of all stages in a sweep's directory."""
-    for name in ("plan", *sweep.runs):
-        yield _Output(directory / f"{name}.done.json", partial(cases_made_from, sweep))
-    yield _Output(directory / "dataset.done.json", partial(dataset_made_from, sweep), directory / DATASET)
-    for name in sweep.analyses:
-        artefact, failures = directory / "analysis" / f"{name}.zarr", failed_attempts(directory, "analysis", [name])
-        made_from = partial(analysis_made_from, sweep, name, directory)
-        yield _Output(artefact.with_suffix(".done.json"), made_from, artefact, failures)
-    for name in sweep.figures:
-        artefact, failures = directory / "figures" / name, failed_attempts(directory, "figure", [name])
-        made_from = partial(figure_made_from, sweep, name, directory)
-        yield _Output(artefact.with_name(f"{name}.png"), made_from, artefact, failures)
-    page, failures = directory / PAGE, [each for kind in IN_REPORT for each in failed_attempts(directory, kind)]
-    yield _Output(page.with_suffix(".html"), partial(report_made_from, sweep, directory), page, failures)
+def _has_failed(artefact: Artefact, directory: Path) -> bool:
+    kinds = {"analyse": ["analysis"], "figure": ["figure"], "report": IN_REPORT}.get(artefact.stage, ())
+    return any(any((directory / "failures").glob(f"{kind}.{artefact.name or '*'}.json")) for kind in kinds)
+
+
+def _is_up_to_date(artefact: Artefact, now: Callable[[], Mapping[str, Any]], *, remember: bool) -> bool:
+    """Return whether the files of an artefact are those that its stage would make again."""
+    try:
+        told = (read_json(artefact.output) if artefact.output.suffix == ".json" else None) or {}
+        manifest = manifest_of(artefact.path)
+    except DamageError:
+        return False
+    if manifest is None or told.get("digest", manifest.digest) != manifest.digest:
+        return False
+    return not manifest.differs(now()) and manifest.is_unchanged(remember=remember)

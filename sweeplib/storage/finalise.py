@@ -9,7 +9,7 @@ import numpy as np
 
 from sweeplib.simulation.labels import meanings
 from sweeplib.simulation.variables import STATUS_LABELS
-from sweeplib.storage.artefacts import DATASET, EXECUTION_KEYS, dataset_made_from
+from sweeplib.storage.artefacts import DATASET, EXECUTION_KEYS, made_from
 from sweeplib.storage.complete_config import write_complete_config
 from sweeplib.storage.coordinates import Coordinate, constants, coordinates, instants
 from sweeplib.storage.dataset import GroupWriter, shape_group, written_dataset
@@ -26,7 +26,7 @@ if TYPE_CHECKING:
 
 
 def finalise(sweep: "Sweep", directory: Path) -> Path:
-    """Write the sweep's dataset under `directory`, its marker and its complete config; return its path.
+    """Write the sweep's dataset under `directory`, with its done.json and its complete config; return its path.
 
     InputError if a case is missing, DamageError if a case cannot be read. The bytes of the dataset depend only on the
     config and on the numerics, not on block sizes, workers, crashes, or the order in which the sweep grew. One variable
@@ -47,7 +47,7 @@ def _write(
     problem = next(case.problem for dynamics in sweep.runs for _, case in sweep.cases(dynamics))
     every, fixed = coordinates(sweep, problem), constants(sweep, problem)
     fixed_attributes = fixed | {"fixed": meanings(fixed)}
-    with written_dataset(path, done, made_from=dataset_made_from(sweep), keep=True) as root:
+    with written_dataset(path, done, made_from=made_from(sweep, directory, "finalise"), keep=True) as root:
         _write_shared(
             GroupWriter(root), sweep, results, every, fixed_attributes | _attributes(sweep, directory, results)
         )

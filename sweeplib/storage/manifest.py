@@ -30,7 +30,7 @@ from sweeplib.storage.files import digest, is_below, is_chunk, is_intact, is_par
 
 MANIFEST = "manifest.json"
 EARLIER = "contents.json"
-"""What a dataset of an earlier version of sweeplib has in place of a manifest; it is read without its certificate."""
+"""What a dataset of an earlier version of sweeplib has in place of a manifest; it is not compared with that."""
 Entry = list[int | str]
 """The size and the digest of a file, and of a chunk also the checksum in its last bytes."""
 _OF_ZARR = re.compile(r"(.+/)?(zarr\.json|c(/\d+)*)")

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 from sweeplib.errors import SweeplibError
 from sweeplib.storage.artefacts import DATASET as DATASET_PATH
-from sweeplib.storage.artefacts import PAGE, is_of_config
+from sweeplib.storage.artefacts import Artefact, artefacts, is_of_config
 from sweeplib.storage.attempts import IN_REPORT
 from sweeplib.storage.complete_config import is_as_written
 from sweeplib.storage.damage import DAMAGED, LOST, DamageError
@@ -43,17 +43,12 @@ class OtherFiles:
 
     def findings(self) -> Iterator[Finding]:
         """Yield all that is damaged, lost or stale."""
-        yield from self._dataset()
+        dataset, *others = artefacts(self.sweep, self.directory)
+        yield from self._dataset(dataset)
         yield from self._versions()
         yield from self._published()
-        for name in self.sweep.analyses:
-            path = self.directory / "analysis" / f"{name}.zarr"
-            yield from self._artefact(path, "analyse", name, path.with_suffix(".done.json"))
-        for name in self.sweep.figures:
-            path = self.directory / "figures" / name
-            yield from self._artefact(path, "figure", name, path.with_name(f"{name}.png"))
-        page = self.directory / PAGE
-        yield from self._artefact(page, "report", "", page.with_suffix(".html"))
+        for artefact in others:
+            yield from self._artefact(artefact)
         yield from self._json()
         for path in identity_files(self.directory):
             if path.stem in {each.dynamics for each in self.stored} and not is_whole(path):
@@ -61,10 +56,11 @@ class OtherFiles:
         yield from self._configs()
         yield from self._leftovers()
 
-    def _artefact(self, path: Path, stage: str, of: str, output: Path) -> Iterator[Finding]:
-        """Yield the damaged and lost files of what a stage has made, if its `output` or its manifest is there."""
-        told, part = _told(output), ANALYSES if stage == "analyse" else DATASET if stage == "finalise" else FILES
-        if "failed" in told or not (output.exists() or manifest_path(path).exists()):
+    def _artefact(self, artefact: Artefact) -> Iterator[Finding]:
+        """Yield the damaged and lost files of what a stage has made, if its output or its manifest is there."""
+        stage, of, path, told = artefact.stage, artefact.name, artefact.path, _told(artefact.output)
+        part = {"finalise": DATASET, "analyse": ANALYSES}.get(stage, FILES)
+        if "failed" in told or not (artefact.output.exists() or manifest_path(path).exists()):
             return
         if path.suffix == ".zarr" and not path.exists():
             yield Finding(path, LOST, Remedy.again, part, stage, of)
@@ -79,14 +75,14 @@ class OtherFiles:
         if not problems and "digest" in told and told["digest"] != name_of(version):
             yield Finding(path, DAMAGED, Remedy.again, part, stage, of)
 
-    def _dataset(self) -> Iterator[Finding]:
-        path = self.directory / DATASET_PATH
+    def _dataset(self, artefact: Artefact) -> Iterator[Finding]:
+        path = artefact.path
         if path.is_symlink() and linked_version(path) is None:
             why = "delete the link, if it is not yours"
             problem = f"a link to {str(path.readlink())!a}, which sweeplib did not make"
             yield Finding(path, problem, Remedy.refused, DATASET, why=why)
             return
-        found = list(self._artefact(path, "finalise", "", path.with_suffix(".done.json")))
+        found = list(self._artefact(artefact))
         if path.is_symlink() and not path.exists():
             found = [Finding(path, LOST, Remedy.again, DATASET, "finalise")]
         yield from found

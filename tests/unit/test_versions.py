@@ -14,7 +14,7 @@ import xarray as xr
 
 import sweeplib
 from sweeplib.errors import InputError
-from sweeplib.storage.artefacts import dataset_made_from, stale_outputs
+from sweeplib.storage.artefacts import made_from, stale_outputs
 from sweeplib.storage.damage import DamageError
 from sweeplib.storage.dataset import GroupWriter, open_dataset, write_dataset, written_dataset
 from sweeplib.storage.files import exchange, partial, write_text
@@ -164,6 +164,26 @@ def test_the_same_content_made_from_something_else_is_the_same_version(tmp_path:
     xr.testing.assert_equal(reader.load(), numbered(1))
 
 
+def as_earlier(path: Path) -> Path:
+    """Return the path of a dataset after it became one of an earlier sweeplib, which had a certificate of its own."""
+    (path / MANIFEST).unlink()
+    (path / "contents.json").write_text('{"files": {"checksum": "0", "risk/c/0": [29, 1], "zarr.json": "0"}}\n')
+    return path
+
+
+def test_a_dataset_of_an_earlier_version_is_read_and_written_again(tmp_path: Path) -> None:
+    path = as_earlier(written(tmp_path / "dataset.zarr", 1))
+    (tmp_path / "datasets").mkdir()
+    as_earlier(written(tmp_path / "other.zarr", 0)).rename(tmp_path / "datasets" / f"{'1' * 32}.zarr")
+    (path / "mine.txt").write_text("mine")
+    before = sweeplib.open(path)
+    xr.testing.assert_equal(before.load(), numbered(1))
+    written(path, 2)
+    xr.testing.assert_equal(sweeplib.open(path).load(), numbered(2))
+    assert (path / "mine.txt").read_text() == "mine"
+    assert not list(tmp_path.rglob("contents.json")) and not versions(path)
+
+
 def test_a_copy_is_read_once_and_believed(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """Files that are not older than the manifest may have been changed."""
     manifest = manifest_of(written(tmp_path / "dataset.zarr", 1))
@@ -310,7 +330,7 @@ def test_readers_see_one_version_each_while_two_processes_write(tmp_path: Path) 
 
 def _marked(path: Path) -> Path:
     """Return the marker of a dataset that was just written."""
-    written(path, 1, {"cases": 3}, dataset_made_from(SWEEP))
+    written(path, 1, {"cases": 3}, made_from(SWEEP, path.parent, "finalise"))
     return path.with_suffix(".done.json")
 
 
