@@ -11,10 +11,10 @@ from sweeplib.errors import InputError
 from sweeplib.execution.progress import Steps
 from sweeplib.storage.locks import alone
 from sweeplib.storage.run_store import stored_dynamics
+from sweeplib.upkeep.comparison import draw, recomputed
 from sweeplib.upkeep.finding import Finding, Remedy
 from sweeplib.upkeep.other_files import FILES, OtherFiles
 from sweeplib.upkeep.repair import Repair
-from sweeplib.upkeep.sample import draw, recomputed
 from sweeplib.upkeep.stored_cases import StoredCases, stored_cases
 
 if TYPE_CHECKING:
