@@ -16,7 +16,7 @@ The keys are those of the YAML file (config/README.md). Results, and the identit
 the same content: a sweep that was begun here can go on there, and the reverse.
 """
 
-from functools import cached_property
+from functools import cached_property, partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -139,7 +139,7 @@ class Sweep:
         from sweeplib.figures.figure import requested
         from sweeplib.figures.notebook import shown_in_notebooks
 
-        given = with_files({"figures": {name: plain(options)}}, lambda names: located(names, self._folder))["figures"]
+        given = with_files({"figures": {name: plain(options)}}, partial(located, folder=self._folder))["figures"]
         figure, chosen = requested(name, {**self.design.figures.get(name, {}), **given[name]})
         analyses = {need: self.analyse(need) for need in figure.needed(chosen)}
         return shown_in_notebooks(figure(self.dataset, analyses, **chosen))

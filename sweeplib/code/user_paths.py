@@ -27,19 +27,26 @@ def seen_from(names: Iterable[str], folder: Path) -> list[str]:
 def with_files(config: Mapping[str, Any], convert: Callable[[list[str]], Iterable[str]]) -> dict[str, Any]:
     """Return a config, or some of its keys, with `convert` applied to all names that may be those of a user's files.
 
-    These are the plugins, a table of points, and the published values that figures show.
+    These are the plugins, a table of points, and the published values that figures show. What is not as a config should
+    be stays as it is.
     """
     found = dict(config)
-    if "plugins" in found:
-        found["plugins"] = list(convert(list(found["plugins"])))
     if isinstance(found.get("points"), str):
         [found["points"]] = convert([found["points"]])
-    if "figures" in found:
-        found["figures"] = {name: dict(options) for name, options in found["figures"].items()}
-        for options in found["figures"].values():
-            if isinstance(options.get("reference"), list):
-                options["reference"] = list(convert(options["reference"]))
+    figures = found.get("figures")
+    if isinstance(figures, Mapping):
+        drawn = {name: dict(options) for name, options in figures.items() if isinstance(options, Mapping)}
+        found["figures"] = {**figures, **drawn}
+        for section in drawn.values():
+            _convert(section, "reference", convert)
+    _convert(found, "plugins", convert)
     return found
+
+
+def _convert(section: dict[str, Any], key: str, convert: Callable[[list[str]], Iterable[str]]) -> None:
+    names = section.get(key)
+    if isinstance(names, list | tuple) and all(isinstance(name, str) for name in names):
+        section[key] = list(convert(list(names)))
 
 
 def is_file(name: str) -> bool:

@@ -3,6 +3,7 @@
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import replace
+from functools import partial
 from pathlib import Path
 from typing import Any, NoReturn
 
@@ -61,9 +62,7 @@ def sweep_of(config: SweepConfig, folder: Path) -> Sweep:
     grid = _grid(config, clock, replicas, [] if points is None else [table_axis(points)])
     seeds = _seeds(config.seeds if replicas is None else _most_replicas(replicas, grid))
     with _paths_at("figures"):
-        figures = with_files({"figures": figure_options(config.figures)}, lambda names: located(names, folder))[
-            "figures"
-        ]
+        figures = with_files({"figures": figure_options(config.figures)}, partial(located, folder=folder))["figures"]
     with _paths_at("cluster"):
         cluster = cluster_settings(config.cluster).located(folder)
     sweep = Sweep(

@@ -1,5 +1,6 @@
 """The complete config of a sweep, written beside its results."""
 
+from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -21,7 +22,7 @@ def write_complete_config(sweep: "Sweep", directory: Path, name: str = "config.y
     """
     text = sweep.source
     if sweep.user_names():
-        text = written(parsed(text) | sweep.with_files(lambda names: seen_from(names, directory)))
+        text = written(parsed(text) | sweep.with_files(partial(seen_from, folder=directory)))
     text = text.rstrip("\n")
     return write_text(directory / name, text + _SEAL + digest(text.encode()) + "\n")
 
