@@ -11,7 +11,7 @@ from sweeplib.storage.run_store import whole
 class Remedy(Enum):
     """How a file is repaired, in words: what is damaged is forgotten, and the same stages run again."""
 
-    cases = "its cases are computed again, unless they follow from the config and intact files"
+    cases = "it is restored, or its cases are computed again"
     again = "it is made again"
     delete = "it is deleted"
     refused = "refused"
