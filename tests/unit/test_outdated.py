@@ -132,6 +132,8 @@ def test_options_and_code_of_analyses_and_figures_are_compared(folder: Path, mon
             edited(file, edit)
             assert stale(2, folder) == outputs, file
     forget_code()
+    (folder / figure).write_bytes(b"another picture")
+    assert stale(2, folder) == {figure}
 
 
 def edited(file: str, monkeypatch: pytest.MonkeyPatch) -> None:
