@@ -21,10 +21,9 @@ from sweeplib.design.grid import Axis, Grid
 from sweeplib.design.sweep import Run, Sweep
 from sweeplib.execution import run, work
 from sweeplib.execution.blocks import Block, BlockReport
-from sweeplib.execution.status import sweep_status
 from sweeplib.simulation import Recording, Status
 from sweeplib.storage.finalise import finalise
-from sweeplib.storage.inventory import inventory
+from sweeplib.storage.inventory import inventory, sweep_status
 from sweeplib.storage.run_store import RunStore
 
 CASES = 20_000

@@ -50,7 +50,7 @@ def ran(sweep: Sweep, directory: Path, workers: int) -> None:
 
 
 def counted(sweep: Sweep, directory: Path, _: int) -> None:
-    from sweeplib.execution.status import sweep_status
+    from sweeplib.storage.inventory import sweep_status
 
     [counts] = sweep_status(sweep, directory).values()
     if counts["ok"] != sweep.size:

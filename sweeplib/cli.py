@@ -339,7 +339,7 @@ def report(sweeps: Sweeps, set_: Set = None, results: Results = RESULTS, output:
         sweep, directory = named(sweeps[0], set_ or (), results)
         from sweeplib.report import write_report
         from sweeplib.report.failures import report_cards
-        from sweeplib.storage.markers import refuse_outdated
+        from sweeplib.storage.artefacts import refuse_outdated
 
         refuse_outdated(directory, sweep.analyses, sweep.figures)
         with _steps(sweep).step("writing the report"):

@@ -64,6 +64,11 @@ class Registry(Mapping[str, T], Generic[T]):
         return f"<{self.kind} registry: {', '.join(self)}>"
 
 
+def origin_of(kind: str, name: str) -> str:
+    """Return the name of the module that registered an object of some kind."""
+    return next(registry.origin(name) for registry in REGISTRIES if registry.kind == kind and name in registry)
+
+
 def _calling_module() -> str:
     """Return the module being imported that calls `register`, directly or not; if none is, the calling module."""
     frame = inspect.currentframe()

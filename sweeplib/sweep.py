@@ -16,7 +16,7 @@ The keys are those of the YAML file (config/README.md). Results, and the identit
 the same content: a sweep that was begun here can go on there, and the reverse.
 """
 
-from functools import cached_property
+from functools import cached_property, partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -98,7 +98,7 @@ class Sweep:
     @property
     def status(self) -> dict[str, dict[str, int]]:
         """The number of cases with each status, by dynamics."""
-        from sweeplib.execution.status import sweep_status
+        from sweeplib.storage.inventory import sweep_status
 
         return sweep_status(self.design, self.directory)
 
@@ -134,13 +134,12 @@ class Sweep:
         `name` is that of a figure or of an entry of `figures` in the config. InputError for an unknown name or option,
         and for a sweep that does not fit.
         """
-        from sweeplib.code.user_paths import located
-        from sweeplib.config.plugged import with_references
+        from sweeplib.code.user_paths import located, with_files
         from sweeplib.config.values import plain
         from sweeplib.figures.figure import requested
         from sweeplib.figures.notebook import shown_in_notebooks
 
-        given = with_references({name: plain(options)}, lambda files: located(files, self._folder))
+        given = with_files({"figures": {name: plain(options)}}, partial(located, folder=self._folder))["figures"]
         figure, chosen = requested(name, {**self.design.figures.get(name, {}), **given[name]})
         analyses = {need: self.analyse(need) for need in figure.needed(chosen)}
         return shown_in_notebooks(figure(self.dataset, analyses, **chosen))

@@ -10,7 +10,7 @@ from beartype.roar import BeartypeCallHintViolation
 from runtime_types import checked, jaxtyped
 
 from sweeplib import __version__
-from sweeplib.storage.provenance import floors_digest
+from sweeplib.storage.files import digest
 
 ROOT = Path(__file__).parents[1]
 FILES = {path.relative_to(ROOT): path.read_text().count("\n") for path in (ROOT / "sweeplib").rglob("*.py")}
@@ -18,7 +18,7 @@ FILES = {path.relative_to(ROOT): path.read_text().count("\n") for path in (ROOT 
 
 def test_types_are_checked_while_the_tests_run() -> None:
     with pytest.raises(BeartypeCallHintViolation):
-        floors_digest(3)  # type: ignore[arg-type]
+        digest("text")  # type: ignore[arg-type]
 
 
 def test_shapes_are_checked_across_the_arguments_of_a_call() -> None:

@@ -1,7 +1,7 @@
 """The analysis stage of a sweep."""
 
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 from sweeplib.analysis.analysis import ANALYSES
 
@@ -27,24 +27,25 @@ def write_analysis(sweep: "Sweep", name: str, directory: str | Path) -> "Attempt
     InputError if there is no dataset.
     """
     from sweeplib.code.plugins import load_plugins
+    from sweeplib.storage.artefacts import made_from
     from sweeplib.storage.attempts import attempted
-    from sweeplib.storage.contents import is_own
     from sweeplib.storage.dataset import open_dataset, write_dataset
     from sweeplib.storage.files import remove_own, write_json
     from sweeplib.storage.locks import writer_lock
-    from sweeplib.storage.markers import made_from
+    from sweeplib.storage.manifest import is_own
 
     load_plugins(sweep.plugins)
     directory = Path(directory)
     path = directory / "analysis" / f"{name}.zarr"
     with writer_lock(directory, f"analysis/{path.name}"):
         open_dataset(directory / "dataset.zarr")
-        done: dict[str, Any] = {"analysis": name, **made_from(directory, sweep, "analyse", sweep.analyses[name])}
+        now = made_from(sweep, directory, "analyse", name)
         with attempted(directory, "analysis", name, REPRODUCE.format(name=name)) as attempt:
-            attempt.paths = (write_dataset(analysed(sweep, name, directory), path, done),)
+            ds = analysed(sweep, name, directory)
+            attempt.paths = (write_dataset(ds, path, {"analysis": name}, made_from=now),)
         if attempt.problem is not None:
             remove_own(path, is_own(path))
-            write_json(path.with_suffix(".done.json"), done | {"failed": attempt.problem})
+            write_json(path.with_suffix(".done.json"), {"analysis": name, "failed": attempt.problem})
     return attempt
 
 

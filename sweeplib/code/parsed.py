@@ -16,6 +16,7 @@ from pathlib import Path
 from typing import NamedTuple
 
 from sweeplib.code.numerical_code import numerical_code
+from sweeplib.code.syntax import effective_code
 
 MOST = 2000
 """How many modules the file has at most, those of earlier versions included."""
@@ -26,17 +27,19 @@ Import = tuple[int, str | None, list[str]]
 
 
 class Parsed(NamedTuple):
-    """The digest of a module's numerical code, and its import statements."""
+    """The digest of a module's numerical code, its import statements, and the digest of all that it does."""
 
     digest: str
     imports: list[Import]
+    code: str
 
 
 def parsed(source: str) -> Parsed:
     """Return what counts of a source file."""
     text, nodes = numerical_code(source)
-    digest = hashlib.blake2b(text.encode(), digest_size=12).hexdigest()
-    return Parsed(digest, imports_of(nodes))
+    digests = (hashlib.blake2b(each.encode(), digest_size=12) for each in (text, effective_code(source)))
+    numbers, code = (digest.hexdigest() for digest in digests)
+    return Parsed(numbers, imports_of(nodes), code)
 
 
 def parsed_once(source: str) -> Parsed:

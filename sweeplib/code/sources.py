@@ -1,18 +1,18 @@
 """Digests of source code: they decide whether a stored result is still the result of the current code.
 
-There are three digests that follow code, and one of whole files (`floors_digest`, for the stages of the library):
+There are four digests of code:
 
 - `modules_digest`, for *numbers*: it covers the code that can change a number (`numerical_code`), in modules and in all
   their imports. It is part of the identity of a case, which is computed again when the digest changes.
-- `code`, for *files of a stage* that plugins change (`plugins_digest`): it covers all code but docstrings, comments and
-  layout, because labels and messages are visible in these files. It is in the params of rules, which run again when it
-  changes.
+- `library_digest` and `plugins_digest`, for *files of a stage*: they cover all code that the stage imports but
+  docstrings, comments and layout, because labels and messages are visible in these files. They are in the manifests of
+  artefacts, which are made again when they change.
 - for *machine code*, in `numerics/compiled.py`: it covers the bytes of the files of a kernel and of the functions that
   the kernel reaches, with the values of constants that the compiler inserts. It is part of the name of a compiled
   function. It follows functions, not imports. It covers complete files, as numba's own cache does, and is separate
   because the numerics do not import this subpackage.
 
-The first two digest the text of one syntax tree (`prefix_notation`) and leave out different parts of it.
+The first three digest the text of one syntax tree (`prefix_notation`) and leave out different parts of it.
 """
 
 import ast
@@ -21,18 +21,16 @@ import tokenize
 from collections.abc import Iterable, Iterator
 from functools import cache
 from pathlib import Path
-from typing import Any
 
 from sweeplib.code.exports import HOMES, INTERFACE
 from sweeplib.code.numerical_code import BY_VALUE
 from sweeplib.code.parsed import Import, imports_of, keep, parsed, parsed_once
-from sweeplib.code.syntax import Fields, is_docstring, prefix_notation, syntax_tree
+from sweeplib.code.syntax import effective_code, syntax_tree
 from sweeplib.code.user_modules import PACKAGE, module_spec, package_of, user_file, with_parents
 
 PACKAGE_FILES = (".py", ".html", ".j2")
 """The endings of files of the package that can change a result or a page."""
 _ROOT = Path(__file__).parents[1]
-_WITH_DOCSTRING = (ast.Module, ast.ClassDef, ast.FunctionDef, ast.AsyncFunctionDef)
 
 
 def source_text(path: Path) -> str:
@@ -50,23 +48,29 @@ def package_digest() -> str:
     return digest.hexdigest()
 
 
+@cache
+def library_digest(*modules: str) -> str:
+    """Return a hash of the code of this package that some modules import, their own, and the templates beside it.
+
+    It is that of the files as this process first saw them, without comments, docstrings and layout.
+    """
+    own = sorted(name for name in imported(modules) if name.partition(".")[0] == PACKAGE)
+    beside = {path for folder in {_file(name).parent for name in own} for path in folder.iterdir()}
+    templates = sorted(path for path in beside if path.suffix in PACKAGE_FILES and path.suffix != ".py")
+    digest = hashlib.blake2b(digest_size=12)
+    for name in own:
+        digest.update(f"{name}\0{_parsed(name)[2]}\0".encode())
+    for path in templates:
+        digest.update(f"{path.relative_to(_ROOT)}\0".encode() + path.read_bytes() + b"\0")
+    keep()
+    return digest.hexdigest()
+
+
 def code(path: Path) -> str:
     """Return the text of a source file that can change its behaviour: without comments, docstrings and layout."""
     if path.suffix == ".py":
-        return prefix_notation(source_text(path), _effective)
+        return effective_code(source_text(path))
     return path.read_bytes().decode("latin-1")
-
-
-def _effective(node: ast.AST) -> Fields:
-    """Yield all fields of a node, without docstrings."""
-    fields = [(name, getattr(node, name, None)) for name in node._fields]
-    if isinstance(node, _WITH_DOCSTRING):
-        return [(name, _undocumented(field) if name == "body" else field) for name, field in fields]
-    return fields
-
-
-def _undocumented(body: Any) -> list[ast.stmt]:
-    return [part for part in body if not is_docstring(part)]
 
 
 def modules_digest(modules: Iterable[str]) -> str:
@@ -103,15 +107,16 @@ def absolute_imports(path: Path) -> frozenset[str]:
 
 
 @cache
-def _parsed(name: str) -> tuple[str, frozenset[str]]:
-    """Return the digest of a module's numerical code, and the imported modules that count, from one parse."""
+def _parsed(name: str) -> tuple[str, frozenset[str], str]:
+    """Return the digest of a module's numerical code, the imported modules that count, and the digest of all code."""
     if (path := _file(name)).suffix != ".py":
-        return hashlib.blake2b(path.read_bytes(), digest_size=12).hexdigest(), frozenset()
+        digest = hashlib.blake2b(path.read_bytes(), digest_size=12).hexdigest()
+        return digest, frozenset(), digest
     own = name.partition(".")[0] == PACKAGE
-    digest, imports = (parsed_once if own else parsed)(source_text(path))
+    digest, imports, code = (parsed_once if own else parsed)(source_text(path))
     names = {module for each in imports for module in _named(each, "" if own else package_of(name))}
     names = {module for each in names for module in _homes(each)}
-    return digest, frozenset(module for module in names if _is_module(module) or (not own and user_file(module)))
+    return digest, frozenset(module for module in names if _is_module(module) or (not own and user_file(module))), code
 
 
 def _named(imported: Import, package: str) -> Iterator[str]:

@@ -9,6 +9,7 @@ from typing import Any
 Fields = Iterable[tuple[str, Any]]
 
 _PARSING = threading.Lock()
+_WITH_DOCSTRING = (ast.Module, ast.ClassDef, ast.FunctionDef, ast.AsyncFunctionDef)
 
 
 def syntax_tree(text: str) -> ast.Module:
@@ -41,6 +42,23 @@ def prefix_notation(text: str, fields: Callable[[ast.AST], Fields]) -> str:
         if collecting:
             gc.enable()
     return " ".join(parts)
+
+
+def effective_code(text: str) -> str:
+    """Return the part of a source that can change its behaviour: without comments, docstrings and layout."""
+    return prefix_notation(text, _effective)
+
+
+def _effective(node: ast.AST) -> Fields:
+    """Yield all fields of a node, without docstrings."""
+    fields = [(name, getattr(node, name, None)) for name in node._fields]
+    if isinstance(node, _WITH_DOCSTRING):
+        return [(name, _undocumented(field) if name == "body" else field) for name, field in fields]
+    return fields
+
+
+def _undocumented(body: Any) -> list[ast.stmt]:
+    return [part for part in body if not is_docstring(part)]
 
 
 def is_docstring(node: ast.AST) -> bool:

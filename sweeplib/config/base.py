@@ -1,12 +1,12 @@
 """`from: FILE` in a config: the keys of another config, of which this one changes some."""
 
 from collections.abc import Callable, Mapping
+from functools import partial
 from pathlib import Path
 from typing import Any
 
-from sweeplib.code.user_paths import located
+from sweeplib.code.user_paths import located, with_files
 from sweeplib.config.overrides import PLACES
-from sweeplib.config.plugged import with_references
 from sweeplib.errors import InputError
 from sweeplib.strict_yaml import Document
 
@@ -38,7 +38,7 @@ def bases(path: Path, given: Mapping[str, Any], read: Read) -> list[tuple[Path, 
             if error.file is not None:
                 raise
             raise error.within(file=path, prefix=FROM) from None
-        files.append((base, document, _with_paths(given, base.parent)))
+        files.append((base, document, with_files(given, partial(located, folder=base.parent))))
         path = base
     return files
 
@@ -85,22 +85,3 @@ def _with_names(section: Any, own: Mapping[str, Any]) -> dict[str, Any]:
         elif options is not None or name not in known:
             known[name] = options
     return known
-
-
-def _with_paths(given: dict[str, Any], folder: Path) -> dict[str, Any]:
-    """Return the keys and values of a config with absolute paths of the user's files."""
-    data = dict(given)
-    if isinstance(data.get("points"), str):
-        [data["points"]] = located([data["points"]], folder)
-    if _are_texts(data.get("plugins")):
-        data["plugins"] = list(located(data["plugins"], folder))
-    figures = data.get("figures")
-    if isinstance(figures, dict):
-        drawn = {name: options for name, options in figures.items() if isinstance(options, dict)}
-        drawn = {name: options for name, options in drawn.items() if _are_texts(options.get("reference"))}
-        data["figures"] = {**figures, **with_references(drawn, lambda names: located(names, folder))}
-    return data
-
-
-def _are_texts(value: Any) -> bool:
-    return isinstance(value, list) and all(isinstance(item, str) for item in value)

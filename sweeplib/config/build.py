@@ -3,12 +3,13 @@
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import replace
+from functools import partial
 from pathlib import Path
 from typing import Any, NoReturn
 
 from sweeplib.budget import ASKED, CASE_BYTES, CASES, NAMES, NODES, PAIRS, SEEDS, VALUES, WHERE, refuse_more
 from sweeplib.code.plugins import load_plugins
-from sweeplib.code.user_paths import located, named
+from sweeplib.code.user_paths import located, named, with_files
 from sweeplib.config.models import DynamicsSection, SweepConfig
 from sweeplib.config.plugged import (
     analysis_options,
@@ -16,7 +17,6 @@ from sweeplib.config.plugged import (
     cluster_settings,
     figure_options,
     run_options,
-    with_references,
 )
 from sweeplib.config.points import table_axis
 from sweeplib.config.usual import usual_figures
@@ -62,7 +62,7 @@ def sweep_of(config: SweepConfig, folder: Path) -> Sweep:
     grid = _grid(config, clock, replicas, [] if points is None else [table_axis(points)])
     seeds = _seeds(config.seeds if replicas is None else _most_replicas(replicas, grid))
     with _paths_at("figures"):
-        figures = with_references(figure_options(config.figures), lambda files: located(files, folder))
+        figures = with_files({"figures": figure_options(config.figures)}, partial(located, folder=folder))["figures"]
     with _paths_at("cluster"):
         cluster = cluster_settings(config.cluster).located(folder)
     sweep = Sweep(
@@ -365,12 +365,9 @@ def _with_source(sweep: Sweep, config: SweepConfig) -> Sweep:
 
     complete = config.model_dump(mode="json")
     complete["dynamics"] = {name: _written_run(run) for name, run in sweep.runs.items()}
-    complete |= {"analyses": sweep.analyses, "figures": with_references(sweep.figures, named)}
+    complete |= {"analyses": sweep.analyses, **sweep.with_files(named)}
     complete["pair_by"] = None if sweep.pair_by is None else ["seed", *sweep.pair_by]
     complete["cluster"] = cluster_of(sweep).model_dump(mode="json")
-    complete["plugins"] = named(sweep.plugins)
-    if sweep.table is not None:
-        [complete["points"]] = named([sweep.table])
     refuse_more("keys and values, with those of all defaults", size(complete), NODES, instead=SHORTER)
     return replace(sweep, source=written(complete))
 

@@ -1,7 +1,7 @@
 """The names in a config that refer to registries (dynamics, analyses, figures, clusters), and their options."""
 
 import re
-from collections.abc import Callable, Iterable, Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from contextlib import contextmanager
 from typing import TYPE_CHECKING, Any
 
@@ -37,18 +37,6 @@ def figure_options(figures: Mapping[str, Any]) -> dict[str, dict[str, Any]]:
         except InputError as error:
             raise error.within(prefix=f"figures.{name}") from None
     return {name: dict(options) for name, options in figures.items()}
-
-
-def with_references(
-    figures: Mapping[str, Mapping[str, Any]], convert: Callable[[Iterable[str]], Iterable[str]]
-) -> dict[str, dict[str, Any]]:
-    """Return the options of figures with `convert` applied to the lists `reference` of files of published values."""
-    return {
-        name: {**options, "reference": list(convert(options["reference"]))}
-        if isinstance(options.get("reference"), list)
-        else dict(options)
-        for name, options in figures.items()
-    }
 
 
 def analysis_options(analyses: Mapping[str, Any], figures: Mapping[str, Any]) -> dict[str, dict[str, Any]]:

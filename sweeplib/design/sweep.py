@@ -1,7 +1,7 @@
 """Sweep: a grid, seeds, the dynamics to run on them, and the analyses and figures of the results."""
 
 import hashlib
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
 from pathlib import Path
@@ -12,7 +12,7 @@ from numpy.typing import NDArray
 
 from sweeplib.budget import SEEDS
 from sweeplib.code.plugins import load_plugins, plugin_files
-from sweeplib.code.user_paths import is_file
+from sweeplib.code.user_paths import is_file, with_files
 from sweeplib.data.published import references_digest
 from sweeplib.design.cluster import ClusterSettings
 from sweeplib.design.fields import options_of
@@ -217,10 +217,24 @@ class Sweep:
 
     def files(self) -> list[Path]:
         """Return the user's files that the sweep is made from, beside its config."""
-        references = [options.get("reference") for options in self.figures.values()]
-        named = [name for names in references if isinstance(names, list) for name in names]
-        tables = [name for name in (*named, self.table) if name is not None and is_file(name)]
-        return [*self.bases, *plugin_files(self.plugins), *map(Path, tables)]
+        names = [name for name in self.user_names() if is_file(name) and name not in self.plugins]
+        return [*self.bases, *plugin_files(self.plugins), *map(Path, names)]
+
+    def with_files(self, convert: Callable[[list[str]], Iterable[str]]) -> dict[str, Any]:
+        """Return the keys of the sweep's config that name files of the user, with `convert` applied to the names."""
+        table = {} if self.table is None else {"points": self.table}
+        return with_files({"plugins": self.plugins, "figures": self.figures, **table}, convert)
+
+    def user_names(self) -> list[str]:
+        """Return the names in the sweep's config that may be those of files of the user."""
+        names: list[str] = []
+
+        def kept(some: list[str]) -> list[str]:
+            names.extend(some)
+            return some
+
+        self.with_files(kept)
+        return names
 
     def _run(self, dynamics: str) -> Run:
         if dynamics not in self.runs:

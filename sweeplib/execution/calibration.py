@@ -26,9 +26,9 @@ from sweeplib.execution.pilots import compiled, measured
 from sweeplib.execution.progress import Steps
 from sweeplib.process.troubles import Trouble
 from sweeplib.simulation import Case, case_work
+from sweeplib.storage.artefacts import settings_digest
 from sweeplib.storage.damage import DamageError
 from sweeplib.storage.files import digest, read_json
-from sweeplib.storage.markers import settings_digest
 from sweeplib.storage.provenance import cpu_model
 
 if TYPE_CHECKING:

@@ -15,11 +15,12 @@ from sweeplib.execution.clusters import cluster_of
 from sweeplib.execution.memory import refuse_large_cases
 from sweeplib.execution.progress import Steps
 from sweeplib.simulation import Cases, case_memory, case_steps
+from sweeplib.storage.artefacts import cases_made_from
 from sweeplib.storage.complete_config import write_complete_config
 from sweeplib.storage.damage import damaged
-from sweeplib.storage.elsewhere import elsewhere
 from sweeplib.storage.files import read_json, write_json
 from sweeplib.storage.inventory import Inventory, inventory
+from sweeplib.storage.other_stores import other_cases
 from sweeplib.storage.rows import cases_of
 from sweeplib.storage.run_store import RunStore
 
@@ -255,7 +256,10 @@ def write_plan(sweep: "Sweep", directory: Path, *, workers: int | None = None, p
     if not (directory / "config.yaml").exists():
         write_complete_config(sweep, directory)  # that of a run or of a dataset stays
     write_json(directory / "plan.json", plan.record() | {"measured_on": measured_on})
-    write_json(directory / "plan.done.json", {name: part.cases for name, part in parts.items()})
+    write_json(
+        directory / "plan.done.json",
+        {"cases": {name: part.cases for name, part in parts.items()}, "made_from": cases_made_from(sweep)},
+    )
     return plan
 
 
@@ -310,7 +314,7 @@ def _demand(sweep: "Sweep", dynamics: str, directory: Path) -> Demand:
     wanted = inventory(sweep, dynamics, store)
     wanted.remember(store)
     existing = {name: layout.block_size for name, layout in store.layouts.items()}
-    found = elsewhere(wanted, store)
+    found = other_cases(wanted, store)
     todo, pilots = left(store, found.wanted), _pilots(store, found.wanted)
     return Demand(*counted(sweep, found.wanted), todo, pilots, existing, found.counts, found.unread)
 

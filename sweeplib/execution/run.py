@@ -30,13 +30,14 @@ from sweeplib.execution.plan import (
 )
 from sweeplib.execution.taken import take
 from sweeplib.execution.work import Work, by_cluster, by_processes
+from sweeplib.storage.artefacts import cases_made_from
 from sweeplib.storage.complete_config import write_complete_config
-from sweeplib.storage.elsewhere import Elsewhere, elsewhere
 from sweeplib.storage.files import read_json, write_json
 from sweeplib.storage.inventory import Inventory, NewCases, inventory
 from sweeplib.storage.jobs import tell
 from sweeplib.storage.layout import Layout
 from sweeplib.storage.locks import driver_lock, remove_block_locks
+from sweeplib.storage.other_stores import OtherCases, other_cases
 from sweeplib.storage.outcomes import write_outcomes
 from sweeplib.storage.publish import check_publishing
 from sweeplib.storage.run_store import RunStore
@@ -108,11 +109,11 @@ def run_sweep(
 
 def _record_numbers(sweep: "Sweep", directory: Path, parts: list["_Part"]) -> None:
     """Write the numbers of cases of a plan, unless they are those of the plan that was written last."""
-    before = read_json(directory / "plan.done.json") or {}
+    before = (read_json(directory / "plan.done.json") or {}).get("cases", {})
     now = {part.store.dynamics: sum(part.wanted.counts().values()) for part in parts}
     whole = {name: total for name in sweep.runs if (total := now.get(name, before.get(name))) is not None}
     if whole != before:
-        write_json(directory / "plan.done.json", whole)
+        write_json(directory / "plan.done.json", {"cases": whole, "made_from": cases_made_from(sweep)})
 
 
 @dataclass(frozen=True)
@@ -126,7 +127,7 @@ class _Part:
     wanted: Inventory
     todo: int
     plans: dict[str, LayoutPlan]
-    found: Elsewhere | None = None
+    found: OtherCases | None = None
 
     def lacks_a_plan(self) -> bool:
         """Return whether the written plan has not all layouts that are to be added to the store."""
@@ -148,7 +149,7 @@ def _part(sweep: "Sweep", dynamics: str, directory: Path, workers: int | None) -
     """Return the state of a dynamics before the run."""
     store = RunStore(directory, dynamics)
     wanted = inventory(sweep, dynamics, store)
-    found = elsewhere(wanted, store)
+    found = other_cases(wanted, store)
     missing = found.wanted.counts()["missing"]
     if missing:
         _refuse(sweep, dynamics, directory, workers)
@@ -308,6 +309,7 @@ def _ended(sweep: "Sweep", part: _Part) -> Summary:
             "dynamics": store.dynamics,
             "digest": hashlib.blake2b(wanted.ids.tobytes(), digest_size=16).hexdigest(),
             "cases": {status: count for status, count in counts.items() if count},
+            "made_from": cases_made_from(sweep),
         },
     )
     return Summary(counts, part.todo)

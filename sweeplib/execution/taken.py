@@ -12,11 +12,11 @@ import numpy as np
 from sweeplib.execution.blocks import Block, counts_of
 from sweeplib.simulation import Recording, Status
 from sweeplib.storage.damage import DamageError
-from sweeplib.storage.elsewhere import FINAL, Elsewhere, Source, selected, signature
 from sweeplib.storage.inventory import Inventory
 from sweeplib.storage.journal import journal, journal_taken, processors
 from sweeplib.storage.layout import Layout
 from sweeplib.storage.locks import block_lock
+from sweeplib.storage.other_stores import FINAL, OtherCases, Source, selected, signature
 from sweeplib.storage.run_store import RunStore
 
 THREADS = 4
@@ -36,7 +36,7 @@ class _Rows:
     row: np.ndarray
 
 
-def take(store: RunStore, located: Inventory, found: Elsewhere, say: Callable[[str], None]) -> int:
+def take(store: RunStore, located: Inventory, found: OtherCases, say: Callable[[str], None]) -> int:
     """Copy the rows that were found elsewhere into a store that contains all cases; return their number.
 
     Only for the driver that holds the lock. `located` is the inventory in this store. The status is written last, so an
@@ -48,7 +48,7 @@ def take(store: RunStore, located: Inventory, found: Elsewhere, say: Callable[[s
         return sum(threads.map(taking.block, _blocks(store, located, found)))
 
 
-def _blocks(store: RunStore, located: Inventory, found: Elsewhere) -> Iterator[_Rows]:
+def _blocks(store: RunStore, located: Inventory, found: OtherCases) -> Iterator[_Rows]:
     """Yield the rows to take, by their blocks in the store."""
     places = np.flatnonzero(found.wanted.layout >= found.own)
     for number, layout in enumerate(store.layouts.values()):
@@ -66,7 +66,7 @@ def _blocks(store: RunStore, located: Inventory, found: Elsewhere) -> Iterator[_
 class _Taking:
     """Copies rows from the sources that were found."""
 
-    def __init__(self, store: RunStore, found: Elsewhere, say: Callable[[str], None]) -> None:
+    def __init__(self, store: RunStore, found: OtherCases, say: Callable[[str], None]) -> None:
         self.store, self.found, self.say = store, found, say
         self.recording: Recording = found.wanted.sweep.recording
         self._kept, self._reading = threading.local(), threading.Lock()

@@ -12,6 +12,7 @@ import numpy as np
 
 from sweeplib.analysis.recorded import is_stochastic
 from sweeplib.figures.labels import MINUS, number
+from sweeplib.storage.files import write_bytes
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -220,17 +221,18 @@ def ticks_at(axis: Axis, places: list[float]) -> None:
     axis.set_major_formatter(FuncFormatter(lambda place, _: number(place).replace("-", MINUS)))
 
 
-def save(figure: Figure, stem: Path) -> list[Path]:
-    """Write the figure as PDF and as PNG at 300 dpi, laid out once and reproducible to the byte; return the paths."""
-    stem.parent.mkdir(parents=True, exist_ok=True)
+def save(figure: Figure, stem: Path) -> dict[Path, bytes]:
+    """Write the figure as PDF and as PNG at 300 dpi, laid out once reproducible to the byte; return the bytes."""
     metadata = {".pdf": {"CreationDate": None, "Producer": None, "Creator": None}, ".png": {"Software": None}}
-    paths = []
+    contents = {}
     with styled():
         for suffix, entries in metadata.items():
-            paths.append(stem.with_name(stem.name + suffix))
-            figure.savefig(paths[-1], metadata=entries)
+            figure.savefig(file := io.BytesIO(), format=suffix[1:], metadata=entries)
+            contents[stem.with_name(stem.name + suffix)] = file.getvalue()
             figure.set_layout_engine("none")
-    return paths
+    for path, content in contents.items():
+        write_bytes(path, content)
+    return contents
 
 
 def prepare() -> None:

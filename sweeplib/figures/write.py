@@ -36,11 +36,11 @@ def write_figure(sweep: "Sweep", name: str, directory: str | Path) -> "Attempt":
     """
     from sweeplib.code.plugins import load_plugins
     from sweeplib.figures.style import save
+    from sweeplib.storage.artefacts import made_from
     from sweeplib.storage.attempts import attempted
     from sweeplib.storage.dataset import open_dataset
-    from sweeplib.storage.files import write_json
     from sweeplib.storage.locks import writer_lock
-    from sweeplib.storage.markers import made_from, write_digests
+    from sweeplib.storage.manifest import written_manifest
 
     load_plugins(sweep.plugins)
     directory = Path(directory)
@@ -48,13 +48,13 @@ def write_figure(sweep: "Sweep", name: str, directory: str | Path) -> "Attempt":
     with writer_lock(directory, f"figures/{name}"):
         open_dataset(directory / "dataset.zarr")
         _refuse_without_analyses(name, figure.needed(options), directory)
-        read = made_from(directory, sweep, "figure", sweep.drawing(name))
+        artefact, now = directory / "figures" / name, made_from(sweep, directory, "figure", name)
         with attempted(directory, "figure", name, REPRODUCE.format(name=name)) as attempt:
-            attempt.paths = tuple(save(drawn(sweep, name, directory), directory / "figures" / name))
+            contents = save(drawn(sweep, name, directory), artefact)
         if attempt.problem is not None:
-            attempt.paths = tuple(save(_not_drawn(name, attempt.problem), directory / "figures" / name))
-        write_digests(directory / "figures" / f"{name}.files.json", attempt.paths)
-        write_json(directory / "figures" / f"{name}.source.json", read)
+            contents = save(_not_drawn(name, attempt.problem), artefact)
+        attempt.paths = tuple(contents)
+        written_manifest(artefact, {path.name: content for path, content in contents.items()}, now)
     return attempt
 
 

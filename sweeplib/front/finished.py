@@ -89,9 +89,9 @@ def compared(paths: Sequence[Path], results: Path, output: Path | None) -> "tupl
 
 def _finished(directory: Path) -> "Sweep":
     """Return the sweep of the dataset in a folder; InputError unless all of its stages have ended."""
+    from sweeplib.storage.artefacts import refuse_outdated
     from sweeplib.storage.files import read_json
     from sweeplib.storage.jobs import jobs
-    from sweeplib.storage.markers import refuse_outdated
 
     for name in (COMPLETE, "dataset.done.json"):
         _refuse_without(directory / name, directory)

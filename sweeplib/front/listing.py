@@ -42,7 +42,7 @@ def _cases(folder: Path) -> list[dict[str, int]]:
     """
     planned = read_json(folder / "plan.done.json") or {}
     found = []
-    for name, total in planned.items():
+    for name, total in planned.get("cases", planned).items():
         marker = read_json(folder / f"{name}.done.json")
         counts = marker.get("cases", {}) if marker else {"computed": min(total, _computed(folder, name))}
         known = {status: count for status, count in counts.items() if status != "missing"}

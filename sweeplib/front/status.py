@@ -77,7 +77,7 @@ class SweepStatus:
 
 def status(sweep: "Sweep", directory: Path) -> SweepStatus:
     """Return the status of a sweep, also while it runs."""
-    from sweeplib.execution.status import sweep_status
+    from sweeplib.storage.inventory import sweep_status
 
     return _status(sweep, directory, jobs(directory), sweep_status(sweep, directory))
 

@@ -164,10 +164,10 @@ def _refuse_no_folder(path: Path) -> None:
 
 def _undone(sweep: "Sweep", directory: Path) -> list[str]:
     """Return what a run that succeeded has not made, as after a dry run; a profile may ask for one."""
-    from sweeplib.storage.markers import stale_outputs
+    from sweeplib.storage.artefacts import stale_outputs
 
     names = [*(f"{name}.done.json" for name in (*sweep.runs, "dataset")), "report/index.html"]
-    stale = stale_outputs(directory, sweep, remember=False)
+    stale = stale_outputs(directory, sweep, remember=False, failed=False)
     left = [str(path) for path in (*stale, *(directory / name for name in names if not (directory / name).exists()))]
     problem = "Snakemake was told to do less than all, as by `dry-run` in a profile; not done"
     return [f"{problem}: {', '.join(left)}"] if left else []

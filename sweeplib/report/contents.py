@@ -11,12 +11,11 @@ from sweeplib.analysis.constants import with_constants
 from sweeplib.analysis.write import analysis_failure
 from sweeplib.figures import INTERACTIVE
 from sweeplib.figures.figure import first_entry, requested
-from sweeplib.report.failures import IN_REPORT
 from sweeplib.report.optima import Table as Optima
 from sweeplib.report.optima import optima_table
 from sweeplib.report.plots import Plot, interactive_plot
 from sweeplib.report.tables import Table, analysis_tables
-from sweeplib.storage.attempts import attempted, forget_attempts
+from sweeplib.storage.attempts import IN_REPORT, attempted, forget_attempts
 from sweeplib.storage.dataset import open_dataset
 
 if TYPE_CHECKING:

@@ -7,13 +7,12 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from sweeplib.simulation import OUTCOMES, failed
-from sweeplib.storage.attempts import failed_attempts
+from sweeplib.storage.attempts import IN_REPORT, failed_attempts
 from sweeplib.storage.outcomes import in_words, listed, outcomes_path
 
 if TYPE_CHECKING:
     from sweeplib.design.sweep import Sweep
 
-IN_REPORT = ("plot", "table", "optima")
 """The kinds of attempts of the report itself."""
 
 MOST = 100

@@ -8,8 +8,8 @@ from typing import TYPE_CHECKING, Any
 from sweeplib.analysis.headlines import MOST
 from sweeplib.report.failures import cards
 from sweeplib.simulation import failed
+from sweeplib.storage.artefacts import outdated
 from sweeplib.storage.files import read_json
-from sweeplib.storage.markers import outdated
 
 if TYPE_CHECKING:
     from collections.abc import Callable

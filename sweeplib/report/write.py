@@ -28,15 +28,18 @@ def write_report(sweep: Sweep, directory: str | Path) -> Path:
     Failed analyses, figures, plots and tables have a card each that describes the failure.
     """
     from sweeplib.code.plugins import load_plugins
+    from sweeplib.storage.artefacts import PAGE, made_from
     from sweeplib.storage.files import write_text
     from sweeplib.storage.locks import writer_lock
-    from sweeplib.storage.markers import write_digests
+    from sweeplib.storage.manifest import written_manifest
 
     load_plugins(sweep.plugins)
     directory = Path(directory)
     with writer_lock(directory, "report"):
-        path = write_text(directory / "report" / "index.html", _html(sweep, directory))
-        write_digests(path.with_suffix(".files.json"), [path])
+        page, now = directory / PAGE, made_from(sweep, directory, "report")
+        html = _html(sweep, directory)
+        path = write_text(page.with_suffix(".html"), html)
+        written_manifest(page, {path.name: html.encode()}, now)
     return path
 
 

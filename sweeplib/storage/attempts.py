@@ -1,11 +1,10 @@
 """Attempts of the stages after the simulation (analyses, figures, report); a failed one does not stop the others.
 
-A failure is described in `failures/<kind>.<name>.json`, which the report shows as a card. A journal counts the failures
-of each attempt, so that a workflow notices a new failure and tries again.
+A failure is described in `failures/<kind>.<name>.json`, which the report shows as a card, until an attempt succeeds;
+the next workflow tries again.
 """
 
 import platform
-from collections import Counter
 from collections.abc import Iterable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
@@ -14,8 +13,11 @@ from typing import Any
 
 from sweeplib.errors import SweeplibError
 from sweeplib.process.troubles import Trouble
-from sweeplib.storage.files import append_line, read_json, read_lines, write_json
+from sweeplib.storage.files import read_json, write_json
 from sweeplib.storage.provenance import versions
+
+IN_REPORT = ("plot", "table", "optima")
+"""The kinds of attempts of which the report consists."""
 
 
 @dataclass
@@ -43,7 +45,6 @@ def attempted(directory: Path, kind: str, name: str, reproduce: str) -> Iterator
     except (Exception, SystemExit) as error:
         attempt.problem = _in_a_line(error)
         write_json(_path(directory, kind, name), _description(attempt, error, reproduce))
-        append_line(attempts_journal(directory), {"kind": kind, "name": name, "problem": attempt.problem})
     else:
         _path(directory, kind, name).unlink(missing_ok=True)
 
@@ -57,24 +58,13 @@ def failed_attempts(directory: Path, kind: str, names: Iterable[str] | None = No
 
 
 def forget_attempts(directory: Path, kind: str) -> None:
-    """Remove the descriptions of all attempts of a kind; the journal keeps their number of failures."""
+    """Remove the descriptions of all attempts of a kind."""
     for path in (directory / "failures").glob(f"{kind}.*.json"):
         path.unlink()
 
 
-def past_failures(directory: Path) -> Counter[tuple[str, str]]:
-    """Return how often each (kind, name) has failed."""
-    lines = read_lines(attempts_journal(directory))
-    return Counter((line["kind"], line["name"]) for line in lines if {"kind", "name"} <= line.keys())
-
-
 def _path(directory: Path, kind: str, name: str) -> Path:
     return directory / "failures" / f"{kind}.{name}.json"
-
-
-def attempts_journal(directory: Path) -> Path:
-    """Return the path of the journal of failed attempts."""
-    return directory / "journal" / "attempts.jsonl"
 
 
 def _description(attempt: Attempt, error: BaseException, reproduce: str) -> dict[str, Any]:

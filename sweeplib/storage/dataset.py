@@ -18,12 +18,11 @@ from zarr.errors import ZarrUserWarning
 
 from sweeplib.errors import InputError, SweeplibError
 from sweeplib.simulation.labels import stored_attributes
-from sweeplib.storage.checked_store import COMPRESSORS
-from sweeplib.storage.contents import certified
-from sweeplib.storage.linking_store import LinkingStore
-from sweeplib.storage.markers import DATASET, write_marker
-from sweeplib.storage.version_store import VersionStore
-from sweeplib.storage.versions import FOLDER, name_of, present, replaced
+from sweeplib.storage.files import write_json
+from sweeplib.storage.layout_files import COMPRESSORS
+from sweeplib.storage.manifest import Manifest, manifest_path
+from sweeplib.storage.stores import LinkingStore, VersionStore
+from sweeplib.storage.versions import FOLDER, present, replaced
 
 if TYPE_CHECKING:
     import xarray as xr
@@ -31,7 +30,7 @@ if TYPE_CHECKING:
 CHUNK_BYTES = 16 * 2**20
 """Arrays up to this number of bytes are one chunk, and one file."""
 Opened = tuple[VersionStore | Path, Path, str]
-"""A version of a dataset, its folder, and its name; without a certificate it is the folder, and has no name."""
+"""A version of a dataset, its folder, and its name; without a manifest it is the folder, and has no name."""
 FILE_BYTES = 2**20
 """Reading this number of bytes takes about as long as opening a file."""
 
@@ -109,10 +108,17 @@ def _at_once(part: np.ndarray, chunks: Sequence[int]) -> Iterator[tuple[slice, .
 
 
 @contextmanager
-def written_dataset(path: Path, done: Mapping[str, Any] | None = None, *, keep: bool = False) -> Iterator[zarr.Group]:
+def written_dataset(
+    path: Path,
+    done: Mapping[str, Any] | None = None,
+    *,
+    made_from: Mapping[str, Any] | None = None,
+    keep: bool = False,
+) -> Iterator[zarr.Group]:
     """Yield the root group of a new dataset, which appears at `path`, complete and consolidated, at the end.
 
-    Chunks that the dataset at `path` has too are linked, not written. If `done` is given, its marker is written too.
+    Chunks that the dataset at `path` has too are linked, not written. If `done` is given, it is written beside it with
+    the digest of the manifest, as `<name>.done.json`.
     The version before is kept for its readers if `keep`. DamageError if what is on the disk is not what was written.
     Only for a writer that holds the lock of `path`.
     """
@@ -123,14 +129,20 @@ def written_dataset(path: Path, done: Mapping[str, Any] | None = None, *, keep: 
         with warnings.catch_warnings():
             warnings.simplefilter("ignore", ZarrUserWarning)  # of the format; a lost array is named below
             zarr.consolidate_metadata(store)
-        digests = certified(partial, store.meant)
+        version = Manifest(manifest_path(partial), store.meant, made_from or {}).write().digest
     if done is not None:
-        write_marker(path, done, digests)
+        write_json(path.with_suffix(".done.json"), {**done, "digest": version})
 
 
-def write_dataset(dataset: xr.Dataset, path: Path, done: Mapping[str, Any] | None = None) -> Path:
-    """Write a dataset, with its marker if `done` is given, as `written_dataset` does; return its path."""
-    with written_dataset(path, done) as root:
+def write_dataset(
+    dataset: xr.Dataset,
+    path: Path,
+    done: Mapping[str, Any] | None = None,
+    *,
+    made_from: Mapping[str, Any] | None = None,
+) -> Path:
+    """Write a dataset as `written_dataset` does; return its path."""
+    with written_dataset(path, done, made_from=made_from) as root:
         writer = GroupWriter(root)
         for name, variable in sorted(dataset.coords.items(), key=lambda item: str(item[0])):
             writer.coordinate(str(name), [str(dim) for dim in variable.dims], variable.values, variable.attrs)
@@ -164,16 +176,25 @@ def open_dataset(path: str | Path | Opened, shape: tuple[int, int] | None = None
 def opened(path: str | Path) -> Opened:
     """Return the present version of a dataset for several calls of `open_dataset`."""
     path = Path(path)
-    path = path / DATASET if os.path.lexists(path / DATASET) or (path / FOLDER).is_dir() else path
+    path = path / "dataset.zarr" if os.path.lexists(path / "dataset.zarr") or (path / FOLDER).is_dir() else path
     remedy = f"delete {path} and repeat the command that wrote it"
     while True:
         folder = present(path)
-        name = name_of(folder)
+        before = _manifest_bytes(folder)
+        if before is None:
+            return folder, folder, ""
         try:
-            return (VersionStore(folder, remedy) if name else folder), folder, name
+            store = VersionStore(folder, remedy)
         except SweeplibError:
-            if name_of(present(path)) == name:
+            if _manifest_bytes(present(path)) == before:
                 raise
+        else:
+            return store, folder, store.version
+
+
+def _manifest_bytes(folder: Path) -> bytes | None:
+    path = manifest_path(folder)
+    return path.read_bytes() if path.is_file() else None
 
 
 def _opened(version: Opened, shape: tuple[int, int] | None) -> xr.Dataset:

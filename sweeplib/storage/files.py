@@ -179,9 +179,9 @@ def exchange(one: Path, other: Path) -> None:
     between.rename(one)
 
 
-def write_json(path: Path, value: Mapping[str, Any], *, durable: bool = True) -> Path:
+def write_json(path: Path, value: Mapping[str, Any], *, durable: bool = True, indent: int | None = 1) -> Path:
     """Write an object as JSON with its checksum in one rename; return the path."""
-    return write_text(path, _sealed(json.loads(json.dumps(value, default=str))), durable=durable)
+    return write_text(path, _sealed(json.loads(json.dumps(value, default=str)), indent), durable=durable)
 
 
 def read_json(path: Path) -> dict[str, Any] | None:
@@ -192,7 +192,7 @@ def read_json(path: Path) -> dict[str, Any] | None:
         text = content(path).decode("utf-8")
         value = json.loads(text)
         checksum = value.pop(CHECKSUM, None)
-        intact = checksum is not None and _sealed(value) == text
+        intact = checksum is not None and _sealed(value, 1 if text.startswith("{\n") else None) == text
     except (ValueError, TypeError, AttributeError, RecursionError):
         checksum, intact = "", False
     if not intact:
@@ -213,10 +213,10 @@ def digest(content: bytes) -> str:
     return hashlib.blake2b(content, digest_size=16).hexdigest()
 
 
-def _sealed(value: dict[str, Any]) -> str:
+def _sealed(value: dict[str, Any], indent: int | None) -> str:
     """Return an object as JSON text with its checksum as one more key."""
     checksum = digest(json.dumps(value, sort_keys=True).encode())
-    return json.dumps(value | {CHECKSUM: checksum}, indent=1, sort_keys=True) + "\n"
+    return json.dumps(value | {CHECKSUM: checksum}, indent=indent, sort_keys=True) + "\n"
 
 
 def append_line(path: Path, record: dict[str, Any]) -> None:
@@ -259,14 +259,3 @@ def _intact(line: bytes) -> bytes | None:
     """Return a line's record as JSON text without its last brace; None if the line is not what was written."""
     content, _, checksum = line.rpartition(_LINE_CHECKSUM)
     return content if checksum == digest(content).encode() + b'"}' else None
-
-
-def file_digests(path: Path) -> dict[str, str]:
-    """Return the digest of the content of each file below a directory, by its path in there."""
-    files = (file for file in files_below(path) if file.is_file())
-    return {file.relative_to(path).as_posix(): digest(file.read_bytes()) for file in files}
-
-
-def digest_of(digests: Mapping[str, str]) -> str:
-    """Return the hash of a directory whose files have these digests."""
-    return digest("".join(f"{name}\0{content}\0" for name, content in sorted(digests.items())).encode())

@@ -9,13 +9,13 @@ import numpy as np
 
 from sweeplib.simulation.labels import meanings
 from sweeplib.simulation.variables import STATUS_LABELS
+from sweeplib.storage.artefacts import DATASET, EXECUTION_KEYS, made_from
 from sweeplib.storage.complete_config import write_complete_config
 from sweeplib.storage.coordinates import Coordinate, constants, coordinates, instants
 from sweeplib.storage.dataset import GroupWriter, shape_group, written_dataset
 from sweeplib.storage.files import read_lines
 from sweeplib.storage.journal import journal
 from sweeplib.storage.locks import writer_lock
-from sweeplib.storage.markers import DATASET, EXECUTION_KEYS, dataset_made_from
 from sweeplib.storage.outline import SHARED_DIMS
 from sweeplib.storage.provenance import git_commit, versions
 from sweeplib.storage.results import Region, Results, Shape, region_of, results_of
@@ -26,7 +26,7 @@ if TYPE_CHECKING:
 
 
 def finalise(sweep: "Sweep", directory: Path) -> Path:
-    """Write the sweep's dataset under `directory`, its marker and its complete config; return its path.
+    """Write the sweep's dataset under `directory`, with its done.json and its complete config; return its path.
 
     InputError if a case is missing, DamageError if a case cannot be read. The bytes of the dataset depend only on the
     config and on the numerics, not on block sizes, workers, crashes, or the order in which the sweep grew. One variable
@@ -36,7 +36,7 @@ def finalise(sweep: "Sweep", directory: Path) -> Path:
     with writer_lock(directory, DATASET):
         results = {dynamics: results_of(sweep, dynamics, directory) for dynamics in sweep.runs}
         counts = {dynamics: part.wanted.counts() for dynamics, part in results.items()}
-        _write(sweep, directory, results, path, {"cases": counts, **dataset_made_from(sweep)})
+        _write(sweep, directory, results, path, {"cases": counts})
         write_complete_config(sweep, directory)
     return path
 
@@ -47,7 +47,7 @@ def _write(
     problem = next(case.problem for dynamics in sweep.runs for _, case in sweep.cases(dynamics))
     every, fixed = coordinates(sweep, problem), constants(sweep, problem)
     fixed_attributes = fixed | {"fixed": meanings(fixed)}
-    with written_dataset(path, done, keep=True) as root:
+    with written_dataset(path, done, made_from=made_from(sweep, directory, "finalise"), keep=True) as root:
         _write_shared(
             GroupWriter(root), sweep, results, every, fixed_attributes | _attributes(sweep, directory, results)
         )

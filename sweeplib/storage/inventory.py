@@ -3,6 +3,7 @@
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
+from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -10,8 +11,8 @@ import numpy as np
 from sweeplib.design.fields import options_of
 from sweeplib.problem import Problem
 from sweeplib.simulation import Case, Cases, Status, case_work, with_seeds
+from sweeplib.storage.identity_file import KnownCases, read_identities, write_identities
 from sweeplib.storage.layout import cost_classes, layout_name
-from sweeplib.storage.remembered import Remembered, remember, remembered
 from sweeplib.storage.run_store import RunStore, first_places
 
 if TYPE_CHECKING:
@@ -122,7 +123,7 @@ class Inventory:
 
     def remember(self, store: RunStore) -> None:
         """Keep identities and positions in a file, for later inventories of the same sweep."""
-        remember(self.sweep, store, Remembered(self.ids, self.flat, self.layout, self.row))
+        write_identities(self.sweep, store, KnownCases(self.ids, self.flat, self.layout, self.row))
 
     @cached_property
     def new(self) -> dict[str, NewCases]:
@@ -144,11 +145,16 @@ class Inventory:
 
 def inventory(sweep: "Sweep", dynamics: str, store: RunStore) -> Inventory:
     """Return the inventory of a sweep's cases of one dynamics."""
-    known, points = remembered(sweep, store), None
+    known, points = read_identities(sweep, store), None
     if known is None:
         ids, flat, points = identified(sweep, dynamics)
-        known = Remembered(ids, flat, *store.locate(ids))
+        known = KnownCases(ids, flat, *store.locate(ids))
     return Inventory(sweep, dynamics, *known, _status(store, known.layout, known.row), points)
+
+
+def sweep_status(sweep: "Sweep", directory: Path) -> dict[str, dict[str, int]]:
+    """Return the number of cases with each status, by dynamics. It may be called while the sweep runs."""
+    return {name: inventory(sweep, name, RunStore(directory, name)).counts() for name in sweep.runs}
 
 
 def _status(store: RunStore, layout: np.ndarray, row: np.ndarray) -> np.ndarray:

@@ -20,17 +20,15 @@ from typing import Any
 
 import numpy as np
 import zarr
-from zarr.storage import StorePath
+from zarr.storage import LocalStore, StorePath
 
 from sweeplib.simulation import Case, Cases, Status, case_work, recorded_variables
 from sweeplib.simulation.variables import STATUS_LABELS
-from sweeplib.storage.checked_store import COMPRESSORS, CheckedStore
-from sweeplib.storage.chunk_files import read_chunk, write_chunk
 from sweeplib.storage.damage import DamageError, damaged, lost
 from sweeplib.storage.files import is_intact, partial, remove, remove_partials, sync
-from sweeplib.storage.linking_store import LinkingStore
+from sweeplib.storage.layout_files import COMPRESSORS, read_chunk, read_metadata, write_chunk, write_metadata
 from sweeplib.storage.rows import Rows, rows_of, shared_fields
-from sweeplib.storage.sealed import read_sealed, write_sealed
+from sweeplib.storage.stores import LinkingStore
 
 INDEX_ROWS = 16384
 """Rows of a chunk of the index of a new layout."""
@@ -77,7 +75,7 @@ class Layout:
         self._deletion = f"delete the folder {path}, and the next run computes its cases again"
         self._opened: dict[str, Any] = {}
         self._kept: dict[str, tuple[int, np.ndarray]] = {}
-        attributes: dict[str, Any] = read_sealed(path / "zarr.json", self._deletion)["attributes"]
+        attributes: dict[str, Any] = read_metadata(path / "zarr.json", self._deletion)["attributes"]
         self._rows: int = attributes["rows"]
         self.block_size: int = attributes["block_size"]
         self.work = 4.0 ** attributes["cost_class"]
@@ -143,11 +141,10 @@ class Layout:
         return [int(number) for number in np.unique(np.flatnonzero(self.status()) // self.block_size)]
 
     def array(self, name: str) -> Any:
-        """Return the zarr array of this name."""
+        """Return the zarr array of this name, for its metadata: chunks are read and written as files."""
         if name not in self._opened:
-            remedy = self._deletion if name in INDEX else RETRY
-            metadata = read_sealed(self.path / name / "zarr.json", self._deletion)
-            place = StorePath(CheckedStore(self.path, remedy=remedy), name)
+            metadata = read_metadata(self.path / name / "zarr.json", self._deletion)
+            place = StorePath(LocalStore(self.path), name)
             self._opened[name] = zarr.Array.from_dict(place, metadata).with_config({"write_empty_chunks": True})
         return self._opened[name]
 
@@ -261,17 +258,17 @@ class Layout:
 
     def _resize(self, name: str, rows: int) -> None:
         path = self.path / name / "zarr.json"
-        metadata = read_sealed(path, self._deletion)
+        metadata = read_metadata(path, self._deletion)
         if metadata["shape"][0] != rows:
             metadata["shape"][0] = rows
-            write_sealed(path, metadata)
+            write_metadata(path, metadata)
         self._opened.pop(name, None)
 
     def _commit(self, rows: int) -> None:
         path = self.path / "zarr.json"
-        metadata = read_sealed(path, self._deletion)
+        metadata = read_metadata(path, self._deletion)
         metadata["attributes"]["rows"] = rows
-        write_sealed(path, metadata)
+        write_metadata(path, metadata)
         self._rows = rows
         self._kept.clear()
         self.__dict__.pop("ids", None)
@@ -365,7 +362,7 @@ def create_layout(path: Path, case: Case, block_size: int, rows: int = 0) -> Lay
             shape, dims = ((rows, 2), ("word",)) if name == "case_id" else ((rows,), ())
             _create(group, name, dtype, shape, dims, INDEX_ROWS, {})
         for file in new.rglob("zarr.json"):
-            write_sealed(file, json.loads(file.read_bytes()))
+            write_metadata(file, json.loads(file.read_bytes()))
         new.rename(path)
         sync(path.parent)
     finally:

@@ -1,55 +1,15 @@
-"""The origin of a result: digests of sources, versions of libraries, the git commit, the processor."""
+"""The origin of a result: versions of libraries, the git commit, the processor."""
 
-import hashlib
 import importlib.metadata
 import platform
 import subprocess
-from collections.abc import Sequence
 from functools import cache
 from pathlib import Path
 
 import sweeplib
-from sweeplib.code.plugins import plugins_digest
-from sweeplib.code.sources import PACKAGE_FILES
 
 PACKAGE = Path(__file__).resolve().parent.parent
 LIBRARIES = ("numpy", "scipy", "numba", "xarray", "zarr", "dask", "distributed")
-
-
-STAGE_FLOORS = {
-    "simulate": ("storage",),
-    "analyse": ("analysis", "theory"),
-    "figure": ("figures", "theory"),
-    "report": ("report",),
-}
-"""The subpackages that a stage of the workflow calls, beside those on which the identities of cases depend."""
-
-
-def stage_code(stage: str, plugins: Sequence[str]) -> list[str]:
-    """Return the digests of subpackages of the library and of the code of loaded plugins that a stage calls."""
-    return [floors_digest(*STAGE_FLOORS[stage]), plugins_digest(plugins, stage)]
-
-
-@cache
-def floors_digest(*floors: str) -> str:
-    """Return a hash of the source files of some subpackages of sweeplib, such as "maths" or "simulation".
-
-    It is that of the files as this process first saw them. ValueError for an unknown subpackage.
-    """
-    digest = hashlib.blake2b(digest_size=12)
-    for floor in sorted(set(floors)):
-        for path in _sources(floor):
-            digest.update(f"{path.relative_to(PACKAGE)}\0".encode() + path.read_bytes() + b"\0")
-    return digest.hexdigest()
-
-
-def _sources(floor: str) -> list[Path]:
-    folder, module = PACKAGE / floor, PACKAGE / f"{floor}.py"
-    if module.exists():
-        return [module]
-    if not folder.is_dir():
-        raise ValueError(f"sweeplib has no floor {floor!r}")
-    return sorted(path for path in folder.rglob("*") if path.suffix in PACKAGE_FILES)
 
 
 @cache

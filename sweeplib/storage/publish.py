@@ -9,6 +9,7 @@ which the folder of results that published there has too: no other one replaces 
 import json
 import threading
 from collections.abc import Callable, Collection
+from dataclasses import replace
 from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, TypeVar
@@ -16,10 +17,10 @@ from urllib.parse import urlsplit
 from uuid import uuid4
 
 from sweeplib.errors import InputError, SweeplibError
-from sweeplib.storage.contents import is_name_of_zarr, own_digests
-from sweeplib.storage.damage import DAMAGED, LOST
-from sweeplib.storage.files import digest, digest_of, is_below, read_json, write_json
+from sweeplib.storage.damage import DAMAGED, LOST, lost
+from sweeplib.storage.files import digest, is_below, read_json, write_json
 from sweeplib.storage.locks import writer_lock
+from sweeplib.storage.manifest import MANIFEST, Manifest, digest_of, is_name_of_zarr, manifest_of
 from sweeplib.storage.versions import present
 
 if TYPE_CHECKING:
@@ -33,6 +34,7 @@ BUCKETS = frozenset({"abfs", "abfss", "adl", "az", "gcs", "gs", "oci", "r2", "s3
 FORGETFUL = "memory"
 """The protocol of a store that ends with the process."""
 ROOT = "zarr.json"
+REPEAT = "`sweeplib finalise CONFIG` writes the dataset again"
 PATIENCE = 30.0
 """Seconds after which a store that does not answer counts as out of reach."""
 Answer = TypeVar("Answer")
@@ -82,7 +84,7 @@ class Place:
     def examined(self, version: str | None) -> tuple[int, dict[str, str]]:
         """Return how many objects were read, and by name the problem of each that is not as it was sent.
 
-        `version` is the digest of the present dataset, None if it is not known; an older one is a problem.
+        `version` is that of the present dataset, None if it is not known; an older one is a problem.
         SweeplibError if the store fails, InputError if it has something else than the dataset of this sweep.
         """
         try:
@@ -102,7 +104,7 @@ class Place:
         }
         if not marker["complete"]:
             problems[MARKER] = "of a dataset that was not sent completely"
-        elif version not in (None, digest_of(marker["files"])):
+        elif version not in (None, _version(marker["files"])):
             problems[MARKER] = "of another version than the present dataset"
         return len(found), problems
 
@@ -120,15 +122,21 @@ class Place:
         of another sweep.
         """
         try:
-            return self._published(dataset, own_digests(dataset), again)
+            manifest = manifest_of(dataset)
+            if manifest is None:
+                raise lost(dataset / MANIFEST, REPEAT)
+            return self._published(manifest, again)
         except SweeplibError:
             raise
         except Exception as error:
             problem = f"{dataset} is written, and not published at {self.address}: {_reason(error)}"
             raise SweeplibError(f"{problem}; `sweeplib finalise CONFIG` sends the rest") from error
 
-    def _published(self, dataset: Path, wanted: dict[str, str], again: Collection[str]) -> int:
-        marker = self._marker()
+    def _published(self, manifest: Manifest, again: Collection[str]) -> int:
+        dataset, marker = manifest.folder, self._marker()
+        wanted = {name: str(entry[1]) for name, entry in manifest.files.items()} | {
+            MANIFEST: digest(manifest.path.read_bytes())
+        }
         self._refuse_others(marker)
         known = {name: content for name, content in marker["files"].items() if name not in again} if marker else {}
         if marker and marker["complete"] and known == wanted:
@@ -136,6 +144,13 @@ class Place:
         changed = sorted(name for name, content in wanted.items() if known.get(name) != content and name != ROOT)
         kept = {name: content for name, content in known.items() if wanted.get(name) == content and name != ROOT}
         gone = sorted(known.keys() - wanted.keys())
+        replace(manifest, files={name: manifest.files[name] for name in (*changed, ROOT) if name != MANIFEST}).check(
+            REPEAT
+        )
+        if marker and marker["complete"] and _version(known) == manifest.digest:
+            self.files.pipe_file(f"{self.path}/{MANIFEST}", manifest.path.read_bytes())
+            self._mark(wanted, complete=True)
+            return 1
         self._remove([ROOT] if marker else [])
         self._make_folders(changed)
         self._mark(kept | dict.fromkeys((*gone, *changed), ""), complete=False)
@@ -258,6 +273,11 @@ def _answered(question: Callable[[], Answer]) -> Answer:
     if not answers:
         raise TimeoutError(f"no answer within {PATIENCE:g} s")
     return answers[0]
+
+
+def _version(digests: dict[str, str]) -> str:
+    """Return the version of a dataset whose objects have these digests."""
+    return digest_of({name: content for name, content in digests.items() if name != MANIFEST})
 
 
 def _digest(content: dict[str, Any]) -> str:

@@ -12,7 +12,7 @@ import numpy as np
 from sweeplib.simulation import Case
 from sweeplib.storage.journal import journal
 from sweeplib.storage.layout import Layout, create_layout, layouts
-from sweeplib.storage.sealed import read_sealed, write_sealed
+from sweeplib.storage.layout_files import read_metadata, write_metadata
 
 AT_ONCE = 2**17
 """The number of identities that are looked up together."""
@@ -20,7 +20,7 @@ AT_ONCE = 2**17
 
 def write_group(path: Path) -> None:
     """Write the metadata of the store itself or of the group of a dynamics; they have no content."""
-    write_sealed(path, {"attributes": {}, "node_type": "group", "zarr_format": 3})
+    write_metadata(path, {"attributes": {}, "node_type": "group", "zarr_format": 3})
 
 
 def stored_dynamics(directory: Path) -> list[str]:
@@ -45,7 +45,7 @@ class RunStore:
         self._groups = [folder / "zarr.json" for folder in (self.path.parent, self.path)]
         for group in self._groups:
             if group.exists() and leave_out is None:
-                read_sealed(group, f"delete {group}: the next run writes it again")
+                read_metadata(group, f"delete {group}: the next run writes it again")
         self.layouts = {layout.name: layout for layout in layouts(self.path, leave_out or ())}
 
     @cached_property

@@ -1,6 +1,6 @@
 """Versions of a dataset: `dataset.zarr` is a folder that is replaced in one step by the next version.
 
-A version is known by the digest of its certificate. The one before the present is kept in `datasets/`, where readers
+A version is known by the digest of its files. The one before the present is kept in `datasets/`, where readers
 that had opened it go on. Files of others in the folder stay in it. Up to version 0.2 `dataset.zarr` was a link into
 `datasets/`, which is read as well.
 """
@@ -13,8 +13,8 @@ from glob import escape
 from pathlib import Path
 
 from sweeplib.errors import InputError
-from sweeplib.storage.contents import NAME, has_contents, is_own, is_whole, own_digests
-from sweeplib.storage.files import digest, exchange, files_below, is_partial, partial, remove_own, sync, sync_tree
+from sweeplib.storage.files import exchange, files_below, is_partial, partial, remove_own, sync, sync_tree
+from sweeplib.storage.manifest import MANIFEST, has_manifest, is_own, recorded
 
 FOLDER = "datasets"
 _VERSION = re.compile(r"[0-9a-f]{32}\.zarr")
@@ -25,7 +25,8 @@ def replaced(path: Path, *, keep: bool = False) -> Iterator[Path]:
     """Yield a folder to write a dataset in; on success it becomes `path`, on failure it is removed.
 
     The version before is kept in `datasets/` if `keep`, else removed. A version with the content of the present one
-    changes nothing. InputError for a foreign link or a file. Only for a writer that holds the lock of `path`.
+    changes at most its manifest. InputError for a foreign link or a file. Only for a writer that holds the lock of
+    `path`.
     """
     _refuse_foreign(path)
     for leftover in path.parent.glob(f".{escape(path.name)}.*.partial"):
@@ -36,8 +37,11 @@ def replaced(path: Path, *, keep: bool = False) -> Iterator[Path]:
         yield new
         sync_tree(new)
         _refuse_foreign(path)
-        if path.is_symlink() or name_of(path) != name_of(new) or own_digests(path) != own_digests(new):
+        if path.is_symlink() or name_of(path) != name_of(new) or not recorded(path).is_whole():
             _replace(path, new, keep=keep)
+        elif (new / MANIFEST).read_bytes() != (path / MANIFEST).read_bytes():
+            (new / MANIFEST).replace(path / MANIFEST)  # the same files, made from something else
+            sync(path)
     finally:
         _dissolve(new, path)
 
@@ -50,7 +54,7 @@ def _replace(path: Path, new: Path, *, keep: bool) -> None:
     else:
         new.rename(path)
     sync(path.parent)
-    if keep and not new.is_symlink() and is_whole(new):
+    if keep and not new.is_symlink() and (before := recorded(new)).files and before.is_whole():
         kept = f"{name_of(new)}.zarr"
         _move_others(new, path, is_own(new))
         (path.parent / FOLDER).mkdir(exist_ok=True)
@@ -83,18 +87,16 @@ def _move_others(old: Path, path: Path, own: Callable[[str], bool]) -> None:
 
 
 def name_of(version: Path) -> str:
-    """Return the name of a version, a digest of its certificate; "" without a certificate."""
-    try:
-        return digest((version / NAME).read_bytes())
-    except OSError:
-        return ""
+    """Return the name of a version, the digest of its files; "" without an intact manifest."""
+    manifest = recorded(version)
+    return manifest.digest if manifest.files else ""
 
 
 def versions(path: Path) -> list[Path]:
-    """Return the versions of a dataset in `datasets/`, the last written first; each has a certificate."""
+    """Return the versions of a dataset in `datasets/`, the last written first; each has a manifest."""
     found = [each for each in (path.parent / FOLDER).glob("*.zarr") if _VERSION.fullmatch(each.name)]
-    own = [each for each in found if not each.is_symlink() and has_contents(each)]
-    return sorted(own, key=lambda each: -(each / NAME).stat().st_mtime_ns)
+    own = [each for each in found if not each.is_symlink() and has_manifest(each)]
+    return sorted(own, key=lambda each: -(each / "zarr.json").stat().st_mtime_ns)
 
 
 def places(path: Path, name: str) -> Iterator[Path]:

@@ -9,20 +9,10 @@ from sweeplib.storage.run_store import whole
 
 
 class Remedy(Enum):
-    """How a file is repaired, in words."""
+    """How a file is repaired, in words: what is damaged is forgotten, and the same stages run again."""
 
-    block = "the cases of its block are computed again"
-    layout = "it is restored from the config, or all cases of its layout are computed again"
-    case = "the cases are computed again"
-    missing = "missing cases are computed again, and its done.json is written"
-    journal = "the damaged lines are left out, and cases of unknown origin computed again"
-    rewrite = "it is written again"
-    dataset = "the dataset is written again"
-    version = "it is deleted; readers of this version have to open the present one"
-    analysis = "the analysis is repeated"
-    figure = "the figure is drawn again"
-    report = "the report is written again"
-    publish = "it is sent again"
+    cases = "it is restored, or its cases are computed again"
+    again = "it is made again"
     delete = "it is deleted"
     refused = "refused"
 
@@ -33,7 +23,8 @@ class Finding:
 
     path : the file; of an object of the published dataset, its name below the `address`.
     part : what it belongs to: a dynamics, "dataset", "analyses", "published dataset" or "other files".
-    of : the name of the layout, analysis or figure that the remedy applies to; `block` the number of the block.
+    stage, of : the stage of the workflow that makes it again, and of which analysis or figure; `block` the number of a
+        block of the layout `of`.
     cases : the identities of the cases whose results it holds; `words` describes these, or another content.
     why : why the repair is refused.
     """
@@ -42,6 +33,7 @@ class Finding:
     problem: str
     remedy: Remedy
     part: str
+    stage: str = ""
     of: str = ""
     block: int = -1
     cases: tuple[bytes, ...] = ()

@@ -1,43 +1,37 @@
-"""Verification of all files but the run store: datasets, markers, plans, figures, locks, leftovers."""
+"""Verification of all files but the run store: artefacts by their manifests, records, configs, leftovers."""
 
+import json
 from collections.abc import Iterator, Sequence
-from functools import cached_property
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from sweeplib.errors import SweeplibError
-from sweeplib.storage.attempts import attempts_journal
+from sweeplib.storage.artefacts import DATASET as DATASET_PATH
+from sweeplib.storage.artefacts import Artefact, artefacts, is_of_config
+from sweeplib.storage.attempts import IN_REPORT
 from sweeplib.storage.complete_config import is_as_written
 from sweeplib.storage.damage import DAMAGED, LOST, DamageError
-from sweeplib.storage.examined_dataset import DatasetHarm, examined_dataset
-from sweeplib.storage.files import damaged_lines, digest, read_json
-from sweeplib.storage.markers import DATASET as DATASET_PATH
-from sweeplib.storage.markers import is_of_config
+from sweeplib.storage.files import read_json
+from sweeplib.storage.identity_file import identity_files, is_whole
+from sweeplib.storage.manifest import examination, manifest_path
 from sweeplib.storage.origin import ORIGIN
 from sweeplib.storage.outline import planned_outline
 from sweeplib.storage.publish import Place
-from sweeplib.storage.remembered import is_whole, remembered_files
-from sweeplib.storage.versions import leftovers, linked_version, present, versions
+from sweeplib.storage.versions import leftovers, linked_version, name_of, present, versions
 from sweeplib.upkeep.finding import Finding, Remedy
-from sweeplib.upkeep.stored_cases import StoredCases, json_problem
+from sweeplib.upkeep.stored_cases import StoredCases
 
 if TYPE_CHECKING:
     from sweeplib.design.sweep import Sweep
 
 DATASET, ANALYSES, PUBLISHED, FILES = "dataset", "analyses", "published dataset", "other files"
 REPLACED = "another command's config: delete it, or repeat the command with its overrides"
-IN_REPORT = ("plot", "table", "optima", "report")
 RECORDS = (
-    *(f"{name}.json" for name in ("origin", "plan", "published", "*.done", "*.files")),
-    *(
-        f"{folder}/*.{kind}.json"
-        for folder in ("analysis", "figures", "report")
-        for kind in ("done", "files", "source")
-    ),
+    *(f"{name}.json" for name in ("origin", "plan", "published", "*.done", "analysis/*.done")),
     *(f"failures/{kind}.*.json" for kind in ("analysis", "figure", *IN_REPORT)),
     *(f"jobs/{name}.json" for name in ("sweep", "plan", "simulate", "finalise", "report", "analyse.*", "figure.*")),
 )
-"""The names of the JSON files that sweeplib writes."""
+"""The names of the JSON files that sweeplib writes, beside manifests."""
 
 
 class OtherFiles:
@@ -49,155 +43,124 @@ class OtherFiles:
 
     def findings(self) -> Iterator[Finding]:
         """Yield all that is damaged, lost or stale."""
-        yield from self._dataset()
+        dataset, *others = artefacts(self.sweep, self.directory)
+        yield from self._dataset(dataset)
         yield from self._versions()
         yield from self._published()
-        for name in self.sweep.analyses:
-            yield from self._analysis(name)
+        for artefact in others:
+            yield from self._artefact(artefact)
         yield from self._json()
-        for path in remembered_files(self.directory):
+        for path in identity_files(self.directory):
             if path.stem in {each.dynamics for each in self.stored} and not is_whole(path):
                 yield Finding(path, DAMAGED, Remedy.delete, FILES)
-        yield from self._drawn()
         yield from self._configs()
-        yield from self._attempts()
         yield from self._leftovers()
 
-    def _dataset(self) -> Iterator[Finding]:
-        path = self.directory / DATASET_PATH
+    def _artefact(self, artefact: Artefact) -> Iterator[Finding]:
+        """Yield the damaged and lost files of what a stage has made, if its output or its manifest is there."""
+        stage, of, path, told = artefact.stage, artefact.name, artefact.path, _told(artefact.output)
+        part = {"finalise": DATASET, "analyse": ANALYSES}.get(stage, FILES)
+        if "failed" in told or not (artefact.output.exists() or manifest_path(path).exists()):
+            return
+        if path.suffix == ".zarr" and not path.exists():
+            yield Finding(path, LOST, Remedy.again, part, stage, of)
+            return
+        version = present(path)
+        chunks, problems = examination(version)
+        if part in self.chunks:
+            self.chunks[part] += chunks
+        for name, problem in sorted(problems.items()):
+            file = manifest_path(version).parent / name
+            yield Finding(file, problem, Remedy.again, part, stage, of, words=self._words(version, name))
+        if not problems and "digest" in told and told["digest"] != name_of(version):
+            yield Finding(path, DAMAGED, Remedy.again, part, stage, of)
+
+    def _dataset(self, artefact: Artefact) -> Iterator[Finding]:
+        path = artefact.path
         if path.is_symlink() and linked_version(path) is None:
             why = "delete the link, if it is not yours"
             problem = f"a link to {str(path.readlink())!a}, which sweeplib did not make"
             yield Finding(path, problem, Remedy.refused, DATASET, why=why)
             return
-        if not path.exists():
-            if path.is_symlink() or json_problem(path.with_suffix(".done.json")) is None:
-                yield Finding(path, LOST, Remedy.dataset, DATASET)
-            return
-        chunks, harms = examined_dataset(path, self._digest)
-        self.chunks[DATASET] += chunks
-        for harm in harms:
-            yield Finding(harm.file, harm.problem, Remedy.dataset, DATASET, words=self._words(harm))
-        if not harms and is_of_config(self.sweep, self.directory):
+        found = list(self._artefact(artefact))
+        if path.is_symlink() and not path.exists():
+            found = [Finding(path, LOST, Remedy.again, DATASET, "finalise")]
+        yield from found
+        if path.exists() and not found and is_of_config(self.sweep, self.directory):
             yield from self._unwritten(present(path))
 
     def _unwritten(self, dataset: Path) -> Iterator[Finding]:
         """Yield the arrays that the config asks for and that were not written: an earlier sweeplib did not notice."""
         for name in planned_outline(self.sweep).variables:
             if not (dataset / name / "zarr.json").exists():
-                yield Finding(dataset / name, LOST, Remedy.dataset, DATASET, words=f"{name} of all cases")
+                words = f"{name} of all cases"
+                yield Finding(dataset / name, LOST, Remedy.again, DATASET, "finalise", words=words)
 
-    @cached_property
-    def _digest(self) -> str | None:
-        """The digest of the dataset as it was written; None if it is not known."""
-        try:
-            return (read_json(self.directory / "dataset.done.json") or {}).get("digest")
-        except DamageError:
-            return None
-
-    def _words(self, harm: DatasetHarm) -> str:
-        """Return which cases a chunk of the dataset has."""
-        if not harm.array:
-            return ""
+    def _words(self, version: Path, name: str) -> str:
+        """Return which cases a chunk of a dataset has, or of which array of an analysis it is."""
+        array, _, key = name.partition("/c/")
+        if not key or self.directory / "analysis" in version.parents:
+            return array if key else ""
         axes: dict[str, Sequence[Any]] = {axis.name: axis.values for axis in self.sweep.grid.axes}
         axes |= {"dynamics": list(self.sweep.runs), "seed": self.sweep.seeds}
-        at = [f"{dim}={axes[dim][place]}" for dim, place in harm.places if place < len(axes.get(dim, ()))]
-        return f"{harm.array} of {', '.join(at) if at else 'all cases'}"
+        at = [f"{dim}={axes[dim][at]}" for dim, at in _places(version / array, key) if at < len(axes.get(dim, ()))]
+        return f"{array} of {', '.join(at) if at else 'all cases'}"
 
     def _versions(self) -> Iterator[Finding]:
-        """Yield a finding for each version of the dataset that is damaged and not the current one."""
+        """Yield a finding for each file that is damaged in a version of the dataset that is not the current one."""
         path = self.directory / DATASET_PATH
         for version in versions(path):
             if version.name != linked_version(path):
-                chunks, harms = examined_dataset(version, None)
+                chunks, problems = examination(version)
                 self.chunks[DATASET] += chunks
                 words = "in a version of the dataset that is not the current one"
-                for harm in harms:
-                    yield Finding(harm.file, harm.problem, Remedy.version, DATASET, version.name, words=words)
+                for name, problem in sorted(problems.items()):
+                    yield Finding(version / name, problem, Remedy.delete, DATASET, of=version.name, words=words)
 
     def _published(self) -> Iterator[Finding]:
         """Yield the objects at the address of the sweep that are not as in its dataset."""
-        dataset, address = self.directory / "dataset.zarr", self.sweep.publish
+        dataset, address = self.directory / DATASET_PATH, self.sweep.publish
         if address is None or not dataset.exists():
             return
         try:
             place = Place(address, self.sweep.name, self.directory)
-            self.chunks[PUBLISHED], problems = place.examined(self._digest)
+            version = _told(dataset.with_suffix(".done.json")).get("digest")
+            self.chunks[PUBLISHED], problems = place.examined(version)
         except SweeplibError as error:
             yield Finding(Path(), str(error), Remedy.refused, PUBLISHED, why="nothing is sent there", address=address)
             return
         for name, problem in problems.items():
-            yield Finding(Path(name), problem, Remedy.publish, PUBLISHED, address=address)
-
-    def _analysis(self, name: str) -> Iterator[Finding]:
-        path = self.directory / "analysis" / f"{name}.zarr"
-        try:
-            done = read_json(path.with_suffix(".done.json"))
-        except DamageError:
-            done = {}
-        if done is None or "failed" in done:
-            return
-        if not path.exists():
-            yield Finding(path, LOST, Remedy.analysis, ANALYSES, name)
-            return
-        chunks, harms = examined_dataset(path, done.get("digest"))
-        self.chunks[ANALYSES] += chunks
-        for harm in harms:
-            yield Finding(harm.file, harm.problem, Remedy.analysis, ANALYSES, name, words=harm.array)
+            yield Finding(Path(name), problem, Remedy.again, PUBLISHED, "publish", address=address)
 
     def _json(self) -> Iterator[Finding]:
         """Yield the damaged JSON files that have names of records of sweeplib."""
         for path in sorted(path for pattern in RECORDS for path in self.directory.glob(pattern)):
-            if not path.name.startswith(".") and json_problem(path):
-                remedy, part, of = self._json_remedy(path)
-                yield Finding(path, DAMAGED, remedy, part, of)
+            if not path.name.startswith(".") and _is_damaged(path):
+                stage, of = self._stage(path)
+                part = of if stage == "simulate" else ANALYSES if stage == "analyse" else FILES
+                remedy = Remedy.cases if stage == "simulate" else Remedy.again if stage else Remedy.delete
+                yield Finding(path, DAMAGED, remedy, part, stage, of if part != of else "")
 
-    def _json_remedy(self, path: Path) -> tuple[Remedy, str, str]:
-        """Return how a damaged JSON file is repaired, the part it belongs to, and of which name it is."""
+    def _stage(self, path: Path) -> tuple[str, str]:
+        """Return the stage that makes a JSON file again, and of which name; "" if nothing needs it."""
         folder, name = path.parent.name, path.name.split(".")[0]
         if path.parent == self.directory:
             if name in self.sweep.runs and path.name == f"{name}.done.json":
-                return Remedy.missing, name, ""
-            known = {ORIGIN: Remedy.rewrite, "dataset.done.json": Remedy.dataset, "dataset.files.json": Remedy.dataset}
-            return known.get(path.name, Remedy.delete), FILES, ""
+                return "simulate", name
+            return {ORIGIN: "plan", "dataset.done.json": "finalise"}.get(path.name, ""), ""
         kind, _, of = path.name.removesuffix(".json").partition(".") if folder == "failures" else (folder, "", name)
         if kind == "analysis" and of in self.sweep.analyses:
-            return Remedy.analysis, ANALYSES, of
-        if kind in ("figure", "figures") and of in self.sweep.figures:
-            return Remedy.figure, FILES, of
-        return (Remedy.report if kind in IN_REPORT else Remedy.delete), FILES, of
-
-    def _drawn(self) -> Iterator[Finding]:
-        """Yield figures and reports that are not as they were written."""
-        for record in sorted(self.directory.glob("figures/*.files.json")):
-            of = record.name.removesuffix(".files.json")
-            if of in self.sweep.figures:  # `prune` deletes others
-                yield from self._unlike(record, Remedy.figure, of)
-        yield from self._unlike(self.directory / "report" / "index.files.json", Remedy.report, "")
-
-    def _unlike(self, record: Path, remedy: Remedy, of: str) -> Iterator[Finding]:
-        try:
-            digests = read_json(record) or {}
-        except DamageError:
-            return
-        for name, written in digests.items():
-            file = record.parent / Path(name).name
-            if not file.exists():
-                yield Finding(file, LOST, remedy, FILES, of)
-            elif digest(file.read_bytes()) != written:
-                yield Finding(file, DAMAGED, remedy, FILES, of)
+            return "analyse", of
+        if kind == "figure" and of in self.sweep.figures:
+            return "figure", of
+        return "report" if kind in IN_REPORT else "", ""
 
     def _configs(self) -> Iterator[Finding]:
-        for name, remedy in (("config.yaml", Remedy.rewrite), ("overridden.yaml", Remedy.refused)):
+        for name, remedy in (("config.yaml", Remedy.again), ("overridden.yaml", Remedy.refused)):
             path = self.directory / name
             if path.exists() and not is_as_written(path):
                 problem = "damaged, or edited: it holds something else than was written"
-                yield Finding(path, problem, remedy, FILES, why=REPLACED)
-
-    def _attempts(self) -> Iterator[Finding]:
-        path = attempts_journal(self.directory)
-        if damaged := damaged_lines(path):
-            yield Finding(path, f"{damaged} damaged lines", Remedy.journal, FILES)
+                yield Finding(path, problem, remedy, FILES, "plan", why=REPLACED)
 
     def _leftovers(self) -> Iterator[Finding]:
         """Yield temporary files of killed writers, and marks of blocks that were begun and are done."""
@@ -209,6 +172,34 @@ class OtherFiles:
                 number = int(mark.stem) if mark.stem.isdigit() else -1
                 if layout is None or not 0 <= number < layout.n_blocks:
                     continue
-                if number not in each.examined.blocks(layout.name) and layout.status(layout.block(number)).all():
+                if number not in each.damage.blocks(layout.name) and layout.status(layout.block(number)).all():
                     problem = "stale, left by a worker that died; its block is done"
                     yield Finding(mark, problem, Remedy.delete, FILES)
+
+
+def _told(output: Path) -> dict[str, Any]:
+    """Return what a JSON file of a stage says; {} if it is no such file, or lost or damaged."""
+    try:
+        return (read_json(output) if output.suffix == ".json" else None) or {}
+    except DamageError:
+        return {}
+
+
+def _is_damaged(path: Path) -> bool:
+    try:
+        read_json(path)
+    except DamageError:
+        return True
+    return False
+
+
+def _places(array: Path, key: str) -> list[tuple[str, int]]:
+    """Return where a chunk is, along the dimensions that have several chunks; [] if the metadata do not say it."""
+    try:
+        metadata = json.loads((array / "zarr.json").read_bytes())
+        dims, sizes = metadata["dimension_names"], metadata["shape"]
+        chunks = metadata["chunk_grid"]["configuration"]["chunk_shape"]
+        parts = zip(dims, sizes, chunks, map(int, key.split("/")), strict=True)
+        return [(dim, at) for dim, size, chunk, at in parts if chunk == 1 < size]
+    except (OSError, ValueError, TypeError, KeyError):
+        return []

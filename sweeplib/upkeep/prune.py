@@ -1,7 +1,7 @@
 """Stale results: what is in a sweep's folder and is not used by its present config; deleted only if asked."""
 
 import re
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, replace
 from datetime import datetime
@@ -10,16 +10,16 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from sweeplib.storage.chunk_files import is_of_layout
-from sweeplib.storage.contents import has_contents, is_own
+from sweeplib.storage.artefacts import DATASET, refuse_other_config
 from sweeplib.storage.damage import DamageError
 from sweeplib.storage.files import files_below, read_json, remove_files
+from sweeplib.storage.identity_file import identity_files, is_of
 from sweeplib.storage.inventory import inventory
 from sweeplib.storage.layout import Layout, layout_folders
+from sweeplib.storage.layout_files import is_of_layout
 from sweeplib.storage.locks import alone
-from sweeplib.storage.markers import DATASET, recorded_files, refuse_other_config
+from sweeplib.storage.manifest import MANIFEST, has_manifest, is_own, recorded
 from sweeplib.storage.outcomes import outcomes_path, reasons_path
-from sweeplib.storage.remembered import is_of, remembered_files
 from sweeplib.storage.run_store import RunStore, records, stored_dynamics
 from sweeplib.storage.versions import leftovers, linked_version, versions
 
@@ -27,6 +27,13 @@ if TYPE_CHECKING:
     from rich.table import Table
 
     from sweeplib.design.sweep import Sweep
+
+EARLIER_RECORDS = (
+    "*.files.json",
+    *(f"{folder}/*.files.json" for folder in ("analysis", "figures", "report")),
+    "figures/*.source.json",
+)
+"""What manifests have replaced."""
 
 
 @dataclass(frozen=True)
@@ -116,14 +123,19 @@ def _other_files(sweep: "Sweep", directory: Path) -> Iterator[Stale]:
         if version.name != linked_version(dataset) and dataset.exists():
             what = f"the version of the dataset before the present one: {version.name}"
             yield Stale(what, _own(version, is_own(version)))
-    for name, files in _attempts(directory, "analysis", "done", sweep.analyses):
-        path = directory / "analysis" / f"{name}.zarr"
-        own = _own(path, is_own(path)) if has_contents(path) else ()
-        yield Stale(f"analysis {name}, which is not in the config", (*own, *files))
-    for name, files in _attempts(directory, "figures", "source", sweep.figures):
-        drawn = recorded_files(directory / "figures" / f"{name}.files.json")
-        yield Stale(f"figure {name}, which is not in the config", (*drawn, *files))
-    old = tuple(path for path in remembered_files(directory) if not is_of(path, sweep))
+    for record in sorted((directory / "analysis").glob("*.done.json")):
+        name, path = record.name.removesuffix(".done.json"), Path(f"{record}".removesuffix(".done.json") + ".zarr")
+        if name not in sweep.analyses and _record(record):
+            own = _own(path, is_own(path)) if has_manifest(path) else ()
+            yield Stale(f"analysis {name}, which is not in the config", (*own, record))
+    for record in sorted((directory / "figures").glob(f"*.{MANIFEST}")):
+        name = record.name.removesuffix(f".{MANIFEST}")
+        if name not in sweep.figures and (manifest := recorded(record.with_name(name))).files:
+            drawn = manifest.files.keys() - dict(manifest.problems()).keys()
+            yield Stale(f"figure {name}, which is not in the config", (*map(record.with_name, sorted(drawn)), record))
+    records = tuple(path for pattern in EARLIER_RECORDS for path in sorted(directory.glob(pattern)) if _record(path))
+    yield Stale(f"{len(records)} records of an earlier version of sweeplib", records)
+    old = tuple(path for path in identity_files(directory) if not is_of(path, sweep))
     yield Stale("identities of the cases of other configs, other code or removed dynamics", old)
     cases = tuple(path for path in sorted((directory / "failures").glob("*.json")) if _is_of_a_case(path))
     yield Stale(f"descriptions of {len(cases)} cases, by an earlier version of sweeplib", cases)
@@ -131,16 +143,6 @@ def _other_files(sweep: "Sweep", directory: Path) -> Iterator[Stale]:
     others = [path for path in others if _record(path)]
     yield Stale(f"descriptions of {len(others)} failures that are not of this config", tuple(others))
     yield Stale("temporary files of writers that were killed", tuple(leftovers(directory)))
-
-
-def _attempts(
-    directory: Path, folder: str, record: str, known: Iterable[str]
-) -> Iterator[tuple[str, tuple[Path, ...]]]:
-    """Yield the names of attempts that are not known, and the records that sweeplib has written of them."""
-    for path in sorted((directory / folder).glob(f"*.{record}.json")):
-        name = path.name.removesuffix(f".{record}.json")
-        if name not in known and _record(path):
-            yield name, (path, path.with_name(f"{name}.files.json"))
 
 
 def _record(path: Path) -> dict[str, Any]:

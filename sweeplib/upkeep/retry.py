@@ -1,49 +1,72 @@
 """Cases that the next run computes again: those with a status, those of damaged blocks, or one case by its name."""
 
-from collections.abc import Sequence
+from collections.abc import Collection, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 import numpy as np
 
 from sweeplib.errors import InputError
-from sweeplib.execution.status import DAMAGED, RETRIED, forget_done
-from sweeplib.execution.status import retry as retry_statuses
+from sweeplib.simulation import Status
+from sweeplib.storage.inventory import inventory
 from sweeplib.storage.locks import alone
+from sweeplib.storage.outcomes import outcomes_path
+from sweeplib.storage.run_store import RunStore
 from sweeplib.upkeep.cases import chosen_case, is_case
 
 if TYPE_CHECKING:
     from sweeplib.design.sweep import Sweep
 
+RETRIED = ("failed", "killed", "timeout", "diverged", "inaccurate")
+DAMAGED = "damaged"
+"""Used like a status: the cases of blocks of which a file in the run store is lost or damaged."""
 ALL = "all"
 
 
 def retry(sweep: "Sweep", directory: Path, what: Sequence[str]) -> dict[str, int]:
     """Make cases missing, so that the next run computes them again; return their number by dynamics.
 
-    `what` names statuses, `all` of these (as does nothing), `damaged`, or one case. InputError for anything else, and
-    while another process is at work in the directory.
+    `what` names statuses, `all` of these (as does nothing), `damaged`, or one case. The done.json of their dynamics is
+    removed, so that a workflow runs it again. InputError for anything else, and while another process is at work in the
+    directory.
     """
     names = [name for name in what if not is_case(name)]
-    if len(names) < len(what):
-        if len(what) > 1:
-            raise InputError("one case at a time", value=" ".join(what), expected="one case, or statuses")
-        return _retry_case(sweep, directory, what[0])
+    if len(names) < len(what) > 1:
+        raise InputError("one case at a time", value=" ".join(what), expected="one case, or statuses")
     for name in names:
         if name not in (*RETRIED, DAMAGED, ALL):
             choices = (*RETRIED, ALL, DAMAGED)
             expected = f"one of {', '.join(choices)}, an identity, or coordinates such as p=4,seed=3"
             raise InputError("not a status to retry", value=name, choices=choices, expected=expected)
-    statuses = set(names) - {ALL} | (set(RETRIED) if ALL in names or not names else set())
-    return retry_statuses(sweep, directory, sorted(statuses))
+    with alone(directory, "clears cases"):
+        if len(names) < len(what):
+            reset = _reset_case(sweep, directory, what[0])
+        else:
+            chosen = RETRIED if ALL in names or not names else names
+            reset = {dynamics: _reset(sweep, dynamics, directory, {*names, *chosen}) for dynamics in sweep.runs}
+        for dynamics in filter(reset.get, reset):
+            (directory / f"{dynamics}.done.json").unlink(missing_ok=True)
+            outcomes_path(directory, dynamics).unlink(missing_ok=True)
+    return reset
 
 
-def _retry_case(sweep: "Sweep", directory: Path, name: str) -> dict[str, int]:
-    with alone(directory, "clears a case"):
-        chosen = chosen_case(sweep, directory, name)
-        dynamics = chosen.store.dynamics
-        if chosen.row < 0 or chosen.status.name == "missing":
-            return {dynamics: 0}
+def _reset_case(sweep: "Sweep", directory: Path, name: str) -> dict[str, int]:
+    chosen = chosen_case(sweep, directory, name)
+    if is_done := chosen.status is not Status.missing:
         list(chosen.store.layouts.values())[chosen.layout].reset(np.array([chosen.row]))
-        forget_done(directory, dynamics)
-    return {dynamics: 1}
+    return {chosen.store.dynamics: int(is_done)}
+
+
+def _reset(sweep: "Sweep", dynamics: str, directory: Path, names: Collection[str]) -> int:
+    """Reset the cases of a dynamics with some statuses, and those of damaged blocks if these are named."""
+    layouts = RunStore(directory, dynamics).layouts.values()
+    damaged = sum(len(layout.forget_damaged()) for layout in layouts) if DAMAGED in names else 0
+    statuses = [Status[name] for name in names if name in RETRIED]
+    if not statuses:
+        return damaged
+    store = RunStore(directory, dynamics)
+    wanted = inventory(sweep, dynamics, store)
+    chosen = np.isin(wanted.status, statuses)
+    for number, layout in enumerate(store.layouts.values()):
+        layout.reset(np.unique(wanted.row[chosen & (wanted.layout == number)]))
+    return damaged + len(np.unique(wanted.ids[chosen]))

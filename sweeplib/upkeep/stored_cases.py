@@ -1,18 +1,23 @@
 """Verification of the run store of one dynamics: every chunk, why cases failed, and the table of outcomes."""
 
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 import numpy as np
 
-from sweeplib.simulation import Status
+from sweeplib.simulation import Case, Status
 from sweeplib.storage.damage import DAMAGED, LOST, DamageError
-from sweeplib.storage.examined import Examined, Harm, ReadableStore, examined
-from sweeplib.storage.files import damaged_lines, digest, read_json, read_lines
+from sweeplib.storage.files import damaged_lines, digest, drop_damaged_lines, read_json, read_lines, remove_own
 from sweeplib.storage.inventory import Inventory, inventory
+from sweeplib.storage.journal import journal
+from sweeplib.storage.layout import Layout
+from sweeplib.storage.layout_files import is_of_layout
+from sweeplib.storage.layout_restoration import is_restored
 from sweeplib.storage.outcomes import outcomes_path, outcomes_table, reasons_path, unexplained
+from sweeplib.storage.run_store import RunStore, write_group
+from sweeplib.storage.store_damage import Harm, ReadableStore, StoreDamage, store_damage
 from sweeplib.upkeep.cases import Cases, counted
 from sweeplib.upkeep.finding import Finding, Remedy
 
@@ -29,37 +34,37 @@ class StoredCases:
 
     directory: Path
     dynamics: str
-    examined: Examined
+    damage: StoreDamage
     store: ReadableStore
     cases: Cases | None
 
     def findings(self) -> Iterator[Finding]:
         """Yield all that is damaged or lost."""
-        for path in self.examined.groups:
+        for path in self.damage.groups:
             problem = DAMAGED if path.exists() else LOST
-            yield Finding(path, problem, Remedy.rewrite, self.dynamics, words="metadata of the store")
-        for layout, harms in self.examined.harms.items():
+            yield Finding(path, problem, Remedy.again, self.dynamics, words="metadata of the store")
+        for layout, harms in self.damage.harms.items():
             yield from (self._of_harm(layout, harm) for harm in harms)
         yield from self._lost_cases()
         yield from self._outcomes()
-        journal = self.directory / "journal" / f"{self.dynamics}.jsonl"
-        if damaged := damaged_lines(journal):
-            yield Finding(journal, f"{damaged} damaged lines", Remedy.journal, self.dynamics)
+        path = journal(self.directory, self.dynamics)
+        if damaged := damaged_lines(path):
+            yield Finding(path, f"{damaged} damaged lines", Remedy.cases, self.dynamics)
 
     def _of_harm(self, layout: str, harm: Harm) -> Finding:
-        if layout in self.examined.unreadable:
+        if layout in self.damage.unreadable:
             new = self.cases.wanted.new.get(layout) if self.cases else None
             ids = tuple(new.at(slice(None))[0].tolist()) if new else ()
             what = "results" if harm.block is not None else "index or metadata"
             words = f"{what} of the layout {layout}" + (f", {self.described(ids)}" if ids else "")
-            return Finding(harm.file, harm.problem, Remedy.layout, self.dynamics, layout, cases=ids, words=words)
+            return Finding(harm.file, harm.problem, Remedy.cases, self.dynamics, of=layout, cases=ids, words=words)
         if harm.block == -1:
             words = "left from an interrupted append"
-            return Finding(harm.file, harm.problem, Remedy.delete, self.dynamics, layout, words=words)
+            return Finding(harm.file, harm.problem, Remedy.delete, self.dynamics, of=layout, words=words)
         block = int(harm.block or 0)
         ids = tuple(self.store.layouts[layout].ids[self.store.layouts[layout].block(block)].tolist())
         words = self.described(ids)
-        return Finding(harm.file, harm.problem, Remedy.block, self.dynamics, layout, block, ids, words)
+        return Finding(harm.file, harm.problem, Remedy.cases, self.dynamics, "", layout, block, ids, words)
 
     def described(self, ids: tuple[bytes, ...]) -> str:
         """Return some cases in words."""
@@ -74,15 +79,15 @@ class StoredCases:
         if ids and self._done() == digest(wanted.ids.tobytes()):
             problem = "lost, cases that were computed are no longer there"
             words = self.described(ids)
-            yield Finding(self.store.path, problem, Remedy.missing, self.dynamics, cases=ids, words=words)
+            yield Finding(self.store.path, problem, Remedy.cases, self.dynamics, cases=ids, words=words)
 
     def _lost(self, wanted: Inventory) -> np.ndarray:
         """Return which cases are missing although no file that has them is known to be damaged."""
         lost: np.ndarray = wanted.status == Status.missing
         for number, (name, layout) in enumerate(self.store.layouts.items()):
-            damaged = np.isin(wanted.row // layout.block_size, self.examined.blocks(name))
+            damaged = np.isin(wanted.row // layout.block_size, self.damage.blocks(name))
             lost &= ~((wanted.layout == number) & damaged)
-        for name in self.examined.unreadable:
+        for name in self.damage.unreadable:
             if name in wanted.new:
                 lost &= ~np.isin(wanted.ids, wanted.new[name].at(slice(None))[0])
         return lost
@@ -94,12 +99,12 @@ class StoredCases:
         ids = tuple(unexplained(self.directory, self.cases.wanted)) if self.cases else ()
         if damaged or ids:
             problem = f"{damaged} damaged lines" if damaged else LOST
-            yield Finding(path, problem, Remedy.case, self.dynamics, cases=ids, words=self.described(ids))
-        elif self.cases and not self.examined.harms and self._done() == digest(self.cases.wanted.ids.tobytes()):
+            yield Finding(path, problem, Remedy.cases, self.dynamics, cases=ids, words=self.described(ids))
+        elif self.cases and not self.damage.harms and self._done() == digest(self.cases.wanted.ids.tobytes()):
             path = outcomes_path(self.directory, self.dynamics)
             found = path.read_bytes() if path.exists() else b""
             if found != outcomes_table(self.store, self.cases.wanted).encode():
-                yield Finding(path, DAMAGED if path.exists() else LOST, Remedy.rewrite, self.dynamics)
+                yield Finding(path, DAMAGED if path.exists() else LOST, Remedy.again, self.dynamics)
 
     def _done(self) -> str | None:
         """Return the digest of the cases that the last run completed, None if it is not known."""
@@ -108,10 +113,43 @@ class StoredCases:
         except DamageError:
             return None
 
-    def unaccounted(self) -> dict[str, list[int]]:
+    def forget(self, sweep: "Sweep", found: Iterable[Finding]) -> bool:
+        """Make the cases missing that `found` are damaged; return whether the sweep's have to be computed again."""
+        own = [finding for finding in found if finding.part == self.dynamics]
+        paths = {finding.path for finding in own}
+        folder = self.directory / "runs.zarr" / self.dynamics
+        for group in self.damage.groups:
+            write_group(group)
+        blocks = {
+            (finding.of, finding.block) for finding in own if finding.remedy is Remedy.cases and finding.block >= 0
+        }
+        if (path := journal(self.directory, self.dynamics)) in paths:
+            blocks |= {(layout, number) for layout, numbers in self._unaccounted().items() for number in numbers}
+            drop_damaged_lines(path)
+        damaged = set(self.damage.unreadable)
+        kept = {layout for layout in damaged if self.cases and is_restored(folder / layout, self._of(sweep))}
+        blocks |= {(layout, number) for layout in kept for number in Layout(folder / layout).damaged_blocks()}
+        for layout in damaged - kept:
+            remove_own(folder / layout, is_of_layout)
+        store = RunStore(self.directory, self.dynamics)
+        for layout in {layout for layout, _ in blocks}:
+            store.layouts[layout].forget(number for name, number in blocks if name == layout)
+        if (path := reasons_path(self.directory, self.dynamics)) in paths:
+            drop_damaged_lines(path)
+            unknown = [each for finding in own if finding.path == path for each in finding.cases]
+            numbers, rows = store.locate(np.array(unknown, "S16"))
+            for number, of_layout in enumerate(store.layouts.values()):
+                of_layout.reset(np.unique(rows[numbers == number]))
+        unread = {finding.of or finding.path for finding in own if finding.remedy is Remedy.cases}
+        return bool(blocks) or not unread <= {*kept, journal(self.directory, self.dynamics)}
+
+    def _of(self, sweep: "Sweep") -> Iterator[Case]:
+        return (case for _, case in sweep.cases(self.dynamics))
+
+    def _unaccounted(self) -> dict[str, list[int]]:
         """Return the blocks, by layout, with more results than the intact lines of the journal account for."""
         computed: dict[str, int] = {}
-        for line in read_lines(self.directory / "journal" / f"{self.dynamics}.jsonl"):
+        for line in read_lines(journal(self.directory, self.dynamics)):
             computed[line["block"]] = computed.get(line["block"], 0) + sum(line["computed"].values())
         found: dict[str, list[int]] = {}
         for (name, layout), status in zip(self.store.layouts.items(), self.store.statuses(), strict=True):
@@ -122,17 +160,9 @@ class StoredCases:
         return found
 
 
-def json_problem(path: Path) -> str | None:
-    """Return what is wrong with a JSON file, None if nothing is."""
-    try:
-        return None if read_json(path) is not None else LOST
-    except DamageError:
-        return DAMAGED
-
-
 def stored_cases(sweep: "Sweep", dynamics: str, directory: Path) -> StoredCases:
     """Return the run store of a dynamics, of which every file was read. Only while nobody writes."""
-    found = examined(directory, dynamics)
+    found = store_damage(directory, dynamics)
     store = found.readable()
     cases = Cases(sweep, dynamics, store, inventory(sweep, dynamics, store)) if dynamics in sweep.runs else None
     return StoredCases(directory, dynamics, found, store, cases)

@@ -11,10 +11,10 @@ from sweeplib.errors import InputError
 from sweeplib.execution.progress import Steps
 from sweeplib.storage.locks import alone
 from sweeplib.storage.run_store import stored_dynamics
+from sweeplib.upkeep.comparison import draw, recomputed
 from sweeplib.upkeep.finding import Finding, Remedy
 from sweeplib.upkeep.other_files import FILES, OtherFiles
 from sweeplib.upkeep.repair import Repair
-from sweeplib.upkeep.sample import draw, recomputed
 from sweeplib.upkeep.stored_cases import StoredCases, stored_cases
 
 if TYPE_CHECKING:
@@ -142,4 +142,4 @@ def _read(sweep: "Sweep", directory: Path) -> tuple[list[StoredCases], list[Find
     stored = [stored_cases(sweep, name, directory) for name in _dynamics(sweep, directory)]
     others = OtherFiles(sweep, directory, stored)
     found = [finding for each in stored for finding in each.findings()] + list(others.findings())
-    return stored, found, {each.dynamics: each.examined.chunks for each in stored} | others.chunks
+    return stored, found, {each.dynamics: each.damage.chunks for each in stored} | others.chunks

@@ -18,11 +18,12 @@ from typing import NamedTuple
 import pytest
 
 from sweeplib.design.cluster import CLUSTERS
-from sweeplib.storage.files import file_digests, partial
+from sweeplib.storage.files import partial
 from sweeplib.storage.provenance import git_commit
 from tests.faults.finished import CONFIG
 from tests.faults.forked import COMMANDS, Folder, RegisteredHere, stop, stop_when_waiting
 from tests.faults.persons import missing, put
+from tests.faults.sweeps import files
 from tests.plugged import nothing_left
 
 REFUSALS = (
@@ -219,9 +220,9 @@ def _check_that_it_goes_on(folder: Folder, pair: dict[str, str], meant: dict[str
     assert _own(folder.path / "published" / "x.zarr").items() >= meant.items(), pair
 
 
-def _own(dataset: Path) -> dict[str, str]:
-    """Return the digests of a dataset's files but for those of a person."""
-    return {name: found for name, found in file_digests(dataset).items() if not name.endswith((".me", ".png"))}
+def _own(dataset: Path) -> dict[str, bytes]:
+    """Return the bytes of a dataset's files but for those of a person."""
+    return {name: found for name, found in files(dataset).items() if not name.endswith((".me", ".png"))}
 
 
 def _show(one: str, other: str, outcomes: Counter[str]) -> None:

@@ -10,11 +10,12 @@ import pytest
 import xarray as xr
 
 from sweeplib.execution.run import Summary, run_sweep
-from sweeplib.execution.status import retry, sweep_status
 from sweeplib.simulation import FAILURES, Status
 from sweeplib.storage.finalise import finalise
+from sweeplib.storage.inventory import sweep_status
 from sweeplib.storage.outcomes import reasons
 from sweeplib.upkeep.reproduce import reproduced
+from sweeplib.upkeep.retry import retry
 from tests.faults.sweeps import DYNAMICS, troubled_sweep
 from tests.faults.troubled import (
     DIVERGES,

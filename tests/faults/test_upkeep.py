@@ -11,7 +11,7 @@ from typer.testing import CliRunner
 from sweeplib.cli import app
 from sweeplib.process.troubles import Trouble
 from sweeplib.simulation import Status
-from sweeplib.storage import remembered
+from sweeplib.storage import identity_file
 from sweeplib.storage.files import partial, write_json
 from sweeplib.storage.outcomes import append_reasons
 from sweeplib.storage.run_store import whole
@@ -175,7 +175,7 @@ def test_what_a_smaller_config_does_not_use_is_listed_and_deleted_only_if_asked(
 def test_remembered_identities_are_checked_and_stale_for_another_config(
     done: Done, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(remembered, "FEWEST", 1)
+    monkeypatch.setattr(identity_file, "FEWEST", 1)
     assert done.told("plan")[0] == 0
     path = done.directory / "inventory" / "calm.npz"
     assert done.told("prune")[1].splitlines()[-1] == "nothing is stale"

@@ -4,19 +4,18 @@ import random
 import re
 import shutil
 from collections.abc import Callable
+from dataclasses import replace
 from pathlib import Path
 
 import numpy as np
 import pytest
 
 from sweeplib.simulation import Case, Records, Status
-from sweeplib.storage.contents import own_digests, recorded_entries
-from sweeplib.storage.files import append_line, partial, read_json, read_lines, write_json
+from sweeplib.storage.files import partial, read_json, read_lines, write_json
 from sweeplib.storage.layout import INDEX
 from sweeplib.storage.locks import driver_lock
-from sweeplib.storage.markers import write_marker
+from sweeplib.storage.manifest import manifest_of
 from sweeplib.storage.run_store import whole
-from sweeplib.storage.sealed import write_sealed
 from sweeplib.upkeep import comparison
 from tests.faults.finished import CONFIG, Done
 from tests.faults.sweeps import files
@@ -63,16 +62,10 @@ def test_flipped_bits_of_both_stores_are_found_named_and_repaired(done: Done, co
 
 @pytest.mark.slow
 def test_a_flipped_bit_in_every_file_at_once(done: Done) -> None:
-    """Also in markers, journals, descriptions of failures: all are named, and the results are the same again.
-
-    The digests of a dataset's files are left: without these and without its inventory, its metadata are damaged as a
-    whole.
-    """
+    """Also in manifests, journals, descriptions of failures: all are named, and the results are the same again."""
     before, rng = files(done.directory), random.Random(1)
-    append_line(done.directory / "journal/attempts.jsonl", {"kind": "figure", "name": "none", "problem": "long ago"})
     write_json(done.directory / "plan.json", {"name": "verified"})
     every = [path for path in done.directory.rglob("*") if path.is_file() and path.stat().st_size]
-    every = [path for path in every if not path.name.endswith(".files.json")]
     for file in every:
         flip(file, rng.randrange(8 * file.stat().st_size))
     status, said = done.told("verify", "--repair", "--sample", "0")
@@ -83,7 +76,7 @@ def test_a_flipped_bit_in_every_file_at_once(done: Done) -> None:
     after = files(done.directory)
     same = [name for name in before if not name.startswith(("jobs/", "journal/", "locks/", "runs.zarr/"))]
     for name in same:
-        assert name.endswith("files.json") or after[name] == before[name], name
+        assert after[name] == before[name], name
 
 
 def lost(path: Path) -> None:
@@ -113,26 +106,25 @@ REASONS, TABLE = "journal/calm.reasons.jsonl", "outcomes/calm.csv"
 
 
 HARMS = [
-    ("runs.zarr/zarr.json", lost, "lost", "rewrite", 0),
-    ("runs.zarr/calm/{layout}/zarr.json", lost, "lost", "layout", 12),
-    ("runs.zarr/calm/{layout}/risk/zarr.json", lost, "lost", "layout", 12),
-    ("runs.zarr/calm/{layout}/seed/c/0", lost, "lost", "layout", 12),
-    ("runs.zarr/calm/{layout}/risk/c/0/0", lost, "lost", "block", 4),
-    ("runs.zarr/calm/{layout}/risk/c/1/0", cut, "damaged", "block", 4),
-    ("runs.zarr/calm/{layout}/status/c/0", garbled, "damaged", "block", 4),
-    (REASONS, lost, "lost", "case", 2),
-    (REASONS, garbled, "1 damaged lines", "case", 1),
-    (TABLE, lost, "lost", "rewrite", 0),
-    (TABLE, garbled, "damaged", "rewrite", 0),
-    ("journal/calm.jsonl", garbled, "1 damaged lines", "journal", 0),
-    ("config.yaml", garbled, "damaged, or edited", "rewrite", 0),
+    ("runs.zarr/zarr.json", lost, "lost", "again", 0),
+    ("runs.zarr/calm/{layout}/zarr.json", lost, "lost", "cases", 12),
+    ("runs.zarr/calm/{layout}/risk/zarr.json", lost, "lost", "cases", 12),
+    ("runs.zarr/calm/{layout}/seed/c/0", lost, "lost", "cases", 12),
+    ("runs.zarr/calm/{layout}/risk/c/0/0", lost, "lost", "cases", 4),
+    ("runs.zarr/calm/{layout}/risk/c/1/0", cut, "damaged", "cases", 4),
+    ("runs.zarr/calm/{layout}/status/c/0", garbled, "damaged", "cases", 4),
+    (REASONS, lost, "lost", "cases", 2),
+    (REASONS, garbled, "1 damaged lines", "cases", 1),
+    (TABLE, lost, "lost", "again", 0),
+    (TABLE, garbled, "damaged", "again", 0),
+    ("journal/calm.jsonl", garbled, "1 damaged lines", "cases", 0),
+    ("config.yaml", garbled, "damaged, or edited", "again", 0),
     ("overridden.yaml", cut, "damaged, or edited", "refused", 0),
-    ("dataset.zarr", moved, "lost", "dataset", 0),
-    ("dataset.files.json", garbled, "damaged", "dataset", 0),
-    ("dataset.zarr/status/c/0/0/0/0", lost, "lost", "dataset", 0),
-    ("analysis/exit_times.done.json", garbled, "damaged", "analysis", 0),
-    ("analysis/exit_times.files.json", garbled, "damaged", "analysis", 0),
-    ("analysis/exit_times.zarr/zarr.json", lost, "lost", "analysis", 0),
+    ("dataset.zarr", moved, "lost", "again", 0),
+    ("dataset.zarr/manifest.json", lost, "lost", "again", 0),
+    ("dataset.zarr/status/c/0/0/0/0", lost, "lost", "again", 0),
+    ("analysis/exit_times.done.json", garbled, "damaged", "again", 0),
+    ("analysis/exit_times.zarr/zarr.json", lost, "lost", "again", 0),
     ("jobs/simulate.json", cut, "damaged", "delete", 0),
     ("dataset.done.json", partly_written, "stale, left by a writer that was killed", "delete", 0),
     ("runs.zarr/calm/{layout}/risk/c/0/0", partly_written, "stale, left by a writer", "delete", 0),
@@ -209,7 +201,7 @@ def test_a_link_of_an_earlier_version_is_read_written_again_and_a_foreign_one_is
     assert [each["repair"] for each in done.verified()[1]["damaged"]] == ["refused"]
     link.unlink()
     link.symlink_to(f"datasets/{'0' * 32}.zarr")
-    assert [each["repair"] for each in done.verified()[1]["damaged"]] == ["dataset"]
+    assert [each["repair"] for each in done.verified()[1]["damaged"]] == ["again"]
     assert done.verified("--repair")[1]["left"] == []
     assert done.dataset == before and not link.is_symlink()
     moved(link)
@@ -224,10 +216,11 @@ def test_arrays_that_were_never_written_are_found(done: Done) -> None:
     """A cleaner beside the writer of an earlier sweeplib: its certificate and its marker were made from the ruin."""
     before, dataset = done.dataset, done.directory / "dataset.zarr"
     shutil.rmtree(dataset / "risk")
-    files = {name: entry for name, entry in recorded_entries(dataset).items() if not name.startswith("risk/")}
-    write_sealed(dataset / "contents.json", {"files": files}, "files")
+    manifest = manifest_of(dataset)
+    files = {name: entry for name, entry in manifest.files.items() if not name.startswith("risk/")}
+    ruin = replace(manifest, files=files).write()
     done_before = read_json(dataset.with_suffix(".done.json"))
-    write_marker(dataset, done_before, own_digests(dataset))
+    write_json(dataset.with_suffix(".done.json"), done_before | {"digest": ruin.digest})
     [finding] = done.verified("--sample", "0")[1]["damaged"]
     assert finding["file"] == str(dataset / "risk") and finding["problem"].startswith("lost")
     assert done.verified("--repair", "--sample", "0")[1]["left"] == []
@@ -240,7 +233,7 @@ def test_a_kept_version_that_is_damaged_is_deleted(done: Done) -> None:
     [kept] = (done.directory / "datasets").iterdir()
     (kept / "mine.txt").write_text("mine")
     garbled(kept / "risk" / "c" / "0" / "0" / "0" / "0" / "0")
-    assert [each["repair"] for each in done.verified("--sample", "0")[1]["damaged"]] == ["version"]
+    assert [each["repair"] for each in done.verified("--sample", "0")[1]["damaged"]] == ["delete"]
     assert done.verified("--repair", "--sample", "0")[1]["left"] == []
     assert [path.name for path in kept.rglob("*")] == ["mine.txt"]
 
@@ -268,7 +261,7 @@ def test_cases_that_all_differ_are_not_replaced(done: Done) -> None:
         layout.array("end_steps")[:] = layout.array("end_steps")[:] + 1.0
     before = done.layouts[0].data("risk")
     status, said = done.verified("--repair", "--sample", "1000")
-    assert status == 1 and {each["repair"] for each in said["damaged"]} == {"refused", "rewrite"}
+    assert status == 1 and {each["repair"] for each in said["damaged"]} == {"refused", "again"}
     assert "all cases of the sample differ" in done.told("verify")[1]
     np.testing.assert_array_equal(done.layouts[0].data("risk"), before)
 

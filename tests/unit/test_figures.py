@@ -104,7 +104,7 @@ def test_risk_curves_end_where_the_first_run_stopped(ds):
 
 
 def test_files_are_reproducible_and_embed_their_fonts(ds, tmp_path):
-    files = [save(scan(ds, where={"Delta": 0.0, "d": 300}), tmp_path / name / "scan") for name in "ab"]
+    files = [list(save(scan(ds, where={"Delta": 0.0, "d": 300}), tmp_path / name / "scan")) for name in "ab"]
     for once, again in zip(*files, strict=True):
         assert once.read_bytes() == again.read_bytes()
     pdf = files[0][0].read_bytes()

@@ -130,7 +130,7 @@ def test_what_fails_and_what_is_an_outcome_is_the_same_for_all_commands(
     config: Path, monkeypatch: pytest.MonkeyPatch, counts: dict[str, int], said: str, status: int
 ) -> None:
     all_of = dict.fromkeys(("missing", "ok", "diverged", "failed", "killed", "timeout", "inaccurate"), 0) | counts
-    monkeypatch.setattr("sweeplib.execution.status.sweep_status", lambda *_: {"ode": all_of})
+    monkeypatch.setattr("sweeplib.storage.inventory.sweep_status", lambda *_: {"ode": all_of})
     monkeypatch.setattr("sweeplib.execution.run.run_sweep", lambda *_, **__: {"ode": Summary(all_of, 0)})
     write_json(Path("results/tiny/ode.done.json"), {"cases": counts})
     write_json(Path("results/tiny/sgd_chain.done.json"), {"cases": {}})

@@ -15,9 +15,9 @@ from sweeplib.design.sweep import Run, Sweep
 from sweeplib.execution import work
 from sweeplib.execution.run import run_sweep
 from sweeplib.simulation import Recording
-from sweeplib.storage import dataset, layout, remembered
+from sweeplib.storage import dataset, identity_file, layout
 from sweeplib.storage.finalise import finalise
-from sweeplib.storage.linking_store import LinkingStore
+from sweeplib.storage.stores import LinkingStore
 from sweeplib.storage.versions import name_of
 from tests.in_process import Here, computed
 from tests.tiers import slow_but
@@ -42,7 +42,7 @@ def _small_is_large(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(work, "dispatched", computed)
     monkeypatch.setattr(dataset, "CHUNK_BYTES", 60)
     monkeypatch.setattr(dataset, "FILE_BYTES", 8)
-    monkeypatch.setattr(remembered, "FEWEST", 1)
+    monkeypatch.setattr(identity_file, "FEWEST", 1)
     monkeypatch.setattr(layout, "INDEX_ROWS", 8)
 
 

@@ -13,13 +13,12 @@ from sweeplib.errors import InputError
 from sweeplib.language.columns import Columns, OneByOneError
 from sweeplib.language.expressions import Expression
 from sweeplib.simulation import Recording
-from sweeplib.storage import remembered
-from sweeplib.storage.checked_store import COMPRESSORS
-from sweeplib.storage.chunk_files import read_chunk, write_chunk
+from sweeplib.storage import identity_file
 from sweeplib.storage.damage import DamageError
 from sweeplib.storage.inventory import inventory
-from sweeplib.storage.linking_store import LinkingStore
+from sweeplib.storage.layout_files import COMPRESSORS, read_chunk, write_chunk
 from sweeplib.storage.run_store import RunStore, first_places
+from sweeplib.storage.stores import LinkingStore
 from tests.unit.test_inventory import sweep_of
 
 RANDOM = np.random.default_rng(0)
@@ -110,7 +109,7 @@ def test_identities_with_equal_first_words_are_told_apart(tmp_path: Path) -> Non
 
 @pytest.fixture
 def _small(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(remembered, "FEWEST", 1)
+    monkeypatch.setattr(identity_file, "FEWEST", 1)
 
 
 def found(sweep: Any, directory: Path) -> Any:
@@ -156,7 +155,7 @@ def test_another_sweep_is_not_taken_for_the_remembered_one(
         case "values":
             sweep = sweep_of(11, 3)
         case "code":
-            monkeypatch.setattr(remembered, "package_digest", lambda: "other")
+            monkeypatch.setattr(identity_file, "package_digest", lambda: "other")
         case "damage":
             content = bytearray(file.read_bytes())
             content[len(content) // 2] ^= 1

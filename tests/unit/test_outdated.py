@@ -10,9 +10,10 @@ from typer.testing import CliRunner
 
 import sweeplib
 from sweeplib.cli import app
+from sweeplib.code import sources
+from sweeplib.storage.artefacts import outdated, stale_outputs
 from sweeplib.storage.files import read_json, write_json
 from sweeplib.storage.jobs import job
-from sweeplib.storage.markers import outdated, stale_outputs
 from tests.faults.sweeps import files
 from tests.in_process import InProcess
 
@@ -25,6 +26,21 @@ CONTENT = {
     "analyses": ["exit_times"],
     "figures": ["exited_fraction"],
 }
+
+
+EDITS = {
+    "sweeplib/storage/finalise.py": {"dataset.done.json"},
+    "sweeplib/analysis/exit_times.py": {"analysis/exit_times.done.json"},
+    "sweeplib/analysis/passages.py": {
+        "analysis/exit_times.done.json",
+        "figures/exited_fraction.png",
+        "report/index.html",
+    },
+    "sweeplib/figures/exited_fraction.py": {"figures/exited_fraction.png", "report/index.html"},
+    "sweeplib/report/page.html.j2": {"report/index.html"},
+    "sweeplib/upkeep/prune.py": set(),
+}
+"""What is made again after an edit of a file of the library, as its imports say."""
 
 
 def sweep_with(seeds: int, results: Path) -> sweeplib.Sweep:
@@ -89,7 +105,7 @@ def test_a_comparison_with_them_is_refused_too(folder: Path) -> None:
 
 def test_a_workflow_makes_them_again(folder: Path) -> None:
     """A stage runs again where its output is not of this config or of this dataset."""
-    parts = {"analysis/exit_times.done.json", "figures/exited_fraction.png"}
+    parts = {"analysis/exit_times.done.json", "figures/exited_fraction.png", "report/index.html"}
     dataset = {"plan.done.json", "sgd_chain.done.json", "dataset.done.json"}
     assert stale(2, folder) == parts
     assert stale(4, folder) == parts | dataset, "the dataset has 2 seeds, the config 4"
@@ -97,7 +113,7 @@ def test_a_workflow_makes_them_again(folder: Path) -> None:
 
 def test_counts_of_other_simulations_are_not_those_of_the_dataset(folder: Path) -> None:
     marker = folder / "sgd_chain.done.json"
-    write_json(marker, (read_json(marker) or {}) | {"cases": {"ok": 99}})
+    write_json(marker, (read_json(marker) or {}) | {"made_from": {"settings": "other"}})
     found = stale(2, folder)
     assert "sgd_chain.done.json" in found and "dataset.done.json" not in found
 
@@ -108,10 +124,29 @@ def test_options_and_code_of_analyses_and_figures_are_compared(folder: Path, mon
     sweep_with(2, folder.parent).report()
     analysis, figure = "analysis/exit_times.done.json", "figures/exited_fraction.png"
     assert stale(2, folder) == set()
-    assert stale(2, folder, analyses={"exit_times": {"confidence": 0.9}}) == {analysis}
-    assert stale(2, folder, figures={"exited_fraction": {"where": {"dynamics": "sgd_chain"}}}) == {figure}
-    monkeypatch.setattr("sweeplib.storage.markers.stage_code", lambda stage, _: [f"another {stage}"])
-    assert stale(2, folder) == {analysis, figure}
+    report = "report/index.html"
+    assert stale(2, folder, analyses={"exit_times": {"confidence": 0.9}}) == {analysis, report}
+    assert stale(2, folder, figures={"exited_fraction": {"where": {"dynamics": "sgd_chain"}}}) == {figure, report}
+    for file, outputs in EDITS.items():
+        with monkeypatch.context() as edit:
+            edited(file, edit)
+            assert stale(2, folder) == outputs, file
+    forget_code()
+    (folder / figure).write_bytes(b"another picture")
+    assert stale(2, folder) == {figure}
+
+
+def edited(file: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Let a file of the library be read with a line more."""
+    read, read_text = Path.read_bytes, sources.source_text
+    monkeypatch.setattr(Path, "read_bytes", lambda path: read(path) + b"more" * path.match(file))
+    monkeypatch.setattr(sources, "source_text", lambda path: read_text(path) + "EDITED = True\n" * path.match(file))
+    forget_code()
+
+
+def forget_code() -> None:
+    for function in (sources.library_digest, sources._parsed):
+        function.cache_clear()
 
 
 def test_nothing_is_stale_while_another_process_works_there(folder: Path) -> None:

@@ -4,6 +4,7 @@ import json
 import re
 import time
 from collections.abc import Iterator
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -17,6 +18,7 @@ from sweeplib.cli import app
 from sweeplib.errors import InputError, SweeplibError
 from sweeplib.storage import publish
 from sweeplib.storage.damage import DAMAGED, LOST
+from sweeplib.storage.manifest import manifest_of, written_manifest
 from sweeplib.storage.publish import MARKER, Place, checked_address
 
 CONFIG = """\
@@ -72,10 +74,13 @@ def store() -> Iterator[MemoryFileSystem]:
 
 
 def written(folder: Path, names: dict[str, str]) -> Path:
-    for name, content in {"zarr.json": "root", **names}.items():
+    """Return a dataset of files with these contents, and of those of others that are there."""
+    contents = {name: content.encode() for name, content in {"zarr.json": "root", **names}.items()}
+    for name, content in contents.items():
         path = folder / name
         path.parent.mkdir(parents=True, exist_ok=True)
-        path.write_text(content)
+        path.write_bytes(content)
+    written_manifest(folder, contents, {})
     return folder
 
 
@@ -142,13 +147,13 @@ def test_a_package_that_is_missing_is_named(tmp_path: Path) -> None:
 def test_only_changed_objects_are_sent_and_others_removed(tmp_path: Path, store: MemoryFileSystem) -> None:
     place = Place("kept://bucket/x/", "sent", tmp_path / "sent")
     dataset = written(tmp_path / "a", {"risk/c/0": "1", "risk/c/1": "2", "risk/zarr.json": "m"})
-    assert place.publish(dataset) == 4
+    assert place.publish(dataset) == 5
     assert place.publish(dataset) == 0
     (dataset / "risk/c/1").unlink()
-    written(dataset, {"risk/c/0": "3"})
-    assert place.publish(dataset) == 2, "the chunk and the root"
+    written(dataset, {"risk/c/0": "3", "risk/zarr.json": "m"})
+    assert place.publish(dataset) == 3, "the chunk, the manifest and the root"
     names = [name.removeprefix("/bucket/x/") for name in store.find("/bucket")]
-    assert sorted(names) == [MARKER, "risk/c/0", "risk/zarr.json", "zarr.json"]
+    assert sorted(names) == ["manifest.json", MARKER, "risk/c/0", "risk/zarr.json", "zarr.json"]
     assert store.cat_file("/bucket/x/risk/c/0") == b"3"
 
 
@@ -178,6 +183,7 @@ def test_a_command_that_is_cut_short_leaves_no_dataset_and_the_next_is_whole(
             assert place.publish(dataset) > 0
     found = {name.removeprefix("/bucket/x/"): store.cat_file(name) for name in store.find("/bucket/x")}
     del found[MARKER]
+    assert found.pop("manifest.json") == (dataset / "manifest.json").read_bytes()
     assert found == {"zarr.json": b"new", "c/0": b"3", "c/1": b"2", "c/2": b"4"}
 
 
@@ -204,7 +210,7 @@ def test_another_folder_of_results_does_not_replace_a_dataset(tmp_path: Path, st
         with pytest.raises(InputError, match="the dataset of another folder of results whose sweep has this name; to"):
             act()
     (tmp_path / "here").rename(tmp_path / "moved")
-    assert Place(address, "sent", tmp_path / "moved").publish(written(tmp_path / "a", {"c/0": "3"})) == 2
+    assert Place(address, "sent", tmp_path / "moved").publish(written(tmp_path / "a", {"c/0": "3"})) == 3
     marker = json.loads(store.cat_file(f"/bucket/x/{MARKER}"))
     del marker["key"], marker["digest"]
     store.pipe_file(f"/bucket/x/{MARKER}", json.dumps(marker | {"digest": publish._digest(marker)}).encode())
@@ -226,15 +232,35 @@ def test_what_a_record_at_an_address_names_elsewhere_is_not_deleted(tmp_path: Pa
 
 
 def test_files_of_others_in_a_dataset_are_not_sent(tmp_path: Path, store: MemoryFileSystem) -> None:
-    dataset = written(tmp_path / "a", {"c/0": "1", "my_password.txt": "secret"})
+    dataset = written(tmp_path / "a", {"c/0": "1"})
+    (dataset / "my_password.txt").write_text("secret")
     Place("kept://bucket/x", "sent", tmp_path / "sent").publish(dataset)
     assert not store.exists("/bucket/x/my_password.txt")
+
+
+def test_the_same_files_made_from_something_else_stay_there(tmp_path: Path, store: MemoryFileSystem) -> None:
+    place, dataset = Place("kept://bucket/x", "sent", tmp_path / "sent"), written(tmp_path / "a", {"c/0": "1"})
+    place.publish(dataset)
+    before = {name: store.modified(name) for name in store.find("/bucket")}
+    replace(manifest_of(dataset), made_from={"code": "new"}).write()
+    assert place.publish(dataset) == 1 and place.publish(dataset) == 0
+    changed = {name.removeprefix("/bucket/x/") for name, when in before.items() if store.modified(name) != when}
+    assert changed == {"manifest.json", MARKER}, "a reader finds the dataset all the time"
+    assert place.examined(manifest_of(dataset).digest) == (3, {})
+
+
+def test_damaged_files_are_not_sent(tmp_path: Path, store: MemoryFileSystem) -> None:
+    place, dataset = Place("kept://bucket/x", "sent", tmp_path / "sent"), written(tmp_path / "a", {"c/0": "1"})
+    (dataset / "c/0").write_text("2")
+    with pytest.raises(SweeplibError, match=r"c/0: damaged, .*`sweeplib finalise CONFIG`"):
+        place.publish(dataset)
+    assert not store.find("/bucket")
 
 
 def test_a_folder_is_an_address_too(tmp_path: Path) -> None:
     place = Place((tmp_path / "out" / "deep").as_uri(), "sent", tmp_path / "sent")
     place.check()
-    assert place.publish(written(tmp_path / "a", {"risk/c/0": "1"})) == 2
+    assert place.publish(written(tmp_path / "a", {"risk/c/0": "1"})) == 3
     assert (tmp_path / "out" / "deep" / "risk" / "c" / "0").read_text() == "1"
     assert checked_address("s3://bucket/a b.zarr") == "s3://bucket/a b.zarr"
 
@@ -259,10 +285,10 @@ def test_verify_reads_the_published_dataset_and_repair_sends_damaged_objects_aga
     status, said = told(tmp_path, address, "verify")
     assert status == 1
     for name, problem in ((names[0], DAMAGED), (names[1], LOST), ("/bucket/sent.zarr/zarr.json", DAMAGED)):
-        assert f"kept:/{name}: {problem}; --repair: it is sent again" in said, said
+        assert f"kept:/{name}: {problem}; --repair: it is made again" in said, said
     status, said = told(tmp_path, address, "verify", "--repair")
     assert status == 1
-    assert said.count("repaired: it is sent again") == 3
+    assert said.count("repaired: it is made again") == 3
     assert {name: store.cat_file(name) for name in store.find("/bucket")} == whole
     assert told(tmp_path, address, "verify")[0] == 0
 
@@ -278,7 +304,7 @@ def test_verify_names_a_published_dataset_that_is_not_the_present_one(tmp_path: 
         store.pipe_file(name, content)
     status, said = told(tmp_path, address, "verify", "--set", "seeds=1")
     assert status == 1
-    assert "published.json: of another version than the present dataset; --repair: it is sent again" in said
+    assert "published.json: of another version than the present dataset; --repair: it is made again" in said
     assert told(tmp_path, address, "verify", "--repair", "--set", "seeds=1")[0] == 1
     assert told(tmp_path, address, "verify", "--set", "seeds=1")[0] == 0
     store.rm_file(f"/bucket/sent.zarr/{MARKER}")

@@ -61,7 +61,7 @@ def test_a_sweep_draws_them_beside_its_runs(project, monkeypatch):
         drawn.append(drawing)
         stem.parent.mkdir()
         stem.touch()
-        return [stem]
+        return {stem: b""}
 
     monkeypatch.setattr("sweeplib.figures.style.save", kept)
     path = config(project, "phase_retrieval_floors, own.csv")

@@ -85,7 +85,7 @@ def crashing(monkeypatch: pytest.MonkeyPatch, after: int) -> Iterator[int]:
 
         monkeypatch.setattr(owner, name, method)
 
-    wrapped(sweeplib.storage.layout, "write_sealed")
+    wrapped(sweeplib.storage.layout, "write_metadata")
     wrapped(sweeplib.storage.layout, "write_chunk")
 
 

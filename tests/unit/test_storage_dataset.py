@@ -12,7 +12,6 @@ from hypothesis import strategies as st
 from sweeplib.errors import InputError
 from sweeplib.storage import dataset as dataset_files
 from sweeplib.storage.dataset import chunks_of, open_dataset, write_dataset
-from sweeplib.storage.provenance import floors_digest
 
 
 @pytest.fixture
@@ -101,10 +100,3 @@ def test_a_million_cases_are_in_few_files_of_which_few_are_read() -> None:
     chunks = chunks_of((1, 50, 10, 20, 100, 61), 8)
     assert 50 * 10 * 20 * 100 * 61 / np.prod(chunks) <= 50
     assert np.prod(chunks) * 8 <= 32 * 2**20
-
-
-def test_digest_of_a_floor_is_stable_and_known() -> None:
-    assert floors_digest("maths", "problem") == floors_digest("problem", "maths", "maths")
-    assert floors_digest("maths") != floors_digest("problem")
-    with pytest.raises(ValueError, match="no floor 'cellar'"):
-        floors_digest("cellar")

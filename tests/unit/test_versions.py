@@ -14,12 +14,14 @@ import xarray as xr
 
 import sweeplib
 from sweeplib.errors import InputError
+from sweeplib.storage.artefacts import made_from, stale_outputs
 from sweeplib.storage.damage import DamageError
 from sweeplib.storage.dataset import GroupWriter, open_dataset, write_dataset, written_dataset
-from sweeplib.storage.files import exchange, file_digests, partial, write_text
+from sweeplib.storage.files import exchange, partial, write_text
 from sweeplib.storage.locks import writer_lock
-from sweeplib.storage.markers import stale_outputs
+from sweeplib.storage.manifest import MANIFEST, manifest_of
 from sweeplib.storage.versions import replaced
+from tests.faults.sweeps import files
 
 SWEEP = sweeplib.Sweep(
     name="versions",
@@ -50,10 +52,13 @@ def numbered(number: int) -> xr.Dataset:
     return xr.Dataset({"risk": ("seed", values)}, coords={"seed": np.arange(size) + number})
 
 
-def written(path: Path, number: int, done: dict | None = None) -> Path:
+def written(path: Path, number: int, done: dict | None = None, made_from: dict | None = None) -> Path:
     """Return the path of the dataset of a sweep after it was finalised."""
     ds = numbered(number)
-    with writer_lock(path.parent, path.name), written_dataset(path, done, keep=True) as root:
+    with (
+        writer_lock(path.parent, path.name),
+        written_dataset(path, done, made_from=made_from, keep=True) as root,
+    ):
         writer = GroupWriter(root)
         writer.coordinate("seed", ["seed"], ds.seed.values, {})
         writer.variable("risk", ["seed"], ds.risk.shape, float, {})[...] = ds.risk.values
@@ -147,22 +152,67 @@ def test_the_same_content_changes_nothing(tmp_path: Path) -> None:
     xr.testing.assert_equal(sweeplib.open(path).load(), numbered(1))
 
 
+def test_the_same_content_made_from_something_else_is_the_same_version(tmp_path: Path) -> None:
+    path = written(tmp_path / "dataset.zarr", 1, {}, {"code": "old"})
+    reader, done = sweeplib.open(path), path.with_suffix(".done.json").read_bytes()
+    before = {file: file.stat().st_ino for file in path.rglob("*") if file.name != MANIFEST}
+    written(path, 1, {}, {"code": "new"})
+    assert manifest_of(path).made_from == {"code": "new"}
+    assert path.with_suffix(".done.json").read_bytes() == done
+    assert {file: file.stat().st_ino for file in path.rglob("*") if file.name != MANIFEST} == before
+    written(path, 2)
+    xr.testing.assert_equal(reader.load(), numbered(1))
+
+
+def as_earlier(path: Path) -> Path:
+    """Return the path of a dataset after it became one of an earlier sweeplib, which had a certificate of its own."""
+    (path / MANIFEST).unlink()
+    (path / "contents.json").write_text('{"files": {"checksum": "0", "risk/c/0": [29, 1], "zarr.json": "0"}}\n')
+    return path
+
+
+def test_a_dataset_of_an_earlier_version_is_read_and_written_again(tmp_path: Path) -> None:
+    path = as_earlier(written(tmp_path / "dataset.zarr", 1))
+    (tmp_path / "datasets").mkdir()
+    as_earlier(written(tmp_path / "other.zarr", 0)).rename(tmp_path / "datasets" / f"{'1' * 32}.zarr")
+    (path / "mine.txt").write_text("mine")
+    before = sweeplib.open(path)
+    xr.testing.assert_equal(before.load(), numbered(1))
+    written(path, 2)
+    xr.testing.assert_equal(sweeplib.open(path).load(), numbered(2))
+    assert (path / "mine.txt").read_text() == "mine"
+    assert not list(tmp_path.rglob("contents.json")) and not versions(path)
+
+
+def test_a_copy_is_read_once_and_believed(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Files that are not older than the manifest may have been changed."""
+    manifest = manifest_of(written(tmp_path / "dataset.zarr", 1))
+    later = manifest.path.stat().st_mtime + 100
+    for file in (tmp_path / "dataset.zarr").rglob("*"):
+        os.utime(file, (later, later))
+    os.utime(manifest.path, (later - 100, later - 100))
+    assert manifest.is_unchanged(remember=False) and manifest.path.stat().st_mtime == later - 100
+    os.utime(manifest.path, (later + 1, later + 1))
+    monkeypatch.setattr(Path, "read_bytes", None)
+    assert manifest.is_unchanged(remember=False)
+
+
 def test_a_damaged_version_is_written_again_and_not_kept(tmp_path: Path) -> None:
     path = written(tmp_path / "dataset.zarr", 1)
-    before = file_digests(path)
+    before = files(path)
     for number in (1, 2):
         (path / "risk/c/0").write_bytes(b"")
         with pytest.raises(sweeplib.SweeplibError, match="damaged"):
             open_dataset(path)
         written(path, number)
-    assert file_digests(written(path, 1)) == before
+    assert files(written(path, 1)) == before
     assert [open_dataset(tmp_path / "datasets" / each).attrs["number"] for each in versions(path)] == [2]
 
 
 def test_what_is_lost_while_a_dataset_is_written_is_noticed(tmp_path: Path) -> None:
     """A cleaner took arrays from under a writer; the certificate listed what was left, and nobody noticed."""
     path = written(tmp_path / "dataset.zarr", 1)
-    before = file_digests(path)
+    before = files(path)
     for lost in ("seed/zarr.json", "seed/c/0"):
         with (  # noqa: PT012
             pytest.raises(DamageError, match=rf"{lost}: lost, .*it changed while it was written"),
@@ -172,7 +222,7 @@ def test_what_is_lost_while_a_dataset_is_written_is_noticed(tmp_path: Path) -> N
             writer.coordinate("seed", ["seed"], np.arange(3), {})
             next(tmp_path.glob(f".*.partial/{lost}")).unlink()
             writer.finish({})
-    assert file_digests(path) == before
+    assert files(path) == before
     assert not list(tmp_path.glob(".*"))
 
 
@@ -280,7 +330,7 @@ def test_readers_see_one_version_each_while_two_processes_write(tmp_path: Path) 
 
 def _marked(path: Path) -> Path:
     """Return the marker of a dataset that was just written."""
-    written(path, 1, {"cases": 3})
+    written(path, 1, {"cases": 3}, made_from(SWEEP, path.parent, "finalise"))
     return path.with_suffix(".done.json")
 
 
@@ -293,7 +343,8 @@ def _marked(path: Path) -> Path:
         ("dataset.zarr", lambda dataset: dataset.rename(dataset.with_name("moved")), False),
         ("dataset.zarr/notes.txt", Path.touch, True),
         ("dataset.done.json", lambda marker: marker.write_bytes(b'{"digest": \x00'), False),
-        ("dataset.files.json", Path.unlink, True),
+        ("dataset.zarr/manifest.json", lambda manifest: manifest.write_bytes(manifest.read_bytes()[:-9]), False),
+        ("dataset.zarr/manifest.json", Path.unlink, False),
     ],
 )
 def test_a_marker_is_stale_when_what_it_says_is_not_so(

@@ -12,9 +12,6 @@ rule analyse:
         **modest,
     params:
         directory=subpath(output[0], ancestor=2),
-        options=lambda wildcards: sweep.analyses[wildcards.name],
-        code=code("analyse"),
-        failed=lambda wildcards: failures["analysis", wildcards.name],
     message:
         f"{sweep.name}: analysis {{wildcards.name}}"
     shell:

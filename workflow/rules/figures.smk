@@ -19,10 +19,7 @@ rule figure:
         **modest,
     params:
         directory=subpath(output[0], ancestor=2),
-        options=lambda wildcards: sweep.drawing(wildcards.name),
         caption=lambda wildcards: sweeplib.stages.caption(sweep, wildcards.name),
-        code=code("figure"),
-        failed=lambda wildcards: failures["figure", wildcards.name],
     message:
         f"{sweep.name}: figure {{wildcards.name}}"
     shell:

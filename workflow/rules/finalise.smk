@@ -10,10 +10,7 @@ rule finalise:
         **modest,
     params:
         directory=subpath(output[0], parent=True),
-        settings=simulated,
         publish=sweep.publish,
-        numerics=numerics,
-        code=code("simulate"),
     message:
         f"{sweep.name}: dataset"
     shell:

@@ -9,8 +9,6 @@ rule plan:
         **modest,
     params:
         directory=subpath(output[0], parent=True),
-        settings=simulated,
-        numerics=numerics,
     message:
         f"{sweep.name}: plan"
     shell:

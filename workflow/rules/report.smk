@@ -1,5 +1,6 @@
 rule report:
     input:
+        made_again,
         f"{directory}/dataset.done.json",
         expand("{directory}/analysis/{name}.done.json", directory=directory, name=sweep.analyses),
         expand("{directory}/figures/{name}.png", directory=directory, name=sweep.figures),
@@ -16,9 +17,6 @@ rule report:
         **modest,
     params:
         directory=subpath(output[0], ancestor=2),
-        settings={key: value for key, value in settings.items() if key != "cluster"},
-        code=code("report"),
-        failed=sum(failures[each] for each in failures if each[0] not in ("analysis", "figure")),
     message:
         f"{sweep.name}: report"
     shell:

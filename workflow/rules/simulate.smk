@@ -13,8 +13,6 @@ rule simulate:
         runtime=1440,
     params:
         directory=subpath(output[0], parent=True),
-        settings=simulated,
-        numerics=numerics,
     message:
         f"{sweep.name}: simulations"
     shell:

@@ -57,7 +57,7 @@ class Source:
 
 
 @dataclass(frozen=True)
-class Elsewhere:
+class OtherCases:
     """The cases of a sweep, with those that others have at positions beyond its own layouts.
 
     wanted : the inventory; layout number `own` + n is source n, and the row is that of the source.
@@ -82,12 +82,12 @@ class Elsewhere:
         return counts
 
 
-def elsewhere(wanted: Inventory, store: RunStore) -> Elsewhere:
+def other_cases(wanted: Inventory, store: RunStore) -> OtherCases:
     """Return where the missing cases of an inventory are, other than in their place in its own store."""
     own = len(store.layouts)
     missing = np.flatnonzero(wanted.status == Status.missing)
     if not len(missing) or os.environ.get(COMPUTE_ALL):
-        return Elsewhere(wanted, own)
+        return OtherCases(wanted, own)
     unread: list[str] = []
     others = list(_others(store, unread))
     search = _Search(wanted, own, missing, unread)
@@ -100,7 +100,7 @@ def elsewhere(wanted: Inventory, store: RunStore) -> Elsewhere:
         ids, _, _ = identified(replace(wanted.sweep, recording=known), wanted.dynamics)
         for other in (store, *others):
             search.look(other, ids, known)
-    return Elsewhere(search.wanted, own, search.sources, unread)
+    return OtherCases(search.wanted, own, search.sources, unread)
 
 
 class _Search:

@@ -1,22 +1,26 @@
-"""A store for a new version of a dataset: chunks that the previous version has too are linked, not written."""
+"""Zarr stores of datasets: one that writes a new version, and one that reads a version, whatever its writer does."""
 
 import os
 from collections import defaultdict
+from contextlib import suppress
 from functools import cached_property
 from pathlib import Path
 from typing import Any
 
+from zarr.core.buffer import default_buffer_prototype
 from zarr.storage import LocalStore
 
-from sweeplib.storage.contents import Entry, entry_of
-from sweeplib.storage.files import digest, is_chunk, partial
+from sweeplib.storage.damage import damaged, lost
+from sweeplib.storage.files import is_chunk, partial
+from sweeplib.storage.manifest import MANIFEST, Entry, entry_of, is_like, manifest_of
+from sweeplib.storage.versions import name_of, places
 
 
 class LinkingStore(LocalStore):
     """A folder in which a chunk with the bytes of one in the folder `before` becomes a hard link to it.
 
     Chunks are found by their length and checksum, wherever they are in the array, and compared byte by byte. Where the
-    file system has no hard links, chunks are written. `meant` has the digest and the entry of each file as given.
+    file system has no hard links, chunks are written. `meant` has the entry of each file as it was given.
     """
 
     def __init__(
@@ -25,7 +29,7 @@ class LinkingStore(LocalStore):
         *,
         read_only: bool = False,
         before: Path | None = None,
-        meant: dict[str, tuple[str, Entry]] | None = None,
+        meant: dict[str, Entry] | None = None,
     ) -> None:
         super().__init__(root, read_only=read_only)
         self.before = before
@@ -52,7 +56,7 @@ class LinkingStore(LocalStore):
 
     def _linked(self, key: str, value: Any) -> bool:
         found = value.to_bytes()
-        self.meant[key] = digest(found), entry_of(key, found)
+        self.meant[key] = entry_of(key, found)
         if not is_chunk(key):
             return False
         for chunk in self._known.get((len(found), found[-4:]), ()):
@@ -73,6 +77,48 @@ class LinkingStore(LocalStore):
                             file.seek(max(0, size - 4))
                             known[size, file.read()].append(path)
         return known
+
+
+class VersionStore(LocalStore):
+    """The version of a dataset that is present when the store is made.
+
+    Every file that is read is compared with the entry of that version's manifest. If it is of another version by
+    now, it is read from `datasets/`. DamageError, with the advice `remedy`, for a file that is damaged or lost.
+    """
+
+    def __init__(self, root: Path, remedy: str) -> None:
+        super().__init__(root, read_only=True)
+        self.remedy = remedy
+        if (manifest := manifest_of(root)) is None:
+            raise lost(root / MANIFEST, remedy)
+        manifest.check_sizes(remedy)
+        self.entries, self.version = manifest.files, manifest.digest
+
+    def with_read_only(self, read_only: bool = False) -> "VersionStore":
+        """Return the store; it can only be read."""
+        return self
+
+    async def get(self, key: str, *args: Any, **kwargs: Any) -> Any:
+        """Return the bytes of a file, None if there is no file."""
+        return self._checked(key, await super().get(key, *args, **kwargs))
+
+    def get_sync(self, key: str, **kwargs: Any) -> Any:
+        """Return the bytes of a file, None if there is no file."""
+        return self._checked(key, super().get_sync(key, **kwargs))
+
+    def _checked(self, key: str, found: Any) -> Any:
+        if key not in self.entries:
+            return found
+        if found is not None and is_like(self.entries[key], key, found.to_bytes()):
+            return found
+        for folder in places(self.root, self.version):
+            with suppress(OSError):
+                content = (folder / key).read_bytes()
+                if is_like(self.entries[key], key, content):
+                    return default_buffer_prototype().buffer.from_bytes(content)
+        if found is None or name_of(self.root) != self.version:
+            raise lost(self.root / key, self.remedy)
+        raise damaged(self.root / key, self.remedy)
 
 
 def _link(chunk: Path, path: Path) -> bool:

@@ -7,12 +7,11 @@ from pathlib import Path
 
 import numpy as np
 
-from sweeplib.storage.chunk_files import is_of_layout
 from sweeplib.storage.damage import DAMAGED, LOST, DamageError
 from sweeplib.storage.files import is_intact, is_partial
 from sweeplib.storage.layout import INDEX, Layout, layout_folders
+from sweeplib.storage.layout_files import is_of_layout, read_metadata
 from sweeplib.storage.run_store import RunStore
-from sweeplib.storage.sealed import read_sealed
 
 
 @dataclass(frozen=True)
@@ -29,7 +28,7 @@ class Harm:
 
 
 @dataclass(frozen=True)
-class Examined:
+class StoreDamage:
     """The examination of one dynamics.
 
     groups : damaged metadata of the store itself, which do not depend on the sweep.
@@ -60,9 +59,9 @@ class Examined:
 class ReadableStore(RunStore):
     """The intact part of a run store. It is not for writing."""
 
-    def __init__(self, examined: Examined) -> None:
-        self._examined = examined
-        super().__init__(examined.directory, examined.dynamics, leave_out=examined.unreadable)
+    def __init__(self, damage: StoreDamage) -> None:
+        self._damage = damage
+        super().__init__(damage.directory, damage.dynamics, leave_out=damage.unreadable)
 
     def statuses(self) -> list[np.ndarray]:
         """Return the status of every row, one array per layout; missing in damaged blocks."""
@@ -72,7 +71,7 @@ class ReadableStore(RunStore):
     def _statuses(self) -> list[np.ndarray]:
         found = []
         for name, layout in self.layouts.items():
-            status, damaged = np.zeros(len(layout), np.uint8), self._examined.blocks(name)
+            status, damaged = np.zeros(len(layout), np.uint8), self._damage.blocks(name)
             for number in range(layout.n_blocks):
                 if number not in damaged:
                     status[layout.block(number)] = layout.status(layout.block(number))
@@ -80,7 +79,7 @@ class ReadableStore(RunStore):
         return found
 
 
-def examined(directory: Path, dynamics: str) -> Examined:
+def store_damage(directory: Path, dynamics: str) -> StoreDamage:
     """Return the examination of one dynamics in a sweep's directory. Only while nobody writes."""
     folder = directory / "runs.zarr" / dynamics
     found, chunks = {}, 0
@@ -90,7 +89,7 @@ def examined(directory: Path, dynamics: str) -> Examined:
         if harms := [*_harms(layout, files)]:
             found[layout.name] = harms
     groups = [group for group in (folder.parent / "zarr.json", folder / "zarr.json") if not _is_intact_group(group)]
-    return Examined(directory, dynamics, groups if folder.exists() else [], found, chunks)
+    return StoreDamage(directory, dynamics, groups if folder.exists() else [], found, chunks)
 
 
 def _is_examined(name: Path) -> bool:
@@ -99,7 +98,7 @@ def _is_examined(name: Path) -> bool:
 
 def _is_intact_group(path: Path) -> bool:
     try:
-        read_sealed(path, "")
+        read_metadata(path, "")
     except DamageError:
         return False
     return True

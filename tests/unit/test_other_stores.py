@@ -14,14 +14,14 @@ from sweeplib.design.sweep import Run, Sweep
 from sweeplib.execution import plan, run, taken, work
 from sweeplib.execution.run import run_sweep
 from sweeplib.simulation import Recording, Status, cases
-from sweeplib.storage.elsewhere import COMPUTE_ALL, elsewhere
 from sweeplib.storage.files import read_json, read_lines
 from sweeplib.storage.finalise import finalise
 from sweeplib.storage.inventory import inventory
 from sweeplib.storage.journal import journal, taken_from
 from sweeplib.storage.layout import Layout
+from sweeplib.storage.layout_files import read_metadata, write_metadata
+from sweeplib.storage.other_stores import COMPUTE_ALL, other_cases
 from sweeplib.storage.run_store import RunStore
-from sweeplib.storage.sealed import read_sealed, write_sealed
 from sweeplib.storage.versions import name_of
 from tests.in_process import Here, computed
 from tests.tiers import slow_but
@@ -227,9 +227,9 @@ def test_a_damaged_status_or_problem_stops_no_other_sweep(tmp_path: Path, part: 
 def test_a_store_of_another_version_is_left_alone(tmp_path: Path) -> None:
     ran(sweep_of("a"), tmp_path)
     path = next((tmp_path / "a").rglob("p2_*/zarr.json"))
-    metadata = read_sealed(path, "")
+    metadata = read_metadata(path, "")
     del metadata["attributes"]["shared"]["recording"]
-    write_sealed(path, metadata)
+    write_metadata(path, metadata)
     second = sweep_of("b")
     [line] = plan._demand(second, "sgd_chain", tmp_path / "b").unread
     assert line.endswith("it is of another version of sweeplib")
@@ -304,5 +304,5 @@ def test_a_sweep_can_be_told_to_compute_all(tmp_path: Path, monkeypatch: pytest.
     second = sweep_of("b", GAMMAS[:1], 1)
     store = RunStore(tmp_path / "b", "sgd_chain")
     wanted = inventory(second, "sgd_chain", store)
-    assert elsewhere(wanted, store).wanted is wanted
+    assert other_cases(wanted, store).wanted is wanted
     assert ran(second, tmp_path) == {"sgd_chain": 2}

@@ -10,12 +10,12 @@ import numpy as np
 from sweeplib.simulation import Case, Cases
 from sweeplib.storage.damage import DamageError, lost
 from sweeplib.storage.layout import INDEX, Layout, create_layout, layout_name
+from sweeplib.storage.layout_files import read_metadata, write_metadata
 from sweeplib.storage.rows import Rows, cases_of, rows_of
 from sweeplib.storage.run_store import whole
-from sweeplib.storage.sealed import read_sealed, write_sealed
 
 
-def restored(path: Path, cases: Iterable[Case]) -> bool:
+def is_restored(path: Path, cases: Iterable[Case]) -> bool:
     """Return whether the metadata and the index of a layout are intact again; `cases` are those of a sweep.
 
     It needs the number of rows, the block size and, of each part of the index, the identities or all other columns;
@@ -51,20 +51,20 @@ def _restore_metadata(path: Path, case: Case) -> None:
         for file in template.rglob("zarr.json"):
             target = path / file.relative_to(template)
             if _read(target) is None:
-                content = read_sealed(file, "")
+                content = read_metadata(file, "")
                 if "shape" in content:
                     content["shape"][0] = rows
                     if file.parent.name in INDEX and chunks is not None:
                         content["chunk_grid"]["configuration"]["chunk_shape"][0] = chunks
                 else:
                     content["attributes"]["rows"] = rows
-                write_sealed(target, content)
+                write_metadata(target, content)
 
 
 def _read(path: Path) -> dict[str, Any] | None:
     """Return the metadata in a file, None if it is damaged or lost."""
     try:
-        return read_sealed(path, "")
+        return read_metadata(path, "")
     except DamageError:
         return None
 
