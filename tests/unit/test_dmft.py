@@ -256,7 +256,8 @@ def test_exits_are_those_of_the_risks_of_each_step():
 
 
 def test_a_divergence_is_recorded_as_such():
-    ds = run(made(length=20.0, activation="square"), 6, observables=["overlap_Q", "training_risk", "risk"])
+    problem = made(length=20.0, activation="relu", second_layer_rate=1.0)
+    ds = run(problem, 6, observables=["overlap_Q", "training_risk", "risk"])
     assert ds.status == Status.diverged
     end = int(ds.end_steps)
     assert 0 < end < 6
