@@ -233,6 +233,15 @@ class Reference:
             risks.append(self.drifts(*self.parts(self.state))[4] if found.success else np.nan)
         return np.array(risks)
 
+    def doubt(self, risks, finer):
+        """The difference to a finer rule: at the start and the end, or at all times where the last risk may explode."""
+        case = self.case
+        if case.dynamics == "dmft":
+            return np.abs(risks - finer.risks())
+        start = np.abs(risks[0] - finer.drifts(case.Q, case.M, case.a)[4])
+        ends = [np.concatenate([*map(np.ravel, rule.drifts(*rule.parts(self.state)))]) for rule in (self, finer)]
+        return max(start, np.abs(ends[1] - ends[0]).max())
+
     @cache  # noqa: B019 - a reference lives as long as its case
     def _stretched(self, stretch):
         """The reference with teacher rows longer by this factor, whose kinks are at other fields."""
@@ -335,11 +344,7 @@ def judged(case):
             return f"{about}: no reference", wrong
         if not np.isfinite(true).all():
             return f"{about}: no reference", wrong
-        doubt = np.abs(true[0] - finer.drifts(case.Q, case.M, case.a)[4])
-        ends = [
-            np.concatenate([*map(np.ravel, rule.drifts(*rule.parts(reference.state)))]) for rule in (reference, finer)
-        ]
-        doubt = 10.0 * max(doubt, np.abs(ends[1] - ends[0]).max()) + 1e-8 * max(1.0, true[0])
+        doubt = 10.0 * reference.doubt(true, finer) + 1e-8 * max(1.0, true[0])
         margin = SAMPLED_MARGIN if DYNAMICS[case.dynamics].sampled else MARGIN
         if (np.abs(risk - true) > margin * stated + doubt).any():  # or the reference is
             true, other = Reference(case, 2.0).risks(), Reference(case, 1.7).risks()
@@ -364,8 +369,9 @@ def test_effective_processes_of_polynomials_are_right_or_not_ok(block):
     assert any(": risk" in line for line, _ in found.values()), "no run was ok"
 
 
-def test_two_steps_of_a_polynomial_are_right():
-    """Before samples reached its tails: 3.2 ± .2 for 9.7."""
-    line, wrong = judged(Case(SEED, ["dmft"], POLYNOMIALS))
-    assert ": risk" in line
+@pytest.mark.parametrize(("seed", "status"), [(74, ": risk"), (14, "status 6")])
+def test_two_steps_of_a_polynomial_are_right_or_not_ok(seed, status):
+    """Samples that do not reach the tails of the first give 142 ± 23 for 294."""
+    line, wrong = judged(Case(seed, ["dmft"], POLYNOMIALS))
+    assert status in line
     assert not wrong, line
